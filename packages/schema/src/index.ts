@@ -1,0 +1,135 @@
+// The public names of @devtool/schema, one by one. Adding a name is adding API.
+
+// The RFC's messages: devtool.a2a.v1alpha
+export {
+  CommandExecutionStatus,
+  type ExecuteSlashCommandRequest,
+  ExecuteSlashCommandRequestSchema,
+  type ExecuteSlashCommandResponse,
+  ExecuteSlashCommandResponseSchema,
+  type GetAllSlashCommandsResponse,
+  GetAllSlashCommandsResponseSchema,
+  type SlashCommand,
+  type SlashCommandArgument,
+  SlashCommandArgumentSchema,
+  SlashCommandSchema,
+} from "./gen/devtool/a2a/v1alpha/command_pb.ts";
+export {
+  type ModifiedFileDetails,
+  ModifiedFileDetailsSchema,
+  type ToolCallConfirmation,
+  ToolCallConfirmationSchema,
+} from "./gen/devtool/a2a/v1alpha/confirmation_pb.ts";
+export {
+  type AgentThought,
+  AgentThoughtSchema,
+  type DevelopmentToolEvent,
+  DevelopmentToolEvent_DevelopmentToolEventKind as DevelopmentToolEventKind,
+  DevelopmentToolEventSchema,
+} from "./gen/devtool/a2a/v1alpha/event_pb.ts";
+export { type AgentSettings, AgentSettingsSchema } from "./gen/devtool/a2a/v1alpha/settings_pb.ts";
+export {
+  type ConfirmationOption,
+  ConfirmationOptionSchema,
+  type ConfirmationRequest,
+  ConfirmationRequestSchema,
+  type ErrorDetails,
+  ErrorDetailsSchema,
+  type ExecuteDetails,
+  ExecuteDetailsSchema,
+  type FileDiff,
+  FileDiffSchema,
+  type GenericDetails,
+  GenericDetailsSchema,
+  type McpDetails,
+  McpDetailsSchema,
+  type ToolCall,
+  ToolCallSchema,
+  ToolCallStatus,
+  type ToolOutput,
+  ToolOutputSchema,
+} from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
+
+// Our services and the log record: devtool.v1alpha
+export { type ServerInfo, ServerInfoSchema } from "./gen/devtool/v1alpha/discovery_pb.ts";
+export { type ErrorContext, ErrorContextSchema } from "./gen/devtool/v1alpha/error_pb.ts";
+export {
+  type PushAuthentication,
+  PushAuthenticationSchema,
+  type PushConfig,
+  PushConfigSchema,
+  PushService,
+} from "./gen/devtool/v1alpha/push_service_pb.ts";
+export {
+  ApprovalMode,
+  type SessionSettings,
+  SessionSettingsSchema,
+} from "./gen/devtool/v1alpha/session_settings_pb.ts";
+export {
+  type RunSlashCommandRequest,
+  RunSlashCommandRequestSchema,
+  type RunSlashCommandResponse,
+  RunSlashCommandResponseSchema,
+  SlashCommandService,
+} from "./gen/devtool/v1alpha/slash_command_service_pb.ts";
+export {
+  type StateChange,
+  StateChangeSchema,
+  type TaskCreated,
+  TaskCreatedSchema,
+  type TaskEvent,
+  TaskEventSchema,
+  type TextContent,
+  TextContentSchema,
+} from "./gen/devtool/v1alpha/task_event_pb.ts";
+export {
+  type File,
+  FileSchema,
+  type Message,
+  MessageSchema,
+  type Part,
+  PartSchema,
+  Role,
+  type Task,
+  TaskSchema,
+  TaskState,
+} from "./gen/devtool/v1alpha/task_pb.ts";
+export {
+  type CancelTaskRequest,
+  CancelTaskRequestSchema,
+  type GetTaskRequest,
+  GetTaskRequestSchema,
+  type ListTasksRequest,
+  ListTasksRequestSchema,
+  type ListTasksResponse,
+  ListTasksResponseSchema,
+  type SendMessageRequest,
+  SendMessageRequestSchema,
+  type StreamMessageRequest,
+  StreamMessageRequestSchema,
+  type SubscribeTaskRequest,
+  SubscribeTaskRequestSchema,
+  TaskService,
+  type TaskSummary,
+  TaskSummarySchema,
+} from "./gen/devtool/v1alpha/task_service_pb.ts";
+
+// The rules that both sides must agree on
+export { emptyTask, reduceTask } from "./reduce-task.ts";
+export { deriveState, endsExchange, isInterrupted, isTerminal } from "./task-state.ts";
+export {
+  answeredToolCall,
+  confirmationsOf,
+  findConfirmation,
+  findToolCall,
+  isAwaitingApproval,
+  isEnded,
+  isStatusMove,
+  OPTION_CANCEL,
+  OPTION_PROCEED_ALWAYS,
+  OPTION_PROCEED_ALWAYS_SERVER,
+  OPTION_PROCEED_ALWAYS_TOOL,
+  OPTION_PROCEED_ONCE,
+  openToolCalls,
+  toolCallsOf,
+} from "./tool-call.ts";

@@ -1,0 +1,71 @@
+import type { ToolCallConfirmation } from "./gen/devtool/a2a/v1alpha/confirmation_pb.ts";
+import { type ToolCall, ToolCallStatus } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
+import type { Message, Task } from "./gen/devtool/v1alpha/task_pb.ts";
+
+/** Tells whether a call has ended: it will not change any more (TOOL-1). */
+export function isEnded(call: ToolCall): boolean {
+  return call.status >= ToolCallStatus.SUCCEEDED;
+}
+
+/** Tells whether a call waits for the user's answer (TOOL-2). */
+export function isAwaitingApproval(call: ToolCall): boolean {
+  return call.status === ToolCallStatus.PENDING && call.confirmationRequest !== undefined;
+}
+
+/**
+ * Tells whether a call may move from one status to the next: PENDING to any later one, EXECUTING to itself and the
+ * ended ones, and from those nowhere (TOOL-1).
+ */
+export function isStatusMove(from: ToolCallStatus, to: ToolCallStatus): boolean {
+  if (from === ToolCallStatus.PENDING) return to >= ToolCallStatus.PENDING && to !== ToolCallStatus.SUCCEEDED;
+  return from === ToolCallStatus.EXECUTING && to >= ToolCallStatus.EXECUTING;
+}
+
+/** Lists the tool calls of a message, in order. */
+export function toolCallsOf(message: Message): ToolCall[] {
+  return message.parts.flatMap(({ content }) => (content.case === "toolCall" ? [content.value] : []));
+}
+
+/** Lists the calls of a task that have not ended, in the order the model made them. */
+export function openToolCalls(task: Task): ToolCall[] {
+  return task.history.flatMap(toolCallsOf).filter((call) => !isEnded(call));
+}
+
+/** Finds a call of a task by its id; undefined when it has none. */
+export function findToolCall(task: Task, toolCallId: string): ToolCall | undefined {
+  return task.history.flatMap(toolCallsOf).find((call) => call.toolCallId === toolCallId);
+}
+
+/** Lists the answers that a message holds. */
+export function confirmationsOf(message: Message): ToolCallConfirmation[] {
+  return message.parts.flatMap(({ content }) => (content.case === "confirmation" ? [content.value] : []));
+}
+
+/** Finds the answer that the user gave to a call; undefined when it was not asked about or not answered. */
+export function findConfirmation(task: Task, toolCallId: string): ToolCallConfirmation | undefined {
+  return task.history.flatMap(confirmationsOf).find((answer) => answer.toolCallId === toolCallId);
+}
+
+/**
+ * A call after its question was answered: it asks no more, and is CANCELLED when the answer says so.
+ * The change of a proposal is applied by the tool, when it runs.
+ */
+export function answeredToolCall(call: ToolCall, confirmation: ToolCallConfirmation): ToolCall {
+  const { confirmationRequest: _answered, ...rest } = call;
+  return confirmation.selectedOptionId === OPTION_CANCEL ? { ...rest, status: ToolCallStatus.CANCELLED } : rest;
+}
+
+/** The option that declines a call (TOOL-4). */
+export const OPTION_CANCEL = "cancel";
+
+/** The option that lets a call run this once (TOOL-4). */
+export const OPTION_PROCEED_ONCE = "proceed_once";
+
+/** The option that lets calls like this run for the rest of the session (TOOL-4). */
+export const OPTION_PROCEED_ALWAYS = "proceed_always";
+
+/** The option that lets this tool run for the rest of the session (TOOL-4). */
+export const OPTION_PROCEED_ALWAYS_TOOL = "proceed_always_tool";
+
+/** The option that lets the tools of this MCP server run for the rest of the session (TOOL-4). */
+export const OPTION_PROCEED_ALWAYS_SERVER = "proceed_always_server";

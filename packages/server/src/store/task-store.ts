@@ -1,0 +1,51 @@
+import type { TaskEvent, TaskState } from "@devtool/schema";
+
+/** Which tasks to list. */
+export interface TaskQuery {
+  /** Only this principal's tasks. */
+  readonly principal: string;
+  /** Only tasks of this conversation. */
+  readonly contextId?: string;
+  /** Only tasks in this state. */
+  readonly state?: TaskState;
+  /** At most so many, 1 or more. */
+  readonly limit: number;
+  /** Continues after the task with this last event: the `cursor` of an earlier page. */
+  readonly cursor?: string;
+}
+
+/** One page of tasks, the latest changed first. */
+export interface TaskPage {
+  /** The last event of each task; it holds the task's id, context, state and time. */
+  readonly tasks: readonly TaskEvent[];
+  /** Continues the list; undefined when this page is the last. */
+  readonly cursor: string | undefined;
+}
+
+/**
+ * Keeps the logs of all tasks. It stores events and nothing else: what it lists and finds by is read off them
+ * (`created.principal`, `context_id`, `state`, `message_id`).
+ *
+ * All implementations pass `task-store.contract.ts`.
+ */
+export interface TaskStore extends AsyncDisposable {
+  /**
+   * Appends events of one task, in order, all or none. When the promise resolves they survive a crash of the machine.
+   *
+   * The first event's sequence must follow the task's last one (1 for a new task); otherwise rejects with
+   * `Code.Aborted`: somebody else wrote. Rejects with `Code.ResourceExhausted` when the disk is full.
+   */
+  append(events: readonly TaskEvent[]): Promise<void>;
+
+  /** Reads the committed events after a sequence, in order. Ends at the last one; yields nothing for an unknown task. */
+  readEvents(taskId: string, after: bigint): AsyncIterable<TaskEvent>;
+
+  /** Lists tasks by their last events. */
+  list(query: TaskQuery): Promise<TaskPage>;
+
+  /**
+   * Finds the latest event by which a message of this principal entered a log (`created` or `message`).
+   * Undefined when there is none.
+   */
+  findMessage(principal: string, messageId: string): Promise<TaskEvent | undefined>;
+}
