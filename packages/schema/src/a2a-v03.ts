@@ -1,1 +1,42 @@
-export {};
+// A2A 0.3: the envelope's messages, and how a task and its events are written in them.
+
+export { decodeJsonRpcRequest, JsonRpcCode } from "./a2a-v03/json-rpc.ts";
+export { decodePushConfig, decodePushConfigParams, encodePushConfig } from "./a2a-v03/push-config.ts";
+export { decodeMessageSend, encodeMessageSend, type MessageSend } from "./a2a-v03/send-params.ts";
+export { decodeState, encodeState } from "./a2a-v03/state.ts";
+export { decodeStreamFrame, encodeStreamFrame } from "./a2a-v03/stream-frame.ts";
+export { decodeTask, type EncodeTaskOptions, encodeTask } from "./a2a-v03/task.ts";
+export { decodeTaskId, decodeTaskQuery } from "./a2a-v03/task-params.ts";
+export type { StreamView } from "./a2a-v03/view.ts";
+export {
+  type AgentCard,
+  AgentCardSchema,
+  type AgentExtension,
+  type AgentSkill,
+} from "./gen/devtool/a2a/v1alpha/agent_card_pb.ts";
+export {
+  type JsonRpcError,
+  JsonRpcErrorSchema,
+  type JsonRpcRequest,
+  JsonRpcRequestSchema,
+  type JsonRpcResponse,
+  JsonRpcResponseSchema,
+  type Message as A2aMessage,
+  MessageSchema as A2aMessageSchema,
+  type MessageSendParams,
+  MessageSendParamsSchema,
+  type Part as A2aPart,
+  PartSchema as A2aPartSchema,
+  type PushNotificationConfig,
+  PushNotificationConfigSchema,
+  type Task as A2aTask,
+  TaskArtifactUpdateEventSchema,
+  TaskIdParamsSchema,
+  type TaskPushNotificationConfig,
+  TaskPushNotificationConfigParamsSchema,
+  TaskPushNotificationConfigSchema,
+  TaskQueryParamsSchema,
+  TaskSchema as A2aTaskSchema,
+  type TaskStatusUpdateEvent,
+  TaskStatusUpdateEventSchema,
+} from "./gen/devtool/a2a/v1alpha/envelope_pb.ts";

@@ -1,5 +1,14 @@
 // The public names of @devtool/schema, one by one. Adding a name is adding API.
 
+export {
+  EXTENSION_URI,
+  type ExtensionVersion,
+  findExtension,
+  isCompatibleVersion,
+  isExtensionUri,
+  parseExtensionVersion,
+  SESSION_SETTINGS_URI,
+} from "./extension.ts";
 // The RFC's messages: devtool.a2a.v1alpha
 export {
   CommandExecutionStatus,
@@ -49,7 +58,6 @@ export {
   type ToolOutput,
   ToolOutputSchema,
 } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
-
 // Our services and the log record: devtool.v1alpha
 export { type ServerInfo, ServerInfoSchema } from "./gen/devtool/v1alpha/discovery_pb.ts";
 export { type ErrorContext, ErrorContextSchema } from "./gen/devtool/v1alpha/error_pb.ts";
@@ -113,9 +121,10 @@ export {
   type TaskSummary,
   TaskSummarySchema,
 } from "./gen/devtool/v1alpha/task_service_pb.ts";
-
+export { DEFAULT_LIMITS, type JsonLimits, parseJson } from "./json-budget.ts";
 // The rules that both sides must agree on
 export { emptyTask, reduceTask } from "./reduce-task.ts";
+export { decodeRfcJson, decodeRfcText, encodeRfcJson, structFromJson } from "./rfc-json.ts";
 export { deriveState, endsExchange, isInterrupted, isTerminal } from "./task-state.ts";
 export {
   answeredToolCall,
@@ -133,3 +142,4 @@ export {
   openToolCalls,
   toolCallsOf,
 } from "./tool-call.ts";
+export { WireError } from "./wire-error.ts";

@@ -2,8 +2,8 @@ import type { TaskEvent, TaskState } from "@devtool/schema";
 
 /** Which tasks to list. */
 export interface TaskQuery {
-  /** Only this principal's tasks. */
-  readonly principal: string;
+  /** Only this principal's tasks; those of all when left out, as only recovery does. */
+  readonly principal?: string;
   /** Only tasks of this conversation. */
   readonly contextId?: string;
   /** Only tasks in this state. */

@@ -1,0 +1,31 @@
+import { type JsonRpcRequest, JsonRpcRequestSchema } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
+import { decodeRfcJson, isObject } from "../rfc-json.ts";
+import { quote, WireError } from "../wire-error.ts";
+
+/** The error codes of JSON-RPC 2.0 and of A2A 0.3 (section 8). */
+export const JsonRpcCode = {
+  PARSE_ERROR: -32700,
+  INVALID_REQUEST: -32600,
+  METHOD_NOT_FOUND: -32601,
+  INVALID_PARAMS: -32602,
+  INTERNAL_ERROR: -32603,
+  TASK_NOT_FOUND: -32001,
+  TASK_NOT_CANCELABLE: -32002,
+  PUSH_NOTIFICATION_NOT_SUPPORTED: -32003,
+  UNSUPPORTED_OPERATION: -32004,
+  CONTENT_TYPE_NOT_SUPPORTED: -32005,
+  INVALID_AGENT_RESPONSE: -32006,
+  AUTHENTICATED_EXTENDED_CARD_NOT_CONFIGURED: -32007,
+} as const;
+
+/** Reads a JSON-RPC request. Throws a `WireError` when it is none; its `params` are not looked at. */
+export function decodeJsonRpcRequest(json: unknown): JsonRpcRequest {
+  if (Array.isArray(json)) throw new WireError("", "", "a batch is not supported: send one request at a time");
+  if (!isObject(json)) throw new WireError("", "", "a request is a JSON object");
+  const { jsonrpc, method, id } = json;
+  if (jsonrpc !== "2.0") throw new WireError("jsonrpc", quote(jsonrpc), 'must be "2.0"');
+  if (typeof method !== "string" || method === "") throw new WireError("method", quote(method), "must be a string");
+  if (typeof id === "object" && id !== null) throw new WireError("id", quote(id), "must be a string, a number or null");
+  if (typeof id === "boolean") throw new WireError("id", quote(id), "must be a string, a number or null");
+  return decodeRfcJson(JsonRpcRequestSchema, json);
+}

@@ -1,0 +1,18 @@
+import type { JsonObject } from "@bufbuild/protobuf";
+import { isExtensionUri, SESSION_SETTINGS_URI } from "../extension.ts";
+import { isObject } from "../rfc-json.ts";
+
+/** Finds the extension's object in a `metadata` field (META-1): under its URI, also without the scheme. */
+export function extensionMetadata(metadata: JsonObject | undefined): JsonObject | undefined {
+  return find(metadata, isExtensionUri);
+}
+
+/** Finds the object of our settings beyond the RFC in a `metadata` field (SESSION-3). */
+export function sessionMetadata(metadata: JsonObject | undefined): JsonObject | undefined {
+  return find(metadata, (key) => key === SESSION_SETTINGS_URI);
+}
+
+function find(metadata: JsonObject | undefined, isKey: (key: string) => boolean): JsonObject | undefined {
+  const entry = Object.entries(metadata ?? {}).find(([key, value]) => isKey(key) && isObject(value));
+  return isObject(entry?.[1]) ? entry[1] : undefined;
+}

@@ -1,0 +1,55 @@
+import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
+import {
+  type PushNotificationConfig,
+  TaskPushNotificationConfigParamsSchema,
+  TaskPushNotificationConfigSchema,
+} from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
+import { type PushConfig, PushConfigSchema } from "../gen/devtool/v1alpha/push_service_pb.ts";
+import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
+import { WireError } from "../wire-error.ts";
+
+/** Writes a push notification config with its task. */
+export function encodePushConfig({ taskId, id, url, token, authentication }: PushConfig): JsonObject {
+  const config = {
+    id,
+    url,
+    token,
+    ...(authentication && {
+      authentication: { schemes: [authentication.scheme], credentials: authentication.credentials },
+    }),
+  };
+  return encodeRfcJson(
+    TaskPushNotificationConfigSchema,
+    create(TaskPushNotificationConfigSchema, { taskId, pushNotificationConfig: config }),
+  );
+}
+
+/** Reads the parameters of `tasks/pushNotificationConfig/set`. Throws a `WireError` that names the field. */
+export function decodePushConfig(params: JsonValue | undefined): PushConfig {
+  const { taskId, pushNotificationConfig } = decodeRfcJson(TaskPushNotificationConfigSchema, params ?? {});
+  if (!pushNotificationConfig) throw new WireError("pushNotificationConfig", "", "is missing");
+  return pushConfigOf(taskId, pushNotificationConfig);
+}
+
+/** The config of a task in our own terms; of several authentication schemes, the first. */
+export function pushConfigOf(taskId: string, { id, url, token, authentication }: PushNotificationConfig): PushConfig {
+  return create(PushConfigSchema, {
+    taskId,
+    id,
+    url,
+    token,
+    ...(authentication && {
+      authentication: { scheme: authentication.schemes[0] ?? "", credentials: authentication.credentials },
+    }),
+  });
+}
+
+/** Reads the parameters of `tasks/pushNotificationConfig/get`, `list` and `delete`. */
+export function decodePushConfigParams(params: JsonValue | undefined): {
+  readonly taskId: string;
+  readonly configId: string;
+} {
+  const { id, pushNotificationConfigId } = decodeRfcJson(TaskPushNotificationConfigParamsSchema, params ?? {});
+  if (id === "") throw new WireError("id", "", "is missing: name the task");
+  return { taskId: id, configId: pushNotificationConfigId };
+}

@@ -1,0 +1,161 @@
+import { create, type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
+import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { EXTENSION_URI } from "../extension.ts";
+import {
+  PartSchema as A2aPartSchema,
+  type TaskStatus,
+  type TaskStatusUpdateEvent,
+  TaskStatusUpdateEventSchema,
+} from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
+import { DevelopmentToolEvent_DevelopmentToolEventKind as Kind } from "../gen/devtool/a2a/v1alpha/event_pb.ts";
+import {
+  StateChangeSchema,
+  type TaskEvent,
+  TaskEventSchema,
+  TextContentSchema,
+} from "../gen/devtool/v1alpha/task_event_pb.ts";
+import { type Message, type Part, Role } from "../gen/devtool/v1alpha/task_pb.ts";
+import { decodeRfcJson, isObject } from "../rfc-json.ts";
+import { endsExchange } from "../task-state.ts";
+import { quote, WireError } from "../wire-error.ts";
+import { decodeMessage, eventOf } from "./message.ts";
+import { encodePart } from "./part.ts";
+import { plainText } from "./plain-text.ts";
+import { decodeState, encodeState } from "./state.ts";
+import { decodeCreated, encodeCreated } from "./task.ts";
+import type { StreamView } from "./view.ts";
+
+/**
+ * Writes an event as the JSON text of a `result` in a stream of A2A 0.3: a Task for `created`, otherwise a
+ * TaskStatusUpdateEvent. Undefined when the view shows nothing of it.
+ */
+export function encodeStreamFrame(event: TaskEvent, view: StreamView): string | undefined {
+  if (event.payload.case === "created") return JSON.stringify(encodeCreated(event, event.payload.value, view));
+  const frame = view === "extension" ? extensionUpdate(event) : plainUpdate(event);
+  return frame && JSON.stringify(frame);
+}
+
+/** Reads a `result` of a stream. The sequence is the one of its SSE id, or counted by the caller. Throws a `WireError`. */
+export function decodeStreamFrame(result: JsonValue, sequence: bigint): TaskEvent {
+  if (!isObject(result)) throw new WireError("result", quote(result), "must be a JSON object");
+  switch (result.kind) {
+    case "task":
+      return decodeCreated(result, sequence);
+    case "status-update":
+      return decodeUpdate(decodeRfcJson(TaskStatusUpdateEventSchema, result), sequence);
+    default:
+      throw new WireError("result.kind", quote(result.kind), "is no frame of a task");
+  }
+}
+
+/** The update as plain data in the form that the envelope's message has in JSON; a test holds the two together. */
+function extensionUpdate(event: TaskEvent): JsonObject {
+  const error = event.payload.case === "stateChange" ? event.payload.value.error : "";
+  const metadata: JsonObject = {
+    kind: Kind[kindOf(event)],
+    ...(event.model !== "" && { model: event.model }),
+    ...(error !== "" && { error }),
+  };
+  return updateJson(event, messageJson(event), { [EXTENSION_URI]: metadata });
+}
+
+function plainUpdate(event: TaskEvent): JsonObject | undefined {
+  const text = plainText(event);
+  if (text === undefined) return undefined;
+  return updateJson(event, text === "" ? undefined : agentMessage(event, [{ kind: "text", text }]), undefined);
+}
+
+function updateJson(event: TaskEvent, message: JsonObject | undefined, metadata: JsonObject | undefined): JsonObject {
+  return {
+    kind: "status-update",
+    taskId: event.taskId,
+    contextId: event.contextId,
+    status: {
+      state: encodeState(event.state),
+      ...(message && { message }),
+      ...(event.time && { timestamp: timestampDate(event.time).toISOString() }),
+    },
+    final: endsExchange(event),
+    ...(metadata && { metadata }),
+  };
+}
+
+function kindOf({ payload }: TaskEvent): Kind {
+  switch (payload.case) {
+    case "text":
+      return Kind.TEXT_CONTENT;
+    case "thought":
+      return Kind.THOUGHT;
+    case "toolCall":
+      return Kind.TOOL_CALL_UPDATE;
+    default:
+      return Kind.STATE_CHANGE;
+  }
+}
+
+function messageJson(event: TaskEvent): JsonObject | undefined {
+  const { payload } = event;
+  switch (payload.case) {
+    case "text":
+      return agentMessage(event, [{ kind: "text", text: payload.value.text }]);
+    case "stateChange":
+      return payload.value.text === "" ? undefined : agentMessage(event, [{ kind: "text", text: payload.value.text }]);
+    case "thought":
+    case "toolCall":
+      return agentMessage(event, partsJson([payload]));
+    case "message":
+      return userMessage(event, payload.value);
+    default:
+      return undefined;
+  }
+}
+
+function agentMessage(event: TaskEvent, parts: JsonValue[]): JsonObject {
+  const { taskId, contextId, sequence } = event;
+  return { kind: "message", messageId: `${taskId}:${sequence}`, role: "agent", parts, taskId, contextId };
+}
+
+function userMessage({ taskId, contextId }: TaskEvent, message: Message): JsonObject {
+  const parts = partsJson(message.parts.map(({ content }) => content));
+  return { kind: "message", messageId: message.messageId, role: "user", parts, taskId, contextId };
+}
+
+function partsJson(contents: readonly Part["content"][]): JsonValue[] {
+  return contents.flatMap((content) => {
+    const part = encodePart({ $typeName: "devtool.v1alpha.Part", content });
+    return part ? [toJson(A2aPartSchema, part)] : [];
+  });
+}
+
+function decodeUpdate(update: TaskStatusUpdateEvent, sequence: bigint): TaskEvent {
+  const { taskId, contextId, status, metadata } = update;
+  if (!status) throw new WireError("result.status", "", "is missing");
+  const event = eventOf(metadata);
+  return create(TaskEventSchema, {
+    sequence,
+    taskId,
+    contextId,
+    state: decodeState(status.state),
+    model: event?.model ?? "",
+    payload: decodePayload(status, event),
+    ...timeOf(status.timestamp),
+  });
+}
+
+function decodePayload({ message: envelope }: TaskStatus, event: ReturnType<typeof eventOf>): TaskEvent["payload"] {
+  const message = envelope && decodeMessage(envelope, "result.status.message", event);
+  if (message?.role === Role.USER) return { case: "message", value: message };
+  const content = message?.parts[0]?.content;
+  if (content?.case === "toolCall" || content?.case === "thought") return content;
+  const text = content?.case === "text" ? content.value : "";
+  if (event ? event.kind === Kind.TEXT_CONTENT : text !== "") {
+    return { case: "text", value: create(TextContentSchema, { text }) };
+  }
+  return { case: "stateChange", value: create(StateChangeSchema, { text, error: event?.error ?? "" }) };
+}
+
+/** The time of an event; left out when a peer sends none that can be read. */
+export function timeOf(timestamp: string): Pick<TaskEvent, "time"> | Record<string, never> {
+  const date = new Date(timestamp);
+  return Number.isNaN(date.getTime()) ? {} : { time: timestampFromDate(date) };
+}

@@ -1,0 +1,68 @@
+import type { JsonValue } from "@bufbuild/protobuf";
+import { WireError } from "./wire-error.ts";
+
+/** The bounds of what is read from a peer. */
+export interface JsonLimits {
+  /** The size of a document, in bytes of UTF-8. */
+  readonly maxBytes: number;
+  /** How deep objects and arrays may nest. */
+  readonly maxDepth: number;
+  /** How many values a document may hold, counting objects and arrays. */
+  readonly maxNodes: number;
+}
+
+/** 4 MiB, 64 levels, 50,000 values: a `Struct` costs many times its text in memory, so bytes alone do not bound it. */
+export const DEFAULT_LIMITS: JsonLimits = { maxBytes: 4 * 1024 * 1024, maxDepth: 64, maxNodes: 50_000 };
+
+/** Parses JSON text within limits. Throws a `WireError` that gives the limit. */
+export function parseJson(text: string, limits: JsonLimits = DEFAULT_LIMITS): JsonValue {
+  const bytes = text.length * 3 <= limits.maxBytes ? text.length : utf8Length(text);
+  if (bytes > limits.maxBytes)
+    throw new WireError("", "", `the document has ${bytes} bytes: limit is ${limits.maxBytes}`);
+  assertDepth(text, limits.maxDepth);
+  const value = parse(text);
+  assertBudget(value, limits);
+  return value;
+}
+
+function utf8Length(text: string): number {
+  let bytes = 0;
+  for (let index = 0; index < text.length; index++) {
+    const unit = text.charCodeAt(index);
+    bytes += unit < 0x80 ? 1 : unit < 0x800 ? 2 : unit >= 0xd800 && unit < 0xe000 ? 2 : 3;
+  }
+  return bytes;
+}
+
+/** Bounds the nesting before parsing, so that a deep document costs no stack. */
+function assertDepth(text: string, maxDepth: number): void {
+  let depth = 0;
+  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/gs)) {
+    if (token === "[" || token === "{") depth++;
+    else if (token === "]" || token === "}") depth--;
+    if (depth > maxDepth)
+      throw new WireError("", "", `the document nests deeper than ${maxDepth} levels: limit is ${maxDepth}`);
+  }
+}
+
+function parse(text: string): JsonValue {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new WireError("", "", "the document is no JSON", { cause });
+  }
+}
+
+/** Bounds depth and number of values of a parsed document. Throws a `WireError` that gives the limit. */
+export function assertBudget(value: unknown, { maxDepth, maxNodes }: JsonLimits = DEFAULT_LIMITS): void {
+  let level: unknown[] = [value];
+  let nodes = 0;
+  for (let depth = 0; level.length > 0; depth++) {
+    nodes += level.length;
+    if (depth > maxDepth)
+      throw new WireError("", "", `the document nests deeper than ${maxDepth} levels: limit is ${maxDepth}`);
+    if (nodes > maxNodes)
+      throw new WireError("", "", `the document holds more than ${maxNodes} values: limit is ${maxNodes}`);
+    level = level.flatMap((item) => (typeof item === "object" && item !== null ? Object.values(item) : []));
+  }
+}

@@ -1,0 +1,23 @@
+/** Finds the candidate with the fewest edits from a name; the first of equals. Empty when there are no candidates. */
+export function nearest(name: string, candidates: readonly string[]): string {
+  let best = { candidate: "", edits: Number.POSITIVE_INFINITY };
+  for (const candidate of candidates) {
+    const edits = editDistance(name, candidate);
+    if (edits < best.edits) best = { candidate, edits };
+  }
+  return best.candidate;
+}
+
+/** Counts the characters to insert, delete or replace to make one text of the other. */
+function editDistance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
+  for (const [i, a] of [...from].entries()) {
+    const next = [i + 1];
+    for (const [j, b] of [...to].entries()) {
+      const replaced = (row[j] ?? 0) + (a === b ? 0 : 1);
+      next.push(Math.min(replaced, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row.at(-1) ?? 0;
+}

@@ -1,0 +1,104 @@
+import { realpath, stat } from "node:fs/promises";
+import { isAbsolute, relative, resolve, sep } from "node:path";
+import { create, equals } from "@bufbuild/protobuf";
+import { type AgentSettings, AgentSettingsSchema, SessionSettingsSchema, type TaskCreated } from "@devtool/schema";
+import { invalid } from "../errors.ts";
+import type { TaskStore } from "../store/task-store.ts";
+
+/** Which directories agents may work in. */
+export interface WorkspaceOptions {
+  /** Where an agent works when its client names no workspace: an absolute path. Without it, a client must. */
+  readonly workspace?: string;
+  /** The directories in which workspaces may lie: absolute paths. */
+  readonly workspaceRoots: readonly string[];
+}
+
+/** The settings of one session: the same for all tasks of a context. */
+export type Settings = Pick<TaskCreated, "settings" | "sessionSettings">;
+
+/**
+ * Settles the settings of a new task: those of its context when it has tasks already, otherwise those of the request,
+ * with the workspace checked (SESSION-1). Settings that differ from the context's are refused (SESSION-2).
+ */
+export async function settleSettings(
+  requested: Settings,
+  earlier: Settings | undefined,
+  options: WorkspaceOptions,
+): Promise<Settings> {
+  if (earlier) {
+    await assertUnchanged(requested, earlier);
+    return earlier;
+  }
+  const workspacePath = await resolveWorkspace(requested.settings, options);
+  return {
+    settings: create(AgentSettingsSchema, { workspacePath }),
+    sessionSettings: requested.sessionSettings ?? create(SessionSettingsSchema),
+  };
+}
+
+/** Finds the settings of a context by its latest task; undefined when the principal has none there. */
+export async function findSettings(
+  store: TaskStore,
+  contextId: string,
+  principal: string,
+): Promise<Settings | undefined> {
+  const { tasks } = await store.list({ contextId, principal, limit: 1 });
+  const [latest] = tasks;
+  if (!latest) return undefined;
+  for await (const { payload } of store.readEvents(latest.taskId, 0n)) {
+    return payload.case === "created" ? payload.value : undefined;
+  }
+  return undefined;
+}
+
+/** Throws when a request names settings that differ from those of its session (SESSION-2). */
+export async function assertUnchanged(requested: Settings, earlier: Settings): Promise<void> {
+  const path = requested.settings?.workspacePath ?? "";
+  const current = earlier.settings?.workspacePath ?? "";
+  if (path !== "" && (await canonical(path)) !== current) {
+    throw invalid(
+      "workspace_path",
+      path,
+      `this session works in ${JSON.stringify(current)}: start a new context to change it`,
+    );
+  }
+  const changed = requested.sessionSettings;
+  if (changed && !equals(SessionSettingsSchema, changed, earlier.sessionSettings ?? create(SessionSettingsSchema))) {
+    throw invalid("session_settings", "", "differ from those of this session: start a new context to change them");
+  }
+}
+
+async function resolveWorkspace(settings: AgentSettings | undefined, options: WorkspaceOptions): Promise<string> {
+  const requested = settings?.workspacePath || options.workspace;
+  if (requested === undefined) {
+    throw invalid(
+      "workspace_path",
+      "",
+      "the first message of a session needs it: this server has no default workspace",
+    );
+  }
+  if (!isAbsolute(requested)) throw invalid("workspace_path", requested, "must be an absolute path");
+  const path = await canonical(requested);
+  if (path === undefined) throw invalid("workspace_path", requested, "must be a directory that exists on the server");
+  const roots = await Promise.all(options.workspaceRoots.map(canonical));
+  if (!roots.some((root) => root !== undefined && isInside(root, path))) {
+    throw invalid("workspace_path", requested, `is outside the allowed roots: ${options.workspaceRoots.join(", ")}`);
+  }
+  return path;
+}
+
+/** The real path of a directory; undefined when there is none. */
+async function canonical(path: string): Promise<string | undefined> {
+  try {
+    const real = await realpath(resolve(path));
+    return (await stat(real)).isDirectory() ? real : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Compares by path segments, never by prefix. */
+function isInside(root: string, path: string): boolean {
+  const way = relative(root, path);
+  return way === "" || (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way));
+}

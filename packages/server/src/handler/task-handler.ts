@@ -1,0 +1,105 @@
+import { create } from "@bufbuild/protobuf";
+import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
+import {
+  endsExchange,
+  isTerminal,
+  type ListTasksRequest,
+  type ListTasksResponse,
+  ListTasksResponseSchema,
+  SendMessageRequestSchema,
+  type SubscribeTaskRequest,
+  type TaskEvent,
+  type TaskService,
+  TaskState,
+  TaskSummarySchema,
+} from "@devtool/schema";
+import { Code, DevtoolError, invalid } from "../errors.ts";
+import type { TaskQuery, TaskStore } from "../store/task-store.ts";
+import type { Exchange, Exchanges } from "./exchange.ts";
+import { principalKey } from "./request-handler.ts";
+
+/** What a client may do with tasks. */
+export function createTaskHandler(exchanges: Exchanges, store: TaskStore): ServiceImpl<typeof TaskService> {
+  const find = (taskId: string, context: HandlerContext) => exchanges.find(taskId, principalOf(context));
+  return {
+    async sendMessage(request, context) {
+      const exchange = await exchanges.begin(request, principalOf(context));
+      if (!request.returnImmediately) for await (const _ of readExchange(exchange, context.signal));
+      return { task: exchange.session.task };
+    },
+    async *streamMessage({ request = create(SendMessageRequestSchema) }, context) {
+      const exchange = await exchanges.begin(request, principalOf(context));
+      for await (const event of readExchange(exchange, context.signal)) yield { event };
+    },
+    async getTask({ taskId }, context) {
+      return { task: (await find(taskId, context)).task };
+    },
+    listTasks: (request, context) => listTasks(store, request, principalOf(context)),
+    async cancelTask({ taskId }, context) {
+      const session = await find(taskId, context);
+      await session.cancel();
+      return { task: session.task };
+    },
+    async *subscribeTask(request, context) {
+      const { log } = await find(request.taskId, context);
+      assertReached(request, log.task.sequence);
+      for await (const event of readTask(log, request.afterSequence, context.signal)) yield { event };
+    },
+  };
+}
+
+/** Who asks. */
+export function principalOf(context: HandlerContext): string {
+  return context.values.get(principalKey);
+}
+
+/** Reads the events of an exchange, its last one included. */
+export async function* readExchange({ session, after }: Exchange, signal: AbortSignal): AsyncIterable<TaskEvent> {
+  for await (const event of session.log.read(after, signal)) {
+    yield event;
+    if (endsExchange(event)) return;
+  }
+}
+
+/** Reads a task's log to the point where the task has ended and nothing follows. */
+async function* readTask(
+  log: Exchange["session"]["log"],
+  after: bigint,
+  signal: AbortSignal,
+): AsyncIterable<TaskEvent> {
+  if (after === log.task.sequence && isTerminal(log.task.state)) return;
+  for await (const event of log.read(after, signal)) {
+    yield event;
+    if (isTerminal(event.state) && event.sequence === log.task.sequence) return;
+  }
+}
+
+function assertReached({ afterSequence, taskId }: SubscribeTaskRequest, head: bigint): void {
+  if (afterSequence >= 0n && afterSequence <= head) return;
+  throw new DevtoolError(
+    `after_sequence ${afterSequence} is out of range: task ${JSON.stringify(taskId)} is at ${head}`,
+    Code.OutOfRange,
+    { details: { field: "after_sequence", value: String(afterSequence) } },
+  );
+}
+
+async function listTasks(store: TaskStore, request: ListTasksRequest, principal: string): Promise<ListTasksResponse> {
+  const { tasks, cursor } = await store.list(queryOf(request, principal));
+  return create(ListTasksResponseSchema, {
+    tasks: tasks.map((lastEvent) =>
+      create(TaskSummarySchema, { id: lastEvent.taskId, contextId: lastEvent.contextId, lastEvent }),
+    ),
+    nextPageToken: cursor ?? "",
+  });
+}
+
+function queryOf({ pageSize, pageToken, contextId, state }: ListTasksRequest, principal: string): TaskQuery {
+  if (pageSize < 0 || pageSize > 100) throw invalid("page_size", String(pageSize), "must be 1 to 100, or 0 for 50");
+  return {
+    principal,
+    limit: pageSize || 50,
+    ...(contextId !== "" && { contextId }),
+    ...(state !== TaskState.UNSPECIFIED && { state }),
+    ...(pageToken !== "" && { cursor: pageToken }),
+  };
+}

@@ -1,0 +1,228 @@
+import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
+import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import { timestampMs } from "@bufbuild/protobuf/wkt";
+import { type TaskEvent, TaskEventSchema } from "@devtool/schema";
+import { Code, DevtoolError, invalid } from "../errors.ts";
+import { assertFollows } from "./assert-follows.ts";
+import { messageIdOf } from "./message-id.ts";
+import { isDiskFull, openDatabase } from "./sqlite-database.ts";
+import type { TaskPage, TaskQuery, TaskStore } from "./task-store.ts";
+
+/** So many events are read at a time, so that no statement stays open while a reader waits. */
+const PAGE = 512;
+
+const SCHEMA = `
+  CREATE TABLE IF NOT EXISTS task (
+    id TEXT PRIMARY KEY, context_id TEXT NOT NULL, principal TEXT NOT NULL,
+    state INTEGER NOT NULL, time_ms INTEGER NOT NULL, sequence INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX IF NOT EXISTS task_by_time ON task (principal, time_ms DESC, id DESC);
+  CREATE INDEX IF NOT EXISTS task_by_context ON task (context_id, time_ms DESC, id DESC);
+  CREATE INDEX IF NOT EXISTS task_by_state ON task (state, time_ms DESC, id DESC);
+  CREATE TABLE IF NOT EXISTS event (
+    task_id TEXT NOT NULL, sequence INTEGER NOT NULL, data BLOB NOT NULL,
+    PRIMARY KEY (task_id, sequence)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS message (
+    principal TEXT NOT NULL, message_id TEXT NOT NULL, task_id TEXT NOT NULL, sequence INTEGER NOT NULL,
+    PRIMARY KEY (principal, message_id)
+  ) STRICT, WITHOUT ROWID;
+`;
+
+interface Append {
+  readonly events: readonly TaskEvent[];
+  readonly committed: PromiseWithResolvers<void>;
+}
+
+interface Head {
+  readonly sequence: bigint;
+  readonly principal: string;
+}
+
+/**
+ * Keeps all logs in one SQLite file (WAL, synchronous=FULL): a commit is on the disk when it returns. Appends that come
+ * in the same turn of the event loop share one commit, whatever their tasks.
+ */
+export class SqliteTaskStore implements TaskStore {
+  readonly #database: DatabaseSync;
+  readonly #statements: Statements;
+  #queue: Append[] = [];
+  #flushing: NodeJS.Immediate | undefined;
+
+  /** Opens the file at a path, creating it when it is not there. Throws a `DevtoolError` that names it when it cannot. */
+  static async open(path: string): Promise<SqliteTaskStore> {
+    return new SqliteTaskStore(await openDatabase(path, SCHEMA));
+  }
+
+  private constructor(database: DatabaseSync) {
+    this.#database = database;
+    this.#statements = prepareStatements(database);
+  }
+
+  append(events: readonly TaskEvent[]): Promise<void> {
+    const committed = Promise.withResolvers<void>();
+    this.#queue.push({ events, committed });
+    this.#flushing ??= setImmediate(() => this.#flush());
+    return committed.promise;
+  }
+
+  async *readEvents(taskId: string, after: bigint): AsyncIterable<TaskEvent> {
+    let position = after;
+    for (;;) {
+      const rows = this.#statements.read.all(taskId, position, PAGE).map(({ data }) => decode(data));
+      yield* rows;
+      const last = rows.at(-1);
+      if (!last || rows.length < PAGE) return;
+      position = last.sequence;
+    }
+  }
+
+  list({ principal, contextId, state, limit, cursor }: TaskQuery): Promise<TaskPage> {
+    const filters = new Filters()
+      .add("task.principal = ?", principal)
+      .add("task.context_id = ?", contextId)
+      .add("task.state = ?", state);
+    if (cursor !== undefined) filters.add("(task.time_ms, task.id) < (?, ?)", ...readCursor(cursor));
+    const rows = this.#database
+      .prepare(
+        `SELECT task.id, task.time_ms, event.data FROM task JOIN event ON event.task_id = task.id AND event.sequence = task.sequence
+         ${filters.where} ORDER BY task.time_ms DESC, task.id DESC LIMIT ?`,
+      )
+      .all(...filters.values, limit + 1);
+    const page = rows.slice(0, limit);
+    const last = page.at(-1);
+    const next = rows.length > limit && last ? JSON.stringify([Number(last.time_ms), last.id]) : undefined;
+    return Promise.resolve({ tasks: page.map(({ data }) => decode(data)), cursor: next });
+  }
+
+  findMessage(principal: string, messageId: string): Promise<TaskEvent | undefined> {
+    const row = this.#statements.findMessage.get(principal, messageId);
+    return Promise.resolve(row && decode(row.data));
+  }
+
+  /** Writes what is queued and closes the file. */
+  [Symbol.asyncDispose](): Promise<void> {
+    if (this.#queue.length > 0) this.#flush();
+    this.#database.close();
+    return Promise.resolve();
+  }
+
+  #flush(): void {
+    clearImmediate(this.#flushing);
+    this.#flushing = undefined;
+    const queue = this.#queue;
+    this.#queue = [];
+    const written = this.#commit(queue);
+    for (const { committed } of written) committed.resolve();
+  }
+
+  /** Writes appends in one transaction. Rejects those that do not fit, and all when it fails; gives those that are durable. */
+  #commit(queue: readonly Append[]): readonly Append[] {
+    const written: Append[] = [];
+    try {
+      this.#database.exec("BEGIN IMMEDIATE");
+      for (const append of queue) if (this.#fits(append)) written.push(append);
+      this.#database.exec("COMMIT");
+      return written;
+    } catch (reason) {
+      if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
+      for (const { committed } of queue) committed.reject(storeError(reason));
+      return [];
+    }
+  }
+
+  #fits({ events, committed }: Append): boolean {
+    const [first] = events;
+    const last = events.at(-1);
+    if (!first || !last) return true;
+    const head = this.#head(first);
+    try {
+      assertFollows(first, head.sequence);
+    } catch (reason) {
+      committed.reject(reason);
+      return false;
+    }
+    for (const event of events) this.#write(event, head.principal);
+    const { taskId, contextId, state, time, sequence } = last;
+    this.#statements.putTask.run(taskId, contextId, head.principal, state, time ? timestampMs(time) : 0, sequence);
+    return true;
+  }
+
+  #head({ taskId, payload }: TaskEvent): Head {
+    const row = this.#statements.head.get(taskId);
+    if (row) return { sequence: BigInt(Number(row.sequence)), principal: String(row.principal) };
+    return { sequence: 0n, principal: payload.case === "created" ? payload.value.principal : "" };
+  }
+
+  #write(event: TaskEvent, principal: string): void {
+    this.#statements.putEvent.run(event.taskId, event.sequence, toBinary(TaskEventSchema, event));
+    const messageId = messageIdOf(event);
+    if (messageId !== undefined) this.#statements.putMessage.run(principal, messageId, event.taskId, event.sequence);
+  }
+}
+
+interface Statements {
+  readonly head: StatementSync;
+  readonly putTask: StatementSync;
+  readonly putEvent: StatementSync;
+  readonly putMessage: StatementSync;
+  readonly read: StatementSync;
+  readonly findMessage: StatementSync;
+}
+
+function prepareStatements(database: DatabaseSync): Statements {
+  return {
+    head: database.prepare("SELECT sequence, principal FROM task WHERE id = ?"),
+    putTask: database.prepare(
+      "INSERT INTO task (id, context_id, principal, state, time_ms, sequence) VALUES (?, ?, ?, ?, ?, ?)" +
+        " ON CONFLICT (id) DO UPDATE SET state = excluded.state, time_ms = excluded.time_ms, sequence = excluded.sequence",
+    ),
+    putEvent: database.prepare("INSERT INTO event (task_id, sequence, data) VALUES (?, ?, ?)"),
+    putMessage: database.prepare(
+      "INSERT OR REPLACE INTO message (principal, message_id, task_id, sequence) VALUES (?, ?, ?, ?)",
+    ),
+    read: database.prepare("SELECT data FROM event WHERE task_id = ? AND sequence > ? ORDER BY sequence LIMIT ?"),
+    findMessage: database.prepare(
+      "SELECT event.data FROM message JOIN event USING (task_id, sequence) WHERE message.principal = ? AND message.message_id = ?",
+    ),
+  };
+}
+
+/** The conditions of a query that are asked for, with their values. */
+class Filters {
+  readonly values: SQLInputValue[] = [];
+  readonly #conditions: string[] = [];
+
+  add(condition: string, ...values: readonly (SQLInputValue | undefined)[]): this {
+    const given = values.filter((value) => value !== undefined);
+    if (given.length < values.length) return this;
+    this.#conditions.push(condition);
+    this.values.push(...given);
+    return this;
+  }
+
+  get where(): string {
+    return this.#conditions.length > 0 ? `WHERE ${this.#conditions.join(" AND ")}` : "";
+  }
+}
+
+function readCursor(cursor: string): [number, string] {
+  try {
+    const [timeMs, id]: unknown[] = JSON.parse(cursor);
+    if (typeof timeMs === "number" && typeof id === "string") return [timeMs, id];
+  } catch {
+    // Falls through to the error that names the token.
+  }
+  throw invalid("page_token", cursor, "is no token that this server gave: start at the first page");
+}
+
+function decode(data: unknown): TaskEvent {
+  if (data instanceof Uint8Array) return fromBinary(TaskEventSchema, data);
+  throw new DevtoolError("the store holds a row that is no event: restore the file from a backup", Code.DataLoss);
+}
+
+function storeError(reason: unknown): DevtoolError {
+  return isDiskFull(reason)
+    ? new DevtoolError("the disk is full: free some space and try again", Code.ResourceExhausted, { cause: reason })
+    : new DevtoolError("the store cannot write: the server's log says more", Code.Unavailable, { cause: reason });
+}

@@ -1,0 +1,88 @@
+import {
+  answeredToolCall,
+  confirmationsOf,
+  findConfirmation,
+  findToolCall,
+  isAwaitingApproval,
+  isEnded,
+  isTerminal,
+  type Message,
+  openToolCalls,
+  type Task,
+  TaskState,
+  type ToolCall,
+  type ToolCallConfirmation,
+} from "@devtool/schema";
+import { Code, DevtoolError, invalid } from "../errors.ts";
+
+/**
+ * Checks that a task can take a message now, and gives the calls that it answers in their new form (TOOL-5). Throws a
+ * `DevtoolError` that names the call, the option or the state; nothing has changed then.
+ */
+export function answeredCalls(task: Task, message: Message): ToolCall[] {
+  const confirmations = confirmationsOf(message);
+  if (confirmations.length === 0) {
+    assertTakesMessage(task);
+    return [];
+  }
+  assertDistinct(confirmations);
+  return confirmations.map((confirmation) => answeredToolCall(awaitedCall(task, confirmation), confirmation));
+}
+
+function assertTakesMessage(task: Task): void {
+  const asked = openToolCalls(task).filter(isAwaitingApproval);
+  const subject = `task ${JSON.stringify(task.id)}`;
+  const precondition = (problem: string): DevtoolError =>
+    new DevtoolError(`${subject} ${problem}`, Code.FailedPrecondition, {
+      details: { field: "task_id", value: task.id },
+    });
+  if (asked.length > 0) throw precondition(`waits for an answer to ${quoteIds(asked)}: answer it or cancel the task`);
+  if (!isTerminal(task.state) && task.state !== TaskState.INPUT_REQUIRED) {
+    throw precondition("is working: cancel it or wait for input-required");
+  }
+  if (task.command) throw precondition("ran a slash command: start a new task");
+}
+
+function assertDistinct(confirmations: readonly ToolCallConfirmation[]): void {
+  const seen = new Set<string>();
+  for (const { toolCallId } of confirmations) {
+    if (seen.has(toolCallId)) throw invalid("tool_call_id", toolCallId, "is answered twice in one message");
+    seen.add(toolCallId);
+  }
+}
+
+function awaitedCall(task: Task, confirmation: ToolCallConfirmation): ToolCall {
+  const { toolCallId, selectedOptionId, modifiedDetails } = confirmation;
+  const call = findToolCall(task, toolCallId);
+  if (!call) throw invalid("tool_call_id", toolCallId, `is unknown in task ${JSON.stringify(task.id)}`);
+  if (!isAwaitingApproval(call)) throw notAwaiting(task, call);
+  const options = call.confirmationRequest?.options.map(({ id }) => id) ?? [];
+  if (!options.includes(selectedOptionId)) {
+    throw invalid(
+      "selected_option_id",
+      selectedOptionId,
+      `is not offered for tool call ${JSON.stringify(toolCallId)}: choose ${options.join(", ")}`,
+    );
+  }
+  if (modifiedDetails.case === "fileDetails" && call.confirmationRequest?.details.case !== "fileEditDetails") {
+    throw invalid(
+      "modified_details",
+      "file_details",
+      `tool call ${JSON.stringify(toolCallId)} proposes no file: leave it out`,
+    );
+  }
+  return call;
+}
+
+function notAwaiting(task: Task, call: ToolCall): DevtoolError {
+  const answer = findConfirmation(task, call.toolCallId);
+  const ended = isEnded(call) ? "has already ended" : "asks nothing";
+  const problem = answer ? `was already answered with ${JSON.stringify(answer.selectedOptionId)}` : ended;
+  return new DevtoolError(`tool call ${JSON.stringify(call.toolCallId)} ${problem}`, Code.FailedPrecondition, {
+    details: { field: "tool_call_id", value: call.toolCallId },
+  });
+}
+
+function quoteIds(calls: readonly ToolCall[]): string {
+  return calls.map((call) => `tool call ${JSON.stringify(call.toolCallId)}`).join(", ");
+}

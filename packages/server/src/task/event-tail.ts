@@ -1,0 +1,48 @@
+import type { TaskEvent } from "@devtool/schema";
+
+/** What a tail may weigh: so many small events, or a sixty-fourth of that with tool calls, whose output can be large. */
+const MAX_WEIGHT = 2048;
+const TOOL_CALL_WEIGHT = 64;
+
+/** The newest durable events of a log in memory, so that readers who keep up need no store. */
+export class EventTail {
+  #events: TaskEvent[] = [];
+  #weight = 0;
+  #end: bigint;
+
+  /** Starts empty after the given sequence. */
+  constructor(end: bigint) {
+    this.#end = end;
+  }
+
+  push(events: readonly TaskEvent[]): void {
+    for (const event of events) {
+      this.#events.push(event);
+      this.#weight += weigh(event);
+    }
+    this.#end = events.at(-1)?.sequence ?? this.#end;
+    if (this.#weight > MAX_WEIGHT) this.#trim();
+  }
+
+  /** The events after a sequence, in order; undefined when the tail does not reach back that far. */
+  after(sequence: bigint): readonly TaskEvent[] | undefined {
+    if (sequence >= this.#end) return [];
+    const missing = Number(this.#end - sequence);
+    return missing <= this.#events.length ? this.#events.slice(-missing) : undefined;
+  }
+
+  /** Drops the oldest half by weight, so that trimming costs little per event. */
+  #trim(): void {
+    let drop = 0;
+    for (const event of this.#events) {
+      if (this.#weight <= MAX_WEIGHT / 2) break;
+      this.#weight -= weigh(event);
+      drop++;
+    }
+    this.#events = this.#events.slice(drop);
+  }
+}
+
+function weigh(event: TaskEvent): number {
+  return event.payload.case === "toolCall" ? TOOL_CALL_WEIGHT : 1;
+}

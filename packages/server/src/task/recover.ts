@@ -1,0 +1,65 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  ErrorDetailsSchema,
+  isAwaitingApproval,
+  isInterrupted,
+  isTerminal,
+  openToolCalls,
+  StateChangeSchema,
+  type Task,
+  TaskState,
+  type ToolCall,
+  ToolCallStatus,
+} from "@devtool/schema";
+import type { LogEntry } from "./event-log.ts";
+
+/** How a task goes on that a stop of the server cut. */
+export type Recovery =
+  /** It waits for its user, or has ended: there is nothing to do. */
+  | { readonly case: "rest" }
+  /** Nothing had begun that could run twice: it goes on by itself. */
+  | { readonly case: "resume" }
+  /** Something had begun and its outcome is unknown: these entries say so, and the user decides. */
+  | { readonly case: "interrupt"; readonly entries: readonly LogEntry[] };
+
+/**
+ * Says how a task goes on after the server stopped. A call that was awaiting approval still awaits it; one that was
+ * approved and not begun runs; one that was executing is FAILED with `interrupted` and never runs again by itself.
+ */
+export function recoverTask(task: Task): Recovery {
+  if (isTerminal(task.state) || isInterrupted(task.state)) return { case: "rest" };
+  if (task.state === TaskState.SUBMITTED) return { case: "resume" };
+  const open = openToolCalls(task);
+  const began = open.some((call) => call.status === ToolCallStatus.EXECUTING);
+  const approved = open.some((call) => !isAwaitingApproval(call));
+  if (!began && approved) return { case: "resume" };
+  return { case: "interrupt", entries: interruptEntries(open) };
+}
+
+function interruptEntries(open: readonly ToolCall[]): LogEntry[] {
+  const failed = open.filter((call) => !isAwaitingApproval(call)).map(interruptedCall);
+  const asks = failed.length < open.length;
+  return [
+    ...failed.map((value): LogEntry => ({ payload: { case: "toolCall", value } })),
+    inputRequired(asks ? "" : REASON),
+  ];
+}
+
+const REASON = "The server stopped while the agent was working. Send a message to go on.";
+
+function inputRequired(text: string): LogEntry {
+  return {
+    state: TaskState.INPUT_REQUIRED,
+    payload: { case: "stateChange", value: create(StateChangeSchema, { text }) },
+  };
+}
+
+/** The call as a stop of the server leaves it: FAILED with `interrupted`, with the output it had shown. */
+function interruptedCall(call: ToolCall): ToolCall {
+  const message =
+    call.status === ToolCallStatus.EXECUTING
+      ? "the server stopped while the call ran: its outcome is unknown, and it was not run again"
+      : "the server stopped before the call began: it did not run";
+  const error = create(ErrorDetailsSchema, { message, type: "interrupted" });
+  return { ...call, status: ToolCallStatus.FAILED, result: { case: "error", value: error } };
+}

@@ -1,0 +1,201 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  confirmationsOf,
+  deriveState,
+  isTerminal,
+  type Message,
+  openToolCalls,
+  StateChangeSchema,
+  type Task,
+  type TaskCreated,
+  TaskState,
+  TextContentSchema,
+  type ToolCall,
+  ToolCallStatus,
+} from "@devtool/schema";
+import type { AgentEvent, AgentExecutor, Turn } from "../agent/agent-executor.ts";
+import { Code, DevtoolError } from "../errors.ts";
+import { Confirmations } from "../tool/confirmations.ts";
+import { answeredCalls } from "./answer.ts";
+import type { EventLog, LogEntry } from "./event-log.ts";
+import { recoverTask } from "./recover.ts";
+
+/** So many streamed events may wait for the disk before the agent is held back. */
+const MAX_UNCOMMITTED = 512;
+
+/** The reason with which a session aborts its agent when the server stops: the task is left as a crash would leave it. */
+const STOPPING = new DevtoolError("the server is stopping", Code.Unavailable);
+const CANCELED = new DevtoolError("the task was canceled", Code.Canceled);
+
+/** A run of the agent: its end, and the way to end it. */
+interface Run {
+  readonly controller: AbortController;
+  readonly ended: Promise<void>;
+}
+
+/** One live task: the only writer of its log. Starts the agent, records what it does, takes messages, cancels. */
+export class TaskSession implements AsyncDisposable {
+  readonly log: EventLog;
+  readonly #executor: AgentExecutor;
+  readonly #confirmations = new Confirmations();
+  #run: Run | undefined;
+  #uncommitted = 0;
+
+  constructor(log: EventLog, executor: AgentExecutor) {
+    this.log = log;
+    this.#executor = executor;
+  }
+
+  /** The task as its log has it now. */
+  get task(): Task {
+    return this.log.task;
+  }
+
+  /** Tells whether nobody needs the session: it may be closed and opened anew. */
+  get idle(): boolean {
+    return this.#run === undefined && this.log.idle;
+  }
+
+  /** Opens the log of a new task and sets the agent to work. */
+  async create(created: TaskCreated): Promise<void> {
+    await this.log.append([{ state: TaskState.SUBMITTED, payload: { case: "created", value: created } }]);
+    this.#start();
+  }
+
+  /**
+   * Takes a client's message: an answer to open questions, or what the agent is to do next. Resolves when it is durable,
+   * with the sequence of its event. Throws a `DevtoolError` when the task cannot take it now; nothing has changed then.
+   */
+  async accept(message: Message): Promise<bigint> {
+    const answered = answeredCalls(this.task, message);
+    const sequence = this.task.sequence + 1n;
+    const entries: LogEntry[] = [
+      { state: TaskState.WORKING, payload: { case: "message", value: message } },
+      ...answered.map(toolCallEntry),
+    ];
+    await this.#append(entries);
+    for (const confirmation of confirmationsOf(message)) this.#confirmations.answer(confirmation);
+    if (!this.#run) this.#start();
+    return sequence;
+  }
+
+  /**
+   * Cancels the task: the agent and everything it started end, open calls become CANCELLED. Resolves when that is
+   * recorded. Throws `Code.FailedPrecondition` when the task has already ended.
+   */
+  async cancel(): Promise<void> {
+    if (isTerminal(this.task.state)) throw alreadyEnded(this.task);
+    const run = this.#run;
+    if (!run) return this.#end(CANCELED);
+    run.controller.abort(CANCELED);
+    await run.ended;
+  }
+
+  /** Brings a task that a stop of the server cut to where it can go on (R1). To be called once, before anything else. */
+  async recover(): Promise<void> {
+    const recovery = recoverTask(this.task);
+    if (recovery.case === "interrupt") await this.log.append(recovery.entries);
+    if (recovery.case === "resume") this.#start();
+  }
+
+  /** Stops the agent without canceling the task: it is left as after a restart. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#run?.controller.abort(STOPPING);
+    await this.#run?.ended;
+    await this.#executor[Symbol.asyncDispose]();
+  }
+
+  #start(): void {
+    const controller = new AbortController();
+    this.#run = { controller, ended: this.#execute(controller.signal) };
+  }
+
+  async #execute(signal: AbortSignal): Promise<void> {
+    const outcome = await this.#work(signal).then(
+      () => undefined,
+      (reason: unknown) => (signal.aborted ? signal.reason : reason),
+    );
+    // Before the end is recorded: a message that follows it starts a run of its own.
+    this.#run = undefined;
+    // A log that failed takes no more: its session is opened anew, and recovers.
+    if (!this.log.failure) await this.#end(outcome).catch(() => undefined);
+  }
+
+  async #work(signal: AbortSignal): Promise<void> {
+    await this.#append([]);
+    const log = this.log;
+    const turn: Turn = {
+      get task() {
+        return log.task;
+      },
+      confirmations: this.#confirmations,
+    };
+    for await (const event of this.#executor.execute(turn, signal)) await this.#record(event);
+  }
+
+  /** Records what the agent did. Tool calls are durable when it goes on; text is when its share of the queue is. */
+  async #record(event: AgentEvent): Promise<void> {
+    if (event.case === "toolCalls") return this.#append(event.value.map(toolCallEntry));
+    const committed = this.log.append([{ model: this.#executor.model, payload: payloadOf(event) }]);
+    this.#uncommitted++;
+    const settled = committed.finally(() => {
+      this.#uncommitted--;
+    });
+    if (this.#uncommitted >= MAX_UNCOMMITTED || this.log.failure) await settled;
+    else settled.catch(() => undefined);
+  }
+
+  /** Appends entries and, when they leave the task in another state, the change of it. */
+  async #append(entries: readonly LogEntry[]): Promise<void> {
+    const model = this.#executor.model;
+    const appended = entries.length > 0 ? [this.log.append(entries.map((entry) => ({ ...entry, model })))] : [];
+    const state = deriveState(this.task);
+    if (state !== this.task.state) appended.push(this.log.append([stateEntry(state)]));
+    await Promise.all(appended);
+  }
+
+  async #end(outcome: unknown): Promise<void> {
+    if (outcome === STOPPING) return this.#interrupt();
+    if (outcome === undefined) return this.log.append([stateEntry(TaskState.COMPLETED)]);
+    const cancelled = openToolCalls(this.task).map((call) => toolCallEntry(cancelledCall(call)));
+    const state =
+      outcome === CANCELED
+        ? stateEntry(TaskState.CANCELED)
+        : stateEntry(TaskState.FAILED, { error: DevtoolError.from(outcome).message });
+    await this.log.append([...cancelled, state]);
+  }
+
+  async #interrupt(): Promise<void> {
+    const recovery = recoverTask(this.task);
+    if (recovery.case === "interrupt") await this.log.append(recovery.entries);
+  }
+}
+
+function stateEntry(state: TaskState, change: { readonly error?: string } = {}): LogEntry {
+  return { state, payload: { case: "stateChange", value: create(StateChangeSchema, change) } };
+}
+
+function toolCallEntry(value: ToolCall): LogEntry {
+  return { payload: { case: "toolCall", value } };
+}
+
+function payloadOf(event: Exclude<AgentEvent, { case: "toolCalls" }>): LogEntry["payload"] {
+  return event.case === "text"
+    ? { case: "text", value: create(TextContentSchema, { text: event.value }) }
+    : { case: "thought", value: event.value };
+}
+
+function cancelledCall({ confirmationRequest: _closed, ...call }: ToolCall): ToolCall {
+  return { ...call, status: ToolCallStatus.CANCELLED };
+}
+
+function alreadyEnded(task: Task): DevtoolError {
+  const state = TaskState[task.state].toLowerCase();
+  return new DevtoolError(
+    `task ${JSON.stringify(task.id)} is already ${state}: it cannot be canceled`,
+    Code.FailedPrecondition,
+    {
+      details: { field: "task_id", value: task.id },
+    },
+  );
+}
