@@ -1,11 +1,12 @@
 // A2A 0.3: the envelope's messages, and how a task and its events are written in them.
 
 export { decodeJsonRpcRequest, JsonRpcCode } from "./a2a-v03/json-rpc.ts";
+export { extensionMetadata, sessionMetadata } from "./a2a-v03/metadata.ts";
 export { decodePushConfig, decodePushConfigParams, encodePushConfig } from "./a2a-v03/push-config.ts";
 export { decodeMessageSend, encodeMessageSend, type MessageSend } from "./a2a-v03/send-params.ts";
 export { decodeState, encodeState } from "./a2a-v03/state.ts";
 export { decodeStreamFrame, encodeStreamFrame } from "./a2a-v03/stream-frame.ts";
-export { decodeTask, type EncodeTaskOptions, encodeTask } from "./a2a-v03/task.ts";
+export { decodeSettings, decodeTask, type EncodeTaskOptions, encodeTask, settingsMetadata } from "./a2a-v03/task.ts";
 export { decodeTaskId, decodeTaskQuery } from "./a2a-v03/task-params.ts";
 export type { StreamView } from "./a2a-v03/view.ts";
 export {

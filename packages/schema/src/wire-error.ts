@@ -13,7 +13,7 @@ export class WireError extends Error {
     problem: string,
     options?: ErrorOptions,
   ) {
-    super(field === "" ? problem : `${field}${value === "" ? "" : ` ${JSON.stringify(value)}`}: ${problem}`, options);
+    super(field === "" ? problem : `${field}${value === "" ? "" : ` ${JSON.stringify(value)}`} ${problem}`, options);
   }
 }
 

@@ -47,7 +47,8 @@ export class DevtoolError extends Error {
 
 /** Makes the error for a request field that cannot be used. */
 export function invalid(field: string, value: string, problem: string): DevtoolError {
-  return new DevtoolError(`${field} ${JSON.stringify(value)}: ${problem}`, Code.InvalidArgument, {
+  const subject = value === "" ? field : `${field} ${JSON.stringify(value)}`;
+  return new DevtoolError(`${subject} ${problem}`, Code.InvalidArgument, {
     details: { field, value },
   });
 }

@@ -1,1 +1,8 @@
-export {};
+// The public names of @devtool/server, one by one. Adding a name is adding API.
+export type { AgentEvent, AgentExecutor, Turn } from "./agent/agent-executor.ts";
+export type { Model, ModelEvent, ModelRequest, ModelToolCall } from "./agent/model.ts";
+export { createScriptedModel } from "./agent/scripted/scripted-model.ts";
+export { Code, DevtoolError } from "./errors.ts";
+export { createServer, type DevtoolServer } from "./server.ts";
+export type { ServerLimits, ServerOptions } from "./server-options.ts";
+export { VERSION } from "./version.ts";

@@ -21,7 +21,7 @@ export interface MessagePlace {
   readonly contextId: string;
 }
 
-/** Writes the pieces of a message that are of one kind, and says the kind in its metadata. */
+/** Writes the pieces of a message that are of one kind, and says the kind, when they have one, in its metadata. */
 export function encodeMessage(message: Message, kind: Kind, place: MessagePlace): A2aMessage {
   const event = encodeRfcJson(DevelopmentToolEventSchema, create(DevelopmentToolEventSchema, { kind }));
   return create(A2aMessageSchema, {
@@ -29,7 +29,7 @@ export function encodeMessage(message: Message, kind: Kind, place: MessagePlace)
     messageId: message.messageId,
     role: message.role === Role.USER ? "user" : "agent",
     parts: message.parts.flatMap((part) => encodePart(part) ?? []),
-    metadata: { [EXTENSION_URI]: event },
+    ...(kind !== Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED && { metadata: { [EXTENSION_URI]: event } }),
     ...place,
   });
 }

@@ -30,7 +30,9 @@ import type { StreamView } from "./view.ts";
 /** Writes the event that opens a task as the Task it opens. */
 export function encodeCreated(event: TaskEvent, created: TaskCreated, view: StreamView): JsonObject {
   const place = { taskId: event.taskId, contextId: event.contextId };
-  const history = created.message ? [encodeMessage(created.message, Kind.STATE_CHANGE, place)] : [];
+  const history = created.message
+    ? [encodeMessage(created.message, Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED, place)]
+    : [];
   return encodeRfcJson(
     A2aTaskSchema,
     create(A2aTaskSchema, {

@@ -3,14 +3,15 @@ import { openToolCalls, type ToolCall, ToolCallSchema, ToolCallStatus } from "@d
 import { Code, DevtoolError } from "../errors.ts";
 import type { PolicyEngine } from "../tool/policy-engine.ts";
 import { runNewCalls, runOpenCalls, type SchedulerContext } from "../tool/scheduler.ts";
-import type { Tool } from "../tool/tool.ts";
+import type { ToolSet } from "../tool/tool-set.ts";
 import type { AgentEvent, AgentExecutor, Turn } from "./agent-executor.ts";
 import type { Model, ModelEvent } from "./model.ts";
 
 /** What a loop is made of. */
 export interface AgentLoopOptions {
   readonly model: Model;
-  readonly tools: ReadonlyMap<string, Tool>;
+  /** Opens the tools for one turn. */
+  readonly openTools: () => Promise<ToolSet>;
   readonly policy: PolicyEngine;
   /** The directory the agent works in: an absolute path. */
   readonly workspacePath: string;
@@ -33,9 +34,10 @@ export function createAgentLoop(options: AgentLoopOptions): AgentExecutor {
 }
 
 async function* execute(options: AgentLoopOptions, turn: Turn, signal: AbortSignal): AsyncIterable<AgentEvent> {
-  const { tools, policy, maxSteps = 200 } = options;
+  const { openTools, policy, maxSteps = 200 } = options;
+  await using set = await openTools();
   const context: SchedulerContext = {
-    tools,
+    tools: set.tools,
     policy,
     confirmations: turn.confirmations,
     get task() {
@@ -45,7 +47,7 @@ async function* execute(options: AgentLoopOptions, turn: Turn, signal: AbortSign
   yield* asEvents(runOpenCalls(openToolCalls(turn.task), context, signal));
   for (let step = 0; step < maxSteps; step++) {
     const calls: ToolCall[] = [];
-    for await (const event of think(options, turn, signal)) {
+    for await (const event of think(options, turn, { set, signal })) {
       if (event.case === "toolCall") calls.push(newCall(options, event));
       else yield event;
     }
@@ -55,10 +57,13 @@ async function* execute(options: AgentLoopOptions, turn: Turn, signal: AbortSign
   throw new DevtoolError(`the turn took ${maxSteps} steps: limit is ${maxSteps}`, Code.ResourceExhausted);
 }
 
-function think(options: AgentLoopOptions, turn: Turn, signal: AbortSignal): AsyncIterable<ModelEvent> {
-  const { model, tools, workspacePath } = options;
-  const declarations = [...tools.values()].map(({ declaration }) => declaration);
-  return model.generate({ history: turn.task.history, tools: declarations, workspacePath }, signal);
+function think(
+  { model, workspacePath }: AgentLoopOptions,
+  { task }: Turn,
+  { set, signal }: { readonly set: ToolSet; readonly signal: AbortSignal },
+): AsyncIterable<ModelEvent> {
+  const tools = [...set.tools.values()].map(({ declaration }) => declaration);
+  return model.generate({ history: task.history, tools, workspacePath }, signal);
 }
 
 function newCall({ nextId }: AgentLoopOptions, { value }: Extract<ModelEvent, { case: "toolCall" }>): ToolCall {

@@ -136,7 +136,7 @@ export class TaskSession implements AsyncDisposable {
   /** Records what the agent did. Tool calls are durable when it goes on; text is when its share of the queue is. */
   async #record(event: AgentEvent): Promise<void> {
     if (event.case === "toolCalls") return this.#append(event.value.map(toolCallEntry));
-    const committed = this.log.append([{ model: this.#executor.model, payload: payloadOf(event) }]);
+    const committed = this.#log([{ payload: payloadOf(event) }]);
     this.#uncommitted++;
     const settled = committed.finally(() => {
       this.#uncommitted--;
@@ -147,22 +147,27 @@ export class TaskSession implements AsyncDisposable {
 
   /** Appends entries and, when they leave the task in another state, the change of it. */
   async #append(entries: readonly LogEntry[]): Promise<void> {
-    const model = this.#executor.model;
-    const appended = entries.length > 0 ? [this.log.append(entries.map((entry) => ({ ...entry, model })))] : [];
+    const appended = entries.length > 0 ? [this.#log(entries)] : [];
     const state = deriveState(this.task);
-    if (state !== this.task.state) appended.push(this.log.append([stateEntry(state)]));
+    if (state !== this.task.state) appended.push(this.#log([stateEntry(state)]));
     await Promise.all(appended);
   }
 
   async #end(outcome: unknown): Promise<void> {
     if (outcome === STOPPING) return this.#interrupt();
-    if (outcome === undefined) return this.log.append([stateEntry(TaskState.COMPLETED)]);
+    if (outcome === undefined) return this.#log([stateEntry(TaskState.COMPLETED)]);
     const cancelled = openToolCalls(this.task).map((call) => toolCallEntry(cancelledCall(call)));
     const state =
       outcome === CANCELED
         ? stateEntry(TaskState.CANCELED)
         : stateEntry(TaskState.FAILED, { error: DevtoolError.from(outcome).message });
-    await this.log.append([...cancelled, state]);
+    await this.#log([...cancelled, state]);
+  }
+
+  /** Appends entries under the name of the model that is answering (STREAM-1). */
+  #log(entries: readonly LogEntry[]): Promise<void> {
+    const { model } = this.#executor;
+    return this.log.append(entries.map((entry) => ({ ...entry, model })));
   }
 
   async #interrupt(): Promise<void> {

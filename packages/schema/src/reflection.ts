@@ -1,0 +1,8 @@
+// The reflection service of gRPC, for servers that offer it.
+export {
+  ServerReflection,
+  type ServerReflectionRequest,
+  ServerReflectionRequestSchema,
+  type ServerReflectionResponse,
+  ServerReflectionResponseSchema,
+} from "./gen/grpc/reflection/v1/reflection_pb.ts";

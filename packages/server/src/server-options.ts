@@ -1,0 +1,69 @@
+import { ApprovalMode } from "@devtool/schema";
+import type { Model } from "./agent/model.ts";
+
+/** The bounds of a server; each answers with an error that gives the limit (ERR-2). */
+export interface ServerLimits {
+  /** A request may have so many bytes. Default 4 MiB. */
+  readonly maxRequestBytes: number;
+  /** A message may have so many parts. Default 256. */
+  readonly maxParts: number;
+  /** So many sockets may be open. Default 4096. */
+  readonly maxConnections: number;
+  /** So many streams may be open on one HTTP/2 connection. Default 100. */
+  readonly maxConcurrentStreams: number;
+  /** A shell command may take so many milliseconds. Default 10 minutes. */
+  readonly commandTimeoutMs: number;
+  /** So many characters of a command's output are kept, the newest. Default 65536. */
+  readonly maxOutputBytes: number;
+}
+
+/** What a server is made of. Everything has a default; without any it serves the scripted agent from memory. */
+export interface ServerOptions {
+  /** The workspace of clients that name none: an absolute path that exists. Default: none, so a client must name one. */
+  readonly workspace?: string;
+  /** The directories in which workspaces may lie. Default: the workspace alone. */
+  readonly workspaceRoots?: readonly string[];
+  /** Keeps tasks in a SQLite file in this directory, made when it is missing. Default: in memory. */
+  readonly dataDirectory?: string;
+  /** The address to bind. Default 127.0.0.1; another one than loopback needs `token`. */
+  readonly host?: string;
+  /** The port to bind. Default 0: a free one. */
+  readonly port?: number;
+  /** The bearer token. Default: 256 random bits, new for each start. */
+  readonly token?: string;
+  /** Further values of the Host header to serve, each with its port. */
+  readonly allowedHosts?: readonly string[];
+  /** The origins of web pages that may call. Default: none. */
+  readonly allowedOrigins?: readonly string[];
+  /** Who thinks. Default: the scripted model, which needs no key. */
+  readonly model?: Model;
+  /** How far agents may go without asking; a session can only narrow it. Default: ask before every change. */
+  readonly approvalMode?: ApprovalMode;
+  /** Whether clients must know the extension (CARD-1). Default false. */
+  readonly extensionRequired?: boolean;
+  /** For so many milliseconds the same message is a retry (STREAM-7); 0 turns it off. Default 10 minutes. */
+  readonly retryWindowMs?: number;
+  /** When it stops, requests have so many milliseconds to end. Default 10 seconds. */
+  readonly drainMs?: number;
+  /** Takes what went wrong inside, for the operator's log. Default: standard error. */
+  readonly onError?: (reason: unknown) => void;
+  readonly limits?: Partial<ServerLimits>;
+}
+
+/** Limits with their defaults filled in. */
+export function limitsOf(limits: Partial<ServerLimits> = {}): ServerLimits {
+  return {
+    maxRequestBytes: 4 * 1024 * 1024,
+    maxParts: 256,
+    maxConnections: 4096,
+    maxConcurrentStreams: 100,
+    commandTimeoutMs: 10 * 60_000,
+    maxOutputBytes: 64 * 1024,
+    ...limits,
+  };
+}
+
+/** The stricter of the operator's mode and a session's: a session can only narrow (SESSION-3). */
+export function narrower(operator: ApprovalMode, session: ApprovalMode): ApprovalMode {
+  return operator === ApprovalMode.PLAN || session === ApprovalMode.PLAN ? ApprovalMode.PLAN : ApprovalMode.DEFAULT;
+}

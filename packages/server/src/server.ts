@@ -1,0 +1,208 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { mkdir } from "node:fs/promises";
+import { isIP } from "node:net";
+import { join } from "node:path";
+import { ApprovalMode, type Task } from "@devtool/schema";
+import type { AgentExecutor } from "./agent/agent-executor.ts";
+import { createAgentLoop } from "./agent/agent-loop.ts";
+import type { Model } from "./agent/model.ts";
+import { createScriptedModel } from "./agent/scripted/scripted-model.ts";
+import { builtinCommands } from "./command/builtin/builtin-commands.ts";
+import { SlashCommands } from "./command/slash-commands.ts";
+import { invalid } from "./errors.ts";
+import { createCommandHandler } from "./handler/command-handler.ts";
+import { Exchanges } from "./handler/exchange.ts";
+import { createPushHandler } from "./handler/push-handler.ts";
+import type { RequestHandler } from "./handler/request-handler.ts";
+import { createTaskHandler } from "./handler/task-handler.ts";
+import { limitsOf, narrower, type ServerLimits, type ServerOptions } from "./server-options.ts";
+import { MemoryTaskStore } from "./store/memory-task-store.ts";
+import type { TaskStore } from "./store/task-store.ts";
+import { SessionRegistry } from "./task/session-registry.ts";
+import { builtinTools } from "./tool/builtin/builtin-tools.ts";
+import { createSessionPolicy } from "./tool/session-policy.ts";
+import type { ToolSet } from "./tool/tool-set.ts";
+import { Workspace } from "./tool/workspace.ts";
+import { a2aV03Routes } from "./transport/a2a_v03/routes.ts";
+import { connectRoutes } from "./transport/connect/routes.ts";
+import { healthRoutes } from "./transport/health.ts";
+import { type HttpListener, listen } from "./transport/http.ts";
+import { VERSION } from "./version.ts";
+
+/** The one principal there is: whoever holds the token. */
+const PRINCIPAL = "local";
+
+/** A server that runs. */
+export interface DevtoolServer extends AsyncDisposable {
+  /** Where it listens: `http://host:port`. */
+  readonly url: string;
+  /** What every request needs as bearer token. */
+  readonly token: string;
+  /** Takes no new work, lets requests end, leaves every task so that the next start goes on with it. */
+  close(): Promise<void>;
+}
+
+/**
+ * Starts a server: A2A 0.3, Connect, gRPC and gRPC-Web on one port, with an agent behind it.
+ *
+ * Throws a `DevtoolError` when an option cannot be used, the port is taken or the data directory is in use.
+ */
+export async function createServer(options: ServerOptions = {}): Promise<DevtoolServer> {
+  assertBindable(options);
+  const parts = await assemble(options);
+  const token = options.token ?? randomBytes(32).toString("base64url");
+  const shutdown = new AbortController();
+  const listener = await listenAt({ ...parts, options, token, shutdown: shutdown.signal }).catch(
+    async (reason: unknown) => {
+      await parts.store[Symbol.asyncDispose]();
+      throw reason;
+    },
+  );
+  const close = once(() => stop({ ...parts, listener, shutdown, drainMs: options.drainMs ?? 10_000 }));
+  return { url: listener.url, token, close, [Symbol.asyncDispose]: close };
+}
+
+interface Parts {
+  readonly store: TaskStore;
+  readonly registry: SessionRegistry;
+  readonly handler: RequestHandler;
+  readonly limits: ServerLimits;
+}
+
+async function assemble(options: ServerOptions): Promise<Parts> {
+  const limits = limitsOf(options.limits);
+  const model = options.model ?? createScriptedModel();
+  const commands = new SlashCommands(builtinCommands({ version: VERSION, model: model.name }));
+  const store = await openStore(options.dataDirectory);
+  const now = (): Date => new Date();
+  const createExecutor = (task: Task): AgentExecutor =>
+    agentFor(task, task.command ? commands.play(task.command) : model, { options, limits });
+  const registry = new SessionRegistry({ store, createExecutor, now });
+  await registry.recover();
+  const exchanges = new Exchanges({
+    registry,
+    store,
+    now,
+    nextId: randomUUID,
+    retryWindowMs: options.retryWindowMs ?? 10 * 60_000,
+    maxParts: limits.maxParts,
+    workspaceRoots: options.workspaceRoots ?? (options.workspace === undefined ? [] : [options.workspace]),
+    ...(options.workspace !== undefined && { workspace: options.workspace }),
+  });
+  const handler: RequestHandler = {
+    tasks: createTaskHandler(exchanges, store),
+    commands: createCommandHandler(exchanges, commands),
+    push: createPushHandler(),
+  };
+  return { store, registry, handler, limits };
+}
+
+/** Our own agent, in the workspace and under the settings of a task. */
+function agentFor(
+  { settings, sessionSettings }: Task,
+  model: Model,
+  { options, limits }: { readonly options: ServerOptions; readonly limits: ServerLimits },
+): AgentExecutor {
+  const workspacePath = settings?.workspacePath ?? "";
+  const mode = narrower(
+    options.approvalMode ?? ApprovalMode.DEFAULT,
+    sessionSettings?.approvalMode ?? ApprovalMode.DEFAULT,
+  );
+  return createAgentLoop({
+    model,
+    workspacePath,
+    policy: createSessionPolicy(mode),
+    nextId: randomUUID,
+    openTools: () => openTools(workspacePath, { allowed: sessionSettings?.allowedTools ?? [], limits }),
+  });
+}
+
+async function openTools(
+  workspacePath: string,
+  { allowed, limits }: { readonly allowed: readonly string[]; readonly limits: ServerLimits },
+): Promise<ToolSet> {
+  const workspace = await Workspace.open(workspacePath);
+  const { commandTimeoutMs: timeoutMs, maxOutputBytes } = limits;
+  const all = builtinTools(workspace, { environment: commandEnvironment(), timeoutMs, maxOutputBytes });
+  const tools = all.filter(({ declaration }) => allowed.length === 0 || allowed.includes(declaration.name));
+  return {
+    tools: new Map(tools.map((tool) => [tool.declaration.name, tool])),
+    [Symbol.asyncDispose]: () => workspace[Symbol.asyncDispose](),
+  };
+}
+
+/** What commands may know of our environment: nothing that could hold a secret. */
+function commandEnvironment(): Record<string, string> {
+  const names = ["PATH", "HOME", "LANG", "LC_ALL", "TERM", "TMPDIR", "TZ", "USER", "SHELL"];
+  const given = names.flatMap((name): [string, string][] => {
+    const value = process.env[name];
+    return value === undefined ? [] : [[name, value]];
+  });
+  return Object.fromEntries(given);
+}
+
+async function openStore(dataDirectory: string | undefined): Promise<TaskStore> {
+  if (dataDirectory === undefined) return new MemoryTaskStore();
+  await mkdir(dataDirectory, { recursive: true, mode: 0o700 });
+  const { SqliteTaskStore } = await import("./store/sqlite-task-store.ts");
+  return SqliteTaskStore.open(join(dataDirectory, "tasks.db"));
+}
+
+interface Listening extends Parts {
+  readonly options: ServerOptions;
+  readonly token: string;
+  readonly shutdown: AbortSignal;
+}
+
+function listenAt({ handler, limits, options, token, shutdown }: Listening): Promise<HttpListener> {
+  const onError = options.onError ?? ((reason: unknown): void => console.error(reason));
+  const shared = { handler, principal: PRINCIPAL, maxRequestBytes: limits.maxRequestBytes, shutdown, onError };
+  return listen({
+    host: options.host ?? "127.0.0.1",
+    port: options.port ?? 0,
+    token,
+    allowedHosts: options.allowedHosts ?? [],
+    allowedOrigins: options.allowedOrigins ?? [],
+    limits: { ...limits, headersTimeoutMs: 10_000, requestTimeoutMs: 30_000 },
+    onError,
+    routes: (baseUrl) => [
+      ...healthRoutes(() => !shutdown.aborted),
+      ...a2aV03Routes({
+        ...shared,
+        baseUrl,
+        heartbeatMs: 15_000,
+        name: "devtool",
+        description: "A coding agent that works in a workspace and asks before it changes anything.",
+        version: VERSION,
+        extensionRequired: options.extensionRequired ?? false,
+      }),
+      ...connectRoutes(shared),
+    ],
+  });
+}
+
+interface Stopping extends Parts {
+  readonly listener: HttpListener;
+  readonly shutdown: AbortController;
+  readonly drainMs: number;
+}
+
+/** Tasks first, so that the streams of their exchanges end with what became of them; then the streams without end. */
+async function stop({ registry, store, listener, shutdown, drainMs }: Stopping): Promise<void> {
+  await registry[Symbol.asyncDispose]();
+  shutdown.abort();
+  await listener.close(drainMs);
+  await store[Symbol.asyncDispose]();
+}
+
+function assertBindable({ host = "127.0.0.1", token }: ServerOptions): void {
+  const loopback = host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
+  if (!loopback && token === undefined) {
+    throw invalid("host", host, "is reachable from other machines: choose 127.0.0.1, or set a token of your own");
+  }
+}
+
+function once(run: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> | undefined;
+  return () => (running ??= run());
+}

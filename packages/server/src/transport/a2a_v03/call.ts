@@ -1,0 +1,32 @@
+import type { DescMethod, JsonValue } from "@bufbuild/protobuf";
+import { createContextValues, createHandlerContext, type HandlerContext } from "@connectrpc/connect";
+import type { StreamView } from "@devtool/schema/a2a-v03";
+import { principalKey } from "../../handler/request-handler.ts";
+
+/** One JSON-RPC call, as its method sees it. */
+export interface Call {
+  readonly params: JsonValue | undefined;
+  /** How much of events the client is shown. */
+  readonly view: StreamView;
+  /** The sequence of the last event that the client has, by `Last-Event-ID`; undefined when it sent none. */
+  readonly lastEventId: bigint | undefined;
+  /** Whether the client takes a stream where the method offers both. */
+  readonly takesStream: boolean;
+  /** Who calls. */
+  readonly principal: string;
+  /** Aborts when the client is gone or the server stops. */
+  readonly signal: AbortSignal;
+}
+
+/** The context in which a call runs a method of our services. */
+export function contextOf({ principal, signal }: Call, method: DescMethod): HandlerContext {
+  return createHandlerContext({
+    service: method.parent,
+    method,
+    protocolName: "a2a-v0.3",
+    requestMethod: "POST",
+    url: "http://devtool.invalid/",
+    requestSignal: signal,
+    contextValues: createContextValues().set(principalKey, principal),
+  });
+}

@@ -1,0 +1,21 @@
+import type { Writable } from "node:stream";
+import type { HttpResponse } from "../route.ts";
+
+/** Knows when nobody waits for a response any more: the client closed it, or the server stops. */
+export class ClientGone implements Disposable {
+  readonly #writable: Writable;
+  readonly #closed = new AbortController();
+  readonly signal: AbortSignal;
+
+  constructor(response: HttpResponse, shutdown: AbortSignal) {
+    this.#writable = response;
+    this.#writable.once("close", this.#close);
+    this.signal = AbortSignal.any([this.#closed.signal, shutdown]);
+  }
+
+  [Symbol.dispose](): void {
+    this.#writable.off("close", this.#close);
+  }
+
+  readonly #close = (): void => this.#closed.abort();
+}

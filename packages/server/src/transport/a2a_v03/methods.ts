@@ -1,0 +1,235 @@
+import { create, type JsonValue } from "@bufbuild/protobuf";
+import {
+  CancelTaskRequestSchema,
+  decodeRfcJson,
+  ExecuteSlashCommandRequestSchema,
+  ExecuteSlashCommandResponseSchema,
+  emptyTask,
+  encodeRfcJson,
+  GetAllSlashCommandsResponseSchema,
+  GetTaskRequestSchema,
+  isTerminal,
+  RunSlashCommandRequestSchema,
+  RunSlashCommandResponseSchema,
+  type SendMessageRequest,
+  SlashCommandService,
+  StreamMessageRequestSchema,
+  StreamMessageResponseSchema,
+  SubscribeTaskRequestSchema,
+  SubscribeTaskResponseSchema,
+  type Task,
+  type TaskEvent,
+  TaskSchema,
+  TaskService,
+} from "@devtool/schema";
+import {
+  decodeMessageSend,
+  decodePushConfig,
+  decodePushConfigParams,
+  decodeSettings,
+  decodeTaskId,
+  decodeTaskQuery,
+  encodeTask,
+  JsonRpcCode,
+} from "@devtool/schema/a2a-v03";
+import { Code, DevtoolError } from "../../errors.ts";
+import type { RequestHandler } from "../../handler/request-handler.ts";
+import { type Call, contextOf } from "./call.ts";
+import { JsonRpcFailure } from "./errors.ts";
+import { frameOf } from "./frames.ts";
+import { withPlainAnswer } from "./plain-answer.ts";
+
+/** One frame of a stream: the JSON text of a `result`, and the sequence of its event. */
+export interface Frame {
+  readonly result: string;
+  readonly id?: bigint;
+}
+
+/** What a method answers: one result, or a stream of them. */
+export type Answer =
+  | { readonly case: "result"; readonly value: JsonValue }
+  | { readonly case: "stream"; readonly value: AsyncIterable<Frame> };
+
+/** A method of A2A 0.3, or of the extension. */
+export type Method = (call: Call) => Promise<Answer>;
+
+/** The methods by their names, all in terms of our own services. */
+export function createMethods(handler: RequestHandler): ReadonlyMap<string, Method> {
+  return new Map<string, Method>([
+    ["message/send", (call) => sendMessage(handler, call)],
+    ["message/stream", async (call) => stream(streamMessage(handler, call, await messageOf(handler, call)), call)],
+    ["tasks/get", (call) => getTask(handler, call)],
+    ["tasks/cancel", (call) => cancelTask(handler, call)],
+    ["tasks/resubscribe", (call) => resubscribe(handler, call)],
+    ["tasks/pushNotificationConfig/set", pushMethod(decodePushConfig)],
+    ["tasks/pushNotificationConfig/get", pushMethod(decodePushConfigParams)],
+    ["tasks/pushNotificationConfig/list", pushMethod(decodePushConfigParams)],
+    ["tasks/pushNotificationConfig/delete", pushMethod(decodePushConfigParams)],
+    ["agent/getAuthenticatedExtendedCard", noExtendedCard],
+    ["commands/get", (call) => getCommands(handler, call)],
+    ["command/execute", (call) => executeCommand(handler, call)],
+  ]);
+}
+
+async function sendMessage(handler: RequestHandler, call: Call): Promise<Answer> {
+  const { historyLength } = decodeMessageSend(call.params);
+  const request = await messageOf(handler, call);
+  const { task } = await handler.tasks.sendMessage(request, contextOf(call, TaskService.method.sendMessage));
+  return result(taskJson(create(TaskSchema, task), call, historyLength));
+}
+
+/** The message of a call; one that asks for notifications is refused, as the card says. */
+async function messageOf(handler: RequestHandler, call: Call): Promise<SendMessageRequest> {
+  const { request, pushConfig } = decodeMessageSend(call.params);
+  if (pushConfig) throw pushNotSupported();
+  if (call.view === "extension" || request.taskId === "" || !request.message) return request;
+  const task = await taskOf(handler, call, request.taskId);
+  return { ...request, message: withPlainAnswer(request.message, task) };
+}
+
+async function* streamMessage(
+  handler: RequestHandler,
+  call: Call,
+  request: SendMessageRequest,
+): AsyncIterable<TaskEvent> {
+  const wrapped = create(StreamMessageRequestSchema, { request });
+  const context = contextOf(call, TaskService.method.streamMessage);
+  for await (const response of handler.tasks.streamMessage(wrapped, context)) {
+    const { event } = create(StreamMessageResponseSchema, response);
+    if (event) yield event;
+  }
+}
+
+async function* subscribe(
+  handler: RequestHandler,
+  call: Call,
+  from: { readonly taskId: string; readonly afterSequence: bigint },
+): AsyncIterable<TaskEvent> {
+  const request = create(SubscribeTaskRequestSchema, from);
+  const context = contextOf(call, TaskService.method.subscribeTask);
+  for await (const response of handler.tasks.subscribeTask(request, context)) {
+    const { event } = create(SubscribeTaskResponseSchema, response);
+    if (event) yield event;
+  }
+}
+
+async function getTask(handler: RequestHandler, call: Call): Promise<Answer> {
+  const { taskId, historyLength } = decodeTaskQuery(call.params);
+  return result(taskJson(await taskOf(handler, call, taskId), call, historyLength));
+}
+
+async function taskOf(handler: RequestHandler, call: Call, taskId: string): Promise<Task> {
+  const request = create(GetTaskRequestSchema, { taskId });
+  const { task } = await handler.tasks.getTask(request, contextOf(call, TaskService.method.getTask));
+  return create(TaskSchema, task ?? emptyTask());
+}
+
+async function cancelTask(handler: RequestHandler, call: Call): Promise<Answer> {
+  const request = create(CancelTaskRequestSchema, { taskId: decodeTaskId(call.params) });
+  try {
+    const { task } = await handler.tasks.cancelTask(request, contextOf(call, TaskService.method.cancelTask));
+    return result(taskJson(create(TaskSchema, task), call, undefined));
+  } catch (reason) {
+    if (!(reason instanceof DevtoolError) || reason.code !== Code.FailedPrecondition) throw reason;
+    throw new JsonRpcFailure(reason.message, JsonRpcCode.TASK_NOT_CANCELABLE);
+  }
+}
+
+/** With `Last-Event-ID`: what came after it. Without: the task as it is, then what comes. */
+async function resubscribe(handler: RequestHandler, call: Call): Promise<Answer> {
+  const taskId = decodeTaskId(call.params);
+  const task = await taskOf(handler, call, taskId);
+  if (call.lastEventId !== undefined) {
+    return stream(subscribe(handler, call, { taskId, afterSequence: call.lastEventId }), call);
+  }
+  return { case: "stream", value: snapshotThenLive(handler, call, task) };
+}
+
+async function* snapshotThenLive(handler: RequestHandler, call: Call, task: Task): AsyncIterable<Frame> {
+  yield { result: JSON.stringify(taskJson(task, call, undefined)), id: task.sequence };
+  if (isTerminal(task.state)) return;
+  yield* framesOf(subscribe(handler, call, { taskId: task.id, afterSequence: task.sequence }), call);
+}
+
+async function getCommands(handler: RequestHandler, call: Call): Promise<Answer> {
+  const context = contextOf(call, SlashCommandService.method.getAllSlashCommands);
+  const commands = await handler.commands.getAllSlashCommands(
+    create(SlashCommandService.method.getAllSlashCommands.input),
+    context,
+  );
+  return result(encodeRfcJson(GetAllSlashCommandsResponseSchema, create(GetAllSlashCommandsResponseSchema, commands)));
+}
+
+/** Answers how the command started; for a client that takes a stream, what it does follows (CMD-1). */
+async function executeCommand(handler: RequestHandler, call: Call): Promise<Answer> {
+  const request = create(RunSlashCommandRequestSchema, {
+    command: decodeRfcJson(ExecuteSlashCommandRequestSchema, call.params ?? {}),
+    ...placeOf(call.params),
+  });
+  const context = contextOf(call, SlashCommandService.method.runSlashCommand);
+  const response = create(RunSlashCommandResponseSchema, await handler.commands.runSlashCommand(request, context));
+  const started = response.result ?? create(ExecuteSlashCommandResponseSchema);
+  const json = encodeRfcJson(ExecuteSlashCommandResponseSchema, started);
+  if (!call.takesStream) return result(json);
+  return { case: "stream", value: startedThenUpdates(handler, call, { json, taskId: started.executionId }) };
+}
+
+async function* startedThenUpdates(
+  handler: RequestHandler,
+  call: Call,
+  { json, taskId }: { readonly json: JsonValue; readonly taskId: string },
+): AsyncIterable<Frame> {
+  yield { result: JSON.stringify(json) };
+  if (taskId !== "") yield* framesOf(subscribe(handler, call, { taskId, afterSequence: 0n }), call);
+}
+
+/** The session of a command: beside the RFC's fields, `contextId` and `metadata` as a message has them. */
+function placeOf(params: JsonValue | undefined): {
+  contextId?: string;
+  settings?: NonNullable<SendMessageRequest["settings"]>;
+} {
+  if (typeof params !== "object" || params === null || Array.isArray(params)) return {};
+  const { contextId, metadata } = params;
+  const isMap = typeof metadata === "object" && metadata !== null && !Array.isArray(metadata);
+  const { settings } = decodeSettings(isMap ? metadata : undefined);
+  return { ...(typeof contextId === "string" && { contextId }), ...(settings && { settings }) };
+}
+
+/** Refuses a method about notifications, once its parameters could be read. */
+function pushMethod(decode: (params: JsonValue | undefined) => unknown): Method {
+  return async ({ params }) => {
+    decode(params);
+    throw pushNotSupported();
+  };
+}
+
+function pushNotSupported(): JsonRpcFailure {
+  return new JsonRpcFailure(
+    "push notifications are not supported: use tasks/resubscribe",
+    JsonRpcCode.PUSH_NOTIFICATION_NOT_SUPPORTED,
+  );
+}
+
+function noExtendedCard(): Promise<Answer> {
+  const code = JsonRpcCode.AUTHENTICATED_EXTENDED_CARD_NOT_CONFIGURED;
+  return Promise.reject(new JsonRpcFailure("there is no extended card: the public one says everything", code));
+}
+
+function taskJson(task: Task, { view }: Call, historyLength: number | undefined): JsonValue {
+  return encodeTask(task, { view, ...(historyLength !== undefined && { historyLength }) });
+}
+
+function result(value: JsonValue): Answer {
+  return { case: "result", value };
+}
+
+function stream(events: AsyncIterable<TaskEvent>, call: Call): Answer {
+  return { case: "stream", value: framesOf(events, call) };
+}
+
+async function* framesOf(events: AsyncIterable<TaskEvent>, { view }: Call): AsyncIterable<Frame> {
+  for await (const event of events) {
+    const frame = frameOf(event, view);
+    if (frame !== undefined) yield { result: frame, id: event.sequence };
+  }
+}

@@ -1,0 +1,70 @@
+import type { Writable } from "node:stream";
+import type { HttpResponse } from "../route.ts";
+
+/** Past so many characters that wait for the socket, the writer of a stream waits too. */
+const MAX_WAITING = 64 * 1024;
+
+/** A stream of server-sent events. What is sent in one turn of the event loop goes to the socket together. */
+export class SseStream implements Disposable {
+  readonly #response: HttpResponse;
+  readonly #heartbeat: NodeJS.Timeout;
+  #waiting = "";
+  #flushing: NodeJS.Immediate | undefined;
+
+  /** Begins the stream. A comment is sent each so many milliseconds, so that nothing between takes it for dead. */
+  constructor(response: HttpResponse, headers: Readonly<Record<string, string>>, heartbeatMs: number) {
+    this.#response = response;
+    response.statusCode = 200;
+    for (const [name, value] of Object.entries({ ...SSE_HEADERS, ...headers })) response.setHeader(name, value);
+    this.#heartbeat = setInterval(() => this.#push(": heartbeat\n\n"), heartbeatMs);
+    this.#heartbeat.unref();
+  }
+
+  /** Sends an event: JSON on one line, with an id when it is one of a log. Resolves when more may be sent. */
+  async send(data: string, id?: bigint): Promise<void> {
+    this.#push(id === undefined ? `data: ${data}\n\n` : `id: ${id}\ndata: ${data}\n\n`);
+    if (this.#waiting.length > MAX_WAITING) await this.#flush();
+  }
+
+  /** Sends what waits and ends the stream. */
+  async end(): Promise<void> {
+    await this.#flush();
+    const writable: Writable = this.#response;
+    writable.end();
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#heartbeat);
+    clearImmediate(this.#flushing);
+  }
+
+  #push(text: string): void {
+    this.#waiting += text;
+    this.#flushing ??= setImmediate(() => void this.#flush());
+  }
+
+  async #flush(): Promise<void> {
+    clearImmediate(this.#flushing);
+    this.#flushing = undefined;
+    const text = this.#waiting;
+    this.#waiting = "";
+    const writable: Writable = this.#response;
+    if (text === "" || writable.destroyed || writable.write(text)) return;
+    await drained(writable);
+  }
+}
+
+const SSE_HEADERS = {
+  "content-type": "text/event-stream",
+  "cache-control": "no-cache, no-transform",
+  "x-accel-buffering": "no",
+} as const;
+
+/** Waits until a stream takes more, or is closed. */
+async function drained(writable: Writable): Promise<void> {
+  const ready = Promise.withResolvers<void>();
+  writable.once("drain", ready.resolve).once("close", ready.resolve);
+  if (writable.destroyed) ready.resolve();
+  await ready.promise;
+  writable.off("drain", ready.resolve).off("close", ready.resolve);
+}

@@ -1,0 +1,102 @@
+import type { AddressInfo } from "node:net";
+import { type GuardOptions, type Refusal, refusalOf } from "./guard.ts";
+import { type HttpRequest, type HttpResponse, pathOf, type Route, send } from "./route.ts";
+import { type ConnectionLimits, createSniffingServer, type SniffingServer } from "./sniffing-server.ts";
+
+/** Where and how a server listens. */
+export interface ListenOptions {
+  /** The address to bind. */
+  readonly host: string;
+  /** The port to bind; 0 takes a free one. */
+  readonly port: number;
+  /** Further values of `Host` that are right, with their port. */
+  readonly allowedHosts: readonly string[];
+  readonly allowedOrigins: readonly string[];
+  readonly token: string;
+  readonly limits: ConnectionLimits;
+  /** Makes the routes, once the address is known. The first that matches a request gets it. */
+  readonly routes: (baseUrl: string) => readonly Route[];
+  /** Takes what went wrong while a request was answered. */
+  readonly onError: (reason: unknown) => void;
+}
+
+/** A server that listens. */
+export interface HttpListener {
+  /** `http://host:port`. */
+  readonly url: string;
+  /** Takes no more connections, lets requests end for so many milliseconds, then closes what is left. */
+  close(graceMs: number): Promise<void>;
+}
+
+/** Listens. Every request passes the guard before a route sees it; what no route matches needs the token to learn so. */
+export async function listen(options: ListenOptions): Promise<HttpListener> {
+  let answer = (_request: HttpRequest, response: HttpResponse): void => send(response, 503, { body: "" });
+  const server = createSniffingServer((request, response) => answer(request, response), options.limits);
+  await bind(server, options);
+  const url = urlOf(server, options.host);
+  const routes = options.routes(url);
+  const guard = guardOf(options, url);
+  answer = (request, response) => dispatch(request, response, { routes, guard, onError: options.onError });
+  return { url, close: (graceMs) => close(server, graceMs) };
+}
+
+interface Dispatch {
+  readonly routes: readonly Route[];
+  readonly guard: GuardOptions;
+  readonly onError: (reason: unknown) => void;
+}
+
+function dispatch(request: HttpRequest, response: HttpResponse, { routes, guard, onError }: Dispatch): void {
+  const path = pathOf(request);
+  const route = routes.find(({ matches }) => matches(request.method ?? "", path));
+  const refusal = refusalOf(request, route?.access ?? "token", guard);
+  if (refusal) refuse(response, refusal);
+  else if (route) void handle(route, request, response).catch(onError);
+  else send(response, 404, { body: JSON.stringify({ error: `nothing is served at ${request.method} ${path}` }) });
+}
+
+async function handle(route: Route, request: HttpRequest, response: HttpResponse): Promise<void> {
+  try {
+    await route.handle(request, response);
+  } catch (reason) {
+    if (response.headersSent) response.destroy();
+    else send(response, 500, { body: JSON.stringify({ error: "internal error" }) });
+    throw reason;
+  }
+}
+
+function refuse(response: HttpResponse, { status, message }: Refusal): void {
+  const challenge: Record<string, string> = status === 401 ? { "www-authenticate": "Bearer" } : {};
+  send(response, status, { body: JSON.stringify({ error: message }), connection: "close", ...challenge });
+}
+
+async function bind({ net }: SniffingServer, { host, port }: ListenOptions): Promise<void> {
+  const bound = Promise.withResolvers<void>();
+  net.once("error", bound.reject);
+  net.listen(port, host, bound.resolve);
+  await bound.promise;
+  net.off("error", bound.reject);
+}
+
+function urlOf({ net }: SniffingServer, host: string): string {
+  const address: AddressInfo | string | null = net.address();
+  const port = typeof address === "object" && address ? address.port : 0;
+  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+function guardOf({ allowedHosts, allowedOrigins, token }: ListenOptions, url: string): GuardOptions {
+  const { host, port } = new URL(url);
+  const names = [host, `127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`, ...allowedHosts];
+  return { token, hosts: new Set(names.map((name) => name.toLowerCase())), origins: new Set(allowedOrigins) };
+}
+
+async function close({ net, http1, sockets, sessions }: SniffingServer, graceMs: number): Promise<void> {
+  const closed = new Promise<void>((resolve) => net.close(() => resolve()));
+  http1.closeIdleConnections();
+  for (const session of sessions) session.close();
+  const force = setTimeout(() => {
+    for (const socket of sockets) socket.destroy();
+  }, graceMs);
+  await closed;
+  clearTimeout(force);
+}

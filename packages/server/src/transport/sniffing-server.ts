@@ -1,0 +1,80 @@
+import { createServer as createHttpServer, type Server as HttpServer, type RequestListener } from "node:http";
+import {
+  createServer as createHttp2Server,
+  type Http2Server,
+  type Http2ServerRequest,
+  type Http2ServerResponse,
+  type ServerHttp2Session,
+} from "node:http2";
+import { createServer, type Server, type Socket } from "node:net";
+import type { HttpRequest, HttpResponse } from "./route.ts";
+
+/** The bounds of connections. */
+export interface ConnectionLimits {
+  /** So many sockets at a time. */
+  readonly maxConnections: number;
+  /** So many streams on one HTTP/2 connection. */
+  readonly maxConcurrentStreams: number;
+  /** A request must have sent its headers within so many milliseconds. */
+  readonly headersTimeoutMs: number;
+  /** A request must have been sent within so many milliseconds. */
+  readonly requestTimeoutMs: number;
+}
+
+/** HTTP/1.1 and HTTP/2 without TLS on one port: the first bytes of a connection tell which it speaks. */
+export interface SniffingServer {
+  readonly net: Server;
+  readonly http1: HttpServer;
+  readonly http2: Http2Server;
+  /** The connections that are open. */
+  readonly sockets: ReadonlySet<Socket>;
+  /** The HTTP/2 sessions among them. */
+  readonly sessions: ReadonlySet<ServerHttp2Session>;
+}
+
+/** How every HTTP/2 connection begins (RFC 9113, section 3.4); three bytes tell it from every method of HTTP/1.1. */
+const HTTP2_PREFACE = "PRI";
+
+/** Makes a server whose listener gets the requests of both. */
+export function createSniffingServer(
+  listener: (request: HttpRequest, response: HttpResponse) => void,
+  limits: ConnectionLimits,
+): SniffingServer {
+  const onHttp1: RequestListener = (request, response) => listener(request, response);
+  const onHttp2 = (request: Http2ServerRequest, response: Http2ServerResponse): void => listener(request, response);
+  const http1 = createHttpServer(
+    { headersTimeout: limits.headersTimeoutMs, requestTimeout: limits.requestTimeoutMs, noDelay: true },
+    onHttp1,
+  );
+  const http2 = createHttp2Server(
+    { settings: { maxConcurrentStreams: limits.maxConcurrentStreams }, maxSessionMemory: 32 },
+    onHttp2,
+  );
+  const net = createServer((socket) => sniff(socket, { http1, http2 }, limits.headersTimeoutMs));
+  net.maxConnections = limits.maxConnections;
+  const sockets = new Set<Socket>();
+  net.on("connection", (socket) => track(sockets, socket));
+  const sessions = new Set<ServerHttp2Session>();
+  http2.on("session", (session) => track(sessions, session));
+  return { net, http1, http2, sockets, sessions };
+}
+
+function track<T extends { once(event: "close", listener: () => void): unknown }>(open: Set<T>, item: T): void {
+  open.add(item);
+  item.once("close", () => open.delete(item));
+}
+
+function sniff(socket: Socket, { http1, http2 }: Pick<SniffingServer, "http1" | "http2">, timeoutMs: number): void {
+  socket.setNoDelay(true);
+  socket.setTimeout(timeoutMs, () => socket.destroy());
+  socket.on("error", () => socket.destroy());
+  socket.once("readable", () => {
+    const first = socket.read();
+    if (!(first instanceof Buffer)) return void socket.destroy();
+    socket.setTimeout(0);
+    socket.removeAllListeners("timeout");
+    socket.unshift(first);
+    const speaks2 = first.subarray(0, HTTP2_PREFACE.length).toString("latin1") === HTTP2_PREFACE;
+    (speaks2 ? http2 : http1).emit("connection", socket);
+  });
+}
