@@ -1,7 +1,7 @@
 import { basename } from "node:path";
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import { type FileDiff, FileDiffSchema } from "@devtool/schema";
-import { createTwoFilesPatch } from "diff";
+import { createTwoFilesPatch, FILE_HEADERS_ONLY } from "diff";
 import type { ToolEvent, ToolInvocation } from "../tool.ts";
 import { diffResult, failureResult } from "../tool-result.ts";
 import type { Workspace } from "../workspace.ts";
@@ -61,7 +61,9 @@ function fileDiff({ path, oldContent, newContent }: FileEdit): FileDiff {
     fileName: basename(path),
     filePath: path,
     newContent,
-    formattedDiff: createTwoFilesPatch(from, `b/${path}`, oldContent ?? "", newContent),
+    formattedDiff: createTwoFilesPatch(from, `b/${path}`, oldContent ?? "", newContent, undefined, undefined, {
+      headerOptions: FILE_HEADERS_ONLY,
+    }),
     ...(oldContent !== undefined && { oldContent }),
   });
 }

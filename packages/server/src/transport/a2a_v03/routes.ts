@@ -121,7 +121,9 @@ async function stream(
       await sse.send(resultText(run.id, next.value.result), next.value.id);
     }
   } catch (reason) {
-    if (!run.shutdown.aborted && !response.destroyed) await sse.send(errorText(run.id, reported(reason, run)));
+    // When the server stops, the stream breaks off: its client resumes, where a good end would say that all was told.
+    if (run.shutdown.aborted) return void response.destroy();
+    if (!response.destroyed) await sse.send(errorText(run.id, reported(reason, run)));
   } finally {
     await iterator.return?.();
   }

@@ -1,0 +1,109 @@
+import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
+import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
+import {
+  decodeRfcJson,
+  ExecuteSlashCommandRequestSchema,
+  ExecuteSlashCommandResponseSchema,
+  encodeRfcJson,
+  GetAllSlashCommandsResponseSchema,
+  type PushConfig,
+  type PushService,
+  SendMessageRequestSchema,
+  type SlashCommandService,
+  type TaskEvent,
+  type TaskService,
+} from "@devtool/schema";
+import {
+  decodePushConfig,
+  decodeStreamFrame,
+  decodeTask,
+  encodeMessageSend,
+  encodePushConfig,
+  settingsMetadata,
+} from "@devtool/schema/a2a-v03";
+import type { Frame, JsonRpcEndpoint } from "./json-rpc-endpoint.ts";
+
+/** Tasks over A2A 0.3. */
+export function taskImpl(endpoint: JsonRpcEndpoint): ServiceImpl<typeof TaskService> {
+  return {
+    async sendMessage(request, { signal }) {
+      return { task: decodeTask(await endpoint.call("message/send", encodeMessageSend(request), signal)) };
+    },
+    async *streamMessage({ request }, { signal }) {
+      const params = encodeMessageSend(request ?? create(SendMessageRequestSchema));
+      for await (const event of eventsOf(endpoint.stream({ method: "message/stream", params }, signal), 0n))
+        yield { event };
+    },
+    async getTask({ taskId }, { signal }) {
+      return { task: decodeTask(await endpoint.call("tasks/get", { id: taskId }, signal)) };
+    },
+    listTasks() {
+      throw new ConnectError("A2A 0.3 has no list of tasks: use Connect or gRPC", Code.Unimplemented);
+    },
+    async cancelTask({ taskId }, { signal }) {
+      return { task: decodeTask(await endpoint.call("tasks/cancel", { id: taskId }, signal)) };
+    },
+    async *subscribeTask({ taskId, afterSequence }, { signal }) {
+      const call = { method: "tasks/resubscribe", params: { id: taskId }, lastEventId: afterSequence };
+      for await (const event of eventsOf(endpoint.stream(call, signal), afterSequence)) yield { event };
+    },
+  };
+}
+
+/** Slash commands over A2A 0.3. */
+export function slashCommandImpl(endpoint: JsonRpcEndpoint): ServiceImpl<typeof SlashCommandService> {
+  return {
+    async getAllSlashCommands(_request, { signal }) {
+      return decodeRfcJson(GetAllSlashCommandsResponseSchema, await endpoint.call("commands/get", {}, signal));
+    },
+    async runSlashCommand({ command, contextId, settings }, { signal }) {
+      const params: JsonObject = {
+        ...encodeRfcJson(ExecuteSlashCommandRequestSchema, command ?? create(ExecuteSlashCommandRequestSchema)),
+        ...(contextId !== "" && { contextId }),
+        ...(settings && { metadata: settingsMetadata({ settings }) }),
+      };
+      return {
+        result: decodeRfcJson(
+          ExecuteSlashCommandResponseSchema,
+          await endpoint.call("command/execute", params, signal),
+        ),
+      };
+    },
+  };
+}
+
+/** Push notification configs over A2A 0.3. */
+export function pushImpl(endpoint: JsonRpcEndpoint): ServiceImpl<typeof PushService> {
+  const call = (verb: string, params: JsonObject, signal: AbortSignal): Promise<JsonValue> =>
+    endpoint.call(`tasks/pushNotificationConfig/${verb}`, params, signal);
+  return {
+    async setPushConfig({ config }, { signal }) {
+      return { config: decodePushConfig(await call("set", config ? encodePushConfig(config) : {}, signal)) };
+    },
+    async getPushConfig({ taskId, configId }, { signal }) {
+      return {
+        config: decodePushConfig(await call("get", { id: taskId, pushNotificationConfigId: configId }, signal)),
+      };
+    },
+    async listPushConfigs({ taskId }, { signal }) {
+      return { configs: configsOf(await call("list", { id: taskId }, signal)) };
+    },
+    async deletePushConfig({ taskId, configId }, { signal }) {
+      await call("delete", { id: taskId, pushNotificationConfigId: configId }, signal);
+      return {};
+    },
+  };
+}
+
+function configsOf(json: JsonValue): PushConfig[] {
+  return Array.isArray(json) ? json.map(decodePushConfig) : [];
+}
+
+/** The events of a stream; where the server gives no ids, they are counted from the position that was asked for. */
+async function* eventsOf(frames: AsyncIterable<Frame>, after: bigint): AsyncIterable<TaskEvent> {
+  let sequence = after;
+  for await (const { result, id } of frames) {
+    sequence = id !== undefined && /^\d{1,18}$/.test(id) ? BigInt(id) : sequence + 1n;
+    yield decodeStreamFrame(result, sequence);
+  }
+}

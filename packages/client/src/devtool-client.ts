@@ -1,0 +1,26 @@
+import { type Client, createClient, type Interceptor, type Transport } from "@connectrpc/connect";
+import { PushService, SlashCommandService, TaskService } from "@devtool/schema";
+
+/** An agent server, as its clients call it: the generated services. */
+export interface DevtoolClient {
+  readonly tasks: Client<typeof TaskService>;
+  readonly commands: Client<typeof SlashCommandService>;
+  readonly push: Client<typeof PushService>;
+}
+
+/** Makes a client over any Connect transport: Connect, gRPC, gRPC-Web, or A2A by `createA2aTransport`. */
+export function createDevtoolClient(transport: Transport): DevtoolClient {
+  return {
+    tasks: createClient(TaskService, transport),
+    commands: createClient(SlashCommandService, transport),
+    push: createClient(PushService, transport),
+  };
+}
+
+/** Sends a bearer token with every call of a Connect, gRPC or gRPC-Web transport. */
+export function bearerInterceptor(token: string): Interceptor {
+  return (next) => (request) => {
+    request.header.set("authorization", `Bearer ${token}`);
+    return next(request);
+  };
+}

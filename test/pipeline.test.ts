@@ -1,0 +1,91 @@
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import {
+  bearerInterceptor,
+  confirmationPart,
+  createDevtoolClient,
+  type DevtoolClient,
+  pendingToolCalls,
+  streamMessage,
+  subscribeTask,
+  textMessage,
+} from "@devtool/client";
+import { createA2aTransport, fetchAgentCard } from "@devtool/client/a2a";
+import { emptyTask, reduceTask, type Task, type TaskEvent, TaskState } from "@devtool/schema";
+import { createServer, type DevtoolServer } from "@devtool/server";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+const signal = AbortSignal.timeout(60_000);
+
+describe("the whole pipeline", () => {
+  let server: DevtoolServer;
+  let workspace: string;
+
+  beforeAll(async () => {
+    workspace = await mkdtemp(join(tmpdir(), "devtool-workspace-"));
+    server = await createServer({ workspace, dataDirectory: join(workspace, ".data") });
+  });
+
+  afterAll(async () => {
+    await server.close();
+    await rm(workspace, { recursive: true });
+  });
+
+  const transports: Record<string, () => DevtoolClient> = {
+    "A2A 0.3": () => createDevtoolClient(createA2aTransport({ url: server.url, token: server.token })),
+    "Connect over HTTP/1.1": () => createDevtoolClient(createConnectTransport(http("1.1"))),
+    "Connect over h2c": () => createDevtoolClient(createConnectTransport(http("2"))),
+    gRPC: () => createDevtoolClient(createGrpcTransport(http("2"))),
+    "gRPC-Web": () => createDevtoolClient(createGrpcWebTransport(http("1.1"))),
+  };
+
+  function http<Version extends "1.1" | "2">(httpVersion: Version) {
+    return { baseUrl: server.url, httpVersion, interceptors: [bearerInterceptor(server.token)] };
+  }
+
+  for (const [name, connect] of Object.entries(transports)) {
+    it(`asks, is answered with changed content, runs and completes over ${name} (STREAM-4, TOOL-6)`, async () => {
+      const client = connect();
+      const file = `${name.replaceAll(/\W/g, "-")}.txt`;
+      const script = `think\nwrite ${file} proposed\\n\nrun cat ${file}\ntext done`;
+      const asked = await fold(streamMessage(client, { message: textMessage(crypto.randomUUID(), script) }, signal));
+      expect(asked.state).toBe(TaskState.INPUT_REQUIRED);
+
+      const [write, run] = pendingToolCalls(asked);
+      if (!write || !run) throw new Error("two calls should ask");
+      const parts = [confirmationPart(write, "proceed_once", "chosen\n"), confirmationPart(run, "proceed_once")];
+      const answer = { messageId: crypto.randomUUID(), parts };
+      const events = streamMessage(client, { message: answer, taskId: asked.id }, signal);
+      const done = await fold(events, asked);
+
+      expect(done.state).toBe(TaskState.COMPLETED);
+      expect(await readFile(join(workspace, file), "utf8")).toBe("chosen\n");
+      expect(outputs(done)).toContain("chosen\n");
+      const replayed = await fold(subscribeTask(client, { taskId: done.id }, signal));
+      expect(replayed.history.at(-1)?.parts).toEqual(done.history.at(-1)?.parts);
+    });
+  }
+
+  it("serves a card with the extension that the client accepts (CARD-1, CARD-2)", async () => {
+    const card = await fetchAgentCard({ url: server.url }, signal);
+    expect(card.protocolVersion).toBe("0.3.0");
+  });
+});
+
+async function fold(events: AsyncIterable<TaskEvent>, from: Task = emptyTask()): Promise<Task> {
+  let task = from;
+  for await (const event of events) task = reduceTask(task, event);
+  return task;
+}
+
+function outputs(task: Task): string[] {
+  return task.history.flatMap(({ parts }) =>
+    parts.flatMap(({ content }) => {
+      if (content.case !== "toolCall" || content.value.result.case !== "output") return [];
+      const { result } = content.value.result.value;
+      return result.case === "text" ? [result.value] : [];
+    }),
+  );
+}
