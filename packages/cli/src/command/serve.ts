@@ -1,0 +1,82 @@
+import { once } from "node:events";
+import { mkdir } from "node:fs/promises";
+import { resolve } from "node:path";
+import { create, toJsonString } from "@bufbuild/protobuf";
+import { ApprovalMode, type ServerInfo, ServerInfoSchema } from "@devtool/schema";
+import { createServer, type DevtoolServer } from "@devtool/server";
+import { defaultDataDirectory, discoveryPath, removeDiscovery, writeDiscovery } from "../discovery.ts";
+import { ExitCode } from "../exit-code.ts";
+import { type Io, writeLine } from "../io.ts";
+
+/** The options of `devtool serve`. */
+export interface ServeOptions {
+  readonly workspace?: string;
+  readonly root?: readonly string[];
+  readonly data?: string;
+  readonly host: string;
+  readonly port: string;
+  readonly approvalMode: string;
+  readonly json?: true;
+}
+
+/** `devtool serve`: runs a server until it is told to stop (SIGTERM, Ctrl-C), then drains it. */
+export async function serve(options: ServeOptions, io: Io): Promise<number> {
+  const data = resolve(options.data ?? defaultDataDirectory(io.env));
+  const server = await start(options, data);
+  const info = create(ServerInfoSchema, { url: server.url, token: server.token, pid: process.pid });
+  await writeDiscovery(data, info);
+  announce(info, { ...options, data }, io);
+  await stopSignal(io);
+  await server.close();
+  await removeDiscovery(data, process.pid);
+  return ExitCode.OK;
+}
+
+async function start(
+  { root = [], host, port, approvalMode, ...options }: ServeOptions,
+  data: string,
+): Promise<DevtoolServer> {
+  const workspace = resolve(options.workspace ?? ".");
+  await mkdir(workspace, { recursive: true });
+  return createServer({
+    workspace,
+    workspaceRoots: [workspace, ...root.map((path) => resolve(path))],
+    dataDirectory: data,
+    host,
+    port: portOf(port),
+    approvalMode: approvalMode === "plan" ? ApprovalMode.PLAN : ApprovalMode.DEFAULT,
+  });
+}
+
+function portOf(text: string): number {
+  const port = Number(text);
+  if (Number.isInteger(port) && port >= 0 && port <= 65535) return port;
+  throw new Error(`port "${text}" is no port: choose 0 to 65535`);
+}
+
+function announce(info: ServerInfo, options: ServeOptions & { readonly data: string }, io: Io): void {
+  writeLine(io.stdout, options.json ? toJsonString(ServerInfoSchema, info) : welcome(info, options, io));
+}
+
+function welcome(info: ServerInfo, { data, workspace }: ServeOptions & { readonly data: string }, io: Io): string {
+  const at = data === resolve(defaultDataDirectory(io.env)) ? "" : ` --data ${data}`;
+  return `devtool serves ${resolve(workspace ?? ".")}
+
+  A2A 0.3, Connect, gRPC   ${info.url}
+  agent card               ${info.url}/.well-known/agent-card.json
+  bearer token             in ${discoveryPath(data)}
+
+Try it in a second terminal:
+
+  npx -y pnpm@12 devtool chat${at}
+
+and type, for instance:  write hello.txt hello\\n
+Ctrl-C stops the server; its tasks go on with the next start.`;
+}
+
+async function stopSignal(io: Io): Promise<void> {
+  const interrupted = Promise.withResolvers<void>();
+  const stopListening = io.onInterrupt(() => interrupted.resolve());
+  await Promise.race([interrupted.promise, once(process, "SIGTERM")]);
+  stopListening();
+}

@@ -1,0 +1,33 @@
+import { toJsonString } from "@bufbuild/protobuf";
+import { timestampDate } from "@bufbuild/protobuf/wkt";
+import { TaskState, type TaskSummary, TaskSummarySchema } from "@devtool/schema";
+import { type ConnectionOptions, connect } from "../connection.ts";
+import { ExitCode } from "../exit-code.ts";
+import { type Io, writeLine } from "../io.ts";
+
+/** `devtool tasks`: a line for each task, the latest first. */
+export async function tasks(options: ConnectionOptions & { readonly json?: true }, io: Io): Promise<number> {
+  const client = await connect(options, io);
+  let pageToken = "";
+  do {
+    const page = await client.tasks.listTasks({ pageToken });
+    for (const task of page.tasks)
+      writeLine(io.stdout, options.json ? toJsonString(TaskSummarySchema, task) : lineOf(task));
+    pageToken = page.nextPageToken;
+  } while (pageToken !== "");
+  return ExitCode.OK;
+}
+
+/** `devtool cancel`: ends a task and everything it started. */
+export async function cancel(taskId: string, options: ConnectionOptions, io: Io): Promise<number> {
+  const client = await connect(options, io);
+  await client.tasks.cancelTask({ taskId });
+  writeLine(io.stdout, `canceled ${taskId}`);
+  return ExitCode.OK;
+}
+
+function lineOf({ id, lastEvent }: TaskSummary): string {
+  const state = TaskState[lastEvent?.state ?? TaskState.UNSPECIFIED].toLowerCase().replaceAll("_", "-");
+  const time = lastEvent?.time ? timestampDate(lastEvent.time).toISOString() : "";
+  return `${id}  ${state.padEnd(14)}  ${time}`;
+}

@@ -1,0 +1,29 @@
+import { subscribeTask } from "@devtool/client";
+import { emptyTask, reduceTask } from "@devtool/schema";
+import { type ConnectionOptions, connect } from "../connection.ts";
+import { ExitCode, exitCodeOf } from "../exit-code.ts";
+import type { Io } from "../io.ts";
+import { interruptSignal, printerOf } from "../session.ts";
+
+/** The options of `devtool watch`. */
+export interface WatchOptions extends ConnectionOptions {
+  readonly json?: true;
+}
+
+/** `devtool watch`: a task from its first event to its end. Leaving it stops nothing. */
+export async function watch(taskId: string, options: WatchOptions, io: Io): Promise<number> {
+  const client = await connect(options, io);
+  using interrupt = interruptSignal(io);
+  const print = printerOf(options, io);
+  let task = emptyTask();
+  try {
+    for await (const event of subscribeTask(client, { taskId }, interrupt.signal)) {
+      task = reduceTask(task, event);
+      print(event);
+    }
+    return exitCodeOf(task.state);
+  } catch (reason) {
+    if (!interrupt.signal.aborted) throw reason;
+    return ExitCode.OK;
+  }
+}

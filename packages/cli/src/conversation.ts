@@ -1,0 +1,71 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { type DevtoolClient, pendingToolCalls, streamMessage } from "@devtool/client";
+import {
+  emptyTask,
+  type Message,
+  MessageSchema,
+  type Part,
+  Role,
+  reduceTask,
+  type SendMessageRequestSchema,
+  type Task,
+  type TaskEvent,
+} from "@devtool/schema";
+import type { Approver } from "./approval.ts";
+
+/** What a conversation needs. */
+export interface ConversationOptions {
+  readonly client: DevtoolClient;
+  readonly approve: Approver;
+  /** Takes each event as it comes. */
+  readonly onEvent: (event: TaskEvent) => void;
+  readonly nextId: () => string;
+}
+
+type Request = MessageInitShape<typeof SendMessageRequestSchema>;
+
+/**
+ * Sends a message and answers what the agent asks, until it has nothing left to ask. Gives the task as it is then; one
+ * whose questions stay open is still `input-required`.
+ */
+export async function converse(
+  request: Request,
+  before: Task | undefined,
+  options: ConversationOptions,
+  signal: AbortSignal,
+): Promise<Task> {
+  const task = await exchange(request, before ?? emptyTask(), options, signal);
+  return answerAll(task, options, signal);
+}
+
+/** Answers the open questions of a task, and those that follow from the answers. */
+export async function answerAll(task: Task, options: ConversationOptions, signal: AbortSignal): Promise<Task> {
+  const asked = pendingToolCalls(task);
+  if (asked.length === 0) return task;
+  const parts: Part[] = [];
+  for (const call of asked) {
+    const part = await options.approve(call);
+    if (!part) return task;
+    parts.push(part);
+  }
+  const message = messageOf(options.nextId(), parts);
+  return answerAll(await exchange({ message, taskId: task.id }, task, options, signal), options, signal);
+}
+
+function messageOf(messageId: string, parts: Part[]): Message {
+  return create(MessageSchema, { messageId, role: Role.USER, parts });
+}
+
+async function exchange(
+  request: Request,
+  before: Task,
+  { client, onEvent }: ConversationOptions,
+  signal: AbortSignal,
+): Promise<Task> {
+  let task = before;
+  for await (const event of streamMessage(client, request, signal)) {
+    task = reduceTask(task, event);
+    onEvent(event);
+  }
+  return task;
+}

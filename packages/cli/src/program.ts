@@ -1,0 +1,156 @@
+import { Command, CommanderError, Option } from "commander";
+import { APPROVALS } from "./approval.ts";
+import { ExitCode } from "./exit-code.ts";
+import { type Io, writeLine } from "./io.ts";
+import { visible } from "./render/style.ts";
+
+/** Runs a command line and gives the exit code. Each command is loaded only when it is asked for. */
+export async function runProgram(argv: readonly string[], io: Io): Promise<number> {
+  let exitCode: number = ExitCode.OK;
+  const program = buildProgram(io, (code) => {
+    exitCode = code;
+  });
+  try {
+    await program.parseAsync([...argv], { from: "user" });
+    return exitCode;
+  } catch (reason) {
+    if (reason instanceof CommanderError) return reason.exitCode === 0 ? ExitCode.OK : ExitCode.USAGE;
+    writeLine(io.stderr, `devtool: ${visible(reason instanceof Error ? reason.message : String(reason))}`);
+    return ExitCode.FAILED;
+  }
+}
+
+/** Takes the exit code of the command that ran. */
+type Done = (exitCode: number) => void;
+
+function buildProgram(io: Io, done: Done): Command {
+  const program = new Command("devtool")
+    .description("The universal port for coding agents: serve one, talk to one, test any.")
+    .version("0.1.0")
+    .enablePositionalOptions()
+    .exitOverride()
+    .configureOutput({ writeOut: (text) => io.stdout.write(text), writeErr: (text) => io.stderr.write(text) });
+  for (const add of [
+    addServe,
+    addRun,
+    addChat,
+    addWatch,
+    addTasks,
+    addCancel,
+    addCommands,
+    addExec,
+    addDoctor,
+    addConformance,
+  ]) {
+    add(program, io, done);
+  }
+  return program;
+}
+
+function addServe(program: Command, io: Io, done: Done): void {
+  program
+    .command("serve")
+    .description("Run an agent server")
+    .option("--workspace <dir>", "where agents work, made when it is missing (default: this directory)")
+    .option("--root <dir...>", "directories in which other workspaces may lie")
+    .option("--data <dir>", "where tasks and the discovery file are kept (default: $DEVTOOL_DATA or ~/.devtool)")
+    .option("--host <address>", "the address to bind", "127.0.0.1")
+    .option("--port <number>", "the port to bind; 0 takes a free one", "41242")
+    .addOption(
+      new Option("--approval-mode <mode>", "how far agents may go without asking")
+        .choices(["default", "plan"])
+        .default("default"),
+    )
+    .option("--json", "print one line of JSON when ready")
+    .action(async (options) => done(await (await import("./command/serve.ts")).serve(options, io)));
+}
+
+function addRun(program: Command, io: Io, done: Done): void {
+  connected(program.command("run <prompt>"))
+    .description("Give an agent one job and follow it to its end")
+    .addOption(
+      new Option("--approve <how>", "how to answer what the agent asks").choices([...APPROVALS]).default("ask"),
+    )
+    .option(
+      "--workspace <dir>",
+      "where the agent works (default: this directory when no server runs, else the server's)",
+    )
+    .option("--task <id>", "continue this task")
+    .option("--json", "print each event as a line of JSON")
+    .action(async (prompt, options) => done(await (await import("./command/run.ts")).run(prompt, options, io)));
+}
+
+function addChat(program: Command, io: Io, done: Done): void {
+  connected(program.command("chat"))
+    .description("Talk with an agent")
+    .option("--workspace <dir>", "where the agent works (default: the server's)")
+    .option("--task <id>", "continue this task")
+    .action(async (options) => done(await (await import("./command/chat.ts")).chat(options, io)));
+}
+
+function addWatch(program: Command, io: Io, done: Done): void {
+  connected(program.command("watch <task>"))
+    .description("Follow a task from its beginning")
+    .option("--json", "print each event as a line of JSON")
+    .action(async (task, options) => done(await (await import("./command/watch.ts")).watch(task, options, io)));
+}
+
+function addTasks(program: Command, io: Io, done: Done): void {
+  connected(program.command("tasks"))
+    .description("List tasks, the latest first")
+    .option("--json", "print each task as a line of JSON")
+    .action(async (options) => done(await (await import("./command/tasks.ts")).tasks(options, io)));
+}
+
+function addCancel(program: Command, io: Io, done: Done): void {
+  connected(program.command("cancel <task>"))
+    .description("Cancel a task")
+    .action(async (task, options) => done(await (await import("./command/tasks.ts")).cancel(task, options, io)));
+}
+
+function addCommands(program: Command, io: Io, done: Done): void {
+  connected(program.command("commands"))
+    .description("List the slash commands")
+    .action(async (options) => done(await (await import("./command/slash-commands.ts")).commands(options, io)));
+}
+
+function addExec(program: Command, io: Io, done: Done): void {
+  connected(program.command("exec <command> [args...]"))
+    .description("Run a slash command, for instance: devtool exec /shell ls -la (options come before it)")
+    .passThroughOptions()
+    .addOption(
+      new Option("--approve <how>", "how to answer what the command asks").choices([...APPROVALS]).default("ask"),
+    )
+    .option("--json", "print each event as a line of JSON")
+    .action(async (command, args, options) =>
+      done(await (await import("./command/slash-commands.ts")).exec([command, ...args], options, io)),
+    );
+}
+
+function addDoctor(program: Command, io: Io, done: Done): void {
+  program
+    .command("doctor")
+    .description("Check that this machine can run a server")
+    .option("--data <dir>", "the data directory to check")
+    .action(async (options) => done(await (await import("./command/doctor.ts")).doctor(options, io)));
+}
+
+function addConformance(program: Command, io: Io, done: Done): void {
+  program
+    .command("conformance <url>")
+    .description("Test any A2A server that has the development-tool extension")
+    .option("--token <token>", "the bearer token")
+    .option("--data <dir>", "where the discovery file of the server is")
+    .option("--json", "print each result as a line of JSON")
+    .action(async (url, options) =>
+      done(await (await import("./command/conformance.ts")).conformance(url, options, io)),
+    );
+}
+
+function connected(command: Command): Command {
+  return command
+    .option("--url <url>", "the server (default: the one that the data directory tells of)")
+    .option("--token <token>", "its bearer token (default: $DEVTOOL_TOKEN, or the data directory's)")
+    .option("--data <dir>", "where the discovery file of the server is (default: $DEVTOOL_DATA or ~/.devtool)")
+    .addOption(new Option("--protocol <name>", "how to talk").choices(["connect", "grpc", "a2a"]).default("connect"));
+}
