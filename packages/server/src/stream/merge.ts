@@ -26,6 +26,7 @@ export async function* mergeReady<T>(sources: readonly AsyncIterable<T>[]): Asyn
 class Arrivals<T> {
   expected = 0;
   #ready: Arrival<T>[] = [];
+  #failure: { readonly reason: unknown } | undefined;
   #wake = Promise.withResolvers<void>();
 
   pull(source: AsyncIterator<T>): void {
@@ -35,12 +36,16 @@ class Arrivals<T> {
         this.#ready.push({ source, result });
         this.#wake.resolve();
       },
-      (reason: unknown) => this.#wake.reject(reason),
+      (reason: unknown) => {
+        this.#failure ??= { reason };
+        this.#wake.resolve();
+      },
     );
   }
 
   async take(): Promise<readonly Arrival<T>[]> {
     await this.#wake.promise;
+    if (this.#failure) throw this.#failure.reason;
     const ready = this.#ready;
     this.#ready = [];
     this.#wake = Promise.withResolvers();

@@ -51,7 +51,7 @@ export class Workspace implements AsyncDisposable {
     if (!file) return undefined;
     assertReadable(await file.stat(), path);
     await this.#assertInside(file, path);
-    return file.readFile();
+    return await file.readFile();
   }
 
   /**
@@ -100,7 +100,7 @@ export class Workspace implements AsyncDisposable {
     const way = this.locate(path);
     await using directory = await this.#descend(way === "" ? [] : way.split("/"), path);
     if (!directory) throw new DevtoolError(`directory ${JSON.stringify(path)} does not exist`, Code.InvalidArgument);
-    return readlink(descriptorPath(directory));
+    return await readlink(descriptorPath(directory));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

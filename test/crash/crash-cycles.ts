@@ -1,0 +1,134 @@
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { setTimeout as delay } from "node:timers/promises";
+import type { DevtoolClient } from "@devtool/client";
+import { emptyTask, endsExchange, reduceTask, type TaskEvent, TaskState } from "@devtool/schema";
+import { type CrashReport, checkCrash } from "./check.ts";
+import { startServerProcess } from "./server-process.ts";
+import { approve, clientFor, Witness, writer } from "./workload.ts";
+
+/** A fault put into the data while the server is down, to see that the check notices. */
+export type Sabotage = "none" | "forget-events" | "forget-start";
+
+/** How often to crash, and how. */
+export interface CrashOptions {
+  readonly cycles: number;
+  readonly seed: number;
+  readonly sabotage: Sabotage;
+}
+
+const WRITERS = 4;
+
+/** Kills a server again and again while clients work with it, lets it finish, and reports what became of their tasks (R1). */
+export async function runCrashCycles({ cycles, seed, sabotage }: CrashOptions): Promise<CrashReport> {
+  const root = await mkdtemp(join(tmpdir(), "devtool-crash-"));
+  const directories = { data: join(root, "data"), workspace: join(root, "workspace") };
+  const witness = new Witness();
+  const random = mulberry32(seed);
+  try {
+    for (let cycle = 0; cycle < cycles; cycle++) {
+      await crashOnce(directories, witness, 5 + random() * 145);
+      spoil(join(directories.data, "tasks.db"), sabotage);
+    }
+    return await finish(directories, witness);
+  } finally {
+    await rm(root, { recursive: true, force: true });
+  }
+}
+
+interface Directories {
+  readonly data: string;
+  readonly workspace: string;
+}
+
+async function crashOnce(directories: Directories, witness: Witness, lifeMs: number): Promise<void> {
+  const server = await startServerProcess(directories);
+  const clients = new AbortController();
+  const client = clientFor(server.info);
+  const writers = Array.from({ length: WRITERS }, () => writer(client, witness, clients.signal).catch(() => undefined));
+  const confirmer = confirmOpen(client, witness, clients.signal).catch(() => undefined);
+  await delay(lifeMs);
+  await server.kill();
+  clients.abort();
+  await Promise.all([...writers, confirmer]);
+}
+
+/** Approves what tasks of earlier lives still ask. */
+async function confirmOpen(client: DevtoolClient, witness: Witness, signal: AbortSignal): Promise<void> {
+  const { tasks } = await client.tasks.listTasks({ state: TaskState.INPUT_REQUIRED, pageSize: 20 }, { signal });
+  for (const { id } of tasks) await approveTask(client, id, { witness, signal });
+}
+
+async function approveTask(
+  client: DevtoolClient,
+  taskId: string,
+  { witness, signal }: { readonly witness: Witness; readonly signal: AbortSignal },
+): Promise<void> {
+  const { task } = await client.tasks.getTask({ taskId }, { signal });
+  const token = witness.tokens.get(taskId);
+  if (task && token !== undefined) await approve(client, task, { token, witness, signal });
+}
+
+async function finish(directories: Directories, witness: Witness): Promise<CrashReport> {
+  const server = await startServerProcess(directories);
+  const client = clientFor(server.info);
+  const signal = AbortSignal.timeout(300_000);
+  try {
+    for (const taskId of witness.tokens.keys()) {
+      await settle(client, taskId, signal);
+      await approveTask(client, taskId, { witness, signal }).catch(() => undefined);
+    }
+    const logs = new Map<string, TaskEvent[]>();
+    for (const taskId of witness.tokens.keys()) logs.set(taskId, await settle(client, taskId, signal));
+    const effects = await readFile(join(directories.workspace, "effects.txt"), "utf8").catch(() => "");
+    return checkCrash(witness, logs, effects.split("\n").filter(Boolean));
+  } finally {
+    await server.stop();
+  }
+}
+
+/** Reads a task's log until the task rests. */
+async function settle(client: DevtoolClient, taskId: string, signal: AbortSignal): Promise<TaskEvent[]> {
+  const { task } = await client.tasks.getTask({ taskId }, { signal });
+  const head = task?.sequence ?? 0n;
+  const log: TaskEvent[] = [];
+  let folded = emptyTask();
+  for await (const { event } of client.tasks.subscribeTask({ taskId }, { signal })) {
+    if (!event) continue;
+    log.push(event);
+    folded = reduceTask(folded, event);
+    if (event.sequence >= head && endsExchange(event)) break;
+  }
+  return log;
+}
+
+/** Damages the data as a server would that forgets: what it acknowledged, or that a tool had begun. */
+function spoil(path: string, sabotage: Sabotage): void {
+  if (sabotage === "none") return;
+  const database = new DatabaseSync(path);
+  const forgotten =
+    sabotage === "forget-events"
+      ? "SELECT task_id, max(sequence) AS sequence FROM event GROUP BY task_id HAVING max(sequence) > 2"
+      : "SELECT task_id, min(sequence) AS sequence FROM event WHERE instr(data, CAST('run_shell_command' AS BLOB)) AND instr(data, x'1002') GROUP BY task_id";
+  for (const row of database.prepare(forgotten).all()) {
+    const { task_id: id, sequence } = row;
+    if (id === undefined || sequence === undefined) continue;
+    const kept = Number(sequence) - 1;
+    database.prepare("DELETE FROM event WHERE task_id = ? AND sequence > ?").run(id, kept);
+    database.prepare("UPDATE task SET sequence = ?, state = ? WHERE id = ?").run(kept, TaskState.WORKING, id);
+  }
+  database.close();
+}
+
+/** A small generator of random numbers with a seed, so that a run can be repeated. */
+function mulberry32(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
+  };
+}

@@ -1,0 +1,73 @@
+import { createConnectTransport } from "@connectrpc/connect-node";
+import {
+  bearerInterceptor,
+  confirmationPart,
+  createDevtoolClient,
+  type DevtoolClient,
+  pendingToolCalls,
+  textMessage,
+} from "@devtool/client";
+import { emptyTask, reduceTask, type ServerInfo, type Task, type TaskEvent } from "@devtool/schema";
+
+/** What clients of a server that crashes were shown, over all its lives. */
+export class Witness {
+  /** Each event that a client got, by task and sequence. */
+  readonly seen = new Map<string, Map<bigint, TaskEvent>>();
+  /** The token that each task's tool writes. */
+  readonly tokens = new Map<string, string>();
+  #next = 0;
+
+  token(): string {
+    return `token-${this.#next++}`;
+  }
+
+  record(event: TaskEvent, token: string): void {
+    const events = this.seen.get(event.taskId) ?? new Map<bigint, TaskEvent>();
+    events.set(event.sequence, event);
+    this.seen.set(event.taskId, events);
+    this.tokens.set(event.taskId, token);
+  }
+}
+
+/** Connects to a server. */
+export function clientFor({ url, token }: ServerInfo): DevtoolClient {
+  const interceptors = [bearerInterceptor(token)];
+  return createDevtoolClient(createConnectTransport({ baseUrl: url, httpVersion: "1.1", interceptors }));
+}
+
+/** Starts tasks one after the other, approves what they ask, and remembers all it is shown; until the signal aborts. */
+export async function writer(client: DevtoolClient, witness: Witness, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const token = witness.token();
+    const script = `say 3\nrun echo ${token} >> effects.txt\nsay 3\nread effects.txt x3\ntext end`;
+    const request = { message: textMessage(token, script) };
+    const asked = await fold(client.tasks.streamMessage({ request }, { signal }), { token, witness });
+    await approve(client, asked, { token, witness, signal });
+  }
+}
+
+/** Approves all that a task asks, and follows the exchange. */
+export async function approve(
+  client: DevtoolClient,
+  task: Task,
+  { token, witness, signal }: { readonly token: string; readonly witness: Witness; readonly signal: AbortSignal },
+): Promise<Task> {
+  const parts = pendingToolCalls(task).map((call) => confirmationPart(call, "proceed_once"));
+  if (parts.length === 0) return task;
+  const request = { message: { messageId: crypto.randomUUID(), parts }, taskId: task.id };
+  return fold(client.tasks.streamMessage({ request }, { signal }), { token, witness }, task);
+}
+
+async function fold(
+  responses: AsyncIterable<{ readonly event?: TaskEvent | undefined }>,
+  { token, witness }: { readonly token: string; readonly witness: Witness },
+  from: Task = emptyTask(),
+): Promise<Task> {
+  let task = from;
+  for await (const { event } of responses) {
+    if (!event) continue;
+    witness.record(event, token);
+    task = reduceTask(task, event);
+  }
+  return task;
+}
