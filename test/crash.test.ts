@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { runCrashCycles } from "./crash/crash-cycles.ts";
 
-const cycles = Number(process.env["DEVTOOL_CRASH_CYCLES"] ?? 200);
-const seed = Number(process.env["DEVTOOL_SEED"] ?? Date.now() % 1_000_000);
+const cycles = Number(process.env.DEVTOOL_CRASH_CYCLES ?? 200);
+const seed = Number(process.env.DEVTOOL_SEED ?? Date.now() % 1_000_000);
 const NONE_WRONG = { lost: 0, disordered: 0, ranTwice: 0, misreported: 0, stuck: 0 };
 
 describe("a server that is killed while it works", () => {

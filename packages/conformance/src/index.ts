@@ -1,3 +1,5 @@
 // The public names of @devtool/conformance, one by one. Adding a name is adding API.
 export type { CaseResult } from "./case-result.ts";
-export { runServerSuite } from "./run-server-suite.ts";
+export type { ServerTarget } from "./exchange.ts";
+export { REQUIREMENTS, type Requirement } from "./requirements.ts";
+export { runServerSuite, type ServerSuiteOptions, serverCases } from "./run-server-suite.ts";

@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { openToolCalls, type ToolCall, ToolCallSchema, ToolCallStatus } from "@devtool/schema";
+import { openToolCalls, structFromJson, type ToolCall, ToolCallSchema, ToolCallStatus } from "@devtool/schema";
 import { Code, DevtoolError } from "../errors.ts";
 import type { PolicyEngine } from "../tool/policy-engine.ts";
 import { runNewCalls, runOpenCalls, type SchedulerContext } from "../tool/scheduler.ts";
@@ -71,7 +71,7 @@ function newCall({ nextId }: AgentLoopOptions, { value }: Extract<ModelEvent, { 
     toolCallId: nextId(),
     status: ToolCallStatus.PENDING,
     toolName: value.name,
-    inputParameters: value.args,
+    inputParameters: structFromJson(value.args),
   });
 }
 

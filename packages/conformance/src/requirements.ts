@@ -1,0 +1,61 @@
+/** Where a requirement is from, and what shows that it is met. */
+export interface Requirement {
+  /** What a server or client must do, in a line. */
+  readonly behaviour: string;
+  /** The section of the RFC or of A2A 0.3 that asks for it; `own` where both leave it open and we chose. */
+  readonly source: string;
+  /** Why no case of the server suite tests it yet. A requirement without this has a case. */
+  readonly owed?: string;
+}
+
+/** Every requirement of the wire by its id (docs/wire.md). */
+export const REQUIREMENTS: Readonly<Record<string, Requirement>> = {
+  "CARD-1": {
+    behaviour: "the card is at both well-known paths and declares the extension",
+    source: "RFC, Agent card; A2A 0.3 §5",
+  },
+  "CARD-2": { behaviour: "the version is in the URI and follows SemVer", source: "RFC, Versioning" },
+  "CARD-3": {
+    behaviour: "the extension is activated by header or metadata and echoed; others get text",
+    source: "A2A 0.3 extensions",
+  },
+  "META-1": { behaviour: "custom data is keyed by the extension's URI", source: "RFC, Metadata" },
+  "JSON-1": { behaviour: "payloads have the RFC's snake_case names and enum names", source: "RFC, Schemas" },
+  "JSON-2": { behaviour: "readers are lenient and bounded", source: "own" },
+  "JSON-3": { behaviour: "integers that a double cannot hold are strings", source: "own" },
+  "SESSION-1": { behaviour: "the first message carries a workspace that is checked", source: "RFC, Initialization" },
+  "SESSION-2": { behaviour: "settings stay for a context", source: "own" },
+  "SESSION-3": { behaviour: "settings beyond the RFC travel under a URI of their own and only narrow", source: "own" },
+  "STREAM-1": { behaviour: "a stream begins with the task or a status and ends with final", source: "A2A 0.3 §7.2" },
+  "STREAM-2": { behaviour: "each kind of event carries its payload", source: "RFC, DevelopmentToolEvent" },
+  "STREAM-3": { behaviour: "events have ids; a stream resumes after one without gap or double", source: "own" },
+  "STREAM-4": { behaviour: "Appendix A appears in order", source: "RFC, Appendix A" },
+  "STREAM-5": { behaviour: "a message continues a completed task", source: "RFC" },
+  "STREAM-6": { behaviour: "leaving stops nothing; cancel stops all", source: "A2A 0.3 §7.4" },
+  "STREAM-7": { behaviour: "the same message is a retry", source: "own" },
+  "TOOL-1": { behaviour: "the whole call is sent; its status never moves back", source: "RFC, ToolCall" },
+  "TOOL-2": { behaviour: "all questions of a step come before one input-required", source: "RFC, ConfirmationRequest" },
+  "TOOL-3": { behaviour: "details fit the kind of tool", source: "RFC, ConfirmationRequest" },
+  "TOOL-4": { behaviour: "only options that make sense are offered, and they work", source: "RFC, ConfirmationOption" },
+  "TOOL-5": {
+    behaviour: "a bad answer is an error and changes nothing; the first answer wins",
+    source: "RFC, ToolCallConfirmation",
+  },
+  "TOOL-6": { behaviour: "the user's content replaces the proposed one", source: "RFC, ModifiedFileDetails" },
+  "TOOL-7": { behaviour: "live output is whole, coalesced and capped", source: "RFC, ToolCall" },
+  "TOOL-8": { behaviour: "a failure has a type from a closed list", source: "RFC, ErrorDetails" },
+  "CMD-1": { behaviour: "commands are listed and executed", source: "RFC, Slash commands" },
+  "CMD-2": { behaviour: "a command that cannot start says why", source: "RFC, CommandExecutionStatus" },
+  "CMD-3": { behaviour: "the built-in commands are there", source: "own" },
+  "PUSH-1": { behaviour: "without the capability, config methods say so", source: "A2A 0.3 §9.5" },
+  "PUSH-2": {
+    behaviour: "webhook targets are checked when set and when called",
+    source: "own",
+    owed: "the server posts no notifications yet and refuses every config",
+  },
+  "ERR-1": {
+    behaviour: "errors have the specifications' codes and name the field",
+    source: "JSON-RPC 2.0; A2A 0.3 §8",
+  },
+  "ERR-2": { behaviour: "limits answer with an error that gives them", source: "own" },
+};
