@@ -5,7 +5,16 @@ import { decodeRfcJson, EXTENSION_URI } from "@devtool/schema";
 import { type JsonRpcResponse, JsonRpcResponseSchema } from "@devtool/schema/a2a-v03";
 import { EventSourceParserStream } from "eventsource-parser/stream";
 import { connectErrorFrom } from "./errors.ts";
-import type { A2aTransportOptions } from "./transport.ts";
+
+/** Where an A2A agent is. */
+export interface A2aTransportOptions {
+  /** The endpoint of its JSON-RPC transport: `url` of its card. */
+  readonly url: string;
+  /** Sent as bearer token. Default: none. */
+  readonly token?: string;
+  /** Default: the global fetch. */
+  readonly fetch?: typeof globalThis.fetch;
+}
 
 /** One frame of a stream. */
 export interface Frame {

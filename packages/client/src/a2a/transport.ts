@@ -1,17 +1,7 @@
 import { createRouterTransport, type Transport } from "@connectrpc/connect";
 import { PushService, SlashCommandService, TaskService } from "@devtool/schema";
-import { JsonRpcEndpoint } from "./json-rpc-endpoint.ts";
+import { type A2aTransportOptions, JsonRpcEndpoint } from "./json-rpc-endpoint.ts";
 import { pushImpl, slashCommandImpl, taskImpl } from "./services.ts";
-
-/** Where an A2A agent is. */
-export interface A2aTransportOptions {
-  /** The endpoint of its JSON-RPC transport: `url` of its card. */
-  readonly url: string;
-  /** Sent as bearer token. Default: none. */
-  readonly token?: string;
-  /** Default: the global fetch. */
-  readonly fetch?: typeof globalThis.fetch;
-}
 
 /**
  * Makes a transport that speaks A2A 0.3 (JSON-RPC and server-sent events) with the development-tool extension: our

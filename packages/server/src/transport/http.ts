@@ -92,11 +92,15 @@ function guardOf({ allowedHosts, allowedOrigins, token }: ListenOptions, url: st
 
 async function close({ net, http1, sockets, sessions }: SniffingServer, graceMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => net.close(() => resolve()));
-  http1.closeIdleConnections();
   for (const session of sessions) session.close();
+  // A kept-alive connection becomes idle only when its last response has ended.
+  const idle = setInterval(() => http1.closeIdleConnections(), CLOSE_IDLE_MS);
   const force = setTimeout(() => {
     for (const socket of sockets) socket.destroy();
   }, graceMs);
   await closed;
+  clearInterval(idle);
   clearTimeout(force);
 }
+
+const CLOSE_IDLE_MS = 20;

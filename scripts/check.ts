@@ -1,0 +1,43 @@
+/** Checks all that is no test: lint and format, protos, fresh generated code, types, published packages. */
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const scratch = mkdtempSync(join(tmpdir(), "devtool-check-"));
+const failures: string[] = [];
+
+function step(name: string, command: string, args: readonly string[], cwd = root): void {
+  const { status, stdout, stderr } = spawnSync(command, args, { cwd, encoding: "utf8" });
+  const passed = status === 0;
+  process.stdout.write(`${passed ? "ok    " : "FAILED"} ${name}\n`);
+  if (passed) return;
+  failures.push(name);
+  process.stdout.write(`${stdout ?? ""}${stderr ?? ""}\n`);
+}
+
+function checkPackage(name: string): void {
+  const directory = join(root, "packages", name);
+  step(`pack ${name}`, "pnpm", ["pack", "--pack-destination", scratch], directory);
+  const tarball = readdirSync(scratch).find((file) => file.startsWith(`devtool-${name}-`));
+  if (tarball === undefined) return;
+  step(`publint ${name}`, "publint", ["run", join(scratch, tarball), "--strict"]);
+  // The command has no entry to import.
+  if (name !== "cli") step(`types ${name}`, "attw", [join(scratch, tarball), "--profile", "esm-only", "--quiet"]);
+}
+
+step("lint and format", "biome", ["check", "--error-on-warnings", "."]);
+step("buf lint", "buf", ["lint"]);
+step("buf format", "buf", ["format", "--diff", "--exit-code"]);
+step("generate", "buf", ["generate", "--output", scratch]);
+const generated = join("packages", "schema", "src", "gen");
+step("generated code is fresh", "diff", ["-r", join(scratch, generated), generated]);
+step("types", "tsc", ["-p", "tsconfig.json"]);
+step("build", "turbo", ["run", "build", "--output-logs=errors-only"]);
+for (const name of readdirSync(join(root, "packages"))) checkPackage(name);
+
+rmSync(scratch, { recursive: true });
+if (failures.length > 0) process.stdout.write(`${failures.length} checks failed: ${failures.join(", ")}\n`);
+process.exitCode = failures.length > 0 ? 1 : 0;
