@@ -31,24 +31,29 @@ export function resultLines({ result }: ToolCall, paint: Paint): string[] {
     case "error":
       return indented(visible(result.value.message), (line) => paint("bad", line));
     case "output":
-      return outputLines(result.value.result, paint);
+      return outcomeLines(result.value.result, paint);
     default:
       return [];
   }
 }
 
-function outputLines(
+function outcomeLines(
   output: Extract<ToolCall["result"], { case: "output" }>["value"]["result"],
   paint: Paint,
 ): string[] {
   switch (output.case) {
     case "text":
-      return indented(visible(output.value), (line) => paint("dim", line));
+      return outputLines(output.value, paint);
     case "structuredData":
-      return indented(visible(JSON.stringify(output.value)), (line) => paint("dim", line));
+      return outputLines(JSON.stringify(output.value), paint);
     default:
       return [];
   }
+}
+
+/** What a tool said, indented. */
+export function outputLines(text: string, paint: Paint): string[] {
+  return indented(visible(text), (line) => paint("dim", line));
 }
 
 function indented(text: string, look: (line: string) => string): string[] {

@@ -1,6 +1,6 @@
 import { type TaskEvent, TaskState, type ToolCall, ToolCallStatus } from "@devtool/schema";
 import { type Paint, visible } from "./style.ts";
-import { resultLines, toolCallLine } from "./tool-call.ts";
+import { outputLines, resultLines, toolCallLine } from "./tool-call.ts";
 
 /** Turns the events of a task into text for a person, one after the other. */
 export class Transcript {
@@ -36,26 +36,26 @@ export class Transcript {
 
   #callLines(call: ToolCall): string[] {
     if (call.status === ToolCallStatus.PENDING) return [];
-    if (call.status === ToolCallStatus.EXECUTING) return this.#liveLines(call);
-    const live = this.#shown.has(call.toolCallId);
-    this.#shown.delete(call.toolCallId);
-    return [
-      toolCallLine(call, this.#paint),
-      ...(live && call.status === ToolCallStatus.SUCCEEDED ? [] : resultLines(call, this.#paint)),
-    ];
+    if (call.status === ToolCallStatus.EXECUTING) return this.#runningLines(call);
+    const text = textOf(call);
+    const rest = text === undefined ? undefined : this.#outputSince(call.toolCallId, text);
+    const shown = this.#shown.delete(call.toolCallId) && rest !== undefined;
+    return shown
+      ? [...outputLines(rest, this.#paint), toolCallLine(call, this.#paint)]
+      : [toolCallLine(call, this.#paint), ...resultLines(call, this.#paint)];
   }
 
-  /** The output since the last time; where its beginning was cut, all of it. */
-  #liveLines(call: ToolCall): string[] {
+  #runningLines(call: ToolCall): string[] {
     if (call.liveContent === undefined) return [toolCallLine(call, this.#paint)];
-    const before = this.#shown.get(call.toolCallId) ?? "";
+    const fresh = this.#outputSince(call.toolCallId, call.liveContent);
     this.#shown.set(call.toolCallId, call.liveContent);
-    const fresh = call.liveContent.startsWith(before) ? call.liveContent.slice(before.length) : call.liveContent;
-    return fresh.trimEnd() === ""
-      ? []
-      : visible(fresh.trimEnd())
-          .split("\n")
-          .map((line) => `    ${this.#paint("dim", line)}`);
+    return outputLines(fresh ?? call.liveContent, this.#paint);
+  }
+
+  /** The output that was not shown yet; undefined when it does not go on from there, as where its beginning was cut. */
+  #outputSince(toolCallId: string, output: string): string | undefined {
+    const before = this.#shown.get(toolCallId) ?? "";
+    return output.startsWith(before) ? output.slice(before.length) : undefined;
   }
 
   /** Puts lines below text that was left open. */
@@ -69,6 +69,11 @@ export class Transcript {
     this.#inText = false;
     return open ? "\n" : "";
   }
+}
+
+/** The text that a finished call gave; undefined when it failed or gave something else. */
+function textOf({ result }: ToolCall): string | undefined {
+  return result.case === "output" && result.value.result.case === "text" ? result.value.result.value : undefined;
 }
 
 function stateLines(text: string, state: TaskState, paint: Paint): string[] {

@@ -100,6 +100,7 @@ async function close({ net, http1, sockets, sessions }: SniffingServer, graceMs:
   }, graceMs);
   await closed;
   clearInterval(idle);
+  http1.close();
   clearTimeout(force);
 }
 

@@ -43,13 +43,20 @@ export function createSniffingServer(
   const onHttp1: RequestListener = (request, response) => listener(request, response);
   const onHttp2 = (request: Http2ServerRequest, response: Http2ServerResponse): void => listener(request, response);
   const http1 = createHttpServer(
-    { headersTimeout: limits.headersTimeoutMs, requestTimeout: limits.requestTimeoutMs, noDelay: true },
+    {
+      headersTimeout: limits.headersTimeoutMs,
+      requestTimeout: limits.requestTimeoutMs,
+      // Longer than clients keep idle connections, so that none writes into one that is just being closed.
+      keepAliveTimeout: 75_000,
+    },
     onHttp1,
   );
   const http2 = createHttp2Server(
     { settings: { maxConcurrentStreams: limits.maxConcurrentStreams }, maxSessionMemory: 32 },
     onHttp2,
   );
+  // Node begins to watch timeouts and idle connections of a server when it listens; this one gets its sockets from ours.
+  http1.emit("listening");
   const net = createServer((socket) => sniff(socket, { http1, http2 }, limits.headersTimeoutMs));
   net.maxConnections = limits.maxConnections;
   const sockets = new Set<Socket>();
