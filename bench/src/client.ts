@@ -1,0 +1,70 @@
+import { Agent, request } from "node:http";
+
+const agent = new Agent({ keepAlive: true, maxSockets: 64 });
+const EXTENSION = "https://github.com/google-gemini/gemini-cli/blob/main/docs/a2a/developer-profile/v0/spec.md";
+let nextId = 0;
+
+/** What a stream was, seen from its client. */
+export interface Seen {
+  readonly events: number;
+  readonly bytes: number;
+  /** From sending the request to the first event and to the end, in milliseconds. */
+  readonly firstMs: number;
+  readonly totalMs: number;
+  readonly text: string;
+}
+
+/** A message as parts, to a new task or to one that exists. */
+export interface Send {
+  readonly parts: readonly object[];
+  readonly taskId?: string;
+  readonly contextId?: string;
+}
+
+/** Sends a message and reads its stream to the end, counting events without parsing them. */
+export function stream({ url, token }: { readonly url: string; readonly token: string }, send: Send): Promise<Seen> {
+  const message = { kind: "message", role: "user", messageId: `m${process.pid}-${nextId++}`, ...send };
+  const body = JSON.stringify({ jsonrpc: "2.0", id: nextId, method: "message/stream", params: { message } });
+  const start = performance.now();
+  return new Promise((resolve, reject) => {
+    const headers = {
+      "content-type": "application/json",
+      "content-length": Buffer.byteLength(body),
+      accept: "text/event-stream",
+      authorization: `Bearer ${token}`,
+      "x-a2a-extensions": EXTENSION,
+    };
+    const sent = request(url, { method: "POST", agent, headers }, (response) => {
+      let events = 0;
+      let bytes = 0;
+      let firstMs = 0;
+      const kept: string[] = [];
+      response.on("data", (chunk: Buffer) => {
+        firstMs ||= performance.now() - start;
+        bytes += chunk.length;
+        events += countFrames(chunk);
+        if (bytes < 1_000_000) kept.push(chunk.toString("latin1"));
+      });
+      response.on("end", () => resolve({ events, bytes, firstMs, totalMs: performance.now() - start, text: kept.join("") }));
+      response.on("error", reject);
+    });
+    sent.on("error", reject);
+    sent.end(body);
+  });
+}
+
+function countFrames(chunk: Buffer): number {
+  let frames = 0;
+  for (let at = chunk.indexOf("data: {"); at >= 0; at = chunk.indexOf("data: {", at + 7)) frames++;
+  return frames;
+}
+
+/** The parts of a prompt. */
+export function prompt(text: string): Send {
+  return { parts: [{ kind: "text", text }] };
+}
+
+/** The id of the task that a stream told of. */
+export function taskIdOf({ text }: Seen): string {
+  return /"taskId":"([^"]+)"/.exec(text)?.[1] ?? "";
+}

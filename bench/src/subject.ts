@@ -1,0 +1,70 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+
+/** A server that is measured, in a process of its own. */
+export interface Subject extends AsyncDisposable {
+  readonly name: string;
+  readonly url: string;
+  readonly token: string;
+  /** From the start of the process to the first answer of its agent card, in milliseconds. */
+  readonly startMs: number;
+  readonly workspace: string;
+  /** Resident memory now, in MB. */
+  memoryMb(): number;
+}
+
+/** How to start a server: it prints a line of JSON with `url` and `token` when it listens. */
+export interface SubjectCommand {
+  readonly name: string;
+  readonly args: (directory: string) => readonly string[];
+}
+
+const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
+
+/** Our server: durable, on SQLite. */
+export const DEVTOOL: SubjectCommand = {
+  name: "devtool",
+  args: (directory) => [
+    path("../../packages/cli/dist/main.js"),
+    ...["serve", "--json", "--port", "0", "--data", join(directory, "data"), "--workspace", directory],
+  ],
+};
+
+/** An agent on the official SDK for JavaScript, in memory. */
+export const A2A_JS: SubjectCommand = { name: "@a2a-js/sdk", args: () => [path("a2a-js-server.ts")] };
+
+/** Server-sent events of the same bytes, and nothing else: what Node can do. */
+export const CEILING: SubjectCommand = { name: "raw SSE", args: () => [path("raw-sse-server.ts")] };
+
+/** Starts a server and waits for its card. */
+export async function startSubject({ name, args }: SubjectCommand): Promise<Subject> {
+  const directory = mkdtempSync(join(tmpdir(), "devtool-bench-"));
+  const start = performance.now();
+  const child = spawn(process.execPath, args(directory), { stdio: ["ignore", "pipe", "inherit"] });
+  const [line] = await once(createInterface({ input: child.stdout }), "line");
+  const { url, token } = JSON.parse(line);
+  await (await fetch(new URL("/.well-known/agent-card.json", url))).text();
+  return {
+    name,
+    url,
+    token,
+    startMs: performance.now() - start,
+    workspace: directory,
+    memoryMb: () => residentMb(child),
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGTERM");
+      await once(child, "exit");
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+function residentMb({ pid }: ChildProcess): number {
+  const [, kilobytes = "0"] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? [];
+  return Number(kilobytes) / 1024;
+}
