@@ -17,12 +17,21 @@ const executor = {
         status: {
           state,
           timestamp: now(),
-          ...(parts && { message: { kind: "message", role: "agent", messageId: crypto.randomUUID(), parts, taskId, contextId } }),
+          ...(parts && {
+            message: { kind: "message", role: "agent", messageId: crypto.randomUUID(), parts, taskId, contextId },
+          }),
         },
         final,
         metadata: { [EXTENSION]: { kind, model: "scripted" } },
       });
-    if (!task) bus.publish({ kind: "task", id: taskId, contextId, status: { state: "submitted", timestamp: now() }, history: [userMessage] });
+    if (!task)
+      bus.publish({
+        kind: "task",
+        id: taskId,
+        contextId,
+        status: { state: "submitted", timestamp: now() },
+        history: [userMessage],
+      });
     update("working", "STATE_CHANGE", undefined);
     for (const line of userMessage.parts[0].text.split("\n")) await play(line, update);
     update("input-required", "STATE_CHANGE", undefined, true);
@@ -34,11 +43,16 @@ const executor = {
 async function play(line, update) {
   const [verb, first = "", second = "x1"] = line.split(" ");
   if (verb === "say") {
-    for (let index = 1; index <= Number(first); index++) update("working", "TEXT_CONTENT", [{ kind: "text", text: `chunk ${index} ` }]);
+    for (let index = 1; index <= Number(first); index++)
+      update("working", "TEXT_CONTENT", [{ kind: "text", text: `chunk ${index} ` }]);
   }
   if (verb === "text") update("working", "TEXT_CONTENT", [{ kind: "text", text: first }]);
   if (verb === "read") {
-    const calls = Array.from({ length: Number(second.slice(1)) }, () => ({ tool_call_id: crypto.randomUUID(), tool_name: "read_file", input_parameters: { file_path: first } }));
+    const calls = Array.from({ length: Number(second.slice(1)) }, () => ({
+      tool_call_id: crypto.randomUUID(),
+      tool_name: "read_file",
+      input_parameters: { file_path: first },
+    }));
     const send = (call) => update("working", "TOOL_CALL_UPDATE", [{ kind: "data", data: call }]);
     for (const call of calls) send({ ...call, status: "PENDING" });
     await Promise.all(

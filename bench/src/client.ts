@@ -45,7 +45,9 @@ export function stream({ url, token }: { readonly url: string; readonly token: s
         events += countFrames(chunk);
         if (bytes < 1_000_000) kept.push(chunk.toString("latin1"));
       });
-      response.on("end", () => resolve({ events, bytes, firstMs, totalMs: performance.now() - start, text: kept.join("") }));
+      response.on("end", () =>
+        resolve({ events, bytes, firstMs, totalMs: performance.now() - start, text: kept.join("") }),
+      );
       response.on("error", reject);
     });
     sent.on("error", reject);

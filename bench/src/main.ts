@@ -2,12 +2,13 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { prompt, type Seen, stream, taskIdOf } from "./client.ts";
-import { A2A_JS, CEILING, DEVTOOL, startSubject, type Subject } from "./subject.ts";
+import { A2A_JS, CEILING, DEVTOOL, type Subject, startSubject } from "./subject.ts";
 
 const RUNS = 15;
 type Figures = Map<string, number>;
 
-const median = (values: readonly number[]): number => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+const median = (values: readonly number[]): number =>
+  [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 
 async function repeat(times: number, run: () => Promise<number>): Promise<number> {
   const values: number[] = [];
@@ -55,7 +56,10 @@ async function measureOutput(subject: Subject, figures: Figures): Promise<void> 
   figures.set("10 MB of shell output, KiB on the wire", seen.bytes / 1024);
 }
 
-async function measure(command: typeof DEVTOOL, plays: readonly ((subject: Subject, figures: Figures) => Promise<void>)[]): Promise<Figures> {
+async function measure(
+  command: typeof DEVTOOL,
+  plays: readonly ((subject: Subject, figures: Figures) => Promise<void>)[],
+): Promise<Figures> {
   const figures: Figures = new Map();
   const starts: number[] = [];
   for (let index = 0; index < 4; index++) {
@@ -72,13 +76,17 @@ const ours = await measure(DEVTOOL, [measureTurns, measureStreams, measureOutput
 const sdk = await measure(A2A_JS, [measureTurns, measureStreams]);
 const raw = await measure(CEILING, [measureStreams]);
 
-const show = (value: number | undefined): string => (value === undefined ? "-" : value.toPrecision(value < 100 ? 3 : 4).replace(/e\+.*/, (e) => e));
-const round = (value: number | undefined): string => (value === undefined ? "-" : value >= 1000 ? Math.round(value).toLocaleString("en") : show(value));
+const show = (value: number | undefined): string =>
+  value === undefined ? "-" : value.toPrecision(value < 100 ? 3 : 4).replace(/e\+.*/, (e) => e);
+const round = (value: number | undefined): string =>
+  value === undefined ? "-" : value >= 1000 ? Math.round(value).toLocaleString("en") : show(value);
 console.log(`Node ${process.version}, ${RUNS} runs each, medians\n`);
 console.log("| figure | devtool (SQLite, synced) | @a2a-js/sdk 0.3.14 (memory) | raw SSE | ours / SDK | ours / raw |");
 console.log("|---|---|---|---|---|---|");
 for (const [name, value] of ours) {
   const ratio = (other: number | undefined): string => (other === undefined ? "-" : (value / other).toFixed(2));
-  console.log(`| ${name} | ${round(value)} | ${round(sdk.get(name))} | ${round(raw.get(name))} | ${ratio(sdk.get(name))} | ${ratio(raw.get(name))} |`);
+  console.log(
+    `| ${name} | ${round(value)} | ${round(sdk.get(name))} | ${round(raw.get(name))} | ${ratio(sdk.get(name))} | ${ratio(raw.get(name))} |`,
+  );
 }
 process.exit(0);

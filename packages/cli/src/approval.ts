@@ -9,9 +9,6 @@ import { questionLines, toolCallLine } from "./render/tool-call.ts";
 /** Decides on a call that asks; undefined leaves the question open. */
 export type Approver = (call: ToolCall) => Promise<Part | undefined>;
 
-/** The ways to answer that `--approve` offers. */
-export const APPROVALS = ["ask", "never", "all"] as const;
-
 /** Says yes to everything. */
 export const approveAll: Approver = (call) => Promise.resolve(confirmationPart(call, OPTION_PROCEED_ONCE));
 

@@ -1,5 +1,9 @@
 #!/usr/bin/env node
-import { runProgram } from "./program.ts";
+import { enableCompileCache } from "node:module";
+
+// Node keeps what it compiled, so that every start but the first is quick.
+enableCompileCache();
+const { runProgram } = await import("./program.ts");
 
 process.exitCode = await runProgram(process.argv.slice(2), {
   stdin: process.stdin,

@@ -1,5 +1,4 @@
 import { Command, CommanderError, Option } from "commander";
-import { APPROVALS } from "./approval.ts";
 import { ExitCode } from "./exit-code.ts";
 import { type Io, writeLine } from "./io.ts";
 import { visible } from "./render/style.ts";
@@ -19,6 +18,9 @@ export async function runProgram(argv: readonly string[], io: Io): Promise<numbe
     return ExitCode.FAILED;
   }
 }
+
+/** The ways to answer that `--approve` offers. */
+const APPROVALS = ["ask", "never", "all"] as const;
 
 /** Takes the exit code of the command that ran. */
 type Done = (exitCode: number) => void;

@@ -34,9 +34,11 @@ interface Append {
   readonly committed: PromiseWithResolvers<void>;
 }
 
+/** Where a task's log ends, and whose it is. */
 interface Head {
   readonly sequence: bigint;
   readonly principal: string;
+  readonly last: TaskEvent;
 }
 
 /**
@@ -118,10 +120,11 @@ export class SqliteTaskStore implements TaskStore {
 
   /** Writes appends in one transaction. Rejects those that do not fit, and all when it fails; gives those that are durable. */
   #commit(queue: readonly Append[]): readonly Append[] {
-    const written: Append[] = [];
+    const heads = new Map<string, Head>();
     try {
       this.#database.exec("BEGIN IMMEDIATE");
-      for (const append of queue) if (this.#fits(append)) written.push(append);
+      const written = queue.filter((append) => this.#fits(append, heads));
+      for (const head of heads.values()) this.#writeHead(head);
       this.#database.exec("COMMIT");
       return written;
     } catch (reason) {
@@ -131,27 +134,31 @@ export class SqliteTaskStore implements TaskStore {
     }
   }
 
-  #fits({ events, committed }: Append): boolean {
+  #fits({ events, committed }: Append, heads: Map<string, Head>): boolean {
     const [first] = events;
     const last = events.at(-1);
     if (!first || !last) return true;
-    const head = this.#head(first);
+    const { sequence, principal } = heads.get(first.taskId) ?? this.#head(first);
     try {
-      assertFollows(first, head.sequence);
+      assertFollows(first, sequence);
     } catch (reason) {
       committed.reject(reason);
       return false;
     }
-    for (const event of events) this.#write(event, head.principal);
-    const { taskId, contextId, state, time, sequence } = last;
-    this.#statements.putTask.run(taskId, contextId, head.principal, state, time ? timestampMs(time) : 0, sequence);
+    for (const event of events) this.#write(event, principal);
+    heads.set(first.taskId, { sequence: last.sequence, principal, last });
     return true;
   }
 
-  #head({ taskId, payload }: TaskEvent): Head {
+  #head({ taskId, payload }: TaskEvent): Omit<Head, "last"> {
     const row = this.#statements.head.get(taskId);
     if (row) return { sequence: BigInt(Number(row.sequence)), principal: String(row.principal) };
     return { sequence: 0n, principal: payload.case === "created" ? payload.value.principal : "" };
+  }
+
+  #writeHead({ last, principal }: Head): void {
+    const { taskId, contextId, state, time, sequence } = last;
+    this.#statements.putTask.run(taskId, contextId, principal, state, time ? timestampMs(time) : 0, sequence);
   }
 
   #write(event: TaskEvent, principal: string): void {

@@ -78,32 +78,23 @@ export class EventLog {
    */
   async *read(after: bigint, signal: AbortSignal): AsyncIterable<TaskEvent> {
     this.#readers++;
+    let position = after;
     try {
-      yield* this.#follow(after, signal);
+      for (;;) {
+        signal.throwIfAborted();
+        const wake = this.#wake.promise;
+        // One generator and no more between the tail and its reader: what each event costs here, it costs each reader.
+        for await (const event of this.#tail.after(position) ?? this.#store.readEvents(this.#task.id, position)) {
+          yield event;
+          position = event.sequence;
+        }
+        if (position < this.#committed) continue;
+        if (this.#failure) throw this.#failure;
+        await abortable(wake, signal);
+      }
     } finally {
       this.#readers--;
     }
-  }
-
-  async *#follow(after: bigint, signal: AbortSignal): AsyncIterable<TaskEvent> {
-    let position = after;
-    for (;;) {
-      signal.throwIfAborted();
-      const wake = this.#wake.promise;
-      for await (const event of this.#available(position)) {
-        yield event;
-        position = event.sequence;
-      }
-      if (position < this.#committed) continue;
-      if (this.#failure) throw this.#failure;
-      await abortable(wake, signal);
-    }
-  }
-
-  async *#available(after: bigint): AsyncIterable<TaskEvent> {
-    const recent = this.#tail.after(after);
-    if (recent) yield* recent;
-    else yield* this.#store.readEvents(this.#task.id, after);
   }
 
   #record({ payload, state = this.#task.state, model = "" }: LogEntry): TaskEvent {

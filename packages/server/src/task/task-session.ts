@@ -138,12 +138,13 @@ export class TaskSession implements AsyncDisposable {
     if (event.case === "toolCalls") return this.#append(event.value.map(toolCallEntry));
     const committed = this.#log([{ payload: payloadOf(event) }]);
     this.#uncommitted++;
-    const settled = committed.finally(() => {
-      this.#uncommitted--;
-    });
-    if (this.#uncommitted >= MAX_UNCOMMITTED || this.log.failure) await settled;
-    else settled.catch(() => undefined);
+    committed.then(this.#settled, this.#settled);
+    if (this.#uncommitted >= MAX_UNCOMMITTED || this.log.failure) await committed;
   }
+
+  readonly #settled = (): void => {
+    this.#uncommitted--;
+  };
 
   /** Appends entries and, when they leave the task in another state, the change of it. */
   async #append(entries: readonly LogEntry[]): Promise<void> {
