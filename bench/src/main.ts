@@ -17,6 +17,7 @@ async function repeat(times: number, run: () => Promise<number>): Promise<number
 }
 
 async function measureTurns(subject: Subject, figures: Figures): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, 500));
   figures.set("idle MB", subject.memoryMb());
   for (let index = 0; index < 10; index++) await stream(subject, prompt("text hello"));
   figures.set("MB after 10 tasks", subject.memoryMb());

@@ -10,7 +10,7 @@ import {
   type Task,
   TaskSchema,
 } from "./gen/devtool/v1alpha/task_pb.ts";
-import { answeredToolCall, confirmationsOf, isEnded, toolCallsOf } from "./tool-call.ts";
+import { answeredToolCall, confirmationsOf, hasToolCall, isEnded, toolCallsOf } from "./tool-call.ts";
 
 /** The task before its first event. */
 export function emptyTask(): Task {
@@ -72,21 +72,24 @@ function reduceCreated(task: Task, { message, settings, sessionSettings, command
 }
 
 function withMessage(task: Task, message: Message): Task {
-  const answers = new Map(confirmationsOf(message).map((answer) => [answer.toolCallId, answer]));
-  const answered = mapToolCalls(task.history, (call) => {
-    const answer = answers.get(call.toolCallId);
-    return answer ? answeredToolCall(call, answer) : call;
-  });
-  return { ...task, history: [...(answers.size > 0 ? answered : task.history), message] };
+  const answered = confirmationsOf(message).reduce(
+    (history, answer) => withCall(history, answer.toolCallId, (call) => answeredToolCall(call, answer)),
+    task.history,
+  );
+  return { ...task, history: [...answered, message] };
 }
 
-function mapToolCalls(history: readonly Message[], change: (call: ToolCall) => ToolCall): Message[] {
-  return history.map((message) => ({
-    ...message,
-    parts: message.parts.map((part) =>
-      part.content.case === "toolCall" ? partOf({ case: "toolCall", value: change(part.content.value) }) : part,
-    ),
-  }));
+/** The history with one call changed; the same when it has no such call. */
+function withCall(history: Message[], toolCallId: string, change: (call: ToolCall) => ToolCall): Message[] {
+  const index = history.findLastIndex((message) => hasToolCall(message, toolCallId));
+  const step = history[index];
+  if (!step) return history;
+  const parts = step.parts.map((part) =>
+    part.content.case === "toolCall" && part.content.value.toolCallId === toolCallId
+      ? partOf({ case: "toolCall", value: change(part.content.value) })
+      : part,
+  );
+  return history.with(index, { ...step, parts });
 }
 
 function withText(task: Task, text: string, sequence: bigint): Task {
@@ -96,9 +99,10 @@ function withText(task: Task, text: string, sequence: bigint): Task {
 }
 
 function withToolCall(task: Task, call: ToolCall, sequence: bigint): Task {
-  const known = task.history.some((message) => toolCallsOf(message).some((old) => old.toolCallId === call.toolCallId));
-  if (!known) return withAgentPart(task, { case: "toolCall", value: call }, sequence);
-  return { ...task, history: mapToolCalls(task.history, (old) => (old.toolCallId === call.toolCallId ? call : old)) };
+  const history = withCall(task.history, call.toolCallId, () => call);
+  return history === task.history
+    ? withAgentPart(task, { case: "toolCall", value: call }, sequence)
+    : { ...task, history };
 }
 
 /** Adds a part to the agent's step; begins a new step after a client's message and after calls that have ended. */

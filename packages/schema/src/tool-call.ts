@@ -1,6 +1,6 @@
 import type { ToolCallConfirmation } from "./gen/devtool/a2a/v1alpha/confirmation_pb.ts";
 import { type ToolCall, ToolCallStatus } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
-import type { Message, Task } from "./gen/devtool/v1alpha/task_pb.ts";
+import { type Message, Role, type Task } from "./gen/devtool/v1alpha/task_pb.ts";
 
 /** Tells whether a call has ended: it will not change any more (TOOL-1). */
 export function isEnded(call: ToolCall): boolean {
@@ -26,14 +26,24 @@ export function toolCallsOf(message: Message): ToolCall[] {
   return message.parts.flatMap(({ content }) => (content.case === "toolCall" ? [content.value] : []));
 }
 
-/** Lists the calls of a task that have not ended, in the order the model made them. */
+/**
+ * Lists the calls of a task that have not ended, in the order the model made them. They are all in the agent's last
+ * step: it makes the next only when they have ended.
+ */
 export function openToolCalls(task: Task): ToolCall[] {
-  return task.history.flatMap(toolCallsOf).filter((call) => !isEnded(call));
+  const step = task.history.findLast(({ role }) => role === Role.AGENT);
+  return step ? toolCallsOf(step).filter((call) => !isEnded(call)) : [];
 }
 
-/** Finds a call of a task by its id; undefined when it has none. */
+/** Finds a call of a task by its id, the latest first; undefined when it has none. */
 export function findToolCall(task: Task, toolCallId: string): ToolCall | undefined {
-  return task.history.flatMap(toolCallsOf).find((call) => call.toolCallId === toolCallId);
+  const step = task.history.findLast((message) => hasToolCall(message, toolCallId));
+  return step && toolCallsOf(step).find((call) => call.toolCallId === toolCallId);
+}
+
+/** Tells whether a call is among those of a message. */
+export function hasToolCall({ parts }: Message, toolCallId: string): boolean {
+  return parts.some(({ content }) => content.case === "toolCall" && content.value.toolCallId === toolCallId);
 }
 
 /** Lists the answers that a message holds. */
@@ -43,7 +53,11 @@ export function confirmationsOf(message: Message): ToolCallConfirmation[] {
 
 /** Finds the answer that the user gave to a call; undefined when it was not asked about or not answered. */
 export function findConfirmation(task: Task, toolCallId: string): ToolCallConfirmation | undefined {
-  return task.history.flatMap(confirmationsOf).find((answer) => answer.toolCallId === toolCallId);
+  for (const message of task.history.toReversed()) {
+    const answer = confirmationsOf(message).find((confirmation) => confirmation.toolCallId === toolCallId);
+    if (answer) return answer;
+  }
+  return undefined;
 }
 
 /**

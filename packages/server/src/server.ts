@@ -117,17 +117,17 @@ function agentFor(
   });
 }
 
-async function openTools(
+function openTools(
   workspacePath: string,
   { allowed, limits }: { readonly allowed: readonly string[]; readonly limits: ServerLimits },
-): Promise<ToolSet> {
-  const workspace = await Workspace.open(workspacePath);
+): ToolSet {
+  const workspace = new Workspace(workspacePath);
   const { commandTimeoutMs: timeoutMs, maxOutputBytes } = limits;
   const all = builtinTools(workspace, { environment: commandEnvironment(), timeoutMs, maxOutputBytes });
   const tools = all.filter(({ declaration }) => allowed.length === 0 || allowed.includes(declaration.name));
   return {
     tools: new Map(tools.map((tool) => [tool.declaration.name, tool])),
-    [Symbol.asyncDispose]: () => workspace[Symbol.asyncDispose](),
+    [Symbol.dispose]: () => workspace[Symbol.dispose](),
   };
 }
 

@@ -7,6 +7,7 @@ import { createServer, type DevtoolServer } from "@devtool/server";
 import { defaultDataDirectory, discoveryPath, removeDiscovery, writeDiscovery } from "../discovery.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
+import { trimMemory } from "../trim-memory.ts";
 
 /** The options of `devtool serve`. */
 export interface ServeOptions {
@@ -19,6 +20,9 @@ export interface ServeOptions {
   readonly json?: true;
 }
 
+/** Once the first clients were served, who start us and wait. */
+const TRIM_AFTER_MS = 300;
+
 /** `devtool serve`: runs a server until it is told to stop (SIGTERM, Ctrl-C), then drains it. */
 export async function serve(options: ServeOptions, io: Io): Promise<number> {
   const data = resolve(options.data ?? defaultDataDirectory(io.env));
@@ -26,6 +30,7 @@ export async function serve(options: ServeOptions, io: Io): Promise<number> {
   const info = create(ServerInfoSchema, { url: server.url, token: server.token, pid: process.pid });
   await writeDiscovery(data, info);
   announce(info, { ...options, data }, io);
+  setTimeout(trimMemory, TRIM_AFTER_MS).unref();
   await stopSignal(io);
   await server.close();
   await removeDiscovery(data, process.pid);

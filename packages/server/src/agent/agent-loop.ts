@@ -11,7 +11,7 @@ import type { Model, ModelEvent } from "./model.ts";
 export interface AgentLoopOptions {
   readonly model: Model;
   /** Opens the tools for one turn. */
-  readonly openTools: () => Promise<ToolSet>;
+  readonly openTools: () => ToolSet;
   readonly policy: PolicyEngine;
   /** The directory the agent works in: an absolute path. */
   readonly workspacePath: string;
@@ -35,7 +35,7 @@ export function createAgentLoop(options: AgentLoopOptions): AgentExecutor {
 
 async function* execute(options: AgentLoopOptions, turn: Turn, signal: AbortSignal): AsyncIterable<AgentEvent> {
   const { openTools, policy, maxSteps = 200 } = options;
-  await using set = await openTools();
+  using set = openTools();
   const context: SchedulerContext = {
     tools: set.tools,
     policy,

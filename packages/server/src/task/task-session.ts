@@ -58,8 +58,9 @@ export class TaskSession implements AsyncDisposable {
 
   /** Opens the log of a new task and sets the agent to work. */
   async create(created: TaskCreated): Promise<void> {
-    await this.log.append([{ state: TaskState.SUBMITTED, payload: { case: "created", value: created } }]);
+    const committed = this.log.append([{ state: TaskState.SUBMITTED, payload: { case: "created", value: created } }]);
     this.#start();
+    await committed;
   }
 
   /**
@@ -73,9 +74,11 @@ export class TaskSession implements AsyncDisposable {
       { state: TaskState.WORKING, payload: { case: "message", value: message } },
       ...answered.map(toolCallEntry),
     ];
-    await this.#append(entries);
+    // The agent begins while the disk writes: what it does is in the log behind the message, so it is durable no sooner.
+    const committed = this.#append(entries);
     for (const confirmation of confirmationsOf(message)) this.#confirmations.answer(confirmation);
     if (!this.#run) this.#start();
+    await committed;
     return sequence;
   }
 

@@ -1,9 +1,7 @@
-import { constants, type Dirent, type Stats } from "node:fs";
-import { type FileHandle, mkdir, open, readdir, readlink, rename, rm } from "node:fs/promises";
+import type { Dirent } from "node:fs";
 import { isAbsolute, relative, resolve, sep } from "node:path";
 import { Code, DevtoolError } from "../errors.ts";
-
-const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
+import { Descriptor } from "./descriptor.ts";
 
 /** A file may have so many bytes to be read or replaced: 10 MiB. */
 export const MAX_FILE_BYTES: number = 10 * 1024 * 1024;
@@ -13,23 +11,18 @@ export const MAX_FILE_BYTES: number = 10 * 1024 * 1024;
  *
  * Every path is walked segment by segment with directory descriptors that follow no symbolic link, and what was opened
  * is compared with the workspace before its first byte is read or written; so a link that appears between a check and
- * its use leads nowhere. Paths may be relative to the workspace or absolute inside it.
+ * its use leads nowhere. Paths may be relative to the workspace or absolute inside it. Needs Linux.
+ *
+ * The calls are synchronous: each takes microseconds where a round trip through a thread takes more, and files are small.
  */
-export class Workspace implements AsyncDisposable {
-  readonly #rootHandle: FileHandle;
+export class Workspace implements Disposable {
+  /** The real absolute path. */
+  readonly root: string;
+  #rootDescriptor: Descriptor | undefined;
   #temporaries = 0;
 
-  /** Opens a workspace at its real path. Throws a `DevtoolError` when this platform has no descriptor paths. */
-  static async open(root: string): Promise<Workspace> {
-    return new Workspace(root, await open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
-  }
-
-  private constructor(
-    /** The real absolute path. */
-    readonly root: string,
-    rootHandle: FileHandle,
-  ) {
-    this.#rootHandle = rootHandle;
+  constructor(root: string) {
+    this.root = root;
   }
 
   /** The path of something in the workspace, relative to it and with `/`; empty for the workspace itself. Throws `Code.PermissionDenied` for a path outside. */
@@ -43,176 +36,122 @@ export class Workspace implements AsyncDisposable {
   }
 
   /** Reads a regular file; undefined when there is none. Throws for anything else, and past `MAX_FILE_BYTES`. */
-  async readFile(path: string): Promise<Buffer | undefined> {
+  readFile(path: string): Buffer | undefined {
     const { segments, name } = this.#split(path);
-    await using parent = await this.#descend(segments, path);
-    if (!parent) return undefined;
-    await using file = await openEntry(parent, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, path);
+    using parent = this.#descend(segments, path);
+    using file = parent?.openFile(name, path);
     if (!file) return undefined;
-    assertReadable(await file.stat(), path);
-    await this.#assertInside(file, path);
-    return await file.readFile();
+    assertReadable(file, path);
+    this.#assertInside(file, path);
+    return file.readAll();
   }
 
   /**
    * Writes a whole file, making its directories when they are missing: a temporary file beside it, synced, then renamed
    * over it. Throws for a target that is no regular file or has other names (hard links).
    */
-  async writeFile(path: string, content: string): Promise<void> {
+  writeFile(path: string, content: string): void {
     const { segments, name } = this.#split(path);
-    await using parent = await this.#descendMaking(segments, path);
-    const mode = await this.#replaceableMode(parent, name, path);
+    using parent = this.#descendMaking(segments, path);
+    const mode = replaceableMode(parent, name, path);
     const temporary = `.${name.slice(0, 100)}.${process.pid}.${this.#temporaries++}.tmp`;
-    await using file = await open(at(parent, temporary), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
+    using file = parent.createFile(temporary, mode, path);
     try {
-      await this.#assertInside(file, path);
-      await file.writeFile(content);
-      await file.sync();
-      await rename(at(parent, temporary), at(parent, name));
+      this.#assertInside(file, path);
+      file.writeAll(content);
+      parent.rename(temporary, name);
     } catch (reason) {
-      await rm(at(parent, temporary), { force: true });
+      parent.remove(temporary);
       throw reason;
     }
   }
 
   /** Lists a directory, sorted by name; undefined when there is none. Links are listed, not followed. */
-  async readDirectory(path: string): Promise<Dirent[] | undefined> {
-    const way = this.locate(path);
-    await using directory = await this.#descend(way === "" ? [] : way.split("/"), path);
-    if (!directory) return undefined;
-    const entries = await readdir(descriptorPath(directory), { withFileTypes: true });
-    return entries.sort((one, other) => (one.name < other.name ? -1 : 1));
+  readDirectory(path: string): Dirent[] | undefined {
+    using directory = this.#descend(segmentsOf(this.locate(path)), path);
+    return directory?.entries().sort((one, other) => (one.name < other.name ? -1 : 1));
   }
 
-  /** Lists the regular files below a directory, with their paths in the workspace. Goes into no link; skips `.git`. */
-  async *walk(path: string, signal: AbortSignal): AsyncIterable<string> {
+  /** Lists the regular files below a directory, with their paths in the workspace. Goes into no link; skips what holds no sources. */
+  *walk(path: string): Iterable<string> {
     const way = this.locate(path);
-    for (const entry of (await this.readDirectory(path)) ?? []) {
-      signal.throwIfAborted();
+    for (const entry of this.readDirectory(path) ?? []) {
       const below = way === "" ? entry.name : `${way}/${entry.name}`;
       if (entry.isFile()) yield below;
-      else if (entry.isDirectory() && !SKIPPED.has(entry.name)) yield* this.walk(below, signal);
+      else if (entry.isDirectory() && !SKIPPED.has(entry.name)) yield* this.walk(below);
     }
   }
 
   /** The real path of a directory of the workspace, to run a command in. Throws when there is none. */
-  async directoryPath(path: string): Promise<string> {
-    const way = this.locate(path);
-    await using directory = await this.#descend(way === "" ? [] : way.split("/"), path);
+  directoryPath(path: string): string {
+    using directory = this.#descend(segmentsOf(this.locate(path)), path);
     if (!directory) throw new DevtoolError(`directory ${JSON.stringify(path)} does not exist`, Code.InvalidArgument);
-    return await readlink(descriptorPath(directory));
+    return directory.realPath();
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#rootHandle.close();
+  [Symbol.dispose](): void {
+    this.#rootDescriptor?.[Symbol.dispose]();
+  }
+
+  get #rootDirectory(): Descriptor {
+    this.#rootDescriptor ??= Descriptor.openDirectory(this.root);
+    return this.#rootDescriptor;
   }
 
   #split(path: string): { readonly segments: string[]; readonly name: string } {
-    const segments = this.locate(path).split("/");
-    const name = segments.pop() ?? "";
-    if (name === "") throw denied(path, "is the workspace itself: name a file in it");
+    const segments = segmentsOf(this.locate(path));
+    const name = segments.pop();
+    if (name === undefined) throw denied(path, "is the workspace itself: name a file in it");
     return { segments, name };
   }
 
   /** Opens the directory at the end of segments; undefined when one of them is missing. */
-  async #descend(segments: readonly string[], path: string): Promise<FileHandle | undefined> {
-    let directory = await open(descriptorPath(this.#rootHandle), O_RDONLY | O_DIRECTORY);
+  #descend(segments: readonly string[], path: string): Descriptor | undefined {
+    let directory = this.#rootDirectory.again();
     for (const segment of segments) {
-      await using parent = directory;
-      const next = await openEntry(parent, segment, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, path);
+      using parent = directory;
+      const next = parent.openDirectory(segment, path);
       if (!next) return undefined;
       directory = next;
     }
     return directory;
   }
 
-  async #descendMaking(segments: readonly string[], path: string): Promise<FileHandle> {
-    let directory = await open(descriptorPath(this.#rootHandle), O_RDONLY | O_DIRECTORY);
+  #descendMaking(segments: readonly string[], path: string): Descriptor {
+    let directory = this.#rootDirectory.again();
     for (const segment of segments) {
-      await using parent = directory;
-      const flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
-      const next = (await openEntry(parent, segment, flags, path)) ?? (await makeDirectory(parent, segment, path));
-      directory = next;
+      using parent = directory;
+      directory = parent.openDirectory(segment, path) ?? parent.makeDirectory(segment, path);
     }
     return directory;
   }
 
-  /** The mode that a file keeps when it is replaced; that of a new file when there is none. */
-  async #replaceableMode(parent: FileHandle, name: string, path: string): Promise<number> {
-    await using file = await openEntry(parent, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, path);
-    if (!file) return 0o644;
-    const stats = await file.stat();
-    assertReadable(stats, path);
-    if (stats.nlink > 1) throw denied(path, "has other names (hard links): writing it could change files elsewhere");
-    return stats.mode & 0o777;
-  }
-
   /** Compares where a descriptor really is with the workspace. */
-  async #assertInside(file: FileHandle, path: string): Promise<void> {
-    const [real, root] = await Promise.all([
-      readlink(descriptorPath(file)),
-      readlink(descriptorPath(this.#rootHandle)),
-    ]);
-    if (!real.startsWith(root === "/" ? root : `${root}/`)) {
-      throw denied(path, `is outside workspace ${JSON.stringify(this.root)}`);
-    }
+  #assertInside(file: Descriptor, path: string): void {
+    const root = this.#rootDirectory.realPath();
+    if (file.realPath().startsWith(root === "/" ? root : `${root}/`)) return;
+    throw denied(path, `is outside workspace ${JSON.stringify(this.root)}`);
   }
 }
 
 const SKIPPED: ReadonlySet<string> = new Set([".git", "node_modules"]);
 
-function descriptorPath(handle: FileHandle): string {
-  return `/proc/self/fd/${handle.fd}`;
+function segmentsOf(way: string): string[] {
+  return way === "" ? [] : way.split("/");
 }
 
-function at(directory: FileHandle, name: string): string {
-  return `${descriptorPath(directory)}/${name}`;
+/** The mode that a file keeps when it is replaced; that of a new file when there is none. */
+function replaceableMode(parent: Descriptor, name: string, path: string): number {
+  using file = parent.openFile(name, path);
+  if (!file) return 0o644;
+  assertReadable(file, path);
+  const { nlink, mode } = file.stat();
+  if (nlink > 1) throw denied(path, "has other names (hard links): writing it could change files elsewhere");
+  return mode & 0o777;
 }
 
-async function openEntry(
-  parent: FileHandle,
-  name: string,
-  flags: number,
-  path: string,
-): Promise<FileHandle | undefined> {
-  try {
-    return await open(at(parent, name), flags);
-  } catch (reason) {
-    if (codeOf(reason) === "ENOENT") return undefined;
-    throw entryError(path, reason);
-  }
-}
-
-async function makeDirectory(parent: FileHandle, name: string, path: string): Promise<FileHandle> {
-  await mkdir(at(parent, name));
-  const made = await openEntry(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, path);
-  if (made) return made;
-  throw denied(path, "was changed while it was opened: try again");
-}
-
-function entryError(path: string, reason: unknown): DevtoolError {
-  switch (codeOf(reason)) {
-    case "ELOOP":
-      return denied(path, "goes through a symbolic link: name the place that it points to");
-    case "ENOTDIR":
-      return denied(path, "goes through a symbolic link or through something that is no directory");
-    case "EACCES":
-    case "EPERM":
-      return denied(path, "may not be opened by the user that the server runs as");
-    case "ENAMETOOLONG":
-      return new DevtoolError(`path ${JSON.stringify(path)} has a name that is too long`, Code.InvalidArgument);
-    default:
-      return new DevtoolError(
-        `path ${JSON.stringify(path)} cannot be opened: ${codeOf(reason)}`,
-        Code.InvalidArgument,
-        {
-          cause: reason,
-        },
-      );
-  }
-}
-
-function assertReadable(stats: Stats, path: string): void {
+function assertReadable(file: Descriptor, path: string): void {
+  const stats = file.stat();
   if (stats.isDirectory()) throw new DevtoolError(`path ${JSON.stringify(path)} is a directory`, Code.InvalidArgument);
   if (!stats.isFile()) throw denied(path, "is no regular file");
   if (stats.size > MAX_FILE_BYTES) {
@@ -225,8 +164,4 @@ function assertReadable(stats: Stats, path: string): void {
 
 function denied(path: string, problem: string): DevtoolError {
   return new DevtoolError(`path ${JSON.stringify(path)} ${problem}`, Code.PermissionDenied);
-}
-
-function codeOf(reason: unknown): string {
-  return reason instanceof Error && "code" in reason ? String(reason.code) : "unknown";
 }

@@ -43,7 +43,7 @@ function userEditInvocation(edit: FileEdit): ToolInvocation {
 
 /** Writes the content, unless the file is no longer the one that the user was shown. */
 async function* apply({ workspace, path, oldContent, newContent }: FileEdit, diff: FileDiff): AsyncIterable<ToolEvent> {
-  const current = (await workspace.readFile(path))?.toString("utf8");
+  const current = workspace.readFile(path)?.toString("utf8");
   if (current !== oldContent) {
     yield failureResult(
       "execution_failed",
@@ -51,7 +51,7 @@ async function* apply({ workspace, path, oldContent, newContent }: FileEdit, dif
     );
     return;
   }
-  await workspace.writeFile(path, newContent);
+  workspace.writeFile(path, newContent);
   yield diffResult(diff);
 }
 

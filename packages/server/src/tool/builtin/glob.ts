@@ -28,22 +28,23 @@ export function globTool(workspace: Workspace): Tool {
         args,
         description: `Find ${pattern} in ${path || "the workspace"}`,
         execute: async function* (signal) {
-          yield textResult(report(await find(workspace, { path, pattern }, signal)));
+          yield textResult(report(find(workspace, { path, pattern }, signal)));
         },
       };
     },
   };
 }
 
-async function find(
+function find(
   workspace: Workspace,
   { path, pattern }: { readonly path: string; readonly pattern: string },
   signal: AbortSignal,
-): Promise<string[]> {
+): string[] {
   const matches = picomatch(pattern, { dot: true });
   const prefix = path === "" ? "" : `${path}/`;
   const found: string[] = [];
-  for await (const file of workspace.walk(path, signal)) {
+  for (const file of workspace.walk(path)) {
+    signal.throwIfAborted();
     if (matches(file.slice(prefix.length)) || matches(file)) found.push(file);
     if (found.length > MAX_PATHS) break;
   }

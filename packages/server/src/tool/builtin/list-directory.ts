@@ -26,7 +26,7 @@ export function listDirectoryTool(workspace: Workspace): Tool {
         args,
         description: `List ${path || "the workspace"}`,
         execute: async function* () {
-          const entries = await workspace.readDirectory(path);
+          const entries = workspace.readDirectory(path);
           if (!entries) throw new DevtoolError(`directory ${JSON.stringify(path)} does not exist`, Code.NotFound);
           yield textResult(entries.map(lineOf).join("\n") || "The directory is empty.");
         },

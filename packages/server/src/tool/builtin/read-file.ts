@@ -32,7 +32,7 @@ export function readFileTool(workspace: Workspace): Tool {
         args,
         description: `Read ${path}`,
         execute: async function* () {
-          yield textResult(linesOf(await readText(workspace, path), { offset, limit }));
+          yield textResult(linesOf(readText(workspace, path), { offset, limit }));
         },
       };
     },
@@ -40,8 +40,8 @@ export function readFileTool(workspace: Workspace): Tool {
 }
 
 /** Reads a file that must be there and must be text. Throws a `DevtoolError` that names it. */
-export async function readText(workspace: Workspace, path: string): Promise<string> {
-  const content = await workspace.readFile(path);
+export function readText(workspace: Workspace, path: string): string {
+  const content = workspace.readFile(path);
   if (content === undefined) throw new DevtoolError(`file ${JSON.stringify(path)} does not exist`, Code.NotFound);
   if (isUtf8(content) && !content.includes(0)) return content.toString("utf8");
   throw new DevtoolError(

@@ -31,7 +31,7 @@ export function replaceTool(workspace: Workspace): Tool {
     prepare: async (args) => {
       const checked = new ToolArgs(args, PARAMETERS);
       const path = workspace.locate(checked.text("file_path"));
-      const oldContent = await readText(workspace, path);
+      const oldContent = readText(workspace, path);
       const pieces = split(oldContent, checked.text("old_string"));
       assertCount(pieces.length - 1, checked.integer("expected_replacements", 1), path);
       return fileEditInvocation({

@@ -39,7 +39,7 @@ export function runShellCommandTool(workspace: Workspace, options: ShellOptions)
       const command = checked.text("command");
       if (command.trim() === "") throw invalid("command", command, "is empty");
       if (command.includes("\0")) throw invalid("command", command, "holds a NUL byte");
-      const workingDirectory = await workspace.directoryPath(checked.text("directory") || ".");
+      const workingDirectory = workspace.directoryPath(checked.text("directory") || ".");
       return {
         args,
         description: checked.text("description") || `Run ${command}`,

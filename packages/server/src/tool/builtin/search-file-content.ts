@@ -63,9 +63,9 @@ async function search(workspace: Workspace, { path, pattern, include }: Search, 
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(MAX_SEARCH_MS)]);
   await using matcher = new LineMatcher(pattern);
   const found: string[] = [];
-  for await (const file of workspace.walk(path, signal)) {
+  for (const file of workspace.walk(path)) {
     if (!isIncluded(file) || found.length > MAX_MATCHES) continue;
-    const text = await readSearchable(workspace, file);
+    const text = readSearchable(workspace, file);
     if (text !== undefined) for (const line of await matcher.match(text, deadline)) found.push(`${file}:${line}`);
   }
   if (found.length === 0) return "No line matches.";
@@ -73,10 +73,19 @@ async function search(workspace: Workspace, { path, pattern, include }: Search, 
   return [...found.slice(0, MAX_MATCHES), ...more].join("\n");
 }
 
-async function readSearchable(workspace: Workspace, path: string): Promise<string | undefined> {
-  const content = await workspace.readFile(path).catch(() => undefined);
+function readSearchable(workspace: Workspace, path: string): string | undefined {
+  const content = readable(workspace, path);
   if (!content || content.length > MAX_FILE_BYTES || !isUtf8(content) || content.includes(0)) return undefined;
   return content.toString("utf8");
+}
+
+/** The content of a file; undefined for one that cannot be read, which a search passes over. */
+function readable(workspace: Workspace, path: string): Buffer | undefined {
+  try {
+    return workspace.readFile(path);
+  } catch {
+    return undefined;
+  }
 }
 
 const WORKER = `

@@ -25,7 +25,7 @@ export function writeFileTool(workspace: Workspace): Tool {
       return fileEditInvocation({
         workspace,
         path,
-        oldContent: (await workspace.readFile(path))?.toString("utf8"),
+        oldContent: workspace.readFile(path)?.toString("utf8"),
         newContent: checked.text("content"),
         argsFor: (content) => ({ ...args, content }),
       });

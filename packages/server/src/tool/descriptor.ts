@@ -1,0 +1,142 @@
+import {
+  closeSync,
+  constants,
+  type Dirent,
+  fstatSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  type Stats,
+  writeFileSync,
+} from "node:fs";
+import { Code, DevtoolError } from "../errors.ts";
+
+const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
+
+/**
+ * An open file or directory. What is in a directory is reached through its descriptor (`/proc/self/fd/N/name`), so it is
+ * in that very directory, wherever its path leads by now. No link is followed. Errors name the path that was asked for.
+ */
+export class Descriptor implements Disposable {
+  readonly #fd: number;
+
+  /** Opens a directory by its path. */
+  static openDirectory(path: string): Descriptor {
+    return new Descriptor(openSync(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  }
+
+  private constructor(fd: number) {
+    this.#fd = fd;
+  }
+
+  /** A second descriptor of the same directory. */
+  again(): Descriptor {
+    return new Descriptor(openSync(this.#path, O_RDONLY | O_DIRECTORY));
+  }
+
+  /** Opens a directory in this one; undefined when there is none of that name. */
+  openDirectory(name: string, path: string): Descriptor | undefined {
+    return this.#open(name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, path);
+  }
+
+  /** Opens something in this directory to read it, without waiting on a pipe; undefined when there is none of that name. */
+  openFile(name: string, path: string): Descriptor | undefined {
+    return this.#open(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, path);
+  }
+
+  /** Makes a directory in this one and opens it. */
+  makeDirectory(name: string, path: string): Descriptor {
+    mkdirSync(this.#at(name));
+    const made = this.openDirectory(name, path);
+    if (made) return made;
+    throw denied(path, "was changed while it was opened: try again");
+  }
+
+  /** Makes a file in this directory that was not there. */
+  createFile(name: string, mode: number, path: string): Descriptor {
+    try {
+      return new Descriptor(openSync(this.#at(name), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode));
+    } catch (reason) {
+      throw openError(path, reason);
+    }
+  }
+
+  rename(from: string, to: string): void {
+    renameSync(this.#at(from), this.#at(to));
+  }
+
+  remove(name: string): void {
+    rmSync(this.#at(name), { force: true });
+  }
+
+  entries(): Dirent[] {
+    return readdirSync(this.#path, { withFileTypes: true });
+  }
+
+  stat(): Stats {
+    return fstatSync(this.#fd);
+  }
+
+  /** Where it really is. */
+  realPath(): string {
+    return readlinkSync(this.#path);
+  }
+
+  readAll(): Buffer {
+    return readFileSync(this.#fd);
+  }
+
+  /** Writes all content and waits until it is on the disk. */
+  writeAll(content: string): void {
+    writeFileSync(this.#fd, content);
+    fsyncSync(this.#fd);
+  }
+
+  [Symbol.dispose](): void {
+    closeSync(this.#fd);
+  }
+
+  get #path(): string {
+    return `/proc/self/fd/${this.#fd}`;
+  }
+
+  #at(name: string): string {
+    return `${this.#path}/${name}`;
+  }
+
+  #open(name: string, flags: number, path: string): Descriptor | undefined {
+    try {
+      return new Descriptor(openSync(this.#at(name), flags));
+    } catch (reason) {
+      if (codeOf(reason) === "ENOENT") return undefined;
+      throw openError(path, reason);
+    }
+  }
+}
+
+function openError(path: string, reason: unknown): DevtoolError {
+  const problem = PROBLEMS.get(codeOf(reason));
+  if (problem !== undefined) return denied(path, problem);
+  const message = `path ${JSON.stringify(path)} cannot be opened: ${codeOf(reason)}`;
+  return new DevtoolError(message, Code.InvalidArgument, { cause: reason });
+}
+
+const PROBLEMS: ReadonlyMap<string, string> = new Map([
+  ["ELOOP", "goes through a symbolic link: name the place that it points to"],
+  ["ENOTDIR", "goes through a symbolic link or through something that is no directory"],
+  ["EACCES", "may not be opened by the user that the server runs as"],
+  ["EPERM", "may not be opened by the user that the server runs as"],
+]);
+
+function denied(path: string, problem: string): DevtoolError {
+  return new DevtoolError(`path ${JSON.stringify(path)} ${problem}`, Code.PermissionDenied);
+}
+
+function codeOf(reason: unknown): string {
+  return reason instanceof Error && "code" in reason ? String(reason.code) : "unknown";
+}
