@@ -1,0 +1,129 @@
+import { create, equals, fromJson, type JsonObject, toJson } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { TaskSchema as A2aTaskSchema, TaskStatusUpdateEventSchema } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
+import { ToolCallStatus } from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
+import { type TaskEvent, TaskEventSchema } from "../gen/devtool/v1alpha/task_event_pb.ts";
+import { Role, TaskState } from "../gen/devtool/v1alpha/task_pb.ts";
+import { decodeStreamFrame, encodeStreamFrame } from "./stream-frame.ts";
+
+const text = fc.string({ unit: "grapheme", maxLength: 40 });
+const filled = text.filter((value) => value !== "");
+const working = fc.constant(TaskState.WORKING);
+
+const toolCall = fc.record({
+  toolCallId: filled,
+  status: fc.constantFrom(ToolCallStatus.PENDING, ToolCallStatus.EXECUTING, ToolCallStatus.SUCCEEDED),
+  toolName: filled,
+  inputParameters: fc.dictionary(text, fc.oneof(text, fc.boolean(), fc.integer()), { maxKeys: 3 }),
+  liveContent: text,
+});
+
+const event: fc.Arbitrary<TaskEvent> = fc
+  .oneof(
+    fc.record({
+      state: working,
+      payload: fc.record({ case: fc.constant("text" as const), value: fc.record({ text }) }),
+    }),
+    fc.record({
+      state: working,
+      payload: fc.record({
+        case: fc.constant("thought" as const),
+        value: fc.record({ subject: text, description: text }),
+      }),
+    }),
+    fc.record({ state: working, payload: fc.record({ case: fc.constant("toolCall" as const), value: toolCall }) }),
+    fc.record({
+      state: fc.constantFrom(TaskState.WORKING, TaskState.COMPLETED, TaskState.FAILED, TaskState.INPUT_REQUIRED),
+      payload: fc.record({ case: fc.constant("stateChange" as const), value: fc.record({ text, error: text }) }),
+    }),
+    fc.record({
+      state: working,
+      payload: fc.record({
+        case: fc.constant("message" as const),
+        value: fc.record({
+          messageId: filled,
+          role: fc.constant(Role.USER),
+          parts: fc.tuple(fc.record({ content: fc.record({ case: fc.constant("text" as const), value: text }) })),
+        }),
+      }),
+    }),
+  )
+  .map((partial) =>
+    create(TaskEventSchema, {
+      sequence: 7n,
+      taskId: "t",
+      contextId: "c",
+      time: timestampFromMs(1_700_000_000_123),
+      model: "m",
+      ...partial,
+    }),
+  );
+
+describe("the frames of a stream in A2A 0.3", () => {
+  it("hold all that an event holds", () => {
+    fc.assert(
+      fc.property(event, (original) => {
+        const frame: JsonObject = JSON.parse(encodeStreamFrame(original, "extension") ?? "null");
+        return equals(TaskEventSchema, decodeStreamFrame(frame, original.sequence), original);
+      }),
+    );
+  });
+
+  it("are the JSON of the envelope's message", () => {
+    fc.assert(
+      fc.property(event, (original) => {
+        const frame: JsonObject = JSON.parse(encodeStreamFrame(original, "extension") ?? "null");
+        expect(toJson(TaskStatusUpdateEventSchema, fromJson(TaskStatusUpdateEventSchema, frame))).toEqual(frame);
+      }),
+    );
+  });
+
+  it("begin with the task that was created", () => {
+    const created = create(TaskEventSchema, {
+      sequence: 1n,
+      taskId: "t",
+      contextId: "c",
+      state: TaskState.SUBMITTED,
+      time: timestampFromMs(1000),
+      payload: {
+        case: "created",
+        value: {
+          message: { messageId: "m", role: Role.USER, parts: [{ content: { case: "text", value: "hi" } }] },
+          settings: { workspacePath: "/w" },
+        },
+      },
+    });
+    const frame: JsonObject = JSON.parse(encodeStreamFrame(created, "extension") ?? "null");
+    expect(frame).toMatchObject({
+      kind: "task",
+      id: "t",
+      status: { state: "submitted" },
+      history: [{ messageId: "m", role: "user" }],
+    });
+    expect(toJson(A2aTaskSchema, fromJson(A2aTaskSchema, frame))).toEqual(frame);
+    expect(decodeStreamFrame(frame, 1n)).toEqual(created);
+  });
+
+  it("refuse what is no frame, and say why", () => {
+    expect(() => decodeStreamFrame({ kind: "artifact" }, 1n)).toThrow('result.kind "artifact" is no frame of a task');
+    expect(() => decodeStreamFrame({ kind: "status-update" }, 1n)).toThrow("result.status is missing");
+    expect(() => decodeStreamFrame([], 1n)).toThrow("must be a JSON object");
+  });
+
+  it("read a question of an older agent, sent under the kind of an answer (STREAM-2)", () => {
+    const data = { tool_call_id: "c1", status: "PENDING", confirmation_request: { options: [{ id: "cancel" }] } };
+    const uri = "https://github.com/google-gemini/gemini-cli/blob/main/docs/a2a/developer-profile/v0/spec.md";
+    const frame = {
+      kind: "status-update",
+      taskId: "t",
+      status: {
+        state: "working",
+        message: { kind: "message", role: "agent", messageId: "x", parts: [{ kind: "data", data }] },
+      },
+      metadata: { [uri]: { kind: "TOOL_CALL_CONFIRMATION" } },
+    };
+    expect(decodeStreamFrame(frame, 1n).payload.case).toBe("toolCall");
+  });
+});

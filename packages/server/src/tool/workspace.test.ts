@@ -1,0 +1,149 @@
+import { execFileSync, spawn } from "node:child_process";
+import {
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import fc from "fast-check";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { Workspace } from "./workspace.ts";
+
+const ATTEMPTS = 20_000;
+
+describe("Workspace (S9)", () => {
+  let base: string;
+  let root: string;
+  let outside: string;
+  let workspace: Workspace;
+
+  beforeEach(() => {
+    base = realpathSync(mkdtempSync(join(tmpdir(), "devtool-workspace-")));
+    root = join(base, "inside");
+    outside = join(base, "outside");
+    for (const directory of [root, outside, join(base, "inside-evil")]) mkdirSync(directory);
+    writeFileSync(join(outside, "secret"), "secret");
+    workspace = new Workspace(root);
+  });
+  afterEach(() => {
+    workspace[Symbol.dispose]();
+    rmSync(base, { recursive: true, force: true });
+  });
+
+  it("writes and reads files, making the directories on the way", () => {
+    workspace.writeFile("a/b/c.txt", "content");
+    expect(workspace.readFile(join(root, "a/b/c.txt"))?.toString()).toBe("content");
+    expect([...workspace.walk(".")]).toEqual(["a/b/c.txt"]);
+    expect(workspace.readFile("a/missing")).toBeUndefined();
+  });
+
+  it("refuses paths outside, also with the workspace's name as a prefix", () => {
+    for (const path of [
+      "../outside/secret",
+      "/etc/passwd",
+      join(base, "inside-evil/x"),
+      "a/../../outside/secret",
+      "..",
+      "a\0b",
+    ]) {
+      expect(() => workspace.readFile(path), path).toThrow(/outside workspace|NUL/);
+      expect(() => workspace.writeFile(path, "x"), path).toThrow(/outside workspace|NUL/);
+    }
+  });
+
+  it("follows no symbolic link, to a file or on the way to one", () => {
+    symlinkSync(outside, join(root, "link"));
+    symlinkSync(join(outside, "secret"), join(root, "file"));
+    expect(() => workspace.readFile("link/secret")).toThrow("goes through a symbolic link");
+    expect(() => workspace.readFile("file")).toThrow("goes through a symbolic link");
+    expect(() => workspace.writeFile("link/new", "x")).toThrow("goes through a symbolic link");
+    expect(() => workspace.writeFile("file", "x")).toThrow("goes through a symbolic link");
+    expect(readFileSync(join(outside, "secret"), "utf8")).toBe("secret");
+  });
+
+  it("writes no file that has another name, and reads no pipe", () => {
+    linkSync(join(outside, "secret"), join(root, "hard"));
+    execFileSync("mkfifo", [join(root, "pipe")]);
+    expect(() => workspace.writeFile("hard", "x")).toThrow("has other names");
+    expect(() => workspace.readFile("pipe")).toThrow("is no regular file");
+  });
+
+  it("reads and writes nothing outside for any path", () => {
+    const segment = fc.oneof(
+      fc.constantFrom("..", ".", "", "link", "outside", "secret", "inside"),
+      fc.string({ maxLength: 8 }),
+    );
+    symlinkSync(outside, join(root, "link"));
+    fc.assert(
+      fc.property(fc.array(segment, { maxLength: 6 }), fc.boolean(), (segments, absolute) => {
+        const path = `${absolute ? "/" : ""}${segments.join("/")}`;
+        const read = attempt(() => workspace.readFile(path)?.toString());
+        attempt(() => workspace.writeFile(path, "changed"));
+        return read !== "secret" && readFileSync(join(outside, "secret"), "utf8") === "secret";
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it(`reads and writes nothing outside while a directory is swapped for a link, ${ATTEMPTS} times`, {
+    timeout: 120_000,
+  }, () => {
+    expect(
+      race(
+        (path) => workspace.writeFile(path, "escaped"),
+        (path) => workspace.readFile(path)?.toString(),
+      ),
+    ).toBe(0);
+  });
+
+  it("would be seen leaving, if it checked a path and then used it (sabotage of S9)", { timeout: 120_000 }, () => {
+    const check = (path: string): string => {
+      const real = realpathSync(join(root, dirname(path)));
+      if (!real.startsWith(root)) throw new Error("outside");
+      return join(root, path);
+    };
+    const escapes = race(
+      (path) => writeFileSync(check(path), "escaped"),
+      (path) => readFileSync(check(path), "utf8"),
+    );
+    expect(escapes).toBeGreaterThan(0);
+  });
+
+  /** Writes and reads through a directory that another process swaps for a link; counts what got outside. */
+  function race(write: (path: string) => void, read: (path: string) => string | undefined): number {
+    mkdirSync(join(root, "swap"));
+    const flipper = spawn("perl", ["-e", FLIPPER, join(root, "swap"), outside], { stdio: "ignore" });
+    let escapes = 0;
+    try {
+      for (let index = 0; index < ATTEMPTS; index++) {
+        const name = `${index % 50}`;
+        attempt(() => write(`swap/${name}`));
+        if (attempt(() => readFileSync(join(outside, name), "utf8")) !== undefined) {
+          escapes++;
+          rmSync(join(outside, name));
+        }
+        if (attempt(() => read("swap/secret")) === "secret") escapes++;
+      }
+    } finally {
+      flipper.kill("SIGKILL");
+    }
+    return escapes;
+  }
+});
+
+const FLIPPER = `my ($path, $target) = @ARGV; while (1) {
+  rename($path, "$path.real"); symlink($target, $path); unlink($path); rename("$path.real", $path); }`;
+
+function attempt<T>(run: () => T): T | undefined {
+  try {
+    return run();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,115 @@
+import { request } from "node:http";
+import { createServer, type DevtoolServer } from "@devtool/server";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+
+/** Every path that the server answers, and some that it does not; a new route belongs here. */
+const ROUTES: readonly { readonly method: string; readonly path: string; readonly open: boolean }[] = [
+  { method: "GET", path: "/healthz", open: true },
+  { method: "GET", path: "/readyz", open: true },
+  { method: "GET", path: "/.well-known/agent-card.json", open: true },
+  { method: "GET", path: "/.well-known/agent.json", open: true },
+  { method: "POST", path: "/", open: false },
+  { method: "POST", path: "/a2a", open: false },
+  { method: "POST", path: "/devtool.v1alpha.TaskService/GetTask", open: false },
+  { method: "POST", path: "/devtool.v1alpha.TaskService/StreamMessage", open: false },
+  { method: "POST", path: "/devtool.v1alpha.SlashCommandService/RunSlashCommand", open: false },
+  { method: "POST", path: "/devtool.v1alpha.PushService/SetPushConfig", open: false },
+  { method: "POST", path: "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", open: false },
+  { method: "GET", path: "/devtool.v1alpha.TaskService/GetTask?message=%7B%7D", open: false },
+  { method: "GET", path: "/", open: false },
+  { method: "OPTIONS", path: "/", open: false },
+  { method: "DELETE", path: "/nothing/here", open: false },
+];
+
+const HOSTS = [
+  "evil.example",
+  "localhost.evil.example:PORT",
+  "127.0.0.1",
+  "127.0.0.1:1",
+  "0.0.0.0:PORT",
+  "127.0.0.1.:PORT",
+  "[::ffff:127.0.0.1]:PORT",
+  "[::]:PORT",
+];
+const ORIGINS = ["https://evil.example", "null", "http://localhost:3000", "http://127.0.0.1:PORT", "file://"];
+const CREDENTIALS = [
+  "",
+  "Bearer",
+  "Bearer ",
+  "Bearer wrong",
+  "Basic TOKEN",
+  "bearer  TOKEN",
+  "Bearer TOKENx",
+  "Bearer TOKEN TOKEN",
+  "TOKEN",
+];
+
+describe("the front door (S5)", () => {
+  let server: DevtoolServer;
+
+  beforeAll(async () => {
+    server = await createServer();
+  });
+  afterAll(() => server.close());
+
+  it("lets nobody in without the token, from another origin or under another name", { timeout: 60_000 }, async () => {
+    const tries = ROUTES.flatMap(({ method, path, open }) => [
+      ...HOSTS.map((host) => ({ method, path, headers: { host, authorization: "Bearer TOKEN" }, wanted: [403, 400] })),
+      ...ORIGINS.map((origin) => ({ method, path, headers: { origin, authorization: "Bearer TOKEN" }, wanted: [403] })),
+      ...CREDENTIALS.map((authorization) => ({
+        method,
+        path,
+        headers: { authorization },
+        wanted: open ? [200] : [401],
+      })),
+    ]);
+    expect(tries.length).toBeGreaterThanOrEqual(300);
+    const wrong: unknown[] = [];
+    for (const attempt of tries) {
+      const status = await statusOf(attempt);
+      if (!attempt.wanted.includes(status)) wrong.push({ ...attempt, status });
+    }
+    expect(wrong).toEqual([]);
+  });
+
+  it("would be seen open: with the token, from here, every closed route answers something else (sabotage of S5)", async () => {
+    for (const { method, path } of ROUTES) {
+      const status = await statusOf({ method, path, headers: { authorization: "Bearer TOKEN" } });
+      expect([401, 403]).not.toContain(status);
+    }
+  });
+
+  it("is not opened on an address that others reach, without a token of the operator's", async () => {
+    await expect(createServer({ host: "0.0.0.0" })).rejects.toThrow('host "0.0.0.0" is reachable from other machines');
+  });
+
+  function statusOf({
+    method,
+    path,
+    headers,
+  }: {
+    method: string;
+    path: string;
+    headers: Record<string, string>;
+  }): Promise<number> {
+    const { port, host } = new URL(server.url);
+    const filled = Object.entries({ host, ...headers }).map(([name, value]) => [
+      name,
+      value.replaceAll("PORT", port).replaceAll("TOKEN", server.token),
+    ]);
+    return new Promise((resolve, reject) => {
+      const sent = request({
+        host: "127.0.0.1",
+        port,
+        method,
+        path,
+        headers: { "content-type": "application/json", ...Object.fromEntries(filled) },
+      });
+      sent.on("error", reject).on("response", (response) => {
+        response.resume();
+        resolve(response.statusCode ?? 0);
+      });
+      sent.end(method === "POST" ? "{}" : undefined);
+    });
+  }
+});
