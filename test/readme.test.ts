@@ -51,6 +51,7 @@ describe("the READMEs", () => {
         env: {},
         interactive: false,
         onInterrupt: () => () => undefined,
+        interrupt: () => undefined,
       },
     );
     expect(stdout.read()?.toString()).toBe(shown);

@@ -10,6 +10,8 @@ export interface Io {
   readonly interactive: boolean;
   /** Calls back each time the person presses Ctrl-C; gives the way to stop listening. */
   onInterrupt(listener: () => void): () => void;
+  /** Tells the listeners of a Ctrl-C that came as a key and not as a signal, as it does while a line is edited. */
+  interrupt(): void;
 }
 
 /** Writes a line. */

@@ -1,8 +1,14 @@
 #!/usr/bin/env node
+import { EventEmitter } from "node:events";
 import { enableCompileCache } from "node:module";
 
 // Node keeps what it compiled, so that every start but the first is quick.
 enableCompileCache();
+const interrupts = new EventEmitter();
+process.on("SIGINT", () => {
+  if (interrupts.listenerCount("interrupt") === 0) process.exit(130);
+  interrupts.emit("interrupt");
+});
 const { runProgram } = await import("./program.ts");
 
 process.exitCode = await runProgram(process.argv.slice(2), {
@@ -12,7 +18,8 @@ process.exitCode = await runProgram(process.argv.slice(2), {
   env: process.env,
   interactive: process.stdin.isTTY === true && process.stdout.isTTY === true,
   onInterrupt(listener) {
-    process.on("SIGINT", listener);
-    return () => process.off("SIGINT", listener);
+    interrupts.on("interrupt", listener);
+    return () => interrupts.off("interrupt", listener);
   },
+  interrupt: () => void interrupts.emit("interrupt"),
 });

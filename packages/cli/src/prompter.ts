@@ -8,7 +8,7 @@ export interface Prompter extends Disposable {
 }
 
 /** Reads lines from standard input; lines that come early wait. */
-export function createPrompter({ stdin, stdout, interactive }: Io): Prompter {
+export function createPrompter({ stdin, stdout, interactive, interrupt }: Io): Prompter {
   const lines: string[] = [];
   let waiting: ((line: string | undefined) => void) | undefined;
   let ended = false;
@@ -20,6 +20,7 @@ export function createPrompter({ stdin, stdout, interactive }: Io): Prompter {
   };
   const readline: Interface = createInterface({ input: stdin, output: stdout, terminal: interactive });
   readline.on("line", (line) => give(line.trim()));
+  readline.on("SIGINT", interrupt);
   readline.on("close", () => {
     ended = true;
     give(undefined);

@@ -7,7 +7,7 @@ import { answerAll, type ConversationOptions, converse } from "../conversation.t
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
 import { createPrompter, type Prompter } from "../prompter.ts";
-import { paintFor, visible } from "../render/style.ts";
+import { type Paint, paintFor, visible } from "../render/style.ts";
 import { printerOf, settingsOf } from "../session.ts";
 
 /** The options of `devtool chat`. */
@@ -21,7 +21,10 @@ export async function chat(options: ChatOptions, io: Io): Promise<number> {
   const client = await connect(options, io);
   using prompter = createPrompter(io);
   const paint = paintFor(io);
-  writeLine(io.stdout, paint("dim", "Type a message, /exit to leave. Ctrl-C cancels a turn."));
+  writeLine(
+    io.stdout,
+    paint("dim", "Type a message; end a line with \\ to go on in the next. /exit leaves, Ctrl-C cancels a turn."),
+  );
   let task = options.task === undefined ? emptyTask() : await openTask(client, options.task);
   const approve = approveByAsking(io, paint, prompter);
   const print = printerOf({}, io);
@@ -33,11 +36,11 @@ export async function chat(options: ChatOptions, io: Io): Promise<number> {
   const interrupts = new Interrupts(client, () => task, { io, prompter });
   task = await interrupts.during((signal) => answerAll(task, conversation, signal), task);
   for (;;) {
-    const line = await prompter.ask(paint("heading", "> "));
+    const line = await askMessage(prompter, paint);
     if (line === undefined || line === "/exit") return ExitCode.OK;
     if (line === "") continue;
     const request = {
-      message: textMessage(randomUUID(), line.replaceAll("\\\\", "\n")),
+      message: textMessage(randomUUID(), line),
       taskId: task.id,
       ...(task.id === "" && settingsOf(options.workspace)),
     };
@@ -45,6 +48,16 @@ export async function chat(options: ChatOptions, io: Io): Promise<number> {
     if (interrupts.leaving) return ExitCode.CANCELED;
     if (isTerminal(task.state)) io.stdout.write("\n");
   }
+}
+
+/** Asks for a message; a line that ends with a backslash goes on in the next. */
+async function askMessage(prompter: Prompter, paint: Paint): Promise<string | undefined> {
+  let message = await prompter.ask(paint("heading", "> "));
+  while (message?.endsWith("\\")) {
+    const more = await prompter.ask(paint("heading", "… "));
+    message = `${message.slice(0, -1)}\n${more ?? ""}`;
+  }
+  return message;
 }
 
 async function openTask(client: DevtoolClient, taskId: string): Promise<Task> {
