@@ -1,5 +1,6 @@
 import type { TaskEvent } from "@devtool/schema";
 import { assertFollows } from "./assert-follows.ts";
+import { comparePositions, decodeCursor, encodeCursor, type ListPosition, positionOf } from "./list-position.ts";
 import { messageIdOf } from "./message-id.ts";
 import type { TaskPage, TaskQuery, TaskStore } from "./task-store.ts";
 
@@ -8,36 +9,32 @@ export class MemoryTaskStore implements TaskStore {
   readonly #logs = new Map<string, TaskEvent[]>();
   readonly #messages = new Map<string, TaskEvent>();
 
-  append(events: readonly TaskEvent[]): Promise<void> {
+  async append(events: readonly TaskEvent[]): Promise<void> {
     const [first] = events;
-    if (!first) return Promise.resolve();
+    if (!first) return;
     const log = this.#logs.get(first.taskId) ?? [];
-    try {
-      assertFollows(first, log.at(-1)?.sequence ?? 0n);
-    } catch (reason) {
-      return Promise.reject(reason);
-    }
+    assertFollows(events, log.at(-1)?.sequence ?? 0n);
     log.push(...events);
     this.#logs.set(first.taskId, log);
     for (const event of events) this.#index(event, principalOf(log));
-    return Promise.resolve();
   }
 
   async *readEvents(taskId: string, after: bigint): AsyncIterable<TaskEvent> {
     yield* this.#logs.get(taskId)?.slice(Number(after)) ?? [];
   }
 
-  list({ principal, contextId, state, limit, cursor }: TaskQuery): Promise<TaskPage> {
+  async list({ principal, contextId, state, limit, cursor }: TaskQuery): Promise<TaskPage> {
+    const after = cursor === undefined ? undefined : decodeCursor(cursor);
     const tasks = [...this.#logs.values()]
       .filter((log) => principal === undefined || principalOf(log) === principal)
       .flatMap((log) => log.at(-1) ?? [])
       .filter((last) => contextId === undefined || last.contextId === contextId)
       .filter((last) => state === undefined || last.state === state)
-      .filter((last) => cursor === undefined || orderOf(last) < cursor)
-      .sort((one, other) => (orderOf(one) < orderOf(other) ? 1 : -1));
+      .filter((last) => after === undefined || isAfter(last, after))
+      .sort((one, other) => comparePositions(positionOf(one), positionOf(other)));
     const page = tasks.slice(0, limit);
     const last = page.at(-1);
-    return Promise.resolve({ tasks: page, cursor: tasks.length > limit && last ? orderOf(last) : undefined });
+    return { tasks: page, cursor: tasks.length > limit && last ? encodeCursor(positionOf(last)) : undefined };
   }
 
   findMessage(principal: string, messageId: string): Promise<TaskEvent | undefined> {
@@ -59,8 +56,6 @@ function principalOf(log: readonly TaskEvent[]): string {
   return opened?.case === "created" ? opened.value.principal : "";
 }
 
-/** Sorts tasks by the time of their last event, ties by id; later ones come after earlier ones. */
-function orderOf({ time, taskId }: TaskEvent): string {
-  const seconds = (time?.seconds ?? 0n).toString().padStart(16, "0");
-  return `${seconds}.${(time?.nanos ?? 0).toString().padStart(9, "0")} ${taskId}`;
+function isAfter(last: TaskEvent, position: ListPosition): boolean {
+  return comparePositions(positionOf(last), position) > 0;
 }

@@ -10,11 +10,13 @@ const LAYOUT = 1;
  */
 export async function openDatabase(path: string, schema: string): Promise<DatabaseSync> {
   const { DatabaseSync } = await import("node:sqlite");
+  let database: DatabaseSync | undefined;
   try {
-    const database = new DatabaseSync(path);
+    database = new DatabaseSync(path);
     prepare(database, schema, path);
     return database;
   } catch (reason) {
+    database?.close();
     throw openError(path, reason);
   }
 }

@@ -1,9 +1,9 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
-import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { type TaskEvent, TaskEventSchema } from "@devtool/schema";
-import { Code, DevtoolError, invalid } from "../errors.ts";
+import { Code, DevtoolError } from "../errors.ts";
 import { assertFollows } from "./assert-follows.ts";
+import { decodeCursor, encodeCursor, positionOf } from "./list-position.ts";
 import { messageIdOf } from "./message-id.ts";
 import { isDiskFull, openDatabase } from "./sqlite-database.ts";
 import type { TaskPage, TaskQuery, TaskStore } from "./task-store.ts";
@@ -31,6 +31,8 @@ const SCHEMA = `
 
 interface Append {
   readonly events: readonly TaskEvent[];
+  /** The events in binary, made before they queue: one that cannot be written fails no other's commit. */
+  readonly rows: readonly Uint8Array[];
   readonly committed: PromiseWithResolvers<void>;
 }
 
@@ -50,6 +52,7 @@ export class SqliteTaskStore implements TaskStore {
   readonly #statements: Statements;
   #queue: Append[] = [];
   #flushing: NodeJS.Immediate | undefined;
+  #closed: Promise<void> | undefined;
 
   /** Opens the file at a path, creating it when it is not there. Throws a `DevtoolError` that names it when it cannot. */
   static async open(path: string): Promise<SqliteTaskStore> {
@@ -61,9 +64,11 @@ export class SqliteTaskStore implements TaskStore {
     this.#statements = prepareStatements(database);
   }
 
-  append(events: readonly TaskEvent[]): Promise<void> {
+  async append(events: readonly TaskEvent[]): Promise<void> {
+    if (this.#closed) throw new DevtoolError("the store is closed: start the server again", Code.Unavailable);
+    const rows = events.map((event) => toBinary(TaskEventSchema, event));
     const committed = Promise.withResolvers<void>();
-    this.#queue.push({ events, committed });
+    this.#queue.push({ events, rows, committed });
     this.#flushing ??= setImmediate(() => this.#flush());
     return committed.promise;
   }
@@ -79,22 +84,24 @@ export class SqliteTaskStore implements TaskStore {
     }
   }
 
-  list({ principal, contextId, state, limit, cursor }: TaskQuery): Promise<TaskPage> {
+  async list({ principal, contextId, state, limit, cursor }: TaskQuery): Promise<TaskPage> {
     const filters = new Filters()
       .add("task.principal = ?", principal)
       .add("task.context_id = ?", contextId)
       .add("task.state = ?", state);
-    if (cursor !== undefined) filters.add("(task.time_ms, task.id) < (?, ?)", ...readCursor(cursor));
+    if (cursor !== undefined) {
+      const { timeMs, taskId } = decodeCursor(cursor);
+      filters.add("(task.time_ms, task.id) < (?, ?)", timeMs, taskId);
+    }
     const rows = this.#database
       .prepare(
-        `SELECT task.id, task.time_ms, event.data FROM task JOIN event ON event.task_id = task.id AND event.sequence = task.sequence
+        `SELECT event.data FROM task JOIN event ON event.task_id = task.id AND event.sequence = task.sequence
          ${filters.where} ORDER BY task.time_ms DESC, task.id DESC LIMIT ?`,
       )
       .all(...filters.values, limit + 1);
-    const page = rows.slice(0, limit);
-    const last = page.at(-1);
-    const next = rows.length > limit && last ? JSON.stringify([Number(last.time_ms), last.id]) : undefined;
-    return Promise.resolve({ tasks: page.map(({ data }) => decode(data)), cursor: next });
+    const tasks = rows.slice(0, limit).map(({ data }) => decode(data));
+    const last = tasks.at(-1);
+    return { tasks, cursor: rows.length > limit && last ? encodeCursor(positionOf(last)) : undefined };
   }
 
   findMessage(principal: string, messageId: string): Promise<TaskEvent | undefined> {
@@ -104,9 +111,13 @@ export class SqliteTaskStore implements TaskStore {
 
   /** Writes what is queued and closes the file. */
   [Symbol.asyncDispose](): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async #close(): Promise<void> {
     if (this.#queue.length > 0) this.#flush();
     this.#database.close();
-    return Promise.resolve();
   }
 
   #flush(): void {
@@ -128,24 +139,32 @@ export class SqliteTaskStore implements TaskStore {
       this.#database.exec("COMMIT");
       return written;
     } catch (reason) {
-      if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
+      this.#rollBack();
       for (const { committed } of queue) committed.reject(storeError(reason));
       return [];
     }
   }
 
-  #fits({ events, committed }: Append, heads: Map<string, Head>): boolean {
+  #rollBack(): void {
+    try {
+      this.#database.exec("ROLLBACK");
+    } catch {
+      // SQLite did it by itself, as it does for some failures.
+    }
+  }
+
+  #fits({ events, rows, committed }: Append, heads: Map<string, Head>): boolean {
     const [first] = events;
     const last = events.at(-1);
     if (!first || !last) return true;
     const { sequence, principal } = heads.get(first.taskId) ?? this.#head(first);
     try {
-      assertFollows(first, sequence);
+      assertFollows(events, sequence);
     } catch (reason) {
       committed.reject(reason);
       return false;
     }
-    for (const event of events) this.#write(event, principal);
+    this.#write({ events, rows }, principal);
     heads.set(first.taskId, { sequence: last.sequence, principal, last });
     return true;
   }
@@ -157,14 +176,16 @@ export class SqliteTaskStore implements TaskStore {
   }
 
   #writeHead({ last, principal }: Head): void {
-    const { taskId, contextId, state, time, sequence } = last;
-    this.#statements.putTask.run(taskId, contextId, principal, state, time ? timestampMs(time) : 0, sequence);
+    const { taskId, contextId, state, sequence } = last;
+    this.#statements.putTask.run(taskId, contextId, principal, state, positionOf(last).timeMs, sequence);
   }
 
-  #write(event: TaskEvent, principal: string): void {
-    this.#statements.putEvent.run(event.taskId, event.sequence, toBinary(TaskEventSchema, event));
-    const messageId = messageIdOf(event);
-    if (messageId !== undefined) this.#statements.putMessage.run(principal, messageId, event.taskId, event.sequence);
+  #write({ events, rows }: Pick<Append, "events" | "rows">, principal: string): void {
+    for (const [index, event] of events.entries()) {
+      this.#statements.putEvent.run(event.taskId, event.sequence, rows[index] ?? null);
+      const messageId = messageIdOf(event);
+      if (messageId !== undefined) this.#statements.putMessage.run(principal, messageId, event.taskId, event.sequence);
+    }
   }
 }
 
@@ -213,19 +234,18 @@ class Filters {
   }
 }
 
-function readCursor(cursor: string): [number, string] {
+function decode(data: unknown): TaskEvent {
   try {
-    const [timeMs, id]: unknown[] = JSON.parse(cursor);
-    if (typeof timeMs === "number" && typeof id === "string") return [timeMs, id];
-  } catch {
-    // Falls through to the error that names the token.
+    if (data instanceof Uint8Array) return fromBinary(TaskEventSchema, data);
+  } catch (reason) {
+    throw dataLoss(reason);
   }
-  throw invalid("page_token", cursor, "is no token that this server gave: start at the first page");
+  throw dataLoss(undefined);
 }
 
-function decode(data: unknown): TaskEvent {
-  if (data instanceof Uint8Array) return fromBinary(TaskEventSchema, data);
-  throw new DevtoolError("the store holds a row that is no event: restore the file from a backup", Code.DataLoss);
+function dataLoss(cause: unknown): DevtoolError {
+  const problem = "the store holds a row that is no event: restore the file from a backup";
+  return new DevtoolError(problem, Code.DataLoss, { cause });
 }
 
 function storeError(reason: unknown): DevtoolError {

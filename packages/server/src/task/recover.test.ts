@@ -1,0 +1,84 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  ConfirmationRequestSchema,
+  MessageSchema,
+  Role,
+  type Task,
+  TaskSchema,
+  TaskState,
+  type ToolCall,
+  ToolCallSchema,
+  ToolCallStatus,
+} from "@devtool/schema";
+import { describe, expect, it } from "vitest";
+import { recoverTask } from "./recover.ts";
+
+const { PENDING, EXECUTING, SUCCEEDED } = ToolCallStatus;
+
+describe("recoverTask", () => {
+  it("leaves a task that waits for its user, or has ended, as it is", () => {
+    for (const state of [TaskState.INPUT_REQUIRED, TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELED]) {
+      expect(recoverTask(task(state, [asking("a")])).case).toBe("rest");
+    }
+  });
+
+  it("goes on with a task that had not begun, and with calls that were approved and had not", () => {
+    expect(recoverTask(task(TaskState.SUBMITTED, [])).case).toBe("resume");
+    expect(recoverTask(task(TaskState.WORKING, [call("a", SUCCEEDED), call("b", PENDING)])).case).toBe("resume");
+  });
+
+  it("reports a call that was executing as interrupted, and never runs it again", () => {
+    expect(outcome(task(TaskState.WORKING, [call("a", EXECUTING), call("b", PENDING)]))).toEqual({
+      interrupted: ["a", "b"],
+      state: TaskState.INPUT_REQUIRED,
+      says: expect.stringContaining("The server stopped"),
+    });
+  });
+
+  it("keeps the questions that were open beside a call that was executing", () => {
+    expect(outcome(task(TaskState.WORKING, [call("a", EXECUTING), asking("b")]))).toEqual({
+      interrupted: ["a"],
+      state: TaskState.INPUT_REQUIRED,
+      says: "",
+    });
+  });
+
+  it("says that the agent was stopped when it was only thinking", () => {
+    expect(outcome(task(TaskState.WORKING, []))).toMatchObject({
+      interrupted: [],
+      says: expect.stringContaining("Send a message"),
+    });
+  });
+});
+
+function outcome(before: Task): object {
+  const recovery = recoverTask(before);
+  if (recovery.case !== "interrupt") return recovery;
+  const payloads = recovery.entries.map(({ payload }) => payload);
+  const last = recovery.entries.at(-1);
+  return {
+    interrupted: payloads.flatMap((payload) =>
+      payload.case === "toolCall" &&
+      payload.value.result.case === "error" &&
+      payload.value.result.value.type === "interrupted"
+        ? [payload.value.toolCallId]
+        : [],
+    ),
+    state: last?.state,
+    says: last?.payload.case === "stateChange" ? last.payload.value.text : undefined,
+  };
+}
+
+function call(toolCallId: string, status: ToolCallStatus): ToolCall {
+  return create(ToolCallSchema, { toolCallId, status });
+}
+
+function asking(toolCallId: string): ToolCall {
+  return { ...call(toolCallId, PENDING), confirmationRequest: create(ConfirmationRequestSchema) };
+}
+
+function task(state: TaskState, calls: readonly ToolCall[]): Task {
+  const parts = calls.map((value) => ({ content: { case: "toolCall" as const, value } }));
+  const step = create(MessageSchema, { role: Role.AGENT, parts });
+  return create(TaskSchema, { id: "t", state, history: calls.length > 0 ? [step] : [] });
+}
