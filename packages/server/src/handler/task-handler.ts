@@ -24,12 +24,15 @@ export function createTaskHandler(exchanges: Exchanges, store: TaskStore): Servi
   return {
     async sendMessage(request, context) {
       const exchange = await exchanges.begin(request, principalOf(context));
-      if (!request.returnImmediately) for await (const _ of readExchange(exchange, context.signal));
+      if (!request.returnImmediately) await exchangeEnd(exchange, context.signal);
       return { task: exchange.session.task };
     },
     async *streamMessage({ request = create(SendMessageRequestSchema) }, context) {
       const exchange = await exchanges.begin(request, principalOf(context));
-      for await (const event of readExchange(exchange, context.signal)) yield { event };
+      for await (const event of exchange.session.log.read(exchange.after, context.signal)) {
+        yield { event };
+        if (endsExchange(event)) return;
+      }
     },
     async getTask({ taskId }, context) {
       return { task: (await find(taskId, context)).task };
@@ -53,12 +56,9 @@ export function principalOf(context: HandlerContext): string {
   return context.values.get(principalKey);
 }
 
-/** Reads the events of an exchange, its last one included. */
-export async function* readExchange({ session, after }: Exchange, signal: AbortSignal): AsyncIterable<TaskEvent> {
-  for await (const event of session.log.read(after, signal)) {
-    yield event;
-    if (endsExchange(event)) return;
-  }
+/** Waits until an exchange has ended. */
+async function exchangeEnd({ session, after }: Exchange, signal: AbortSignal): Promise<void> {
+  for await (const event of session.log.read(after, signal)) if (endsExchange(event)) return;
 }
 
 /** Reads a task's log to the point where the task has ended and nothing follows. */

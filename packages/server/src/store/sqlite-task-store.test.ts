@@ -1,10 +1,12 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { SqliteTaskStore } from "./sqlite-task-store.ts";
-import { testTaskStore } from "./task-store.contract.ts";
+import { Code } from "../errors.ts";
+import { openDatabase } from "./sqlite-database.ts";
+import { SqliteTaskStore, TASK_SCHEMA } from "./sqlite-task-store.ts";
+import { created, eventsOf, testTaskStore, text } from "./task-store.contract.ts";
 
 describe("SqliteTaskStore", () => {
   let directory: string;
@@ -36,9 +38,63 @@ describe("SqliteTaskStore", () => {
     await expect(SqliteTaskStore.open(path)).rejects.toThrow("was written by a newer release (layout 99)");
   });
 
-  it("refuses a directory that is not there, and a page token that it did not give", async () => {
+  it("refuses a directory that is not there", async () => {
     await expect(SqliteTaskStore.open(join(directory, "missing", "tasks.db"))).rejects.toThrow("cannot be opened");
-    await using store = await SqliteTaskStore.open(join(directory, "tasks.db"));
-    expect(() => store.list({ limit: 1, cursor: "nonsense" })).toThrow('page_token "nonsense" is no token');
+  });
+
+  it("refuses a file that was cut", async () => {
+    const path = join(directory, "tasks.db");
+    await fill(path, 2000);
+    truncateSync(path, statSync(path).size / 2);
+    await expect(SqliteTaskStore.open(path)).rejects.toThrow(/tasks\.db" is damaged/);
+  });
+
+  it("gives a file back that it refused", async () => {
+    const path = join(directory, "tasks.db");
+    const database = new DatabaseSync(path);
+    database.exec("PRAGMA user_version = 99");
+    await expect(SqliteTaskStore.open(path)).rejects.toThrow("newer release");
+    database.exec("PRAGMA user_version = 0");
+    database.close();
+    await using _store = await SqliteTaskStore.open(path);
+  });
+
+  it("keeps what was appended when it is closed and opened again", async () => {
+    const path = join(directory, "tasks.db");
+    await fill(path, 3);
+    await using store = await SqliteTaskStore.open(path);
+    expect(await eventsOf(store, "t1")).toHaveLength(3);
+    await expect(store.append([text("t1", 3n)])).rejects.toMatchObject({ code: Code.Aborted });
+    await store.append([text("t1", 4n)]);
+  });
+
+  it("writes what is queued when it is closed, and takes nothing after that", async () => {
+    const store = await SqliteTaskStore.open(join(directory, "tasks.db"));
+    const queued = store.append([created("t1")]);
+    await store[Symbol.asyncDispose]();
+    await expect(queued).resolves.toBeUndefined();
+    await expect(store.append([text("t1", 2n)])).rejects.toMatchObject({ code: Code.Unavailable });
+    await store[Symbol.asyncDispose]();
+  });
+
+  it("tells that the disk is full, keeps nothing of what did not fit, and goes on when there is space", async () => {
+    const path = join(directory, "tasks.db");
+    const database = await openDatabase(path, TASK_SCHEMA);
+    database.exec("PRAGMA max_page_count = 40");
+    await using store = new SqliteTaskStore(database);
+    await store.append([created("t1")]);
+    const large = [text("t1", 2n, "x".repeat(1_000_000))];
+    const both = await Promise.allSettled([store.append(large), store.append([created("t2")])]);
+    const full = { reason: { code: Code.ResourceExhausted } };
+    expect(both).toMatchObject([full, full]);
+    await store.append([text("t1", 2n)]);
+    expect(await eventsOf(store, "t1")).toHaveLength(2);
+    expect(await eventsOf(store, "t2")).toEqual([]);
   });
 });
+
+async function fill(path: string, count: number): Promise<void> {
+  await using store = await SqliteTaskStore.open(path);
+  await store.append([created("t1")]);
+  for (let sequence = 2; sequence <= count; sequence++) void store.append([text("t1", BigInt(sequence))]);
+}

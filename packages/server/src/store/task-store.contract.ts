@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type TaskEvent, TaskEventSchema, TaskState } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
+import { Code } from "../errors.ts";
 import type { TaskStore } from "./task-store.ts";
 
 /** What every store must do; each store's test runs it with a way to open an empty one. */
@@ -37,6 +38,19 @@ export function testTaskStore(open: () => Promise<TaskStore>): void {
       expect(await sequences(store, "t1", 0n)).toEqual([1n, 2n]);
     });
 
+    it("refuses events among which one is missing, doubled or of another task", async () => {
+      await using store = await open();
+      await expect(store.append([created("t1"), text("t1", 3n)])).rejects.toMatchObject({ code: Code.Aborted });
+      await expect(store.append([created("t1"), text("t1", 1n)])).rejects.toMatchObject({ code: Code.Aborted });
+      await expect(store.append([created("t1"), text("t2", 2n)])).rejects.toMatchObject({ code: Code.Aborted });
+      expect(await sequences(store, "t1", 0n)).toEqual([]);
+    });
+
+    it("takes nothing for no events", async () => {
+      await using store = await open();
+      await expect(store.append([])).resolves.toBeUndefined();
+    });
+
     it("takes many events at once and gives all back", async () => {
       await using store = await open();
       await store.append([created("t1")]);
@@ -46,7 +60,42 @@ export function testTaskStore(open: () => Promise<TaskStore>): void {
     });
   });
 
+  describe("readEvents", () => {
+    it("gives back what was appended, field by field", async () => {
+      await using store = await open();
+      await store.append([created("t1"), text("t1", 2n, "ab \u{1f600} \0")]);
+      expect(await eventsOf(store, "t1")).toEqual([created("t1"), text("t1", 2n, "ab \u{1f600} \0")]);
+    });
+
+    it("lets a reader be slow while others append", async () => {
+      await using store = await open();
+      await store.append([created("t1")]);
+      const reader = store.readEvents("t1", 0n)[Symbol.asyncIterator]();
+      expect((await reader.next()).value?.sequence).toBe(1n);
+      for (let sequence = 2n; sequence <= 600n; sequence++) await store.append([text("t1", sequence)]);
+      await reader.return?.();
+      expect(await sequences(store, "t1", 590n)).toEqual([591n, 592n, 593n, 594n, 595n, 596n, 597n, 598n, 599n, 600n]);
+    });
+  });
+
   describe("list", () => {
+    it("refuses a cursor that it did not give", async () => {
+      await using store = await open();
+      for (const cursor of ["nonsense", "null", "[1]", '["1", "a"]']) {
+        await expect(store.list({ limit: 1, cursor })).rejects.toMatchObject({ code: Code.InvalidArgument });
+      }
+    });
+
+    it("lists no task twice when one changes between two pages", async () => {
+      await using store = await open();
+      for (const [index, id] of ["a", "b", "c"].entries()) await store.append([created(id, index / 2)]);
+      const first = await store.list({ limit: 2 });
+      await store.append([text("c", 2n)]);
+      const second = await store.list({ limit: 2, cursor: first.cursor ?? "" });
+      expect(first.tasks.map(({ taskId }) => taskId)).toEqual(["c", "b"]);
+      expect(second.tasks.map(({ taskId }) => taskId)).toEqual(["a"]);
+    });
+
     it("gives the latest changed first, page by page, also where times are equal", async () => {
       await using store = await open();
       for (const [index, id] of ["a", "b", "c", "d", "e"].entries())
@@ -83,7 +132,8 @@ export function testTaskStore(open: () => Promise<TaskStore>): void {
   });
 }
 
-function created(taskId: string, second = 1): TaskEvent {
+/** The first event of a task of the principal `me` in the conversation `c`, by the message `m`. */
+export function created(taskId: string, second = 1): TaskEvent {
   return create(TaskEventSchema, {
     taskId,
     contextId: "c",
@@ -94,19 +144,25 @@ function created(taskId: string, second = 1): TaskEvent {
   });
 }
 
-function text(taskId: string, sequence: bigint): TaskEvent {
+/** An event that adds text to a task. */
+export function text(taskId: string, sequence: bigint, value = "x"): TaskEvent {
   return create(TaskEventSchema, {
     taskId,
     contextId: "c",
     sequence,
     time: timestampFromMs(2000),
     state: TaskState.WORKING,
-    payload: { case: "text", value: { text: "x" } },
+    payload: { case: "text", value: { text: value } },
   });
 }
 
-async function sequences(store: TaskStore, taskId: string, after: bigint): Promise<bigint[]> {
-  const all: bigint[] = [];
-  for await (const { sequence } of store.readEvents(taskId, after)) all.push(sequence);
+/** All events of a task after a sequence. */
+export async function eventsOf(store: TaskStore, taskId: string, after = 0n): Promise<TaskEvent[]> {
+  const all: TaskEvent[] = [];
+  for await (const event of store.readEvents(taskId, after)) all.push(event);
   return all;
+}
+
+async function sequences(store: TaskStore, taskId: string, after: bigint): Promise<bigint[]> {
+  return (await eventsOf(store, taskId, after)).map(({ sequence }) => sequence);
 }

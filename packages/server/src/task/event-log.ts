@@ -1,9 +1,10 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { reduceTask, type Task, type TaskEvent, TaskEventSchema, type TaskState } from "@devtool/schema";
+import { type Task, type TaskEvent, TaskEventSchema, type TaskState } from "@devtool/schema";
 import type { TaskStore } from "../store/task-store.ts";
 import { abortable } from "../stream/abortable.ts";
 import { EventTail } from "./event-tail.ts";
+import { LazyFold } from "./lazy-fold.ts";
 
 /** What to add to a log: sequence, time and ids are the log's own. */
 export interface LogEntry {
@@ -27,7 +28,7 @@ export class EventLog {
   readonly #store: TaskStore;
   readonly #now: () => Date;
   readonly #tail: EventTail;
-  #task: Task;
+  readonly #fold: LazyFold;
   #committed: bigint;
   #wake = Promise.withResolvers<void>();
   #failure: Error | undefined;
@@ -36,14 +37,14 @@ export class EventLog {
   constructor({ store, task, now }: EventLogOptions) {
     this.#store = store;
     this.#now = now;
-    this.#task = task;
+    this.#fold = new LazyFold(task);
     this.#committed = task.sequence;
     this.#tail = new EventTail(task.sequence);
   }
 
   /** The task with everything appended, also what is not durable yet: what the writer decides by. */
   get task(): Task {
-    return this.#task;
+    return this.#fold.task;
   }
 
   /** Why the log takes no more, once the store failed; the session must be opened anew. */
@@ -53,7 +54,7 @@ export class EventLog {
 
   /** Tells whether nobody reads and all is durable: the log may be closed and opened anew. */
   get idle(): boolean {
-    return this.#readers === 0 && this.#committed === this.#task.sequence;
+    return this.#readers === 0 && this.#committed === this.#fold.sequence;
   }
 
   /**
@@ -84,7 +85,7 @@ export class EventLog {
         signal.throwIfAborted();
         const wake = this.#wake.promise;
         // One generator and no more between the tail and its reader: what each event costs here, it costs each reader.
-        for await (const event of this.#tail.after(position) ?? this.#store.readEvents(this.#task.id, position)) {
+        for await (const event of this.#tail.after(position) ?? this.#store.readEvents(this.#fold.taskId, position)) {
           yield event;
           position = event.sequence;
         }
@@ -97,17 +98,17 @@ export class EventLog {
     }
   }
 
-  #record({ payload, state = this.#task.state, model = "" }: LogEntry): TaskEvent {
+  #record({ payload, state = this.#fold.state, model = "" }: LogEntry): TaskEvent {
     const event = create(TaskEventSchema, {
-      sequence: this.#task.sequence + 1n,
-      taskId: this.#task.id,
-      contextId: this.#task.contextId,
+      sequence: this.#fold.sequence + 1n,
+      taskId: this.#fold.taskId,
+      contextId: this.#fold.contextId,
       time: timestampFromDate(this.#now()),
       state,
       model,
       payload,
     });
-    this.#task = reduceTask(this.#task, event);
+    this.#fold.add(event);
     return event;
   }
 

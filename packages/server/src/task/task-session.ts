@@ -20,8 +20,8 @@ import { answeredCalls } from "./answer.ts";
 import type { EventLog, LogEntry } from "./event-log.ts";
 import { recoverTask } from "./recover.ts";
 
-/** So many streamed events may wait for the disk before the agent is held back. */
-const MAX_UNCOMMITTED = 512;
+/** So many pieces of an answer may wait to be recorded before the agent is held back. */
+const MAX_WAITING = 512;
 
 /** The reason with which a session aborts its agent when the server stops: the task is left as a crash would leave it. */
 const STOPPING = new DevtoolError("the server is stopping", Code.Unavailable);
@@ -39,7 +39,9 @@ export class TaskSession implements AsyncDisposable {
   readonly #executor: AgentExecutor;
   readonly #confirmations = new Confirmations();
   #run: Run | undefined;
-  #uncommitted = 0;
+  /** Pieces of the answer that wait for the end of this turn of the event loop, to be recorded together. */
+  #waiting: LogEntry[] = [];
+  #flushing: NodeJS.Immediate | undefined;
 
   constructor(log: EventLog, executor: AgentExecutor) {
     this.log = log;
@@ -136,18 +138,13 @@ export class TaskSession implements AsyncDisposable {
     for await (const event of this.#executor.execute(turn, signal)) await this.#record(event);
   }
 
-  /** Records what the agent did. Tool calls are durable when it goes on; text is when its share of the queue is. */
+  /** Records what the agent did. Tool calls are durable when it goes on; text and thoughts a moment later. */
   async #record(event: AgentEvent): Promise<void> {
     if (event.case === "toolCalls") return this.#append(event.value.map(toolCallEntry));
-    const committed = this.#log([{ payload: payloadOf(event) }]);
-    this.#uncommitted++;
-    committed.then(this.#settled, this.#settled);
-    if (this.#uncommitted >= MAX_UNCOMMITTED || this.log.failure) await committed;
+    this.#waiting.push({ payload: payloadOf(event) });
+    if (this.#waiting.length >= MAX_WAITING || this.log.failure) return this.#log([]);
+    this.#flushing ??= setImmediate(() => this.#log([]).catch(() => undefined));
   }
-
-  readonly #settled = (): void => {
-    this.#uncommitted--;
-  };
 
   /** Appends entries and, when they leave the task in another state, the change of it. */
   async #append(entries: readonly LogEntry[]): Promise<void> {
@@ -168,15 +165,20 @@ export class TaskSession implements AsyncDisposable {
     await this.#log([...cancelled, state]);
   }
 
-  /** Appends entries under the name of the model that is answering (STREAM-1). */
-  #log(entries: readonly LogEntry[]): Promise<void> {
+  /** Appends what waits and then entries, under the name of the model that is answering (STREAM-1). */
+  async #log(entries: readonly LogEntry[]): Promise<void> {
+    clearImmediate(this.#flushing);
+    this.#flushing = undefined;
     const { model } = this.#executor;
-    return this.log.append(entries.map((entry) => ({ ...entry, model })));
+    const all = [...this.#waiting, ...entries].map((entry) => ({ ...entry, model }));
+    this.#waiting = [];
+    if (all.length > 0) await this.log.append(all);
   }
 
   async #interrupt(): Promise<void> {
+    await this.#log([]);
     const recovery = recoverTask(this.task);
-    if (recovery.case === "interrupt") await this.log.append(recovery.entries);
+    if (recovery.case === "interrupt") await this.#log(recovery.entries);
   }
 }
 

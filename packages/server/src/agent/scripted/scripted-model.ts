@@ -19,8 +19,12 @@ async function* generate({ history }: ModelRequest, signal: AbortSignal): AsyncI
   if (!turns) return yield* prose();
   const steps = history.slice(at).filter((message) => toolCallsOf(message).length > 0);
   const turn = turns[steps.length];
-  if (turn) for (const step of turn) yield* play(step, signal);
-  else yield { case: "text", value: summarize(steps.at(-1)) };
+  if (!turn) return yield { case: "text", value: summarize(steps.at(-1)) };
+  for (const step of turn) {
+    signal.throwIfAborted();
+    if (step.case === "wait") await delay(step.ms, undefined, { signal });
+    else for (const event of play(step)) yield event;
+  }
 }
 
 function isPrompt(message: Message): boolean {
@@ -41,8 +45,7 @@ function* prose(): Iterable<ModelEvent> {
   yield { case: "text", value };
 }
 
-async function* play(step: Step, signal: AbortSignal): AsyncIterable<ModelEvent> {
-  signal.throwIfAborted();
+function* play(step: Exclude<Step, { case: "wait" }>): Iterable<ModelEvent> {
   switch (step.case) {
     case "say":
       for (let index = 1; index <= step.count; index++) yield { case: "text", value: chunk(index, step.bytes) };
@@ -52,9 +55,6 @@ async function* play(step: Step, signal: AbortSignal): AsyncIterable<ModelEvent>
       return;
     case "think":
       for (let index = 1; index <= step.count; index++) yield thought(index);
-      return;
-    case "wait":
-      await delay(step.ms, undefined, { signal });
       return;
     case "fail":
       throw new DevtoolError(`the scripted model failed with status ${step.code}`, Code.Unavailable);

@@ -1,4 +1,4 @@
-import { create, type JsonValue } from "@bufbuild/protobuf";
+import { create, isMessage, type JsonValue, type MessageInitShape } from "@bufbuild/protobuf";
 import {
   CancelTaskRequestSchema,
   decodeRfcJson,
@@ -14,11 +14,10 @@ import {
   type SendMessageRequest,
   SlashCommandService,
   StreamMessageRequestSchema,
-  StreamMessageResponseSchema,
   SubscribeTaskRequestSchema,
-  SubscribeTaskResponseSchema,
   type Task,
   type TaskEvent,
+  TaskEventSchema,
   TaskSchema,
   TaskService,
 } from "@devtool/schema";
@@ -87,30 +86,26 @@ async function messageOf(handler: RequestHandler, call: Call): Promise<SendMessa
   return { ...request, message: withPlainAnswer(request.message, task) };
 }
 
-async function* streamMessage(
-  handler: RequestHandler,
-  call: Call,
-  request: SendMessageRequest,
-): AsyncIterable<TaskEvent> {
+function streamMessage(handler: RequestHandler, call: Call, request: SendMessageRequest): Responses {
   const wrapped = create(StreamMessageRequestSchema, { request });
-  const context = contextOf(call, TaskService.method.streamMessage);
-  for await (const response of handler.tasks.streamMessage(wrapped, context)) {
-    const { event } = create(StreamMessageResponseSchema, response);
-    if (event) yield event;
-  }
+  return handler.tasks.streamMessage(wrapped, contextOf(call, TaskService.method.streamMessage));
 }
 
-async function* subscribe(
+function subscribe(
   handler: RequestHandler,
   call: Call,
   from: { readonly taskId: string; readonly afterSequence: bigint },
-): AsyncIterable<TaskEvent> {
+): Responses {
   const request = create(SubscribeTaskRequestSchema, from);
-  const context = contextOf(call, TaskService.method.subscribeTask);
-  for await (const response of handler.tasks.subscribeTask(request, context)) {
-    const { event } = create(SubscribeTaskResponseSchema, response);
-    if (event) yield event;
-  }
+  return handler.tasks.subscribeTask(request, contextOf(call, TaskService.method.subscribeTask));
+}
+
+/** What our services stream. */
+type Responses = AsyncIterable<{ readonly event?: MessageInitShape<typeof TaskEventSchema> | undefined }>;
+
+/** The event that a handler yields: the very one of the log, so that what was made of it is found again. */
+function asEvent(event: MessageInitShape<typeof TaskEventSchema>): TaskEvent {
+  return isMessage(event, TaskEventSchema) ? event : create(TaskEventSchema, event);
 }
 
 async function getTask(handler: RequestHandler, call: Call): Promise<Answer> {
@@ -223,12 +218,14 @@ function result(value: JsonValue): Answer {
   return { case: "result", value };
 }
 
-function stream(events: AsyncIterable<TaskEvent>, call: Call): Answer {
-  return { case: "stream", value: framesOf(events, call) };
+function stream(responses: Responses, call: Call): Answer {
+  return { case: "stream", value: framesOf(responses, call) };
 }
 
-async function* framesOf(events: AsyncIterable<TaskEvent>, { view }: Call): AsyncIterable<Frame> {
-  for await (const event of events) {
+async function* framesOf(responses: Responses, { view }: Call): AsyncIterable<Frame> {
+  for await (const response of responses) {
+    if (!response.event) continue;
+    const event = asEvent(response.event);
     const frame = frameOf(event, view);
     if (frame !== undefined) yield { result: frame, id: event.sequence };
   }
