@@ -117,7 +117,11 @@ function spoil(path: string, sabotage: Sabotage): void {
     if (id === undefined || sequence === undefined) continue;
     const kept = Number(sequence) - 1;
     database.prepare("DELETE FROM event WHERE task_id = ? AND sequence > ?").run(id, kept);
-    database.prepare("UPDATE task SET sequence = ?, state = ? WHERE id = ?").run(kept, TaskState.WORKING, id);
+    database
+      .prepare(
+        "UPDATE task SET sequence = (SELECT max(sequence) FROM event WHERE task_id = id), state = ? WHERE id = ?",
+      )
+      .run(TaskState.WORKING, id);
   }
   database.close();
 }

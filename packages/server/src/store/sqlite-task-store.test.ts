@@ -2,6 +2,8 @@ import { mkdtempSync, rmSync, statSync, truncateSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { create } from "@bufbuild/protobuf";
+import { TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Code } from "../errors.ts";
 import { openDatabase } from "./sqlite-database.ts";
@@ -66,6 +68,25 @@ describe("SqliteTaskStore", () => {
     expect(await eventsOf(store, "t1")).toHaveLength(3);
     await expect(store.append([text("t1", 3n)])).rejects.toMatchObject({ code: Code.Aborted });
     await store.append([text("t1", 4n)]);
+  });
+
+  it("fails an event that cannot be written alone, not those that share its commit", async () => {
+    await using store = await SqliteTaskStore.open(join(directory, "tasks.db"));
+    const good = store.append([created("t1")]);
+    const bad = store.append([{ ...created("t2"), time: create(TimestampSchema, { seconds: 2n ** 70n }) }]);
+    const next = store.append([text("t1", 2n)]);
+    expect((await Promise.allSettled([good, bad, next])).map(({ status }) => status)).toEqual([
+      "fulfilled",
+      "rejected",
+      "fulfilled",
+    ]);
+  });
+
+  it("tells when a row is no event", async () => {
+    const database = await openDatabase(join(directory, "tasks.db"), TASK_SCHEMA);
+    database.exec("INSERT INTO event (task_id, sequence, data) VALUES ('t1', 1, x'ffff')");
+    await using store = new SqliteTaskStore(database);
+    await expect(eventsOf(store, "t1")).rejects.toMatchObject({ code: Code.DataLoss });
   });
 
   it("writes what is queued when it is closed, and takes nothing after that", async () => {

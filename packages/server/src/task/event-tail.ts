@@ -1,7 +1,7 @@
 import type { TaskEvent } from "@devtool/schema";
 
 /** What a tail may weigh: so many small events, or a sixty-fourth of that with tool calls, whose output can be large. */
-const MAX_WEIGHT = 2048;
+const MAX_WEIGHT = 4096;
 const TOOL_CALL_WEIGHT = 64;
 
 /** The newest durable events of a log in memory, so that readers who keep up need no store. */

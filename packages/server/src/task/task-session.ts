@@ -21,7 +21,7 @@ import type { EventLog, LogEntry } from "./event-log.ts";
 import { recoverTask } from "./recover.ts";
 
 /** So many pieces of an answer may wait to be recorded before the agent is held back. */
-const MAX_WAITING = 512;
+const MAX_WAITING = 1024;
 
 /** The reason with which a session aborts its agent when the server stops: the task is left as a crash would leave it. */
 const STOPPING = new DevtoolError("the server is stopping", Code.Unavailable);

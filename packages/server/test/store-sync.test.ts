@@ -1,0 +1,52 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { appenderArguments, appenderEnvironment, type Sabotage } from "./appender-process.ts";
+
+const canTrace = spawnSync("strace", ["-o", "/dev/null", "true"]).status === 0;
+const note = canTrace ? "R2a" : "R2a; SKIPPED: strace is missing or may not trace here";
+
+describe.skipIf(!canTrace)(`a store under strace (${note})`, () => {
+  let directory: string;
+  beforeEach(() => {
+    directory = mkdtempSync(join(tmpdir(), "devtool-store-sync-"));
+  });
+  afterEach(() => rmSync(directory, { recursive: true, force: true }));
+
+  it("syncs what an append wrote before it acknowledges it", { timeout: 60_000 }, () => {
+    expect(countAcks(trace(directory, "none"))).toEqual({ acks: 40, unsynced: 0 });
+  });
+
+  it("is caught when it does not sync (sabotage)", { timeout: 60_000 }, () => {
+    expect(countAcks(trace(directory, "sync-off"))).toEqual({ acks: 40, unsynced: 40 });
+  });
+});
+
+/** Runs the appender, one append after the other, and gives the calls that it made to the system, in order. */
+function trace(directory: string, sabotage: Sabotage): string[] {
+  const calls = join(directory, "calls");
+  const node = [process.execPath, ...appenderArguments(join(directory, "tasks.db"), "singles")];
+  // -y names the file behind each descriptor.
+  const options = ["-f", "-y", "-e", "trace=pwrite64,fsync,fdatasync,write", "-o", calls];
+  const run = spawnSync("strace", [...options, ...node], { env: appenderEnvironment(sabotage), encoding: "utf8" });
+  expect({ status: run.status, stderr: run.stderr }).toEqual({ status: 0, stderr: "" });
+  return readFileSync(calls, "utf8").split("\n");
+}
+
+/** Counts acknowledgements, and those before which the log was not written and then synced. */
+function countAcks(calls: readonly string[]): { acks: number; unsynced: number } {
+  let log: "idle" | "written" | "synced" = "idle";
+  const count = { acks: 0, unsynced: 0 };
+  for (const call of calls) {
+    if (/\bpwrite64\(\d+<[^>]*tasks\.db-wal>/.test(call)) log = "written";
+    else if (/\bf(data)?sync\(\d+<[^>]*tasks\.db-wal>/.test(call) && log === "written") log = "synced";
+    else if (call.includes('"acked ')) {
+      count.acks++;
+      if (log !== "synced") count.unsynced++;
+      log = "idle";
+    }
+  }
+  return count;
+}
