@@ -2,4 +2,5 @@
 export type { CaseResult } from "./case-result.ts";
 export type { ServerTarget } from "./exchange.ts";
 export { REQUIREMENTS, type Requirement } from "./requirements.ts";
+export { type JsonCodec, jsonGoldens, runJsonSuite } from "./run-json-suite.ts";
 export { runServerSuite, type ServerSuiteOptions, serverCases } from "./run-server-suite.ts";

@@ -67,6 +67,16 @@ export function testTaskStore(open: () => Promise<TaskStore>): void {
       expect(await eventsOf(store, "t1")).toEqual([created("t1"), text("t1", 2n, "ab \u{1f600} \0")]);
     });
 
+    it("begins in the middle of what was appended at once", async () => {
+      await using store = await open();
+      await store.append([created("t1"), text("t1", 2n), text("t1", 3n), text("t1", 4n)]);
+      await store.append([text("t1", 5n), text("t1", 6n)]);
+      for (let after = 0n; after <= 6n; after++) {
+        const rest = [1n, 2n, 3n, 4n, 5n, 6n].filter((sequence) => sequence > after);
+        expect(await sequences(store, "t1", after)).toEqual(rest);
+      }
+    });
+
     it("lets a reader be slow while others append", async () => {
       await using store = await open();
       await store.append([created("t1")]);
@@ -121,6 +131,14 @@ export function testTaskStore(open: () => Promise<TaskStore>): void {
   });
 
   describe("findMessage", () => {
+    it("finds a message that was appended among other events", async () => {
+      await using store = await open();
+      await store.append([created("t1")]);
+      await store.append([text("t1", 2n), message("t1", 3n, "n"), text("t1", 4n)]);
+      await store.append([text("t1", 5n)]);
+      expect(await store.findMessage("me", "n")).toEqual(message("t1", 3n, "n"));
+    });
+
     it("finds the latest event that recorded a principal's message", async () => {
       await using store = await open();
       await store.append([created("t1")]);
@@ -153,6 +171,17 @@ export function text(taskId: string, sequence: bigint, value = "x"): TaskEvent {
     time: timestampFromMs(2000),
     state: TaskState.WORKING,
     payload: { case: "text", value: { text: value } },
+  });
+}
+
+function message(taskId: string, sequence: bigint, messageId: string): TaskEvent {
+  return create(TaskEventSchema, {
+    taskId,
+    contextId: "c",
+    sequence,
+    time: timestampFromMs(2000),
+    state: TaskState.WORKING,
+    payload: { case: "message", value: { messageId } },
   });
 }
 

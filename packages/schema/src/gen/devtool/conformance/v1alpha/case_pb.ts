@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/conformance/v1alpha/case.proto.
  */
 export const file_devtool_conformance_v1alpha_case: GenFile = /*@__PURE__*/
-  fileDesc("CiZkZXZ0b29sL2NvbmZvcm1hbmNlL3YxYWxwaGEvY2FzZS5wcm90bxIbZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhIkcKBVN1aXRlEgwKBG5hbWUYASABKAkSMAoFY2FzZXMYAiADKAsyIS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ2FzZSJaCgRDYXNlEgoKAmlkGAEgASgJEhQKDHJlcXVpcmVtZW50cxgCIAMoCRIwCgVzdGVwcxgDIAMoCzIhLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5TdGVwIqcDCgRTdGVwEg4KBm1ldGhvZBgBIAEoCRImCgZwYXJhbXMYAiABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSNgoEaHR0cBgDIAEoCzIoLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5IdHRwUmVxdWVzdBI/CgdoZWFkZXJzGAQgAygLMi4uZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLlN0ZXAuSGVhZGVyc0VudHJ5EhMKC2xlYXZlX2FmdGVyGAUgASgFEjgKBmV4cGVjdBgGIAEoCzIoLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5FeHBlY3RhdGlvbhI/CgdjYXB0dXJlGAcgAygLMi4uZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLlN0ZXAuQ2FwdHVyZUVudHJ5Gi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGi4KDENhcHR1cmVFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIjkKC0h0dHBSZXF1ZXN0Eg4KBm1ldGhvZBgBIAEoCRIMCgRwYXRoGAIgASgJEgwKBGJvZHkYAyABKAki7QMKC0V4cGVjdGF0aW9uEhMKC2h0dHBfc3RhdHVzGAEgASgFEhcKCmVycm9yX2NvZGUYAiABKAVIAIgBARIqCgplcnJvcl9kYXRhGAMgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEiYKBnJlc3VsdBgEIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRImCgZmcmFtZXMYBSADKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSKQoJbm9fZnJhbWVzGAYgAygLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEisKC2ZpcnN0X2ZyYW1lGAcgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEioKCmxhc3RfZnJhbWUYCCABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSFwoPY29uc2VjdXRpdmVfaWRzGAkgASgIEhAKCGZpcnN0X2lkGAogASgJEkYKB2hlYWRlcnMYCyADKAsyNS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuRXhwZWN0YXRpb24uSGVhZGVyc0VudHJ5Gi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQg0KC19lcnJvcl9jb2RlYgZwcm90bzM", [file_google_protobuf_struct]);
+  fileDesc("CiZkZXZ0b29sL2NvbmZvcm1hbmNlL3YxYWxwaGEvY2FzZS5wcm90bxIbZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhIkcKBVN1aXRlEgwKBG5hbWUYASABKAkSMAoFY2FzZXMYAiADKAsyIS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ2FzZSJaCgRDYXNlEgoKAmlkGAEgASgJEhQKDHJlcXVpcmVtZW50cxgCIAMoCRIwCgVzdGVwcxgDIAMoCzIhLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5TdGVwIqcDCgRTdGVwEg4KBm1ldGhvZBgBIAEoCRImCgZwYXJhbXMYAiABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSNgoEaHR0cBgDIAEoCzIoLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5IdHRwUmVxdWVzdBI/CgdoZWFkZXJzGAQgAygLMi4uZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLlN0ZXAuSGVhZGVyc0VudHJ5EhMKC2xlYXZlX2FmdGVyGAUgASgFEjgKBmV4cGVjdBgGIAEoCzIoLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5FeHBlY3RhdGlvbhI/CgdjYXB0dXJlGAcgAygLMi4uZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLlN0ZXAuQ2FwdHVyZUVudHJ5Gi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGi4KDENhcHR1cmVFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIjkKC0h0dHBSZXF1ZXN0Eg4KBm1ldGhvZBgBIAEoCRIMCgRwYXRoGAIgASgJEgwKBGJvZHkYAyABKAki7QMKC0V4cGVjdGF0aW9uEhMKC2h0dHBfc3RhdHVzGAEgASgFEhcKCmVycm9yX2NvZGUYAiABKAVIAIgBARIqCgplcnJvcl9kYXRhGAMgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEiYKBnJlc3VsdBgEIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRImCgZmcmFtZXMYBSADKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSKQoJbm9fZnJhbWVzGAYgAygLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEisKC2ZpcnN0X2ZyYW1lGAcgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEioKCmxhc3RfZnJhbWUYCCABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSFwoPY29uc2VjdXRpdmVfaWRzGAkgASgIEhAKCGZpcnN0X2lkGAogASgJEkYKB2hlYWRlcnMYCyADKAsyNS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuRXhwZWN0YXRpb24uSGVhZGVyc0VudHJ5Gi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQg0KC19lcnJvcl9jb2RlIkMKC0dvbGRlblN1aXRlEjQKB2dvbGRlbnMYASADKAsyIy5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuR29sZGVuIqkBCgZHb2xkZW4SDAoEdHlwZRgBIAEoCRIkCgRqc29uGAIgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEg4KBmJpbmFyeRgDIAEoDBInCgdsZW5pZW50GAQgAygLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEjIKA2JhZBgFIAMoCzIlLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5CYWRJbnB1dCI+CghCYWRJbnB1dBIkCgRqc29uGAEgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEgwKBHNheXMYAiABKAliBnByb3RvMw", [file_google_protobuf_struct]);
 
 /**
  * Is a file of cases.
@@ -504,4 +504,179 @@ export type ExpectationJson = {
  */
 export const ExpectationSchema: GenMessage<Expectation, {jsonType: ExpectationJson}> = /*@__PURE__*/
   messageDesc(file_devtool_conformance_v1alpha_case, 4);
+
+/**
+ * Is a file of golden documents.
+ *
+ * @generated from message devtool.conformance.v1alpha.GoldenSuite
+ */
+export type GoldenSuite = Message<"devtool.conformance.v1alpha.GoldenSuite"> & {
+  /**
+   * Lists the documents.
+   *
+   * @generated from field: repeated devtool.conformance.v1alpha.Golden goldens = 1;
+   */
+  goldens: Golden[];
+};
+
+/**
+ * Is a file of golden documents.
+ *
+ * @generated from message devtool.conformance.v1alpha.GoldenSuite
+ */
+export type GoldenSuiteJson = {
+  /**
+   * Lists the documents.
+   *
+   * @generated from field: repeated devtool.conformance.v1alpha.Golden goldens = 1;
+   */
+  goldens?: GoldenJson[];
+};
+
+/**
+ * Describes the message devtool.conformance.v1alpha.GoldenSuite.
+ * Use `create(GoldenSuiteSchema)` to create a new message.
+ */
+export const GoldenSuiteSchema: GenMessage<GoldenSuite, {jsonType: GoldenSuiteJson}> = /*@__PURE__*/
+  messageDesc(file_devtool_conformance_v1alpha_case, 5);
+
+/**
+ * Is a message in each of its forms.
+ *
+ * @generated from message devtool.conformance.v1alpha.Golden
+ */
+export type Golden = Message<"devtool.conformance.v1alpha.Golden"> & {
+  /**
+   * Names the message in full, for instance `devtool.a2a.v1alpha.ToolCall`.
+   *
+   * @generated from field: string type = 1;
+   */
+  type: string;
+
+  /**
+   * Is the JSON that a writer writes, but for the order of keys.
+   *
+   * @generated from field: google.protobuf.Value json = 2;
+   */
+  json?: Value | undefined;
+
+  /**
+   * Is the message in binary, its fields in the order of their numbers.
+   *
+   * @generated from field: bytes binary = 3;
+   */
+  binary: Uint8Array;
+
+  /**
+   * Lists other JSON that a lenient reader reads as the same message.
+   *
+   * @generated from field: repeated google.protobuf.Value lenient = 4;
+   */
+  lenient: Value[];
+
+  /**
+   * Lists JSON that a reader must refuse.
+   *
+   * @generated from field: repeated devtool.conformance.v1alpha.BadInput bad = 5;
+   */
+  bad: BadInput[];
+};
+
+/**
+ * Is a message in each of its forms.
+ *
+ * @generated from message devtool.conformance.v1alpha.Golden
+ */
+export type GoldenJson = {
+  /**
+   * Names the message in full, for instance `devtool.a2a.v1alpha.ToolCall`.
+   *
+   * @generated from field: string type = 1;
+   */
+  type?: string;
+
+  /**
+   * Is the JSON that a writer writes, but for the order of keys.
+   *
+   * @generated from field: google.protobuf.Value json = 2;
+   */
+  json?: ValueJson;
+
+  /**
+   * Is the message in binary, its fields in the order of their numbers.
+   *
+   * @generated from field: bytes binary = 3;
+   */
+  binary?: string;
+
+  /**
+   * Lists other JSON that a lenient reader reads as the same message.
+   *
+   * @generated from field: repeated google.protobuf.Value lenient = 4;
+   */
+  lenient?: ValueJson[];
+
+  /**
+   * Lists JSON that a reader must refuse.
+   *
+   * @generated from field: repeated devtool.conformance.v1alpha.BadInput bad = 5;
+   */
+  bad?: BadInputJson[];
+};
+
+/**
+ * Describes the message devtool.conformance.v1alpha.Golden.
+ * Use `create(GoldenSchema)` to create a new message.
+ */
+export const GoldenSchema: GenMessage<Golden, {jsonType: GoldenJson}> = /*@__PURE__*/
+  messageDesc(file_devtool_conformance_v1alpha_case, 6);
+
+/**
+ * Is JSON that a reader must refuse.
+ *
+ * @generated from message devtool.conformance.v1alpha.BadInput
+ */
+export type BadInput = Message<"devtool.conformance.v1alpha.BadInput"> & {
+  /**
+   * Is the JSON.
+   *
+   * @generated from field: google.protobuf.Value json = 1;
+   */
+  json?: Value | undefined;
+
+  /**
+   * Is what the error must contain: the field, or the kind of fault.
+   *
+   * @generated from field: string says = 2;
+   */
+  says: string;
+};
+
+/**
+ * Is JSON that a reader must refuse.
+ *
+ * @generated from message devtool.conformance.v1alpha.BadInput
+ */
+export type BadInputJson = {
+  /**
+   * Is the JSON.
+   *
+   * @generated from field: google.protobuf.Value json = 1;
+   */
+  json?: ValueJson;
+
+  /**
+   * Is what the error must contain: the field, or the kind of fault.
+   *
+   * @generated from field: string says = 2;
+   */
+  says?: string;
+};
+
+/**
+ * Describes the message devtool.conformance.v1alpha.BadInput.
+ * Use `create(BadInputSchema)` to create a new message.
+ */
+export const BadInputSchema: GenMessage<BadInput, {jsonType: BadInputJson}> = /*@__PURE__*/
+  messageDesc(file_devtool_conformance_v1alpha_case, 7);
 

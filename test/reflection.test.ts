@@ -1,0 +1,31 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { createServer } from "@devtool/server";
+import { describe, expect, it } from "vitest";
+
+const run = promisify(execFile);
+
+describe("server reflection", () => {
+  it("lets buf curl list and call our services over gRPC without our protos", async () => {
+    await using server = await createServer({ workspace: process.cwd() });
+    const authorization = `authorization: Bearer ${server.token}`;
+    const curl = async (...args: readonly string[]): Promise<string> => {
+      const common = [
+        "curl",
+        "--http2-prior-knowledge",
+        "--protocol",
+        "grpc",
+        "--reflect-header",
+        authorization,
+        "-H",
+        authorization,
+      ];
+      return (await run("buf", [...common, ...args])).stdout;
+    };
+    expect(await curl("--list-methods", server.url)).toContain("devtool.v1alpha.TaskService/StreamMessage");
+    const request = JSON.stringify({ request: { message: { messageId: "m", parts: [{ text: "text hello" }] } } });
+    const answer = await curl("-d", request, `${server.url}/devtool.v1alpha.TaskService/StreamMessage`);
+    expect(answer).toContain('"text": "hello"');
+    expect(answer).toContain("TASK_STATE_COMPLETED");
+  });
+});
