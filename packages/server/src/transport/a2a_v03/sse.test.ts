@@ -39,10 +39,15 @@ describe("a stream of server-sent events", () => {
 
   it("says with comments that it lives, which no client takes for events", async () => {
     const { response, text } = await open();
+    const beaten = Promise.withResolvers<void>();
+    const write = response.write.bind(response);
+    response.write = (text: string) => {
+      if (text.includes(": heartbeat")) beaten.resolve();
+      return write(text);
+    };
     using sse = new SseStream(response, {}, 1);
     await sse.send("{}", 1n);
-    const beaten = new Promise((resolve) => setTimeout(resolve, 30));
-    await beaten;
+    await beaten.promise;
     await sse.end();
     const events = (await text()).split("\n\n");
     expect(events).toContain(": heartbeat");
@@ -98,7 +103,11 @@ describe("a stream of server-sent events", () => {
     });
     sent.on("socket", (socket) => sockets.push(socket)).on("error", () => undefined);
     sent.end();
-    cleanups.push(() => sent.destroy(), () => server.closeAllConnections(), () => server.close());
+    cleanups.push(
+      () => sent.destroy(),
+      () => server.closeAllConnections(),
+      () => server.close(),
+    );
     const client = (): Socket => sockets[0] ?? expect.fail("the client has a socket");
     return { response: await arrived.promise, text: () => body.promise, client };
   }

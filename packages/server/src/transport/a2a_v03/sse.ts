@@ -10,6 +10,7 @@ export class SseStream implements Disposable {
   readonly #heartbeat: NodeJS.Timeout;
   #waiting = "";
   #flushing: NodeJS.Immediate | undefined;
+  #draining: Promise<void> | undefined;
 
   /** Begins the stream. A comment is sent each so many milliseconds, so that nothing between takes it for dead. */
   constructor(response: HttpResponse, headers: Readonly<Record<string, string>>, heartbeatMs: number) {
@@ -46,11 +47,15 @@ export class SseStream implements Disposable {
   async #flush(): Promise<void> {
     clearImmediate(this.#flushing);
     this.#flushing = undefined;
+    // Nothing more goes to a socket that is full: it waits here, where `send` sees how much there is.
+    while (this.#draining) await this.#draining;
     const text = this.#waiting;
     this.#waiting = "";
     const writable: Writable = this.#response;
     if (text === "" || writable.destroyed || writable.write(text)) return;
-    await drained(writable);
+    this.#draining = drained(writable);
+    await this.#draining;
+    this.#draining = undefined;
   }
 }
 
