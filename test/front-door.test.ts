@@ -79,6 +79,11 @@ describe("the front door (S5)", () => {
     }
   });
 
+  it("says which port is in use, and what to do", async () => {
+    const port = Number(new URL(server.url).port);
+    await expect(createServer({ port })).rejects.toThrow(`port ${port} of 127.0.0.1 is in use: choose another`);
+  });
+
   it("is not opened on an address that others reach, without a token of the operator's", async () => {
     await expect(createServer({ host: "0.0.0.0" })).rejects.toThrow('host "0.0.0.0" is reachable from other machines');
   });

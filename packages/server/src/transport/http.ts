@@ -1,4 +1,5 @@
 import type { AddressInfo } from "node:net";
+import { Code, DevtoolError } from "../errors.ts";
 import { type GuardOptions, type Refusal, refusalOf } from "./guard.ts";
 import { type HttpRequest, type HttpResponse, pathOf, type Route, send } from "./route.ts";
 import { type ConnectionLimits, createSniffingServer, type SniffingServer } from "./sniffing-server.ts";
@@ -72,10 +73,17 @@ function refuse(response: HttpResponse, { status, message }: Refusal): void {
 
 async function bind({ net }: SniffingServer, { host, port }: ListenOptions): Promise<void> {
   const bound = Promise.withResolvers<void>();
-  net.once("error", bound.reject);
+  const fail = (reason: Error): void => bound.reject(bindError(host, port, reason));
+  net.once("error", fail);
   net.listen(port, host, bound.resolve);
   await bound.promise;
-  net.off("error", bound.reject);
+  net.off("error", fail);
+}
+
+function bindError(host: string, port: number, reason: Error): DevtoolError {
+  const taken = "code" in reason && reason.code === "EADDRINUSE";
+  const problem = taken ? "is in use: choose another, or 0 for a free one" : `cannot be bound: ${reason.message}`;
+  return new DevtoolError(`port ${port} of ${host} ${problem}`, Code.FailedPrecondition, { cause: reason });
 }
 
 function urlOf({ net }: SniffingServer, host: string): string {
