@@ -1,5 +1,6 @@
 /** Builds what changed, quietly, and runs the command with the arguments given: `pnpm devtool run "…"`. */
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -14,5 +15,9 @@ if (built.status !== 0) {
 }
 const main = fileURLToPath(new URL("../packages/cli/dist/main.js", import.meta.url));
 const cwd = process.env.INIT_CWD ?? process.cwd();
-const ran = spawnSync(process.execPath, [main, ...process.argv.slice(2)], { stdio: "inherit", cwd });
-process.exitCode = ran.status ?? 1;
+const running = spawn(process.execPath, [main, ...process.argv.slice(2)], { stdio: "inherit", cwd });
+// A terminal sends Ctrl-C to the command as well; this one only has to outlive it.
+process.on("SIGINT", () => undefined);
+process.on("SIGTERM", () => running.kill("SIGTERM"));
+const [code] = await once(running, "exit");
+process.exitCode = code ?? 1;

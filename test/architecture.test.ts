@@ -39,6 +39,12 @@ describe("the house", () => {
       rule: "packages",
     },
     {
+      what: "a server that imports the client",
+      file: file("handler/x.ts", 'import { a } from "@devtool/client";'),
+      rule: "packages",
+    },
+    { what: "the clock beside the entry", file: file("server-options.ts", "const now = Date.now();"), rule: "ambient" },
+    {
       what: "a schema that needs Node",
       file: { path: "packages/schema/src/x.ts", text: 'import { a } from "node:fs";' },
       rule: "packages",

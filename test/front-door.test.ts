@@ -1,4 +1,6 @@
+import { once } from "node:events";
 import { request } from "node:http";
+import { connect } from "node:http2";
 import { createServer, type DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
@@ -15,6 +17,7 @@ const ROUTES: readonly { readonly method: string; readonly path: string; readonl
   { method: "POST", path: "/devtool.v1alpha.SlashCommandService/RunSlashCommand", open: false },
   { method: "POST", path: "/devtool.v1alpha.PushService/SetPushConfig", open: false },
   { method: "POST", path: "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", open: false },
+  { method: "POST", path: "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", open: false },
   { method: "GET", path: "/devtool.v1alpha.TaskService/GetTask?message=%7B%7D", open: false },
   { method: "GET", path: "/", open: false },
   { method: "OPTIONS", path: "/", open: false },
@@ -77,6 +80,26 @@ describe("the front door (S5)", () => {
       const status = await statusOf({ method, path, headers: { authorization: "Bearer TOKEN" } });
       expect([401, 403]).not.toContain(status);
     }
+  });
+
+  it("is the same over HTTP/2, where gRPC comes in", async () => {
+    const session = connect(server.url);
+    const right = { ":authority": new URL(server.url).host, authorization: `Bearer ${server.token}` };
+    const wrongs = [
+      { wanted: 401, headers: { ...right, authorization: "Bearer wrong" } },
+      { wanted: 403, headers: { ...right, origin: "https://evil.example" } },
+      { wanted: 403, headers: { ...right, ":authority": "evil.example" } },
+      { wanted: 403, headers: { ...right, host: "evil.example" } },
+    ];
+    for (const { method, path, open } of ROUTES) {
+      for (const { wanted, headers } of wrongs.filter((wrong) => !open || wrong.wanted === 403)) {
+        const stream = session.request({ ":method": method, ":path": path, ...headers }).end();
+        const [answer] = await once(stream, "response");
+        expect([wanted, 400], `${method} ${path} ${JSON.stringify(headers)}`).toContain(answer[":status"]);
+        stream.close();
+      }
+    }
+    session.destroy();
   });
 
   it("says which port is in use, and what to do", async () => {

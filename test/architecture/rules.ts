@@ -35,6 +35,8 @@ const PACKAGES: ReadonlyMap<string, readonly RegExp[]> = new Map([
     [/^@devtool\/schema(\/|$)/, /^@bufbuild\/protobuf(\/|$)/, /^@connectrpc\/connect(\/|$)/, /^eventsource-parser/],
   ],
   ["conformance", [/^@devtool\/schema(\/|$)/, /^@bufbuild\/protobuf(\/|$)/, /^eventsource-parser/]],
+  // What the server may not know are our other packages; its libraries are in its package.json.
+  ["server", [/^@devtool\/schema(\/|$)/, /^(?!@devtool\/)/]],
 ]);
 
 const SEAMS: ReadonlySet<string> = new Set([
@@ -118,7 +120,7 @@ function seamBreach(file: SourceFile, specifier: string): Breach[] {
 }
 
 function ambientBreach(file: SourceFile): Breach[] {
-  const inServer = file.path.startsWith(SERVER) && !file.path.startsWith(`${SERVER}server`);
+  const inServer = file.path.startsWith(SERVER) && file.path !== `${SERVER}server.ts`;
   const found = inServer ? AMBIENT.exec(withoutComments(file.text)) : null;
   return found ? [breach("ambient", file, found[0])] : [];
 }

@@ -1,13 +1,14 @@
 import { type JsonValue, toJson } from "@bufbuild/protobuf";
 import { type Value, ValueSchema } from "@bufbuild/protobuf/wkt";
 import type { Expectation } from "@devtool/schema/conformance";
+import { disorderedCall } from "./call-order.ts";
 import type { Exchange } from "./exchange.ts";
 import { mismatch, missingInOrder } from "./match.ts";
 import type { Variables } from "./variables.ts";
 
 /** Says what in an exchange is not as expected; undefined when all is. */
 export function unexpected(expected: Expectation, exchange: Exchange, variables: Variables): string | undefined {
-  const checks = [checkStatus, checkHeaders, checkError, checkResult, checkFrames, checkEnds, checkIds];
+  const checks = [checkStatus, checkHeaders, checkError, checkResult, checkFrames, checkEnds, checkIds, checkCalls];
   for (const check of checks) {
     const problem = check(expected, exchange, variables);
     if (problem !== undefined) return problem;
@@ -71,6 +72,9 @@ const checkIds: Check = ({ consecutiveIds, firstId }, { documents }) => {
   const broken = ids.findIndex((id, index) => Number(id) !== Number(ids[0]) + index);
   return broken < 0 ? undefined : `ids must go up by one: ${ids[broken]} follows ${ids[broken - 1]}`;
 };
+
+/** No case needs to ask for it: it holds for every stream. */
+const checkCalls: Check = (_expected, { documents }) => disorderedCall(resultsOf(documents));
 
 function filled(value: Value, variables: Variables): JsonValue {
   return variables.fill(toJson(ValueSchema, value));

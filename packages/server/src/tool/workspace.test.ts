@@ -43,6 +43,12 @@ describe("Workspace (S9)", () => {
     expect(workspace.readFile("a/missing")).toBeUndefined();
   });
 
+  it("writes a file whose name is as long as names may be", () => {
+    const name = "名".repeat(85);
+    workspace.writeFile(name, "content");
+    expect([...workspace.walk(".")]).toEqual([name]);
+  });
+
   it("refuses paths outside, also with the workspace's name as a prefix", () => {
     for (const path of [
       "../outside/secret",

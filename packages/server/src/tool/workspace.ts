@@ -54,7 +54,8 @@ export class Workspace implements Disposable {
     const { segments, name } = this.#split(path);
     using parent = this.#descendMaking(segments, path);
     const mode = replaceableMode(parent, name, path);
-    const temporary = `.${name.slice(0, 100)}.${process.pid}.${this.#temporaries++}.tmp`;
+    // A name has at most 255 bytes, and a character up to three per unit.
+    const temporary = `.${name.slice(0, 60)}.${process.pid}.${this.#temporaries++}.tmp`;
     using file = parent.createFile(temporary, mode, path);
     try {
       this.#assertInside(file, path);

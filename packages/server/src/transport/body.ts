@@ -1,7 +1,7 @@
 import { Code, DevtoolError } from "../errors.ts";
 import type { HttpRequest } from "./route.ts";
 
-/** Reads the body of a request as text. Throws `Code.ResourceExhausted` past a number of bytes, without reading on. */
+/** Reads the body of a request as text. Throws `BodyTooLarge` past a number of bytes, without reading on. */
 export async function readBody(request: HttpRequest, maxBytes: number): Promise<string> {
   const declared = Number(request.headers["content-length"] ?? 0);
   if (declared > maxBytes) throw tooLarge(declared, maxBytes);
@@ -16,6 +16,9 @@ export async function readBody(request: HttpRequest, maxBytes: number): Promise<
   return Buffer.concat(chunks).toString("utf8");
 }
 
-function tooLarge(bytes: number, maxBytes: number): DevtoolError {
-  return new DevtoolError(`the body has ${bytes} bytes or more: limit is ${maxBytes}`, Code.ResourceExhausted);
+function tooLarge(bytes: number, maxBytes: number): BodyTooLarge {
+  return new BodyTooLarge(`the body has ${bytes} bytes or more: limit is ${maxBytes}`, Code.InvalidArgument);
 }
+
+/** A body past the limit; apart from other errors, because HTTP has a status for it. */
+export class BodyTooLarge extends DevtoolError {}

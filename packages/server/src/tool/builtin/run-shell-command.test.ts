@@ -90,6 +90,11 @@ describe("run_shell_command", () => {
     });
   });
 
+  it("shows what it wrote soon after, also when it is silent then (TOOL-7)", async () => {
+    const events = await run("echo first; sleep 0.02; echo second; sleep 1");
+    expect(events.filter((event) => event.case === "live").map(({ value }) => value)).toContain("first\nsecond\n");
+  });
+
   function prepare(command: string, more: { readonly directory?: string } = {}, options = OPTIONS) {
     return runShellCommandTool(workspace, options).prepare({ command, ...more }, AbortSignal.timeout(20_000));
   }

@@ -20,7 +20,7 @@ export interface ProcessEnd {
 
 /** A running command; disposing of it ends its whole process group. */
 export interface ShellProcess extends AsyncDisposable {
-  /** What it writes to standard output and error, as it comes; ends with the command. */
+  /** What it writes to standard output and error, as it comes, and an empty text now and then; ends with the command. */
   output(): AsyncIterable<string>;
   readonly ended: Promise<ProcessEnd>;
 }
@@ -29,6 +29,8 @@ export interface ShellProcess extends AsyncDisposable {
 const KILL_AFTER_MS = 2000;
 /** So long output of a command that has ended may still come from processes that it left behind. */
 const LINGER_MS = 200;
+/** A command that is silent for so long yields an empty text, so that its reader can show what it held back. */
+const TICK_MS = 100;
 
 /** Starts `bash -c` in a process group of its own. When the signal aborts, the group is ended. */
 export function startProcess(
@@ -83,10 +85,9 @@ async function* outputOf(child: ChildProcess, ended: Promise<ProcessEnd>): Async
     wake.resolve();
   });
   while (!closed || queue.length > 0) {
-    if (queue.length === 0) await wake.promise;
+    if (queue.length === 0) await Promise.race([wake.promise, delay(TICK_MS, undefined, { ref: false })]);
     wake = Promise.withResolvers();
-    const text = queue.splice(0).join("");
-    if (text !== "") yield text;
+    yield queue.splice(0).join("");
   }
 }
 

@@ -3,10 +3,12 @@ import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { WireError } from "@devtool/schema";
 import { JsonRpcCode, type JsonRpcError, JsonRpcErrorSchema } from "@devtool/schema/a2a-v03";
 import { Code, DevtoolError } from "../../errors.ts";
+import { BodyTooLarge } from "../body.ts";
 
 /** Turns what a call throws into the error that its client gets, with `data` that says which field or id is meant (ERR-1). */
 export function jsonRpcErrorFrom(reason: unknown): JsonRpcError {
   if (reason instanceof JsonRpcFailure) return jsonRpcError(reason.code, reason.message);
+  if (reason instanceof BodyTooLarge) return jsonRpcError(JsonRpcCode.INVALID_REQUEST, reason.message);
   if (reason instanceof WireError) return jsonRpcError(JsonRpcCode.INVALID_PARAMS, reason.message, reason);
   const error = DevtoolError.from(reason);
   return jsonRpcError(CODES[error.code], error.message, error.details);
@@ -32,7 +34,7 @@ const CODES: Readonly<Record<Code, number>> = {
   [Code.NotFound]: JsonRpcCode.TASK_NOT_FOUND,
   [Code.AlreadyExists]: JsonRpcCode.INVALID_PARAMS,
   [Code.PermissionDenied]: JsonRpcCode.INVALID_PARAMS,
-  [Code.ResourceExhausted]: JsonRpcCode.INVALID_REQUEST,
+  [Code.ResourceExhausted]: JsonRpcCode.INTERNAL_ERROR,
   [Code.FailedPrecondition]: JsonRpcCode.UNSUPPORTED_OPERATION,
   [Code.Aborted]: JsonRpcCode.UNSUPPORTED_OPERATION,
   [Code.OutOfRange]: JsonRpcCode.INVALID_PARAMS,

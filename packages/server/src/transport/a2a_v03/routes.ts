@@ -2,7 +2,7 @@ import { EXTENSION_URI } from "@devtool/schema";
 import { JsonRpcCode, type JsonRpcError } from "@devtool/schema/a2a-v03";
 import { Code, DevtoolError } from "../../errors.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
-import { readBody } from "../body.ts";
+import { BodyTooLarge, readBody } from "../body.ts";
 import { type HttpRequest, type HttpResponse, headerOf, type Route, send } from "../route.ts";
 import { activationOf } from "./activation.ts";
 import type { Call } from "./call.ts";
@@ -73,7 +73,7 @@ class UnsupportedMediaType extends JsonRpcFailure {}
 /** JSON-RPC answers its errors with 200; what keeps a body from being read is HTTP's own. */
 function statusOf(reason: unknown): number {
   if (reason instanceof UnsupportedMediaType) return 415;
-  return reason instanceof DevtoolError && reason.code === Code.ResourceExhausted ? 413 : 200;
+  return reason instanceof BodyTooLarge ? 413 : 200;
 }
 
 function reported(reason: unknown, { onError }: Endpoint): JsonRpcError {

@@ -1,0 +1,98 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import {
+  emptyTask,
+  reduceTask,
+  Role,
+  TaskEventSchema,
+  TaskState,
+  type ToolCall,
+  ToolCallSchema,
+  ToolCallStatus,
+} from "@devtool/schema";
+import { describe, expect, it } from "vitest";
+import { confirmationPart, pendingToolCalls, textMessage } from "./confirmation.ts";
+
+const OPTIONS = [
+  { id: "proceed_once", name: "Yes" },
+  { id: "cancel", name: "No" },
+];
+
+describe("confirmationPart", () => {
+  it("answers the question of a call with the chosen option (TOOL-5)", () => {
+    expect(confirmationPart(shellCall(), "cancel").content).toMatchObject({
+      case: "confirmation",
+      value: { toolCallId: "call-1", selectedOptionId: "cancel", modifiedDetails: { case: undefined } },
+    });
+  });
+
+  it("refuses an option that is not offered and names those that are (TOOL-4)", () => {
+    expect(() => confirmationPart(shellCall(), "proceed_always")).toThrowError(
+      new ConnectError('option "proceed_always" is not offered: choose proceed_once, cancel', Code.InvalidArgument),
+    );
+  });
+
+  it("refuses to answer a call that does not ask", () => {
+    const call = toolCall({ status: ToolCallStatus.EXECUTING });
+    expect(() => confirmationPart(call, "cancel")).toThrowError(
+      new ConnectError('tool call "call-1" does not ask', Code.InvalidArgument),
+    );
+  });
+
+  it("replaces the proposed content, also by an empty one (TOOL-6)", () => {
+    for (const newContent of ["changed\n", ""]) {
+      expect(confirmationPart(editCall(), "proceed_once", newContent).content).toMatchObject({
+        case: "confirmation",
+        value: { modifiedDetails: { case: "fileDetails", value: { newContent } } },
+      });
+    }
+  });
+
+  it("refuses new content for a call that proposes no file (TOOL-6)", () => {
+    expect(() => confirmationPart(shellCall(), "proceed_once", "")).toThrowError(
+      new ConnectError('tool call "call-1" proposes no file: its content cannot be replaced', Code.InvalidArgument),
+    );
+  });
+});
+
+describe("pendingToolCalls", () => {
+  it("gives the calls that ask, in the order they were made, and no others (TOOL-2)", () => {
+    const running = toolCall({ toolCallId: "runs", status: ToolCallStatus.EXECUTING });
+    const calls = [shellCall("first"), running, editCall("second")];
+    const task = calls.map(calledEvent).reduce(reduceTask, emptyTask());
+    expect(pendingToolCalls(task).map(({ toolCallId }) => toolCallId)).toEqual(["first", "second"]);
+  });
+});
+
+describe("textMessage", () => {
+  it("is one text of the user under the given id", () => {
+    expect(textMessage("m-1", "hi")).toMatchObject({
+      messageId: "m-1",
+      role: Role.USER,
+      parts: [{ content: { case: "text", value: "hi" } }],
+    });
+  });
+});
+
+function toolCall(init: MessageInitShape<typeof ToolCallSchema>): ToolCall {
+  return create(ToolCallSchema, { toolCallId: "call-1", status: ToolCallStatus.PENDING, toolName: "tool", ...init });
+}
+
+function shellCall(toolCallId = "call-1"): ToolCall {
+  const details = { case: "executeDetails", value: { command: "ls" } } as const;
+  return toolCall({ toolCallId, confirmationRequest: { options: OPTIONS, details } });
+}
+
+function editCall(toolCallId = "call-1"): ToolCall {
+  const details = { case: "fileEditDetails", value: { fileName: "a.txt", newContent: "new\n" } } as const;
+  return toolCall({ toolCallId, confirmationRequest: { options: OPTIONS, details } });
+}
+
+function calledEvent(call: ToolCall, index: number): ReturnType<typeof create<typeof TaskEventSchema>> {
+  return create(TaskEventSchema, {
+    sequence: BigInt(index + 1),
+    taskId: "task-1",
+    state: TaskState.WORKING,
+    payload: { case: "toolCall", value: call },
+  });
+}

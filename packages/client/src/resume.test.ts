@@ -1,0 +1,172 @@
+import { create } from "@bufbuild/protobuf";
+import { Code, ConnectError, createRouterTransport } from "@connectrpc/connect";
+import { type TaskEvent, TaskEventSchema, TaskService, TaskState } from "@devtool/schema";
+import { describe, expect, it } from "vitest";
+import { textMessage } from "./confirmation.ts";
+import { createDevtoolClient, type DevtoolClient } from "./devtool-client.ts";
+import { observeTask, streamMessage, subscribeTask } from "./follow.ts";
+import type { ResumeOptions } from "./resume.ts";
+
+const LOG = taskLog(6);
+const WHOLE = [1n, 2n, 3n, 4n, 5n, 6n];
+const message = textMessage("m-1", "go");
+
+describe("a stream that breaks", () => {
+  for (let cut = 0; cut <= LOG.length; cut++) {
+    it(`gives each event of an exchange once when every connection breaks after ${cut} events`, async () => {
+      const { client } = brokenServer({ cuts: [cut, 0, 1, cut] });
+      expect(await sequences(streamMessage(client, { message }, soon(), quick()))).toEqual(WHOLE);
+    });
+
+    it(`gives each event of a log once when every connection breaks after ${cut} events`, async () => {
+      const { client } = brokenServer({ cuts: [cut, 0, 1, cut] });
+      expect(await sequences(subscribeTask(client, { taskId: "task-1" }, soon(), quick()))).toEqual(WHOLE);
+    });
+  }
+
+  it("sends a message again under its id as long as none of its events came (STREAM-7)", async () => {
+    const { client, requests } = brokenServer({ cuts: [0, 0, 2] });
+    await sequences(streamMessage(client, { message }, soon(), quick()));
+    expect(requests).toEqual(["message m-1", "message m-1", "message m-1", "after 2"]);
+  });
+
+  it("asks from the old position again when a stream dies before its first event", async () => {
+    const { client, requests } = brokenServer({ cuts: [1, 0, 0] });
+    const events = subscribeTask(client, { taskId: "task-1", afterSequence: 2n }, soon(), quick());
+    expect(await sequences(events)).toEqual([3n, 4n, 5n, 6n]);
+    expect(requests).toEqual(["after 2", "after 3", "after 3", "after 3"]);
+  });
+
+  it("is folded to the whole task", async () => {
+    const { client } = brokenServer({ cuts: [1, 1, 1] });
+    const states: TaskState[] = [];
+    for await (const task of observeTask(client, "task-1", soon(), quick())) states.push(task.state);
+    expect(states).toEqual(LOG.map(({ state }) => state));
+  });
+
+  it("gives up with the last error after so many attempts without a new event", async () => {
+    const { client, requests } = brokenServer({ cuts: [2, 0, 0, 0, 0, 0, 0] });
+    const events = streamMessage(client, { message }, soon(), { ...quick(), maxAttempts: 3 });
+    await expect(sequences(events)).rejects.toMatchObject({ code: Code.Unavailable, rawMessage: "cut 4" });
+    expect(requests).toEqual(["message m-1", "after 2", "after 2", "after 2"]);
+  });
+
+  it("throws at once what trying again cannot mend", async () => {
+    const { client, requests } = brokenServer({ cuts: [0, 0], code: Code.NotFound });
+    await expect(sequences(streamMessage(client, { message }, soon(), quick()))).rejects.toMatchObject({
+      code: Code.NotFound,
+    });
+    expect(requests).toHaveLength(1);
+  });
+
+  it("stops with the caller's reason while it waits to try again", async () => {
+    const { client, requests } = brokenServer({ cuts: [1, 1] });
+    const caller = new AbortController();
+    const delay = async (_: number, signal: AbortSignal): Promise<void> => {
+      caller.abort(new Error("enough"));
+      signal.throwIfAborted();
+    };
+    await expect(sequences(streamMessage(client, { message }, caller.signal, { delay }))).rejects.toThrow("enough");
+    expect(requests).toHaveLength(1);
+  });
+
+  it("waits up to twice as long each time, at most 10 seconds, and begins anew after an event", async () => {
+    const waits: number[] = [];
+    const delay = async (ms: number): Promise<void> => void waits.push(ms);
+    const { client } = brokenServer({ cuts: [0, 0, 0, 0, 0, 0, 0, 0, 1, 0] });
+    await sequences(streamMessage(client, { message }, soon(), { delay, random: () => 1 }));
+    expect(waits).toEqual([200, 400, 800, 1600, 3200, 6400, 10_000, 10_000, 200, 400]);
+  });
+});
+
+describe("a server that keeps no order", () => {
+  it("is read without its doubles when it ignores the position", async () => {
+    const { client } = brokenServer({ cuts: [3, 5], position: () => 0n });
+    expect(await sequences(streamMessage(client, { message }, soon(), quick()))).toEqual(WHOLE);
+  });
+
+  it("is found out when it leaves out an event", async () => {
+    const { client } = brokenServer({ cuts: [3], position: (after) => after + 1n });
+    await expect(sequences(streamMessage(client, { message }, soon(), quick()))).rejects.toMatchObject({
+      code: Code.DataLoss,
+      rawMessage: "event 4 is missing: the server sent 5",
+    });
+  });
+
+  it("is found out when it leaves out the first event of a subscription", async () => {
+    const { client } = brokenServer({ cuts: [], position: (after) => after + 1n });
+    const events = subscribeTask(client, { taskId: "task-1", afterSequence: 2n }, soon(), quick());
+    await expect(sequences(events)).rejects.toMatchObject({
+      code: Code.DataLoss,
+      rawMessage: "event 3 is missing: the server sent 4",
+    });
+  });
+
+  it("is read from the asked position when a subscription gets older events", async () => {
+    const { client } = brokenServer({ cuts: [], position: () => 0n });
+    const events = subscribeTask(client, { taskId: "task-1", afterSequence: 4n }, soon(), quick());
+    expect(await sequences(events)).toEqual([5n, 6n]);
+  });
+});
+
+interface Breaks {
+  /** After how many events each connection breaks, one after the other; the later ones hold. */
+  readonly cuts: readonly number[];
+  readonly code?: Code;
+  /** Where a subscription begins, given where it should. */
+  readonly position?: (after: bigint) => bigint;
+}
+
+/** Serves LOG in memory over connections that break, and notes what it was asked. */
+function brokenServer({ cuts, code = Code.Unavailable, position = (after) => after }: Breaks): {
+  readonly client: DevtoolClient;
+  readonly requests: readonly string[];
+} {
+  const requests: string[] = [];
+  async function* read(after: bigint): AsyncIterable<{ event: TaskEvent }> {
+    const connection = requests.length;
+    const cut = cuts[connection - 1] ?? Number.POSITIVE_INFINITY;
+    const events = LOG.filter(({ sequence }) => sequence > after);
+    for (const event of events.slice(0, cut)) yield { event };
+    if (cut <= events.length) throw new ConnectError(`cut ${connection}`, code);
+  }
+  const transport = createRouterTransport(({ service }) => {
+    service(TaskService, {
+      streamMessage({ request }) {
+        requests.push(`message ${request?.message?.messageId}`);
+        return read(0n);
+      },
+      subscribeTask({ afterSequence }) {
+        requests.push(`after ${afterSequence}`);
+        return read(position(afterSequence));
+      },
+    });
+  });
+  return { client: createDevtoolClient(transport), requests };
+}
+
+function taskLog(length: number): readonly TaskEvent[] {
+  return Array.from({ length }, (_, index) => {
+    const sequence = BigInt(index + 1);
+    const last = index === length - 1;
+    const state = last ? TaskState.COMPLETED : TaskState.WORKING;
+    const text = { case: "text", value: { text: `${sequence}` } } as const;
+    const payload = last ? ({ case: "stateChange", value: {} } as const) : text;
+    const created = { case: "created", value: {} } as const;
+    return create(TaskEventSchema, { sequence, taskId: "task-1", state, payload: index === 0 ? created : payload });
+  });
+}
+
+function quick(): ResumeOptions {
+  return { delay: async () => undefined };
+}
+
+function soon(): AbortSignal {
+  return AbortSignal.timeout(10_000);
+}
+
+async function sequences(events: AsyncIterable<TaskEvent>): Promise<bigint[]> {
+  const all: bigint[] = [];
+  for await (const { sequence } of events) all.push(sequence);
+  return all;
+}

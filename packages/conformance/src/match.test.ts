@@ -1,0 +1,41 @@
+import { describe, expect, it } from "vitest";
+import { mismatch, missingInOrder } from "./match.ts";
+
+describe("mismatch", () => {
+  it("lets an object have more than is expected, and a list be longer", () => {
+    expect(mismatch({ a: [1] }, { a: [1, 2], b: true })).toBeUndefined();
+  });
+
+  it("says where the first difference is", () => {
+    expect(mismatch({ a: [1, { b: "x" }] }, { a: [1, { b: "y" }] })).toBe('value.a[1].b must be "x": got "y"');
+    expect(mismatch({ a: [1, 2] }, { a: [1] })).toBe("value.a[1] must be 2: got nothing");
+    expect(mismatch({ a: [] }, { a: {} })).toBe("value.a must be []: got {}");
+  });
+
+  it("takes anything but nothing and null for <any>", () => {
+    expect(mismatch({ id: "<any>" }, { id: 0 })).toBeUndefined();
+    expect(mismatch({ id: "<any>" }, { id: null })).toBe("value.id is missing");
+    expect(mismatch({ id: "<any>" }, {})).toBe("value.id is missing");
+  });
+
+  it("refuses even null for <absent>", () => {
+    expect(mismatch({ id: "<absent>" }, {})).toBeUndefined();
+    expect(mismatch({ id: "<absent>" }, { id: null })).toBe("value.id must not be there: got null");
+  });
+
+  it("looks for a part of a text, over lines, for <has:…>", () => {
+    expect(mismatch("<has:one\ntwo>", "zero one\ntwo")).toBeUndefined();
+    expect(mismatch("<has:1>", 1)).toBe('value must contain "1": got 1');
+  });
+});
+
+describe("missingInOrder", () => {
+  it("lets other values stand between", () => {
+    expect(missingInOrder(["a", "c"], ["a", "b", "c"])).toBeUndefined();
+  });
+
+  it("names the first that came too early, or once where it must come twice", () => {
+    expect(missingInOrder(["c", "a"], ["a", "b", "c"])).toBe('frame 2 of 2 did not come: "a"');
+    expect(missingInOrder(["a", "a"], ["a"])).toBe('frame 2 of 2 did not come: "a"');
+  });
+});
