@@ -2,8 +2,8 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import {
   emptyTask,
-  reduceTask,
   Role,
+  reduceTask,
   TaskEventSchema,
   TaskState,
   type ToolCall,

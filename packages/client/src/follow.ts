@@ -41,7 +41,7 @@ export function subscribeTask(
   const open = (last: TaskEvent | undefined): AsyncIterable<TaskEvent> =>
     subscription(client, { taskId, afterSequence: last?.sequence ?? afterSequence }, signal);
   const isComplete = (last: TaskEvent | undefined): boolean => !last || isTerminal(last.state);
-  return resumed({ open, isEnd: () => false, isComplete }, { ...options, signal });
+  return resumed({ after: afterSequence, open, isEnd: () => false, isComplete }, { ...options, signal });
 }
 
 /** Yields a task each time it changes, from its first event on, until it has ended. */

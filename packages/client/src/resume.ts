@@ -15,6 +15,8 @@ export interface ResumeOptions {
 
 /** A log to read. */
 export interface ReadLog {
+  /** The sequence before the first event to read; undefined when any event may come first. */
+  readonly after?: bigint;
   /** Opens a stream of the events after the last one that came; undefined before the first. */
   open(last: TaskEvent | undefined): AsyncIterable<TaskEvent>;
   /** Whether an event is the last to read. */
@@ -38,7 +40,7 @@ export async function* resumed(
     const before = last;
     const broken = new Breakage();
     for await (const event of broken.watch(log.open(last))) {
-      if (!isNext(event, last)) continue;
+      if (!isNext(event, last?.sequence ?? log.after)) continue;
       last = event;
       yield event;
       if (log.isEnd(event)) return;
@@ -85,11 +87,11 @@ const FINAL_CODES: ReadonlySet<Code> = new Set([
   Code.Unimplemented,
 ]);
 
-/** Tells whether an event follows the last one; one that came before is left out, a gap is an error. */
-function isNext(event: TaskEvent, last: TaskEvent | undefined): boolean {
-  if (!last || event.sequence === last.sequence + 1n) return true;
-  if (event.sequence <= last.sequence) return false;
-  throw new ConnectError(`event ${last.sequence + 1n} is missing: the server sent ${event.sequence}`, Code.DataLoss);
+/** Tells whether an event follows a sequence; one that came before is left out, a gap is an error. */
+function isNext({ sequence }: TaskEvent, after: bigint | undefined): boolean {
+  if (after === undefined || sequence === after + 1n) return true;
+  if (sequence <= after) return false;
+  throw new ConnectError(`event ${after + 1n} is missing: the server sent ${sequence}`, Code.DataLoss);
 }
 
 async function wait(attempt: number, signal: AbortSignal, options: ResumeOptions): Promise<void> {

@@ -1,6 +1,5 @@
 import { create } from "@bufbuild/protobuf";
 import {
-  ErrorDetailsSchema,
   isAwaitingApproval,
   isInterrupted,
   isTerminal,
@@ -11,6 +10,7 @@ import {
   type ToolCall,
   ToolCallStatus,
 } from "@devtool/schema";
+import { toolFailure } from "../tool/failure.ts";
 import type { LogEntry } from "./event-log.ts";
 
 /** How a task goes on that a stop of the server cut. */
@@ -60,6 +60,6 @@ function interruptedCall(call: ToolCall): ToolCall {
     call.status === ToolCallStatus.EXECUTING
       ? "the server stopped while the call ran: its outcome is unknown, and it was not run again"
       : "the server stopped before the call began: it did not run";
-  const error = create(ErrorDetailsSchema, { message, type: "interrupted" });
+  const error = toolFailure("interrupted", message);
   return { ...call, status: ToolCallStatus.FAILED, result: { case: "error", value: error } };
 }

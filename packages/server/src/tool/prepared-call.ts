@@ -3,7 +3,6 @@ import {
   type ConfirmationRequest,
   ConfirmationRequestSchema,
   type ErrorDetails,
-  ErrorDetailsSchema,
   findConfirmation,
   type Task,
   type ToolCall,
@@ -12,6 +11,7 @@ import {
 } from "@devtool/schema";
 import { Code, DevtoolError } from "../errors.ts";
 import { confirmationOptions } from "./confirmation-options.ts";
+import { type FailureType, toolFailure } from "./failure.ts";
 import type { PolicyEngine } from "./policy-engine.ts";
 import type { Tool, ToolInvocation } from "./tool.ts";
 
@@ -81,7 +81,7 @@ function decideCall(call: ToolCall, invocation: ToolInvocation, { policy, task }
       return { call: { ...call, confirmationRequest: requestFor(call, details) }, invocation };
     case "deny": {
       const message = `tool ${JSON.stringify(call.toolName)} is denied: the session may not change the machine`;
-      return { call: failedCall(call, errorDetails(message, "policy_violation")), invocation: undefined };
+      return { call: failedCall(call, toolFailure("policy_violation", message)), invocation: undefined };
     }
   }
 }
@@ -95,15 +95,11 @@ function requestFor(call: ToolCall, details: ConfirmationRequest["details"] | un
 
 function prepareFailure(reason: unknown): ErrorDetails {
   const error = DevtoolError.from(reason);
-  return errorDetails(error.message, PREPARE_FAILURES.get(error.code) ?? "execution_failed");
+  return toolFailure(PREPARE_FAILURES.get(error.code) ?? "execution_failed", error.message);
 }
 
-const PREPARE_FAILURES: ReadonlyMap<Code, string> = new Map([
+const PREPARE_FAILURES: ReadonlyMap<Code, FailureType> = new Map([
   [Code.InvalidArgument, "invalid_tool_params"],
   [Code.NotFound, "tool_not_registered"],
   [Code.PermissionDenied, "policy_violation"],
 ]);
-
-function errorDetails(message: string, type: string): ErrorDetails {
-  return create(ErrorDetailsSchema, { message, type });
-}

@@ -1,6 +1,4 @@
-import { create } from "@bufbuild/protobuf";
 import {
-  ErrorDetailsSchema,
   findConfirmation,
   isAwaitingApproval,
   OPTION_CANCEL,
@@ -12,6 +10,7 @@ import {
 import { DevtoolError } from "../errors.ts";
 import { mergeReady } from "../stream/merge.ts";
 import type { Confirmations } from "./confirmations.ts";
+import { toolFailure } from "./failure.ts";
 import type { PolicyEngine } from "./policy-engine.ts";
 import { failedCall, modified, type PreparedCall, prepareCall, resumeCall } from "./prepared-call.ts";
 import type { Tool, ToolEvent, ToolInvocation } from "./tool.ts";
@@ -135,7 +134,7 @@ async function* runCall(asked: ToolCall, invocation: ToolInvocation, signal: Abo
     for await (const event of invocation.execute(signal)) yield updatedCall(call, event);
   } catch (reason) {
     signal.throwIfAborted();
-    yield failedCall(call, executionFailure(reason));
+    yield failedCall(call, toolFailure("execution_failed", DevtoolError.from(reason).message));
   }
 }
 
@@ -143,8 +142,4 @@ function updatedCall(call: ToolCall, event: ToolEvent): ToolCall {
   if (event.case === "live") return { ...call, liveContent: event.value };
   const status = event.value.case === "output" ? ToolCallStatus.SUCCEEDED : ToolCallStatus.FAILED;
   return { ...call, status, result: event.value };
-}
-
-function executionFailure(reason: unknown): ReturnType<typeof create<typeof ErrorDetailsSchema>> {
-  return create(ErrorDetailsSchema, { message: DevtoolError.from(reason).message, type: "execution_failed" });
 }

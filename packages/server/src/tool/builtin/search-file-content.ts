@@ -111,14 +111,14 @@ class LineMatcher implements AsyncDisposable {
     const answer = Promise.withResolvers<string[]>();
     const abort = (): void => answer.reject(tooSlow());
     signal.addEventListener("abort", abort, { once: true });
-    this.#worker.once("message", answer.resolve);
+    this.#worker.once("message", answer.resolve).once("error", answer.reject);
     this.#worker.postMessage(text);
     try {
       signal.throwIfAborted();
       return await answer.promise;
     } finally {
       signal.removeEventListener("abort", abort);
-      this.#worker.off("message", answer.resolve);
+      this.#worker.off("message", answer.resolve).off("error", answer.reject);
     }
   }
 
