@@ -56,7 +56,7 @@ export function encodeMessageRuns(message: Message, place: MessagePlace): A2aMes
 export function decodeMessage(message: A2aMessage, path: string, outer?: DevelopmentToolEvent): Message {
   const kind = outer?.kind || eventOf(message.metadata)?.kind || Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED;
   return create(MessageSchema, {
-    messageId: message.messageId.replace(/#\d+$/, ""),
+    messageId: message.messageId,
     role: decodeRole(message.role, path),
     parts: message.parts.map((part, index) => decodePart(part, kind, `${path}.parts[${index}]`)),
   });

@@ -1,5 +1,5 @@
 import { create, type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
-import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { type Timestamp, timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { EXTENSION_URI } from "../extension.ts";
 import {
   PartSchema as A2aPartSchema,
@@ -73,11 +73,22 @@ function updateJson(event: TaskEvent, message: JsonObject | undefined, metadata:
     status: {
       state: encodeState(event.state),
       ...(message && { message }),
-      ...(event.time && { timestamp: timestampDate(event.time).toISOString() }),
+      ...(event.time && { timestamp: isoTime(event.time) }),
     },
     final: endsExchange(event),
     ...(metadata && { metadata }),
   };
+}
+
+const ISO_TIMES = new WeakMap<Timestamp, string>();
+
+/** A time as A2A writes it, made once for the events that share it. */
+function isoTime(time: Timestamp): string {
+  const known = ISO_TIMES.get(time);
+  if (known !== undefined) return known;
+  const text = timestampDate(time).toISOString();
+  ISO_TIMES.set(time, text);
+  return text;
 }
 
 function kindOf({ payload }: TaskEvent): Kind {

@@ -117,18 +117,26 @@ function decodeHistory(task: A2aTask): Message[] {
   return task.history.map((message, index) => decodeMessage(message, `history[${index}]`));
 }
 
-/** Puts the runs of one agent step together again. */
+/** Puts the runs of one message, and the pieces of one step of an agent that numbers them otherwise, together again. */
 function mergeSteps(messages: readonly Message[]): Message[] {
   const merged: Message[] = [];
   for (const message of messages) {
     const last = merged.at(-1);
-    const calls = last ? toolCallsOf(last) : [];
-    const closed = calls.length > 0 && calls.every(isEnded) && last?.messageId !== message.messageId;
-    if (last?.role === Role.AGENT && message.role === Role.AGENT && !closed) {
+    if (last && last.role === message.role && (isRunOf(last, message) || isOpenStep(last))) {
       merged[merged.length - 1] = { ...last, parts: [...last.parts, ...message.parts] };
     } else merged.push(message);
   }
   return merged;
+}
+
+/** Tells whether a message is a later run of another: its id is that one's with a number. */
+function isRunOf({ messageId }: Message, later: Message): boolean {
+  return later.messageId.startsWith(`${messageId}#`) && /^#\d+$/.test(later.messageId.slice(messageId.length));
+}
+
+function isOpenStep(message: Message): boolean {
+  const calls = toolCallsOf(message);
+  return message.role === Role.AGENT && !(calls.length > 0 && calls.every(isEnded));
 }
 
 function shown(message: Message, view: StreamView): Message {

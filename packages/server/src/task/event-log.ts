@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { type Timestamp, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { type Task, type TaskEvent, TaskEventSchema, type TaskState } from "@devtool/schema";
 import type { TaskStore } from "../store/task-store.ts";
 import { abortable } from "../stream/abortable.ts";
@@ -63,7 +63,8 @@ export class EventLog {
    */
   async append(entries: readonly LogEntry[]): Promise<void> {
     if (this.#failure) throw this.#failure;
-    const events = entries.map((entry) => this.#record(entry));
+    const time = timestampFromDate(this.#now());
+    const events = entries.map((entry) => this.#record(entry, time));
     try {
       await this.#store.append(events);
     } catch (reason) {
@@ -98,12 +99,12 @@ export class EventLog {
     }
   }
 
-  #record({ payload, state = this.#fold.state, model = "" }: LogEntry): TaskEvent {
+  #record({ payload, state = this.#fold.state, model = "" }: LogEntry, time: Timestamp): TaskEvent {
     const event = create(TaskEventSchema, {
       sequence: this.#fold.sequence + 1n,
       taskId: this.#fold.taskId,
       contextId: this.#fold.contextId,
-      time: timestampFromDate(this.#now()),
+      time,
       state,
       model,
       payload,

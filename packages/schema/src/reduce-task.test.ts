@@ -1,0 +1,166 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { decodeStreamFrame, encodeStreamFrame } from "./a2a-v03/stream-frame.ts";
+import { ToolCallStatus } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
+import { type TaskEvent, TaskEventSchema } from "./gen/devtool/v1alpha/task_event_pb.ts";
+import { Role, type Task, TaskState } from "./gen/devtool/v1alpha/task_pb.ts";
+import { emptyTask, reduceTask } from "./reduce-task.ts";
+import { OPTION_CANCEL, OPTION_PROCEED_ONCE } from "./tool-call.ts";
+
+type Payload = NonNullable<MessageInitShape<typeof TaskEventSchema>["payload"]>;
+
+const hello: Payload = {
+  case: "created",
+  value: {
+    message: { messageId: "m1", role: Role.USER, parts: [{ content: { case: "text", value: "hello" } }] },
+    settings: { workspacePath: "/w" },
+  },
+};
+
+function logOf(...payloads: Payload[]): TaskEvent[] {
+  return payloads.map((payload, index) =>
+    create(TaskEventSchema, {
+      sequence: BigInt(index + 1),
+      taskId: "t",
+      contextId: "c",
+      model: "m",
+      time: timestampFromMs(1000 * (index + 1)),
+      state: index === 0 ? TaskState.SUBMITTED : TaskState.WORKING,
+      payload,
+    }),
+  );
+}
+
+function fold(events: readonly TaskEvent[]): Task {
+  return events.reduce(reduceTask, emptyTask());
+}
+
+function text(value: string): Payload {
+  return { case: "text", value: { text: value } };
+}
+
+function thought(subject: string): Payload {
+  return { case: "thought", value: { subject } };
+}
+
+function call(toolCallId: string, status: ToolCallStatus): Payload {
+  return { case: "toolCall", value: { toolCallId, status } };
+}
+
+function asks(toolCallId: string): Payload {
+  return { case: "toolCall", value: { toolCallId, status: ToolCallStatus.PENDING, confirmationRequest: {} } };
+}
+
+function answer(toolCallId: string, selectedOptionId: string): Payload {
+  const content = { case: "confirmation" as const, value: { toolCallId, selectedOptionId } };
+  return { case: "message", value: { messageId: "m2", role: Role.USER, parts: [{ content }] } };
+}
+
+function kinds(task: Task): (string | undefined)[][] {
+  return task.history.map(({ parts }) => parts.map(({ content }) => content.case));
+}
+
+describe("the fold of a log", () => {
+  it("takes who, where and when off the events", () => {
+    expect(fold(logOf(hello, text("hi")))).toMatchObject({
+      id: "t",
+      contextId: "c",
+      model: "m",
+      sequence: 2n,
+      state: TaskState.WORKING,
+      settings: { workspacePath: "/w" },
+      createTime: timestampFromMs(1000),
+      updateTime: timestampFromMs(2000),
+    });
+  });
+
+  it("joins text that follows text, and nothing else", () => {
+    const task = fold(logOf(hello, text("a"), text("b"), thought("x"), text("c")));
+    expect(kinds(task)).toEqual([["text"], ["text", "thought", "text"]]);
+    expect(task.history[1]?.parts[0]?.content.value).toBe("ab");
+  });
+
+  it("keeps a call where it was made, in its latest form (TOOL-1)", () => {
+    const { PENDING, SUCCEEDED } = ToolCallStatus;
+    const task = fold(logOf(hello, call("a", PENDING), call("b", PENDING), call("a", SUCCEEDED)));
+    const calls = task.history[1]?.parts.map(({ content }) => content.value);
+    expect(calls).toMatchObject([
+      { toolCallId: "a", status: SUCCEEDED },
+      { toolCallId: "b", status: PENDING },
+    ]);
+  });
+
+  it("begins a new step of the agent when the calls of the last have ended", () => {
+    const task = fold(logOf(hello, text("a"), call("a", ToolCallStatus.FAILED), text("b")));
+    expect(kinds(task)).toEqual([["text"], ["text", "toolCall"], ["text"]]);
+    expect(task.history.map(({ messageId }) => messageId)).toEqual(["m1", "t:2", "t:4"]);
+  });
+
+  it.each([
+    { option: OPTION_PROCEED_ONCE, status: ToolCallStatus.PENDING },
+    { option: OPTION_CANCEL, status: ToolCallStatus.CANCELLED },
+  ])("clears a question that is answered $option (TOOL-2)", ({ option, status }) => {
+    const value = fold(logOf(hello, asks("a"), answer("a", option))).history[1]?.parts[0]?.content.value;
+    expect(value).toMatchObject({ toolCallId: "a", status });
+    expect(value).not.toHaveProperty("confirmationRequest");
+  });
+
+  it("forgets why the task changed state with the next event", () => {
+    const change: Payload = { case: "stateChange", value: { text: "why", error: "bad" } };
+    expect(fold(logOf(hello, change))).toMatchObject({ stateText: "why", error: "bad" });
+    expect(fold(logOf(hello, change, text("go on")))).toMatchObject({ stateText: "", error: "" });
+  });
+});
+
+const payload: fc.Arbitrary<Payload> = fc.oneof(
+  fc.string({ minLength: 1, maxLength: 5 }).map(text),
+  fc.string({ minLength: 1, maxLength: 5 }).map(thought),
+  fc.constantFrom("a", "b").map(asks),
+  fc
+    .tuple(
+      fc.constantFrom("a", "b"),
+      fc.constantFrom(ToolCallStatus.EXECUTING, ToolCallStatus.SUCCEEDED, ToolCallStatus.FAILED),
+    )
+    .map(([id, status]) => call(id, status)),
+  fc
+    .tuple(fc.constantFrom("a", "b"), fc.constantFrom(OPTION_PROCEED_ONCE, OPTION_CANCEL))
+    .map(([id, option]) => answer(id, option)),
+  fc.string({ maxLength: 5 }).map((why): Payload => ({ case: "stateChange", value: { text: why } })),
+);
+
+const log: fc.Arbitrary<TaskEvent[]> = fc.array(payload, { maxLength: 12 }).map((rest) => logOf(hello, ...rest));
+
+describe("the fold of any log", () => {
+  it("changes nothing when an event comes again", () => {
+    fc.assert(
+      fc.property(log, (events) => {
+        expect(fold([...events, ...events])).toEqual(fold(events));
+      }),
+    );
+  });
+
+  it("leaves the task before it as it was", () => {
+    fc.assert(
+      fc.property(log, (events) => {
+        const before = fold(events.slice(0, -1));
+        const copy = structuredClone(before);
+        events.slice(-1).reduce(reduceTask, before);
+        expect(structuredClone(before)).toEqual(copy);
+      }),
+    );
+  });
+
+  it("is the same over the frames that A2A 0.3 makes of it", () => {
+    fc.assert(
+      fc.property(log, (events) => {
+        const seen = events.map((event) =>
+          decodeStreamFrame(JSON.parse(encodeStreamFrame(event, "extension") ?? "null"), event.sequence),
+        );
+        // The frame of a new task has no place for the model: the next frame tells it.
+        expect({ ...fold(seen), model: "" }).toEqual({ ...fold(events), model: "" });
+      }),
+    );
+  });
+});

@@ -1,0 +1,104 @@
+import { create } from "@bufbuild/protobuf";
+import { describe, expect, it } from "vitest";
+import { type ToolCallConfirmation, ToolCallConfirmationSchema } from "./gen/devtool/a2a/v1alpha/confirmation_pb.ts";
+import { type ToolCall, ToolCallSchema, ToolCallStatus } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
+import { Role, type Task, TaskSchema } from "./gen/devtool/v1alpha/task_pb.ts";
+import {
+  answeredToolCall,
+  findConfirmation,
+  findToolCall,
+  isAwaitingApproval,
+  isEnded,
+  isStatusMove,
+  OPTION_CANCEL,
+  OPTION_PROCEED_ONCE,
+  openToolCalls,
+} from "./tool-call.ts";
+
+const { PENDING, EXECUTING, SUCCEEDED, FAILED, CANCELLED } = ToolCallStatus;
+const STATUSES = [PENDING, EXECUTING, SUCCEEDED, FAILED, CANCELLED];
+
+function callOf(toolCallId: string, status: ToolCallStatus): ToolCall {
+  return create(ToolCallSchema, { toolCallId, status });
+}
+
+function asking(toolCallId: string): ToolCall {
+  return create(ToolCallSchema, { toolCallId, status: PENDING, confirmationRequest: {} });
+}
+
+function taskOf(...steps: ToolCall[][]): Task {
+  const history = steps.map((calls) => ({
+    role: Role.AGENT,
+    parts: calls.map((value) => ({ content: { case: "toolCall" as const, value } })),
+  }));
+  return create(TaskSchema, { history });
+}
+
+function answerOf(toolCallId: string, selectedOptionId: string): ToolCallConfirmation {
+  return create(ToolCallConfirmationSchema, { toolCallId, selectedOptionId });
+}
+
+describe("the status of a tool call (TOOL-1)", () => {
+  it.each([
+    { from: PENDING, to: [PENDING, EXECUTING, FAILED, CANCELLED] },
+    { from: EXECUTING, to: [EXECUTING, SUCCEEDED, FAILED, CANCELLED] },
+    { from: SUCCEEDED, to: [] },
+    { from: FAILED, to: [] },
+    { from: CANCELLED, to: [] },
+  ])("moves from $from to $to only", ({ from, to }) => {
+    expect(STATUSES.filter((status) => isStatusMove(from, status))).toEqual(to);
+  });
+
+  it("is the end of the call once it succeeded, failed or was cancelled", () => {
+    expect(STATUSES.filter((status) => isEnded(callOf("c", status)))).toEqual([SUCCEEDED, FAILED, CANCELLED]);
+  });
+});
+
+describe("a call that asks (TOOL-2)", () => {
+  it("awaits approval only while it is pending", () => {
+    expect(isAwaitingApproval(asking("c"))).toBe(true);
+    expect(isAwaitingApproval({ ...asking("c"), status: EXECUTING })).toBe(false);
+    expect(isAwaitingApproval(callOf("c", PENDING))).toBe(false);
+  });
+
+  it("asks no more when it was answered, and stays pending", () => {
+    const answered = answeredToolCall(asking("c"), answerOf("c", OPTION_PROCEED_ONCE));
+    expect(answered.status).toBe(PENDING);
+    expect(answered.confirmationRequest).toBeUndefined();
+  });
+
+  it("is cancelled by the answer that declines it", () => {
+    expect(answeredToolCall(asking("c"), answerOf("c", OPTION_CANCEL)).status).toBe(CANCELLED);
+  });
+
+  it("is not changed by the answer itself: a copy is", () => {
+    const call = asking("c");
+    answeredToolCall(call, answerOf("c", OPTION_CANCEL));
+    expect(isAwaitingApproval(call)).toBe(true);
+  });
+});
+
+describe("the calls of a task", () => {
+  it("are open in the agent's last step, in order, until they end", () => {
+    const task = taskOf([callOf("old", SUCCEEDED)], [callOf("b", EXECUTING), callOf("x", FAILED), asking("a")]);
+    expect(openToolCalls(task).map(({ toolCallId }) => toolCallId)).toEqual(["b", "a"]);
+    expect(openToolCalls(taskOf())).toEqual([]);
+  });
+
+  it("are found by id, the latest first", () => {
+    const task = taskOf([callOf("a", FAILED)], [callOf("a", EXECUTING)]);
+    expect(findToolCall(task, "a")?.status).toBe(EXECUTING);
+    expect(findToolCall(task, "b")).toBeUndefined();
+  });
+
+  it("have the answer that the user gave last", () => {
+    const said = (value: ToolCallConfirmation) => ({
+      role: Role.USER,
+      parts: [{ content: { case: "confirmation" as const, value } }],
+    });
+    const history = [said(answerOf("a", OPTION_CANCEL)), said(answerOf("a", OPTION_PROCEED_ONCE))];
+    const task = create(TaskSchema, { history });
+    expect(findConfirmation(task, "a")?.selectedOptionId).toBe(OPTION_PROCEED_ONCE);
+    expect(findConfirmation(task, "b")).toBeUndefined();
+  });
+});
