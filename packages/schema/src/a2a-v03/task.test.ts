@@ -4,7 +4,15 @@ import { describe, expect, it } from "vitest";
 import { EXTENSION_URI } from "../extension.ts";
 import { TaskSchema as A2aTaskSchema } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
 import { ToolCallStatus } from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
-import { type PartSchema, Role, type Task, TaskSchema, TaskState } from "../gen/devtool/v1alpha/task_pb.ts";
+import {
+  type Message,
+  MessageSchema,
+  type PartSchema,
+  Role,
+  type Task,
+  TaskSchema,
+  TaskState,
+} from "../gen/devtool/v1alpha/task_pb.ts";
 import { decodeTask, encodeTask } from "./task.ts";
 
 type Content = NonNullable<MessageInitShape<typeof PartSchema>["content"]>;
@@ -14,11 +22,11 @@ const thought: Content = { case: "thought", value: { subject: "plan" } };
 const call: Content = { case: "toolCall", value: { toolCallId: "c", status: ToolCallStatus.SUCCEEDED } };
 const answer: Content = { case: "confirmation", value: { toolCallId: "c", selectedOptionId: "cancel" } };
 
-function said(messageId: string, role: Role, ...contents: Content[]): MessageInitShape<typeof TaskSchema>["history"] {
-  return [{ messageId, role, parts: contents.map((content) => ({ content })) }];
+function said(messageId: string, role: Role, ...contents: Content[]): Message {
+  return create(MessageSchema, { messageId, role, parts: contents.map((content) => ({ content })) });
 }
 
-function taskOf(init: MessageInitShape<typeof TaskSchema>): Task {
+function taskOf(fields: Partial<Pick<Task, "state" | "stateText" | "error" | "history">>): Task {
   return create(TaskSchema, {
     id: "t",
     contextId: "c",
@@ -26,16 +34,16 @@ function taskOf(init: MessageInitShape<typeof TaskSchema>): Task {
     model: "m",
     settings: { workspacePath: "/w" },
     updateTime: timestampFromMs(1_700_000_000_123),
-    ...init,
+    ...fields,
   });
 }
 
 const talk: Task = taskOf({
   history: [
-    ...(said("u1", Role.USER, text) ?? []),
-    ...(said("t:3", Role.AGENT, thought, text, call) ?? []),
-    ...(said("u2", Role.USER, text, answer) ?? []),
-    ...(said("t:9", Role.AGENT, text) ?? []),
+    said("u1", Role.USER, text),
+    said("t:3", Role.AGENT, thought, text, call),
+    said("u2", Role.USER, text, answer),
+    said("t:9", Role.AGENT, text),
   ],
 });
 
@@ -63,13 +71,13 @@ describe("a task in A2A 0.3", () => {
   });
 
   it("keeps the steps of an agent apart when the calls of the first have ended", () => {
-    const history = [...(said("t:2", Role.AGENT, text, call) ?? []), ...(said("t:5", Role.AGENT, text, call) ?? [])];
+    const history = [said("t:2", Role.AGENT, text, call), said("t:5", Role.AGENT, text, call)];
     const task = taskOf({ history });
     expect(decodeTask(encodeTask(task))).toEqual(task);
   });
 
   it("keeps a client's ids as they are, also such as look like a run's", () => {
-    const history = [...(said("u#1", Role.USER, text) ?? []), ...(said("u#2", Role.USER, text) ?? [])];
+    const history = [said("u#1", Role.USER, text), said("u#2", Role.USER, text)];
     expect(decodeTask(encodeTask(taskOf({ history }))).history.map(({ messageId }) => messageId)).toEqual([
       "u#1",
       "u#2",

@@ -135,15 +135,19 @@ export class TaskSession implements AsyncDisposable {
       },
       confirmations: this.#confirmations,
     };
-    for await (const event of this.#executor.execute(turn, signal)) await this.#record(event);
+    for await (const event of this.#executor.execute(turn, signal)) {
+      const held = this.#record(event);
+      if (held) await held;
+    }
   }
 
-  /** Records what the agent did. Tool calls are durable when it goes on; text and thoughts a moment later. */
-  async #record(event: AgentEvent): Promise<void> {
+  /** Records what the agent did. Gives what to wait for before it goes on: tool calls are durable then; text is a moment later. */
+  #record(event: AgentEvent): Promise<void> | undefined {
     if (event.case === "toolCalls") return this.#append(event.value.map(toolCallEntry));
     this.#waiting.push({ payload: payloadOf(event) });
     if (this.#waiting.length >= MAX_WAITING || this.log.failure) return this.#log([]);
     this.#flushing ??= setImmediate(() => this.#log([]).catch(() => undefined));
+    return undefined;
   }
 
   /** Appends entries and, when they leave the task in another state, the change of it. */

@@ -118,7 +118,8 @@ async function stream(
   using sse = new SseStream(response, run.headers, run.heartbeatMs);
   try {
     for (let next = first; !next.done && !response.destroyed; next = await iterator.next()) {
-      await sse.send(resultText(run.id, next.value.result), next.value.id);
+      const full = sse.send(resultText(run.id, next.value.result), next.value.id);
+      if (full) await full;
     }
   } catch (reason) {
     // When the server stops, the stream breaks off: its client resumes, where a good end would say that all was told.

@@ -75,7 +75,7 @@ describe("a stream of server-sent events", () => {
   async function sendUntilItWaits(sse: SseStream): Promise<number> {
     for (let sent = 0; sent < FRAMES; sent++) {
       let taken = 0;
-      void sse.send(FRAME, BigInt(sent)).then(() => taken++);
+      void Promise.resolve(sse.send(FRAME, BigInt(sent))).then(() => taken++);
       for (let turns = 0; turns < 1000 && taken === 0; turns++) await nextTurn();
       if (taken === 0) return sent;
     }

@@ -2,7 +2,7 @@ import type { Writable } from "node:stream";
 import type { HttpResponse } from "../route.ts";
 
 /** Past so many characters that wait for the socket, the writer of a stream waits too. */
-const MAX_WAITING = 64 * 1024;
+const MAX_WAITING = 256 * 1024;
 
 /** A stream of server-sent events. What is sent in one turn of the event loop goes to the socket together. */
 export class SseStream implements Disposable {
@@ -21,10 +21,10 @@ export class SseStream implements Disposable {
     this.#heartbeat.unref();
   }
 
-  /** Sends an event: JSON on one line, with an id when it is one of a log. Resolves when more may be sent. */
-  async send(data: string, id?: bigint): Promise<void> {
+  /** Sends an event: JSON on one line, with an id when it is one of a log. Gives what to wait for before more is sent; often nothing. */
+  send(data: string, id?: bigint): Promise<void> | undefined {
     this.#push(id === undefined ? `data: ${data}\n\n` : `id: ${id}\ndata: ${data}\n\n`);
-    if (this.#waiting.length > MAX_WAITING) await this.#flush();
+    return this.#waiting.length > MAX_WAITING ? this.#flush() : undefined;
   }
 
   /** Sends what waits and ends the stream. */
