@@ -85,11 +85,17 @@ export class EventLog {
       for (;;) {
         signal.throwIfAborted();
         const wake = this.#wake.promise;
-        // One generator and no more between the tail and its reader: what each event costs here, it costs each reader.
-        for await (const event of this.#tail.after(position) ?? this.#store.readEvents(this.#fold.taskId, position)) {
+        const recent = this.#tail.after(position);
+        // Without waiting between them: what each event costs here, it costs each reader.
+        for (const event of recent ?? []) {
           yield event;
           position = event.sequence;
         }
+        if (!recent)
+          for await (const event of this.#store.readEvents(this.#fold.taskId, position)) {
+            yield event;
+            position = event.sequence;
+          }
         if (position < this.#committed) continue;
         if (this.#failure) throw this.#failure;
         await abortable(wake, signal);

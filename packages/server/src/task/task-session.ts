@@ -144,7 +144,7 @@ export class TaskSession implements AsyncDisposable {
   /** Records what the agent did. Gives what to wait for before it goes on: tool calls are durable then; text is a moment later. */
   #record(event: AgentEvent): Promise<void> | undefined {
     if (event.case === "toolCalls") return this.#append(event.value.map(toolCallEntry));
-    this.#waiting.push({ payload: payloadOf(event) });
+    this.#waiting.push({ payload: payloadOf(event), model: this.#executor.model });
     if (this.#waiting.length >= MAX_WAITING || this.log.failure) return this.#log([]);
     this.#flushing ??= setImmediate(() => this.#log([]).catch(() => undefined));
     return undefined;
@@ -174,7 +174,7 @@ export class TaskSession implements AsyncDisposable {
     clearImmediate(this.#flushing);
     this.#flushing = undefined;
     const { model } = this.#executor;
-    const all = [...this.#waiting, ...entries].map((entry) => ({ ...entry, model }));
+    const all = [...this.#waiting, ...entries.map((entry) => ({ ...entry, model }))];
     this.#waiting = [];
     if (all.length > 0) await this.log.append(all);
   }
