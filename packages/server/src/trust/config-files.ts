@@ -55,6 +55,12 @@ export function readConfigFiles(
   return files;
 }
 
+/** Tells by the names in a directory whether it has configuration; opens none of it. */
+export function hasConfig(directory: ConfigDirectory): boolean {
+  const names = [CONFIG_DIRECTORY, ...MEMORY_FILE_NAMES];
+  return (directory.readDirectory("") ?? []).some(({ name }) => names.includes(name));
+}
+
 /** The hashes of configuration files, sorted by path. */
 export function fingerprintsOf(files: ReadonlyMap<string, Buffer>): TrustedFile[] {
   const paths = [...files.keys()].sort();
