@@ -7,6 +7,9 @@ export const EXTENSION_URI =
 /** The URI under which settings beyond the RFC travel (SESSION-3). */
 export const SESSION_SETTINGS_URI = "https://devtool.dev/a2a/session-settings/v1alpha";
 
+/** The URI under which an event carries what the RFC has no kind or field for: usage, notices, how a call is run. */
+export const TASK_EVENT_URI = "https://devtool.dev/a2a/task-event/v1alpha";
+
 /** A version in the sense of SemVer 2.0.0; parts that a URI leaves out are 0. */
 export interface ExtensionVersion {
   readonly major: number;

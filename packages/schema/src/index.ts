@@ -8,6 +8,7 @@ export {
   isExtensionUri,
   parseExtensionVersion,
   SESSION_SETTINGS_URI,
+  TASK_EVENT_URI,
 } from "./extension.ts";
 // The RFC's messages: devtool.a2a.v1alpha
 export {
@@ -59,8 +60,18 @@ export {
   ToolOutputSchema,
 } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 // Our services and the log record: devtool.v1alpha
+export { AuditAction, type AuditRecord, AuditRecordSchema } from "./gen/devtool/v1alpha/audit_pb.ts";
+export { type CommandFile, CommandFileSchema } from "./gen/devtool/v1alpha/command_file_pb.ts";
 export { type ServerInfo, ServerInfoSchema } from "./gen/devtool/v1alpha/discovery_pb.ts";
 export { type ErrorContext, ErrorContextSchema } from "./gen/devtool/v1alpha/error_pb.ts";
+export {
+  type McpHttp,
+  McpHttpSchema,
+  type McpServer,
+  McpServerSchema,
+  type McpStdio,
+  McpStdioSchema,
+} from "./gen/devtool/v1alpha/mcp_server_pb.ts";
 export {
   type PushAuthentication,
   PushAuthenticationSchema,
@@ -81,6 +92,8 @@ export {
   SlashCommandService,
 } from "./gen/devtool/v1alpha/slash_command_service_pb.ts";
 export {
+  type Notice,
+  NoticeSchema,
   type StateChange,
   StateChangeSchema,
   type TaskCreated,
@@ -91,6 +104,10 @@ export {
   TextContentSchema,
 } from "./gen/devtool/v1alpha/task_event_pb.ts";
 export {
+  type Citation,
+  CitationSchema,
+  type EditRecord,
+  EditRecordSchema,
   type File,
   FileSchema,
   type Message,
@@ -98,9 +115,18 @@ export {
   type Part,
   PartSchema,
   Role,
+  type Summary,
+  SummarySchema,
   type Task,
   TaskSchema,
   TaskState,
+  type ToolCallDetail,
+  ToolCallDetailSchema,
+  type ToolCallProgress,
+  ToolCallProgressSchema,
+  ToolCallStage,
+  type Usage,
+  UsageSchema,
 } from "./gen/devtool/v1alpha/task_pb.ts";
 export {
   type CancelTaskRequest,
@@ -125,6 +151,14 @@ export {
   type TaskSummary,
   TaskSummarySchema,
 } from "./gen/devtool/v1alpha/task_service_pb.ts";
+export {
+  type TrustedFile,
+  TrustedFileSchema,
+  type TrustFile,
+  TrustFileSchema,
+  type TrustGrant,
+  TrustGrantSchema,
+} from "./gen/devtool/v1alpha/trust_pb.ts";
 export { DEFAULT_LIMITS, type JsonLimits, parseJson } from "./json-budget.ts";
 // The rules that both sides must agree on
 export { emptyTask, reduceTask } from "./reduce-task.ts";
@@ -135,15 +169,20 @@ export {
   confirmationsOf,
   findConfirmation,
   findToolCall,
+  findToolCallDetail,
   isAwaitingApproval,
   isEnded,
+  isQuestionOfCall,
   isStatusMove,
   OPTION_CANCEL,
+  OPTION_MODIFY_WITH_EDITOR,
   OPTION_PROCEED_ALWAYS,
+  OPTION_PROCEED_ALWAYS_AND_SAVE,
   OPTION_PROCEED_ALWAYS_SERVER,
   OPTION_PROCEED_ALWAYS_TOOL,
   OPTION_PROCEED_ONCE,
   openToolCalls,
   toolCallsOf,
 } from "./tool-call.ts";
+export { isStageMove, stageOf } from "./tool-call-stage.ts";
 export { WireError } from "./wire-error.ts";

@@ -9,6 +9,9 @@ import {
   Role,
   type Task,
   TaskSchema,
+  type ToolCallDetail,
+  type Usage,
+  UsageSchema,
 } from "./gen/devtool/v1alpha/task_pb.ts";
 import { answeredToolCall, confirmationsOf, hasToolCall, isEnded, toolCallsOf } from "./tool-call.ts";
 
@@ -39,7 +42,7 @@ function stamp(task: Task, event: TaskEvent): Partial<Task> {
   };
 }
 
-function reducePayload(task: Task, { payload, sequence }: TaskEvent): Task {
+function reducePayload(task: Task, { payload, sequence, toolCallDetail }: TaskEvent): Task {
   switch (payload.case) {
     case "created":
       return reduceCreated(task, payload.value);
@@ -50,9 +53,16 @@ function reducePayload(task: Task, { payload, sequence }: TaskEvent): Task {
     case "text":
       return withText(task, payload.value.text, sequence);
     case "thought":
-      return withAgentPart(task, { case: "thought", value: payload.value }, sequence);
+      return withAgentPart(task, partOf({ case: "thought", value: payload.value }), sequence);
     case "toolCall":
-      return withToolCall(task, payload.value, sequence);
+      return withToolCall(task, { call: payload.value, detail: toolCallDetail }, sequence);
+    case "citation":
+      return withAgentPart(task, partOf({ case: "citation", value: payload.value }), sequence);
+    case "summary":
+      return withNewStep(task, partOf({ case: "summary", value: payload.value }), sequence);
+    case "usage":
+      return { ...task, usage: addedUsage(task.usage, payload.value) };
+    case "notice":
     case undefined:
       return task;
     default:
@@ -73,20 +83,27 @@ function reduceCreated(task: Task, { message, settings, sessionSettings, command
 
 function withMessage(task: Task, message: Message): Task {
   const answered = confirmationsOf(message).reduce(
-    (history, answer) => withCall(history, answer.toolCallId, (call) => answeredToolCall(call, answer)),
+    (history, answer) =>
+      withCall(history, answer.toolCallId, ({ call, detail }) => ({ call: answeredToolCall(call, answer), detail })),
     task.history,
   );
   return { ...task, history: [...answered, message] };
 }
 
+/** A call with what the scheduler says about it. */
+interface DetailedCall {
+  readonly call: ToolCall;
+  readonly detail: ToolCallDetail | undefined;
+}
+
 /** The history with one call changed; the same when it has no such call. */
-function withCall(history: Message[], toolCallId: string, change: (call: ToolCall) => ToolCall): Message[] {
+function withCall(history: Message[], toolCallId: string, change: (call: DetailedCall) => DetailedCall): Message[] {
   const index = history.findLastIndex((message) => hasToolCall(message, toolCallId));
   const step = history[index];
   if (!step) return history;
   const parts = step.parts.map((part) =>
     part.content.case === "toolCall" && part.content.value.toolCallId === toolCallId
-      ? partOf({ case: "toolCall", value: change(part.content.value) })
+      ? callPart(change({ call: part.content.value, detail: part.toolCallDetail }))
       : part,
   );
   return history.with(index, { ...step, parts });
@@ -94,31 +111,29 @@ function withCall(history: Message[], toolCallId: string, change: (call: ToolCal
 
 function withText(task: Task, text: string, sequence: bigint): Task {
   const last = openStep(task)?.parts.at(-1)?.content;
-  if (last?.case !== "text") return withAgentPart(task, { case: "text", value: text }, sequence);
+  if (last?.case !== "text") return withAgentPart(task, partOf({ case: "text", value: text }), sequence);
   return withLastMessage(task, (parts) => [...parts.slice(0, -1), partOf({ case: "text", value: last.value + text })]);
 }
 
-function withToolCall(task: Task, call: ToolCall, sequence: bigint): Task {
-  const history = withCall(task.history, call.toolCallId, () => call);
-  return history === task.history
-    ? withAgentPart(task, { case: "toolCall", value: call }, sequence)
-    : { ...task, history };
+function withToolCall(task: Task, { call, detail }: DetailedCall, sequence: bigint): Task {
+  const history = withCall(task.history, call.toolCallId, (earlier) => ({ call, detail: detail ?? earlier.detail }));
+  return history === task.history ? withAgentPart(task, callPart({ call, detail }), sequence) : { ...task, history };
 }
 
 /** Adds a part to the agent's step; begins a new step after a client's message and after calls that have ended. */
-function withAgentPart(task: Task, content: Part["content"], sequence: bigint): Task {
-  if (openStep(task)) return withLastMessage(task, (parts) => [...parts, partOf(content)]);
-  const step = create(MessageSchema, {
-    messageId: `${task.id}:${sequence}`,
-    role: Role.AGENT,
-    parts: [{ content }],
-  });
+function withAgentPart(task: Task, part: Part, sequence: bigint): Task {
+  return openStep(task) ? withLastMessage(task, (parts) => [...parts, part]) : withNewStep(task, part, sequence);
+}
+
+function withNewStep(task: Task, part: Part, sequence: bigint): Task {
+  const step = create(MessageSchema, { messageId: `${task.id}:${sequence}`, role: Role.AGENT, parts: [part] });
   return { ...task, history: [...task.history, step] };
 }
 
 function openStep(task: Task): Message | undefined {
   const last = task.history.at(-1);
   if (last?.role !== Role.AGENT) return undefined;
+  if (last.parts.at(-1)?.content.case === "summary") return undefined;
   const calls = toolCallsOf(last);
   return calls.length > 0 && calls.every(isEnded) ? undefined : last;
 }
@@ -129,6 +144,22 @@ function withLastMessage(task: Task, change: (parts: readonly Part[]) => Part[])
   return { ...task, history: [...task.history.slice(0, -1), { ...last, parts: change(last.parts) }] };
 }
 
+function callPart({ call, detail }: DetailedCall): Part {
+  return create(PartSchema, {
+    content: { case: "toolCall", value: call },
+    ...(detail && { toolCallDetail: detail }),
+  });
+}
+
 function partOf(content: Part["content"]): Part {
   return create(PartSchema, { content });
+}
+
+function addedUsage(before: Usage | undefined, used: Usage): Usage {
+  return create(UsageSchema, {
+    inputTokens: (before?.inputTokens ?? 0n) + used.inputTokens,
+    cachedTokens: (before?.cachedTokens ?? 0n) + used.cachedTokens,
+    outputTokens: (before?.outputTokens ?? 0n) + used.outputTokens,
+    thoughtTokens: (before?.thoughtTokens ?? 0n) + used.thoughtTokens,
+  });
 }

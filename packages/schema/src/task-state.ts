@@ -1,7 +1,7 @@
 import { ToolCallStatus } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 import type { TaskEvent } from "./gen/devtool/v1alpha/task_event_pb.ts";
 import { type Task, TaskState } from "./gen/devtool/v1alpha/task_pb.ts";
-import { isAwaitingApproval, openToolCalls } from "./tool-call.ts";
+import { findToolCallDetail, isAwaitingApproval, openToolCalls } from "./tool-call.ts";
 
 /** Tells whether a task has ended; only a further message wakes it (STREAM-5). */
 export function isTerminal(state: TaskState): boolean {
@@ -29,11 +29,19 @@ export function endsExchange(event: TaskEvent): boolean {
 /**
  * The state that a task at work is in, by its open calls: it waits for the user once a call awaits approval and nothing
  * can go on without the answer; otherwise it is working. Calls run in order, so one that was answered still waits
- * behind one that was not.
+ * behind one that was not; and a call that asks something while it runs waits for the answer.
  */
 export function deriveState(task: Task): TaskState {
   const open = openToolCalls(task);
-  const asked = open.findIndex(isAwaitingApproval);
-  const running = open.some((call) => call.status === ToolCallStatus.EXECUTING);
-  return asked === 0 && !running ? TaskState.INPUT_REQUIRED : TaskState.WORKING;
+  const asking = open.filter(isAwaitingApproval);
+  if (asking.length === 0) return TaskState.WORKING;
+  const waiting = new Set(asking.map(({ toolCallId }) => parentOf(task, toolCallId)).filter((id) => id !== ""));
+  const rest = open.filter(({ toolCallId }) => !waiting.has(toolCallId));
+  const running = rest.some(({ status }) => status === ToolCallStatus.EXECUTING);
+  const blocked = waiting.size > 0 || rest.slice(0, 1).some(isAwaitingApproval);
+  return blocked && !running ? TaskState.INPUT_REQUIRED : TaskState.WORKING;
+}
+
+function parentOf(task: Task, toolCallId: string): string {
+  return findToolCallDetail(task, toolCallId)?.parentToolCallId ?? "";
 }

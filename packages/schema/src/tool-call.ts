@@ -1,6 +1,6 @@
 import type { ToolCallConfirmation } from "./gen/devtool/a2a/v1alpha/confirmation_pb.ts";
 import { type ToolCall, ToolCallStatus } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
-import { type Message, Role, type Task } from "./gen/devtool/v1alpha/task_pb.ts";
+import { type Message, Role, type Task, type ToolCallDetail } from "./gen/devtool/v1alpha/task_pb.ts";
 
 /** Tells whether a call has ended: it will not change any more (TOOL-1). */
 export function isEnded(call: ToolCall): boolean {
@@ -41,6 +41,18 @@ export function findToolCall(task: Task, toolCallId: string): ToolCall | undefin
   return step && toolCallsOf(step).find((call) => call.toolCallId === toolCallId);
 }
 
+/** Finds what the scheduler said last about a call; undefined when it said nothing. */
+export function findToolCallDetail(task: Task, toolCallId: string): ToolCallDetail | undefined {
+  const step = task.history.findLast((message) => hasToolCall(message, toolCallId));
+  return step?.parts.find(({ content }) => content.case === "toolCall" && content.value.toolCallId === toolCallId)
+    ?.toolCallDetail;
+}
+
+/** Tells whether a call belongs to another one: a question that the other asks while it runs. */
+export function isQuestionOfCall(task: Task, toolCallId: string): boolean {
+  return (findToolCallDetail(task, toolCallId)?.parentToolCallId ?? "") !== "";
+}
+
 /** Tells whether a call is among those of a message. */
 export function hasToolCall({ parts }: Message, toolCallId: string): boolean {
   return parts.some(({ content }) => content.case === "toolCall" && content.value.toolCallId === toolCallId);
@@ -62,7 +74,7 @@ export function findConfirmation(task: Task, toolCallId: string): ToolCallConfir
 
 /**
  * A call after its question was answered: it asks no more, and is CANCELLED when the answer says so.
- * The change of a proposal is applied by the tool, when it runs.
+ * The change of a proposal is applied by the tool, when it runs or when it is put anew.
  */
 export function answeredToolCall(call: ToolCall, confirmation: ToolCallConfirmation): ToolCall {
   const { confirmationRequest: _answered, ...rest } = call;
@@ -83,3 +95,9 @@ export const OPTION_PROCEED_ALWAYS_TOOL = "proceed_always_tool";
 
 /** The option that lets the tools of this MCP server run for the rest of the session (TOOL-4). */
 export const OPTION_PROCEED_ALWAYS_SERVER = "proceed_always_server";
+
+/** The option that lets calls like this run from now on, in every session. Not in the RFC; as Gemini CLI has it. */
+export const OPTION_PROCEED_ALWAYS_AND_SAVE = "proceed_always_and_save";
+
+/** The option that puts the call anew with the content that the user gives beside it (TOOL-4). */
+export const OPTION_MODIFY_WITH_EDITOR = "modify_with_editor";

@@ -113,7 +113,9 @@ function agentFor(
     workspacePath,
     policy: createSessionPolicy(mode),
     nextId: randomUUID,
-    openTools: () => openTools(workspacePath, { allowed: sessionSettings?.allowedTools ?? [], limits }),
+    openTools: () =>
+      Promise.resolve(openTools(workspacePath, { allowed: sessionSettings?.allowedTools ?? [], limits })),
+    instructions: () => Promise.resolve(""),
   });
 }
 
@@ -127,7 +129,7 @@ function openTools(
   const tools = all.filter(({ declaration }) => allowed.length === 0 || allowed.includes(declaration.name));
   return {
     tools: new Map(tools.map((tool) => [tool.declaration.name, tool])),
-    [Symbol.dispose]: () => workspace[Symbol.dispose](),
+    [Symbol.asyncDispose]: () => Promise.resolve(workspace[Symbol.dispose]()),
   };
 }
 

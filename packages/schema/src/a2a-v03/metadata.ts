@@ -1,5 +1,5 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import { isExtensionUri, SESSION_SETTINGS_URI } from "../extension.ts";
+import { isExtensionUri, SESSION_SETTINGS_URI, TASK_EVENT_URI } from "../extension.ts";
 import { isObject } from "../rfc-json.ts";
 
 /** Finds the extension's object in a `metadata` field (META-1): under its URI, also without the scheme. */
@@ -10,6 +10,11 @@ export function extensionMetadata(metadata: JsonObject | undefined): JsonObject 
 /** Finds the object of our settings beyond the RFC in a `metadata` field (SESSION-3). */
 export function sessionMetadata(metadata: JsonObject | undefined): JsonObject | undefined {
   return find(metadata, (key) => key === SESSION_SETTINGS_URI);
+}
+
+/** Finds what an event says beyond the RFC in a `metadata` field. */
+export function taskEventMetadata(metadata: JsonObject | undefined): JsonObject | undefined {
+  return find(metadata, (key) => key === TASK_EVENT_URI);
 }
 
 function find(metadata: JsonObject | undefined, isKey: (key: string) => boolean): JsonObject | undefined {

@@ -11,7 +11,7 @@ import {
   DevelopmentToolEvent_DevelopmentToolEventKind as Kind,
 } from "../gen/devtool/a2a/v1alpha/event_pb.ts";
 import { ToolCallSchema } from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
-import { type File, FileSchema, type Part, PartSchema } from "../gen/devtool/v1alpha/task_pb.ts";
+import { type Citation, type File, FileSchema, type Part, PartSchema } from "../gen/devtool/v1alpha/task_pb.ts";
 import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 import { quote, WireError } from "../wire-error.ts";
 
@@ -30,11 +30,21 @@ export function encodePart({ content }: Part): A2aPart | undefined {
       return create(A2aPartSchema, { kind: "data", data: encodeRfcJson(ToolCallSchema, content.value) });
     case "confirmation":
       return create(A2aPartSchema, { kind: "data", data: encodeRfcJson(ToolCallConfirmationSchema, content.value) });
+    case "citation":
+      return create(A2aPartSchema, { kind: "text", text: citationText(content.value) });
+    case "summary":
+      return create(A2aPartSchema, { kind: "text", text: content.value.text });
     case undefined:
       return undefined;
     default:
       return content satisfies never;
   }
+}
+
+/** A source in words, for those who know no other form of it. */
+export function citationText({ title, uri, license }: Citation): string {
+  const named = [title, uri && (title ? `<${uri}>` : uri), license && `(${license})`].filter((word) => word !== "");
+  return `\nSource: ${named.join(" ")}\n`;
 }
 
 /** The kind of event that carries a piece; text for all that the RFC has no kind for. */

@@ -1,6 +1,7 @@
 import type { ConfirmationRequest, ToolCall } from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 import type { TaskEvent } from "../gen/devtool/v1alpha/task_event_pb.ts";
 import { isAwaitingApproval } from "../tool-call.ts";
+import { citationText } from "./part.ts";
 
 /**
  * Says what an event means to a client that does not know the extension (CARD-3): its text, a question in words, or
@@ -9,6 +10,10 @@ import { isAwaitingApproval } from "../tool-call.ts";
 export function plainText({ payload }: TaskEvent): string | undefined {
   switch (payload.case) {
     case "text":
+      return payload.value.text;
+    case "citation":
+      return citationText(payload.value);
+    case "notice":
       return payload.value.text;
     case "stateChange":
       return payload.value.error || payload.value.text;

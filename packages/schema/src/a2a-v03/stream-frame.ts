@@ -1,6 +1,6 @@
 import { create, type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { type Timestamp, timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { EXTENSION_URI } from "../extension.ts";
+import { EXTENSION_URI, TASK_EVENT_URI } from "../extension.ts";
 import {
   PartSchema as A2aPartSchema,
   type TaskStatus,
@@ -19,6 +19,7 @@ import { decodeRfcJson, isObject } from "../rfc-json.ts";
 import { endsExchange } from "../task-state.ts";
 import { quote, WireError } from "../wire-error.ts";
 import { decodeMessage, eventOf } from "./message.ts";
+import { taskEventMetadata } from "./metadata.ts";
 import { encodePart } from "./part.ts";
 import { plainText } from "./plain-text.ts";
 import { decodeState, encodeState } from "./state.ts";
@@ -56,8 +57,21 @@ function extensionUpdate(event: TaskEvent): JsonObject {
     ...(event.model !== "" && { model: event.model }),
     ...(error !== "" && { error }),
   };
-  return updateJson(event, messageJson(event), { [EXTENSION_URI]: metadata });
+  return updateJson(event, messageJson(event), { [EXTENSION_URI]: metadata, ...ownMetadata(event) });
 }
+
+/** What the RFC has no kind or field for, as an event that holds only that. */
+function ownMetadata({ payload, toolCallDetail }: TaskEvent): JsonObject | undefined {
+  const own = OWN_PAYLOADS.has(payload.case);
+  if (!own && !toolCallDetail) return undefined;
+  const event = create(TaskEventSchema, {
+    ...(own && { payload }),
+    ...(toolCallDetail && { toolCallDetail }),
+  });
+  return { [TASK_EVENT_URI]: toJson(TaskEventSchema, event) };
+}
+
+const OWN_PAYLOADS: ReadonlySet<TaskEvent["payload"]["case"]> = new Set(["usage", "notice", "summary", "citation"]);
 
 function plainUpdate(event: TaskEvent): JsonObject | undefined {
   const text = plainText(event);
@@ -94,6 +108,7 @@ function isoTime(time: Timestamp): string {
 function kindOf({ payload }: TaskEvent): Kind {
   switch (payload.case) {
     case "text":
+    case "citation":
       return Kind.TEXT_CONTENT;
     case "thought":
       return Kind.THOUGHT;
@@ -110,7 +125,10 @@ function messageJson(event: TaskEvent): JsonObject | undefined {
     case "text":
       return agentMessage(event, [{ kind: "text", text: payload.value.text }]);
     case "stateChange":
+    case "notice":
       return payload.value.text === "" ? undefined : agentMessage(event, [{ kind: "text", text: payload.value.text }]);
+    case "citation":
+      return agentMessage(event, partsJson([payload]));
     case "thought":
     case "toolCall":
       return agentMessage(event, partsJson([payload]));
@@ -142,15 +160,22 @@ function decodeUpdate(update: TaskStatusUpdateEvent, sequence: bigint): TaskEven
   const { taskId, contextId, status, metadata } = update;
   if (!status) throw new WireError("result.status", "", "is missing");
   const event = eventOf(metadata);
+  const own = ownEventOf(metadata);
   return create(TaskEventSchema, {
     sequence,
     taskId,
     contextId,
     state: decodeState(status.state),
     model: event?.model ?? "",
-    payload: decodePayload(status, event),
+    payload: own?.payload.case ? own.payload : decodePayload(status, event),
+    ...(own?.toolCallDetail && { toolCallDetail: own.toolCallDetail }),
     ...timeOf(status.timestamp),
   });
+}
+
+function ownEventOf(metadata: JsonObject | undefined): TaskEvent | undefined {
+  const json = taskEventMetadata(metadata);
+  return json && decodeRfcJson(TaskEventSchema, json);
 }
 
 function decodePayload({ message: envelope }: TaskStatus, event: ReturnType<typeof eventOf>): TaskEvent["payload"] {

@@ -1,20 +1,31 @@
 import { create } from "@bufbuild/protobuf";
-import { openToolCalls, structFromJson, type ToolCall, ToolCallSchema, ToolCallStatus } from "@devtool/schema";
+import {
+  type Message,
+  openToolCalls,
+  Role,
+  structFromJson,
+  type Task,
+  ToolCallSchema,
+  ToolCallStatus,
+} from "@devtool/schema";
 import { Code, DevtoolError } from "../errors.ts";
+import { type CallUpdate, changedDetail } from "../tool/call-update.ts";
 import type { PolicyEngine } from "../tool/policy-engine.ts";
 import { runNewCalls, runOpenCalls, type SchedulerContext } from "../tool/scheduler.ts";
 import type { ToolSet } from "../tool/tool-set.ts";
 import type { AgentEvent, AgentExecutor, Turn } from "./agent-executor.ts";
-import type { Model, ModelEvent } from "./model.ts";
+import type { Model, ModelRequest, ModelToolCall } from "./model.ts";
 
 /** What a loop is made of. */
 export interface AgentLoopOptions {
   readonly model: Model;
   /** Opens the tools for one turn. */
-  readonly openTools: () => ToolSet;
+  readonly openTools: (signal: AbortSignal) => Promise<ToolSet>;
   readonly policy: PolicyEngine;
   /** The directory the agent works in: an absolute path. */
   readonly workspacePath: string;
+  /** What the model is told before the conversation; asked for once a turn. */
+  readonly instructions: (signal: AbortSignal) => Promise<string>;
   /** Makes the ids of tool calls: never the same twice. */
   readonly nextId: () => string;
   /** So many steps a turn may take; the default is 200. */
@@ -27,28 +38,31 @@ export interface AgentLoopOptions {
  */
 export function createAgentLoop(options: AgentLoopOptions): AgentExecutor {
   return {
-    model: options.model.name,
+    modelFor: (task) => chosenModel(task) || options.model.name,
     execute: (turn, signal) => execute(options, turn, signal),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };
 }
 
 async function* execute(options: AgentLoopOptions, turn: Turn, signal: AbortSignal): AsyncIterable<AgentEvent> {
-  const { openTools, policy, maxSteps = 200 } = options;
-  using set = openTools();
+  const { policy, nextId, maxSteps = 200 } = options;
+  await using set = await options.openTools(signal);
   const context: SchedulerContext = {
     tools: set.tools,
     policy,
+    nextId,
     confirmations: turn.confirmations,
     get task() {
       return turn.task;
     },
   };
   yield* asEvents(runOpenCalls(openToolCalls(turn.task), context, signal));
+  const instructions = await options.instructions(signal);
   for (let step = 0; step < maxSteps; step++) {
-    const calls: ToolCall[] = [];
-    for await (const event of think(options, turn, { set, signal })) {
-      if (event.case === "toolCall") calls.push(newCall(options, event));
+    const calls: CallUpdate[] = [];
+    const request = requestOf(options, turn.task, { set, instructions });
+    for await (const event of options.model.generate(request, signal)) {
+      if (event.case === "toolCall") calls.push(newCall(event.value, nextId));
       else yield event;
     }
     if (calls.length === 0) return;
@@ -57,24 +71,38 @@ async function* execute(options: AgentLoopOptions, turn: Turn, signal: AbortSign
   throw new DevtoolError(`the turn took ${maxSteps} steps: limit is ${maxSteps}`, Code.ResourceExhausted);
 }
 
-function think(
-  { model, workspacePath }: AgentLoopOptions,
-  { task }: Turn,
-  { set, signal }: { readonly set: ToolSet; readonly signal: AbortSignal },
-): AsyncIterable<ModelEvent> {
+function requestOf(
+  { workspacePath }: AgentLoopOptions,
+  task: Task,
+  { set, instructions }: { readonly set: ToolSet; readonly instructions: string },
+): ModelRequest {
   const tools = [...set.tools.values()].map(({ declaration }) => declaration);
-  return model.generate({ history: task.history, tools, workspacePath }, signal);
+  const history = task.history.map(withoutQuestions);
+  return { history, tools, workspacePath, instructions, model: chosenModel(task) };
 }
 
-function newCall({ nextId }: AgentLoopOptions, { value }: Extract<ModelEvent, { case: "toolCall" }>): ToolCall {
-  return create(ToolCallSchema, {
+/** A message without the questions of running calls: those are between the user and the tool. */
+function withoutQuestions(message: Message): Message {
+  if (message.role !== Role.AGENT) return message;
+  const parts = message.parts.filter(({ toolCallDetail }) => !toolCallDetail?.parentToolCallId);
+  return parts.length < message.parts.length ? { ...message, parts } : message;
+}
+
+/** The model that the user chose, with the message that is being answered or for the session; empty when they did not. */
+function chosenModel({ history, sessionSettings }: Task): string {
+  return history.findLast(({ role }) => role === Role.USER)?.model || (sessionSettings?.model ?? "");
+}
+
+function newCall({ name, args, signature }: ModelToolCall, nextId: () => string): CallUpdate {
+  const call = create(ToolCallSchema, {
     toolCallId: nextId(),
     status: ToolCallStatus.PENDING,
-    toolName: value.name,
-    inputParameters: structFromJson(value.args),
+    toolName: name,
+    inputParameters: structFromJson(args),
   });
+  return signature ? { call, detail: changedDetail(undefined, { modelSignature: signature }) } : { call };
 }
 
-async function* asEvents(updates: AsyncIterable<readonly ToolCall[]>): AsyncIterable<AgentEvent> {
+async function* asEvents(updates: AsyncIterable<readonly CallUpdate[]>): AsyncIterable<AgentEvent> {
   for await (const value of updates) yield { case: "toolCalls", value };
 }

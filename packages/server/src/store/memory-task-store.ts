@@ -1,5 +1,6 @@
-import type { TaskEvent } from "@devtool/schema";
+import type { AuditRecord, TaskEvent } from "@devtool/schema";
 import { assertFollows } from "./assert-follows.ts";
+import { chainRecord } from "./audit-chain.ts";
 import { comparePositions, decodeCursor, encodeCursor, type ListPosition, positionOf } from "./list-position.ts";
 import { messageIdOf } from "./message-id.ts";
 import type { TaskPage, TaskQuery, TaskStore } from "./task-store.ts";
@@ -8,8 +9,9 @@ import type { TaskPage, TaskQuery, TaskStore } from "./task-store.ts";
 export class MemoryTaskStore implements TaskStore {
   readonly #logs = new Map<string, TaskEvent[]>();
   readonly #messages = new Map<string, TaskEvent>();
+  readonly #audit: AuditRecord[] = [];
 
-  async append(events: readonly TaskEvent[]): Promise<void> {
+  async append(events: readonly TaskEvent[], audit: readonly AuditRecord[] = []): Promise<void> {
     const [first] = events;
     if (!first) return;
     const log = this.#logs.get(first.taskId) ?? [];
@@ -17,6 +19,7 @@ export class MemoryTaskStore implements TaskStore {
     log.push(...events);
     this.#logs.set(first.taskId, log);
     for (const event of events) this.#index(event, principalOf(log));
+    for (const record of audit) this.#audit.push(chainRecord(record, this.#audit.at(-1)));
   }
 
   async *readEvents(taskId: string, after: bigint): AsyncIterable<TaskEvent> {
@@ -39,6 +42,10 @@ export class MemoryTaskStore implements TaskStore {
 
   findMessage(principal: string, messageId: string): Promise<TaskEvent | undefined> {
     return Promise.resolve(this.#messages.get(JSON.stringify([principal, messageId])));
+  }
+
+  async *readAudit(after: bigint): AsyncIterable<AuditRecord> {
+    yield* this.#audit.slice(Number(after));
   }
 
   [Symbol.asyncDispose](): Promise<void> {

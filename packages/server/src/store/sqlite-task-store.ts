@@ -1,7 +1,9 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
-import type { TaskEvent } from "@devtool/schema";
+import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import { type AuditRecord, AuditRecordSchema, type TaskEvent } from "@devtool/schema";
 import { Code, DevtoolError } from "../errors.ts";
 import { assertFollows } from "./assert-follows.ts";
+import { chainRecord } from "./audit-chain.ts";
 import { decodeRow, encodeRow } from "./event-row.ts";
 import { decodeCursor, encodeCursor, positionOf } from "./list-position.ts";
 import { messageIdOf } from "./message-id.ts";
@@ -32,12 +34,14 @@ export const TASK_SCHEMA: string = `
     principal TEXT NOT NULL, message_id TEXT NOT NULL, task_id TEXT NOT NULL, sequence INTEGER NOT NULL,
     PRIMARY KEY (principal, message_id)
   ) STRICT, WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS audit (number INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT;
 `;
 
 interface Append {
   readonly events: readonly TaskEvent[];
   /** The events in binary, made before they queue: one that cannot be written fails no other's commit. */
   readonly row: Uint8Array;
+  readonly audit: readonly AuditRecord[];
   readonly committed: PromiseWithResolvers<void>;
 }
 
@@ -58,6 +62,8 @@ export class SqliteTaskStore implements TaskStore {
   #queue: Append[] = [];
   #flushing: NodeJS.Immediate | undefined;
   #closed: Promise<void> | undefined;
+  /** The end of the audit chain. */
+  #lastRecord: AuditRecord | undefined;
 
   /** Opens the file at a path, creating it when it is not there. Throws a `DevtoolError` that names it when it cannot. */
   static async open(path: string): Promise<SqliteTaskStore> {
@@ -68,13 +74,15 @@ export class SqliteTaskStore implements TaskStore {
   constructor(database: DatabaseSync) {
     this.#database = database;
     this.#statements = prepareStatements(database);
+    const last = this.#statements.lastAudit.get();
+    this.#lastRecord = last && decodeAudit(last.data);
   }
 
-  async append(events: readonly TaskEvent[]): Promise<void> {
+  async append(events: readonly TaskEvent[], audit: readonly AuditRecord[] = []): Promise<void> {
     if (this.#closed) throw new DevtoolError("the store is closed: start the server again", Code.Unavailable);
     const row = encodeRow(events);
     const committed = Promise.withResolvers<void>();
-    this.#queue.push({ events, row, committed });
+    this.#queue.push({ events, row, audit, committed });
     this.#flushing ??= setImmediate(() => this.#flush());
     return committed.promise;
   }
@@ -118,6 +126,17 @@ export class SqliteTaskStore implements TaskStore {
     return Promise.resolve(events.find((event) => event.sequence === BigInt(Number(row?.sequence))));
   }
 
+  async *readAudit(after: bigint): AsyncIterable<AuditRecord> {
+    let position = after;
+    for (;;) {
+      const records = this.#statements.readAudit.all(position, PAGE).map(({ data }) => decodeAudit(data));
+      yield* records;
+      const last = records.at(-1);
+      if (!last || records.length < PAGE) return;
+      position = last.number;
+    }
+  }
+
   /** Writes what is queued and closes the file. */
   [Symbol.asyncDispose](): Promise<void> {
     this.#closed ??= this.#close();
@@ -145,13 +164,25 @@ export class SqliteTaskStore implements TaskStore {
       this.#database.exec("BEGIN IMMEDIATE");
       const written = queue.filter((append) => this.#fits(append, heads));
       for (const head of heads.values()) this.#writeHead(head);
+      const lastRecord = this.#writeAudit(written.flatMap(({ audit }) => audit));
       this.#database.exec("COMMIT");
+      this.#lastRecord = lastRecord;
       return written;
     } catch (reason) {
       this.#rollBack();
       for (const { committed } of queue) committed.reject(storeError(reason));
       return [];
     }
+  }
+
+  /** Chains records behind those that are there; gives the last. */
+  #writeAudit(records: readonly AuditRecord[]): AuditRecord | undefined {
+    let last = this.#lastRecord;
+    for (const record of records) {
+      last = chainRecord(record, last);
+      this.#statements.putAudit.run(last.number, toBinary(AuditRecordSchema, last));
+    }
+    return last;
   }
 
   #rollBack(): void {
@@ -208,6 +239,9 @@ interface Statements {
   readonly putMessage: StatementSync;
   readonly read: StatementSync;
   readonly findMessage: StatementSync;
+  readonly putAudit: StatementSync;
+  readonly readAudit: StatementSync;
+  readonly lastAudit: StatementSync;
 }
 
 function prepareStatements(database: DatabaseSync): Statements {
@@ -227,6 +261,9 @@ function prepareStatements(database: DatabaseSync): Statements {
          AND event.sequence >= message.sequence
        WHERE message.principal = ? AND message.message_id = ? ORDER BY event.sequence LIMIT 1`,
     ),
+    putAudit: database.prepare("INSERT INTO audit (number, data) VALUES (?, ?)"),
+    readAudit: database.prepare("SELECT data FROM audit WHERE number > ? ORDER BY number LIMIT ?"),
+    lastAudit: database.prepare("SELECT data FROM audit ORDER BY number DESC LIMIT 1"),
   };
 }
 
@@ -246,6 +283,21 @@ class Filters {
   get where(): string {
     return this.#conditions.length > 0 ? `WHERE ${this.#conditions.join(" AND ")}` : "";
   }
+}
+
+function decodeAudit(data: unknown): AuditRecord {
+  if (!(data instanceof Uint8Array)) throw auditLoss(undefined);
+  try {
+    return fromBinary(AuditRecordSchema, data);
+  } catch (reason) {
+    throw auditLoss(reason);
+  }
+}
+
+function auditLoss(cause: unknown): DevtoolError {
+  const problem =
+    "the audit log holds a row that is no record: run devtool audit verify, restore the file from a backup";
+  return new DevtoolError(problem, Code.DataLoss, { cause });
 }
 
 function storeError(reason: unknown): DevtoolError {

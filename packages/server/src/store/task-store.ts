@@ -1,4 +1,4 @@
-import type { TaskEvent, TaskState } from "@devtool/schema";
+import type { AuditRecord, TaskEvent, TaskState } from "@devtool/schema";
 
 /** Which tasks to list. */
 export interface TaskQuery {
@@ -30,12 +30,13 @@ export interface TaskPage {
  */
 export interface TaskStore extends AsyncDisposable {
   /**
-   * Appends events of one task, in order, all or none. When the promise resolves they survive a crash of the machine.
+   * Appends events of one task, in order, all or none, and with them the audit records that explain them, which are
+   * numbered and chained over all tasks. When the promise resolves they survive a crash of the machine.
    *
    * The first event's sequence must follow the task's last one (1 for a new task); otherwise rejects with
    * `Code.Aborted`: somebody else wrote. Rejects with `Code.ResourceExhausted` when the disk is full.
    */
-  append(events: readonly TaskEvent[]): Promise<void>;
+  append(events: readonly TaskEvent[], audit?: readonly AuditRecord[]): Promise<void>;
 
   /** Reads the committed events after a sequence, in order. Ends at the last one; yields nothing for an unknown task. */
   readEvents(taskId: string, after: bigint): AsyncIterable<TaskEvent>;
@@ -48,4 +49,7 @@ export interface TaskStore extends AsyncDisposable {
    * Undefined when there is none.
    */
   findMessage(principal: string, messageId: string): Promise<TaskEvent | undefined>;
+
+  /** Reads the committed audit records after a number, in order. */
+  readAudit(after: bigint): AsyncIterable<AuditRecord>;
 }

@@ -3,30 +3,42 @@ import {
   confirmationsOf,
   findConfirmation,
   findToolCall,
+  findToolCallDetail,
   isAwaitingApproval,
   isEnded,
   isTerminal,
   type Message,
+  OPTION_MODIFY_WITH_EDITOR,
   openToolCalls,
   type Task,
   TaskState,
   type ToolCall,
   type ToolCallConfirmation,
+  ToolCallStage,
 } from "@devtool/schema";
 import { Code, DevtoolError, invalid } from "../errors.ts";
+import { type CallUpdate, changedDetail } from "../tool/call-update.ts";
 
 /**
  * Checks that a task can take a message now, and gives the calls that it answers in their new form (TOOL-5). Throws a
  * `DevtoolError` that names the call, the option or the state; nothing has changed then.
  */
-export function answeredCalls(task: Task, message: Message): ToolCall[] {
+export function answeredCalls(task: Task, message: Message): CallUpdate[] {
   const confirmations = confirmationsOf(message);
   if (confirmations.length === 0) {
     assertTakesMessage(task);
     return [];
   }
   assertDistinct(confirmations);
-  return confirmations.map((confirmation) => answeredToolCall(awaitedCall(task, confirmation), confirmation));
+  return confirmations.map((confirmation) => answeredCall(task, confirmation));
+}
+
+/** A call that its user wants to see with their own content is checked anew. */
+function answeredCall(task: Task, confirmation: ToolCallConfirmation): CallUpdate {
+  const call = answeredToolCall(awaitedCall(task, confirmation), confirmation);
+  if (confirmation.selectedOptionId !== OPTION_MODIFY_WITH_EDITOR) return { call };
+  const detail = findToolCallDetail(task, call.toolCallId);
+  return { call, detail: changedDetail(detail, { stage: ToolCallStage.VALIDATING }) };
 }
 
 function assertTakesMessage(task: Task): void {
@@ -62,6 +74,13 @@ function awaitedCall(task: Task, confirmation: ToolCallConfirmation): ToolCall {
       "selected_option_id",
       selectedOptionId,
       `is not offered for tool call ${JSON.stringify(toolCallId)}: choose ${options.join(", ")}`,
+    );
+  }
+  if (selectedOptionId === OPTION_MODIFY_WITH_EDITOR && modifiedDetails.case !== "fileDetails") {
+    throw invalid(
+      "modified_details",
+      "",
+      `option ${selectedOptionId} needs it: send file_details with the new content`,
     );
   }
   if (modifiedDetails.case === "fileDetails" && call.confirmationRequest?.details.case !== "fileEditDetails") {

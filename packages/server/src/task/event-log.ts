@@ -1,8 +1,9 @@
 import { create } from "@bufbuild/protobuf";
 import { type Timestamp, timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { type Task, type TaskEvent, TaskEventSchema, type TaskState } from "@devtool/schema";
+import { type Task, type TaskEvent, TaskEventSchema, type TaskState, type ToolCallDetail } from "@devtool/schema";
 import type { TaskStore } from "../store/task-store.ts";
 import { abortable } from "../stream/abortable.ts";
+import { auditRecords } from "./audit.ts";
 import { EventTail } from "./event-tail.ts";
 import { LazyFold } from "./lazy-fold.ts";
 
@@ -13,6 +14,8 @@ export interface LogEntry {
   readonly state?: TaskState;
   /** The model that is answering; none when left out. */
   readonly model?: string;
+  /** What the scheduler says of the tool call in the payload. */
+  readonly detail?: ToolCallDetail;
 }
 
 /** What a log needs. */
@@ -64,9 +67,10 @@ export class EventLog {
   async append(entries: readonly LogEntry[]): Promise<void> {
     if (this.#failure) throw this.#failure;
     const time = timestampFromDate(this.#now());
+    const before = entries.some(({ payload }) => payload.case === "toolCall") ? this.#fold.task : undefined;
     const events = entries.map((entry) => this.#record(entry, time));
     try {
-      await this.#store.append(events);
+      await this.#store.append(events, before && auditRecords(before, events));
     } catch (reason) {
       this.#fail(reason);
       throw reason;
@@ -105,7 +109,7 @@ export class EventLog {
     }
   }
 
-  #record({ payload, state = this.#fold.state, model = "" }: LogEntry, time: Timestamp): TaskEvent {
+  #record({ payload, detail, state = this.#fold.state, model = "" }: LogEntry, time: Timestamp): TaskEvent {
     const event = create(TaskEventSchema, {
       sequence: this.#fold.sequence + 1n,
       taskId: this.#fold.taskId,
@@ -114,6 +118,7 @@ export class EventLog {
       state,
       model,
       payload,
+      ...(detail && { toolCallDetail: detail }),
     });
     this.#fold.add(event);
     return event;

@@ -1,7 +1,9 @@
 import { create } from "@bufbuild/protobuf";
 import {
+  findToolCallDetail,
   isAwaitingApproval,
   isInterrupted,
+  isQuestionOfCall,
   isTerminal,
   openToolCalls,
   StateChangeSchema,
@@ -11,6 +13,7 @@ import {
   ToolCallStatus,
 } from "@devtool/schema";
 import { toolFailure } from "../tool/failure.ts";
+import { callEntries } from "./call-entry.ts";
 import type { LogEntry } from "./event-log.ts";
 
 /** How a task goes on that a stop of the server cut. */
@@ -30,19 +33,23 @@ export function recoverTask(task: Task): Recovery {
   if (isTerminal(task.state) || isInterrupted(task.state)) return { case: "rest" };
   if (task.state === TaskState.SUBMITTED) return { case: "resume" };
   const open = openToolCalls(task);
-  const began = open.some((call) => call.status === ToolCallStatus.EXECUTING);
+  const lost = open.some((call) => isLost(task, call));
   const approved = open.some((call) => !isAwaitingApproval(call));
-  if (!began && approved) return { case: "resume" };
-  return { case: "interrupt", entries: interruptEntries(open) };
+  if (!lost && approved) return { case: "resume" };
+  return { case: "interrupt", entries: interruptEntries(task, open) };
 }
 
-function interruptEntries(open: readonly ToolCall[]): LogEntry[] {
-  const failed = open.filter((call) => !isAwaitingApproval(call)).map(interruptedCall);
-  const asks = failed.length < open.length;
-  return [
-    ...failed.map((value): LogEntry => ({ payload: { case: "toolCall", value } })),
-    inputRequired(asks ? "" : REASON),
-  ];
+/** Tells whether nobody can know what became of a call: it had begun, and leaves no trace that could be looked up. */
+function isLost(task: Task, call: ToolCall): boolean {
+  if (isQuestionOfCall(task, call.toolCallId)) return true;
+  return call.status === ToolCallStatus.EXECUTING && !findToolCallDetail(task, call.toolCallId)?.edit;
+}
+
+function interruptEntries(task: Task, open: readonly ToolCall[]): LogEntry[] {
+  const ended = open.filter((call) => !isAwaitingApproval(call) || isQuestionOfCall(task, call.toolCallId));
+  const asks = ended.length < open.length;
+  const updates = ended.map((call) => ({ call: interruptedCall(call) }));
+  return [...callEntries(task, updates), inputRequired(asks ? "" : REASON)];
 }
 
 const REASON = "The server stopped while the agent was working. Send a message to go on.";
@@ -55,7 +62,7 @@ function inputRequired(text: string): LogEntry {
 }
 
 /** The call as a stop of the server leaves it: FAILED with `interrupted`, with the output it had shown. */
-function interruptedCall(call: ToolCall): ToolCall {
+function interruptedCall({ confirmationRequest: _closed, ...call }: ToolCall): ToolCall {
   const message =
     call.status === ToolCallStatus.EXECUTING
       ? "the server stopped while the call ran: its outcome is unknown, and it was not run again"

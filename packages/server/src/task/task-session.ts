@@ -17,6 +17,7 @@ import type { AgentEvent, AgentExecutor, Turn } from "../agent/agent-executor.ts
 import { Code, DevtoolError } from "../errors.ts";
 import { Confirmations } from "../tool/confirmations.ts";
 import { answeredCalls } from "./answer.ts";
+import { callEntries } from "./call-entry.ts";
 import type { EventLog, LogEntry } from "./event-log.ts";
 import { recoverTask } from "./recover.ts";
 
@@ -39,6 +40,8 @@ export class TaskSession implements AsyncDisposable {
   readonly #executor: AgentExecutor;
   readonly #confirmations = new Confirmations();
   #run: Run | undefined;
+  /** The model that answers, as it was chosen when the run began. */
+  #model: string;
   /** Pieces of the answer that wait for the end of this turn of the event loop, to be recorded together. */
   #waiting: LogEntry[] = [];
   #flushing: NodeJS.Immediate | undefined;
@@ -46,6 +49,7 @@ export class TaskSession implements AsyncDisposable {
   constructor(log: EventLog, executor: AgentExecutor) {
     this.log = log;
     this.#executor = executor;
+    this.#model = executor.modelFor(log.task);
   }
 
   /** The task as its log has it now. */
@@ -70,11 +74,11 @@ export class TaskSession implements AsyncDisposable {
    * with the sequence of its event. Throws a `DevtoolError` when the task cannot take it now; nothing has changed then.
    */
   async accept(message: Message): Promise<bigint> {
-    const answered = answeredCalls(this.task, message);
+    const answered = callEntries(this.task, answeredCalls(this.task, message));
     const sequence = this.task.sequence + 1n;
     const entries: LogEntry[] = [
       { state: TaskState.WORKING, payload: { case: "message", value: message } },
-      ...answered.map(toolCallEntry),
+      ...answered,
     ];
     // The agent begins while the disk writes: what it does is in the log behind the message, so it is durable no sooner.
     const committed = this.#append(entries);
@@ -112,6 +116,7 @@ export class TaskSession implements AsyncDisposable {
 
   #start(): void {
     const controller = new AbortController();
+    this.#model = this.#executor.modelFor(this.task);
     this.#run = { controller, ended: this.#execute(controller.signal) };
   }
 
@@ -143,8 +148,8 @@ export class TaskSession implements AsyncDisposable {
 
   /** Records what the agent did. Gives what to wait for before it goes on: tool calls are durable then; text is a moment later. */
   #record(event: AgentEvent): Promise<void> | undefined {
-    if (event.case === "toolCalls") return this.#append(event.value.map(toolCallEntry));
-    this.#waiting.push({ payload: payloadOf(event), model: this.#executor.model });
+    if (event.case === "toolCalls") return this.#append(callEntries(this.task, event.value));
+    this.#waiting.push({ payload: payloadOf(event), model: this.#model });
     if (this.#waiting.length >= MAX_WAITING || this.log.failure) return this.#log([]);
     this.#flushing ??= setImmediate(() => this.#log([]).catch(() => undefined));
     return undefined;
@@ -161,7 +166,8 @@ export class TaskSession implements AsyncDisposable {
   async #end(outcome: unknown): Promise<void> {
     if (outcome === STOPPING) return this.#interrupt();
     if (outcome === undefined) return this.#log([stateEntry(TaskState.COMPLETED)]);
-    const cancelled = openToolCalls(this.task).map((call) => toolCallEntry(cancelledCall(call)));
+    const open = openToolCalls(this.task).map((call) => ({ call: cancelledCall(call) }));
+    const cancelled = callEntries(this.task, open);
     const state =
       outcome === CANCELED
         ? stateEntry(TaskState.CANCELED)
@@ -173,8 +179,7 @@ export class TaskSession implements AsyncDisposable {
   async #log(entries: readonly LogEntry[]): Promise<void> {
     clearImmediate(this.#flushing);
     this.#flushing = undefined;
-    const { model } = this.#executor;
-    const all = [...this.#waiting, ...entries.map((entry) => ({ ...entry, model }))];
+    const all = [...this.#waiting, ...entries.map((entry) => ({ ...entry, model: this.#model }))];
     this.#waiting = [];
     if (all.length > 0) await this.log.append(all);
   }
@@ -190,14 +195,8 @@ function stateEntry(state: TaskState, change: { readonly error?: string } = {}):
   return { state, payload: { case: "stateChange", value: create(StateChangeSchema, change) } };
 }
 
-function toolCallEntry(value: ToolCall): LogEntry {
-  return { payload: { case: "toolCall", value } };
-}
-
 function payloadOf(event: Exclude<AgentEvent, { case: "toolCalls" }>): LogEntry["payload"] {
-  return event.case === "text"
-    ? { case: "text", value: create(TextContentSchema, { text: event.value }) }
-    : { case: "thought", value: event.value };
+  return event.case === "text" ? { case: "text", value: create(TextContentSchema, { text: event.value }) } : event;
 }
 
 function cancelledCall({ confirmationRequest: _closed, ...call }: ToolCall): ToolCall {

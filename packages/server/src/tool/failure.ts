@@ -9,6 +9,7 @@ export type FailureType =
   | "execution_failed"
   | "timeout"
   | "interrupted"
+  | "approval_outdated"
   | "mcp_tool_error";
 
 /** Makes the error of a call that failed; the status code is the exit code of a shell command. */

@@ -2,23 +2,29 @@ import { create } from "@bufbuild/protobuf";
 import {
   type ConfirmationRequest,
   ConfirmationRequestSchema,
+  confirmationsOf,
   type ErrorDetails,
-  findConfirmation,
+  findToolCallDetail,
+  OPTION_MODIFY_WITH_EDITOR,
   type Task,
   type ToolCall,
   type ToolCallConfirmation,
+  type ToolCallDetail,
   ToolCallStatus,
 } from "@devtool/schema";
 import { Code, DevtoolError } from "../errors.ts";
+import { callDigest } from "./call-digest.ts";
+import { type CallUpdate, changedDetail } from "./call-update.ts";
 import { confirmationOptions } from "./confirmation-options.ts";
 import { type FailureType, toolFailure } from "./failure.ts";
-import type { PolicyEngine } from "./policy-engine.ts";
+import type { PolicyDecision, PolicyEngine } from "./policy-engine.ts";
 import type { Tool, ToolInvocation } from "./tool.ts";
 
 /** A call that was checked: it can run, or it has failed. */
 export interface PreparedCall {
   /** The call as it is published next. */
   readonly call: ToolCall;
+  readonly detail: ToolCallDetail;
   /** What to run; undefined when the call has failed. */
   readonly invocation: ToolInvocation | undefined;
 }
@@ -32,25 +38,74 @@ export interface PrepareContext {
 }
 
 /** Checks a call that the model made, and puts it under the policy: it fails, asks, or waits for its turn. */
-export async function prepareCall(call: ToolCall, context: PrepareContext, signal: AbortSignal): Promise<PreparedCall> {
+export async function prepareCall(
+  { call, detail }: CallUpdate,
+  context: PrepareContext,
+  signal: AbortSignal,
+): Promise<PreparedCall> {
+  const known = changedDetail(detail, {});
   try {
-    const invocation = await toolFor(call, context.tools).prepare(call.inputParameters ?? {}, signal);
-    return decideCall({ ...call, description: invocation.description }, invocation, context);
+    const tool = toolFor(call, context.tools);
+    const invocation = await tool.prepare(call.inputParameters ?? {}, signal);
+    const described = { ...call, description: invocation.description };
+    const { policy, task } = context;
+    const request = { call: described, facts: tool.facts, details: invocation.confirmation, task };
+    const decision = await policy.decide(request, signal);
+    return decidedCall({ call: described, detail: known, invocation }, invocation, decision);
   } catch (reason) {
     signal.throwIfAborted();
-    return { call: failedCall(call, prepareFailure(reason)), invocation: undefined };
+    return { call: failedCall(call, prepareFailure(reason)), detail: known, invocation: undefined };
   }
 }
 
-/** Checks a call again that an earlier process had published; what its user answered stands. */
+/**
+ * Checks a call again that an earlier process had published. It runs only as it was shown: one that still asks is put
+ * anew when it would now do something else, and one that was approved fails.
+ */
 export async function resumeCall(call: ToolCall, context: PrepareContext, signal: AbortSignal): Promise<PreparedCall> {
+  const detail = changedDetail(findToolCallDetail(context.task, call.toolCallId), {});
   try {
-    const invocation = await toolFor(call, context.tools).prepare(call.inputParameters ?? {}, signal);
-    return { call, invocation: modified(invocation, findConfirmation(context.task, call.toolCallId)) };
+    const proposed = await toolFor(call, context.tools).prepare(call.inputParameters ?? {}, signal);
+    const prepared = { call, detail, invocation: proposed };
+    const decided = proposalsOf(proposed, call, context.task).findLast((invocation) => isDecided(prepared, invocation));
+    if (decided) return { call, detail, invocation: decided };
+    return call.confirmationRequest ? askedCall(prepared, proposed) : outdatedCall(prepared);
   } catch (reason) {
     signal.throwIfAborted();
-    return { call: failedCall(call, prepareFailure(reason)), invocation: undefined };
+    return { call: failedCall(call, prepareFailure(reason)), detail, invocation: undefined };
   }
+}
+
+/** What was put to the user, in order: what the tool proposed, then what they made of it themselves. */
+function proposalsOf(proposed: ToolInvocation, call: ToolCall, task: Task): ToolInvocation[] {
+  const changes = task.history
+    .flatMap(confirmationsOf)
+    .filter(({ toolCallId }) => toolCallId === call.toolCallId)
+    .filter(({ selectedOptionId }) => selectedOptionId === OPTION_MODIFY_WITH_EDITOR);
+  return [proposed, ...changes.map((change) => modified(proposed, change))];
+}
+
+/** Tells whether an invocation is what was decided on: only that may run (S13). */
+export function isDecided({ call, detail }: PreparedCall, invocation: ToolInvocation): boolean {
+  return Buffer.compare(callDigest(call, invocation), detail.digest) === 0;
+}
+
+/** The call, FAILED, since it would do something else than what was decided. */
+export function outdatedCall({ call, detail }: PreparedCall): PreparedCall {
+  const message = "what the call would do changed after it was decided: it did not run; make it again";
+  return { call: failedCall(call, toolFailure("approval_outdated", message)), detail, invocation: undefined };
+}
+
+/** The call, put to the user as it would run. */
+export function askedCall({ call, detail }: PreparedCall, invocation: ToolInvocation): PreparedCall {
+  return {
+    call: { ...call, confirmationRequest: requestFor(call, invocation.confirmation) },
+    detail: changedDetail(detail, {
+      digest: callDigest(call, invocation),
+      ...(invocation.edit && { edit: invocation.edit }),
+    }),
+    invocation,
+  };
 }
 
 /** The invocation with the content that the user gave in place of the proposed one (TOOL-6). */
@@ -72,17 +127,32 @@ function toolFor(call: ToolCall, tools: ReadonlyMap<string, Tool>): Tool {
   throw new DevtoolError(`tool ${JSON.stringify(call.toolName)} does not exist: choose ${names}`, Code.NotFound);
 }
 
-function decideCall(call: ToolCall, invocation: ToolInvocation, { policy, task }: PrepareContext): PreparedCall {
-  const details = invocation.confirmation;
-  switch (policy.decide({ call, details, task })) {
+function decidedCall(
+  { call, detail }: PreparedCall,
+  invocation: ToolInvocation,
+  { decision, rule, reason }: PolicyDecision,
+): PreparedCall {
+  const decided = changedDetail(detail, {
+    rule,
+    reason,
+    digest: callDigest(call, invocation),
+    ...(invocation.edit && { edit: invocation.edit }),
+  });
+  switch (decision) {
     case "allow":
-      return { call, invocation };
+      return { call, detail: decided, invocation };
     case "ask":
-      return { call: { ...call, confirmationRequest: requestFor(call, details) }, invocation };
+      return askedCall({ call, detail: decided, invocation }, invocation);
     case "deny": {
-      const message = `tool ${JSON.stringify(call.toolName)} is denied: the session may not change the machine`;
-      return { call: failedCall(call, toolFailure("policy_violation", message)), invocation: undefined };
+      const message = `tool ${JSON.stringify(call.toolName)} is denied: ${reason}`;
+      return {
+        call: failedCall(call, toolFailure("policy_violation", message)),
+        detail: decided,
+        invocation: undefined,
+      };
     }
+    default:
+      return decision satisfies never;
   }
 }
 

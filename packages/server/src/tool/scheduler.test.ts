@@ -1,25 +1,32 @@
 import { create } from "@bufbuild/protobuf";
 import {
   ApprovalMode,
+  FileDiffSchema,
   GenericDetailsSchema,
   MessageSchema,
   OPTION_CANCEL,
+  OPTION_MODIFY_WITH_EDITOR,
   OPTION_PROCEED_ONCE,
+  openToolCalls,
   Role,
+  reduceTask,
   type Task,
+  TaskEventSchema,
   TaskSchema,
   type ToolCall,
+  type ToolCallConfirmation,
   ToolCallConfirmationSchema,
   ToolCallSchema,
   ToolCallStatus,
 } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { invalid } from "../errors.ts";
+import type { CallUpdate } from "./call-update.ts";
 import { Confirmations } from "./confirmations.ts";
 import type { PolicyEngine } from "./policy-engine.ts";
 import { runNewCalls, runOpenCalls, type SchedulerContext } from "./scheduler.ts";
 import { createSessionPolicy } from "./session-policy.ts";
-import type { Tool, ToolEvent } from "./tool.ts";
+import type { Tool, ToolEvent, ToolInvocation } from "./tool.ts";
 import { textResult } from "./tool-result.ts";
 
 describe("the tool scheduler", () => {
@@ -46,7 +53,7 @@ describe("the tool scheduler", () => {
       yield textResult("done");
     });
     const calls = [call("a", "look"), call("b", "look"), call("c", "change"), call("d", "look")];
-    const policy: PolicyEngine = { decide: () => "allow" };
+    const policy: PolicyEngine = { decide: async () => ({ decision: "allow", rule: "", reason: "" }) };
     const allowing = { ...context({ look: meet, change: act }), policy };
     await collect(runNewCalls(calls, allowing, signal));
     expect(order).toEqual(["look", "look", "change", "look"]);
@@ -79,7 +86,8 @@ describe("the tool scheduler", () => {
     const failures: string[] = [];
     for (const name of ["none", "picky", "broken"]) {
       const seen: ToolCall[] = [];
-      for await (const batch of runNewCalls([call("a", name)], tools, signal)) seen.push(...batch);
+      for await (const batch of runNewCalls([call("a", name)], tools, signal))
+        seen.push(...batch.map(({ call }) => call));
       expect(seen[0]?.status).toBe(ToolCallStatus.PENDING);
       const last = seen.at(-1);
       failures.push(last?.result.case === "error" ? (last.result.value.type ?? "no type") : "no error");
@@ -88,16 +96,87 @@ describe("the tool scheduler", () => {
   });
 
   it("after a restart runs what was approved, and fails what can no longer be checked", async () => {
-    const approved = call("a", "change");
-    const answer = confirmation("a", OPTION_PROCEED_ONCE);
-    const task = create(TaskSchema, {
-      history: [
-        create(MessageSchema, { role: Role.AGENT, parts: [{ content: { case: "toolCall", value: approved } }] }),
-        create(MessageSchema, { role: Role.USER, parts: [{ content: { case: "confirmation", value: answer } }] }),
-      ],
-    });
-    const batches = await collect(runOpenCalls([approved, call("b", "gone")], context({}, task), signal));
+    const [asked] = await published(runNewCalls([call("a", "change")], context(), signal));
+    const task = answeredTask(asked, OPTION_PROCEED_ONCE);
+    const batches = await collect(
+      runOpenCalls([...openToolCalls(task), call("b", "gone").call], context({}, task), signal),
+    );
     expect(batches).toEqual([["b FAILED"], ["a EXECUTING"], ["a SUCCEEDED"]]);
+  });
+
+  it("after a restart runs nothing but what was approved, and asks anew when that changed (S13)", async () => {
+    const [asked] = await published(runNewCalls([call("a", "change")], context(), signal));
+    const other = change(succeed, "something else");
+    const approved = answeredTask(asked, OPTION_PROCEED_ONCE);
+    const resumed = await published(
+      runOpenCalls(openToolCalls(approved), context({ change: other }, approved), signal),
+    );
+    expect(resumed.map(({ call }) => call.result)).toMatchObject([
+      { case: "error", value: { type: "approval_outdated" } },
+    ]);
+    const asking = taskWith(asked);
+    const [again] = await published(runOpenCalls(openToolCalls(asking), context({ change: other }, asking), signal));
+    expect(again?.call.confirmationRequest?.details).toMatchObject({ value: { description: "something else" } });
+    expect(again?.detail?.digest).not.toEqual(asked?.detail?.digest);
+  });
+
+  it("cancels what only waited behind a call that the user declined, but not what they were asked about", async () => {
+    const asking = context();
+    const seen: string[] = [];
+    const calls = [call("a", "change"), call("b", "look"), call("c", "change")];
+    for await (const batch of runNewCalls(calls, asking, signal)) {
+      seen.push(...batch.map(line));
+      asking.confirmations.answer(confirmation("a", OPTION_CANCEL));
+      asking.confirmations.answer(confirmation("c", OPTION_PROCEED_ONCE));
+    }
+    expect(seen).toEqual([
+      "a PENDING asks",
+      "b PENDING",
+      "c PENDING asks",
+      "b CANCELLED",
+      "c EXECUTING",
+      "c SUCCEEDED",
+    ]);
+  });
+
+  it("puts a call anew with the content of the user until they let it run (TOOL-4)", async () => {
+    const asking = context({ write: write("draft") });
+    const seen: string[] = [];
+    const answers = [modification("a", "better"), modification("a", "best"), confirmation("a", OPTION_PROCEED_ONCE)];
+    for await (const batch of runNewCalls([call("a", "write")], asking, signal)) {
+      for (const { call } of batch) {
+        const details = call.confirmationRequest?.details;
+        seen.push(details?.case === "fileEditDetails" ? `asks about ${details.value.newContent}` : line({ call }));
+      }
+      const answer = answers.shift();
+      if (answer) asking.confirmations.answer(answer);
+    }
+    expect(seen).toEqual(["asks about draft", "asks about better", "asks about best", "a EXECUTING", "a SUCCEEDED"]);
+  });
+
+  it("puts what a running call asks as a call of its own, and gives the tool the answer", async () => {
+    const answers: string[] = [];
+    const curious = look(async function* () {
+      const details = { case: "genericDetails", value: create(GenericDetailsSchema, { description: "who?" }) } as const;
+      const value = { description: "Ask who", details, options: [] };
+      yield { case: "question", value, reply: ({ optionId }) => answers.push(optionId) };
+      yield textResult("done");
+    });
+    const asking = context({ look: curious });
+    const seen: string[] = [];
+    for await (const batch of runNewCalls([call("a", "look")], asking, signal)) {
+      seen.push(...batch.map(line));
+      asking.confirmations.answer(confirmation("q1", OPTION_PROCEED_ONCE));
+    }
+    expect(seen).toEqual([
+      "a PENDING",
+      "a EXECUTING",
+      "q1 PENDING asks of a",
+      "q1 EXECUTING of a",
+      "q1 SUCCEEDED of a",
+      "a SUCCEEDED",
+    ]);
+    expect(answers).toEqual([OPTION_PROCEED_ONCE]);
   });
 
   it("stops waiting for an answer when the task is canceled", async () => {
@@ -111,10 +190,12 @@ describe("the tool scheduler", () => {
 });
 
 function context(more: Readonly<Record<string, Tool>> = {}, task: Task = create(TaskSchema)): SchedulerContext {
+  let questions = 0;
   return {
     tools: new Map(Object.entries({ look: look(), change: change(), ...more })),
     policy: createSessionPolicy(ApprovalMode.DEFAULT),
     confirmations: new Confirmations(),
+    nextId: () => `q${++questions}`,
     task,
   };
 }
@@ -126,11 +207,25 @@ function look(execute: () => AsyncIterable<ToolEvent> = succeed): Tool {
   };
 }
 
-function change(execute: () => AsyncIterable<ToolEvent> = succeed): Tool {
-  const details = { case: "genericDetails", value: create(GenericDetailsSchema) } as const;
+function change(execute: () => AsyncIterable<ToolEvent> = succeed, description = "something"): Tool {
+  const details = { case: "genericDetails", value: create(GenericDetailsSchema, { description }) } as const;
   return {
     declaration: { name: "change", description: "", parameters: {} },
     prepare: async (args) => ({ args, description: "Change", confirmation: details, execute }),
+  };
+}
+
+function write(content: string): Tool {
+  const invocation = (newContent: string): ToolInvocation => ({
+    args: { content: newContent },
+    description: "Write",
+    confirmation: { case: "fileEditDetails", value: create(FileDiffSchema, { newContent }) },
+    withContent: invocation,
+    execute: succeed,
+  });
+  return {
+    declaration: { name: "write", description: "", parameters: {} },
+    prepare: async () => invocation(content),
   };
 }
 
@@ -142,21 +237,58 @@ function failing(message: string): AsyncIterable<ToolEvent> {
   return { [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(new Error(message)) }) };
 }
 
-function call(toolCallId: string, toolName: string): ToolCall {
-  return create(ToolCallSchema, { toolCallId, toolName, status: ToolCallStatus.PENDING, inputParameters: {} });
+function call(toolCallId: string, toolName: string): CallUpdate {
+  return {
+    call: create(ToolCallSchema, { toolCallId, toolName, status: ToolCallStatus.PENDING, inputParameters: {} }),
+  };
 }
 
-function confirmation(toolCallId: string, selectedOptionId: string) {
+function confirmation(toolCallId: string, selectedOptionId: string): ToolCallConfirmation {
   return create(ToolCallConfirmationSchema, { toolCallId, selectedOptionId });
 }
 
-async function collect(batches: AsyncIterable<readonly ToolCall[]>): Promise<string[][]> {
+function modification(toolCallId: string, newContent: string): ToolCallConfirmation {
+  return create(ToolCallConfirmationSchema, {
+    toolCallId,
+    selectedOptionId: OPTION_MODIFY_WITH_EDITOR,
+    modifiedDetails: { case: "fileDetails", value: { newContent } },
+  });
+}
+
+/** A task that made one call. */
+function taskWith(update: CallUpdate | undefined): Task {
+  if (!update) throw new Error("no call was published");
+  const { call, detail } = update;
+  const part = { content: { case: "toolCall", value: call } as const, ...(detail && { toolCallDetail: detail }) };
+  return create(TaskSchema, { history: [create(MessageSchema, { role: Role.AGENT, parts: [part] })] });
+}
+
+/** A task whose user answered the one call it made. */
+function answeredTask(update: CallUpdate | undefined, optionId: string): Task {
+  const payload = {
+    case: "message",
+    value: create(MessageSchema, {
+      role: Role.USER,
+      parts: [{ content: { case: "confirmation", value: confirmation("a", optionId) } }],
+    }),
+  } as const;
+  return reduceTask(taskWith(update), create(TaskEventSchema, { sequence: 1n, payload }));
+}
+
+/** What a scheduler publishes first. */
+async function published(batches: AsyncIterable<readonly CallUpdate[]>): Promise<readonly CallUpdate[]> {
+  for await (const batch of batches) return batch;
+  return [];
+}
+
+async function collect(batches: AsyncIterable<readonly CallUpdate[]>): Promise<string[][]> {
   const lines: string[][] = [];
   for await (const batch of batches) lines.push(batch.map(line));
   return lines;
 }
 
-/** A call as its id, its status, and whether it asks. */
-function line({ toolCallId, status, confirmationRequest }: ToolCall): string {
-  return `${toolCallId} ${ToolCallStatus[status]}${confirmationRequest ? " asks" : ""}`;
+/** A call as its id, its status, whether it asks, and for whom. */
+function line({ call: { toolCallId, status, confirmationRequest }, detail }: CallUpdate): string {
+  const parent = detail?.parentToolCallId ? ` of ${detail.parentToolCallId}` : "";
+  return `${toolCallId} ${ToolCallStatus[status]}${confirmationRequest ? " asks" : ""}${parent}`;
 }

@@ -2,27 +2,28 @@ import {
   findConfirmation,
   isAwaitingApproval,
   OPTION_CANCEL,
-  type Task,
+  OPTION_MODIFY_WITH_EDITOR,
   type ToolCall,
   type ToolCallConfirmation,
   ToolCallStatus,
 } from "@devtool/schema";
-import { DevtoolError } from "../errors.ts";
 import { mergeReady } from "../stream/merge.ts";
-import type { Confirmations } from "./confirmations.ts";
-import { toolFailure } from "./failure.ts";
-import type { PolicyEngine } from "./policy-engine.ts";
-import { failedCall, modified, type PreparedCall, prepareCall, resumeCall } from "./prepared-call.ts";
-import type { Tool, ToolEvent, ToolInvocation } from "./tool.ts";
+import { callDigest } from "./call-digest.ts";
+import { type CallUpdate, changedDetail } from "./call-update.ts";
+import {
+  askedCall,
+  isDecided,
+  modified,
+  outdatedCall,
+  type PrepareContext,
+  type PreparedCall,
+  prepareCall,
+  resumeCall,
+} from "./prepared-call.ts";
+import { type AskingContext, runCall } from "./running-call.ts";
 
 /** What a scheduler works with. */
-export interface SchedulerContext {
-  readonly tools: ReadonlyMap<string, Tool>;
-  readonly policy: PolicyEngine;
-  readonly confirmations: Confirmations;
-  /** The task, as its log has it now. */
-  readonly task: Task;
-}
+export interface SchedulerContext extends PrepareContext, AskingContext {}
 
 /**
  * Runs the calls that a model made in one step. Publishes all of them first, together, the questions of those that ask
@@ -30,13 +31,13 @@ export interface SchedulerContext {
  * Yields calls in their new form; the caller must have made them durable before it comes back for more.
  */
 export async function* runNewCalls(
-  calls: readonly ToolCall[],
+  calls: readonly CallUpdate[],
   context: SchedulerContext,
   signal: AbortSignal,
-): AsyncIterable<readonly ToolCall[]> {
+): AsyncIterable<readonly CallUpdate[]> {
   const prepared = await Promise.all(calls.map((call) => prepareCall(call, context, signal)));
-  for (const { call } of prepared) if (isAwaitingApproval(call)) context.confirmations.open(call.toolCallId);
-  yield prepared.flatMap(({ call }, index) => [...pendingFirst(call, calls[index]), call]);
+  openQuestions(prepared, context);
+  yield prepared.flatMap((item, index) => [...pendingFirst(item, calls[index]), item]);
   yield* runPrepared(prepared, context, signal);
 }
 
@@ -45,16 +46,21 @@ export async function* runOpenCalls(
   calls: readonly ToolCall[],
   context: SchedulerContext,
   signal: AbortSignal,
-): AsyncIterable<readonly ToolCall[]> {
+): AsyncIterable<readonly CallUpdate[]> {
   for (const call of calls) if (isAwaitingApproval(call)) context.confirmations.open(call.toolCallId);
   const prepared = await Promise.all(calls.map((call) => resumeCall(call, context, signal)));
-  const failed = prepared.filter(({ invocation }) => !invocation).map(({ call }) => call);
-  if (failed.length > 0) yield failed;
+  openQuestions(prepared, context);
+  const changed = prepared.filter(({ call }, index) => call !== calls[index]);
+  if (changed.length > 0) yield changed;
   yield* runPrepared(prepared, context, signal);
 }
 
+function openQuestions(prepared: readonly PreparedCall[], { confirmations }: SchedulerContext): void {
+  for (const { call } of prepared) if (isAwaitingApproval(call)) confirmations.open(call.toolCallId);
+}
+
 /** A call that fails at once is seen PENDING before. */
-function pendingFirst(call: ToolCall, original: ToolCall | undefined): ToolCall[] {
+function pendingFirst({ call }: PreparedCall, original: CallUpdate | undefined): CallUpdate[] {
   return call.status === ToolCallStatus.FAILED && original ? [original] : [];
 }
 
@@ -62,13 +68,14 @@ async function* runPrepared(
   prepared: readonly PreparedCall[],
   context: SchedulerContext,
   signal: AbortSignal,
-): AsyncIterable<readonly ToolCall[]> {
-  const runs: AsyncIterable<ToolCall>[] = [];
+): AsyncIterable<readonly CallUpdate[]> {
+  const runs: AsyncIterable<CallUpdate>[] = [];
+  const step: Step = { declined: false };
   let before: Promise<unknown> = Promise.resolve();
   for (const group of parallelGroups(prepared)) {
     const ends = group.map(() => Promise.withResolvers<void>());
     const after = before;
-    runs.push(...group.map((item, index) => runInTurn(item, { context, after, end: ends[index] }, signal)));
+    runs.push(...group.map((item, index) => runInTurn(item, { context, step, after, end: ends[index] }, signal)));
     before = Promise.all([after, ...ends.map(({ promise }) => promise)]);
   }
   yield* mergeReady(runs);
@@ -91,28 +98,77 @@ function parallelGroups(prepared: readonly PreparedCall[]): PreparedCall[][] {
   return groups;
 }
 
+/** What the calls of one step share: whether the user declined one that came before those that still wait. */
+interface Step {
+  declined: boolean;
+}
+
 /** When a call may begin, and whom it tells that it has ended. */
 interface Slot {
   readonly context: SchedulerContext;
+  readonly step: Step;
   readonly after: Promise<unknown>;
   readonly end: PromiseWithResolvers<void> | undefined;
 }
 
-async function* runInTurn(
-  { call, invocation }: PreparedCall,
-  slot: Slot,
-  signal: AbortSignal,
-): AsyncIterable<ToolCall> {
+async function* runInTurn(prepared: PreparedCall, slot: Slot, signal: AbortSignal): AsyncIterable<CallUpdate> {
+  const { context, step } = slot;
   try {
-    if (!invocation) return;
-    const answer = await answerTo(call, slot.context, signal);
-    if (answer?.selectedOptionId === OPTION_CANCEL) return;
+    if (!prepared.invocation) return;
+    const { item, answer } = yield* approve(prepared, context, signal);
     await slot.after;
+    if (answer?.selectedOptionId === OPTION_CANCEL) {
+      step.declined = true;
+      return;
+    }
     signal.throwIfAborted();
-    yield* runCall(call, modified(invocation, answer), signal);
+    // What nobody asked the user about was only to follow what they have now declined.
+    if (step.declined && !answer) return yield cancelled(prepared);
+    yield* runApproved(item, answer, { context, signal });
   } finally {
     slot.end?.resolve();
   }
+}
+
+/** A call that may begin as soon as it is its turn, unless the answer declines it. */
+interface Approval {
+  readonly item: PreparedCall;
+  /** What the user answered; undefined when nobody asked. */
+  readonly answer: ToolCallConfirmation | undefined;
+}
+
+/** Waits for the answer to a call that asks, and puts it anew as often as the answer changes what it proposes. */
+async function* approve(
+  prepared: PreparedCall,
+  context: SchedulerContext,
+  signal: AbortSignal,
+): AsyncGenerator<CallUpdate, Approval> {
+  let item = prepared;
+  let answer = await answerTo(item.call, context, signal);
+  while (item.invocation && answer?.selectedOptionId === OPTION_MODIFY_WITH_EDITOR) {
+    item = askedCall(item, modified(item.invocation, answer));
+    context.confirmations.open(item.call.toolCallId);
+    yield item;
+    answer = await context.confirmations.wait(item.call.toolCallId, signal);
+  }
+  return { item, answer };
+}
+
+/** Runs what was decided on, or what the user put in its place with their approval; nothing else. */
+async function* runApproved(
+  item: PreparedCall,
+  answer: ToolCallConfirmation | undefined,
+  running: { readonly context: SchedulerContext; readonly signal: AbortSignal },
+): AsyncIterable<CallUpdate> {
+  if (!item.invocation) return;
+  if (!isDecided(item, item.invocation)) return yield outdatedCall(item);
+  const invocation = modified(item.invocation, answer);
+  if (invocation === item.invocation) return yield* runCall(item, invocation, running);
+  const detail = changedDetail(item.detail, {
+    digest: callDigest(item.call, invocation),
+    ...(invocation.edit && { edit: invocation.edit }),
+  });
+  yield* runCall({ ...item, detail }, invocation, running);
 }
 
 /** Waits for the answer to a call that asks; one that was answered before a restart has it in the log. */
@@ -126,20 +182,6 @@ async function answerTo(
     : findConfirmation(task, call.toolCallId);
 }
 
-async function* runCall(asked: ToolCall, invocation: ToolInvocation, signal: AbortSignal): AsyncIterable<ToolCall> {
-  const { confirmationRequest: _answered, ...rest } = asked;
-  const call: ToolCall = { ...rest, status: ToolCallStatus.EXECUTING, inputParameters: invocation.args };
-  yield call;
-  try {
-    for await (const event of invocation.execute(signal)) yield updatedCall(call, event);
-  } catch (reason) {
-    signal.throwIfAborted();
-    yield failedCall(call, toolFailure("execution_failed", DevtoolError.from(reason).message));
-  }
-}
-
-function updatedCall(call: ToolCall, event: ToolEvent): ToolCall {
-  if (event.case === "live") return { ...call, liveContent: event.value };
-  const status = event.value.case === "output" ? ToolCallStatus.SUCCEEDED : ToolCallStatus.FAILED;
-  return { ...call, status, result: event.value };
+function cancelled({ call, detail }: PreparedCall): CallUpdate {
+  return { call: { ...call, status: ToolCallStatus.CANCELLED }, detail };
 }

@@ -8,7 +8,7 @@ import {
   type Task,
   type ToolCall,
 } from "@devtool/schema";
-import type { PolicyEngine, PolicyRequest } from "./policy-engine.ts";
+import type { PolicyDecision, PolicyEngine, PolicyRequest } from "./policy-engine.ts";
 
 /**
  * The policy of a session: what changes nothing runs; in plan mode nothing else does; the rest asks, unless the user
@@ -17,12 +17,16 @@ import type { PolicyEngine, PolicyRequest } from "./policy-engine.ts";
  */
 export function createSessionPolicy(mode: ApprovalMode): PolicyEngine {
   return {
-    decide({ call, details, task }) {
-      if (!details) return "allow";
-      if (mode === ApprovalMode.PLAN) return "deny";
-      return isGranted({ call, details, task }) ? "allow" : "ask";
+    async decide(request) {
+      if (!request.details) return decided("allow", "");
+      if (mode === ApprovalMode.PLAN) return decided("deny", "the session may not change the machine");
+      return decided(isGranted(request) ? "allow" : "ask", "");
     },
   };
+}
+
+function decided(decision: PolicyDecision["decision"], reason: string): PolicyDecision {
+  return { decision, rule: "", reason };
 }
 
 function isGranted({ call, details, task }: PolicyRequest): boolean {

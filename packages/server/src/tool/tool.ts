@@ -1,5 +1,5 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import type { ConfirmationRequest, ToolCall } from "@devtool/schema";
+import type { ConfirmationOption, ConfirmationRequest, EditRecord, ToolCall, ToolCallProgress } from "@devtool/schema";
 
 /** How a model sees a tool. */
 export interface ToolDeclaration {
@@ -11,9 +11,20 @@ export interface ToolDeclaration {
   readonly parameters: JsonObject;
 }
 
+/** What a policy may know of a tool beside its name. */
+export interface ToolFacts {
+  /** The MCP server that the tool belongs to; undefined for our own. */
+  readonly mcpServer?: string;
+  /** The SHA-256, in hex, of name, description and parameters as the MCP server gave them: grants bind to it. */
+  readonly definitionHash?: string;
+  /** What the tool says of itself, as MCP names it (`readOnlyHint`, `destructiveHint`, …): a claim, not a fact. */
+  readonly annotations?: Readonly<Record<string, boolean>>;
+}
+
 /** Something an agent may do. */
 export interface Tool {
   readonly declaration: ToolDeclaration;
+  readonly facts?: ToolFacts;
   /**
    * Checks the arguments once and says what the call would do; changes nothing.
    * Throws a `DevtoolError` with `Code.InvalidArgument` for bad arguments and `Code.PermissionDenied` for a path
@@ -32,6 +43,8 @@ export interface ToolInvocation {
    * What to ask the user about. Unset means the call changes nothing: it needs no approval and may run beside others.
    */
   readonly confirmation?: ConfirmationRequest["details"];
+  /** What the call does to a file, so that what became of it can be found out after a crash. */
+  readonly edit?: EditRecord;
   /** Takes the user's content in place of the proposed one; the result then says so. Only where a file is proposed. */
   withContent?(newContent: string): ToolInvocation;
   /**
@@ -45,8 +58,32 @@ export interface ToolInvocation {
 export type ToolEvent =
   /** The whole output so far; replaces what came before. */
   | { readonly case: "live"; readonly value: string }
+  /** How far it has come. */
+  | { readonly case: "progress"; readonly value: ToolCallProgress }
+  /** The process that it runs, and how that is confined. */
+  | { readonly case: "process"; readonly value: { readonly pid: number; readonly sandbox: string } }
+  /** Asks the user while it runs; `reply` is called once, unless the call is aborted before. */
+  | { readonly case: "question"; readonly value: Question; readonly reply: (answer: Answer) => void }
   /** The outcome: `output` when it succeeded, `error` when it failed. */
   | { readonly case: "result"; readonly value: ToolResult };
 
 /** The outcome of a call, as `ToolCall.result` has it. */
 export type ToolResult = Exclude<ToolCall["result"], { case: undefined }>;
+
+/** What a running call asks the user. It is put to them as a tool call of its own that asks. */
+export interface Question {
+  /** What it is about, in a line. */
+  readonly description: string;
+  /** What is shown. */
+  readonly details: ConfirmationRequest["details"];
+  /** The answers to choose from; one of them has the id `cancel`. */
+  readonly options: readonly ConfirmationOption[];
+}
+
+/** What the user answered. */
+export interface Answer {
+  /** The id of the chosen option. */
+  readonly optionId: string;
+  /** The text that the user sent beside it; empty when they sent none. */
+  readonly text: string;
+}

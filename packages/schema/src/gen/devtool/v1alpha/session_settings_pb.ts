@@ -4,13 +4,15 @@
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { McpServer, McpServerJson } from "./mcp_server_pb.ts";
+import { file_devtool_v1alpha_mcp_server } from "./mcp_server_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file devtool/v1alpha/session_settings.proto.
  */
 export const file_devtool_v1alpha_session_settings: GenFile = /*@__PURE__*/
-  fileDesc("CiZkZXZ0b29sL3YxYWxwaGEvc2Vzc2lvbl9zZXR0aW5ncy5wcm90bxIPZGV2dG9vbC52MWFscGhhIl4KD1Nlc3Npb25TZXR0aW5ncxIVCg1hbGxvd2VkX3Rvb2xzGAEgAygJEjQKDWFwcHJvdmFsX21vZGUYAiABKA4yHS5kZXZ0b29sLnYxYWxwaGEuQXBwcm92YWxNb2RlKmAKDEFwcHJvdmFsTW9kZRIdChlBUFBST1ZBTF9NT0RFX1VOU1BFQ0lGSUVEEAASGQoVQVBQUk9WQUxfTU9ERV9ERUZBVUxUEAESFgoSQVBQUk9WQUxfTU9ERV9QTEFOEAJiBnByb3RvMw");
+  fileDesc("CiZkZXZ0b29sL3YxYWxwaGEvc2Vzc2lvbl9zZXR0aW5ncy5wcm90bxIPZGV2dG9vbC52MWFscGhhIp4BCg9TZXNzaW9uU2V0dGluZ3MSFQoNYWxsb3dlZF90b29scxgBIAMoCRI0Cg1hcHByb3ZhbF9tb2RlGAIgASgOMh0uZGV2dG9vbC52MWFscGhhLkFwcHJvdmFsTW9kZRINCgVtb2RlbBgDIAEoCRIvCgttY3Bfc2VydmVycxgEIAMoCzIaLmRldnRvb2wudjFhbHBoYS5NY3BTZXJ2ZXIqlQEKDEFwcHJvdmFsTW9kZRIdChlBUFBST1ZBTF9NT0RFX1VOU1BFQ0lGSUVEEAASGQoVQVBQUk9WQUxfTU9ERV9ERUZBVUxUEAESFgoSQVBQUk9WQUxfTU9ERV9QTEFOEAISGwoXQVBQUk9WQUxfTU9ERV9BVVRPX0VESVQQAxIWChJBUFBST1ZBTF9NT0RFX1lPTE8QBGIGcHJvdG8z", [file_devtool_v1alpha_mcp_server]);
 
 /**
  * Holds the settings of a session beyond the RFC's AgentSettings.
@@ -36,6 +38,22 @@ export type SessionSettings = Message<"devtool.v1alpha.SessionSettings"> & {
    * @generated from field: devtool.v1alpha.ApprovalMode approval_mode = 2;
    */
   approvalMode: ApprovalMode;
+
+  /**
+   * Names the model that answers. Empty takes the server's. The only setting
+   * that a later message may change, for the exchange it starts.
+   *
+   * @generated from field: string model = 3;
+   */
+  model: string;
+
+  /**
+   * Lists the MCP servers whose tools the agent gets beside its own. A server
+   * that is a command needs the operator's leave.
+   *
+   * @generated from field: repeated devtool.v1alpha.McpServer mcp_servers = 4;
+   */
+  mcpServers: McpServer[];
 };
 
 /**
@@ -62,6 +80,22 @@ export type SessionSettingsJson = {
    * @generated from field: devtool.v1alpha.ApprovalMode approval_mode = 2;
    */
   approvalMode?: ApprovalModeJson;
+
+  /**
+   * Names the model that answers. Empty takes the server's. The only setting
+   * that a later message may change, for the exchange it starts.
+   *
+   * @generated from field: string model = 3;
+   */
+  model?: string;
+
+  /**
+   * Lists the MCP servers whose tools the agent gets beside its own. A server
+   * that is a command needs the operator's leave.
+   *
+   * @generated from field: repeated devtool.v1alpha.McpServer mcp_servers = 4;
+   */
+  mcpServers?: McpServerJson[];
 };
 
 /**
@@ -97,6 +131,21 @@ export enum ApprovalMode {
    * @generated from enum value: APPROVAL_MODE_PLAN = 2;
    */
   PLAN = 2,
+
+  /**
+   * Changes files of the workspace without asking; asks before the rest. For
+   * operators only.
+   *
+   * @generated from enum value: APPROVAL_MODE_AUTO_EDIT = 3;
+   */
+  AUTO_EDIT = 3,
+
+  /**
+   * Asks nothing that no rule asks or denies. For operators only.
+   *
+   * @generated from enum value: APPROVAL_MODE_YOLO = 4;
+   */
+  YOLO = 4,
 }
 
 /**
@@ -104,7 +153,7 @@ export enum ApprovalMode {
  *
  * @generated from enum devtool.v1alpha.ApprovalMode
  */
-export type ApprovalModeJson = "APPROVAL_MODE_UNSPECIFIED" | "APPROVAL_MODE_DEFAULT" | "APPROVAL_MODE_PLAN";
+export type ApprovalModeJson = "APPROVAL_MODE_UNSPECIFIED" | "APPROVAL_MODE_DEFAULT" | "APPROVAL_MODE_PLAN" | "APPROVAL_MODE_AUTO_EDIT" | "APPROVAL_MODE_YOLO";
 
 /**
  * Describes the enum devtool.v1alpha.ApprovalMode.

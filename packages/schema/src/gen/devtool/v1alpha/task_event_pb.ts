@@ -14,17 +14,17 @@ import type { ToolCall, ToolCallJson } from "../a2a/v1alpha/tool_call_pb.ts";
 import { file_devtool_a2a_v1alpha_tool_call } from "../a2a/v1alpha/tool_call_pb.ts";
 import type { SessionSettings, SessionSettingsJson } from "./session_settings_pb.ts";
 import { file_devtool_v1alpha_session_settings } from "./session_settings_pb.ts";
-import type { Message as Message$1, MessageJson, TaskState, TaskStateJson } from "./task_pb.ts";
+import type { Citation, CitationJson, Message as Message$1, MessageJson, Summary, SummaryJson, TaskState, TaskStateJson, ToolCallDetail, ToolCallDetailJson, Usage, UsageJson } from "./task_pb.ts";
 import { file_devtool_v1alpha_task } from "./task_pb.ts";
-import type { Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { Duration, DurationJson, Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_duration, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file devtool/v1alpha/task_event.proto.
  */
 export const file_devtool_v1alpha_task_event: GenFile = /*@__PURE__*/
-  fileDesc("CiBkZXZ0b29sL3YxYWxwaGEvdGFza19ldmVudC5wcm90bxIPZGV2dG9vbC52MWFscGhhIt0DCglUYXNrRXZlbnQSEAoIc2VxdWVuY2UYASABKAMSDwoHdGFza19pZBgCIAEoCRISCgpjb250ZXh0X2lkGAMgASgJEigKBHRpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEikKBXN0YXRlGAUgASgOMhouZGV2dG9vbC52MWFscGhhLlRhc2tTdGF0ZRINCgVtb2RlbBgGIAEoCRIvCgdjcmVhdGVkGAcgASgLMhwuZGV2dG9vbC52MWFscGhhLlRhc2tDcmVhdGVkSAASKwoHbWVzc2FnZRgIIAEoCzIYLmRldnRvb2wudjFhbHBoYS5NZXNzYWdlSAASNAoMc3RhdGVfY2hhbmdlGAkgASgLMhwuZGV2dG9vbC52MWFscGhhLlN0YXRlQ2hhbmdlSAASLAoEdGV4dBgKIAEoCzIcLmRldnRvb2wudjFhbHBoYS5UZXh0Q29udGVudEgAEjQKB3Rob3VnaHQYCyABKAsyIS5kZXZ0b29sLmEyYS52MWFscGhhLkFnZW50VGhvdWdodEgAEjIKCXRvb2xfY2FsbBgMIAEoCzIdLmRldnRvb2wuYTJhLnYxYWxwaGEuVG9vbENhbGxIAEIJCgdwYXlsb2FkIv8BCgtUYXNrQ3JlYXRlZBIpCgdtZXNzYWdlGAEgASgLMhguZGV2dG9vbC52MWFscGhhLk1lc3NhZ2USNAoIc2V0dGluZ3MYAiABKAsyIi5kZXZ0b29sLmEyYS52MWFscGhhLkFnZW50U2V0dGluZ3MSOgoQc2Vzc2lvbl9zZXR0aW5ncxgDIAEoCzIgLmRldnRvb2wudjFhbHBoYS5TZXNzaW9uU2V0dGluZ3MSQAoHY29tbWFuZBgEIAEoCzIvLmRldnRvb2wuYTJhLnYxYWxwaGEuRXhlY3V0ZVNsYXNoQ29tbWFuZFJlcXVlc3QSEQoJcHJpbmNpcGFsGAUgASgJIioKC1N0YXRlQ2hhbmdlEgwKBHRleHQYASABKAkSDQoFZXJyb3IYAiABKAkiGwoLVGV4dENvbnRlbnQSDAoEdGV4dBgBIAEoCWIGcHJvdG8z", [file_devtool_a2a_v1alpha_command, file_devtool_a2a_v1alpha_event, file_devtool_a2a_v1alpha_settings, file_devtool_a2a_v1alpha_tool_call, file_devtool_v1alpha_session_settings, file_devtool_v1alpha_task, file_google_protobuf_timestamp]);
+  fileDesc("CiBkZXZ0b29sL3YxYWxwaGEvdGFza19ldmVudC5wcm90bxIPZGV2dG9vbC52MWFscGhhIsgFCglUYXNrRXZlbnQSEAoIc2VxdWVuY2UYASABKAMSDwoHdGFza19pZBgCIAEoCRISCgpjb250ZXh0X2lkGAMgASgJEigKBHRpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEikKBXN0YXRlGAUgASgOMhouZGV2dG9vbC52MWFscGhhLlRhc2tTdGF0ZRINCgVtb2RlbBgGIAEoCRIvCgdjcmVhdGVkGAcgASgLMhwuZGV2dG9vbC52MWFscGhhLlRhc2tDcmVhdGVkSAASKwoHbWVzc2FnZRgIIAEoCzIYLmRldnRvb2wudjFhbHBoYS5NZXNzYWdlSAASNAoMc3RhdGVfY2hhbmdlGAkgASgLMhwuZGV2dG9vbC52MWFscGhhLlN0YXRlQ2hhbmdlSAASLAoEdGV4dBgKIAEoCzIcLmRldnRvb2wudjFhbHBoYS5UZXh0Q29udGVudEgAEjQKB3Rob3VnaHQYCyABKAsyIS5kZXZ0b29sLmEyYS52MWFscGhhLkFnZW50VGhvdWdodEgAEjIKCXRvb2xfY2FsbBgMIAEoCzIdLmRldnRvb2wuYTJhLnYxYWxwaGEuVG9vbENhbGxIABInCgV1c2FnZRgNIAEoCzIWLmRldnRvb2wudjFhbHBoYS5Vc2FnZUgAEikKBm5vdGljZRgOIAEoCzIXLmRldnRvb2wudjFhbHBoYS5Ob3RpY2VIABIrCgdzdW1tYXJ5GA8gASgLMhguZGV2dG9vbC52MWFscGhhLlN1bW1hcnlIABItCghjaXRhdGlvbhgQIAEoCzIZLmRldnRvb2wudjFhbHBoYS5DaXRhdGlvbkgAEjkKEHRvb2xfY2FsbF9kZXRhaWwYESABKAsyHy5kZXZ0b29sLnYxYWxwaGEuVG9vbENhbGxEZXRhaWxCCQoHcGF5bG9hZCJXCgZOb3RpY2USDAoEdGV4dBgBIAEoCRIuCgtyZXRyeV9kZWxheRgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIPCgdhdHRlbXB0GAMgASgFIv8BCgtUYXNrQ3JlYXRlZBIpCgdtZXNzYWdlGAEgASgLMhguZGV2dG9vbC52MWFscGhhLk1lc3NhZ2USNAoIc2V0dGluZ3MYAiABKAsyIi5kZXZ0b29sLmEyYS52MWFscGhhLkFnZW50U2V0dGluZ3MSOgoQc2Vzc2lvbl9zZXR0aW5ncxgDIAEoCzIgLmRldnRvb2wudjFhbHBoYS5TZXNzaW9uU2V0dGluZ3MSQAoHY29tbWFuZBgEIAEoCzIvLmRldnRvb2wuYTJhLnYxYWxwaGEuRXhlY3V0ZVNsYXNoQ29tbWFuZFJlcXVlc3QSEQoJcHJpbmNpcGFsGAUgASgJIioKC1N0YXRlQ2hhbmdlEgwKBHRleHQYASABKAkSDQoFZXJyb3IYAiABKAkiGwoLVGV4dENvbnRlbnQSDAoEdGV4dBgBIAEoCWIGcHJvdG8z", [file_devtool_a2a_v1alpha_command, file_devtool_a2a_v1alpha_event, file_devtool_a2a_v1alpha_settings, file_devtool_a2a_v1alpha_tool_call, file_devtool_v1alpha_session_settings, file_devtool_v1alpha_task, file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
  * Is one record of a task's append-only log: what is stored, streamed and
@@ -128,7 +128,47 @@ export type TaskEvent = Message<"devtool.v1alpha.TaskEvent"> & {
      */
     value: ToolCall;
     case: "toolCall";
+  } | {
+    /**
+     * Tells what one step of the model used.
+     *
+     * @generated from field: devtool.v1alpha.Usage usage = 13;
+     */
+    value: Usage;
+    case: "usage";
+  } | {
+    /**
+     * Says something about the work itself, for instance that the model is
+     * asked again.
+     *
+     * @generated from field: devtool.v1alpha.Notice notice = 14;
+     */
+    value: Notice;
+    case: "notice";
+  } | {
+    /**
+     * Stands for the conversation before it from now on.
+     *
+     * @generated from field: devtool.v1alpha.Summary summary = 15;
+     */
+    value: Summary;
+    case: "summary";
+  } | {
+    /**
+     * Names a source of the agent's answer.
+     *
+     * @generated from field: devtool.v1alpha.Citation citation = 16;
+     */
+    value: Citation;
+    case: "citation";
   } | { case: undefined; value?: undefined };
+
+  /**
+   * Says more about the tool call in the payload; unset for other payloads.
+   *
+   * @generated from field: devtool.v1alpha.ToolCallDetail tool_call_detail = 17;
+   */
+  toolCallDetail?: ToolCallDetail | undefined;
 };
 
 /**
@@ -221,6 +261,42 @@ export type TaskEventJson = {
    * @generated from field: devtool.a2a.v1alpha.ToolCall tool_call = 12;
    */
   toolCall?: ToolCallJson;
+
+  /**
+   * Tells what one step of the model used.
+   *
+   * @generated from field: devtool.v1alpha.Usage usage = 13;
+   */
+  usage?: UsageJson;
+
+  /**
+   * Says something about the work itself, for instance that the model is
+   * asked again.
+   *
+   * @generated from field: devtool.v1alpha.Notice notice = 14;
+   */
+  notice?: NoticeJson;
+
+  /**
+   * Stands for the conversation before it from now on.
+   *
+   * @generated from field: devtool.v1alpha.Summary summary = 15;
+   */
+  summary?: SummaryJson;
+
+  /**
+   * Names a source of the agent's answer.
+   *
+   * @generated from field: devtool.v1alpha.Citation citation = 16;
+   */
+  citation?: CitationJson;
+
+  /**
+   * Says more about the tool call in the payload; unset for other payloads.
+   *
+   * @generated from field: devtool.v1alpha.ToolCallDetail tool_call_detail = 17;
+   */
+  toolCallDetail?: ToolCallDetailJson;
 };
 
 /**
@@ -229,6 +305,71 @@ export type TaskEventJson = {
  */
 export const TaskEventSchema: GenMessage<TaskEvent, {jsonType: TaskEventJson}> = /*@__PURE__*/
   messageDesc(file_devtool_v1alpha_task_event, 0);
+
+/**
+ * Says something about the work itself: a wait, a retry, a part that is out of
+ * order. Takes no part in the conversation.
+ *
+ * @generated from message devtool.v1alpha.Notice
+ */
+export type Notice = Message<"devtool.v1alpha.Notice"> & {
+  /**
+   * Says it for a person.
+   *
+   * @generated from field: string text = 1;
+   */
+  text: string;
+
+  /**
+   * Tells how long the agent waits before it goes on; unset when it does not.
+   *
+   * @generated from field: google.protobuf.Duration retry_delay = 2;
+   */
+  retryDelay?: Duration | undefined;
+
+  /**
+   * Counts the tries so far when something is tried again; otherwise 0.
+   *
+   * @generated from field: int32 attempt = 3;
+   */
+  attempt: number;
+};
+
+/**
+ * Says something about the work itself: a wait, a retry, a part that is out of
+ * order. Takes no part in the conversation.
+ *
+ * @generated from message devtool.v1alpha.Notice
+ */
+export type NoticeJson = {
+  /**
+   * Says it for a person.
+   *
+   * @generated from field: string text = 1;
+   */
+  text?: string;
+
+  /**
+   * Tells how long the agent waits before it goes on; unset when it does not.
+   *
+   * @generated from field: google.protobuf.Duration retry_delay = 2;
+   */
+  retryDelay?: DurationJson;
+
+  /**
+   * Counts the tries so far when something is tried again; otherwise 0.
+   *
+   * @generated from field: int32 attempt = 3;
+   */
+  attempt?: number;
+};
+
+/**
+ * Describes the message devtool.v1alpha.Notice.
+ * Use `create(NoticeSchema)` to create a new message.
+ */
+export const NoticeSchema: GenMessage<Notice, {jsonType: NoticeJson}> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_task_event, 1);
 
 /**
  * Opens a task.
@@ -319,7 +460,7 @@ export type TaskCreatedJson = {
  * Use `create(TaskCreatedSchema)` to create a new message.
  */
 export const TaskCreatedSchema: GenMessage<TaskCreated, {jsonType: TaskCreatedJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task_event, 1);
+  messageDesc(file_devtool_v1alpha_task_event, 2);
 
 /**
  * Moves a task to the state that the event names.
@@ -368,7 +509,7 @@ export type StateChangeJson = {
  * Use `create(StateChangeSchema)` to create a new message.
  */
 export const StateChangeSchema: GenMessage<StateChange, {jsonType: StateChangeJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task_event, 2);
+  messageDesc(file_devtool_v1alpha_task_event, 3);
 
 /**
  * Is a piece of the agent's answer.
@@ -403,5 +544,5 @@ export type TextContentJson = {
  * Use `create(TextContentSchema)` to create a new message.
  */
 export const TextContentSchema: GenMessage<TextContent, {jsonType: TextContentJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task_event, 3);
+  messageDesc(file_devtool_v1alpha_task_event, 4);
 

@@ -27,7 +27,7 @@ import type { JsonObject, Message as Message$1 } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/task.proto.
  */
 export const file_devtool_v1alpha_task: GenFile = /*@__PURE__*/
-  fileDesc("ChpkZXZ0b29sL3YxYWxwaGEvdGFzay5wcm90bxIPZGV2dG9vbC52MWFscGhhIukDCgRUYXNrEgoKAmlkGAEgASgJEhIKCmNvbnRleHRfaWQYAiABKAkSKQoFc3RhdGUYAyABKA4yGi5kZXZ0b29sLnYxYWxwaGEuVGFza1N0YXRlEhIKCnN0YXRlX3RleHQYBCABKAkSDQoFZXJyb3IYBSABKAkSEAoIc2VxdWVuY2UYBiABKAMSLwoLY3JlYXRlX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC3VwZGF0ZV90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVtb2RlbBgJIAEoCRIRCglwcmluY2lwYWwYCiABKAkSNAoIc2V0dGluZ3MYCyABKAsyIi5kZXZ0b29sLmEyYS52MWFscGhhLkFnZW50U2V0dGluZ3MSOgoQc2Vzc2lvbl9zZXR0aW5ncxgMIAEoCzIgLmRldnRvb2wudjFhbHBoYS5TZXNzaW9uU2V0dGluZ3MSQAoHY29tbWFuZBgNIAEoCzIvLmRldnRvb2wuYTJhLnYxYWxwaGEuRXhlY3V0ZVNsYXNoQ29tbWFuZFJlcXVlc3QSKQoHaGlzdG9yeRgOIAMoCzIYLmRldnRvb2wudjFhbHBoYS5NZXNzYWdlImgKB01lc3NhZ2USEgoKbWVzc2FnZV9pZBgBIAEoCRIjCgRyb2xlGAIgASgOMhUuZGV2dG9vbC52MWFscGhhLlJvbGUSJAoFcGFydHMYAyADKAsyFS5kZXZ0b29sLnYxYWxwaGEuUGFydCKeAgoEUGFydBIOCgR0ZXh0GAEgASgJSAASJQoEZmlsZRgCIAEoCzIVLmRldnRvb2wudjFhbHBoYS5GaWxlSAASJwoEZGF0YRgDIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RIABI0Cgd0aG91Z2h0GAQgASgLMiEuZGV2dG9vbC5hMmEudjFhbHBoYS5BZ2VudFRob3VnaHRIABIyCgl0b29sX2NhbGwYBSABKAsyHS5kZXZ0b29sLmEyYS52MWFscGhhLlRvb2xDYWxsSAASQQoMY29uZmlybWF0aW9uGAYgASgLMikuZGV2dG9vbC5hMmEudjFhbHBoYS5Ub29sQ2FsbENvbmZpcm1hdGlvbkgAQgkKB2NvbnRlbnQiUgoERmlsZRIMCgRuYW1lGAEgASgJEhIKCm1lZGlhX3R5cGUYAiABKAkSDwoFYnl0ZXMYAyABKAxIABINCgN1cmkYBCABKAlIAEIICgZzb3VyY2UqOwoEUm9sZRIUChBST0xFX1VOU1BFQ0lGSUVEEAASDQoJUk9MRV9VU0VSEAESDgoKUk9MRV9BR0VOVBACKvkBCglUYXNrU3RhdGUSGgoWVEFTS19TVEFURV9VTlNQRUNJRklFRBAAEhgKFFRBU0tfU1RBVEVfU1VCTUlUVEVEEAESFgoSVEFTS19TVEFURV9XT1JLSU5HEAISGAoUVEFTS19TVEFURV9DT01QTEVURUQQAxIVChFUQVNLX1NUQVRFX0ZBSUxFRBAEEhcKE1RBU0tfU1RBVEVfQ0FOQ0VMRUQQBRIdChlUQVNLX1NUQVRFX0lOUFVUX1JFUVVJUkVEEAYSFwoTVEFTS19TVEFURV9SRUpFQ1RFRBAHEhwKGFRBU0tfU1RBVEVfQVVUSF9SRVFVSVJFRBAIYgZwcm90bzM", [file_devtool_a2a_v1alpha_command, file_devtool_a2a_v1alpha_confirmation, file_devtool_a2a_v1alpha_event, file_devtool_a2a_v1alpha_settings, file_devtool_a2a_v1alpha_tool_call, file_devtool_v1alpha_session_settings, file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("ChpkZXZ0b29sL3YxYWxwaGEvdGFzay5wcm90bxIPZGV2dG9vbC52MWFscGhhIpAECgRUYXNrEgoKAmlkGAEgASgJEhIKCmNvbnRleHRfaWQYAiABKAkSKQoFc3RhdGUYAyABKA4yGi5kZXZ0b29sLnYxYWxwaGEuVGFza1N0YXRlEhIKCnN0YXRlX3RleHQYBCABKAkSDQoFZXJyb3IYBSABKAkSEAoIc2VxdWVuY2UYBiABKAMSLwoLY3JlYXRlX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC3VwZGF0ZV90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVtb2RlbBgJIAEoCRIRCglwcmluY2lwYWwYCiABKAkSNAoIc2V0dGluZ3MYCyABKAsyIi5kZXZ0b29sLmEyYS52MWFscGhhLkFnZW50U2V0dGluZ3MSOgoQc2Vzc2lvbl9zZXR0aW5ncxgMIAEoCzIgLmRldnRvb2wudjFhbHBoYS5TZXNzaW9uU2V0dGluZ3MSQAoHY29tbWFuZBgNIAEoCzIvLmRldnRvb2wuYTJhLnYxYWxwaGEuRXhlY3V0ZVNsYXNoQ29tbWFuZFJlcXVlc3QSKQoHaGlzdG9yeRgOIAMoCzIYLmRldnRvb2wudjFhbHBoYS5NZXNzYWdlEiUKBXVzYWdlGA8gASgLMhYuZGV2dG9vbC52MWFscGhhLlVzYWdlIncKB01lc3NhZ2USEgoKbWVzc2FnZV9pZBgBIAEoCRIjCgRyb2xlGAIgASgOMhUuZGV2dG9vbC52MWFscGhhLlJvbGUSJAoFcGFydHMYAyADKAsyFS5kZXZ0b29sLnYxYWxwaGEuUGFydBINCgVtb2RlbBgEIAEoCSK1AwoEUGFydBIOCgR0ZXh0GAEgASgJSAASJQoEZmlsZRgCIAEoCzIVLmRldnRvb2wudjFhbHBoYS5GaWxlSAASJwoEZGF0YRgDIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RIABI0Cgd0aG91Z2h0GAQgASgLMiEuZGV2dG9vbC5hMmEudjFhbHBoYS5BZ2VudFRob3VnaHRIABIyCgl0b29sX2NhbGwYBSABKAsyHS5kZXZ0b29sLmEyYS52MWFscGhhLlRvb2xDYWxsSAASQQoMY29uZmlybWF0aW9uGAYgASgLMikuZGV2dG9vbC5hMmEudjFhbHBoYS5Ub29sQ2FsbENvbmZpcm1hdGlvbkgAEisKB3N1bW1hcnkYByABKAsyGC5kZXZ0b29sLnYxYWxwaGEuU3VtbWFyeUgAEi0KCGNpdGF0aW9uGAkgASgLMhkuZGV2dG9vbC52MWFscGhhLkNpdGF0aW9uSAASOQoQdG9vbF9jYWxsX2RldGFpbBgIIAEoCzIfLmRldnRvb2wudjFhbHBoYS5Ub29sQ2FsbERldGFpbEIJCgdjb250ZW50Ii4KB1N1bW1hcnkSDAoEdGV4dBgBIAEoCRIVCg1rZXB0X21lc3NhZ2VzGAIgASgFIjcKCENpdGF0aW9uEgsKA3VyaRgBIAEoCRINCgV0aXRsZRgCIAEoCRIPCgdsaWNlbnNlGAMgASgJIqECCg5Ub29sQ2FsbERldGFpbBItCgVzdGFnZRgBIAEoDjIeLmRldnRvb2wudjFhbHBoYS5Ub29sQ2FsbFN0YWdlEg4KBmRpZ2VzdBgCIAEoDBIMCgRydWxlGAMgASgJEg4KBnJlYXNvbhgEIAEoCRIPCgdzYW5kYm94GAUgASgJEgsKA3BpZBgGIAEoBRIzCghwcm9ncmVzcxgHIAEoCzIhLmRldnRvb2wudjFhbHBoYS5Ub29sQ2FsbFByb2dyZXNzEhcKD21vZGVsX3NpZ25hdHVyZRgIIAEoDBIbChNwYXJlbnRfdG9vbF9jYWxsX2lkGAkgASgJEikKBGVkaXQYCiABKAsyGy5kZXZ0b29sLnYxYWxwaGEuRWRpdFJlY29yZCJCCgpFZGl0UmVjb3JkEgwKBHBhdGgYASABKAkSEgoKb2xkX2RpZ2VzdBgCIAEoDBISCgpuZXdfZGlnZXN0GAMgASgMIj0KEFRvb2xDYWxsUHJvZ3Jlc3MSDAoEZG9uZRgBIAEoARINCgV0b3RhbBgCIAEoARIMCgR0ZXh0GAMgASgJImMKBVVzYWdlEhQKDGlucHV0X3Rva2VucxgBIAEoAxIVCg1jYWNoZWRfdG9rZW5zGAIgASgDEhUKDW91dHB1dF90b2tlbnMYAyABKAMSFgoOdGhvdWdodF90b2tlbnMYBCABKAMiUgoERmlsZRIMCgRuYW1lGAEgASgJEhIKCm1lZGlhX3R5cGUYAiABKAkSDwoFYnl0ZXMYAyABKAxIABINCgN1cmkYBCABKAlIAEIICgZzb3VyY2UqjwIKDVRvb2xDYWxsU3RhZ2USHwobVE9PTF9DQUxMX1NUQUdFX1VOU1BFQ0lGSUVEEAASHgoaVE9PTF9DQUxMX1NUQUdFX1ZBTElEQVRJTkcQARIlCiFUT09MX0NBTExfU1RBR0VfQVdBSVRJTkdfQVBQUk9WQUwQAhIdChlUT09MX0NBTExfU1RBR0VfU0NIRURVTEVEEAMSHQoZVE9PTF9DQUxMX1NUQUdFX0VYRUNVVElORxAEEh0KGVRPT0xfQ0FMTF9TVEFHRV9TVUNDRUVERUQQBRIaChZUT09MX0NBTExfU1RBR0VfRkFJTEVEEAYSHQoZVE9PTF9DQUxMX1NUQUdFX0NBTkNFTExFRBAHKjsKBFJvbGUSFAoQUk9MRV9VTlNQRUNJRklFRBAAEg0KCVJPTEVfVVNFUhABEg4KClJPTEVfQUdFTlQQAir5AQoJVGFza1N0YXRlEhoKFlRBU0tfU1RBVEVfVU5TUEVDSUZJRUQQABIYChRUQVNLX1NUQVRFX1NVQk1JVFRFRBABEhYKElRBU0tfU1RBVEVfV09SS0lORxACEhgKFFRBU0tfU1RBVEVfQ09NUExFVEVEEAMSFQoRVEFTS19TVEFURV9GQUlMRUQQBBIXChNUQVNLX1NUQVRFX0NBTkNFTEVEEAUSHQoZVEFTS19TVEFURV9JTlBVVF9SRVFVSVJFRBAGEhcKE1RBU0tfU1RBVEVfUkVKRUNURUQQBxIcChhUQVNLX1NUQVRFX0FVVEhfUkVRVUlSRUQQCGIGcHJvdG8z", [file_devtool_a2a_v1alpha_command, file_devtool_a2a_v1alpha_confirmation, file_devtool_a2a_v1alpha_event, file_devtool_a2a_v1alpha_settings, file_devtool_a2a_v1alpha_tool_call, file_devtool_v1alpha_session_settings, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * Is the whole of a task at one moment: the fold of its events, and nothing
@@ -134,6 +134,13 @@ export type Task = Message$1<"devtool.v1alpha.Task"> & {
    * @generated from field: repeated devtool.v1alpha.Message history = 14;
    */
   history: Message[];
+
+  /**
+   * Adds up what the models of the task used; unset before one said so.
+   *
+   * @generated from field: devtool.v1alpha.Usage usage = 15;
+   */
+  usage?: Usage | undefined;
 };
 
 /**
@@ -241,6 +248,13 @@ export type TaskJson = {
    * @generated from field: repeated devtool.v1alpha.Message history = 14;
    */
   history?: MessageJson[];
+
+  /**
+   * Adds up what the models of the task used; unset before one said so.
+   *
+   * @generated from field: devtool.v1alpha.Usage usage = 15;
+   */
+  usage?: UsageJson;
 };
 
 /**
@@ -277,6 +291,14 @@ export type Message = Message$1<"devtool.v1alpha.Message"> & {
    * @generated from field: repeated devtool.v1alpha.Part parts = 3;
    */
   parts: Part[];
+
+  /**
+   * Names the model that shall answer this message (user only). Empty takes
+   * the session's model, or else the server's.
+   *
+   * @generated from field: string model = 4;
+   */
+  model: string;
 };
 
 /**
@@ -306,6 +328,14 @@ export type MessageJson = {
    * @generated from field: repeated devtool.v1alpha.Part parts = 3;
    */
   parts?: PartJson[];
+
+  /**
+   * Names the model that shall answer this message (user only). Empty takes
+   * the session's model, or else the server's.
+   *
+   * @generated from field: string model = 4;
+   */
+  model?: string;
 };
 
 /**
@@ -374,7 +404,30 @@ export type Part = Message$1<"devtool.v1alpha.Part"> & {
      */
     value: ToolCallConfirmation;
     case: "confirmation";
+  } | {
+    /**
+     * Stands for the conversation before it (agent only).
+     *
+     * @generated from field: devtool.v1alpha.Summary summary = 7;
+     */
+    value: Summary;
+    case: "summary";
+  } | {
+    /**
+     * Names a source of the answer (agent only).
+     *
+     * @generated from field: devtool.v1alpha.Citation citation = 9;
+     */
+    value: Citation;
+    case: "citation";
   } | { case: undefined; value?: undefined };
+
+  /**
+   * Says more about the tool call in this part; unset for other parts.
+   *
+   * @generated from field: devtool.v1alpha.ToolCallDetail tool_call_detail = 8;
+   */
+  toolCallDetail?: ToolCallDetail | undefined;
 };
 
 /**
@@ -424,6 +477,27 @@ export type PartJson = {
    * @generated from field: devtool.a2a.v1alpha.ToolCallConfirmation confirmation = 6;
    */
   confirmation?: ToolCallConfirmationJson;
+
+  /**
+   * Stands for the conversation before it (agent only).
+   *
+   * @generated from field: devtool.v1alpha.Summary summary = 7;
+   */
+  summary?: SummaryJson;
+
+  /**
+   * Names a source of the answer (agent only).
+   *
+   * @generated from field: devtool.v1alpha.Citation citation = 9;
+   */
+  citation?: CitationJson;
+
+  /**
+   * Says more about the tool call in this part; unset for other parts.
+   *
+   * @generated from field: devtool.v1alpha.ToolCallDetail tool_call_detail = 8;
+   */
+  toolCallDetail?: ToolCallDetailJson;
 };
 
 /**
@@ -432,6 +506,500 @@ export type PartJson = {
  */
 export const PartSchema: GenMessage<Part, {jsonType: PartJson}> = /*@__PURE__*/
   messageDesc(file_devtool_v1alpha_task, 2);
+
+/**
+ * Stands for what was said before it when a model is asked. The history keeps
+ * what it stands for.
+ *
+ * @generated from message devtool.v1alpha.Summary
+ */
+export type Summary = Message$1<"devtool.v1alpha.Summary"> & {
+  /**
+   * Holds the summary.
+   *
+   * @generated from field: string text = 1;
+   */
+  text: string;
+
+  /**
+   * Counts the messages right before this one that models still get word for
+   * word.
+   *
+   * @generated from field: int32 kept_messages = 2;
+   */
+  keptMessages: number;
+};
+
+/**
+ * Stands for what was said before it when a model is asked. The history keeps
+ * what it stands for.
+ *
+ * @generated from message devtool.v1alpha.Summary
+ */
+export type SummaryJson = {
+  /**
+   * Holds the summary.
+   *
+   * @generated from field: string text = 1;
+   */
+  text?: string;
+
+  /**
+   * Counts the messages right before this one that models still get word for
+   * word.
+   *
+   * @generated from field: int32 kept_messages = 2;
+   */
+  keptMessages?: number;
+};
+
+/**
+ * Describes the message devtool.v1alpha.Summary.
+ * Use `create(SummarySchema)` to create a new message.
+ */
+export const SummarySchema: GenMessage<Summary, {jsonType: SummaryJson}> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_task, 3);
+
+/**
+ * Names a source of the agent's answer.
+ *
+ * @generated from message devtool.v1alpha.Citation
+ */
+export type Citation = Message$1<"devtool.v1alpha.Citation"> & {
+  /**
+   * Names where the source lies; empty when the model gave none.
+   *
+   * @generated from field: string uri = 1;
+   */
+  uri: string;
+
+  /**
+   * Names the source; empty when the model gave no title.
+   *
+   * @generated from field: string title = 2;
+   */
+  title: string;
+
+  /**
+   * Names the licence of the source; empty when unknown.
+   *
+   * @generated from field: string license = 3;
+   */
+  license: string;
+};
+
+/**
+ * Names a source of the agent's answer.
+ *
+ * @generated from message devtool.v1alpha.Citation
+ */
+export type CitationJson = {
+  /**
+   * Names where the source lies; empty when the model gave none.
+   *
+   * @generated from field: string uri = 1;
+   */
+  uri?: string;
+
+  /**
+   * Names the source; empty when the model gave no title.
+   *
+   * @generated from field: string title = 2;
+   */
+  title?: string;
+
+  /**
+   * Names the licence of the source; empty when unknown.
+   *
+   * @generated from field: string license = 3;
+   */
+  license?: string;
+};
+
+/**
+ * Describes the message devtool.v1alpha.Citation.
+ * Use `create(CitationSchema)` to create a new message.
+ */
+export const CitationSchema: GenMessage<Citation, {jsonType: CitationJson}> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_task, 4);
+
+/**
+ * Says what the scheduler knows about a tool call beyond the RFC's ToolCall.
+ *
+ * @generated from message devtool.v1alpha.ToolCallDetail
+ */
+export type ToolCallDetail = Message$1<"devtool.v1alpha.ToolCallDetail"> & {
+  /**
+   * Tells where the scheduler has the call.
+   *
+   * @generated from field: devtool.v1alpha.ToolCallStage stage = 1;
+   */
+  stage: ToolCallStage;
+
+  /**
+   * Holds the SHA-256 of what the call would do, as it was shown: only a call
+   * with this digest runs on an approval. Empty before it was decided.
+   *
+   * @generated from field: bytes digest = 2;
+   */
+  digest: Uint8Array;
+
+  /**
+   * Names the rule that decided whether the call asks, for instance
+   * `user/policy.toml:3`; empty when no rule did.
+   *
+   * @generated from field: string rule = 3;
+   */
+  rule: string;
+
+  /**
+   * Says why the call asks or was denied, for a person; empty when it needs no
+   * words.
+   *
+   * @generated from field: string reason = 4;
+   */
+  reason: string;
+
+  /**
+   * Names how the call's processes are confined, for instance `bwrap`; empty
+   * when they are not.
+   *
+   * @generated from field: string sandbox = 5;
+   */
+  sandbox: string;
+
+  /**
+   * Is the id of the process that the call runs; 0 when it runs none.
+   *
+   * @generated from field: int32 pid = 6;
+   */
+  pid: number;
+
+  /**
+   * Tells how far a call that reports progress has come.
+   *
+   * @generated from field: devtool.v1alpha.ToolCallProgress progress = 7;
+   */
+  progress?: ToolCallProgress | undefined;
+
+  /**
+   * Holds what the model gave with the call and wants to see again; opaque.
+   *
+   * @generated from field: bytes model_signature = 8;
+   */
+  modelSignature: Uint8Array;
+
+  /**
+   * Names the tool call that this one belongs to, when a running call asks
+   * something; otherwise empty.
+   *
+   * @generated from field: string parent_tool_call_id = 9;
+   */
+  parentToolCallId: string;
+
+  /**
+   * Says what the call does to a file, so that what became of it can be found
+   * out after a crash; unset for calls that edit no file.
+   *
+   * @generated from field: devtool.v1alpha.EditRecord edit = 10;
+   */
+  edit?: EditRecord | undefined;
+};
+
+/**
+ * Says what the scheduler knows about a tool call beyond the RFC's ToolCall.
+ *
+ * @generated from message devtool.v1alpha.ToolCallDetail
+ */
+export type ToolCallDetailJson = {
+  /**
+   * Tells where the scheduler has the call.
+   *
+   * @generated from field: devtool.v1alpha.ToolCallStage stage = 1;
+   */
+  stage?: ToolCallStageJson;
+
+  /**
+   * Holds the SHA-256 of what the call would do, as it was shown: only a call
+   * with this digest runs on an approval. Empty before it was decided.
+   *
+   * @generated from field: bytes digest = 2;
+   */
+  digest?: string;
+
+  /**
+   * Names the rule that decided whether the call asks, for instance
+   * `user/policy.toml:3`; empty when no rule did.
+   *
+   * @generated from field: string rule = 3;
+   */
+  rule?: string;
+
+  /**
+   * Says why the call asks or was denied, for a person; empty when it needs no
+   * words.
+   *
+   * @generated from field: string reason = 4;
+   */
+  reason?: string;
+
+  /**
+   * Names how the call's processes are confined, for instance `bwrap`; empty
+   * when they are not.
+   *
+   * @generated from field: string sandbox = 5;
+   */
+  sandbox?: string;
+
+  /**
+   * Is the id of the process that the call runs; 0 when it runs none.
+   *
+   * @generated from field: int32 pid = 6;
+   */
+  pid?: number;
+
+  /**
+   * Tells how far a call that reports progress has come.
+   *
+   * @generated from field: devtool.v1alpha.ToolCallProgress progress = 7;
+   */
+  progress?: ToolCallProgressJson;
+
+  /**
+   * Holds what the model gave with the call and wants to see again; opaque.
+   *
+   * @generated from field: bytes model_signature = 8;
+   */
+  modelSignature?: string;
+
+  /**
+   * Names the tool call that this one belongs to, when a running call asks
+   * something; otherwise empty.
+   *
+   * @generated from field: string parent_tool_call_id = 9;
+   */
+  parentToolCallId?: string;
+
+  /**
+   * Says what the call does to a file, so that what became of it can be found
+   * out after a crash; unset for calls that edit no file.
+   *
+   * @generated from field: devtool.v1alpha.EditRecord edit = 10;
+   */
+  edit?: EditRecordJson;
+};
+
+/**
+ * Describes the message devtool.v1alpha.ToolCallDetail.
+ * Use `create(ToolCallDetailSchema)` to create a new message.
+ */
+export const ToolCallDetailSchema: GenMessage<ToolCallDetail, {jsonType: ToolCallDetailJson}> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_task, 5);
+
+/**
+ * Says what an edit makes of a file.
+ *
+ * @generated from message devtool.v1alpha.EditRecord
+ */
+export type EditRecord = Message$1<"devtool.v1alpha.EditRecord"> & {
+  /**
+   * Names the file, relative to the workspace.
+   *
+   * @generated from field: string path = 1;
+   */
+  path: string;
+
+  /**
+   * Is the SHA-256 of the content before; empty when there is no file before.
+   *
+   * @generated from field: bytes old_digest = 2;
+   */
+  oldDigest: Uint8Array;
+
+  /**
+   * Is the SHA-256 of the content after.
+   *
+   * @generated from field: bytes new_digest = 3;
+   */
+  newDigest: Uint8Array;
+};
+
+/**
+ * Says what an edit makes of a file.
+ *
+ * @generated from message devtool.v1alpha.EditRecord
+ */
+export type EditRecordJson = {
+  /**
+   * Names the file, relative to the workspace.
+   *
+   * @generated from field: string path = 1;
+   */
+  path?: string;
+
+  /**
+   * Is the SHA-256 of the content before; empty when there is no file before.
+   *
+   * @generated from field: bytes old_digest = 2;
+   */
+  oldDigest?: string;
+
+  /**
+   * Is the SHA-256 of the content after.
+   *
+   * @generated from field: bytes new_digest = 3;
+   */
+  newDigest?: string;
+};
+
+/**
+ * Describes the message devtool.v1alpha.EditRecord.
+ * Use `create(EditRecordSchema)` to create a new message.
+ */
+export const EditRecordSchema: GenMessage<EditRecord, {jsonType: EditRecordJson}> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_task, 6);
+
+/**
+ * Tells how far a tool call has come, in units of its own.
+ *
+ * @generated from message devtool.v1alpha.ToolCallProgress
+ */
+export type ToolCallProgress = Message$1<"devtool.v1alpha.ToolCallProgress"> & {
+  /**
+   * Is what is done.
+   *
+   * @generated from field: double done = 1;
+   */
+  done: number;
+
+  /**
+   * Is all there is to do; 0 when unknown.
+   *
+   * @generated from field: double total = 2;
+   */
+  total: number;
+
+  /**
+   * Says what is being done; empty when the tool does not say.
+   *
+   * @generated from field: string text = 3;
+   */
+  text: string;
+};
+
+/**
+ * Tells how far a tool call has come, in units of its own.
+ *
+ * @generated from message devtool.v1alpha.ToolCallProgress
+ */
+export type ToolCallProgressJson = {
+  /**
+   * Is what is done.
+   *
+   * @generated from field: double done = 1;
+   */
+  done?: number | "NaN" | "Infinity" | "-Infinity";
+
+  /**
+   * Is all there is to do; 0 when unknown.
+   *
+   * @generated from field: double total = 2;
+   */
+  total?: number | "NaN" | "Infinity" | "-Infinity";
+
+  /**
+   * Says what is being done; empty when the tool does not say.
+   *
+   * @generated from field: string text = 3;
+   */
+  text?: string;
+};
+
+/**
+ * Describes the message devtool.v1alpha.ToolCallProgress.
+ * Use `create(ToolCallProgressSchema)` to create a new message.
+ */
+export const ToolCallProgressSchema: GenMessage<ToolCallProgress, {jsonType: ToolCallProgressJson}> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_task, 7);
+
+/**
+ * Counts the tokens that a model used.
+ *
+ * @generated from message devtool.v1alpha.Usage
+ */
+export type Usage = Message$1<"devtool.v1alpha.Usage"> & {
+  /**
+   * Counts the tokens of what the model was asked, those from a cache included.
+   *
+   * @generated from field: int64 input_tokens = 1;
+   */
+  inputTokens: bigint;
+
+  /**
+   * Counts the tokens that came from a cache.
+   *
+   * @generated from field: int64 cached_tokens = 2;
+   */
+  cachedTokens: bigint;
+
+  /**
+   * Counts the tokens that the model answered with, those of thoughts
+   * included.
+   *
+   * @generated from field: int64 output_tokens = 3;
+   */
+  outputTokens: bigint;
+
+  /**
+   * Counts the tokens of thoughts.
+   *
+   * @generated from field: int64 thought_tokens = 4;
+   */
+  thoughtTokens: bigint;
+};
+
+/**
+ * Counts the tokens that a model used.
+ *
+ * @generated from message devtool.v1alpha.Usage
+ */
+export type UsageJson = {
+  /**
+   * Counts the tokens of what the model was asked, those from a cache included.
+   *
+   * @generated from field: int64 input_tokens = 1;
+   */
+  inputTokens?: string;
+
+  /**
+   * Counts the tokens that came from a cache.
+   *
+   * @generated from field: int64 cached_tokens = 2;
+   */
+  cachedTokens?: string;
+
+  /**
+   * Counts the tokens that the model answered with, those of thoughts
+   * included.
+   *
+   * @generated from field: int64 output_tokens = 3;
+   */
+  outputTokens?: string;
+
+  /**
+   * Counts the tokens of thoughts.
+   *
+   * @generated from field: int64 thought_tokens = 4;
+   */
+  thoughtTokens?: string;
+};
+
+/**
+ * Describes the message devtool.v1alpha.Usage.
+ * Use `create(UsageSchema)` to create a new message.
+ */
+export const UsageSchema: GenMessage<Usage, {jsonType: UsageJson}> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_task, 8);
 
 /**
  * Is a file inside a message.
@@ -517,7 +1085,85 @@ export type FileJson = {
  * Use `create(FileSchema)` to create a new message.
  */
 export const FileSchema: GenMessage<File, {jsonType: FileJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task, 3);
+  messageDesc(file_devtool_v1alpha_task, 9);
+
+/**
+ * Tells where the scheduler has a tool call. PENDING of the RFC is the first
+ * three; the others carry the RFC's names.
+ *
+ * @generated from enum devtool.v1alpha.ToolCallStage
+ */
+export enum ToolCallStage {
+  /**
+   * Is not known.
+   *
+   * @generated from enum value: TOOL_CALL_STAGE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Has its arguments checked.
+   *
+   * @generated from enum value: TOOL_CALL_STAGE_VALIDATING = 1;
+   */
+  VALIDATING = 1,
+
+  /**
+   * Waits for the user.
+   *
+   * @generated from enum value: TOOL_CALL_STAGE_AWAITING_APPROVAL = 2;
+   */
+  AWAITING_APPROVAL = 2,
+
+  /**
+   * May run and waits for its turn.
+   *
+   * @generated from enum value: TOOL_CALL_STAGE_SCHEDULED = 3;
+   */
+  SCHEDULED = 3,
+
+  /**
+   * Runs.
+   *
+   * @generated from enum value: TOOL_CALL_STAGE_EXECUTING = 4;
+   */
+  EXECUTING = 4,
+
+  /**
+   * Ended well.
+   *
+   * @generated from enum value: TOOL_CALL_STAGE_SUCCEEDED = 5;
+   */
+  SUCCEEDED = 5,
+
+  /**
+   * Ended badly.
+   *
+   * @generated from enum value: TOOL_CALL_STAGE_FAILED = 6;
+   */
+  FAILED = 6,
+
+  /**
+   * Was declined or canceled.
+   *
+   * @generated from enum value: TOOL_CALL_STAGE_CANCELLED = 7;
+   */
+  CANCELLED = 7,
+}
+
+/**
+ * Tells where the scheduler has a tool call. PENDING of the RFC is the first
+ * three; the others carry the RFC's names.
+ *
+ * @generated from enum devtool.v1alpha.ToolCallStage
+ */
+export type ToolCallStageJson = "TOOL_CALL_STAGE_UNSPECIFIED" | "TOOL_CALL_STAGE_VALIDATING" | "TOOL_CALL_STAGE_AWAITING_APPROVAL" | "TOOL_CALL_STAGE_SCHEDULED" | "TOOL_CALL_STAGE_EXECUTING" | "TOOL_CALL_STAGE_SUCCEEDED" | "TOOL_CALL_STAGE_FAILED" | "TOOL_CALL_STAGE_CANCELLED";
+
+/**
+ * Describes the enum devtool.v1alpha.ToolCallStage.
+ */
+export const ToolCallStageSchema: GenEnum<ToolCallStage, ToolCallStageJson> = /*@__PURE__*/
+  enumDesc(file_devtool_v1alpha_task, 0);
 
 /**
  * Tells who speaks.
@@ -558,7 +1204,7 @@ export type RoleJson = "ROLE_UNSPECIFIED" | "ROLE_USER" | "ROLE_AGENT";
  * Describes the enum devtool.v1alpha.Role.
  */
 export const RoleSchema: GenEnum<Role, RoleJson> = /*@__PURE__*/
-  enumDesc(file_devtool_v1alpha_task, 0);
+  enumDesc(file_devtool_v1alpha_task, 1);
 
 /**
  * Tells where a task stands; the states of A2A.
@@ -641,5 +1287,5 @@ export type TaskStateJson = "TASK_STATE_UNSPECIFIED" | "TASK_STATE_SUBMITTED" | 
  * Describes the enum devtool.v1alpha.TaskState.
  */
 export const TaskStateSchema: GenEnum<TaskState, TaskStateJson> = /*@__PURE__*/
-  enumDesc(file_devtool_v1alpha_task, 1);
+  enumDesc(file_devtool_v1alpha_task, 2);
 

@@ -1,0 +1,38 @@
+import { type ToolCall, ToolCallStatus } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
+import { ToolCallStage } from "./gen/devtool/v1alpha/task_pb.ts";
+import { isAwaitingApproval } from "./tool-call.ts";
+
+/** The stage that a call is in by the RFC's fields alone: one that is PENDING and asks nothing waits for its turn. */
+export function stageOf(call: ToolCall): ToolCallStage {
+  if (isAwaitingApproval(call)) return ToolCallStage.AWAITING_APPROVAL;
+  return STAGE_OF_STATUS[call.status] ?? ToolCallStage.UNSPECIFIED;
+}
+
+const STAGE_OF_STATUS: Readonly<Partial<Record<ToolCallStatus, ToolCallStage>>> = {
+  [ToolCallStatus.PENDING]: ToolCallStage.SCHEDULED,
+  [ToolCallStatus.EXECUTING]: ToolCallStage.EXECUTING,
+  [ToolCallStatus.SUCCEEDED]: ToolCallStage.SUCCEEDED,
+  [ToolCallStatus.FAILED]: ToolCallStage.FAILED,
+  [ToolCallStatus.CANCELLED]: ToolCallStage.CANCELLED,
+};
+
+/**
+ * Tells whether a call may move from one stage to the next. A new call starts at UNSPECIFIED; a question may be put
+ * anew, a running call may report, and nothing follows an end.
+ */
+export function isStageMove(from: ToolCallStage, to: ToolCallStage): boolean {
+  return NEXT_STAGES[from].includes(to);
+}
+
+const { VALIDATING, AWAITING_APPROVAL, SCHEDULED, EXECUTING, SUCCEEDED, FAILED, CANCELLED } = ToolCallStage;
+
+const NEXT_STAGES: Readonly<Record<ToolCallStage, readonly ToolCallStage[]>> = {
+  [ToolCallStage.UNSPECIFIED]: [VALIDATING, AWAITING_APPROVAL, SCHEDULED],
+  [VALIDATING]: [AWAITING_APPROVAL, SCHEDULED, FAILED, CANCELLED],
+  [AWAITING_APPROVAL]: [AWAITING_APPROVAL, VALIDATING, SCHEDULED, FAILED, CANCELLED],
+  [SCHEDULED]: [EXECUTING, FAILED, CANCELLED],
+  [EXECUTING]: [EXECUTING, SUCCEEDED, FAILED, CANCELLED],
+  [SUCCEEDED]: [],
+  [FAILED]: [],
+  [CANCELLED]: [],
+};

@@ -1,0 +1,27 @@
+import { createHash } from "node:crypto";
+import { create, type JsonValue, toJson } from "@bufbuild/protobuf";
+import { ConfirmationRequestSchema, type ToolCall } from "@devtool/schema";
+import type { ToolInvocation } from "./tool.ts";
+
+/** What a call would do, as text: the same for the same tool, arguments and proposal, whatever the order of keys. */
+function canonicalCall({ toolName }: ToolCall, { args, confirmation }: ToolInvocation): string {
+  const details = create(ConfirmationRequestSchema, confirmation ? { details: confirmation } : {});
+  return canonicalJson({ tool: toolName, args, details: toJson(ConfirmationRequestSchema, details) });
+}
+
+/** The SHA-256 of what a call would do: an approval holds for this and nothing else (S13). */
+export function callDigest(call: ToolCall, invocation: ToolInvocation): Uint8Array {
+  return createHash("sha256").update(canonicalCall(call, invocation)).digest();
+}
+
+/** JSON with the keys of every object in order, so that equal values are equal texts. */
+export function canonicalJson(value: JsonValue): string {
+  return JSON.stringify(sorted(value));
+}
+
+function sorted(value: JsonValue): JsonValue {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (value === null || typeof value !== "object") return value;
+  const entries = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
+  return Object.fromEntries(entries.map(([key, item]) => [key, sorted(item)]));
+}
