@@ -1,21 +1,33 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import type { ModelToolCall } from "../model.ts";
 
-/** One thing that a script makes the model do. */
+/** One thing that a script makes the model do; docs/scripted-agent.md says how each is written. */
 export type Step =
   | { readonly case: "say"; readonly count: number; readonly bytes: number }
   | { readonly case: "text"; readonly text: string }
+  | { readonly case: "repeat"; readonly count: number; readonly text: string }
   | { readonly case: "think"; readonly count: number }
+  | { readonly case: "cite"; readonly uri: string }
   | { readonly case: "wait"; readonly ms: number }
-  | { readonly case: "fail"; readonly code: number }
+  | { readonly case: "finish"; readonly reason: string }
+  /** Answers with an HTTP status instead of a stream, the first `times` tries. */
+  | { readonly case: "fail"; readonly code: number; readonly times: number; readonly retryAfterMs?: number }
+  /** Ends the answer in a way that no answer should end, the first `times` tries. */
+  | { readonly case: "break"; readonly how: Break; readonly times: number }
+  | { readonly case: "duplicate" }
+  | { readonly case: "drip"; readonly ms: number }
   | { readonly case: "call"; readonly calls: readonly ModelToolCall[] }
   | { readonly case: "next" };
+
+/** The ways in which a stream can break. */
+export type Break = "hang" | "cut" | "reset" | "malformed" | "badutf8" | "empty";
 
 /**
  * Reads a prompt as a script: the turns of the model, each a list of steps. Undefined when its first line is no step:
  * then it is prose. Lines further down that are no step are left out.
  *
  * Calls on neighbouring lines belong to one turn; what follows them is said in the next, when their results are there.
+ * What says how a turn ends stays with it.
  */
 export function parseScript(prompt: string): readonly (readonly Step[])[] | undefined {
   const lines = prompt.trim().split("\n").map(parseStep);
@@ -24,9 +36,9 @@ export function parseScript(prompt: string): readonly (readonly Step[])[] | unde
   for (const step of lines) {
     const turn = turns.at(-1);
     if (!step || !turn) continue;
-    const called = turn.at(-1)?.case === "call";
+    const called = turn.some(({ case: kind }) => kind === "call");
     if (step.case === "next") turns.push([]);
-    else if (called && step.case !== "call") turns.push([step]);
+    else if (called && step.case !== "call" && !isEnding(step)) turns.push([step]);
     else turn.push(step);
   }
   return turns.filter((turn) => turn.length > 0);
@@ -38,17 +50,39 @@ export function parseStep(line: string): Step | undefined {
   return STEPS.get(verb.toLowerCase())?.(rest);
 }
 
+/** The text of one piece that `say` makes. */
+export function sayPiece(index: number, bytes: number): string {
+  return `chunk ${index} `.padEnd(bytes, "abcdefghij ");
+}
+
+/** Tells whether a step belongs to the calls before it: it says how their answer ends. */
+function isEnding(step: Step): boolean {
+  return step.case === "finish" || step.case === "duplicate" || (step.case === "break" && step.how !== "empty");
+}
+
 const STEPS: ReadonlyMap<string, (rest: string) => Step | undefined> = new Map([
   ["say", parseSay],
   ["text", (rest) => ({ case: "text", text: unescapeText(rest) })],
+  ["repeat", parseRepeat],
   ["think", (rest) => (/^\d*$/.test(rest) ? { case: "think", count: Number(rest || 1) } : undefined)],
+  ["cite", (rest) => (rest === "" ? undefined : { case: "cite", uri: rest })],
   ["wait", (rest) => (/^\d+$/.test(rest) ? { case: "wait", ms: Number(rest) } : undefined)],
-  ["fail", (rest) => (/^\d{3}$/.test(rest) ? { case: "fail", code: Number(rest) } : undefined)],
+  ["finish", (rest) => (/^\w+$/.test(rest) ? { case: "finish", reason: rest.toUpperCase() } : undefined)],
+  ["fail", parseFail],
+  ["hang", (rest) => parseBreak("hang", rest)],
+  ["cut", (rest) => parseBreak("cut", rest)],
+  ["reset", (rest) => parseBreak("reset", rest)],
+  ["malformed", (rest) => parseBreak("malformed", rest)],
+  ["badutf8", (rest) => parseBreak("badutf8", rest)],
+  ["empty", (rest) => parseBreak("empty", rest)],
+  ["duplicate", (rest) => (rest === "" ? { case: "duplicate" } : undefined)],
+  ["drip", (rest) => (/^\d+$/.test(rest) ? { case: "drip", ms: Number(rest) } : undefined)],
   ["next", (rest) => (rest === "" ? { case: "next" } : undefined)],
   ["run", (rest) => (rest === "" ? undefined : calls({ name: "run_shell_command", args: { command: rest } }))],
   ["read", parseRead],
   ["write", parseWrite],
   ["edit", parseEdit],
+  ["hugeargs", parseHugeArgs],
   ["call", parseCall],
 ]);
 
@@ -59,6 +93,24 @@ function calls(call: ModelToolCall, count = 1): Step {
 function parseSay(rest: string): Step | undefined {
   const match = /^(\d+)(?:\s+(\d+))?$/.exec(rest);
   return match ? { case: "say", count: Number(match[1]), bytes: Number(match[2] ?? 0) } : undefined;
+}
+
+function parseRepeat(rest: string): Step | undefined {
+  const [, count, text] = /^(\d+)\s+(.+)$/s.exec(rest) ?? [];
+  return text === undefined ? undefined : { case: "repeat", count: Number(count), text: unescapeText(text) };
+}
+
+function parseFail(rest: string): Step | undefined {
+  const match = /^(\d{3})(?:\s+(\d+))?(?:\s+after\s+(\d+(?:\.\d+)?))?$/.exec(rest);
+  if (!match) return undefined;
+  const [, code, times = Number.POSITIVE_INFINITY, seconds] = match;
+  const after = seconds === undefined ? {} : { retryAfterMs: Number(seconds) * 1000 };
+  return { case: "fail", code: Number(code), times: Number(times), ...after };
+}
+
+function parseBreak(how: Break, rest: string): Step | undefined {
+  if (!/^\d*$/.test(rest)) return undefined;
+  return { case: "break", how, times: rest === "" ? Number.POSITIVE_INFINITY : Number(rest) };
 }
 
 function parseRead(rest: string): Step | undefined {
@@ -77,6 +129,11 @@ function parseEdit(rest: string): Step | undefined {
   if (path === undefined || from === undefined || to === undefined) return undefined;
   const args = { file_path: path, old_string: unescapeText(from), new_string: unescapeText(to) };
   return calls({ name: "replace", args });
+}
+
+function parseHugeArgs(rest: string): Step | undefined {
+  if (!/^\d{1,8}$/.test(rest)) return undefined;
+  return calls({ name: "write_file", args: { file_path: "huge.txt", content: "x".repeat(Number(rest)) } });
 }
 
 function parseCall(rest: string): Step | undefined {

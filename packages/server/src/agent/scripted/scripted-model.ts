@@ -1,9 +1,18 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
-import { AgentThoughtSchema, confirmationsOf, type Message, Role, type ToolCall, toolCallsOf } from "@devtool/schema";
+import {
+  AgentThoughtSchema,
+  CitationSchema,
+  confirmationsOf,
+  type Message,
+  NoticeSchema,
+  Role,
+  type ToolCall,
+  toolCallsOf,
+} from "@devtool/schema";
 import { Code, DevtoolError } from "../../errors.ts";
 import type { Model, ModelEvent, ModelRequest } from "../model.ts";
-import { parseScript, type Step } from "./script.ts";
+import { parseScript, type Step, sayPiece } from "./script.ts";
 
 /**
  * A model that needs no key: it plays the script that the prompt is (docs/scripted-agent.md) and answers prose with how
@@ -20,11 +29,28 @@ async function* generate({ history }: ModelRequest, signal: AbortSignal): AsyncI
   const steps = history.slice(at).filter((message) => toolCallsOf(message).length > 0);
   const turn = turns[steps.length];
   if (!turn) return yield { case: "text", value: summarize(steps.at(-1)) };
+  yield* playTurn(turn, signal);
+}
+
+async function* playTurn(turn: readonly Step[], signal: AbortSignal): AsyncIterable<ModelEvent> {
+  let last: ModelEvent | undefined;
   for (const step of turn) {
     signal.throwIfAborted();
     if (step.case === "wait") await delay(step.ms, undefined, { signal });
-    else for (const event of play(step)) yield event;
+    if (step.case === "break" && step.how === "hang") await aborted(signal);
+    if (step.case === "duplicate" && last) yield last;
+    for (const event of play(step)) {
+      last = event;
+      yield event;
+    }
   }
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  if (signal.aborted) reject(signal.reason);
+  else signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  return promise;
 }
 
 function isPrompt(message: Message): boolean {
@@ -45,22 +71,34 @@ function* prose(): Iterable<ModelEvent> {
   yield { case: "text", value };
 }
 
-function* play(step: Exclude<Step, { case: "wait" }>): Iterable<ModelEvent> {
+function* play(step: Step): Iterable<ModelEvent> {
   switch (step.case) {
     case "say":
-      for (let index = 1; index <= step.count; index++) yield { case: "text", value: chunk(index, step.bytes) };
+      for (let index = 1; index <= step.count; index++) yield { case: "text", value: sayPiece(index, step.bytes) };
       return;
     case "text":
-      yield { case: "text", value: step.text };
+      return yield { case: "text", value: step.text };
+    case "repeat":
+      for (let index = 1; index <= step.count; index++) yield { case: "text", value: step.text };
       return;
     case "think":
       for (let index = 1; index <= step.count; index++) yield thought(index);
       return;
+    case "cite":
+      return yield { case: "citation", value: create(CitationSchema, { uri: step.uri }) };
+    case "finish":
+      if (step.reason === "STOP") return;
+      throw failure(`stopped with ${step.reason}`);
     case "fail":
-      throw new DevtoolError(`the scripted model failed with status ${step.code}`, Code.Unavailable);
+      return yield* fail(step);
+    case "break":
+      throw failure(`broke off its answer: ${step.how}`);
     case "call":
       for (const value of step.calls) yield { case: "toolCall", value };
       return;
+    case "wait":
+    case "duplicate":
+    case "drip":
     case "next":
       return;
     default:
@@ -68,8 +106,17 @@ function* play(step: Exclude<Step, { case: "wait" }>): Iterable<ModelEvent> {
   }
 }
 
-function chunk(index: number, bytes: number): string {
-  return `chunk ${index} `.padEnd(bytes, "abcdefghij ");
+/** Fails for good, or tells of so many tries that failed. */
+function* fail({ code, times }: Extract<Step, { case: "fail" }>): Iterable<ModelEvent> {
+  if (!Number.isFinite(times)) throw failure(`failed with status ${code}`);
+  for (let attempt = 1; attempt <= times; attempt++) {
+    const text = `The scripted model failed with status ${code}: it is asked again.`;
+    yield { case: "notice", value: create(NoticeSchema, { text, attempt }) };
+  }
+}
+
+function failure(problem: string): DevtoolError {
+  return new DevtoolError(`the scripted model ${problem}`, Code.Unavailable);
 }
 
 function thought(index: number): ModelEvent {

@@ -1,0 +1,44 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+
+const STATUS_NAMES: Readonly<Record<number, string>> = {
+  400: "INVALID_ARGUMENT",
+  401: "UNAUTHENTICATED",
+  403: "PERMISSION_DENIED",
+  404: "NOT_FOUND",
+  429: "RESOURCE_EXHAUSTED",
+  500: "INTERNAL",
+  503: "UNAVAILABLE",
+};
+
+/** Answers with an error in Google's form. */
+export function sendError(
+  response: ServerResponse,
+  { code, message, retryAfterMs }: { readonly code: number; readonly message: string; readonly retryAfterMs?: number },
+): void {
+  const status = STATUS_NAMES[code] ?? "UNKNOWN";
+  if (retryAfterMs !== undefined) response.setHeader("retry-after", String(retryAfterMs / 1000));
+  sendJson(response, code, { error: { code, message, status } });
+}
+
+/** Answers with JSON. */
+export function sendJson(response: ServerResponse, status: number, body: unknown): void {
+  const text = JSON.stringify(body);
+  response.writeHead(status, {
+    "content-type": "application/json; charset=UTF-8",
+    "content-length": Buffer.byteLength(text),
+  });
+  response.end(text);
+}
+
+/** Reads a body as JSON; an empty one is an empty object. */
+export async function readJson(request: IncomingMessage): Promise<unknown> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk);
+  return chunks.length > 0 ? JSON.parse(Buffer.concat(chunks).toString("utf8")) : {};
+}
+
+/** Answers what could not be handled. */
+export function refuse(response: ServerResponse, reason: unknown): void {
+  if (response.headersSent) response.destroy();
+  else sendError(response, { code: reason instanceof SyntaxError ? 400 : 500, message: String(reason) });
+}

@@ -1,0 +1,8 @@
+// The public names of @devtool/fake-gemini, one by one.
+export {
+  type FakeGemini,
+  type FakeGeminiOptions,
+  type FakeRequest,
+  type FakeStats,
+  startFakeGemini,
+} from "./fake-gemini.ts";

@@ -1,0 +1,111 @@
+import { once } from "node:events";
+import type { ServerResponse } from "node:http";
+import { setImmediate as nextTick, setTimeout as sleep } from "node:timers/promises";
+import type { Break } from "../../server/src/agent/scripted/script.ts";
+import type { Plan } from "./plan.ts";
+import { lastPiece, pieceOf, type Response, type ResponseContext } from "./response.ts";
+
+/** So many characters are joined into one write while nothing asks for a pause. */
+const BATCH = 32 * 1024;
+
+/** Streams an answer as server-sent events. */
+export async function streamAnswer(
+  response: ServerResponse,
+  plan: Plan,
+  context: ResponseContext & { readonly chunkDelayMs: number },
+): Promise<void> {
+  response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
+  const frames = new FrameWriter(response);
+  for (const item of plan.items) {
+    if (frames.closed) return;
+    if (item.case === "pause") await frames.pause(item.ms);
+    else if (item.case === "drip") await frames.drip(item.ms);
+    else await frames.write(frameOf(pieceOf(item.parts, context)));
+    if (context.chunkDelayMs > 0) await frames.pause(context.chunkDelayMs);
+  }
+  if (plan.end.case === "break" && plan.end.how !== "empty") return breakOff(response, frames, plan.end.how);
+  await frames.write(frameOf(lastPiece([], context, plan)));
+  await frames.flush();
+  response.end();
+}
+
+/** Ends a stream as no stream should end; what was written before is sent first. */
+async function breakOff(response: ServerResponse, frames: FrameWriter, how: Break): Promise<void> {
+  if (how === "malformed") await frames.write('data: {"candidates": [{"content": {"parts"\r\n\r\n');
+  await frames.flush();
+  switch (how) {
+    case "hang":
+      response.flushHeaders();
+      if (!frames.closed) await once(response, "close");
+      return;
+    case "reset":
+      response.flushHeaders();
+      // What was written leaves before the connection does.
+      await sleep(1);
+      response.socket?.resetAndDestroy();
+      return;
+    case "badutf8":
+      response.write(Buffer.concat([Buffer.from(textHead), Buffer.from([0xc3, 0x28, 0xff]), Buffer.from(textTail)]));
+      break;
+    case "cut":
+    case "malformed":
+    case "empty":
+      break;
+    default:
+      how satisfies never;
+  }
+  response.end();
+}
+
+const textHead = 'data: {"candidates":[{"content":{"role":"model","parts":[{"text":"';
+const textTail = '"}]},"finishReason":"STOP","index":0}]}\r\n\r\n';
+
+function frameOf(response: Response): string {
+  return `data: ${JSON.stringify(response)}\r\n\r\n`;
+}
+
+/** Writes frames, joined into large writes; waits for a reader that is slower. */
+class FrameWriter {
+  readonly #response: ServerResponse;
+  #pending = "";
+  #dripMs: number | undefined;
+
+  constructor(response: ServerResponse) {
+    this.#response = response;
+  }
+
+  get closed(): boolean {
+    return this.#response.destroyed || this.#response.writableEnded;
+  }
+
+  async write(frame: string): Promise<void> {
+    this.#pending += frame;
+    if (this.#pending.length >= BATCH || this.#dripMs !== undefined) await this.flush();
+  }
+
+  async flush(): Promise<void> {
+    const text = this.#pending;
+    this.#pending = "";
+    if (this.#dripMs !== undefined) return this.#trickle(Buffer.from(text), this.#dripMs);
+    if (text === "" || this.closed || this.#response.write(text)) return;
+    await Promise.race([once(this.#response, "drain"), once(this.#response, "close")]);
+  }
+
+  async pause(ms: number): Promise<void> {
+    await this.flush();
+    await sleep(ms);
+  }
+
+  async drip(ms: number): Promise<void> {
+    await this.flush();
+    this.#dripMs = ms;
+  }
+
+  async #trickle(bytes: Buffer, ms: number): Promise<void> {
+    for (const byte of bytes) {
+      if (this.closed) return;
+      this.#response.write(Buffer.of(byte));
+      await (ms > 0 ? sleep(ms) : nextTick());
+    }
+  }
+}
