@@ -43,6 +43,7 @@ function buildProgram(io: Io, done: Done): Command {
     addExec,
     addDoctor,
     addConformance,
+    addAudit,
   ]) {
     add(program, io, done);
   }
@@ -147,6 +148,17 @@ function addConformance(program: Command, io: Io, done: Done): void {
     .action(async (url, options) =>
       done(await (await import("./command/conformance.ts")).conformance(url, options, io)),
     );
+}
+
+function addAudit(program: Command, io: Io, done: Done): void {
+  const audit = program.command("audit").description("Read the log of why each tool call ran, or did not");
+  connected(audit.command("verify"))
+    .description("Check that no record was changed, moved or cut out")
+    .option("--head <hash>", "a hash that an earlier check printed: it must still be there")
+    .action(async (options) => done(await (await import("./command/audit.ts")).verify(options, io)));
+  connected(audit.command("export"))
+    .description("Print each record as a line of JSON")
+    .action(async (options) => done(await (await import("./command/audit.ts")).exportAudit(options, io)));
 }
 
 function connected(command: Command): Command {

@@ -5,4 +5,5 @@ export { createScriptedModel } from "./agent/scripted/scripted-model.ts";
 export { Code, DevtoolError } from "./errors.ts";
 export { createServer, type DevtoolServer } from "./server.ts";
 export type { ServerLimits, ServerOptions } from "./server-options.ts";
+export { type AuditVerdict, verifyAudit } from "./store/audit-chain.ts";
 export { VERSION } from "./version.ts";

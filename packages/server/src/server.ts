@@ -10,6 +10,7 @@ import { createScriptedModel } from "./agent/scripted/scripted-model.ts";
 import { builtinCommands } from "./command/builtin/builtin-commands.ts";
 import { SlashCommands } from "./command/slash-commands.ts";
 import { invalid } from "./errors.ts";
+import { createAuditHandler } from "./handler/audit-handler.ts";
 import { createCommandHandler } from "./handler/command-handler.ts";
 import { Exchanges } from "./handler/exchange.ts";
 import { createPushHandler } from "./handler/push-handler.ts";
@@ -93,6 +94,7 @@ async function assemble(options: ServerOptions): Promise<Parts> {
     tasks: createTaskHandler(exchanges, store),
     commands: createCommandHandler(exchanges, commands),
     push: createPushHandler(),
+    audit: createAuditHandler(store),
   };
   return { store, registry, handler, limits };
 }
@@ -106,7 +108,7 @@ function agentFor(
   const workspacePath = settings?.workspacePath ?? "";
   const mode = narrower(
     options.approvalMode ?? ApprovalMode.DEFAULT,
-    sessionSettings?.approvalMode ?? ApprovalMode.DEFAULT,
+    sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED,
   );
   return createAgentLoop({
     model,

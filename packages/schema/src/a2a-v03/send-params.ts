@@ -2,6 +2,7 @@ import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import { type Message as A2aMessage, MessageSendParamsSchema } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
 import { DevelopmentToolEvent_DevelopmentToolEventKind as Kind } from "../gen/devtool/a2a/v1alpha/event_pb.ts";
 import type { PushConfig } from "../gen/devtool/v1alpha/push_service_pb.ts";
+import { SessionSettingsSchema } from "../gen/devtool/v1alpha/session_settings_pb.ts";
 import { type SendMessageRequest, SendMessageRequestSchema } from "../gen/devtool/v1alpha/task_service_pb.ts";
 import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 import { confirmationsOf } from "../tool-call.ts";
@@ -29,7 +30,7 @@ export function encodeMessageSend(request: SendMessageRequest): JsonObject {
   const answers = confirmationsOf(message).length > 0;
   const kind = answers ? Kind.TOOL_CALL_CONFIRMATION : Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED;
   const envelope = encodeMessage(message, kind, { taskId, contextId });
-  const metadata = { ...(answers && envelope.metadata), ...settingsMetadata(request) };
+  const metadata = { ...(answers && envelope.metadata), ...settingsMetadata(withModel(request, message.model)) };
   return encodeRfcJson(
     MessageSendParamsSchema,
     create(MessageSendParamsSchema, {
@@ -37,6 +38,12 @@ export function encodeMessageSend(request: SendMessageRequest): JsonObject {
       configuration: { blocking: !request.returnImmediately },
     }),
   );
+}
+
+/** The settings with the model that the message chose: A2A has one place for both. */
+function withModel(request: SendMessageRequest, model: string): SendMessageRequest {
+  if (model === "") return request;
+  return { ...request, sessionSettings: create(SessionSettingsSchema, { ...request.sessionSettings, model }) };
 }
 
 /** Reads the parameters of `message/send` and `message/stream`. Throws a `WireError` that names the field. */
@@ -60,11 +67,12 @@ function requestOf(message: A2aMessage, returnImmediately: boolean): SendMessage
   if (message.kind !== "" && message.kind !== "message") {
     throw new WireError("message.kind", quote(message.kind), 'must be "message"');
   }
+  const settings = decodeSettings(message.metadata);
   return create(SendMessageRequestSchema, {
-    message: decodeMessage(message, "message"),
+    message: { ...decodeMessage(message, "message"), model: settings.sessionSettings?.model ?? "" },
     taskId: message.taskId,
     contextId: message.contextId,
     returnImmediately,
-    ...decodeSettings(message.metadata),
+    ...settings,
   });
 }

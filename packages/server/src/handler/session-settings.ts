@@ -1,7 +1,13 @@
 import { realpath, stat } from "node:fs/promises";
 import { isAbsolute, relative, resolve, sep } from "node:path";
 import { create, equals } from "@bufbuild/protobuf";
-import { type AgentSettings, AgentSettingsSchema, SessionSettingsSchema, type TaskCreated } from "@devtool/schema";
+import {
+  type AgentSettings,
+  AgentSettingsSchema,
+  type SessionSettings,
+  SessionSettingsSchema,
+  type TaskCreated,
+} from "@devtool/schema";
 import { invalid } from "../errors.ts";
 import type { TaskStore } from "../store/task-store.ts";
 
@@ -62,10 +68,24 @@ export async function assertUnchanged(requested: Settings, earlier: Settings): P
       `this session works in ${JSON.stringify(current)}: start a new context to change it`,
     );
   }
-  const changed = requested.sessionSettings;
-  if (changed && !equals(SessionSettingsSchema, changed, earlier.sessionSettings ?? create(SessionSettingsSchema))) {
+  if (requested.sessionSettings && differs(requested.sessionSettings, earlier.sessionSettings)) {
     throw invalid("session_settings", "", "differ from those of this session: start a new context to change them");
   }
+}
+
+/** What is left out does not differ; the model may change with every message. */
+function differs(requested: SessionSettings, earlier: SessionSettings | undefined): boolean {
+  const { allowedTools, approvalMode, mcpServers } = earlier ?? create(SessionSettingsSchema);
+  const kept = create(SessionSettingsSchema, {
+    allowedTools: requested.allowedTools.length > 0 ? requested.allowedTools : allowedTools,
+    approvalMode: requested.approvalMode || approvalMode,
+    mcpServers: requested.mcpServers.length > 0 ? requested.mcpServers : mcpServers,
+  });
+  return !equals(
+    SessionSettingsSchema,
+    kept,
+    create(SessionSettingsSchema, { allowedTools, approvalMode, mcpServers }),
+  );
 }
 
 async function resolveWorkspace(settings: AgentSettings | undefined, options: WorkspaceOptions): Promise<string> {

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { toBinary } from "@bufbuild/protobuf";
+import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type AuditRecord, AuditRecordSchema } from "@devtool/schema";
 
 const NOTHING = new Uint8Array();
@@ -11,8 +11,19 @@ export function chainRecord(record: AuditRecord, previous: AuditRecord | undefin
   return { ...placed, hash: hashOf(placed) };
 }
 
+/** Reads a record; undefined for bytes that no record was written as. */
+export function decodeRecord(data: unknown): AuditRecord | undefined {
+  if (!(data instanceof Uint8Array)) return undefined;
+  try {
+    const record = fromBinary(AuditRecordSchema, data);
+    return isEqual(toBinary(AuditRecordSchema, record), data) ? record : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** Says what is wrong with a record in its place; undefined when nothing is. */
-export function chainFault(record: AuditRecord, previous: AuditRecord | undefined): string | undefined {
+function chainFault(record: AuditRecord, previous: AuditRecord | undefined): string | undefined {
   const number = (previous?.number ?? 0n) + 1n;
   if (record.number !== number) return `record ${number} is missing: the next one is ${record.number}`;
   if (!isEqual(record.previousHash, previous?.hash ?? NOTHING))
@@ -27,4 +38,29 @@ function hashOf(record: AuditRecord): Uint8Array {
 
 function isEqual(one: Uint8Array, other: Uint8Array): boolean {
   return Buffer.compare(one, other) === 0;
+}
+
+/** What a check of the audit log found. */
+export interface AuditVerdict {
+  /** So many records were in order. */
+  readonly count: bigint;
+  /** The hash of the last one, in hex: who notes it can tell later whether anything before it was cut off. */
+  readonly head: string;
+  /** What is wrong with the record after those; undefined when nothing is. */
+  readonly fault: string | undefined;
+}
+
+/** Checks records from the first one on: none missing, none changed, none moved (S13). */
+export async function verifyAudit(records: AsyncIterable<AuditRecord>): Promise<AuditVerdict> {
+  let last: AuditRecord | undefined;
+  for await (const record of records) {
+    const fault = chainFault(record, last);
+    if (fault !== undefined) return verdict(last, fault);
+    last = record;
+  }
+  return verdict(last, undefined);
+}
+
+function verdict(last: AuditRecord | undefined, fault: string | undefined): AuditVerdict {
+  return { count: last?.number ?? 0n, head: Buffer.from(last?.hash ?? NOTHING).toString("hex"), fault };
 }

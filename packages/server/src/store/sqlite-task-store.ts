@@ -1,9 +1,9 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
-import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import { toBinary } from "@bufbuild/protobuf";
 import { type AuditRecord, AuditRecordSchema, type TaskEvent } from "@devtool/schema";
 import { Code, DevtoolError } from "../errors.ts";
 import { assertFollows } from "./assert-follows.ts";
-import { chainRecord } from "./audit-chain.ts";
+import { chainRecord, decodeRecord } from "./audit-chain.ts";
 import { decodeRow, encodeRow } from "./event-row.ts";
 import { decodeCursor, encodeCursor, positionOf } from "./list-position.ts";
 import { messageIdOf } from "./message-id.ts";
@@ -286,18 +286,9 @@ class Filters {
 }
 
 function decodeAudit(data: unknown): AuditRecord {
-  if (!(data instanceof Uint8Array)) throw auditLoss(undefined);
-  try {
-    return fromBinary(AuditRecordSchema, data);
-  } catch (reason) {
-    throw auditLoss(reason);
-  }
-}
-
-function auditLoss(cause: unknown): DevtoolError {
-  const problem =
-    "the audit log holds a row that is no record: run devtool audit verify, restore the file from a backup";
-  return new DevtoolError(problem, Code.DataLoss, { cause });
+  const record = decodeRecord(data);
+  if (record) return record;
+  throw new DevtoolError("the audit log holds a row that is no record: restore the file from a backup", Code.DataLoss);
 }
 
 function storeError(reason: unknown): DevtoolError {

@@ -1,8 +1,9 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import { type TaskEvent, TaskEventSchema, TaskState } from "@devtool/schema";
+import { type AuditRecord, AuditRecordSchema, type TaskEvent, TaskEventSchema, TaskState } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { Code } from "../errors.ts";
+import { verifyAudit } from "./audit-chain.ts";
 import type { TaskStore } from "./task-store.ts";
 
 /** What every store must do; each store's test runs it with a way to open an empty one. */
@@ -44,6 +45,17 @@ export function testTaskStore(open: () => Promise<TaskStore>): void {
       await expect(store.append([created("t1"), text("t1", 1n)])).rejects.toMatchObject({ code: Code.Aborted });
       await expect(store.append([created("t1"), text("t2", 2n)])).rejects.toMatchObject({ code: Code.Aborted });
       expect(await sequences(store, "t1", 0n)).toEqual([]);
+    });
+
+    it("numbers and chains audit records over all tasks, with the events they explain (S13)", async () => {
+      await using store = await open();
+      await store.append([created("t1")], [record("t1"), record("t1")]);
+      await store.append([created("t2")], [record("t2")]);
+      await expect(store.append([created("t2")], [record("t2")])).rejects.toThrow("somebody else wrote");
+      const records = await Array.fromAsync(store.readAudit(0n));
+      expect(records.map(({ number, taskId }) => `${number} ${taskId}`)).toEqual(["1 t1", "2 t1", "3 t2"]);
+      expect((await Array.fromAsync(store.readAudit(2n))).map(({ number }) => number)).toEqual([3n]);
+      expect(await verifyAudit(store.readAudit(0n))).toMatchObject({ count: 3n, fault: undefined });
     });
 
     it("takes nothing for no events", async () => {
@@ -148,6 +160,10 @@ export function testTaskStore(open: () => Promise<TaskStore>): void {
       expect(await store.findMessage("me", "unknown")).toBeUndefined();
     });
   });
+}
+
+function record(taskId: string): AuditRecord {
+  return create(AuditRecordSchema, { taskId });
 }
 
 /** The first event of a task of the principal `me` in the conversation `c`, by the message `m`. */

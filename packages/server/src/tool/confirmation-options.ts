@@ -4,7 +4,9 @@ import {
   ConfirmationOptionSchema,
   type ConfirmationRequest,
   OPTION_CANCEL,
+  OPTION_MODIFY_WITH_EDITOR,
   OPTION_PROCEED_ALWAYS,
+  OPTION_PROCEED_ALWAYS_AND_SAVE,
   OPTION_PROCEED_ALWAYS_SERVER,
   OPTION_PROCEED_ALWAYS_TOOL,
   OPTION_PROCEED_ONCE,
@@ -19,6 +21,7 @@ export function confirmationOptions(
   return [
     option(OPTION_PROCEED_ONCE, "Allow once"),
     ...lastingOptions(call, details),
+    ...(details?.case === "fileEditDetails" ? [MODIFY] : []),
     option(OPTION_CANCEL, "Decline"),
   ];
 }
@@ -27,16 +30,17 @@ function lastingOptions(call: ToolCall, details: ConfirmationRequest["details"] 
   const tool = option(OPTION_PROCEED_ALWAYS_TOOL, `Always allow ${call.toolName} in this session`);
   switch (details?.case) {
     case "executeDetails":
-      return [option(OPTION_PROCEED_ALWAYS, "Always allow this exact command in this session")];
+      return [option(OPTION_PROCEED_ALWAYS, "Always allow this exact command in this session"), SAVE];
     case "fileEditDetails":
-      return [option(OPTION_PROCEED_ALWAYS, `Always allow ${call.toolName} in this session`)];
+      return [option(OPTION_PROCEED_ALWAYS, `Always allow ${call.toolName} in this session`), SAVE];
     case "mcpDetails":
       return [
         tool,
         option(OPTION_PROCEED_ALWAYS_SERVER, `Always allow tools of ${details.value.serverName} in this session`),
+        SAVE,
       ];
     case "genericDetails":
-      return [tool];
+      return [tool, SAVE];
     case undefined:
       return [];
     default:
@@ -47,3 +51,6 @@ function lastingOptions(call: ToolCall, details: ConfirmationRequest["details"] 
 function option(id: string, name: string): ConfirmationOption {
   return create(ConfirmationOptionSchema, { id, name });
 }
+
+const SAVE = option(OPTION_PROCEED_ALWAYS_AND_SAVE, "Always allow, in later sessions too");
+const MODIFY = option(OPTION_MODIFY_WITH_EDITOR, "Show it again with my content");

@@ -1,6 +1,6 @@
 import { createContextValues } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
-import { PushService, SlashCommandService, TaskService } from "@devtool/schema";
+import { AuditService, PushService, SlashCommandService, TaskService } from "@devtool/schema";
 import { principalKey } from "../../handler/request-handler.ts";
 import type { Route } from "../route.ts";
 import { errorInterceptor } from "./errors.ts";
@@ -15,7 +15,8 @@ export function createAdapter(options: ConnectRoutesOptions): Route["handle"] {
       router.service(TaskService, handler.tasks);
       router.service(SlashCommandService, handler.commands);
       router.service(PushService, handler.push);
-      registerReflection(router, [TaskService, SlashCommandService, PushService]);
+      router.service(AuditService, handler.audit);
+      registerReflection(router, [TaskService, SlashCommandService, PushService, AuditService]);
     },
     contextValues: () => createContextValues().set(principalKey, principal),
     interceptors: [errorInterceptor(options.onError)],

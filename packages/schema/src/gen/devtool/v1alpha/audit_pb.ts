@@ -2,8 +2,8 @@
 // @generated from file devtool/v1alpha/audit.proto (package devtool.v1alpha, syntax proto3)
 /* eslint-disable */
 
-import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
-import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Message } from "@bufbuild/protobuf";
@@ -12,7 +12,77 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/audit.proto.
  */
 export const file_devtool_v1alpha_audit: GenFile = /*@__PURE__*/
-  fileDesc("ChtkZXZ0b29sL3YxYWxwaGEvYXVkaXQucHJvdG8SD2RldnRvb2wudjFhbHBoYSLKAgoLQXVkaXRSZWNvcmQSDgoGbnVtYmVyGAEgASgDEigKBHRpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKCXByaW5jaXBhbBgDIAEoCRIPCgd0YXNrX2lkGAQgASgJEhAKCHNlcXVlbmNlGAUgASgDEhQKDHRvb2xfY2FsbF9pZBgGIAEoCRIRCgl0b29sX25hbWUYByABKAkSLAoGYWN0aW9uGAggASgOMhwuZGV2dG9vbC52MWFscGhhLkF1ZGl0QWN0aW9uEg4KBmRpZ2VzdBgJIAEoDBINCgVzaG93bhgKIAEoCRIRCglvcHRpb25faWQYCyABKAkSDAoEcnVsZRgMIAEoCRIPCgdzYW5kYm94GA0gASgJEhUKDXByZXZpb3VzX2hhc2gYDiABKAwSDAoEaGFzaBgPIAEoDCqXAgoLQXVkaXRBY3Rpb24SHAoYQVVESVRfQUNUSU9OX1VOU1BFQ0lGSUVEEAASGAoUQVVESVRfQUNUSU9OX0FMTE9XRUQQARIWChJBVURJVF9BQ1RJT05fQVNLRUQQAhIXChNBVURJVF9BQ1RJT05fREVOSUVEEAMSGQoVQVVESVRfQUNUSU9OX0FQUFJPVkVEEAQSGQoVQVVESVRfQUNUSU9OX0RFQ0xJTkVEEAUSGAoUQVVESVRfQUNUSU9OX1NUQVJURUQQBhIaChZBVURJVF9BQ1RJT05fU1VDQ0VFREVEEAcSFwoTQVVESVRfQUNUSU9OX0ZBSUxFRBAIEhoKFkFVRElUX0FDVElPTl9DQU5DRUxMRUQQCWIGcHJvdG8z", [file_google_protobuf_timestamp]);
+  fileDesc("ChtkZXZ0b29sL3YxYWxwaGEvYXVkaXQucHJvdG8SD2RldnRvb2wudjFhbHBoYSIoChBSZWFkQXVkaXRSZXF1ZXN0EhQKDGFmdGVyX251bWJlchgBIAEoAyJBChFSZWFkQXVkaXRSZXNwb25zZRIsCgZyZWNvcmQYASABKAsyHC5kZXZ0b29sLnYxYWxwaGEuQXVkaXRSZWNvcmQiygIKC0F1ZGl0UmVjb3JkEg4KBm51bWJlchgBIAEoAxIoCgR0aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCglwcmluY2lwYWwYAyABKAkSDwoHdGFza19pZBgEIAEoCRIQCghzZXF1ZW5jZRgFIAEoAxIUCgx0b29sX2NhbGxfaWQYBiABKAkSEQoJdG9vbF9uYW1lGAcgASgJEiwKBmFjdGlvbhgIIAEoDjIcLmRldnRvb2wudjFhbHBoYS5BdWRpdEFjdGlvbhIOCgZkaWdlc3QYCSABKAwSDQoFc2hvd24YCiABKAkSEQoJb3B0aW9uX2lkGAsgASgJEgwKBHJ1bGUYDCABKAkSDwoHc2FuZGJveBgNIAEoCRIVCg1wcmV2aW91c19oYXNoGA4gASgMEgwKBGhhc2gYDyABKAwqlwIKC0F1ZGl0QWN0aW9uEhwKGEFVRElUX0FDVElPTl9VTlNQRUNJRklFRBAAEhgKFEFVRElUX0FDVElPTl9BTExPV0VEEAESFgoSQVVESVRfQUNUSU9OX0FTS0VEEAISFwoTQVVESVRfQUNUSU9OX0RFTklFRBADEhkKFUFVRElUX0FDVElPTl9BUFBST1ZFRBAEEhkKFUFVRElUX0FDVElPTl9ERUNMSU5FRBAFEhgKFEFVRElUX0FDVElPTl9TVEFSVEVEEAYSGgoWQVVESVRfQUNUSU9OX1NVQ0NFRURFRBAHEhcKE0FVRElUX0FDVElPTl9GQUlMRUQQCBIaChZBVURJVF9BQ1RJT05fQ0FOQ0VMTEVEEAkyaQoMQXVkaXRTZXJ2aWNlElkKCVJlYWRBdWRpdBIhLmRldnRvb2wudjFhbHBoYS5SZWFkQXVkaXRSZXF1ZXN0GiIuZGV2dG9vbC52MWFscGhhLlJlYWRBdWRpdFJlc3BvbnNlIgOQAgEwAWIGcHJvdG8z", [file_google_protobuf_timestamp]);
+
+/**
+ * Asks for audit records.
+ *
+ * @generated from message devtool.v1alpha.ReadAuditRequest
+ */
+export type ReadAuditRequest = Message<"devtool.v1alpha.ReadAuditRequest"> & {
+  /**
+   * Leaves out the records up to and including this number. 0 streams all.
+   *
+   * @generated from field: int64 after_number = 1;
+   */
+  afterNumber: bigint;
+};
+
+/**
+ * Asks for audit records.
+ *
+ * @generated from message devtool.v1alpha.ReadAuditRequest
+ */
+export type ReadAuditRequestJson = {
+  /**
+   * Leaves out the records up to and including this number. 0 streams all.
+   *
+   * @generated from field: int64 after_number = 1;
+   */
+  afterNumber?: string;
+};
+
+/**
+ * Describes the message devtool.v1alpha.ReadAuditRequest.
+ * Use `create(ReadAuditRequestSchema)` to create a new message.
+ */
+export const ReadAuditRequestSchema: GenMessage<ReadAuditRequest, {jsonType: ReadAuditRequestJson}> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_audit, 0);
+
+/**
+ * Streams one audit record.
+ *
+ * @generated from message devtool.v1alpha.ReadAuditResponse
+ */
+export type ReadAuditResponse = Message<"devtool.v1alpha.ReadAuditResponse"> & {
+  /**
+   * Holds the record.
+   *
+   * @generated from field: devtool.v1alpha.AuditRecord record = 1;
+   */
+  record?: AuditRecord | undefined;
+};
+
+/**
+ * Streams one audit record.
+ *
+ * @generated from message devtool.v1alpha.ReadAuditResponse
+ */
+export type ReadAuditResponseJson = {
+  /**
+   * Holds the record.
+   *
+   * @generated from field: devtool.v1alpha.AuditRecord record = 1;
+   */
+  record?: AuditRecordJson;
+};
+
+/**
+ * Describes the message devtool.v1alpha.ReadAuditResponse.
+ * Use `create(ReadAuditResponseSchema)` to create a new message.
+ */
+export const ReadAuditResponseSchema: GenMessage<ReadAuditResponse, {jsonType: ReadAuditResponseJson}> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_audit, 1);
 
 /**
  * Is one entry of the audit log: why a tool call ran, or why it did not. It is
@@ -247,7 +317,7 @@ export type AuditRecordJson = {
  * Use `create(AuditRecordSchema)` to create a new message.
  */
 export const AuditRecordSchema: GenMessage<AuditRecord, {jsonType: AuditRecordJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_audit, 0);
+  messageDesc(file_devtool_v1alpha_audit, 2);
 
 /**
  * Tells what an audit record is about.
@@ -338,4 +408,23 @@ export type AuditActionJson = "AUDIT_ACTION_UNSPECIFIED" | "AUDIT_ACTION_ALLOWED
  */
 export const AuditActionSchema: GenEnum<AuditAction, AuditActionJson> = /*@__PURE__*/
   enumDesc(file_devtool_v1alpha_audit, 0);
+
+/**
+ * Reads the audit log of a server.
+ *
+ * @generated from service devtool.v1alpha.AuditService
+ */
+export const AuditService: GenService<{
+  /**
+   * Streams the records after a number, in order, up to the last one there is.
+   *
+   * @generated from rpc devtool.v1alpha.AuditService.ReadAudit
+   */
+  readAudit: {
+    methodKind: "server_streaming";
+    input: typeof ReadAuditRequestSchema;
+    output: typeof ReadAuditResponseSchema;
+  },
+}> = /*@__PURE__*/
+  serviceDesc(file_devtool_v1alpha_audit, 0);
 
