@@ -1,14 +1,18 @@
 import {
+  type BigIntStats,
   closeSync,
   constants,
   type Dirent,
+  fchmodSync,
   fstatSync,
   fsyncSync,
+  lstatSync,
   mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
   readlinkSync,
+  readSync,
   renameSync,
   rmSync,
   type Stats,
@@ -57,11 +61,12 @@ export class Descriptor implements Disposable {
     throw denied(path, "was changed while it was opened: try again");
   }
 
-  /** Makes a file in this directory that was not there. */
-  createFile(name: string, mode: number, path: string): Descriptor {
+  /** Makes a file in this directory; undefined when something of that name is there. */
+  createFile(name: string, mode: number, path: string): Descriptor | undefined {
     try {
       return new Descriptor(openSync(this.#at(name), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode));
     } catch (reason) {
+      if (codeOf(reason) === "EEXIST") return undefined;
       throw openError(path, reason);
     }
   }
@@ -82,6 +87,16 @@ export class Descriptor implements Disposable {
     return fstatSync(this.#fd);
   }
 
+  /** What is known of something in this directory, without opening it or following it; undefined when it has gone. */
+  statOf(name: string): BigIntStats | undefined {
+    return lstatSync(this.#at(name), { bigint: true, throwIfNoEntry: false });
+  }
+
+  /** Sets the mode, whatever the umask. */
+  setMode(mode: number): void {
+    fchmodSync(this.#fd, mode);
+  }
+
   /** Where it really is. */
   realPath(): string {
     return readlinkSync(this.#path);
@@ -91,9 +106,20 @@ export class Descriptor implements Disposable {
     return readFileSync(this.#fd);
   }
 
+  /** Reads on from where the last read ended, at most so many bytes; empty at the end. */
+  readNext(maxBytes: number): Buffer {
+    const buffer = Buffer.allocUnsafe(maxBytes);
+    return buffer.subarray(0, readSync(this.#fd, buffer));
+  }
+
   /** Writes all content and waits until it is on the disk. */
-  writeAll(content: string): void {
+  writeAll(content: string | Uint8Array): void {
     writeFileSync(this.#fd, content);
+    this.sync();
+  }
+
+  /** Waits until what was written, or the names in a directory, are on the disk. */
+  sync(): void {
     fsyncSync(this.#fd);
   }
 

@@ -3,8 +3,10 @@ import { invalid } from "../errors.ts";
 
 /** What one argument of a tool is: its type, and words for the model. */
 export interface Parameter {
-  readonly type: "string" | "integer" | "boolean";
+  readonly type: "string" | "integer" | "boolean" | "array";
   readonly description: string;
+  /** The JSON Schema of the elements of an array; whoever takes them checks them. */
+  readonly items?: JsonObject;
 }
 
 /** The arguments of a tool by name: those it needs and those it may be given. */
@@ -15,9 +17,9 @@ export interface Parameters {
 
 /** Writes parameters as the JSON Schema that a model reads. */
 export function jsonSchemaOf({ required, optional }: Parameters): JsonObject {
-  const properties = Object.entries({ ...required, ...optional }).map(([name, { type, description }]) => [
+  const properties = Object.entries({ ...required, ...optional }).map(([name, { type, description, items }]) => [
     name,
-    { type, description },
+    { type, description, ...(items && { items }) },
   ]);
   return { type: "object", properties: Object.fromEntries(properties), required: Object.keys(required) };
 }
@@ -44,10 +46,47 @@ export class ToolArgs {
     const value = this.#args[name];
     return typeof value === "number" ? value : fallback;
   }
+
+  /** A yes or no; no when it was left out. */
+  flag(name: string): boolean {
+    return this.#args[name] === true;
+  }
+
+  /** The elements of an array; none when it was left out. */
+  list(name: string): readonly JsonValue[] {
+    const value = this.#args[name];
+    return Array.isArray(value) ? value : [];
+  }
+
+  /** The elements of an array of texts. */
+  texts(name: string): string[] {
+    return this.list(name).map((value, index) => {
+      if (typeof value === "string") return value;
+      throw invalid(`${name}[${index}]`, JSON.stringify(value), "must be of type string");
+    });
+  }
+
+  /** The elements of an array of objects, each with arguments of its own. */
+  objects(name: string, parameters: Parameters): ToolArgs[] {
+    return this.list(name).map((value, index) => {
+      if (isObject(value)) return new ToolArgs(value, parameters);
+      throw invalid(`${name}[${index}]`, JSON.stringify(value), "must be of type object");
+    });
+  }
+}
+
+function isObject(value: JsonValue): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function check(name: string, value: JsonValue | undefined, type: Parameter["type"]): void {
   if (value === undefined) throw invalid(name, "", `is missing: it must be of type ${type}`);
-  const fits = type === "integer" ? Number.isSafeInteger(value) : typeof value === type;
-  if (!fits) throw invalid(name, JSON.stringify(value), `must be of type ${type}`);
+  if (!FITS[type](value)) throw invalid(name, JSON.stringify(value), `must be of type ${type}`);
 }
+
+const FITS: Readonly<Record<Parameter["type"], (value: JsonValue) => boolean>> = {
+  string: (value) => typeof value === "string",
+  boolean: (value) => typeof value === "boolean",
+  integer: (value) => Number.isSafeInteger(value),
+  array: (value) => Array.isArray(value),
+};

@@ -1,11 +1,14 @@
 import { execFileSync, spawn } from "node:child_process";
 import {
+  chmodSync,
   linkSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   realpathSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
@@ -39,14 +42,43 @@ describe("Workspace (S9)", () => {
   it("writes and reads files, making the directories on the way", () => {
     workspace.writeFile("a/b/c.txt", "content");
     expect(workspace.readFile(join(root, "a/b/c.txt"))?.toString()).toBe("content");
-    expect([...workspace.walk(".")]).toEqual(["a/b/c.txt"]);
+    expect(readdirSync(root, { recursive: true })).toEqual(["a", "a/b", "a/b/c.txt"]);
     expect(workspace.readFile("a/missing")).toBeUndefined();
   });
 
   it("writes a file whose name is as long as names may be", () => {
     const name = "名".repeat(85);
     workspace.writeFile(name, "content");
-    expect([...workspace.walk(".")]).toEqual([name]);
+    expect(readdirSync(root)).toEqual([name]);
+  });
+
+  it("keeps the mode of a file whatever the umask, and removes what a crash left beside it", () => {
+    const mask = process.umask(0o077);
+    try {
+      workspace.writeFile("run", "one");
+      chmodSync(join(root, "run"), 0o775);
+      workspace.writeFile("run", "two");
+    } finally {
+      process.umask(mask);
+    }
+    expect(statSync(join(root, "run")).mode & 0o777).toBe(0o775);
+    const living = `.run.${process.ppid}.0.devtool-tmp`;
+    for (const name of [`.run.${process.pid}.0.devtool-tmp`, ".run.4194305.0.devtool-tmp", living, "mine.devtool-tmp"])
+      writeFileSync(join(root, name), "");
+    workspace.writeFile("run", "three");
+    workspace.removeLeftovers(".");
+    expect(readdirSync(root).sort()).toEqual([living, "mine.devtool-tmp", "run"]);
+  });
+
+  it("removes files, and nothing else", () => {
+    mkdirSync(join(root, "directory"));
+    symlinkSync(join(outside, "secret"), join(root, "link"));
+    workspace.writeFile("file", "");
+    for (const path of ["file", "missing", "no/such"]) workspace.removeFile(path);
+    expect(() => workspace.removeFile("directory")).toThrow("is a directory");
+    expect(() => workspace.removeFile("link")).toThrow("goes through a symbolic link");
+    expect(() => workspace.removeFile("../outside/secret")).toThrow("is outside workspace");
+    expect(readdirSync(root).sort()).toEqual(["directory", "link"]);
   });
 
   it("refuses paths outside, also with the workspace's name as a prefix", () => {

@@ -1,9 +1,9 @@
-import type { Dirent } from "node:fs";
+import type { BigIntStats, Dirent } from "node:fs";
 import { isAbsolute, relative, resolve, sep } from "node:path";
 import { Code, DevtoolError } from "../errors.ts";
 import { Descriptor } from "./descriptor.ts";
 
-/** A file may have so many bytes to be read or replaced: 10 MiB. */
+/** A file may have so many bytes to be read as a whole: 10 MiB. */
 export const MAX_FILE_BYTES: number = 10 * 1024 * 1024;
 
 /**
@@ -46,24 +46,64 @@ export class Workspace implements Disposable {
     return file.readAll();
   }
 
+  /** Opens a regular file of any size to read it piece by piece; undefined when there is none. Throws for anything else. */
+  openFile(path: string): Descriptor | undefined {
+    const { segments, name } = this.#split(path);
+    using parent = this.#descend(segments, path);
+    const file = parent?.openFile(name, path);
+    if (!file) return undefined;
+    try {
+      assertRegular(file, path);
+      this.#assertInside(file, path);
+      return file;
+    } catch (reason) {
+      file[Symbol.dispose]();
+      throw reason;
+    }
+  }
+
   /**
    * Writes a whole file, making its directories when they are missing: a temporary file beside it, synced, then renamed
-   * over it. Throws for a target that is no regular file or has other names (hard links).
+   * over it. A file that is replaced keeps its mode unless one is given. Throws for a target that is no regular file or
+   * has other names (hard links).
    */
-  writeFile(path: string, content: string): void {
+  writeFile(path: string, content: string | Uint8Array, mode?: number): void {
     const { segments, name } = this.#split(path);
     using parent = this.#descendMaking(segments, path);
-    const mode = replaceableMode(parent, name, path);
-    // A name has at most 255 bytes, and a character up to three per unit.
-    const temporary = `.${name.slice(0, 60)}.${process.pid}.${this.#temporaries++}.tmp`;
-    using file = parent.createFile(temporary, mode, path);
+    const replaced = replacedMode(parent, name, path);
+    const kept = mode ?? replaced;
+    const temporary = this.#createTemporary(parent, name, path);
+    using file = temporary.file;
     try {
       this.#assertInside(file, path);
+      if (kept !== undefined) file.setMode(kept);
       file.writeAll(content);
-      parent.rename(temporary, name);
+      parent.rename(temporary.name, name);
+      parent.sync();
     } catch (reason) {
-      parent.remove(temporary);
+      parent.remove(temporary.name);
       throw reason;
+    }
+  }
+
+  /** Removes a regular file; does nothing when there is none. */
+  removeFile(path: string): void {
+    const { segments, name } = this.#split(path);
+    using parent = this.#descend(segments, path);
+    using file = parent?.openFile(name, path);
+    if (!parent || !file) return;
+    assertRegular(file, path);
+    this.#assertInside(file, path);
+    parent.remove(name);
+    parent.sync();
+  }
+
+  /** Removes what writes to a directory left behind that a crash of their process cut; those of living processes stay. */
+  removeLeftovers(path: string): void {
+    using directory = this.#descend(segmentsOf(this.locate(path)), path);
+    for (const { name } of directory?.entries() ?? []) {
+      const pid = LEFTOVER.exec(name)?.[1];
+      if (pid !== undefined && !isOtherProcess(Number(pid))) directory?.remove(name);
     }
   }
 
@@ -73,14 +113,15 @@ export class Workspace implements Disposable {
     return directory?.entries().sort((one, other) => (one.name < other.name ? -1 : 1));
   }
 
-  /** Lists the regular files below a directory, with their paths in the workspace. Goes into no link; skips what holds no sources. */
-  *walk(path: string): Iterable<string> {
-    const way = this.locate(path);
-    for (const entry of this.readDirectory(path) ?? []) {
-      const below = way === "" ? entry.name : `${way}/${entry.name}`;
-      if (entry.isFile()) yield below;
-      else if (entry.isDirectory() && !SKIPPED.has(entry.name)) yield* this.walk(below);
-    }
+  /** Lists the regular files directly in a directory with what is known of each; empty when there is no such directory. */
+  filesIn(path: string): { readonly name: string; readonly stats: BigIntStats }[] {
+    using directory = this.#descend(segmentsOf(this.locate(path)), path);
+    if (!directory) return [];
+    const names = directory.entries().filter((entry) => entry.isFile());
+    return names.flatMap(({ name }) => {
+      const stats = directory.statOf(name);
+      return stats?.isFile() ? [{ name, stats }] : [];
+    });
   }
 
   /** The real path of a directory of the workspace, to run a command in. Throws when there is none. */
@@ -104,6 +145,21 @@ export class Workspace implements Disposable {
     const name = segments.pop();
     if (name === undefined) throw denied(path, "is the workspace itself: name a file in it");
     return { segments, name };
+  }
+
+  /** Makes a file beside the one that it shall replace, under a name that nothing has. */
+  #createTemporary(
+    parent: Descriptor,
+    name: string,
+    path: string,
+  ): { readonly name: string; readonly file: Descriptor } {
+    for (let attempt = 0; attempt < MAX_TEMPORARIES; attempt++) {
+      // A name has at most 255 bytes, and a character up to three per unit.
+      const temporary = `.${name.slice(0, 60)}.${process.pid}.${this.#temporaries++}.devtool-tmp`;
+      const file = parent.createFile(temporary, 0o644, path);
+      if (file) return { name: temporary, file };
+    }
+    throw denied(path, "has no free name for a temporary file beside it: remove the files that end in .devtool-tmp");
   }
 
   /** Opens the directory at the end of segments; undefined when one of them is missing. */
@@ -135,32 +191,48 @@ export class Workspace implements Disposable {
   }
 }
 
-const SKIPPED: ReadonlySet<string> = new Set([".git", "node_modules"]);
-
 function segmentsOf(way: string): string[] {
   return way === "" ? [] : way.split("/");
 }
 
-/** The mode that a file keeps when it is replaced; that of a new file when there is none. */
-function replaceableMode(parent: Descriptor, name: string, path: string): number {
+/** So many temporary files may lie beside a file before a write gives up. */
+const MAX_TEMPORARIES = 1000;
+const LEFTOVER = /^\..*\.(\d+)\.\d+\.devtool-tmp$/s;
+
+/** Tells whether another living process has an id. One of ours writes without pause, so nothing of ours is unfinished. */
+function isOtherProcess(pid: number): boolean {
+  if (pid === process.pid) return false;
+  try {
+    return process.kill(pid, 0);
+  } catch (reason) {
+    return reason instanceof Error && "code" in reason && reason.code === "EPERM";
+  }
+}
+
+/** The mode that a file keeps when it is replaced; undefined when there is none. */
+function replacedMode(parent: Descriptor, name: string, path: string): number | undefined {
   using file = parent.openFile(name, path);
-  if (!file) return 0o644;
-  assertReadable(file, path);
+  if (!file) return undefined;
+  assertRegular(file, path);
   const { nlink, mode } = file.stat();
   if (nlink > 1) throw denied(path, "has other names (hard links): writing it could change files elsewhere");
   return mode & 0o777;
 }
 
-function assertReadable(file: Descriptor, path: string): void {
+function assertRegular(file: Descriptor, path: string): void {
   const stats = file.stat();
   if (stats.isDirectory()) throw new DevtoolError(`path ${JSON.stringify(path)} is a directory`, Code.InvalidArgument);
   if (!stats.isFile()) throw denied(path, "is no regular file");
-  if (stats.size > MAX_FILE_BYTES) {
-    throw new DevtoolError(
-      `file ${JSON.stringify(path)} has ${stats.size} bytes: limit is ${MAX_FILE_BYTES}`,
-      Code.InvalidArgument,
-    );
-  }
+}
+
+function assertReadable(file: Descriptor, path: string): void {
+  assertRegular(file, path);
+  const { size } = file.stat();
+  if (size <= MAX_FILE_BYTES) return;
+  throw new DevtoolError(
+    `file ${JSON.stringify(path)} has ${size} bytes: limit is ${MAX_FILE_BYTES}; read_file reads some of its lines`,
+    Code.InvalidArgument,
+  );
 }
 
 function denied(path: string, problem: string): DevtoolError {

@@ -2,9 +2,11 @@ import { basename } from "node:path";
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import { type FileDiff, FileDiffSchema } from "@devtool/schema";
 import { createTwoFilesPatch, FILE_HEADERS_ONLY } from "diff";
+import { invalid } from "../../errors.ts";
 import type { ToolEvent, ToolInvocation } from "../tool.ts";
 import { diffResult, failureResult } from "../tool-result.ts";
-import type { Workspace } from "../workspace.ts";
+import { MAX_FILE_BYTES, type Workspace } from "../workspace.ts";
+import { editState, type FileEffect, fileEffect } from "./file-edit-effect.ts";
 
 /** A change of one file that a tool proposes. */
 export interface FileEdit {
@@ -14,56 +16,103 @@ export interface FileEdit {
   /** The content when the change was proposed; undefined when there was no file. */
   readonly oldContent: string | undefined;
   readonly newContent: string;
-  /** Says the change in the arguments of the tool that proposes it. */
+  /** The arguments of the tool that proposes the change. */
+  readonly args: JsonObject;
+  /** Says the change to another content in the arguments of that tool. */
   readonly argsFor: (newContent: string) => JsonObject;
 }
 
-/** The call that makes a change once it is approved: as proposed, or with the user's content (TOOL-6). */
-export function fileEditInvocation(edit: FileEdit): ToolInvocation {
+/** The call of a tool that changes one file. */
+export interface FileEditInvocation extends ToolInvocation {
+  /** What the change expects and leaves: kept with the call, it tells after a crash whether the change was made. */
+  readonly effect: FileEffect;
+}
+
+/**
+ * The call that makes a change once it is approved: as proposed, or with the user's content (TOOL-6). It writes only
+ * over the content that was shown, and finds a change that was made already to be done. Throws when the file would
+ * be too large to be read again.
+ */
+export function fileEditInvocation(edit: FileEdit): FileEditInvocation {
   const words = edit.oldContent === undefined ? "Create" : "Change";
   return {
-    args: edit.argsFor(edit.newContent),
-    description: `${words} ${edit.path}`,
-    confirmation: { case: "fileEditDetails", value: fileDiff(edit) },
-    withContent: (newContent) => userEditInvocation({ ...edit, newContent }),
-    execute: () => apply(edit, fileDiff(edit)),
+    ...invocationOf(edit, `${words} ${edit.path}`, fileDiff(edit)),
+    withContent: (newContent) => userEditInvocation({ ...edit, args: edit.argsFor(newContent), newContent }),
   };
 }
 
-function userEditInvocation(edit: FileEdit): ToolInvocation {
+function userEditInvocation(edit: FileEdit): FileEditInvocation {
   const diff = fileDiff(edit);
   const formattedDiff = `The user changed the proposed content.\n${diff.formattedDiff ?? ""}`;
   return {
-    args: edit.argsFor(edit.newContent),
-    description: `Change ${edit.path} as the user edited it`,
-    confirmation: { case: "fileEditDetails", value: diff },
+    ...invocationOf(edit, `Change ${edit.path} as the user edited it`, diff),
     execute: () => apply(edit, { ...diff, formattedDiff }),
   };
 }
 
+function invocationOf(edit: FileEdit, description: string, diff: FileDiff): FileEditInvocation {
+  assertWritable(edit);
+  return {
+    args: edit.args,
+    description,
+    confirmation: { case: "fileEditDetails", value: diff },
+    effect: fileEffect(edit.path, edit.oldContent, edit.newContent),
+    execute: () => apply(edit, diff),
+  };
+}
+
+function assertWritable({ path, newContent }: FileEdit): void {
+  const bytes = Buffer.byteLength(newContent);
+  if (bytes <= MAX_FILE_BYTES) return;
+  throw invalid("file_path", path, `would have ${bytes} bytes: limit is ${MAX_FILE_BYTES}; split it`);
+}
+
 /** Writes the content, unless the file is no longer the one that the user was shown. */
 async function* apply({ workspace, path, oldContent, newContent }: FileEdit, diff: FileDiff): AsyncIterable<ToolEvent> {
-  const current = workspace.readFile(path)?.toString("utf8");
-  if (current !== oldContent) {
-    yield failureResult(
-      "execution_failed",
-      `file ${JSON.stringify(path)} changed after the edit was proposed: read it again`,
-    );
+  const state = editState(workspace, fileEffect(path, oldContent, newContent));
+  if (state === "unknown") {
+    const message = `file ${JSON.stringify(path)} changed since it was shown: read it again and propose the edit anew`;
+    yield failureResult("execution_failed", message);
     return;
   }
-  workspace.writeFile(path, newContent);
+  if (state === "not begun") workspace.writeFile(path, newContent);
   yield diffResult(diff);
 }
 
-function fileDiff({ path, oldContent, newContent }: FileEdit): FileDiff {
-  const from = oldContent === undefined ? "/dev/null" : `a/${path}`;
+function fileDiff(edit: FileEdit): FileDiff {
+  const { path, oldContent, newContent } = edit;
   return create(FileDiffSchema, {
     fileName: basename(path),
     filePath: path,
     newContent,
-    formattedDiff: createTwoFilesPatch(from, `b/${path}`, oldContent ?? "", newContent, undefined, undefined, {
-      headerOptions: FILE_HEADERS_ONLY,
-    }),
+    formattedDiff: unifiedDiff(edit),
     ...(oldContent !== undefined && { oldContent }),
   });
+}
+
+/** A comparison gives up after so many changed lines: it takes the square of them. Never by time, for a digest covers it. */
+const MAX_CHANGED_LINES = 1000;
+
+function unifiedDiff({ path, oldContent, newContent }: FileEdit): string {
+  const from = oldContent === undefined ? "/dev/null" : `a/${path}`;
+  const patch = createTwoFilesPatch(from, `b/${path}`, oldContent ?? "", newContent, undefined, undefined, {
+    headerOptions: FILE_HEADERS_ONLY,
+    maxEditLength: MAX_CHANGED_LINES,
+  });
+  return patch ?? wholeDiff(from, path, { oldContent: oldContent ?? "", newContent });
+}
+
+/** A diff that takes all lines out and puts all new ones in. */
+function wholeDiff(
+  from: string,
+  path: string,
+  { oldContent, newContent }: { readonly oldContent: string; readonly newContent: string },
+): string {
+  const [before, after] = [linesOf(oldContent), linesOf(newContent)];
+  const header = `--- ${from}\n+++ b/${path}\n@@ -1,${before.length} +1,${after.length} @@\n`;
+  return header + before.map((line) => `-${line}\n`).join("") + after.map((line) => `+${line}\n`).join("");
+}
+
+function linesOf(text: string): string[] {
+  return text.replace(/\n$/, "").split("\n");
 }

@@ -1,11 +1,44 @@
-import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { ToolEvent, ToolInvocation } from "../tool.ts";
 import { Workspace } from "../workspace.ts";
-import { builtinTools } from "./builtin-tools.ts";
+import { globTool } from "./glob.ts";
+import { listDirectoryTool } from "./list-directory.ts";
+import { multiEditTool } from "./multi-edit.ts";
+import { readFileTool } from "./read-file.ts";
+import { readManyFilesTool } from "./read-many-files.ts";
+import { replaceTool } from "./replace.ts";
+import { saveMemoryTool } from "./save-memory.ts";
+import { searchFileContentTool } from "./search-file-content.ts";
+import { updatePlanTool } from "./update-plan.ts";
+import { writeFileTool } from "./write-file.ts";
+
+const TOOLS = [
+  globTool,
+  listDirectoryTool,
+  multiEditTool,
+  readFileTool,
+  readManyFilesTool,
+  replaceTool,
+  saveMemoryTool,
+  searchFileContentTool,
+  updatePlanTool,
+  writeFileTool,
+];
 
 describe("the tools for files", () => {
   const signal = AbortSignal.timeout(20_000);
@@ -91,14 +124,198 @@ describe("the tools for files", () => {
     const invocation = await prepare("write_file", { file_path: "src/a.ts", content: "x" });
     writeFileSync(join(root, "src/a.ts"), "changed meanwhile");
     expect(await collect(invocation, signal)).toMatchObject([
-      { value: { case: "error", value: { message: expect.stringContaining("changed after") } } },
+      { value: { case: "error", value: { message: expect.stringContaining("changed since it was shown") } } },
     ]);
     expect(readFileSync(join(root, "src/a.ts"), "utf8")).toBe("changed meanwhile");
   });
 
+  it("an edit that was made already is done, and is not made again", async () => {
+    const args = { file_path: "src/a.ts", old_string: "one", new_string: "one one" };
+    const invocation = await prepare("replace", args);
+    await collect(invocation, signal);
+    expect(await collect(invocation, signal)).toMatchObject([{ value: { case: "output" } }]);
+    expect(readFileSync(join(root, "src/a.ts"), "utf8")).toBe("one one\ntwo\nthree\n");
+  });
+
+  it("multi_edit makes all of its edits, each on what those before it left, or none", async () => {
+    const edit = (...edits: JsonObject[]) => prepare("multi_edit", { file_path: "src/a.ts", edits });
+    const [one, all] = [
+      { old_string: "one", new_string: "two" },
+      { old_string: "two", new_string: "2", replace_all: true },
+    ];
+    await expect(edit(one, { old_string: "two", new_string: "2" })).rejects.toThrow("occurs 2 times");
+    await expect(edit(one, { old_string: "none", new_string: "" })).rejects.toThrow("so no edit was made");
+    await expect(edit()).rejects.toThrow("edits is empty");
+    await expect(edit({ old_string: "one" })).rejects.toThrow("new_string is missing");
+    await collect(await edit(one, all), signal);
+    expect(readFileSync(join(root, "src/a.ts"), "utf8")).toBe("2\n2\nthree\n");
+  });
+
+  it("edits keep the mode, the line ends, the byte order mark and a missing final newline, and leave nothing behind", async () => {
+    const path = join(root, "run.cmd");
+    writeFileSync(path, "\u{feff}one\r\ntwo");
+    chmodSync(path, 0o777);
+    await collect(
+      await prepare("replace", { file_path: "run.cmd", old_string: "e\nt", new_string: "e\nx\nt" }),
+      signal,
+    );
+    expect(readFileSync(path, "utf8")).toBe("\u{feff}one\r\nx\r\ntwo");
+    await collect(await prepare("write_file", { file_path: "run.cmd", content: "a\nb" }), signal);
+    expect(readFileSync(path, "utf8")).toBe("\u{feff}a\r\nb");
+    expect(statSync(path).mode & 0o777).toBe(0o777);
+    expect(readdirSync(root).sort()).toEqual(["image.png", "link", "run.cmd", "src"]);
+  });
+
+  it("edits only text, of a size that can be read again", async () => {
+    const write = (args: JsonObject) => prepare("write_file", args);
+    await expect(write({ file_path: "image.png", content: "x" })).rejects.toThrow("only UTF-8 text can be edited");
+    const large = "x".repeat(11 * 1024 * 1024);
+    await expect(write({ file_path: "large", content: large })).rejects.toThrow("limit is 10485760");
+  });
+
+  it("shows a change of thousands of lines as a whole, the same each time", async () => {
+    const lines = (mark: string) => Array.from({ length: 9000 }, (_line, index) => `${mark}${index}\n`).join("");
+    writeFileSync(join(root, "many"), lines("a"));
+    const args = { file_path: "many", content: lines("b") };
+    const [one, other] = [await prepare("write_file", args), await prepare("write_file", args)];
+    expect(one.confirmation).toEqual(other.confirmation);
+    expect(one.confirmation).toMatchObject({
+      value: { formattedDiff: expect.stringContaining("@@ -1,9000 +1,9000 @@\n-a0\n") },
+    });
+  });
+
+  it("read_file says what an image is, and gives pieces of files of any size", async () => {
+    const png = Buffer.alloc(64);
+    png.write("\x89PNG\r\n\x1a\n", "latin1");
+    png.writeUInt32BE(640, 16);
+    png.writeUInt32BE(480, 20);
+    writeFileSync(join(root, "real.png"), png);
+    expect(await text("read_file", { file_path: "real.png" })).toContain("PNG image, 640×480 pixels, 64 bytes");
+    writeFileSync(join(root, "huge"), "0123456789\n".repeat(2_000_000));
+    expect(await text("read_file", { file_path: "huge", offset: 1_999_998, limit: 2 })).toBe(
+      "[lines 1999999 to 2000000 of 2000001]\n0123456789\n0123456789",
+    );
+    const cut = await text("read_file", { file_path: "huge", limit: 1_000_000 });
+    expect(cut).toMatch(/^\[lines 1 to 23832 of 2000001, cut after 262144 bytes: read on with offset 23831\]\n0/);
+    writeFileSync(join(root, "long"), "x".repeat(5000));
+    expect(await text("read_file", { file_path: "long" })).toMatch(/x\[… 3000 more characters in this line\]$/);
+  });
+
+  it("listings and searches leave out what is ignored, at each level, until they are told to include it", async () => {
+    mkdirSync(join(root, "out/deep"), { recursive: true });
+    mkdirSync(join(root, "node_modules"));
+    mkdirSync(join(root, ".git"));
+    for (const path of [
+      "out/deep/two.ts",
+      "node_modules/two.ts",
+      ".git/two.ts",
+      "src/two.log",
+      "src/keep.log",
+      "two.key",
+    ])
+      writeFileSync(join(root, path), "two\n");
+    writeFileSync(join(root, ".gitignore"), "out/\n*.log\n");
+    writeFileSync(join(root, "src/.gitignore"), "!keep.log\n");
+    writeFileSync(join(root, ".devtoolignore"), "*.key\n");
+    expect(await text("glob", { pattern: "**/*two*" })).toContain("No file matches.\n[4 ignored entries left out");
+    expect(await text("glob", { pattern: "**/*two*", include_ignored: true })).toBe(
+      "node_modules/two.ts\nout/deep/two.ts\nsrc/two.log\ntwo.key",
+    );
+    expect(await text("glob", { pattern: "*", path: "out/deep" })).toBe("out/deep/two.ts");
+    expect(await text("search_file_content", { pattern: "^two" })).toBe("src/a.ts:2:two\nsrc/keep.log:1:two");
+    expect(await text("list_directory", { path: "src" })).toBe(
+      ".gitignore\na.ts\nb.md\nkeep.log\n[1 ignored entry left out: include_ignored shows them]",
+    );
+    expect(await text("list_directory", { path: "src", include_ignored: true })).toContain("two.log");
+  });
+
+  it("is not held up by ignore rules that would backtrack without end", { timeout: 5000 }, async () => {
+    writeFileSync(join(root, ".gitignore"), `${"a*".repeat(60)}b\nsrc/\n`);
+    writeFileSync(join(root, "a".repeat(250)), "");
+    expect(await text("glob", { pattern: "**" })).toBe(`.gitignore\n${"a".repeat(250)}\nimage.png`);
+  });
+
+  it("ends a glob whose pattern never would, and holds nobody up meanwhile", { timeout: 10_000 }, async () => {
+    writeFileSync(join(root, "a".repeat(250)), "");
+    const invocation = await prepare("glob", { pattern: `${"a*".repeat(40)}b` });
+    await expect(collect(invocation, AbortSignal.timeout(300))).rejects.toThrow("took longer");
+  });
+
+  it("rests while it walks thousands of files, and stops when it is told to", async () => {
+    for (let index = 0; index < 60; index++) {
+      mkdirSync(join(root, `d${index}`));
+      for (let file = 0; file < 100; file++) writeFileSync(join(root, `d${index}/${file}.txt`), "");
+    }
+    let longest = 0;
+    let last = performance.now();
+    const timer = setInterval(() => {
+      longest = Math.max(longest, performance.now() - last);
+      last = performance.now();
+    }, 1);
+    await text("glob", { pattern: "**/7.txt" });
+    clearInterval(timer);
+    expect(longest).toBeLessThan(200);
+    const abort = new AbortController();
+    const search = collect(await prepare("search_file_content", { pattern: "x" }), abort.signal);
+    abort.abort();
+    await expect(search).rejects.toThrow();
+  });
+
+  it("read_many_files reads paths, directories and patterns, each file once, and says what it could not read", async () => {
+    const paths = ["src", "src/*.md", "image.png", "missing"];
+    expect(await text("read_many_files", { paths })).toBe(
+      [
+        "--- src/a.ts ---\none\ntwo\nthree\n",
+        "--- src/b.md ---\n# two\n",
+        '--- image.png ---\n[not read: file "image.png" is binary (4 bytes): it has no text; run_shell_command can use a program that reads it]',
+        '--- missing ---\n[not read: file "missing" does not exist]',
+      ].join("\n"),
+    );
+    for (let index = 0; index < 9; index++)
+      writeFileSync(join(root, `big${index}`), `${"0123456789".repeat(6)}\n`.repeat(10_000));
+    const much = await text("read_many_files", { paths: ["big*"] });
+    expect(much.length).toBeLessThan(300_000);
+    expect(much.slice(-80)).toContain("more files did not fit");
+    await expect(prepare("read_many_files", { paths: ["../x"] })).rejects.toThrow("is outside workspace");
+    await expect(prepare("read_many_files", { paths: [1] })).rejects.toThrow('paths[0] "1" must be of type string');
+  });
+
+  it("save_memory adds a fact to the section of the memory file that there is, as an edit that asks", async () => {
+    const save = async (fact: string) => collect(await prepare("save_memory", { fact }), signal);
+    expect((await prepare("save_memory", { fact: "x" })).confirmation?.case).toBe("fileEditDetails");
+    await save("- Tests run\nwith vitest. ");
+    expect(readFileSync(join(root, "AGENTS.md"), "utf8")).toBe("## Added memories\n\n- Tests run with vitest.\n");
+    writeFileSync(join(root, "AGENTS.md"), "# Rules\n\n## Added memories\n\n- One\n\n## Other\n\ntext\n");
+    await save("Two");
+    expect(readFileSync(join(root, "AGENTS.md"), "utf8")).toBe(
+      "# Rules\n\n## Added memories\n\n- One\n- Two\n\n## Other\n\ntext\n",
+    );
+    rmSync(join(root, "AGENTS.md"));
+    writeFileSync(join(root, "GEMINI.md"), "# Rules");
+    await save("Three");
+    expect(readFileSync(join(root, "GEMINI.md"), "utf8")).toBe("# Rules\n\n## Added memories\n\n- Three\n");
+    await expect(save(" ")).rejects.toThrow("fact is empty");
+  });
+
+  it("update_plan shows the plan and asks nothing", async () => {
+    const plan = [
+      { step: "read", status: "completed" },
+      { step: "write", status: "in_progress" },
+    ];
+    const invocation = await prepare("update_plan", { plan });
+    expect(invocation.confirmation).toBeUndefined();
+    expect(invocation.description).toBe("Plan: 1 of 2 steps done");
+    expect(await collect(invocation, signal)).toMatchObject([
+      { value: { value: { result: { case: "structuredData", value: { explanation: "", plan } } } } },
+    ]);
+    await expect(prepare("update_plan", { plan: [{ step: "x", status: "soon" }] })).rejects.toThrow(
+      "is none of pending",
+    );
+    await expect(prepare("update_plan", { plan: [] })).rejects.toThrow("has 0 steps");
+  });
+
   async function prepare(name: string, args: JsonObject): Promise<ToolInvocation> {
-    const tools = builtinTools(workspace, { environment: {}, timeoutMs: 1000, maxOutputBytes: 1000 });
-    const tool = tools.find(({ declaration }) => declaration.name === name);
+    const tool = TOOLS.map((create) => create(workspace)).find(({ declaration }) => declaration.name === name);
     if (!tool) throw new Error(`no tool ${name}`);
     return tool.prepare(args, signal);
   }

@@ -1,38 +1,74 @@
 import type { Dirent } from "node:fs";
 import { Code, DevtoolError } from "../../errors.ts";
+import { IgnoreRules } from "../ignore-rules.ts";
 import type { Tool } from "../tool.ts";
 import { jsonSchemaOf, type Parameters, ToolArgs } from "../tool-args.ts";
 import { textResult } from "../tool-result.ts";
 import type { Workspace } from "../workspace.ts";
 
+/** The argument by which listings and searches show what the workspace ignores. */
+export const INCLUDE_IGNORED: Parameters["optional"] = {
+  include_ignored: {
+    type: "boolean",
+    description: "Includes what .gitignore and .devtoolignore name, and node_modules. Default false.",
+  },
+};
+
 const PARAMETERS: Parameters = {
   required: {
     path: { type: "string", description: "The directory, absolute or relative to the workspace; . for the workspace." },
   },
-  optional: {},
+  optional: INCLUDE_IGNORED,
 };
+
+/** So many names are listed at most. */
+const MAX_ENTRIES = 2000;
 
 /** `list_directory`: the names in one directory. */
 export function listDirectoryTool(workspace: Workspace): Tool {
   return {
     declaration: {
       name: "list_directory",
-      description: "Lists the files and directories directly in a directory.",
+      description:
+        "Lists the files and directories directly in a directory. Leaves out what .gitignore and .devtoolignore name.",
       parameters: jsonSchemaOf(PARAMETERS),
     },
     prepare: async (args) => {
-      const path = workspace.locate(new ToolArgs(args, PARAMETERS).text("path"));
+      const checked = new ToolArgs(args, PARAMETERS);
+      const path = workspace.locate(checked.text("path"));
+      const ignored = checked.flag("include_ignored") ? "include" : "skip";
       return {
         args,
         description: `List ${path || "the workspace"}`,
         execute: async function* () {
-          const entries = workspace.readDirectory(path);
-          if (!entries) throw new DevtoolError(`directory ${JSON.stringify(path)} does not exist`, Code.NotFound);
-          yield textResult(entries.map(lineOf).join("\n") || "The directory is empty.");
+          yield textResult(listing(workspace, path, ignored));
         },
       };
     },
   };
+}
+
+/** Says that something ignored was left out; empty when nothing was. */
+export function ignoredNote(count: number): string {
+  if (count === 0) return "";
+  return `\n[${count} ignored ${count === 1 ? "entry" : "entries"} left out: include_ignored shows them]`;
+}
+
+function listing(workspace: Workspace, path: string, ignored: "skip" | "include"): string {
+  const entries = workspace.readDirectory(path);
+  if (!entries) throw new DevtoolError(`directory ${JSON.stringify(path)} does not exist`, Code.NotFound);
+  const rules = new IgnoreRules(workspace);
+  const includes = ignored === "include" || rules.ignoresWay(path);
+  const shown = includes ? entries : entries.filter((entry) => !isIgnored(entry, path, rules));
+  const note = ignoredNote(entries.length - shown.length);
+  if (shown.length === 0) return `The directory is empty.${note}`;
+  const more = shown.length > MAX_ENTRIES ? `\n[${shown.length} entries: glob finds the rest]` : "";
+  return `${shown.slice(0, MAX_ENTRIES).map(lineOf).join("\n")}${more}${note}`;
+}
+
+function isIgnored(entry: Dirent, directory: string, rules: IgnoreRules): boolean {
+  const path = directory === "" ? entry.name : `${directory}/${entry.name}`;
+  return entry.isDirectory() ? rules.ignoresDirectory(path) : rules.ignoresFile(path);
 }
 
 function lineOf(entry: Dirent): string {

@@ -1,58 +1,62 @@
-import { isUtf8 } from "node:buffer";
 import { Code, DevtoolError, invalid } from "../../errors.ts";
 import type { Tool } from "../tool.ts";
 import { jsonSchemaOf, type Parameters, ToolArgs } from "../tool-args.ts";
 import { textResult } from "../tool-result.ts";
 import type { Workspace } from "../workspace.ts";
+import { describeContent, isImage } from "./read-file-kind.ts";
+import { type LineRange, MAX_TEXT_BYTES, readLines } from "./read-file-lines.ts";
+
+/** So many lines are read unless told otherwise. */
+export const DEFAULT_LINES = 2000;
 
 const PARAMETERS: Parameters = {
   required: { file_path: { type: "string", description: "The file, absolute or relative to the workspace." } },
   optional: {
     offset: { type: "integer", description: "The first line to read, counted from 0. Default 0." },
-    limit: { type: "integer", description: "How many lines to read at most. Default 2000." },
+    limit: { type: "integer", description: `How many lines to read at most. Default ${DEFAULT_LINES}.` },
   },
 };
 
-/** `read_file`: the text of a file, or some lines of it. */
+/** `read_file`: the text of a file of any size, or some lines of it; of an image, what it is. */
 export function readFileTool(workspace: Workspace): Tool {
   return {
     declaration: {
       name: "read_file",
-      description: "Reads a text file. Reads the first 2000 lines unless told otherwise.",
+      description: `Reads a text file. Reads the first ${DEFAULT_LINES} lines unless told otherwise.`,
       parameters: jsonSchemaOf(PARAMETERS),
     },
     prepare: async (args) => {
       const checked = new ToolArgs(args, PARAMETERS);
       const path = workspace.locate(checked.text("file_path"));
       const offset = checked.integer("offset", 0);
-      const limit = checked.integer("limit", 2000);
+      const limit = checked.integer("limit", DEFAULT_LINES);
       if (offset < 0) throw invalid("offset", String(offset), "must be 0 or more");
       if (limit < 1) throw invalid("limit", String(limit), "must be 1 or more");
       return {
         args,
         description: `Read ${path}`,
-        execute: async function* () {
-          yield textResult(linesOf(readText(workspace, path), { offset, limit }));
+        execute: async function* (signal) {
+          yield textResult(await readText(workspace, { path, offset, limit, maxBytes: MAX_TEXT_BYTES }, signal));
         },
       };
     },
   };
 }
 
-/** Reads a file that must be there and must be text. Throws a `DevtoolError` that names it. */
-export function readText(workspace: Workspace, path: string): string {
-  const content = workspace.readFile(path);
-  if (content === undefined) throw new DevtoolError(`file ${JSON.stringify(path)} does not exist`, Code.NotFound);
-  if (isUtf8(content) && !content.includes(0)) return content.toString("utf8");
+/** Reads lines of a file that must be there. Throws a `DevtoolError` that names it when it holds no text and no image. */
+export async function readText(
+  workspace: Workspace,
+  { path, ...range }: LineRange & { readonly path: string },
+  signal: AbortSignal,
+): Promise<string> {
+  using file = workspace.openFile(path);
+  if (!file) throw new DevtoolError(`file ${JSON.stringify(path)} does not exist`, Code.NotFound);
+  const content = await readLines(file, range, signal);
+  if (content.case === "text") return content.text;
+  const kind = describeContent(content.head, content.bytes);
+  if (isImage(content.head)) return `[${path} is a ${kind}: its pixels cannot be given as text]`;
   throw new DevtoolError(
-    `file ${JSON.stringify(path)} is binary (${content.length} bytes): it has no text`,
+    `file ${JSON.stringify(path)} is binary (${kind}): it has no text; run_shell_command can use a program that reads it`,
     Code.InvalidArgument,
   );
-}
-
-function linesOf(text: string, { offset, limit }: { readonly offset: number; readonly limit: number }): string {
-  const lines = text.split("\n");
-  if (offset === 0 && lines.length <= limit) return text;
-  const shown = lines.slice(offset, offset + limit);
-  return `[lines ${offset + 1} to ${offset + shown.length} of ${lines.length}]\n${shown.join("\n")}`;
 }

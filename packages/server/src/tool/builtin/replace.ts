@@ -3,7 +3,7 @@ import type { Tool } from "../tool.ts";
 import { jsonSchemaOf, type Parameters, ToolArgs } from "../tool-args.ts";
 import type { Workspace } from "../workspace.ts";
 import { fileEditInvocation } from "./file-edit.ts";
-import { readText } from "./read-file.ts";
+import { readExisting, splitAt } from "./file-edit-text.ts";
 
 const PARAMETERS: Parameters = {
   required: {
@@ -31,26 +31,25 @@ export function replaceTool(workspace: Workspace): Tool {
     prepare: async (args) => {
       const checked = new ToolArgs(args, PARAMETERS);
       const path = workspace.locate(checked.text("file_path"));
-      const oldContent = readText(workspace, path);
-      const pieces = split(oldContent, checked.text("old_string"));
-      assertCount(pieces.length - 1, checked.integer("expected_replacements", 1), path);
+      const oldContent = readExisting(workspace, path);
       return fileEditInvocation({
         workspace,
         path,
         oldContent,
-        newContent: pieces.join(checked.text("new_string")),
-        argsFor: (newContent) =>
-          newContent === pieces.join(checked.text("new_string"))
-            ? args
-            : { file_path: path, old_string: oldContent, new_string: newContent },
+        newContent: replaced(oldContent, checked, path),
+        args,
+        argsFor: (newContent) => ({ file_path: path, old_string: oldContent, new_string: newContent }),
       });
     },
   };
 }
 
-function split(content: string, piece: string): string[] {
-  if (piece === "") throw invalid("old_string", "", "is empty: use write_file to write a whole file");
-  return content.split(piece);
+function replaced(content: string, args: ToolArgs, path: string): string {
+  const oldText = args.text("old_string");
+  if (oldText === "") throw invalid("old_string", "", "is empty: use write_file to write a whole file");
+  const { pieces, between } = splitAt(content, { oldText, newText: args.text("new_string") });
+  assertCount(pieces.length - 1, args.integer("expected_replacements", 1), path);
+  return pieces.join(between);
 }
 
 function assertCount(found: number, expected: number, path: string): void {

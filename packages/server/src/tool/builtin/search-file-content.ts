@@ -1,43 +1,51 @@
 import { isUtf8 } from "node:buffer";
-import { Worker } from "node:worker_threads";
-import picomatch from "picomatch";
-import { Code, DevtoolError, invalid } from "../../errors.ts";
+import { posix } from "node:path";
+import { invalid } from "../../errors.ts";
+import { IgnoreWalk } from "../ignore-walk.ts";
 import type { Tool } from "../tool.ts";
 import { jsonSchemaOf, type Parameters, ToolArgs } from "../tool-args.ts";
 import { textResult } from "../tool-result.ts";
-import { MAX_FILE_BYTES, type Workspace } from "../workspace.ts";
+import type { Workspace } from "../workspace.ts";
+import { INCLUDE_IGNORED, ignoredNote } from "./list-directory.ts";
+import { globExpression, MAX_SEARCH_MS, Matcher } from "./search-file-content-matcher.ts";
 
 const PARAMETERS: Parameters = {
   required: { pattern: { type: "string", description: "A JavaScript regular expression, matched against each line." } },
   optional: {
     path: { type: "string", description: "The directory to search. Default: the workspace." },
-    include: { type: "string", description: "A glob pattern that the paths must match, for instance *.ts." },
+    include: { type: "string", description: "A glob pattern that the paths must match, for instance *.ts or src/**." },
+    ...INCLUDE_IGNORED,
   },
 };
 
-/** So many matching lines are listed at most, and so long one search may take: a pattern can be slow without end. */
+/** So many matching lines are listed at most. */
 const MAX_MATCHES = 500;
-const MAX_SEARCH_MS = 20_000;
 
 /** `search_file_content`: the lines that match a pattern. */
 export function searchFileContentTool(workspace: Workspace): Tool {
   return {
     declaration: {
       name: "search_file_content",
-      description: "Searches the lines of text files with a regular expression.",
+      description:
+        "Searches the lines of text files with a regular expression. Leaves out what .gitignore and .devtoolignore name.",
       parameters: jsonSchemaOf(PARAMETERS),
     },
     prepare: async (args) => {
       const checked = new ToolArgs(args, PARAMETERS);
       const pattern = checked.text("pattern");
-      assertPattern(pattern);
+      const expression = expressionOf(pattern);
       const path = workspace.locate(checked.text("path") || ".");
+      const ignored = checked.flag("include_ignored") ? "include" : "skip";
       const include = checked.text("include");
+      const included =
+        include === "" ? undefined : { pattern: include, expression: globExpression("include", include) };
       return {
         args,
         description: `Search ${pattern} in ${path || "the workspace"}`,
         execute: async function* (signal) {
-          yield textResult(await search(workspace, { path, pattern, include }, signal));
+          const limits = AbortSignal.any([signal, AbortSignal.timeout(MAX_SEARCH_MS)]);
+          const walk = new IgnoreWalk({ workspace, path, ignored });
+          yield textResult(report(await search({ workspace, walk, expression, included }, limits), walk.ignored));
         },
       };
     },
@@ -45,91 +53,57 @@ export function searchFileContentTool(workspace: Workspace): Tool {
 }
 
 interface Search {
-  readonly path: string;
-  readonly pattern: string;
-  readonly include: string;
+  readonly workspace: Workspace;
+  readonly walk: IgnoreWalk;
+  readonly expression: RegExp;
+  readonly included: { readonly pattern: string; readonly expression: RegExp } | undefined;
 }
 
-function assertPattern(pattern: string): void {
+function expressionOf(pattern: string): RegExp {
   try {
-    new RegExp(pattern, "u");
+    return new RegExp(pattern, "u");
   } catch {
     throw invalid("pattern", pattern, "is no regular expression");
   }
 }
 
-async function search(workspace: Workspace, { path, pattern, include }: Search, signal: AbortSignal): Promise<string> {
-  const isIncluded = include === "" ? () => true : picomatch(include, { dot: true, basename: true });
-  const deadline = AbortSignal.any([signal, AbortSignal.timeout(MAX_SEARCH_MS)]);
-  await using matcher = new LineMatcher(pattern);
+async function search(options: Search, signal: AbortSignal): Promise<string[]> {
+  const { workspace, expression } = options;
+  await using matcher = new Matcher(expression);
   const found: string[] = [];
-  for (const file of workspace.walk(path)) {
-    if (!isIncluded(file) || found.length > MAX_MATCHES) continue;
+  for await (const file of searchedFiles(options, signal)) {
     const text = readSearchable(workspace, file);
-    if (text !== undefined) for (const line of await matcher.match(text, deadline)) found.push(`${file}:${line}`);
+    if (text !== undefined) for (const line of await matcher.lines(text, signal)) found.push(`${file}:${line}`);
+    if (found.length > MAX_MATCHES) break;
   }
-  if (found.length === 0) return "No line matches.";
-  const more = found.length > MAX_MATCHES ? [`[more than ${MAX_MATCHES}: narrow the search]`] : [];
-  return [...found.slice(0, MAX_MATCHES), ...more].join("\n");
+  return found;
 }
 
+async function* searchedFiles({ walk, included }: Search, signal: AbortSignal): AsyncIterable<string> {
+  if (!included) {
+    for await (const { files } of walk.directories(signal)) yield* files;
+    return;
+  }
+  const nameOf = (file: string): string => (included.pattern.includes("/") ? file : posix.basename(file));
+  await using matcher = new Matcher(included.expression);
+  for await (const { files } of walk.directories(signal)) {
+    const matching = new Set(await matcher.names(files.map(nameOf), signal));
+    yield* files.filter((file) => matching.has(nameOf(file)));
+  }
+}
+
+function report(lines: readonly string[], ignored: number): string {
+  if (lines.length === 0) return `No line matches.${ignoredNote(ignored)}`;
+  const more = lines.length > MAX_MATCHES ? [`[more than ${MAX_MATCHES}: narrow the search]`] : [];
+  return [...lines.slice(0, MAX_MATCHES), ...more].join("\n");
+}
+
+/** The text of a file; undefined for one that is no text, is too large or cannot be read, which a search passes over. */
 function readSearchable(workspace: Workspace, path: string): string | undefined {
-  const content = readable(workspace, path);
-  if (!content || content.length > MAX_FILE_BYTES || !isUtf8(content) || content.includes(0)) return undefined;
-  return content.toString("utf8");
-}
-
-/** The content of a file; undefined for one that cannot be read, which a search passes over. */
-function readable(workspace: Workspace, path: string): Buffer | undefined {
   try {
-    return workspace.readFile(path);
+    const content = workspace.readFile(path);
+    return content && isUtf8(content) && !content.includes(0) ? content.toString("utf8") : undefined;
   } catch {
     return undefined;
   }
-}
-
-const WORKER = `
-  const { parentPort, workerData } = require("node:worker_threads");
-  const expression = new RegExp(workerData, "u");
-  parentPort.on("message", (text) => {
-    const lines = text.split("\\n").flatMap((line, index) =>
-      expression.test(line) ? [index + 1 + ":" + line.slice(0, 300)] : []);
-    parentPort.postMessage(lines);
-  });
-`;
-
-/** Matches lines in a thread of its own, so that a pattern that never ends can be ended from outside. */
-class LineMatcher implements AsyncDisposable {
-  readonly #worker: Worker;
-
-  constructor(pattern: string) {
-    this.#worker = new Worker(WORKER, { eval: true, workerData: pattern });
-  }
-
-  /** The matching lines, each with its number from 1. Throws when the signal aborts first. */
-  async match(text: string, signal: AbortSignal): Promise<string[]> {
-    const answer = Promise.withResolvers<string[]>();
-    const abort = (): void => answer.reject(tooSlow());
-    signal.addEventListener("abort", abort, { once: true });
-    this.#worker.once("message", answer.resolve).once("error", answer.reject);
-    this.#worker.postMessage(text);
-    try {
-      signal.throwIfAborted();
-      return await answer.promise;
-    } finally {
-      signal.removeEventListener("abort", abort);
-      this.#worker.off("message", answer.resolve).off("error", answer.reject);
-    }
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#worker.terminate();
-  }
-}
-
-function tooSlow(): DevtoolError {
-  return new DevtoolError(
-    `the search took longer than ${MAX_SEARCH_MS} ms: simplify the pattern`,
-    Code.DeadlineExceeded,
-  );
 }

@@ -2,6 +2,7 @@ import type { Tool } from "../tool.ts";
 import { jsonSchemaOf, type Parameters, ToolArgs } from "../tool-args.ts";
 import type { Workspace } from "../workspace.ts";
 import { fileEditInvocation } from "./file-edit.ts";
+import { inStyleOf, readEditable } from "./file-edit-text.ts";
 
 const PARAMETERS: Parameters = {
   required: {
@@ -11,7 +12,7 @@ const PARAMETERS: Parameters = {
   optional: {},
 };
 
-/** `write_file`: creates a file, or replaces all of it; asks first. */
+/** `write_file`: creates a file, or replaces all of it; asks first. A file keeps its line ends and byte order mark. */
 export function writeFileTool(workspace: Workspace): Tool {
   return {
     declaration: {
@@ -22,11 +23,13 @@ export function writeFileTool(workspace: Workspace): Tool {
     prepare: async (args) => {
       const checked = new ToolArgs(args, PARAMETERS);
       const path = workspace.locate(checked.text("file_path"));
+      const oldContent = readEditable(workspace, path);
       return fileEditInvocation({
         workspace,
         path,
-        oldContent: workspace.readFile(path)?.toString("utf8"),
-        newContent: checked.text("content"),
+        oldContent,
+        newContent: inStyleOf(oldContent, checked.text("content")),
+        args,
         argsFor: (content) => ({ ...args, content }),
       });
     },
