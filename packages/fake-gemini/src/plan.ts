@@ -44,10 +44,14 @@ export function planTurn(turn: readonly Step[], { attempt, serial }: PlanContext
   const step = turn[broken];
   return {
     fail: fail && attempt <= fail.times ? fail : undefined,
-    items: items.length === 0 && attempt > 1 && !step ? [text(`Recovered on attempt ${attempt}.`)] : items,
+    items: items.length === 0 && !step && turn.some(isFault) ? [text(`Recovered on attempt ${attempt}.`)] : items,
     citations: played.flatMap((each) => (each.case === "cite" ? [each.uri] : [])),
     end: step?.case === "break" ? { case: "break", how: step.how } : { case: "finish", reason: reasonOf(played) },
   };
+}
+
+function isFault(step: Step): boolean {
+  return step.case === "fail" || step.case === "break";
 }
 
 /** Plans to say so many words. */

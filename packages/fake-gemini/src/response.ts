@@ -24,7 +24,13 @@ interface Candidate {
   readonly content: { readonly role: "model"; readonly parts: readonly Part[] };
   readonly index: number;
   readonly finishReason?: string;
-  readonly citationMetadata?: { readonly citations: readonly { readonly uri: string; readonly license: string }[] };
+  /** Under both names: the Gemini API's and Vertex AI's. */
+  readonly citationMetadata?: { readonly citationSources: readonly Source[]; readonly citations: readonly Source[] };
+}
+
+interface Source {
+  readonly uri: string;
+  readonly license: string;
 }
 
 /** The response that carries parts of an answer. */
@@ -41,7 +47,7 @@ export function lastPiece(parts: readonly Part[], context: ResponseContext, plan
     index: 0,
     ...(plan.end.case === "finish" && { finishReason: plan.end.reason }),
     ...(plan.end.case === "break" && plan.end.how === "empty" && { finishReason: "STOP" }),
-    ...(citations.length > 0 && { citationMetadata: { citations } }),
+    ...(citations.length > 0 && { citationMetadata: { citationSources: citations, citations } }),
   };
   return {
     ...pieceOf([], context),

@@ -1,0 +1,46 @@
+import { Code, DevtoolError } from "../../errors.ts";
+
+/** What is known of a failure of the model beyond its words. */
+export interface FaultOptions {
+  /** Whether the same request may do better a moment later. */
+  readonly retriable?: true;
+  /** The API asks to wait so many milliseconds. */
+  readonly retryAfterMs?: number;
+  readonly cause?: unknown;
+}
+
+/** A failure of the model or of the way to it. */
+export class GeminiFault extends DevtoolError {
+  readonly retriable: boolean;
+  readonly retryAfterMs: number;
+
+  constructor(message: string, code: Code, { retriable, retryAfterMs = 0, cause }: FaultOptions = {}) {
+    super(message, code, { cause });
+    this.retriable = retriable ?? false;
+    this.retryAfterMs = retryAfterMs;
+  }
+
+  /** Takes what a `catch` got: what is no fault yet is a stream that broke. */
+  static override from(reason: unknown): GeminiFault {
+    if (reason instanceof GeminiFault) return reason;
+    if (reason instanceof DevtoolError) return new GeminiFault(reason.message, reason.code, { cause: reason });
+    return new GeminiFault(wordsOf(reason), Code.Unavailable, { retriable: true, cause: reason });
+  }
+}
+
+/** Says what broke, without what came over the wire. */
+function wordsOf(reason: unknown): string {
+  if (reason instanceof SyntaxError || (reason instanceof Error && /JSON/.test(reason.message))) {
+    return "the model's answer is no JSON: send the message again";
+  }
+  const name = causeName(reason);
+  return `the connection to the model broke${name === "" ? "" : ` (${name})`}: send the message again`;
+}
+
+/** The system's name for what broke, such as `ECONNREFUSED`; empty when there is none. */
+function causeName(reason: unknown): string {
+  for (let error = reason; error instanceof Error; error = error.cause) {
+    if ("code" in error && typeof error.code === "string") return error.code;
+  }
+  return "";
+}
