@@ -73,12 +73,27 @@ export {
   McpStdioSchema,
 } from "./gen/devtool/v1alpha/mcp_server_pb.ts";
 export {
+  type PolicyFile,
+  PolicyFileSchema,
+  type PolicyRule,
+  PolicyRuleSchema,
+  RuleDecision,
+} from "./gen/devtool/v1alpha/policy_file_pb.ts";
+export {
   type PushAuthentication,
   PushAuthenticationSchema,
   type PushConfig,
   PushConfigSchema,
   PushService,
 } from "./gen/devtool/v1alpha/push_service_pb.ts";
+export {
+  ClientMcpServers,
+  type ModelConfig,
+  ModelConfigSchema,
+  SandboxKind,
+  type ServerConfig,
+  ServerConfigSchema,
+} from "./gen/devtool/v1alpha/server_config_pb.ts";
 export {
   ApprovalMode,
   type SessionSettings,

@@ -43,7 +43,7 @@ export function encodeMessageSend(request: SendMessageRequest): JsonObject {
 /** The settings with the model that the message chose: A2A has one place for both. */
 function withModel(request: SendMessageRequest, model: string): SendMessageRequest {
   if (model === "") return request;
-  return { ...request, sessionSettings: create(SessionSettingsSchema, { ...request.sessionSettings, model }) };
+  return { ...request, sessionSettings: { ...(request.sessionSettings ?? create(SessionSettingsSchema)), model } };
 }
 
 /** Reads the parameters of `message/send` and `message/stream`. Throws a `WireError` that names the field. */

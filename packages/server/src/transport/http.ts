@@ -60,10 +60,16 @@ async function handle(route: Route, request: HttpRequest, response: HttpResponse
   try {
     await route.handle(request, response);
   } catch (reason) {
+    if (isGone(reason)) return;
     if (response.headersSent) response.destroy();
     else send(response, 500, { body: JSON.stringify({ error: "internal error" }) });
     throw reason;
   }
+}
+
+/** Tells whether a client closed its connection in the middle of a response: that is its right, and no fault of ours. */
+function isGone(reason: unknown): boolean {
+  return reason instanceof Error && "code" in reason && reason.code === "ERR_STREAM_PREMATURE_CLOSE";
 }
 
 function refuse(response: HttpResponse, { status, message }: Refusal): void {

@@ -1,0 +1,59 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ApprovalMode, ClientMcpServers, SandboxKind } from "@devtool/schema";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { readConfig } from "./config.ts";
+
+describe("the config file", () => {
+  let directory: string;
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), "devtool-config-"));
+  });
+  afterAll(() => rm(directory, { recursive: true }));
+
+  it("may be missing, unless it is named", async () => {
+    expect((await readConfig(undefined, directory)).mcpServers).toEqual([]);
+    await expect(readConfig(join(directory, "none.toml"), directory)).rejects.toThrow("none.toml");
+  });
+
+  it("is read with short names of enum values", async () => {
+    const config = await read(`
+      approval_mode = "auto_edit"
+      sandbox = "bwrap"
+      client_mcp_servers = "none"
+      [model]
+      name = "gemini-2.5-pro"
+      [[mcp_servers]]
+      name = "files"
+      stdio = { command = "npx", args = ["-y", "files"], env = { KEY = "value" } }
+      [[mcp_servers]]
+      name = "wiki"
+      http = { url = "https://wiki.example/mcp" }
+      call_timeout = "5s"
+    `);
+    expect(config).toMatchObject({
+      approvalMode: ApprovalMode.AUTO_EDIT,
+      sandbox: SandboxKind.BWRAP,
+      clientMcpServers: ClientMcpServers.NONE,
+      model: { name: "gemini-2.5-pro" },
+    });
+    expect(config.mcpServers.map(({ name, transport }) => `${name} ${transport.case}`)).toEqual([
+      "files stdio",
+      "wiki http",
+    ]);
+  });
+
+  it("is refused with its name and what is wrong", async () => {
+    await expect(read("approval_mode = 'all'")).rejects.toThrow(
+      /config\.toml" cannot be used: "all" does not exist: choose default, plan, auto_edit, yolo/,
+    );
+    await expect(read("approvals = 'all'")).rejects.toThrow(/config\.toml" cannot be used: .*approvals/);
+    await expect(read("[[mcp_servers]")).rejects.toThrow(/config\.toml" cannot be used/);
+  });
+
+  async function read(text: string) {
+    await writeFile(join(directory, "config.toml"), text);
+    return readConfig(undefined, directory);
+  }
+});

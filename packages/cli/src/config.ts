@@ -1,0 +1,65 @@
+import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import { create, type DescEnum, type DescMessage, fromJson, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
+import { type ServerConfig, ServerConfigSchema } from "@devtool/schema";
+
+/**
+ * Reads the operator's config file: the one that is named, or `config.toml` in the data directory, which may be missing.
+ * Throws an error that names the file and what in it cannot be used.
+ */
+export async function readConfig(named: string | undefined, dataDirectory: string): Promise<ServerConfig> {
+  const path = named ?? resolve(dataDirectory, "config.toml");
+  const text = await readFile(path, "utf8").catch((reason: unknown) => {
+    if (named === undefined && isMissing(reason)) return undefined;
+    throw new Error(`config file "${path}" cannot be read: ${messageOf(reason)}`);
+  });
+  return text === undefined ? create(ServerConfigSchema) : parseConfig(text, path);
+}
+
+/** Reads the text of a config file. */
+async function parseConfig(text: string, path: string): Promise<ServerConfig> {
+  const { parse } = await import("smol-toml");
+  try {
+    const json: JsonValue = JSON.parse(JSON.stringify(parse(text)));
+    return fromJson(ServerConfigSchema, withEnumNames(ServerConfigSchema, json));
+  } catch (reason) {
+    throw new Error(`config file "${path}" cannot be used: ${messageOf(reason)}`);
+  }
+}
+
+/** The value with enums under their full names: a file writes `auto_edit` for `APPROVAL_MODE_AUTO_EDIT`. */
+function withEnumNames(schema: DescMessage, json: JsonValue): JsonValue {
+  if (!isObject(json)) return json;
+  const entries = Object.entries(json).map(([key, value]): [string, JsonValue] => {
+    const field = schema.fields.find(({ name, jsonName }) => name === key || jsonName === key);
+    if (field?.enum) return [key, fullName(field.enum, value)];
+    if (!field?.message) return [key, value];
+    const { message } = field;
+    return [
+      key,
+      Array.isArray(value) ? value.map((item) => withEnumNames(message, item)) : withEnumNames(message, value),
+    ];
+  });
+  return Object.fromEntries(entries);
+}
+
+function fullName(schema: DescEnum, value: JsonValue): JsonValue {
+  if (typeof value !== "string") return value;
+  const prefix = schema.values[0]?.name.replace(/UNSPECIFIED$/, "") ?? "";
+  const found = schema.values.find(({ name }) => name === `${prefix}${value.toUpperCase()}`);
+  if (found) return found.name;
+  const choices = schema.values.slice(1).map(({ name }) => name.slice(prefix.length).toLowerCase());
+  throw new Error(`"${value}" does not exist: choose ${choices.join(", ")}`);
+}
+
+function isObject(json: JsonValue): json is JsonObject {
+  return typeof json === "object" && json !== null && !Array.isArray(json);
+}
+
+function isMissing(reason: unknown): boolean {
+  return reason instanceof Error && "code" in reason && reason.code === "ENOENT";
+}
+
+function messageOf(reason: unknown): string {
+  return reason instanceof Error ? reason.message : String(reason);
+}
