@@ -89,8 +89,8 @@ async function workspaceLevel(
   return { files: [], notices: silent ? [] : [trustProblem(directory, answer)] };
 }
 
-/** Whether there is something to hear of: nobody misses configuration that is not there, or that of a directory above. */
-function namesConfig(directory: string): boolean {
+/** Tells by its names whether a directory has configuration, and so whether its user may miss it. Opens no file. */
+export function namesConfig(directory: string): boolean {
   using workspace = new Workspace(directory);
   return hasConfig(workspace);
 }

@@ -1,5 +1,16 @@
 import type { SlashCommandArgument } from "@devtool/schema";
 import type { Model } from "../agent/model.ts";
+import type { Tool } from "../tool/tool.ts";
+
+/** Where a command is typed. */
+export interface CommandContext {
+  /** The directory it works in: an absolute path. */
+  readonly workspacePath: string;
+  /** The conversation that it belongs to; empty for one of its own. */
+  readonly contextId: string;
+  /** Who typed it. */
+  readonly principal: string;
+}
 
 /**
  * Something a user starts by name. It is played like a model: each call of `generate` is one step, and its tool calls
@@ -13,5 +24,22 @@ export interface SlashCommand {
   /** What may be typed after the words. */
   readonly arguments: readonly SlashCommandArgument[];
   /** Makes the steps of one execution; `args` is what was typed after the words. Throws for arguments it cannot read. */
-  play(args: string): Model;
+  play(args: string, context: CommandContext): Model;
+  /** Tools that its steps may call beside those of the session. */
+  tools?(context: CommandContext): readonly Tool[];
+}
+
+/** Commands that come and go with a workspace: command files, the prompts of MCP servers. */
+export interface CommandSource {
+  /** The name of the model that answers its commands; empty when none does. */
+  readonly model: string;
+  /** The commands of a workspace as they are now. What is wrong with one is an outcome of its `play`, not of this. */
+  find(workspacePath: string, signal: AbortSignal): Promise<FoundCommands>;
+}
+
+/** What a source found. */
+export interface FoundCommands {
+  readonly commands: readonly SlashCommand[];
+  /** Why commands are missing, for a person. */
+  readonly notices: readonly string[];
 }

@@ -6,46 +6,123 @@ import {
 } from "@devtool/schema";
 import type { Model } from "../agent/model.ts";
 import { Code, DevtoolError } from "../errors.ts";
+import type { Tool } from "../tool/tool.ts";
 import { nearest } from "./nearest.ts";
-import type { SlashCommand } from "./slash-command.ts";
+import type { CommandContext, CommandSource, SlashCommand } from "./slash-command.ts";
 
-/** The slash commands of a server. */
+/** The slash commands of a server: its own, and those that its sources have for a workspace. */
 export class SlashCommands {
-  readonly #commands: ReadonlyMap<string, SlashCommand>;
-  /** The commands as clients see them: a tree by their words, in the order they were given. */
-  readonly declarations: readonly SlashCommandDeclaration[];
+  readonly #own: ReadonlyMap<string, SlashCommand>;
+  readonly #sources: readonly CommandSource[];
 
-  constructor(commands: readonly SlashCommand[]) {
-    this.#commands = new Map(commands.map((command) => [command.path.join(" "), command]));
-    this.declarations = declare(commands, 0);
+  constructor(own: readonly SlashCommand[], sources: readonly CommandSource[] = []) {
+    this.#own = new Map(own.map((command) => [nameOf(command.path), command]));
+    this.#sources = sources;
+  }
+
+  /** The server's own commands as clients see them. */
+  get declarations(): readonly SlashCommandDeclaration[] {
+    return declare([...this.#own.values()], 0);
+  }
+
+  /** The commands of a workspace as clients see them: a tree by their words, the server's own first (CMD-1). */
+  async list(workspacePath: string, signal: AbortSignal): Promise<readonly SlashCommandDeclaration[]> {
+    const { commands } = await this.#all(workspacePath, signal);
+    return declare([...commands.values()], 0);
+  }
+
+  /** Says why one of the server's own commands cannot start; undefined when it can. */
+  refusal(request: ExecuteSlashCommandRequest): string | undefined {
+    return refusalOf(request, { commands: this.#own, notices: [] }, NOWHERE);
   }
 
   /** Says why a command cannot start, for its user; undefined when it can (CMD-2). */
-  refusal({ commandPath, args }: ExecuteSlashCommandRequest): string | undefined {
-    const name = commandPath.join(" ");
-    const command = this.#commands.get(name);
-    if (!command) return this.#unknown(name);
-    const missing = command.arguments.find(({ isRequired }) => isRequired && args.trim() === "");
-    if (missing) return `/${name} needs <${missing.name}>: ${missing.description}`;
-    return unreadable(command, args);
+  async check(
+    request: ExecuteSlashCommandRequest,
+    context: CommandContext,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    const own = this.#own.has(nameOf(request.commandPath));
+    const known = own ? { commands: this.#own, notices: [] } : await this.#all(context.workspacePath, signal);
+    return refusalOf(request, known, context);
   }
 
-  /** The steps of a command. Throws `Code.NotFound` for one that the server no longer has. */
-  play({ commandPath, args }: ExecuteSlashCommandRequest): Model {
-    const command = this.#commands.get(commandPath.join(" "));
-    if (!command) throw new DevtoolError(this.#unknown(commandPath.join(" ")), Code.NotFound);
-    return command.play(args);
+  /**
+   * The steps of a command. One that is not the server's own is looked up when its first step is asked for; that throws
+   * `Code.NotFound` when the workspace has it no longer.
+   */
+  play(request: ExecuteSlashCommandRequest, context: CommandContext = NOWHERE): Model {
+    const own = this.#own.get(nameOf(request.commandPath));
+    if (own) return own.play(request.args, context);
+    let found: Promise<Model> | undefined;
+    const find = (signal: AbortSignal): Promise<Model> => (found ??= this.#find(request, context, signal));
+    return {
+      name: this.#sources.find(({ model }) => model !== "")?.model ?? "",
+      async *generate(step, signal) {
+        yield* (await find(signal)).generate(step, signal);
+      },
+    };
   }
 
-  #unknown(name: string): string {
-    const near = nearest(name, [...this.#commands.keys()]);
-    return `/${name} does not exist: did you mean /${near}?`;
+  /** The tools that a command brings for its own steps. */
+  tools({ commandPath }: ExecuteSlashCommandRequest, context: CommandContext): readonly Tool[] {
+    return this.#own.get(nameOf(commandPath))?.tools?.(context) ?? [];
+  }
+
+  async #find(request: ExecuteSlashCommandRequest, context: CommandContext, signal: AbortSignal): Promise<Model> {
+    const known = await this.#all(context.workspacePath, signal);
+    const command = known.commands.get(nameOf(request.commandPath));
+    if (!command) throw new DevtoolError(unknown(nameOf(request.commandPath), known), Code.NotFound);
+    return command.play(request.args, context);
+  }
+
+  /** Of commands with the same words the first counts: the server's own, then by the order of the sources. */
+  async #all(workspacePath: string, signal: AbortSignal): Promise<Known> {
+    const found = await Promise.all(this.#sources.map((source) => source.find(workspacePath, signal)));
+    const commands = new Map(this.#own);
+    for (const command of found.flatMap((each) => each.commands)) {
+      const name = nameOf(command.path);
+      if (!commands.has(name)) commands.set(name, command);
+    }
+    return { commands, notices: found.flatMap(({ notices }) => notices) };
   }
 }
 
-function unreadable(command: SlashCommand, args: string): string | undefined {
+/** Commands by their words. */
+interface Known {
+  readonly commands: ReadonlyMap<string, SlashCommand>;
+  readonly notices: readonly string[];
+}
+
+const NOWHERE: CommandContext = { workspacePath: "", contextId: "", principal: "" };
+
+function nameOf(path: readonly string[]): string {
+  return path.join(" ");
+}
+
+function refusalOf(
+  { commandPath, args }: ExecuteSlashCommandRequest,
+  known: Known,
+  context: CommandContext,
+): string | undefined {
+  const name = nameOf(commandPath);
+  const command = known.commands.get(name);
+  if (!command) return unknown(name, known);
+  const missing = command.arguments.find(({ isRequired }) => isRequired && args.trim() === "");
+  if (missing) return `/${name} needs <${missing.name}>: ${missing.description}`;
+  return unreadable(command, args, context);
+}
+
+function unknown(name: string, { commands, notices }: Known): string {
+  const below = [...commands.keys()].filter((other) => other.startsWith(`${name} `));
+  if (below.length > 0) return `/${name} needs another word: choose ${below.map((other) => `/${other}`).join(", ")}`;
+  const near = nearest(name, [...commands.keys()]);
+  return [`/${name} does not exist: did you mean /${near}?`, ...notices].join(" ");
+}
+
+function unreadable(command: SlashCommand, args: string, context: CommandContext): string | undefined {
   try {
-    command.play(args);
+    command.play(args, context);
     return undefined;
   } catch (reason) {
     return DevtoolError.from(reason).message;

@@ -1,23 +1,66 @@
-import { toolCallsOf } from "@devtool/schema";
-import type { Model, ModelToolCall } from "../agent/model.ts";
+import { create } from "@bufbuild/protobuf";
+import { MessageSchema, Role, type ToolCall, ToolCallStatus, toolCallsOf } from "@devtool/schema";
+import type { Model, ModelRequest, ModelToolCall } from "../agent/model.ts";
 
 /** The steps of a command that only says something. */
-export function saying(text: () => string): Model {
+export function saying(text: (request: ModelRequest, signal: AbortSignal) => string | Promise<string>): Model {
   return {
     name: "",
-    async *generate() {
-      yield { case: "text", value: text() };
+    async *generate(request, signal) {
+      yield { case: "text", value: await text(request, signal) };
     },
   };
 }
 
-/** The steps of a command that makes one tool call and ends when it is done; its result is the answer. */
-export function calling(call: ModelToolCall): Model {
+/** What a command does first: a call, or words when there is nothing to call. */
+export type FirstStep = { readonly call: ModelToolCall } | { readonly text: string };
+
+/** How a command that makes one call begins and ends. */
+export interface CallingSteps {
+  first(request: ModelRequest): FirstStep;
+  /** What it says of a call that went well; nothing when it is left out, for the result is the answer. */
+  last?(request: ModelRequest, signal: AbortSignal): Promise<string>;
+}
+
+/** The steps of a command that makes one tool call and ends when it is done. */
+export function callingOnce({ first, last }: CallingSteps): Model {
   return {
     name: "",
-    async *generate({ history }) {
-      const made = history.some((message) => toolCallsOf(message).length > 0);
-      if (!made) yield { case: "toolCall", value: call };
+    async *generate(request, signal) {
+      const made = request.history.flatMap(toolCallsOf).at(-1);
+      if (!made) {
+        const step = first(request);
+        yield "call" in step ? { case: "toolCall", value: step.call } : { case: "text", value: step.text };
+      } else if (last && hasSucceeded(made)) {
+        const value = await last(request, signal);
+        if (value !== "") yield { case: "text", value };
+      }
     },
   };
+}
+
+/** The steps of a command that makes one tool call whose result is the answer. */
+export function calling(call: ModelToolCall): Model {
+  return callingOnce({ first: () => ({ call }) });
+}
+
+/** The steps of a model that is told a prompt before the conversation. */
+export function prompting(model: Model, prompt: (signal: AbortSignal) => string | Promise<string>): Model {
+  let told: Promise<string> | undefined;
+  return {
+    ...model,
+    async *generate(request, signal) {
+      told ??= Promise.resolve(prompt(signal));
+      const message = create(MessageSchema, {
+        messageId: "command",
+        role: Role.USER,
+        parts: [{ content: { case: "text", value: await told } }],
+      });
+      yield* model.generate({ ...request, history: [message, ...request.history] }, signal);
+    },
+  };
+}
+
+function hasSucceeded({ status }: ToolCall): boolean {
+  return status === ToolCallStatus.SUCCEEDED;
 }

@@ -11,7 +11,7 @@ import {
 } from "@devtool/schema";
 import { Code, DevtoolError } from "../errors.ts";
 import { type ConfigDirectory, changesSince, fingerprintsOf, readConfigFiles, sha256 } from "./config-files.ts";
-import type { Trust, WorkspaceTrust } from "./trust.ts";
+import type { ApprovedChange, Trust, TrustKeeper } from "./trust.ts";
 import { changeTrustFile, readTrustFile } from "./trust-file.ts";
 
 /** What a trust store needs. */
@@ -23,23 +23,12 @@ export interface TrustStoreOptions {
   readonly now: () => Date;
 }
 
-/** A change of one configuration file that its user approved. */
-export interface ApprovedChange {
-  /** The directory that is trusted. */
-  readonly directory: string;
-  /** The file, relative to it. */
-  readonly path: string;
-  /** Its content before the change; undefined when there was none. */
-  readonly before: string | undefined;
-  readonly after: string;
-}
-
 /**
  * Which directories the operator trusts to configure agents (S4). A grant binds the real path of one directory to the
  * hash of each of its configuration files; what git says about a directory counts for nothing. Grants are read anew each
  * time, so that one made by another process holds at once.
  */
-export class TrustStore implements WorkspaceTrust {
+export class TrustStore implements TrustKeeper {
   readonly #options: TrustStoreOptions;
   #changing: Promise<unknown> = Promise.resolve();
 
@@ -85,18 +74,16 @@ export class TrustStore implements WorkspaceTrust {
     return found;
   }
 
-  /**
-   * Takes an approved change of one file over into the directory's grant, so that it need not be granted anew. Does so
-   * only when the grant trusts the file as it was before; tells whether it did.
-   */
   async follow({ directory, path, before, after }: ApprovedChange): Promise<boolean> {
     const real = await realDirectory(directory);
+    if (!(await this.list()).some((grant) => grant.path === real)) return false;
     const time = timestampFromDate(this.#options.now());
     let followed = false;
     await this.#change((grants) =>
       grants.map((grant) => {
-        if (grant.path !== real || !isTrusted(grant.files, path, before)) return grant;
-        followed = true;
+        if (grant.path !== real) return grant;
+        followed = [before, after].some((content) => isTrusted(grant.files, path, content));
+        if (!followed) return grant;
         return create(TrustGrantSchema, { ...grant, time, files: withFile(grant.files, path, after) });
       }),
     );

@@ -24,6 +24,26 @@ export interface WorkspaceTrust {
   trustOf(directory: string): Promise<Trust>;
 }
 
+/** A change of one configuration file that its user approved. */
+export interface ApprovedChange {
+  /** The directory that is trusted. */
+  readonly directory: string;
+  /** The file, relative to it. */
+  readonly path: string;
+  /** Its content before the change; undefined when there was none. */
+  readonly before: string | undefined;
+  readonly after: string;
+}
+
+/** Trust that goes along with what its user approves. */
+export interface TrustKeeper extends WorkspaceTrust {
+  /**
+   * Takes an approved change of one file over into the directory's grant, so that it need not be granted anew. Does so
+   * only when the grant trusts the file as it was before. Tells whether the file is trusted as it is after.
+   */
+  follow(change: ApprovedChange): Promise<boolean>;
+}
+
 /** Says for a person why a directory's configuration is not used; empty when it is. */
 export function trustProblem(directory: string, trust: Trust): string {
   const remedy = `look at it, then run: devtool trust add ${shellWord(directory)}`;

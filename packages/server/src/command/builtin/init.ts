@@ -1,19 +1,52 @@
+import type { Model } from "../../agent/model.ts";
+import { Workspace } from "../../tool/workspace.ts";
+import { trustProblem } from "../../trust/trust.ts";
+import { draftMemory } from "../analysis/draft-memory.ts";
+import { surveyWorkspace } from "../analysis/survey.ts";
+import { followApproved } from "../follow-approved.ts";
+import type { CommandServices } from "../services.ts";
 import type { SlashCommand } from "../slash-command.ts";
-import { calling } from "../steps.ts";
+import { callingOnce, type FirstStep, prompting } from "../steps.ts";
 
-const CONTENT = `# About this project
+const FILE = "AGENTS.md";
 
-Say here what an agent should know before it works in this directory:
+/** `/init`: looks at the workspace and proposes a memory file for it; writing it needs approval. */
+export function initCommand({ prose, trust }: Pick<CommandServices, "prose" | "trust">): SlashCommand {
+  return {
+    path: ["init"],
+    description: "Looks at the workspace and writes AGENTS.md, a file that tells agents about it",
+    arguments: [],
+    play: (_args, { workspacePath }) => {
+      if (prose) return withModel(prose, workspacePath);
+      return callingOnce({
+        first: (request) => proposal(request.workspacePath),
+        last: async ({ history }) => {
+          if (!trust) return "";
+          await followApproved(history, workspacePath, trust);
+          return trustProblem(workspacePath, await trust.trustOf(workspacePath));
+        },
+      });
+    },
+  };
+}
 
-- what the project is for
-- how to build it and how to run its tests
-- the conventions to keep
-`;
+function proposal(workspacePath: string): FirstStep {
+  using workspace = new Workspace(workspacePath);
+  if ((workspace.readDirectory("") ?? []).some(({ name }) => name === FILE)) {
+    return { text: `${FILE} is already there: change it with /memory add, or delete it and run /init again.` };
+  }
+  const content = draftMemory(surveyWorkspace(workspace));
+  return { call: { name: "write_file", args: { file_path: FILE, content } } };
+}
 
-/** `/init`: proposes a memory file for the workspace; writing it needs approval. */
-export const initCommand: SlashCommand = {
-  path: ["init"],
-  description: "Writes AGENTS.md, a file that tells agents about this workspace",
-  arguments: [],
-  play: () => calling({ name: "write_file", args: { file_path: "AGENTS.md", content: CONTENT } }),
-};
+function withModel(model: Model, workspacePath: string): Model {
+  return prompting(model, () => {
+    using workspace = new Workspace(workspacePath);
+    return `Look at this workspace and write ${FILE}, the file that tells coding agents what they must know to work here: what it is
+for, how it is laid out, how to build, test and check it, and the conventions that the code keeps. At most 80 lines, nothing
+that is obvious from the code, no claims that you did not check. Keep what is true of a ${FILE} that exists. This is what a
+quick look found; verify it:
+
+${draftMemory(surveyWorkspace(workspace))}`;
+  });
+}

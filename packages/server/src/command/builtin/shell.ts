@@ -1,5 +1,4 @@
-import { create } from "@bufbuild/protobuf";
-import { SlashCommandArgumentSchema } from "@devtool/schema";
+import { required } from "../arguments.ts";
 import type { SlashCommand } from "../slash-command.ts";
 import { calling } from "../steps.ts";
 
@@ -7,8 +6,6 @@ import { calling } from "../steps.ts";
 export const shellCommand: SlashCommand = {
   path: ["shell"],
   description: "Runs a shell command in the workspace",
-  arguments: [
-    create(SlashCommandArgumentSchema, { name: "command", description: "the command line to run", isRequired: true }),
-  ],
+  arguments: [required("command", "the command line to run")],
   play: (args) => calling({ name: "run_shell_command", args: { command: args } }),
 };

@@ -1,17 +1,13 @@
 import type { ToolDeclaration } from "../../tool/tool.ts";
 import type { SlashCommand } from "../slash-command.ts";
+import { saying } from "../steps.ts";
 
 /** `/tools`: what the agent may call in this session. */
 export const toolsCommand: SlashCommand = {
   path: ["tools"],
   description: "Lists the tools that the agent has",
   arguments: [],
-  play: () => ({
-    name: "",
-    async *generate({ tools }) {
-      yield { case: "text", value: tools.map(describe).join("\n") };
-    },
-  }),
+  play: () => saying(({ tools }) => tools.map(describe).join("\n")),
 };
 
 function describe({ name, description }: ToolDeclaration): string {
