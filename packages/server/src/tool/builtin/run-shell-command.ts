@@ -1,12 +1,16 @@
 import { create } from "@bufbuild/protobuf";
 import { ExecuteDetailsSchema } from "@devtool/schema";
-import { invalid } from "../../errors.ts";
+import { Code, DevtoolError, invalid } from "../../errors.ts";
+import { noSandbox } from "../sandbox/no-sandbox.ts";
+import type { Sandbox, SandboxAccess } from "../sandbox/sandbox.ts";
+import { SandboxGrants } from "../sandbox/sandbox-grants.ts";
 import type { Tool, ToolEvent } from "../tool.ts";
 import { jsonSchemaOf, type Parameters, ToolArgs } from "../tool-args.ts";
-import { failureResult, textResult } from "../tool-result.ts";
+import { textResult } from "../tool-result.ts";
 import type { Workspace } from "../workspace.ts";
-import { LiveOutput } from "./live-output.ts";
-import { type ProcessEnd, startProcess } from "./shell-process.ts";
+import type { BackgroundProcesses } from "./background-processes.ts";
+import { runCommand, type ShellCommand } from "./run-shell-command-attempt.ts";
+import { commandDescription } from "./run-shell-command-display.ts";
 
 const PARAMETERS: Parameters = {
   required: { command: { type: "string", description: "The command line, run by bash -c." } },
@@ -16,73 +20,114 @@ const PARAMETERS: Parameters = {
   },
 };
 
+const WITH_BACKGROUND: Parameters = {
+  required: PARAMETERS.required,
+  optional: {
+    ...PARAMETERS.optional,
+    background: {
+      type: "boolean",
+      description:
+        "Whether to go on at once while it runs, for servers and watchers. Read its output with read_background_output.",
+    },
+  },
+};
+
 /** How commands run. */
 export interface ShellOptions {
   /** The environment of every command, and all of it: never secrets. */
   readonly environment: Readonly<Record<string, string>>;
-  /** A command is ended after so many milliseconds. */
+  /** A command is ended after so many milliseconds; one in the background is not. */
   readonly timeoutMs: number;
   /** So many characters of output are kept: the newest. */
   readonly maxOutputBytes: number;
+  /** Finds what confines commands, when the first one runs. Default: nothing does. */
+  readonly sandbox?: () => Promise<Sandbox>;
+  /** What the operator lets commands reach beside the workspace. Default: nothing, and no network. */
+  readonly access?: Omit<SandboxAccess, "workspace">;
+  /** What the user granted the commands of the task so far. Default: nothing is kept from call to call. */
+  readonly grants?: SandboxGrants;
+  /** The processes that commands of the task left running. Default: none may. */
+  readonly background?: BackgroundProcesses;
 }
 
-/** `run_shell_command`: runs a command line in a process group of its own; asks first. */
+/** `run_shell_command`: runs a command line, confined, with all processes that it starts; asks first. */
 export function runShellCommandTool(workspace: Workspace, options: ShellOptions): Tool {
+  const parameters = options.background ? WITH_BACKGROUND : PARAMETERS;
   return {
     declaration: {
       name: "run_shell_command",
       description: "Runs a shell command in the workspace and gives its output and exit code.",
-      parameters: jsonSchemaOf(PARAMETERS),
+      parameters: jsonSchemaOf(parameters),
     },
     prepare: async (args) => {
-      const checked = new ToolArgs(args, PARAMETERS);
-      const command = checked.text("command");
-      if (command.trim() === "") throw invalid("command", command, "is empty");
-      if (command.includes("\0")) throw invalid("command", command, "holds a NUL byte");
-      const workingDirectory = workspace.directoryPath(checked.text("directory") || ".");
+      const checked = new ToolArgs(args, parameters);
+      const command = commandOf(checked);
+      const directory = checked.text("directory") || ".";
+      const workingDirectory = workspace.directoryPath(directory);
+      const inBackground = args.background === true;
+      const description = commandDescription(command, checked.text("description"));
       return {
         args,
-        description: checked.text("description") || `Run ${command}`,
+        description: inBackground ? `${description} (in the background)` : description,
         confirmation: { case: "executeDetails", value: create(ExecuteDetailsSchema, { command, workingDirectory }) },
-        execute: (signal) => run({ command, workingDirectory }, options, signal),
+        execute: (signal) => {
+          assertUnmoved(workspace.directoryPath(directory), workingDirectory);
+          const run = inBackground ? startInBackground : runInTurn;
+          return run({ command, workingDirectory }, { ...options, workspace: workspace.root }, signal);
+        },
       };
     },
   };
 }
 
-interface ShellCommand {
-  readonly command: string;
-  readonly workingDirectory: string;
+interface RunOptions extends ShellOptions {
+  readonly workspace: string;
 }
 
-async function* run(
+async function* runInTurn(shell: ShellCommand, options: RunOptions, signal: AbortSignal): AsyncIterable<ToolEvent> {
+  const { grants = new SandboxGrants() } = options;
+  yield* runCommand(
+    shell,
+    { ...options, grants, access: accessOf(options), sandbox: await sandboxOf(options) },
+    signal,
+  );
+}
+
+async function* startInBackground(
   { command, workingDirectory }: ShellCommand,
-  { environment, timeoutMs, maxOutputBytes }: ShellOptions,
+  options: RunOptions,
   signal: AbortSignal,
 ): AsyncIterable<ToolEvent> {
-  const output = new LiveOutput(maxOutputBytes);
-  const timeout = AbortSignal.timeout(timeoutMs);
-  await using process = startProcess({ command, workingDirectory, environment }, AbortSignal.any([signal, timeout]));
-  for await (const chunk of process.output()) {
-    output.push(chunk);
-    const live = output.take(performance.now());
-    if (live !== undefined) yield { case: "live", value: live };
-  }
-  const end = await process.ended;
+  const { environment, background, grants } = options;
+  const sandbox = await sandboxOf(options);
   signal.throwIfAborted();
-  yield resultOf(end, output.text, timeout.aborted ? timeoutMs : undefined);
+  const access = grants?.apply(accessOf(options)) ?? accessOf(options);
+  const confined = sandbox.command({ argv: ["bash", "-c", command], workingDirectory, environment, access });
+  const started = background?.start(command, confined);
+  if (!started) return;
+  yield { case: "process", value: { pid: started.pid, sandbox: sandbox.name } };
+  yield textResult(
+    `background process ${started.id} runs: read_background_output gives its output, stop_background_process ends it`,
+  );
 }
 
-function resultOf(
-  { exitCode, signalName, error }: ProcessEnd,
-  output: string,
-  timedOutMs: number | undefined,
-): ToolEvent {
-  const said = output === "" ? "" : `\n${output}`;
-  if (timedOutMs !== undefined)
-    return failureResult("timeout", `the command took longer than ${timedOutMs} ms and was ended${said}`);
-  if (error) return failureResult("execution_failed", `the command could not be started: ${error.message}`);
-  if (signalName) return failureResult("execution_failed", `the command was ended by ${signalName}${said}`);
-  if (exitCode === 0) return textResult(output);
-  return failureResult("execution_failed", `the command ended with exit code ${exitCode}${said}`, exitCode);
+function sandboxOf({ sandbox }: ShellOptions): Promise<Sandbox> {
+  return sandbox ? sandbox() : Promise.resolve(noSandbox(""));
+}
+
+function accessOf({ workspace, access }: RunOptions): SandboxAccess {
+  return { readable: [], writable: [], network: "none", ...access, workspace };
+}
+
+function commandOf(args: ToolArgs): string {
+  const command = args.text("command");
+  if (command.trim() === "") throw invalid("command", command, "is empty");
+  if (command.includes("\0")) throw invalid("command", command, "holds a NUL byte");
+  return command;
+}
+
+/** What was shown is what runs: the directory too. */
+function assertUnmoved(now: string, shown: string): void {
+  if (now === shown) return;
+  throw new DevtoolError(`directory ${JSON.stringify(shown)} was moved since it was shown: try again`, Code.Aborted);
 }

@@ -1,0 +1,18 @@
+import type { Sandbox } from "./sandbox.ts";
+
+/** Confines nothing: a command can do what the server's user can do. The notice says why there is nothing better. */
+export function noSandbox(notice: string): Sandbox {
+  return {
+    name: "none",
+    confines: false,
+    notice,
+    command: ({ argv, workingDirectory, environment }) => ({
+      argv,
+      workingDirectory,
+      environment,
+      inputs: [],
+      supervised: false,
+    }),
+    canGrant: () => true,
+  };
+}
