@@ -1,0 +1,171 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import type { JsonObject } from "@bufbuild/protobuf";
+import type { McpServer } from "@devtool/schema";
+import type {
+  CallToolResult,
+  Client,
+  GetPromptResult,
+  jsonSchemaValidator,
+  Prompt,
+  ReadResourceResult,
+  RequestOptions,
+  Resource,
+} from "@modelcontextprotocol/client";
+import { Code, DevtoolError } from "../../errors.ts";
+import type { CallHooks } from "./call-hooks.ts";
+import type { McpTransport, TransportOptions } from "./mcp-transport.ts";
+import type { Sample } from "./sampling.ts";
+import { definitionOf, type ToolDefinition } from "./tool-definition.ts";
+
+/** How connections are made and what servers may do over them. */
+export interface ConnectionOptions extends TransportOptions {
+  /** Who we say we are. */
+  readonly clientInfo: { readonly name: string; readonly version: string };
+  /** Asks the model on a server's behalf, after the user agreed. Default: servers cannot. */
+  readonly sample?: Sample;
+}
+
+/** A request that is no tool call may take so long. */
+const REQUEST_MS = 30_000;
+/** A server that seems to be gone has so long to show that it is not. */
+const ALIVE_MS = 5000;
+const LEAVE_MS = 1000;
+/** Calls have a deadline of their own, which stands still while the user is asked; this is the longest the SDK can wait. */
+const FOREVER_MS = 2 ** 31 - 1;
+
+/** What a connection is made of. */
+export interface OpenedConnection {
+  readonly server: McpServer;
+  readonly client: Client;
+  readonly way: McpTransport;
+  readonly validator: jsonSchemaValidator;
+}
+
+/** An open connection to one server. When it ends, what waits for the server fails with the reason, and it stays ended. */
+export class McpConnection implements AsyncDisposable {
+  readonly #opened: OpenedConnection;
+  readonly #ended = new AbortController();
+  readonly #running: CallHooks[] = [];
+  readonly #current = new AsyncLocalStorage<CallHooks>();
+  #tools: readonly ToolDefinition[] | undefined;
+  #toolsChanged = 0;
+  #checking: Promise<void> | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(opened: OpenedConnection) {
+    this.#opened = opened;
+  }
+
+  /** Aborts when the connection is over, with the reason as a `DevtoolError`. */
+  get ended(): AbortSignal {
+    return this.#ended.signal;
+  }
+
+  /** Checks values against schemas of the server. */
+  get validator(): jsonSchemaValidator {
+    return this.#opened.validator;
+  }
+
+  /** The call on whose behalf the server asks something: the one whose answer it belongs to where the transport tells, else the newest. */
+  callAsking(): CallHooks | undefined {
+    return this.#current.getStore() ?? this.#running.at(-1);
+  }
+
+  /** Notes that the connection closed by itself. */
+  closed(): void {
+    const { server, way } = this.#opened;
+    this.#end(`MCP server ${JSON.stringify(server.name)}: ${way.closeReason() || "it closed the connection"}`);
+  }
+
+  /** Notes that the server has other tools than before; they are listed again when somebody asks. */
+  toolsChanged(): void {
+    this.#toolsChanged++;
+    this.#tools = undefined;
+  }
+
+  /** Finds out whether a server that seems to be gone still answers, and ends the connection when it does not. */
+  checkAlive(): void {
+    this.#checking ??= this.#ping().finally(() => {
+      this.#checking = undefined;
+    });
+  }
+
+  /** The tools of the server; listed once, and again after they changed. */
+  async tools(signal: AbortSignal): Promise<readonly ToolDefinition[]> {
+    if (this.#tools) return this.#tools;
+    const changed = this.#toolsChanged;
+    const { tools } = await this.#opened.client.listTools(undefined, this.#request(signal));
+    const definitions = tools.map(definitionOf);
+    if (changed === this.#toolsChanged) this.#tools = definitions;
+    return definitions;
+  }
+
+  /** Calls a tool. Has no deadline of its own: the signal ends it, and the server is told. */
+  async callTool(name: string, args: JsonObject, hooks: CallHooks, signal: AbortSignal): Promise<CallToolResult> {
+    const options: RequestOptions = {
+      ...this.#request(signal),
+      timeout: FOREVER_MS,
+      onprogress: ({ progress, total = 0, message = "" }) => hooks.progress(progress, total, message),
+    };
+    this.#running.push(hooks);
+    try {
+      return await this.#current.run(hooks, () => this.#opened.client.callTool({ name, arguments: args }, options));
+    } finally {
+      this.#running.splice(this.#running.indexOf(hooks), 1);
+    }
+  }
+
+  async prompts(signal: AbortSignal): Promise<readonly Prompt[]> {
+    return (await this.#opened.client.listPrompts(undefined, this.#request(signal))).prompts;
+  }
+
+  async prompt(name: string, args: Readonly<Record<string, string>>, signal: AbortSignal): Promise<GetPromptResult> {
+    return this.#opened.client.getPrompt({ name, arguments: { ...args } }, this.#request(signal));
+  }
+
+  async resources(signal: AbortSignal): Promise<readonly Resource[]> {
+    return (await this.#opened.client.listResources(undefined, this.#request(signal))).resources;
+  }
+
+  async readResource(uri: string, signal: AbortSignal): Promise<ReadResourceResult> {
+    return this.#opened.client.readResource({ uri }, this.#request(signal));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const { way, server } = this.#opened;
+    if (!this.#ended.signal.aborted) await within(LEAVE_MS, way.leave());
+    this.#end(`MCP server ${JSON.stringify(server.name)}: it was stopped`);
+    await this.#closing;
+  }
+
+  #request(signal: AbortSignal): RequestOptions {
+    return { signal: AbortSignal.any([signal, this.#ended.signal]), timeout: REQUEST_MS };
+  }
+
+  async #ping(): Promise<void> {
+    const { client, server } = this.#opened;
+    const { ProtocolError } = await import("@modelcontextprotocol/client");
+    const options = { signal: this.#ended.signal, timeout: ALIVE_MS };
+    try {
+      await (client.getProtocolEra() === "modern" ? client.discover(options) : client.ping(options));
+    } catch (reason) {
+      // An error of the protocol is an answer too.
+      if (!(reason instanceof ProtocolError))
+        this.#end(`MCP server ${JSON.stringify(server.name)}: it does not answer any more`);
+    }
+  }
+
+  #end(message: string): void {
+    if (this.#ended.signal.aborted) return;
+    this.#ended.abort(new DevtoolError(message, Code.Unavailable));
+    this.#closing = this.#opened.client.close().catch(() => undefined);
+  }
+}
+
+/** Waits for something that may fail or take too long, and that nobody needs. */
+async function within(timeMs: number, work: Promise<void>): Promise<void> {
+  const timeout = Promise.withResolvers<void>();
+  const timer = setTimeout(timeout.resolve, timeMs);
+  await Promise.race([work.catch(() => undefined), timeout.promise]);
+  clearTimeout(timer);
+}

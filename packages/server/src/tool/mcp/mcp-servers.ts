@@ -1,0 +1,180 @@
+import { durationMs } from "@bufbuild/protobuf/wkt";
+import type { McpServer } from "@devtool/schema";
+import { invalid } from "../../errors.ts";
+import { abortable } from "../../stream/abortable.ts";
+import type { Tool } from "../tool.ts";
+import type { McpConnection } from "./mcp-connection.ts";
+import { type McpPrompt, mcpPrompt } from "./mcp-prompts.ts";
+import { type McpServerStatus, McpSupervisor, type SupervisorOptions } from "./mcp-supervisor.ts";
+import { mcpTool } from "./mcp-tool.ts";
+import { type McpResource, readMcpResourceTool } from "./read-mcp-resource.ts";
+import type { ToolDefinition } from "./tool-definition.ts";
+import { qualifyToolNames } from "./tool-name.ts";
+
+/** What the servers of a session are made of. */
+export interface McpServersOptions extends Omit<SupervisorOptions, "connectTimeoutMs"> {
+  readonly servers: readonly McpServer[];
+  /** Is told when a server is not there, in words for a person. */
+  readonly onNotice: (text: string) => void;
+  /** A server has so many milliseconds to be there. Default 60 seconds, for one that is installed first. */
+  readonly connectTimeoutMs?: number;
+  /** A turn waits so many milliseconds for servers that are not there yet. Default 10 seconds. */
+  readonly waitMs?: number;
+  /** So many characters of a result are kept. Default 262144. */
+  readonly maxOutputBytes?: number;
+}
+
+const DEFAULT_CALL_TIMEOUT_MS = 60_000;
+
+/**
+ * The MCP servers of one session: their tools, prompts and resources. Connects when they are needed first, keeps them,
+ * and ends them when it is disposed of. One that is not there takes nothing from the others. What a server asks goes
+ * to whoever runs its newest call, so servers are not shared among users.
+ */
+export class McpServers implements AsyncDisposable {
+  readonly #options: McpServersOptions;
+  readonly #supervisors: readonly McpSupervisor[];
+  readonly #toolCounts = new Map<string, number>();
+  readonly #noticed = new Map<string, string>();
+
+  /** Throws for servers without a name, with the same name, or without a usable address. */
+  constructor(options: McpServersOptions) {
+    assertUsable(options.servers);
+    this.#options = options;
+    const { connectTimeoutMs = 60_000 } = options;
+    this.#supervisors = options.servers.map((server) => new McpSupervisor(server, { ...options, connectTimeoutMs }));
+  }
+
+  /** The tools of the servers that are there, by names that no two share; the last one reads resources, if there are any. */
+  async tools(signal: AbortSignal): Promise<readonly Tool[]> {
+    const found = (
+      await this.#each((supervisor, connection) => this.#toolsOf(supervisor, connection, signal), signal)
+    ).flat();
+    const named = qualifyToolNames(found);
+    const { now, maxOutputBytes = 256 * 1024 } = this.#options;
+    const tools = [...named].map(([qualifiedName, { supervisor, connection, definition }]) =>
+      mcpTool({
+        qualifiedName,
+        definition,
+        supervisor,
+        validator: connection.validator,
+        callTimeoutMs: callTimeoutMs(supervisor.server),
+        maxOutputBytes,
+        now,
+      }),
+    );
+    const resources = await this.resources(signal);
+    const read = this.#read.bind(this);
+    return resources.length === 0 ? tools : [...tools, readMcpResourceTool({ resources, read, maxOutputBytes })];
+  }
+
+  /** The prompts of the servers that are there. */
+  async prompts(signal: AbortSignal): Promise<readonly McpPrompt[]> {
+    const prompts = await this.#each(async (supervisor, connection) => {
+      const connect = supervisor.connection.bind(supervisor);
+      return (await connection.prompts(signal)).map((prompt) => mcpPrompt(supervisor.server.name, prompt, connect));
+    }, signal);
+    return prompts.flat();
+  }
+
+  /** The resources of the servers that are there. */
+  async resources(signal: AbortSignal): Promise<readonly McpResource[]> {
+    const resources = await this.#each(async ({ server }, connection) => {
+      const listed = await connection.resources(signal);
+      return listed.map(({ uri, name, title }) => ({ server: server.name, uri, name: title ?? name }));
+    }, signal);
+    return resources.flat();
+  }
+
+  /** How each server is, in the order of the settings; asks nobody. */
+  status(): readonly McpServerStatus[] {
+    return this.#supervisors.map(({ server: { name }, state }) => ({
+      name,
+      ...state,
+      toolCount: state.state === "ready" ? (this.#toolCounts.get(name) ?? 0) : 0,
+    }));
+  }
+
+  /** Ends every server and forgets what failed; then connects again. */
+  async refresh(signal: AbortSignal): Promise<readonly McpServerStatus[]> {
+    await Promise.all(this.#supervisors.map((supervisor) => supervisor.reset()));
+    this.#noticed.clear();
+    await this.tools(signal);
+    return this.status();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#supervisors.map((supervisor) => supervisor[Symbol.asyncDispose]()));
+  }
+
+  async #toolsOf(supervisor: McpSupervisor, connection: McpConnection, signal: AbortSignal): Promise<FoundTool[]> {
+    const { name: server, includeTools, excludeTools } = supervisor.server;
+    const taken = (await connection.tools(signal)).filter(
+      ({ name }) => (includeTools.length === 0 || includeTools.includes(name)) && !excludeTools.includes(name),
+    );
+    this.#toolCounts.set(server, taken.length);
+    return taken.map((definition) => ({ server, tool: definition.name, supervisor, connection, definition }));
+  }
+
+  /** Asks every server that is there, or comes in time; the others are left out, and a notice says so once. */
+  async #each<T>(
+    ask: (supervisor: McpSupervisor, connection: McpConnection) => Promise<readonly T[]>,
+    signal: AbortSignal,
+  ): Promise<readonly (readonly T[])[]> {
+    const { waitMs = 10_000 } = this.#options;
+    const patience = AbortSignal.any([signal, AbortSignal.timeout(waitMs)]);
+    return Promise.all(
+      this.#supervisors.map(async (supervisor) => {
+        try {
+          const asked = supervisor.connection(patience).then((connection) => ask(supervisor, connection));
+          return await abortable(asked, patience);
+        } catch (reason) {
+          signal.throwIfAborted();
+          this.#notice(supervisor, reason);
+          return [];
+        }
+      }),
+    );
+  }
+
+  #notice({ server: { name }, state: { state, reason } }: McpSupervisor, thrown: unknown): void {
+    const said = reason || (thrown instanceof Error ? thrown.message : String(thrown));
+    const text = state === "connecting" ? `MCP server ${JSON.stringify(name)}: it is not ready yet` : said;
+    if (this.#noticed.get(name) === text) return;
+    this.#noticed.set(name, text);
+    this.#options.onNotice(text);
+  }
+
+  async #read(server: string, uri: string, signal: AbortSignal): ReturnType<McpConnection["readResource"]> {
+    const supervisor = this.#supervisors.find((one) => one.server.name === server);
+    if (!supervisor) throw invalid("server", server, "is no MCP server");
+    return (await supervisor.connection(signal)).readResource(uri, signal);
+  }
+}
+
+interface FoundTool {
+  readonly server: string;
+  readonly tool: string;
+  readonly supervisor: McpSupervisor;
+  readonly connection: McpConnection;
+  readonly definition: ToolDefinition;
+}
+
+function callTimeoutMs({ callTimeout }: McpServer): number {
+  return callTimeout ? durationMs(callTimeout) : DEFAULT_CALL_TIMEOUT_MS;
+}
+
+function assertUsable(servers: readonly McpServer[]): void {
+  const names = new Set<string>();
+  for (const { name, transport } of servers) {
+    if (name === "") throw invalid("mcp_servers", "", "has a server without a name");
+    if (names.has(name)) throw invalid("mcp_servers", name, "is named twice");
+    names.add(name);
+    if (transport.case === undefined)
+      throw invalid("mcp_servers", name, "says no way to reach it: give stdio, http or sse");
+    if (transport.case === "stdio" && transport.value.command === "")
+      throw invalid("mcp_servers", name, "names no command");
+    if (transport.case !== "stdio" && !/^https?:$/.test(URL.parse(transport.value.url)?.protocol ?? ""))
+      throw invalid("mcp_servers", name, "has no url with http or https");
+  }
+}

@@ -1,0 +1,99 @@
+import type { McpServer } from "@devtool/schema";
+import type { Client, VersionNegotiationOptions } from "@modelcontextprotocol/client";
+import { Code, DevtoolError } from "../../errors.ts";
+import { abortable } from "../../stream/abortable.ts";
+import { type ConnectionOptions, McpConnection } from "./mcp-connection.ts";
+import { createTransport, type McpTransport } from "./mcp-transport.ts";
+import { createSafeValidator } from "./safe-validator.ts";
+import { answerRequests, capabilitiesFor } from "./server-requests.ts";
+
+/** A server that does not say within so long that it speaks the protocol of 2026 is asked in that of 2025. */
+const PROBE_MS = 10_000;
+
+/**
+ * Connects to a server, in the newest revision of the protocol that both speak. Throws `Code.Unavailable` with what the
+ * server said when it cannot, and leaves no process behind.
+ */
+export async function openConnection(
+  server: McpServer,
+  options: ConnectionOptions,
+  signal: AbortSignal,
+): Promise<McpConnection> {
+  const attempt = await tryOpen(server, options, { mode: "auto", probe: { timeoutMs: PROBE_MS } }, signal);
+  if (attempt instanceof McpConnection) return attempt;
+  // Some old servers end when they are asked what they do not know; those get a second life without the question.
+  const again = attempt.next === "legacy" ? await tryOpen(server, options, { mode: "legacy" }, signal) : attempt;
+  // After the user gave consent the same is tried once more.
+  const last = attempt.next === "authorized" ? await tryOpen(server, options, { mode: "auto" }, signal) : again;
+  if (last instanceof McpConnection) return last;
+  throw last.error;
+}
+
+/** What to do after an attempt that failed. */
+interface FailedAttempt {
+  readonly error: DevtoolError;
+  readonly next: "legacy" | "authorized" | "nothing";
+}
+
+async function tryOpen(
+  server: McpServer,
+  options: ConnectionOptions,
+  versionNegotiation: VersionNegotiationOptions,
+  signal: AbortSignal,
+): Promise<McpConnection | FailedAttempt> {
+  const way = await createTransport(server, options);
+  const { client, connection } = await prepare(server, options, { way, versionNegotiation });
+  try {
+    await abortable(client.connect(way.transport, { signal }), signal);
+    client.onclose = () => connection.closed();
+    return connection;
+  } catch (reason) {
+    const next = await nextAfter(reason, way, signal);
+    await way.transport.close().catch(() => undefined);
+    await connection[Symbol.asyncDispose]();
+    signal.throwIfAborted();
+    return { error: openError(server, way, reason), next };
+  }
+}
+
+async function prepare(
+  server: McpServer,
+  options: ConnectionOptions,
+  { way, versionNegotiation }: { readonly way: McpTransport; readonly versionNegotiation: VersionNegotiationOptions },
+): Promise<{ readonly client: Client; readonly connection: McpConnection }> {
+  const { Client } = await import("@modelcontextprotocol/client");
+  const validator = await createSafeValidator();
+  const client: Client = new Client(
+    { ...options.clientInfo },
+    {
+      capabilities: capabilitiesFor({ sample: options.sample }),
+      jsonSchemaValidator: validator,
+      versionNegotiation,
+      listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => connection.toolsChanged() } },
+    },
+  );
+  const connection: McpConnection = new McpConnection({ server, client, way, validator });
+  client.onerror = () => {
+    if (server.transport.case !== "stdio" && connection.callAsking()) connection.checkAlive();
+  };
+  const { workspacePath, sample } = options;
+  const callOf = (): ReturnType<McpConnection["callAsking"]> => connection.callAsking();
+  answerRequests(client, { server: server.name, workspacePath, sample, validator, callOf });
+  return { client, connection };
+}
+
+async function nextAfter(reason: unknown, way: McpTransport, signal: AbortSignal): Promise<FailedAttempt["next"]> {
+  const { SdkError, SdkErrorCode, UnauthorizedError } = await import("@modelcontextprotocol/client");
+  if (reason instanceof UnauthorizedError && way.authorize) {
+    await way.authorize(signal);
+    return "authorized";
+  }
+  const isUnclear = reason instanceof SdkError && reason.code === SdkErrorCode.EraNegotiationFailed;
+  return isUnclear && way.closeReason() !== "" ? "legacy" : "nothing";
+}
+
+function openError({ name }: McpServer, way: McpTransport, reason: unknown): DevtoolError {
+  const said = reason instanceof Error ? reason.message : String(reason);
+  const message = `MCP server ${JSON.stringify(name)}: ${way.closeReason() || said}`;
+  return new DevtoolError(message, Code.Unavailable, { cause: reason });
+}

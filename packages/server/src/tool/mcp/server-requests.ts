@@ -1,0 +1,42 @@
+import { basename } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { Client, ClientCapabilities, jsonSchemaValidator } from "@modelcontextprotocol/client";
+import { Code, DevtoolError } from "../../errors.ts";
+import type { CallHooks } from "./call-hooks.ts";
+import { elicit } from "./elicitation.ts";
+import { type Sample, sampleFor } from "./sampling.ts";
+
+/** What a server may ask us, and how it is answered. */
+export interface ServerRequests {
+  /** The name of the server, as configured. */
+  readonly server: string;
+  /** The one root that servers are told. */
+  readonly workspacePath: string;
+  /** Asks the model on a server's behalf; undefined when servers cannot. */
+  readonly sample: Sample | undefined;
+  readonly validator: jsonSchemaValidator;
+  /** The call on whose behalf the server asks; undefined when none runs. */
+  readonly callOf: () => CallHooks | undefined;
+}
+
+/** What we tell a server that it may ask. */
+export function capabilitiesFor({ sample }: Pick<ServerRequests, "sample">): ClientCapabilities {
+  return { roots: {}, elicitation: { form: { applyDefaults: true }, url: {} }, ...(sample && { sampling: {} }) };
+}
+
+/** Answers what a server asks: its roots at once, the rest by asking the user. A server that asks while no call of it runs is refused. */
+export function answerRequests(client: Client, requests: ServerRequests): void {
+  const { server, workspacePath, sample, validator, callOf } = requests;
+  const roots = [{ uri: pathToFileURL(workspacePath).href, name: basename(workspacePath) }];
+  client.setRequestHandler("roots/list", () => ({ roots }));
+  client.setRequestHandler("elicitation/create", async (request) => {
+    const hooks = callOf();
+    return hooks ? elicit(server, request, { hooks, validator }) : { action: "cancel" };
+  });
+  if (!sample) return;
+  client.setRequestHandler("sampling/createMessage", async (request, { mcpReq }) => {
+    const hooks = callOf();
+    if (!hooks) throw new DevtoolError("no call runs that could ask the model", Code.FailedPrecondition);
+    return sampleFor(server, request, { hooks, sample }, mcpReq.signal);
+  });
+}

@@ -1,0 +1,80 @@
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { type McpServer, McpServerSchema } from "@devtool/schema";
+import { McpServers, type McpServersOptions } from "../../packages/server/src/tool/mcp/mcp-servers.ts";
+import type { Answer, Question, Tool, ToolEvent, ToolResult } from "../../packages/server/src/tool/tool.ts";
+
+const installed = createRequire(fileURLToPath(new URL("../../packages/server/package.json", import.meta.url)));
+
+/** The program of an MCP server that npm installed. */
+export function serverProgram(name: string): string {
+  const packageFile = installed.resolve(`@modelcontextprotocol/${name}/package.json`);
+  return join(dirname(packageFile), "dist/index.js");
+}
+
+/** The settings of a server that is a Node program. */
+export function nodeServer(
+  name: string,
+  args: readonly string[],
+  more: MessageInitShape<typeof McpServerSchema> = {},
+): McpServer {
+  const stdio = { command: process.execPath, args: [...args] };
+  return create(McpServerSchema, { name, transport: { case: "stdio", value: stdio }, ...more });
+}
+
+/** Servers of a test, and what they said was wrong. */
+export function serversOf(
+  servers: readonly McpServer[],
+  options: Partial<McpServersOptions> = {},
+): { readonly servers: McpServers; readonly notices: string[] } {
+  const notices: string[] = [];
+  const made = new McpServers({
+    servers,
+    workspacePath: process.cwd(),
+    environment: process.env,
+    clientInfo: { name: "devtool-test", version: "1.0.0" },
+    now: () => performance.now(),
+    onNotice: (text) => notices.push(text),
+    ...options,
+  });
+  return { servers: made, notices };
+}
+
+/** The tool that a server calls by a name. */
+export function toolNamed(tools: readonly Tool[], name: string): Tool {
+  const tool = tools.find(({ declaration }) => declaration.name.endsWith(name));
+  if (!tool) throw new Error(`there is no tool ${name} among ${tools.map(({ declaration }) => declaration.name)}`);
+  return tool;
+}
+
+/** How a call went. */
+export interface PlayedCall {
+  readonly result: ToolResult;
+  readonly events: readonly ToolEvent[];
+}
+
+/** Runs a call to its end; what it asks is answered by `answer`. */
+export async function play(
+  tool: Tool,
+  args: Parameters<Tool["prepare"]>[0],
+  signal: AbortSignal,
+  answer: (question: Question) => Answer = () => ({ optionId: "cancel", text: "" }),
+): Promise<PlayedCall> {
+  const events: ToolEvent[] = [];
+  const invocation = await tool.prepare(args, signal);
+  for await (const event of invocation.execute(signal)) {
+    events.push(event);
+    if (event.case === "question") event.reply(answer(event.value));
+  }
+  const last = events.at(-1);
+  if (last?.case !== "result") throw new Error("a call should end with a result");
+  return { result: last.value, events };
+}
+
+/** The text that a call gave. Throws when it failed. */
+export function textOf({ result }: PlayedCall): string {
+  if (result.case === "error") throw new Error(`${result.value.type}: ${result.value.message}`);
+  return result.value.result.case === "text" ? result.value.result.value : JSON.stringify(result.value.result.value);
+}
