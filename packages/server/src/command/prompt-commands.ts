@@ -1,10 +1,9 @@
-import { create } from "@bufbuild/protobuf";
-import { type SlashCommandArgument, SlashCommandArgumentSchema } from "@devtool/schema";
+import type { SlashCommandArgument } from "@devtool/schema";
 import type { Model } from "../agent/model.ts";
 import { DevtoolError } from "../errors.ts";
 import { readArguments } from "./arguments.ts";
 import type { CommandSource, SlashCommand } from "./slash-command.ts";
-import { prompting } from "./steps.ts";
+import { type PromptMessage, prompting } from "./steps.ts";
 
 /** The prompts that MCP servers offer in a workspace. */
 export interface PromptServers {
@@ -13,19 +12,13 @@ export interface PromptServers {
 
 /** One prompt of an MCP server. */
 export interface ServerPrompt {
-  readonly serverName: string;
+  readonly server: string;
+  /** As the server calls it. */
   readonly name: string;
   readonly description: string;
-  readonly arguments: readonly PromptArgument[];
-  /** The text of the prompt with its arguments filled in. Throws a `DevtoolError` when the server cannot give it. */
-  get(args: Readonly<Record<string, string>>, signal: AbortSignal): Promise<string>;
-}
-
-/** An argument of a prompt. */
-export interface PromptArgument {
-  readonly name: string;
-  readonly description: string;
-  readonly required: boolean;
+  readonly arguments: readonly SlashCommandArgument[];
+  /** The prompt with its arguments filled in. Throws when the server cannot give it. */
+  get(args: Readonly<Record<string, string>>, signal: AbortSignal): Promise<readonly PromptMessage[]>;
 }
 
 /** What the commands of prompts need. */
@@ -54,20 +47,15 @@ export function createPromptCommands({ servers, model }: PromptCommandsOptions):
 }
 
 function commandOf(prompt: ServerPrompt, model: Model): SlashCommand {
-  const declared = prompt.arguments.map(argumentOf);
   return {
-    path: [word(prompt.serverName), word(prompt.name)],
-    description: prompt.description || `Prompt of the MCP server ${prompt.serverName}`,
-    arguments: declared,
+    path: [word(prompt.server), word(prompt.name)],
+    description: prompt.description || `Prompt of the MCP server ${prompt.server}`,
+    arguments: prompt.arguments,
     play: (args) => {
-      const values = readArguments(declared, args);
+      const values = readArguments(prompt.arguments, args);
       return prompting(model, (signal) => prompt.get(values, signal));
     },
   };
-}
-
-function argumentOf({ name, description, required }: PromptArgument): SlashCommandArgument {
-  return create(SlashCommandArgumentSchema, { name, description, isRequired: required });
 }
 
 /** A name as it can be typed: one word. */

@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { MessageSchema, Role, type ToolCall, ToolCallStatus, toolCallsOf } from "@devtool/schema";
+import { type Message, MessageSchema, Role, type ToolCall, ToolCallStatus, toolCallsOf } from "@devtool/schema";
 import type { Model, ModelRequest, ModelToolCall } from "../agent/model.ts";
 
 /** The steps of a command that only says something. */
@@ -44,21 +44,30 @@ export function calling(call: ModelToolCall): Model {
   return callingOnce({ first: () => ({ call }) });
 }
 
-/** The steps of a model that is told a prompt before the conversation. */
-export function prompting(model: Model, prompt: (signal: AbortSignal) => string | Promise<string>): Model {
-  let told: Promise<string> | undefined;
+/** One message of a prompt. */
+export interface PromptMessage {
+  readonly role: "user" | "assistant";
+  readonly text: string;
+}
+
+/** The steps of a model that is told a prompt before the conversation. The prompt is made once. */
+export function prompting(model: Model, prompt: (signal: AbortSignal) => Promise<readonly PromptMessage[]>): Model {
+  let told: Promise<readonly Message[]> | undefined;
   return {
     ...model,
     async *generate(request, signal) {
-      told ??= Promise.resolve(prompt(signal));
-      const message = create(MessageSchema, {
-        messageId: "command",
-        role: Role.USER,
-        parts: [{ content: { case: "text", value: await told } }],
-      });
-      yield* model.generate({ ...request, history: [message, ...request.history] }, signal);
+      told ??= prompt(signal).then((messages) => messages.map(messageOf));
+      yield* model.generate({ ...request, history: [...(await told), ...request.history] }, signal);
     },
   };
+}
+
+function messageOf({ role, text }: PromptMessage, index: number): Message {
+  return create(MessageSchema, {
+    messageId: `prompt-${index + 1}`,
+    role: role === "user" ? Role.USER : Role.AGENT,
+    parts: [{ content: { case: "text", value: text } }],
+  });
 }
 
 function hasSucceeded({ status }: ToolCall): boolean {

@@ -40,13 +40,13 @@ function proposal(workspacePath: string): FirstStep {
 }
 
 function withModel(model: Model, workspacePath: string): Model {
-  return prompting(model, () => {
+  return prompting(model, async () => {
     using workspace = new Workspace(workspacePath);
-    return `Look at this workspace and write ${FILE}, the file that tells coding agents what they must know to work here: what it is
-for, how it is laid out, how to build, test and check it, and the conventions that the code keeps. At most 80 lines, nothing
-that is obvious from the code, no claims that you did not check. Keep what is true of a ${FILE} that exists. This is what a
-quick look found; verify it:
-
-${draftMemory(surveyWorkspace(workspace))}`;
+    return [{ role: "user", text: `${REQUEST}\n\n${draftMemory(surveyWorkspace(workspace))}` }];
   });
 }
+
+const REQUEST = `Look at this workspace and write ${FILE}, the file that tells coding agents what they must know to work here: \
+what it is for, how it is laid out, how to build, test and check it, and the conventions that the code keeps. At most 80 \
+lines, nothing that is obvious from the code, no claims that you did not check. Keep what is true of a ${FILE} that is there. \
+This is what a quick look found; verify it:`;

@@ -31,10 +31,9 @@ function messageFrom<Desc extends DescMessage>(desc: Desc, path: string, json: J
   try {
     return fromJson(desc, json);
   } catch (reason) {
-    const problem = firstLine(reason).replace(
-      /^(cannot decode message \S+ from JSON|cannot decode field \S+?\.(?=\w+ ))[:\s]*/,
-      "",
-    );
+    const problem = firstLine(reason)
+      .replace(" from JSON:", ":")
+      .replace(/^(cannot decode message \S+ from JSON|cannot decode field \S+?\.(?=\w+ ))[:\s]*/, "");
     throw broken(path, `cannot be used: ${problem}: it takes description, prompt and arguments`, reason);
   }
 }

@@ -59,7 +59,7 @@ function commandOf(path: string, content: Buffer, model: Model): SlashCommand {
       path: words,
       description: file.description || `Prompt of ${path}`,
       arguments: argumentsOf(file),
-      play: (args) => prompting(model, () => filledIn(file.prompt, args)),
+      play: (args) => prompting(model, async () => [{ role: "user", text: filledIn(file.prompt, args) }]),
     };
   } catch (reason) {
     return brokenCommand(words, DevtoolError.from(reason));
