@@ -1,0 +1,32 @@
+import { describe, expect, it } from "vitest";
+import { geminiOptionsFrom } from "./gemini-options.ts";
+
+describe("the environment", () => {
+  it("without key and project has no Gemini", () => {
+    expect(geminiOptionsFrom({})).toBeUndefined();
+    expect(geminiOptionsFrom({ GEMINI_API_KEY: " ", GEMINI_MODEL: "m" })).toBeUndefined();
+  });
+
+  it("names the key, the model and the address", () => {
+    const environment = { GEMINI_API_KEY: "k", GEMINI_MODEL: "m", GOOGLE_GEMINI_BASE_URL: "http://127.0.0.1:1" };
+    expect(geminiOptionsFrom(environment)).toEqual({ apiKey: "k", model: "m", baseUrl: "http://127.0.0.1:1" });
+  });
+
+  it("takes GEMINI_API_KEY before GOOGLE_API_KEY", () => {
+    expect(geminiOptionsFrom({ GEMINI_API_KEY: "a", GOOGLE_API_KEY: "b" })).toEqual({ apiKey: "a" });
+    expect(geminiOptionsFrom({ GOOGLE_API_KEY: "b" })).toEqual({ apiKey: "b" });
+  });
+
+  it("names Vertex AI by a project, or beside a key when it says so", () => {
+    const vertex = { project: "p", location: "global" };
+    expect(geminiOptionsFrom({ GOOGLE_CLOUD_PROJECT: "p" })).toEqual({ vertex });
+    expect(geminiOptionsFrom({ GOOGLE_CLOUD_PROJECT: "p", GEMINI_API_KEY: "k" })).toEqual({ apiKey: "k" });
+    const asked = { GOOGLE_CLOUD_PROJECT: "p", GEMINI_API_KEY: "k", GOOGLE_GENAI_USE_VERTEXAI: "true" };
+    expect(geminiOptionsFrom(asked)).toEqual({ vertex });
+    const placed = { ...asked, GOOGLE_CLOUD_LOCATION: "europe-west4", GOOGLE_VERTEX_BASE_URL: "https://v" };
+    expect(geminiOptionsFrom(placed)).toEqual({
+      vertex: { project: "p", location: "europe-west4" },
+      baseUrl: "https://v",
+    });
+  });
+});
