@@ -78,3 +78,9 @@ export function textOf({ result }: PlayedCall): string {
   if (result.case === "error") throw new Error(`${result.value.type}: ${result.value.message}`);
   return result.value.result.case === "text" ? result.value.result.value : JSON.stringify(result.value.result.value);
 }
+
+/** The error that a call failed with. Throws when it did not. */
+export function errorOf({ result }: PlayedCall): { readonly type: string; readonly message: string } {
+  if (result.case !== "error") throw new Error("the call should have failed");
+  return { type: result.value.type ?? "", message: result.value.message };
+}

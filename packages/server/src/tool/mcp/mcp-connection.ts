@@ -93,9 +93,11 @@ export class McpConnection implements AsyncDisposable {
   /** The tools of the server; listed once, and again after they changed. */
   async tools(signal: AbortSignal): Promise<readonly ToolDefinition[]> {
     if (this.#tools) return this.#tools;
+    if (!this.#opened.client.getServerCapabilities()?.tools) return [];
     const changed = this.#toolsChanged;
     const { tools } = await this.#opened.client.listTools(undefined, this.#request(signal));
-    const definitions = tools.map(definitionOf);
+    // What needs tasks, which the newest revision dropped, cannot be called by us.
+    const definitions = tools.filter(({ execution }) => execution?.taskSupport !== "required").map(definitionOf);
     if (changed === this.#toolsChanged) this.#tools = definitions;
     return definitions;
   }
@@ -115,7 +117,9 @@ export class McpConnection implements AsyncDisposable {
     }
   }
 
+  /** Empty for a server that has none. */
   async prompts(signal: AbortSignal): Promise<readonly Prompt[]> {
+    if (!this.#opened.client.getServerCapabilities()?.prompts) return [];
     return (await this.#opened.client.listPrompts(undefined, this.#request(signal))).prompts;
   }
 
@@ -123,7 +127,9 @@ export class McpConnection implements AsyncDisposable {
     return this.#opened.client.getPrompt({ name, arguments: { ...args } }, this.#request(signal));
   }
 
+  /** Empty for a server that has none. */
   async resources(signal: AbortSignal): Promise<readonly Resource[]> {
+    if (!this.#opened.client.getServerCapabilities()?.resources) return [];
     return (await this.#opened.client.listResources(undefined, this.#request(signal))).resources;
   }
 
