@@ -1,0 +1,107 @@
+import { ApprovalMode } from "@devtool/schema";
+import type { PolicyDecision, PolicyEngine, PolicyRequest } from "../policy-engine.ts";
+import type { CompiledRule } from "./compiled-rule.ts";
+import { findGrant, withDefinition } from "./grants.ts";
+import { isGuardedPath } from "./guarded-paths.ts";
+import { type PolicySubject, policySubject } from "./policy-subject.ts";
+import { decidingRule, inOrder } from "./rule-order.ts";
+import type { SavedApprovals } from "./saved-approvals.ts";
+import { createShellAnalyzer, type ShellAnalyzer } from "./shell/shell-analysis.ts";
+import { decideCommandLine, type Verdict } from "./shell-decision.ts";
+
+/** What a policy is made of. */
+export interface PolicyOptions {
+  /** How far the agent may go without asking. */
+  readonly mode: ApprovalMode;
+  /** The absolute path of the workspace. */
+  readonly workspace: string;
+  /** What confines shell commands: without a sandbox none runs unasked that no rule names. */
+  readonly shellConfinement: "none" | "sandbox";
+  /** The rules of the user's and the operator's files. Default: none. */
+  readonly rules?: readonly CompiledRule[];
+  /** What the user approved for good. Default: nothing. */
+  readonly saved?: SavedApprovals;
+  /** Reads command lines. Default: one of its own. Sharing one saves loading the readers again. */
+  readonly analyze?: ShellAnalyzer;
+}
+
+/**
+ * The policy of a session: rules decide first, an operator's before a user's; then what the user answered in this task
+ * or approved for good; then the mode. What changes nothing runs, and everything else asks unless the mode says more.
+ */
+export function createPolicyEngine(options: PolicyOptions): PolicyEngine {
+  const { mode, workspace, saved, analyze = createShellAnalyzer() } = options;
+  const rules = inOrder(options.rules ?? []);
+  const sources = (): Sources => ({ rules, saved: saved?.rules ?? [], confinement: options.shellConfinement, analyze });
+  return {
+    async decide(request, signal) {
+      const subject = policySubject(request, { mode, workspace });
+      const verdict = await verdictFor(subject, sources());
+      signal.throwIfAborted();
+      return decisionOf(verdict, subject, request);
+    },
+  };
+}
+
+interface Sources {
+  readonly rules: readonly CompiledRule[];
+  readonly saved: readonly CompiledRule[];
+  readonly confinement: PolicyOptions["shellConfinement"];
+  readonly analyze: ShellAnalyzer;
+}
+
+async function verdictFor(subject: PolicySubject, sources: Sources): Promise<Verdict> {
+  if (subject.details?.case !== "executeDetails") return decideCall(subject, sources);
+  const analysis = await sources.analyze(subject.details.value.command);
+  return decideCommandLine(subject, analysis, sources);
+}
+
+/** Turns a question into a yes where the user answered it before in this task. */
+function decisionOf(verdict: Verdict, subject: PolicySubject, { task }: PolicyRequest): PolicyDecision {
+  const mayCount = verdict.decision === "ask" && verdict.answers === "count" && subject.mode !== ApprovalMode.PLAN;
+  const grant = mayCount ? findGrant(task, subject) : undefined;
+  const { decision, rule, reason } =
+    grant === undefined ? verdict : { decision: "allow" as const, rule: grant, reason: "" };
+  return { decision, rule: withDefinition(rule, subject.facts), reason };
+}
+
+function decideCall(subject: PolicySubject, { rules, saved }: Sources): Verdict {
+  const found = decidingRule(rules, subject);
+  if (!found) return byMode(subject, saved);
+  const { rule, label, tier } = found.compiled;
+  const said = { decision: found.decision, rule: label, reason: found.decision === "deny" ? rule.denyMessage : "" };
+  if (said.decision !== "ask") return { ...said, answers: "do not count" };
+  if (tier === "operator") return { ...said, answers: "do not count" };
+  return savedVerdict(subject, saved) ?? { ...said, answers: "count" };
+}
+
+function byMode(subject: PolicySubject, saved: readonly CompiledRule[]): Verdict {
+  const { mode, details, facts, paths } = subject;
+  const verdict = (decision: PolicyDecision["decision"], rule: string, reason = ""): Verdict => ({
+    ...{ decision, rule, reason },
+    answers: "count",
+  });
+  if (!details && facts.mcpServer === undefined) return verdict("allow", "");
+  if (mode === ApprovalMode.PLAN) return verdict("deny", "builtin:plan", "plan mode changes nothing: leave it first");
+  const approved = savedVerdict(subject, saved);
+  if (approved) return approved;
+  const isEdit = details?.case === "fileEditDetails";
+  const guarded = isEdit ? paths.find(isGuardedPath) : undefined;
+  if (guarded !== undefined)
+    return verdict("ask", "builtin:guarded-path", `${JSON.stringify(guarded)} says what programs or agents do later`);
+  if (mode === ApprovalMode.YOLO) return verdict("allow", "builtin:yolo");
+  if (mode === ApprovalMode.AUTO_EDIT && isEdit && !paths.some(isOutside)) return verdict("allow", "builtin:auto-edit");
+  return verdict("ask", "");
+}
+
+function isOutside(path: string): boolean {
+  return path === ".." || path.startsWith("../");
+}
+
+function savedVerdict(subject: PolicySubject, saved: readonly CompiledRule[]): Verdict | undefined {
+  if (subject.mode === ApprovalMode.PLAN) return undefined;
+  const found = decidingRule(saved, subject);
+  return found?.decision === "allow"
+    ? { decision: "allow", rule: found.compiled.label, reason: "", answers: "count" }
+    : undefined;
+}

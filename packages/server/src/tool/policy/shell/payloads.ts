@@ -1,0 +1,68 @@
+import type { Doubt, SimpleCommand } from "./reading.ts";
+
+/** What a command may run beside itself. */
+export interface Payload {
+  /** Commands that are words of this one, for instance what follows `sudo`: too many rather than too few. */
+  readonly commands: readonly SimpleCommand[];
+  /** Words that may be command lines themselves, for instance what follows `sh -c`. */
+  readonly scripts: readonly string[];
+  readonly doubt: Doubt;
+}
+
+const SHELLS: ReadonlySet<string> = new Set("sh bash dash ash zsh ksh mksh fish rbash csh tcsh pwsh".split(" "));
+
+/** Programs whose arguments are, or hold, another command. */
+const WRAPPERS: ReadonlySet<string> = new Set(
+  (
+    "env sudo doas su runuser nohup xargs time timeout nice ionice chrt taskset setsid stdbuf unbuffer chroot strace ltrace " +
+    "gdb perf valgrind watch parallel command builtin exec coproc busybox toybox unshare nsenter setpriv flock script " +
+    "ssh systemd-run start-stop-daemon dbus-run-session xvfb-run proot fakeroot firejail bwrap expect entr at batch crontab"
+  ).split(" "),
+);
+
+/** Builtins that change what later words mean, or evaluate their arguments. The others are programs like any other. */
+const BUILTINS: ReadonlySet<string> = new Set(
+  (
+    ". source alias unalias bind caller cd compgen complete compopt declare dirs disown enable export fc getopts hash let " +
+    "local logout mapfile popd pushd read readarray readonly return set shift shopt suspend test [ [[ times typeset ulimit " +
+    "umask unset wait exit break continue bg fg jobs kill history help if then elif else fi for while until do done case " +
+    "esac select function in { } !"
+  ).split(" "),
+);
+
+/** So many words of a wrapper are taken for the start of a command; it asks in any case. */
+const MAX_SUFFIXES = 64;
+
+const EVALUATING: ReadonlySet<string> = new Set(["eval", "trap"]);
+const FINDING: ReadonlySet<string> = new Set(["find", "gfind", "fd", "fdfind"]);
+const FIND_RUNS = /^(-exec|-execdir|-ok|-okdir|-x|-X|--exec|--exec-batch)(=|$)/;
+
+/** Says what a command may run beside itself; undefined when it runs nothing but itself. */
+export function payloadOf({ words }: SimpleCommand): Payload | undefined {
+  const [first = "", ...args] = words;
+  const name = first.slice(first.lastIndexOf("/") + 1);
+  if (EVALUATING.has(name)) return evaluating(name, args);
+  if (SHELLS.has(name) || WRAPPERS.has(name)) return wrapping(name, args);
+  if (FINDING.has(name) && args.some((word) => FIND_RUNS.test(word))) return wrapping(name, args);
+  if (BUILTINS.has(name) || (name === "printf" && setsVariable(args[0] ?? "")))
+    return { commands: [], scripts: [], doubt: { kind: "builtin", text: `uses the builtin ${name}` } };
+  return undefined;
+}
+
+/** `printf -v` and `%n` write to a variable, whose subscript is evaluated. */
+function setsVariable(format: string): boolean {
+  return format.startsWith("-") || /%[^%a-mo-zA-Z]*n/.test(format);
+}
+
+function evaluating(name: string, args: readonly string[]): Payload {
+  const scripts = name === "trap" ? args : [args.join(" ")];
+  return { commands: [], scripts, doubt: { kind: "builtin", text: `uses ${name}, which runs its words as commands` } };
+}
+
+function wrapping(name: string, args: readonly string[]): Payload {
+  return {
+    commands: args.slice(0, MAX_SUFFIXES).map((_word, index) => ({ words: args.slice(index) })),
+    scripts: args.filter((word) => SHELLS.has(name) || /\s/.test(word)),
+    doubt: { kind: "wrapper", text: `uses ${name}, which runs another program` },
+  };
+}
