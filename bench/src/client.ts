@@ -19,6 +19,7 @@ export interface Send {
   readonly parts: readonly object[];
   readonly taskId?: string;
   readonly contextId?: string;
+  readonly metadata?: object;
 }
 
 /** Sends a message and reads its stream to the end, counting events without parsing them. */

@@ -1,10 +1,11 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { prompt, type Send } from "./client.ts";
 
 /** A server that is measured, in a process of its own. */
 export interface Subject extends AsyncDisposable {
@@ -14,6 +15,10 @@ export interface Subject extends AsyncDisposable {
   /** From the start of the process to the first answer of its agent card, in milliseconds. */
   readonly startMs: number;
   readonly workspace: string;
+  /** Whether its tools want absolute paths. */
+  readonly absolutePaths: boolean;
+  /** A prompt as the server wants it. */
+  prompt(text: string): Send;
   /** Resident memory now, in MB. */
   memoryMb(): number;
 }
@@ -22,6 +27,11 @@ export interface Subject extends AsyncDisposable {
 export interface SubjectCommand {
   readonly name: string;
   readonly args: (directory: string) => readonly string[];
+  /** Variables beside those of this process. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly absolutePaths?: true;
+  /** What the server wants to hear with each message. */
+  readonly metadata?: (directory: string) => object;
 }
 
 const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
@@ -38,14 +48,33 @@ export const DEVTOOL: SubjectCommand = {
 /** An agent on the official SDK for JavaScript, in memory. */
 export const A2A_JS: SubjectCommand = { name: "@a2a-js/sdk", args: () => [path("a2a-js-server.ts")] };
 
+/** Google's server for its own agent: the modules of its package, which start faster and stay smaller than its bundle. */
+export const PEER: SubjectCommand = {
+  name: "gemini-cli-a2a-server",
+  args: (directory) => [path("peer-server.ts"), PEER_APP, directory],
+  absolutePaths: true,
+  metadata: (workspacePath) => ({ coderAgent: { kind: "agent-settings", workspacePath, autoExecute: true } }),
+};
+
+const PEER_APP = path("../../peers/node_modules/@google/gemini-cli-a2a-server/dist/src/http/app.js");
+
+/** Says why Google's server cannot be measured here; undefined when it can. */
+export function peerProblem(): string | undefined {
+  return existsSync(PEER_APP) ? undefined : "Google's server is not installed: run npx -y pnpm@12 peers";
+}
+
 /** Server-sent events of the same bytes, and nothing else: what Node can do. */
 export const CEILING: SubjectCommand = { name: "raw SSE", args: () => [path("raw-sse-server.ts")] };
 
 /** Starts a server and waits for its card. */
-export async function startSubject({ name, args }: SubjectCommand): Promise<Subject> {
+export async function startSubject(command: SubjectCommand): Promise<Subject> {
+  const { name, args, env, metadata, absolutePaths = false } = command;
   const directory = mkdtempSync(join(tmpdir(), "devtool-bench-"));
   const start = performance.now();
-  const child = spawn(process.execPath, args(directory), { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(process.execPath, args(directory), {
+    stdio: ["ignore", "pipe", "inherit"],
+    env: { ...process.env, HOME: directory, ...env },
+  });
   const [line] = await once(createInterface({ input: child.stdout }), "line");
   const { url, token } = JSON.parse(line);
   await (await fetch(new URL("/.well-known/agent-card.json", url))).text();
@@ -55,6 +84,8 @@ export async function startSubject({ name, args }: SubjectCommand): Promise<Subj
     token,
     startMs: performance.now() - start,
     workspace: directory,
+    absolutePaths,
+    prompt: (text) => ({ ...prompt(text), ...(metadata && { metadata: metadata(directory) }) }),
     memoryMb: () => residentMb(child),
     async [Symbol.asyncDispose]() {
       child.kill("SIGTERM");
