@@ -1,0 +1,122 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createConnectTransport } from "@connectrpc/connect-node";
+import { bearerInterceptor, createDevtoolClient, type DevtoolClient } from "@devtool/client";
+import { TaskState } from "@devtool/schema";
+import { createServer, type DevtoolServer, type Model } from "@devtool/server";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type FakeGemini, startFakeGemini } from "../packages/fake-gemini/src/index.ts";
+import { createGeminiModel, type GeminiModelOptions } from "../packages/server/src/agent/gemini/gemini-model.ts";
+import { FAULTS, type Fault } from "./model-chaos/faults.ts";
+import { playFault, violationsOf } from "./model-chaos/play.ts";
+
+const ROUNDS = Number(process.env.DEVTOOL_CHAOS_ROUNDS ?? 10);
+const SIDE_BY_SIDE = 12;
+const DEADLINE_MS = 30_000;
+
+describe("a model that fails (R10)", () => {
+  let fake: FakeGemini;
+  let workspace: string;
+  beforeAll(async () => {
+    fake = await startFakeGemini();
+    workspace = await mkdtemp(join(tmpdir(), "devtool-chaos-"));
+  });
+  afterAll(async () => {
+    await fake[Symbol.asyncDispose]();
+    await rm(workspace, { recursive: true });
+  });
+
+  const gemini = (options: Partial<GeminiModelOptions> = {}): Model =>
+    createGeminiModel({
+      apiKey: "none",
+      baseUrl: fake.url,
+      random: Math.random,
+      retry: { baseDelayMs: 2, maxDelayMs: 10 },
+      timeouts: { firstByteMs: 1500, idleMs: 1500, turnMs: 20_000 },
+      ...options,
+    });
+
+  async function violations(model: Model, faults: readonly Fault[], deadlineMs = DEADLINE_MS): Promise<string[]> {
+    await using server = await createServer({ workspace, model, drainMs: 100 });
+    const client = clientFor(server);
+    const found: string[] = [];
+    const queue = [...faults];
+    const work = async (): Promise<void> => {
+      for (let fault = queue.pop(); fault; fault = queue.pop()) {
+        const outcome = await playFault(client, fault, { id: crypto.randomUUID(), workspace, deadlineMs });
+        found.push(...violationsOf(fault, outcome));
+      }
+    };
+    await Promise.all(Array.from({ length: SIDE_BY_SIDE }, work));
+    return [...found, ...(await stuckTasks(client))];
+  }
+
+  it(`does what the documentation says, ${FAULTS.length} faults × ${ROUNDS}`, { timeout: 900_000 }, async () => {
+    const rounds = Array.from({ length: ROUNDS }, () => FAULTS).flat();
+    expect(await violations(gemini(), rounds)).toEqual([]);
+    console.info(`R10: ${rounds.length} of ${rounds.length} as documented, 0 tools twice, 0 stuck`);
+  });
+
+  describe("is caught (sabotage of R10)", () => {
+    const only = (...names: readonly string[]): Fault[] => FAULTS.filter(({ name }) => names.includes(name));
+
+    it("when it asks again after its answer has begun", async () => {
+      const faults = only("reset in the middle of a text", "reset behind a tool call of the same answer");
+      const found = await violations(stubborn(gemini()), faults);
+      expect(found).toContainEqual(expect.stringMatching(/^reset in the middle.*not FAILED/));
+      expect(found).toContainEqual(expect.stringMatching(/^reset behind.*ran its command 1 times, not 0/));
+    });
+
+    it("when it takes a call that comes twice for two", async () => {
+      const found = await violations(doubling(gemini()), only("a call that comes twice"));
+      expect(found).toEqual(["a call that comes twice: ran its command 2 times, not 1"]);
+    });
+
+    it("when it waits without end", async () => {
+      const endless = gemini({ timeouts: { firstByteMs: 60_000, idleMs: 60_000 } });
+      const found = await violations(endless, only("silence in the middle"), 1000);
+      expect(found).toContain("silence in the middle: did not end before its deadline");
+      expect(found).toContain("1 tasks are stuck");
+    });
+  });
+});
+
+/** A model that asks again whatever has come of the answer. */
+function stubborn(model: Model): Model {
+  return {
+    ...model,
+    generate: async function* (request, signal) {
+      try {
+        yield* model.generate(request, signal);
+      } catch {
+        yield* model.generate(request, signal);
+      }
+    },
+  };
+}
+
+/** A model that makes each call twice. */
+function doubling(model: Model): Model {
+  return {
+    ...model,
+    generate: async function* (request, signal) {
+      for await (const event of model.generate(request, signal)) {
+        yield event;
+        if (event.case === "toolCall") yield event;
+      }
+    },
+  };
+}
+
+async function stuckTasks(client: DevtoolClient): Promise<string[]> {
+  const states = [TaskState.SUBMITTED, TaskState.WORKING, TaskState.INPUT_REQUIRED];
+  const pages = await Promise.all(states.map((state) => client.tasks.listTasks({ state, pageSize: 100 })));
+  const stuck = pages.flatMap(({ tasks }) => tasks);
+  return stuck.length > 0 ? [`${stuck.length} tasks are stuck`] : [];
+}
+
+function clientFor({ url, token }: DevtoolServer): DevtoolClient {
+  const interceptors = [bearerInterceptor(token)];
+  return createDevtoolClient(createConnectTransport({ baseUrl: url, httpVersion: "2", interceptors }));
+}

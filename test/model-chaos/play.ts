@@ -1,0 +1,92 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { confirmationPart, type DevtoolClient, pendingToolCalls, streamMessage, textMessage } from "@devtool/client";
+import {
+  emptyTask,
+  isTerminal,
+  openToolCalls,
+  Role,
+  reduceTask,
+  type Task,
+  type TaskEvent,
+  TaskState,
+} from "@devtool/schema";
+import type { Fault } from "./faults.ts";
+
+/** What became of a fault. */
+export interface Outcome {
+  readonly task: Task;
+  /** So often the command ran. */
+  readonly effects: number;
+  readonly notices: number;
+  /** Whether it ended before its deadline. */
+  readonly inTime: boolean;
+}
+
+/** Plays a fault against a server, answering yes to every question, until the task ends or its time is up. */
+export async function playFault(
+  client: DevtoolClient,
+  fault: Fault,
+  { id, workspace, deadlineMs }: { readonly id: string; readonly workspace: string; readonly deadlineMs: number },
+): Promise<Outcome> {
+  const signal = AbortSignal.timeout(deadlineMs);
+  const prompt = `${fault.script(`run echo ran >> ${id}.mark`)}\n# ${id}`;
+  const seen = { task: emptyTask(), notices: 0 };
+  const read = async (events: AsyncIterable<TaskEvent>): Promise<void> => {
+    for await (const event of events) {
+      seen.task = reduceTask(seen.task, event);
+      if (event.payload.case === "notice") seen.notices++;
+    }
+  };
+  const inTime = await playToEnd(client, { prompt, id, read, task: () => seen.task }, signal).then(
+    () => true,
+    () => false,
+  );
+  return { ...seen, inTime, effects: await marksIn(join(workspace, `${id}.mark`)) };
+}
+
+interface Playing {
+  readonly prompt: string;
+  readonly id: string;
+  readonly read: (events: AsyncIterable<TaskEvent>) => Promise<void>;
+  readonly task: () => Task;
+}
+
+async function playToEnd(client: DevtoolClient, playing: Playing, signal: AbortSignal): Promise<void> {
+  const { prompt, id, read, task } = playing;
+  await read(streamMessage(client, { message: textMessage(id, prompt) }, signal));
+  for (let round = 1; task().state === TaskState.INPUT_REQUIRED; round++) {
+    const parts = pendingToolCalls(task()).map((call) => confirmationPart(call, "proceed_once"));
+    const message = { messageId: `${id}-${round}`, parts };
+    await read(streamMessage(client, { message, taskId: task().id }, signal));
+  }
+}
+
+/** Says in what an outcome is not as documented; nothing when it is. */
+export function violationsOf(fault: Fault, { task, effects, notices, inTime }: Outcome): string[] {
+  const text = textOf(task);
+  const problems: readonly (readonly [boolean, string])[] = [
+    [inTime, "did not end before its deadline"],
+    [isTerminal(task.state), `is stuck in ${TaskState[task.state]}`],
+    [task.state === fault.state, `ended in ${TaskState[task.state]}, not ${TaskState[fault.state]}: ${task.error}`],
+    [fault.error?.test(task.error) ?? true, `says ${JSON.stringify(task.error)}`],
+    [effects === fault.effects, `ran its command ${effects} times, not ${fault.effects}`],
+    [
+      fault.name === "words in circles" ? text.startsWith(fault.text) : text === fault.text,
+      `said ${text.slice(0, 80)}`,
+    ],
+    [fault.notices === undefined || notices === fault.notices, `told ${notices} times of another try`],
+    [openToolCalls(task).length === 0, "left a call open"],
+  ];
+  return problems.filter(([holds]) => !holds).map(([, problem]) => `${fault.name}: ${problem}`);
+}
+
+function textOf({ history }: Task): string {
+  const parts = history.filter(({ role }) => role === Role.AGENT).flatMap(({ parts }) => parts);
+  return parts.map(({ content }) => (content.case === "text" ? content.value : "")).join("");
+}
+
+async function marksIn(path: string): Promise<number> {
+  const text = await readFile(path, "utf8").catch(() => "");
+  return text.split("\n").length - 1;
+}
