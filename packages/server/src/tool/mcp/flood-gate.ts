@@ -1,5 +1,5 @@
 /** A server may send so many messages within a second. */
-const MAX_MESSAGES = 20_000;
+const MAX_MESSAGES = 5000;
 /** A server may send so many bytes within a second: 128 MiB. */
 const MAX_BYTES: number = 128 * 1024 * 1024;
 const WINDOW_MS = 1000;

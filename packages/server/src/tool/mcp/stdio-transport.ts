@@ -6,6 +6,8 @@ import { type ServerCommand, ServerProcess } from "./server-process.ts";
 
 /** A server that lets so many bytes of requests lie unread is given up. */
 const MAX_UNREAD_BYTES: number = 16 * 1024 * 1024;
+/** Other servers have their turn after so many messages of one. */
+const MESSAGES_PER_TURN = 50;
 /** So long what a server wrote before it ended may still come. */
 const LINGER_MS = 200;
 
@@ -82,7 +84,10 @@ export class StdioTransport implements Transport {
     for await (const chunk of process.output) {
       const complete = lines.push(chunk);
       gate.count(complete.length, chunk.length);
-      for (const line of complete) this.#deliver(line);
+      for (const [at, line] of complete.entries()) {
+        this.#deliver(line);
+        if (at % MESSAGES_PER_TURN === MESSAGES_PER_TURN - 1) await nextTurn();
+      }
       await nextTurn();
     }
   }

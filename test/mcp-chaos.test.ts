@@ -1,0 +1,52 @@
+import { describe, expect, it } from "vitest";
+import { breachesOf, FAULTS, type Fault, isFault, runChaos } from "./mcp/chaos-run.ts";
+import { unguardedTools } from "./mcp/unguarded-tools.ts";
+
+/** R11 wants 100 rounds and a line of 1 GB (`DEVTOOL_MCP_CHAOS_LINE_BYTES`); a few rounds and 64 MiB show the same in CI. */
+const rounds = Number(process.env.DEVTOOL_MCP_CHAOS_ROUNDS ?? 2);
+const MAX_GROWN_BYTES: number = 64 * 1024 * 1024;
+const faults: readonly Fault[] = Object.keys(FAULTS).filter(isFault);
+
+describe("MCP servers that misbehave (R11)", () => {
+  it(
+    "end in a result of a type each time, disturb nobody, leave no process and take no memory",
+    async () => {
+      const report = await runChaos({ faults, rounds }, AbortSignal.timeout(rounds * 60_000));
+      const slowestMs = Math.max(...report.calm.map(({ durationMs }) => durationMs));
+      console.log(
+        `${report.faults.length} faults, ${report.processes} processes, memory +${Math.round(report.grownBytes / 1e6)} MB, ` +
+          `the calm server: ${report.calm.length} calls, slowest ${Math.round(slowestMs)} ms`,
+      );
+      expect(report.faults).toHaveLength(rounds * faults.length);
+      expect(breachesOf(report, MAX_GROWN_BYTES)).toEqual([]);
+    },
+    60_000 * rounds,
+  );
+
+  it("would be found out without a deadline and a process group", async () => {
+    const plan = { faults: ["hang", "child"] as const, rounds: 1, sourceOf: unguardedTools };
+    const report = await runChaos(plan, AbortSignal.timeout(60_000));
+    for (const pid of report.survivors) process.kill(pid, "SIGKILL");
+    expect(breachesOf(report, MAX_GROWN_BYTES)).toEqual([
+      expect.stringMatching(/^hang came to no result/),
+      expect.stringMatching(/^child came to no result/),
+      "1 processes are still there",
+    ]);
+  }, 60_000);
+
+  it("would be found out by what they do to others, to memory and to the log", () => {
+    const good = { server: "change", outcome: "output", message: "", events: 1, durationMs: 1 };
+    const report = {
+      faults: [{ ...good, events: 51 }],
+      calm: [{ ...good, server: "calm", outcome: "timeout", message: "too late" }],
+      survivors: [],
+      processes: 2,
+      grownBytes: MAX_GROWN_BYTES + 1,
+    };
+    expect(breachesOf(report, MAX_GROWN_BYTES)).toEqual([
+      "change made 51 events",
+      "the calm server came to timeout: too late",
+      `memory grew by ${MAX_GROWN_BYTES + 1} bytes`,
+    ]);
+  });
+});

@@ -1,0 +1,187 @@
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { create } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
+import { type McpServer, McpServerSchema } from "@devtool/schema";
+import type { Tool } from "../../packages/server/src/tool/tool.ts";
+import { play, serversOf } from "./servers.ts";
+
+/** What each fault of a server must come to: an output, or an error of a type. */
+export const FAULTS = {
+  crash: "mcp_tool_error",
+  signal: "mcp_tool_error",
+  hang: "timeout",
+  freeze: "timeout",
+  flood: "mcp_tool_error",
+  progress: "output",
+  line: "mcp_tool_error",
+  change: "output",
+  stderr: "output",
+  half: "mcp_tool_error",
+  nonsense: "mcp_tool_error",
+  child: "mcp_tool_error",
+  stubborn: "output",
+} as const;
+
+/** The name of a fault. */
+export type Fault = keyof typeof FAULTS;
+
+/** Whether a text names a fault. */
+export function isFault(name: string): name is Fault {
+  return name in FAULTS;
+}
+
+/** How one call came out. */
+export interface ChaosResult {
+  readonly server: string;
+  /** `output`, the type of the error, or `no result` when the call broke its contract. */
+  readonly outcome: string;
+  readonly message: string;
+  readonly events: number;
+  readonly durationMs: number;
+}
+
+/** What a run of chaos showed. */
+export interface ChaosReport {
+  readonly faults: readonly ChaosResult[];
+  /** The calls of the server that does nothing wrong, made while the others do. */
+  readonly calm: readonly ChaosResult[];
+  /** Processes that servers started and that are still there after all was ended. */
+  readonly survivors: readonly number[];
+  /** How many processes there were. */
+  readonly processes: number;
+  /** By how much memory grew, after the first round, at most. */
+  readonly grownBytes: number;
+}
+
+/** Where the tools of servers come from, and how they are ended: ours, or something that lacks a guard. */
+export interface ToolSource extends AsyncDisposable {
+  tools(signal: AbortSignal): Promise<readonly Tool[]>;
+}
+
+/** What happens, and to whom. */
+export interface ChaosPlan {
+  readonly faults: readonly Fault[];
+  readonly rounds: number;
+  /** Makes the source of the tools. Default: ours. */
+  readonly sourceOf?: (settings: readonly McpServer[]) => ToolSource;
+}
+
+const PROGRAM = fileURLToPath(new URL("chaos-server.ts", import.meta.url));
+const CALM = "calm";
+const CALL_TIMEOUT_MS = 2000;
+/** A call that is not over by then has no result. */
+const PATIENCE_MS = 10_000;
+
+/** Lets every fault happen at once, round after round, beside a server that does its work. */
+export async function runChaos({ faults, rounds, sourceOf }: ChaosPlan, signal: AbortSignal): Promise<ChaosReport> {
+  const directory = await mkdtemp(join(tmpdir(), "devtool-chaos-"));
+  const pidFile = join(directory, "pids");
+  const settings = [CALM, ...faults].map((fault) => chaosServer(fault, pidFile));
+  const clock = { skippedMs: 0 };
+  const ours = (): ToolSource => serversOf(settings, { now: () => clock.skippedMs + performance.now() }).servers;
+  const results: ChaosResult[] = [];
+  const memory: number[] = [];
+  {
+    await using source = sourceOf ? sourceOf(settings) : ours();
+    for (let round = 0; round < rounds; round++) {
+      results.push(...(await chaosRound(await source.tools(signal), signal)));
+      // Failures of a round are forgiven in the next: the circuit is another test's.
+      clock.skippedMs += 10 * 60_000;
+      memory.push(process.memoryUsage().rss);
+    }
+  }
+  const pids = (await readFile(pidFile, "utf8")).trim().split("\n").map(Number);
+  await rm(directory, { recursive: true });
+  return {
+    faults: results.filter(({ server }) => server !== CALM),
+    calm: results.filter(({ server }) => server === CALM),
+    survivors: pids.filter(isThere),
+    processes: pids.length,
+    grownBytes: Math.max(...memory) - (memory[0] ?? 0),
+  };
+}
+
+/** Says what in a report is not as it must be. */
+export function breachesOf({ faults, calm, survivors, grownBytes }: ChaosReport, maxGrownBytes: number): string[] {
+  const wrong = faults.filter(({ server, outcome }) =>
+    Object.entries(FAULTS).some(([fault, expected]) => fault === server && outcome !== expected),
+  );
+  const tooMany = faults.filter(({ events }) => events > 50);
+  const disturbed = calm.filter(({ outcome }) => outcome !== "output");
+  return [
+    ...wrong.map(({ server, outcome, message }) => `${server} came to ${outcome}: ${message}`),
+    ...tooMany.map(({ server, events }) => `${server} made ${events} events`),
+    ...disturbed.map(({ outcome, message }) => `the calm server came to ${outcome}: ${message}`),
+    ...(survivors.length > 0 ? [`${survivors.length} processes are still there`] : []),
+    ...(grownBytes > maxGrownBytes ? [`memory grew by ${grownBytes} bytes`] : []),
+  ];
+}
+
+async function chaosRound(tools: readonly Tool[], signal: AbortSignal): Promise<ChaosResult[]> {
+  const faulty = tools.filter(({ declaration: { name } }) => name.endsWith("__fault") && !name.includes(`__${CALM}__`));
+  const calm = tools.filter(({ declaration: { name } }) => name === `mcp__${CALM}__echo`);
+  const disturbed = Promise.all(faulty.map((tool) => playFault(tool, signal)));
+  const done = { isDone: false };
+  const undisturbed = callWhile(calm, done, signal);
+  const results = await disturbed;
+  done.isDone = true;
+  return [...results, ...(await undisturbed)];
+}
+
+/** Calls again and again until the others are done. */
+async function callWhile(
+  tools: readonly Tool[],
+  done: { readonly isDone: boolean },
+  signal: AbortSignal,
+): Promise<ChaosResult[]> {
+  const results: ChaosResult[] = [];
+  do for (const tool of tools) results.push(await playFault(tool, signal));
+  while (!done.isDone && tools.length > 0);
+  return results;
+}
+
+async function playFault(tool: Tool, signal: AbortSignal): Promise<ChaosResult> {
+  const server = tool.facts?.mcpServer ?? "";
+  const startMs = performance.now();
+  const done = (outcome: string, message: string, events: number): ChaosResult => ({
+    server,
+    outcome,
+    message,
+    events,
+    durationMs: performance.now() - startMs,
+  });
+  try {
+    const patience = AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]);
+    const { result, events } = await play(tool, { n: 1 }, patience);
+    if (result.case === "output") return done("output", "", events.length);
+    return done(result.value.type ?? "", result.value.message, events.length);
+  } catch (reason) {
+    return done("no result", String(reason), 0);
+  }
+}
+
+function chaosServer(fault: string, pidFile: string): McpServer {
+  const env = {
+    CHAOS_PIDS: pidFile,
+    CHAOS_LINE_BYTES: process.env.DEVTOOL_MCP_CHAOS_LINE_BYTES ?? String(64 * 1024 * 1024),
+  };
+  const stdio = { command: process.execPath, args: [PROGRAM, fault], env };
+  return create(McpServerSchema, {
+    name: fault,
+    transport: { case: "stdio", value: stdio },
+    callTimeout: durationFromMs(CALL_TIMEOUT_MS),
+  });
+}
+
+/** Whether a process is there; one that ended and that nobody waited for is there too, as a zombie. */
+function isThere(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
