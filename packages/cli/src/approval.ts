@@ -6,8 +6,8 @@ import type { Prompter } from "./prompter.ts";
 import { type Paint, visible } from "./render/style.ts";
 import { questionLines, toolCallLine } from "./render/tool-call.ts";
 
-/** Decides on a call that asks; undefined leaves the question open. */
-export type Approver = (call: ToolCall) => Promise<Part | undefined>;
+/** Decides on a call that asks; undefined leaves the question open, as it is when `signal` aborts. */
+export type Approver = (call: ToolCall, signal: AbortSignal) => Promise<Part | undefined>;
 
 /** Says yes to everything. */
 export const approveAll: Approver = (call) => Promise.resolve(confirmationPart(call, OPTION_PROCEED_ONCE));
@@ -22,13 +22,13 @@ export function approveNever(io: Io): Approver {
 
 /** Asks the person, with the options that the call offers; a proposed file can be edited first. */
 export function approveByAsking(io: Io, paint: Paint, prompter: Prompter): Approver {
-  return async (call) => {
+  return async (call, signal) => {
     const request = call.confirmationRequest;
     if (!request) return undefined;
     writeLine(io.stdout, [toolCallLine(call, paint), ...questionLines(request, paint)].join("\n"));
     const choices = choicesOf(request.options, request.details.case === "fileEditDetails");
     for (;;) {
-      const typed = await prompter.ask(`${choices.map(({ key, label }) => `[${key}] ${label}`).join("  ")} > `);
+      const typed = await prompter.ask(`${choices.map(({ key, label }) => `[${key}] ${label}`).join("  ")} > `, signal);
       const choice = choices.find(({ key, id }) => typed === key || typed === id);
       if (typed === undefined) return undefined;
       if (choice?.id === EDIT) return edited(call, io);

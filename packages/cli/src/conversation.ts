@@ -1,7 +1,9 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { type DevtoolClient, pendingToolCalls, streamMessage } from "@devtool/client";
+import { type DevtoolClient, pendingToolCalls, streamMessage, subscribeTask } from "@devtool/client";
 import {
   emptyTask,
+  isInterrupted,
+  isTerminal,
   type Message,
   MessageSchema,
   type Part,
@@ -44,12 +46,28 @@ export async function answerAll(task: Task, options: ConversationOptions, signal
   if (asked.length === 0) return task;
   const parts: Part[] = [];
   for (const call of asked) {
-    const part = await options.approve(call);
+    const part = await options.approve(call, signal);
+    signal.throwIfAborted();
     if (!part) return task;
     parts.push(part);
   }
   const message = messageOf(options.nextId(), parts);
   return answerAll(await exchange({ message, taskId: task.id }, task, options, signal), options, signal);
+}
+
+/** Follows a task from its beginning until it waits or has ended. */
+export async function followToRest(
+  taskId: string,
+  { client, onEvent }: ConversationOptions,
+  signal: AbortSignal,
+): Promise<Task> {
+  let task = emptyTask();
+  for await (const event of subscribeTask(client, { taskId }, signal)) {
+    task = reduceTask(task, event);
+    onEvent(event);
+    if (isTerminal(task.state) || isInterrupted(task.state)) break;
+  }
+  return task;
 }
 
 function messageOf(messageId: string, parts: Part[]): Message {

@@ -1,14 +1,18 @@
 import { createInterface, type Interface } from "node:readline";
+import type { Completion } from "./completion.ts";
 import type { Io } from "./io.ts";
 
 /** Asks a person for lines, one at a time. */
 export interface Prompter extends Disposable {
-  /** Shows a prompt and waits for a line; undefined when there are no more. */
-  ask(prompt: string): Promise<string | undefined>;
+  /** Shows a prompt and waits for a line; undefined when there are no more, or when `signal` aborts before it came. */
+  ask(prompt: string, signal: AbortSignal): Promise<string | undefined>;
 }
 
-/** Reads lines from standard input; lines that come early wait. */
-export function createPrompter({ stdin, stdout, interactive, interrupt }: Io): Prompter {
+/** Reads lines from standard input; lines that come early wait. `complete` says what Tab makes of a line. */
+export function createPrompter(
+  { stdin, stdout, interactive, interrupt }: Io,
+  complete: (line: string) => Completion = (line) => [[], line],
+): Prompter {
   const lines: string[] = [];
   let waiting: ((line: string | undefined) => void) | undefined;
   let ended = false;
@@ -18,7 +22,12 @@ export function createPrompter({ stdin, stdout, interactive, interrupt }: Io): P
     if (take) take(line);
     else if (line !== undefined) lines.push(line);
   };
-  const readline: Interface = createInterface({ input: stdin, output: stdout, terminal: interactive });
+  const readline: Interface = createInterface({
+    input: stdin,
+    output: stdout,
+    terminal: interactive,
+    completer: complete,
+  });
   readline.on("line", (line) => give(line.trim()));
   readline.on("SIGINT", interrupt);
   readline.on("close", () => {
@@ -26,14 +35,20 @@ export function createPrompter({ stdin, stdout, interactive, interrupt }: Io): P
     give(undefined);
   });
   return {
-    ask(prompt) {
+    ask(prompt, signal) {
+      if (signal.aborted) return Promise.resolve(undefined);
       const early = lines.shift();
       if (early !== undefined || ended) return Promise.resolve(early);
       readline.setPrompt(prompt);
       readline.prompt();
-      return new Promise((resolve) => {
-        waiting = resolve;
-      });
+      const { promise, resolve } = Promise.withResolvers<string | undefined>();
+      const withdraw = (): void => give(undefined);
+      waiting = (line) => {
+        signal.removeEventListener("abort", withdraw);
+        resolve(line);
+      };
+      signal.addEventListener("abort", withdraw, { once: true });
+      return promise;
     },
     [Symbol.dispose]: () => readline.close(),
   };

@@ -1,0 +1,81 @@
+import { resolve } from "node:path";
+import { timestampDate } from "@bufbuild/protobuf/wkt";
+import type { TrustGrant } from "@devtool/schema";
+import { TrustStore, Workspace } from "@devtool/server";
+import { defaultDataDirectory } from "../discovery.ts";
+import { ExitCode } from "../exit-code.ts";
+import { type Io, writeLine } from "../io.ts";
+import { createPrompter } from "../prompter.ts";
+import { visible } from "../render/style.ts";
+import { interruptSignal } from "../session.ts";
+
+/** The options of `devtool trust`. */
+export interface TrustOptions {
+  readonly data?: string;
+  /** Trusts without asking. */
+  readonly yes?: true;
+}
+
+/**
+ * `devtool trust add`: shows the configuration of a directory and, when the operator agrees, trusts it as it is. What is
+ * stored is what was shown, even if a file changes in between.
+ */
+export async function trustAdd(directory: string, options: TrustOptions, io: Io): Promise<number> {
+  const store = storeOf(options, io);
+  const grant = await store.preview(resolve(directory));
+  writeLine(io.stdout, `Agents will be told and configured by these files of ${visible(grant.path)}:`);
+  for (const line of linesOf(grant)) writeLine(io.stdout, line);
+  if (!options.yes && !(await agrees(io))) {
+    writeLine(io.stderr, "nothing is trusted: look at the files, then answer y or give --yes");
+    return ExitCode.CANCELED;
+  }
+  await store.grant(grant);
+  writeLine(io.stdout, `trusted ${visible(grant.path)} until one of them changes`);
+  return ExitCode.OK;
+}
+
+/** `devtool trust list`: every directory that is trusted, and whether it still is as it was. */
+export async function trustList(options: TrustOptions, io: Io): Promise<number> {
+  const store = storeOf(options, io);
+  for (const { path, time, files } of await store.list()) {
+    const { case: now } = await store.trustOf(path);
+    const since = time ? timestampDate(time).toISOString() : "";
+    const count = `${files.length} ${files.length === 1 ? "file" : "files"}`;
+    writeLine(io.stdout, `${now === "trusted" ? "trusted" : "changed"}  ${since}  ${visible(path)}  ${count}`);
+  }
+  return ExitCode.OK;
+}
+
+/** `devtool trust remove`: takes the trust of a directory away. */
+export async function trustRemove(directory: string, options: TrustOptions, io: Io): Promise<number> {
+  const path = resolve(directory);
+  if (await storeOf(options, io).revoke(path)) {
+    writeLine(io.stdout, `no longer trusted: ${visible(path)}`);
+    return ExitCode.OK;
+  }
+  writeLine(io.stderr, `${visible(path)} was not trusted: see devtool trust list`);
+  return ExitCode.FAILED;
+}
+
+function storeOf({ data }: TrustOptions, io: Io): TrustStore {
+  return new TrustStore({
+    dataDirectory: resolve(data ?? defaultDataDirectory(io.env)),
+    openDirectory: (path) => new Workspace(path),
+    now: () => new Date(),
+  });
+}
+
+function linesOf({ files }: TrustGrant): string[] {
+  if (files.length === 0) return ["  none yet; each that comes must be trusted anew"];
+  return files.map(
+    ({ path, sha256 }) => `  ${visible(path)}  sha256 ${Buffer.from(sha256).toString("hex").slice(0, 16)}`,
+  );
+}
+
+async function agrees(io: Io): Promise<boolean> {
+  if (!io.interactive) return false;
+  using prompter = createPrompter(io);
+  using interrupt = interruptSignal(io);
+  const answer = await prompter.ask("Trust them? [y/N] > ", interrupt.signal);
+  return answer === "y" || answer === "yes";
+}

@@ -1,0 +1,25 @@
+import type { SlashCommand } from "@devtool/schema";
+
+/** What Tab makes of a line, as `node:readline` takes it: the whole lines it may become, and the line. */
+export type Completion = [completions: string[], line: string];
+
+/**
+ * Completes a slash command, word by word, by the commands there are and `extra` ones of the program's own. A word that
+ * has more to be typed after it gets a space. Completes nothing in messages and in arguments.
+ */
+export function completeCommand(line: string, known: readonly SlashCommand[], extra: readonly string[]): Completion {
+  const [, before = "", word = ""] = /^\/((?:[^\s/]+\s+)*)([^\s/]*)$/.exec(line) ?? [];
+  if (!line.startsWith("/") || (before === "" && word === "" && line !== "/")) return [[], line];
+  const words = before.split(/\s+/).filter((each) => each !== "");
+  const level = words.reduce<readonly SlashCommand[] | undefined>(
+    (commands, name) => commands?.find((command) => command.name === name)?.subCommands,
+    known,
+  );
+  const own = words.length === 0 ? extra.filter((name) => name.startsWith(word)) : [];
+  const found = (level ?? []).filter(({ name }) => name.startsWith(word)).map(withSpace);
+  return [[...found, ...own].map((completed) => `/${before}${completed}`), line];
+}
+
+function withSpace(command: SlashCommand): string {
+  return command.subCommands.length > 0 || command.arguments.length > 0 ? `${command.name} ` : command.name;
+}
