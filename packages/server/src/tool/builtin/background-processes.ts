@@ -47,11 +47,14 @@ export class BackgroundProcesses implements AsyncDisposable {
     this.#options = { maxRunning: 8, maxEnded: 16, maxOutputBytes: 64 * 1024, ...options };
   }
 
-  /** Starts a process; its command line is kept for who reads about it. Throws `Code.ResourceExhausted` when too many run. */
-  start(command: string, confined: SandboxedCommand): { readonly id: string; readonly pid: number } {
+  /**
+   * Starts a process, whose command line is kept for who reads about it; it ends when the signal of who started it
+   * aborts. Throws `Code.ResourceExhausted` when too many run.
+   */
+  start(command: string, confined: SandboxedCommand, signal: AbortSignal): { readonly id: string; readonly pid: number } {
     this.#makeRoom();
     const stop = new AbortController();
-    const process = startProcess(confined, stop.signal);
+    const process = startProcess(confined, AbortSignal.any([stop.signal, signal]));
     const entry: Entry = {
       command,
       process,

@@ -103,7 +103,7 @@ async function* startInBackground(
   signal.throwIfAborted();
   const access = grants?.apply(accessOf(options)) ?? accessOf(options);
   const confined = sandbox.command({ argv: ["bash", "-c", command], workingDirectory, environment, access });
-  const started = background?.start(command, confined);
+  const started = background?.start(command, confined, signal);
   if (!started) return;
   yield { case: "process", value: { pid: started.pid, sandbox: sandbox.name } };
   yield textResult(

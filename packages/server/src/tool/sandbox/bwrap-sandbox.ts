@@ -21,13 +21,26 @@ export interface BwrapOptions {
 export const BWRAP_EXTRAS: readonly string[] = ["--disable-userns"];
 
 /** The home directory inside: empty, and gone with the command. */
-const HOME = "/home/agent";
+const HOME = "/tmp/.home";
 
 const NAMESPACES = [
   ["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
   ["--die-with-parent", "--new-session", "--cap-drop", "ALL"],
 ].flat();
-const SCRATCH = ["/tmp", "/var/tmp", "/run", HOME].flatMap((path) => ["--perms", "0700", "--tmpfs", path]);
+const SCRATCH = [
+  "--perms",
+  "0700",
+  "--tmpfs",
+  "/tmp",
+  "--perms",
+  "0700",
+  "--tmpfs",
+  "/var/tmp",
+  "--dir",
+  "/run",
+  "--dir",
+  HOME,
+];
 
 /**
  * Runs commands in bubblewrap: namespaces and a file system of their own, in which only the workspace can be written,

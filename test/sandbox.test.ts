@@ -1,0 +1,117 @@
+import { spawnSync } from "node:child_process";
+import { realpathSync } from "node:fs";
+import { dirname } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type ShellProcess, startProcess } from "../packages/server/src/tool/builtin/shell-process.ts";
+import { findSandbox } from "../packages/server/src/tool/sandbox/find-sandbox.ts";
+import { noSandbox } from "../packages/server/src/tool/sandbox/no-sandbox.ts";
+import type { Sandbox, SandboxAccess } from "../packages/server/src/tool/sandbox/sandbox.ts";
+import { ESCAPES, type Escape, LEFT } from "./sandbox/escapes.ts";
+import { type Ground, prepareGround } from "./sandbox/ground.ts";
+
+const signal = AbortSignal.timeout(240_000);
+const path = `${dirname(realpathSync(process.execPath))}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`;
+const found = await findSandbox("auto", { hidden: [], path, machine: process.arch }, signal);
+const why = found.confines ? "" : ` (skipped: ${found.notice})`;
+
+describe.skipIf(!found.confines)(`the sandbox (S11)${why}`, () => {
+  let ground: Ground;
+  let sandbox: Sandbox;
+  beforeAll(async () => {
+    ground = await prepareGround();
+    sandbox = await findSandbox("bwrap", { hidden: [ground.server.data], path, machine: process.arch }, signal);
+  });
+  afterAll(() => ground[Symbol.asyncDispose]());
+
+  it(`lets none of ${ESCAPES.length} escapes out`, { timeout: 120_000 }, async () => {
+    expect(ESCAPES.length).toBeGreaterThanOrEqual(40);
+    expect(await escaped(ESCAPES, sandbox)).toEqual([]);
+  });
+
+  it("lets work be done: what the escapes are made of is there", async () => {
+    const work = `
+      set -e
+      echo text >file && git status --short && git log 2>&1 | grep -q commits && touch "$TMPDIR/x" "$HOME/y"
+      perl -e 'print "perl\n"' && node -e 'net.createServer().listen(0, "127.0.0.1", function () {
+        net.connect(this.address().port, "127.0.0.1", () => { console.log("node"); process.exit(); });
+      })'
+      for tool in cat chroot cp grep kill mknod mount mv nsenter prlimit renice setsid timeout tr unshare; do
+        command -v $tool >/dev/null
+      done
+      echo done`;
+    expect(await run(work, sandbox)).toMatch(/\?\? file\n[\s\S]*perl\nnode\ndone\n$/);
+  });
+
+  it("gives no token away even with the network granted, and a place beside it", async () => {
+    const wide: Partial<SandboxAccess> = { network: "host", writable: [ground.server.data], readable: [ground.home] };
+    const found = ESCAPES.filter(({ name }) => /token it finds|discovery file|reads the tasks/.test(name));
+    expect(found).toHaveLength(3);
+    expect(await escaped(found, sandbox, wide)).toEqual([]);
+  });
+
+  it("is what holds them: without it they are out", { timeout: 120_000 }, async () => {
+    const out = await escaped(ESCAPES, noSandbox(""));
+    const held = ESCAPES.filter(({ name, rare }) => !rare && !out.includes(name)).map(({ name }) => name);
+    expect(held).toEqual([]);
+    const never = ESCAPES.filter(({ name }) => !out.includes(name)).map(({ name }) => name);
+    console.log(`S11: what this machine does not allow anyway: ${never.join(", ") || "nothing"}`);
+    console.log(`S11: without a sandbox ${out.length} of ${ESCAPES.length} escapes succeed, in bwrap none`);
+  });
+
+  it("costs at most 25 ms for each command", { timeout: 60_000 }, async () => {
+    const times = new Map<Sandbox, number[]>([
+      [noSandbox(""), []],
+      [sandbox, []],
+    ]);
+    for (let round = 0; round < 25; round++) {
+      for (const [kind, list] of times) {
+        const begun = performance.now();
+        await run("true", kind);
+        list.push(performance.now() - begun);
+      }
+    }
+    const [plain = 0, confined = 0] = [...times.values()].map(median);
+    console.log(`S11: a command takes ${plain.toFixed(1)} ms, in bwrap ${confined.toFixed(1)} ms (medians)`);
+    expect(confined - plain).toBeLessThan(25);
+  });
+
+  async function escaped(
+    escapes: readonly Escape[],
+    kind: Sandbox,
+    wider: Partial<SandboxAccess> = {},
+  ): Promise<string[]> {
+    const out: string[] = [];
+    for (const { name, command, got, before } of escapes) {
+      await before?.(ground);
+      const output = await run(command(ground), kind, wider);
+      if (output.includes(ground.canary) || output.includes("OUT") || got?.(ground)) out.push(name);
+    }
+    return out;
+  }
+
+  async function run(command: string, kind: Sandbox, wider: Partial<SandboxAccess> = {}): Promise<string> {
+    const { workspace, home } = ground;
+    const access: SandboxAccess = { workspace, readable: [], writable: [], network: "none", ...wider };
+    const environment = { PATH: path, HOME: home };
+    const argv = ["bash", "-c", command];
+    const confined = kind.command({ argv, workingDirectory: workspace, environment, access });
+    await using process = startProcess(confined, AbortSignal.timeout(10_000));
+    return await textOf(process);
+  }
+});
+
+async function textOf(process: ShellProcess): Promise<string> {
+  let text = "";
+  for await (const chunk of process.output()) text += chunk;
+  await process.ended;
+  return text;
+}
+
+function median(times: readonly number[]): number {
+  return times.toSorted((one, other) => one - other)[Math.floor(times.length / 2)] ?? 0;
+}
+
+/** What escapes left running without a sandbox. */
+afterAll(() => {
+  for (const command of LEFT) spawnSync("pkill", ["-KILL", "-xf", command]);
+});
