@@ -41,7 +41,7 @@ const MAX_EXTENSIONS = 3;
 
 /**
  * Runs a command line until it is done. When its sandbox seems to have kept something from it that it needs, it asks
- * the user, and runs it again with that.
+ * the user, and runs it again with that; never twice for the same.
  */
 export async function* runCommand(
   shell: ShellCommand,
@@ -50,10 +50,12 @@ export async function* runCommand(
 ): AsyncIterable<ToolEvent> {
   let { sandbox } = options;
   let access = options.grants.apply(options.access);
-  for (let extensions = 0; ; extensions++) {
+  for (const asked = new Set<string>(); ; ) {
     const ended = yield* attempt(shell, { ...options, sandbox, access }, signal);
     const extension = extensionFor(ended, { shell, sandbox, access });
-    if (!extension || extensions === MAX_EXTENSIONS) return yield resultOf(ended, "");
+    if (!extension || asked.size === MAX_EXTENSIONS || asked.has(extensionWords(extension)))
+      return yield resultOf(ended, "");
+    asked.add(extensionWords(extension));
     const { optionId } = yield* ask(questionAbout(shell, extension), signal);
     if (optionId !== OPTION_PROCEED_ONCE && optionId !== OPTION_PROCEED_ALWAYS) {
       return yield resultOf(ended, `\n[the sandbox stopped it; the user declined ${extensionWords(extension)}]`);

@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import type { Sandbox, SandboxAccess } from "./sandbox.ts";
 import { realPath } from "./system-mounts.ts";
-import { isWithin } from "./workspace-mounts.ts";
+import { isWithin, protectedPaths } from "./workspace-mounts.ts";
 
 /** What a command needs more than it was given. */
 export type Extension =
@@ -26,7 +26,10 @@ const PRIVILEGED = /Operation not permitted|Device or resource busy|\b(EPERM|EBU
 const REFUSED = /Permission denied|\bEACCES\b/i;
 const MISSING = /No such file or directory|\bENOENT\b/i;
 const QUOTED = /['"‘“`]([^'"’”`]+)['"’”`]/;
+const BEFORE_REASON = /([^\s:]+): (?:Read-only file system|Permission denied|No such file or directory)/i;
 const BARE = /(?:^|[\s:=(])(\/[^\s:;,)]+)/;
+/** What commands have of their own. */
+const SCRATCH = ["/tmp", "/var/tmp"];
 /** So many lines at the end of an output are searched. */
 const MAX_LINES = 50;
 /** Where only the system's programs write: a command that needs it needs no sandbox. */
@@ -86,7 +89,7 @@ function denialIn(line: string, failed: FailedCommand, sandbox: Sandbox): Extens
 }
 
 function pathIn(line: string, workingDirectory: string): string | undefined {
-  const named = QUOTED.exec(line)?.[1] ?? BARE.exec(line)?.[1];
+  const named = QUOTED.exec(line)?.[1] ?? BEFORE_REASON.exec(line)?.[1] ?? BARE.exec(line)?.[1];
   return named === undefined || (!isAbsolute(named) && named.includes(":"))
     ? undefined
     : resolve(workingDirectory, named);
@@ -104,21 +107,25 @@ function refusedExtension(path: string, failed: FailedCommand, sandbox: Sandbox)
   return isWithin(path, [workspace, ...writable]) ? undefined : writeExtension(path, failed, sandbox);
 }
 
-/** What is there for us and not for the command was hidden from it. */
+/** What is there for us, or would be in a directory that is, and not for the command, was hidden from it. */
 function hiddenExtension(path: string, failed: FailedCommand, sandbox: Sandbox): Extension | undefined {
   const { workspace, readable, writable } = failed.access;
-  if (isWithin(path, [workspace, "/usr", "/etc", "/tmp", ...SYSTEM, ...readable, ...writable])) return undefined;
-  const place = existingPlace(path);
-  if (place === "/" || !sandbox.canGrant(place, workspace)) return undefined;
+  if (isWithin(path, [workspace, "/usr", "/etc", ...SYSTEM, ...readable, ...writable])) return undefined;
+  const place = realPath(path) ?? realPath(dirname(path));
+  if (place === undefined || SCRATCH.includes(place) || !sandbox.canGrant(place, workspace)) return undefined;
   return { case: "read", path: place };
 }
 
-/** What to make writable for a path: all of the repository, a file that is there, or else the directory that is. */
-function writablePlace(path: string, { workspace }: SandboxAccess): string | undefined {
+/**
+ * What to make writable for a path: all of the repository, a file that is there, or else the directory that is.
+ * Undefined when that can be written already: then the path was meant from another directory.
+ */
+function writablePlace(path: string, { workspace, writable }: SandboxAccess): string | undefined {
   const git = join(workspace, ".git");
-  if (isWithin(path, [git])) return git;
+  if (isWithin(path, [git])) return writable.includes(git) ? undefined : git;
   const place = existingPlace(path);
-  return place === "/" || isWithin(place, SYSTEM) ? undefined : place;
+  const own = isWithin(place, [workspace]) && !isWithin(place, protectedPaths(workspace));
+  return own || place === "/" || isWithin(place, [...writable, ...SYSTEM]) ? undefined : place;
 }
 
 /** The path by its real name, or the nearest directory above it that is there. */

@@ -20,6 +20,7 @@ type View = "read" | "write" | "hide";
  */
 export function workspaceMounts(access: SandboxAccess, hidden: readonly string[]): string[] {
   assertCanonical(access.workspace);
+  assertProtectable(access.workspace);
   const grants = new Set(access.writable.filter((path) => isGrantable(path, access.workspace, hidden)));
   const views = new Map<string, View>(access.readable.filter((path) => !isWithin(path, hidden)).map(reading));
   views.set(access.workspace, "write");
@@ -49,19 +50,21 @@ export function isWithin(path: string, directories: readonly string[]): boolean 
   );
 }
 
+/** What is there of a workspace that commands may only read, unless it is granted. */
+export function protectedPaths(workspace: string): string[] {
+  return PROTECTED.map((name) => join(workspace, name)).filter((path) => isReal(statsOf(path)));
+}
+
 function reading(path: string): [string, View] {
   return [path, "read"];
 }
 
-function protectedPaths(workspace: string): string[] {
-  if (statsOf(join(workspace, ".git"))?.isSymbolicLink()) {
-    const subject = `workspace ${JSON.stringify(workspace)} cannot be confined`;
-    throw new DevtoolError(
-      `${subject}: its .git is a symbolic link, which cannot be protected: put the repository there, or choose sandbox "none"`,
-      Code.FailedPrecondition,
-    );
-  }
-  return PROTECTED.map((name) => join(workspace, name)).filter((path) => isReal(statsOf(path)));
+function assertProtectable(workspace: string): void {
+  if (!statsOf(join(workspace, ".git"))?.isSymbolicLink()) return;
+  throw new DevtoolError(
+    `workspace ${JSON.stringify(workspace)} cannot be confined: its .git is a symbolic link: put the repository there, or choose sandbox "none"`,
+    Code.FailedPrecondition,
+  );
 }
 
 /** Makes bwrap add the directory of hooks when there is none, or a command could. */
