@@ -1,0 +1,80 @@
+import { spawnSync } from "node:child_process";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Workspace } from "../packages/server/src/tool/workspace.ts";
+import { TrustStore } from "../packages/server/src/trust/trust-store.ts";
+import { makeRepositories, REPOSITORIES } from "./trust/repositories.ts";
+import { readTrace, type Traced } from "./trust/trace.ts";
+
+const canTrace = spawnSync("strace", ["-o", "/dev/null", "true"]).status === 0;
+const note = canTrace ? "S4" : "S4; SKIPPED: strace is missing or may not trace here";
+
+describe.skipIf(!canTrace)(`${REPOSITORIES.length} malicious repositories under strace (${note})`, () => {
+  let root: string;
+
+  beforeAll(async () => {
+    root = await mkdtemp(join(tmpdir(), "devtool-malicious-"));
+    await makeRepositories(root);
+    await writeFile(join(root, "control"), "seen");
+    // The directory above one of them, and beside all, is trusted: that opens none of them.
+    const store = new TrustStore({
+      dataDirectory: join(root, "data"),
+      openDirectory: (path) => new Workspace(path),
+      now: () => new Date(0),
+    });
+    await store.grant(await store.preview(join(root, "trusted")));
+    await store.grant(await store.preview(root));
+  });
+  afterAll(() => rm(root, { recursive: true, force: true }));
+
+  it("are enough", () => {
+    expect(REPOSITORIES.length).toBeGreaterThanOrEqual(25);
+  });
+
+  for (const mode of ["server", "parts"]) {
+    it(`are not opened and start nothing: ${mode}`, { timeout: 120_000 }, async () => {
+      const { opened, started, controls } = await trace(mode);
+      expect(opened).toEqual([]);
+      expect(started).toEqual([process.execPath]);
+      expect(controls).toBe(1);
+    });
+  }
+
+  it("are seen to be opened when the check is taken out (sabotage)", { timeout: 120_000 }, async () => {
+    const { opened } = await trace("sabotage");
+    const touched = REPOSITORIES.filter(({ path }) => opened.some((file) => file.startsWith(`${join(root, path)}/`)));
+    expect(touched.length).toBeGreaterThanOrEqual(10);
+    expect(opened).toContain(join(root, "untrusted/with space\nand newline/AGENTS.md"));
+    expect(opened).toContain(join(root, "trusted/inside/.devtool/commands/x.md"));
+  });
+
+  async function trace(mode: string): Promise<Traced> {
+    const calls = join(root, `calls-${mode}`);
+    const program = fileURLToPath(new URL("./trust/subject.ts", import.meta.url));
+    const node = ["--no-warnings", "--experimental-transform-types", "--conditions=@devtool/source", program];
+    const run = spawnSync(
+      "strace",
+      [
+        ...[
+          "-f",
+          "-y",
+          "-s",
+          "4096",
+          "-e",
+          "trace=open,openat,openat2,execve,execveat",
+          "-e",
+          "signal=none",
+          "-o",
+          calls,
+        ],
+        ...[process.execPath, ...node, mode, root, join(root, "data")],
+      ],
+      { env: { PATH: process.env.PATH ?? "", HOME: root }, encoding: "utf8" },
+    );
+    expect({ status: run.status, stderr: run.stderr }).toEqual({ status: 0, stderr: "" });
+    return readTrace((await readFile(calls, "utf8")).split("\n"), root);
+  }
+});

@@ -1,0 +1,92 @@
+// Runs in a process of its own, which is traced: opens every repository as a client would, and says when it is done.
+import { randomUUID } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createConnectTransport } from "@connectrpc/connect-node";
+import {
+  bearerInterceptor,
+  createDevtoolClient,
+  type DevtoolClient,
+  streamMessage,
+  textMessage,
+} from "@devtool/client";
+import { emptyTask, reduceTask, TaskState } from "@devtool/schema";
+import { createServer } from "@devtool/server";
+import { loadMemory } from "../../packages/server/src/agent/memory.ts";
+import { createScriptedModel } from "../../packages/server/src/agent/scripted/scripted-model.ts";
+import { builtinCommands } from "../../packages/server/src/command/builtin/builtin-commands.ts";
+import { createCommandFiles } from "../../packages/server/src/command/files/command-files.ts";
+import { SlashCommands } from "../../packages/server/src/command/slash-commands.ts";
+import { Workspace } from "../../packages/server/src/tool/workspace.ts";
+import { readConfigFiles } from "../../packages/server/src/trust/config-files.ts";
+import type { WorkspaceTrust } from "../../packages/server/src/trust/trust.ts";
+import { TrustStore } from "../../packages/server/src/trust/trust-store.ts";
+import { REPOSITORIES } from "./repositories.ts";
+
+const signal = AbortSignal.timeout(120_000);
+const [mode = "", root = "", data = ""] = process.argv.slice(2);
+const paths = REPOSITORIES.map(({ path }) => join(root, path));
+
+if (mode === "server") await openInServer();
+else await openInParts(mode === "sabotage" ? trustingAll() : trustStore());
+// Shows that the trace sees what is opened.
+await readFile(join(root, "control"));
+
+/** A real server with its data directory: a prompt, the list of commands, `/help` and a command that is not there. */
+async function openInServer(): Promise<void> {
+  await using server = await createServer({ workspaceRoots: [root], dataDirectory: data });
+  const client = createDevtoolClient(
+    createConnectTransport({
+      baseUrl: server.url,
+      httpVersion: "2",
+      interceptors: [bearerInterceptor(server.token)],
+    }),
+  );
+  await client.commands.getAllSlashCommands({});
+  for (const workspacePath of paths) await openWith(client, workspacePath);
+}
+
+async function openWith(client: DevtoolClient, workspacePath: string): Promise<void> {
+  const message = textMessage(randomUUID(), "think\ntext hello");
+  let task = emptyTask();
+  for await (const event of streamMessage(client, { message, settings: { workspacePath } }, signal)) {
+    task = reduceTask(task, event);
+  }
+  if (task.state !== TaskState.COMPLETED) throw new Error(`the prompt in ${workspacePath} failed: ${task.error}`);
+  for (const commandPath of [["help"], ["memory", "show"], ["deploy"], ["x"]]) {
+    await client.commands.runSlashCommand({ command: { commandPath, args: "" }, settings: { workspacePath } });
+  }
+}
+
+/** The parts through which a server reaches the configuration of workspaces, under a trust of our own. */
+async function openInParts(trust: WorkspaceTrust): Promise<void> {
+  const load = (path: string) => loadMemory({ configDirectory: data, workspaceRoots: [root], trust }, path);
+  const own = builtinCommands({ version: "1", model: "scripted", loadMemory: load });
+  const commands = new SlashCommands(own, [createCommandFiles({ trust, model: createScriptedModel() })]);
+  for (const path of paths) {
+    await load(path);
+    await commands.list(path, signal);
+  }
+}
+
+function trustStore(): TrustStore {
+  return new TrustStore({
+    dataDirectory: data,
+    openDirectory: (path) => new Workspace(path),
+    now: () => new Date(0),
+  });
+}
+
+/** The check taken out: whatever lies in a workspace is trusted. */
+function trustingAll(): WorkspaceTrust {
+  return {
+    trustOf: async (directory) => {
+      using workspace = new Workspace(directory);
+      try {
+        return { case: "trusted", files: readConfigFiles(workspace) };
+      } catch {
+        return { case: "untrusted", reason: "it is too large" };
+      }
+    },
+  };
+}
