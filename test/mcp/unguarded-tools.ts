@@ -1,9 +1,8 @@
 import type { McpServer } from "@devtool/schema";
-import { Client } from "../../packages/server/node_modules/@modelcontextprotocol/client/dist/index.mjs";
-import { StdioClientTransport } from "../../packages/server/node_modules/@modelcontextprotocol/client/dist/stdio.mjs";
 import type { Tool } from "../../packages/server/src/tool/tool.ts";
 import { textResult } from "../../packages/server/src/tool/tool-result.ts";
 import type { ToolSource } from "./chaos-run.ts";
+import { Client, StdioClientTransport } from "./sdk.ts";
 
 /** The tools of servers as the SDK gives them, without any guard of ours: no deadline, no process group. */
 export function unguardedTools(settings: readonly McpServer[]): ToolSource {

@@ -95,7 +95,7 @@ export class McpConnection implements AsyncDisposable {
     if (this.#tools) return this.#tools;
     if (!this.#opened.client.getServerCapabilities()?.tools) return [];
     const changed = this.#toolsChanged;
-    const { tools } = await this.#opened.client.listTools(undefined, this.#request(signal));
+    const { tools } = await this.#ask((client) => client.listTools(undefined, this.#request(signal)), signal);
     // What needs tasks, which the newest revision dropped, cannot be called by us.
     const definitions = tools.filter(({ execution }) => execution?.taskSupport !== "required").map(definitionOf);
     if (changed === this.#toolsChanged) this.#tools = definitions;
@@ -111,7 +111,9 @@ export class McpConnection implements AsyncDisposable {
     };
     this.#running.push(hooks);
     try {
-      return await this.#current.run(hooks, () => this.#opened.client.callTool({ name, arguments: args }, options));
+      return await this.#current.run(hooks, () =>
+        this.#ask((client) => client.callTool({ name, arguments: args }, options), signal),
+      );
     } finally {
       this.#running.splice(this.#running.indexOf(hooks), 1);
     }
@@ -120,21 +122,21 @@ export class McpConnection implements AsyncDisposable {
   /** Empty for a server that has none. */
   async prompts(signal: AbortSignal): Promise<readonly Prompt[]> {
     if (!this.#opened.client.getServerCapabilities()?.prompts) return [];
-    return (await this.#opened.client.listPrompts(undefined, this.#request(signal))).prompts;
+    return (await this.#ask((client) => client.listPrompts(undefined, this.#request(signal)), signal)).prompts;
   }
 
   async prompt(name: string, args: Readonly<Record<string, string>>, signal: AbortSignal): Promise<GetPromptResult> {
-    return this.#opened.client.getPrompt({ name, arguments: { ...args } }, this.#request(signal));
+    return this.#ask((client) => client.getPrompt({ name, arguments: { ...args } }, this.#request(signal)), signal);
   }
 
   /** Empty for a server that has none. */
   async resources(signal: AbortSignal): Promise<readonly Resource[]> {
     if (!this.#opened.client.getServerCapabilities()?.resources) return [];
-    return (await this.#opened.client.listResources(undefined, this.#request(signal))).resources;
+    return (await this.#ask((client) => client.listResources(undefined, this.#request(signal)), signal)).resources;
   }
 
   async readResource(uri: string, signal: AbortSignal): Promise<ReadResourceResult> {
-    return this.#opened.client.readResource({ uri }, this.#request(signal));
+    return this.#ask((client) => client.readResource({ uri }, this.#request(signal)), signal);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -146,6 +148,19 @@ export class McpConnection implements AsyncDisposable {
 
   #request(signal: AbortSignal): RequestOptions {
     return { signal: AbortSignal.any([signal, this.#ended.signal]), timeout: REQUEST_MS };
+  }
+
+  /** Asks the server; once more after the user gave consent, when it was missing: then nothing was done yet. */
+  async #ask<T>(request: (client: Client) => Promise<T>, signal: AbortSignal): Promise<T> {
+    const { client, way } = this.#opened;
+    try {
+      return await request(client);
+    } catch (reason) {
+      const { UnauthorizedError } = await import("@modelcontextprotocol/client");
+      if (!way.authorize || !(reason instanceof UnauthorizedError)) throw reason;
+      await way.authorize(signal);
+      return request(client);
+    }
   }
 
   async #ping(): Promise<void> {

@@ -25,6 +25,7 @@ export interface McpServersOptions extends Omit<SupervisorOptions, "connectTimeo
 }
 
 const DEFAULT_CALL_TIMEOUT_MS = 60_000;
+const DEFAULT_MAX_OUTPUT_BYTES: number = 256 * 1024;
 
 /**
  * The MCP servers of one session: their tools, prompts and resources. Connects when they are needed first, keeps them,
@@ -47,43 +48,34 @@ export class McpServers implements AsyncDisposable {
 
   /** The tools of the servers that are there, by names that no two share; the last one reads resources, if there are any. */
   async tools(signal: AbortSignal): Promise<readonly Tool[]> {
-    const found = (
-      await this.#each((supervisor, connection) => this.#toolsOf(supervisor, connection, signal), signal)
-    ).flat();
-    const named = qualifyToolNames(found);
-    const { now, maxOutputBytes = 256 * 1024 } = this.#options;
-    const tools = [...named].map(([qualifiedName, { supervisor, connection, definition }]) =>
-      mcpTool({
-        qualifiedName,
-        definition,
-        supervisor,
-        validator: connection.validator,
-        callTimeoutMs: callTimeoutMs(supervisor.server),
-        maxOutputBytes,
-        now,
-      }),
+    const offers = await this.#each(
+      async (supervisor, connection) => [
+        {
+          tools: await this.#toolsOf(supervisor, connection, signal),
+          resources: await resourcesOf(supervisor, connection, signal),
+        },
+      ],
+      signal,
     );
-    const resources = await this.resources(signal);
+    const { maxOutputBytes = DEFAULT_MAX_OUTPUT_BYTES } = this.#options;
+    const named = qualifyToolNames(offers.flatMap(({ tools }) => tools));
+    const tools = [...named].map(([qualifiedName, found]) => this.#tool(qualifiedName, found, maxOutputBytes));
+    const resources = offers.flatMap((offer) => offer.resources);
     const read = this.#read.bind(this);
     return resources.length === 0 ? tools : [...tools, readMcpResourceTool({ resources, read, maxOutputBytes })];
   }
 
   /** The prompts of the servers that are there. */
   async prompts(signal: AbortSignal): Promise<readonly McpPrompt[]> {
-    const prompts = await this.#each(async (supervisor, connection) => {
+    return this.#each(async (supervisor, connection) => {
       const connect = supervisor.connection.bind(supervisor);
       return (await connection.prompts(signal)).map((prompt) => mcpPrompt(supervisor.server.name, prompt, connect));
     }, signal);
-    return prompts.flat();
   }
 
   /** The resources of the servers that are there. */
   async resources(signal: AbortSignal): Promise<readonly McpResource[]> {
-    const resources = await this.#each(async ({ server }, connection) => {
-      const listed = await connection.resources(signal);
-      return listed.map(({ uri, name, title }) => ({ server: server.name, uri, name: title ?? name }));
-    }, signal);
-    return resources.flat();
+    return this.#each((supervisor, connection) => resourcesOf(supervisor, connection, signal), signal);
   }
 
   /** How each server is, in the order of the settings; asks nobody. */
@@ -107,6 +99,13 @@ export class McpServers implements AsyncDisposable {
     await Promise.all(this.#supervisors.map((supervisor) => supervisor[Symbol.asyncDispose]()));
   }
 
+  #tool(qualifiedName: string, { supervisor, connection, definition }: FoundTool, maxOutputBytes: number): Tool {
+    const { validator } = connection;
+    const timeoutMs = callTimeoutMs(supervisor.server);
+    const { now } = this.#options;
+    return mcpTool({ qualifiedName, definition, supervisor, validator, callTimeoutMs: timeoutMs, maxOutputBytes, now });
+  }
+
   async #toolsOf(supervisor: McpSupervisor, connection: McpConnection, signal: AbortSignal): Promise<FoundTool[]> {
     const { name: server, includeTools, excludeTools } = supervisor.server;
     const taken = (await connection.tools(signal)).filter(
@@ -120,14 +119,14 @@ export class McpServers implements AsyncDisposable {
   async #each<T>(
     ask: (supervisor: McpSupervisor, connection: McpConnection) => Promise<readonly T[]>,
     signal: AbortSignal,
-  ): Promise<readonly (readonly T[])[]> {
+  ): Promise<readonly T[]> {
     const { waitMs = 10_000 } = this.#options;
     const patience = AbortSignal.any([signal, AbortSignal.timeout(waitMs)]);
-    return Promise.all(
+    const asked = await Promise.all(
       this.#supervisors.map(async (supervisor) => {
         try {
-          const asked = supervisor.connection(patience).then((connection) => ask(supervisor, connection));
-          return await abortable(asked, patience);
+          const asking = supervisor.connection(patience).then((connection) => ask(supervisor, connection));
+          return await abortable(asking, patience);
         } catch (reason) {
           signal.throwIfAborted();
           this.#notice(supervisor, reason);
@@ -135,6 +134,7 @@ export class McpServers implements AsyncDisposable {
         }
       }),
     );
+    return asked.flat();
   }
 
   #notice({ server: { name }, state: { state, reason } }: McpSupervisor, thrown: unknown): void {
@@ -158,6 +158,15 @@ interface FoundTool {
   readonly supervisor: McpSupervisor;
   readonly connection: McpConnection;
   readonly definition: ToolDefinition;
+}
+
+async function resourcesOf(
+  { server }: McpSupervisor,
+  connection: McpConnection,
+  signal: AbortSignal,
+): Promise<McpResource[]> {
+  const listed = await connection.resources(signal);
+  return listed.map(({ uri, name, title }) => ({ server: server.name, uri, name: title ?? name }));
 }
 
 function callTimeoutMs({ callTimeout }: McpServer): number {

@@ -1,0 +1,107 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { serverProgram } from "./mcp/servers.ts";
+
+/** The suite's own program: it plays the server and judges the client. */
+const SUITE = join(dirname(serverProgram("conformance")), "index.js");
+const CLIENT = fileURLToPath(new URL("mcp/conformance-client.ts", import.meta.url));
+/** The client is our source, as it stands. */
+const NODE_FLAGS = [
+  "--conditions=@devtool/source",
+  "--experimental-transform-types",
+  "--disable-warning=ExperimentalWarning",
+];
+
+const PASSING = [
+  "initialize",
+  "tools_call",
+  "elicitation-sep1034-client-defaults",
+  "sse-retry",
+  "auth/metadata-default",
+  "auth/metadata-var1",
+  "auth/metadata-var2",
+  "auth/metadata-var3",
+  "auth/basic-cimd",
+  "auth/scope-from-www-authenticate",
+  "auth/scope-from-scopes-supported",
+  "auth/scope-omitted-when-undefined",
+  "auth/scope-step-up",
+  "auth/scope-retry-limit",
+  "auth/token-endpoint-auth-basic",
+  "auth/token-endpoint-auth-post",
+  "auth/token-endpoint-auth-none",
+  "auth/pre-registration",
+  "auth/2025-03-26-oauth-endpoint-fallback",
+  "auth/resource-mismatch",
+  "auth/offline-access-scope",
+  "auth/offline-access-not-supported",
+  "auth/client-credentials-jwt",
+  "auth/client-credentials-basic",
+  "auth/cross-app-access-complete-flow",
+];
+
+/** Scenarios that we fail on purpose, and why. One that begins to pass must leave this list. */
+const FAILING = {
+  // The scenario's server names an issuer other than its address, which RFC 8414 §3.3 forbids since it lets one
+  // authorization server pose as another; the SDK refuses it, and we do not turn the check off.
+  "auth/2025-03-26-oauth-metadata-backcompat": "Issuer mismatch in authorization server metadata",
+};
+
+describe("the client scenarios of the MCP conformance suite", () => {
+  let results: string;
+
+  beforeAll(async () => {
+    results = await mkdtemp(join(tmpdir(), "devtool-mcp-conformance-"));
+  });
+  afterAll(() => rm(results, { recursive: true }));
+
+  it("are all in one of our lists", async () => {
+    const { said } = await suite(["list", "--client"], results);
+    const scenarios = [...said.matchAll(/^ {2}- (\S+)/gm)].map(([, name]) => name);
+    expect(scenarios.toSorted()).toEqual([...PASSING, ...Object.keys(FAILING)].toSorted());
+  });
+
+  it.each(PASSING)(
+    "%s passes",
+    async (scenario) => {
+      const { exitCode, said } = await play(scenario, results);
+      expect(exitCode, said).toBe(0);
+      expect(said).toContain("OVERALL: PASSED");
+    },
+    60_000,
+  );
+
+  it.each(Object.entries(FAILING))(
+    "%s still fails",
+    async (scenario, why) => {
+      const { exitCode, said } = await play(scenario, results);
+      expect(exitCode).toBe(1);
+      expect(said).toContain(why);
+    },
+    60_000,
+  );
+});
+
+interface Played {
+  readonly exitCode: number;
+  readonly said: string;
+}
+
+function play(scenario: string, directory: string): Promise<Played> {
+  const command = [process.execPath, ...NODE_FLAGS, CLIENT].map((word) => `'${word}'`).join(" ");
+  return suite(["client", "--scenario", scenario, "--command", command, "--verbose"], directory);
+}
+
+/** Runs the suite, which writes its results below the directory. */
+function suite(args: readonly string[], cwd: string): Promise<Played> {
+  return new Promise((resolve) => {
+    const options = { cwd, maxBuffer: 64 * 1024 * 1024 };
+    const child = execFile(process.execPath, [SUITE, ...args], options, (_error, stdout, stderr) =>
+      resolve({ exitCode: child.exitCode ?? -1, said: stdout + stderr }),
+    );
+  });
+}

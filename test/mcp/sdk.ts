@@ -1,0 +1,10 @@
+/** The SDK that the server package depends on; the tests at the root are no package of their own. */
+export {
+  Client,
+  ClientCredentialsProvider,
+  CrossAppAccessProvider,
+  type OAuthClientProvider,
+  PrivateKeyJwtProvider,
+  requestJwtAuthorizationGrant,
+} from "../../packages/server/node_modules/@modelcontextprotocol/client/dist/index.mjs";
+export { StdioClientTransport } from "../../packages/server/node_modules/@modelcontextprotocol/client/dist/stdio.mjs";
