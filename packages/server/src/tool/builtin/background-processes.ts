@@ -51,7 +51,11 @@ export class BackgroundProcesses implements AsyncDisposable {
    * Starts a process, whose command line is kept for who reads about it; it ends when the signal of who started it
    * aborts. Throws `Code.ResourceExhausted` when too many run.
    */
-  start(command: string, confined: SandboxedCommand, signal: AbortSignal): { readonly id: string; readonly pid: number } {
+  start(
+    command: string,
+    confined: SandboxedCommand,
+    signal: AbortSignal,
+  ): { readonly id: string; readonly pid: number } {
     this.#makeRoom();
     const stop = new AbortController();
     const process = startProcess(confined, AbortSignal.any([stop.signal, signal]));

@@ -64,16 +64,17 @@ export function runShellCommandTool(workspace: Workspace, options: ShellOptions)
       const command = commandOf(checked);
       const directory = checked.text("directory") || ".";
       const workingDirectory = workspace.directoryPath(directory);
-      const inBackground = args.background === true;
+      const background = args.background === true ? options.background : undefined;
       const description = commandDescription(command, checked.text("description"));
       return {
         args,
-        description: inBackground ? `${description} (in the background)` : description,
+        description: background ? `${description} (in the background)` : description,
         confirmation: { case: "executeDetails", value: create(ExecuteDetailsSchema, { command, workingDirectory }) },
         execute: (signal) => {
           assertUnmoved(workspace.directoryPath(directory), workingDirectory);
-          const run = inBackground ? startInBackground : runInTurn;
-          return run({ command, workingDirectory }, { ...options, workspace: workspace.root }, signal);
+          const shell = { command, workingDirectory };
+          const all = { ...options, workspace: workspace.root };
+          return background ? startInBackground(shell, { ...all, background }, signal) : runInTurn(shell, all, signal);
         },
       };
     },
@@ -95,7 +96,7 @@ async function* runInTurn(shell: ShellCommand, options: RunOptions, signal: Abor
 
 async function* startInBackground(
   { command, workingDirectory }: ShellCommand,
-  options: RunOptions,
+  options: RunOptions & { readonly background: BackgroundProcesses },
   signal: AbortSignal,
 ): AsyncIterable<ToolEvent> {
   const { environment, background, grants } = options;
@@ -103,11 +104,10 @@ async function* startInBackground(
   signal.throwIfAborted();
   const access = grants?.apply(accessOf(options)) ?? accessOf(options);
   const confined = sandbox.command({ argv: ["bash", "-c", command], workingDirectory, environment, access });
-  const started = background?.start(command, confined, signal);
-  if (!started) return;
-  yield { case: "process", value: { pid: started.pid, sandbox: sandbox.name } };
+  const { id, pid } = background.start(command, confined, signal);
+  yield { case: "process", value: { pid, sandbox: sandbox.name } };
   yield textResult(
-    `background process ${started.id} runs: read_background_output gives its output, stop_background_process ends it`,
+    `background process ${id} runs: read_background_output gives its output, stop_background_process ends it`,
   );
 }
 
