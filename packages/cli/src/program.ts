@@ -60,10 +60,12 @@ function addServe(program: Command, io: Io, done: Done): void {
     .option("--host <address>", "the address to bind", "127.0.0.1")
     .option("--port <number>", "the port to bind; 0 takes a free one", "41242")
     .addOption(
-      new Option("--approval-mode <mode>", "how far agents may go without asking")
-        .choices(["default", "plan"])
-        .default("default"),
+      new Option(
+        "--approval-mode <mode>",
+        "how far agents may go without asking (default: ask before every change)",
+      ).choices(["default", "plan", "auto-edit", "yolo"]),
     )
+    .option("--config <file>", "the operator's settings (default: config.toml in the data directory)")
     .option("--json", "print one line of JSON when ready")
     .action(async (options) => done(await (await import("./command/serve.ts")).serve(options, io)));
 }

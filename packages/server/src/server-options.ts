@@ -1,4 +1,4 @@
-import { ApprovalMode } from "@devtool/schema";
+import { ApprovalMode, type McpServer } from "@devtool/schema";
 import type { Model } from "./agent/model.ts";
 
 /** The bounds of a server; each answers with an error that gives the limit (ERR-2). */
@@ -37,6 +37,16 @@ export interface ServerOptions {
   readonly allowedOrigins?: readonly string[];
   /** Who thinks. Default: the scripted model, which needs no key. */
   readonly model?: Model;
+  /** The MCP servers of every session. Default: none. */
+  readonly mcpServers?: readonly McpServer[];
+  /** Which MCP servers clients may add to their sessions. Default: those that are reached over HTTP. */
+  readonly clientMcpServers?: "none" | "http" | "all";
+  /** What confines the processes of tools. Default `auto`: bubblewrap where it works, nothing elsewhere. */
+  readonly sandbox?: "auto" | "none" | "bwrap";
+  /** The operator's policy files: absolute paths. They outrank `policy.toml` in the data directory. Default: none. */
+  readonly policyFiles?: readonly string[];
+  /** What `web_fetch` may reach although it is not public, as `host:port`. Default: nothing. */
+  readonly fetchTargets?: readonly string[];
   /** How far agents may go without asking; a session can only narrow it. Default: ask before every change. */
   readonly approvalMode?: ApprovalMode;
   /** Whether clients must know the extension (CARD-1). Default false. */
@@ -45,6 +55,8 @@ export interface ServerOptions {
   readonly retryWindowMs?: number;
   /** When it stops, requests have so many milliseconds to end. Default 10 seconds. */
   readonly drainMs?: number;
+  /** Takes what an operator should know, in words: a sandbox or an MCP server that is not there. Default: standard error. */
+  readonly onNotice?: (text: string) => void;
   /** Takes what went wrong inside, for the operator's log. Default: standard error. */
   readonly onError?: (reason: unknown) => void;
   readonly limits?: Partial<ServerLimits>;

@@ -2,13 +2,13 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { isIP } from "node:net";
 import { join } from "node:path";
-import { ApprovalMode, type Task } from "@devtool/schema";
+import type { Task } from "@devtool/schema";
 import type { AgentExecutor } from "./agent/agent-executor.ts";
-import { createAgentLoop } from "./agent/agent-loop.ts";
-import type { Model } from "./agent/model.ts";
 import { createScriptedModel } from "./agent/scripted/scripted-model.ts";
-import { builtinCommands } from "./command/builtin/builtin-commands.ts";
-import { SlashCommands } from "./command/slash-commands.ts";
+import { createSlashCommands } from "./assembly/commands.ts";
+import { createConversations } from "./assembly/conversations.ts";
+import { AgentHost } from "./assembly/host.ts";
+import { createTaskAgent } from "./assembly/task-agent.ts";
 import { invalid } from "./errors.ts";
 import { createAuditHandler } from "./handler/audit-handler.ts";
 import { createCommandHandler } from "./handler/command-handler.ts";
@@ -16,14 +16,10 @@ import { Exchanges } from "./handler/exchange.ts";
 import { createPushHandler } from "./handler/push-handler.ts";
 import type { RequestHandler } from "./handler/request-handler.ts";
 import { createTaskHandler } from "./handler/task-handler.ts";
-import { limitsOf, narrower, type ServerLimits, type ServerOptions } from "./server-options.ts";
+import { limitsOf, type ServerLimits, type ServerOptions } from "./server-options.ts";
 import { MemoryTaskStore } from "./store/memory-task-store.ts";
 import type { TaskStore } from "./store/task-store.ts";
 import { SessionRegistry } from "./task/session-registry.ts";
-import { builtinTools } from "./tool/builtin/builtin-tools.ts";
-import { createSessionPolicy } from "./tool/session-policy.ts";
-import type { ToolSet } from "./tool/tool-set.ts";
-import { Workspace } from "./tool/workspace.ts";
 import { a2aV03Routes } from "./transport/a2a_v03/routes.ts";
 import { connectRoutes } from "./transport/connect/routes.ts";
 import { healthRoutes } from "./transport/health.ts";
@@ -59,26 +55,30 @@ export async function createServer(options: ServerOptions = {}): Promise<Devtool
       throw reason;
     },
   );
+  parts.ports.push(Number(new URL(listener.url).port));
   const close = once(() => stop({ ...parts, listener, shutdown, drainMs: options.drainMs ?? 10_000 }));
   return { url: listener.url, token, close, [Symbol.asyncDispose]: close };
 }
 
 interface Parts {
   readonly store: TaskStore;
+  readonly host: AgentHost;
   readonly registry: SessionRegistry;
   readonly handler: RequestHandler;
   readonly limits: ServerLimits;
+  /** Is told the port, once there is one. */
+  readonly ports: number[];
 }
 
 async function assemble(options: ServerOptions): Promise<Parts> {
   const limits = limitsOf(options.limits);
-  const model = options.model ?? createScriptedModel();
-  const commands = new SlashCommands(builtinCommands({ version: VERSION, model: model.name }));
   const store = await openStore(options.dataDirectory);
   const now = (): Date => new Date();
-  const createExecutor = (task: Task): AgentExecutor =>
-    agentFor(task, task.command ? commands.play(task.command) : model, { options, limits });
+  const ports: number[] = [];
+  const host = await openHost(options, limits, ports);
+  const createExecutor = (task: Task): AgentExecutor => createTaskAgent(host, commands, task);
   const registry = new SessionRegistry({ store, createExecutor, now });
+  const commands = createSlashCommands(host, createConversations({ registry, store }, host.shared.model));
   await registry.recover();
   const exchanges = new Exchanges({
     registry,
@@ -88,6 +88,7 @@ async function assemble(options: ServerOptions): Promise<Parts> {
     retryWindowMs: options.retryWindowMs ?? 10 * 60_000,
     maxParts: limits.maxParts,
     workspaceRoots: options.workspaceRoots ?? (options.workspace === undefined ? [] : [options.workspace]),
+    clientMcpServers: options.clientMcpServers ?? "http",
     ...(options.workspace !== undefined && { workspace: options.workspace }),
   });
   const handler: RequestHandler = {
@@ -96,43 +97,20 @@ async function assemble(options: ServerOptions): Promise<Parts> {
     push: createPushHandler(),
     audit: createAuditHandler(store),
   };
-  return { store, registry, handler, limits };
+  return { store, host, registry, handler, limits, ports };
 }
 
-/** Our own agent, in the workspace and under the settings of a task. */
-function agentFor(
-  { settings, sessionSettings }: Task,
-  model: Model,
-  { options, limits }: { readonly options: ServerOptions; readonly limits: ServerLimits },
-): AgentExecutor {
-  const workspacePath = settings?.workspacePath ?? "";
-  const mode = narrower(
-    options.approvalMode ?? ApprovalMode.DEFAULT,
-    sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED,
-  );
-  return createAgentLoop({
-    model,
-    workspacePath,
-    policy: createSessionPolicy(mode),
+function openHost(options: ServerOptions, limits: ServerLimits, ports: readonly number[]): Promise<AgentHost> {
+  return AgentHost.open({
+    options,
+    limits,
+    model: options.model ?? createScriptedModel(),
+    principal: PRINCIPAL,
+    environment: commandEnvironment(),
+    ownPorts: () => ports,
     nextId: randomUUID,
-    openTools: () =>
-      Promise.resolve(openTools(workspacePath, { allowed: sessionSettings?.allowedTools ?? [], limits })),
-    instructions: () => Promise.resolve(""),
+    onNotice: options.onNotice ?? ((text) => console.error(`devtool: ${text}`)),
   });
-}
-
-function openTools(
-  workspacePath: string,
-  { allowed, limits }: { readonly allowed: readonly string[]; readonly limits: ServerLimits },
-): ToolSet {
-  const workspace = new Workspace(workspacePath);
-  const { commandTimeoutMs: timeoutMs, maxOutputBytes } = limits;
-  const all = builtinTools(workspace, { environment: commandEnvironment(), timeoutMs, maxOutputBytes });
-  const tools = all.filter(({ declaration }) => allowed.length === 0 || allowed.includes(declaration.name));
-  return {
-    tools: new Map(tools.map((tool) => [tool.declaration.name, tool])),
-    [Symbol.asyncDispose]: () => Promise.resolve(workspace[Symbol.dispose]()),
-  };
 }
 
 /** What commands may know of our environment: nothing that could hold a secret. */
@@ -192,8 +170,9 @@ interface Stopping extends Parts {
 }
 
 /** Tasks first, so that the streams of their exchanges end with what became of them; then the streams without end. */
-async function stop({ registry, store, listener, shutdown, drainMs }: Stopping): Promise<void> {
+async function stop({ registry, host, store, listener, shutdown, drainMs }: Stopping): Promise<void> {
   await registry[Symbol.asyncDispose]();
+  await host[Symbol.asyncDispose]();
   shutdown.abort();
   await listener.close(drainMs);
   await store[Symbol.asyncDispose]();

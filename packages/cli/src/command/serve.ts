@@ -2,11 +2,20 @@ import { once } from "node:events";
 import { mkdir } from "node:fs/promises";
 import { resolve } from "node:path";
 import { create, toJsonString } from "@bufbuild/protobuf";
-import { ApprovalMode, type ServerInfo, ServerInfoSchema } from "@devtool/schema";
-import { createServer, type DevtoolServer } from "@devtool/server";
+import {
+  ApprovalMode,
+  ClientMcpServers,
+  SandboxKind,
+  type ServerConfig,
+  type ServerInfo,
+  ServerInfoSchema,
+} from "@devtool/schema";
+import { createServer, type DevtoolServer, type ServerOptions } from "@devtool/server";
+import { readConfig } from "../config.ts";
 import { defaultDataDirectory, discoveryPath, removeDiscovery, writeDiscovery } from "../discovery.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
+import { findModel } from "../model.ts";
 import { trimMemory } from "../trim-memory.ts";
 
 /** The options of `devtool serve`. */
@@ -16,7 +25,8 @@ export interface ServeOptions {
   readonly data?: string;
   readonly host: string;
   readonly port: string;
-  readonly approvalMode: string;
+  readonly approvalMode?: string;
+  readonly config?: string;
   readonly json?: true;
 }
 
@@ -26,7 +36,7 @@ const TRIM_AFTER_MS = 300;
 /** `devtool serve`: runs a server until it is told to stop (SIGTERM, Ctrl-C), then drains it. */
 export async function serve(options: ServeOptions, io: Io): Promise<number> {
   const data = resolve(options.data ?? defaultDataDirectory(io.env));
-  const server = await start(options, data);
+  const server = await start(options, data, io);
   const info = create(ServerInfoSchema, { url: server.url, token: server.token, pid: process.pid });
   await writeDiscovery(data, info);
   announce(info, { ...options, data }, io);
@@ -38,20 +48,59 @@ export async function serve(options: ServeOptions, io: Io): Promise<number> {
 }
 
 async function start(
-  { root = [], host, port, approvalMode, ...options }: ServeOptions,
+  { root = [], host, port, ...options }: ServeOptions,
   data: string,
+  io: Io,
 ): Promise<DevtoolServer> {
   const workspace = resolve(options.workspace ?? ".");
   await mkdir(workspace, { recursive: true });
+  const config = await readConfig(options.config, data);
+  const model = findModel(config.model, io.env);
   return createServer({
+    ...settingsOf(config, resolve(options.config ?? data, options.config ? ".." : ".")),
+    ...(options.approvalMode && { approvalMode: APPROVAL_MODES[options.approvalMode] ?? ApprovalMode.DEFAULT }),
+    ...(model && { model }),
     workspace,
     workspaceRoots: [workspace, ...root.map((path) => resolve(path))],
     dataDirectory: data,
     host,
     port: portOf(port),
-    approvalMode: approvalMode === "plan" ? ApprovalMode.PLAN : ApprovalMode.DEFAULT,
   });
 }
+
+const APPROVAL_MODES: Readonly<Record<string, ApprovalMode>> = {
+  default: ApprovalMode.DEFAULT,
+  plan: ApprovalMode.PLAN,
+  "auto-edit": ApprovalMode.AUTO_EDIT,
+  yolo: ApprovalMode.YOLO,
+};
+
+/** What the config file says, as the server takes it; paths in it are relative to its directory. */
+function settingsOf(config: ServerConfig, directory: string): ServerOptions {
+  const { mcpServers, fetchTargets, policyFiles, approvalMode } = config;
+  return {
+    mcpServers,
+    fetchTargets,
+    policyFiles: policyFiles.map((path) => resolve(directory, path)),
+    ...(approvalMode && { approvalMode }),
+    clientMcpServers: CLIENT_MCP_SERVERS[config.clientMcpServers],
+    sandbox: SANDBOXES[config.sandbox],
+  };
+}
+
+const CLIENT_MCP_SERVERS: Readonly<Record<ClientMcpServers, "none" | "http" | "all">> = {
+  [ClientMcpServers.UNSPECIFIED]: "http",
+  [ClientMcpServers.NONE]: "none",
+  [ClientMcpServers.HTTP]: "http",
+  [ClientMcpServers.ALL]: "all",
+};
+
+const SANDBOXES: Readonly<Record<SandboxKind, "auto" | "none" | "bwrap">> = {
+  [SandboxKind.UNSPECIFIED]: "auto",
+  [SandboxKind.AUTO]: "auto",
+  [SandboxKind.NONE]: "none",
+  [SandboxKind.BWRAP]: "bwrap",
+};
 
 function portOf(text: string): number {
   const port = Number(text);

@@ -1,12 +1,14 @@
 import { create } from "@bufbuild/protobuf";
 import {
   type Message,
+  NoticeSchema,
   openToolCalls,
   Role,
   structFromJson,
   type Task,
   ToolCallSchema,
   ToolCallStatus,
+  type Usage,
 } from "@devtool/schema";
 import { Code, DevtoolError } from "../errors.ts";
 import { type CallUpdate, changedDetail } from "../tool/call-update.ts";
@@ -14,6 +16,7 @@ import type { PolicyEngine } from "../tool/policy-engine.ts";
 import { runNewCalls, runOpenCalls, type SchedulerContext } from "../tool/scheduler.ts";
 import type { ToolSet } from "../tool/tool-set.ts";
 import type { AgentEvent, AgentExecutor, Turn } from "./agent-executor.ts";
+import { compress, needsCompression } from "./compress.ts";
 import type { Model, ModelRequest, ModelToolCall } from "./model.ts";
 
 /** What a loop is made of. */
@@ -24,12 +27,19 @@ export interface AgentLoopOptions {
   readonly policy: PolicyEngine;
   /** The directory the agent works in: an absolute path. */
   readonly workspacePath: string;
-  /** What the model is told before the conversation; asked for once a turn. */
-  readonly instructions: (signal: AbortSignal) => Promise<string>;
+  /** What the model is told before the conversation, by the names of the tools it has; asked for once a turn. */
+  readonly brief: (toolNames: readonly string[], signal: AbortSignal) => Promise<Briefing>;
   /** Makes the ids of tool calls: never the same twice. */
   readonly nextId: () => string;
   /** So many steps a turn may take; the default is 200. */
   readonly maxSteps?: number;
+}
+
+/** What a model is told before a conversation. */
+export interface Briefing {
+  readonly instructions: string;
+  /** What the user should know about it: what is missing, and why. */
+  readonly notices: readonly string[];
 }
 
 /**
@@ -51,17 +61,22 @@ async function* execute(options: AgentLoopOptions, turn: Turn, signal: AbortSign
     tools: set.tools,
     policy,
     nextId,
+    settle: (edit) => set.settle(edit),
     confirmations: turn.confirmations,
     get task() {
       return turn.task;
     },
   };
   yield* asEvents(runOpenCalls(openToolCalls(turn.task), context, signal));
-  const instructions = await options.instructions(signal);
+  const { instructions, notices } = await options.brief([...set.tools.keys()], signal);
+  yield* notices.map(noticeOf);
+  let used: Usage | undefined;
   for (let step = 0; step < maxSteps; step++) {
     const calls: CallUpdate[] = [];
+    yield* makeRoom(options.model, requestOf(options, turn.task, { set, instructions }), { used, signal });
     const request = requestOf(options, turn.task, { set, instructions });
     for await (const event of options.model.generate(request, signal)) {
+      if (event.case === "usage") used = event.value;
       if (event.case === "toolCall") calls.push(newCall(event.value, nextId));
       else yield event;
     }
@@ -69,6 +84,26 @@ async function* execute(options: AgentLoopOptions, turn: Turn, signal: AbortSign
     yield* asEvents(runNewCalls(calls, context, signal));
   }
   throw new DevtoolError(`the turn took ${maxSteps} steps: limit is ${maxSteps}`, Code.ResourceExhausted);
+}
+
+/** Summarizes the older part of a history that comes near to what the model can be asked with. */
+async function* makeRoom(
+  model: Model,
+  request: ModelRequest,
+  { used, signal }: { readonly used: Usage | undefined; readonly signal: AbortSignal },
+): AsyncIterable<AgentEvent> {
+  if (!needsCompression(request.history, used, model.maxInputTokens)) return;
+  try {
+    const summary = await compress(model, request, signal);
+    if (summary) yield { case: "summary", value: summary };
+  } catch (reason) {
+    signal.throwIfAborted();
+    yield noticeOf(`the conversation is long and could not be summarized: ${DevtoolError.from(reason).message}`);
+  }
+}
+
+function noticeOf(text: string): AgentEvent {
+  return { case: "notice", value: create(NoticeSchema, { text }) };
 }
 
 function requestOf(

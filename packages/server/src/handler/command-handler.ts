@@ -22,13 +22,18 @@ export function createCommandHandler(
   commands: SlashCommands,
 ): ServiceImpl<typeof SlashCommandService> {
   return {
-    getAllSlashCommands: () => ({ commands: [...commands.declarations] }),
-    async runSlashCommand({ command, contextId, settings }, context) {
+    async getAllSlashCommands(_request, { signal }) {
+      return { commands: [...(await commands.list(exchanges.defaultWorkspace, signal))] };
+    },
+    async runSlashCommand({ command, contextId, settings: requested }, context) {
       if (!command || command.commandPath.length === 0) throw invalid("command_path", "", "is empty: name a command");
-      const refusal = commands.refusal(command);
+      const principal = principalOf(context);
+      const where = { contextId, settings: { ...(requested && { settings: requested }) } };
+      const { settings } = await exchanges.settingsFor(where, principal);
+      const place = { contextId, principal, workspacePath: settings?.workspacePath ?? "" };
+      const refusal = await commands.check(command, place, context.signal);
       if (refusal !== undefined) return { result: failedToStart(refusal) };
-      const where = { contextId, settings: { ...(settings && { settings }) } };
-      const exchange = await exchanges.beginCommand({ command }, where, principalOf(context));
+      const exchange = await exchanges.beginCommand({ command }, where, principal);
       return { result: await started(exchange, context.signal) };
     },
   };

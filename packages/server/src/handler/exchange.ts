@@ -71,6 +71,20 @@ export class Exchanges {
     return this.#create(created, where, principal);
   }
 
+  /** The settings that a task of a context would have. Throws when there can be none. */
+  async settingsFor(
+    { contextId, settings }: { readonly contextId: string; readonly settings: Settings },
+    principal: string,
+  ): Promise<Settings> {
+    const earlier = contextId === "" ? undefined : await findSettings(this.#options.store, contextId, principal);
+    return settleSettings(settings, earlier, this.#options);
+  }
+
+  /** The directory of clients that name none; empty when there is none. */
+  get defaultWorkspace(): string {
+    return this.#options.workspace ?? "";
+  }
+
   /** Gets the session of a task that the principal may see; a foreign task is a missing task. */
   async find(taskId: string, principal: string): Promise<TaskSession> {
     const session = taskId === "" ? undefined : await this.#options.registry.get(taskId);
@@ -100,10 +114,9 @@ export class Exchanges {
     where: { readonly contextId: string; readonly settings: Settings },
     principal: string,
   ): Promise<Exchange> {
-    const { store, registry, nextId } = this.#options;
+    const { registry, nextId } = this.#options;
     const contextId = where.contextId || nextId();
-    const earlier = where.contextId === "" ? undefined : await findSettings(store, contextId, principal);
-    const { settings, sessionSettings } = await settleSettings(where.settings, earlier, this.#options);
+    const { settings, sessionSettings } = await this.settingsFor(where, principal);
     const { message, command } = opening;
     const created = create(TaskCreatedSchema, {
       principal,

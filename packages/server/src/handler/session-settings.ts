@@ -4,6 +4,7 @@ import { create, equals } from "@bufbuild/protobuf";
 import {
   type AgentSettings,
   AgentSettingsSchema,
+  type McpServer,
   type SessionSettings,
   SessionSettingsSchema,
   type TaskCreated,
@@ -17,6 +18,8 @@ export interface WorkspaceOptions {
   readonly workspace?: string;
   /** The directories in which workspaces may lie: absolute paths. */
   readonly workspaceRoots: readonly string[];
+  /** Which MCP servers a client may add. */
+  readonly clientMcpServers: "none" | "http" | "all";
 }
 
 /** The settings of one session: the same for all tasks of a context. */
@@ -36,10 +39,21 @@ export async function settleSettings(
     return earlier;
   }
   const workspacePath = await resolveWorkspace(requested.settings, options);
+  assertMcpServers(requested.sessionSettings?.mcpServers ?? [], options);
   return {
     settings: create(AgentSettingsSchema, { workspacePath }),
     sessionSettings: requested.sessionSettings ?? create(SessionSettingsSchema),
   };
+}
+
+/** A server that is a command is a command: only the operator lets clients bring those. */
+function assertMcpServers(servers: readonly McpServer[], { clientMcpServers }: WorkspaceOptions): void {
+  const forbidden = servers.find(
+    ({ transport }) => clientMcpServers === "none" || (clientMcpServers === "http" && transport.case === "stdio"),
+  );
+  if (!forbidden) return;
+  const problem = clientMcpServers === "none" ? "clients may bring no MCP servers" : "clients may bring no commands";
+  throw invalid("mcp_servers", forbidden.name, `${problem}: leave it out, or have the operator set client_mcp_servers`);
 }
 
 /** Finds the settings of a context by its latest task; undefined when the principal has none there. */

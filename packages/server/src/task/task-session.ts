@@ -6,6 +6,7 @@ import {
   type Message,
   openToolCalls,
   StateChangeSchema,
+  type Summary,
   type Task,
   type TaskCreated,
   TaskState,
@@ -98,6 +99,28 @@ export class TaskSession implements AsyncDisposable {
     if (!run) return this.#end(CANCELED);
     run.controller.abort(CANCELED);
     await run.ended;
+  }
+
+  /**
+   * Puts a summary in place of the older history of a task at rest. Gives it when `make` found something to gain. Throws
+   * `Code.FailedPrecondition` when the task is at work, also when it began to meanwhile.
+   */
+  async summarize(make: (task: Task) => Promise<Summary | undefined>): Promise<Summary | undefined> {
+    this.#assertResting();
+    const { sequence } = this.task;
+    const summary = await make(this.task);
+    this.#assertResting();
+    if (!summary || this.task.sequence !== sequence) return undefined;
+    await this.#log([{ payload: { case: "summary", value: summary } }]);
+    return summary;
+  }
+
+  #assertResting(): void {
+    if (!this.#run) return;
+    throw new DevtoolError(
+      `task ${JSON.stringify(this.task.id)} is working: wait for it or cancel it`,
+      Code.FailedPrecondition,
+    );
   }
 
   /** Brings a task that a stop of the server cut to where it can go on (R1). To be called once, before anything else. */

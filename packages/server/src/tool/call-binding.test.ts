@@ -108,6 +108,7 @@ function context(proposal: Proposal, ran: JsonObject[], task: Task = create(Task
     policy: createSessionPolicy(ApprovalMode.DEFAULT),
     confirmations: new Confirmations(),
     nextId: () => "question",
+    settle: () => "unknown",
     task,
   };
 }

@@ -20,9 +20,13 @@ export interface PolicyDecision {
   readonly rule: string;
   /** Why it asks or is denied, for a person; empty when it needs no words. */
   readonly reason: string;
+  /** What an approval for good would cover, for a person. Left out when there can be none. */
+  readonly saves?: string;
 }
 
 /** Decides whether a call may run: at once, after asking, or not. */
 export interface PolicyEngine {
   decide(request: PolicyRequest, signal: AbortSignal): Promise<PolicyDecision>;
+  /** Keeps an approval for good: calls like this one run from now on, in every session. */
+  save?(request: PolicyRequest, signal: AbortSignal): Promise<void>;
 }

@@ -3,22 +3,23 @@ import {
   type ConfirmationRequest,
   ConfirmationRequestSchema,
   confirmationsOf,
+  type EditRecord,
   type ErrorDetails,
   findToolCallDetail,
-  OPTION_MODIFY_WITH_EDITOR,
   type Task,
   type ToolCall,
   type ToolCallConfirmation,
   type ToolCallDetail,
   ToolCallStatus,
+  ToolOutputSchema,
 } from "@devtool/schema";
 import { Code, DevtoolError } from "../errors.ts";
 import { callDigest } from "./call-digest.ts";
 import { type CallUpdate, changedDetail } from "./call-update.ts";
 import { confirmationOptions } from "./confirmation-options.ts";
 import { type FailureType, toolFailure } from "./failure.ts";
-import type { PolicyDecision, PolicyEngine } from "./policy-engine.ts";
-import type { Tool, ToolInvocation } from "./tool.ts";
+import type { PolicyDecision, PolicyEngine, PolicyRequest } from "./policy-engine.ts";
+import type { EditState, Tool, ToolInvocation } from "./tool.ts";
 
 /** A call that was checked: it can run, or it has failed. */
 export interface PreparedCall {
@@ -27,6 +28,8 @@ export interface PreparedCall {
   readonly detail: ToolCallDetail;
   /** What to run; undefined when the call has failed. */
   readonly invocation: ToolInvocation | undefined;
+  /** What an approval for good would cover; left out when there can be none. */
+  readonly saves?: string;
 }
 
 /** What preparing looks things up in. */
@@ -35,6 +38,8 @@ export interface PrepareContext {
   readonly policy: PolicyEngine;
   /** The task, as its log has it now. */
   readonly task: Task;
+  /** Finds out what became of an edit that had begun when the server stopped. */
+  settle(edit: EditRecord): EditState;
 }
 
 /** Checks a call that the model made, and puts it under the policy: it fails, asks, or waits for its turn. */
@@ -48,9 +53,7 @@ export async function prepareCall(
     const tool = toolFor(call, context.tools);
     const invocation = await tool.prepare(call.inputParameters ?? {}, signal);
     const described = { ...call, description: invocation.description };
-    const { policy, task } = context;
-    const request = { call: described, facts: tool.facts, details: invocation.confirmation, task };
-    const decision = await policy.decide(request, signal);
+    const decision = await context.policy.decide(policyRequest(described, invocation, context), signal);
     return decidedCall({ call: described, detail: known, invocation }, invocation, decision);
   } catch (reason) {
     signal.throwIfAborted();
@@ -65,6 +68,8 @@ export async function prepareCall(
 export async function resumeCall(call: ToolCall, context: PrepareContext, signal: AbortSignal): Promise<PreparedCall> {
   const detail = changedDetail(findToolCallDetail(context.task, call.toolCallId), {});
   try {
+    const settled = settledCall({ call, detail, invocation: undefined }, context);
+    if (settled) return settled;
     const proposed = await toolFor(call, context.tools).prepare(call.inputParameters ?? {}, signal);
     const prepared = { call, detail, invocation: proposed };
     const decided = proposalsOf(proposed, call, context.task).findLast((invocation) => isDecided(prepared, invocation));
@@ -76,12 +81,28 @@ export async function resumeCall(call: ToolCall, context: PrepareContext, signal
   }
 }
 
+/** An edit that had begun: done, or lost for good. Undefined for a call that has not begun, and for one that may run. */
+function settledCall(prepared: PreparedCall, { settle }: PrepareContext): PreparedCall | undefined {
+  const { call, detail } = prepared;
+  if (call.status !== ToolCallStatus.EXECUTING || !detail.edit) return undefined;
+  switch (settle(detail.edit)) {
+    case "not begun":
+      return undefined;
+    case "done": {
+      const text = `The edit of ${detail.edit.path} was made before the server stopped.`;
+      const value = create(ToolOutputSchema, { result: { case: "text", value: text } });
+      return { ...prepared, call: { ...call, status: ToolCallStatus.SUCCEEDED, result: { case: "output", value } } };
+    }
+    case "unknown": {
+      const message = `the server stopped while the call ran, and ${detail.edit.path} has changed since: look at it`;
+      return { ...prepared, call: failedCall(call, toolFailure("interrupted", message)) };
+    }
+  }
+}
+
 /** What was put to the user, in order: what the tool proposed, then what they made of it themselves. */
 function proposalsOf(proposed: ToolInvocation, call: ToolCall, task: Task): ToolInvocation[] {
-  const changes = task.history
-    .flatMap(confirmationsOf)
-    .filter(({ toolCallId }) => toolCallId === call.toolCallId)
-    .filter(({ selectedOptionId }) => selectedOptionId === OPTION_MODIFY_WITH_EDITOR);
+  const changes = task.history.flatMap(confirmationsOf).filter(({ toolCallId }) => toolCallId === call.toolCallId);
   return [proposed, ...changes.map((change) => modified(proposed, change))];
 }
 
@@ -96,10 +117,20 @@ export function outdatedCall({ call, detail }: PreparedCall): PreparedCall {
   return { call: failedCall(call, toolFailure("approval_outdated", message)), detail, invocation: undefined };
 }
 
+/** What a policy is asked about a call. */
+export function policyRequest(
+  call: ToolCall,
+  invocation: ToolInvocation,
+  { tools, task }: Pick<PrepareContext, "tools" | "task">,
+): PolicyRequest {
+  return { call, facts: tools.get(call.toolName)?.facts, details: invocation.confirmation, task };
+}
+
 /** The call, put to the user as it would run. */
-export function askedCall({ call, detail }: PreparedCall, invocation: ToolInvocation): PreparedCall {
+export function askedCall({ call, detail, saves }: PreparedCall, invocation: ToolInvocation): PreparedCall {
   return {
-    call: { ...call, confirmationRequest: requestFor(call, invocation.confirmation) },
+    ...(saves !== undefined && { saves }),
+    call: { ...call, confirmationRequest: requestFor(call, invocation.confirmation, saves) },
     detail: changedDetail(detail, {
       digest: callDigest(call, invocation),
       ...(invocation.edit && { edit: invocation.edit }),
@@ -130,7 +161,7 @@ function toolFor(call: ToolCall, tools: ReadonlyMap<string, Tool>): Tool {
 function decidedCall(
   { call, detail }: PreparedCall,
   invocation: ToolInvocation,
-  { decision, rule, reason }: PolicyDecision,
+  { decision, rule, reason, saves }: PolicyDecision,
 ): PreparedCall {
   const decided = changedDetail(detail, {
     rule,
@@ -142,7 +173,7 @@ function decidedCall(
     case "allow":
       return { call, detail: decided, invocation };
     case "ask":
-      return askedCall({ call, detail: decided, invocation }, invocation);
+      return askedCall({ call, detail: decided, invocation, ...(saves !== undefined && { saves }) }, invocation);
     case "deny": {
       const message = `tool ${JSON.stringify(call.toolName)} is denied: ${reason}`;
       return {
@@ -156,9 +187,13 @@ function decidedCall(
   }
 }
 
-function requestFor(call: ToolCall, details: ConfirmationRequest["details"] | undefined): ConfirmationRequest {
+function requestFor(
+  call: ToolCall,
+  details: ConfirmationRequest["details"] | undefined,
+  saves: string | undefined,
+): ConfirmationRequest {
   return create(ConfirmationRequestSchema, {
-    options: confirmationOptions(call, details),
+    options: confirmationOptions({ call, details, saves }),
     ...(details && { details }),
   });
 }

@@ -197,6 +197,7 @@ function context(more: Readonly<Record<string, Tool>> = {}, task: Task = create(
     confirmations: new Confirmations(),
     nextId: () => `q${++questions}`,
     task,
+    settle: () => "unknown",
   };
 }
 

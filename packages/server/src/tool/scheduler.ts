@@ -3,6 +3,7 @@ import {
   isAwaitingApproval,
   OPTION_CANCEL,
   OPTION_MODIFY_WITH_EDITOR,
+  OPTION_PROCEED_ALWAYS_AND_SAVE,
   type ToolCall,
   type ToolCallConfirmation,
   ToolCallStatus,
@@ -17,6 +18,7 @@ import {
   outdatedCall,
   type PrepareContext,
   type PreparedCall,
+  policyRequest,
   prepareCall,
   resumeCall,
 } from "./prepared-call.ts";
@@ -162,6 +164,10 @@ async function* runApproved(
 ): AsyncIterable<CallUpdate> {
   if (!item.invocation) return;
   if (!isDecided(item, item.invocation)) return yield outdatedCall(item);
+  if (answer?.selectedOptionId === OPTION_PROCEED_ALWAYS_AND_SAVE) {
+    const { context, signal } = running;
+    await context.policy.save?.(policyRequest(item.call, item.invocation, context), signal);
+  }
   const invocation = modified(item.invocation, answer);
   if (invocation === item.invocation) return yield* runCall(item, invocation, running);
   const detail = changedDetail(item.detail, {

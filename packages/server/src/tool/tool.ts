@@ -1,6 +1,9 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { ConfirmationOption, ConfirmationRequest, EditRecord, ToolCall, ToolCallProgress } from "@devtool/schema";
 
+/** What became of an edit: made, not made, or neither, since the file is neither as before it nor as after it. */
+export type EditState = "done" | "not begun" | "unknown";
+
 /** How a model sees a tool. */
 export interface ToolDeclaration {
   /** At most 64 characters of `[a-zA-Z0-9_]`. */

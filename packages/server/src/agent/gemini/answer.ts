@@ -1,15 +1,9 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import { CitationSchema, DEFAULT_LIMITS, parseJson, type Usage, UsageSchema } from "@devtool/schema";
-import type {
-  Candidate,
-  FunctionCall,
-  GenerateContentResponse,
-  GenerateContentResponseUsageMetadata,
-  Part,
-} from "@google/genai";
 import { Code } from "../../errors.ts";
 import type { ModelEvent, ModelToolCall } from "../model.ts";
 import { GeminiFault } from "./gemini-fault.ts";
+import type { Piece, PiecePart, Source, TokenCounts } from "./piece.ts";
 import { decodeSignature } from "./signature.ts";
 import { blockFault, stopFault } from "./stop-reason.ts";
 import { thoughtFrom } from "./thought.ts";
@@ -24,9 +18,9 @@ export class Answer {
   readonly #calls: ModelToolCall[] = [];
   readonly #callIds = new Set<string>();
   readonly #sources = new Set<string>();
-  #usage: GenerateContentResponseUsageMetadata | undefined;
-  #finish: { readonly reason: string; readonly words: string } | undefined;
-  #began = false;
+  #usage: TokenCounts | undefined;
+  #finish: Pick<Piece, "finishReason" | "finishMessage"> | undefined;
+  #hasText = false;
 
   /** The calls so far. */
   get calls(): readonly ModelToolCall[] {
@@ -34,85 +28,75 @@ export class Answer {
   }
 
   /** Takes a piece and gives what it says. Throws a `GeminiFault` for a piece that cannot be used. */
-  *add({ candidates, promptFeedback, usageMetadata }: GenerateContentResponse): Iterable<ModelEvent> {
-    if (promptFeedback?.blockReason) {
-      throw blockFault(promptFeedback.blockReason, promptFeedback.blockReasonMessage ?? "");
-    }
-    if (usageMetadata) this.#usage = usageMetadata;
-    const candidate = candidates?.[0];
-    if (!candidate) return;
-    for (const part of candidate.content?.parts ?? []) yield* this.#part(part);
-    yield* this.#citations(candidate);
-    if (candidate.finishReason) this.#finish = { reason: candidate.finishReason, words: candidate.finishMessage ?? "" };
+  *add(piece: Piece): Iterable<ModelEvent> {
+    if (piece.blockReason !== "") throw blockFault(piece.blockReason, piece.blockMessage);
+    for (const part of piece.parts) yield* this.#part(part);
+    for (const source of piece.sources) yield* this.#source(source);
+    this.#usage = piece.usage ?? this.#usage;
+    if (piece.finishReason !== "") this.#finish = piece;
   }
 
   /** Ends the answer and gives what was held. Throws a `GeminiFault` when it did not end well. */
   *end(): Iterable<ModelEvent> {
     if (!this.#finish) throw incomplete();
-    const fault = stopFault(this.#finish.reason, this.#finish.words);
+    const fault = stopFault(this.#finish.finishReason, this.#finish.finishMessage);
     if (fault) throw fault;
-    if (!this.#began) throw empty();
+    if (!this.#hasText && this.#calls.length === 0) throw empty();
     if (this.#usage) yield { case: "usage", value: usageFrom(this.#usage) };
     for (const value of this.#calls) yield { case: "toolCall", value };
   }
 
-  *#part({ text, thought, functionCall, thoughtSignature }: Part): Iterable<ModelEvent> {
-    if (functionCall) return this.#call(functionCall, thoughtSignature);
-    if (!text) return;
-    if (thought) return yield { case: "thought", value: thoughtFrom(text) };
-    this.#began = true;
-    yield { case: "text", value: text };
+  *#part(part: PiecePart): Iterable<ModelEvent> {
+    switch (part.case) {
+      case "text":
+        this.#hasText = true;
+        return yield part;
+      case "thought":
+        return yield { case: "thought", value: thoughtFrom(part.value) };
+      case "call":
+        return this.#call(part);
+      default:
+        part satisfies never;
+    }
   }
 
   /** Keeps a call. One that comes twice under one id is one call. */
-  #call({ id, name, args }: FunctionCall, signature: string | undefined): void {
-    if (id !== undefined && this.#callIds.has(id)) return;
-    if (id !== undefined) this.#callIds.add(id);
-    if (!name)
+  #call({ id, name, args, signature }: Extract<PiecePart, { case: "call" }>): void {
+    if (name === "")
       throw new GeminiFault("the model called a tool without a name: send the message again", Code.Unavailable);
-    this.#began = true;
-    const call = { name, args: argumentsOf(name, args ?? {}) };
-    this.#calls.push(signature ? { ...call, signature: decodeSignature(signature) } : call);
+    if (id !== "" && this.#callIds.has(id)) return;
+    this.#callIds.add(id);
+    const call = { name, args: argumentsOf(name, args) };
+    this.#calls.push(signature === "" ? call : { ...call, signature: decodeSignature(signature) });
   }
 
-  *#citations({ citationMetadata, groundingMetadata }: Candidate): Iterable<ModelEvent> {
-    const grounding = groundingMetadata?.groundingChunks?.flatMap(({ web }) => (web ? [web] : [])) ?? [];
-    for (const source of [...(citationMetadata?.citations ?? []), ...grounding]) {
-      const { uri = "", title = "" } = source;
-      const license = "license" in source ? (source.license ?? "") : "";
-      if (this.#sources.has(uri + title)) continue;
-      this.#sources.add(uri + title);
-      yield { case: "citation", value: create(CitationSchema, { uri, title, license }) };
-    }
+  *#source(source: Source): Iterable<ModelEvent> {
+    const key = JSON.stringify([source.uri, source.title]);
+    if (this.#sources.has(key)) return;
+    this.#sources.add(key);
+    yield { case: "citation", value: create(CitationSchema, source) };
   }
 }
 
-function argumentsOf(name: string, args: Record<string, unknown>): JsonObject {
-  const text = JSON.stringify(args);
+function argumentsOf(name: string, args: unknown): JsonObject {
+  const call = `the arguments of the model's call ${JSON.stringify(name)}`;
   try {
-    const value = parseJson(text, { ...DEFAULT_LIMITS, maxBytes: MAX_ARGUMENT_BYTES });
+    const value = parseJson(JSON.stringify(args), { ...DEFAULT_LIMITS, maxBytes: MAX_ARGUMENT_BYTES });
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
   } catch (cause) {
     const problem = cause instanceof Error ? cause.message : "cannot be read";
-    const message = `the arguments of the model's call ${JSON.stringify(name)} are too large: ${problem}`;
-    throw new GeminiFault(message, Code.ResourceExhausted, { cause });
+    throw new GeminiFault(`${call} are too large: ${problem}`, Code.ResourceExhausted, { cause });
   }
-  throw new GeminiFault(`the arguments of the model's call ${JSON.stringify(name)} are no object`, Code.Unavailable);
+  throw new GeminiFault(`${call} are no object: send the message again`, Code.Unavailable, { retriable: true });
 }
 
-function usageFrom(usage: GenerateContentResponseUsageMetadata): Usage {
-  const { promptTokenCount, toolUsePromptTokenCount, cachedContentTokenCount } = usage;
-  const { candidatesTokenCount, thoughtsTokenCount } = usage;
+function usageFrom({ prompt, toolUse, cached, answer, thoughts }: TokenCounts): Usage {
   return create(UsageSchema, {
-    inputTokens: tokens(promptTokenCount) + tokens(toolUsePromptTokenCount),
-    cachedTokens: tokens(cachedContentTokenCount),
-    outputTokens: tokens(candidatesTokenCount) + tokens(thoughtsTokenCount),
-    thoughtTokens: tokens(thoughtsTokenCount),
+    inputTokens: prompt + toolUse,
+    cachedTokens: cached,
+    outputTokens: answer + thoughts,
+    thoughtTokens: thoughts,
   });
-}
-
-function tokens(count: number | undefined): bigint {
-  return count !== undefined && Number.isSafeInteger(count) && count > 0 ? BigInt(count) : 0n;
 }
 
 function incomplete(): GeminiFault {
@@ -121,7 +105,6 @@ function incomplete(): GeminiFault {
 }
 
 function empty(): GeminiFault {
-  return new GeminiFault("the model gave an empty answer: say more, or choose another model", Code.Unavailable, {
-    retriable: true,
-  });
+  const message = "the model gave an empty answer: say more, or choose another model";
+  return new GeminiFault(message, Code.Unavailable, { retriable: true });
 }

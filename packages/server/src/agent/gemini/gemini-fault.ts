@@ -30,9 +30,6 @@ export class GeminiFault extends DevtoolError {
 
 /** Says what broke, without what came over the wire. */
 function wordsOf(reason: unknown): string {
-  if (reason instanceof SyntaxError || (reason instanceof Error && /JSON/.test(reason.message))) {
-    return "the model's answer is no JSON: send the message again";
-  }
   const name = causeName(reason);
   return `the connection to the model broke${name === "" ? "" : ` (${name})`}: send the message again`;
 }

@@ -1,5 +1,6 @@
 import { Code } from "../../errors.ts";
 import { GeminiFault } from "./gemini-fault.ts";
+import { member, parseOrUndefined, textOf } from "./json.ts";
 
 /** So many bytes of an error are read. */
 const MAX_ERROR_BYTES = 64 * 1024;
@@ -69,12 +70,12 @@ interface ErrorBody {
 }
 
 function errorBody(text: string): ErrorBody {
-  const error = member(parse(text), "error");
-  const message = member(error, "message");
+  const error = member(parseOrUndefined(text), "error");
+  const message = textOf(member(error, "message"));
   const details = JSON.stringify(member(error, "details") ?? []);
   const seconds = /"retryDelay":"(\d+(?:\.\d+)?)s"/.exec(details)?.[1];
   return {
-    message: typeof message === "string" ? (message.split("\n", 1)[0]?.slice(0, 300) ?? "") : "",
+    message: message.split("\n", 1)[0]?.slice(0, 300) ?? "",
     retryDelayMs: Number(seconds ?? 0) * 1000,
     daily: /"quotaId":"[^"]*PerDay/.test(details),
   };
@@ -86,16 +87,4 @@ function retryAfterMs(headers: Headers): number {
   if (/^\d+(\.\d+)?$/.test(value)) return Number(value) * 1000;
   const ms = Date.parse(value) - Date.parse(headers.get("date") ?? "");
   return Number.isFinite(ms) ? Math.max(0, ms) : 0;
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-function member(value: unknown, key: string): unknown {
-  return typeof value === "object" && value !== null && key in value ? Reflect.get(value, key) : undefined;
 }

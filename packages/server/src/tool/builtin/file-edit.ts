@@ -6,7 +6,7 @@ import { invalid } from "../../errors.ts";
 import type { ToolEvent, ToolInvocation } from "../tool.ts";
 import { diffResult, failureResult } from "../tool-result.ts";
 import { MAX_FILE_BYTES, type Workspace } from "../workspace.ts";
-import { editState, type FileEffect, fileEffect } from "./file-edit-effect.ts";
+import { editRecord, editState } from "./file-edit-effect.ts";
 
 /** A change of one file that a tool proposes. */
 export interface FileEdit {
@@ -22,18 +22,12 @@ export interface FileEdit {
   readonly argsFor: (newContent: string) => JsonObject;
 }
 
-/** The call of a tool that changes one file. */
-export interface FileEditInvocation extends ToolInvocation {
-  /** What the change expects and leaves: kept with the call, it tells after a crash whether the change was made. */
-  readonly effect: FileEffect;
-}
-
 /**
  * The call that makes a change once it is approved: as proposed, or with the user's content (TOOL-6). It writes only
  * over the content that was shown, and finds a change that was made already to be done. Throws when the file would
  * be too large to be read again.
  */
-export function fileEditInvocation(edit: FileEdit): FileEditInvocation {
+export function fileEditInvocation(edit: FileEdit): ToolInvocation {
   const words = edit.oldContent === undefined ? "Create" : "Change";
   return {
     ...invocationOf(edit, `${words} ${edit.path}`, fileDiff(edit)),
@@ -41,7 +35,7 @@ export function fileEditInvocation(edit: FileEdit): FileEditInvocation {
   };
 }
 
-function userEditInvocation(edit: FileEdit): FileEditInvocation {
+function userEditInvocation(edit: FileEdit): ToolInvocation {
   const diff = fileDiff(edit);
   const formattedDiff = `The user changed the proposed content.\n${diff.formattedDiff ?? ""}`;
   return {
@@ -50,13 +44,13 @@ function userEditInvocation(edit: FileEdit): FileEditInvocation {
   };
 }
 
-function invocationOf(edit: FileEdit, description: string, diff: FileDiff): FileEditInvocation {
+function invocationOf(edit: FileEdit, description: string, diff: FileDiff): ToolInvocation {
   assertWritable(edit);
   return {
     args: edit.args,
     description,
     confirmation: { case: "fileEditDetails", value: diff },
-    effect: fileEffect(edit.path, edit.oldContent, edit.newContent),
+    edit: editRecord(edit.path, edit.oldContent, edit.newContent),
     execute: () => apply(edit, diff),
   };
 }
@@ -69,7 +63,7 @@ function assertWritable({ path, newContent }: FileEdit): void {
 
 /** Writes the content, unless the file is no longer the one that the user was shown. */
 async function* apply({ workspace, path, oldContent, newContent }: FileEdit, diff: FileDiff): AsyncIterable<ToolEvent> {
-  const state = editState(workspace, fileEffect(path, oldContent, newContent));
+  const state = editState(workspace, editRecord(path, oldContent, newContent));
   if (state === "unknown") {
     const message = `file ${JSON.stringify(path)} changed since it was shown: read it again and propose the edit anew`;
     yield failureResult("execution_failed", message);

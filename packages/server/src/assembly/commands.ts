@@ -1,0 +1,70 @@
+import { builtinCommands } from "../command/builtin/builtin-commands.ts";
+import { createCommandFiles } from "../command/files/command-files.ts";
+import { createPromptCommands, type PromptServers } from "../command/prompt-commands.ts";
+import type { Conversations, McpStatus, Policies } from "../command/services.ts";
+import { SlashCommands } from "../command/slash-commands.ts";
+import type { McpServers } from "../tool/mcp/mcp-servers.ts";
+import type { CompiledRule } from "../tool/policy/compiled-rule.ts";
+import { VERSION } from "../version.ts";
+import type { AgentHost } from "./host.ts";
+
+/** The slash commands of a server: its own, those of the workspace's command files, and the prompts of MCP servers. */
+export function createSlashCommands(host: AgentHost, conversations: Conversations): SlashCommands {
+  const { model } = host.shared;
+  const own = builtinCommands({
+    version: VERSION,
+    model: model.name,
+    ...(model.maxInputTokens !== undefined && { prose: model }),
+    loadMemory: (workspacePath) => host.memoryOf(workspacePath),
+    trust: host.trust,
+    conversations,
+    mcp: mcpStatus(host),
+    policies: policiesOf(host),
+  });
+  return new SlashCommands(own, [
+    createCommandFiles({ trust: host.trust, model }),
+    createPromptCommands({ servers: promptServers(host), model }),
+  ]);
+}
+
+/** The operator's MCP servers in a workspace: commands are not of a session, so they see no client's. */
+async function serversIn(host: AgentHost, workspacePath: string): Promise<McpServers | undefined> {
+  const servers = host.serversOf({});
+  if (servers.length === 0) return undefined;
+  return host.mcp.get({ principal: host.shared.principal, workspacePath, servers });
+}
+
+function mcpStatus(host: AgentHost): McpStatus {
+  return {
+    async list(workspacePath, signal) {
+      const servers = await serversIn(host, workspacePath);
+      await servers?.tools(signal);
+      return servers?.status() ?? [];
+    },
+    async refresh(workspacePath, signal) {
+      await (await serversIn(host, workspacePath))?.refresh(signal);
+    },
+  };
+}
+
+function promptServers(host: AgentHost): PromptServers {
+  return { prompts: async (workspacePath, signal) => (await serversIn(host, workspacePath))?.prompts(signal) ?? [] };
+}
+
+function policiesOf(host: AgentHost): Policies {
+  return {
+    list: async () => [...(host.saved?.rules ?? []), ...host.rules].map(describeRule),
+  };
+}
+
+function describeRule({ rule, label, decision }: CompiledRule): Awaited<ReturnType<Policies["list"]>>[number] {
+  const tools = rule.tool.length > 0 ? rule.tool.join(", ") : "every tool";
+  const about = [
+    rule.mcpServer && `of MCP server ${rule.mcpServer}`,
+    rule.commandPrefix.length > 0 && `commands ${rule.commandPrefix.join(", ")}`,
+    rule.commandRegex && `commands like /${rule.commandRegex}/`,
+    rule.argsPattern && `arguments like /${rule.argsPattern}/`,
+    rule.path.length > 0 && `files ${rule.path.join(", ")}`,
+  ].filter((words) => typeof words === "string" && words !== "");
+  return { name: label, decision, description: [tools, ...about].join("; ") };
+}

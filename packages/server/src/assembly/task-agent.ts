@@ -1,0 +1,67 @@
+import { ApprovalMode, type Task } from "@devtool/schema";
+import type { AgentExecutor } from "../agent/agent-executor.ts";
+import { type Briefing, createAgentLoop } from "../agent/agent-loop.ts";
+import { instructionsFor } from "../agent/instructions.ts";
+import type { Model } from "../agent/model.ts";
+import type { SlashCommands } from "../command/slash-commands.ts";
+import { narrower } from "../server-options.ts";
+import type { Tool } from "../tool/tool.ts";
+import type { AgentHost } from "./host.ts";
+import { createSessionPolicy } from "./session-policy.ts";
+import { Toolbox } from "./toolbox.ts";
+
+/** Our own agent for one task: a model, or a slash command that is played like one, in the task's workspace. */
+export function createTaskAgent(host: AgentHost, commands: SlashCommands, task: Task): AgentExecutor {
+  const workspacePath = task.settings?.workspacePath ?? "";
+  const { approvalMode = ApprovalMode.DEFAULT } = host.shared.options;
+  const mode = narrower(approvalMode, task.sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED);
+  const { model, tools } = thinkerOf(host, commands, task);
+  const toolbox = new Toolbox(host);
+  const said = new Set<string>();
+  const loop = createAgentLoop({
+    model,
+    workspacePath,
+    policy: createSessionPolicy(host, mode, workspacePath),
+    nextId: host.shared.nextId,
+    openTools: (signal) => toolbox.open(task, tools, signal),
+    brief: async (toolNames) => {
+      const { instructions, notices } = await briefing(host, { workspacePath, mode, toolNames });
+      const fresh = notices.filter((notice) => !said.has(notice));
+      for (const notice of fresh) said.add(notice);
+      return { instructions, notices: fresh };
+    },
+  });
+  return { ...loop, [Symbol.asyncDispose]: () => toolbox[Symbol.asyncDispose]() };
+}
+
+/** Who thinks in a task, and the tools that only it has. */
+interface Thinker {
+  readonly model: Model;
+  readonly tools: readonly Tool[];
+}
+
+function thinkerOf({ shared }: AgentHost, commands: SlashCommands, task: Task): Thinker {
+  const { command, contextId, principal, settings } = task;
+  if (!command) return { model: shared.model, tools: [] };
+  const context = { workspacePath: settings?.workspacePath ?? "", contextId, principal };
+  return { model: commands.play(command, context), tools: commands.tools(command, context) };
+}
+
+interface BriefingFacts {
+  readonly workspacePath: string;
+  readonly mode: ApprovalMode;
+  readonly toolNames: readonly string[];
+}
+
+async function briefing(host: AgentHost, { workspacePath, mode, toolNames }: BriefingFacts): Promise<Briefing> {
+  const { files, notices } = await host.memoryOf(workspacePath);
+  const instructions = instructionsFor({
+    workspacePath,
+    memory: files,
+    platform: process.platform,
+    date: new Date(),
+    tools: toolNames,
+    mode: mode === ApprovalMode.PLAN ? "plan" : "work",
+  });
+  return { instructions, notices };
+}
