@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import {
   confirmationsOf,
   OPTION_PROCEED_ALWAYS,
+  OPTION_PROCEED_ALWAYS_AND_SAVE,
   OPTION_PROCEED_ALWAYS_SERVER,
   OPTION_PROCEED_ALWAYS_TOOL,
   type Part,
@@ -14,9 +15,6 @@ import {
 import type { ToolFacts } from "../tool.ts";
 import { isGuardedPath } from "./guarded-paths.ts";
 import { type PolicySubject, pathInWorkspace } from "./policy-subject.ts";
-
-/** The option that lets calls like this run for good: it is kept in the saved approvals (TOOL-4). */
-export const OPTION_PROCEED_ALWAYS_AND_SAVE = "proceed_always_and_save";
 
 /**
  * Finds the answer of the task's user that lets a call run; undefined when there is none. Answers are read off the

@@ -31,9 +31,13 @@ export function allowsArguments(grammar: ArgumentGrammar, args: readonly string[
     }
     const form = flagForm(grammar, word);
     if (form === "unknown") return false;
-    if (form === "value follows" && isFlag(args[++at] ?? "-")) return false;
+    if (form === "value follows" && !isValue(args[++at])) return false;
   }
   return true;
+}
+
+function isValue(word: string | undefined): boolean {
+  return word !== undefined && !isFlag(word);
 }
 
 function isFlag(word: string): boolean {

@@ -17,7 +17,7 @@ const UNQUOTED_DOUBTS: ReadonlyMap<string, string> = new Map([
  */
 export function literalWord(text: string): ShellWord {
   const value: string[] = [];
-  let doubt = expandedTilde(text) ?? expandedBrace(text);
+  let doubt = expandedTilde(text);
   for (let at = 0; at < text.length; ) {
     const piece = pieceAt(text, at);
     value.push(piece.value);
@@ -39,8 +39,14 @@ function pieceAt(text: string, at: number): Piece {
   if (character === "'") return singleQuoted(text, at);
   if (character === '"') return doubleQuoted(text, at);
   if (character === "\\") return escaped(text, at);
-  const doubt = UNQUOTED_DOUBTS.get(character) ?? (character > "~" ? "has letters outside quotes" : undefined);
+  const doubt = UNQUOTED_DOUBTS.get(character) ?? rareDoubt(text.slice(at));
   return { value: character, end: at + 1, ...(doubt !== undefined && { doubt }) };
+}
+
+/** Braces are expanded when they hold a comma or two dots; `{}` and `HEAD^{commit}` are not. */
+function rareDoubt(rest: string): string | undefined {
+  if (/^\{.*(,|\.\.).*\}/s.test(rest)) return "is expanded";
+  return /^[^\0-~]/.test(rest) ? "has letters outside quotes" : undefined;
 }
 
 function singleQuoted(text: string, at: number): Piece {
@@ -73,9 +79,4 @@ function escaped(text: string, at: number): Piece {
 /** A tilde is expanded at the start, and after `=` and `:`, where the word looks like an assignment. */
 function expandedTilde(text: string): string | undefined {
   return /(^|[=:])~/.test(text) ? "is expanded" : undefined;
-}
-
-/** Braces are expanded when they hold a comma or two dots; `{}` and `HEAD^{commit}` are not. */
-function expandedBrace(text: string): string | undefined {
-  return /\{.*(,|\.\.).*\}/s.test(text) && !/^'[^']*'$|^"[^"]*"$/s.test(text) ? "is expanded" : undefined;
 }

@@ -4,8 +4,10 @@ import type { Doubt, SimpleCommand } from "./reading.ts";
 export interface Payload {
   /** Commands that are words of this one, for instance what follows `sudo`: too many rather than too few. */
   readonly commands: readonly SimpleCommand[];
-  /** Words that may be command lines themselves, for instance what follows `sh -c`. */
+  /** Words that are command lines themselves, for instance what follows `sh -c`. */
   readonly scripts: readonly string[];
+  /** Words that may be command lines, for instance what follows `watch`. */
+  readonly guesses: readonly string[];
   readonly doubt: Doubt;
 }
 
@@ -16,7 +18,8 @@ const WRAPPERS: ReadonlySet<string> = new Set(
   (
     "env sudo doas su runuser nohup xargs time timeout nice ionice chrt taskset setsid stdbuf unbuffer chroot strace ltrace " +
     "gdb perf valgrind watch parallel command builtin exec coproc busybox toybox unshare nsenter setpriv flock script " +
-    "ssh systemd-run start-stop-daemon dbus-run-session xvfb-run proot fakeroot firejail bwrap expect entr at batch crontab"
+    "ssh systemd-run start-stop-daemon dbus-run-session xvfb-run proot fakeroot firejail bwrap expect entr at batch crontab " +
+    "if then elif else while until do done fi { !"
   ).split(" "),
 );
 
@@ -25,8 +28,7 @@ const BUILTINS: ReadonlySet<string> = new Set(
   (
     ". source alias unalias bind caller cd compgen complete compopt declare dirs disown enable export fc getopts hash let " +
     "local logout mapfile popd pushd read readarray readonly return set shift shopt suspend test [ [[ times typeset ulimit " +
-    "umask unset wait exit break continue bg fg jobs kill history help if then elif else fi for while until do done case " +
-    "esac select function in { } !"
+    "umask unset wait exit break continue bg fg jobs kill history help case esac select function in for }"
   ).split(" "),
 );
 
@@ -45,7 +47,7 @@ export function payloadOf({ words }: SimpleCommand): Payload | undefined {
   if (SHELLS.has(name) || WRAPPERS.has(name)) return wrapping(name, args);
   if (FINDING.has(name) && args.some((word) => FIND_RUNS.test(word))) return wrapping(name, args);
   if (BUILTINS.has(name) || (name === "printf" && setsVariable(args[0] ?? "")))
-    return { commands: [], scripts: [], doubt: { kind: "builtin", text: `uses the builtin ${name}` } };
+    return { commands: [], scripts: [], guesses: [], doubt: { kind: "builtin", text: `uses the builtin ${name}` } };
   return undefined;
 }
 
@@ -56,13 +58,19 @@ function setsVariable(format: string): boolean {
 
 function evaluating(name: string, args: readonly string[]): Payload {
   const scripts = name === "trap" ? args : [args.join(" ")];
-  return { commands: [], scripts, doubt: { kind: "builtin", text: `uses ${name}, which runs its words as commands` } };
+  return {
+    commands: [],
+    scripts,
+    guesses: [],
+    doubt: { kind: "builtin", text: `uses ${name}, which runs its words as commands` },
+  };
 }
 
 function wrapping(name: string, args: readonly string[]): Payload {
   return {
     commands: args.slice(0, MAX_SUFFIXES).map((_word, index) => ({ words: args.slice(index) })),
-    scripts: args.filter((word) => SHELLS.has(name) || /\s/.test(word)),
+    scripts: SHELLS.has(name) ? args : [],
+    guesses: SHELLS.has(name) ? [] : args.filter((word) => /\s/.test(word)),
     doubt: { kind: "wrapper", text: `uses ${name}, which runs another program` },
   };
 }

@@ -60,7 +60,7 @@ function analyze(source: string, readers: readonly [ShellReader, ShellReader], d
   if (!one || !other) return { commands: [], doubts: [UNREAD], redirections: [] };
   const read = {
     commands: union(one.commands, other.commands),
-    doubts: [...one.doubts, ...other.doubts, ...disagreement(one, other)],
+    doubts: [...one.doubts, ...other.doubts, ...disagreement(one, other), ...excess(one, other)],
     redirections: union(one.redirections, other.redirections),
   };
   return withPayloads(read, readers, depth);
@@ -81,17 +81,24 @@ function disagreement(one: Reading, other: Reading): Doubt[] {
   return isSame ? [] : [{ kind: "disagreement", text: "can be read in two ways" }];
 }
 
+function excess(...readings: readonly Reading[]): Doubt[] {
+  return readings.some(({ commands }) => commands.length > MAX_COMMANDS) ? [TOO_MUCH] : [];
+}
+
+const TOO_MUCH: Doubt = { kind: "limit", text: "runs more than is looked at" };
+
 function withPayloads(read: ShellAnalysis, readers: readonly [ShellReader, ShellReader], depth: number): ShellAnalysis {
   const payloads = read.commands.flatMap((command) => payloadOf(command) ?? []);
   const scripts = payloads.flatMap((payload) => payload.scripts);
-  const isTooMuch = read.commands.length > MAX_COMMANDS || (depth >= MAX_DEPTH && scripts.length > 0);
-  if (isTooMuch) return { ...read, doubts: [...read.doubts, { kind: "limit", text: "runs more than is looked at" }] };
+  const guesses = payloads.flatMap((payload) => payload.guesses);
+  if (depth >= MAX_DEPTH && scripts.length + guesses.length > 0) return { ...read, doubts: [...read.doubts, TOO_MUCH] };
   const inner = scripts.map((script) => analyze(script, readers, depth + 1));
+  const guessed = guesses.map((script) => analyze(script, readers, depth + 1));
   return {
     commands: union(
       read.commands,
       payloads.flatMap(({ commands }) => commands),
-      inner.flatMap(({ commands }) => commands),
+      [...inner, ...guessed].flatMap(({ commands }) => commands),
     ),
     doubts: [...read.doubts, ...payloads.map(({ doubt }) => doubt), ...inner.flatMap(({ doubts }) => doubts)],
     redirections: union(

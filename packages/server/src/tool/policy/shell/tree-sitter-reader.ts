@@ -96,12 +96,24 @@ function doubtOf(type: string): Doubt | undefined {
 }
 
 function readCommand(children: readonly Node[], found: Found): void {
-  const words = children.flatMap((child) => (NO_WORDS.has(child.type) ? [] : [literalWord(child.text)]));
+  const words = wordTexts(children).map(literalWord);
   const [first] = words;
   if (!first) return;
   found.commands.push({ words: words.map(({ value }) => value) });
   found.doubts.push(...words.flatMap(({ doubt }) => doubt ?? []));
   if (first.doubt || first.value === "") found.doubts.push({ kind: "dynamic", text: "names no program" });
+}
+
+/** The texts of the words. The grammar takes some words for two; what touches is one. */
+function wordTexts(children: readonly Node[]): string[] {
+  const texts: string[] = [];
+  let end = -1;
+  for (const child of children.filter(({ type }) => !NO_WORDS.has(type))) {
+    const before = child.startIndex === end ? (texts.pop() ?? "") : "";
+    texts.push(before + child.text);
+    end = child.endIndex;
+  }
+  return texts;
 }
 
 const NO_WORDS: ReadonlySet<string> = new Set([

@@ -1,4 +1,4 @@
-import type { Command, Redirection, SyntaxNode, Word, WordPart } from "unbash";
+import type { Command, Redirect, SyntaxNode, Word, WordPart } from "unbash";
 import {
   type Doubt,
   type DoubtKind,
@@ -79,7 +79,7 @@ function read(node: SyntaxNode, found: Found): void {
   if (node.type === "Statement" && node.background)
     found.doubts.push({ kind: "background", text: "goes on in the background" });
   if (node.type === "Command") readCommand(node, found);
-  if (node.type === "Redirect" || node.type === "HereString") readRedirect(node, found);
+  if (node.type === "Redirect") readRedirect(node, found);
 }
 
 const NAMES: ReadonlyMap<DoubtKind, string> = new Map([
@@ -101,7 +101,7 @@ function readCommand({ name, args, pos }: Command, found: Found): void {
   if (first?.doubt || first?.value === "") found.doubts.push({ kind: "dynamic", text: `names no program at ${pos}` });
 }
 
-function readRedirect({ operator, descriptor, target }: Exclude<Redirection, { type: "HereDoc" }>, found: Found): void {
+function readRedirect({ operator, descriptor, target }: Redirect, found: Found): void {
   const word = target && shellWord(target);
   const isPlain = word && !word.doubt && descriptor?.type !== "FileDescriptorVariable";
   const text = isPlain ? redirectionText(operator, word.value) : `${operator} ${word?.value ?? ""}`;

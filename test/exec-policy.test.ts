@@ -1,0 +1,91 @@
+import { readFileSync } from "node:fs";
+import { create } from "@bufbuild/protobuf";
+import { ApprovalMode, ExecuteDetailsSchema, TaskSchema, ToolCallSchema } from "@devtool/schema";
+import { describe, expect, it } from "vitest";
+import { parsePolicyFile } from "../packages/server/src/tool/policy/policy-file.ts";
+import { createPolicyEngine } from "../packages/server/src/tool/policy/rule-policy.ts";
+import { createShellAnalyzer, type ShellAnalyzer } from "../packages/server/src/tool/policy/shell/shell-analysis.ts";
+import { createTreeSitterReader } from "../packages/server/src/tool/policy/shell/tree-sitter-reader.ts";
+import { createUnbashReader } from "../packages/server/src/tool/policy/shell/unbash-reader.ts";
+
+const BYPASSES: Readonly<Record<string, readonly string[]>> = JSON.parse(read("bypasses.json"));
+const ORDINARY: readonly string[] = JSON.parse(read("ordinary.json"));
+
+/** What a careless user may have allowed. */
+const RULES = `
+[[rule]]
+command_prefix = ["npm test", "npm run build", "make", "cargo build", "go test", "git add", "git commit", "node --test", "python3 -m pytest"]
+decision = "allow"
+priority = 999
+`;
+
+describe("the policy of shell commands (S10)", () => {
+  const analyze = createShellAnalyzer();
+
+  it("lets none of the known bypasses run unasked, in the most generous setting", async () => {
+    const commands = Object.values(BYPASSES).flat();
+    expect(new Set(commands).size).toBeGreaterThanOrEqual(500);
+    const allowed = await allowedOf(commands, analyze);
+    console.log(
+      `S10: ${commands.length} bypasses in ${Object.keys(BYPASSES).length} groups, ${allowed.length} run unasked`,
+    );
+    expect(allowed).toEqual([]);
+  });
+
+  it("lets ordinary commands run unasked, or there would be no use in it", async () => {
+    const allowed = await allowedOf(ORDINARY, analyze);
+    expect(ORDINARY.filter((command) => !allowed.includes(command))).toEqual([]);
+  });
+
+  it("asks about what is too long or too much to look at", async () => {
+    const nested = (depth: number): string => (depth === 0 ? "ls" : `bash -c ${JSON.stringify(nested(depth - 1))}`);
+    const commands = [`ls ${"a ".repeat(9000)}`, Array.from({ length: 70 }, () => "ls").join("; "), nested(6)];
+    expect(await allowedOf(commands, analyze)).toEqual([]);
+  });
+
+  it("is broken by a reader that drops the ends of lines, and this test sees it", async () => {
+    const careless = createShellAnalyzer(async () => {
+      const [unbash, treeSitter] = await Promise.all([createUnbashReader(), createTreeSitterReader()]);
+      const drop = (source: string): string => source.split("\n")[0] ?? "";
+      return [(source) => unbash(drop(source)), (source) => treeSitter(drop(source))];
+    });
+    expect((await allowedOf(Object.values(BYPASSES).flat(), careless)).length).toBeGreaterThan(10);
+  });
+
+  it("asks when one of the two readers is careless", async () => {
+    const careless = createShellAnalyzer(async () => {
+      const [unbash, treeSitter] = await Promise.all([createUnbashReader(), createTreeSitterReader()]);
+      return [(source) => unbash(source.split("\n")[0] ?? ""), treeSitter];
+    });
+    expect(await allowedOf(Object.values(BYPASSES).flat(), careless)).toEqual([]);
+  });
+
+  it("takes less than a millisecond for an ordinary command", async () => {
+    await allowedOf(ORDINARY, analyze);
+    const started = performance.now();
+    for (let round = 0; round < 5; round++) for (const command of ORDINARY) await analyze(command);
+    const each = (performance.now() - started) / (5 * ORDINARY.length);
+    console.log(`S10: ${each.toFixed(3)} ms for an ordinary command`);
+    expect(each).toBeLessThan(5);
+  });
+});
+
+/** Those of the commands that would run unasked. */
+async function allowedOf(commands: readonly string[], analyze: ShellAnalyzer): Promise<string[]> {
+  const rules = parsePolicyFile(RULES, { tier: "user", file: "user.toml" });
+  const options = { workspace: "/w", shellConfinement: "sandbox" as const, rules, analyze };
+  const engine = createPolicyEngine({ ...options, mode: ApprovalMode.AUTO_EDIT });
+  const allowed: string[] = [];
+  for (const command of commands) {
+    const call = create(ToolCallSchema, { toolName: "run_shell_command", inputParameters: { command } });
+    const details = { case: "executeDetails" as const, value: create(ExecuteDetailsSchema, { command }) };
+    const request = { call, details, facts: undefined, task: create(TaskSchema) };
+    const { decision } = await engine.decide(request, AbortSignal.timeout(5000));
+    if (decision === "allow") allowed.push(command);
+  }
+  return allowed;
+}
+
+function read(name: string): string {
+  return readFileSync(new URL(`exec-policy/${name}`, import.meta.url), "utf8");
+}
