@@ -1,0 +1,108 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type FakeGemini, startFakeGemini } from "./fake-gemini.ts";
+
+describe("the fake Gemini", () => {
+  let fake: FakeGemini;
+  beforeAll(async () => {
+    fake = await startFakeGemini();
+  });
+  afterAll(() => fake[Symbol.asyncDispose]());
+
+  const post = (method: string, body: object): Promise<Response> =>
+    fetch(`${fake.url}/v1beta/models/gemini-x:${method}`, { method: "POST", body: JSON.stringify(body) });
+  const prompt = (text: string) => ({ role: "user", parts: [{ text }] });
+  const stream = async (...contents: object[]): Promise<string> =>
+    (await post("streamGenerateContent", { contents })).text();
+
+  it("streams a turn and ends it with a reason and what it used", async () => {
+    const frames = (await stream(prompt("think\ntext hi"))).trim().split("\r\n\r\n");
+    expect(frames.map((frame) => JSON.parse(frame.slice("data: ".length)))).toMatchObject([
+      { candidates: [{ content: { parts: [{ thought: true, text: "**Subject 1** Description 1." }] } }] },
+      { candidates: [{ content: { parts: [{ text: "hi" }] } }], modelVersion: "gemini-x" },
+      { candidates: [{ finishReason: "STOP" }], usageMetadata: { candidatesTokenCount: 2 } },
+    ]);
+  });
+
+  it("finds the turn that a conversation has come to, behind context that an agent puts before the prompt", async () => {
+    const asked = { role: "user", parts: [{ text: "Today is Monday." }, { text: "read a\ntext then\nread b" }] };
+    const called = { role: "model", parts: [{ functionCall: { name: "read_file", args: {} } }] };
+    const answered = {
+      role: "user",
+      parts: [{ functionResponse: { name: "read_file", response: { output: "x\ny" } } }],
+    };
+    expect(await stream(asked)).toContain('"file_path":"a"');
+    expect(await stream(asked, called, answered)).toContain('"text":"then"');
+    expect(await stream(asked, called, answered, called, answered)).toContain("Done: read_file -> x.");
+  });
+
+  it("begins anew with each prompt, and echoes prose", async () => {
+    expect(await stream(prompt("text a"), { role: "model", parts: [{ text: "a" }] }, prompt("hello"))).toContain(
+      "You said: hello",
+    );
+  });
+
+  it("fails so often and then no more, for each prompt by itself", async () => {
+    const statuses = async (text: string) => (await post("streamGenerateContent", { contents: [prompt(text)] })).status;
+    expect(await statuses("fail 503 2\ntext a")).toBe(503);
+    expect(await statuses("fail 503 2\ntext b")).toBe(503);
+    expect(await statuses("fail 503 2\ntext a")).toBe(503);
+    expect(await statuses("fail 503 2\ntext a")).toBe(200);
+  });
+
+  it("says when to come again", async () => {
+    const response = await post("streamGenerateContent", { contents: [prompt("fail 429 1 after 2")] });
+    expect(response.headers.get("retry-after")).toBe("2");
+  });
+
+  it("breaks streams as it is told", async () => {
+    expect(await stream(prompt("text a\ncut"))).not.toContain("finishReason");
+    expect(await stream(prompt("text a\nmalformed"))).toMatch(/"parts"\r\n\r\n$/);
+    expect(await stream(prompt("text a\nbadutf8"))).toContain("\ufffd");
+    await expect(stream(prompt("text a\nreset"))).rejects.toThrow();
+  });
+
+  it("gives the whole answer at once when asked so, neighbouring texts joined", async () => {
+    const answer = await (await post("generateContent", { contents: [prompt("text a\ntext b\nread c")] })).json();
+    expect(answer).toMatchObject({
+      candidates: [{ content: { parts: [{ text: "ab" }, { functionCall: { name: "read_file" } }] } }],
+    });
+  });
+
+  it("answers a wish for JSON with the least that its schema allows", async () => {
+    const schema = { type: "object", required: ["a", "b"], properties: { a: { type: "array" }, b: { enum: ["x"] } } };
+    const generationConfig = { responseMimeType: "application/json", responseJsonSchema: schema };
+    const answer = await (await post("generateContent", { contents: [prompt("hi")], generationConfig })).json();
+    expect(answer).toMatchObject({ candidates: [{ content: { parts: [{ text: '{"a":[],"b":"x"}' }] } }] });
+  });
+
+  it("remembers what it was asked until it is reset", async () => {
+    await fetch(`${fake.url}/__fake/reset`, { method: "POST" });
+    await stream(prompt("text hi"));
+    await post("countTokens", { contents: [prompt("hi")] });
+    expect(await (await fetch(`${fake.url}/__fake/stats`)).json()).toEqual({
+      requests: 2,
+      byMethod: { streamGenerateContent: 1, countTokens: 1 },
+    });
+    expect(await (await fetch(`${fake.url}/__fake/requests`)).json()).toMatchObject([{ prompt: "text hi", round: 0 }]);
+  });
+
+  it("refuses what it does not know", async () => {
+    expect((await post("dance", {})).status).toBe(404);
+    expect((await fetch(`${fake.url}/v1beta/models`)).status).toBe(404);
+    const url = `${fake.url}/v1beta/models/m:generateContent`;
+    expect((await fetch(url, { method: "POST", body: "{" })).status).toBe(400);
+  });
+
+  it("runs as a command and stops when it is told to", async () => {
+    const main = fileURLToPath(new URL("./main.ts", import.meta.url));
+    const child = spawn(process.execPath, [main, "--latency", "1"], { stdio: ["ignore", "pipe", "inherit"] });
+    const [line] = await once(child.stdout, "data");
+    const url = /http:\S+/.exec(String(line))?.[0] ?? "";
+    expect((await fetch(`${url}/__fake/stats`)).status).toBe(200);
+    child.kill("SIGTERM");
+    expect(await once(child, "exit")).toEqual([0, null]);
+  });
+});
