@@ -1,4 +1,4 @@
-import { type TaskEvent, TaskState, type ToolCall, ToolCallStatus } from "@devtool/schema";
+import { type Citation, type TaskEvent, TaskState, type ToolCall, ToolCallStatus } from "@devtool/schema";
 import { type Paint, visible } from "./style.ts";
 import { outputLines, resultLines, toolCallLine } from "./tool-call.ts";
 
@@ -29,8 +29,19 @@ export class Transcript {
         return (
           this.#closeText() + this.#lines(stateLines(payload.value.error || payload.value.text, state, this.#paint))
         );
-      default:
+      case "notice":
+        return this.#lines([this.#paint("dim", `· ${visible(payload.value.text)}`)]);
+      case "summary":
+        return this.#lines([this.#paint("dim", "· the conversation before was summarized")]);
+      case "citation":
+        return this.#lines([this.#paint("dim", `· source: ${visible(sourceOf(payload.value))}`)]);
+      case "created":
+      case "message":
+      case "usage":
+      case undefined:
         return "";
+      default:
+        return payload satisfies never;
     }
   }
 
@@ -69,6 +80,10 @@ export class Transcript {
     this.#inText = false;
     return open ? "\n" : "";
   }
+}
+
+function sourceOf({ uri, title, license }: Citation): string {
+  return [title, uri, license && `(${license})`].filter((part) => part !== "").join(" ");
 }
 
 /** The text that a finished call gave; undefined when it failed or gave something else. */

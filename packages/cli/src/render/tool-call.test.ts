@@ -1,0 +1,89 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { ConfirmationRequestSchema, structFromJson, ToolCallSchema, ToolCallStatus } from "@devtool/schema";
+import { describe, expect, it } from "vitest";
+import type { Look, Paint } from "./style.ts";
+import { questionLines, resultLines, toolCallLine } from "./tool-call.ts";
+
+/** Shows how a text is painted. */
+const marked: Paint = (look: Look, text) => `<${look}>${text}</>`;
+const plain: Paint = (_look, text) => text;
+
+describe("a tool call", () => {
+  it("is a line with a mark for where it is", () => {
+    const lines = [
+      ToolCallStatus.PENDING,
+      ToolCallStatus.EXECUTING,
+      ToolCallStatus.SUCCEEDED,
+      ToolCallStatus.FAILED,
+      ToolCallStatus.CANCELLED,
+    ].map((status) => toolCallLine(call({ status, toolName: "read_file", description: "Read a.ts" }), plain));
+    expect(lines).toEqual([
+      "? read_file Read a.ts",
+      "▸ read_file Read a.ts",
+      "✓ read_file Read a.ts",
+      "✗ read_file Read a.ts",
+      "- read_file Read a.ts",
+    ]);
+  });
+
+  it("cannot forge another line with its name or description", () => {
+    const line = toolCallLine(call({ toolName: "x\r✓ all", description: "\u001b[1A" }), plain);
+    expect(line).toBe("? x\\u{d}✓ all \\u{1b}[1A");
+  });
+
+  it("shows what it gave, indented, and says how much more there is", () => {
+    const text = Array.from({ length: 25 }, (_, index) => `line ${index + 1}`).join("\n");
+    const lines = resultLines(
+      call({ result: { case: "output", value: { result: { case: "text", value: text } } } }),
+      plain,
+    );
+    expect(lines).toHaveLength(21);
+    expect(lines[0]).toBe("    line 1");
+    expect(lines[20]).toBe("    [5 more lines]");
+  });
+
+  it("shows an error as one, data as JSON, and nothing for nothing", () => {
+    const error = call({ result: { case: "error", value: { message: "file is gone" } } });
+    expect(resultLines(error, marked)).toEqual(["    <bad>file is gone</>"]);
+    const data = call({
+      result: { case: "output", value: { result: { case: "structuredData", value: structFromJson({ a: 1 }) } } },
+    });
+    expect(resultLines(data, plain)).toEqual(['    {"a":1}']);
+    expect(resultLines(call({}), plain)).toEqual([]);
+  });
+});
+
+describe("a question", () => {
+  it("shows the command that would run, with what cannot be seen in it", () => {
+    const details = { case: "executeDetails" as const, value: { command: "ls\u200b; rm x" } };
+    expect(linesOf({ details })).toEqual(["    <heading>$</> ls\\u{200b}; rm x"]);
+  });
+
+  it("colours a diff by its lines", () => {
+    const formattedDiff = "--- a\n+++ b\n@@ -1 +1 @@\n-old\n+new\n same\n";
+    const details = { case: "fileEditDetails" as const, value: { newContent: "new", formattedDiff } };
+    expect(linesOf({ details })).toEqual([
+      "    <dim>--- a</>",
+      "    <dim>+++ b</>",
+      "    <dim>@@ -1 +1 @@</>",
+      "    <removed>-old</>",
+      "    <added>+new</>",
+      "     same",
+    ]);
+  });
+
+  it("names the server of an MCP tool, and shows words as they are", () => {
+    const mcp = { case: "mcpDetails" as const, value: { toolName: "echo", serverName: "everything" } };
+    expect(linesOf({ details: mcp })).toEqual(["    echo of the MCP server everything"]);
+    const words = { case: "genericDetails" as const, value: { description: "Restore?" } };
+    expect(linesOf({ details: words })).toEqual(["    Restore?"]);
+  });
+});
+
+function call(init: MessageInitShape<typeof ToolCallSchema>) {
+  return create(ToolCallSchema, { status: ToolCallStatus.PENDING, toolName: "tool", ...init });
+}
+
+function linesOf(init: MessageInitShape<typeof ConfirmationRequestSchema>): string[] {
+  return questionLines(create(ConfirmationRequestSchema, init), marked);
+}

@@ -1,0 +1,86 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { TaskEventSchema, TaskState, type ToolCallSchema, ToolCallStatus } from "@devtool/schema";
+import { describe, expect, it } from "vitest";
+import { Transcript } from "./transcript.ts";
+
+type Event = MessageInitShape<typeof TaskEventSchema>;
+type Payload = NonNullable<Exclude<Event, { $typeName: string }>["payload"]>;
+
+describe("a transcript", () => {
+  it("lets pieces of text run on, and closes the line before anything else", () => {
+    expect(
+      shown(
+        text("Look"),
+        text("ing."),
+        event({ case: "thought", value: { subject: "Next", description: "Read it." } }),
+        text("Done."),
+        event({ case: "stateChange", value: {} }, TaskState.COMPLETED),
+      ),
+    ).toBe("Looking.\n… Next: Read it.\nDone.\n");
+  });
+
+  it("shows live output once, as it grows, and then how the call ended", () => {
+    const live = (liveContent: string): Event => toolCall({ status: ToolCallStatus.EXECUTING, liveContent });
+    const output = {
+      case: "output" as const,
+      value: { result: { case: "text" as const, value: "one\ntwo\nthree\n" } },
+    };
+    expect(
+      shown(
+        toolCall({ status: ToolCallStatus.PENDING }),
+        toolCall({ status: ToolCallStatus.EXECUTING }),
+        live("one\n"),
+        live("one\ntwo\n"),
+        toolCall({ status: ToolCallStatus.SUCCEEDED, result: output }),
+      ),
+    ).toBe("▸ run Run it\n    one\n    two\n    three\n✓ run Run it\n");
+  });
+
+  it("shows an output whole whose beginning was cut while it ran", () => {
+    const output = { case: "output" as const, value: { result: { case: "text" as const, value: "[cut]\nnine\nten" } } };
+    expect(
+      shown(
+        toolCall({ status: ToolCallStatus.EXECUTING, liveContent: "one\n" }),
+        toolCall({ status: ToolCallStatus.SUCCEEDED, result: output }),
+      ),
+    ).toBe("    one\n✓ run Run it\n    [cut]\n    nine\n    ten\n");
+  });
+
+  it("shows what the agent says of its work, what it summarized and where its answer comes from", () => {
+    expect(
+      shown(
+        event({ case: "notice", value: { text: "the model is busy: asked again in 2 s" } }),
+        event({ case: "summary", value: { text: "long", keptMessages: 4 } }),
+        text("Answer."),
+        event({ case: "citation", value: { uri: "https://example.com/\u202ea", title: "" } }),
+        event({ case: "usage", value: { inputTokens: 1n } }),
+        event({ case: "citation", value: { uri: "https://example.com/b", title: "B", license: "MIT" } }),
+      ),
+    ).toBe(
+      "· the model is busy: asked again in 2 s\n· the conversation before was summarized\nAnswer.\n" +
+        "· source: https://example.com/\\u{202e}a\n· source: B https://example.com/b (MIT)\n",
+    );
+  });
+
+  it("says why a task failed, and keeps what came from outside from acting", () => {
+    const failed = event({ case: "stateChange", value: { error: "the model\u001b[2J failed" } }, TaskState.FAILED);
+    expect(shown(text("a\u0007b"), failed)).toBe("a\\u{7}b\nfailed: the model\\u{1b}[2J failed\n");
+  });
+});
+
+function shown(...events: readonly Event[]): string {
+  const transcript = new Transcript((_look, painted) => painted);
+  return events.map((event) => transcript.add(create(TaskEventSchema, event))).join("");
+}
+
+function event(payload: Payload, state: TaskState = TaskState.WORKING): Event {
+  return { payload, state };
+}
+
+function text(value: string): Event {
+  return event({ case: "text", value: { text: value } });
+}
+
+function toolCall(init: MessageInitShape<typeof ToolCallSchema>): Event {
+  return event({ case: "toolCall", value: { toolCallId: "1", toolName: "run", description: "Run it", ...init } });
+}
