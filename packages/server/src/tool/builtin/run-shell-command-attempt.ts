@@ -4,7 +4,6 @@ import {
   ConfirmationOptionSchema,
   ExecuteDetailsSchema,
   OPTION_CANCEL,
-  OPTION_PROCEED_ALWAYS,
   OPTION_PROCEED_ONCE,
 } from "@devtool/schema";
 import { abortable } from "../../stream/abortable.ts";
@@ -36,6 +35,8 @@ export interface AttemptOptions {
   readonly grants: SandboxGrants;
 }
 
+/** The answer that holds for the task. Not `proceed_always`: a policy would read that as leave to run the command. */
+const OPTION_PROCEED_FOR_TASK = "proceed_for_task";
 /** A command is run again so many times at most. */
 const MAX_EXTENSIONS = 3;
 
@@ -57,10 +58,10 @@ export async function* runCommand(
       return yield resultOf(ended, "");
     asked.add(extensionWords(extension));
     const { optionId } = yield* ask(questionAbout(shell, extension), signal);
-    if (optionId !== OPTION_PROCEED_ONCE && optionId !== OPTION_PROCEED_ALWAYS) {
+    if (optionId !== OPTION_PROCEED_ONCE && optionId !== OPTION_PROCEED_FOR_TASK) {
       return yield resultOf(ended, `\n[the sandbox stopped it; the user declined ${extensionWords(extension)}]`);
     }
-    if (optionId === OPTION_PROCEED_ALWAYS) options.grants.add(extension);
+    if (optionId === OPTION_PROCEED_FOR_TASK) options.grants.add(extension);
     const wider = extendedAccess(access, extension);
     if (wider) access = wider;
     else sandbox = noSandbox("");
@@ -107,7 +108,7 @@ function extensionFor(ended: Ended, { shell, sandbox, access }: Tried): Extensio
 }
 
 function questionAbout({ command, workingDirectory }: ShellCommand, extension: Extension): Question {
-  const lasting = option(OPTION_PROCEED_ALWAYS, "Allow this for all commands of this task");
+  const lasting = option(OPTION_PROCEED_FOR_TASK, "Allow this for all commands of this task");
   return {
     description: `${commandDescription(command, "")}, again and with ${extensionWords(extension)}`,
     details: { case: "executeDetails", value: create(ExecuteDetailsSchema, { command, workingDirectory }) },

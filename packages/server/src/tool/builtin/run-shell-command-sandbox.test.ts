@@ -71,7 +71,7 @@ describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
       {
         description: expect.stringContaining(`with write access to "${outside}/place"`),
         details: { case: "executeDetails", value: { command, workingDirectory: root } },
-        options: [{ id: "proceed_once" }, { id: "proceed_always" }, { id: "cancel" }],
+        options: [{ id: "proceed_once" }, { id: "proceed_for_task" }, { id: "cancel" }],
       },
     ]);
     expect(events.at(-1)).toMatchObject({ value: { case: "output" } });
@@ -104,7 +104,7 @@ describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
 
   it("keeps what was granted for the task", async () => {
     const grants = new SandboxGrants();
-    const first = await run(`touch ${outside}/1`, { grants, access: reading(outside) }, ["proceed_always"]);
+    const first = await run(`touch ${outside}/1`, { grants, access: reading(outside) }, ["proceed_for_task"]);
     const second = await run(`touch ${outside}/2`, { grants, access: reading(outside) });
     expect([first.asked.length, second.asked.length]).toEqual([1, 0]);
     expect(readdirSync(outside)).toEqual(["1", "2"]);
