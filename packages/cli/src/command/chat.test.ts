@@ -14,7 +14,7 @@ describe("devtool chat", () => {
 
   beforeAll(async () => {
     workspace = await mkdtemp(join(tmpdir(), "devtool-chat-"));
-    server = await createServer({ workspace });
+    server = await createServer({ workspace, sandbox: "none" });
   });
   afterAll(async () => {
     await server.close();
@@ -22,10 +22,16 @@ describe("devtool chat", () => {
   });
 
   it("runs slash commands between messages, and asks what they ask", async () => {
-    const { said, erred, code } = await talk(["text Hello.", "/about", "/shell echo from the shell", "y", "/exit"]);
+    const { said, erred, code } = await talk([
+      "text Hello.",
+      "/about",
+      "/shell touch x; echo from the shell",
+      "y",
+      "/exit",
+    ]);
     expect(said).toContain("Hello.");
     expect(said).toContain("model: scripted");
-    expect(said).toContain("$ echo from the shell");
+    expect(said).toContain("$ touch x; echo from the shell");
     expect(said).toMatch(/ {4}from the shell\n/);
     expect(erred).toBe("");
     expect(code).toBe(0);

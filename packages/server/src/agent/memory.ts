@@ -91,8 +91,13 @@ async function workspaceLevel(
 
 /** Tells by its names whether a directory has configuration, and so whether its user may miss it. Opens no file. */
 export function namesConfig(directory: string): boolean {
-  using workspace = new Workspace(directory);
-  return hasConfig(workspace);
+  try {
+    using workspace = new Workspace(directory);
+    return hasConfig(workspace);
+  } catch (reason) {
+    if (isMissing(reason)) return false;
+    throw reason;
+  }
 }
 
 function memoryFile(path: string, content: Buffer, scope: MemoryFile["scope"]): MemoryFile {

@@ -34,6 +34,7 @@ describe("SlashCommands", () => {
       },
     };
     await new SlashCommands(own, [source]).list("/other", signal);
+    expect(await new SlashCommands(own, [source]).list("", signal)).toHaveLength(2);
     expect(asked).toEqual(["/other"]);
   });
 

@@ -25,7 +25,7 @@ export class SlashCommands {
     return declare([...this.#own.values()], 0);
   }
 
-  /** The commands of a workspace as clients see them: a tree by their words, the server's own first (CMD-1). */
+  /** The commands of a workspace as clients see them: a tree by their words, the server's own first (CMD-1). Without a workspace only those. */
   async list(workspacePath: string, signal: AbortSignal): Promise<readonly SlashCommandDeclaration[]> {
     const { commands } = await this.#all(workspacePath, signal);
     return declare([...commands.values()], 0);
@@ -78,7 +78,8 @@ export class SlashCommands {
 
   /** Of commands with the same words the first counts: the server's own, then by the order of the sources. */
   async #all(workspacePath: string, signal: AbortSignal): Promise<Known> {
-    const found = await Promise.all(this.#sources.map((source) => source.find(workspacePath, signal)));
+    const sources = workspacePath === "" ? [] : this.#sources;
+    const found = await Promise.all(sources.map((source) => source.find(workspacePath, signal)));
     const commands = new Map(this.#own);
     for (const command of found.flatMap((each) => each.commands)) {
       const name = nameOf(command.path);
