@@ -8,3 +8,10 @@ export {
   requestJwtAuthorizationGrant,
 } from "../../packages/server/node_modules/@modelcontextprotocol/client/dist/index.mjs";
 export { StdioClientTransport } from "../../packages/server/node_modules/@modelcontextprotocol/client/dist/stdio.mjs";
+export {
+  acceptedContent,
+  fromJsonSchema,
+  inputRequired,
+  McpServer,
+} from "../../packages/server/node_modules/@modelcontextprotocol/server/dist/index.mjs";
+export { serveStdio } from "../../packages/server/node_modules/@modelcontextprotocol/server/dist/stdio.mjs";

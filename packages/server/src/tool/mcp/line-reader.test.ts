@@ -1,0 +1,29 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { LineReader } from "./line-reader.ts";
+
+describe("LineReader", () => {
+  it("finds the same lines wherever the bytes are cut", () => {
+    const text = fc.array(fc.string({ unit: "grapheme", maxLength: 20 }).map((line) => line.replaceAll(/[\r\n]/g, "")));
+    fc.assert(
+      fc.property(text, fc.array(fc.nat(40)), (lines, cuts) => {
+        const reader = new LineReader();
+        let bytes = Buffer.from(lines.map((line) => `${line}\n`).join(""));
+        const found: string[] = [];
+        for (const cut of cuts) {
+          found.push(...reader.push(bytes.subarray(0, cut)));
+          bytes = bytes.subarray(cut);
+        }
+        expect([...found, ...reader.push(bytes)]).toEqual(lines);
+      }),
+    );
+  });
+
+  it("takes a line of just the limit, and refuses a byte more, whether the line ended or not", () => {
+    expect(new LineReader(4).push(Buffer.from("1234\n"))).toEqual(["1234"]);
+    expect(() => new LineReader(4).push(Buffer.from("12345\n"))).toThrow("it wrote a line of more than 4 bytes");
+    const reader = new LineReader(4);
+    reader.push(Buffer.from("123"));
+    expect(() => reader.push(Buffer.from("45"))).toThrow("it wrote a line of more than 4 bytes");
+  });
+});

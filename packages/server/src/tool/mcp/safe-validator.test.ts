@@ -1,0 +1,31 @@
+import { describe, expect, it } from "vitest";
+import { createSafeValidator } from "./safe-validator.ts";
+
+describe("the validator of schemas that servers send", async () => {
+  const validator = await createSafeValidator();
+  const check = (schema: object, value: unknown) => validator.getValidator(schema)(value).valid;
+
+  it("checks types, choices, bounds and what is required", () => {
+    const properties = { n: { type: "integer", maximum: 9 }, c: { enum: ["a", "b"] } };
+    const schema = { type: "object", properties, required: ["n"] };
+    expect(check(schema, { n: 9, c: "b" })).toBe(true);
+    expect(check(schema, { n: 10 })).toBe(false);
+    expect(check(schema, { n: 1, c: "d" })).toBe(false);
+    expect(check(schema, {})).toBe(false);
+  });
+
+  it("does not run a regular expression that would hold up the process", () => {
+    const hostile = { pattern: "^(a+)+$" };
+    const text = `${"a".repeat(50)}!`;
+    expect(check({ type: "string", ...hostile }, text)).toBe(true);
+    expect(check({ properties: { x: { anyOf: [hostile] } } }, { x: text })).toBe(true);
+    expect(check({ patternProperties: { "^(a+)+$": { type: "number" } } }, { [text]: "x" })).toBe(true);
+  });
+
+  it("keeps properties that are called like keywords, and values that look like schemas", () => {
+    const schema = { properties: { pattern: { type: "number" }, format: { const: { pattern: "x" } } } };
+    expect(check(schema, { pattern: "text" })).toBe(false);
+    expect(check(schema, { format: { pattern: "x" } })).toBe(true);
+    expect(check(schema, { format: {} })).toBe(false);
+  });
+});
