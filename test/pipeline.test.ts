@@ -49,7 +49,7 @@ describe("the whole pipeline", () => {
     it(`asks, is answered with changed content, runs and completes over ${name} (STREAM-4, TOOL-6)`, async () => {
       const client = connect();
       const file = `${name.replaceAll(/\W/g, "-")}.txt`;
-      const script = `think\nwrite ${file} proposed\\n\nrun cat ${file}\ntext done`;
+      const script = `think\nwrite ${file} proposed\\n\nrun eval cat ${file}\ntext done`;
       const asked = await fold(streamMessage(client, { message: textMessage(crypto.randomUUID(), script) }, signal));
       expect(asked.state).toBe(TaskState.INPUT_REQUIRED);
 

@@ -7,6 +7,8 @@ export class Transcript {
   readonly #paint: Paint;
   /** How much of a running call's output was shown. */
   readonly #shown = new Map<string, string>();
+  /** The calls whose line was shown when they began. */
+  readonly #begun = new Set<string>();
   #inText = false;
 
   constructor(paint: Paint) {
@@ -51,13 +53,18 @@ export class Transcript {
     const text = textOf(call);
     const rest = text === undefined ? undefined : this.#outputSince(call.toolCallId, text);
     const shown = this.#shown.delete(call.toolCallId) && rest !== undefined;
+    this.#begun.delete(call.toolCallId);
     return shown
       ? [...outputLines(rest, this.#paint), toolCallLine(call, this.#paint)]
       : [toolCallLine(call, this.#paint), ...resultLines(call, this.#paint)];
   }
 
   #runningLines(call: ToolCall): string[] {
-    if (call.liveContent === undefined) return [toolCallLine(call, this.#paint)];
+    if (call.liveContent === undefined) {
+      const isNew = !this.#begun.has(call.toolCallId);
+      this.#begun.add(call.toolCallId);
+      return isNew ? [toolCallLine(call, this.#paint)] : [];
+    }
     const fresh = this.#outputSince(call.toolCallId, call.liveContent);
     this.#shown.set(call.toolCallId, call.liveContent);
     return outputLines(fresh ?? call.liveContent, this.#paint);
