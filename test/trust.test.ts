@@ -14,13 +14,14 @@ const note = canTrace ? "S4" : "S4; SKIPPED: strace is missing or may not trace 
 
 describe.skipIf(!canTrace)(`${REPOSITORIES.length} malicious repositories under strace (${note})`, () => {
   let root: string;
+  let store: TrustStore;
 
   beforeAll(async () => {
     root = await mkdtemp(join(tmpdir(), "devtool-malicious-"));
     await makeRepositories(root);
     await writeFile(join(root, "control"), "seen");
     // The directory above one of them, and beside all, is trusted: that opens none of them.
-    const store = new TrustStore({
+    store = new TrustStore({
       dataDirectory: join(root, "data"),
       openDirectory: (path) => new Workspace(path),
       now: () => new Date(0),
@@ -49,6 +50,14 @@ describe.skipIf(!canTrace)(`${REPOSITORIES.length} malicious repositories under 
     expect(touched.length).toBeGreaterThanOrEqual(10);
     expect(opened).toContain(join(root, "untrusted/with space\nand newline/AGENTS.md"));
     expect(opened).toContain(join(root, "trusted/inside/.devtool/commands/x.md"));
+  });
+
+  it("are opened by the server where they are trusted alone", { timeout: 120_000 }, async () => {
+    const trusted = join(root, "untrusted/agents-md");
+    await store.grant(await store.preview(trusted));
+    const { opened } = await trace("granted");
+    await store.revoke(trusted);
+    expect([...new Set(opened)]).toEqual([join(trusted, "AGENTS.md")]);
   });
 
   async function trace(mode: string): Promise<Traced> {

@@ -27,7 +27,7 @@ const signal = AbortSignal.timeout(120_000);
 const [mode = "", root = "", data = ""] = process.argv.slice(2);
 const paths = REPOSITORIES.map(({ path }) => join(root, path));
 
-if (mode === "server") await openInServer();
+if (mode === "server" || mode === "granted") await openInServer();
 else await openInParts(mode === "sabotage" ? trustingAll() : trustStore());
 // Shows that the trace sees what is opened.
 await readFile(join(root, "control"));

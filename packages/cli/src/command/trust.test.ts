@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
+import { stripVTControlCharacters } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Io } from "../io.ts";
 import { trustAdd, trustList, trustRemove } from "./trust.ts";
@@ -58,6 +59,22 @@ describe("devtool trust", () => {
     expect((await run(trustList)).out).toBe("");
   });
 
+  it("goes as docs/trust.md shows it", async () => {
+    const text = await readFile(new URL("../../../../docs/trust.md", import.meta.url), "utf8");
+    const shown = /<!-- transcript -->\n```\n([\s\S]*?)```/.exec(text)?.[1] ?? "";
+    const shop = join(base, "shop");
+    await mkdir(join(shop, ".devtool/commands"), { recursive: true });
+    await writeFile(join(shop, "AGENTS.md"), "Use tabs.\n");
+    await writeFile(join(shop, ".devtool/commands/review.md"), "Review it.\n");
+    const added = await run(trustAdd, shop, "y\n");
+    const listed = await run(trustList);
+    const removed = await run(trustRemove, shop);
+    const really = `$ devtool trust add shop\n${added.out}$ devtool trust list\n${listed.out}$ devtool trust remove shop\n${removed.out}`;
+    expect(shapeOf(stripVTControlCharacters(really).replaceAll("\r", ""))).toBe(
+      shapeOf(shown.replaceAll("/home/ada", base)),
+    );
+  });
+
   type Run = (directory: string, options: { readonly data: string }, io: Io) => Promise<number>;
 
   async function run(
@@ -86,7 +103,10 @@ describe("devtool trust", () => {
 
   /** The text without what differs from run to run. */
   function shapeOf(text: string): string {
-    return text.replaceAll(base, "BASE").replaceAll(/sha256 [0-9a-f]{16}/g, "sha256 HASH");
+    return text
+      .replaceAll(base, "BASE")
+      .replaceAll(/sha256 [0-9a-f]{16}/g, "sha256 HASH")
+      .replaceAll(/\d{4}-\S+Z/g, "TIME");
   }
 });
 
