@@ -27,7 +27,7 @@ const INSTRUCTIONS =
   "rules they set; what was found out, with paths, names, commands and exact error messages; which files were changed " +
   "and how; what was decided and why; what is done, what is left, and what comes next. Leave out what no longer matters.";
 
-const REQUEST = "Write the notes now, and nothing else.";
+const REQUEST = "Now give the notes, and nothing else.";
 
 /**
  * Tells whether a history should be summarized before the model is asked again. `used` is what the model's last step

@@ -1,5 +1,6 @@
 import type { GenerateContentParameters } from "@google/genai";
 import { Code } from "../../errors.ts";
+import { modelHistory } from "../history.ts";
 import type { Model, ModelEvent, ModelRequest } from "../model.ts";
 import { Answer } from "./answer.ts";
 import { Deadlines } from "./deadlines.ts";
@@ -82,7 +83,7 @@ async function* answer(
 
 function parametersOf(request: ModelRequest, fallback: string): GenerateContentParameters {
   const model = request.model || fallback;
-  const contents = contentsOf(request.history);
+  const contents = contentsOf(modelHistory(request.history));
   const tools = toolsOf(request.tools);
   return {
     model,

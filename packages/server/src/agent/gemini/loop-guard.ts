@@ -40,7 +40,7 @@ export class TextLoopGuard {
 export function assertNoCallLoop(history: readonly Message[], calls: readonly ModelToolCall[]): void {
   if (calls.length === 0) return;
   const made = JSON.stringify(calls.map(({ name, args }) => [name, args]));
-  const same = trailingSteps(history).map(toolCallsOf).filter(Boolean);
+  const same = trailingSteps(history).map(toolCallsOf);
   const different = same.findIndex((step) => signatureOf(step) !== made);
   const run = different < 0 ? same : same.slice(0, different);
   const outcomes = new Set(run.slice(0, MAX_SAME_STEPS - 1).map(outcomeOf));
