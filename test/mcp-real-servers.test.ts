@@ -245,7 +245,8 @@ describe.each([
     expect(textOf(asked)).toContain("Name: Ada");
   });
 
-  it("asks about the call that it runs, when it runs two", async () => {
+  // Older transports do not say which call a question belongs to; there it is put to the newest one.
+  it.runIf(transport === "http")("asks about the call that it runs, when it runs two", async () => {
     await using servers = serversOf([settings]).servers;
     const tool = toolNamed(await servers.tools(signal), "trigger-elicitation-request");
     const both = ["Ada", "Grace"].map(async (name) => {

@@ -8,7 +8,7 @@ const CARRIAGE_RETURN = 13;
  * A fetch whose answers break off when one message in them is too long: a whole JSON body, or what stands between two
  * empty lines of a stream of events.
  */
-export function boundedFetch(maxBytes: number = MAX_MESSAGE_BYTES): FetchLike {
+export function boundedFetch(fetch: FetchLike, maxBytes: number = MAX_MESSAGE_BYTES): FetchLike {
   return async (url, init) => {
     const response = await fetch(url, init);
     if (!response.body) return response;

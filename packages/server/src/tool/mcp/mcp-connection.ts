@@ -13,6 +13,7 @@ import type {
 } from "@modelcontextprotocol/client";
 import { Code, DevtoolError } from "../../errors.ts";
 import type { CallHooks } from "./call-hooks.ts";
+import { ListCache } from "./list-cache.ts";
 import type { McpTransport, TransportOptions } from "./mcp-transport.ts";
 import type { Sample } from "./sampling.ts";
 import { definitionOf, type ToolDefinition } from "./tool-definition.ts";
@@ -43,12 +44,16 @@ export interface OpenedConnection {
 
 /** An open connection to one server. When it ends, what waits for the server fails with the reason, and it stays ended. */
 export class McpConnection implements AsyncDisposable {
+  /** What the server listed; forgotten when it says that a list changed, so that a burst of such words costs one question. */
+  readonly lists = {
+    tools: new ListCache<ToolDefinition>(),
+    prompts: new ListCache<Prompt>(),
+    resources: new ListCache<Resource>(),
+  } as const;
   readonly #opened: OpenedConnection;
   readonly #ended = new AbortController();
   readonly #running: CallHooks[] = [];
   readonly #current = new AsyncLocalStorage<CallHooks>();
-  #tools: readonly ToolDefinition[] | undefined;
-  #toolsChanged = 0;
   #checking: Promise<void> | undefined;
   #closing: Promise<void> | undefined;
 
@@ -77,12 +82,6 @@ export class McpConnection implements AsyncDisposable {
     this.#end(`MCP server ${JSON.stringify(server.name)}: ${way.closeReason() || "it closed the connection"}`);
   }
 
-  /** Notes that the server has other tools than before; they are listed again when somebody asks. */
-  toolsChanged(): void {
-    this.#toolsChanged++;
-    this.#tools = undefined;
-  }
-
   /** Finds out whether a server that seems to be gone still answers, and ends the connection when it does not. */
   checkAlive(): void {
     this.#checking ??= this.#ping().finally(() => {
@@ -90,16 +89,13 @@ export class McpConnection implements AsyncDisposable {
     });
   }
 
-  /** The tools of the server; listed once, and again after they changed. */
+  /** The tools of the server. What needs tasks, which the newest revision dropped, cannot be called by us and is left out. */
   async tools(signal: AbortSignal): Promise<readonly ToolDefinition[]> {
-    if (this.#tools) return this.#tools;
     if (!this.#opened.client.getServerCapabilities()?.tools) return [];
-    const changed = this.#toolsChanged;
-    const { tools } = await this.#ask((client) => client.listTools(undefined, this.#request(signal)), signal);
-    // What needs tasks, which the newest revision dropped, cannot be called by us.
-    const definitions = tools.filter(({ execution }) => execution?.taskSupport !== "required").map(definitionOf);
-    if (changed === this.#toolsChanged) this.#tools = definitions;
-    return definitions;
+    return this.lists.tools.get(async () => {
+      const { tools } = await this.#ask((client) => client.listTools(undefined, this.#request(signal)), signal);
+      return tools.filter(({ execution }) => execution?.taskSupport !== "required").map(definitionOf);
+    });
   }
 
   /** Calls a tool. Has no deadline of its own: the signal ends it, and the server is told. */
@@ -122,7 +118,9 @@ export class McpConnection implements AsyncDisposable {
   /** Empty for a server that has none. */
   async prompts(signal: AbortSignal): Promise<readonly Prompt[]> {
     if (!this.#opened.client.getServerCapabilities()?.prompts) return [];
-    return (await this.#ask((client) => client.listPrompts(undefined, this.#request(signal)), signal)).prompts;
+    return this.lists.prompts.get(
+      async () => (await this.#ask((client) => client.listPrompts(undefined, this.#request(signal)), signal)).prompts,
+    );
   }
 
   async prompt(name: string, args: Readonly<Record<string, string>>, signal: AbortSignal): Promise<GetPromptResult> {
@@ -132,7 +130,10 @@ export class McpConnection implements AsyncDisposable {
   /** Empty for a server that has none. */
   async resources(signal: AbortSignal): Promise<readonly Resource[]> {
     if (!this.#opened.client.getServerCapabilities()?.resources) return [];
-    return (await this.#ask((client) => client.listResources(undefined, this.#request(signal)), signal)).resources;
+    return this.lists.resources.get(
+      async () =>
+        (await this.#ask((client) => client.listResources(undefined, this.#request(signal)), signal)).resources,
+    );
   }
 
   async readResource(uri: string, signal: AbortSignal): Promise<ReadResourceResult> {

@@ -7,6 +7,7 @@ import type { McpConnection } from "./mcp-connection.ts";
 import { type McpPrompt, mcpPrompt } from "./mcp-prompts.ts";
 import { type McpServerStatus, McpSupervisor, type SupervisorOptions } from "./mcp-supervisor.ts";
 import { mcpTool } from "./mcp-tool.ts";
+import { messageOf } from "./message-of.ts";
 import { type McpResource, readMcpResourceTool } from "./read-mcp-resource.ts";
 import type { ToolDefinition } from "./tool-definition.ts";
 import { qualifyToolNames } from "./tool-name.ts";
@@ -25,6 +26,8 @@ export interface McpServersOptions extends Omit<SupervisorOptions, "connectTimeo
 }
 
 const DEFAULT_CALL_TIMEOUT_MS = 60_000;
+/** More tools of one server than any model can choose from. */
+const MAX_TOOLS = 512;
 const DEFAULT_MAX_OUTPUT_BYTES: number = 256 * 1024;
 
 /**
@@ -111,8 +114,14 @@ export class McpServers implements AsyncDisposable {
     const taken = (await connection.tools(signal)).filter(
       ({ name }) => (includeTools.length === 0 || includeTools.includes(name)) && !excludeTools.includes(name),
     );
-    this.#toolCounts.set(server, taken.length);
-    return taken.map((definition) => ({ server, tool: definition.name, supervisor, connection, definition }));
+    if (taken.length > MAX_TOOLS) {
+      const text = `MCP server ${JSON.stringify(server)}: it has ${taken.length} tools: the first ${MAX_TOOLS} are taken`;
+      this.#noticeOnce(server, text);
+    }
+    this.#toolCounts.set(server, Math.min(taken.length, MAX_TOOLS));
+    return taken
+      .slice(0, MAX_TOOLS)
+      .map((definition) => ({ server, tool: definition.name, supervisor, connection, definition }));
   }
 
   /** Asks every server that is there, or comes in time; the others are left out, and a notice says so once. */
@@ -138,10 +147,14 @@ export class McpServers implements AsyncDisposable {
   }
 
   #notice({ server: { name }, state: { state, reason } }: McpSupervisor, thrown: unknown): void {
-    const said = reason || (thrown instanceof Error ? thrown.message : String(thrown));
-    const text = state === "connecting" ? `MCP server ${JSON.stringify(name)}: it is not ready yet` : said;
-    if (this.#noticed.get(name) === text) return;
-    this.#noticed.set(name, text);
+    const isLate = state === "connecting" || state === "ready";
+    const text = isLate ? `MCP server ${JSON.stringify(name)}: it is not ready yet` : reason || messageOf(thrown);
+    this.#noticeOnce(name, text);
+  }
+
+  #noticeOnce(server: string, text: string): void {
+    if (this.#noticed.get(server) === text) return;
+    this.#noticed.set(server, text);
     this.#options.onNotice(text);
   }
 

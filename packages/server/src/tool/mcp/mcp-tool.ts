@@ -10,6 +10,7 @@ import type { CallHooks } from "./call-hooks.ts";
 import { cut, resultOf } from "./call-result.ts";
 import type { McpConnection } from "./mcp-connection.ts";
 import type { McpSupervisor } from "./mcp-supervisor.ts";
+import { messageOf } from "./message-of.ts";
 import type { ToolDefinition } from "./tool-definition.ts";
 
 /** A tool of a server, and how it is called. */
@@ -26,13 +27,20 @@ export interface McpToolOptions {
   readonly now: () => number;
 }
 
+/** A model reads so many characters about a tool. */
+const MAX_DESCRIPTION_LENGTH = 8192;
+
 /** Makes a tool of what an MCP server offers. Every call asks; grants bind to the hash of the definition. */
 export function mcpTool(options: McpToolOptions): Tool {
   const { qualifiedName, definition, supervisor } = options;
   const { name, title, description, inputSchema, annotations, hash } = definition;
   const server = supervisor.server.name;
   return {
-    declaration: { name: qualifiedName, description: description || title, parameters: inputSchema },
+    declaration: {
+      name: qualifiedName,
+      description: cut(description || title, MAX_DESCRIPTION_LENGTH),
+      parameters: inputSchema,
+    },
     facts: { mcpServer: server, definitionHash: hash, annotations },
     prepare: async (args) => {
       assertFits(args, options);
@@ -121,7 +129,7 @@ function wordsFor(reason: unknown, connection: McpConnection | undefined): strin
   if (connection?.ended.aborted) {
     return `${DevtoolError.from(connection.ended.reason).message}; what the call did until then is unknown`;
   }
-  return reason instanceof Error ? reason.message : String(reason);
+  return messageOf(reason);
 }
 
 function timeoutWords({ definition, supervisor, callTimeoutMs }: McpToolOptions): string {

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import type { McpHttp, McpServer, McpStdio } from "@devtool/schema";
-import type { AuthProvider, OAuthClientProvider, Transport } from "@modelcontextprotocol/client";
+import type { AuthProvider, FetchLike, OAuthClientProvider, Transport } from "@modelcontextprotocol/client";
 import { invalid } from "../../errors.ts";
 import { boundedFetch } from "./bounded-fetch.ts";
 import { StdioTransport } from "./stdio-transport.ts";
@@ -21,6 +21,8 @@ export interface TransportOptions {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** The clock, in milliseconds. */
   readonly now: () => number;
+  /** Makes the requests of servers over HTTP, for instance so that some addresses are refused. Default: `fetch`. */
+  readonly fetch?: FetchLike;
   /** Who lets us in, by server; undefined for servers without OAuth. */
   readonly authorizationOf?: (server: McpServer) => McpAuthorization | undefined;
 }
@@ -45,9 +47,9 @@ export async function createTransport(server: McpServer, options: TransportOptio
     case "stdio":
       return stdioTransport(server.transport.value, options);
     case "http":
-      return httpTransport(server.transport.value, options.authorizationOf?.(server));
+      return httpTransport(server.transport.value, options, options.authorizationOf?.(server));
     case "sse":
-      return sseTransport(server.transport.value, options.authorizationOf?.(server));
+      return sseTransport(server.transport.value, options, options.authorizationOf?.(server));
     case undefined:
       throw invalid("mcp_servers", server.name, "says no way to reach it: give stdio, http or sse");
     default:
@@ -83,12 +85,13 @@ async function stdioTransport(
 
 async function httpTransport(
   { url, headers }: McpHttp,
+  { fetch = globalThis.fetch }: TransportOptions,
   authorization: McpAuthorization | undefined,
 ): Promise<McpTransport> {
   const { StreamableHTTPClientTransport } = await import("@modelcontextprotocol/client");
   const transport = new StreamableHTTPClientTransport(new URL(url), {
     requestInit: { headers },
-    fetch: boundedFetch(),
+    fetch: boundedFetch(fetch),
     ...(authorization && { authProvider: authorization.provider }),
   });
   return {
@@ -101,12 +104,13 @@ async function httpTransport(
 
 async function sseTransport(
   { url, headers }: McpHttp,
+  { fetch = globalThis.fetch }: TransportOptions,
   authorization: McpAuthorization | undefined,
 ): Promise<McpTransport> {
   const { SSEClientTransport } = await import("@modelcontextprotocol/client");
   const transport = new SSEClientTransport(new URL(url), {
     requestInit: { headers },
-    fetch: boundedFetch(),
+    fetch: boundedFetch(fetch),
     ...(authorization && { authProvider: authorization.provider }),
   });
   return {

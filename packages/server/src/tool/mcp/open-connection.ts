@@ -4,11 +4,14 @@ import { Code, DevtoolError } from "../../errors.ts";
 import { abortable } from "../../stream/abortable.ts";
 import { type ConnectionOptions, McpConnection } from "./mcp-connection.ts";
 import { createTransport, type McpTransport } from "./mcp-transport.ts";
+import { messageOf } from "./message-of.ts";
 import { createSafeValidator } from "./safe-validator.ts";
 import { answerRequests, capabilitiesFor } from "./server-requests.ts";
 
 /** A server that does not say within so long that it speaks the protocol of 2026 is asked in that of 2025. */
 const PROBE_MS = 10_000;
+/** A list that changed is asked for when somebody needs it, not when the server says so. */
+const ON_CHANGE = { autoRefresh: false, debounceMs: 0 } as const;
 
 /**
  * Connects to a server, in the newest revision of the protocol that both speak. Throws `Code.Unavailable` with what the
@@ -69,7 +72,11 @@ async function prepare(
       capabilities: capabilitiesFor({ sample: options.sample }),
       jsonSchemaValidator: validator,
       versionNegotiation,
-      listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => connection.toolsChanged() } },
+      listChanged: {
+        tools: { ...ON_CHANGE, onChanged: () => connection.lists.tools.forget() },
+        prompts: { ...ON_CHANGE, onChanged: () => connection.lists.prompts.forget() },
+        resources: { ...ON_CHANGE, onChanged: () => connection.lists.resources.forget() },
+      },
     },
   );
   const connection: McpConnection = new McpConnection({ server, client, way, validator });
@@ -93,7 +100,6 @@ async function nextAfter(reason: unknown, way: McpTransport, signal: AbortSignal
 }
 
 function openError({ name }: McpServer, way: McpTransport, reason: unknown): DevtoolError {
-  const said = reason instanceof Error ? reason.message : String(reason);
-  const message = `MCP server ${JSON.stringify(name)}: ${way.closeReason() || said}`;
+  const message = `MCP server ${JSON.stringify(name)}: ${way.closeReason() || messageOf(reason)}`;
   return new DevtoolError(message, Code.Unavailable, { cause: reason });
 }

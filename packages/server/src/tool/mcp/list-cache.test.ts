@@ -1,0 +1,22 @@
+import { describe, expect, it } from "vitest";
+import { ListCache } from "./list-cache.ts";
+
+describe("ListCache", () => {
+  it("asks once, and again after a change, however often it was told", async () => {
+    const cache = new ListCache<number>();
+    let asked = 0;
+    const load = async () => [++asked];
+    expect([await cache.get(load), await cache.get(load)]).toEqual([[1], [1]]);
+    for (let times = 0; times < 7; times++) cache.forget();
+    expect([await cache.get(load), await cache.get(load)]).toEqual([[2], [2]]);
+  });
+
+  it("does not keep a list that changed while it was on its way", async () => {
+    const cache = new ListCache<string>();
+    const first = await cache.get(async () => {
+      cache.forget();
+      return ["old"];
+    });
+    expect([first, await cache.get(async () => ["new"])]).toEqual([["old"], ["new"]]);
+  });
+});
