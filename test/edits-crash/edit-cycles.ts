@@ -1,0 +1,176 @@
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { setTimeout as delay } from "node:timers/promises";
+import { type DevtoolClient, pendingToolCalls, textMessage } from "@devtool/client";
+import {
+  emptyTask,
+  openToolCalls,
+  reduceTask,
+  type Task,
+  TaskState,
+  type ToolCall,
+  ToolCallStatus,
+  toolCallsOf,
+} from "@devtool/schema";
+import { startServerProcess } from "../crash/server-process.ts";
+import { approve, clientFor, Witness } from "../crash/workload.ts";
+
+/** What became of edits whose server was killed; all but the first three are zero when nothing is wrong. */
+export interface EditReport {
+  readonly tasks: number;
+  /** Edits that were reported as made. */
+  readonly made: number;
+  /** Edits of those that were found to be made after a restart. */
+  readonly settled: number;
+  /** Files with more or fewer edits in them than were reported as made. */
+  readonly misreported: number;
+  /** Edits that failed, whatever the reason: nothing but the server ever stood in their way. */
+  readonly failed: number;
+  /** Tasks with a call that neither ended nor asks. A task that was cut between calls waits for its user. */
+  readonly stuck: number;
+  /** Temporary files in the workspace. */
+  readonly leftovers: number;
+}
+
+interface Directories {
+  readonly data: string;
+  readonly workspace: string;
+}
+
+const WRITERS = 4;
+const MARK = "+";
+
+/** Kills a server again and again while it edits files, lets it finish, and compares the files with what it says (R1 for edits). */
+export async function runEditCycles(options: {
+  readonly cycles: number;
+  readonly random: () => number;
+  readonly sabotage: "none" | "forget-start";
+}): Promise<EditReport> {
+  const root = await mkdtemp(join(tmpdir(), "devtool-edits-"));
+  const directories = { data: join(root, "data"), workspace: join(root, "workspace") };
+  const witness = new Witness();
+  try {
+    for (let cycle = 0; cycle < options.cycles; cycle++) {
+      await crashOnce(directories, witness, 40 + options.random() * 200);
+      if (options.sabotage === "forget-start") forgetStarts(join(directories.data, "tasks.db"));
+    }
+    return await finish(directories, witness);
+  } finally {
+    await rm(root, { recursive: true, force: true });
+  }
+}
+
+async function crashOnce(directories: Directories, witness: Witness, lifeMs: number): Promise<void> {
+  const server = await startServerProcess(directories);
+  const clients = new AbortController();
+  const client = clientFor(server.info);
+  const writers = Array.from({ length: WRITERS }, () => write(client, witness, clients.signal).catch(() => undefined));
+  await delay(lifeMs);
+  await server.kill();
+  clients.abort();
+  await Promise.all(writers);
+}
+
+/** Starts tasks that edit a file of their own step by step, and approves all they ask; until the signal aborts. */
+async function write(client: DevtoolClient, witness: Witness, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const token = witness.token();
+    const path = `${token}.txt`;
+    const several = { file_path: path, edits: [{ old_string: "begin", new_string: `begin ${MARK}` }] };
+    const steps = [`edit ${path} begin => begin ${MARK}`, `call multi_edit ${JSON.stringify(several)}`];
+    const script = [`write ${path} begin`, ...steps, ...steps, "text end"].join("\nnext\n");
+    let task = emptyTask();
+    for await (const { event } of client.tasks.streamMessage(
+      { request: { message: textMessage(token, script) } },
+      { signal },
+    )) {
+      if (!event) continue;
+      witness.record(event, token);
+      task = reduceTask(task, event);
+    }
+    await approveAll(client, task, { token, witness, signal });
+  }
+}
+
+async function approveAll(
+  client: DevtoolClient,
+  task: Task,
+  context: { readonly token: string; readonly witness: Witness; readonly signal: AbortSignal },
+): Promise<Task> {
+  let now = task;
+  while (pendingToolCalls(now).length > 0) now = await approve(client, now, context);
+  return now;
+}
+
+async function finish(directories: Directories, witness: Witness): Promise<EditReport> {
+  const server = await startServerProcess(directories);
+  const client = clientFor(server.info);
+  const signal = AbortSignal.timeout(300_000);
+  try {
+    const ended: (readonly [string, Task])[] = [];
+    for (const [taskId, token] of witness.tokens) {
+      await approveAll(client, await settled(client, taskId, signal), { token, witness, signal });
+      ended.push([token, await settled(client, taskId, signal)]);
+    }
+    return await report(ended, directories.workspace);
+  } finally {
+    await server.stop();
+  }
+}
+
+/** The task, once it rests. */
+async function settled(client: DevtoolClient, taskId: string, signal: AbortSignal): Promise<Task> {
+  for (;;) {
+    const { task } = await client.tasks.getTask({ taskId }, { signal });
+    if (task && task.state !== TaskState.WORKING && task.state !== TaskState.SUBMITTED) return task;
+    await delay(5, undefined, { signal });
+  }
+}
+
+async function report(tasks: readonly (readonly [string, Task])[], workspace: string): Promise<EditReport> {
+  const calls = tasks.flatMap(([, task]) => task.history.flatMap(toolCallsOf));
+  const files = await Promise.all(
+    tasks.map(([token]) => readFile(join(workspace, `${token}.txt`), "utf8").catch(() => "")),
+  );
+  const names = await readdir(workspace);
+  return {
+    tasks: tasks.length,
+    made: calls.filter(isMade).length,
+    settled: calls.filter(isSettled).length,
+    misreported: tasks.filter(([, task], index) => files[index] !== expected(task.history.flatMap(toolCallsOf))).length,
+    failed: calls.filter(({ status }) => status === ToolCallStatus.FAILED).length,
+    stuck: tasks.filter(([, task]) => openToolCalls(task).length > 0).length,
+    leftovers: names.filter((name) => name.endsWith(".devtool-tmp")).length,
+  };
+}
+
+/** What the file of a task holds when each edit that was reported as made was made once. */
+function expected(calls: readonly ToolCall[]): string {
+  const made = calls.filter(isMade);
+  return made.length === 0 ? "" : `begin${` ${MARK}`.repeat(made.length - 1)}`;
+}
+
+function isMade({ status }: ToolCall): boolean {
+  return status === ToolCallStatus.SUCCEEDED;
+}
+
+function isSettled({ result }: ToolCall): boolean {
+  const output = result.case === "output" ? result.value.result : undefined;
+  return output?.case === "text" && output.value.includes("before the server stopped");
+}
+
+/** Forgets, as a careless server would, that the last call of each task has begun, and all after it. */
+function forgetStarts(path: string): void {
+  const database = new DatabaseSync(path);
+  const begun = "SELECT task_id, max(sequence) AS sequence FROM event WHERE instr(data, x'1002') GROUP BY task_id";
+  for (const { task_id: id, sequence } of database.prepare(begun).all()) {
+    if (id === undefined || sequence === undefined) continue;
+    database.prepare("DELETE FROM event WHERE task_id = ? AND sequence >= ?").run(id, sequence);
+    const head =
+      "UPDATE task SET sequence = (SELECT max(sequence) FROM event WHERE task_id = id), state = ? WHERE id = ?";
+    database.prepare(head).run(TaskState.WORKING, id);
+  }
+  database.close();
+}
