@@ -86,7 +86,7 @@ const processes: readonly Escape[] = [
   },
   {
     name: "outlives its call, ignoring signals",
-    command: () => `(trap '' HUP TERM INT; setsid nohup ${LEFT[1]} >/dev/null 2>&1 &)`,
+    command: () => `trap '' HUP TERM INT; setsid nohup ${LEFT[1]} >/dev/null 2>&1 &`,
     got: () => isRunning(LEFT[1]),
   },
 ];

@@ -146,7 +146,10 @@ describe.skipIf(!found.confines)("a confined process", () => {
       environment: { PATH },
       access: { workspace: root, readable: [], writable: [], network: "none" },
     });
-    const unfiltered = argv.filter((_, index) => argv[index] !== "--seccomp" && argv[index - 1] !== "--seccomp");
+    const descriptors = ["--seccomp", "--info-fd"];
+    const unfiltered = argv.filter(
+      (word, index) => ![word, argv[index - 1] ?? ""].some((one) => descriptors.includes(one)),
+    );
     const script = `require("child_process").spawn(${JSON.stringify(unfiltered[0])}, ${JSON.stringify(unfiltered.slice(1))}, { detached: true, env: ${JSON.stringify(environment)} })`;
     const server = spawn(process.execPath, ["-e", script]);
     while (!existsSync(join(root, "begun")) || !isRunning(sleeping)) await turn();

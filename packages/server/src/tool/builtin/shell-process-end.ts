@@ -6,19 +6,19 @@ import type { SpawnedCommand } from "../sandbox/spawn-command.ts";
 /** Processes have so long to end after SIGTERM before they get SIGKILL. */
 const KILL_AFTER_MS = 2000;
 /** How often to look whether they are gone. */
-const LOOK_MS = 20;
+const LOOK_MS = 1;
 /** A supervisor has so long to start what it watches over. */
 const START_MS = 200;
 
-/** Ends what is left of a command: SIGTERM, then SIGKILL; returns when its leader is gone and the rest was killed. */
+/** Ends what is left of a command: SIGTERM, then SIGKILL; returns when all of it that can be found is gone. */
 export async function endProcess(
-  { child, output }: SpawnedCommand,
+  { child, output, inner }: SpawnedCommand,
   { supervised }: Pick<SandboxedCommand, "supervised">,
   ended: Promise<unknown>,
 ): Promise<void> {
   const { pid } = child;
-  if (pid === undefined || (supervised && (child.exitCode ?? child.signalCode) !== null)) return;
-  await (supervised ? endSupervised(pid, ended) : endGroup(pid, ended));
+  if (pid === undefined) return;
+  await (supervised ? endSupervised({ pid, inner }, ended) : endGroup(pid, ended));
   await ended;
   output.destroy();
 }
@@ -32,15 +32,38 @@ async function endGroup(pid: number, ended: Promise<unknown>): Promise<void> {
   send(-pid, "SIGKILL");
 }
 
-/** The supervisor ends by itself once nothing is left below it, so it is the last to be killed, and only when it is alone. */
-async function endSupervised(pid: number, ended: Promise<unknown>): Promise<void> {
+interface Supervised {
+  readonly pid: number;
+  readonly inner: Promise<number | undefined>;
+}
+
+/** All end with the inner process: the kernel sees to that. It takes no notice of SIGTERM itself. */
+async function endSupervised({ pid, inner }: Supervised, ended: Promise<unknown>): Promise<void> {
+  const root = await Promise.race([inner, ended.then(() => inner)]);
+  if (root === undefined) {
+    send(pid, "SIGKILL");
+    return;
+  }
   await within(START_MS, async (signal) => {
-    while (below(pid).length < 2 && send(pid, 0)) await delay(LOOK_MS, undefined, { signal });
+    while (isAlive(root) && below(root).length === 0) await delay(LOOK_MS, undefined, { signal });
   });
-  for (const process of below(pid)) send(process, "SIGTERM");
-  await within(KILL_AFTER_MS, () => ended);
-  const left = below(pid);
-  for (const process of left.length > 0 ? left : [pid]) send(process, "SIGKILL");
+  for (const process of below(root)) send(process, "SIGTERM");
+  await within(KILL_AFTER_MS, (signal) => gone(root, signal));
+  if (isAlive(root)) send(root, "SIGKILL");
+  await within(KILL_AFTER_MS, (signal) => gone(root, signal));
+}
+
+async function gone(pid: number, signal: AbortSignal): Promise<void> {
+  while (isAlive(pid)) await delay(LOOK_MS, undefined, { signal });
+}
+
+/** Whether a process runs. One that has ended and that nobody has asked about yet does not. */
+function isAlive(pid: number): boolean {
+  try {
+    return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+  } catch {
+    return false;
+  }
 }
 
 /** The processes below one, nearest first; reads what Linux tells of it. */

@@ -51,7 +51,9 @@ export function createBwrapSandbox(options: BwrapOptions): Sandbox {
   const filter = seccompFilter(options.machine);
   const system = [...systemMounts(), "--proc", "/proc", "--dev", "/dev", ...SCRATCH];
   const tools = toolDirectories(options.path);
-  const before = [options.program, ...NAMESPACES, ...options.extras, ...(filter ? ["--seccomp", "3"] : []), ...system];
+  const inputs = filter ? [filter] : [];
+  const descriptors = [...(filter ? ["--seccomp", "3"] : []), "--info-fd", String(3 + inputs.length)];
+  const before = [options.program, ...NAMESPACES, ...options.extras, ...descriptors, ...system];
   return {
     name: "bwrap",
     confines: true,
@@ -64,7 +66,7 @@ export function createBwrapSandbox(options: BwrapOptions): Sandbox {
         argv: [...before, ...networkArguments(access), ...mounts, ...after, ...argv],
         workingDirectory: "/",
         environment: { ...environment, HOME, TMPDIR: "/tmp" },
-        inputs: filter ? [filter] : [],
+        inputs,
         supervised: true,
       };
     },

@@ -29,8 +29,9 @@ export interface SandboxedCommand {
   /** What it reads from the descriptors 3, 4, … while it starts. */
   readonly inputs: readonly Uint8Array[];
   /**
-   * Whether the process that is started only watches over the program's: it ends after the last of them, and signals
-   * are for those below it. Otherwise it is the program, and leads its process group.
+   * Whether the process that is started only watches over the program's. Then it says on the descriptor after those of
+   * the inputs, in JSON as `child-pid`, with which process all of them end; signals are for those below that one.
+   * Otherwise it is the program, and leads its process group.
    */
   readonly supervised: boolean;
 }

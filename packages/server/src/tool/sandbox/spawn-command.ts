@@ -1,27 +1,44 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
 import type { SandboxedCommand } from "./sandbox.ts";
 
 /** A process whose two outputs come through one pipe, in the order in which it wrote. */
 export interface SpawnedCommand {
   readonly child: ChildProcess;
   readonly output: Readable;
+  /** The process with which all others of a supervised command end; undefined when there is none. */
+  readonly inner: Promise<number | undefined>;
 }
 
 /** Makes the program's standard error the same pipe as its standard output; the shell becomes the program. */
 const ONE_PIPE = ["-c", 'exec "$@" 2>&1', "sh"];
 
 /** Starts a command in a process group of its own, with nothing to read. */
-export function spawnCommand({ argv, workingDirectory, environment, inputs }: SandboxedCommand): SpawnedCommand {
+export function spawnCommand(command: SandboxedCommand): SpawnedCommand {
+  const { argv, workingDirectory, environment, inputs, supervised } = command;
+  const pipes = [...inputs, ...(supervised ? ["info"] : [])].map((): "pipe" => "pipe");
   const child = spawn("/bin/sh", [...ONE_PIPE, ...argv], {
     cwd: workingDirectory,
     env: { ...environment },
     detached: true,
-    stdio: ["ignore", "pipe", "ignore", ...inputs.map((): "pipe" => "pipe")],
+    stdio: ["ignore", "pipe", "ignore", ...pipes],
   });
-  for (const [index, input] of inputs.entries()) {
-    const pipe = child.stdio[index + 3];
-    if (pipe && "end" in pipe) pipe.once("error", () => undefined).end(input);
-  }
-  return { child, output: child.stdout ?? Readable.from([]) };
+  for (const [index, input] of inputs.entries()) give(child.stdio[index + 3], input);
+  return { child, output: child.stdout ?? Readable.from([]), inner: innerOf(child.stdio[inputs.length + 3]) };
+}
+
+type Pipe = ChildProcess["stdio"][number];
+
+/** A process that ended before it read does not matter: its end tells. */
+function give(pipe: Pipe, input: Uint8Array): void {
+  if (pipe && "end" in pipe) pipe.once("error", () => undefined).end(input);
+}
+
+/** Reads which process a supervisor watches over; it says so while it starts, in one piece, and closes the pipe. */
+async function innerOf(pipe: Pipe): Promise<number | undefined> {
+  if (!pipe || !("read" in pipe)) return undefined;
+  const said = await text(pipe).catch(() => "");
+  const pid = /"child-pid":\s*(\d+)/.exec(said)?.[1];
+  return pid === undefined ? undefined : Number(pid);
 }
