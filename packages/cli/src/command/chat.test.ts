@@ -75,6 +75,12 @@ describe("devtool chat", () => {
     expect(said).toContain("model: scripted");
   });
 
+  it("completes commands with Tab for a person", async () => {
+    const { said } = await talk(["/ab\t", "/memory sh\t", "/exit"], { interactive: true });
+    expect(said).toContain("model: scripted");
+    expect(said).toContain("The agent is told nothing of this workspace.");
+  });
+
   it("leaves at a second Ctrl-C", async () => {
     const { code } = await talk(["/shell sleep 600", "y"], {
       interruptAt: ["▸ run_shell_command", "▸ run_shell_command"],
@@ -91,11 +97,13 @@ describe("devtool chat", () => {
   /** Types lines, ends the input after the last, and presses Ctrl-C where the output holds a text. */
   async function talk(
     lines: readonly string[],
-    {
-      interruptAt = [],
-      afterwards,
-    }: { readonly interruptAt?: readonly string[]; readonly afterwards?: readonly string[] } = {},
+    options: {
+      readonly interruptAt?: readonly string[];
+      readonly afterwards?: readonly string[];
+      readonly interactive?: true;
+    } = {},
   ): Promise<Talk> {
+    const { interruptAt = [], afterwards } = options;
     const stdin = new PassThrough();
     const stdout = new PassThrough();
     const stderr = new PassThrough();
@@ -114,14 +122,15 @@ describe("devtool chat", () => {
       erred += chunk;
       if (afterwards && String(chunk).includes("canceled")) stdin.end(`${afterwards.join("\n")}\n`);
     });
-    stdin.write(`${lines.join("\n")}\n`);
+    // Key by key: what comes at once is pasted, and Tab in it completes nothing.
+    for (const key of lines.map((line) => `${line}\n`).join("")) stdin.write(key);
     if (!afterwards) stdin.end();
     const io: Io = {
       stdin,
       stdout,
       stderr,
-      env: {},
-      interactive: false,
+      env: { NO_COLOR: "1" },
+      interactive: options.interactive ?? false,
       onInterrupt: (listener) => {
         keys.on("interrupt", listener);
         return () => keys.off("interrupt", listener);

@@ -34,6 +34,7 @@ export interface ChatOptions extends ConnectionOptions {
 export async function chat(options: ChatOptions, io: Io): Promise<number> {
   const client = await connect(options, io);
   const session = new ChatSession(client, options, io);
+  await session.lookAtCommands();
   using prompter = createPrompter(io, (line) => completeCommand(line, session.commands, ["exit"]));
   const paint = paintFor(io);
   writeLine(io.stdout, paint("dim", WELCOME));
@@ -94,9 +95,8 @@ class ChatSession {
     return { client: this.#client, approve, onEvent, nextId: randomUUID };
   }
 
-  /** Looks at the commands, and takes up the task that was asked for, with what it waits for. */
+  /** Takes up the task that was asked for, with what it waits for. */
   async open(conversation: ConversationOptions, interrupts: Interrupts): Promise<void> {
-    await this.#lookAtCommands();
     if (this.#options.task === undefined) return;
     const { task } = await this.#client.tasks.getTask({ taskId: this.#options.task });
     this.running = task ?? emptyTask();
@@ -127,7 +127,7 @@ class ChatSession {
 
   /** Starts a command and gives its task; undefined when it did not start, and says why. */
   async #start(line: string, signal: AbortSignal): Promise<string | undefined> {
-    await this.#lookAtCommands();
+    await this.lookAtCommands();
     const command = readSlashLine(line, this.commands);
     const { result } = await this.#client.commands.runSlashCommand({ command, ...this.#where() }, { signal });
     if (result && result.status !== CommandExecutionStatus.FAILED_TO_START) return result.executionId;
@@ -135,8 +135,8 @@ class ChatSession {
     return undefined;
   }
 
-  /** A server without commands is one with an empty list. */
-  async #lookAtCommands(): Promise<void> {
+  /** Looks at the commands there are now. A server that cannot tell has none. */
+  async lookAtCommands(): Promise<void> {
     const listed = await Promise.resolve(this.#client.commands.getAllSlashCommands({})).catch(() => undefined);
     this.commands = listed?.commands ?? [];
   }
