@@ -86,8 +86,13 @@ export class GitCommand implements AsyncDisposable {
   async write(input: string | Uint8Array): Promise<void> {
     const { stdin } = this.#child;
     if (input.length === 0 || stdin.destroyed || stdin.write(input)) return;
-    const taken = Promise.race([once(stdin, "drain"), once(stdin, "close")]).catch(() => {});
-    await Promise.race([taken, this.#ended]);
+    const waited = new AbortController();
+    const wait = (event: string): Promise<unknown> => once(stdin, event, waited).catch(() => {});
+    try {
+      await Promise.race([wait("drain"), wait("close"), this.#ended]);
+    } finally {
+      waited.abort();
+    }
   }
 
   /** Ends its input, waits for its end and gives all of its output. Throws when it fails. */
