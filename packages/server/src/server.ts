@@ -1,14 +1,12 @@
 import { randomBytes, randomUUID } from "node:crypto";
+import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { isIP } from "node:net";
 import { join } from "node:path";
-import type { Task } from "@devtool/schema";
-import type { AgentExecutor } from "./agent/agent-executor.ts";
 import { createScriptedModel } from "./agent/scripted/scripted-model.ts";
-import { createSlashCommands } from "./assembly/commands.ts";
 import { createConversations } from "./assembly/conversations.ts";
-import { AgentHost } from "./assembly/host.ts";
-import { createTaskAgent } from "./assembly/task-agent.ts";
+import type { AgentHostOptions } from "./assembly/host.ts";
+import { LazyAgents } from "./assembly/lazy-agents.ts";
 import { invalid } from "./errors.ts";
 import { createAuditHandler } from "./handler/audit-handler.ts";
 import { createCommandHandler } from "./handler/command-handler.ts";
@@ -62,7 +60,7 @@ export async function createServer(options: ServerOptions = {}): Promise<Devtool
 
 interface Parts {
   readonly store: TaskStore;
-  readonly host: AgentHost;
+  readonly agents: LazyAgents;
   readonly registry: SessionRegistry;
   readonly handler: RequestHandler;
   readonly limits: ServerLimits;
@@ -75,10 +73,14 @@ async function assemble(options: ServerOptions): Promise<Parts> {
   const store = await openStore(options.dataDirectory);
   const now = (): Date => new Date();
   const ports: number[] = [];
-  const host = await openHost(options, limits, ports);
-  const createExecutor = (task: Task): AgentExecutor => createTaskAgent(host, commands, task);
-  const registry = new SessionRegistry({ store, createExecutor, now });
-  const commands = createSlashCommands(host, createConversations({ registry, store }, host.shared.model));
+  const shared = sharedBy(options, { limits, ports });
+  const agents = new LazyAgents(async () => {
+    const { openAgents } = await import("./assembly/agents.ts");
+    return openAgents(shared, createConversations({ registry, store }, shared.model));
+  });
+  const registry = new SessionRegistry({ store, createExecutor: (task) => agents.createExecutor(task), now });
+  // Rules that cannot be used must stop the start; where there are none, agents can wait for the first task.
+  if (hasRules(options)) await agents.get();
   await registry.recover();
   const exchanges = new Exchanges({
     registry,
@@ -93,15 +95,22 @@ async function assemble(options: ServerOptions): Promise<Parts> {
   });
   const handler: RequestHandler = {
     tasks: createTaskHandler(exchanges, store),
-    commands: createCommandHandler(exchanges, commands),
+    commands: createCommandHandler(exchanges, async () => (await agents.get()).commands),
     push: createPushHandler(),
     audit: createAuditHandler(store),
   };
-  return { store, host, registry, handler, limits, ports };
+  return { store, agents, registry, handler, limits, ports };
 }
 
-function openHost(options: ServerOptions, limits: ServerLimits, ports: readonly number[]): Promise<AgentHost> {
-  return AgentHost.open({
+function hasRules({ dataDirectory, policyFiles = [] }: ServerOptions): boolean {
+  return policyFiles.length > 0 || (dataDirectory !== undefined && existsSync(join(dataDirectory, "policy.toml")));
+}
+
+function sharedBy(
+  options: ServerOptions,
+  { limits, ports }: { readonly limits: ServerLimits; readonly ports: readonly number[] },
+): AgentHostOptions {
+  return {
     options,
     limits,
     model: options.model ?? createScriptedModel(),
@@ -110,7 +119,7 @@ function openHost(options: ServerOptions, limits: ServerLimits, ports: readonly 
     ownPorts: () => ports,
     nextId: randomUUID,
     onNotice: options.onNotice ?? ((text) => console.error(`devtool: ${text}`)),
-  });
+  };
 }
 
 /** What commands may know of our environment: nothing that could hold a secret. */
@@ -170,9 +179,9 @@ interface Stopping extends Parts {
 }
 
 /** Tasks first, so that the streams of their exchanges end with what became of them; then the streams without end. */
-async function stop({ registry, host, store, listener, shutdown, drainMs }: Stopping): Promise<void> {
+async function stop({ registry, agents, store, listener, shutdown, drainMs }: Stopping): Promise<void> {
   await registry[Symbol.asyncDispose]();
-  await host[Symbol.asyncDispose]();
+  await agents[Symbol.asyncDispose]();
   shutdown.abort();
   await listener.close(drainMs);
   await store[Symbol.asyncDispose]();

@@ -31,6 +31,6 @@ export interface Turn {
  */
 export interface AgentExecutor extends AsyncDisposable {
   /** The name of the model that answers a task as it is now; empty when none does. */
-  modelFor(task: Task): string;
+  modelFor(task: Task): string | Promise<string>;
   execute(turn: Turn, signal: AbortSignal): AsyncIterable<AgentEvent>;
 }

@@ -4,7 +4,7 @@ import { createPromptCommands, type PromptServers } from "../command/prompt-comm
 import type { Conversations, McpStatus, Policies } from "../command/services.ts";
 import { SlashCommands } from "../command/slash-commands.ts";
 import type { McpServers } from "../tool/mcp/mcp-servers.ts";
-import type { CompiledRule } from "../tool/policy/compiled-rule.ts";
+import { describeRule } from "../tool/policy/describe-rule.ts";
 import { VERSION } from "../version.ts";
 import type { AgentHost } from "./host.ts";
 
@@ -53,18 +53,11 @@ function promptServers(host: AgentHost): PromptServers {
 
 function policiesOf(host: AgentHost): Policies {
   return {
-    list: async () => [...(host.saved?.rules ?? []), ...host.rules].map(describeRule),
+    list: async () =>
+      [...(host.saved?.rules ?? []), ...host.rules].map(({ rule, label, decision }) => ({
+        name: label,
+        decision,
+        description: describeRule(rule),
+      })),
   };
-}
-
-function describeRule({ rule, label, decision }: CompiledRule): Awaited<ReturnType<Policies["list"]>>[number] {
-  const tools = rule.tool.length > 0 ? rule.tool.join(", ") : "every tool";
-  const about = [
-    rule.mcpServer && `of MCP server ${rule.mcpServer}`,
-    rule.commandPrefix.length > 0 && `commands ${rule.commandPrefix.join(", ")}`,
-    rule.commandRegex && `commands like /${rule.commandRegex}/`,
-    rule.argsPattern && `arguments like /${rule.argsPattern}/`,
-    rule.path.length > 0 && `files ${rule.path.join(", ")}`,
-  ].filter((words) => typeof words === "string" && words !== "");
-  return { name: label, decision, description: [tools, ...about].join("; ") };
 }

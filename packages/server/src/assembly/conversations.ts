@@ -1,6 +1,5 @@
 import type { Task } from "@devtool/schema";
-import { compress } from "../agent/compress.ts";
-import type { Model } from "../agent/model.ts";
+import type { Model, ModelRequest } from "../agent/model.ts";
 import type { Conversations } from "../command/services.ts";
 import type { TaskStore } from "../store/task-store.ts";
 import type { SessionRegistry } from "../task/session-registry.ts";
@@ -24,6 +23,7 @@ export function createConversations(
       return undefined;
     },
     async compress(taskId, signal) {
+      const { compress } = await import("../agent/compress.ts");
       const session = await registry.get(taskId);
       const before = session?.task.history.length ?? 0;
       const summary = await session?.summarize((task) => compress(model, requestOf(task), signal));
@@ -32,6 +32,6 @@ export function createConversations(
   };
 }
 
-function requestOf({ history, settings }: Task): Parameters<typeof compress>[1] {
+function requestOf({ history, settings }: Task): ModelRequest {
   return { history, tools: [], workspacePath: settings?.workspacePath ?? "", instructions: "", model: "" };
 }

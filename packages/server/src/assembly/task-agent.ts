@@ -5,9 +5,10 @@ import { instructionsFor } from "../agent/instructions.ts";
 import type { Model } from "../agent/model.ts";
 import type { SlashCommands } from "../command/slash-commands.ts";
 import { narrower } from "../server-options.ts";
+import { createPolicyEngine } from "../tool/policy/rule-policy.ts";
+import type { PolicyEngine } from "../tool/policy-engine.ts";
 import type { Tool } from "../tool/tool.ts";
 import type { AgentHost } from "./host.ts";
-import { createSessionPolicy } from "./session-policy.ts";
 import { Toolbox } from "./toolbox.ts";
 
 /** Our own agent for one task: a model, or a slash command that is played like one, in the task's workspace. */
@@ -21,7 +22,7 @@ export function createTaskAgent(host: AgentHost, commands: SlashCommands, task: 
   const loop = createAgentLoop({
     model,
     workspacePath,
-    policy: createSessionPolicy(host, mode, workspacePath),
+    policy: policyFor(host, mode, workspacePath),
     nextId: host.shared.nextId,
     openTools: (signal) => toolbox.open(task, tools, signal),
     brief: async (toolNames) => {
@@ -32,6 +33,12 @@ export function createTaskAgent(host: AgentHost, commands: SlashCommands, task: 
     },
   });
   return { ...loop, [Symbol.asyncDispose]: () => toolbox[Symbol.asyncDispose]() };
+}
+
+/** The policy of a session: the server's rules, its mode, and what its user approved. */
+function policyFor({ rules, saved, analyze, sandbox }: AgentHost, mode: ApprovalMode, workspace: string): PolicyEngine {
+  const shellConfinement = async () => ((await sandbox()).confines ? "sandbox" : "none");
+  return createPolicyEngine({ mode, workspace, shellConfinement, rules, analyze, ...(saved && { saved }) });
 }
 
 /** Who thinks in a task, and the tools that only it has. */

@@ -19,10 +19,11 @@ import { principalOf } from "./task-handler.ts";
 /** What a client may do with slash commands (CMD-1, CMD-2). */
 export function createCommandHandler(
   exchanges: Exchanges,
-  commands: SlashCommands,
+  findCommands: () => Promise<SlashCommands>,
 ): ServiceImpl<typeof SlashCommandService> {
   return {
     async getAllSlashCommands(_request, { signal }) {
+      const commands = await findCommands();
       return { commands: [...(await commands.list(exchanges.defaultWorkspace, signal))] };
     },
     async runSlashCommand({ command, contextId, settings: requested }, context) {
@@ -31,6 +32,7 @@ export function createCommandHandler(
       const where = { contextId, settings: { ...(requested && { settings: requested }) } };
       const { settings } = await exchanges.settingsFor(where, principal);
       const place = { contextId, principal, workspacePath: settings?.workspacePath ?? "" };
+      const commands = await findCommands();
       const refusal = await commands.check(command, place, context.signal);
       if (refusal !== undefined) return { result: failedToStart(refusal) };
       const exchange = await exchanges.beginCommand({ command }, where, principal);

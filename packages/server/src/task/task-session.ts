@@ -42,7 +42,7 @@ export class TaskSession implements AsyncDisposable {
   readonly #confirmations = new Confirmations();
   #run: Run | undefined;
   /** The model that answers, as it was chosen when the run began. */
-  #model: string;
+  #model = "";
   /** Pieces of the answer that wait for the end of this turn of the event loop, to be recorded together. */
   #waiting: LogEntry[] = [];
   #flushing: NodeJS.Immediate | undefined;
@@ -50,7 +50,6 @@ export class TaskSession implements AsyncDisposable {
   constructor(log: EventLog, executor: AgentExecutor) {
     this.log = log;
     this.#executor = executor;
-    this.#model = executor.modelFor(log.task);
   }
 
   /** The task as its log has it now. */
@@ -139,7 +138,6 @@ export class TaskSession implements AsyncDisposable {
 
   #start(): void {
     const controller = new AbortController();
-    this.#model = this.#executor.modelFor(this.task);
     this.#run = { controller, ended: this.#execute(controller.signal) };
   }
 
@@ -155,6 +153,7 @@ export class TaskSession implements AsyncDisposable {
   }
 
   async #work(signal: AbortSignal): Promise<void> {
+    this.#model = await this.#executor.modelFor(this.task);
     await this.#append([]);
     const log = this.log;
     const turn: Turn = {
