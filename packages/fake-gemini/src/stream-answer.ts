@@ -40,8 +40,8 @@ async function breakOff(response: ServerResponse, frames: FrameWriter, how: Brea
       return;
     case "reset":
       response.flushHeaders();
-      // What was written leaves before the connection does.
-      await sleep(1);
+      // A reader that is reset may lose what it has not read yet.
+      await sleep(20);
       response.socket?.resetAndDestroy();
       return;
     case "badutf8":

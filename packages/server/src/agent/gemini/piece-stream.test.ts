@@ -20,13 +20,24 @@ describe("a stream of pieces", () => {
     expect(textsOf(seen)).toEqual(["a"]);
   });
 
+  it("fails at bytes that are no UTF-8, with the pieces before them read, though they come together", async () => {
+    const good = new TextEncoder().encode(`data: ${piece("a")}\n\n`);
+    const bad = new TextEncoder().encode(`data: ${piece("b")}\n\n`).fill(0xff, 40, 42);
+    const seen: Piece[] = [];
+    const reading = async (): Promise<void> => {
+      for await (const each of piecesIn(ReadableStream.from([Uint8Array.of(...good, ...bad)]))) seen.push(each);
+    };
+    await expect(reading()).rejects.toThrow("no UTF-8");
+    expect(textsOf(seen)).toEqual(["a"]);
+  });
+
   it("fails at an error that comes in place of a piece, as at the same status", async () => {
     const text = 'data: {"error": {"code": 503, "message": "overloaded", "status": "UNAVAILABLE"}}\n\n';
     await expect(read(text, 1000)).rejects.toThrow(/status 503 \(overloaded\)/);
   });
 
   it("fails at a line without end", async () => {
-    await expect(read("x".repeat(5_000_000), 65_536)).rejects.toThrow("more than 4194304 characters");
+    await expect(read("x".repeat(5_000_000), 65_536)).rejects.toThrow("more than 4194304 bytes");
   });
 
   it("takes no value for what it is not", async () => {

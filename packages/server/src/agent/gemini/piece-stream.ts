@@ -3,11 +3,15 @@ import { GeminiFault } from "./gemini-fault.ts";
 import { parseOrUndefined } from "./json.ts";
 import { type Piece, pieceFrom } from "./piece.ts";
 
-/** A line of an answer may have so many characters: more than any piece that can be used. */
-const MAX_LINE = 4 * 1024 * 1024;
+/** A line of an answer may have so many bytes: more than any piece that can be used. */
+const MAX_LINE_BYTES = 4 * 1024 * 1024;
+
+const NEWLINE = 0x0a;
+
+const UTF8 = new TextDecoder("utf-8", { fatal: true });
 
 /** Reads the pieces of an answer from server-sent events. Throws a `GeminiFault` for what is no answer. */
-export async function* piecesIn(body: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncIterable<Piece> {
+export async function* piecesIn(body: ReadableStream<Bytes>): AsyncIterable<Piece> {
   for await (const line of linesIn(body)) {
     if (!line.startsWith("data:")) continue;
     const json = parseOrUndefined(line.slice("data:".length));
@@ -16,32 +20,47 @@ export async function* piecesIn(body: ReadableStream<Uint8Array<ArrayBuffer>>): 
   }
 }
 
+type Bytes = Uint8Array<ArrayBuffer>;
+
 /** The lines of a text; what follows the last newline is left out: it is a line that was cut. */
-async function* linesIn(body: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncIterable<string> {
-  const decoder = new TextDecoder("utf-8", { fatal: true });
-  let begun: string[] = [];
+async function* linesIn(body: ReadableStream<Bytes>): AsyncIterable<string> {
+  let begun: Bytes[] = [];
   let length = 0;
   for await (const bytes of body) {
-    const text = decode(decoder, bytes);
-    const end = text.lastIndexOf("\n") + 1;
+    const end = bytes.lastIndexOf(NEWLINE) + 1;
     if (end > 0) {
-      const whole = begun.join("") + text.slice(0, end);
+      yield* linesOf(Buffer.concat([...begun, bytes.subarray(0, end)]));
       [begun, length] = [[], 0];
-      yield* whole.split("\n");
     }
-    begun.push(text.slice(end));
-    length += text.length - end;
-    if (length > MAX_LINE) throw tooLong();
+    begun.push(bytes.subarray(end));
+    length += bytes.length - end;
+    if (length > MAX_LINE_BYTES) throw tooLong();
   }
 }
 
-function decode(decoder: { decode(bytes: Uint8Array, options: { stream: true }): string }, bytes: Uint8Array): string {
-  try {
-    return decoder.decode(bytes, { stream: true });
-  } catch (cause) {
-    const message = "the model's answer is no UTF-8: send the message again";
-    throw new GeminiFault(message, Code.Unavailable, { retriable: true, cause });
+/** Decodes whole lines, all at once; one by one when one of them is no UTF-8, so that those before it are read. */
+function* linesOf(bytes: Uint8Array): Iterable<string> {
+  const text = decode(bytes);
+  if (text !== undefined) return yield* text.split("\n");
+  for (let from = 0, end = 0; from < bytes.length; from = end) {
+    end = bytes.indexOf(NEWLINE, from) + 1;
+    const line = decode(bytes.subarray(from, end));
+    if (line === undefined) throw noUtf8();
+    yield line;
   }
+}
+
+function decode(bytes: Uint8Array): string | undefined {
+  try {
+    return UTF8.decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+function noUtf8(): GeminiFault {
+  const message = "the model's answer is no UTF-8: send the message again";
+  return new GeminiFault(message, Code.Unavailable, { retriable: true });
 }
 
 function noJson(): GeminiFault {
@@ -50,6 +69,6 @@ function noJson(): GeminiFault {
 }
 
 function tooLong(): GeminiFault {
-  const message = `a piece of the model's answer has more than ${MAX_LINE} characters: limit is ${MAX_LINE}`;
+  const message = `a piece of the model's answer has more than ${MAX_LINE_BYTES} bytes: limit is ${MAX_LINE_BYTES}`;
   return new GeminiFault(message, Code.ResourceExhausted);
 }
