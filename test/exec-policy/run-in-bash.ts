@@ -21,7 +21,7 @@ export async function runInBash(
 }
 
 /** A log is a text: each word ends with U+001F, each call with U+001E. One write for a call, so that calls do not mix. */
-const LOG = 'printf "%s\\037" "${0##*/}" "$@" "\u001e" >> "$EXEC_LOG"';
+const LOG = `printf "%s\\037" "\${0##*/}" "$@" "\u001e" >> "$EXEC_LOG"`;
 
 async function makePrograms(
   directory: string,

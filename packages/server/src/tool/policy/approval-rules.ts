@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { ApprovalMode, type PolicyRule, PolicyRuleSchema, RuleDecision } from "@devtool/schema";
 import type { PolicyRequest } from "../policy-engine.ts";
+import { describeRule } from "./describe-rule.ts";
 import { commandText, type PolicySubject, policySubject } from "./policy-subject.ts";
 import type { SimpleCommand } from "./shell/reading.ts";
 import type { ShellAnalysis, ShellAnalyzer } from "./shell/shell-analysis.ts";
@@ -28,12 +29,7 @@ export async function approvalRulesFor(
 
 /** Says in a line what an approval by these rules lets run, for the label of the option. */
 export function describeRules(rules: readonly PolicyRule[]): string {
-  return rules
-    .map(({ commandPrefix: [prefix], exactCommand, path, tool }) => {
-      if (prefix !== undefined) return exactCommand ? prefix : `${prefix} …`;
-      return path.length > 0 ? `${tool.join(", ")} of ${path.join(", ")}` : tool.join(", ");
-    })
-    .join(", ");
+  return rules.map(describeRule).join(", ");
 }
 
 function commandRules(

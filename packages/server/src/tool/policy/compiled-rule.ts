@@ -40,7 +40,7 @@ export function compileRule(rule: PolicyRule, { tier, file, number }: RuleOrigin
     label: `${file}:${rule.name === "" ? number : rule.name}`,
     decision: decisionOf(rule.decision),
     args: rule.argsPattern === "" ? undefined : compilePattern(rule.argsPattern),
-    command: rule.commandRegex === "" ? undefined : compilePattern(`^(?:${rule.commandRegex})$`),
+    command: rule.commandRegex === "" ? undefined : compilePattern(rule.commandRegex, "whole"),
     isPath: rule.path.length === 0 ? () => true : picomatch([...rule.path], { dot: true, nocase: false }),
   };
 }

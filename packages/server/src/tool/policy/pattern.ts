@@ -12,10 +12,14 @@ export interface Pattern {
   occursIn(text: string): boolean | undefined;
 }
 
-/** Compiles a pattern. Throws `Code.InvalidArgument` for one that is not understood or too large. */
-export function compilePattern(text: string): Pattern {
+/**
+ * Compiles a pattern that occurs somewhere in a text, or is the whole of it. Throws `Code.InvalidArgument` for one that
+ * is not understood or too large.
+ */
+export function compilePattern(text: string, place: "part" | "whole" = "part"): Pattern {
+  const node = parsePattern(text);
   const steps: Step[] = [];
-  emit(parsePattern(text), steps, text);
+  emit(place === "part" ? node : { case: "sequence", parts: [{ case: "start" }, node, { case: "end" }] }, steps, text);
   steps.push({ case: "found" });
   return { occursIn: (searched) => (searched.length > MAX_SEARCHED_LENGTH ? undefined : search(steps, searched)) };
 }

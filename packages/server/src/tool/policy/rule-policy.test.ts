@@ -24,7 +24,6 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { PolicyDecision } from "../policy-engine.ts";
 import type { ToolFacts } from "../tool.ts";
-import { approvalRulesFor } from "./approval-rules.ts";
 import { parsePolicyFile } from "./policy-file.ts";
 import { createPolicyEngine, type PolicyOptions } from "./rule-policy.ts";
 import { SavedApprovals } from "./saved-approvals.ts";
@@ -232,6 +231,10 @@ describe("commands", () => {
     expect(await say("make all", { rules: named })).toBe("allow");
     expect(await say("make all; rm x", { rules: named })).toBe("ask");
     expect(await say("make 'all; rm x'", { rules: named })).toBe("ask");
+    const either = user("command_regex = 'make|rm'\ndecision = \"allow\"");
+    expect(await say("make", { rules: either })).toBe("allow");
+    expect(await say("make x", { rules: either })).toBe("ask");
+    expect(await say("x rm", { rules: either })).toBe("ask");
   });
 
   it("redirect only where a rule lets them, inside the workspace and past guarded files", async () => {
@@ -319,8 +322,8 @@ describe("approvals for good", () => {
       mcp("notes", "add", { definitionHash: "aa" }),
     ];
     const saved = await SavedApprovals.open(directory, expect.unreachable);
-    for (const next of approved)
-      await saved.save((await approvalRulesFor(requestOf(next, NEW_TASK), { workspace: "/w", analyze })) ?? []);
+    const first = createPolicyEngine({ mode: DEFAULT, workspace: "/w", shellConfinement: "none", analyze, saved });
+    for (const next of approved) await first.save?.(requestOf(next, NEW_TASK), AbortSignal.timeout(5000));
     const again = await SavedApprovals.open(directory, expect.unreachable);
     const say = async (next: Call, workspace = "/w") => (await decide(next, { saved: again, workspace })).decision;
     for (const next of approved) expect(await say(next), next.description).toBe("allow");
@@ -333,9 +336,25 @@ describe("approvals for good", () => {
     expect(await say(mcp("notes", "add", { definitionHash: "bb" }))).toBe("ask");
   });
 
-  it("are not offered for a command that is not fully understood", async () => {
+  it("are offered with what they would cover, where they can be given", async () => {
+    const saved = await SavedApprovals.open(await mkdtemp(join(directory, "empty-")), expect.unreachable);
+    const offered = async (next: Call, rules = user('tool = "x"\ndecision = "ask"')) =>
+      (await decide(next, { saved, rules })).saves;
+    expect(await offered(shell("npm run build -- x && make 'a b'"))).toBe("npm run build …, make 'a b'");
+    expect(await offered(edit("a [1].txt"))).toBe("write_file on a [1].txt");
+    expect(await offered(mcp("notes", "add"))).toBe("mcp__notes__add of MCP server notes");
     for (const command of ["make $X", "make > log", "(make)", "sudo make", "make &"])
-      expect(await approvalRulesFor(requestOf(shell(command), NEW_TASK), { workspace: "/w", analyze })).toBeUndefined();
+      expect(await offered(shell(command)), command).toBeUndefined();
+    expect(await offered(read("a"))).toBeUndefined();
+    expect(await offered(other("deploy"), operator('tool = "deploy"\ndecision = "ask"'))).toBeUndefined();
+    expect((await decide(shell("make"), {})).saves).toBeUndefined();
+  });
+
+  it("are not kept for a command that is not fully understood", async () => {
+    const saved = await SavedApprovals.open(directory, expect.unreachable);
+    const engine = createPolicyEngine({ mode: DEFAULT, workspace: "/w", shellConfinement: "none", analyze, saved });
+    const kept = engine.save?.(requestOf(shell("make $X"), NEW_TASK), AbortSignal.timeout(5000));
+    await expect(kept).rejects.toThrow("approval cannot be saved: approve the call for this session");
   });
 });
 

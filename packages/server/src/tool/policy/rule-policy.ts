@@ -1,5 +1,7 @@
-import { ApprovalMode } from "@devtool/schema";
+import { ApprovalMode, type PolicyRule } from "@devtool/schema";
+import { Code, DevtoolError } from "../../errors.ts";
 import type { PolicyDecision, PolicyEngine, PolicyRequest } from "../policy-engine.ts";
+import { approvalRulesFor, describeRules } from "./approval-rules.ts";
 import type { CompiledRule } from "./compiled-rule.ts";
 import { findGrant, withDefinition } from "./grants.ts";
 import { isGuardedPath } from "./guarded-paths.ts";
@@ -9,14 +11,17 @@ import type { SavedApprovals } from "./saved-approvals.ts";
 import { createShellAnalyzer, type ShellAnalyzer } from "./shell/shell-analysis.ts";
 import { decideCommandLine, type Verdict } from "./shell-decision.ts";
 
+/** What confines shell commands. */
+export type Confinement = "none" | "sandbox";
+
 /** What a policy is made of. */
 export interface PolicyOptions {
   /** How far the agent may go without asking. */
   readonly mode: ApprovalMode;
   /** The absolute path of the workspace. */
   readonly workspace: string;
-  /** What confines shell commands: without a sandbox none runs unasked that no rule names. */
-  readonly shellConfinement: "none" | "sandbox";
+  /** What confines shell commands: without a sandbox none runs unasked that no rule names. Found out when one is asked about. */
+  readonly shellConfinement: Confinement | (() => Promise<Confinement>);
   /** The rules of the user's and the operator's files. Default: none. */
   readonly rules?: readonly CompiledRule[];
   /** What the user approved for good. Default: nothing. */
@@ -30,39 +35,64 @@ export interface PolicyOptions {
  * or approved for good; then the mode. What changes nothing runs, and everything else asks unless the mode says more.
  */
 export function createPolicyEngine(options: PolicyOptions): PolicyEngine {
-  const { mode, workspace, saved, analyze = createShellAnalyzer() } = options;
+  const { saved, analyze = createShellAnalyzer(), workspace } = options;
   const rules = inOrder(options.rules ?? []);
-  const sources = (): Sources => ({ rules, saved: saved?.rules ?? [], confinement: options.shellConfinement, analyze });
+  const sources = (): Sources => ({ ...options, rules, saved: saved?.rules ?? [], analyze });
   return {
     async decide(request, signal) {
-      const subject = policySubject(request, { mode, workspace });
-      const verdict = await verdictFor(subject, sources());
+      const subject = policySubject(request, options);
+      const verdict = withAnswers(await verdictFor(subject, sources()), subject, request);
+      const approval = saved && maySave(verdict) ? await approvalRulesFor(request, { workspace, analyze }) : undefined;
       signal.throwIfAborted();
-      return decisionOf(verdict, subject, request);
+      return decisionOf(verdict, subject, approval);
     },
+    ...(saved && {
+      save: async (request) => saved.save(approved(await approvalRulesFor(request, { workspace, analyze }))),
+    }),
   };
+}
+
+function maySave({ decision, answers }: Verdict): boolean {
+  return decision === "ask" && answers === "count";
+}
+
+function approved(rules: readonly PolicyRule[] | undefined): readonly PolicyRule[] {
+  if (rules) return rules;
+  throw new DevtoolError("approval cannot be saved: approve the call for this session", Code.FailedPrecondition);
 }
 
 interface Sources {
   readonly rules: readonly CompiledRule[];
   readonly saved: readonly CompiledRule[];
-  readonly confinement: PolicyOptions["shellConfinement"];
+  readonly shellConfinement: PolicyOptions["shellConfinement"];
   readonly analyze: ShellAnalyzer;
 }
 
 async function verdictFor(subject: PolicySubject, sources: Sources): Promise<Verdict> {
   if (subject.details?.case !== "executeDetails") return decideCall(subject, sources);
-  const analysis = await sources.analyze(subject.details.value.command);
-  return decideCommandLine(subject, analysis, sources);
+  const { analyze, shellConfinement } = sources;
+  const confinement = typeof shellConfinement === "function" ? await shellConfinement() : shellConfinement;
+  return decideCommandLine(subject, await analyze(subject.details.value.command), { ...sources, confinement });
 }
 
 /** Turns a question into a yes where the user answered it before in this task. */
-function decisionOf(verdict: Verdict, subject: PolicySubject, { task }: PolicyRequest): PolicyDecision {
+function withAnswers(verdict: Verdict, subject: PolicySubject, { task }: PolicyRequest): Verdict {
   const mayCount = verdict.decision === "ask" && verdict.answers === "count" && subject.mode !== ApprovalMode.PLAN;
   const grant = mayCount ? findGrant(task, subject) : undefined;
-  const { decision, rule, reason } =
-    grant === undefined ? verdict : { decision: "allow" as const, rule: grant, reason: "" };
-  return { decision, rule: withDefinition(rule, subject.facts), reason };
+  return grant === undefined ? verdict : { decision: "allow", rule: grant, reason: "", answers: "count" };
+}
+
+function decisionOf(
+  { decision, rule, reason }: Verdict,
+  subject: PolicySubject,
+  approval: readonly PolicyRule[] | undefined,
+): PolicyDecision {
+  const saves = approval && describeRules(approval);
+  return {
+    ...{ decision, reason },
+    rule: withDefinition(rule, subject.facts),
+    ...(saves !== undefined && { saves }),
+  };
 }
 
 function decideCall(subject: PolicySubject, { rules, saved }: Sources): Verdict {

@@ -15,9 +15,9 @@ export interface ShellAnalysis extends Reading {
 export type ShellAnalyzer = (source: string) => Promise<ShellAnalysis>;
 
 /** A command line longer than this is not looked at: it asks. */
-export const MAX_COMMAND_LENGTH = 16 * 1024;
+export const MAX_COMMAND_LENGTH: number = 16 * 1024;
 /** A command line with more commands than this asks. */
-export const MAX_COMMANDS = 64;
+export const MAX_COMMANDS: number = 64;
 const MAX_DEPTH = 4;
 
 /** Anything that a command line does not need and a person may not see: S12's cousin for the eye. */
