@@ -15,7 +15,7 @@ export interface CheckpointsOptions {
   /** Where git is looked for: the value of PATH. */
   readonly searchPath: string;
   readonly now: () => Date;
-  /** Says once that, and why, there are no checkpoints. */
+  /** Says, once for each reason, that there is no checkpoint and why. */
   readonly onNotice: (text: string) => void;
 }
 
@@ -47,7 +47,7 @@ export class Checkpoints {
   readonly #repository: CheckpointRepository;
   readonly #latest = new Map<string, Latest | undefined>();
   #queue: Promise<unknown> = Promise.resolve();
-  #noticed = false;
+  readonly #noticed = new Set<string>();
 
   constructor(options: CheckpointsOptions) {
     this.#options = options;
@@ -154,8 +154,8 @@ export class Checkpoints {
   }
 
   #notice(reason: string): void {
-    if (this.#noticed) return;
-    this.#noticed = true;
+    if (this.#noticed.has(reason)) return;
+    this.#noticed.add(reason);
     this.#options.onNotice(`no checkpoint was made: ${reason}`);
   }
 }

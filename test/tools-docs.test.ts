@@ -1,0 +1,69 @@
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createConnectTransport } from "@connectrpc/connect-node";
+import {
+  bearerInterceptor,
+  confirmationPart,
+  createDevtoolClient,
+  pendingToolCalls,
+  textMessage,
+} from "@devtool/client";
+import { emptyTask, reduceTask, type Task, ToolCallStatus, toolCallsOf } from "@devtool/schema";
+import { createServer } from "@devtool/server";
+import { describe, expect, it } from "vitest";
+import { BackgroundProcesses } from "../packages/server/src/tool/builtin/background-processes.ts";
+import { builtinTools } from "../packages/server/src/tool/builtin/builtin-tools.ts";
+import { Workspace } from "../packages/server/src/tool/workspace.ts";
+
+describe("docs/tools.md", () => {
+  const document = readFile(new URL("../docs/tools.md", import.meta.url), "utf8");
+
+  it("lists every tool with its arguments", async () => {
+    const rows = [...(await document).matchAll(/^\| `(\w+)` +\| (.*?) +\|/gm)];
+    const documented = rows.map(([, name = "", args = ""]) => [
+      name,
+      [...args.matchAll(/`(\w+)`/g)].map(([, arg]) => arg),
+    ]);
+    using workspace = new Workspace(tmpdir());
+    await using background = new BackgroundProcesses({ nextId: () => "1", maxOutputBytes: 1 });
+    const shell = { environment: {}, timeoutMs: 1, maxOutputBytes: 1, background };
+    const tools = builtinTools(workspace, { shell, outbound: { allowedHosts: [], ownPorts: () => [] } });
+    expect(documented.map(([name]) => name)).toEqual(tools.map(({ declaration }) => declaration.name));
+    for (const { declaration } of tools) {
+      const [, args = []] = documented.find(([name]) => name === declaration.name) ?? [];
+      const properties = Object.keys(Object(declaration.parameters.properties));
+      expect(args, declaration.name).toEqual(
+        expect.arrayContaining(properties.filter((name) => name !== "instruction")),
+      );
+    }
+  });
+
+  it("has a script that goes as it says", async () => {
+    const [, script = ""] = /```\n([\s\S]*?)```/.exec(await document) ?? [];
+    const workspace = await mkdtemp(join(tmpdir(), "devtool-tools-"));
+    try {
+      await using server = await createServer({ workspace });
+      const task = await play(server, script);
+      const calls = task.history.flatMap(toolCallsOf);
+      expect(calls.map(({ status }) => status)).toEqual(calls.map(() => ToolCallStatus.SUCCEEDED));
+      expect(await readFile(join(workspace, "notes.txt"), "utf8")).toBe("one, 2");
+    } finally {
+      await rm(workspace, { recursive: true });
+    }
+  });
+});
+
+/** Runs a script to its end, with a yes to each question. */
+async function play({ url, token }: { readonly url: string; readonly token: string }, script: string): Promise<Task> {
+  const interceptors = [bearerInterceptor(token)];
+  const client = createDevtoolClient(createConnectTransport({ baseUrl: url, httpVersion: "1.1", interceptors }));
+  let task = emptyTask();
+  let request: Parameters<typeof client.tasks.streamMessage>[0] = { request: { message: textMessage("m", script) } };
+  for (;;) {
+    for await (const { event } of client.tasks.streamMessage(request)) if (event) task = reduceTask(task, event);
+    const parts = pendingToolCalls(task).map((call) => confirmationPart(call, "proceed_once"));
+    if (parts.length === 0) return task;
+    request = { request: { message: { messageId: crypto.randomUUID(), parts }, taskId: task.id } };
+  }
+}
