@@ -20,20 +20,10 @@ export class SlashCommands {
     this.#sources = sources;
   }
 
-  /** The server's own commands as clients see them. */
-  get declarations(): readonly SlashCommandDeclaration[] {
-    return declare([...this.#own.values()], 0);
-  }
-
   /** The commands of a workspace as clients see them: a tree by their words, the server's own first (CMD-1). Without a workspace only those. */
   async list(workspacePath: string, signal: AbortSignal): Promise<readonly SlashCommandDeclaration[]> {
     const { commands } = await this.#all(workspacePath, signal);
     return declare([...commands.values()], 0);
-  }
-
-  /** Says why one of the server's own commands cannot start; undefined when it can. */
-  refusal(request: ExecuteSlashCommandRequest): string | undefined {
-    return refusalOf(request, { commands: this.#own, notices: [] }, NOWHERE);
   }
 
   /** Says why a command cannot start, for its user; undefined when it can (CMD-2). */
@@ -51,7 +41,7 @@ export class SlashCommands {
    * The steps of a command. One that is not the server's own is looked up when its first step is asked for; that throws
    * `Code.NotFound` when the workspace has it no longer.
    */
-  play(request: ExecuteSlashCommandRequest, context: CommandContext = NOWHERE): Model {
+  play(request: ExecuteSlashCommandRequest, context: CommandContext): Model {
     const own = this.#own.get(nameOf(request.commandPath));
     if (own) return own.play(request.args, context);
     let found: Promise<Model> | undefined;
@@ -94,8 +84,6 @@ interface Known {
   readonly commands: ReadonlyMap<string, SlashCommand>;
   readonly notices: readonly string[];
 }
-
-const NOWHERE: CommandContext = { workspacePath: "", contextId: "", principal: "" };
 
 function nameOf(path: readonly string[]): string {
   return path.join(" ");

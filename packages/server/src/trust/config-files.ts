@@ -94,13 +94,15 @@ function* configPaths(directory: ConfigDirectory, limits: ConfigLimits): Iterabl
   }
 }
 
-function* pathsBelow(directory: ConfigDirectory, path: string, depth: number): Iterable<string> {
-  if (depth === 0)
-    throw tooMuch(`configuration directory ${JSON.stringify(path)} lies too deep`, CONFIG_LIMITS.maxDepth);
+/** Lists the regular files of a directory and of those below it, at most so many levels. */
+function* pathsBelow(directory: ConfigDirectory, path: string, maxDepth: number): Iterable<string> {
+  if (path.split("/").length > maxDepth) {
+    throw tooMuch(`configuration directory ${JSON.stringify(path)} lies too deep`, maxDepth);
+  }
   for (const entry of directory.readDirectory(path) ?? []) {
     const below = `${path}/${entry.name}`;
     if (entry.isFile()) yield below;
-    else if (entry.isDirectory()) yield* pathsBelow(directory, below, depth - 1);
+    else if (entry.isDirectory()) yield* pathsBelow(directory, below, maxDepth);
   }
 }
 
