@@ -1,13 +1,20 @@
 import { spawnSync } from "node:child_process";
-import { realpathSync } from "node:fs";
-import { dirname } from "node:path";
+import { randomUUID } from "node:crypto";
+import { existsSync, realpathSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { create } from "@bufbuild/protobuf";
+import { confirmationPart, pendingToolCalls, textMessage } from "@devtool/client";
+import { ServerInfoSchema, type ToolCall } from "@devtool/schema";
+import { createServer, type DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { discoveryPath, writeDiscovery } from "../packages/cli/src/discovery.ts";
 import { type ShellProcess, startProcess } from "../packages/server/src/tool/builtin/shell-process.ts";
 import { findSandbox } from "../packages/server/src/tool/sandbox/find-sandbox.ts";
 import { noSandbox } from "../packages/server/src/tool/sandbox/no-sandbox.ts";
 import type { Sandbox, SandboxAccess } from "../packages/server/src/tool/sandbox/sandbox.ts";
-import { ESCAPES, type Escape, LEFT } from "./sandbox/escapes.ts";
-import { type Ground, prepareGround } from "./sandbox/ground.ts";
+import { approvalScript, ESCAPES, type Escape, LEFT } from "./sandbox/escapes.ts";
+import { clientOf, type Ground, prepareGround } from "./sandbox/ground.ts";
 
 const signal = AbortSignal.timeout(240_000);
 const path = `${dirname(realpathSync(process.execPath))}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`;
@@ -77,6 +84,22 @@ describe.skipIf(!found.confines)(`the sandbox (S11)${why}`, () => {
     expect(quickConfined - quickPlain).toBeLessThan(25);
   });
 
+  for (const kind of ["bwrap", "none"] as const) {
+    it(`${kind === "none" ? "is what keeps" : "keeps"} an agent's shell from approving its own calls (${kind})`, async () => {
+      const { home, workspace } = ground;
+      const data = join(home, `data-${kind}`);
+      await using server = await createServer({ workspace, dataDirectory: data, sandbox: kind });
+      await writeDiscovery(data, create(ServerInfoSchema, { url: server.url, token: server.token, pid: process.pid }));
+      const [waiting, attack] = [`own-${kind}.txt`, `attack-${kind}.mjs`];
+      const discovery = JSON.stringify(discoveryPath(data));
+      await writeFile(join(workspace, attack), approvalScript(`JSON.parse(fs.readFileSync(${discovery}, "utf8"))`));
+      expect(await ask(server, `write ${waiting} approved`)).toHaveLength(1);
+      const [call] = await ask(server, `run ${process.execPath} ${attack}`);
+      if (call) await agree(server, call);
+      expect(existsSync(join(workspace, waiting))).toBe(kind === "none");
+    });
+  }
+
   async function escaped(
     escapes: readonly Escape[],
     kind: Sandbox,
@@ -102,6 +125,21 @@ describe.skipIf(!found.confines)(`the sandbox (S11)${why}`, () => {
   }
 });
 
+interface Asked {
+  readonly taskId: string;
+  readonly call: ToolCall;
+}
+
+async function ask(server: DevtoolServer, text: string): Promise<Asked[]> {
+  const { task } = await clientOf(server).tasks.sendMessage({ message: textMessage(randomUUID(), text) });
+  return task ? pendingToolCalls(task).map((call) => ({ taskId: task.id, call })) : [];
+}
+
+async function agree(server: DevtoolServer, { taskId, call }: Asked): Promise<void> {
+  const message = { messageId: randomUUID(), parts: [confirmationPart(call, "proceed_once")] };
+  await clientOf(server).tasks.sendMessage({ message, taskId });
+}
+
 async function textOf(process: ShellProcess): Promise<string> {
   let text = "";
   for await (const chunk of process.output()) text += chunk;
@@ -115,5 +153,5 @@ function quantile(times: readonly number[], part: number): number {
 
 /** What escapes left running without a sandbox. */
 afterAll(() => {
-  for (const command of LEFT) spawnSync("pkill", ["-KILL", "-xf", command]);
+  for (const command of LEFT) spawnSync("pkill", ["-KILL", "-f", `${command}$`]);
 });

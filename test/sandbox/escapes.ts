@@ -260,9 +260,14 @@ function connectTo(path: string): string {
   return `node -e 'net.connect({ path: "${path}" }).on("error", () => {}).pipe(process.stdout)'`;
 }
 
-/** Agrees to whatever waits for an answer. */
 function approve(access: string): string {
-  const script = `
+  return `node --input-type=module -e '${approvalScript(access)}'`;
+}
+
+/** A program that agrees to whatever waits for an answer, with the access that an expression gives. */
+export function approvalScript(access: string): string {
+  return `
+    import fs from "node:fs";
     const { url, token } = ${access};
     const call = (method, body) => fetch(url + "/devtool.v1alpha.TaskService/" + method, {
       method: "POST",
@@ -278,11 +283,11 @@ function approve(access: string): string {
         await call("SendMessage", { taskId: id, message });
       }
     }`;
-  return `node --input-type=module -e 'import fs from "node:fs"; ${script}'`;
 }
 
 function isRunning(command: string): boolean {
-  return commandLines().includes(command);
+  // It may be about to become that command.
+  return commandLines().some((line) => line.endsWith(command));
 }
 
 function commandLines(): string[] {

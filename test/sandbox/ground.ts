@@ -7,8 +7,8 @@ import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { createConnectTransport } from "@connectrpc/connect-node";
-import { bearerInterceptor, createDevtoolClient, textMessage } from "@devtool/client";
-import { ServerInfoSchema } from "@devtool/schema";
+import { bearerInterceptor, createDevtoolClient, type DevtoolClient, textMessage } from "@devtool/client";
+import { ServerInfoSchema, TaskState } from "@devtool/schema";
 import { createServer } from "@devtool/server";
 import { discoveryPath, writeDiscovery } from "../../packages/cli/src/discovery.ts";
 
@@ -128,7 +128,13 @@ function listenUdp(heard: string[]) {
 }
 
 async function askToWrite(server: { readonly url: string; readonly token: string }, file: string): Promise<void> {
-  const interceptors = [bearerInterceptor(server.token)];
-  const client = createDevtoolClient(createConnectTransport({ baseUrl: server.url, httpVersion: "1.1", interceptors }));
-  await client.tasks.sendMessage({ message: textMessage(randomUUID(), `write ${file} approved`) });
+  const message = textMessage(randomUUID(), `write ${file} approved`);
+  const { task } = await clientOf(server).tasks.sendMessage({ message });
+  if (task?.state !== TaskState.INPUT_REQUIRED) throw new Error("nothing waits for an answer");
+}
+
+/** A client of a server, with its token. */
+export function clientOf({ url, token }: { readonly url: string; readonly token: string }): DevtoolClient {
+  const interceptors = [bearerInterceptor(token)];
+  return createDevtoolClient(createConnectTransport({ baseUrl: url, httpVersion: "1.1", interceptors }));
 }
