@@ -1,4 +1,5 @@
 import type { GenerateContentParameters, GoogleGenAI } from "@google/genai";
+import { Code } from "../../errors.ts";
 import { GeminiFault } from "./gemini-fault.ts";
 import type { GeminiOptions } from "./gemini-options.ts";
 import { httpFault } from "./http-fault.ts";
@@ -40,26 +41,34 @@ async function responseTo(
   { parameters, send }: { readonly parameters: GenerateContentParameters; readonly send: typeof fetch },
   abortSignal: AbortSignal,
 ): Promise<Response> {
-  let answered: Response | undefined;
-  const capture: typeof fetch = async (input, init) => {
-    const response = await send(input, init);
-    if (!response.ok) throw await httpFault(response);
-    answered = response;
-    return response;
+  let sent: Promise<Response> | undefined;
+  const capture: typeof fetch = (input, init) => (sent = checked(send(input, init)));
+  const config = {
+    ...parameters.config,
+    abortSignal,
+    httpOptions: { fetch: capture },
+    // The SDK would take up broken answers by itself, unseen; what is asked again is ours to decide.
+    automaticContinuation: false,
+    automaticFunctionCalling: { disable: true },
   };
-  await models.generateContentStream({
-    ...parameters,
-    config: {
-      ...parameters.config,
-      abortSignal,
-      httpOptions: { fetch: capture },
-      // The SDK would take up broken answers by itself, unseen; what is asked again is ours to decide.
-      automaticContinuation: false,
-      automaticFunctionCalling: { disable: true },
-    },
+  const asking = models.generateContentStream({ ...parameters, config });
+  await asking.catch((reason: unknown) => {
+    throw sent ? reason : unsent(reason);
   });
-  if (!answered) throw new Error("the SDK did not use the fetch it was given");
-  return answered;
+  return sent ?? Promise.reject(unsent(undefined));
+}
+
+async function checked(answer: Promise<Response>): Promise<Response> {
+  const response = await answer;
+  if (!response.ok) throw await httpFault(response);
+  return response;
+}
+
+/** The fault of a request that the SDK could not even make: most often there are no credentials. */
+function unsent(cause: unknown): GeminiFault {
+  const said = cause instanceof Error ? ` (${cause.message.split("\n", 1)[0]?.slice(0, 200)})` : "";
+  const message = `the request to the model could not be made${said}: the operator must check the credentials`;
+  return new GeminiFault(message, Code.FailedPrecondition, { cause });
 }
 
 async function loadSdk({ apiKey, vertex, baseUrl }: GeminiOptions): Promise<GoogleGenAI> {

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { type Message, MessageSchema, Role, ToolCallStatus } from "@devtool/schema";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { type FakeGemini, startFakeGemini } from "../../../../fake-gemini/src/index.ts";
 import type { Model, ModelEvent, ModelRequest } from "../model.ts";
 import { createGeminiModel, type GeminiModelOptions } from "./gemini-model.ts";
@@ -125,6 +125,21 @@ describe("the Gemini model", () => {
     it("asks again when the model made a call that cannot be read", async () => {
       await expect(ask("finish MALFORMED_FUNCTION_CALL")).rejects.toThrow("cannot be read");
       expect(fake.requests()).toHaveLength(5);
+    });
+
+    it("says when the request cannot be made, and does not try again", async () => {
+      const vertex = { project: "p", location: "global" };
+      const fetched: string[] = [];
+      const none: typeof fetch = async (input) => {
+        fetched.push(String(input));
+        throw new Error("not reached");
+      };
+      vi.stubEnv("GOOGLE_APPLICATION_CREDENTIALS", "/no/such/file.json");
+      await expect(ask("text hi", { vertex, fetch: none })).rejects.toThrow(
+        /could not be made .*check the credentials/,
+      );
+      vi.unstubAllEnvs();
+      expect([fetched, waits]).toEqual([[], []]);
     });
 
     it("says when nothing listens", async () => {

@@ -12,9 +12,9 @@ describe("the environment", () => {
     expect(geminiOptionsFrom(environment)).toEqual({ apiKey: "k", model: "m", baseUrl: "http://127.0.0.1:1" });
   });
 
-  it("takes GEMINI_API_KEY before GOOGLE_API_KEY", () => {
-    expect(geminiOptionsFrom({ GEMINI_API_KEY: "a", GOOGLE_API_KEY: "b" })).toEqual({ apiKey: "a" });
-    expect(geminiOptionsFrom({ GOOGLE_API_KEY: "b" })).toEqual({ apiKey: "b" });
+  it("takes GOOGLE_API_KEY before GEMINI_API_KEY, as the SDK does", () => {
+    expect(geminiOptionsFrom({ GEMINI_API_KEY: "a", GOOGLE_API_KEY: "b" })).toEqual({ apiKey: "b" });
+    expect(geminiOptionsFrom({ GEMINI_API_KEY: "a" })).toEqual({ apiKey: "a" });
   });
 
   it("names Vertex AI by a project, or beside a key when it says so", () => {

@@ -68,7 +68,7 @@ export function geminiOptionsFrom(
 ): GeminiOptions | undefined {
   const read = (name: string): string | undefined => environment[name]?.trim() || undefined;
   const vertex = vertexFrom(read);
-  const apiKey = vertex ? undefined : (read("GEMINI_API_KEY") ?? read("GOOGLE_API_KEY"));
+  const apiKey = vertex ? undefined : (read("GOOGLE_API_KEY") ?? read("GEMINI_API_KEY"));
   if (!vertex && apiKey === undefined) return undefined;
   const model = read("GEMINI_MODEL");
   const baseUrl = read(vertex ? "GOOGLE_VERTEX_BASE_URL" : "GOOGLE_GEMINI_BASE_URL");
@@ -85,6 +85,6 @@ function vertexFrom(read: (name: string) => string | undefined): GeminiVertex | 
   const project = read("GOOGLE_CLOUD_PROJECT");
   if (project === undefined) return undefined;
   const asked = /^(true|1)$/i.test(read("GOOGLE_GENAI_USE_VERTEXAI") ?? "");
-  const hasKey = (read("GEMINI_API_KEY") ?? read("GOOGLE_API_KEY")) !== undefined;
+  const hasKey = (read("GOOGLE_API_KEY") ?? read("GEMINI_API_KEY")) !== undefined;
   return asked || !hasKey ? { project, location: read("GOOGLE_CLOUD_LOCATION") ?? "global" } : undefined;
 }
