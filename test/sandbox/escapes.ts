@@ -80,13 +80,12 @@ const processes: readonly Escape[] = [
   },
   {
     name: "outlives its call",
-    command: () =>
-      `rm -f detached; setsid sh -c 'echo >detached; exec ${LEFT[0]}' >/dev/null 2>&1 & until test -e detached; do sleep 0.01; done`,
+    command: () => detach(LEFT[0]),
     got: () => isRunning(LEFT[0]),
   },
   {
     name: "outlives its call, ignoring signals",
-    command: () => `trap '' HUP TERM INT; setsid nohup ${LEFT[1]} >/dev/null 2>&1 &`,
+    command: () => `trap '' HUP TERM INT; ${detach(LEFT[1])}`,
     got: () => isRunning(LEFT[1]),
   },
 ];
