@@ -101,6 +101,7 @@ describe("our policy beside that of Gemini CLI", () => {
     console.log(`oracle: ${answered.length} decisions, ${differing.length} differ: ${JSON.stringify([...counts])}`);
     expect(unexplained).toEqual([]);
     expect([...counts.keys()].sort()).toEqual(Object.keys(DIFFERENCES).sort());
+    for (const [name, count] of counts) expect(read("../docs/policy.md")).toContain(`**${name}** (${count})`);
   });
 
   it("has each difference justified in the manual", () => {

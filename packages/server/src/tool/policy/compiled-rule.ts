@@ -86,11 +86,16 @@ function meetsPlace({ modes, workspace }: PolicyRule, subject: PolicySubject): b
   return modes.length === 0 ? subject.mode !== ApprovalMode.PLAN : modes.includes(subject.mode);
 }
 
-/** An allowing rule must fit every file, any other one of them. A guarded file is allowed by rules that name files only. */
-function meetsPath({ rule, decision, isPath }: CompiledRule, { paths, details }: PolicySubject): boolean {
-  const isEdit = details?.case === "fileEditDetails";
-  if (rule.path.length === 0) return decision !== "allow" || !isEdit || !paths.some(isGuardedPath);
-  return paths.length > 0 && (decision === "allow" ? paths.every(isPath) : paths.some(isPath));
+/**
+ * An allowing rule must fit every file, any other one of them, also one that a command only mentions. A guarded file is
+ * allowed by rules that name files only.
+ */
+function meetsPath({ rule, decision, isPath }: CompiledRule, subject: PolicySubject): boolean {
+  const { paths, mentioned, details } = subject;
+  if (rule.path.length === 0)
+    return decision !== "allow" || details?.case !== "fileEditDetails" || !paths.some(isGuardedPath);
+  if (decision !== "allow") return [...paths, ...mentioned].some(isPath);
+  return paths.length > 0 && paths.every(isPath);
 }
 
 function commandFit(compiled: CompiledRule, { command, bareCommand }: PolicySubject): Fit {

@@ -16,6 +16,8 @@ export interface PolicySubject {
   readonly argsText: string;
   /** The files that the call names, relative to the workspace; one outside of it starts with `..`. */
   readonly paths: readonly string[];
+  /** What the words of a command may name, the same way: for rules that ask or deny. */
+  readonly mentioned: readonly string[];
   /** One command of a command line, as `commandText` writes it; undefined for other tools. */
   readonly command: string | undefined;
   /** The same command with its program's name alone, for `/bin/rm` as `rm`: for rules that ask or deny. */
@@ -37,6 +39,7 @@ export function policySubject({ call, facts, details }: PolicyRequest, place: Po
     ...place,
     argsText: canonicalJson(call.inputParameters ?? {}),
     paths: pathsOf(call, details).map((path) => pathInWorkspace(path, place.workspace)),
+    mentioned: [],
     command: undefined,
     bareCommand: undefined,
   };
@@ -44,8 +47,16 @@ export function policySubject({ call, facts, details }: PolicyRequest, place: Po
 
 /** The subject, about one command of its command line. */
 export function aboutCommand(subject: PolicySubject, [first = "", ...rest]: readonly string[]): PolicySubject {
-  const command = commandText([first, ...rest]);
-  return { ...subject, command, bareCommand: commandText([posix.basename(first), ...rest]) };
+  const { workspace, paths } = subject;
+  const start = posix.resolve(workspace, paths[0] ?? "");
+  // A file can stand in a flag: `--file=.env`.
+  const named = rest.flatMap((word) => [word, word.slice(word.indexOf("=") + 1)]);
+  return {
+    ...subject,
+    command: commandText([first, ...rest]),
+    bareCommand: commandText([posix.basename(first), ...rest]),
+    mentioned: named.map((word) => pathInWorkspace(posix.resolve(start, word), workspace)),
+  };
 }
 
 /**

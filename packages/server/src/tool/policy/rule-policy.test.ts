@@ -246,6 +246,22 @@ describe("commands", () => {
       expect(await said(`npm test > ${target}`), target).toBe("ask");
   });
 
+  it("are denied when they mention a file that a rule denies", async () => {
+    const denying = user('path = [".env", "keys/**"]\ndecision = "deny"');
+    const said = (command: string, args: JsonObject = {}) =>
+      say(command, { rules: denying, shellConfinement: "sandbox" }, args);
+    for (const command of [
+      "cat .env",
+      "cat src/../.env",
+      "cat /w/.env",
+      "head -5 keys/a.pem",
+      "rg x --ignore-file=.env",
+    ])
+      expect(await said(command), command).toBe("deny");
+    expect(await said("cat ../.env", { directory: "sub" })).toBe("deny");
+    expect(await said("cat env")).toBe("allow");
+  });
+
   it("say why they ask", async () => {
     const decision = await decide(shell("npm test $(id)"), { rules });
     expect(decision).toEqual({ decision: "ask", rule: "", reason: 'the command "$(id)" is expanded' });
