@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { access, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -86,4 +86,17 @@ describe.skipIf(!canTrace)(`${REPOSITORIES.length} malicious repositories under 
     expect({ status: run.status, stderr: run.stderr }).toEqual({ status: 0, stderr: "" });
     return readTrace((await readFile(calls, "utf8")).split("\n"), root);
   }
+});
+
+describe("docs/threat-model.md", () => {
+  it("names a test that exists for every row, or says that it is owed", async () => {
+    const text = await readFile(new URL("../docs/threat-model.md", import.meta.url), "utf8");
+    const rows = [...text.matchAll(/^\| (S\d+) .*$/gm)];
+    expect(rows.map(([, id]) => id)).toEqual(Array.from({ length: 13 }, (_, index) => `S${index + 1}`));
+    for (const [row] of rows) {
+      const files = [...row.matchAll(/`([\w/.-]+\.test\.ts)`/g)].map(([, file = ""]) => file);
+      expect(files.length > 0 || row.includes("owed")).toBe(true);
+      for (const file of files) await access(new URL(`../${file}`, import.meta.url));
+    }
+  });
 });

@@ -25,7 +25,9 @@ import { REPOSITORIES } from "./repositories.ts";
 
 const signal = AbortSignal.timeout(120_000);
 const [mode = "", root = "", data = ""] = process.argv.slice(2);
-const paths = REPOSITORIES.map(({ path }) => join(root, path));
+const paths = REPOSITORIES.map(({ path }) => join(root, path)).filter(
+  (path) => mode !== "granted" || /-md$/.test(path),
+);
 
 if (mode === "server" || mode === "granted") await openInServer();
 else await openInParts(mode === "sabotage" ? trustingAll() : trustStore());
