@@ -161,7 +161,9 @@ const CONTROLS: ReadonlyMap<string, string> = new Map([
 const CLASSES: ReadonlyMap<string, (codePoint: number) => boolean> = new Map(
   ["d", "D", "w", "W", "s", "S"].map((letter) => {
     const single = new RegExp(`^\\${letter}$`, "u");
-    return [letter, (codePoint: number) => single.test(String.fromCodePoint(codePoint))];
+    const accepts = (codePoint: number): boolean => single.test(String.fromCodePoint(codePoint));
+    const ascii = Array.from({ length: 128 }, (_none, codePoint) => accepts(codePoint));
+    return [letter, (codePoint: number) => ascii[codePoint] ?? accepts(codePoint)];
   }),
 );
 

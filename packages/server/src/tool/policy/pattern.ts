@@ -4,7 +4,7 @@ import { type PatternNode, parsePattern } from "./pattern-syntax.ts";
 /** A text longer than this is not searched. */
 export const MAX_SEARCHED_LENGTH: number = 64 * 1024;
 /** A pattern may compile to so many steps. */
-const MAX_STEPS = 600;
+const MAX_STEPS = 300;
 
 /** A pattern that finds what it stands for in time proportional to the text: it never goes back. */
 export interface Pattern {
@@ -99,40 +99,86 @@ function emitLoop(part: PatternNode, steps: Step[], text: string): void {
   after.push(steps.length);
 }
 
-/** Follows all ways at once; each step is in the set of live ones at most once for a character. */
+/** Follows all ways at once; each step is among the live ones at most once for a character. */
 function search(steps: readonly Step[], text: string): boolean {
-  const characters = [...text];
-  let live = new Set<number>();
-  for (let at = 0; at <= characters.length; at++) {
-    const place = { isStart: at === 0, isEnd: at === characters.length };
-    const reached = new Set<number>();
-    for (const index of [...live, 0]) follow(index, steps, place, reached);
-    if (reached.has(steps.length - 1)) return true;
-    const codePoint = characters[at]?.codePointAt(0) ?? -1;
-    live = new Set([...reached].filter((index) => accepts(steps[index], codePoint)).map((index) => index + 1));
+  const front = new Front(steps, text.length);
+  let live: number[] = [];
+  for (let at = 0; at <= text.length; ) {
+    const waiting: number[] = [];
+    for (const index of live) front.reach(index, at, waiting);
+    front.reach(0, at, waiting);
+    if (front.isFound) return true;
+    const codePoint = text.codePointAt(at) ?? -1;
+    live = front.taking(codePoint, waiting);
+    at += codePoint > 0xffff ? 2 : 1;
   }
   return false;
 }
 
-function accepts(step: Step | undefined, codePoint: number): boolean {
-  return step?.case === "one" && codePoint >= 0 && step.accepts(codePoint);
-}
+/** The steps that are reached at one place of the text. */
+class Front {
+  readonly #steps: readonly Step[];
+  readonly #length: number;
+  /** The place at which each step was reached last. */
+  readonly #reachedAt: Int32Array;
+  readonly #open: number[] = [];
+  #isFound = false;
 
-interface Place {
-  readonly isStart: boolean;
-  readonly isEnd: boolean;
-}
+  constructor(steps: readonly Step[], length: number) {
+    this.#steps = steps;
+    this.#length = length;
+    this.#reachedAt = new Int32Array(steps.length).fill(-1);
+  }
 
-/** Adds every step that can be reached without taking a character. */
-function follow(index: number, steps: readonly Step[], place: Place, reached: Set<number>): void {
-  const open = [index];
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    if (reached.has(next)) continue;
-    reached.add(next);
-    const step = steps[next];
-    if (step?.case === "fork" || step?.case === "jump") open.push(...step.targets);
-    const goesOn =
-      step?.case === "fork" || (step?.case === "start" && place.isStart) || (step?.case === "end" && place.isEnd);
-    if (goesOn) open.push(next + 1);
+  get isFound(): boolean {
+    return this.#isFound;
+  }
+
+  /** Adds to `waiting` every step that takes a character and is reached from a step without taking one. */
+  reach(from: number, at: number, waiting: number[]): void {
+    this.#open.push(from);
+    for (let index = this.#open.pop(); index !== undefined; index = this.#open.pop()) {
+      if (this.#reachedAt[index] === at) continue;
+      this.#reachedAt[index] = at;
+      this.#pass(index, at, waiting);
+    }
+  }
+
+  /** The steps after those that take a character. */
+  taking(codePoint: number, waiting: readonly number[]): number[] {
+    const after: number[] = [];
+    for (const index of waiting) {
+      const step = this.#steps[index];
+      if (step?.case === "one" && codePoint >= 0 && step.accepts(codePoint)) after.push(index + 1);
+    }
+    return after;
+  }
+
+  #pass(index: number, at: number, waiting: number[]): void {
+    const step = this.#steps[index];
+    switch (step?.case) {
+      case "one":
+        waiting.push(index);
+        break;
+      case "fork":
+        this.#open.push(...step.targets, index + 1);
+        break;
+      case "jump":
+        this.#open.push(...step.targets);
+        break;
+      case "start":
+        if (at === 0) this.#open.push(index + 1);
+        break;
+      case "end":
+        if (at === this.#length) this.#open.push(index + 1);
+        break;
+      case "found":
+        this.#isFound = true;
+        break;
+      case undefined:
+        break;
+      default:
+        step satisfies never;
+    }
   }
 }
