@@ -42,14 +42,17 @@ export interface OpenedConnection {
   readonly validator: jsonSchemaValidator;
 }
 
+/** What a server listed, by kind. */
+interface McpLists {
+  readonly tools: ListCache<ToolDefinition>;
+  readonly prompts: ListCache<Prompt>;
+  readonly resources: ListCache<Resource>;
+}
+
 /** An open connection to one server. When it ends, what waits for the server fails with the reason, and it stays ended. */
 export class McpConnection implements AsyncDisposable {
   /** What the server listed; forgotten when it says that a list changed, so that a burst of such words costs one question. */
-  readonly lists = {
-    tools: new ListCache<ToolDefinition>(),
-    prompts: new ListCache<Prompt>(),
-    resources: new ListCache<Resource>(),
-  } as const;
+  readonly lists: McpLists = { tools: new ListCache(), prompts: new ListCache(), resources: new ListCache() };
   readonly #opened: OpenedConnection;
   readonly #ended = new AbortController();
   readonly #running: CallHooks[] = [];
