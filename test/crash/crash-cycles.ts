@@ -29,7 +29,8 @@ export async function runCrashCycles({ cycles, seed, sabotage }: CrashOptions): 
   const random = mulberry32(seed);
   try {
     for (let cycle = 0; cycle < cycles; cycle++) {
-      await crashOnce(directories, witness, 5 + random() * 145);
+      const lifeMs = 5 + random() * 145;
+      await crashOnce(directories, witness, { lifeMs, from: cycle % 4 === 0 ? "its start" : "its first event" });
       spoil(join(directories.data, "tasks.db"), sabotage);
     }
     return await finish(directories, witness);
@@ -43,12 +44,23 @@ interface Directories {
   readonly workspace: string;
 }
 
-async function crashOnce(directories: Directories, witness: Witness, lifeMs: number): Promise<void> {
+/** How long a server lives, and from when that is counted. */
+interface Life {
+  readonly lifeMs: number;
+  readonly from: "its start" | "its first event";
+}
+
+/** A server that shows nothing is killed all the same. */
+const LONGEST_SILENCE_MS = 5000;
+
+async function crashOnce(directories: Directories, witness: Witness, { lifeMs, from }: Life): Promise<void> {
   const server = await startServerProcess(directories);
   const clients = new AbortController();
   const client = clientFor(server.info);
+  const shown = from === "its start" ? Promise.resolve() : witness.nextEvent();
   const writers = Array.from({ length: WRITERS }, () => writer(client, witness, clients.signal).catch(() => undefined));
   const confirmer = confirmOpen(client, witness, clients.signal).catch(() => undefined);
+  await Promise.race([shown, delay(LONGEST_SILENCE_MS, undefined, { ref: false })]);
   await delay(lifeMs);
   await server.kill();
   clients.abort();

@@ -16,6 +16,13 @@ export class Witness {
   /** The token that each task's tool writes. */
   readonly tokens = new Map<string, string>();
   #next = 0;
+  #shown = Promise.withResolvers<void>();
+
+  /** Resolves when a client is shown an event from now on. */
+  nextEvent(): Promise<void> {
+    this.#shown = Promise.withResolvers();
+    return this.#shown.promise;
+  }
 
   token(): string {
     return `token-${this.#next++}`;
@@ -26,6 +33,7 @@ export class Witness {
     events.set(event.sequence, event);
     this.seen.set(event.taskId, events);
     this.tokens.set(event.taskId, token);
+    this.#shown.resolve();
   }
 }
 

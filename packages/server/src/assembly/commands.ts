@@ -20,6 +20,7 @@ export function createSlashCommands(host: AgentHost, conversations: Conversation
     conversations,
     mcp: mcpStatus(host),
     policies: policiesOf(host),
+    ...(host.checkpoints && { checkpoints: host.checkpoints }),
   });
   return new SlashCommands(own, [
     createCommandFiles({ trust: host.trust, model }),

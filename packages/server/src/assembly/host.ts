@@ -3,6 +3,7 @@ import type { McpServer, Task } from "@devtool/schema";
 import { loadMemory, type Memory } from "../agent/memory.ts";
 import type { Model } from "../agent/model.ts";
 import type { ServerLimits, ServerOptions } from "../server-options.ts";
+import { Checkpoints } from "../tool/checkpoint/checkpoints.ts";
 import type { OutboundPolicy } from "../tool/outbound/outbound-policy.ts";
 import type { CompiledRule } from "../tool/policy/compiled-rule.ts";
 import { readPolicyFile } from "../tool/policy/policy-file.ts";
@@ -39,6 +40,8 @@ export class AgentHost implements AsyncDisposable {
   readonly shared: AgentHostOptions;
   readonly trust: TrustKeeper;
   readonly mcp: McpPool;
+  /** States of workspaces to go back to; undefined where nothing can be kept. */
+  readonly checkpoints: Checkpoints | undefined;
   /** Finds what confines commands, once a command is there. */
   readonly sandbox: () => Promise<Sandbox>;
   readonly analyze: ShellAnalyzer = createShellAnalyzer();
@@ -58,6 +61,7 @@ export class AgentHost implements AsyncDisposable {
     this.#rules = rules;
     this.#saved = saved;
     this.trust = trustFor(options.dataDirectory);
+    this.checkpoints = checkpointsFor(shared);
     this.sandbox = lazySandbox(() => this.#findSandbox());
     this.mcp = new McpPool({
       environment,
@@ -128,6 +132,15 @@ async function readRules({ dataDirectory, policyFiles = [] }: ServerOptions): Pr
       : await readPolicyFile({ path: join(dataDirectory, "policy.toml"), tier: "user", label: "policy.toml" });
   const operators = await Promise.all(policyFiles.map((path) => readPolicyFile({ path, tier: "operator" })));
   return [...own, ...operators.flat()];
+}
+
+function checkpointsFor({
+  options: { dataDirectory },
+  environment,
+  onNotice,
+}: AgentHostOptions): Checkpoints | undefined {
+  if (dataDirectory === undefined) return undefined;
+  return new Checkpoints({ dataDirectory, searchPath: environment.PATH ?? "", now: () => new Date(), onNotice });
 }
 
 function trustFor(dataDirectory: string | undefined): TrustKeeper {

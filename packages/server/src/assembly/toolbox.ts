@@ -2,6 +2,7 @@ import type { Task } from "@devtool/schema";
 import { BackgroundProcesses } from "../tool/builtin/background-processes.ts";
 import { builtinTools } from "../tool/builtin/builtin-tools.ts";
 import { settleEdit } from "../tool/builtin/file-edit-effect.ts";
+import { checkpointedTool } from "../tool/checkpoint/checkpointed-tool.ts";
 import { SandboxGrants } from "../tool/sandbox/sandbox-grants.ts";
 import type { Tool } from "../tool/tool.ts";
 import type { ToolSet } from "../tool/tool-set.ts";
@@ -25,7 +26,8 @@ export class Toolbox implements AsyncDisposable {
     const workspace = new Workspace(task.settings?.workspacePath ?? "");
     try {
       const own = builtinTools(workspace, this.#options());
-      const tools = [...own, ...(await this.#mcpTools(task, signal)), ...more].filter(allowedIn(task));
+      const all = [...own.map(this.#checkpointedIn(task)), ...(await this.#mcpTools(task, signal)), ...more];
+      const tools = all.filter(allowedIn(task));
       return {
         tools: new Map(tools.map((tool) => [tool.declaration.name, tool])),
         settle: (edit) => settleEdit(workspace, edit),
@@ -55,6 +57,12 @@ export class Toolbox implements AsyncDisposable {
       },
       outbound: this.#host.outbound,
     };
+  }
+
+  #checkpointedIn({ settings }: Task): (tool: Tool) => Tool {
+    const { checkpoints } = this.#host;
+    const workspacePath = settings?.workspacePath ?? "";
+    return (tool) => (checkpoints ? checkpointedTool(tool, { checkpoints, workspacePath }) : tool);
   }
 
   async #mcpTools(task: Task, signal: AbortSignal): Promise<readonly Tool[]> {
