@@ -4,8 +4,9 @@ import type { Workspace } from "./workspace.ts";
 
 /** The files that say what to ignore, in each directory; what a later one says counts more. */
 const RULE_FILES = [".gitignore", ".devtoolignore"] as const;
-/** So much of a rule file is read: they are a hostile repository's words too. */
+/** So much of a rule file is read, and so many rules count: they are a hostile repository's words too. */
 const MAX_RULE_BYTES = 256 * 1024;
+const MAX_RULES = 2000;
 
 /**
  * What a workspace asks to be left out of listings and searches: `.gitignore` and `.devtoolignore` of each directory, read
@@ -63,7 +64,8 @@ function directoriesAbove(path: string): string[] {
 function readRules(workspace: Workspace, path: string): string[] {
   try {
     using file = workspace.openFile(path);
-    return file?.readNext(MAX_RULE_BYTES).toString("utf8").split("\n").filter(isCheap) ?? [];
+    const lines = file?.readNext(MAX_RULE_BYTES).toString("utf8").split("\n") ?? [];
+    return lines.filter(isCheap).slice(0, MAX_RULES);
   } catch {
     // A link or a pipe in the place of a rule file says nothing.
     return [];

@@ -10,6 +10,8 @@ export interface WalkOptions {
   readonly path: string;
   /** What becomes of ignored files and directories. */
   readonly ignored: "skip" | "include";
+  /** A directory that is not walked in any case, as a path in the workspace. */
+  readonly without?: string;
 }
 
 /** A directory without its own directories: the paths of its regular files in the workspace, sorted. */
@@ -36,7 +38,7 @@ export class IgnoreWalk {
 
   /** Walks, with a rest for others now and then. Throws the signal's reason when it aborts. */
   async *directories(signal: AbortSignal): AsyncIterable<WalkedDirectory> {
-    const { workspace, path, ignored } = this.#options;
+    const { workspace, path, ignored, without } = this.#options;
     const includes = ignored === "include" || this.#rules.ignoresWay(path);
     const pace = new Pace(signal);
     const open = [path];
@@ -46,7 +48,7 @@ export class IgnoreWalk {
       for (const entry of workspace.readDirectory(next) ?? []) {
         await pace.rest();
         const below = next === "" ? entry.name : `${next}/${entry.name}`;
-        if (!isWalked(entry)) continue;
+        if (!isWalked(entry) || below === without) continue;
         if (!includes && this.#skips(entry, below)) this.#ignored++;
         else (entry.isFile() ? files : directories).push(below);
       }

@@ -1,6 +1,7 @@
 import type { Dirent } from "node:fs";
 import { Code, DevtoolError } from "../../errors.ts";
 import { IgnoreRules } from "../ignore-rules.ts";
+import { Pace } from "../pace.ts";
 import type { Tool } from "../tool.ts";
 import { jsonSchemaOf, type Parameters, ToolArgs } from "../tool-args.ts";
 import { textResult } from "../tool-result.ts";
@@ -40,8 +41,8 @@ export function listDirectoryTool(workspace: Workspace): Tool {
       return {
         args,
         description: `List ${path || "the workspace"}`,
-        execute: async function* () {
-          yield textResult(listing(workspace, path, ignored));
+        execute: async function* (signal) {
+          yield textResult(await listing(workspace, { path, ignored }, signal));
         },
       };
     },
@@ -54,12 +55,22 @@ export function ignoredNote(count: number): string {
   return `\n[${count} ignored ${count === 1 ? "entry" : "entries"} left out: include_ignored shows them]`;
 }
 
-function listing(workspace: Workspace, path: string, ignored: "skip" | "include"): string {
+interface Listed {
+  readonly path: string;
+  readonly ignored: "skip" | "include";
+}
+
+async function listing(workspace: Workspace, { path, ignored }: Listed, signal: AbortSignal): Promise<string> {
   const entries = workspace.readDirectory(path);
   if (!entries) throw new DevtoolError(`directory ${JSON.stringify(path)} does not exist`, Code.NotFound);
   const rules = new IgnoreRules(workspace);
   const includes = ignored === "include" || rules.ignoresWay(path);
-  const shown = includes ? entries : entries.filter((entry) => !isIgnored(entry, path, rules));
+  const pace = new Pace(signal);
+  const shown: Dirent[] = [];
+  for (const entry of entries) {
+    await pace.rest();
+    if (includes || !isIgnored(entry, path, rules)) shown.push(entry);
+  }
   const note = ignoredNote(entries.length - shown.length);
   if (shown.length === 0) return `The directory is empty.${note}`;
   const more = shown.length > MAX_ENTRIES ? `\n[${shown.length} entries: glob finds the rest]` : "";

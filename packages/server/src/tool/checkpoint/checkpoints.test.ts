@@ -180,6 +180,18 @@ describe("Checkpoints", () => {
     expect(readdirSync(other)).toEqual([]);
   });
 
+  it("does not keep the data directory, where that lies in the workspace", async () => {
+    dataDirectory = join(root, "data");
+    mkdirSync(dataDirectory);
+    writeFileSync(join(dataDirectory, "tasks.db"), "one");
+    const checkpoints = open();
+    await checkpoints.snapshot(root, "one", signal);
+    writeFileSync(join(dataDirectory, "tasks.db"), "two");
+    expect(await checkpoints.snapshot(root, "two", signal)).toBe("1");
+    expect(await checkpoints.restore(root, "1", signal)).toEqual([]);
+    expect(readFileSync(join(dataDirectory, "tasks.db"), "utf8")).toBe("two");
+  });
+
   it("keeps the newest hundred", { timeout: 60_000 }, async () => {
     const checkpoints = open();
     for (let index = 1; index <= 200; index++) {

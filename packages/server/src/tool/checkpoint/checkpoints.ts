@@ -1,4 +1,5 @@
-import { join } from "node:path";
+import { realpath } from "node:fs/promises";
+import { join, relative } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { CheckpointSchema } from "@devtool/schema";
@@ -112,8 +113,9 @@ export class Checkpoints {
     using workspace = new Workspace(workspacePath);
     await using writer = this.#repository.begin(signal);
     const onContent = (content: Buffer): Promise<void> => writer.content(content);
+    const without = relative(workspacePath, await realpath(this.#options.dataDirectory));
     const files = await inTime(
-      (limits) => trackFiles(workspace, { known: before?.files ?? new Map(), onContent }, limits),
+      (limits) => trackFiles(workspace, { known: before?.files ?? new Map(), without, onContent }, limits),
       signal,
     );
     if (before && isUnchanged(before.files, files)) {

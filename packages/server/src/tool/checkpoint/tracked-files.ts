@@ -21,6 +21,16 @@ export type FileMode = "100644" | "100755";
 /** The files of a workspace by path. */
 export type TrackedFiles = ReadonlyMap<string, TrackedFile>;
 
+/** How a workspace is looked at. */
+export interface TrackOptions {
+  /** The files as they were before. */
+  readonly known: TrackedFiles;
+  /** A directory of ours that takes no part, as a path in the workspace. */
+  readonly without: string;
+  /** Takes content that was not known. */
+  readonly onContent: (content: Buffer) => Promise<void>;
+}
+
 /** So much is looked at for one checkpoint. */
 const MAX_FILES = 20_000;
 const MAX_TOTAL_BYTES = 512n * 1024n * 1024n;
@@ -32,12 +42,12 @@ const MAX_TOTAL_BYTES = 512n * 1024n * 1024n;
  */
 export async function trackFiles(
   workspace: Workspace,
-  { known, onContent }: { readonly known: TrackedFiles; readonly onContent: (content: Buffer) => Promise<void> },
+  { known, without, onContent }: TrackOptions,
   signal: AbortSignal,
 ): Promise<TrackedFiles> {
   const files = new Map<string, TrackedFile>();
   let bytes = 0n;
-  const walk = new IgnoreWalk({ workspace, path: "", ignored: "skip" });
+  const walk = new IgnoreWalk({ workspace, path: "", ignored: "skip", without });
   for await (const directory of walk.directories(signal)) {
     for (const [path, stats] of statsOf(workspace, directory)) {
       if (stats.size > BigInt(MAX_FILE_BYTES)) continue;
