@@ -259,6 +259,12 @@ function connectTo(path: string): string {
   return `node -e 'net.connect({ path: "${path}" }).on("error", () => {}).pipe(process.stdout)'`;
 }
 
+/** Leaves a command running in a session of its own. */
+function detach(command: string): string {
+  const leave = `setsid sh -c 'echo >detached; exec ${command}' >/dev/null 2>&1 &`;
+  return `rm -f detached; ${leave} until test -e detached; do sleep 0.01; done`;
+}
+
 function approve(access: string): string {
   return `node --input-type=module -e '${approvalScript(access)}'`;
 }

@@ -1,6 +1,6 @@
-import type { Sandbox, SandboxAccess, SandboxedCommand, SandboxRequest } from "./sandbox.ts";
+import type { Sandbox, SandboxedCommand, SandboxRequest } from "./sandbox.ts";
 import { seccompFilter } from "./seccomp-filter.ts";
-import { realPath, realPaths, systemMounts, toolDirectories } from "./system-mounts.ts";
+import { networkMounts, realPaths, systemMounts, toolDirectories } from "./system-mounts.ts";
 import { isGrantable, workspaceMounts } from "./workspace-mounts.ts";
 
 /** What a bwrap sandbox is made of. */
@@ -63,7 +63,13 @@ export function createBwrapSandbox(options: BwrapOptions): Sandbox {
       const mounts = workspaceMounts({ ...access, readable }, options.hidden.flatMap(realPaths));
       const after = ["--remount-ro", "/proc", "--remount-ro", "/", "--chdir", workingDirectory, "--"];
       return {
-        argv: [...before, ...networkArguments(access), ...mounts, ...after, ...argv],
+        argv: [
+          ...before,
+          ...(access.network === "none" ? ["--unshare-net"] : networkMounts()),
+          ...mounts,
+          ...after,
+          ...argv,
+        ],
         workingDirectory: "/",
         environment: { ...environment, HOME, TMPDIR: "/tmp" },
         inputs,
@@ -72,11 +78,4 @@ export function createBwrapSandbox(options: BwrapOptions): Sandbox {
     },
     canGrant: (path, workspace) => isGrantable(path, workspace, options.hidden.flatMap(realPaths)),
   };
-}
-
-/** With the network comes the file that says where names are looked up; it often is a link to a place that is not shown. */
-function networkArguments({ network }: SandboxAccess): string[] {
-  if (network === "none") return ["--unshare-net"];
-  const resolver = realPath("/etc/resolv.conf");
-  return resolver === undefined ? [] : ["--ro-bind", resolver, "/etc/resolv.conf"];
 }

@@ -7,17 +7,31 @@ const SYSTEM = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", 
  * What programs need of `/etc`: each costs a third of a millisecond per command. Not here: what may hold secrets, for
  * instance shadow, ssh, environment, npmrc and gitconfig.
  */
-const ETC =
-  /^(alternatives|crypto-policies|fonts|group|hosts|java.*|ld\.so\.cache|localtime|mime\.types|nsswitch\.conf|os-release|passwd|protocols|services)$/;
-/** What of the directories of `/etc` that hold keys too. */
-const BESIDE_KEYS = ["/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/pki/ca-trust", "/etc/pki/tls/certs"];
+const ETC = /^(alternatives|group|hosts|java.*|ld\.so\.cache|localtime|nsswitch\.conf|os-release|passwd)$/;
+/** What only a program with a network needs of it. */
+const ETC_OF_NETWORK = [
+  "/etc/ssl/certs",
+  "/etc/ssl/openssl.cnf",
+  "/etc/crypto-policies",
+  "/etc/pki/ca-trust",
+  "/etc/pki/tls/certs",
+  "/etc/services",
+];
 /** Where version managers keep one directory for each version of a tool: below it lies that tool and nothing else. */
 const TOOL = /^\/(opt|snap)\/|^\/home\/linuxbrew\/|\/(versions|node-versions|installs|toolchains|candidates|image)\//;
 
 /** Lists the arguments that show bwrap's process the system, read-only: what every command needs, whatever its task. */
 export function systemMounts(): string[] {
   const etc = namesIn("/etc").filter((name) => ETC.test(name));
-  return [...SYSTEM, ...etc.map((name) => `/etc/${name}`), ...BESIDE_KEYS].flatMap(mountOf);
+  return [...SYSTEM, ...etc.map((name) => `/etc/${name}`)].flatMap(mountOf);
+}
+
+/** Lists the arguments that show what a program needs beside the system to use the network: certificates, names. */
+export function networkMounts(): string[] {
+  // It often is a link to a place that is not shown.
+  const resolver = realPath("/etc/resolv.conf");
+  const names = resolver === undefined ? [] : ["--ro-bind", resolver, "/etc/resolv.conf"];
+  return [...ETC_OF_NETWORK.flatMap(mountOf), ...names];
 }
 
 /**
