@@ -14,6 +14,8 @@ export interface Fault {
   readonly effects: 0 | 1;
   /** What the agent must have said: all of it, and nothing twice. */
   readonly text: string;
+  /** The model that is asked: `hasty` waits 300 ms for a first piece, `restless` for each further one. */
+  readonly model?: "hasty" | "restless";
   /** So often the user must have been told of another try. */
   readonly notices?: number;
 }
@@ -153,6 +155,7 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     name: "no first byte",
+    model: "hasty",
     script: () => "hang",
     state: FAILED,
     error: /first piece .* did not come/,
@@ -162,6 +165,7 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     name: "silence in the middle",
+    model: "restless",
     script: (effect) => `text begun\n${effect}\nhang`,
     state: FAILED,
     error: /next piece .* did not come/,
@@ -178,6 +182,7 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     name: "byte by byte, too slow",
+    model: "hasty",
     script: () => "drip 20\ntext never",
     state: FAILED,
     error: /first piece .* did not come/,

@@ -4,6 +4,7 @@ import { confirmationPart, type DevtoolClient, pendingToolCalls, streamMessage, 
 import {
   emptyTask,
   isTerminal,
+  type Message,
   openToolCalls,
   Role,
   reduceTask,
@@ -38,7 +39,8 @@ export async function playFault(
       if (event.payload.case === "notice") seen.notices++;
     }
   };
-  const inTime = await playToEnd(client, { prompt, id, read, task: () => seen.task }, signal).then(
+  const message = { ...textMessage(id, prompt), model: fault.model ?? "" };
+  const inTime = await playToEnd(client, { message, read, task: () => seen.task }, signal).then(
     () => true,
     () => false,
   );
@@ -46,19 +48,18 @@ export async function playFault(
 }
 
 interface Playing {
-  readonly prompt: string;
-  readonly id: string;
+  readonly message: Message;
   readonly read: (events: AsyncIterable<TaskEvent>) => Promise<void>;
   readonly task: () => Task;
 }
 
 async function playToEnd(client: DevtoolClient, playing: Playing, signal: AbortSignal): Promise<void> {
-  const { prompt, id, read, task } = playing;
-  await read(streamMessage(client, { message: textMessage(id, prompt) }, signal));
+  const { message, read, task } = playing;
+  await read(streamMessage(client, { message }, signal));
   for (let round = 1; task().state === TaskState.INPUT_REQUIRED; round++) {
     const parts = pendingToolCalls(task()).map((call) => confirmationPart(call, "proceed_once"));
-    const message = { messageId: `${id}-${round}`, parts };
-    await read(streamMessage(client, { message, taskId: task().id }, signal));
+    const answer = { messageId: `${message.messageId}-${round}`, parts };
+    await read(streamMessage(client, { message: answer, taskId: task().id }, signal));
   }
 }
 
