@@ -240,6 +240,7 @@ describe("the guard of outbound requests (S7)", () => {
     const at = (path: string): OutboundRequest => get(`http://127.0.0.1:${listed.port}${path}`);
     const cut = await guardedFetch({ ...at("/flood"), maxBytes: 1000 }, policy(), signal);
     expect({ bytes: cut.body.length, isTruncated: cut.isTruncated }).toEqual({ bytes: 1000, isTruncated: true });
+    await expect(guardedFetch(at("/zip"), policy(), signal)).rejects.toThrow('sends "gzip" although');
     await expect(guardedFetch({ ...at("/drip"), timeoutMs: 200 }, policy(), signal)).rejects.toThrow(
       "longer than 200 ms",
     );
@@ -421,6 +422,8 @@ function answerListed(request: IncomingMessage, response: ServerResponse): void 
       return void response.end(JSON.stringify(request.headers));
     case "/flood":
       return void response.end("x".repeat(1 << 22));
+    case "/zip":
+      return void response.writeHead(200, { "content-encoding": "gzip" }).end("x");
     case "/drip":
       return void response.write("x");
     case "/hang":

@@ -1,4 +1,6 @@
 import type { Dirent } from "node:fs";
+import { posix } from "node:path";
+import { Code, DevtoolError } from "../errors.ts";
 import { IgnoreRules } from "./ignore-rules.ts";
 import { Pace } from "./pace.ts";
 import type { Workspace } from "./workspace.ts";
@@ -6,7 +8,7 @@ import type { Workspace } from "./workspace.ts";
 /** What a walk goes over. */
 export interface WalkOptions {
   readonly workspace: Workspace;
-  /** The directory to begin in, as a path in the workspace. One that is ignored itself is walked whole: it was named. */
+  /** The directory to begin in, or one file, as a path in the workspace. One that is ignored itself is walked whole: it was named. */
   readonly path: string;
   /** What becomes of ignored files and directories. */
   readonly ignored: "skip" | "include";
@@ -36,9 +38,12 @@ export class IgnoreWalk {
     return this.#ignored;
   }
 
-  /** Walks, with a rest for others now and then. Throws the signal's reason when it aborts. */
+  /** Walks, with a rest for others now and then. Throws the signal's reason when it aborts, `Code.NotFound` when there is nothing. */
   async *directories(signal: AbortSignal): AsyncIterable<WalkedDirectory> {
     const { workspace, path, ignored, without } = this.#options;
+    if (isFile(workspace, path)) return yield { path: posix.dirname(path), files: [path] };
+    if (!workspace.readDirectory(path))
+      throw new DevtoolError(`path ${JSON.stringify(path)} does not exist`, Code.NotFound);
     const includes = ignored === "include" || this.#rules.ignoresWay(path);
     const pace = new Pace(signal);
     const open = [path];
@@ -61,6 +66,14 @@ export class IgnoreWalk {
     if (entry.isFile()) return this.#rules.ignoresFile(path);
     return entry.name === "node_modules" || this.#rules.ignoresDirectory(path);
   }
+}
+
+function isFile(workspace: Workspace, path: string): boolean {
+  const directory = posix.dirname(path);
+  return (
+    path !== "" &&
+    workspace.filesIn(directory === "." ? "" : directory).some(({ name }) => name === posix.basename(path))
+  );
 }
 
 function isWalked(entry: Dirent): boolean {

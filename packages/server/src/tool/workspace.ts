@@ -221,7 +221,9 @@ function replacedMode(parent: Descriptor, name: string, path: string): number | 
 
 function assertRegular(file: Descriptor, path: string): void {
   const stats = file.stat();
-  if (stats.isDirectory()) throw new DevtoolError(`path ${JSON.stringify(path)} is a directory`, Code.InvalidArgument);
+  if (stats.isDirectory()) {
+    throw new DevtoolError(`path ${JSON.stringify(path)} is a directory: name a file in it`, Code.InvalidArgument);
+  }
   if (!stats.isFile()) throw denied(path, "is no regular file");
 }
 

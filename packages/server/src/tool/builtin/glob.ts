@@ -30,7 +30,7 @@ export function globTool(workspace: Workspace): Tool {
       const checked = new ToolArgs(args, PARAMETERS);
       const path = workspace.locate(checked.text("path") || ".");
       const pattern = checked.text("pattern");
-      const expression = globExpression("pattern", pattern);
+      const expression = globExpression("pattern", inWorkspace(workspace, pattern));
       return {
         args,
         description: `Find ${pattern} in ${path || "the workspace"}`,
@@ -46,6 +46,11 @@ export function globTool(workspace: Workspace): Tool {
       };
     },
   };
+}
+
+/** A pattern as it is within the workspace: models also write absolute ones. */
+export function inWorkspace({ root }: Workspace, pattern: string): string {
+  return pattern.startsWith(`${root}/`) ? pattern.slice(root.length + 1) : pattern;
 }
 
 /** The files of a walk whose paths match, in the workspace or from where the walk began; stops after more than a list holds. */

@@ -5,7 +5,7 @@ import type { Tool } from "../tool.ts";
 import { jsonSchemaOf, type Parameters, ToolArgs } from "../tool-args.ts";
 import { textResult } from "../tool-result.ts";
 import type { Workspace } from "../workspace.ts";
-import { matchingFiles } from "./glob.ts";
+import { inWorkspace, matchingFiles } from "./glob.ts";
 import { INCLUDE_IGNORED, ignoredNote } from "./list-directory.ts";
 import { DEFAULT_LINES, readText } from "./read-file.ts";
 import { MAX_TEXT_BYTES } from "./read-file-lines.ts";
@@ -61,7 +61,8 @@ type Wanted =
   | { readonly case: "path"; readonly path: string };
 
 function wantedOf(workspace: Workspace, path: string): Wanted {
-  if (picomatch.scan(path).isGlob) return { case: "pattern", expression: globExpression("paths", path) };
+  const pattern = inWorkspace(workspace, path);
+  if (picomatch.scan(pattern).isGlob) return { case: "pattern", expression: globExpression("paths", pattern) };
   return { case: "path", path: workspace.locate(path) };
 }
 
@@ -73,26 +74,27 @@ async function collect(
   const files = new Set<string>();
   let left = 0;
   for (const item of wanted) {
-    const walk = walkFor(workspace, item, ignored);
+    const path = item.case === "path" ? item.path : "";
+    const walk = new IgnoreWalk({ workspace, path, ignored });
     const expression = item.case === "pattern" ? item.expression : /(?:)/;
-    const found = walk ? await matchingFiles(walk, { path: "", expression }, signal) : [];
-    for (const file of walk || item.case === "pattern" ? found : [item.path]) files.add(file);
-    left = Math.max(left, walk?.ignored ?? 0);
+    for (const file of await found(walk, { path, expression }, signal)) files.add(file);
+    left = Math.max(left, walk.ignored);
   }
   return { files: [...files], note: ignoredNote(left) };
 }
 
-/** The walk that finds the files of an element; undefined for one that names a file, or nothing. */
-function walkFor(workspace: Workspace, item: Wanted, ignored: "skip" | "include"): IgnoreWalk | undefined {
-  if (item.case === "pattern") return new IgnoreWalk({ workspace, path: "", ignored });
-  return isDirectory(workspace, item.path) ? new IgnoreWalk({ workspace, path: item.path, ignored }) : undefined;
-}
-
-function isDirectory(workspace: Workspace, path: string): boolean {
+/** The files of a walk that match; what cannot be walked is a file itself, which then says why it cannot be read. */
+async function found(
+  walk: IgnoreWalk,
+  search: { readonly path: string; readonly expression: RegExp },
+  signal: AbortSignal,
+): Promise<string[]> {
   try {
-    return workspace.readDirectory(path) !== undefined;
-  } catch {
-    return false;
+    return await matchingFiles(walk, search, signal);
+  } catch (reason) {
+    signal.throwIfAborted();
+    if (search.path === "") throw reason;
+    return [search.path];
   }
 }
 

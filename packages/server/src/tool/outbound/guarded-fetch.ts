@@ -100,6 +100,7 @@ async function exchange(
   try {
     const options = { dispatcher: agent, method, headers: { ...headers, "accept-encoding": "identity" }, signal };
     const answer = await request(url.href, body === undefined ? options : { ...options, body });
+    assertPlain(answer, url);
     const read = await readBody(answer.body, maxBytes);
     const contentType = headerOf(answer, "content-type");
     const response = { url: url.href, status: answer.statusCode, contentType, ...read };
@@ -134,6 +135,15 @@ async function readBody(
     if (bytes > maxBytes) break;
   }
   return { body: Buffer.concat(chunks).subarray(0, maxBytes), isTruncated: bytes > maxBytes };
+}
+
+/** A body that is compressed although that was not asked for could grow without end. */
+function assertPlain(answer: Dispatcher.ResponseData, { host }: URL): void {
+  const encoding = headerOf(answer, "content-encoding");
+  if (encoding === "" || encoding === "identity") return;
+  answer.body.on("error", () => {}).destroy();
+  const message = `host ${JSON.stringify(host)} sends ${JSON.stringify(encoding)} although it was asked for plain content: name another`;
+  throw new DevtoolError(message, Code.FailedPrecondition);
 }
 
 function headerOf({ headers }: Dispatcher.ResponseData, name: string): string {
