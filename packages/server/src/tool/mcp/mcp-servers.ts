@@ -134,6 +134,7 @@ export class McpServers implements AsyncDisposable {
     const asked = await Promise.all(
       this.#supervisors.map(async (supervisor) => {
         try {
+          patience.throwIfAborted();
           const asking = supervisor.connection(patience).then((connection) => ask(supervisor, connection));
           return await abortable(asking, patience);
         } catch (reason) {

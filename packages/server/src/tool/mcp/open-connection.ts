@@ -47,6 +47,7 @@ async function tryOpen(
   const way = await createTransport(server, options);
   const { client, connection } = await prepare(server, options, { way, versionNegotiation });
   try {
+    signal.throwIfAborted();
     await abortable(client.connect(way.transport, { signal }), signal);
     client.onclose = () => connection.closed();
     return connection;

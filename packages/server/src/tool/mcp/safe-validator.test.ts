@@ -22,6 +22,26 @@ describe("the validator of schemas that servers send", async () => {
     expect(check({ patternProperties: { "^(a+)+$": { type: "number" } } }, { [text]: "x" })).toBe(true);
   });
 
+  it("does not follow references that double at every step, nor compare all items with all others", () => {
+    const levels = Array.from({ length: 40 }, (_, level) => {
+      const next = { $ref: `#/$defs/level${level + 1}` };
+      return [`level${level}`, { allOf: [next, next] }] as const;
+    });
+    const $defs = { ...Object.fromEntries(levels), level40: { type: "number" } };
+    expect(check({ $defs, $ref: "#/$defs/level0" }, "text")).toBe(true);
+    const tree = { properties: { below: { allOf: [{ $ref: "#" }, { $ref: "#" }] } } };
+    const deep = Array.from({ length: 60 }).reduce((below) => ({ below }), {});
+    expect(check(tree, deep)).toBe(true);
+    const items = Array.from({ length: 50_000 }, (_, at) => ({ at }));
+    expect(check({ type: "array", uniqueItems: true }, items)).toBe(true);
+  });
+
+  it("follows references that lead somewhere", () => {
+    const schema = { $defs: { name: { type: "string" } }, properties: { a: { $ref: "#/$defs/name" } } };
+    expect(check(schema, { a: "x" })).toBe(true);
+    expect(check(schema, { a: 1 })).toBe(false);
+  });
+
   it("keeps properties that are called like keywords, and values that look like schemas", () => {
     const schema = { properties: { pattern: { type: "number" }, format: { const: { pattern: "x" } } } };
     expect(check(schema, { pattern: "text" })).toBe(false);
