@@ -8,11 +8,12 @@ import { describe, expect, it } from "vitest";
 describe("our server", () => {
   it("passes every case of the conformance kit", { timeout: 120_000 }, async () => {
     const workspace = await mkdtemp(join(tmpdir(), "devtool-conformance-"));
-    await using server = await createServer({ workspace, dataDirectory: join(workspace, ".data") });
+    await using server = await createServer({ workspace, dataDirectory: `${workspace}-data` });
     const results: CaseResult[] = [];
     for await (const result of runServerSuite(server, AbortSignal.timeout(120_000))) results.push(result);
     expect(results.filter(({ status }) => status !== "passed")).toEqual([]);
     await rm(workspace, { recursive: true, force: true });
+    await rm(`${workspace}-data`, { recursive: true, force: true });
   });
 });
 

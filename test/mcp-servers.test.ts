@@ -115,6 +115,23 @@ describe("a server that crashes", () => {
   });
 });
 
+describe("a server that sends too much", () => {
+  it("is given up for that, before its call runs out of time", async () => {
+    // A clock that stands still makes one second of the whole run, however slow the machine is.
+    await using servers = serversOf([chaos("flood")], { now: () => 0 }).servers;
+    const played = await play(toolNamed(await servers.tools(signal), "fault"), {}, signal);
+    expect(errorOf(played).message).toContain("it sent more than 5000 messages within a second");
+    expect(servers.status()).toMatchObject([{ state: "failed" }]);
+  });
+
+  it("on one line is given up for that", async () => {
+    const settings = chaos("line", { CHAOS_LINE_BYTES: String(9 * 1024 * 1024) });
+    await using servers = serversOf([settings]).servers;
+    const played = await play(toolNamed(await servers.tools(signal), "fault"), {}, signal);
+    expect(errorOf(played).message).toContain("it wrote a line of more than 8388608 bytes");
+  });
+});
+
 describe("a server that is not there", () => {
   it("is named with what it last said", async () => {
     const program = 'console.error("no licence found"); process.exit(3)';

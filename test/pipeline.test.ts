@@ -25,12 +25,13 @@ describe("the whole pipeline", () => {
 
   beforeAll(async () => {
     workspace = await mkdtemp(join(tmpdir(), "devtool-workspace-"));
-    server = await createServer({ workspace, dataDirectory: join(workspace, ".data") });
+    server = await createServer({ workspace, dataDirectory: `${workspace}-data` });
   });
 
   afterAll(async () => {
     await server.close();
     await rm(workspace, { recursive: true });
+    await rm(`${workspace}-data`, { recursive: true });
   });
 
   const transports: Record<string, () => DevtoolClient> = {

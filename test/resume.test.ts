@@ -36,13 +36,14 @@ describe("a stream whose connection is cut at any byte (R4)", () => {
       () => 200 + Math.floor(random() * 40_000),
     );
     const allowedHosts = [new URL(proxy.url).host];
-    server = await createServer({ workspace, dataDirectory: join(workspace, ".data"), allowedHosts });
+    server = await createServer({ workspace, dataDirectory: `${workspace}-data`, allowedHosts });
   });
 
   afterAll(async () => {
     await proxy[Symbol.asyncDispose]();
     await server.close();
     await rm(workspace, { recursive: true });
+    await rm(`${workspace}-data`, { recursive: true });
   });
 
   // A connection for each request, so that each can be cut.

@@ -1,11 +1,12 @@
 import { spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { existsSync, realpathSync } from "node:fs";
-import { writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { confirmationPart, pendingToolCalls, textMessage } from "@devtool/client";
-import { ServerInfoSchema, type ToolCall } from "@devtool/schema";
+import { ApprovalMode, ServerInfoSchema, type ToolCall, toolCallsOf } from "@devtool/schema";
 import { createServer, type DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { discoveryPath, writeDiscovery } from "../packages/cli/src/discovery.ts";
@@ -13,7 +14,8 @@ import { type ShellProcess, startProcess } from "../packages/server/src/tool/bui
 import { findSandbox } from "../packages/server/src/tool/sandbox/find-sandbox.ts";
 import { noSandbox } from "../packages/server/src/tool/sandbox/no-sandbox.ts";
 import type { Sandbox, SandboxAccess } from "../packages/server/src/tool/sandbox/sandbox.ts";
-import { approvalScript, ESCAPES, type Escape, LEFT } from "./sandbox/escapes.ts";
+import { approvalScript } from "./sandbox/approval-script.ts";
+import { ESCAPES, type Escape, LEFT } from "./sandbox/escapes.ts";
 import { clientOf, type Ground, prepareGround } from "./sandbox/ground.ts";
 
 const signal = AbortSignal.timeout(240_000);
@@ -124,6 +126,29 @@ describe.skipIf(!found.confines)(`the sandbox (S11)${why}`, () => {
     return await textOf(process);
   }
 });
+
+describe.skipIf(!found.confines)(`docs/sandbox.md${why}`, () => {
+  it("says what a command sees, and how many ways out are tried", async () => {
+    const manual = await readFile(new URL("../docs/sandbox.md", import.meta.url), "utf8");
+    const [script = "", outputs = ""] = ["script", "outputs"].map(
+      (name) => new RegExp(`<!-- ${name} -->\\n\`{3}\\n([^\`]*)`).exec(manual)?.[1],
+    );
+    expect(outputs.split("\n").length).toBeGreaterThan(5);
+    const workspace = await mkdtemp(join(tmpdir(), "devtool-sandbox-"));
+    spawnSync("git", ["init", "--quiet", workspace]);
+    await using server = await createServer({ workspace, sandbox: "bwrap", approvalMode: ApprovalMode.YOLO });
+    const message = textMessage(randomUUID(), script);
+    const { task } = await clientOf(server).tasks.sendMessage({ message });
+    expect(task?.history.flatMap(toolCallsOf).map(outputOf).join("")).toBe(outputs);
+    expect(manual).toContain(`tries ${ESCAPES.length} ways out`);
+    await rm(workspace, { recursive: true });
+  });
+});
+
+function outputOf({ result }: ToolCall): string {
+  if (result.case === "error") return result.value.message;
+  return result.case === "output" && result.value.result.case === "text" ? result.value.result.value : "";
+}
 
 interface Asked {
   readonly taskId: string;

@@ -41,7 +41,7 @@ export const DEVTOOL: SubjectCommand = {
   name: "devtool",
   args: (directory) => [
     path("../../packages/cli/dist/main.js"),
-    ...["serve", "--json", "--port", "0", "--data", join(directory, "data"), "--workspace", directory],
+    ...["serve", "--json", "--port", "0", "--data", `${directory}-data`, "--workspace", directory],
   ],
 };
 
@@ -90,7 +90,7 @@ export async function startSubject(command: SubjectCommand): Promise<Subject> {
     async [Symbol.asyncDispose]() {
       child.kill("SIGTERM");
       await once(child, "exit");
-      rmSync(directory, { recursive: true, force: true });
+      for (const path of [directory, `${directory}-data`]) rmSync(path, { recursive: true, force: true });
     },
   };
 }

@@ -16,12 +16,14 @@ export interface Breach {
 /** The stages of the server: a folder may import those to its right. `push` and `command` stand side by side. */
 const STAGES: readonly (readonly string[])[] = [
   ["server"],
+  ["assembly"],
   ["transport"],
   ["handler"],
   ["push", "command"],
   ["task"],
   ["agent"],
   ["tool"],
+  ["trust"],
   ["store"],
   ["stream"],
   ["errors"],
@@ -115,7 +117,7 @@ function seamBreach(file: SourceFile, specifier: string): Breach[] {
   const target = targetOf(file, specifier);
   if (!SEAMS.has(file.path.slice(SERVER.length)) || !target) return [];
   const name = target.slice(SERVER.length);
-  const plain = SEAMS.has(name) || ["errors.ts", "tool/confirmations.ts"].includes(name);
+  const plain = SEAMS.has(name) || ["errors.ts", "tool/call-update.ts", "tool/confirmations.ts"].includes(name);
   return plain ? [] : [breach("seam", file, specifier)];
 }
 

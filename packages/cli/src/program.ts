@@ -44,6 +44,7 @@ function buildProgram(io: Io, done: Done): Command {
     addDoctor,
     addConformance,
     addAudit,
+    addTrust,
   ]) {
     add(program, io, done);
   }
@@ -161,6 +162,28 @@ function addAudit(program: Command, io: Io, done: Done): void {
   connected(audit.command("export"))
     .description("Print each record as a line of JSON")
     .action(async (options) => done(await (await import("./command/audit.ts")).exportAudit(options, io)));
+}
+
+function addTrust(program: Command, io: Io, done: Done): void {
+  const trust = program.command("trust").description("Say whose configuration agents may use");
+  const load = () => import("./command/trust.ts");
+  const data = "where the grants are kept (default: $DEVTOOL_DATA or ~/.devtool)";
+  trust
+    .command("add [dir]")
+    .description("Show a directory's configuration and trust it")
+    .option("--data <dir>", data)
+    .option("--yes", "trust without asking")
+    .action(async (dir = ".", options) => done(await (await load()).trustAdd(dir, options, io)));
+  trust
+    .command("list")
+    .description("List what is trusted")
+    .option("--data <dir>", data)
+    .action(async (options) => done(await (await load()).trustList(options, io)));
+  trust
+    .command("remove [dir]")
+    .description("Take trust away")
+    .option("--data <dir>", data)
+    .action(async (dir = ".", options) => done(await (await load()).trustRemove(dir, options, io)));
 }
 
 function connected(command: Command): Command {

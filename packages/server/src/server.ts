@@ -73,7 +73,7 @@ async function assemble(options: ServerOptions): Promise<Parts> {
   const store = await openStore(options.dataDirectory);
   const now = (): Date => new Date();
   const ports: number[] = [];
-  const shared = sharedBy(options, { limits, ports });
+  const shared = sharedBy(options, { limits, ports, now });
   const agents = new LazyAgents(async () => {
     const { openAgents } = await import("./assembly/agents.ts");
     return openAgents(shared, createConversations({ registry, store }, shared.model));
@@ -91,6 +91,7 @@ async function assemble(options: ServerOptions): Promise<Parts> {
     maxParts: limits.maxParts,
     workspaceRoots: options.workspaceRoots ?? (options.workspace === undefined ? [] : [options.workspace]),
     clientMcpServers: options.clientMcpServers ?? "http",
+    ...(options.dataDirectory !== undefined && { dataDirectory: options.dataDirectory }),
     ...(options.workspace !== undefined && { workspace: options.workspace }),
   });
   const handler: RequestHandler = {
@@ -108,7 +109,7 @@ function hasRules({ dataDirectory, policyFiles = [] }: ServerOptions): boolean {
 
 function sharedBy(
   options: ServerOptions,
-  { limits, ports }: { readonly limits: ServerLimits; readonly ports: readonly number[] },
+  { limits, ports, now }: Pick<AgentHostOptions, "limits" | "now"> & { readonly ports: readonly number[] },
 ): AgentHostOptions {
   return {
     options,
@@ -116,6 +117,7 @@ function sharedBy(
     model: options.model ?? createScriptedModel(),
     principal: PRINCIPAL,
     environment: commandEnvironment(),
+    now,
     ownPorts: () => ports,
     nextId: randomUUID,
     onNotice: options.onNotice ?? ((text) => console.error(`devtool: ${text}`)),

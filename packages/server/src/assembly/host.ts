@@ -30,6 +30,7 @@ export interface AgentHostOptions {
   readonly environment: Readonly<Record<string, string>>;
   /** The ports that this server listens on. */
   readonly ownPorts: () => readonly number[];
+  readonly now: () => Date;
   /** Makes ids that are never the same twice. */
   readonly nextId: () => string;
   readonly onNotice: (text: string) => void;
@@ -56,11 +57,11 @@ export class AgentHost implements AsyncDisposable {
   }
 
   private constructor(shared: AgentHostOptions, rules: readonly CompiledRule[], saved: SavedApprovals | undefined) {
-    const { options, environment, model, onNotice } = shared;
+    const { environment, model, onNotice } = shared;
     this.shared = shared;
     this.#rules = rules;
     this.#saved = saved;
-    this.trust = trustFor(options.dataDirectory);
+    this.trust = trustFor(shared);
     this.checkpoints = checkpointsFor(shared);
     this.sandbox = lazySandbox(() => this.#findSandbox());
     this.mcp = new McpPool({
@@ -134,17 +135,15 @@ async function readRules({ dataDirectory, policyFiles = [] }: ServerOptions): Pr
   return [...own, ...operators.flat()];
 }
 
-function checkpointsFor({
-  options: { dataDirectory },
-  environment,
-  onNotice,
-}: AgentHostOptions): Checkpoints | undefined {
+function checkpointsFor(shared: AgentHostOptions): Checkpoints | undefined {
+  const { options, environment, now, onNotice } = shared;
+  const { dataDirectory } = options;
   if (dataDirectory === undefined) return undefined;
-  return new Checkpoints({ dataDirectory, searchPath: environment.PATH ?? "", now: () => new Date(), onNotice });
+  return new Checkpoints({ dataDirectory, searchPath: environment.PATH ?? "", now, onNotice });
 }
 
-function trustFor(dataDirectory: string | undefined): TrustKeeper {
+function trustFor({ options: { dataDirectory }, now }: AgentHostOptions): TrustKeeper {
   if (dataDirectory === undefined) return noTrust;
   const openDirectory = (path: string): Workspace => new Workspace(path);
-  return new TrustStore({ dataDirectory, openDirectory, now: () => new Date() });
+  return new TrustStore({ dataDirectory, openDirectory, now });
 }

@@ -66,7 +66,7 @@ async function briefing(host: AgentHost, { workspacePath, mode, toolNames }: Bri
     workspacePath,
     memory: files,
     platform: process.platform,
-    date: new Date(),
+    date: host.shared.now(),
     tools: toolNames,
     mode: mode === ApprovalMode.PLAN ? "plan" : "work",
   });

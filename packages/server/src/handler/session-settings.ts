@@ -18,6 +18,8 @@ export interface WorkspaceOptions {
   readonly workspace?: string;
   /** The directories in which workspaces may lie: absolute paths. */
   readonly workspaceRoots: readonly string[];
+  /** Where the server keeps its tasks and its token: no workspace may hold it, or lie in it. */
+  readonly dataDirectory?: string;
   /** Which MCP servers a client may add. */
   readonly clientMcpServers: "none" | "http" | "all";
 }
@@ -117,6 +119,14 @@ async function resolveWorkspace(settings: AgentSettings | undefined, options: Wo
   const roots = await Promise.all(options.workspaceRoots.map(canonical));
   if (!roots.some((root) => root !== undefined && isInside(root, path))) {
     throw invalid("workspace_path", requested, `is outside the allowed roots: ${options.workspaceRoots.join(", ")}`);
+  }
+  const data = options.dataDirectory === undefined ? undefined : await canonical(options.dataDirectory);
+  if (data !== undefined && (isInside(path, data) || isInside(data, path))) {
+    throw invalid(
+      "workspace_path",
+      requested,
+      `holds the server's own data, or lies in it: choose a directory beside ${data}`,
+    );
   }
   return path;
 }

@@ -27,10 +27,11 @@ export class SessionRegistry implements AsyncDisposable {
 
   /** Creates a task and sets its agent to work. Resolves when the task is durable. */
   async create(taskId: string, contextId: string, created: TaskCreated): Promise<TaskSession> {
-    const { settings, sessionSettings, command } = created;
+    const { settings, sessionSettings, command, principal } = created;
     const blank = create(TaskSchema, { id: taskId, contextId });
     const described: Task = {
       ...blank,
+      principal,
       ...(settings && { settings }),
       ...(sessionSettings && { sessionSettings }),
       ...(command && { command }),
