@@ -39,7 +39,7 @@ interface Supervised {
 
 /** All end with the inner process: the kernel sees to that. It takes no notice of SIGTERM itself. */
 async function endSupervised({ pid, inner }: Supervised, ended: Promise<unknown>): Promise<void> {
-  const root = await Promise.race([inner, ended.then(() => inner)]);
+  const root = await Promise.race([inner, delay(KILL_AFTER_MS, undefined, { ref: false })]);
   if (root === undefined) {
     send(pid, "SIGKILL");
     return;
