@@ -18,7 +18,7 @@ export async function endProcess(
 ): Promise<void> {
   const { pid } = child;
   if (pid === undefined) return;
-  await (supervised ? endSupervised({ pid, inner }, ended) : endGroup(pid, ended));
+  await (supervised ? endSupervised({ pid, inner }) : endGroup(pid, ended));
   await ended;
   output.destroy();
 }
@@ -38,8 +38,8 @@ interface Supervised {
 }
 
 /** All end with the inner process: the kernel sees to that. It takes no notice of SIGTERM itself. */
-async function endSupervised({ pid, inner }: Supervised, ended: Promise<unknown>): Promise<void> {
-  const root = await Promise.race([inner, delay(KILL_AFTER_MS, undefined, { ref: false })]);
+async function endSupervised({ pid, inner }: Supervised): Promise<void> {
+  const root = await within(KILL_AFTER_MS, () => inner);
   if (root === undefined) {
     send(pid, "SIGKILL");
     return;
@@ -81,13 +81,16 @@ function childrenOf(pid: number): number[] {
   }
 }
 
-/** Waits for something, at most so long; nothing of it goes on afterwards. */
-async function within(ms: number, wait: (signal: AbortSignal) => Promise<unknown>): Promise<void> {
+/** Waits for something, at most so long: its value, or undefined when it took longer. Nothing of it goes on afterwards. */
+async function within<T>(ms: number, wait: (signal: AbortSignal) => Promise<T>): Promise<T | undefined> {
   const stop = new AbortController();
   const late = delay(ms, undefined, { signal: stop.signal, ref: false });
-  await Promise.race([wait(stop.signal), late]).catch(() => undefined);
-  stop.abort();
-  await late.catch(() => undefined);
+  try {
+    return await Promise.race([wait(stop.signal), late]);
+  } finally {
+    stop.abort();
+    await late.catch(() => undefined);
+  }
 }
 
 /** Sends a signal to a process, or to a group when the number is negative; false when there is none. */
