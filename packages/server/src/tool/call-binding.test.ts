@@ -20,8 +20,8 @@ import { describe, expect, it } from "vitest";
 import { callDigest } from "./call-digest.ts";
 import { type CallUpdate, changedDetail } from "./call-update.ts";
 import { Confirmations } from "./confirmations.ts";
+import { createPolicyEngine } from "./policy/rule-policy.ts";
 import { runNewCalls, runOpenCalls, type SchedulerContext } from "./scheduler.ts";
-import { createSessionPolicy } from "./session-policy.ts";
 import type { Tool, ToolInvocation } from "./tool.ts";
 import { textResult } from "./tool-result.ts";
 
@@ -105,7 +105,7 @@ function context(proposal: Proposal, ran: JsonObject[], task: Task = create(Task
   };
   return {
     tools: new Map([["write", tool]]),
-    policy: createSessionPolicy(ApprovalMode.DEFAULT),
+    policy: createPolicyEngine({ mode: ApprovalMode.DEFAULT, workspace: "/w", shellConfinement: "none" }),
     confirmations: new Confirmations(),
     nextId: () => "question",
     settle: () => "unknown",

@@ -23,9 +23,9 @@ import { describe, expect, it } from "vitest";
 import { invalid } from "../errors.ts";
 import type { CallUpdate } from "./call-update.ts";
 import { Confirmations } from "./confirmations.ts";
+import { createPolicyEngine } from "./policy/rule-policy.ts";
 import type { PolicyEngine } from "./policy-engine.ts";
 import { runNewCalls, runOpenCalls, type SchedulerContext } from "./scheduler.ts";
-import { createSessionPolicy } from "./session-policy.ts";
 import type { Tool, ToolEvent, ToolInvocation } from "./tool.ts";
 import { textResult } from "./tool-result.ts";
 
@@ -193,7 +193,7 @@ function context(more: Readonly<Record<string, Tool>> = {}, task: Task = create(
   let questions = 0;
   return {
     tools: new Map(Object.entries({ look: look(), change: change(), ...more })),
-    policy: createSessionPolicy(ApprovalMode.DEFAULT),
+    policy: createPolicyEngine({ mode: ApprovalMode.DEFAULT, workspace: "/w", shellConfinement: "none" }),
     confirmations: new Confirmations(),
     nextId: () => `q${++questions}`,
     task,
