@@ -36,6 +36,7 @@ const PACKAGES: ReadonlyMap<string, readonly RegExp[]> = new Map([
     "client",
     [/^@devtool\/schema(\/|$)/, /^@bufbuild\/protobuf(\/|$)/, /^@connectrpc\/connect(\/|$)/, /^eventsource-parser/],
   ],
+  ["fake-gemini", [/^@devtool\/server\/script$/, /^node:/]],
   ["conformance", [/^@devtool\/schema(\/|$)/, /^@bufbuild\/protobuf(\/|$)/, /^eventsource-parser/]],
   // What the server may not know are our other packages; its libraries are in its package.json.
   ["server", [/^@devtool\/schema(\/|$)/, /^(?!@devtool\/)/]],
@@ -47,6 +48,7 @@ const SEAMS: ReadonlySet<string> = new Set([
   "command/slash-command.ts",
   "store/task-store.ts",
   "tool/policy-engine.ts",
+  "tool/sandbox/sandbox.ts",
   "tool/tool.ts",
 ]);
 

@@ -1,4 +1,4 @@
-/** The SDK that the server package depends on; the tests at the root are no package of their own. */
+/** What the tests take of the MCP SDK. */
 export {
   Client,
   ClientCredentialsProvider,
@@ -6,12 +6,12 @@ export {
   type OAuthClientProvider,
   PrivateKeyJwtProvider,
   requestJwtAuthorizationGrant,
-} from "../../packages/server/node_modules/@modelcontextprotocol/client/dist/index.mjs";
-export { StdioClientTransport } from "../../packages/server/node_modules/@modelcontextprotocol/client/dist/stdio.mjs";
+} from "@modelcontextprotocol/client";
+export { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 export {
   acceptedContent,
   fromJsonSchema,
   inputRequired,
   McpServer,
-} from "../../packages/server/node_modules/@modelcontextprotocol/server/dist/index.mjs";
-export { serveStdio } from "../../packages/server/node_modules/@modelcontextprotocol/server/dist/stdio.mjs";
+} from "@modelcontextprotocol/server";
+export { serveStdio } from "@modelcontextprotocol/server/stdio";

@@ -1,4 +1,4 @@
-import { parseStep } from "../../server/src/agent/scripted/script.ts";
+import { parseStep } from "@devtool/server/script";
 import { isObject, listOf, member, textOf } from "./json.ts";
 
 /** Where in its script a conversation stands. */

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import { parseScript } from "../../server/src/agent/scripted/script.ts";
+import { parseScript } from "@devtool/server/script";
 import { locate, type Position, signaturesOf } from "./conversation.ts";
 import { readJson, refuse, sendError, sendJson } from "./http.ts";
 import { listOf, member, textOf } from "./json.ts";

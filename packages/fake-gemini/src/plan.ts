@@ -1,4 +1,4 @@
-import { type Break, type Step, sayPiece } from "../../server/src/agent/scripted/script.ts";
+import { type Break, type Step, sayPiece } from "@devtool/server/script";
 import type { FunctionResponse } from "./conversation.ts";
 import { isObject, member } from "./json.ts";
 

@@ -17,6 +17,7 @@ import { runNewCalls, runOpenCalls, type SchedulerContext } from "../tool/schedu
 import type { ToolSet } from "../tool/tool-set.ts";
 import type { AgentEvent, AgentExecutor, Turn } from "./agent-executor.ts";
 import { compress, needsCompression } from "./compress.ts";
+import { modelHistory } from "./history.ts";
 import type { Model, ModelRequest, ModelToolCall } from "./model.ts";
 
 /** What a loop is made of. */
@@ -29,6 +30,8 @@ export interface AgentLoopOptions {
   readonly workspacePath: string;
   /** What the model is told before the conversation, by the names of the tools it has; asked for once a turn. */
   readonly brief: (toolNames: readonly string[], signal: AbortSignal) => Promise<Briefing>;
+  /** Ends the processes that earlier turns left running, when the task is canceled or the server stops. */
+  readonly endProcesses: () => Promise<void>;
   /** Makes the ids of tool calls: never the same twice. */
   readonly nextId: () => string;
   /** So many steps a turn may take; the default is 200. */
@@ -55,6 +58,14 @@ export function createAgentLoop(options: AgentLoopOptions): AgentExecutor {
 }
 
 async function* execute(options: AgentLoopOptions, turn: Turn, signal: AbortSignal): AsyncIterable<AgentEvent> {
+  try {
+    yield* work(options, turn, signal);
+  } finally {
+    if (signal.aborted) await options.endProcesses();
+  }
+}
+
+async function* work(options: AgentLoopOptions, turn: Turn, signal: AbortSignal): AsyncIterable<AgentEvent> {
   const { policy, nextId, maxSteps = 200 } = options;
   await using set = await options.openTools(signal);
   const context: SchedulerContext = {
@@ -71,11 +82,18 @@ async function* execute(options: AgentLoopOptions, turn: Turn, signal: AbortSign
   const { instructions, notices } = await options.brief([...set.tools.keys()], signal);
   yield* notices.map(noticeOf);
   let used: Usage | undefined;
+  let mayShorten = true;
   for (let step = 0; step < maxSteps; step++) {
     const calls: CallUpdate[] = [];
-    yield* makeRoom(options.model, requestOf(options, turn.task, { set, instructions }), { used, signal });
+    const asking = requestOf(options, turn.task, { set, instructions });
+    if (mayShorten && needsCompression(asking.history, used, options.model.maxInputTokens)) {
+      yield* makeRoom(options.model, asking, signal);
+      // Once a turn: what could not be summarized will not be with the next step either.
+      mayShorten = false;
+    }
     const request = requestOf(options, turn.task, { set, instructions });
-    for await (const event of options.model.generate(request, signal)) {
+    const told = { ...request, history: modelHistory(request.history) };
+    for await (const event of options.model.generate(told, signal)) {
       if (event.case === "usage") used = event.value;
       if (event.case === "toolCall") calls.push(newCall(event.value, nextId));
       else yield event;
@@ -87,14 +105,10 @@ async function* execute(options: AgentLoopOptions, turn: Turn, signal: AbortSign
 }
 
 /** Summarizes the older part of a history that comes near to what the model can be asked with. */
-async function* makeRoom(
-  model: Model,
-  request: ModelRequest,
-  { used, signal }: { readonly used: Usage | undefined; readonly signal: AbortSignal },
-): AsyncIterable<AgentEvent> {
-  if (!needsCompression(request.history, used, model.maxInputTokens)) return;
+async function* makeRoom(model: Model, request: ModelRequest, signal: AbortSignal): AsyncIterable<AgentEvent> {
   try {
-    const summary = await compress(model, request, signal);
+    const { summary, usage } = await compress(model, request, signal);
+    if (usage) yield { case: "usage", value: usage };
     if (summary) yield { case: "summary", value: summary };
   } catch (reason) {
     signal.throwIfAborted();

@@ -41,7 +41,7 @@ describe("a summary", () => {
   it("is asked for without tools, and keeps the newest messages word for word", async () => {
     const model = notingModel("the notes");
     const history = [...Array.from({ length: 10 }, (_, index) => said(`${index}`.padEnd(400, "."))), said("now?")];
-    const summary = await compress(model, request(history), signal);
+    const { summary } = await compress(model, request(history), signal);
     expect(summary).toMatchObject({ text: "the notes", keptMessages: 3 });
     expect(model.asked).toHaveLength(1);
     expect(model.asked[0]?.tools).toEqual([]);
@@ -50,18 +50,20 @@ describe("a summary", () => {
 
   it("keeps the prompt that waits for its answer, however long", async () => {
     const history = [said("a".repeat(400)), said("b".repeat(4000))];
-    expect(await compress(notingModel("notes"), request(history), signal)).toMatchObject({ keptMessages: 1 });
+    expect(await compress(notingModel("notes"), request(history), signal)).toMatchObject({
+      summary: { keptMessages: 1 },
+    });
   });
 
   it("repeats the request that is being worked on when it is not kept", async () => {
     const history = [said(`Fix the bug. ${"a".repeat(400)}`), called("x".repeat(4000)), called("y".repeat(400))];
-    const summary = await compress(notingModel("notes"), request(history), signal);
+    const { summary } = await compress(notingModel("notes"), request(history), signal);
     expect(summary?.text).toContain("word for word:\n\nFix the bug.");
   });
 
   it("never parts a call from its result", async () => {
     const history = [said("go"), ...Array.from({ length: 20 }, () => called("x".repeat(500)))];
-    const summary = await compress(notingModel("notes"), request(history), signal);
+    const { summary } = await compress(notingModel("notes"), request(history), signal);
     if (!summary) throw new Error("it should be summarized");
     const told = modelHistory([...history, summarized(summary.text, summary.keptMessages)]);
     const calls = told.flatMap(toolCallsOf);
@@ -72,17 +74,21 @@ describe("a summary", () => {
   it("contains the earlier one, and keeps nothing from before it", async () => {
     const model = notingModel("all notes");
     const history = [said("a".repeat(100)), summarized("early notes", 1), said("b".repeat(900)), said("c")];
-    const summary = await compress(model, request(history), signal);
+    const { summary } = await compress(model, request(history), signal);
     expect(summary?.keptMessages).toBeLessThanOrEqual(2);
     expect(model.asked[0]?.history[0]?.parts[0]?.content).toMatchObject({ value: { text: "early notes" } });
   });
 
   it("is not made when there is nothing to gain", async () => {
-    expect(await compress(notingModel("notes"), request([said("short")]), signal)).toBeUndefined();
+    expect(await compress(notingModel("notes"), request([said("short")]), signal)).toMatchObject({
+      summary: undefined,
+    });
     expect(
       await compress(notingModel("x".repeat(9000)), request([said("a".repeat(400)), said("b")]), signal),
-    ).toBeUndefined();
-    expect(await compress(notingModel(""), request([said("a".repeat(400)), said("b")]), signal)).toBeUndefined();
+    ).toMatchObject({ summary: undefined });
+    expect(await compress(notingModel(""), request([said("a".repeat(400)), said("b")]), signal)).toMatchObject({
+      summary: undefined,
+    });
   });
 });
 

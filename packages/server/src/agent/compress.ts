@@ -44,20 +44,30 @@ export function needsCompression(
   return tokens > maxInputTokens * THRESHOLD;
 }
 
+/** What came of asking a model for a summary. */
+export interface Compression {
+  /** Undefined when there is nothing to gain. */
+  readonly summary: Summary | undefined;
+  /** What the model used; undefined when it was not asked or did not say. */
+  readonly usage: Usage | undefined;
+}
+
 /**
- * Asks the model to summarize the older part of a conversation. `request.history` is the task's, as a whole. Gives
- * undefined when there is nothing to gain. Throws what the model throws.
+ * Asks the model to summarize the older part of a conversation. `request.history` is the task's, as a whole. Throws what
+ * the model throws.
  */
-export async function compress(model: Model, request: ModelRequest, signal: AbortSignal): Promise<Summary | undefined> {
+export async function compress(model: Model, request: ModelRequest, signal: AbortSignal): Promise<Compression> {
   const told = modelHistory(request.history);
   const keptMessages = countKept(request.history);
   const older = told.slice(0, told.length - keptMessages);
-  if (older.every((message) => summaryOf(message) !== undefined)) return undefined;
+  if (older.every((message) => summaryOf(message) !== undefined)) return { summary: undefined, usage: undefined };
   const history = [...older, userMessage(REQUEST)];
-  const notes = await textOf(model.generate({ ...request, history, tools: [], instructions: INSTRUCTIONS }, signal));
+  const asked = { ...request, history, tools: [], instructions: INSTRUCTIONS };
+  const { text: notes, usage } = await answerOf(model.generate(asked, signal));
   const text = notes + openRequest(request.history, keptMessages);
   const summary = create(SummarySchema, { text, keptMessages });
-  return notes === "" || text.length / 4 >= estimateTokens(older) ? undefined : summary;
+  const isGain = notes !== "" && text.length / 4 < estimateTokens(older);
+  return { summary: isGain ? summary : undefined, usage };
 }
 
 /**
@@ -93,8 +103,14 @@ function userMessage(text: string): Message {
   return create(MessageSchema, { role: Role.USER, parts: [{ content: { case: "text", value: text } }] });
 }
 
-async function textOf(events: ReturnType<Model["generate"]>): Promise<string> {
+async function answerOf(
+  events: ReturnType<Model["generate"]>,
+): Promise<{ readonly text: string; readonly usage: Usage | undefined }> {
   let text = "";
-  for await (const event of events) if (event.case === "text") text += event.value;
-  return text.trim();
+  let usage: Usage | undefined;
+  for await (const event of events) {
+    if (event.case === "text") text += event.value;
+    if (event.case === "usage") usage = event.value;
+  }
+  return { text: text.trim(), usage };
 }

@@ -26,7 +26,7 @@ export function createConversations(
       const { compress } = await import("../agent/compress.ts");
       const session = await registry.get(taskId);
       const before = session?.task.history.length ?? 0;
-      const summary = await session?.summarize((task) => compress(model, requestOf(task), signal));
+      const summary = await session?.summarize(async (task) => compress(model, requestOf(task), signal));
       return summary ? before - summary.keptMessages : 0;
     },
   };

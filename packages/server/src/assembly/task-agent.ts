@@ -25,6 +25,7 @@ export function createTaskAgent(host: AgentHost, commands: SlashCommands, task: 
     policy: policyFor(host, mode, workspacePath),
     nextId: host.shared.nextId,
     openTools: (signal) => toolbox.open(task, tools, signal),
+    endProcesses: () => toolbox[Symbol.asyncDispose](),
     brief: async (toolNames) => {
       const { instructions, notices } = await briefing(host, { workspacePath, mode, toolNames });
       const fresh = notices.filter((notice) => !said.has(notice));

@@ -13,6 +13,7 @@ import {
   TextContentSchema,
   type ToolCall,
   ToolCallStatus,
+  type Usage,
 } from "@devtool/schema";
 import type { AgentEvent, AgentExecutor, Turn } from "../agent/agent-executor.ts";
 import { Code, DevtoolError } from "../errors.ts";
@@ -33,6 +34,12 @@ const CANCELED = new DevtoolError("the task was canceled", Code.Canceled);
 interface Run {
   readonly controller: AbortController;
   readonly ended: Promise<void>;
+}
+
+/** What came of summarizing a history: a summary if there was something to gain, and what it used. */
+interface Summarized {
+  readonly summary: Summary | undefined;
+  readonly usage: Usage | undefined;
 }
 
 /** One live task: the only writer of its log. Starts the agent, records what it does, takes messages, cancels. */
@@ -104,14 +111,15 @@ export class TaskSession implements AsyncDisposable {
    * Puts a summary in place of the older history of a task at rest. Gives it when `make` found something to gain. Throws
    * `Code.FailedPrecondition` when the task is at work, also when it began to meanwhile.
    */
-  async summarize(make: (task: Task) => Promise<Summary | undefined>): Promise<Summary | undefined> {
+  async summarize(make: (task: Task) => Promise<Summarized>): Promise<Summary | undefined> {
     this.#assertResting();
     const { sequence } = this.task;
-    const summary = await make(this.task);
+    const { summary, usage } = await make(this.task);
     this.#assertResting();
-    if (!summary || this.task.sequence !== sequence) return undefined;
-    await this.#log([{ payload: { case: "summary", value: summary } }]);
-    return summary;
+    const fits = this.task.sequence === sequence ? summary : undefined;
+    const used: LogEntry[] = usage ? [{ payload: { case: "usage", value: usage } }] : [];
+    await this.#log([...used, ...(fits ? [{ payload: { case: "summary", value: fits } as const }] : [])]);
+    return fits;
   }
 
   #assertResting(): void {
@@ -172,7 +180,9 @@ export class TaskSession implements AsyncDisposable {
   #record(event: AgentEvent): Promise<void> | undefined {
     if (event.case === "toolCalls") return this.#append(callEntries(this.task, event.value));
     this.#waiting.push({ payload: payloadOf(event), model: this.#model });
-    if (this.#waiting.length >= MAX_WAITING || this.log.failure) return this.#log([]);
+    // What the agent asks next depends on a summary: it must be in the task when it goes on.
+    const held = event.case === "summary" || this.#waiting.length >= MAX_WAITING || this.log.failure;
+    if (held) return this.#log([]);
     this.#flushing ??= setImmediate(() => this.#log([]).catch(() => undefined));
     return undefined;
   }
