@@ -6,7 +6,7 @@ import { runServerSuite } from "@devtool/conformance";
 import { createServer, type DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
-/** Ways in which a server can be wrong, as changes of what ours sends, and the requirement that each breaks. */
+/** Ways in which a server can be wrong, as changes of what ours sends, and the requirement, or the case, that each breaks. */
 const FAULTS: readonly { readonly fault: string; readonly spoil: (text: string) => string; readonly breaks: string }[] =
   [
     {
@@ -60,6 +60,50 @@ const FAULTS: readonly { readonly fault: string; readonly spoil: (text: string) 
       spoil: (text) => text.replaceAll("The user changed the proposed content.", ""),
       breaks: "TOOL-6",
     },
+    {
+      fault: "clients' commands are refused without a name",
+      spoil: (text) => text.replaceAll('"value":"conformance"', '"value":""'),
+      breaks: "session/own-servers-need-leave",
+    },
+    {
+      fault: "the model is that of the first message",
+      spoil: (text) => text.replaceAll("conformance-second", "conformance-first"),
+      breaks: "session/model-of-a-message",
+    },
+    {
+      fault: "what is put anew is what was put before",
+      spoil: (text) => text.replaceAll('"new_content":"shown again\\n"', '"new_content":"proposed\\n"'),
+      breaks: "tool/shown-again",
+    },
+    {
+      fault: "a file cannot be shown again",
+      spoil: (text) => text.replaceAll('"modify_with_editor"', '"modify"'),
+      breaks: "tool/shown-again",
+    },
+    {
+      fault: "what follows a declined call runs",
+      spoil: (text) =>
+        text.replaceAll(/^.*"status":"CANCELLED","tool_name":"read_file".*$/gm, (frame) =>
+          frame.replace("CANCELLED", "EXECUTING"),
+        ),
+      breaks: "tool/declined-with-what-follows",
+    },
+    {
+      fault: "one command approved for good approves others",
+      spoil: (text) =>
+        text.replaceAll(/^.*eval echo other.*$/gm, (frame) => frame.replace(/,"confirmation_request":.*?}}/, "")),
+      breaks: "tool/always-is-this-command",
+    },
+    {
+      fault: "a command is missing",
+      spoil: (text) => text.replaceAll('"name":"stats"', '"name":"status"'),
+      breaks: "command/built-in",
+    },
+    {
+      fault: "sub-commands are not listed",
+      spoil: (text) => text.replaceAll('"sub_commands"', '"subcommands"'),
+      breaks: "command/nested",
+    },
   ];
 
 describe("the conformance kit, played against broken servers", { timeout: 240_000 }, () => {
@@ -70,7 +114,7 @@ describe("the conformance kit, played against broken servers", { timeout: 240_00
 
   beforeAll(async () => {
     workspace = await mkdtemp(join(tmpdir(), "devtool-self-"));
-    server = await createServer({ workspace });
+    server = await createServer({ workspace, dataDirectory: `${workspace}-data` });
     proxy = createHttpServer((request, response) => {
       // A client that leaves ends the relay in the middle.
       relay(request, response).catch(() => response.destroy());
@@ -83,6 +127,7 @@ describe("the conformance kit, played against broken servers", { timeout: 240_00
     proxy.close();
     await server.close();
     await rm(workspace, { recursive: true, force: true });
+    await rm(`${workspace}-data`, { recursive: true, force: true });
   });
 
   /** Passes a request on and its answer back, spoilt: a stream frame by frame, anything else whole. */
@@ -113,29 +158,29 @@ describe("the conformance kit, played against broken servers", { timeout: 240_00
     response.end(spoil(rest));
   }
 
-  async function failedRequirements(change: (text: string) => string): Promise<Set<string>> {
+  async function whatFails(change: (text: string) => string): Promise<Set<string>> {
     spoil = change;
     const address = proxy.address();
     const url = `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`;
     const failed = new Set<string>();
     const options = { timeoutMs: 3000 };
-    for await (const { status, requirements } of runServerSuite(
+    for await (const { id: name, status, requirements } of runServerSuite(
       { url, token: server.token },
       AbortSignal.timeout(200_000),
       options,
     )) {
-      if (status === "failed") for (const id of requirements) failed.add(id);
+      if (status === "failed") for (const id of [name, ...requirements]) failed.add(id);
     }
     return failed;
   }
 
   it("finds nothing wrong when nothing is", async () => {
-    expect([...(await failedRequirements((text) => text))]).toEqual([]);
+    expect([...(await whatFails((text) => text))]).toEqual([]);
   });
 
   for (const { fault, spoil: change, breaks } of FAULTS) {
     it(`notices that ${fault} (${breaks})`, async () => {
-      expect([...(await failedRequirements(change))]).toContain(breaks);
+      expect([...(await whatFails(change))]).toContain(breaks);
     });
   }
 });

@@ -27,6 +27,14 @@ describe("mismatch", () => {
     expect(mismatch("<has:one\ntwo>", "zero one\ntwo")).toBeUndefined();
     expect(mismatch("<has:1>", 1)).toBe('value must contain "1": got 1');
   });
+
+  it("looks for members anywhere in a list for <contains>", () => {
+    const list = [{ name: "a", more: 1 }, { name: "b" }];
+    expect(mismatch({ "<contains>": [{ name: "b" }, { name: "a" }] }, list)).toBeUndefined();
+    expect(mismatch({ "<contains>": [{ name: "c" }] }, list)).toMatch(/^value must contain {"name":"c"}: got \[/);
+    expect(mismatch({ "<contains>": [] }, {})).toBe("value must be []: got {}");
+    expect(mismatch({ "<contains>": [] }, undefined)).toBe("value must be []: got nothing");
+  });
 });
 
 describe("missingInOrder", () => {

@@ -32,8 +32,16 @@ function mismatchObject(
   actual: JsonValue | undefined,
   path: string,
 ): string | undefined {
+  if (expected["<contains>"] !== undefined) return mismatchMembers(expected["<contains>"], actual, path);
   if (typeof actual !== "object" || actual === null || Array.isArray(actual)) return differ(path, expected, actual);
   return firstOf(Object.entries(expected).map(([key, item]) => mismatch(item, actual[key], `${path}.${key}`)));
+}
+
+/** Each expected item must be somewhere in the list. */
+function mismatchMembers(expected: JsonValue, actual: JsonValue | undefined, path: string): string | undefined {
+  if (!Array.isArray(actual) || !Array.isArray(expected)) return differ(path, expected, actual);
+  const missing = expected.find((item) => actual.every((one) => mismatch(item, one) !== undefined));
+  return missing === undefined ? undefined : `${path} must contain ${show(missing)}: got ${show(actual)}`;
 }
 
 /**

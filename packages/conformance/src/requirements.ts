@@ -44,7 +44,7 @@ export const REQUIREMENTS: Readonly<Record<string, Requirement>> = {
   "TOOL-6": { behaviour: "the user's content replaces the proposed one", source: "RFC, ModifiedFileDetails" },
   "TOOL-7": { behaviour: "live output is whole, coalesced and capped", source: "RFC, ToolCall" },
   "TOOL-8": { behaviour: "a failure has a type from a closed list", source: "RFC, ErrorDetails" },
-  "CMD-1": { behaviour: "commands are listed and executed", source: "RFC, Slash commands" },
+  "CMD-1": { behaviour: "commands and sub-commands are listed and executed", source: "RFC, Slash commands" },
   "CMD-2": { behaviour: "a command that cannot start says why", source: "RFC, CommandExecutionStatus" },
   "CMD-3": { behaviour: "the built-in commands are there", source: "own" },
   "PUSH-1": { behaviour: "without the capability, config methods say so", source: "A2A 0.3 §9.5" },

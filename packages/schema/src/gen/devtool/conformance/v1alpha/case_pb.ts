@@ -325,7 +325,9 @@ export const HttpRequestSchema: GenMessage<HttpRequest, {jsonType: HttpRequestJs
  *
  * Values are compared in part: an object must have the keys that are given, a
  * list its items from the first on. The string `<any>` stands for any value,
- * `<absent>` for none, and `<has:TEXT>` for a string that contains TEXT.
+ * `<absent>` for none, and `<has:TEXT>` for a string that contains TEXT. An
+ * object with the one key `<contains>` stands for a list that has each of the
+ * items under it somewhere.
  *
  * @generated from message devtool.conformance.v1alpha.Expectation
  */
@@ -414,7 +416,9 @@ export type Expectation = Message<"devtool.conformance.v1alpha.Expectation"> & {
  *
  * Values are compared in part: an object must have the keys that are given, a
  * list its items from the first on. The string `<any>` stands for any value,
- * `<absent>` for none, and `<has:TEXT>` for a string that contains TEXT.
+ * `<absent>` for none, and `<has:TEXT>` for a string that contains TEXT. An
+ * object with the one key `<contains>` stands for a list that has each of the
+ * items under it somewhere.
  *
  * @generated from message devtool.conformance.v1alpha.Expectation
  */
