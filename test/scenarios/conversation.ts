@@ -1,0 +1,83 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { confirmationPart, type DevtoolClient, pendingToolCalls, streamMessage, textMessage } from "@devtool/client";
+import {
+  emptyTask,
+  type MessageSchema,
+  Role,
+  reduceTask,
+  type SendMessageRequestSchema,
+  type Task,
+  type TaskEvent,
+  type ToolCall,
+  ToolCallStatus,
+  toolCallsOf,
+} from "@devtool/schema";
+
+/** What the user answers to a call: an option, and where they change what it proposes, the content they want. */
+export interface Choice {
+  readonly option: string;
+  readonly newContent?: string;
+}
+
+/** A user in conversation with an agent, through a client; keeps all events that came and the task they make. */
+export class Conversation {
+  readonly events: TaskEvent[] = [];
+  task: Task = emptyTask();
+  readonly #client: DevtoolClient;
+  readonly #first: MessageInitShape<typeof SendMessageRequestSchema>;
+  readonly #signal = AbortSignal.timeout(30_000);
+
+  /** Begins or, with `task`, goes on; `first` is sent beside the first message. */
+  constructor(client: DevtoolClient, first: MessageInitShape<typeof SendMessageRequestSchema> = {}, task?: Task) {
+    this.#client = client;
+    this.#first = first;
+    if (task) this.task = task;
+  }
+
+  /** The calls that wait for an answer. */
+  get asked(): ToolCall[] {
+    return pendingToolCalls(this.task);
+  }
+
+  /** All calls, in order. */
+  get calls(): ToolCall[] {
+    return this.task.history.flatMap(toolCallsOf);
+  }
+
+  /** Each call as `name STATUS`. */
+  get outcomes(): string[] {
+    return this.calls.map(({ toolName, status }) => `${toolName} ${ToolCallStatus[status]}`);
+  }
+
+  /** All that the agent said. */
+  get text(): string {
+    const parts = this.task.history.filter(({ role }) => role === Role.AGENT).flatMap((message) => message.parts);
+    return parts.map(({ content }) => (content.case === "text" ? content.value : "")).join("");
+  }
+
+  /** Sends a text, with whatever else the message has, and follows its exchange to the end. */
+  async say(text: string, more: Partial<MessageInitShape<typeof MessageSchema>> = {}): Promise<void> {
+    const { parts } = textMessage("", text);
+    await this.send({ messageId: crypto.randomUUID(), role: Role.USER, parts, ...more });
+  }
+
+  /** Answers all open questions, each as `choose` says, with a text beside them, and follows the exchange. */
+  async answer(choose: (call: ToolCall) => Choice | string, text = ""): Promise<void> {
+    const answers = this.asked.map((call) => {
+      const choice = choose(call);
+      const { option, newContent } = typeof choice === "string" ? { option: choice, newContent: undefined } : choice;
+      return confirmationPart(call, option, newContent);
+    });
+    const said = text === "" ? [] : textMessage("", text).parts;
+    await this.send({ messageId: crypto.randomUUID(), role: Role.USER, parts: [...answers, ...said] });
+  }
+
+  /** Sends a message and follows its exchange. */
+  async send(message: MessageInitShape<typeof MessageSchema>): Promise<void> {
+    const where = this.task.id === "" ? this.#first : { taskId: this.task.id, contextId: this.task.contextId };
+    for await (const event of streamMessage(this.#client, { ...where, message }, this.#signal)) {
+      this.events.push(event);
+      this.task = reduceTask(this.task, event);
+    }
+  }
+}

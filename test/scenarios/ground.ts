@@ -1,0 +1,99 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { createConnectTransport } from "@connectrpc/connect-node";
+import { bearerInterceptor, createDevtoolClient, type DevtoolClient } from "@devtool/client";
+import { createA2aTransport } from "@devtool/client/a2a";
+import {
+  createGeminiModel,
+  createServer,
+  type DevtoolServer,
+  type GeminiOptions,
+  type ServerOptions,
+} from "@devtool/server";
+import { type FakeGemini, startFakeGemini } from "../../packages/fake-gemini/src/index.ts";
+
+/** What a client speaks with the server. */
+export type Dialect = "Connect" | "A2A 0.3";
+
+/** Where scenarios are played: a workspace, a data directory, and a fake Gemini. */
+export class Ground implements AsyncDisposable {
+  readonly fake: FakeGemini;
+  readonly #root: string;
+
+  private constructor(root: string, fake: FakeGemini) {
+    this.#root = root;
+    this.fake = fake;
+  }
+
+  /** Prepares a workspace that has these files. */
+  static async prepare(files: Readonly<Record<string, string>> = {}): Promise<Ground> {
+    const ground = new Ground(await mkdtemp(join(tmpdir(), "devtool-scenario-")), await startFakeGemini());
+    await mkdir(ground.workspace);
+    for (const [path, text] of Object.entries(files)) {
+      await mkdir(dirname(ground.path(path)), { recursive: true });
+      await writeFile(ground.path(path), text);
+    }
+    return ground;
+  }
+
+  get workspace(): string {
+    return join(this.#root, "workspace");
+  }
+
+  get dataDirectory(): string {
+    return join(this.#root, "data");
+  }
+
+  /** The path of a file of the workspace. */
+  path(name: string): string {
+    return join(this.workspace, name);
+  }
+
+  /** Reads a file of the workspace; undefined when it is not there. */
+  read(name: string): Promise<string | undefined> {
+    return readFile(this.path(name), "utf8").catch(() => undefined);
+  }
+
+  /** Starts a server with Gemini behind it, unconfined unless the options say otherwise. */
+  serve(options: ServerOptions = {}, gemini: Partial<GeminiOptions> = {}): Promise<DevtoolServer> {
+    const { workspace, dataDirectory, fake } = this;
+    const retry = { baseDelayMs: 1, maxDelayMs: 2 };
+    const model = createGeminiModel({ apiKey: "k", baseUrl: fake.url, random: () => 0, retry, ...gemini });
+    return createServer({ workspace, dataDirectory, model, sandbox: "none", drainMs: 100, ...options });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.fake[Symbol.asyncDispose]();
+    await rm(this.#root, { recursive: true, force: true });
+  }
+}
+
+/** A client that speaks a dialect. */
+export function clientOf({ url, token }: Pick<DevtoolServer, "url" | "token">, dialect: Dialect): DevtoolClient {
+  if (dialect === "A2A 0.3") return createDevtoolClient(createA2aTransport({ url: `${url}/`, token }));
+  const interceptors = [bearerInterceptor(token)];
+  return createDevtoolClient(createConnectTransport({ baseUrl: url, httpVersion: "1.1", interceptors }));
+}
+
+interface Content {
+  readonly role: string;
+  readonly parts: readonly {
+    readonly text?: string;
+    readonly inlineData?: { readonly mimeType: string; readonly data: string };
+    readonly functionCall?: { readonly name: string; readonly args: Readonly<Record<string, unknown>> };
+    readonly functionResponse?: { readonly name: string; readonly response: Readonly<Record<string, unknown>> };
+  }[];
+}
+
+/** The contents that the model was asked with last. */
+export function lastContents(fake: FakeGemini): readonly Content[] {
+  const body: { readonly contents: readonly Content[] } = JSON.parse(JSON.stringify(fake.requests().at(-1)?.body));
+  return body.contents;
+}
+
+/** What the model was told of its calls, in the last request. */
+export function toldOf(fake: FakeGemini): readonly Readonly<Record<string, unknown>>[] {
+  const parts = lastContents(fake).flatMap((content) => content.parts);
+  return parts.flatMap(({ functionResponse }) => (functionResponse ? [functionResponse.response] : []));
+}
