@@ -1,23 +1,25 @@
+import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { request } from "node:http";
 import { connect } from "node:http2";
+import { promisify } from "node:util";
 import { createServer, type DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
-/** Every path that the server answers, and some that it does not; a new route belongs here. */
-const ROUTES: readonly { readonly method: string; readonly path: string; readonly open: boolean }[] = [
+interface Route {
+  readonly method: string;
+  readonly path: string;
+  readonly open: boolean;
+}
+
+/** The paths that are no methods of a service, and some that the server does not answer; a new one belongs here. */
+const PLAIN_ROUTES: readonly Route[] = [
   { method: "GET", path: "/healthz", open: true },
   { method: "GET", path: "/readyz", open: true },
   { method: "GET", path: "/.well-known/agent-card.json", open: true },
   { method: "GET", path: "/.well-known/agent.json", open: true },
   { method: "POST", path: "/", open: false },
   { method: "POST", path: "/a2a", open: false },
-  { method: "POST", path: "/devtool.v1alpha.TaskService/GetTask", open: false },
-  { method: "POST", path: "/devtool.v1alpha.TaskService/StreamMessage", open: false },
-  { method: "POST", path: "/devtool.v1alpha.SlashCommandService/RunSlashCommand", open: false },
-  { method: "POST", path: "/devtool.v1alpha.PushService/SetPushConfig", open: false },
-  { method: "POST", path: "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", open: false },
-  { method: "POST", path: "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", open: false },
   { method: "GET", path: "/devtool.v1alpha.TaskService/GetTask?message=%7B%7D", open: false },
   { method: "GET", path: "/", open: false },
   { method: "OPTIONS", path: "/", open: false },
@@ -49,14 +51,29 @@ const CREDENTIALS = [
 
 describe("the front door (S5)", () => {
   let server: DevtoolServer;
+  let routes: readonly Route[];
 
   beforeAll(async () => {
     server = await createServer();
+    const methods = await methodsOf(server);
+    routes = [...PLAIN_ROUTES, ...methods.map((name) => ({ method: "POST", path: `/${name}`, open: false }))];
   });
   afterAll(() => server.close());
 
+  it("is in front of every service", () => {
+    expect(routes.map(({ path }) => path)).toEqual(
+      expect.arrayContaining([
+        "/devtool.v1alpha.TaskService/StreamMessage",
+        "/devtool.v1alpha.SlashCommandService/RunSlashCommand",
+        "/devtool.v1alpha.PushService/SetPushConfig",
+        "/devtool.v1alpha.AuditService/ReadAudit",
+        "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+      ]),
+    );
+  });
+
   it("lets nobody in without the token, from another origin or under another name", { timeout: 60_000 }, async () => {
-    const tries = ROUTES.flatMap(({ method, path, open }) => [
+    const tries = routes.flatMap(({ method, path, open }) => [
       ...HOSTS.map((host) => ({ method, path, headers: { host, authorization: "Bearer TOKEN" }, wanted: [403, 400] })),
       ...ORIGINS.map((origin) => ({ method, path, headers: { origin, authorization: "Bearer TOKEN" }, wanted: [403] })),
       ...CREDENTIALS.map((authorization) => ({
@@ -76,7 +93,7 @@ describe("the front door (S5)", () => {
   });
 
   it("would be seen open: with the token, from here, every closed route answers something else (sabotage of S5)", async () => {
-    for (const { method, path } of ROUTES) {
+    for (const { method, path } of routes) {
       const status = await statusOf({ method, path, headers: { authorization: "Bearer TOKEN" } });
       expect([401, 403]).not.toContain(status);
     }
@@ -91,7 +108,7 @@ describe("the front door (S5)", () => {
       { wanted: 403, headers: { ...right, ":authority": "evil.example" } },
       { wanted: 403, headers: { ...right, host: "evil.example" } },
     ];
-    for (const { method, path, open } of ROUTES) {
+    for (const { method, path, open } of routes) {
       for (const { wanted, headers } of wrongs.filter((wrong) => !open || wrong.wanted === 403)) {
         const stream = session.request({ ":method": method, ":path": path, ...headers }).end();
         const [answer] = await once(stream, "response");
@@ -141,3 +158,11 @@ describe("the front door (S5)", () => {
     });
   }
 });
+
+/** Every method that the server says it has. */
+async function methodsOf({ url, token }: DevtoolServer): Promise<string[]> {
+  const header = `authorization: Bearer ${token}`;
+  const reflect = ["--protocol", "grpc", "--http2-prior-knowledge", "--reflect-header", header, "-H", header];
+  const { stdout } = await promisify(execFile)("buf", ["curl", "--list-methods", ...reflect, url]);
+  return stdout.split("\n").filter((name) => name !== "");
+}
