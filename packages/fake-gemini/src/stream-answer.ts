@@ -88,7 +88,11 @@ class FrameWriter {
     this.#pending = "";
     if (this.#dripMs !== undefined) return this.#trickle(Buffer.from(text), this.#dripMs);
     if (text === "" || this.closed || this.#response.write(text)) return;
-    await Promise.race([once(this.#response, "drain"), once(this.#response, "close")]);
+    const waiting = new AbortController();
+    const { signal } = waiting;
+    const events = ["drain", "close"].map((name) => once(this.#response, name, { signal }).catch(() => undefined));
+    await Promise.race(events);
+    waiting.abort();
   }
 
   async pause(ms: number): Promise<void> {

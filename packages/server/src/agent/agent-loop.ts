@@ -1,24 +1,16 @@
 import { create } from "@bufbuild/protobuf";
-import {
-  type Message,
-  NoticeSchema,
-  openToolCalls,
-  Role,
-  structFromJson,
-  type Task,
-  ToolCallSchema,
-  ToolCallStatus,
-  type Usage,
-} from "@devtool/schema";
+import { openToolCalls, Role, structFromJson, type Task, ToolCallSchema, ToolCallStatus } from "@devtool/schema";
 import { Code, DevtoolError } from "../errors.ts";
 import { type CallUpdate, changedDetail } from "../tool/call-update.ts";
 import type { PolicyEngine } from "../tool/policy-engine.ts";
 import { runNewCalls, runOpenCalls, type SchedulerContext } from "../tool/scheduler.ts";
 import type { ToolSet } from "../tool/tool-set.ts";
 import type { AgentEvent, AgentExecutor, Turn } from "./agent-executor.ts";
-import { compress, needsCompression } from "./compress.ts";
+import { Brief, type Briefing } from "./briefing.ts";
 import { modelHistory } from "./history.ts";
+import { HistoryRoom } from "./history-room.ts";
 import type { Model, ModelRequest, ModelToolCall } from "./model.ts";
+import { withoutQuestions } from "./questions.ts";
 
 /** What a loop is made of. */
 export interface AgentLoopOptions {
@@ -38,13 +30,6 @@ export interface AgentLoopOptions {
   readonly maxSteps?: number;
 }
 
-/** What a model is told before a conversation. */
-export interface Briefing {
-  readonly instructions: string;
-  /** What the user should know about it: what is missing, and why. */
-  readonly notices: readonly string[];
-}
-
 /**
  * Lets a model think and runs the tools it calls, step by step, until a step calls none. What there is to do is read off
  * the task, so a turn that a restart cut goes on where its log stands.
@@ -58,16 +43,9 @@ export function createAgentLoop(options: AgentLoopOptions): AgentExecutor {
 }
 
 async function* execute(options: AgentLoopOptions, turn: Turn, signal: AbortSignal): AsyncIterable<AgentEvent> {
-  try {
-    yield* work(options, turn, signal);
-  } finally {
-    if (signal.aborted) await options.endProcesses();
-  }
-}
-
-async function* work(options: AgentLoopOptions, turn: Turn, signal: AbortSignal): AsyncIterable<AgentEvent> {
   const { policy, nextId, maxSteps = 200 } = options;
   await using set = await options.openTools(signal);
+  await using _processes = endingWith(signal, options.endProcesses);
   const context: SchedulerContext = {
     tools: set.tools,
     policy,
@@ -79,22 +57,16 @@ async function* work(options: AgentLoopOptions, turn: Turn, signal: AbortSignal)
     },
   };
   yield* asEvents(runOpenCalls(openToolCalls(turn.task), context, signal));
-  const { instructions, notices } = await options.brief([...set.tools.keys()], signal);
-  yield* notices.map(noticeOf);
-  let used: Usage | undefined;
-  let mayShorten = true;
+  const brief = new Brief(() => options.brief([...set.tools.keys()], signal));
+  const room = new HistoryRoom(options.model);
   for (let step = 0; step < maxSteps; step++) {
     const calls: CallUpdate[] = [];
-    const asking = requestOf(options, turn.task, { set, instructions });
-    if (mayShorten && needsCompression(asking.history, used, options.model.maxInputTokens)) {
-      yield* makeRoom(options.model, asking, signal);
-      // Once a turn: what could not be summarized will not be with the next step either.
-      mayShorten = false;
-    }
-    const request = requestOf(options, turn.task, { set, instructions });
-    const told = { ...request, history: modelHistory(request.history) };
-    for await (const event of options.model.generate(told, signal)) {
-      if (event.case === "usage") used = event.value;
+    const ask = (): ModelRequest => requestOf(options, turn.task, { set, brief });
+    if (room.isScarce(turn.task.history)) yield* room.make(ask(), signal);
+    const request = ask();
+    for await (const event of options.model.generate({ ...request, history: modelHistory(request.history) }, signal)) {
+      if (brief.hasNotices) yield* await brief.notices();
+      room.note(event);
       if (event.case === "toolCall") calls.push(newCall(event.value, nextId));
       else yield event;
     }
@@ -104,37 +76,19 @@ async function* work(options: AgentLoopOptions, turn: Turn, signal: AbortSignal)
   throw new DevtoolError(`the turn took ${maxSteps} steps: limit is ${maxSteps}`, Code.ResourceExhausted);
 }
 
-/** Summarizes the older part of a history that comes near to what the model can be asked with. */
-async function* makeRoom(model: Model, request: ModelRequest, signal: AbortSignal): AsyncIterable<AgentEvent> {
-  try {
-    const { summary, usage } = await compress(model, request, signal);
-    if (usage) yield { case: "usage", value: usage };
-    if (summary) yield { case: "summary", value: summary };
-  } catch (reason) {
-    signal.throwIfAborted();
-    yield noticeOf(`the conversation is long and could not be summarized: ${DevtoolError.from(reason).message}`);
-  }
-}
-
-function noticeOf(text: string): AgentEvent {
-  return { case: "notice", value: create(NoticeSchema, { text }) };
+/** Ends what runs on beside a turn when the turn is aborted. */
+function endingWith(signal: AbortSignal, endProcesses: () => Promise<void>): AsyncDisposable {
+  return { [Symbol.asyncDispose]: () => (signal.aborted ? endProcesses() : Promise.resolve()) };
 }
 
 function requestOf(
   { workspacePath }: AgentLoopOptions,
   task: Task,
-  { set, instructions }: { readonly set: ToolSet; readonly instructions: string },
+  { set, brief }: { readonly set: ToolSet; readonly brief: Brief },
 ): ModelRequest {
   const tools = [...set.tools.values()].map(({ declaration }) => declaration);
-  const history = task.history.map(withoutQuestions);
-  return { history, tools, workspacePath, instructions, model: chosenModel(task) };
-}
-
-/** A message without the questions of running calls: those are between the user and the tool. */
-function withoutQuestions(message: Message): Message {
-  if (message.role !== Role.AGENT) return message;
-  const parts = message.parts.filter(({ toolCallDetail }) => !toolCallDetail?.parentToolCallId);
-  return parts.length < message.parts.length ? { ...message, parts } : message;
+  const history = withoutQuestions(task.history);
+  return { history, tools, workspacePath, instructions: () => brief.instructions(), model: chosenModel(task) };
 }
 
 /** The model that the user chose, with the message that is being answered or for the session; empty when they did not. */

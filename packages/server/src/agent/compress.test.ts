@@ -107,7 +107,7 @@ function notingModel(text: string): Model & { readonly asked: ModelRequest[] } {
 
 function request(history: readonly Message[]): ModelRequest {
   const tools = [{ name: "read_file", description: "", parameters: {} }];
-  return { history, tools, workspacePath: "/w", instructions: "", model: "" };
+  return { history, tools, workspacePath: "/w", instructions: async () => "", model: "" };
 }
 
 function said(text: string): Message {

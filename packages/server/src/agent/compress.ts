@@ -62,7 +62,7 @@ export async function compress(model: Model, request: ModelRequest, signal: Abor
   const older = told.slice(0, told.length - keptMessages);
   if (older.every((message) => summaryOf(message) !== undefined)) return { summary: undefined, usage: undefined };
   const history = [...older, userMessage(REQUEST)];
-  const asked = { ...request, history, tools: [], instructions: INSTRUCTIONS };
+  const asked = { ...request, history, tools: [], instructions: async () => INSTRUCTIONS };
   const { text: notes, usage } = await answerOf(model.generate(asked, signal));
   const text = notes + openRequest(request.history, keptMessages);
   const summary = create(SummarySchema, { text, keptMessages });

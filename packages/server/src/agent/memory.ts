@@ -1,4 +1,4 @@
-import { realpath } from "node:fs/promises";
+import { realpathSync } from "node:fs";
 import { dirname, isAbsolute, join, relative, sep } from "node:path";
 import { DevtoolError } from "../errors.ts";
 import { Workspace } from "../tool/workspace.ts";
@@ -46,7 +46,7 @@ export const MAX_MEMORY_BYTES: number = 256 * 1024;
  */
 export async function loadMemory(options: MemoryOptions, workspacePath: string): Promise<Memory> {
   const levels = [operatorLevel(options.configDirectory)];
-  for (const directory of await directoriesDownTo(workspacePath, options.workspaceRoots)) {
+  for (const directory of directoriesDownTo(workspacePath, options.workspaceRoots)) {
     levels.push(await workspaceLevel(directory, { ...options, workspacePath }));
   }
   return bounded({
@@ -133,17 +133,22 @@ function bounded({ files, notices }: Memory): Memory {
 }
 
 /** The directories from the outermost root that holds a workspace down to the workspace itself. */
-async function directoriesDownTo(workspacePath: string, roots: readonly string[]): Promise<string[]> {
-  const real = await Promise.all(roots.map((root) => realpath(root).catch(() => undefined)));
-  const above = real.filter((root) => root !== undefined && isInside(root, workspacePath));
-  const outermost = above.reduce(
-    (one, other) => ((one ?? "").length <= (other ?? "").length ? one : other),
-    workspacePath,
-  );
+function directoriesDownTo(workspacePath: string, roots: readonly string[]): string[] {
+  const above = roots.flatMap(realPath).filter((root) => isInside(root, workspacePath));
+  const outermost = above.reduce((one, other) => (one.length <= other.length ? one : other), workspacePath);
   const directories: string[] = [];
   for (let directory = workspacePath; ; directory = dirname(directory)) {
     directories.unshift(directory);
     if (directory === outermost || directory === dirname(directory)) return directories;
+  }
+}
+
+/** The real path of a directory; none when it does not exist. */
+function realPath(directory: string): string[] {
+  try {
+    return [realpathSync(directory)];
+  } catch {
+    return [];
   }
 }
 

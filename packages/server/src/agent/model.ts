@@ -13,8 +13,8 @@ export interface ModelRequest {
   readonly tools: readonly ToolDeclaration[];
   /** The directory it works in: an absolute path. */
   readonly workspacePath: string;
-  /** Who it is and what it should know of the workspace: the system instruction. */
-  readonly instructions: string;
+  /** Who it is and what it should know of the workspace: the system instruction, made when it is asked for. */
+  readonly instructions: () => Promise<string>;
   /** The name of the model that the session or the message chose; empty takes the server's. */
   readonly model: string;
 }

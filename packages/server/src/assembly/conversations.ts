@@ -1,5 +1,6 @@
 import type { Task } from "@devtool/schema";
 import type { Model, ModelRequest } from "../agent/model.ts";
+import { withoutQuestions } from "../agent/questions.ts";
 import type { Conversations } from "../command/services.ts";
 import type { TaskStore } from "../store/task-store.ts";
 import type { SessionRegistry } from "../task/session-registry.ts";
@@ -33,5 +34,11 @@ export function createConversations(
 }
 
 function requestOf({ history, settings }: Task): ModelRequest {
-  return { history, tools: [], workspacePath: settings?.workspacePath ?? "", instructions: "", model: "" };
+  return {
+    history: withoutQuestions(history),
+    tools: [],
+    workspacePath: settings?.workspacePath ?? "",
+    instructions: async () => "",
+    model: "",
+  };
 }

@@ -1,5 +1,6 @@
 import type { Task } from "@devtool/schema";
 import type { AgentExecutor } from "../agent/agent-executor.ts";
+import { deferred } from "../stream/deferred.ts";
 import type { Agents } from "./agents.ts";
 
 /** Agents that are opened when the first one is needed: a server answers before it has read what only agents need. */
@@ -23,9 +24,7 @@ export class LazyAgents implements AsyncDisposable {
     const make = (): Promise<AgentExecutor> => (making ??= this.get().then((agents) => agents.createAgent(task)));
     return {
       modelFor: async (current) => (await make()).modelFor(current),
-      async *execute(turn, signal) {
-        yield* (await make()).execute(turn, signal);
-      },
+      execute: (turn, signal) => deferred(async () => (await make()).execute(turn, signal)),
       [Symbol.asyncDispose]: async () => (await making)?.[Symbol.asyncDispose](),
     };
   }

@@ -7,7 +7,7 @@ import type { Sample } from "../tool/mcp/sampling.ts";
 export function modelSample(model: Model): Sample {
   return async ({ systemPrompt, messages }, signal) => {
     const history = messages.map(({ role, text }, index) => messageOf(index, role, text));
-    const request = { history, tools: [], workspacePath: "", instructions: systemPrompt, model: "" };
+    const request = { history, tools: [], workspacePath: "", instructions: async () => systemPrompt, model: "" };
     let text = "";
     for await (const event of model.generate(request, signal)) if (event.case === "text") text += event.value;
     return { model: model.name, text };

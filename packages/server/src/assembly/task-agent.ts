@@ -1,6 +1,7 @@
 import { ApprovalMode, type Task } from "@devtool/schema";
 import type { AgentExecutor } from "../agent/agent-executor.ts";
-import { type Briefing, createAgentLoop } from "../agent/agent-loop.ts";
+import { createAgentLoop } from "../agent/agent-loop.ts";
+import type { Briefing } from "../agent/briefing.ts";
 import { instructionsFor } from "../agent/instructions.ts";
 import type { Model } from "../agent/model.ts";
 import type { SlashCommands } from "../command/slash-commands.ts";

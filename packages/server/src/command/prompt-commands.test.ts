@@ -34,7 +34,7 @@ describe("the prompts of MCP servers", () => {
     };
     const { commands } = await find({ prompts: async () => [{ ...weather, get }] });
     const model = commands[0]?.play('unit=F "New York"', context);
-    const request = { history: [], tools: [], workspacePath: "/w", instructions: "", model: "" };
+    const request = { history: [], tools: [], workspacePath: "/w", instructions: async () => "", model: "" };
     for (const _step of [1, 2]) {
       for await (const event of model?.generate(request, signal) ?? []) {
         expect(event).toEqual({ case: "text", value: "user: Weather of New York in F? / agent: Sunny, as always." });

@@ -115,5 +115,5 @@ async function textOf(commands: SlashCommands, line: string, args = ""): Promise
 }
 
 function nothing(): ModelRequest {
-  return { history: [], tools: [], workspacePath: "/w", instructions: "", model: "" };
+  return { history: [], tools: [], workspacePath: "/w", instructions: async () => "", model: "" };
 }

@@ -75,7 +75,7 @@ export class SqliteTaskStore implements TaskStore {
     this.#database = database;
     this.#statements = prepareStatements(database);
     const last = this.#statements.lastAudit.get();
-    this.#lastRecord = last && decodeAudit(last.data);
+    this.#lastRecord = last && decodeAudit(last);
   }
 
   async append(events: readonly TaskEvent[], audit: readonly AuditRecord[] = []): Promise<void> {
@@ -129,7 +129,7 @@ export class SqliteTaskStore implements TaskStore {
   async *readAudit(after: bigint): AsyncIterable<AuditRecord> {
     let position = after;
     for (;;) {
-      const records = this.#statements.readAudit.all(position, PAGE).map(({ data }) => decodeAudit(data));
+      const records = this.#statements.readAudit.all(position, PAGE).map(decodeAudit);
       yield* records;
       const last = records.at(-1);
       if (!last || records.length < PAGE) return;
@@ -262,8 +262,8 @@ function prepareStatements(database: DatabaseSync): Statements {
        WHERE message.principal = ? AND message.message_id = ? ORDER BY event.sequence LIMIT 1`,
     ),
     putAudit: database.prepare("INSERT INTO audit (number, data) VALUES (?, ?)"),
-    readAudit: database.prepare("SELECT data FROM audit WHERE number > ? ORDER BY number LIMIT ?"),
-    lastAudit: database.prepare("SELECT data FROM audit ORDER BY number DESC LIMIT 1"),
+    readAudit: database.prepare("SELECT number, data FROM audit WHERE number > ? ORDER BY number LIMIT ?"),
+    lastAudit: database.prepare("SELECT number, data FROM audit ORDER BY number DESC LIMIT 1"),
   };
 }
 
@@ -285,9 +285,10 @@ class Filters {
   }
 }
 
-function decodeAudit(data: unknown): AuditRecord {
+/** Reads a row of the audit log, which has the number of its record. */
+function decodeAudit({ number, data }: Readonly<Record<string, unknown>>): AuditRecord {
   const record = decodeRecord(data);
-  if (record) return record;
+  if (record && record.number === BigInt(Number(number))) return record;
   throw new DevtoolError("the audit log holds a row that is no record: restore the file from a backup", Code.DataLoss);
 }
 

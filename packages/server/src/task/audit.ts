@@ -4,11 +4,13 @@ import {
   type AuditRecord,
   AuditRecordSchema,
   confirmationsOf,
+  findConfirmation,
   findToolCallDetail,
   OPTION_CANCEL,
   type Task,
   type TaskEvent,
   type ToolCall,
+  type ToolCallConfirmation,
   ToolCallSchema,
   ToolCallStage,
 } from "@devtool/schema";
@@ -20,25 +22,44 @@ import { canonicalJson } from "../tool/call-digest.ts";
  */
 export function auditRecords(before: Task, events: readonly TaskEvent[]): AuditRecord[] {
   const stages = new Map<string, ToolCallStage>();
-  const options = chosenOptions(events);
+  const answers = answersIn(events);
   return events.flatMap((event) => {
     if (event.payload.case !== "toolCall") return [];
-    const { toolCallId } = event.payload.value;
-    const from = stages.get(toolCallId) ?? findToolCallDetail(before, toolCallId)?.stage ?? ToolCallStage.UNSPECIFIED;
+    const call = event.payload.value;
+    const earlier = findToolCallDetail(before, call.toolCallId);
+    const from = stages.get(call.toolCallId) ?? earlier?.stage ?? ToolCallStage.UNSPECIFIED;
     const to = event.toolCallDetail?.stage ?? ToolCallStage.UNSPECIFIED;
-    stages.set(toolCallId, to);
-    const optionId = options.get(toolCallId) ?? "";
-    const action = actionOf({ from, to, optionId });
-    return action === undefined
-      ? []
-      : [recordOf(before.principal, event, { call: event.payload.value, action, optionId })];
+    stages.set(call.toolCallId, to);
+    const answer = answers.get(call.toolCallId);
+    const action = actionOf({ from, to, optionId: answer?.selectedOptionId ?? "" });
+    const record = (decision: Decision): AuditRecord => recordOf(before.principal, event, { call, ...decision });
+    switch (action) {
+      case undefined:
+        return [];
+      case AuditAction.APPROVED:
+        return [record({ action, answer, binds: !hasOwnContent(answer) })];
+      case AuditAction.STARTED:
+        return [...approvalOfOwnContent(before, call).map(record), record({ action, answer, binds: true })];
+      default:
+        return [record({ action, answer, binds: true })];
+    }
   });
 }
 
 /** What users answered in these events, by call. */
-function chosenOptions(events: readonly TaskEvent[]): ReadonlyMap<string, string> {
+function answersIn(events: readonly TaskEvent[]): ReadonlyMap<string, ToolCallConfirmation> {
   const answers = events.flatMap(({ payload }) => (payload.case === "message" ? confirmationsOf(payload.value) : []));
-  return new Map(answers.map(({ toolCallId, selectedOptionId }) => [toolCallId, selectedOptionId]));
+  return new Map(answers.map((answer) => [answer.toolCallId, answer]));
+}
+
+/** An answer that approves the user's own content does not approve what was shown: what it binds is known at the start. */
+function hasOwnContent(answer: ToolCallConfirmation | undefined): boolean {
+  return answer?.modifiedDetails.case === "fileDetails";
+}
+
+function approvalOfOwnContent(task: Task, { toolCallId }: ToolCall): Decision[] {
+  const answer = findConfirmation(task, toolCallId);
+  return hasOwnContent(answer) ? [{ action: AuditAction.APPROVED, answer, binds: true, shows: true }] : [];
 }
 
 interface Move {
@@ -76,10 +97,21 @@ function isUndecided(stage: ToolCallStage): boolean {
 /** What the actions by which a call may begin, or may not, show of it. */
 const SHOWING: ReadonlySet<AuditAction> = new Set([AuditAction.ASKED, AuditAction.ALLOWED, AuditAction.DENIED]);
 
+/** What was decided about a call. */
+interface Decision {
+  readonly action: AuditAction;
+  /** What the user answered; undefined when nobody asked. */
+  readonly answer: ToolCallConfirmation | undefined;
+  /** Whether it is about the call with its present digest. */
+  readonly binds: boolean;
+  /** Whether the record has the call in it. */
+  readonly shows?: boolean;
+}
+
 function recordOf(
   principal: string,
   { taskId, sequence, time, toolCallDetail }: TaskEvent,
-  { call, action, optionId }: { readonly call: ToolCall; readonly action: AuditAction; readonly optionId: string },
+  { call, action, answer, binds, shows = SHOWING.has(action) }: Decision & { readonly call: ToolCall },
 ): AuditRecord {
   return create(AuditRecordSchema, {
     principal,
@@ -88,13 +120,10 @@ function recordOf(
     toolCallId: call.toolCallId,
     toolName: call.toolName,
     action,
-    optionId,
+    optionId: answer?.selectedOptionId ?? "",
     ...(time && { time }),
-    ...(SHOWING.has(action) && { shown: canonicalJson(toJson(ToolCallSchema, call)) }),
-    ...(toolCallDetail && {
-      digest: toolCallDetail.digest,
-      rule: toolCallDetail.rule,
-      sandbox: toolCallDetail.sandbox,
-    }),
+    ...(shows && { shown: canonicalJson(toJson(ToolCallSchema, call)) }),
+    ...(toolCallDetail && { rule: toolCallDetail.rule, sandbox: toolCallDetail.sandbox }),
+    ...(toolCallDetail && binds && { digest: toolCallDetail.digest }),
   });
 }

@@ -1,4 +1,4 @@
-import { constants } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
 import { mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { create, fromJsonString, toJsonString } from "@bufbuild/protobuf";
@@ -10,15 +10,23 @@ const { O_CREAT, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY } = constants;
 /** Reads the grants; none when there is no file. Throws for a file that is broken or that others may write. */
 export async function readTrustFile(path: string): Promise<TrustFile> {
   try {
-    await using file = await open(path, O_RDONLY | O_NOFOLLOW);
-    const { mode, uid } = await file.stat();
-    if ((mode & 0o022) !== 0 || uid !== process.getuid?.())
-      throw unusable(path, "others may write it: chmod 600, chown");
-    return fromJsonString(TrustFileSchema, await file.readFile("utf8"));
+    return readOpened(path, openSync(path, O_RDONLY | O_NOFOLLOW));
   } catch (reason) {
     if (codeOf(reason) === "ENOENT") return create(TrustFileSchema);
     if (reason instanceof DevtoolError) throw reason;
     throw unusable(path, "it cannot be read: mend or remove it", reason);
+  }
+}
+
+/** At once and not in the background: it is read with every message, and a small file takes less than the detour. */
+function readOpened(path: string, descriptor: number): TrustFile {
+  try {
+    const { mode, uid } = fstatSync(descriptor);
+    if ((mode & 0o022) !== 0 || uid !== process.getuid?.())
+      throw unusable(path, "others may write it: chmod 600, chown");
+    return fromJsonString(TrustFileSchema, readFileSync(descriptor, "utf8"));
+  } finally {
+    closeSync(descriptor);
   }
 }
 

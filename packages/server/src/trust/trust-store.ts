@@ -1,4 +1,4 @@
-import { realpath } from "node:fs/promises";
+import { realpathSync } from "node:fs";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
@@ -137,7 +137,7 @@ function withFile(files: readonly TrustedFile[], path: string, content: string):
 
 async function realDirectory(directory: string): Promise<string> {
   try {
-    return await realpath(directory);
+    return realpathSync(directory);
   } catch (reason) {
     throw new DevtoolError(`directory ${JSON.stringify(directory)} does not exist`, Code.NotFound, { cause: reason });
   }

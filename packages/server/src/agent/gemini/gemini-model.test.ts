@@ -46,7 +46,12 @@ describe("the Gemini model", () => {
 
   it("asks with the tools, the instructions and the model of the request", async () => {
     const tools = [{ name: "read_file", description: "Reads.", parameters: { type: "object", properties: {} } }];
-    const asked = { ...request([prompt("text hi")]), tools, instructions: "Be brief.", model: "gemini-other" };
+    const asked = {
+      ...request([prompt("text hi")]),
+      tools,
+      instructions: async () => "Be brief.",
+      model: "gemini-other",
+    };
     await collect(model().generate(asked, signal));
     expect(fake.requests()).toMatchObject([
       {
@@ -208,7 +213,7 @@ describe("the Gemini model", () => {
 });
 
 function request(history: readonly Message[]): ModelRequest {
-  return { history, tools: [], workspacePath: "/w", instructions: "", model: "" };
+  return { history, tools: [], workspacePath: "/w", instructions: async () => "", model: "" };
 }
 
 function prompt(text: string): Message {

@@ -49,7 +49,7 @@ async function* generate(asking: Asking, request: ModelRequest, signal: AbortSig
   const { turnMs } = asking.timeouts;
   const turn = new AbortController();
   const timer = setTimeout(() => turn.abort(turnTimeout(turnMs)), turnMs);
-  const parameters = parametersOf(request, asking.model);
+  const parameters = await parametersOf(request, asking.model);
   try {
     const attempt = (limit: AbortSignal): AsyncIterable<ModelEvent> =>
       answer(asking, { parameters, history: request.history }, limit);
@@ -81,7 +81,8 @@ async function* answer(
   yield* answer.end();
 }
 
-function parametersOf(request: ModelRequest, fallback: string): GenerateContentParameters {
+async function parametersOf(request: ModelRequest, fallback: string): Promise<GenerateContentParameters> {
+  const systemInstruction = await request.instructions();
   const model = request.model || fallback;
   const contents = contentsOf(modelHistory(request.history));
   const tools = toolsOf(request.tools);
@@ -89,7 +90,7 @@ function parametersOf(request: ModelRequest, fallback: string): GenerateContentP
     model,
     contents: wantsSignatures(model) ? signedContents(contents) : contents,
     config: {
-      ...(request.instructions && { systemInstruction: request.instructions }),
+      ...(systemInstruction && { systemInstruction }),
       ...(tools && { tools }),
       ...(canThink(model) && { thinkingConfig: { includeThoughts: true } }),
     },

@@ -47,7 +47,7 @@ describe("the scripted model", () => {
 async function play(script: string, signal: AbortSignal = AbortSignal.timeout(5000)): Promise<ModelEvent[]> {
   const history = [create(MessageSchema, { role: Role.USER, parts: [{ content: { case: "text", value: script } }] })];
   const events: ModelEvent[] = [];
-  const request = { history, tools: [], workspacePath: "/w", instructions: "", model: "" };
+  const request = { history, tools: [], workspacePath: "/w", instructions: async () => "", model: "" };
   for await (const event of createScriptedModel().generate(request, signal)) events.push(event);
   return events;
 }

@@ -217,7 +217,13 @@ tool calls: 3 (2 succeeded, 1 failed)
   }
 
   function eventsOf(line: string, args: string, all: CommandServices, history: readonly Message[]) {
-    const request: ModelRequest = { history, tools: [], workspacePath: workspace, instructions: "", model: "" };
+    const request: ModelRequest = {
+      history,
+      tools: [],
+      workspacePath: workspace,
+      instructions: async () => "",
+      model: "",
+    };
     const commands = new SlashCommands(builtinCommands(all));
     return commands.play(requestOf(line, args), context).generate(request, signal);
   }

@@ -114,7 +114,7 @@ describe("/init", () => {
 
   async function eventsOf(command: SlashCommand): Promise<ModelEvent[]> {
     const model = command.play("", { workspacePath: workspace, contextId: "", principal: "" });
-    const request = { history: [], tools: [], workspacePath: workspace, instructions: "", model: "" };
+    const request = { history: [], tools: [], workspacePath: workspace, instructions: async () => "", model: "" };
     return Array.fromAsync(model.generate(request, signal));
   }
 });

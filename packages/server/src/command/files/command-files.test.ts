@@ -129,7 +129,7 @@ describe("command files", () => {
   async function play(commands: readonly SlashCommand[], name: string, args: string): Promise<void> {
     const model = commands.find(({ path }) => path.join(" ") === name)?.play(args, context());
     if (!model) throw new Error(`/${name} should be there`);
-    const request = { history: [], tools: [], workspacePath: workspace, instructions: "", model: "" };
+    const request = { history: [], tools: [], workspacePath: workspace, instructions: async () => "", model: "" };
     for await (const event of model.generate(request, signal)) expect(event).toEqual({ case: "text", value: "ok" });
   }
 
