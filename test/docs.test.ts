@@ -1,0 +1,113 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { readConfig } from "../packages/cli/src/config.ts";
+import { parsePolicyFile } from "../packages/server/src/tool/policy/policy-file.ts";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const documents = [
+  "README.md",
+  "CHANGELOG.md",
+  "bench/README.md",
+  ...markdownIn("docs"),
+  ...markdownIn("docs/adr"),
+  ...readdirSync(join(root, "packages")).map((name) => `packages/${name}/README.md`),
+];
+
+describe("the documents", () => {
+  it("link to what is there", () => {
+    const links = documents.flatMap((path) =>
+      [...read(path).matchAll(/\]\(([^)\s]+)\)/g)].map(([, to = ""]) => ({ path, to })),
+    );
+    const own = links.filter(({ to }) => !/^[a-z]+:/.test(to));
+    expect(own.length).toBeGreaterThan(40);
+    expect(own.filter(({ path, to }) => !leads(path, to))).toEqual([]);
+  });
+
+  it("show TOML that is read without a complaint", async () => {
+    const blocks = documents.flatMap((path) =>
+      [...read(path).matchAll(/(<!-- command file.*\n)?```toml\n([\s\S]*?)```/g)].map(([, command, toml = ""]) => ({
+        path,
+        command,
+        toml,
+      })),
+    );
+    // A test of the commands reads their files.
+    const files = blocks.filter(({ command }) => command === undefined);
+    expect(files.length).toBeGreaterThan(3);
+    for (const { path, toml } of files) await expect(readToml(toml), path).resolves.toBeUndefined();
+  });
+
+  it("show JSON that is JSON", () => {
+    const blocks = documents.flatMap((path) =>
+      [...read(path).matchAll(/```json\n([\s\S]*?)```/g)].map(([, json = ""]) => json),
+    );
+    expect(blocks.length).toBeGreaterThan(1);
+    for (const json of blocks) expect(() => JSON.parse(json)).not.toThrow();
+  });
+
+  it("name no command or flag that does not exist", async () => {
+    const program = read("packages/cli/src/program.ts");
+    const known = new Set([...program.matchAll(/command\("([a-z]+)/g)].map(([, name]) => name));
+    const named = documents.flatMap((path) =>
+      [...read(path).matchAll(/`[^`\n]*\bdevtool ([a-z]+)\b[^`\n]*`|^(?:npx .*)?devtool ([a-z]+)\b/gm)].map(
+        ([, one, other]) => ({ path, name: one ?? other }),
+      ),
+    );
+    expect(named.length).toBeGreaterThan(20);
+    expect(named.filter(({ name }) => !known.has(name))).toEqual([]);
+  });
+});
+
+function markdownIn(directory: string): string[] {
+  return readdirSync(join(root, directory)).flatMap((name) => (name.endsWith(".md") ? [`${directory}/${name}`] : []));
+}
+
+function read(path: string): string {
+  return readFileSync(join(root, path), "utf8");
+}
+
+/** Whether a link from a document leads to a file or directory, and to a heading in it when it names one. */
+function leads(path: string, to: string): boolean {
+  const [file = "", anchor] = to.split("#");
+  const target = file === "" ? path : relative(root, join(root, dirname(path), file));
+  try {
+    if (anchor === undefined) return isThere(target);
+    return headings(read(target)).includes(anchor);
+  } catch {
+    return false;
+  }
+}
+
+function isThere(path: string): boolean {
+  const parent = readdirSync(join(root, dirname(path)));
+  return path === "" || parent.some((name) => join(dirname(path), name) === join(path));
+}
+
+/** The headings of a document as they stand in links. */
+function headings(text: string): string[] {
+  const lines = [...text.matchAll(/^#+ (.*)$/gm)].map(([, line = ""]) => line);
+  return lines.map((line) =>
+    line
+      .toLowerCase()
+      .replaceAll(/[^\w\- ]/g, "")
+      .replaceAll(" ", "-"),
+  );
+}
+
+/** Reads a policy file or a config file, whichever it is. Rejects when it cannot be used. */
+async function readToml(toml: string): Promise<void> {
+  if (toml.includes("[[rule]]")) {
+    expect(parsePolicyFile(toml, { tier: "user", file: "policy.toml" }).length).toBeGreaterThan(0);
+    return;
+  }
+  const directory = mkdtempSync(join(tmpdir(), "devtool-docs-"));
+  try {
+    writeFileSync(join(directory, "config.toml"), toml);
+    await readConfig(undefined, directory);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}
