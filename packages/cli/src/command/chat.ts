@@ -137,7 +137,9 @@ class ChatSession {
 
   /** Looks at the commands there are now. A server that cannot tell has none. */
   async lookAtCommands(): Promise<void> {
-    const listed = await Promise.resolve(this.#client.commands.getAllSlashCommands({})).catch(() => undefined);
+    const listed = await Promise.resolve(this.#client.commands.getAllSlashCommands(this.#where())).catch(
+      () => undefined,
+    );
     this.commands = listed?.commands ?? [];
   }
 

@@ -8,6 +8,7 @@ import {
   GetAllSlashCommandsResponseSchema,
   type PushConfig,
   type PushService,
+  type RunSlashCommandRequest,
   SendMessageRequestSchema,
   type SlashCommandService,
   type TaskEvent,
@@ -53,14 +54,14 @@ export function taskImpl(endpoint: JsonRpcEndpoint): ServiceImpl<typeof TaskServ
 /** Slash commands over A2A 0.3. */
 export function slashCommandImpl(endpoint: JsonRpcEndpoint): ServiceImpl<typeof SlashCommandService> {
   return {
-    async getAllSlashCommands(_request, { signal }) {
-      return decodeRfcJson(GetAllSlashCommandsResponseSchema, await endpoint.call("commands/get", {}, signal));
+    async getAllSlashCommands(place, { signal }) {
+      const params = placeParams(place);
+      return decodeRfcJson(GetAllSlashCommandsResponseSchema, await endpoint.call("commands/get", params, signal));
     },
-    async runSlashCommand({ command, contextId, settings }, { signal }) {
+    async runSlashCommand({ command, ...place }, { signal }) {
       const params: JsonObject = {
         ...encodeRfcJson(ExecuteSlashCommandRequestSchema, command ?? create(ExecuteSlashCommandRequestSchema)),
-        ...(contextId !== "" && { contextId }),
-        ...(settings && { metadata: settingsMetadata({ settings }) }),
+        ...placeParams(place),
       };
       return {
         result: decodeRfcJson(
@@ -69,6 +70,14 @@ export function slashCommandImpl(endpoint: JsonRpcEndpoint): ServiceImpl<typeof 
         ),
       };
     },
+  };
+}
+
+/** Where commands belong, as a message has it: beside the RFC's own fields. */
+function placeParams({ contextId, settings }: Pick<RunSlashCommandRequest, "contextId" | "settings">): JsonObject {
+  return {
+    ...(contextId !== "" && { contextId }),
+    ...(settings && { metadata: settingsMetadata({ settings }) }),
   };
 }
 

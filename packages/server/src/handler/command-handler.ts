@@ -22,9 +22,13 @@ export function createCommandHandler(
   findCommands: () => Promise<SlashCommands>,
 ): ServiceImpl<typeof SlashCommandService> {
   return {
-    async getAllSlashCommands(_request, { signal }) {
+    async getAllSlashCommands({ contextId, settings }, context) {
+      const isNamed = contextId !== "" || settings !== undefined;
+      const where = { contextId, settings: { ...(settings && { settings }) } };
+      const found = isNamed ? await exchanges.settingsFor(where, principalOf(context)) : undefined;
+      const workspacePath = found?.settings?.workspacePath ?? exchanges.defaultWorkspace;
       const commands = await findCommands();
-      return { commands: [...(await commands.list(exchanges.defaultWorkspace, signal))] };
+      return { commands: [...(await commands.list(workspacePath, context.signal))] };
     },
     async runSlashCommand({ command, contextId, settings: requested }, context) {
       if (!command || command.commandPath.length === 0) throw invalid("command_path", "", "is empty: name a command");

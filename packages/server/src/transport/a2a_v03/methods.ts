@@ -149,7 +149,7 @@ async function* snapshotThenLive(handler: RequestHandler, call: Call, task: Task
 async function getCommands(handler: RequestHandler, call: Call): Promise<Answer> {
   const context = contextOf(call, SlashCommandService.method.getAllSlashCommands);
   const commands = await handler.commands.getAllSlashCommands(
-    create(SlashCommandService.method.getAllSlashCommands.input),
+    create(SlashCommandService.method.getAllSlashCommands.input, placeOf(call.params)),
     context,
   );
   return result(encodeRfcJson(GetAllSlashCommandsResponseSchema, create(GetAllSlashCommandsResponseSchema, commands)));

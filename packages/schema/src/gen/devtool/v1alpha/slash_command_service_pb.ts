@@ -14,22 +14,52 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/slash_command_service.proto.
  */
 export const file_devtool_v1alpha_slash_command_service: GenFile = /*@__PURE__*/
-  fileDesc("CitkZXZ0b29sL3YxYWxwaGEvc2xhc2hfY29tbWFuZF9zZXJ2aWNlLnByb3RvEg9kZXZ0b29sLnYxYWxwaGEiHAoaR2V0QWxsU2xhc2hDb21tYW5kc1JlcXVlc3QipAEKFlJ1blNsYXNoQ29tbWFuZFJlcXVlc3QSQAoHY29tbWFuZBgBIAEoCzIvLmRldnRvb2wuYTJhLnYxYWxwaGEuRXhlY3V0ZVNsYXNoQ29tbWFuZFJlcXVlc3QSEgoKY29udGV4dF9pZBgCIAEoCRI0CghzZXR0aW5ncxgDIAEoCzIiLmRldnRvb2wuYTJhLnYxYWxwaGEuQWdlbnRTZXR0aW5ncyJbChdSdW5TbGFzaENvbW1hbmRSZXNwb25zZRJACgZyZXN1bHQYASABKAsyMC5kZXZ0b29sLmEyYS52MWFscGhhLkV4ZWN1dGVTbGFzaENvbW1hbmRSZXNwb25zZTL2AQoTU2xhc2hDb21tYW5kU2VydmljZRJ5ChNHZXRBbGxTbGFzaENvbW1hbmRzEisuZGV2dG9vbC52MWFscGhhLkdldEFsbFNsYXNoQ29tbWFuZHNSZXF1ZXN0GjAuZGV2dG9vbC5hMmEudjFhbHBoYS5HZXRBbGxTbGFzaENvbW1hbmRzUmVzcG9uc2UiA5ACARJkCg9SdW5TbGFzaENvbW1hbmQSJy5kZXZ0b29sLnYxYWxwaGEuUnVuU2xhc2hDb21tYW5kUmVxdWVzdBooLmRldnRvb2wudjFhbHBoYS5SdW5TbGFzaENvbW1hbmRSZXNwb25zZWIGcHJvdG8z", [file_devtool_a2a_v1alpha_command, file_devtool_a2a_v1alpha_settings]);
+  fileDesc("CitkZXZ0b29sL3YxYWxwaGEvc2xhc2hfY29tbWFuZF9zZXJ2aWNlLnByb3RvEg9kZXZ0b29sLnYxYWxwaGEiZgoaR2V0QWxsU2xhc2hDb21tYW5kc1JlcXVlc3QSEgoKY29udGV4dF9pZBgBIAEoCRI0CghzZXR0aW5ncxgCIAEoCzIiLmRldnRvb2wuYTJhLnYxYWxwaGEuQWdlbnRTZXR0aW5ncyKkAQoWUnVuU2xhc2hDb21tYW5kUmVxdWVzdBJACgdjb21tYW5kGAEgASgLMi8uZGV2dG9vbC5hMmEudjFhbHBoYS5FeGVjdXRlU2xhc2hDb21tYW5kUmVxdWVzdBISCgpjb250ZXh0X2lkGAIgASgJEjQKCHNldHRpbmdzGAMgASgLMiIuZGV2dG9vbC5hMmEudjFhbHBoYS5BZ2VudFNldHRpbmdzIlsKF1J1blNsYXNoQ29tbWFuZFJlc3BvbnNlEkAKBnJlc3VsdBgBIAEoCzIwLmRldnRvb2wuYTJhLnYxYWxwaGEuRXhlY3V0ZVNsYXNoQ29tbWFuZFJlc3BvbnNlMvYBChNTbGFzaENvbW1hbmRTZXJ2aWNlEnkKE0dldEFsbFNsYXNoQ29tbWFuZHMSKy5kZXZ0b29sLnYxYWxwaGEuR2V0QWxsU2xhc2hDb21tYW5kc1JlcXVlc3QaMC5kZXZ0b29sLmEyYS52MWFscGhhLkdldEFsbFNsYXNoQ29tbWFuZHNSZXNwb25zZSIDkAIBEmQKD1J1blNsYXNoQ29tbWFuZBInLmRldnRvb2wudjFhbHBoYS5SdW5TbGFzaENvbW1hbmRSZXF1ZXN0GiguZGV2dG9vbC52MWFscGhhLlJ1blNsYXNoQ29tbWFuZFJlc3BvbnNlYgZwcm90bzM", [file_devtool_a2a_v1alpha_command, file_devtool_a2a_v1alpha_settings]);
 
 /**
- * Asks for the commands.
+ * Asks for the commands of a workspace: that of a conversation, or one that
+ * would begin with these settings. Leaving both out asks for those of the
+ * server's default workspace.
  *
  * @generated from message devtool.v1alpha.GetAllSlashCommandsRequest
  */
 export type GetAllSlashCommandsRequest = Message<"devtool.v1alpha.GetAllSlashCommandsRequest"> & {
+  /**
+   * Names the conversation.
+   *
+   * @generated from field: string context_id = 1;
+   */
+  contextId: string;
+
+  /**
+   * Holds the RFC's settings, under the rule of SendMessageRequest.
+   *
+   * @generated from field: devtool.a2a.v1alpha.AgentSettings settings = 2;
+   */
+  settings?: AgentSettings | undefined;
 };
 
 /**
- * Asks for the commands.
+ * Asks for the commands of a workspace: that of a conversation, or one that
+ * would begin with these settings. Leaving both out asks for those of the
+ * server's default workspace.
  *
  * @generated from message devtool.v1alpha.GetAllSlashCommandsRequest
  */
 export type GetAllSlashCommandsRequestJson = {
+  /**
+   * Names the conversation.
+   *
+   * @generated from field: string context_id = 1;
+   */
+  contextId?: string;
+
+  /**
+   * Holds the RFC's settings, under the rule of SendMessageRequest.
+   *
+   * @generated from field: devtool.a2a.v1alpha.AgentSettings settings = 2;
+   */
+  settings?: AgentSettingsJson;
 };
 
 /**
