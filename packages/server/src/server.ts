@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
+import { mkdir, open } from "node:fs/promises";
 import { isIP } from "node:net";
 import { join } from "node:path";
 import { createScriptedModel } from "./agent/scripted/scripted-model.ts";
@@ -33,6 +33,8 @@ export interface DevtoolServer extends AsyncDisposable {
   readonly url: string;
   /** What every request needs as bearer token. */
   readonly token: string;
+  /** The name of the model that answers in sessions that choose none. */
+  readonly model: string;
   /** Takes no new work, lets requests end, leaves every task so that the next start goes on with it. */
   close(): Promise<void>;
 }
@@ -55,7 +57,7 @@ export async function createServer(options: ServerOptions = {}): Promise<Devtool
   );
   parts.ports.push(Number(new URL(listener.url).port));
   const close = once(() => stop({ ...parts, listener, shutdown, drainMs: options.drainMs ?? 10_000 }));
-  return { url: listener.url, token, close, [Symbol.asyncDispose]: close };
+  return { url: listener.url, token, model: parts.model, close, [Symbol.asyncDispose]: close };
 }
 
 interface Parts {
@@ -66,6 +68,7 @@ interface Parts {
   readonly limits: ServerLimits;
   /** Is told the port, once there is one. */
   readonly ports: number[];
+  readonly model: string;
 }
 
 async function assemble(options: ServerOptions): Promise<Parts> {
@@ -100,7 +103,7 @@ async function assemble(options: ServerOptions): Promise<Parts> {
     push: createPushHandler(),
     audit: createAuditHandler(store),
   };
-  return { store, agents, registry, handler, limits, ports };
+  return { store, agents, registry, handler, limits, ports, model: shared.model.name };
 }
 
 function hasRules({ dataDirectory, policyFiles = [] }: ServerOptions): boolean {
@@ -138,7 +141,10 @@ async function openStore(dataDirectory: string | undefined): Promise<TaskStore> 
   if (dataDirectory === undefined) return new MemoryTaskStore();
   await mkdir(dataDirectory, { recursive: true, mode: 0o700 });
   const { SqliteTaskStore } = await import("./store/sqlite-task-store.ts");
-  return SqliteTaskStore.open(join(dataDirectory, "tasks.db"));
+  const path = join(dataDirectory, "tasks.db");
+  // Made here for its mode, which SQLite takes over for the files beside it.
+  await (await open(path, "a", 0o600)).close();
+  return SqliteTaskStore.open(path);
 }
 
 interface Listening extends Parts {

@@ -39,7 +39,7 @@ export async function serve(options: ServeOptions, io: Io): Promise<number> {
   const server = await start(options, data, io);
   const info = create(ServerInfoSchema, { url: server.url, token: server.token, pid: process.pid });
   await writeDiscovery(data, info);
-  announce(info, { ...options, data }, io);
+  announce(info, { ...options, data, model: server.model }, io);
   setTimeout(trimMemory, TRIM_AFTER_MS).unref();
   await stopSignal(io);
   await server.close();
@@ -108,23 +108,31 @@ function portOf(text: string): number {
   throw new Error(`port "${text}" is no port: choose 0 to 65535`);
 }
 
-function announce(info: ServerInfo, options: ServeOptions & { readonly data: string }, io: Io): void {
+/** What a person is told about a server that started. */
+interface Welcome extends ServeOptions {
+  readonly data: string;
+  readonly model: string;
+}
+
+function announce(info: ServerInfo, options: Welcome, io: Io): void {
   writeLine(io.stdout, options.json ? toJsonString(ServerInfoSchema, info) : welcome(info, options, io));
 }
 
-function welcome(info: ServerInfo, { data, workspace }: ServeOptions & { readonly data: string }, io: Io): string {
+function welcome(info: ServerInfo, { data, workspace, model }: Welcome, io: Io): string {
   const at = data === resolve(defaultDataDirectory(io.env)) ? "" : ` --data ${data}`;
+  const isScripted = model === "scripted";
   return `devtool serves ${resolve(workspace ?? ".")}
 
   A2A 0.3, Connect, gRPC   ${info.url}
   agent card               ${info.url}/.well-known/agent-card.json
   bearer token             in ${discoveryPath(data)}
+  model                    ${model}${isScripted ? " (plays prompts as scripts; set GEMINI_API_KEY for Gemini)" : ""}
 
 Try it in a second terminal:
 
   npx -y pnpm@12 devtool chat${at}
 
-and type, for instance:  write hello.txt hello\\n
+and type, for instance:  ${isScripted ? "write hello.txt hello\\n" : "What is this project about?"}
 Ctrl-C stops the server; its tasks go on with the next start.`;
 }
 

@@ -15,6 +15,7 @@ import {
   ToolCallStage,
 } from "@devtool/schema";
 import { canonicalJson } from "../tool/call-digest.ts";
+import type { FailureType } from "../tool/failure.ts";
 
 /**
  * Says, for the events of one append, what was decided about tool calls and what became of them. Numbers and hashes are
@@ -31,7 +32,7 @@ export function auditRecords(before: Task, events: readonly TaskEvent[]): AuditR
     const to = event.toolCallDetail?.stage ?? ToolCallStage.UNSPECIFIED;
     stages.set(call.toolCallId, to);
     const answer = answers.get(call.toolCallId);
-    const action = actionOf({ from, to, optionId: answer?.selectedOptionId ?? "" });
+    const action = actionOf({ from, to, call, optionId: answer?.selectedOptionId ?? "" });
     const record = (decision: Decision): AuditRecord => recordOf(before.principal, event, { call, ...decision });
     switch (action) {
       case undefined:
@@ -65,10 +66,11 @@ function approvalOfOwnContent(task: Task, { toolCallId }: ToolCall): Decision[] 
 interface Move {
   readonly from: ToolCallStage;
   readonly to: ToolCallStage;
+  readonly call: ToolCall;
   readonly optionId: string;
 }
 
-function actionOf({ from, to, optionId }: Move): AuditAction | undefined {
+function actionOf({ from, to, call, optionId }: Move): AuditAction | undefined {
   switch (to) {
     case ToolCallStage.AWAITING_APPROVAL:
       return AuditAction.ASKED;
@@ -79,7 +81,7 @@ function actionOf({ from, to, optionId }: Move): AuditAction | undefined {
     case ToolCallStage.SUCCEEDED:
       return AuditAction.SUCCEEDED;
     case ToolCallStage.FAILED:
-      return isUndecided(from) ? AuditAction.DENIED : AuditAction.FAILED;
+      return isUndecided(from) && isDenied(call) ? AuditAction.DENIED : AuditAction.FAILED;
     case ToolCallStage.CANCELLED:
       return optionId === OPTION_CANCEL ? AuditAction.DECLINED : AuditAction.CANCELLED;
     case ToolCallStage.VALIDATING:
@@ -93,6 +95,13 @@ function actionOf({ from, to, optionId }: Move): AuditAction | undefined {
 function isUndecided(stage: ToolCallStage): boolean {
   return stage === ToolCallStage.UNSPECIFIED || stage === ToolCallStage.VALIDATING;
 }
+
+/** Tells whether a policy stopped a call, and not that there is no such call. */
+function isDenied({ result }: ToolCall): boolean {
+  return result.case === "error" && result.value.type === POLICY_VIOLATION;
+}
+
+const POLICY_VIOLATION: FailureType = "policy_violation";
 
 /** What the actions by which a call may begin, or may not, show of it. */
 const SHOWING: ReadonlySet<AuditAction> = new Set([AuditAction.ASKED, AuditAction.ALLOWED, AuditAction.DENIED]);

@@ -6,6 +6,7 @@ import {
   OPTION_PROCEED_ALWAYS_AND_SAVE,
   type ToolCall,
   type ToolCallConfirmation,
+  ToolCallStage,
   ToolCallStatus,
 } from "@devtool/schema";
 import { mergeReady } from "../stream/merge.ts";
@@ -61,9 +62,10 @@ function openQuestions(prepared: readonly PreparedCall[], { confirmations }: Sch
   for (const { call } of prepared) if (isAwaitingApproval(call)) confirmations.open(call.toolCallId);
 }
 
-/** A call that fails at once is seen PENDING before. */
+/** A call that fails at once is seen PENDING before: it was checked, and nobody let it run. */
 function pendingFirst({ call }: PreparedCall, original: CallUpdate | undefined): CallUpdate[] {
-  return call.status === ToolCallStatus.FAILED && original ? [original] : [];
+  if (call.status !== ToolCallStatus.FAILED || !original) return [];
+  return [{ call: original.call, detail: changedDetail(original.detail, { stage: ToolCallStage.VALIDATING }) }];
 }
 
 async function* runPrepared(

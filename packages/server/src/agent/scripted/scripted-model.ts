@@ -67,7 +67,7 @@ function* prose(): Iterable<ModelEvent> {
     "This is the scripted agent: no model is connected, so it cannot answer in its own words. " +
     "It plays prompts that are scripts, one step a line, for instance:\n\n" +
     "think\nwrite hello.txt hello\\n\nrun cat hello.txt\ntext done\n\n" +
-    "To connect a model, start the server from your own code: createServer({ model }) of @devtool/server.";
+    "To connect Gemini, start the server with GEMINI_API_KEY in its environment (docs/models.md).";
   yield { case: "text", value };
 }
 
