@@ -1,0 +1,144 @@
+import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { pendingToolCalls } from "@devtool/client";
+import { ApprovalMode, AuditAction, type AuditRecord, type Task, type TaskEvent, TaskState } from "@devtool/schema";
+import { createServer, verifyAudit } from "@devtool/server";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { SqliteTaskStore } from "../packages/server/src/store/sqlite-task-store.ts";
+import { Conversation } from "./audit/conversation.ts";
+import { movesOf, unexplained } from "./audit/why.ts";
+
+const signal = AbortSignal.timeout(120_000);
+
+describe("the audit log of a busy server (S13)", () => {
+  let root: string;
+  let events: readonly TaskEvent[];
+  let records: readonly AuditRecord[];
+  const tasks: Record<string, Task> = {};
+
+  beforeAll(async () => {
+    root = await mkdtemp(join(tmpdir(), "devtool-audit-"));
+    await mkdir(join(root, "workspace"));
+    await beforeRestart();
+    await afterRestart();
+    ({ events, records } = await readStore(join(root, "data/tasks.db")));
+  }, 60_000);
+  afterAll(() => rm(root, { recursive: true, force: true }));
+
+  async function beforeRestart(): Promise<void> {
+    await using server = await start();
+    const user = new Conversation(server, signal);
+    tasks.allowed = await user.start("read missing.txt\nread missing.txt x3");
+    tasks.approved = await user.answer(await user.start("write approved.txt one"), "proceed_once");
+    tasks.declined = await user.answer(await user.start("write declined.txt one\nread approved.txt"), "cancel");
+    tasks.changed = await user.answer(await user.start("write changed.txt theirs"), "proceed_once", "mine");
+    const again = await user.answer(await user.start("write again.txt theirs"), "modify_with_editor", "mine");
+    tasks.again = await user.answer(again, "proceed_once");
+    tasks.denied = await user.start("write denied.txt one", ApprovalMode.PLAN);
+    const saved = await user.answer(await user.start("write saved.txt one"), "proceed_always_and_save");
+    tasks.saved = await user.say(saved, "write saved.txt two");
+    tasks.unknown = await user.start("call no_such_tool {}");
+    tasks.cancelled = await cancelledWhileItRuns(user);
+    tasks.waiting = await user.start("write waiting.txt one\nwrite both.txt two");
+  }
+
+  async function cancelledWhileItRuns(user: Conversation): Promise<Task> {
+    const asked = await user.start("run eval sleep 30");
+    const following = user.answer(asked, "proceed_once");
+    while ((await user.client.tasks.getTask({ taskId: asked.id })).task?.state !== TaskState.WORKING) await delay(5);
+    await user.client.tasks.cancelTask({ taskId: asked.id });
+    return following;
+  }
+
+  async function afterRestart(): Promise<void> {
+    await using server = await start();
+    const user = new Conversation(server, signal);
+    const [first] = pendingToolCalls(tasks.waiting ?? expect.unreachable());
+    const one = await user.answerTo(tasks.waiting ?? expect.unreachable(), first ?? expect.unreachable(), "cancel");
+    tasks.waiting = await user.answer(one, "proceed_once");
+  }
+
+  function start() {
+    return createServer({ workspace: join(root, "workspace"), dataDirectory: join(root, "data") });
+  }
+
+  it("went as it should", async () => {
+    const states = Object.entries(tasks).map(([name, { state }]) => `${name} ${TaskState[state]}`);
+    expect(states.filter((state) => !state.endsWith("COMPLETED"))).toEqual(["cancelled CANCELED"]);
+    const contents = ["approved", "changed", "again", "saved", "both"].map((name) =>
+      readFile(join(root, `workspace/${name}.txt`), "utf8"),
+    );
+    expect(await Promise.all(contents)).toEqual(["one", "mine", "mine", "two", "two"]);
+  });
+
+  it("answers for every call why it ran, or why it did not", () => {
+    expect(unexplained(events, records)).toEqual([]);
+    expect(movesOf(events).length).toBeGreaterThan(40);
+    expect(new Set(records.map(({ action }) => action)).size).toBe(9);
+  });
+
+  it("tells the story of each call in its order", () => {
+    const story = (name: string): string[] =>
+      records
+        .filter(({ taskId }) => taskId === tasks[name]?.id)
+        .map(({ action, optionId }) => `${AuditAction[action]} ${optionId}`.trim());
+    expect(story("approved")).toEqual(["ASKED", "APPROVED proceed_once", "STARTED", "SUCCEEDED"]);
+    expect(story("declined")).toEqual(["ASKED", "ALLOWED", "DECLINED cancel", "CANCELLED"]);
+    expect(story("denied")).toEqual(["DENIED"]);
+    expect(story("unknown")).toEqual(["FAILED"]);
+    expect(story("again")).toEqual(["ASKED", "ASKED", "APPROVED proceed_once", "STARTED", "SUCCEEDED"]);
+    expect(story("cancelled")).toEqual(["ASKED", "APPROVED proceed_once", "STARTED", "CANCELLED"]);
+    expect(story("saved").slice(4)).toEqual(["ALLOWED", "STARTED", "SUCCEEDED"]);
+  });
+
+  it("has the user's own content under the digest that was started, and never as approval of what was shown", () => {
+    const story = records.filter(({ taskId }) => taskId === tasks.changed?.id);
+    const [asked, answered, approved, started] = story;
+    expect(story.map(({ action }) => AuditAction[action])).toEqual([
+      ...["ASKED", "APPROVED", "APPROVED", "STARTED", "SUCCEEDED"],
+    ]);
+    expect(answered?.digest).toHaveLength(0);
+    expect(approved?.digest).toEqual(started?.digest);
+    expect(approved?.digest).not.toEqual(asked?.digest);
+    expect(approved?.shown).toContain('"content":"mine"');
+  });
+
+  it("is seen to explain nothing when any decision, start or end is taken out (sabotage)", () => {
+    const unseen = records.filter(
+      (record) =>
+        unexplained(
+          events,
+          records.filter((one) => one !== record),
+        ).length === 0,
+    );
+    // The answer with the user's own content is told twice: at the answer, and with what it binds at the start.
+    expect(unseen.map(({ taskId }) => taskId)).toEqual([]);
+  });
+
+  it("is seen to be wrong when a start has another digest than what was decided (sabotage)", () => {
+    const starts = records.filter(({ action }) => action === AuditAction.STARTED);
+    for (const start of starts) {
+      const digest = Uint8Array.from(start.digest, (byte, index) => (index === 0 ? byte ^ 1 : byte));
+      const changed = records.map((record) => (record === start ? { ...record, digest } : record));
+      expect(unexplained(events, changed)).toHaveLength(1);
+    }
+    expect(starts.length).toBeGreaterThan(8);
+  });
+
+  it("is in order", async () => {
+    expect(await verifyAudit(iterate(records))).toMatchObject({ count: BigInt(records.length), fault: undefined });
+  });
+});
+
+async function readStore(path: string): Promise<{ events: readonly TaskEvent[]; records: readonly AuditRecord[] }> {
+  await using store = await SqliteTaskStore.open(path);
+  const { tasks } = await store.list({ limit: 10_000 });
+  const logs = await Promise.all(tasks.map(({ taskId }) => Array.fromAsync(store.readEvents(taskId, 0n))));
+  return { events: logs.flat(), records: await Array.fromAsync(store.readAudit(0n)) };
+}
+
+async function* iterate<T>(items: Iterable<T>): AsyncIterable<T> {
+  yield* items;
+}
