@@ -1,0 +1,79 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { breachesOf } from "./architecture/rules.ts";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const source = `${root}packages/server/src/`;
+const text = readFileSync(`${root}docs/architecture.md`, "utf8");
+
+describe("docs/architecture.md", () => {
+  it("names every package", () => {
+    const rows = [...text.matchAll(/^\| `@devtool\/([\w-]+)`/gm)].map(([, name]) => name);
+    expect(rows.toSorted()).toEqual(readdirSync(`${root}packages`).toSorted());
+  });
+
+  it("shows every folder of the server, and no other", () => {
+    const [, tree = ""] = /```\npackages\/server\/src\/\n([\s\S]*?)```/.exec(text) ?? [];
+    const shown = foldersOf(tree);
+    const real = readdirSync(source, { withFileTypes: true }).flatMap((entry) =>
+      entry.isDirectory() ? [entry.name, ...below(entry.name)] : [],
+    );
+    const rooms = [...(/^Rooms that later work.*$/m.exec(text)?.[0] ?? "").matchAll(/`([\w/]+)`/g)].map(
+      ([, name]) => name,
+    );
+    expect(shown.toSorted()).toEqual(real.filter((name) => !rooms.includes(name)).toSorted());
+  });
+
+  it("has the import order that is checked", () => {
+    const [, order = ""] = /^`(server → .*) → @devtool\/schema`$/m.exec(text) ?? [];
+    const stages = order.split(" → ").map((stage) => stage.split(", "));
+    expect(stages.length).toBeGreaterThan(10);
+    for (const [index, stage] of stages.entries()) {
+      for (const right of stages[index + 1] ?? []) {
+        for (const left of stage) {
+          expect(rulesBroken(left, right), `${left} may import ${right}`).not.toContain("stage order");
+          expect(rulesBroken(right, left), `${right} may not import ${left}`).toContain("stage order");
+        }
+      }
+    }
+  });
+
+  it("names files that exist", () => {
+    const files = [...text.matchAll(/(?<![\w>-])([\w./-]+\.ts)\b/g)].map(([, path = ""]) => path);
+    expect(files.length).toBeGreaterThan(10);
+    const real = ["packages", "test"].flatMap((directory) => readdirSync(root + directory, { recursive: true }));
+    const paths = real.map((path) => `/${path}`).filter((path) => !path.includes("node_modules"));
+    const missing = files.filter(
+      (file) => !paths.some((path) => path.endsWith(file.replace(/^(packages|test)?\/?/, "/"))),
+    );
+    expect(missing).toEqual([]);
+  });
+});
+
+/** The folders in a drawn tree, each with that above it; two deep at most. */
+function foldersOf(tree: string): string[] {
+  let above = "";
+  return tree.split("\n").flatMap((line) => {
+    const [, indent = "", name] = /^([│ ]*)[├└]── ([\w_]+)\/ /.exec(line) ?? [];
+    if (name === undefined) return [];
+    if (indent !== "") return [`${above}/${name}`];
+    above = name;
+    return [name];
+  });
+}
+
+function below(folder: string): string[] {
+  const entries = readdirSync(source + folder, { withFileTypes: true });
+  return entries.flatMap((entry) => (entry.isDirectory() ? [`${folder}/${entry.name}`] : []));
+}
+
+/** What the checker says of a file of one stage that imports one of another. */
+function rulesBroken(from: string, to: string): string[] {
+  const path = from === "server" ? "server.ts" : from === "errors" ? "errors.ts" : `${from}/x.ts`;
+  const target = to === "server" || to === "errors" ? `${to}.ts` : `${to}/y.ts`;
+  const way = path.includes("/") ? `../${target}` : `./${target}`;
+  return breachesOf([{ path: `packages/server/src/${path}`, text: `import { a } from "${way}";` }]).map(
+    ({ rule }) => rule,
+  );
+}
