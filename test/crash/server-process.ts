@@ -16,17 +16,14 @@ export interface ServerProcess {
   stop(): Promise<number | null>;
 }
 
-/** Starts the built command, with `environment` added to ours, and waits for its line of JSON. */
-export async function startServerProcess(
-  directories: { readonly data: string; readonly workspace: string },
-  environment: Readonly<Record<string, string>> = {},
-): Promise<ServerProcess> {
+/** Starts the built command and waits for its line of JSON. */
+export async function startServerProcess(directories: {
+  readonly data: string;
+  readonly workspace: string;
+}): Promise<ServerProcess> {
   const { data, workspace } = directories;
   const args = ["serve", "--port", "0", "--json", "--data", data, "--workspace", workspace];
-  const child = spawn(process.execPath, [MAIN, ...args], {
-    stdio: ["ignore", "pipe", "inherit"],
-    env: { ...process.env, ...environment },
-  });
+  const child = spawn(process.execPath, [MAIN, ...args], { stdio: ["ignore", "pipe", "inherit"] });
   const [line]: unknown[] = await Promise.race([
     once(createInterface({ input: child.stdout }), "line"),
     once(child, "exit").then(([code]) =>

@@ -1,11 +1,14 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { confirmationPart, type DevtoolClient, pendingToolCalls, streamMessage, textMessage } from "@devtool/client";
 import {
   emptyTask,
-  type MessageSchema,
+  type Message,
+  MessageSchema,
+  type PartSchema,
   Role,
   reduceTask,
-  type SendMessageRequestSchema,
+  type SendMessageRequest,
+  SendMessageRequestSchema,
   type Task,
   type TaskEvent,
   type ToolCall,
@@ -19,18 +22,24 @@ export interface Choice {
   readonly newContent?: string;
 }
 
+/** What a message has beside its text, or in place of it. */
+export interface Said {
+  readonly model?: string;
+  readonly parts?: MessageInitShape<typeof PartSchema>[];
+}
+
 /** A user in conversation with an agent, through a client; keeps all events that came and the task they make. */
 export class Conversation {
   readonly events: TaskEvent[] = [];
   task: Task = emptyTask();
   readonly #client: DevtoolClient;
-  readonly #first: MessageInitShape<typeof SendMessageRequestSchema>;
+  readonly #first: SendMessageRequest;
   readonly #signal = AbortSignal.timeout(30_000);
 
   /** Begins or, with `task`, goes on; `first` is sent beside the first message. */
   constructor(client: DevtoolClient, first: MessageInitShape<typeof SendMessageRequestSchema> = {}, task?: Task) {
     this.#client = client;
-    this.#first = first;
+    this.#first = create(SendMessageRequestSchema, first);
     if (task) this.task = task;
   }
 
@@ -56,9 +65,9 @@ export class Conversation {
   }
 
   /** Sends a text, with whatever else the message has, and follows its exchange to the end. */
-  async say(text: string, more: Partial<MessageInitShape<typeof MessageSchema>> = {}): Promise<void> {
+  async say(text: string, more: Said = {}): Promise<void> {
     const { parts } = textMessage("", text);
-    await this.send({ messageId: crypto.randomUUID(), role: Role.USER, parts, ...more });
+    await this.send(create(MessageSchema, { messageId: crypto.randomUUID(), role: Role.USER, parts, ...more }));
   }
 
   /** Answers all open questions, each as `choose` says, with a text beside them, and follows the exchange. */
@@ -69,12 +78,14 @@ export class Conversation {
       return confirmationPart(call, option, newContent);
     });
     const said = text === "" ? [] : textMessage("", text).parts;
-    await this.send({ messageId: crypto.randomUUID(), role: Role.USER, parts: [...answers, ...said] });
+    const parts = [...answers, ...said];
+    await this.send(create(MessageSchema, { messageId: crypto.randomUUID(), role: Role.USER, parts }));
   }
 
   /** Sends a message and follows its exchange. */
-  async send(message: MessageInitShape<typeof MessageSchema>): Promise<void> {
-    const where = this.task.id === "" ? this.#first : { taskId: this.task.id, contextId: this.task.contextId };
+  async send(message: Message): Promise<void> {
+    const { id: taskId, contextId } = this.task;
+    const where = taskId === "" ? this.#first : create(SendMessageRequestSchema, { taskId, contextId });
     for await (const event of streamMessage(this.#client, { ...where, message }, this.#signal)) {
       this.events.push(event);
       this.task = reduceTask(this.task, event);
