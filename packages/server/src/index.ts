@@ -8,6 +8,7 @@ export { Code, DevtoolError } from "./errors.ts";
 export { createServer, type DevtoolServer } from "./server.ts";
 export type { ServerLimits, ServerOptions } from "./server-options.ts";
 export { type AuditVerdict, verifyAudit } from "./store/audit-chain.ts";
+export type { McpAuthorization } from "./tool/mcp/mcp-transport.ts";
 export { Workspace } from "./tool/workspace.ts";
 export { TrustStore } from "./trust/trust-store.ts";
 export { VERSION } from "./version.ts";

@@ -1,5 +1,6 @@
 import { ApprovalMode, type McpServer } from "@devtool/schema";
 import type { Model } from "./agent/model.ts";
+import type { McpAuthorization } from "./tool/mcp/mcp-transport.ts";
 
 /** The bounds of a server; each answers with an error that gives the limit (ERR-2). */
 export interface ServerLimits {
@@ -41,6 +42,8 @@ export interface ServerOptions {
   readonly mcpServers?: readonly McpServer[];
   /** Which MCP servers clients may add to their sessions. Default: those that are reached over HTTP. */
   readonly clientMcpServers?: "none" | "http" | "all";
+  /** Who lets us in to an MCP server that wants OAuth; undefined for one that does not. Default: none does. */
+  readonly authorizeMcpServer?: (server: McpServer) => McpAuthorization | undefined;
   /** What confines the processes of tools. Default `auto`: bubblewrap where it works, nothing elsewhere. */
   readonly sandbox?: "auto" | "none" | "bwrap";
   /** The operator's policy files: absolute paths. They outrank `policy.toml` in the data directory. Default: none. */

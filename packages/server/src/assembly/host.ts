@@ -57,7 +57,7 @@ export class AgentHost implements AsyncDisposable {
   }
 
   private constructor(shared: AgentHostOptions, rules: readonly CompiledRule[], saved: SavedApprovals | undefined) {
-    const { environment, model, onNotice } = shared;
+    const { options, environment, model, onNotice } = shared;
     this.shared = shared;
     this.#rules = rules;
     this.#saved = saved;
@@ -69,6 +69,7 @@ export class AgentHost implements AsyncDisposable {
       now: () => performance.now(),
       clientInfo: { name: "devtool", version: VERSION },
       sample: modelSample(model),
+      ...(options.authorizeMcpServer && { authorizationOf: options.authorizeMcpServer }),
       onNotice,
     });
   }

@@ -13,6 +13,9 @@ import type { TaskPage, TaskQuery, TaskStore } from "./task-store.ts";
 /** So many rows are read at a time, so that no statement stays open while a reader waits. */
 const PAGE = 64;
 
+/** The least number that a row can have. */
+const LEAST = -(2n ** 63n);
+
 /**
  * The tables and indexes that the store keeps its logs in. A row of `event` holds the events of one append, which were
  * one to their writer too, under the sequence of the last. Events lie in the order in which they came (so `event` has row
@@ -127,7 +130,8 @@ export class SqliteTaskStore implements TaskStore {
   }
 
   async *readAudit(after: bigint): AsyncIterable<AuditRecord> {
-    let position = after;
+    // No record has a number below 1: a row that has one was changed, and must not be passed over.
+    let position = after > 0n ? after : LEAST;
     for (;;) {
       const records = this.#statements.readAudit.all(position, PAGE).map(decodeAudit);
       yield* records;
@@ -262,8 +266,12 @@ function prepareStatements(database: DatabaseSync): Statements {
        WHERE message.principal = ? AND message.message_id = ? ORDER BY event.sequence LIMIT 1`,
     ),
     putAudit: database.prepare("INSERT INTO audit (number, data) VALUES (?, ?)"),
-    readAudit: database.prepare("SELECT number, data FROM audit WHERE number > ? ORDER BY number LIMIT ?"),
-    lastAudit: database.prepare("SELECT number, data FROM audit ORDER BY number DESC LIMIT 1"),
+    readAudit: database.prepare(
+      "SELECT CAST(number AS TEXT) AS number, data FROM audit WHERE audit.number > ? ORDER BY audit.number LIMIT ?",
+    ),
+    lastAudit: database.prepare(
+      "SELECT CAST(number AS TEXT) AS number, data FROM audit ORDER BY audit.number DESC LIMIT 1",
+    ),
   };
 }
 
@@ -285,10 +293,10 @@ class Filters {
   }
 }
 
-/** Reads a row of the audit log, which has the number of its record. */
+/** Reads a row of the audit log, which has the number of its record, as text: it may be larger than a number is exact. */
 function decodeAudit({ number, data }: Readonly<Record<string, unknown>>): AuditRecord {
   const record = decodeRecord(data);
-  if (record && record.number === BigInt(Number(number))) return record;
+  if (record && String(record.number) === number) return record;
   throw new DevtoolError("the audit log holds a row that is no record: restore the file from a backup", Code.DataLoss);
 }
 

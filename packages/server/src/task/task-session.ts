@@ -50,7 +50,7 @@ export class TaskSession implements AsyncDisposable {
   #run: Run | undefined;
   /** The model that answers, as it was chosen when the run began. */
   #model = "";
-  /** Pieces of the answer that wait for the end of the next turn of the event loop, to be recorded together. */
+  /** Pieces of the answer that wait for the end of this turn of the event loop, to be recorded together. */
   #waiting: LogEntry[] = [];
   #flushing: NodeJS.Immediate | undefined;
 
@@ -183,10 +183,7 @@ export class TaskSession implements AsyncDisposable {
     // What the agent asks next depends on a summary: it must be in the task when it goes on.
     const held = event.case === "summary" || this.#waiting.length >= MAX_WAITING || this.log.failure;
     if (held) return this.#log([]);
-    // One turn of the event loop later: what has arrived by then, often the end of the answer, shares the commit.
-    this.#flushing ??= setImmediate(() => {
-      this.#flushing = setImmediate(() => this.#log([]).catch(() => undefined));
-    });
+    this.#flushing ??= setImmediate(() => this.#log([]).catch(() => undefined));
     return undefined;
   }
 
