@@ -42,7 +42,9 @@ describe("docs/architecture.md", () => {
   it("names files that exist", () => {
     const files = [...text.matchAll(/(?<![\w>-])([\w./-]+\.ts)\b/g)].map(([, path = ""]) => path);
     expect(files.length).toBeGreaterThan(10);
-    const real = ["packages", "test"].flatMap((directory) => readdirSync(root + directory, { recursive: true }));
+    const real = ["packages", "test"].flatMap((directory) =>
+      readdirSync(root + directory, { recursive: true, encoding: "utf8" }),
+    );
     const paths = real.map((path) => `/${path}`).filter((path) => !path.includes("node_modules"));
     const missing = files.filter(
       (file) => !paths.some((path) => path.endsWith(file.replace(/^(packages|test)?\/?/, "/"))),
