@@ -1,13 +1,15 @@
 import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
 import { pendingToolCalls } from "@devtool/client";
 import { ApprovalMode, AuditAction, type AuditRecord, type Task, type TaskEvent, TaskState } from "@devtool/schema";
 import { createServer, verifyAudit } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { SqliteTaskStore } from "../packages/server/src/store/sqlite-task-store.ts";
+import { byteFlips, changedBy } from "./audit/changes.ts";
 import { Conversation } from "./audit/conversation.ts";
+import { forgetLastRecord, killedAfter, readStore } from "./audit/kills.ts";
 import { movesOf, unexplained } from "./audit/why.ts";
 
 const signal = AbortSignal.timeout(120_000);
@@ -132,12 +134,102 @@ describe("the audit log of a busy server (S13)", () => {
   });
 });
 
-async function readStore(path: string): Promise<{ events: readonly TaskEvent[]; records: readonly AuditRecord[] }> {
-  await using store = await SqliteTaskStore.open(path);
-  const { tasks } = await store.list({ limit: 10_000 });
-  const logs = await Promise.all(tasks.map(({ taskId }) => Array.fromAsync(store.readEvents(taskId, 0n))));
-  return { events: logs.flat(), records: await Array.fromAsync(store.readAudit(0n)) };
-}
+describe("the audit log of a server that is killed (S13)", () => {
+  const cycles = Number(process.env.DEVTOOL_AUDIT_CYCLES ?? 12);
+
+  it(`has a record for each event and an event for each record after ${cycles} kills`, {
+    timeout: 120_000,
+  }, async () => {
+    const root = await mkdtemp(join(tmpdir(), "devtool-audit-kill-"));
+    let count = 0;
+    for (let cycle = 0; cycle < cycles; cycle++) {
+      const { events, records } = await killedAfter(root, (cycle * 37) % 200);
+      expect(unexplained(events, records)).toEqual([]);
+      expect(await verifyAudit(iterate(records))).toMatchObject({ fault: undefined });
+      expect(records.length).toBeGreaterThanOrEqual(count);
+      count = records.length;
+    }
+    expect(count).toBeGreaterThan(100);
+    forgetLastRecord(join(root, "data/tasks.db"));
+    const { events, records } = await readStore(join(root, "data/tasks.db"));
+    expect(unexplained(events, records), "sabotage").toHaveLength(1);
+    console.info(`S13: ${count} records over ${cycles} kills`);
+    await rm(root, { recursive: true });
+  });
+});
+
+describe("an audit log on disk (S13)", () => {
+  let root: string;
+  let path: string;
+  let length: number;
+
+  beforeAll(async () => {
+    root = await mkdtemp(join(tmpdir(), "devtool-audit-flip-"));
+    path = join(root, "data/tasks.db");
+    await mkdir(join(root, "workspace"));
+    await using server = await createServer({ workspace: join(root, "workspace"), dataDirectory: join(root, "data") });
+    const user = new Conversation(server, signal);
+    await user.answer(await user.start("write one.txt one"), "proceed_once", "mine");
+    await user.answer(await user.start("write two.txt two"), "cancel");
+    await user.start("write three.txt three", ApprovalMode.PLAN);
+    await server.close();
+    length = (await readStore(path)).records.length;
+    expect(length).toBe(8);
+  });
+  afterAll(() => rm(root, { recursive: true, force: true }));
+
+  it("shows every byte that was changed in a record, whatever it became: 100 %", { timeout: 60_000 }, async () => {
+    const flips = byteFlips(path);
+    const unseen: unknown[] = [];
+    for (const { number, at, data } of flips) {
+      const found = await changedBy(path, (database) =>
+        database.prepare("UPDATE audit SET data = ? WHERE number = ?").run(data, number),
+      );
+      if (!found) unseen.push({ number, at });
+    }
+    console.info(`S13: ${flips.length} bytes flipped, ${unseen.length} not seen`);
+    expect(flips.length).toBeGreaterThan(2_000);
+    expect(unseen).toEqual([]);
+  });
+
+  it("shows every change of the number of a record", async () => {
+    for (let number = 1; number <= length; number++) {
+      for (let bit = 0; bit < 64; bit++) {
+        const other = BigInt.asIntN(64, BigInt(number) ^ (1n << BigInt(bit)));
+        const change = (database: DatabaseSync): void => {
+          // A number that is taken is given up by its record.
+          database.prepare("DELETE FROM audit WHERE number = ?").run(other);
+          database.prepare("UPDATE audit SET number = ? WHERE number = ?").run(other, number);
+        };
+        expect(await changedBy(path, change), `${number} to ${other}`).toBe(true);
+      }
+    }
+  });
+
+  it("shows a record that was taken out, put in again, moved or doubled", async () => {
+    const changes = [
+      ...Array.from({ length: length - 1 }, (_, index) => `DELETE FROM audit WHERE number = ${index + 1}`),
+      "DELETE FROM audit WHERE number < 4",
+      `INSERT INTO audit SELECT ${length + 1}, data FROM audit WHERE number = ${length}`,
+      "UPDATE audit SET data = (SELECT data FROM audit WHERE number = 3) WHERE number = 4",
+      "UPDATE audit SET number = -number",
+      "UPDATE audit SET data = x''",
+    ];
+    for (const change of changes) {
+      expect(await changedBy(path, (database) => database.exec(change)), change).toBe(true);
+    }
+  });
+
+  it("does not show a cut end by itself: the hash that somebody noted does", async () => {
+    const before = await verifyAudit(iterate((await readStore(path)).records));
+    expect(await changedBy(path, (database) => database.exec("DELETE FROM audit WHERE number > 5"))).toBe(false);
+    expect(before.count).toBe(BigInt(length));
+  });
+
+  it("is in order when nothing was changed (the control of these)", async () => {
+    expect(await changedBy(path, () => undefined)).toBe(false);
+  });
+});
 
 async function* iterate<T>(items: Iterable<T>): AsyncIterable<T> {
   yield* items;
