@@ -1,0 +1,136 @@
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { PassThrough } from "node:stream";
+import { fromJsonString } from "@bufbuild/protobuf";
+import { confirmationPart, pendingToolCalls, streamMessage, textMessage } from "@devtool/client";
+import { AuditAction, AuditRecordSchema, emptyTask, reduceTask, type Task } from "@devtool/schema";
+import { createServer } from "@devtool/server";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { clientOf } from "../connection.ts";
+import { runProgram } from "../program.ts";
+
+describe("devtool audit", () => {
+  let root: string;
+  beforeEach(async () => {
+    root = await mkdtemp(join(tmpdir(), "devtool-audit-cli-"));
+    await mkdir(join(root, "workspace"));
+  });
+  afterEach(() => rm(root, { recursive: true }));
+
+  it("checks an empty log", async () => {
+    expect(await audit("verify")).toEqual({ code: 0, out: "0 records are in order\n", err: "" });
+  });
+
+  it("says that the log is in order and what its head is, which a later check knows again", async () => {
+    await work();
+    const { code, out } = await audit("verify");
+    const [, head = ""] = /^4 records are in order; the last has the hash ([0-9a-f]{64})\n$/.exec(out) ?? [];
+    expect(code).toBe(0);
+    await work();
+    expect(await audit("verify", "--head", head)).toMatchObject({
+      code: 0,
+      out: expect.stringContaining("8 records are in order"),
+    });
+  });
+
+  it("exports every record as a line of JSON", async () => {
+    await work();
+    const { out } = await audit("export");
+    const records = out
+      .trimEnd()
+      .split("\n")
+      .map((line) => fromJsonString(AuditRecordSchema, line));
+    expect(records.map(({ number, action, toolName }) => `${number} ${AuditAction[action]} ${toolName}`)).toEqual([
+      "1 ASKED write_file",
+      "2 APPROVED write_file",
+      "3 STARTED write_file",
+      "4 SUCCEEDED write_file",
+    ]);
+    expect(records[0]?.shown).toContain('"content":"hello"');
+  });
+
+  it("names the record that was changed or is missing", async () => {
+    await work();
+    change("UPDATE audit SET data = unhex(replace(hex(data), hex('write_file'), hex('read_files'))) WHERE number = 2");
+    expect(await audit("verify")).toMatchObject({
+      code: 1,
+      err: "devtool: audit log: record 2 was changed (1 records before it are in order)\n",
+    });
+    change("DELETE FROM audit WHERE number = 2");
+    expect(await audit("verify")).toMatchObject({
+      code: 1,
+      err: "devtool: audit log: record 2 is missing: the next one is 3 (1 records before it are in order)\n",
+    });
+  });
+
+  it("fails for a row that is no record, without naming what is in it", async () => {
+    await work();
+    change("UPDATE audit SET data = x'ffff' WHERE number = 2");
+    expect(await audit("verify")).toEqual({
+      code: 1,
+      out: "",
+      err: expect.stringContaining("the audit log holds a row that is no record: restore the file from a backup"),
+    });
+  });
+
+  it("finds with --head that the end was cut off, which no check can see without it", async () => {
+    await work();
+    const [, head = ""] = /hash (\S+)/.exec((await audit("verify")).out) ?? [];
+    change("DELETE FROM audit WHERE number > 2");
+    expect((await audit("verify")).code).toBe(0);
+    expect(await audit("verify", "--head", head)).toMatchObject({
+      code: 1,
+      err: `devtool: audit log: no record has the hash "${head}": the end of the log was cut off\n`,
+    });
+    // Also when a server wrote on from where the log was cut.
+    await work();
+    expect((await audit("verify", "--head", head)).code).toBe(1);
+  });
+
+  function serve() {
+    return createServer({ workspace: join(root, "workspace"), dataDirectory: join(root, "data") });
+  }
+
+  /** Has a file written, with approval: four records. */
+  async function work(): Promise<void> {
+    await using server = await serve();
+    const client = await clientOf(server, "connect");
+    const signal = AbortSignal.timeout(10_000);
+    const follow = async (request: Parameters<typeof streamMessage>[1], from: Task): Promise<Task> => {
+      let task = from;
+      for await (const event of streamMessage(client, request, signal)) task = reduceTask(task, event);
+      return task;
+    };
+    const message = textMessage(crypto.randomUUID(), "write hello.txt hello");
+    const asked = await follow({ message }, emptyTask());
+    const parts = pendingToolCalls(asked).map((call) => confirmationPart(call, "proceed_once"));
+    await follow({ message: { messageId: crypto.randomUUID(), parts }, taskId: asked.id }, asked);
+  }
+
+  function change(sql: string): void {
+    const database = new DatabaseSync(join(root, "data/tasks.db"));
+    database.exec(sql);
+    database.close();
+  }
+
+  async function audit(...args: readonly string[]) {
+    await using server = await serve();
+    const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
+    const code = await runProgram(["audit", ...args, "--url", server.url, "--token", server.token], {
+      stdin,
+      stdout,
+      stderr,
+      env: {},
+      interactive: false,
+      onInterrupt: () => () => undefined,
+      interrupt: () => undefined,
+    });
+    return { code, out: textOf(stdout), err: textOf(stderr) };
+  }
+});
+
+function textOf(stream: PassThrough): string {
+  return stream.read()?.toString() ?? "";
+}
