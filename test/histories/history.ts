@@ -1,0 +1,86 @@
+import { readdirSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { fromJsonString, type JsonValue, toJson, toJsonString } from "@bufbuild/protobuf";
+import { emptyTask, reduceTask, type Task, type TaskEvent, TaskEventSchema, TaskSchema } from "@devtool/schema";
+import { commandDigests, withDigests } from "./command-digests.ts";
+
+/** Where histories are kept. */
+export const DIRECTORY = new URL("kept/", import.meta.url);
+
+/** What stands for the workspace in a history that is kept. */
+const PLACEHOLDER = "/workspace";
+
+/** The log of a task as some version wrote it, and the task that it made. */
+export interface History {
+  readonly name: string;
+  readonly events: readonly TaskEvent[];
+  readonly task: Task;
+}
+
+/** The texts in which a history is kept: an event a line, and the task. */
+export interface HistoryFiles {
+  readonly log: string;
+  readonly task: string;
+}
+
+/** The names of all histories that are kept. */
+export function historyNames(): string[] {
+  const suffix = ".jsonl";
+  const files = readdirSync(fileURLToPath(DIRECTORY)).filter((file) => file.endsWith(suffix));
+  return files.map((file) => file.slice(0, -suffix.length)).sort();
+}
+
+/** Reads the log of a history as it is kept. Throws when this version cannot read it. */
+export async function readKept(name: string): Promise<TaskEvent[]> {
+  return eventsIn(await readText(`${name}.jsonl`));
+}
+
+/** Reads a history that is kept, as if it had happened in `workspace`. Throws when this version cannot read it. */
+export async function readHistory(name: string, workspace: string): Promise<History> {
+  const move = (text: string): string => text.replaceAll(PLACEHOLDER, workspace);
+  const digests = commandDigests(await readKept(name), move);
+  const read = async (file: string): Promise<string> => move(withDigests(await readText(file), digests));
+  return {
+    name,
+    events: eventsIn(await read(`${name}.jsonl`)),
+    task: fromJsonString(TaskSchema, await read(`${name}.task.json`)),
+  };
+}
+
+/** Writes a history that happened in `workspace` as it is kept. */
+export function historyFiles({ events, task }: Omit<History, "name">, workspace: string): HistoryFiles {
+  const move = (text: string): string => text.replaceAll(workspace, PLACEHOLDER);
+  const digests = commandDigests(events, move);
+  const lines = events.map((event) => `${toJsonString(TaskEventSchema, event)}\n`);
+  return {
+    log: move(withDigests(lines.join(""), digests)),
+    task: `${move(withDigests(toJsonString(TaskSchema, task, { prettySpaces: 2 }), digests))}\n`,
+  };
+}
+
+function readText(file: string): Promise<string> {
+  return readFile(new URL(file, DIRECTORY), "utf8");
+}
+
+function eventsIn(log: string): TaskEvent[] {
+  const lines = log.trimEnd().split("\n");
+  return lines.map((line) => fromJsonString(TaskEventSchema, line));
+}
+
+/** The task that events make. */
+export function foldOf(events: Iterable<TaskEvent>): Task {
+  let task = emptyTask();
+  for (const event of events) task = reduceTask(task, event);
+  return task;
+}
+
+/** A task as plain data, for a comparison that can be read. */
+export function plainTask(task: Task): JsonValue {
+  return toJson(TaskSchema, task);
+}
+
+/** Events as plain data, for a comparison that can be read. */
+export function plainEvents(events: readonly TaskEvent[]): JsonValue[] {
+  return events.map((event) => toJson(TaskEventSchema, event));
+}

@@ -1,0 +1,51 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { JsonValue } from "@bufbuild/protobuf";
+import type { DevtoolClient } from "@devtool/client";
+import type { Message, TaskEvent } from "@devtool/schema";
+import { decodeStreamFrame, encodeStreamFrame } from "@devtool/schema/a2a-v03";
+import { SqliteTaskStore } from "../../packages/server/src/store/sqlite-task-store.ts";
+import { type History, plainEvents } from "./history.ts";
+
+/** Puts the log of a history into a data directory that has no tasks, as if a server had written it there. */
+export async function storeHistory({ events }: Pick<History, "events">, dataDirectory: string): Promise<void> {
+  await mkdir(dataDirectory, { recursive: true, mode: 0o700 });
+  await using store = await SqliteTaskStore.open(join(dataDirectory, "tasks.db"));
+  await store.append(events);
+}
+
+/** Reads as many events of a task from a server as its history has, as plain data. */
+export async function servedEvents(
+  client: DevtoolClient,
+  { events }: Pick<History, "events">,
+  signal: AbortSignal,
+): Promise<JsonValue[]> {
+  const served: TaskEvent[] = [];
+  const taskId = events[0]?.taskId ?? "";
+  for await (const { event } of client.tasks.subscribeTask({ taskId }, { signal })) {
+    if (event) served.push(event);
+    if (served.length === events.length) break;
+  }
+  return plainEvents(served);
+}
+
+/** The event as a client of A2A 0.3 gets it. */
+export function throughA2a(event: TaskEvent): TaskEvent {
+  const frame = encodeStreamFrame(event, "extension");
+  if (frame === undefined) throw new Error(`A2A 0.3 shows nothing of event ${event.sequence}`);
+  return decodeStreamFrame(JSON.parse(frame), event.sequence);
+}
+
+/** The event without what A2A 0.3 has no place for: whose task it is, the command it runs, the model of a message. */
+export function carriedByA2a(event: TaskEvent): TaskEvent {
+  const { payload } = event;
+  if (payload.case === "message") return { ...event, payload: { ...payload, value: withoutModel(payload.value) } };
+  if (payload.case !== "created") return event;
+  const { command: _command, message, ...created } = payload.value;
+  const value = { ...created, principal: "", ...(message && { message: withoutModel(message) }) };
+  return { ...event, payload: { ...payload, value } };
+}
+
+function withoutModel(message: Message): Message {
+  return { ...message, model: "" };
+}
