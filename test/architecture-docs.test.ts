@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
+import { posix } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { breachesOf } from "./architecture/rules.ts";
@@ -39,6 +40,18 @@ describe("docs/architecture.md", () => {
     }
   });
 
+  it("is right that a server starts without what only some tasks need", () => {
+    const loaded = loadedBy("server.ts");
+    const folders = new Set([...loaded].map((path) => posix.dirname(path)));
+    expect(folders).toContain("handler");
+    const later = ["agent/gemini", "tool/mcp", "tool/policy", "tool/policy/shell", "tool/sandbox", "tool/builtin"];
+    expect(later.filter((folder) => folders.has(folder))).toEqual([]);
+    expect(
+      [...loaded].filter((path) => /^(@google|@modelcontextprotocol|smol-toml|unbash|web-tree)/.test(path)),
+    ).toEqual([]);
+    expect(loadedBy("assembly/agents.ts")).toContain("tool/policy/rule-policy.ts");
+  });
+
   it("names files that exist", () => {
     const files = [...text.matchAll(/(?<![\w>-])([\w./-]+\.ts)\b/g)].map(([, path = ""]) => path);
     expect(files.length).toBeGreaterThan(10);
@@ -52,6 +65,23 @@ describe("docs/architecture.md", () => {
     expect(missing).toEqual([]);
   });
 });
+
+/** What a file of the server loads at once, with all that those load; types cost nothing. */
+function loadedBy(start: string): ReadonlySet<string> {
+  const loaded = new Set<string>();
+  const open = [start];
+  for (let path = open.pop(); path !== undefined; path = open.pop()) {
+    if (loaded.has(path)) continue;
+    loaded.add(path);
+    const folder = posix.dirname(path);
+    const code = path.endsWith(".ts") ? readFileSync(source + path, "utf8") : "";
+    for (const [, names = "", from = ""] of code.matchAll(/^(?:import|export) (?!type )([^;]*?) from "([^"]+)"/gm)) {
+      const onlyTypes = /^\{(\s*type [^,}]+,?)+\s*\}$/.test(names);
+      if (!onlyTypes) open.push(from.startsWith(".") ? posix.join(folder, from) : from);
+    }
+  }
+  return loaded;
+}
 
 /** The folders in a drawn tree, each with that above it; two deep at most. */
 function foldersOf(tree: string): string[] {
