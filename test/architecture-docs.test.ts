@@ -40,6 +40,15 @@ describe("docs/architecture.md", () => {
     }
   });
 
+  it("shows the members of seams as they are", () => {
+    const [, block = ""] = /## Seams\n\n```ts\n([\s\S]*?)```/.exec(text) ?? [];
+    const files = filesBelow(source).map((path) => readFileSync(path, "utf8"));
+    const real = new Set(files.flatMap(membersOf));
+    const shown = membersOf(block).filter((member) => !member.includes("…"));
+    expect(shown.length).toBeGreaterThan(25);
+    expect(shown.filter((member) => !real.has(member))).toEqual([]);
+  });
+
   it("is right that a server starts without what only some tasks need", () => {
     const loaded = loadedBy("server.ts");
     const folders = new Set([...loaded].map((path) => posix.dirname(path)));
@@ -81,6 +90,18 @@ function loadedBy(start: string): ReadonlySet<string> {
     }
   }
   return loaded;
+}
+
+function filesBelow(directory: string): string[] {
+  const names = readdirSync(directory, { recursive: true, encoding: "utf8" });
+  return names.flatMap((name) => (/(?<!\.test)\.ts$/.test(name) ? [directory + name] : []));
+}
+
+/** The members and headings of the interfaces in a piece of code, without comments. */
+function membersOf(code: string): string[] {
+  const plain = code.replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, "").replaceAll(/\bexport /g, "");
+  const pieces = plain.split(/[;{}]/).map((piece) => piece.replaceAll(/\s+/g, " ").trim());
+  return pieces.filter((piece) => /^interface |^(readonly )?\w+\??[:(]/.test(piece));
 }
 
 /** The folders in a drawn tree, each with that above it; two deep at most. */
