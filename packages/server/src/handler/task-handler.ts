@@ -17,6 +17,7 @@ import { Code, DevtoolError, invalid } from "../errors.ts";
 import type { TaskQuery, TaskStore } from "../store/task-store.ts";
 import type { Exchange, Exchanges } from "./exchange.ts";
 import { principalKey } from "./request-handler.ts";
+import { shownEvent, shownTask } from "./shown-settings.ts";
 
 /** What a client may do with tasks. */
 export function createTaskHandler(exchanges: Exchanges, store: TaskStore): ServiceImpl<typeof TaskService> {
@@ -25,28 +26,30 @@ export function createTaskHandler(exchanges: Exchanges, store: TaskStore): Servi
     async sendMessage(request, context) {
       const exchange = await exchanges.begin(request, principalOf(context));
       if (!request.returnImmediately) await exchangeEnd(exchange, context.signal);
-      return { task: exchange.session.task };
+      return { task: shownTask(exchange.session.task) };
     },
     async *streamMessage({ request = create(SendMessageRequestSchema) }, context) {
       const exchange = await exchanges.begin(request, principalOf(context));
       for await (const event of exchange.session.log.read(exchange.after, context.signal)) {
-        yield { event };
+        yield { event: shownEvent(event) };
         if (endsExchange(event)) return;
       }
     },
     async getTask({ taskId }, context) {
-      return { task: (await find(taskId, context)).task };
+      return { task: shownTask((await find(taskId, context)).task) };
     },
     listTasks: (request, context) => listTasks(store, request, principalOf(context)),
     async cancelTask({ taskId }, context) {
       const session = await find(taskId, context);
       await session.cancel();
-      return { task: session.task };
+      return { task: shownTask(session.task) };
     },
     async *subscribeTask(request, context) {
       const { log } = await find(request.taskId, context);
       assertReached(request, log.task.sequence);
-      for await (const event of readTask(log, request.afterSequence, context.signal)) yield { event };
+      for await (const event of readTask(log, request.afterSequence, context.signal)) {
+        yield { event: shownEvent(event) };
+      }
     },
   };
 }
@@ -87,7 +90,11 @@ async function listTasks(store: TaskStore, request: ListTasksRequest, principal:
   const { tasks, cursor } = await store.list(queryOf(request, principal));
   return create(ListTasksResponseSchema, {
     tasks: tasks.map((lastEvent) =>
-      create(TaskSummarySchema, { id: lastEvent.taskId, contextId: lastEvent.contextId, lastEvent }),
+      create(TaskSummarySchema, {
+        id: lastEvent.taskId,
+        contextId: lastEvent.contextId,
+        lastEvent: shownEvent(lastEvent),
+      }),
     ),
     nextPageToken: cursor ?? "",
   });

@@ -16,6 +16,7 @@ import type { CallHooks } from "./call-hooks.ts";
 import { ListCache } from "./list-cache.ts";
 import type { McpTransport, TransportOptions } from "./mcp-transport.ts";
 import type { Sample } from "./sampling.ts";
+import { ServerSecrets } from "./server-secrets.ts";
 import { definitionOf, type ToolDefinition } from "./tool-definition.ts";
 
 /** How connections are made and what servers may do over them. */
@@ -57,11 +58,13 @@ export class McpConnection implements AsyncDisposable {
   readonly #ended = new AbortController();
   readonly #running: CallHooks[] = [];
   readonly #current = new AsyncLocalStorage<CallHooks>();
+  readonly #secrets: ServerSecrets;
   #checking: Promise<void> | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(opened: OpenedConnection) {
     this.#opened = opened;
+    this.#secrets = new ServerSecrets(opened.server);
   }
 
   /** Aborts when the connection is over, with the reason as a `DevtoolError`. */
@@ -82,7 +85,8 @@ export class McpConnection implements AsyncDisposable {
   /** Notes that the connection closed by itself. */
   closed(): void {
     const { server, way } = this.#opened;
-    this.#end(`MCP server ${JSON.stringify(server.name)}: ${way.closeReason() || "it closed the connection"}`);
+    const why = this.#secrets.hide(way.closeReason() || "it closed the connection");
+    this.#end(`MCP server ${JSON.stringify(server.name)}: ${why}`);
   }
 
   /** Finds out whether a server that seems to be gone still answers, and ends the connection when it does not. */
@@ -106,7 +110,8 @@ export class McpConnection implements AsyncDisposable {
     const options: RequestOptions = {
       ...this.#request(signal),
       timeout: FOREVER_MS,
-      onprogress: ({ progress, total = 0, message = "" }) => hooks.progress(progress, total, message),
+      onprogress: ({ progress, total = 0, message = "" }) =>
+        hooks.progress(progress, total, this.#secrets.hide(message)),
     };
     this.#running.push(hooks);
     try {
@@ -154,8 +159,17 @@ export class McpConnection implements AsyncDisposable {
     return { signal: AbortSignal.any([signal, this.#ended.signal]), timeout: REQUEST_MS };
   }
 
-  /** Asks the server; once more after the user gave consent, when it was missing: then nothing was done yet. */
+  /** Asks the server; what comes back holds none of its secrets. */
   async #ask<T>(request: (client: Client) => Promise<T>, signal: AbortSignal): Promise<T> {
+    try {
+      return this.#secrets.hideIn(await this.#askWithConsent(request, signal));
+    } catch (reason) {
+      throw this.#secrets.hideInError(reason);
+    }
+  }
+
+  /** Asks the server; once more after the user gave consent, when it was missing: then nothing was done yet. */
+  async #askWithConsent<T>(request: (client: Client) => Promise<T>, signal: AbortSignal): Promise<T> {
     const { client, way } = this.#opened;
     try {
       return await request(client);

@@ -7,6 +7,7 @@ import { createTransport, type McpTransport } from "./mcp-transport.ts";
 import { messageOf } from "./message-of.ts";
 import { createSafeValidator } from "./safe-validator.ts";
 import { answerRequests, capabilitiesFor } from "./server-requests.ts";
+import { ServerSecrets } from "./server-secrets.ts";
 
 /** A server that does not say within so long that it speaks the protocol of 2026 is asked in that of 2025. */
 const PROBE_MS = 10_000;
@@ -100,7 +101,9 @@ async function nextAfter(reason: unknown, way: McpTransport, signal: AbortSignal
   return isUnclear && way.closeReason() !== "" ? "legacy" : "nothing";
 }
 
-function openError({ name }: McpServer, way: McpTransport, reason: unknown): DevtoolError {
-  const message = `MCP server ${JSON.stringify(name)}: ${way.closeReason() || messageOf(reason)}`;
-  return new DevtoolError(message, Code.Unavailable, { cause: reason });
+function openError(server: McpServer, way: McpTransport, reason: unknown): DevtoolError {
+  const secrets = new ServerSecrets(server);
+  const why = secrets.hide(way.closeReason() || messageOf(reason));
+  const message = `MCP server ${JSON.stringify(server.name)}: ${why}`;
+  return new DevtoolError(message, Code.Unavailable, { cause: secrets.hideInError(reason) });
 }
