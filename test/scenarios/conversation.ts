@@ -70,10 +70,11 @@ export class Conversation {
     await this.send(create(MessageSchema, { messageId: crypto.randomUUID(), role: Role.USER, parts, ...more }));
   }
 
-  /** Answers all open questions, each as `choose` says, with a text beside them, and follows the exchange. */
-  async answer(choose: (call: ToolCall) => Choice | string, text = ""): Promise<void> {
-    const answers = this.asked.map((call) => {
+  /** Answers open questions as `choose` says, those that it chooses for, with a text beside, and follows the exchange. */
+  async answer(choose: (call: ToolCall) => Choice | string | undefined, text = ""): Promise<void> {
+    const answers = this.asked.flatMap((call) => {
       const choice = choose(call);
+      if (choice === undefined) return [];
       const { option, newContent } = typeof choice === "string" ? { option: choice, newContent: undefined } : choice;
       return confirmationPart(call, option, newContent);
     });

@@ -42,6 +42,36 @@ describe.each(DIALECTS)("over %s, an MCP server", (dialect) => {
     expect(toldOf(ground.fake)).toEqual([{ output: "Hello, Ada!" }]);
   });
 
+  // Fails as long as a call that asks while it runs is not among the open calls of its task.
+  it.fails("asks while another call still waits for its own answer, and neither is forgotten", async () => {
+    await using ground = await Ground.prepare();
+    await using server = await ground.serve({ mcpServers: [doorman] });
+    const talk = new Conversation(clientOf(server, dialect));
+    await talk.say("call mcp__doorman__greet {}\nwrite behind.txt x\ntext Both.");
+    const [, write] = talk.asked;
+    await talk.answer(({ toolName }) => (toolName === "write_file" ? undefined : "proceed_once"));
+    expect(talk.asked.map(({ description }) => description)).toEqual(["Create behind.txt", "MCP server doorman asks"]);
+    await talk.answer(({ toolName }) => (toolName === "write_file" ? undefined : "proceed_once"), "Ada");
+    expect([talk.task.state, talk.asked]).toEqual([INPUT_REQUIRED, [write]]);
+    await talk.answer(() => "proceed_once");
+    expect([talk.task.state, talk.text]).toEqual([COMPLETED, "Both."]);
+    expect(toldOf(ground.fake)).toMatchObject([{ output: "Hello, Ada!" }, { output: expect.any(String) }]);
+  });
+
+  // Fails as long as a call that asks while it runs is not among the open calls of its task.
+  it.fails("is given up with its question when the task is canceled", async () => {
+    await using ground = await Ground.prepare();
+    await using server = await ground.serve({ mcpServers: [doorman] });
+    const client = clientOf(server, dialect);
+    const talk = new Conversation(client);
+    await talk.say("call mcp__doorman__greet {}");
+    await talk.answer(() => "proceed_once");
+    await client.tasks.cancelTask({ taskId: talk.task.id });
+    const { task } = await client.tasks.getTask({ taskId: talk.task.id });
+    const calls = new Conversation(client, {}, task).outcomes;
+    expect(calls).toEqual(["mcp__doorman__greet CANCELLED", "mcp__doorman__greet CANCELLED"]);
+  });
+
   it("is trusted by the tool, then whole, and asks again when it changes what a tool is", async () => {
     await using ground = await Ground.prepare();
     await using server = await ground.serve({ mcpServers: [chaos] });

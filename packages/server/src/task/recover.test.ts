@@ -3,6 +3,7 @@ import {
   ConfirmationRequestSchema,
   MessageSchema,
   Role,
+  stageOf,
   type Task,
   TaskSchema,
   TaskState,
@@ -43,6 +44,15 @@ describe("recoverTask", () => {
     });
   });
 
+  it("closes the question of a call that ran, since nobody is left to hear the answer", () => {
+    const step = {
+      role: Role.AGENT,
+      parts: [partOf(call("a", EXECUTING)), partOf(asking("q"), "a"), partOf(asking("b"))],
+    };
+    const waiting = create(TaskSchema, { id: "t", state: TaskState.INPUT_REQUIRED, history: [step] });
+    expect(outcome(waiting)).toEqual({ interrupted: ["a", "q"], state: TaskState.INPUT_REQUIRED, says: "" });
+  });
+
   it("says that the agent was stopped when it was only thinking", () => {
     expect(outcome(task(TaskState.WORKING, []))).toMatchObject({
       interrupted: [],
@@ -75,6 +85,10 @@ function call(toolCallId: string, status: ToolCallStatus): ToolCall {
 
 function asking(toolCallId: string): ToolCall {
   return { ...call(toolCallId, PENDING), confirmationRequest: create(ConfirmationRequestSchema) };
+}
+
+function partOf(value: ToolCall, parentToolCallId = "") {
+  return { content: { case: "toolCall" as const, value }, toolCallDetail: { parentToolCallId, stage: stageOf(value) } };
 }
 
 function task(state: TaskState, calls: readonly ToolCall[]): Task {

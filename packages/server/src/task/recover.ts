@@ -30,10 +30,11 @@ export type Recovery =
  * approved and not begun runs; one that was executing is FAILED with `interrupted` and never runs again by itself.
  */
 export function recoverTask(task: Task): Recovery {
-  if (isTerminal(task.state) || isInterrupted(task.state)) return { case: "rest" };
+  if (isTerminal(task.state)) return { case: "rest" };
   if (task.state === TaskState.SUBMITTED) return { case: "resume" };
   const open = openToolCalls(task);
   const lost = open.some((call) => isLost(task, call));
+  if (isInterrupted(task.state) && !lost) return { case: "rest" };
   const approved = open.some((call) => !isAwaitingApproval(call));
   if (!lost && approved) return { case: "resume" };
   return { case: "interrupt", entries: interruptEntries(task, open) };
