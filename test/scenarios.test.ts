@@ -1,4 +1,4 @@
-import { writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ApprovalMode, TaskState, type ToolCall, ToolCallStatus } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
@@ -147,14 +147,17 @@ describe.each(DIALECTS)("over %s, with Gemini", (dialect) => {
       if (talk.asked.length > 0) await talk.answer(() => "proceed_always_and_save");
       return talk;
     };
-    expect((await client([], "run git push --dry-run")).calls).toHaveLength(1);
+    await client([], "run touch once.txt");
+    expect(await ground.read("once.txt")).toBe("");
+    await rm(ground.path("once.txt"));
     const policy = join(ground.workspace, "../operator.toml");
-    const rule = 'command_prefix = "git push"\ndecision = "deny"\ndeny_message = "pushing is for people"';
+    const rule = 'command_prefix = "touch"\ndecision = "deny"\ndeny_message = "touching is for people"';
     await writeFile(policy, `[[rule]]\n${rule}\n`, { mode: 0o600 });
-    const talk = await client([policy], "run git push --dry-run\ntext So be it.");
-    expect(talk.task.state).toBe(COMPLETED);
-    const error = { type: "policy_violation", message: expect.stringContaining("pushing is for people") };
+    const talk = await client([policy], "run touch once.txt\ntext So be it.");
+    expect([talk.task.state, talk.outcomes]).toEqual([COMPLETED, ["run_shell_command FAILED"]]);
+    const error = { type: "policy_violation", message: expect.stringContaining("touching is for people") };
     expect(toldOf(ground.fake)).toMatchObject([{ error }]);
+    expect(await ground.read("once.txt")).toBeUndefined();
   });
 
   it("what is approved for good runs unasked in a later session of a later server, and nothing beside it", async () => {
