@@ -1,0 +1,48 @@
+import { create, toJson } from "@bufbuild/protobuf";
+import { SessionSettingsSchema, TaskEventSchema, TaskSchema } from "@devtool/schema";
+import { describe, expect, it } from "vitest";
+import { shownEvent, shownTask } from "./shown-settings.ts";
+
+const SESSION_SETTINGS = create(SessionSettingsSchema, {
+  allowedTools: ["read_file"],
+  mcpServers: [
+    {
+      name: "wiki",
+      transport: {
+        case: "http",
+        value: { url: "https://me:pw@wiki.example:8443/mcp?key=k#x", headers: { auth: "Bearer t" } },
+      },
+    },
+    { name: "files", transport: { case: "stdio", value: { command: "serve", args: ["-v"], env: { KEY: "k" } } } },
+  ],
+});
+
+const SHOWN = [
+  { name: "wiki", http: { url: "https://wiki.example:8443/mcp", headers: { auth: "[hidden]" } } },
+  { name: "files", stdio: { command: "serve", args: ["-v"], env: { KEY: "[hidden]" } } },
+];
+
+describe("the settings that clients see (S12)", () => {
+  it("name MCP servers without what they are reached with, in tasks and in events", () => {
+    const task = create(TaskSchema, { id: "t", sessionSettings: SESSION_SETTINGS });
+    expect(toJson(TaskSchema, shownTask(task))).toMatchObject({
+      id: "t",
+      sessionSettings: { allowedTools: ["read_file"], mcpServers: SHOWN },
+    });
+    const event = create(TaskEventSchema, {
+      taskId: "t",
+      payload: { case: "created", value: { sessionSettings: SESSION_SETTINGS } },
+    });
+    expect(toJson(TaskEventSchema, shownEvent(event))).toMatchObject({
+      taskId: "t",
+      created: { sessionSettings: { allowedTools: ["read_file"], mcpServers: SHOWN } },
+    });
+  });
+
+  it("are the very same task and event where there is nothing to hide, so that what was encoded stays shared", () => {
+    const task = create(TaskSchema, { sessionSettings: { model: "m" } });
+    expect(shownTask(task)).toBe(task);
+    const event = create(TaskEventSchema, { payload: { case: "text", value: { text: "t" } } });
+    expect(shownEvent(event)).toBe(event);
+  });
+});
