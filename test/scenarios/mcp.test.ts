@@ -42,8 +42,7 @@ describe.each(DIALECTS)("over %s, an MCP server", (dialect) => {
     expect(toldOf(ground.fake)).toEqual([{ output: "Hello, Ada!" }]);
   });
 
-  // Fails as long as a call that asks while it runs is not among the open calls of its task.
-  it.fails("asks while another call still waits for its own answer, and neither is forgotten", async () => {
+  it("asks while another call still waits for its own answer, and neither is forgotten", async () => {
     await using ground = await Ground.prepare();
     await using server = await ground.serve({ mcpServers: [doorman] });
     const talk = new Conversation(clientOf(server, dialect));
@@ -58,8 +57,7 @@ describe.each(DIALECTS)("over %s, an MCP server", (dialect) => {
     expect(toldOf(ground.fake)).toMatchObject([{ output: "Hello, Ada!" }, { output: expect.any(String) }]);
   });
 
-  // Fails as long as a call that asks while it runs is not among the open calls of its task.
-  it.fails("is given up with its question when the task is canceled", async () => {
+  it("is given up with its question when the task is canceled", async () => {
     await using ground = await Ground.prepare();
     await using server = await ground.serve({ mcpServers: [doorman] });
     const client = clientOf(server, dialect);

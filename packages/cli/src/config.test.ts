@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ApprovalMode, ClientMcpServers, SandboxKind } from "@devtool/schema";
@@ -50,6 +50,12 @@ describe("the config file", () => {
     );
     await expect(read("approvals = 'all'")).rejects.toThrow(/config\.toml" cannot be used: .*approvals/);
     await expect(read("[[mcp_servers]")).rejects.toThrow(/config\.toml" cannot be used/);
+  });
+
+  it("is refused when others may change it", async () => {
+    await writeFile(join(directory, "open.toml"), "");
+    await chmod(join(directory, "open.toml"), 0o666);
+    await expect(readConfig(join(directory, "open.toml"), directory)).rejects.toThrow("may be changed by others");
   });
 
   async function read(text: string) {

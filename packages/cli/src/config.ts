@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { create, type DescEnum, type DescMessage, fromJson, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import { type ServerConfig, ServerConfigSchema } from "@devtool/schema";
@@ -13,7 +13,11 @@ export async function readConfig(named: string | undefined, dataDirectory: strin
     if (named === undefined && isMissing(reason)) return undefined;
     throw new Error(`config file "${path}" cannot be read: ${messageOf(reason)}`);
   });
-  return text === undefined ? create(ServerConfigSchema) : parseConfig(text, path);
+  if (text === undefined) return create(ServerConfigSchema);
+  const { mode } = await stat(path);
+  // It can name commands that the server starts.
+  if ((mode & 0o022) !== 0) throw new Error(`config file "${path}" may be changed by others: chmod go-w it`);
+  return parseConfig(text, path);
 }
 
 /** Reads the text of a config file. */

@@ -3,6 +3,7 @@ import { type DevtoolClient, pendingToolCalls, streamMessage, subscribeTask } fr
 import {
   emptyTask,
   isInterrupted,
+  isQuestionOfCall,
   isTerminal,
   type Message,
   MessageSchema,
@@ -46,10 +47,11 @@ export async function answerAll(task: Task, options: ConversationOptions, signal
   if (asked.length === 0) return task;
   const parts: Part[] = [];
   for (const call of asked) {
-    const part = await options.approve(call, signal);
+    const isQuestion = isQuestionOfCall(task, call.toolCallId);
+    const answer = await options.approve({ call, isQuestion }, signal);
     signal.throwIfAborted();
-    if (!part) return task;
-    parts.push(part);
+    if (!answer) return task;
+    parts.push(...answer);
   }
   const message = messageOf(options.nextId(), parts);
   return answerAll(await exchange({ message, taskId: task.id }, task, options, signal), options, signal);

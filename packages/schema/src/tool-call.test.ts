@@ -85,6 +85,22 @@ describe("the calls of a task", () => {
     expect(openToolCalls(taskOf())).toEqual([]);
   });
 
+  it("are open as well while questions that they ask stand behind what the user said", () => {
+    const part = (value: ToolCall, parentToolCallId = "") => ({
+      content: { case: "toolCall" as const, value },
+      toolCallDetail: { parentToolCallId },
+    });
+    const history = [
+      { role: Role.AGENT, parts: [part(callOf("old", EXECUTING))] },
+      { role: Role.AGENT, parts: [part(callOf("a", EXECUTING)), part(asking("b"))] },
+      { role: Role.USER, parts: [] },
+      { role: Role.AGENT, parts: [part(callOf("p", SUCCEEDED), "a")] },
+      { role: Role.AGENT, parts: [part(asking("q"), "a")] },
+    ];
+    const open = openToolCalls(create(TaskSchema, { history }));
+    expect(open.map(({ toolCallId }) => toolCallId)).toEqual(["a", "b", "q"]);
+  });
+
   it("are found by id, the latest first", () => {
     const task = taskOf([callOf("a", FAILED)], [callOf("a", EXECUTING)]);
     expect(findToolCall(task, "a")?.status).toBe(EXECUTING);

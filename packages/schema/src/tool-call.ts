@@ -1,6 +1,6 @@
 import type { ToolCallConfirmation } from "./gen/devtool/a2a/v1alpha/confirmation_pb.ts";
 import { type ToolCall, ToolCallStatus } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
-import { type Message, Role, type Task, type ToolCallDetail } from "./gen/devtool/v1alpha/task_pb.ts";
+import { type Message, type Part, Role, type Task, type ToolCallDetail } from "./gen/devtool/v1alpha/task_pb.ts";
 
 /** Tells whether a call has ended: it will not change any more (TOOL-1). */
 export function isEnded(call: ToolCall): boolean {
@@ -27,12 +27,17 @@ export function toolCallsOf(message: Message): ToolCall[] {
 }
 
 /**
- * Lists the calls of a task that have not ended, in the order the model made them. They are all in the agent's last
- * step: it makes the next only when they have ended.
+ * Lists the calls of a task that have not ended, in the order they were made. They are all in the agent's last step,
+ * since it makes the next only when they have ended, and behind it in steps that hold nothing but questions of its calls.
  */
-export function openToolCalls(task: Task): ToolCall[] {
-  const step = task.history.findLast(({ role }) => role === Role.AGENT);
-  return step ? toolCallsOf(step).filter((call) => !isEnded(call)) : [];
+export function openToolCalls({ history }: Task): ToolCall[] {
+  const last = history.findLastIndex(({ role, parts }) => role === Role.AGENT && !parts.every(isQuestion));
+  const steps = history.slice(Math.max(0, last)).filter(({ role }) => role === Role.AGENT);
+  return steps.flatMap(toolCallsOf).filter((call) => !isEnded(call));
+}
+
+function isQuestion({ toolCallDetail }: Part): boolean {
+  return toolCallDetail !== undefined && toolCallDetail.parentToolCallId !== "";
 }
 
 /** Finds a call of a task by its id, the latest first; undefined when it has none. */

@@ -82,8 +82,8 @@ async function assemble(options: ServerOptions): Promise<Parts> {
     return openAgents(shared, createConversations({ registry, store }, shared.model));
   });
   const registry = new SessionRegistry({ store, createExecutor: (task) => agents.createExecutor(task), now });
-  // Rules that cannot be used must stop the start; where there are none, agents can wait for the first task.
-  if (hasRules(options)) await agents.get();
+  // Rules and a sandbox that cannot be used must stop the start; where there are none, agents can wait for the first task.
+  if (hasRules(options) || options.sandbox === "bwrap") await agents.get();
   await registry.recover();
   const exchanges = new Exchanges({
     registry,
@@ -129,7 +129,7 @@ function sharedBy(
 
 /** What commands may know of our environment: nothing that could hold a secret. */
 function commandEnvironment(): Record<string, string> {
-  const names = ["PATH", "HOME", "LANG", "LC_ALL", "TERM", "TMPDIR", "TZ", "USER", "SHELL"];
+  const names = ["PATH", "HOME", "LANG", "LC_ALL", "TERM", "TMPDIR", "TZ", "USER", "LOGNAME", "SHELL"];
   const given = names.flatMap((name): [string, string][] => {
     const value = process.env[name];
     return value === undefined ? [] : [[name, value]];

@@ -25,8 +25,8 @@ export async function doctor(options: { readonly data?: string }, io: Io): Promi
     runningServer(data),
     platform(),
     program("bash", "runs shell commands"),
-    program("bwrap", "would sandbox shell commands"),
-    program("git", "would keep checkpoints"),
+    program("bwrap", "confines shell commands"),
+    program("git", "keeps checkpoints"),
   ]);
   const paint = paintFor(io);
   for (const { name, verdict, says } of findings) {

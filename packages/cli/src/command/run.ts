@@ -3,6 +3,7 @@ import { type DevtoolClient, textMessage } from "@devtool/client";
 import { emptyTask, reduceTask, type Task, type TaskEvent } from "@devtool/schema";
 import { type ConnectionOptions, clientOf, findServer } from "../connection.ts";
 import { converse } from "../conversation.ts";
+import { defaultDataDirectory } from "../discovery.ts";
 import { ExitCode, exitCodeOf } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
 import { conversationOf, interruptSignal, type SessionOptions, settingsOf } from "../session.ts";
@@ -46,7 +47,9 @@ async function serverFor(options: RunOptions, io: Io): Promise<ServerForRun> {
   const address = await findServer(options, io);
   if (address) return { client: await clientOf(address, protocol), [Symbol.asyncDispose]: () => Promise.resolve() };
   const { createServer } = await import("@devtool/server");
-  const server = await createServer({ workspace: resolve(options.workspace ?? ".") });
+  const { agentOptions } = await import("../agent-options.ts");
+  const agents = await agentOptions(undefined, resolve(options.data ?? defaultDataDirectory(io.env)), io);
+  const server = await createServer({ ...agents, workspace: resolve(options.workspace ?? ".") });
   const client = await clientOf(server, protocol);
   return { client, [Symbol.asyncDispose]: () => server.close() };
 }

@@ -2,20 +2,12 @@ import { once } from "node:events";
 import { mkdir } from "node:fs/promises";
 import { resolve } from "node:path";
 import { create, toJsonString } from "@bufbuild/protobuf";
-import {
-  ApprovalMode,
-  ClientMcpServers,
-  SandboxKind,
-  type ServerConfig,
-  type ServerInfo,
-  ServerInfoSchema,
-} from "@devtool/schema";
-import { createServer, type DevtoolServer, type ServerOptions } from "@devtool/server";
-import { readConfig } from "../config.ts";
+import { ApprovalMode, type ServerInfo, ServerInfoSchema } from "@devtool/schema";
+import { createServer, type DevtoolServer } from "@devtool/server";
+import { agentOptions } from "../agent-options.ts";
 import { defaultDataDirectory, discoveryPath, removeDiscovery, writeDiscovery } from "../discovery.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
-import { findModel } from "../model.ts";
 import { trimMemory } from "../trim-memory.ts";
 
 /** The options of `devtool serve`. */
@@ -54,12 +46,9 @@ async function start(
 ): Promise<DevtoolServer> {
   const workspace = resolve(options.workspace ?? ".");
   await mkdir(workspace, { recursive: true });
-  const config = await readConfig(options.config, data);
-  const model = findModel(config.model, io.env);
   return createServer({
-    ...settingsOf(config, resolve(options.config ?? data, options.config ? ".." : ".")),
+    ...(await agentOptions(options.config, data, io)),
     ...(options.approvalMode && { approvalMode: APPROVAL_MODES[options.approvalMode] ?? ApprovalMode.DEFAULT }),
-    ...(model && { model }),
     workspace,
     workspaceRoots: [workspace, ...root.map((path) => resolve(path))],
     dataDirectory: data,
@@ -73,33 +62,6 @@ const APPROVAL_MODES: Readonly<Record<string, ApprovalMode>> = {
   plan: ApprovalMode.PLAN,
   "auto-edit": ApprovalMode.AUTO_EDIT,
   yolo: ApprovalMode.YOLO,
-};
-
-/** What the config file says, as the server takes it; paths in it are relative to its directory. */
-function settingsOf(config: ServerConfig, directory: string): ServerOptions {
-  const { mcpServers, fetchTargets, policyFiles, approvalMode } = config;
-  return {
-    mcpServers,
-    fetchTargets,
-    policyFiles: policyFiles.map((path) => resolve(directory, path)),
-    ...(approvalMode && { approvalMode }),
-    clientMcpServers: CLIENT_MCP_SERVERS[config.clientMcpServers],
-    sandbox: SANDBOXES[config.sandbox],
-  };
-}
-
-const CLIENT_MCP_SERVERS: Readonly<Record<ClientMcpServers, "none" | "http" | "all">> = {
-  [ClientMcpServers.UNSPECIFIED]: "http",
-  [ClientMcpServers.NONE]: "none",
-  [ClientMcpServers.HTTP]: "http",
-  [ClientMcpServers.ALL]: "all",
-};
-
-const SANDBOXES: Readonly<Record<SandboxKind, "auto" | "none" | "bwrap">> = {
-  [SandboxKind.UNSPECIFIED]: "auto",
-  [SandboxKind.AUTO]: "auto",
-  [SandboxKind.NONE]: "none",
-  [SandboxKind.BWRAP]: "bwrap",
 };
 
 function portOf(text: string): number {

@@ -1,5 +1,5 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { ConfirmationRequestSchema, structFromJson, ToolCallSchema, ToolCallStatus } from "@devtool/schema";
+import { type ConfirmationRequestSchema, structFromJson, ToolCallSchema, ToolCallStatus } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import type { Look, Paint } from "./style.ts";
 import { questionLines, resultLines, toolCallLine } from "./tool-call.ts";
@@ -72,9 +72,14 @@ describe("a question", () => {
     ]);
   });
 
-  it("names the server of an MCP tool, and shows words as they are", () => {
+  it("names the server and the arguments of an MCP tool, and shows words as they are", () => {
     const mcp = { case: "mcpDetails" as const, value: { toolName: "echo", serverName: "everything" } };
-    expect(linesOf({ details: mcp })).toEqual(["    echo of the MCP server everything"]);
+    expect(linesOf({ details: mcp })).toEqual([
+      "    echo of the MCP server everything",
+      "    <dim>{</>",
+      '    <dim>  "message": "hi"</>',
+      "    <dim>}</>",
+    ]);
     const words = { case: "genericDetails" as const, value: { description: "Restore?" } };
     expect(linesOf({ details: words })).toEqual(["    Restore?"]);
   });
@@ -84,6 +89,6 @@ function call(init: MessageInitShape<typeof ToolCallSchema>) {
   return create(ToolCallSchema, { status: ToolCallStatus.PENDING, toolName: "tool", ...init });
 }
 
-function linesOf(init: MessageInitShape<typeof ConfirmationRequestSchema>): string[] {
-  return questionLines(create(ConfirmationRequestSchema, init), marked);
+function linesOf(confirmationRequest: MessageInitShape<typeof ConfirmationRequestSchema>): string[] {
+  return questionLines(call({ confirmationRequest, inputParameters: { message: "hi" } }), marked);
 }

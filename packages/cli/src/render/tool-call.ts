@@ -1,4 +1,4 @@
-import { type ConfirmationRequest, type FileDiff, type ToolCall, ToolCallStatus } from "@devtool/schema";
+import { type FileDiff, type ToolCall, ToolCallStatus } from "@devtool/schema";
 import { type Paint, visible } from "./style.ts";
 
 /** So many lines of a tool's output are shown. */
@@ -64,14 +64,18 @@ function indented(text: string, look: (line: string) => string): string[] {
 }
 
 /** What a call asks about: the command, the coloured diff, or words. */
-export function questionLines({ details }: ConfirmationRequest, paint: Paint): string[] {
-  switch (details.case) {
+export function questionLines(call: ToolCall, paint: Paint): string[] {
+  const details = call.confirmationRequest?.details;
+  switch (details?.case) {
     case "executeDetails":
       return [`    ${paint("heading", "$")} ${visible(details.value.command)}`];
     case "fileEditDetails":
       return diffLines(details.value, paint);
     case "mcpDetails":
-      return [`    ${visible(details.value.toolName)} of the MCP server ${visible(details.value.serverName)}`];
+      return [
+        `    ${visible(details.value.toolName)} of the MCP server ${visible(details.value.serverName)}`,
+        ...outputLines(JSON.stringify(call.inputParameters ?? {}, undefined, 2), paint),
+      ];
     case "genericDetails":
       return [`    ${visible(details.value.description)}`];
     default:

@@ -16,6 +16,8 @@ export interface Agents extends AsyncDisposable {
 /** Opens what agents share. Throws a `DevtoolError` for a policy file that cannot be used. */
 export async function openAgents(options: AgentHostOptions, conversations: Conversations): Promise<Agents> {
   const host = await AgentHost.open(options);
+  // Who asked for a sandbox by name wants none to start without it.
+  if (options.options.sandbox === "bwrap") await host.sandbox();
   const commands = createSlashCommands(host, conversations);
   return {
     commands,

@@ -296,7 +296,7 @@ export enum SandboxKind {
   AUTO = 1,
 
   /**
-   * Confines nothing: every command asks.
+   * Confines nothing: a command asks unless a rule or an answer names it.
    *
    * @generated from enum value: SANDBOX_KIND_NONE = 2;
    */
