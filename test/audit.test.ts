@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { byteFlips, changedBy } from "./audit/changes.ts";
 import { Conversation } from "./audit/conversation.ts";
 import { forgetLastRecord, killedAfter, readStore } from "./audit/kills.ts";
-import { movesOf, unexplained } from "./audit/why.ts";
+import { movesOf, unannounced, unexplained } from "./audit/why.ts";
 
 const signal = AbortSignal.timeout(120_000);
 
@@ -145,6 +145,7 @@ describe("the audit log of a server that is killed (S13)", () => {
     for (let cycle = 0; cycle < cycles; cycle++) {
       const { events, records } = await killedAfter(root, (cycle * 37) % 200);
       expect(unexplained(events, records)).toEqual([]);
+      expect(unannounced(await readdir(join(root, "workspace")), events, records)).toEqual([]);
       expect(await verifyAudit(iterate(records))).toMatchObject({ fault: undefined });
       expect(records.length).toBeGreaterThanOrEqual(count);
       count = records.length;
@@ -153,7 +154,10 @@ describe("the audit log of a server that is killed (S13)", () => {
     forgetLastRecord(join(root, "data/tasks.db"));
     const { events, records } = await readStore(join(root, "data/tasks.db"));
     expect(unexplained(events, records), "sabotage").toHaveLength(1);
-    console.info(`S13: ${count} records over ${cycles} kills`);
+    const files = await readdir(join(root, "workspace"));
+    const unstarted = records.filter(({ action }) => action !== AuditAction.STARTED);
+    expect(unannounced(files, events, unstarted), "sabotage").toEqual(files);
+    console.info(`S13: ${count} records and ${files.length} effects over ${cycles} kills`);
     await rm(root, { recursive: true });
   });
 });

@@ -48,6 +48,7 @@ describe("secrets (S12)", () => {
     expect(events).toContain("the model answered with status 401 (not with");
     expect(events).toContain("status 500");
     expect(events).toContain("failed: {");
+    expect(events).toContain("shall I go on with {");
     expect(events).toContain("cannot start with {");
     expect(events).toMatch(/refusing - (failed|stopped): /);
     expect(events).toMatch(/withuser - (failed|stopped): /);

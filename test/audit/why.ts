@@ -25,6 +25,18 @@ export function unexplained(events: readonly TaskEvent[], records: readonly Audi
   ];
 }
 
+/** The files among those that exist which some call was to write and whose start no record tells. */
+export function unannounced(
+  files: readonly string[],
+  events: readonly TaskEvent[],
+  records: readonly AuditRecord[],
+): string[] {
+  const started = new Set(records.filter(({ action }) => action === STARTED).map(({ toolCallId }) => toolCallId));
+  const announced = movesOf(events).filter(({ call }) => started.has(call.toolCallId));
+  const paths = new Set(announced.map(({ call }) => call.inputParameters?.file_path));
+  return files.filter((file) => !paths.has(file));
+}
+
 /** The events by which a call came to a stage that somebody decided, or was asked anew; not what it shows while it runs. */
 export function movesOf(events: readonly TaskEvent[]): Move[] {
   const stages = new Map<string, ToolCallStage>();

@@ -23,7 +23,7 @@ const SCRIPTS = [
   "text hello",
   "text echo 401",
   "text echo 500",
-  "call mcp__leaky__tell {}\nnext\ncall mcp__leaky__refuse {}\nnext\ncall mcp__leaky__crash {}\nnext\ncall mcp__leaky__tell {}",
+  "call mcp__leaky__tell {}\nnext\ncall mcp__leaky__refuse {}\nnext\ncall mcp__leaky__ask {}\nnext\ncall mcp__leaky__crash {}\nnext\ncall mcp__leaky__tell {}",
   'read missing.txt\ncall search_file_content {"pattern":"SECRET"}\ncall list_directory {"path":"."}\ncall no_such_tool {}\ncall read_file {}',
   "run eval 'env; set; cat /proc/self/environ; exit 3'",
   "write made.txt hello",
@@ -61,7 +61,8 @@ export async function playBusySession(stage: Stage, scripts: readonly string[] =
 async function approveAll(user: Conversation, from: Task): Promise<Task> {
   let task = from;
   while (task.state === TaskState.INPUT_REQUIRED && pendingToolCalls(task).length > 0) {
-    task = await user.answer(task, "proceed_once");
+    const options = pendingToolCalls(task).flatMap(({ confirmationRequest }) => confirmationRequest?.options ?? []);
+    task = await user.answer(task, options.some(({ id }) => id === "proceed_once") ? "proceed_once" : "cancel");
   }
   return task;
 }

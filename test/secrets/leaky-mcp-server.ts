@@ -1,7 +1,8 @@
 import { writeSync } from "node:fs";
 import { createInterface } from "node:readline";
 
-/** An MCP server that tells its environment with every failure: `tell` answers with it, `crash` prints it and ends. */
+/** An MCP server that tells its environment with every failure: `tell` answers with it, `ask` asks the user with it, `crash` prints it and ends. */
+let asked: Request["id"];
 const told = JSON.stringify(process.env);
 
 if (process.argv[2] === "dying") crash();
@@ -14,18 +15,27 @@ interface Request {
 }
 
 function answer({ id, method, params }: Request): void {
-  if (method === "initialize")
+  if (id === "question") reply(asked, { isError: true, content: [{ type: "text", text: "asked in vain" }] });
+  else if (method === "initialize")
     reply(id, {
       protocolVersion: "2025-06-18",
       capabilities: { tools: {} },
       serverInfo: { name: "leaky", version: "1" },
     });
   else if (method === "ping") reply(id, {});
-  else if (method === "tools/list") reply(id, { tools: ["tell", "refuse", "crash"].map(tool) });
+  else if (method === "tools/list") reply(id, { tools: ["tell", "refuse", "ask", "crash"].map(tool) });
   else if (method !== "tools/call") refuse(id, "no such method");
   else if (params?.name === "tell") reply(id, { isError: true, content: [{ type: "text", text: `failed: ${told}` }] });
   else if (params?.name === "refuse") refuse(id, `failed: ${told}`);
+  else if (params?.name === "ask") ask(id);
   else crash();
+}
+
+/** Asks the user before it answers; whatever they say, it has failed. */
+function ask(id: Request["id"]): void {
+  asked = id;
+  const params = { message: `shall I go on with ${told}?`, requestedSchema: { type: "object", properties: {} } };
+  console.log(JSON.stringify({ jsonrpc: "2.0", id: "question", method: "elicitation/create", params }));
 }
 
 function tool(name: string): unknown {

@@ -87,7 +87,8 @@ async function prepare(
   };
   const { workspacePath, sample } = options;
   const callOf = (): ReturnType<McpConnection["callAsking"]> => connection.callAsking();
-  answerRequests(client, { server: server.name, workspacePath, sample, validator, callOf });
+  const secrets = new ServerSecrets(server);
+  answerRequests(client, { server: server.name, secrets, workspacePath, sample, validator, callOf });
   return { client, connection };
 }
 

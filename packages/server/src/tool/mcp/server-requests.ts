@@ -5,11 +5,14 @@ import { Code, DevtoolError } from "../../errors.ts";
 import type { CallHooks } from "./call-hooks.ts";
 import { elicit } from "./elicitation.ts";
 import { type Sample, sampleFor } from "./sampling.ts";
+import type { ServerSecrets } from "./server-secrets.ts";
 
 /** What a server may ask us, and how it is answered. */
 export interface ServerRequests {
   /** The name of the server, as configured. */
   readonly server: string;
+  /** What none of its questions may say. */
+  readonly secrets: ServerSecrets;
   /** The one root that servers are told. */
   readonly workspacePath: string;
   /** Asks the model on a server's behalf; undefined when servers cannot. */
@@ -26,17 +29,17 @@ export function capabilitiesFor({ sample }: Pick<ServerRequests, "sample">): Cli
 
 /** Answers what a server asks: its roots at once, the rest by asking the user. A server that asks while no call of it runs is refused. */
 export function answerRequests(client: Client, requests: ServerRequests): void {
-  const { server, workspacePath, sample, validator, callOf } = requests;
+  const { server, secrets, workspacePath, sample, validator, callOf } = requests;
   const roots = [{ uri: pathToFileURL(workspacePath).href, name: basename(workspacePath) }];
   client.setRequestHandler("roots/list", () => ({ roots }));
   client.setRequestHandler("elicitation/create", async (request) => {
     const hooks = callOf();
-    return hooks ? elicit(server, request, { hooks, validator }) : { action: "cancel" };
+    return hooks ? elicit(server, secrets.hideIn(request), { hooks, validator }) : { action: "cancel" };
   });
   if (!sample) return;
   client.setRequestHandler("sampling/createMessage", async (request, { mcpReq }) => {
     const hooks = callOf();
     if (!hooks) throw new DevtoolError("no call runs that could ask the model", Code.FailedPrecondition);
-    return sampleFor(server, request, { hooks, sample }, mcpReq.signal);
+    return sampleFor(server, secrets.hideIn(request), { hooks, sample }, mcpReq.signal);
   });
 }
