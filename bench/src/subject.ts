@@ -60,7 +60,7 @@ const PEER_APP = path("../../peers/node_modules/@google/gemini-cli-a2a-server/di
 
 /** Says why Google's server cannot be measured here; undefined when it can. */
 export function peerProblem(): string | undefined {
-  return existsSync(PEER_APP) ? undefined : "Google's server is not installed: run npx -y pnpm@12 peers";
+  return existsSync(PEER_APP) ? undefined : "Google's server is not installed: run npx -y pnpm@12 install:peers";
 }
 
 /** Server-sent events of the same bytes, and nothing else: what Node can do. */
