@@ -13,7 +13,8 @@ import {
   textMessage,
 } from "@devtool/client";
 import { CommandExecutionStatus, emptyTask, isTerminal, reduceTask, type Task, TaskState } from "@devtool/schema";
-import { createServer, type DevtoolServer, TrustStore, Workspace } from "@devtool/server";
+import { createServer, type DevtoolServer } from "@devtool/server";
+import { TrustStore, Workspace } from "@devtool/server/operator";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { builtinCommands } from "../packages/server/src/command/builtin/builtin-commands.ts";
 import { readCommandFile } from "../packages/server/src/command/files/command-file.ts";

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { bearerInterceptor, createDevtoolClient, streamMessage, textMessage } from "@devtool/client";
 import { emptyTask, reduceTask, type Task, type TaskEvent, TaskState } from "@devtool/schema";
-import { createGeminiModel, createServer } from "@devtool/server";
+import { createServer } from "@devtool/server";
+import { createGeminiModel } from "@devtool/server/gemini";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type FakeGemini, startFakeGemini } from "../../packages/fake-gemini/src/index.ts";
 

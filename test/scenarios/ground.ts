@@ -4,13 +4,8 @@ import { dirname, join } from "node:path";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { bearerInterceptor, createDevtoolClient, type DevtoolClient } from "@devtool/client";
 import { createA2aTransport } from "@devtool/client/a2a";
-import {
-  createGeminiModel,
-  createServer,
-  type DevtoolServer,
-  type GeminiOptions,
-  type ServerOptions,
-} from "@devtool/server";
+import { createServer, type DevtoolServer, type GeminiOptions, type ServerOptions } from "@devtool/server";
+import { createGeminiModel } from "@devtool/server/gemini";
 import { type FakeGemini, startFakeGemini } from "../../packages/fake-gemini/src/index.ts";
 
 /** What a client speaks with the server. */

@@ -12,7 +12,7 @@ export async function agentOptions(
   { env }: Pick<Io, "env">,
 ): Promise<ServerOptions> {
   const config = await readConfig(named, data);
-  const model = findModel(config.model, env);
+  const model = await findModel(config.model, env);
   const directory = named === undefined ? data : resolve(named, "..");
   return { ...settingsOf(config, directory), ...(model && { model }) };
 }

@@ -1,6 +1,5 @@
 // The public names of @devtool/server, one by one. Adding a name is adding API.
 export type { AgentEvent, AgentExecutor, Turn } from "./agent/agent-executor.ts";
-export { createGeminiModel, type GeminiModelOptions } from "./agent/gemini/gemini-model.ts";
 export { type GeminiOptions, geminiOptionsFrom } from "./agent/gemini/gemini-options.ts";
 export type { Model, ModelEvent, ModelRequest, ModelToolCall } from "./agent/model.ts";
 export { createScriptedModel } from "./agent/scripted/scripted-model.ts";
@@ -9,6 +8,4 @@ export { createServer, type DevtoolServer } from "./server.ts";
 export type { ServerLimits, ServerOptions } from "./server-options.ts";
 export { type AuditVerdict, verifyAudit } from "./store/audit-chain.ts";
 export type { McpAuthorization } from "./tool/mcp/mcp-transport.ts";
-export { Workspace } from "./tool/workspace.ts";
-export { TrustStore } from "./trust/trust-store.ts";
 export { VERSION } from "./version.ts";

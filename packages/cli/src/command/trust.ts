@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import type { TrustGrant } from "@devtool/schema";
-import { TrustStore, Workspace } from "@devtool/server";
+import { TrustStore, Workspace } from "@devtool/server/operator";
 import { defaultDataDirectory } from "../discovery.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
