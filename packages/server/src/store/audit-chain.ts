@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type AuditRecord, AuditRecordSchema } from "@devtool/schema";
+import { Code, DevtoolError } from "../errors.ts";
 
 const NOTHING = new Uint8Array();
 
@@ -20,6 +21,16 @@ export function decodeRecord(data: unknown): AuditRecord | undefined {
   } catch {
     return undefined;
   }
+}
+
+/**
+ * Reads a row of the audit log, which has the number of its record as text: it may be larger than a number is exact.
+ * Throws `Code.DataLoss` for a row that was not written so.
+ */
+export function decodeAuditRow({ number, data }: Readonly<Record<string, unknown>>): AuditRecord {
+  const record = decodeRecord(data);
+  if (record && String(record.number) === number) return record;
+  throw new DevtoolError("the audit log holds a row that is no record: restore the file from a backup", Code.DataLoss);
 }
 
 /** Says what is wrong with a record in its place; undefined when nothing is. */

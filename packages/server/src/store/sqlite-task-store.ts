@@ -3,7 +3,7 @@ import { toBinary } from "@bufbuild/protobuf";
 import { type AuditRecord, AuditRecordSchema, type TaskEvent } from "@devtool/schema";
 import { Code, DevtoolError } from "../errors.ts";
 import { assertFollows } from "./assert-follows.ts";
-import { chainRecord, decodeRecord } from "./audit-chain.ts";
+import { chainRecord, decodeAuditRow } from "./audit-chain.ts";
 import { decodeRow, encodeRow } from "./event-row.ts";
 import { decodeCursor, encodeCursor, positionOf } from "./list-position.ts";
 import { messageIdOf } from "./message-id.ts";
@@ -78,7 +78,7 @@ export class SqliteTaskStore implements TaskStore {
     this.#database = database;
     this.#statements = prepareStatements(database);
     const last = this.#statements.lastAudit.get();
-    this.#lastRecord = last && decodeAudit(last);
+    this.#lastRecord = last && decodeAuditRow(last);
   }
 
   async append(events: readonly TaskEvent[], audit: readonly AuditRecord[] = []): Promise<void> {
@@ -133,7 +133,7 @@ export class SqliteTaskStore implements TaskStore {
     // No record has a number below 1: a row that has one was changed, and must not be passed over.
     let position = after > 0n ? after : LEAST;
     for (;;) {
-      const records = this.#statements.readAudit.all(position, PAGE).map(decodeAudit);
+      const records = this.#statements.readAudit.all(position, PAGE).map(decodeAuditRow);
       yield* records;
       const last = records.at(-1);
       if (!last || records.length < PAGE) return;
@@ -291,13 +291,6 @@ class Filters {
   get where(): string {
     return this.#conditions.length > 0 ? `WHERE ${this.#conditions.join(" AND ")}` : "";
   }
-}
-
-/** Reads a row of the audit log, which has the number of its record, as text: it may be larger than a number is exact. */
-function decodeAudit({ number, data }: Readonly<Record<string, unknown>>): AuditRecord {
-  const record = decodeRecord(data);
-  if (record && String(record.number) === number) return record;
-  throw new DevtoolError("the audit log holds a row that is no record: restore the file from a backup", Code.DataLoss);
 }
 
 function storeError(reason: unknown): DevtoolError {
