@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { fromJsonString } from "@bufbuild/protobuf";
 import { startFakeGemini } from "@devtool/fake-gemini";
 import { type ServerInfo, ServerInfoSchema } from "@devtool/schema";
-import { TrustStore, Workspace } from "@devtool/server";
+import { TrustStore, Workspace } from "@devtool/server/operator";
 import { type EchoingServer, startEchoingProxy, startRefusingServer } from "./echoing-servers.ts";
 import type { Canaries, Sink } from "./leaks.ts";
 
