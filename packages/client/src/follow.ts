@@ -40,7 +40,8 @@ export function subscribeTask(
   const { taskId, afterSequence = 0n } = from;
   const open = (last: TaskEvent | undefined): AsyncIterable<TaskEvent> =>
     subscription(client, { taskId, afterSequence: last?.sequence ?? afterSequence }, signal);
-  const isComplete = (last: TaskEvent | undefined): boolean => !last || isTerminal(last.state);
+  // A log is never empty: nothing at all is a stream that broke in good order, unless all of it was read before.
+  const isComplete = (last: TaskEvent | undefined): boolean => (last ? isTerminal(last.state) : afterSequence > 0n);
   return resumed({ after: afterSequence, open, isEnd: () => false, isComplete }, { ...options, signal });
 }
 

@@ -51,6 +51,13 @@ describe("a stream that breaks", () => {
     expect(requests).toEqual(["message m-1", "after 2", "after 2", "after 2"]);
   });
 
+  it("opens no more streams than that when none has an event", async () => {
+    const { client, requests } = brokenServer({ cuts: [0, 0, 0, 0, 0, 0, 0] });
+    const events = subscribeTask(client, { taskId: "task-1" }, soon(), { ...quick(), maxAttempts: 3 });
+    await expect(sequences(events)).rejects.toMatchObject({ code: Code.Unavailable, rawMessage: "cut 3" });
+    expect(requests).toEqual(["after 0", "after 0", "after 0"]);
+  });
+
   it("throws at once what trying again cannot mend", async () => {
     const { client, requests } = brokenServer({ cuts: [0, 0], code: Code.NotFound });
     await expect(sequences(streamMessage(client, { message }, soon(), quick()))).rejects.toMatchObject({

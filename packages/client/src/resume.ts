@@ -3,7 +3,7 @@ import type { TaskEvent } from "@devtool/schema";
 
 /** How a stream is taken up again when its connection is lost. */
 export interface ResumeOptions {
-  /** So many times in a row without a new event before it gives up. Default 10. */
+  /** So many streams in a row without a new event before it gives up; 0 never opens a second one. Default 10. */
   readonly maxAttempts?: number;
   /** The first wait is up to so many milliseconds, each next one up to twice as many, at most 10 seconds. Default 200. */
   readonly baseDelayMs?: number;
@@ -36,7 +36,8 @@ export async function* resumed(
 ): AsyncIterable<TaskEvent> {
   const { maxAttempts = 10 } = options;
   let last: TaskEvent | undefined;
-  for (let attempt = 0; ; attempt++) {
+  let fruitless = 0;
+  for (let breaks = 1; ; breaks++) {
     const before = last;
     const broken = new Breakage();
     for await (const event of broken.watch(log.open(last))) {
@@ -48,9 +49,10 @@ export async function* resumed(
     signal.throwIfAborted();
     if (!broken.error && log.isComplete(last)) return;
     broken.assertMendable();
-    if (last !== before) attempt = 0;
-    if (attempt >= maxAttempts) throw broken.error ?? endedEarly();
-    await wait(attempt, signal, options);
+    fruitless = last === before ? fruitless + 1 : 0;
+    if (fruitless === 0) breaks = 1;
+    if (fruitless >= maxAttempts) throw broken.error ?? endedEarly();
+    await wait(breaks - 1, signal, options);
   }
 }
 
@@ -75,7 +77,7 @@ function endedEarly(): ConnectError {
   return new ConnectError("the stream ended before its task did", Code.Unavailable);
 }
 
-/** Codes that say something about the request, so that sending it again gives the same. */
+/** Codes that say something about the request or the log, so that asking again gives the same. */
 const FINAL_CODES: ReadonlySet<Code> = new Set([
   Code.InvalidArgument,
   Code.NotFound,
@@ -85,6 +87,7 @@ const FINAL_CODES: ReadonlySet<Code> = new Set([
   Code.FailedPrecondition,
   Code.OutOfRange,
   Code.Unimplemented,
+  Code.DataLoss,
 ]);
 
 /** Tells whether an event follows a sequence; one that came before is left out, a gap is an error. */

@@ -1,6 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { decodeRfcText, findExtension, WireError } from "@devtool/schema";
 import { type AgentCard, AgentCardSchema } from "@devtool/schema/a2a-v03";
+import { waitFor } from "./peer.ts";
 
 /** Where an agent's card is. */
 export interface AgentCardOptions {
@@ -18,10 +19,11 @@ export async function fetchAgentCard(
   { url, fetch = globalThis.fetch }: AgentCardOptions,
   signal: AbortSignal,
 ): Promise<AgentCard> {
-  const response = await fetch(new URL("/.well-known/agent-card.json", url), { signal });
+  const asked = fetch(new URL("/.well-known/agent-card.json", url), { signal, headers: { "a2a-version": "0.3" } });
+  const response = await waitFor(asked, signal);
   if (!response.ok) throw new ConnectError(`the agent at ${url} has no card: HTTP ${response.status}`, Code.NotFound);
   try {
-    const card = decodeRfcText(AgentCardSchema, await response.text());
+    const card = decodeRfcText(AgentCardSchema, await waitFor(response.text(), signal));
     assertExtension(card, url);
     return card;
   } catch (reason) {

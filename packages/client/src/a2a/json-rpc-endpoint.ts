@@ -5,6 +5,7 @@ import { decodeRfcJson, EXTENSION_URI } from "@devtool/schema";
 import { type JsonRpcResponse, JsonRpcResponseSchema } from "@devtool/schema/a2a-v03";
 import { EventSourceParserStream } from "eventsource-parser/stream";
 import { connectErrorFrom } from "./errors.ts";
+import { decodeAnswer, parseAnswer, refusalOf, waitFor } from "./peer.ts";
 
 /** Where an A2A agent is. */
 export interface A2aTransportOptions {
@@ -35,7 +36,7 @@ export class JsonRpcEndpoint {
   /** Calls a method that answers once. Throws a `ConnectError`. */
   async call(method: string, params: JsonObject, signal: AbortSignal): Promise<JsonValue> {
     const response = await this.#post({ method, params }, { accept: "application/json" }, signal);
-    return resultOf(await readJson(response));
+    return resultOf(await readJson(response, signal));
   }
 
   /** Calls a method that streams, after the event with an id when one is given. Throws a `ConnectError`. */
@@ -50,10 +51,10 @@ export class JsonRpcEndpoint {
     const resume: Record<string, string> = lastEventId === undefined ? {} : { "last-event-id": String(lastEventId) };
     const response = await this.#post({ method, params }, { accept: "text/event-stream", ...resume }, signal);
     if (!response.headers.get("content-type")?.startsWith("text/event-stream")) {
-      resultOf(await readJson(response));
-      throw new ConnectError(`${method} was answered without a stream`, Code.Internal);
+      resultOf(await readJson(response, signal));
+      throw new ConnectError(`${method} was answered without a stream`, Code.DataLoss);
     }
-    yield* framesOf(response);
+    yield* framesOf(response, signal);
   }
 
   async #post(
@@ -62,7 +63,7 @@ export class JsonRpcEndpoint {
     signal: AbortSignal,
   ): Promise<Response> {
     const { url, token, fetch = globalThis.fetch } = this.#options;
-    const response = await lost(
+    return waitFor(
       fetch(url, {
         method: "POST",
         headers: {
@@ -74,49 +75,42 @@ export class JsonRpcEndpoint {
         body: JSON.stringify({ jsonrpc: "2.0", id: ++this.#lastId, ...call }),
         signal,
       }),
+      signal,
     );
-    if (response.status === 401) throw new ConnectError("the bearer token is missing or wrong", Code.Unauthenticated);
-    if (response.status === 403) throw new ConnectError(await response.text(), Code.PermissionDenied);
-    return response;
   }
 }
 
-async function* framesOf(response: Response): AsyncIterable<Frame> {
-  const events = response.body?.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream());
-  const reader = events?.getReader();
+async function* framesOf(response: Response, signal: AbortSignal): AsyncIterable<Frame> {
+  const parser = new EventSourceParserStream({ maxBufferSize: MAX_FRAME_CHARS });
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).pipeThrough(parser).getReader();
   if (!reader) return;
   try {
     for (;;) {
-      const { done, value } = await lost(reader.read());
+      const { done, value } = await waitFor(reader.read(), signal);
       if (done) return;
-      yield { result: resultOf(JSON.parse(value.data)), id: value.id };
+      yield { result: resultOf(parseAnswer(value.data)), id: value.id };
     }
   } finally {
     await reader.cancel().catch(() => undefined);
   }
 }
 
-async function readJson(response: Response): Promise<JsonValue> {
-  const text = await lost(response.text());
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new ConnectError(`the agent answered with HTTP ${response.status} and no JSON`, Code.Unavailable);
-  }
+/** A frame may have so many characters: twice what a server of ours takes as a whole request. */
+const MAX_FRAME_CHARS = 32 * 1024 * 1024;
+
+/** Reads the one answer of a call; a refusal by HTTP alone has no JSON-RPC in it. */
+async function readJson(response: Response, signal: AbortSignal): Promise<JsonValue> {
+  const text = await waitFor(response.text(), signal);
+  if (!response.ok && !isJsonRpc(text)) throw refusalOf(response.status, text);
+  return parseAnswer(text);
+}
+
+function isJsonRpc(text: string): boolean {
+  return /"jsonrpc"\s*:/.test(text);
 }
 
 function resultOf(json: JsonValue): JsonValue {
-  const { outcome }: JsonRpcResponse = decodeRfcJson(JsonRpcResponseSchema, json);
+  const { outcome }: JsonRpcResponse = decodeAnswer(() => decodeRfcJson(JsonRpcResponseSchema, json));
   if (outcome.case === "error") throw connectErrorFrom(outcome.value);
   return outcome.case === "result" ? toJson(ValueSchema, outcome.value) : null;
-}
-
-/** Waits for the network; what goes wrong there is a connection that was lost. */
-async function lost<T>(waiting: Promise<T>): Promise<T> {
-  try {
-    return await waiting;
-  } catch (reason) {
-    if (reason instanceof Error && reason.name === "AbortError") throw new ConnectError("canceled", Code.Canceled);
-    throw new ConnectError("the connection was lost", Code.Unavailable, undefined, undefined, reason);
-  }
 }

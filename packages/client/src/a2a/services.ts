@@ -13,22 +13,25 @@ import {
   type SlashCommandService,
   type TaskEvent,
   type TaskService,
+  TaskState,
 } from "@devtool/schema";
 import {
   decodePushConfig,
   decodeStreamFrame,
-  decodeTask,
   encodeMessageSend,
   encodePushConfig,
   settingsMetadata,
 } from "@devtool/schema/a2a-v03";
 import type { Frame, JsonRpcEndpoint } from "./json-rpc-endpoint.ts";
+import { decodeAnswer } from "./peer.ts";
+import { eventsFromFrame, type StreamPosition, taskFromAnswer } from "./plain-agent.ts";
 
 /** Tasks over A2A 0.3. */
 export function taskImpl(endpoint: JsonRpcEndpoint): ServiceImpl<typeof TaskService> {
   return {
     async sendMessage(request, { signal }) {
-      return { task: decodeTask(await endpoint.call("message/send", encodeMessageSend(request), signal)) };
+      const answer = await endpoint.call("message/send", encodeMessageSend(request), signal);
+      return { task: decodeAnswer(() => taskFromAnswer(answer)) };
     },
     async *streamMessage({ request }, { signal }) {
       const params = encodeMessageSend(request ?? create(SendMessageRequestSchema));
@@ -36,13 +39,15 @@ export function taskImpl(endpoint: JsonRpcEndpoint): ServiceImpl<typeof TaskServ
         yield { event };
     },
     async getTask({ taskId }, { signal }) {
-      return { task: decodeTask(await endpoint.call("tasks/get", { id: taskId }, signal)) };
+      const answer = await endpoint.call("tasks/get", { id: taskId }, signal);
+      return { task: decodeAnswer(() => taskFromAnswer(answer)) };
     },
     listTasks() {
       throw new ConnectError("A2A 0.3 has no list of tasks: use Connect or gRPC", Code.Unimplemented);
     },
     async cancelTask({ taskId }, { signal }) {
-      return { task: decodeTask(await endpoint.call("tasks/cancel", { id: taskId }, signal)) };
+      const answer = await endpoint.call("tasks/cancel", { id: taskId }, signal);
+      return { task: decodeAnswer(() => taskFromAnswer(answer)) };
     },
     async *subscribeTask({ taskId, afterSequence }, { signal }) {
       const call = { method: "tasks/resubscribe", params: { id: taskId }, lastEventId: afterSequence };
@@ -110,9 +115,19 @@ function configsOf(json: JsonValue): PushConfig[] {
 
 /** The events of a stream; where the server gives no ids, they are counted from the position that was asked for. */
 async function* eventsOf(frames: AsyncIterable<Frame>, after: bigint): AsyncIterable<TaskEvent> {
-  let sequence = after;
-  for await (const { result, id } of frames) {
-    sequence = id !== undefined && /^\d{1,18}$/.test(id) ? BigInt(id) : sequence + 1n;
-    yield decodeStreamFrame(result, sequence);
+  let position: StreamPosition = { sequence: after, taskId: "", contextId: "", state: TaskState.WORKING };
+  for await (const frame of frames) {
+    for (const event of decodeAnswer(() => eventsOfFrame(frame, position))) {
+      position = event;
+      yield event;
+    }
   }
+}
+
+function eventsOfFrame({ result, id }: Frame, position: StreamPosition): TaskEvent[] {
+  if (id !== undefined && /^\d{1,18}$/.test(id)) return [decodeStreamFrame(result, BigInt(id))];
+  return eventsFromFrame(result, position).map((event, index) => ({
+    ...event,
+    sequence: position.sequence + BigInt(index + 1),
+  }));
 }

@@ -1,0 +1,192 @@
+import { Code } from "@connectrpc/connect";
+import { isTerminal, type TaskEvent, TaskState } from "@devtool/schema";
+import { describe, expect, it } from "vitest";
+import { createA2aTransport } from "../src/a2a.ts";
+import { createDevtoolClient, type DevtoolClient, streamMessage, subscribeTask, textMessage } from "../src/index.ts";
+import { json, type RecordedAgent, result, silence, sse, startRecordedAgent } from "./recorded-agent.ts";
+
+const TASK = { kind: "task", id: "t1", contextId: "c1", status: { state: "submitted" } };
+const MESSAGE = textMessage("m1", "go");
+const QUICK = { delay: async () => undefined, maxAttempts: 3 };
+
+describe("a call over A2A 0.3", () => {
+  it("that takes too long ends as over any other transport, not with a lost connection", async () => {
+    await using agent = await startRecordedAgent(silence);
+    const { tasks } = clientOf(agent);
+    await expect(tasks.getTask({ taskId: "t1" }, { signal: AbortSignal.timeout(30) })).rejects.toMatchObject({
+      code: Code.Canceled,
+      rawMessage: expect.stringContaining("timeout"),
+    });
+    await expect(tasks.getTask({ taskId: "t1" }, { timeoutMs: 30 })).rejects.toMatchObject({
+      code: Code.DeadlineExceeded,
+    });
+  });
+
+  it("that its caller gives up is canceled", async () => {
+    await using agent = await startRecordedAgent(silence);
+    const caller = new AbortController();
+    const waiting = clientOf(agent).tasks.getTask({ taskId: "t1" }, { signal: caller.signal });
+    caller.abort();
+    await expect(waiting).rejects.toMatchObject({ code: Code.Canceled });
+  });
+
+  it.each([
+    { answer: json("<html>", 502), code: Code.Unavailable },
+    { answer: json("slow down", 429), code: Code.Unavailable },
+    { answer: json({ error: "no" }, 401), code: Code.Unauthenticated },
+    { answer: json({ error: "no" }, 403), code: Code.PermissionDenied },
+    { answer: json({ error: "nothing is here" }, 404), code: Code.Unimplemented },
+    { answer: json("{"), code: Code.DataLoss },
+    { answer: json("[]"), code: Code.DataLoss },
+    { answer: result({ kind: "status-update" }), code: Code.DataLoss },
+    { answer: json({ jsonrpc: "2.0", id: 1, error: { code: -32001, message: "no" } }), code: Code.NotFound },
+    { answer: json({ jsonrpc: "2.0", id: 1, error: { code: -32002, message: "no" } }), code: Code.FailedPrecondition },
+    { answer: json({ jsonrpc: "2.0", id: 1, error: { code: -32601, message: "no" } }), code: Code.Unimplemented },
+    {
+      answer: json({ jsonrpc: "2.0", id: 1, error: { code: -32602, message: "no" } }, 400),
+      code: Code.InvalidArgument,
+    },
+  ])("fails with the code for what the agent answered ($code)", async ({ answer, code }) => {
+    await using agent = await startRecordedAgent(answer);
+    await expect(clientOf(agent).tasks.getTask({ taskId: "t1" })).rejects.toMatchObject({ code });
+  });
+
+  it("names the extension and sends the token", async () => {
+    await using agent = await startRecordedAgent(result(TASK));
+    await clientOf(agent).tasks.getTask({ taskId: "t1" });
+    expect(agent.requests[0]?.headers).toMatchObject({
+      authorization: "Bearer secret",
+      "x-a2a-extensions": expect.stringContaining("developer-profile"),
+    });
+  });
+});
+
+describe("a stream over A2A 0.3", () => {
+  it.each([
+    { name: "no JSON", frame: "id: 2\ndata: {oops\n\n" },
+    { name: "no response", frame: "id: 2\ndata: 7\n\n" },
+    { name: "no frame of a task", frame: { kind: "task", status: 7 } },
+  ])("with a frame that is $name is data loss, and is not asked for again", async ({ frame }) => {
+    await using agent = await startRecordedAgent(sse(TASK, frame));
+    const events = streamMessage(clientOf(agent), { message: MESSAGE }, soon(), QUICK);
+    await expect(all(events)).rejects.toMatchObject({ code: Code.DataLoss });
+    expect(agent.requests).toHaveLength(1);
+  });
+
+  it("that ends without any event is asked for again, so often and no oftener", async () => {
+    await using agent = await startRecordedAgent(sse());
+    const log = subscribeTask(clientOf(agent), { taskId: "t1" }, soon(), QUICK);
+    await expect(all(log)).rejects.toMatchObject({ code: Code.Unavailable });
+    expect(agent.requests).toHaveLength(QUICK.maxAttempts);
+  });
+
+  it("that ends without any event is at its end when all was read before", async () => {
+    await using agent = await startRecordedAgent(sse());
+    expect(await all(subscribeTask(clientOf(agent), { taskId: "t1", afterSequence: 5n }, soon(), QUICK))).toEqual([]);
+    expect(agent.requests).toHaveLength(1);
+  });
+
+  it("is taken up behind the last event that has an id", async () => {
+    const second = {
+      kind: "status-update",
+      taskId: "t1",
+      contextId: "c1",
+      status: { state: "completed" },
+      final: true,
+    };
+    await using agent = await startRecordedAgent(
+      sse(numbered(1, TASK)),
+      sse(": alive\n\nretry: 5\n\n", numbered(2, second)),
+    );
+    const events = await all(streamMessage(clientOf(agent), { message: MESSAGE }, soon(), QUICK));
+    expect(events.map(({ sequence }) => sequence)).toEqual([1n, 2n]);
+    expect(agent.requests[1]).toMatchObject({
+      headers: { "last-event-id": "1" },
+      body: { method: "tasks/resubscribe", params: { id: "t1" } },
+    });
+  });
+});
+
+describe("an agent without our extension", () => {
+  const status = (state: string, text?: string) => ({
+    kind: "status-update",
+    taskId: "t1",
+    contextId: "c1",
+    final: false,
+    status: { state, ...(text !== undefined && { message: agentSays(text) }) },
+  });
+
+  it("ends an exchange with a text in its last state", async () => {
+    await using agent = await startRecordedAgent(sse(TASK, status("working"), status("input-required", "which one?")));
+    const events = await all(streamMessage(clientOf(agent), { message: MESSAGE }, soon(), QUICK));
+    expect([textOf(events), events.at(-1)?.state]).toEqual(["which one?", TaskState.INPUT_REQUIRED]);
+    expect(agent.requests).toHaveLength(1);
+  });
+
+  it("answers with artifacts, in pieces", async () => {
+    const piece = (text: string) => ({
+      kind: "artifact-update",
+      taskId: "t1",
+      contextId: "c1",
+      append: true,
+      artifact: { artifactId: "a1", parts: [{ kind: "text", text }] },
+    });
+    await using agent = await startRecordedAgent(sse(TASK, piece("one "), piece("two"), status("completed")));
+    const events = await all(streamMessage(clientOf(agent), { message: MESSAGE }, soon(), QUICK));
+    expect([textOf(events), events.at(-1)?.state]).toEqual(["one two", TaskState.COMPLETED]);
+    expect(events.map(({ sequence }) => sequence)).toEqual([1n, 2n, 3n, 4n]);
+  });
+
+  it("answers with a whole task that has ended, or with a message alone", async () => {
+    const whole = {
+      ...TASK,
+      status: { state: "completed" },
+      artifacts: [{ artifactId: "a1", parts: [{ kind: "text", text: "made" }] }],
+    };
+    for (const [frame, text] of [
+      [whole, "made"],
+      [agentSays("said"), "said"],
+    ] as const) {
+      await using agent = await startRecordedAgent(sse(frame));
+      const events = await all(streamMessage(clientOf(agent), { message: MESSAGE }, soon(), QUICK));
+      expect([textOf(events), isTerminal(events.at(-1)?.state ?? TaskState.UNSPECIFIED)]).toEqual([text, true]);
+      await using unary = await startRecordedAgent(result(frame));
+      const { task } = await clientOf(unary).tasks.sendMessage({ message: MESSAGE });
+      expect(task?.state).toBe(TaskState.COMPLETED);
+      expect(task?.history.at(-1)?.parts[0]?.content.value).toBe(text);
+    }
+  });
+
+  it("shows the task again when it is subscribed to, which takes back nothing that was told", async () => {
+    await using agent = await startRecordedAgent(
+      sse(TASK, status("working", "half")),
+      sse({ ...TASK, status: { state: "completed" } }),
+    );
+    const events = await all(streamMessage(clientOf(agent), { message: MESSAGE }, soon(), QUICK));
+    expect(events.map(({ payload }) => payload.case)).toEqual(["created", "text", "stateChange"]);
+  });
+});
+
+function agentSays(text: string) {
+  return { kind: "message", messageId: "a1", role: "agent", parts: [{ kind: "text", text }] };
+}
+
+function numbered(id: number, frame: unknown): string {
+  return `id: ${id}\ndata: ${JSON.stringify({ jsonrpc: "2.0", id: 1, result: frame })}\n\n`;
+}
+
+function textOf(events: readonly TaskEvent[]): string {
+  return events.map(({ payload }) => (payload.case === "text" ? payload.value.text : "")).join("");
+}
+
+function clientOf({ url }: RecordedAgent): DevtoolClient {
+  return createDevtoolClient(createA2aTransport({ url, token: "secret" }));
+}
+
+function soon(): AbortSignal {
+  return AbortSignal.timeout(10_000);
+}
+
+async function all(events: AsyncIterable<TaskEvent>): Promise<TaskEvent[]> {
+  return Array.fromAsync(events);
+}

@@ -1,0 +1,64 @@
+import { Code } from "@connectrpc/connect";
+import { EXTENSION_URI } from "@devtool/schema";
+import { describe, expect, it } from "vitest";
+import { fetchAgentCard } from "../src/a2a.ts";
+import { json, startRecordedAgent } from "./recorded-agent.ts";
+
+const card = (...uris: string[]) => ({
+  protocolVersion: "0.3.0",
+  name: "agent",
+  url: "http://127.0.0.1:1/",
+  capabilities: { extensions: uris.map((uri) => ({ uri })) },
+});
+
+describe("fetching a card (CARD-2)", () => {
+  it("gives the card of an agent that has the extension, with what a later version adds left out", async () => {
+    const later = { ...card(EXTENSION_URI), supportedInterfaces: [{ url: "x", protocolBinding: "JSONRPC" }] };
+    await using agent = await startRecordedAgent(json(later));
+    expect((await fetchAgentCard(agent, soon())).name).toBe("agent");
+  });
+
+  it.each([
+    { name: "has no card", answer: json("", 404), code: Code.NotFound, says: "HTTP 404" },
+    { name: "has a page instead of a card", answer: json("<html>"), code: Code.FailedPrecondition, says: "" },
+    { name: "has a card of another shape", answer: json({ name: 7 }), code: Code.FailedPrecondition, says: "" },
+    { name: "has a list for a card", answer: json("[]"), code: Code.FailedPrecondition, says: "AgentCard" },
+    { name: "has no extension", answer: json(card()), code: Code.FailedPrecondition, says: "does not have" },
+    {
+      name: "has another extension",
+      answer: json(card("https://example.com/ext/v0")),
+      code: Code.FailedPrecondition,
+      says: "does not have",
+    },
+    {
+      name: "has the extension in a version that is too new",
+      answer: json(card(EXTENSION_URI.replace("/v0/", "/v9/"))),
+      code: Code.FailedPrecondition,
+      says: "9.0.0",
+    },
+    {
+      name: "has the extension without a version",
+      answer: json(card(EXTENSION_URI.replace("/v0/", "/"))),
+      code: Code.FailedPrecondition,
+      says: "version",
+    },
+  ])("refuses an agent that $name", async ({ answer, code, says }) => {
+    await using agent = await startRecordedAgent(answer);
+    const refused = fetchAgentCard(agent, soon());
+    await expect(refused).rejects.toMatchObject({ code, rawMessage: expect.stringContaining(says) });
+  });
+
+  it("tells a card that does not come in time, and an agent that is not there, from a card that is wrong", async () => {
+    await using silent = await startRecordedAgent(() => undefined);
+    await expect(fetchAgentCard(silent, AbortSignal.timeout(30))).rejects.toMatchObject({
+      code: Code.DeadlineExceeded,
+    });
+    await expect(fetchAgentCard({ url: "http://127.0.0.1:1/" }, soon())).rejects.toMatchObject({
+      code: Code.Unavailable,
+    });
+  });
+});
+
+function soon(): AbortSignal {
+  return AbortSignal.timeout(10_000);
+}

@@ -1,0 +1,68 @@
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
+
+/** What an agent of a test was asked. */
+export interface RecordedRequest {
+  readonly headers: IncomingHttpHeaders;
+  readonly body: {
+    readonly id?: number;
+    readonly method?: string;
+    readonly params?: Readonly<Record<string, unknown>>;
+  };
+}
+
+/** An agent of a test: it answers with what was recorded, over real HTTP. */
+export interface RecordedAgent extends AsyncDisposable {
+  readonly url: string;
+  readonly requests: readonly RecordedRequest[];
+}
+
+/** Starts an agent that answers its requests with these, one after the other; the last one answers all that follow. */
+export async function startRecordedAgent(
+  ...answers: readonly ((response: ServerResponse, id: number) => void)[]
+): Promise<RecordedAgent> {
+  const requests: RecordedRequest[] = [];
+  const server = createServer(async (request, response) => {
+    let text = "";
+    for await (const chunk of request) text += chunk;
+    const body = text === "" ? {} : JSON.parse(text);
+    requests.push({ headers: request.headers, body });
+    answers[Math.min(requests.length, answers.length) - 1]?.(response, body.id ?? 0);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  const port = typeof address === "object" && address ? address.port : 0;
+  const close = async (): Promise<void> => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  };
+  return { url: `http://127.0.0.1:${port}/`, requests, [Symbol.asyncDispose]: close };
+}
+
+/** Answers with JSON. */
+export function json(body: unknown, status = 200): (response: ServerResponse) => void {
+  return (response) => {
+    response.writeHead(status, { "content-type": "application/json" });
+    response.end(typeof body === "string" ? body : JSON.stringify(body));
+  };
+}
+
+/** Answers with one result of JSON-RPC. */
+export function result(value: unknown): (response: ServerResponse, id: number) => void {
+  return (response, id) => json({ jsonrpc: "2.0", id, result: value })(response);
+}
+
+/** Answers with a stream of these lines, and ends it; a frame of JSON-RPC is made of each that is no string. */
+export function sse(...frames: readonly unknown[]): (response: ServerResponse, id: number) => void {
+  return (response, id) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    for (const frame of frames) response.write(typeof frame === "string" ? frame : frameText(frame, id));
+    response.end();
+  };
+}
+
+/** Answers with nothing, for as long as the client waits. */
+export function silence(): void {}
+
+function frameText(frame: unknown, id: number): string {
+  return `data: ${JSON.stringify({ jsonrpc: "2.0", id, result: frame })}\n\n`;
+}
