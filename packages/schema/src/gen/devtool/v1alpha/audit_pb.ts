@@ -149,6 +149,8 @@ export type AuditRecord = Message<"devtool.v1alpha.AuditRecord"> & {
 
   /**
    * Holds the SHA-256 of what was shown and would run; see ToolCallDetail.
+   * Empty when the user approved with content of their own: the record that
+   * follows before the start has the one of that.
    *
    * @generated from field: bytes digest = 9;
    */
@@ -263,6 +265,8 @@ export type AuditRecordJson = {
 
   /**
    * Holds the SHA-256 of what was shown and would run; see ToolCallDetail.
+   * Empty when the user approved with content of their own: the record that
+   * follows before the start has the one of that.
    *
    * @generated from field: bytes digest = 9;
    */
