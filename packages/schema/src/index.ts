@@ -85,7 +85,12 @@ export {
   PushAuthenticationSchema,
   type PushConfig,
   PushConfigSchema,
+  PushFormat,
+  type PushProgress,
+  PushProgressSchema,
   PushService,
+  type PushSubscription,
+  PushSubscriptionSchema,
 } from "./gen/devtool/v1alpha/push_service_pb.ts";
 export {
   ClientMcpServers,
@@ -100,6 +105,12 @@ export {
   type SessionSettings,
   SessionSettingsSchema,
 } from "./gen/devtool/v1alpha/session_settings_pb.ts";
+export {
+  type SigningKey,
+  type SigningKeyFile,
+  SigningKeyFileSchema,
+  SigningKeySchema,
+} from "./gen/devtool/v1alpha/signing_key_pb.ts";
 export {
   type RunSlashCommandRequest,
   RunSlashCommandRequestSchema,

@@ -8,6 +8,7 @@ import { decodeRow, encodeRow } from "./event-row.ts";
 import { decodeCursor, encodeCursor, positionOf } from "./list-position.ts";
 import { messageIdOf } from "./message-id.ts";
 import { isDiskFull, openDatabase } from "./sqlite-database.ts";
+import { PUSH_SCHEMA, SqlitePushConfigStore } from "./sqlite-push-config-store.ts";
 import type { TaskPage, TaskQuery, TaskStore } from "./task-store.ts";
 
 /** So many rows are read at a time, so that no statement stays open while a reader waits. */
@@ -38,6 +39,7 @@ export const TASK_SCHEMA: string = `
     PRIMARY KEY (principal, message_id)
   ) STRICT, WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS audit (number INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT;
+  ${PUSH_SCHEMA}
 `;
 
 interface Append {
@@ -60,6 +62,8 @@ interface Head {
  * in the same turn of the event loop share one commit, whatever their tasks.
  */
 export class SqliteTaskStore implements TaskStore {
+  /** The push configs in the same file; to be used no longer than the store. */
+  readonly pushConfigs: SqlitePushConfigStore;
   readonly #database: DatabaseSync;
   readonly #statements: Statements;
   #queue: Append[] = [];
@@ -75,6 +79,7 @@ export class SqliteTaskStore implements TaskStore {
 
   /** Takes over a database that `openDatabase` laid out with `TASK_SCHEMA`; closes it at its own end. */
   constructor(database: DatabaseSync) {
+    this.pushConfigs = new SqlitePushConfigStore(database);
     this.#database = database;
     this.#statements = prepareStatements(database);
     const last = this.#statements.lastAudit.get();

@@ -2,15 +2,17 @@
 // @generated from file devtool/v1alpha/push_service.proto (package devtool.v1alpha, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file devtool/v1alpha/push_service.proto.
  */
 export const file_devtool_v1alpha_push_service: GenFile = /*@__PURE__*/
-  fileDesc("CiJkZXZ0b29sL3YxYWxwaGEvcHVzaF9zZXJ2aWNlLnByb3RvEg9kZXZ0b29sLnYxYWxwaGEiggEKClB1c2hDb25maWcSCgoCaWQYASABKAkSDwoHdGFza19pZBgCIAEoCRILCgN1cmwYAyABKAkSDQoFdG9rZW4YBCABKAkSOwoOYXV0aGVudGljYXRpb24YBSABKAsyIy5kZXZ0b29sLnYxYWxwaGEuUHVzaEF1dGhlbnRpY2F0aW9uIjkKElB1c2hBdXRoZW50aWNhdGlvbhIOCgZzY2hlbWUYASABKAkSEwoLY3JlZGVudGlhbHMYAiABKAkiQwoUU2V0UHVzaENvbmZpZ1JlcXVlc3QSKwoGY29uZmlnGAEgASgLMhsuZGV2dG9vbC52MWFscGhhLlB1c2hDb25maWciRAoVU2V0UHVzaENvbmZpZ1Jlc3BvbnNlEisKBmNvbmZpZxgBIAEoCzIbLmRldnRvb2wudjFhbHBoYS5QdXNoQ29uZmlnIjoKFEdldFB1c2hDb25maWdSZXF1ZXN0Eg8KB3Rhc2tfaWQYASABKAkSEQoJY29uZmlnX2lkGAIgASgJIkQKFUdldFB1c2hDb25maWdSZXNwb25zZRIrCgZjb25maWcYASABKAsyGy5kZXZ0b29sLnYxYWxwaGEuUHVzaENvbmZpZyIpChZMaXN0UHVzaENvbmZpZ3NSZXF1ZXN0Eg8KB3Rhc2tfaWQYASABKAkiRwoXTGlzdFB1c2hDb25maWdzUmVzcG9uc2USLAoHY29uZmlncxgBIAMoCzIbLmRldnRvb2wudjFhbHBoYS5QdXNoQ29uZmlnIj0KF0RlbGV0ZVB1c2hDb25maWdSZXF1ZXN0Eg8KB3Rhc2tfaWQYASABKAkSEQoJY29uZmlnX2lkGAIgASgJIhoKGERlbGV0ZVB1c2hDb25maWdSZXNwb25zZTKmAwoLUHVzaFNlcnZpY2USXgoNU2V0UHVzaENvbmZpZxIlLmRldnRvb2wudjFhbHBoYS5TZXRQdXNoQ29uZmlnUmVxdWVzdBomLmRldnRvb2wudjFhbHBoYS5TZXRQdXNoQ29uZmlnUmVzcG9uc2USYwoNR2V0UHVzaENvbmZpZxIlLmRldnRvb2wudjFhbHBoYS5HZXRQdXNoQ29uZmlnUmVxdWVzdBomLmRldnRvb2wudjFhbHBoYS5HZXRQdXNoQ29uZmlnUmVzcG9uc2UiA5ACARJpCg9MaXN0UHVzaENvbmZpZ3MSJy5kZXZ0b29sLnYxYWxwaGEuTGlzdFB1c2hDb25maWdzUmVxdWVzdBooLmRldnRvb2wudjFhbHBoYS5MaXN0UHVzaENvbmZpZ3NSZXNwb25zZSIDkAIBEmcKEERlbGV0ZVB1c2hDb25maWcSKC5kZXZ0b29sLnYxYWxwaGEuRGVsZXRlUHVzaENvbmZpZ1JlcXVlc3QaKS5kZXZ0b29sLnYxYWxwaGEuRGVsZXRlUHVzaENvbmZpZ1Jlc3BvbnNlYgZwcm90bzM");
+  fileDesc("CiJkZXZ0b29sL3YxYWxwaGEvcHVzaF9zZXJ2aWNlLnByb3RvEg9kZXZ0b29sLnYxYWxwaGEixQEKClB1c2hDb25maWcSCgoCaWQYASABKAkSDwoHdGFza19pZBgCIAEoCRILCgN1cmwYAyABKAkSDQoFdG9rZW4YBCABKAkSOwoOYXV0aGVudGljYXRpb24YBSABKAsyIy5kZXZ0b29sLnYxYWxwaGEuUHVzaEF1dGhlbnRpY2F0aW9uEisKBmZvcm1hdBgGIAEoDjIbLmRldnRvb2wudjFhbHBoYS5QdXNoRm9ybWF0EhQKDGVuZGVkX3JlYXNvbhgHIAEoCSI5ChJQdXNoQXV0aGVudGljYXRpb24SDgoGc2NoZW1lGAEgASgJEhMKC2NyZWRlbnRpYWxzGAIgASgJIoMBChBQdXNoU3Vic2NyaXB0aW9uEisKBmNvbmZpZxgBIAEoCzIbLmRldnRvb2wudjFhbHBoYS5QdXNoQ29uZmlnEhEKCXByaW5jaXBhbBgCIAEoCRIvCghwcm9ncmVzcxgDIAEoCzIdLmRldnRvb2wudjFhbHBoYS5QdXNoUHJvZ3Jlc3MisAEKDFB1c2hQcm9ncmVzcxIOCgZjdXJzb3IYASABKAMSEAoIZmFpbHVyZXMYAiABKAUSMQoNZmFpbGluZ19zaW5jZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASNQoRbmV4dF9hdHRlbXB0X3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhQKDGVuZGVkX3JlYXNvbhgFIAEoCSJDChRTZXRQdXNoQ29uZmlnUmVxdWVzdBIrCgZjb25maWcYASABKAsyGy5kZXZ0b29sLnYxYWxwaGEuUHVzaENvbmZpZyJEChVTZXRQdXNoQ29uZmlnUmVzcG9uc2USKwoGY29uZmlnGAEgASgLMhsuZGV2dG9vbC52MWFscGhhLlB1c2hDb25maWciOgoUR2V0UHVzaENvbmZpZ1JlcXVlc3QSDwoHdGFza19pZBgBIAEoCRIRCgljb25maWdfaWQYAiABKAkiRAoVR2V0UHVzaENvbmZpZ1Jlc3BvbnNlEisKBmNvbmZpZxgBIAEoCzIbLmRldnRvb2wudjFhbHBoYS5QdXNoQ29uZmlnIikKFkxpc3RQdXNoQ29uZmlnc1JlcXVlc3QSDwoHdGFza19pZBgBIAEoCSJHChdMaXN0UHVzaENvbmZpZ3NSZXNwb25zZRIsCgdjb25maWdzGAEgAygLMhsuZGV2dG9vbC52MWFscGhhLlB1c2hDb25maWciPQoXRGVsZXRlUHVzaENvbmZpZ1JlcXVlc3QSDwoHdGFza19pZBgBIAEoCRIRCgljb25maWdfaWQYAiABKAkiGgoYRGVsZXRlUHVzaENvbmZpZ1Jlc3BvbnNlKrMBCgpQdXNoRm9ybWF0EhsKF1BVU0hfRk9STUFUX1VOU1BFQ0lGSUVEEAASGgoWUFVTSF9GT1JNQVRfVEFTS19FVkVOVBABEhcKE1BVU0hfRk9STUFUX0EyQV9WMDMQAhIdChlQVVNIX0ZPUk1BVF9BMkFfVjAzX1BMQUlOEAMSFgoSUFVTSF9GT1JNQVRfQTJBX1YxEAQSHAoYUFVTSF9GT1JNQVRfQTJBX1YxX1BMQUlOEAUypgMKC1B1c2hTZXJ2aWNlEl4KDVNldFB1c2hDb25maWcSJS5kZXZ0b29sLnYxYWxwaGEuU2V0UHVzaENvbmZpZ1JlcXVlc3QaJi5kZXZ0b29sLnYxYWxwaGEuU2V0UHVzaENvbmZpZ1Jlc3BvbnNlEmMKDUdldFB1c2hDb25maWcSJS5kZXZ0b29sLnYxYWxwaGEuR2V0UHVzaENvbmZpZ1JlcXVlc3QaJi5kZXZ0b29sLnYxYWxwaGEuR2V0UHVzaENvbmZpZ1Jlc3BvbnNlIgOQAgESaQoPTGlzdFB1c2hDb25maWdzEicuZGV2dG9vbC52MWFscGhhLkxpc3RQdXNoQ29uZmlnc1JlcXVlc3QaKC5kZXZ0b29sLnYxYWxwaGEuTGlzdFB1c2hDb25maWdzUmVzcG9uc2UiA5ACARJnChBEZWxldGVQdXNoQ29uZmlnEiguZGV2dG9vbC52MWFscGhhLkRlbGV0ZVB1c2hDb25maWdSZXF1ZXN0GikuZGV2dG9vbC52MWFscGhhLkRlbGV0ZVB1c2hDb25maWdSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_timestamp]);
 
 /**
  * Says where the events of a task are posted.
@@ -19,21 +21,23 @@ export const file_devtool_v1alpha_push_service: GenFile = /*@__PURE__*/
  */
 export type PushConfig = Message<"devtool.v1alpha.PushConfig"> & {
   /**
-   * Identifies the config within its task. Empty lets the server choose.
+   * Identifies the config within its task. Empty takes the one that posts to the
+   * same URL in the same format, or else lets the server choose.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Names the task. Required.
+   * Names the task. Required, except beside a message, whose task it is.
    *
    * @generated from field: string task_id = 2;
    */
   taskId: string;
 
   /**
-   * Names the endpoint to post to. Required: absolute, http or https.
+   * Names the endpoint to post to. Required: absolute, and https unless the
+   * operator lists its host and port.
    *
    * @generated from field: string url = 3;
    */
@@ -52,6 +56,21 @@ export type PushConfig = Message<"devtool.v1alpha.PushConfig"> & {
    * @generated from field: devtool.v1alpha.PushAuthentication authentication = 5;
    */
   authentication?: PushAuthentication | undefined;
+
+  /**
+   * Says what is posted. Unspecified posts TASK_EVENT.
+   *
+   * @generated from field: devtool.v1alpha.PushFormat format = 6;
+   */
+  format: PushFormat;
+
+  /**
+   * Says why nothing is posted any more, for a person; empty while events are
+   * posted. Written by the server: storing the config again clears it.
+   *
+   * @generated from field: string ended_reason = 7;
+   */
+  endedReason: string;
 };
 
 /**
@@ -61,21 +80,23 @@ export type PushConfig = Message<"devtool.v1alpha.PushConfig"> & {
  */
 export type PushConfigJson = {
   /**
-   * Identifies the config within its task. Empty lets the server choose.
+   * Identifies the config within its task. Empty takes the one that posts to the
+   * same URL in the same format, or else lets the server choose.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * Names the task. Required.
+   * Names the task. Required, except beside a message, whose task it is.
    *
    * @generated from field: string task_id = 2;
    */
   taskId?: string;
 
   /**
-   * Names the endpoint to post to. Required: absolute, http or https.
+   * Names the endpoint to post to. Required: absolute, and https unless the
+   * operator lists its host and port.
    *
    * @generated from field: string url = 3;
    */
@@ -94,6 +115,21 @@ export type PushConfigJson = {
    * @generated from field: devtool.v1alpha.PushAuthentication authentication = 5;
    */
   authentication?: PushAuthenticationJson;
+
+  /**
+   * Says what is posted. Unspecified posts TASK_EVENT.
+   *
+   * @generated from field: devtool.v1alpha.PushFormat format = 6;
+   */
+  format?: PushFormatJson;
+
+  /**
+   * Says why nothing is posted any more, for a person; empty while events are
+   * posted. Written by the server: storing the config again clears it.
+   *
+   * @generated from field: string ended_reason = 7;
+   */
+  endedReason?: string;
 };
 
 /**
@@ -110,14 +146,17 @@ export const PushConfigSchema: GenMessage<PushConfig, {jsonType: PushConfigJson}
  */
 export type PushAuthentication = Message<"devtool.v1alpha.PushAuthentication"> & {
   /**
-   * Names the HTTP authentication scheme, for instance `Bearer`.
+   * Names the HTTP authentication scheme, for instance `Bearer`, or
+   * `StandardWebhooks`, which signs each post with the credentials instead.
    *
    * @generated from field: string scheme = 1;
    */
   scheme: string;
 
   /**
-   * Holds the credentials that follow the scheme.
+   * Holds the credentials that follow the scheme. Empty beside `Bearer` sends the
+   * server's own signed token. For `StandardWebhooks`, the secret in base64,
+   * with or without `whsec_` before it.
    *
    * @generated from field: string credentials = 2;
    */
@@ -131,14 +170,17 @@ export type PushAuthentication = Message<"devtool.v1alpha.PushAuthentication"> &
  */
 export type PushAuthenticationJson = {
   /**
-   * Names the HTTP authentication scheme, for instance `Bearer`.
+   * Names the HTTP authentication scheme, for instance `Bearer`, or
+   * `StandardWebhooks`, which signs each post with the credentials instead.
    *
    * @generated from field: string scheme = 1;
    */
   scheme?: string;
 
   /**
-   * Holds the credentials that follow the scheme.
+   * Holds the credentials that follow the scheme. Empty beside `Bearer` sends the
+   * server's own signed token. For `StandardWebhooks`, the secret in base64,
+   * with or without `whsec_` before it.
    *
    * @generated from field: string credentials = 2;
    */
@@ -151,6 +193,160 @@ export type PushAuthenticationJson = {
  */
 export const PushAuthenticationSchema: GenMessage<PushAuthentication, {jsonType: PushAuthenticationJson}> = /*@__PURE__*/
   messageDesc(file_devtool_v1alpha_push_service, 1);
+
+/**
+ * Is what a store keeps of a config; never leaves the server.
+ *
+ * @generated from message devtool.v1alpha.PushSubscription
+ */
+export type PushSubscription = Message<"devtool.v1alpha.PushSubscription"> & {
+  /**
+   * Holds the config.
+   *
+   * @generated from field: devtool.v1alpha.PushConfig config = 1;
+   */
+  config?: PushConfig | undefined;
+
+  /**
+   * Identifies who set it.
+   *
+   * @generated from field: string principal = 2;
+   */
+  principal: string;
+
+  /**
+   * Tells how far delivery has come.
+   *
+   * @generated from field: devtool.v1alpha.PushProgress progress = 3;
+   */
+  progress?: PushProgress | undefined;
+};
+
+/**
+ * Is what a store keeps of a config; never leaves the server.
+ *
+ * @generated from message devtool.v1alpha.PushSubscription
+ */
+export type PushSubscriptionJson = {
+  /**
+   * Holds the config.
+   *
+   * @generated from field: devtool.v1alpha.PushConfig config = 1;
+   */
+  config?: PushConfigJson;
+
+  /**
+   * Identifies who set it.
+   *
+   * @generated from field: string principal = 2;
+   */
+  principal?: string;
+
+  /**
+   * Tells how far delivery has come.
+   *
+   * @generated from field: devtool.v1alpha.PushProgress progress = 3;
+   */
+  progress?: PushProgressJson;
+};
+
+/**
+ * Describes the message devtool.v1alpha.PushSubscription.
+ * Use `create(PushSubscriptionSchema)` to create a new message.
+ */
+export const PushSubscriptionSchema: GenMessage<PushSubscription, {jsonType: PushSubscriptionJson}> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_push_service, 2);
+
+/**
+ * Tells how far the delivery of a task's events to one config has come.
+ *
+ * @generated from message devtool.v1alpha.PushProgress
+ */
+export type PushProgress = Message<"devtool.v1alpha.PushProgress"> & {
+  /**
+   * Is the sequence of the last event that is done with.
+   *
+   * @generated from field: int64 cursor = 1;
+   */
+  cursor: bigint;
+
+  /**
+   * Counts the tries of the next event that failed; 0 when none did.
+   *
+   * @generated from field: int32 failures = 2;
+   */
+  failures: number;
+
+  /**
+   * Tells when the first of them failed.
+   *
+   * @generated from field: google.protobuf.Timestamp failing_since = 3;
+   */
+  failingSince?: Timestamp | undefined;
+
+  /**
+   * Tells when the next try is due; unset when none failed.
+   *
+   * @generated from field: google.protobuf.Timestamp next_attempt_time = 4;
+   */
+  nextAttemptTime?: Timestamp | undefined;
+
+  /**
+   * Says why nothing is posted any more; empty while events are posted.
+   *
+   * @generated from field: string ended_reason = 5;
+   */
+  endedReason: string;
+};
+
+/**
+ * Tells how far the delivery of a task's events to one config has come.
+ *
+ * @generated from message devtool.v1alpha.PushProgress
+ */
+export type PushProgressJson = {
+  /**
+   * Is the sequence of the last event that is done with.
+   *
+   * @generated from field: int64 cursor = 1;
+   */
+  cursor?: string;
+
+  /**
+   * Counts the tries of the next event that failed; 0 when none did.
+   *
+   * @generated from field: int32 failures = 2;
+   */
+  failures?: number;
+
+  /**
+   * Tells when the first of them failed.
+   *
+   * @generated from field: google.protobuf.Timestamp failing_since = 3;
+   */
+  failingSince?: TimestampJson;
+
+  /**
+   * Tells when the next try is due; unset when none failed.
+   *
+   * @generated from field: google.protobuf.Timestamp next_attempt_time = 4;
+   */
+  nextAttemptTime?: TimestampJson;
+
+  /**
+   * Says why nothing is posted any more; empty while events are posted.
+   *
+   * @generated from field: string ended_reason = 5;
+   */
+  endedReason?: string;
+};
+
+/**
+ * Describes the message devtool.v1alpha.PushProgress.
+ * Use `create(PushProgressSchema)` to create a new message.
+ */
+export const PushProgressSchema: GenMessage<PushProgress, {jsonType: PushProgressJson}> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_push_service, 3);
 
 /**
  * Asks to store a config.
@@ -185,7 +381,7 @@ export type SetPushConfigRequestJson = {
  * Use `create(SetPushConfigRequestSchema)` to create a new message.
  */
 export const SetPushConfigRequestSchema: GenMessage<SetPushConfigRequest, {jsonType: SetPushConfigRequestJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_push_service, 2);
+  messageDesc(file_devtool_v1alpha_push_service, 4);
 
 /**
  * Answers with the config as stored.
@@ -220,7 +416,7 @@ export type SetPushConfigResponseJson = {
  * Use `create(SetPushConfigResponseSchema)` to create a new message.
  */
 export const SetPushConfigResponseSchema: GenMessage<SetPushConfigResponse, {jsonType: SetPushConfigResponseJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_push_service, 3);
+  messageDesc(file_devtool_v1alpha_push_service, 5);
 
 /**
  * Asks for a config.
@@ -269,7 +465,7 @@ export type GetPushConfigRequestJson = {
  * Use `create(GetPushConfigRequestSchema)` to create a new message.
  */
 export const GetPushConfigRequestSchema: GenMessage<GetPushConfigRequest, {jsonType: GetPushConfigRequestJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_push_service, 4);
+  messageDesc(file_devtool_v1alpha_push_service, 6);
 
 /**
  * Answers with a config.
@@ -304,7 +500,7 @@ export type GetPushConfigResponseJson = {
  * Use `create(GetPushConfigResponseSchema)` to create a new message.
  */
 export const GetPushConfigResponseSchema: GenMessage<GetPushConfigResponse, {jsonType: GetPushConfigResponseJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_push_service, 5);
+  messageDesc(file_devtool_v1alpha_push_service, 7);
 
 /**
  * Asks for the configs of a task.
@@ -339,7 +535,7 @@ export type ListPushConfigsRequestJson = {
  * Use `create(ListPushConfigsRequestSchema)` to create a new message.
  */
 export const ListPushConfigsRequestSchema: GenMessage<ListPushConfigsRequest, {jsonType: ListPushConfigsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_push_service, 6);
+  messageDesc(file_devtool_v1alpha_push_service, 8);
 
 /**
  * Answers with the configs of a task.
@@ -374,7 +570,7 @@ export type ListPushConfigsResponseJson = {
  * Use `create(ListPushConfigsResponseSchema)` to create a new message.
  */
 export const ListPushConfigsResponseSchema: GenMessage<ListPushConfigsResponse, {jsonType: ListPushConfigsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_push_service, 7);
+  messageDesc(file_devtool_v1alpha_push_service, 9);
 
 /**
  * Asks to delete a config.
@@ -423,7 +619,7 @@ export type DeletePushConfigRequestJson = {
  * Use `create(DeletePushConfigRequestSchema)` to create a new message.
  */
 export const DeletePushConfigRequestSchema: GenMessage<DeletePushConfigRequest, {jsonType: DeletePushConfigRequestJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_push_service, 8);
+  messageDesc(file_devtool_v1alpha_push_service, 10);
 
 /**
  * Answers a deletion.
@@ -446,7 +642,69 @@ export type DeletePushConfigResponseJson = {
  * Use `create(DeletePushConfigResponseSchema)` to create a new message.
  */
 export const DeletePushConfigResponseSchema: GenMessage<DeletePushConfigResponse, {jsonType: DeletePushConfigResponseJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_push_service, 9);
+  messageDesc(file_devtool_v1alpha_push_service, 11);
+
+/**
+ * Says what the body of a post holds.
+ *
+ * @generated from enum devtool.v1alpha.PushFormat
+ */
+export enum PushFormat {
+  /**
+   * Lets the server choose.
+   *
+   * @generated from enum value: PUSH_FORMAT_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Holds a TaskEvent in ProtoJSON.
+   *
+   * @generated from enum value: PUSH_FORMAT_TASK_EVENT = 1;
+   */
+  TASK_EVENT = 1,
+
+  /**
+   * Holds the result of a stream's frame in A2A 0.3, for who knows the extension.
+   *
+   * @generated from enum value: PUSH_FORMAT_A2A_V03 = 2;
+   */
+  A2A_V03 = 2,
+
+  /**
+   * Holds the result of a stream's frame in A2A 0.3, for who does not.
+   *
+   * @generated from enum value: PUSH_FORMAT_A2A_V03_PLAIN = 3;
+   */
+  A2A_V03_PLAIN = 3,
+
+  /**
+   * Holds a StreamResponse of A2A 1.0, for who knows the extension.
+   *
+   * @generated from enum value: PUSH_FORMAT_A2A_V1 = 4;
+   */
+  A2A_V1 = 4,
+
+  /**
+   * Holds a StreamResponse of A2A 1.0, for who does not know the extension.
+   *
+   * @generated from enum value: PUSH_FORMAT_A2A_V1_PLAIN = 5;
+   */
+  A2A_V1_PLAIN = 5,
+}
+
+/**
+ * Says what the body of a post holds.
+ *
+ * @generated from enum devtool.v1alpha.PushFormat
+ */
+export type PushFormatJson = "PUSH_FORMAT_UNSPECIFIED" | "PUSH_FORMAT_TASK_EVENT" | "PUSH_FORMAT_A2A_V03" | "PUSH_FORMAT_A2A_V03_PLAIN" | "PUSH_FORMAT_A2A_V1" | "PUSH_FORMAT_A2A_V1_PLAIN";
+
+/**
+ * Describes the enum devtool.v1alpha.PushFormat.
+ */
+export const PushFormatSchema: GenEnum<PushFormat, PushFormatJson> = /*@__PURE__*/
+  enumDesc(file_devtool_v1alpha_push_service, 0);
 
 /**
  * Keeps the push notification configs of tasks.
@@ -455,8 +713,10 @@ export const DeletePushConfigResponseSchema: GenMessage<DeletePushConfigResponse
  */
 export const PushService: GenService<{
   /**
-   * Stores a config, or replaces the one with its id. Fails with NOT_FOUND for
-   * an unknown task and INVALID_ARGUMENT for a URL that must not be called.
+   * Stores a config, or replaces the one with its id; what was not delivered yet
+   * goes where the new one says. Fails with NOT_FOUND for an unknown task and
+   * INVALID_ARGUMENT for a URL that must not be called and for one config more
+   * than the 10 that a task may have.
    *
    * @generated from rpc devtool.v1alpha.PushService.SetPushConfig
    */

@@ -1,0 +1,53 @@
+import { create } from "@bufbuild/protobuf";
+import { type PushProgress, PushProgressSchema, type PushSubscription } from "@devtool/schema";
+import {
+  keyOf,
+  MAX_PUSH_CONFIGS,
+  type PushConfigKey,
+  type PushConfigStore,
+  tooManyConfigs,
+} from "./push-config-store.ts";
+
+/** Keeps push configs in memory, beside a `MemoryTaskStore`. */
+export class MemoryPushConfigStore implements PushConfigStore {
+  readonly #tasks = new Map<string, Map<string, PushSubscription>>();
+
+  async put(subscription: PushSubscription): Promise<PushSubscription> {
+    const { taskId, configId } = keyOf(subscription);
+    const configs = this.#tasks.get(taskId) ?? new Map<string, PushSubscription>();
+    const before = configs.get(configId)?.progress;
+    if (!before && configs.size >= MAX_PUSH_CONFIGS) throw tooManyConfigs();
+    const stored = before
+      ? { ...subscription, progress: create(PushProgressSchema, { cursor: before.cursor }) }
+      : subscription;
+    configs.set(configId, stored);
+    this.#tasks.set(taskId, configs);
+    return stored;
+  }
+
+  get({ taskId, configId }: PushConfigKey): Promise<PushSubscription | undefined> {
+    return Promise.resolve(this.#tasks.get(taskId)?.get(configId));
+  }
+
+  list(taskId: string): Promise<readonly PushSubscription[]> {
+    return Promise.resolve([...(this.#tasks.get(taskId)?.values() ?? [])]);
+  }
+
+  async *activeTasks(): AsyncIterable<string> {
+    for (const [taskId, configs] of this.#tasks) {
+      if ([...configs.values()].some(({ progress }) => progress?.endedReason === "")) yield taskId;
+    }
+  }
+
+  async saveProgress({ taskId, configId }: PushConfigKey, progress: PushProgress): Promise<void> {
+    const configs = this.#tasks.get(taskId);
+    const subscription = configs?.get(configId);
+    if (subscription) configs?.set(configId, { ...subscription, progress });
+  }
+
+  async delete({ taskId, configId }: PushConfigKey): Promise<void> {
+    const configs = this.#tasks.get(taskId);
+    configs?.delete(configId);
+    if (configs?.size === 0) this.#tasks.delete(taskId);
+  }
+}

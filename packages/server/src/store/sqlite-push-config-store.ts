@@ -1,0 +1,162 @@
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { type PushProgress, PushProgressSchema, type PushSubscription, PushSubscriptionSchema } from "@devtool/schema";
+import {
+  keyOf,
+  MAX_PUSH_CONFIGS,
+  type PushConfigKey,
+  type PushConfigStore,
+  tooManyConfigs,
+} from "./push-config-store.ts";
+
+/** The table of push configs, in the file of the tasks: row ids keep the order in which configs were stored. */
+export const PUSH_SCHEMA: string = `
+  CREATE TABLE IF NOT EXISTS push_config (
+    task_id TEXT NOT NULL, config_id TEXT NOT NULL, active INTEGER NOT NULL,
+    subscription BLOB NOT NULL, progress BLOB NOT NULL,
+    PRIMARY KEY (task_id, config_id)
+  ) STRICT;
+  CREATE INDEX IF NOT EXISTS push_config_active ON push_config (task_id) WHERE active = 1;
+`;
+
+/** So many rows are read at a time, so that no statement stays open while a reader waits. */
+const PAGE = 256;
+
+interface Save {
+  readonly key: PushConfigKey;
+  readonly progress: PushProgress;
+  readonly committed: PromiseWithResolvers<void>;
+}
+
+/** Keeps push configs in the SQLite file of the tasks. Progress that is saved in one turn of the event loop shares a commit. */
+export class SqlitePushConfigStore implements PushConfigStore {
+  readonly #database: DatabaseSync;
+  readonly #statements: Statements;
+  #queue: Save[] = [];
+
+  /** Takes a database that was laid out with `PUSH_SCHEMA`; whoever opened it closes it. */
+  constructor(database: DatabaseSync) {
+    this.#database = database;
+    this.#statements = prepareStatements(database);
+  }
+
+  async put(subscription: PushSubscription): Promise<PushSubscription> {
+    const key = keyOf(subscription);
+    return this.#transaction(() => {
+      const before = this.#read(key)?.progress;
+      const count = Number(this.#statements.count.get(key.taskId)?.count);
+      if (!before && count >= MAX_PUSH_CONFIGS) throw tooManyConfigs();
+      const progress = before ? create(PushProgressSchema, { cursor: before.cursor }) : subscription.progress;
+      const stored: PushSubscription = { ...subscription, progress: progress ?? create(PushProgressSchema) };
+      this.#write(stored);
+      return stored;
+    });
+  }
+
+  async get(key: PushConfigKey): Promise<PushSubscription | undefined> {
+    return this.#read(key);
+  }
+
+  async list(taskId: string): Promise<readonly PushSubscription[]> {
+    return this.#statements.list.all(taskId).map(subscriptionOf);
+  }
+
+  async *activeTasks(): AsyncIterable<string> {
+    let last = "";
+    for (;;) {
+      const rows = this.#statements.active.all(last, PAGE);
+      const ids = rows.map(({ task_id }) => String(task_id));
+      yield* ids;
+      if (rows.length < PAGE) return;
+      last = ids.at(-1) ?? last;
+    }
+  }
+
+  saveProgress(key: PushConfigKey, progress: PushProgress): Promise<void> {
+    const committed = Promise.withResolvers<void>();
+    if (this.#queue.length === 0) setImmediate(() => this.#flush());
+    this.#queue.push({ key, progress, committed });
+    return committed.promise;
+  }
+
+  async delete({ taskId, configId }: PushConfigKey): Promise<void> {
+    this.#statements.remove.run(taskId, configId);
+  }
+
+  #flush(): void {
+    const queue = this.#queue;
+    this.#queue = [];
+    try {
+      this.#transaction(() => {
+        for (const { key, progress } of queue) {
+          const active = Number(progress.endedReason === "");
+          this.#statements.save.run(active, toBinary(PushProgressSchema, progress), key.taskId, key.configId);
+        }
+      });
+      for (const { committed } of queue) committed.resolve();
+    } catch (reason) {
+      for (const { committed } of queue) committed.reject(reason);
+    }
+  }
+
+  #transaction<T>(run: () => T): T {
+    this.#database.exec("BEGIN IMMEDIATE");
+    try {
+      const result = run();
+      this.#database.exec("COMMIT");
+      return result;
+    } catch (reason) {
+      if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
+      throw reason;
+    }
+  }
+
+  #read({ taskId, configId }: PushConfigKey): PushSubscription | undefined {
+    const row = this.#statements.get.get(taskId, configId);
+    return row && subscriptionOf(row);
+  }
+
+  #write({ progress = create(PushProgressSchema), ...subscription }: PushSubscription): void {
+    const { taskId, configId } = keyOf(subscription);
+    const active = Number(progress.endedReason === "");
+    const data = toBinary(PushSubscriptionSchema, subscription);
+    this.#statements.put.run(taskId, configId, active, data, toBinary(PushProgressSchema, progress));
+  }
+}
+
+function subscriptionOf({ subscription, progress }: Readonly<Record<string, unknown>>): PushSubscription {
+  const stored = fromBinary(PushSubscriptionSchema, bytesOf(subscription));
+  return { ...stored, progress: fromBinary(PushProgressSchema, bytesOf(progress)) };
+}
+
+function bytesOf(value: unknown): Uint8Array {
+  return value instanceof Uint8Array ? value : new Uint8Array();
+}
+
+interface Statements {
+  readonly put: StatementSync;
+  readonly get: StatementSync;
+  readonly list: StatementSync;
+  readonly count: StatementSync;
+  readonly active: StatementSync;
+  readonly save: StatementSync;
+  readonly remove: StatementSync;
+}
+
+function prepareStatements(database: DatabaseSync): Statements {
+  return {
+    put: database.prepare(
+      "INSERT INTO push_config (task_id, config_id, active, subscription, progress) VALUES (?, ?, ?, ?, ?)" +
+        " ON CONFLICT (task_id, config_id) DO UPDATE SET active = excluded.active," +
+        " subscription = excluded.subscription, progress = excluded.progress",
+    ),
+    get: database.prepare("SELECT subscription, progress FROM push_config WHERE task_id = ? AND config_id = ?"),
+    list: database.prepare("SELECT subscription, progress FROM push_config WHERE task_id = ? ORDER BY rowid"),
+    count: database.prepare("SELECT count(*) AS count FROM push_config WHERE task_id = ?"),
+    active: database.prepare(
+      "SELECT DISTINCT task_id FROM push_config WHERE active = 1 AND task_id > ? ORDER BY task_id LIMIT ?",
+    ),
+    save: database.prepare("UPDATE push_config SET active = ?, progress = ? WHERE task_id = ? AND config_id = ?"),
+    remove: database.prepare("DELETE FROM push_config WHERE task_id = ? AND config_id = ?"),
+  };
+}
