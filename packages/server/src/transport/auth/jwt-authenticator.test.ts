@@ -1,0 +1,251 @@
+import { once } from "node:events";
+import { createServer, IncomingMessage, type Server } from "node:http";
+import { type AddressInfo, Socket } from "node:net";
+import {
+  type CryptoKey,
+  exportJWK,
+  exportSPKI,
+  generateKeyPair,
+  type JSONWebKeySet,
+  SignJWT,
+  UnsecuredJWT,
+} from "jose";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Authenticator, Verdict } from "./authenticator.ts";
+import { createJwtAuthenticator, type JwtOptions } from "./jwt-authenticator.ts";
+
+const NOW = new Date("2026-11-21T10:00:00Z");
+const NOW_S = NOW.getTime() / 1000;
+const ISSUER = "https://login.example";
+const AUDIENCE = "devtool";
+
+interface Keys {
+  readonly privateKey: CryptoKey;
+  readonly publicKey: CryptoKey;
+}
+
+interface Claims {
+  readonly iss?: string;
+  readonly aud?: string;
+  readonly sub?: string;
+  readonly exp?: number;
+  readonly nbf?: number;
+  readonly scope?: string;
+  readonly scp?: readonly string[];
+}
+
+const GOOD: Claims = { iss: ISSUER, aud: AUDIENCE, sub: "alice", exp: NOW_S + 600 };
+
+describe("an authenticator of signed tokens", () => {
+  let key: Keys;
+  let stranger: Keys;
+  let keys: JSONWebKeySet;
+  let authenticator: Authenticator;
+
+  beforeAll(async () => {
+    [key, stranger] = await Promise.all([generateKeyPair("ES256"), generateKeyPair("ES256")]);
+    keys = { keys: [{ ...(await exportJWK(key.publicKey)), kid: "one", alg: "ES256", use: "sig" }] };
+    authenticator = createJwtAuthenticator({ issuer: ISSUER, audience: AUDIENCE, keys }, () => NOW);
+  });
+
+  it("knows a caller by issuer and subject", async () => {
+    const value = { principal: "https://login.example#alice", rights: new Set(["approve"]) };
+    expect(await tell(authenticator, await signed(key, GOOD))).toEqual({ case: "caller", value });
+  });
+
+  it("lets clocks differ by a minute, and no more", async () => {
+    expect((await tell(authenticator, await signed(key, { ...GOOD, exp: NOW_S - 59 }))).case).toBe("caller");
+    expect((await tell(authenticator, await signed(key, { ...GOOD, nbf: NOW_S + 59 }))).case).toBe("caller");
+    expect((await tell(authenticator, await signed(key, { ...GOOD, exp: NOW_S - 61 }))).case).toBe("wrong");
+    expect((await tell(authenticator, await signed(key, { ...GOOD, nbf: NOW_S + 61 }))).case).toBe("wrong");
+  });
+
+  it("takes no forged token", async () => {
+    for (const [what, token] of await forged()) {
+      expect((await tell(authenticator, token)).case, what).toBe("wrong");
+    }
+  });
+
+  it("would be seen to take them, if it only read what they say (sabotage)", async () => {
+    const credulous: Authenticator = {
+      authenticate: () => ({ case: "caller", value: { principal: "x", rights: new Set() } }),
+    };
+    for (const [, token] of await forged()) expect((await tell(credulous, token)).case).toBe("caller");
+  });
+
+  it("says which claim is wrong, and nothing of the others", async () => {
+    const verdict = await tell(authenticator, await signed(key, { ...GOOD, aud: "another" }));
+    expect(verdict).toEqual({ case: "wrong", message: 'the token is not taken: its claim "aud" is wrong' });
+  });
+
+  it("leaves tokens that are not signed to others", async () => {
+    for (const header of ["", "Bearer x", "Bearer a.b", "Basic a.b.c", "Bearer a.b.c d"]) {
+      expect(await authenticator.authenticate(requestWith(header)), header).toEqual({ case: "none" });
+    }
+  });
+
+  it("gives the rights that the scopes say, in both spellings of scopes", async () => {
+    const scoped = createJwtAuthenticator(
+      { issuer: ISSUER, audience: AUDIENCE, keys, approveScope: "devtool.approve", auditScope: "devtool.audit" },
+      () => NOW,
+    );
+    const rightsOf = async (claims: Claims) => {
+      const verdict = await tell(scoped, await signed(key, { ...GOOD, ...claims }));
+      return verdict.case === "caller" ? [...verdict.value.rights] : verdict;
+    };
+    expect(await rightsOf({})).toEqual([]);
+    expect(await rightsOf({ scope: "devtool.approved xdevtool.approve" })).toEqual([]);
+    expect(await rightsOf({ scope: "openid devtool.approve" })).toEqual(["approve"]);
+    expect(await rightsOf({ scp: ["devtool.audit", "devtool.approve"] })).toEqual(["approve", "audit"]);
+  });
+
+  it("tries each key that a token without key id may mean", async () => {
+    const both = { keys: [await exportJWK(stranger.publicKey), await exportJWK(key.publicKey)] };
+    const trying = createJwtAuthenticator({ issuer: ISSUER, audience: AUDIENCE, keys: both }, () => NOW);
+    expect((await tell(trying, await signed(key, GOOD, { alg: "ES256" }))).case).toBe("caller");
+    const third = await generateKeyPair("ES256");
+    expect((await tell(trying, await signed(third, GOOD, { alg: "ES256" }))).case).toBe("wrong");
+  });
+
+  it.each<[string, Partial<JwtOptions>]>([
+    ["algorithms", { algorithms: ["HS256"] }],
+    ["algorithms", { algorithms: ["none"] }],
+    ["algorithms", { algorithms: [] }],
+    ["audience", { audience: "" }],
+    ["issuer", { issuer: "login" }],
+    ["issuer", { issuer: "https://login.example#x" }],
+  ])("does not start with %s %j", (field, wrong) => {
+    const options = { issuer: ISSUER, audience: AUDIENCE, keys, ...wrong };
+    expect(() => createJwtAuthenticator(options, () => NOW)).toThrow(field);
+  });
+
+  it("fetches no keys over the open network without TLS", () => {
+    const options = { issuer: ISSUER, audience: AUDIENCE, jwksUri: "http://login.example/keys" };
+    expect(() => createJwtAuthenticator(options, () => NOW)).toThrow('jwks_uri "http://login.example/keys" must be');
+  });
+
+  async function forged(): Promise<readonly (readonly [string, string])[]> {
+    const good = await signed(key, GOOD);
+    const [header = "", , signature = ""] = good.split(".");
+    const mallory = Buffer.from(JSON.stringify({ ...GOOD, sub: "mallory" })).toString("base64url");
+    const shared = new TextEncoder().encode(await exportSPKI(key.publicKey));
+    return [
+      ["another subject under the signature", `${header}.${mallory}.${signature}`],
+      ["no signature", `${header}.${good.split(".")[1]}.`],
+      ["the algorithm none", new UnsecuredJWT({ ...GOOD }).encode() + "x"],
+      ["the public key as shared secret", await sign(shared, GOOD, { alg: "HS256", kid: "one" })],
+      ["a stranger's key under our key id", await signed(stranger, GOOD)],
+      ["an unknown key id", await signed(key, GOOD, { alg: "ES256", kid: "two" })],
+      ["a critical header nobody knows", await signCritical(key, GOOD)],
+      ["another issuer", await signed(key, { ...GOOD, iss: "https://login.example/" })],
+      ["another audience", await signed(key, { ...GOOD, aud: "devtool2" })],
+      ["no audience", await signed(key, without("aud"))],
+      ["no issuer", await signed(key, without("iss"))],
+      ["no subject", await signed(key, without("sub"))],
+      ["an empty subject", await signed(key, { ...GOOD, sub: "" })],
+      ["no end", await signed(key, without("exp"))],
+      ["no JSON", `${Buffer.from("{").toString("base64url")}.${mallory}.${signature}`],
+      ["nothing at all", ".."],
+    ];
+  }
+});
+
+describe("the keys of an issuer", () => {
+  let server: Server;
+  let fetched: string[];
+  let answer: (url: string) => unknown;
+  let issuer: string;
+  let key: Keys;
+
+  beforeAll(async () => {
+    key = await generateKeyPair("ES256");
+    const jwk = { ...(await exportJWK(key.publicKey)), kid: "one" };
+    server = createServer((request, response) => {
+      fetched.push(request.url ?? "");
+      const body = answer(request.url ?? "");
+      response.writeHead(body === undefined ? 500 : 200, { "content-type": "application/json" });
+      response.end(JSON.stringify(body ?? {}));
+    });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    issuer = `http://127.0.0.1:${portOf(server)}`;
+    fetched = [];
+    answer = (url) => (url === "/keys" ? { keys: [jwk] } : { issuer, jwks_uri: `${issuer}/keys` });
+  });
+  afterAll(() => server.close());
+
+  it("are found by discovery and fetched once for many tokens", async () => {
+    fetched = [];
+    const found = createJwtAuthenticator({ issuer, audience: AUDIENCE }, () => NOW);
+    const token = await signed(key, { ...GOOD, iss: issuer });
+    const verdicts = await Promise.all(Array.from({ length: 20 }, () => tell(found, token)));
+    expect(verdicts.every((verdict) => verdict.case === "caller")).toBe(true);
+    expect(fetched).toEqual(["/.well-known/openid-configuration", "/keys"]);
+  });
+
+  it("are not fetched for each token with an invented key id", async () => {
+    fetched = [];
+    const found = createJwtAuthenticator({ issuer, audience: AUDIENCE, jwksUri: `${issuer}/keys` }, () => NOW);
+    for (let index = 0; index < 50; index++) {
+      const token = await signed(key, { ...GOOD, iss: issuer }, { alg: "ES256", kid: `invented-${index}` });
+      expect((await tell(found, token)).case).toBe("wrong");
+    }
+    expect(fetched).toEqual(["/keys"]);
+  });
+
+  it("that cannot be had are no fault of the token, and are had later", async () => {
+    const found = createJwtAuthenticator({ issuer, audience: AUDIENCE }, () => NOW);
+    const token = await signed(key, { ...GOOD, iss: issuer });
+    const working = answer;
+    answer = () => undefined;
+    expect((await tell(found, token)).case).toBe("unavailable");
+    answer = working;
+    expect((await tell(found, token)).case).toBe("caller");
+  });
+
+  it("are not taken from a discovery document of another issuer", async () => {
+    const working = answer;
+    answer = (url) => (url === "/keys" ? working(url) : { issuer: "https://evil.example", jwks_uri: `${issuer}/keys` });
+    const found = createJwtAuthenticator({ issuer, audience: AUDIENCE }, () => NOW);
+    expect((await tell(found, await signed(key, { ...GOOD, iss: issuer }))).case).toBe("unavailable");
+    answer = working;
+  });
+});
+
+interface Header {
+  readonly alg: string;
+  readonly kid?: string;
+}
+
+function signed({ privateKey }: Keys, claims: Claims, header: Header = { alg: "ES256", kid: "one" }): Promise<string> {
+  return sign(privateKey, claims, header);
+}
+
+function sign(key: CryptoKey | Uint8Array, claims: Claims, header: Header): Promise<string> {
+  return new SignJWT({ ...claims }).setProtectedHeader({ ...header }).sign(key);
+}
+
+function signCritical({ privateKey }: Keys, claims: Claims): Promise<string> {
+  const header = { alg: "ES256", kid: "one", "urn:x": 1, crit: ["urn:x"] };
+  return new SignJWT({ ...claims }).setProtectedHeader(header).sign(privateKey, { crit: { "urn:x": true } });
+}
+
+function without(claim: keyof Claims): Claims {
+  const { [claim]: _left, ...rest } = GOOD;
+  return rest;
+}
+
+async function tell(authenticator: Authenticator, token: string): Promise<Verdict> {
+  return authenticator.authenticate(requestWith(`Bearer ${token}`));
+}
+
+function requestWith(authorization: string): IncomingMessage {
+  const request = new IncomingMessage(new Socket());
+  request.headers.authorization = authorization;
+  return request;
+}
+
+function portOf(server: Server): number {
+  const address: AddressInfo | string | null = server.address();
+  return typeof address === "object" && address ? address.port : 0;
+}
