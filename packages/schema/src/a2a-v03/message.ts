@@ -29,6 +29,7 @@ export function encodeMessage(message: Message, kind: Kind, place: MessagePlace)
     messageId: message.messageId,
     role: message.role === Role.USER ? "user" : "agent",
     parts: message.parts.flatMap((part) => encodePart(part) ?? []),
+    referenceTaskIds: message.referenceTaskIds,
     ...(kind !== Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED && { metadata: { [EXTENSION_URI]: event } }),
     ...place,
   });
@@ -58,6 +59,7 @@ export function decodeMessage(message: A2aMessage, path: string, outer?: Develop
   return create(MessageSchema, {
     messageId: message.messageId,
     role: decodeRole(message.role, path),
+    referenceTaskIds: message.referenceTaskIds,
     parts: message.parts.map((part, index) => decodePart(part, kind, `${path}.parts[${index}]`)),
   });
 }

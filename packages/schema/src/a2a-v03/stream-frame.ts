@@ -51,13 +51,18 @@ export function decodeStreamFrame(result: JsonValue, sequence: bigint): TaskEven
 
 /** The update as plain data in the form that the envelope's message has in JSON; a test holds the two together. */
 function extensionUpdate(event: TaskEvent): JsonObject {
+  return updateJson(event, messageJson(event), updateMetadata(event));
+}
+
+/** The metadata of an update: the extension's event under its URI, beside it what the RFC has no kind or field for. */
+export function updateMetadata(event: TaskEvent): JsonObject {
   const error = event.payload.case === "stateChange" ? event.payload.value.error : "";
   const metadata: JsonObject = {
     kind: Kind[kindOf(event)],
     ...(event.model !== "" && { model: event.model }),
     ...(error !== "" && { error }),
   };
-  return updateJson(event, messageJson(event), { [EXTENSION_URI]: metadata, ...ownMetadata(event) });
+  return { [EXTENSION_URI]: metadata, ...ownMetadata(event) };
 }
 
 /** What the RFC has no kind or field for, as an event that holds only that. */
@@ -156,7 +161,8 @@ function partsJson(contents: readonly Part["content"][]): JsonValue[] {
   });
 }
 
-function decodeUpdate(update: TaskStatusUpdateEvent, sequence: bigint): TaskEvent {
+/** The event that an update of a stream stands for. */
+export function decodeUpdate(update: TaskStatusUpdateEvent, sequence: bigint): TaskEvent {
   const { taskId, contextId, status, metadata } = update;
   if (!status) throw new WireError("result.status", "", "is missing");
   const event = eventOf(metadata);

@@ -29,26 +29,32 @@ import type { StreamView } from "./view.ts";
 
 /** Writes the event that opens a task as the Task it opens. */
 export function encodeCreated(event: TaskEvent, created: TaskCreated, view: StreamView): JsonObject {
+  return encodeRfcJson(A2aTaskSchema, createdEnvelope(event, created, view));
+}
+
+/** The Task that an event opens, in the envelope of A2A. */
+export function createdEnvelope(event: TaskEvent, created: TaskCreated, view: StreamView): A2aTask {
   const place = { taskId: event.taskId, contextId: event.contextId };
   const history = created.message
     ? [encodeMessage(created.message, Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED, place)]
     : [];
-  return encodeRfcJson(
-    A2aTaskSchema,
-    create(A2aTaskSchema, {
-      kind: "task",
-      id: event.taskId,
-      contextId: event.contextId,
-      status: statusOf(event.state, event.time),
-      history,
-      ...(view === "extension" && { metadata: settingsMetadata(created) }),
-    }),
-  );
+  return create(A2aTaskSchema, {
+    kind: "task",
+    id: event.taskId,
+    contextId: event.contextId,
+    status: statusOf(event.state, event.time),
+    history,
+    ...(view === "extension" && { metadata: settingsMetadata(created) }),
+  });
 }
 
 /** Reads a Task frame of a stream: the event that opened it, in the state that it is in. */
 export function decodeCreated(json: JsonObject, sequence: bigint): TaskEvent {
-  const task = decodeRfcJson(A2aTaskSchema, json);
+  return createdOf(decodeRfcJson(A2aTaskSchema, json), sequence);
+}
+
+/** The event that a Task, the first frame of a stream, stands for. */
+export function createdOf(task: A2aTask, sequence: bigint): TaskEvent {
   const [first] = task.history;
   return create(TaskEventSchema, {
     sequence,
@@ -75,28 +81,35 @@ export interface EncodeTaskOptions {
 }
 
 /** Writes a task as A2A 0.3 has it, its conversation as messages. */
-export function encodeTask(task: Task, { historyLength, view = "extension" }: EncodeTaskOptions = {}): JsonObject {
+export function encodeTask(task: Task, options: EncodeTaskOptions = {}): JsonObject {
+  return encodeRfcJson(A2aTaskSchema, taskEnvelope(task, options));
+}
+
+/** A task in the envelope of A2A, its conversation as messages. */
+export function taskEnvelope(task: Task, { historyLength, view = "extension" }: EncodeTaskOptions): A2aTask {
   const place = { taskId: task.id, contextId: task.contextId };
   const messages = task.history.map((message) => shown(message, view)).filter(({ parts }) => parts.length > 0);
   const history = messages.flatMap((message) => encodeMessageRuns(message, place));
-  return encodeRfcJson(
-    A2aTaskSchema,
-    create(A2aTaskSchema, {
-      kind: "task",
-      id: task.id,
-      contextId: task.contextId,
-      status: { ...statusOf(task.state, task.updateTime), ...statusMessage(task) },
-      history:
-        historyLength === undefined ? history : history.slice(history.length - Math.min(historyLength, history.length)),
-      ...(view === "extension" && { metadata: taskMetadata(task) }),
-    }),
-  );
+  return create(A2aTaskSchema, {
+    kind: "task",
+    id: task.id,
+    contextId: task.contextId,
+    status: { ...statusOf(task.state, task.updateTime), ...statusMessage(task) },
+    history:
+      historyLength === undefined ? history : history.slice(history.length - Math.min(historyLength, history.length)),
+    ...(view === "extension" && { metadata: taskMetadata(task) }),
+  });
 }
 
 /** Reads a task as A2A 0.3 has it. What its JSON does not hold (sequence, principal) is left empty. */
 export function decodeTask(json: JsonValue): Task {
   const task = decodeRfcJson(A2aTaskSchema, json);
   if (task.kind !== "task") throw new WireError("kind", quote(task.kind), "is no task");
+  return taskOf(task);
+}
+
+/** The task that an envelope of A2A holds. */
+export function taskOf(task: A2aTask): Task {
   const event = eventOf(task.metadata);
   const explained = task.status?.message && decodeMessage(task.status.message, "status.message");
   const content = explained?.parts[0]?.content;
