@@ -1,0 +1,124 @@
+import { create, fromJson, type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
+import { type Value, ValueSchema } from "@bufbuild/protobuf/wkt";
+import {
+  ErrorDetailsSchema,
+  FileDiffSchema,
+  type ToolCall,
+  ToolCallStatus,
+  type ToolOutput,
+  ToolOutputSchema,
+} from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
+import {
+  FileDisplaySchema,
+  type ToolCallResponse,
+  ToolCallResponseSchema,
+} from "../gen/devtool/coder_agent/v1alpha/tool_call_pb.ts";
+import { decodeRfcJson, encodeRfcJson, isObject } from "../rfc-json.ts";
+
+/** Writes what came of a call; undefined for one that has not ended. */
+export function encodeCallResponse(call: ToolCall): ToolCallResponse | undefined {
+  switch (call.result.case) {
+    case "output":
+      return outputResponse(call, call.result.value);
+    case "error": {
+      const { message, type = "" } = call.result.value;
+      return response(call, { told: { error: message }, display: message, error: { message }, errorType: type });
+    }
+    case undefined:
+      return call.status === ToolCallStatus.CANCELLED
+        ? response(call, { told: { error: "The call was declined or canceled." } })
+        : undefined;
+    default:
+      return call.result satisfies never;
+  }
+}
+
+function outputResponse(call: ToolCall, { result }: ToolOutput): ToolCallResponse {
+  switch (result.case) {
+    case "text":
+      return response(call, { told: { output: result.value }, display: result.value });
+    case "diff": {
+      const { formattedDiff = "", oldContent, fileName, filePath, newContent } = result.value;
+      const original = oldContent === undefined ? {} : { originalContent: oldContent };
+      const file = create(FileDisplaySchema, { fileDiff: formattedDiff, fileName, filePath, newContent, ...original });
+      return response(call, {
+        told: { output: `Changed ${filePath}.` },
+        display: encodeRfcJson(FileDisplaySchema, file),
+      });
+    }
+    case "structuredData":
+      return response(call, { told: { output: JSON.stringify(result.value) }, display: JSON.stringify(result.value) });
+    case undefined:
+      return response(call, { told: { output: "" } });
+    default:
+      return result satisfies never;
+  }
+}
+
+interface Outcome {
+  /** What the model is told. */
+  readonly told: JsonObject;
+  readonly display?: JsonValue;
+  readonly error?: JsonObject;
+  readonly errorType?: string;
+}
+
+function response(
+  { toolCallId, toolName }: ToolCall,
+  { told, display, error, errorType = "" }: Outcome,
+): ToolCallResponse {
+  const part = { functionResponse: { id: toolCallId, name: toolName, response: told } };
+  return create(ToolCallResponseSchema, {
+    callId: toolCallId,
+    responseParts: fromJson(ValueSchema, [part]),
+    errorType,
+    ...(display !== undefined && { resultDisplay: fromJson(ValueSchema, display) }),
+    ...(error && { error: fromJson(ValueSchema, error) }),
+  });
+}
+
+/** Reads what came of a call with an end; undefined when there is nothing to say of it. */
+export function decodeCallResult(
+  status: ToolCallStatus,
+  answered: ToolCallResponse | undefined,
+): ToolCall["result"] | undefined {
+  if (!answered) return undefined;
+  if (status === ToolCallStatus.SUCCEEDED) return { case: "output", value: outputOf(answered) };
+  if (status !== ToolCallStatus.FAILED) return undefined;
+  const message = textOf(answered) || "the tool failed";
+  const { errorType } = answered;
+  const value = create(ErrorDetailsSchema, { message, ...(errorType !== "" && { type: errorType }) });
+  return { case: "error", value };
+}
+
+function outputOf(answered: ToolCallResponse): ToolOutput {
+  const display = jsonOf(answered.resultDisplay);
+  if (isObject(display) && typeof display.fileDiff === "string") {
+    const { fileDiff, originalContent, ...file } = decodeRfcJson(FileDisplaySchema, display);
+    const old = originalContent === undefined ? {} : { oldContent: originalContent };
+    const { fileName, filePath, newContent } = file;
+    const diff = create(FileDiffSchema, { fileName, filePath, newContent, formattedDiff: fileDiff, ...old });
+    return create(ToolOutputSchema, { result: { case: "diff", value: diff } });
+  }
+  return create(ToolOutputSchema, { result: { case: "text", value: textOf(answered) } });
+}
+
+/** What a person is shown in words, or else what the model was told. */
+function textOf({ resultDisplay, responseParts }: ToolCallResponse): string {
+  const display = jsonOf(resultDisplay);
+  if (typeof display === "string" && display !== "") return display;
+  return told(jsonOf(responseParts));
+}
+
+function told(parts: JsonValue): string {
+  if (Array.isArray(parts)) return parts.map(told).join("");
+  if (!isObject(parts)) return typeof parts === "string" ? parts : "";
+  const { text, functionResponse } = parts;
+  const answer = isObject(functionResponse) ? functionResponse.response : undefined;
+  const { output, error } = isObject(answer) ? answer : {};
+  return [text, output, error].find((each) => typeof each === "string")?.toString() ?? "";
+}
+
+function jsonOf(value: Value | undefined): JsonValue {
+  return value ? toJson(ValueSchema, value) : null;
+}

@@ -1,0 +1,105 @@
+import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
+import { timestampDate } from "@bufbuild/protobuf/wkt";
+import { decodeCreated, decodeTask } from "../a2a-v03/task.ts";
+import { TaskMetadataSchema } from "../gen/devtool/coder_agent/v1alpha/stream_pb.ts";
+import type { TaskCreated, TaskEvent } from "../gen/devtool/v1alpha/task_event_pb.ts";
+import { type Message, Role, type Task, TaskState } from "../gen/devtool/v1alpha/task_pb.ts";
+import { decodeRfcJson, encodeRfcJson, isObject } from "../rfc-json.ts";
+import { encodeCoderAgentPart } from "./part.ts";
+import { encodeCoderAgentSettings, settingsOf } from "./settings.ts";
+import { encodeCoderAgentState } from "./state.ts";
+
+/** Writes the event that opens a task as the Task it opens. */
+export function encodeCoderAgentCreated(event: TaskEvent, created: TaskCreated): JsonObject {
+  const { taskId: id, contextId, state, time } = event;
+  const history = created.message ? [created.message] : [];
+  return taskJson({ id, contextId, state, history, time, ...created });
+}
+
+/** Writes a task, each piece of its conversation as a message of its own. */
+export function encodeCoderAgentTask(task: Task, historyLength?: number): JsonObject {
+  const { updateTime: time, history } = task;
+  const kept =
+    historyLength === undefined ? history : history.slice(history.length - Math.min(historyLength, history.length));
+  return taskJson({ ...task, history: kept, time });
+}
+
+type Shown = Pick<Task, "id" | "contextId" | "state" | "history"> &
+  Pick<TaskCreated, "settings" | "sessionSettings"> & {
+    readonly time: TaskEvent["time"];
+    readonly error?: string;
+    readonly stateText?: string;
+  };
+
+function taskJson(task: Shown): JsonObject {
+  const { id, contextId } = task;
+  return {
+    kind: "task",
+    id,
+    contextId,
+    status: statusJson(task),
+    metadata: metadataJson(task),
+    history: task.history.flatMap((message) => messagesJson(message, { taskId: id, contextId })),
+    artifacts: [],
+  };
+}
+
+function statusJson({ id, contextId, state, time, error = "", stateText = "" }: Shown): JsonObject {
+  const text = error || stateText;
+  const place = { messageId: `${id}:state`, role: "agent", taskId: id, contextId };
+  return {
+    state: encodeCoderAgentState(state),
+    ...(text !== "" && { message: { kind: "message", ...place, parts: [{ kind: "text", text }] } }),
+    ...(time && { timestamp: timestampDate(time).toISOString() }),
+  };
+}
+
+function metadataJson(task: Shown): JsonObject {
+  return encodeRfcJson(
+    TaskMetadataSchema,
+    create(TaskMetadataSchema, {
+      persistedState: { agentSettings: encodeCoderAgentSettings(task), taskState: encodeCoderAgentState(task.state) },
+      contextId: task.contextId,
+    }),
+  );
+}
+
+/** What the user said stays together; what the agent did are updates, each a message. */
+function messagesJson(
+  { messageId, role, parts }: Message,
+  place: { readonly taskId: string; readonly contextId: string },
+): JsonObject[] {
+  const written = parts.flatMap((part) => encodeCoderAgentPart(part) ?? []);
+  if (written.length === 0) return [];
+  if (role === Role.USER) return [{ kind: "message", messageId, role: "user", parts: written, ...place }];
+  return written.map((part, index) => ({
+    kind: "message",
+    messageId: index === 0 ? messageId : `${messageId}#${index}`,
+    role: "agent",
+    parts: [part],
+    ...place,
+  }));
+}
+
+/** Reads a Task frame of a stream: the event that opened it. */
+export function decodeCoderAgentCreated(json: JsonObject, sequence: bigint): TaskEvent {
+  const event = decodeCreated({ ...json, metadata: {} }, sequence);
+  if (event.payload.case !== "created") return event;
+  return { ...event, payload: { case: "created", value: { ...event.payload.value, ...taskSettings(json) } } };
+}
+
+/** Reads a task. Its history is what the peer tells, in plain parts: Gemini CLI's server tells none of a task at rest. */
+export function decodeCoderAgentTask(json: JsonValue): Task {
+  const task = decodeTask(isObject(json) ? { ...json, metadata: {} } : json);
+  return { ...task, ...(isObject(json) && taskSettings(json)) };
+}
+
+function taskSettings({ metadata }: JsonObject): Pick<TaskCreated, "settings" | "sessionSettings"> {
+  const { persistedState } = decodeRfcJson(TaskMetadataSchema, isObject(metadata) ? metadata : {});
+  return persistedState?.agentSettings ? settingsOf(persistedState.agentSettings) : {};
+}
+
+/** The state of a turn's end in our own terms: `input-required` with nothing asked and nothing said is the end of the work. */
+export function stateAtRest(state: TaskState, isAsked: boolean): TaskState {
+  return state === TaskState.INPUT_REQUIRED && !isAsked ? TaskState.COMPLETED : state;
+}
