@@ -1,0 +1,44 @@
+// A2A 1.0: the standard's messages, and how a task and its events are written in them.
+
+export { decodeA2aJson, encodeA2aJson } from "./a2a-v1/json.ts";
+export { pushConfigFromA2a, pushConfigToA2a } from "./a2a-v1/push-config.ts";
+export { type FieldViolation, missingFields } from "./a2a-v1/required.ts";
+export { sendRequestFromA2a, sendRequestToA2a } from "./a2a-v1/send-request.ts";
+export { stateFromA2a, stateToA2a } from "./a2a-v1/state.ts";
+export { eventOfResponse, streamResponseOf } from "./a2a-v1/stream-response.ts";
+export { taskFromA2a, taskToA2a } from "./a2a-v1/task.ts";
+export { http as httpRule } from "./gen/google/api/annotations_pb.ts";
+export type { HttpRule } from "./gen/google/api/http_pb.ts";
+export {
+  type BadRequest,
+  BadRequestSchema,
+  type ErrorInfo,
+  ErrorInfoSchema,
+} from "./gen/google/rpc/error_details_pb.ts";
+export {
+  A2AService,
+  type AgentCard,
+  AgentCardSchema,
+  type AgentCardSignature,
+  type AgentInterface,
+  AgentInterfaceSchema,
+  type AgentSkill,
+  type ListTasksRequest,
+  type ListTasksResponse,
+  ListTasksResponseSchema,
+  type Message as A2aMessage,
+  MessageSchema as A2aMessageSchema,
+  type SecurityRequirement,
+  SecurityRequirementSchema,
+  type SecurityScheme,
+  SecuritySchemeSchema,
+  type SendMessageRequest as A2aSendMessageRequest,
+  SendMessageRequestSchema as A2aSendMessageRequestSchema,
+  SendMessageResponseSchema,
+  type StreamResponse,
+  StreamResponseSchema,
+  type Task as A2aTask,
+  TaskSchema as A2aTaskSchema,
+  TaskState as A2aTaskState,
+  TaskStatusUpdateEventSchema as A2aTaskStatusUpdateEventSchema,
+} from "./gen/lf/a2a/v1/a2a_pb.ts";

@@ -1,0 +1,66 @@
+import {
+  type DescField,
+  type DescMessage,
+  type JsonObject,
+  type JsonValue,
+  type Message,
+  type MessageShape,
+  toJson,
+} from "@bufbuild/protobuf";
+import { decodeRfcJson, isObject } from "../rfc-json.ts";
+import { quote, WireError } from "../wire-error.ts";
+import { type FieldViolation, isRequired } from "./required.ts";
+
+/**
+ * Reads a message of A2A 1.0 from parsed JSON: names in lowerCamelCase or snake_case, unknown fields left out, enums by
+ * name or number. Throws a `WireError` for anything else, also for the name of an enum value that there is not.
+ */
+export function decodeA2aJson<Desc extends DescMessage>(schema: Desc, json: JsonValue): MessageShape<Desc> {
+  const message = decodeRfcJson(schema, json);
+  const [odd] = unknownNames(schema, json, "");
+  if (odd) throw new WireError(odd.field, odd.value, odd.description);
+  return message;
+}
+
+/** Writes a message of A2A 1.0 as JSON; what the standard requires is there, even where it is empty. */
+export function encodeA2aJson(schema: DescMessage, message: Message): JsonObject {
+  const json: JsonValue = toJson(schema, message);
+  const missing = schema.fields.filter((field) => isRequired(field) && !isObjectWith(json, field.jsonName));
+  if (!isObject(json)) throw new WireError(schema.name, "", "is not written as a JSON object");
+  return missing.length === 0
+    ? json
+    : { ...json, ...Object.fromEntries(missing.map((field) => [field.jsonName, zeroOf(field)])) };
+}
+
+function isObjectWith(json: JsonValue, name: string): boolean {
+  return isObject(json) && name in json;
+}
+
+function zeroOf(field: DescField): JsonValue {
+  if (field.fieldKind === "list") return [];
+  if (field.fieldKind === "map" || field.fieldKind === "message") return {};
+  return field.fieldKind === "scalar" && typeof field.getDefaultValue() !== "string" ? 0 : "";
+}
+
+interface OddName extends FieldViolation {
+  readonly value: string;
+}
+
+/** Finds the names of enum values that do not exist; the reader takes them for the zero value. */
+function unknownNames(schema: DescMessage, json: JsonValue | undefined, path: string): OddName[] {
+  if (!isObject(json) || schema.typeName.startsWith("google.protobuf.")) return [];
+  return schema.fields.flatMap((field) => {
+    const value = json[field.jsonName] ?? json[field.name];
+    const at = path === "" ? field.jsonName : `${path}.${field.jsonName}`;
+    if (field.fieldKind === "enum") return oddName(field, value, at);
+    if (field.fieldKind === "message") return unknownNames(field.message, value, at);
+    if (field.fieldKind !== "list" || field.listKind !== "message" || !Array.isArray(value)) return [];
+    return value.flatMap((item, index) => unknownNames(field.message, item, `${at}[${index}]`));
+  });
+}
+
+function oddName(field: DescField & { fieldKind: "enum" }, value: JsonValue | undefined, at: string): OddName[] {
+  const names = field.enum.values.map(({ name }) => name);
+  if (typeof value !== "string" || names.includes(value)) return [];
+  return [{ field: at, value: quote(value), description: `is none of ${names.join(", ")}` }];
+}

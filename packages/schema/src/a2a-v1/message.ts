@@ -1,0 +1,39 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  type Message as MessageV03,
+  MessageSchema as MessageV03Schema,
+} from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
+import { type Message, MessageSchema } from "../gen/lf/a2a/v1/a2a_pb.ts";
+import { partFromV03, partToV03 } from "./part.ts";
+import { roleName, roleNamed } from "./state.ts";
+
+/** Writes a message of A2A 0.3 in the form of 1.0. */
+export function messageFromV03(message: MessageV03): Message {
+  const { messageId, contextId, taskId, role, parts, metadata, extensions, referenceTaskIds } = message;
+  return create(MessageSchema, {
+    messageId,
+    contextId,
+    taskId,
+    role: roleNamed(role),
+    parts: parts.map(partFromV03),
+    extensions,
+    referenceTaskIds,
+    ...(metadata && { metadata }),
+  });
+}
+
+/** Reads a message of A2A 1.0 in the form of 0.3. Throws a `WireError` that names the piece that holds nothing. */
+export function messageToV03(message: Message, path: string): MessageV03 {
+  const { messageId, contextId, taskId, role, parts, metadata, extensions, referenceTaskIds } = message;
+  return create(MessageV03Schema, {
+    kind: "message",
+    messageId,
+    contextId,
+    taskId,
+    role: roleName(role),
+    parts: parts.map((part, index) => partToV03(part, `${path}.parts[${index}]`)),
+    extensions,
+    referenceTaskIds,
+    ...(metadata && { metadata }),
+  });
+}

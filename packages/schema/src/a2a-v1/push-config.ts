@@ -1,0 +1,30 @@
+import { create } from "@bufbuild/protobuf";
+import { type PushConfig, PushConfigSchema } from "../gen/devtool/v1alpha/push_service_pb.ts";
+import { type TaskPushNotificationConfig, TaskPushNotificationConfigSchema } from "../gen/lf/a2a/v1/a2a_pb.ts";
+
+/** Writes where to post a task's events as A2A 1.0 has it. */
+export function pushConfigToA2a({ id, taskId, url, token, authentication }: PushConfig): TaskPushNotificationConfig {
+  return create(TaskPushNotificationConfigSchema, {
+    id,
+    taskId,
+    url,
+    token,
+    ...(authentication && {
+      authentication: { scheme: authentication.scheme, credentials: authentication.credentials },
+    }),
+  });
+}
+
+/** Reads where to post a task's events; the task may be named elsewhere. */
+export function pushConfigFromA2a(config: TaskPushNotificationConfig): PushConfig {
+  const { id, taskId, url, token, authentication } = config;
+  return create(PushConfigSchema, {
+    id,
+    taskId,
+    url,
+    token,
+    ...(authentication && {
+      authentication: { scheme: authentication.scheme, credentials: authentication.credentials },
+    }),
+  });
+}

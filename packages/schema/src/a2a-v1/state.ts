@@ -1,0 +1,43 @@
+import { TaskState } from "../gen/devtool/v1alpha/task_pb.ts";
+import { Role as A2aRole, TaskState as A2aTaskState } from "../gen/lf/a2a/v1/a2a_pb.ts";
+
+const STATES: Readonly<Record<TaskState, A2aTaskState>> = {
+  [TaskState.UNSPECIFIED]: A2aTaskState.UNSPECIFIED,
+  [TaskState.SUBMITTED]: A2aTaskState.SUBMITTED,
+  [TaskState.WORKING]: A2aTaskState.WORKING,
+  [TaskState.COMPLETED]: A2aTaskState.COMPLETED,
+  [TaskState.FAILED]: A2aTaskState.FAILED,
+  [TaskState.CANCELED]: A2aTaskState.CANCELED,
+  [TaskState.INPUT_REQUIRED]: A2aTaskState.INPUT_REQUIRED,
+  [TaskState.REJECTED]: A2aTaskState.REJECTED,
+  [TaskState.AUTH_REQUIRED]: A2aTaskState.AUTH_REQUIRED,
+};
+
+const FROM_A2A: ReadonlyMap<A2aTaskState, TaskState> = new Map(
+  [...ownStates()].map((state): [A2aTaskState, TaskState] => [STATES[state], state]),
+);
+
+function* ownStates(): Iterable<TaskState> {
+  for (let state: TaskState = TaskState.UNSPECIFIED; state <= TaskState.AUTH_REQUIRED; state++) yield state;
+}
+
+/** A state as A2A 1.0 has it. */
+export function stateToA2a(state: TaskState): A2aTaskState {
+  return STATES[state] ?? A2aTaskState.UNSPECIFIED;
+}
+
+/** A state of A2A 1.0 as ours; UNSPECIFIED for one that we do not know. */
+export function stateFromA2a(state: A2aTaskState): TaskState {
+  return FROM_A2A.get(state) ?? TaskState.UNSPECIFIED;
+}
+
+/** A role as the A2A 0.3 envelope names it; empty for none. */
+export function roleName(role: A2aRole): string {
+  if (role === A2aRole.USER) return "user";
+  return role === A2aRole.AGENT ? "agent" : "";
+}
+
+/** The role that the A2A 0.3 envelope names so. */
+export function roleNamed(name: string): A2aRole {
+  return name === "user" ? A2aRole.USER : A2aRole.AGENT;
+}

@@ -1,0 +1,112 @@
+import { create } from "@bufbuild/protobuf";
+import { encodePart } from "../a2a-v03/part.ts";
+import { plainText } from "../a2a-v03/plain-text.ts";
+import { decodeUpdate, updateMetadata } from "../a2a-v03/stream-frame.ts";
+import { createdEnvelope, createdOf } from "../a2a-v03/task.ts";
+import type { StreamView } from "../a2a-v03/view.ts";
+import { TaskStatusUpdateEventSchema as UpdateV03Schema } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
+import type { TaskEvent } from "../gen/devtool/v1alpha/task_event_pb.ts";
+import type { Part as ContentPart } from "../gen/devtool/v1alpha/task_pb.ts";
+import {
+  type Message,
+  MessageSchema,
+  Role,
+  type StreamResponse,
+  StreamResponseSchema,
+  TaskStatusUpdateEventSchema,
+} from "../gen/lf/a2a/v1/a2a_pb.ts";
+import { quote, WireError } from "../wire-error.ts";
+import { partFromV03 } from "./part.ts";
+import { stateToA2a } from "./state.ts";
+import { statusToV03, taskFromV03, taskToV03 } from "./task.ts";
+
+/**
+ * Writes an event as an element of a stream of A2A 1.0: the task for `created`, otherwise an update of its status.
+ * Undefined when the view shows nothing of it.
+ */
+export function streamResponseOf(event: TaskEvent, view: StreamView): StreamResponse | undefined {
+  if (event.payload.case === "created") {
+    const value = taskFromV03(createdEnvelope(event, event.payload.value, view));
+    return create(StreamResponseSchema, { payload: { case: "task", value } });
+  }
+  return view === "extension" ? extensionUpdate(event) : plainUpdate(event);
+}
+
+/** Reads an element of a stream. The sequence is the one of its SSE id, or counted by the caller. Throws a `WireError`. */
+export function eventOfResponse({ payload }: StreamResponse, sequence: bigint): TaskEvent {
+  switch (payload.case) {
+    case "task":
+      return createdOf(taskToV03(payload.value), sequence);
+    case "statusUpdate": {
+      const { taskId, contextId, status, metadata } = payload.value;
+      if (!status) throw new WireError("statusUpdate.status", "", "is missing");
+      const own = metadata && { metadata };
+      const update = { taskId, contextId, status: statusToV03(status, "statusUpdate.status"), ...own };
+      return decodeUpdate(create(UpdateV03Schema, update), sequence);
+    }
+    default:
+      throw new WireError("", quote(payload.case ?? ""), "is no element of a task's stream");
+  }
+}
+
+function extensionUpdate(event: TaskEvent): StreamResponse {
+  return updateOf(event, messageOf(event), updateMetadata(event));
+}
+
+function plainUpdate(event: TaskEvent): StreamResponse | undefined {
+  const text = plainText(event);
+  if (text === undefined) return undefined;
+  return updateOf(event, text === "" ? undefined : agentMessage(event, [{ case: "text", value: text }]), undefined);
+}
+
+function updateOf(
+  event: TaskEvent,
+  message: Message | undefined,
+  metadata: ReturnType<typeof updateMetadata> | undefined,
+): StreamResponse {
+  const { taskId, contextId, state, time } = event;
+  const status = { state: stateToA2a(state), ...(message && { message }), ...(time && { timestamp: time }) };
+  const value = create(TaskStatusUpdateEventSchema, { taskId, contextId, status, ...(metadata && { metadata }) });
+  return create(StreamResponseSchema, { payload: { case: "statusUpdate", value } });
+}
+
+function messageOf(event: TaskEvent): Message | undefined {
+  const { payload } = event;
+  switch (payload.case) {
+    case "text":
+      return agentMessage(event, [{ case: "text", value: payload.value.text }]);
+    case "stateChange":
+    case "notice":
+      return payload.value.text === "" ? undefined : agentMessage(event, [{ case: "text", value: payload.value.text }]);
+    case "citation":
+    case "thought":
+    case "toolCall":
+      return agentMessage(event, [payload]);
+    case "message":
+      return userMessage(event, payload.value);
+    default:
+      return undefined;
+  }
+}
+
+function agentMessage(
+  { taskId, contextId, sequence }: TaskEvent,
+  contents: readonly ContentPart["content"][],
+): Message {
+  const place = { taskId, contextId, messageId: `${taskId}:${sequence}` };
+  return create(MessageSchema, { ...place, role: Role.AGENT, parts: contents.flatMap(partsOf) });
+}
+
+function userMessage(
+  { taskId, contextId }: TaskEvent,
+  said: { readonly messageId: string; readonly parts: readonly ContentPart[]; readonly referenceTaskIds: string[] },
+): Message {
+  const parts = said.parts.flatMap(({ content }) => partsOf(content));
+  const { messageId, referenceTaskIds } = said;
+  return create(MessageSchema, { taskId, contextId, messageId, role: Role.USER, parts, referenceTaskIds });
+}
+
+function partsOf(content: ContentPart["content"]): Message["parts"] {
+  const part = encodePart({ $typeName: "devtool.v1alpha.Part", content });
+  return part ? [partFromV03(part)] : [];
+}

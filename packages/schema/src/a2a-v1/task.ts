@@ -1,0 +1,64 @@
+import { create } from "@bufbuild/protobuf";
+import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { decodeState, encodeState } from "../a2a-v03/state.ts";
+import { type EncodeTaskOptions, taskEnvelope, taskOf } from "../a2a-v03/task.ts";
+import {
+  type TaskStatus as TaskStatusV03,
+  TaskStatusSchema as TaskStatusV03Schema,
+  type Task as TaskV03,
+  TaskSchema as TaskV03Schema,
+} from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
+import type { Task } from "../gen/devtool/v1alpha/task_pb.ts";
+import { type Task as A2aTask, TaskSchema, type TaskStatus, TaskStatusSchema } from "../gen/lf/a2a/v1/a2a_pb.ts";
+import { messageFromV03, messageToV03 } from "./message.ts";
+import { stateFromA2a, stateToA2a } from "./state.ts";
+
+/** Writes a task as A2A 1.0 has it, its conversation as messages. */
+export function taskToA2a(task: Task, options: EncodeTaskOptions = {}): A2aTask {
+  return taskFromV03(taskEnvelope(task, options));
+}
+
+/** Reads a task as A2A 1.0 has it. What it does not hold (sequence, principal) is left empty. */
+export function taskFromA2a(task: A2aTask): Task {
+  return taskOf(taskToV03(task));
+}
+
+/** Writes a task of A2A 0.3 in the form of 1.0. What our tasks make stands in their messages, so there are no artifacts. */
+export function taskFromV03({ id, contextId, status, history, metadata }: TaskV03): A2aTask {
+  return create(TaskSchema, {
+    id,
+    contextId,
+    ...(status && { status: statusFromV03(status) }),
+    history: history.map(messageFromV03),
+    ...(metadata && { metadata }),
+  });
+}
+
+/** Reads a task of A2A 1.0 in the form of 0.3. */
+export function taskToV03({ id, contextId, status, history, metadata }: A2aTask): TaskV03 {
+  return create(TaskV03Schema, {
+    kind: "task",
+    id,
+    contextId,
+    ...(status && { status: statusToV03(status, "status") }),
+    history: history.map((message, index) => messageToV03(message, `history[${index}]`)),
+    ...(metadata && { metadata }),
+  });
+}
+
+function statusFromV03({ state, message, timestamp }: TaskStatusV03): TaskStatus {
+  return create(TaskStatusSchema, {
+    state: stateToA2a(decodeState(state)),
+    ...(message && { message: messageFromV03(message) }),
+    ...(timestamp !== "" && { timestamp: timestampFromDate(new Date(timestamp)) }),
+  });
+}
+
+/** Reads where a task stands in the form of A2A 0.3. */
+export function statusToV03({ state, message, timestamp }: TaskStatus, path: string): TaskStatusV03 {
+  return create(TaskStatusV03Schema, {
+    state: encodeState(stateFromA2a(state)),
+    ...(message && { message: messageToV03(message, `${path}.message`) }),
+    ...(timestamp && { timestamp: timestampDate(timestamp).toISOString() }),
+  });
+}
