@@ -14,6 +14,7 @@ export {
   AgentCardSchema,
   type AgentExtension,
   type AgentSkill,
+  AgentSkillSchema,
 } from "./gen/devtool/a2a/v1alpha/agent_card_pb.ts";
 export {
   type JsonRpcError,

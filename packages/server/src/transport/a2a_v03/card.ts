@@ -35,14 +35,18 @@ function answer(
   send(response, known ? 304 : 200, { body: known ? "" : body, ...caching });
 }
 
-function agentCard(baseUrl: string, { name, description, version, extensionRequired }: CardOptions): AgentCard {
+/** The card for everybody, in the form of A2A 0.3. */
+export function agentCard(baseUrl: string, { name, description, version, extensionRequired }: CardOptions): AgentCard {
   return create(AgentCardSchema, {
     protocolVersion: "0.3.0",
     name,
     description,
     url: `${baseUrl}/`,
     preferredTransport: "JSONRPC",
-    additionalInterfaces: [{ url: `${baseUrl}/`, transport: "JSONRPC" }],
+    additionalInterfaces: [
+      { url: `${baseUrl}/`, transport: "JSONRPC" },
+      { url: baseUrl, transport: "HTTP+JSON" },
+    ],
     version,
     capabilities: {
       streaming: true,
@@ -68,6 +72,6 @@ function agentCard(baseUrl: string, { name, description, version, extensionRequi
         tags: ["code", "shell", "files"],
       },
     ],
-    supportsAuthenticatedExtendedCard: false,
+    supportsAuthenticatedExtendedCard: true,
   });
 }

@@ -34,7 +34,9 @@ import {
 import { Code, DevtoolError } from "../../errors.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
 import { type Call, contextOf } from "./call.ts";
+import type { CardOptions } from "./card.ts";
 import { JsonRpcFailure } from "./errors.ts";
+import { extendedCard } from "./extended-card.ts";
 import { frameOf } from "./frames.ts";
 import { withPlainAnswer } from "./plain-answer.ts";
 
@@ -53,7 +55,10 @@ export type Answer =
 export type Method = (call: Call) => Promise<Answer>;
 
 /** The methods by their names, all in terms of our own services. */
-export function createMethods(handler: RequestHandler): ReadonlyMap<string, Method> {
+export function createMethods(
+  handler: RequestHandler,
+  card: CardOptions & { readonly baseUrl: string },
+): ReadonlyMap<string, Method> {
   return new Map<string, Method>([
     ["message/send", (call) => sendMessage(handler, call)],
     ["message/stream", async (call) => stream(streamMessage(handler, call, await messageOf(handler, call)), call)],
@@ -64,7 +69,7 @@ export function createMethods(handler: RequestHandler): ReadonlyMap<string, Meth
     ["tasks/pushNotificationConfig/get", pushMethod(decodePushConfigParams)],
     ["tasks/pushNotificationConfig/list", pushMethod(decodePushConfigParams)],
     ["tasks/pushNotificationConfig/delete", pushMethod(decodePushConfigParams)],
-    ["agent/getAuthenticatedExtendedCard", noExtendedCard],
+    ["agent/getAuthenticatedExtendedCard", async (call) => result(await extendedCard(handler, call, card))],
     ["commands/get", (call) => getCommands(handler, call)],
     ["command/execute", (call) => executeCommand(handler, call)],
   ]);
@@ -203,11 +208,6 @@ function pushNotSupported(): JsonRpcFailure {
     "push notifications are not supported: use tasks/resubscribe",
     JsonRpcCode.PUSH_NOTIFICATION_NOT_SUPPORTED,
   );
-}
-
-function noExtendedCard(): Promise<Answer> {
-  const code = JsonRpcCode.AUTHENTICATED_EXTENDED_CARD_NOT_CONFIGURED;
-  return Promise.reject(new JsonRpcFailure("there is no extended card: the public one says everything", code));
 }
 
 function taskJson(task: Task, { view }: Call, historyLength: number | undefined): JsonValue {

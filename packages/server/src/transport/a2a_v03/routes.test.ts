@@ -1,6 +1,10 @@
 import { JsonRpcCode } from "@devtool/schema/a2a-v03";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { serveRoutes, silentHandler } from "../../../test/serve-routes.ts";
 import { createServer, type DevtoolServer } from "../../server.ts";
+import { a2aV03Routes } from "./routes.ts";
+
+const card = { name: "agent", description: "", version: "1", extensionRequired: false };
 
 describe("the routes of A2A 0.3", () => {
   let server: DevtoolServer;
@@ -40,12 +44,39 @@ describe("the routes of A2A 0.3", () => {
     });
   });
 
-  it("say that push and the extended card are not offered, as the card does", async () => {
-    const config = { taskId: "t", pushNotificationConfig: { url: "https://example.com/hook" } };
-    const push = await call("tasks/pushNotificationConfig/set", config);
-    expect(push.json.error.code).toBe(JsonRpcCode.PUSH_NOTIFICATION_NOT_SUPPORTED);
-    const extended = await call("agent/getAuthenticatedExtendedCard", {});
-    expect(extended.json.error.code).toBe(JsonRpcCode.AUTHENTICATED_EXTENDED_CARD_NOT_CONFIGURED);
+  it("give who has the token a card with the slash commands, and others none of it", async () => {
+    const { json } = await call("agent/getAuthenticatedExtendedCard", {});
+    const open = JSON.parse(await (await fetch(`${server.url}/.well-known/agent-card.json`)).text());
+    expect(open.supportsAuthenticatedExtendedCard).toBe(true);
+    expect(json.result).toMatchObject({ name: open.name, url: open.url, capabilities: open.capabilities });
+    const names = json.result.skills.map(({ name }: { name: string }) => name);
+    expect(names).toEqual(expect.arrayContaining(["Work on code", "/help", "/memory", "/memory show"]));
+    expect(open.skills).toHaveLength(1);
+    expect((await fetch(`${server.url}/v1/card`)).status).toBe(401);
+  });
+
+  it("notice in a silent stream that its client has gone", async () => {
+    const gone = Promise.withResolvers<void>();
+    const lasts = new AbortController();
+    await using agent = await serveRoutes(
+      a2aV03Routes({
+        ...card,
+        handler: silentHandler(gone.resolve),
+        baseUrl: "http://127.0.0.1",
+        principal: "local",
+        maxRequestBytes: 1000,
+        heartbeatMs: 60_000,
+        shutdown: lasts.signal,
+        onError: () => undefined,
+      }),
+    );
+    const client = new AbortController();
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tasks/resubscribe", params: { id: "t" } });
+    const headers = { "content-type": "application/json", "last-event-id": "0" };
+    const response = await fetch(agent.url, { method: "POST", headers, body, signal: client.signal });
+    expect(response.status).toBe(200);
+    client.abort();
+    await gone.promise;
   });
 
   it("turn away a client without the extension where it is required (CARD-1, CARD-3)", async () => {

@@ -27,6 +27,12 @@ export class SseStream implements Disposable {
     return this.#waiting.length > MAX_WAITING ? this.#flush() : undefined;
   }
 
+  /** Sends an event that says why the stream ends, under a name of its own where the binding has one. */
+  async sendError(data: string, event?: string): Promise<void> {
+    this.#push(event === undefined ? `data: ${data}\n\n` : `event: ${event}\ndata: ${data}\n\n`);
+    await this.#flush();
+  }
+
   /** Sends what waits and ends the stream. */
   async end(): Promise<void> {
     await this.#flush();

@@ -1,0 +1,56 @@
+import { createServer } from "node:http";
+import { create } from "@bufbuild/protobuf";
+import { TaskEventSchema, TaskSchema, TaskState } from "@devtool/schema";
+import type { RequestHandler } from "../src/handler/request-handler.ts";
+import { pathOf, type Route } from "../src/transport/route.ts";
+
+/** Routes that are served, with nothing in front of them. */
+export interface ServedRoutes extends AsyncDisposable {
+  readonly url: string;
+}
+
+/** Serves routes on a free port, to everybody. */
+export async function serveRoutes(routes: readonly Route[]): Promise<ServedRoutes> {
+  const server = createServer((request, response) => {
+    const route = routes.find(({ matches }) => matches(request.method ?? "", pathOf(request)));
+    void route?.handle(request, response);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  const port = typeof address === "object" && address ? address.port : 0;
+  const close = async (): Promise<void> => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  };
+  return { url: `http://127.0.0.1:${port}/`, [Symbol.asyncDispose]: close };
+}
+
+/** A handler with one task, whose log says nothing more after its first event; it tells when a reader is let go. */
+export function silentHandler(onGone: () => void): RequestHandler {
+  const none = {};
+  return {
+    tasks: {
+      getTask: () => ({
+        task: create(TaskSchema, { id: "t", contextId: "c", state: TaskState.WORKING, sequence: 1n }),
+      }),
+      async *subscribeTask(_request: unknown, { signal }: { readonly signal: AbortSignal }) {
+        const created = { case: "created" as const, value: {} };
+        yield { event: create(TaskEventSchema, { sequence: 1n, taskId: "t", contextId: "c", payload: created }) };
+        await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+        onGone();
+      },
+      sendMessage: () => none,
+      cancelTask: () => none,
+      listTasks: () => none,
+      async *streamMessage() {},
+    },
+    commands: { getAllSlashCommands: () => none, runSlashCommand: () => none },
+    push: {
+      setPushConfig: () => none,
+      getPushConfig: () => none,
+      listPushConfigs: () => none,
+      deletePushConfig: () => none,
+    },
+    audit: { async *readAudit() {} },
+  };
+}
