@@ -3,11 +3,14 @@ import { createContextValues, createHandlerContext, type HandlerContext } from "
 import type { StreamView } from "@devtool/schema/a2a-v03";
 import { principalKey } from "../../handler/request-handler.ts";
 
+/** How much of events a client is shown, and in which words: those of Gemini CLI's own server are a view too. */
+export type CallView = StreamView | "coder-agent";
+
 /** One JSON-RPC call, as its method sees it. */
 export interface Call {
   readonly params: JsonValue | undefined;
   /** How much of events the client is shown. */
-  readonly view: StreamView;
+  readonly view: CallView;
   /** The sequence of the last event that the client has, by `Last-Event-ID`; undefined when it sent none. */
   readonly lastEventId: bigint | undefined;
   /** Whether the client takes a stream where the method offers both. */
@@ -19,7 +22,10 @@ export interface Call {
 }
 
 /** The context in which a call runs a method of our services. */
-export function contextOf({ principal, signal }: Call, method: DescMethod): HandlerContext {
+export function contextOf(
+  { principal, signal }: Pick<Call, "principal" | "signal">,
+  method: DescMethod,
+): HandlerContext {
   return createHandlerContext({
     service: method.parent,
     method,

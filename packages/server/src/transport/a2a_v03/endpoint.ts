@@ -3,6 +3,7 @@ import { EXTENSION_URI } from "@devtool/schema";
 import { JsonRpcCode, type JsonRpcError } from "@devtool/schema/a2a-v03";
 import { Code, DevtoolError } from "../../errors.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
+import type { CoderAgentTasks } from "../coder_agent/coder-agent-tasks.ts";
 import { type HttpRequest, headerOf } from "../route.ts";
 import { activationOf } from "./activation.ts";
 import type { CardOptions } from "./card.ts";
@@ -22,6 +23,8 @@ export interface A2aV03RoutesOptions extends CardOptions {
   /** Aborts when the server stops: ends the streams that have no end of their own. */
   readonly shutdown: AbortSignal;
   readonly onError: (reason: unknown) => void;
+  /** The tasks that are talked about in the dialect of Gemini CLI's own server; without it nobody gets that. */
+  readonly coderAgent?: CoderAgentTasks;
 }
 
 /** What both bindings answer with: the methods by their names in JSON-RPC. */

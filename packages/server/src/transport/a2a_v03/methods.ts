@@ -31,8 +31,10 @@ import {
   encodeTask,
   JsonRpcCode,
 } from "@devtool/schema/a2a-v03";
+import { encodeCoderAgentTask } from "@devtool/schema/coder-agent";
 import { Code, DevtoolError } from "../../errors.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
+import { withOfferedOutcomes } from "../coder_agent/outcomes.ts";
 import { type Call, contextOf } from "./call.ts";
 import type { CardOptions } from "./card.ts";
 import { JsonRpcFailure } from "./errors.ts";
@@ -88,7 +90,8 @@ async function messageOf(handler: RequestHandler, call: Call): Promise<SendMessa
   if (pushConfig) throw pushNotSupported();
   if (call.view === "extension" || request.taskId === "" || !request.message) return request;
   const task = await taskOf(handler, call, request.taskId);
-  return { ...request, message: withPlainAnswer(request.message, task) };
+  const read = call.view === "plain" ? withPlainAnswer : withOfferedOutcomes;
+  return { ...request, message: read(request.message, task) };
 }
 
 function streamMessage(handler: RequestHandler, call: Call, request: SendMessageRequest): Responses {
@@ -211,6 +214,7 @@ function pushNotSupported(): JsonRpcFailure {
 }
 
 function taskJson(task: Task, { view }: Call, historyLength: number | undefined): JsonValue {
+  if (view === "coder-agent") return encodeCoderAgentTask(task, historyLength);
   return encodeTask(task, { view, ...(historyLength !== undefined && { historyLength }) });
 }
 

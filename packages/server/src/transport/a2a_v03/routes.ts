@@ -1,4 +1,5 @@
 import { BodyTooLarge, readBody } from "../body.ts";
+import { withCoderAgent } from "../coder_agent/methods.ts";
 import { type HttpRequest, type HttpResponse, type Route, send } from "../route.ts";
 import { cardRoutes } from "./card.ts";
 import { ClientGone } from "./client-gone.ts";
@@ -19,7 +20,10 @@ export type { A2aV03RoutesOptions } from "./endpoint.ts";
 
 /** A2A 0.3: the agent card, JSON-RPC with server-sent events at `/` and `/a2a`, and HTTP+JSON below `/v1/`. */
 export function a2aV03Routes(options: A2aV03RoutesOptions): Route[] {
-  const endpoint: Endpoint = { ...options, methods: createMethods(options.handler, options) };
+  const endpoint: Endpoint = {
+    ...options,
+    methods: withCoderAgent(createMethods(options.handler, options), options.coderAgent),
+  };
   const jsonRpc: Route = {
     name: "POST /",
     access: "token",
