@@ -1,5 +1,12 @@
-import { type ContextKey, createContextKey, type HandlerContext } from "@connectrpc/connect";
+import {
+  type ContextKey,
+  type ContextValues,
+  createContextKey,
+  createContextValues,
+  type HandlerContext,
+} from "@connectrpc/connect";
 import { Code, DevtoolError } from "../errors.ts";
+import { principalKey } from "./request-handler.ts";
 
 /** What not everybody who is let in may do: answer what tools ask, and read what everybody did. */
 export type Right = "approve" | "audit";
@@ -14,21 +21,26 @@ export interface Caller {
 /** Whoever holds the operator's token: may do everything. */
 export const OPERATOR: Caller = { principal: "local", rights: new Set(["approve", "audit"]) };
 
-const NOBODY: Caller = { principal: "", rights: new Set() };
+const NONE: ReadonlySet<Right> = new Set();
 
-/** Who calls, put into the context values of a call by its transport; a call without it is nobody's and is refused. */
-export const callerKey: ContextKey<Caller> = createContextKey(NOBODY, { description: "caller" });
+/** What the caller may, put into the context values of a call beside the principal; a call without it may nothing. */
+export const rightsKey: ContextKey<ReadonlySet<Right>> = createContextKey(NONE, { description: "rights" });
+
+/** The context values of a call that a caller makes. */
+export function contextValuesFor({ principal, rights }: Caller): ContextValues {
+  return createContextValues().set(principalKey, principal).set(rightsKey, rights);
+}
 
 /** The principal of a call. Throws `Code.Unauthenticated` when its transport named none. */
 export function principalOf(context: HandlerContext): string {
-  const { principal } = context.values.get(callerKey);
+  const principal = context.values.get(principalKey);
   if (principal !== "") return principal;
   throw new DevtoolError("caller: nobody was authenticated: send credentials", Code.Unauthenticated);
 }
 
 /** Throws `Code.PermissionDenied` when the caller has not the right. */
 export function assertRight(context: HandlerContext, right: Right): void {
-  if (context.values.get(callerKey).rights.has(right)) return;
+  if (context.values.get(rightsKey).has(right)) return;
   throw new DevtoolError(
     `right "${right}" is missing: use credentials that have it, or the operator's token`,
     Code.PermissionDenied,

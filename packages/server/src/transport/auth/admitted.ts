@@ -1,6 +1,6 @@
-import { type ContextValues, createContextValues } from "@connectrpc/connect";
+import type { ContextValues } from "@connectrpc/connect";
 import { Code, DevtoolError } from "../../errors.ts";
-import { type Caller, callerKey } from "../../handler/caller.ts";
+import { type Caller, contextValuesFor } from "../../handler/caller.ts";
 import type { HttpRequest } from "../route.ts";
 
 const admitted = new WeakMap<HttpRequest, Caller>();
@@ -19,5 +19,5 @@ export function callerOf(request: HttpRequest): Caller {
 
 /** The context values of a call that a request makes. */
 export function contextValuesOf(request: HttpRequest): ContextValues {
-  return createContextValues().set(callerKey, callerOf(request));
+  return contextValuesFor(callerOf(request));
 }
