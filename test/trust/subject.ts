@@ -67,7 +67,7 @@ async function openInParts(trust: WorkspaceTrust): Promise<void> {
   const commands = new SlashCommands(own, [createCommandFiles({ trust, model: createScriptedModel() })]);
   for (const path of paths) {
     await load(path);
-    await commands.list(path, signal);
+    await commands.list({ workspacePath: path, principal: "me" }, signal);
   }
 }
 

@@ -2,6 +2,7 @@ import { builtinCommands } from "../command/builtin/builtin-commands.ts";
 import { createCommandFiles } from "../command/files/command-files.ts";
 import { createPromptCommands, type PromptServers } from "../command/prompt-commands.ts";
 import type { Conversations, McpStatus, Policies } from "../command/services.ts";
+import type { CommandPlace } from "../command/slash-command.ts";
 import { SlashCommands } from "../command/slash-commands.ts";
 import type { McpServers } from "../tool/mcp/mcp-servers.ts";
 import { describeRule } from "../tool/policy/describe-rule.ts";
@@ -29,27 +30,27 @@ export function createSlashCommands(host: AgentHost, conversations: Conversation
 }
 
 /** The operator's MCP servers in a workspace: commands are not of a session, so they see no client's. */
-async function serversIn(host: AgentHost, workspacePath: string): Promise<McpServers | undefined> {
+async function serversIn(host: AgentHost, { workspacePath, principal }: CommandPlace): Promise<McpServers | undefined> {
   const servers = host.serversOf({});
   if (servers.length === 0) return undefined;
-  return host.mcp.get({ principal: host.shared.principal, workspacePath, servers });
+  return host.mcp.get({ principal, workspacePath, servers });
 }
 
 function mcpStatus(host: AgentHost): McpStatus {
   return {
-    async list(workspacePath, signal) {
-      const servers = await serversIn(host, workspacePath);
+    async list(place, signal) {
+      const servers = await serversIn(host, place);
       await servers?.tools(signal);
       return servers?.status() ?? [];
     },
-    async refresh(workspacePath, signal) {
-      await (await serversIn(host, workspacePath))?.refresh(signal);
+    async refresh(place, signal) {
+      await (await serversIn(host, place))?.refresh(signal);
     },
   };
 }
 
 function promptServers(host: AgentHost): PromptServers {
-  return { prompts: async (workspacePath, signal) => (await serversIn(host, workspacePath))?.prompts(signal) ?? [] };
+  return { prompts: async (place, signal) => (await serversIn(host, place))?.prompts(signal) ?? [] };
 }
 
 function policiesOf(host: AgentHost): Policies {

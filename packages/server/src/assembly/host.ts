@@ -24,7 +24,7 @@ export interface AgentHostOptions {
   readonly options: ServerOptions;
   readonly limits: ServerLimits;
   readonly model: Model;
-  /** The one principal there is. */
+  /** The operator: whose approvals for good the server keeps. */
   readonly principal: string;
   /** The environment of commands: never secrets. */
   readonly environment: Readonly<Record<string, string>>;

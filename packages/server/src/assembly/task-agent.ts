@@ -23,7 +23,7 @@ export function createTaskAgent(host: AgentHost, commands: SlashCommands, task: 
   const loop = createAgentLoop({
     model,
     workspacePath,
-    policy: policyFor(host, mode, workspacePath),
+    policy: policyFor(host, mode, task),
     nextId: host.shared.nextId,
     openTools: (signal) => toolbox.open(task, tools, signal),
     endProcesses: () => toolbox[Symbol.asyncDispose](),
@@ -37,8 +37,14 @@ export function createTaskAgent(host: AgentHost, commands: SlashCommands, task: 
   return { ...loop, [Symbol.asyncDispose]: () => toolbox[Symbol.asyncDispose]() };
 }
 
-/** The policy of a session: the server's rules, its mode, and what its user approved. */
-function policyFor({ rules, saved, analyze, sandbox }: AgentHost, mode: ApprovalMode, workspace: string): PolicyEngine {
+/**
+ * The policy of a session: the server's rules, its mode, and what its user approved. What is approved for good is the
+ * operator's: it must not let through what another principal runs, and no other may add to it.
+ */
+function policyFor(host: AgentHost, mode: ApprovalMode, { settings, principal }: Task): PolicyEngine {
+  const { rules, analyze, sandbox, shared } = host;
+  const saved = principal === shared.principal ? host.saved : undefined;
+  const workspace = settings?.workspacePath ?? "";
   const shellConfinement = async () => ((await sandbox()).confines ? "sandbox" : "none");
   return createPolicyEngine({ mode, workspace, shellConfinement, rules, analyze, ...(saved && { saved }) });
 }

@@ -57,7 +57,7 @@ describe("the prompts of MCP servers", () => {
   });
 
   function find(servers: PromptServers) {
-    return createPromptCommands({ servers, model: echo() }).find("/w", signal);
+    return createPromptCommands({ servers, model: echo() }).find({ workspacePath: "/w", principal: "me" }, signal);
   }
 });
 

@@ -2,12 +2,12 @@ import type { SlashCommandArgument } from "@devtool/schema";
 import type { Model } from "../agent/model.ts";
 import { DevtoolError } from "../errors.ts";
 import { readArguments } from "./arguments.ts";
-import type { CommandSource, SlashCommand } from "./slash-command.ts";
+import type { CommandPlace, CommandSource, SlashCommand } from "./slash-command.ts";
 import { type PromptMessage, prompting } from "./steps.ts";
 
 /** The prompts that MCP servers offer in a workspace. */
 export interface PromptServers {
-  prompts(workspacePath: string, signal: AbortSignal): Promise<readonly ServerPrompt[]>;
+  prompts(place: CommandPlace, signal: AbortSignal): Promise<readonly ServerPrompt[]>;
 }
 
 /** One prompt of an MCP server. */
@@ -32,9 +32,9 @@ export interface PromptCommandsOptions {
 export function createPromptCommands({ servers, model }: PromptCommandsOptions): CommandSource {
   return {
     model: model.name,
-    find: async (workspacePath, signal) => {
+    find: async (place, signal) => {
       try {
-        const prompts = await servers.prompts(workspacePath, signal);
+        const prompts = await servers.prompts(place, signal);
         return { commands: prompts.map((prompt) => commandOf(prompt, model)), notices: [] };
       } catch (reason) {
         return {

@@ -2,7 +2,7 @@ import type { Task } from "@devtool/schema";
 import type { Memory } from "../agent/memory.ts";
 import type { Model } from "../agent/model.ts";
 import type { TrustKeeper } from "../trust/trust.ts";
-import type { CommandContext } from "./slash-command.ts";
+import type { CommandContext, CommandPlace } from "./slash-command.ts";
 
 /** What built-in commands work with. A command whose service is not there is not offered. */
 export interface CommandServices {
@@ -49,11 +49,11 @@ export interface Checkpoint {
   readonly label: string;
 }
 
-/** The MCP servers of a workspace. */
+/** The MCP servers of a workspace, as each principal has them. */
 export interface McpStatus {
-  list(workspacePath: string, signal: AbortSignal): Promise<readonly McpServerStatus[]>;
+  list(place: CommandPlace, signal: AbortSignal): Promise<readonly McpServerStatus[]>;
   /** Connects anew to the servers that are not connected and reads the tools of all. */
-  refresh(workspacePath: string, signal: AbortSignal): Promise<void>;
+  refresh(place: CommandPlace, signal: AbortSignal): Promise<void>;
 }
 
 /** How one MCP server does. */

@@ -12,6 +12,9 @@ export interface CommandContext {
   readonly principal: string;
 }
 
+/** For whom and where there are commands. */
+export type CommandPlace = Pick<CommandContext, "workspacePath" | "principal">;
+
 /**
  * Something a user starts by name. It is played like a model: each call of `generate` is one step, and its tool calls
  * run under the same policy, ask the same questions and survive the same restarts as those of an agent.
@@ -34,7 +37,7 @@ export interface CommandSource {
   /** The name of the model that answers its commands; empty when none does. */
   readonly model: string;
   /** The commands of a workspace as they are now. What is wrong with one is an outcome of its `play`, not of this. */
-  find(workspacePath: string, signal: AbortSignal): Promise<FoundCommands>;
+  find(place: CommandPlace, signal: AbortSignal): Promise<FoundCommands>;
 }
 
 /** What a source found. */

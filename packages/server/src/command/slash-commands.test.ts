@@ -15,7 +15,7 @@ describe("SlashCommands", () => {
 
   it("lists its own commands first, then those that the workspace has now, as a tree (CMD-1)", async () => {
     const commands = new SlashCommands(own, [source(command("git commit"), command("git log"), command("memory all"))]);
-    const listed = await commands.list("/w", signal);
+    const listed = await commands.list({ workspacePath: "/w", principal: "me" }, signal);
     expect(listed.map(({ name, subCommands }) => [name, subCommands.map((sub) => sub.name)])).toEqual([
       ["help", []],
       ["memory", ["show", "add", "all"]],
@@ -28,19 +28,22 @@ describe("SlashCommands", () => {
     const asked: string[] = [];
     const source: CommandSource = {
       model: "",
-      find: async (workspacePath) => {
+      find: async ({ workspacePath }) => {
         asked.push(workspacePath);
         return { commands: [], notices: [] };
       },
     };
-    await new SlashCommands(own, [source]).list("/other", signal);
-    expect(await new SlashCommands(own, [source]).list("", signal)).toHaveLength(2);
+    await new SlashCommands(own, [source]).list({ workspacePath: "/other", principal: "me" }, signal);
+    expect(await new SlashCommands(own, [source]).list({ workspacePath: "", principal: "me" }, signal)).toHaveLength(2);
     expect(asked).toEqual(["/other"]);
   });
 
   it("keeps its own command where a source has one of the same words", async () => {
     const commands = new SlashCommands(own, [source(command("help", [], "not this one"))]);
-    expect((await commands.list("/w", signal)).map(({ name }) => name)).toEqual(["help", "memory"]);
+    expect((await commands.list({ workspacePath: "/w", principal: "me" }, signal)).map(({ name }) => name)).toEqual([
+      "help",
+      "memory",
+    ]);
     expect(await textOf(commands, "help")).toBe("help:");
   });
 

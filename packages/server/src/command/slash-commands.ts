@@ -8,7 +8,7 @@ import type { Model } from "../agent/model.ts";
 import { Code, DevtoolError } from "../errors.ts";
 import type { Tool } from "../tool/tool.ts";
 import { nearest } from "./nearest.ts";
-import type { CommandContext, CommandSource, SlashCommand } from "./slash-command.ts";
+import type { CommandContext, CommandPlace, CommandSource, SlashCommand } from "./slash-command.ts";
 
 /** The slash commands of a server: its own, and those that its sources have for a workspace. */
 export class SlashCommands {
@@ -21,8 +21,8 @@ export class SlashCommands {
   }
 
   /** The commands of a workspace as clients see them: a tree by their words, the server's own first (CMD-1). Without a workspace only those. */
-  async list(workspacePath: string, signal: AbortSignal): Promise<readonly SlashCommandDeclaration[]> {
-    const { commands } = await this.#all(workspacePath, signal);
+  async list(place: CommandPlace, signal: AbortSignal): Promise<readonly SlashCommandDeclaration[]> {
+    const { commands } = await this.#all(place, signal);
     return declare([...commands.values()], 0);
   }
 
@@ -33,7 +33,7 @@ export class SlashCommands {
     signal: AbortSignal,
   ): Promise<string | undefined> {
     const own = this.#own.has(nameOf(request.commandPath));
-    const known = own ? { commands: this.#own, notices: [] } : await this.#all(context.workspacePath, signal);
+    const known = own ? { commands: this.#own, notices: [] } : await this.#all(context, signal);
     return refusalOf(request, known, context);
   }
 
@@ -60,16 +60,16 @@ export class SlashCommands {
   }
 
   async #find(request: ExecuteSlashCommandRequest, context: CommandContext, signal: AbortSignal): Promise<Model> {
-    const known = await this.#all(context.workspacePath, signal);
+    const known = await this.#all(context, signal);
     const command = known.commands.get(nameOf(request.commandPath));
     if (!command) throw new DevtoolError(unknown(nameOf(request.commandPath), known), Code.NotFound);
     return command.play(request.args, context);
   }
 
   /** Of commands with the same words the first counts: the server's own, then by the order of the sources. */
-  async #all(workspacePath: string, signal: AbortSignal): Promise<Known> {
-    const sources = workspacePath === "" ? [] : this.#sources;
-    const found = await Promise.all(sources.map((source) => source.find(workspacePath, signal)));
+  async #all(place: CommandPlace, signal: AbortSignal): Promise<Known> {
+    const sources = place.workspacePath === "" ? [] : this.#sources;
+    const found = await Promise.all(sources.map((source) => source.find(place, signal)));
     const commands = new Map(this.#own);
     for (const command of found.flatMap((each) => each.commands)) {
       const name = nameOf(command.path);

@@ -23,12 +23,13 @@ export function createCommandHandler(
 ): ServiceImpl<typeof SlashCommandService> {
   return {
     async getAllSlashCommands({ contextId, settings }, context) {
+      const principal = principalOf(context);
       const isNamed = contextId !== "" || settings !== undefined;
       const where = { contextId, settings: { ...(settings && { settings }) } };
-      const found = isNamed ? await exchanges.settingsFor(where, principalOf(context)) : undefined;
+      const found = isNamed ? await exchanges.settingsFor(where, principal) : undefined;
       const workspacePath = found?.settings?.workspacePath ?? exchanges.defaultWorkspace;
       const commands = await findCommands();
-      return { commands: [...(await commands.list(workspacePath, context.signal))] };
+      return { commands: [...(await commands.list({ workspacePath, principal }, context.signal))] };
     },
     async runSlashCommand({ command, contextId, settings: requested }, context) {
       if (!command || command.commandPath.length === 0) throw invalid("command_path", "", "is empty: name a command");

@@ -8,17 +8,16 @@ export function mcpCommands(mcp: McpStatus): SlashCommand[] {
     path: ["mcp", "list"],
     description: "Lists the MCP servers, their state and how many tools they have",
     arguments: [],
-    play: (_args, { workspacePath }) =>
-      saying(async (_request, signal) => statusText(await mcp.list(workspacePath, signal))),
+    play: (_args, context) => saying(async (_request, signal) => statusText(await mcp.list(context, signal))),
   };
   const refresh: SlashCommand = {
     path: ["mcp", "refresh"],
     description: "Connects anew to MCP servers that are not connected and reads the tools of all",
     arguments: [],
-    play: (_args, { workspacePath }) =>
+    play: (_args, context) =>
       saying(async (_request, signal) => {
-        await mcp.refresh(workspacePath, signal);
-        return statusText(await mcp.list(workspacePath, signal));
+        await mcp.refresh(context, signal);
+        return statusText(await mcp.list(context, signal));
       }),
   };
   return [list, refresh];

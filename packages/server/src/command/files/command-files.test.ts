@@ -104,7 +104,7 @@ describe("command files", () => {
   });
 
   function find(): Promise<FoundCommands> {
-    return createCommandFiles({ trust, model: listener() }).find(workspace, signal);
+    return createCommandFiles({ trust, model: listener() }).find({ workspacePath: workspace, principal: "me" }, signal);
   }
 
   async function findTrusted(): Promise<FoundCommands> {

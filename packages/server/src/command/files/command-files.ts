@@ -26,7 +26,7 @@ export interface CommandFilesOptions {
 export function createCommandFiles({ trust, model }: CommandFilesOptions): CommandSource {
   return {
     model: model.name,
-    find: async (workspacePath) => {
+    find: async ({ workspacePath }) => {
       const answer = await trust.trustOf(workspacePath);
       const paths = commandPathsOf(answer);
       return {
