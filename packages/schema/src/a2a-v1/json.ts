@@ -3,7 +3,6 @@ import {
   type DescMessage,
   type JsonObject,
   type JsonValue,
-  type Message,
   type MessageShape,
   toJson,
 } from "@bufbuild/protobuf";
@@ -23,7 +22,7 @@ export function decodeA2aJson<Desc extends DescMessage>(schema: Desc, json: Json
 }
 
 /** Writes a message of A2A 1.0 as JSON; what the standard requires is there, even where it is empty. */
-export function encodeA2aJson(schema: DescMessage, message: Message): JsonObject {
+export function encodeA2aJson<Desc extends DescMessage>(schema: Desc, message: MessageShape<Desc>): JsonObject {
   const json: JsonValue = toJson(schema, message);
   const missing = schema.fields.filter((field) => isRequired(field) && !isObjectWith(json, field.jsonName));
   if (!isObject(json)) throw new WireError(schema.name, "", "is not written as a JSON object");

@@ -4,6 +4,7 @@ import { JsonRpcCode, type JsonRpcError } from "@devtool/schema/a2a-v03";
 import { Code, DevtoolError } from "../../errors.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
 import type { CoderAgentTasks } from "../coder_agent/coder-agent-tasks.ts";
+import type { JsonRpcDialect } from "../json-rpc-dialect.ts";
 import { type HttpRequest, headerOf } from "../route.ts";
 import { activationOf } from "./activation.ts";
 import type { CardOptions } from "./card.ts";
@@ -23,6 +24,8 @@ export interface A2aV03RoutesOptions extends CardOptions {
   /** Aborts when the server stops: ends the streams that have no end of their own. */
   readonly shutdown: AbortSignal;
   readonly onError: (reason: unknown) => void;
+  /** The versions of A2A that share the endpoint of JSON-RPC; each gets the requests that it takes. */
+  readonly dialects?: readonly JsonRpcDialect[];
   /** The tasks that are talked about in the dialect of Gemini CLI's own server; without it nobody gets that. */
   readonly coderAgent?: CoderAgentTasks;
 }

@@ -41,7 +41,10 @@ async function answer(request: HttpRequest, response: HttpResponse, endpoint: En
     assertJson(request);
     const json = parseBody(await readBody(request, endpoint.maxRequestBytes));
     id = idText(json);
-    await run(request, response, { ...endpoint, id, rpc: readRequest(json) });
+    const rpc = readRequest(json);
+    const dialect = endpoint.dialects?.find(({ takes }) => takes(request, rpc.method));
+    if (dialect) return await dialect.answer(request, response, { id, ...rpc });
+    await run(request, response, { ...endpoint, id, rpc });
   } catch (reason) {
     if (response.destroyed || response.headersSent) return;
     send(response, statusOf(reason), { body: errorText(id, reported(reason, endpoint)) });

@@ -1,11 +1,14 @@
 import { createContextValues } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { AuditService, PushService, SlashCommandService, TaskService } from "@devtool/schema";
+import { A2AService } from "@devtool/schema/a2a-v1";
 import { principalKey } from "../../handler/request-handler.ts";
 import type { Route } from "../route.ts";
 import { errorInterceptor } from "./errors.ts";
 import type { ConnectRoutesOptions } from "./options.ts";
 import { registerReflection } from "./reflection.ts";
+
+const OWN_SERVICES = [TaskService, SlashCommandService, PushService, AuditService] as const;
 
 /** Makes what answers Connect, gRPC and gRPC-Web requests. */
 export function createAdapter(options: ConnectRoutesOptions): Route["handle"] {
@@ -16,7 +19,8 @@ export function createAdapter(options: ConnectRoutesOptions): Route["handle"] {
       router.service(SlashCommandService, handler.commands);
       router.service(PushService, handler.push);
       router.service(AuditService, handler.audit);
-      registerReflection(router, [TaskService, SlashCommandService, PushService, AuditService]);
+      if (options.a2a) router.service(A2AService, options.a2a);
+      registerReflection(router, [...OWN_SERVICES, ...(options.a2a ? [A2AService] : [])]);
     },
     contextValues: () => createContextValues().set(principalKey, principal),
     interceptors: [errorInterceptor(options.onError)],

@@ -1,3 +1,5 @@
+import type { ServiceImpl } from "@connectrpc/connect";
+import type { A2AService } from "@devtool/schema/a2a-v1";
 import type { RequestHandler } from "../../handler/request-handler.ts";
 
 /** What the routes need. */
@@ -10,4 +12,6 @@ export interface ConnectRoutesOptions {
   /** Aborts when the server stops: ends the streams that have no end of their own. */
   readonly shutdown: AbortSignal;
   readonly onError: (reason: unknown) => void;
+  /** The service of A2A 1.0; without it only ours are served. */
+  readonly a2a?: ServiceImpl<typeof A2AService>;
 }

@@ -1,0 +1,168 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  emptyTask,
+  GetTaskRequestSchema,
+  isTerminal,
+  reduceTask,
+  type SendMessageRequest,
+  StreamMessageRequestSchema,
+  SubscribeTaskRequestSchema,
+  type Task,
+  type TaskEvent,
+  TaskEventSchema,
+  TaskSchema,
+} from "@devtool/schema";
+import {
+  type A2aSendMessageRequest,
+  type A2aTask,
+  pushConfigFromA2a,
+  type StreamResponse,
+  StreamResponseSchema,
+  sendRequestFromA2a,
+  taskToA2a,
+} from "@devtool/schema/a2a-v1";
+import { invalid } from "../../errors.ts";
+import type { RequestHandler } from "../../handler/request-handler.ts";
+import { withPlainAnswer } from "../a2a_v03/plain-answer.ts";
+import type { Call } from "./call.ts";
+import { A2aFailure } from "./errors.ts";
+import { responseOf, withSequence } from "./frames.ts";
+
+/** A message that may be sent: what was asked for in our own terms. */
+interface Sending {
+  readonly request: SendMessageRequest;
+  /** The task that it goes to, as it is before; empty for a new one. */
+  readonly before: Task;
+  readonly historyLength: number | undefined;
+}
+
+/** Sends a message and gives the task as the exchange left it. */
+export async function sendMessage(handler: RequestHandler, asked: A2aSendMessageRequest, call: Call): Promise<A2aTask> {
+  const { request, historyLength } = await sendingOf(handler, asked, call);
+  const { task } = await handler.tasks.sendMessage(request, call.context);
+  return a2aTask(create(TaskSchema, task), call, historyLength);
+}
+
+/** Sends a message and streams its exchange: the task first, then its updates. */
+export async function* streamMessage(
+  handler: RequestHandler,
+  asked: A2aSendMessageRequest,
+  call: Call,
+): AsyncIterable<StreamResponse> {
+  const { request, before, historyLength } = await sendingOf(handler, asked, call);
+  const wrapped = create(StreamMessageRequestSchema, { request });
+  let isOpen = false;
+  for await (const { event } of handler.tasks.streamMessage(wrapped, call.context)) {
+    const next = create(TaskEventSchema, event);
+    const response = isOpen
+      ? responseOf(next, call.view)
+      : snapshot(await taskAt(handler, { before, event: next }, call), call, historyLength);
+    isOpen = true;
+    if (response) yield response;
+  }
+}
+
+/** Streams a task as it is and its updates to its end; with `Last-Event-ID` what came after it, and no snapshot. */
+export async function* subscribe(handler: RequestHandler, taskId: string, call: Call): AsyncIterable<StreamResponse> {
+  const task = await taskOf(handler, taskId, call);
+  if (call.lastEventId === undefined) {
+    if (isTerminal(task.state)) throw ended(task, "get it instead of subscribing");
+    yield snapshot(task, call, undefined);
+  }
+  const from = { taskId, afterSequence: call.lastEventId ?? task.sequence };
+  for await (const { event } of handler.tasks.subscribeTask(create(SubscribeTaskRequestSchema, from), call.context)) {
+    const response = responseOf(create(TaskEventSchema, event), call.view);
+    if (response) yield response;
+  }
+}
+
+/** Gets a task; throws when the caller has none of this id. */
+export async function taskOf(handler: RequestHandler, taskId: string, call: Call): Promise<Task> {
+  const { task } = await handler.tasks.getTask(create(GetTaskRequestSchema, { taskId }), call.context);
+  return create(TaskSchema, task ?? emptyTask());
+}
+
+/** A task as A2A 1.0 shows it in a view. */
+export function a2aTask(task: Task, { view }: Call, historyLength: number | undefined): A2aTask {
+  return taskToA2a(task, { view, ...(historyLength !== undefined && { historyLength }) });
+}
+
+/** Throws when a limit of the history is none. */
+export function assertHistoryLength(historyLength: number | undefined, field: string): void {
+  if (historyLength === undefined || historyLength >= 0) return;
+  throw invalid(field, String(historyLength), "must be 0 or more");
+}
+
+async function sendingOf(handler: RequestHandler, asked: A2aSendMessageRequest, call: Call): Promise<Sending> {
+  const { configuration } = asked;
+  assertHistoryLength(configuration?.historyLength, "configuration.historyLength");
+  assertTakesOutput(configuration?.acceptedOutputModes ?? []);
+  const push = configuration?.taskPushNotificationConfig;
+  const read = sendRequestFromA2a(asked);
+  const request = { ...read, ...(push && { pushConfig: pushConfigFromA2a(push) }) };
+  const historyLength = configuration?.historyLength;
+  if (request.taskId === "") return { request, before: emptyTask(), historyLength };
+  const before = await taskOf(handler, request.taskId, call);
+  if (isTerminal(before.state)) return { ...continuation(request, before, call), historyLength };
+  return { request: call.view === "plain" ? answered(request, before) : request, before, historyLength };
+}
+
+/** The answer of a client that does not know the extension, in words, as the extension has it. */
+function answered(request: SendMessageRequest, task: Task): SendMessageRequest {
+  return request.message ? { ...request, message: withPlainAnswer(request.message, task) } : request;
+}
+
+/**
+ * A task that has ended is closed in A2A 1.0 (section 3.4). A client of the extension, which lets a message continue
+ * it, gets a new task in the same context that refers to it (STREAM-5); a client without is told to ask for one.
+ * A message that the task knows already is a retry, and the handler finds its exchange.
+ */
+function continuation(request: SendMessageRequest, before: Task, { view }: Call): Omit<Sending, "historyLength"> {
+  const { message, contextId } = request;
+  if (!message || before.history.some(({ messageId }) => messageId === message.messageId)) return { request, before };
+  if (contextId !== "" && contextId !== before.contextId) {
+    throw invalid("message.contextId", contextId, `task ${JSON.stringify(before.id)} belongs to another context`);
+  }
+  if (view === "plain") {
+    throw ended(before, "send the message with its contextId, with its id in referenceTaskIds and without taskId");
+  }
+  const referenceTaskIds = [...new Set([...message.referenceTaskIds, before.id])];
+  const continued = { ...request, taskId: "", contextId: before.contextId, message: { ...message, referenceTaskIds } };
+  return { request: continued, before: emptyTask() };
+}
+
+function ended({ id }: Task, remedy: string): A2aFailure {
+  const message = `task ${JSON.stringify(id)} has ended: ${remedy}`;
+  return new A2aFailure(message, "UNSUPPORTED_OPERATION", { taskId: id });
+}
+
+/** Our answers are text and JSON: a client that takes neither gets none. */
+function assertTakesOutput(modes: readonly string[]): void {
+  const takes = modes.length === 0 || modes.some((mode) => OUTPUT_MODES.test(mode.trim()));
+  if (takes) return;
+  const message = `none of ${modes.map((mode) => JSON.stringify(mode)).join(", ")} can be sent: accept text/plain or application/json`;
+  throw new A2aFailure(message, "CONTENT_TYPE_NOT_SUPPORTED", { acceptedOutputModes: modes.join(", ") });
+}
+
+const OUTPUT_MODES = /^(text(\/(plain|markdown|\*))?|application\/(json|\*)|data|\*|\*\/\*)\s*(;|$)/i;
+
+/** The task right after the first event of its exchange; exact also when it went on meanwhile. */
+async function taskAt(
+  handler: RequestHandler,
+  { before, event }: { readonly before: Task; readonly event: TaskEvent },
+  call: Call,
+): Promise<Task> {
+  if (event.sequence === before.sequence + 1n) return reduceTask(before, event);
+  const all = create(SubscribeTaskRequestSchema, { taskId: event.taskId });
+  let task = emptyTask();
+  for await (const { event: earlier } of handler.tasks.subscribeTask(all, call.context)) {
+    task = reduceTask(task, create(TaskEventSchema, earlier));
+    if (task.sequence >= event.sequence) break;
+  }
+  return task;
+}
+
+function snapshot(task: Task, call: Call, historyLength: number | undefined): StreamResponse {
+  const value = a2aTask(task, call, historyLength);
+  return withSequence(create(StreamResponseSchema, { payload: { case: "task", value } }), task.sequence);
+}
