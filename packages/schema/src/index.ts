@@ -81,6 +81,9 @@ export {
   RuleDecision,
 } from "./gen/devtool/v1alpha/policy_file_pb.ts";
 export {
+  DeletePushConfigRequestSchema,
+  GetPushConfigRequestSchema,
+  ListPushConfigsRequestSchema,
   type PushAuthentication,
   PushAuthenticationSchema,
   type PushConfig,
@@ -91,6 +94,7 @@ export {
   PushService,
   type PushSubscription,
   PushSubscriptionSchema,
+  SetPushConfigRequestSchema,
 } from "./gen/devtool/v1alpha/push_service_pb.ts";
 export {
   ClientMcpServers,

@@ -6,6 +6,7 @@ import {
   type ListTasksRequest,
   type ListTasksResponse,
   ListTasksResponseSchema,
+  type SendMessageRequest,
   SendMessageRequestSchema,
   type SubscribeTaskRequest,
   type TaskEvent,
@@ -14,22 +15,30 @@ import {
   TaskSummarySchema,
 } from "@devtool/schema";
 import { Code, DevtoolError, invalid } from "../errors.ts";
+import type { PushRegistrar } from "../push/push-registrar.ts";
 import type { TaskQuery, TaskStore } from "../store/task-store.ts";
 import type { Exchange, Exchanges } from "./exchange.ts";
+import { pushNotSupported } from "./push-handler.ts";
 import { principalKey } from "./request-handler.ts";
 import { shownEvent, shownTask } from "./shown-settings.ts";
 
-/** What a client may do with tasks. */
-export function createTaskHandler(exchanges: Exchanges, store: TaskStore): ServiceImpl<typeof TaskService> {
+/** What a client may do with tasks; without a registrar, nobody is notified. */
+export function createTaskHandler(
+  exchanges: Exchanges,
+  store: TaskStore,
+  registrar?: PushRegistrar,
+): ServiceImpl<typeof TaskService> {
+  const begin = (request: SendMessageRequest, context: HandlerContext) =>
+    beginExchange({ exchanges, registrar }, request, context);
   const find = (taskId: string, context: HandlerContext) => exchanges.find(taskId, principalOf(context));
   return {
     async sendMessage(request, context) {
-      const exchange = await exchanges.begin(request, principalOf(context));
+      const exchange = await begin(request, context);
       if (!request.returnImmediately) await exchangeEnd(exchange, context.signal);
       return { task: shownTask(exchange.session.task) };
     },
     async *streamMessage({ request = create(SendMessageRequestSchema) }, context) {
-      const exchange = await exchanges.begin(request, principalOf(context));
+      const exchange = await begin(request, context);
       for await (const event of exchange.session.log.read(exchange.after, context.signal)) {
         yield { event: shownEvent(event) };
         if (endsExchange(event)) return;
@@ -52,6 +61,21 @@ export function createTaskHandler(exchanges: Exchanges, store: TaskStore): Servi
       }
     },
   };
+}
+
+/** Begins the exchange of a message. Who is to be notified is checked before anything happens, and told of all of it. */
+async function beginExchange(
+  { exchanges, registrar }: { readonly exchanges: Exchanges; readonly registrar: PushRegistrar | undefined },
+  request: SendMessageRequest,
+  context: HandlerContext,
+): Promise<Exchange> {
+  const principal = principalOf(context);
+  if (!request.pushConfig) return exchanges.begin(request, principal);
+  if (!registrar) throw pushNotSupported();
+  const config = await registrar.check(request.pushConfig, context.signal);
+  const exchange = await exchanges.begin(request, principal);
+  await registrar.put(config, { taskId: exchange.session.task.id, principal, after: exchange.after });
+  return exchange;
 }
 
 /** Who asks. */

@@ -40,7 +40,7 @@ export async function checkedAddresses(
   const host = url.hostname.replace(/^\[|\]$/g, "");
   const addresses = await abortable(resolved(host, policy), signal);
   if (addresses.length === 0) throw unreachable(host, "it has no address");
-  const isAllowed = policy.allowedHosts.some((entry) => names(entry, url));
+  const isAllowed = isAllowedHost(url, policy);
   for (const address of addresses) {
     if (isOwn(address, url, policy)) throw denied(host, "is this server");
     if (!isAllowed && !isPublicAddress(address))
@@ -70,6 +70,11 @@ function portOf(url: URL): string {
 
 function hostPort(url: URL): string {
   return `${url.hostname}:${portOf(url)}`;
+}
+
+/** Tells whether the operator allows the host and port of a URL, whatever its address. */
+export function isAllowedHost(url: URL, { allowedHosts }: OutboundPolicy): boolean {
+  return allowedHosts.some((entry) => names(entry, url));
 }
 
 /** Tells whether an entry of the operator's list names the host and port of a URL. */

@@ -23,8 +23,6 @@ import {
 } from "@devtool/schema";
 import {
   decodeMessageSend,
-  decodePushConfig,
-  decodePushConfigParams,
   decodeSettings,
   decodeTaskId,
   decodeTaskQuery,
@@ -41,6 +39,7 @@ import { JsonRpcFailure } from "./errors.ts";
 import { extendedCard } from "./extended-card.ts";
 import { frameOf } from "./frames.ts";
 import { withPlainAnswer } from "./plain-answer.ts";
+import { inFormatOf, pushMethods } from "./push-methods.ts";
 
 /** One frame of a stream: the JSON text of a `result`, and the sequence of its event. */
 export interface Frame {
@@ -67,10 +66,9 @@ export function createMethods(
     ["tasks/get", (call) => getTask(handler, call)],
     ["tasks/cancel", (call) => cancelTask(handler, call)],
     ["tasks/resubscribe", (call) => resubscribe(handler, call)],
-    ["tasks/pushNotificationConfig/set", pushMethod(decodePushConfig)],
-    ["tasks/pushNotificationConfig/get", pushMethod(decodePushConfigParams)],
-    ["tasks/pushNotificationConfig/list", pushMethod(decodePushConfigParams)],
-    ["tasks/pushNotificationConfig/delete", pushMethod(decodePushConfigParams)],
+    ...pushMethods(handler).map(
+      ([name, run]) => [name, async (call: Call) => result(await run(call))] satisfies [string, Method],
+    ),
     ["agent/getAuthenticatedExtendedCard", async (call) => result(await extendedCard(handler, call, card))],
     ["commands/get", (call) => getCommands(handler, call)],
     ["command/execute", (call) => executeCommand(handler, call)],
@@ -84,10 +82,10 @@ async function sendMessage(handler: RequestHandler, call: Call): Promise<Answer>
   return result(taskJson(create(TaskSchema, task), call, historyLength));
 }
 
-/** The message of a call; one that asks for notifications is refused, as the card says. */
+/** The message of a call, with where to post its events in the form of the call. */
 async function messageOf(handler: RequestHandler, call: Call): Promise<SendMessageRequest> {
-  const { request, pushConfig } = decodeMessageSend(call.params);
-  if (pushConfig) throw pushNotSupported();
+  const { request: decoded, pushConfig } = decodeMessageSend(call.params);
+  const request = pushConfig ? { ...decoded, pushConfig: inFormatOf(call, pushConfig) } : decoded;
   if (call.view === "extension" || request.taskId === "" || !request.message) return request;
   const task = await taskOf(handler, call, request.taskId);
   const read = call.view === "plain" ? withPlainAnswer : withOfferedOutcomes;
@@ -196,21 +194,6 @@ function placeOf(params: JsonValue | undefined): {
   const isMap = typeof metadata === "object" && metadata !== null && !Array.isArray(metadata);
   const { settings } = decodeSettings(isMap ? metadata : undefined);
   return { ...(typeof contextId === "string" && { contextId }), ...(settings && { settings }) };
-}
-
-/** Refuses a method about notifications, once its parameters could be read. */
-function pushMethod(decode: (params: JsonValue | undefined) => unknown): Method {
-  return async ({ params }) => {
-    decode(params);
-    throw pushNotSupported();
-  };
-}
-
-function pushNotSupported(): JsonRpcFailure {
-  return new JsonRpcFailure(
-    "push notifications are not supported: use tasks/resubscribe",
-    JsonRpcCode.PUSH_NOTIFICATION_NOT_SUPPORTED,
-  );
 }
 
 function taskJson(task: Task, { view }: Call, historyLength: number | undefined): JsonValue {
