@@ -8,7 +8,9 @@ export { stateFromA2a, stateToA2a } from "./a2a-v1/state.ts";
 export { eventOfResponse, streamResponseOf } from "./a2a-v1/stream-response.ts";
 export { taskFromA2a, taskToA2a } from "./a2a-v1/task.ts";
 export { http as httpRule } from "./gen/google/api/annotations_pb.ts";
-export type { HttpRule } from "./gen/google/api/http_pb.ts";
+export { method_signature as methodSignature } from "./gen/google/api/client_pb.ts";
+export { field_behavior as fieldBehavior } from "./gen/google/api/field_behavior_pb.ts";
+export { type HttpRule, HttpRuleSchema } from "./gen/google/api/http_pb.ts";
 export {
   type BadRequest,
   BadRequestSchema,

@@ -91,11 +91,16 @@ export function connectErrorOf(reason: unknown, table: ErrorTable): ConnectError
   const error = DevtoolError.from(reason);
   const { message, code, details } = error;
   if (code === Code.NotFound) {
-    return named(new A2aFailure(message, "TASK_NOT_FOUND", details ? { [details.field]: details.value } : {}), table);
+    const meant = details ? { [jsonName(details.field)]: details.value } : {};
+    return named(new A2aFailure(message, "TASK_NOT_FOUND", meant), table);
   }
   if (UNSUPPORTED.has(code)) return named(new A2aFailure(message, "UNSUPPORTED_OPERATION"), table);
   if (code === Code.InvalidArgument || code === Code.OutOfRange) {
-    return badRequest(message, details ? [{ field: details.field, description: message }] : [], Code.InvalidArgument);
+    return badRequest(
+      message,
+      details ? [{ field: jsonName(details.field), description: message }] : [],
+      Code.InvalidArgument,
+    );
   }
   return new ConnectError(message, code, undefined, [], error.cause);
 }
@@ -117,6 +122,11 @@ const DOMAIN = "a2a-protocol.org";
 function badRequest(message: string, violations: readonly FieldViolation[], code: Code): ConnectError {
   const fieldViolations = violations.map(({ field, description }) => ({ field, description }));
   return new ConnectError(message, code, undefined, [{ desc: BadRequestSchema, value: { fieldViolations } }]);
+}
+
+/** The name of a field as JSON has it. */
+function jsonName(field: string): string {
+  return field.replace(/_([a-z])/g, (_match, letter: string) => letter.toUpperCase());
 }
 
 function violationOf({ field, message }: WireError): FieldViolation {

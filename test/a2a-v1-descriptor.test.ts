@@ -1,0 +1,47 @@
+import { clone } from "@bufbuild/protobuf";
+import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+import { A2AService } from "@devtool/schema/a2a-v1";
+import { describe, expect, it } from "vitest";
+import { elementsOf } from "./a2a-v1/elements.ts";
+import { officialDescriptor } from "./a2a-v1/official-descriptor.ts";
+
+const ours = A2AService.file.proto;
+const official = officialDescriptor();
+
+describe("the proto of A2A 1.0", () => {
+  it.skipIf(!official)("declares what the official SDK's does, element by element", () => {
+    expect(elementsOf(ours)).toEqual(official && elementsOf(official));
+  });
+
+  it.skipIf(official)("is not compared: no Python here has the official SDK (set DEVTOOL_A2A_PYTHON)", (context) => {
+    context.skip();
+  });
+
+  it("differs once a number, a name, a requirement or a route of it is another", () => {
+    const changes: ((file: typeof ours) => void)[] = [
+      ({ messageType: [message] }) => {
+        for (const field of message?.field ?? []) field.number += 100;
+      },
+      ({ messageType: [message] }) => {
+        for (const field of message?.field ?? []) field.jsonName += "X";
+      },
+      ({ messageType }) => {
+        for (const field of messageType.flatMap((message) => message.field)) delete field.options;
+      },
+      ({ service: [service] }) => {
+        for (const method of service?.method ?? []) delete method.options;
+      },
+      ({ enumType: [item] }) => item?.value.pop(),
+      ({ service: [service] }) => service?.method.pop(),
+    ];
+    for (const change of changes) {
+      const changed = clone(FileDescriptorProtoSchema, ours);
+      change(changed);
+      expect(elementsOf(changed)).not.toEqual(elementsOf(ours));
+    }
+  });
+
+  it("has an element for each of what A2A 1.0 has: 44 messages, 2 enums, 11 methods", () => {
+    expect([ours.messageType.length, ours.enumType.length, ours.service[0]?.method.length]).toEqual([44, 2, 11]);
+  });
+});
