@@ -1,5 +1,6 @@
 // A2A 1.0: the standard's messages, and how a task and its events are written in them.
 
+export { canonicalCard } from "./a2a-v1/canonical-card.ts";
 export { decodeA2aJson, encodeA2aJson } from "./a2a-v1/json.ts";
 export { pushConfigFromA2a, pushConfigToA2a } from "./a2a-v1/push-config.ts";
 export { type FieldViolation, missingFields } from "./a2a-v1/required.ts";

@@ -132,7 +132,7 @@ function wordsOf(reason: errors.JOSEError): string {
 
 function assertUsable({ issuer, audience, algorithms = ALGORITHMS }: JwtOptions): void {
   const url = URL.parse(issuer);
-  if (!url || url.hash !== "") throw invalid("issuer", issuer, "is no URL without fragment: write it as in its tokens");
+  if (url?.hash !== "") throw invalid("issuer", issuer, "is no URL without fragment: write it as in its tokens");
   if (audience === "") throw invalid("audience", audience, "is empty: tokens for other services would be taken");
   const odd = algorithms.find((algorithm) => !SIGNATURES.test(algorithm));
   if (odd !== undefined) throw invalid("algorithms", odd, "is no signature with a public key: choose ES256 or another");

@@ -24,7 +24,7 @@ export type SecuritySchemeV1 =
 
 /** The ways to authenticate, by name; any one of them is enough. These are what the guard takes, and no others. */
 export function securitySchemesV03(options: SecurityOptions): Readonly<Record<string, SecuritySchemeV03>> {
-  return Object.fromEntries(schemesOf(options).map(({ name, ...scheme }) => [name, scheme]));
+  return Object.fromEntries(schemesOf(options).map(({ name, role: _role, ...scheme }) => [name, scheme]));
 }
 
 /** The same ways in the form of A2A 1.0. */
@@ -32,16 +32,33 @@ export function securitySchemesV1(options: SecurityOptions): Readonly<Record<str
   return Object.fromEntries(schemesOf(options).map((scheme) => [scheme.name, schemeV1(scheme)]));
 }
 
-type Scheme = SecuritySchemeV03 & { readonly name: string };
+/** Which of the ways are enough, in the form of A2A 0.3: any one. */
+export function securityV03(options: SecurityOptions): Readonly<Record<string, string[]>>[] {
+  return schemesOf(options).map(({ name }) => ({ [name]: [] }));
+}
+
+/**
+ * The same in the form of A2A 1.0. Each names the role that it gives (OpenAPI 3.1 allows that), because the SDKs leave
+ * empty lists out of what a signature is over, and with them everything that would be left empty.
+ */
+export function securityRequirementsV1(
+  options: SecurityOptions,
+): { readonly schemes: Readonly<Record<string, { readonly list: string[] }>> }[] {
+  return schemesOf(options).map(({ name, role }) => ({ schemes: { [name]: { list: [role] } } }));
+}
+
+type Scheme = SecuritySchemeV03 & { readonly name: string; readonly role: string };
 
 function schemesOf({ issuer, certificates }: SecurityOptions): Scheme[] {
   const description = "The operator's token.";
-  const schemes: Scheme[] = [{ name: "bearer", type: "http", description, scheme: "bearer" }];
+  const schemes: Scheme[] = [{ name: "bearer", role: "operator", type: "http", description, scheme: "bearer" }];
   if (issuer !== undefined) {
     const openIdConnectUrl = discoveryUrl(issuer);
-    schemes.push({ name: "oidc", type: "openIdConnect", description: "A token of the issuer.", openIdConnectUrl });
+    const description = "A token of the issuer.";
+    schemes.push({ name: "oidc", role: "openid", type: "openIdConnect", description, openIdConnectUrl });
   }
-  if (certificates) schemes.push({ name: "mtls", type: "mutualTLS", description: "A client certificate." });
+  if (certificates)
+    schemes.push({ name: "mtls", role: "client", type: "mutualTLS", description: "A client certificate." });
   return schemes;
 }
 

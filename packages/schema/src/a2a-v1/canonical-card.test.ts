@@ -1,0 +1,54 @@
+import { describe, expect, it } from "vitest";
+import { canonicalCard, canonicalJson } from "./canonical-card.ts";
+
+describe("canonical JSON (RFC 8785)", () => {
+  it("has names in the order of UTF-16 code units, and neither blanks nor needless escapes", () => {
+    const value = {
+      "\u20ac": 1,
+      "\r": 2,
+      "1": 3,
+      "\ud83d\ude00": 4,
+      "\u0080": 5,
+      "\u00f6": 6,
+      "\ufb33": 7,
+      a: ["b ", "\u20ac\u000f"],
+    };
+    expect(canonicalJson(value)).toBe(
+      '{"\\r":2,"1":3,"a":["b ","\u20ac\\u000f"],"\u0080":5,"\u00f6":6,"\u20ac":1,"\ud83d\ude00":4,"\ufb33":7}',
+    );
+  });
+
+  it("writes numbers as ECMAScript does", () => {
+    expect(canonicalJson([333333333.3333333, 1e30, 4.5, 2e-3, 1e-27, -0, 100])).toBe(
+      "[333333333.3333333,1e+30,4.5,0.002,1e-27,0,100]",
+    );
+  });
+});
+
+describe("the canonical form of a card", () => {
+  const card = {
+    name: "a",
+    description: "",
+    supportedInterfaces: [{ url: "u", protocolBinding: "GRPC", protocolVersion: "1.0", tenant: "" }],
+    capabilities: {
+      streaming: true,
+      pushNotifications: false,
+      extensions: [{ uri: "x", required: false, params: { empty: "" } }],
+    },
+    skills: [],
+    iconUrl: "",
+  };
+
+  it("leaves out defaults that are neither required nor optional, and keeps all others", () => {
+    expect(canonicalCard(card)).toBe(
+      '{"capabilities":{"extensions":[{"params":{"empty":""},"uri":"x"}],"pushNotifications":false,"streaming":true},' +
+        '"description":"","iconUrl":"","name":"a","skills":[],' +
+        '"supportedInterfaces":[{"protocolBinding":"GRPC","protocolVersion":"1.0","url":"u"}]}',
+    );
+  });
+
+  it("does not change with signatures, unknown names or the order of names", () => {
+    const other = { zzz: 1, ...card, signatures: [{ protected: "p", signature: "s" }], name: "a" };
+    expect(canonicalCard(other)).toBe(canonicalCard(card));
+  });
+});

@@ -1,0 +1,166 @@
+import { execFile } from "node:child_process";
+import { createSecretKey } from "node:crypto";
+import { existsSync } from "node:fs";
+import { promisify } from "node:util";
+import { AgentCard, verifyAgentCardSignature } from "@a2a-js/sdk";
+import type { JsonObject } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import { exportJWK, generateKeyPair, type JSONWebKeySet } from "jose";
+import { beforeAll, describe, expect, it } from "vitest";
+import { verifyCard } from "../packages/client/src/card/verify-card.ts";
+import { type CardKey, signCard } from "../packages/server/src/transport/auth/card-signature.ts";
+
+const PYTHON = process.env.DEVTOOL_A2A_PYTHON ?? "";
+
+/** A card with all that makes canonical forms differ: defaults that stay, blanks, other scripts. */
+const CARD: JsonObject = {
+  name: "devtool",
+  description: "Works on code – überall.",
+  version: "1.0.0",
+  supportedInterfaces: [{ url: "http://127.0.0.1:1/", protocolBinding: "JSONRPC", protocolVersion: "1.0" }],
+  capabilities: {
+    streaming: true,
+    pushNotifications: false,
+    extensions: [{ uri: "https://devtool.dev/x", description: "x", params: { n: 1e21, deep: { list: [1, "a"] } } }],
+  },
+  securitySchemes: { bearer: { httpAuthSecurityScheme: { scheme: "Bearer", description: "The operator's token." } } },
+  securityRequirements: [{ schemes: { bearer: { list: ["operator"] } } }],
+  defaultInputModes: ["text/plain"],
+  defaultOutputModes: ["text/plain"],
+  skills: [{ id: "code", name: "Work on code", description: "Reads and writes.", tags: ["code"] }],
+};
+
+describe("a signed card", () => {
+  let key: CardKey;
+  let keys: JSONWebKeySet;
+  let signed: JsonObject;
+
+  beforeAll(async () => {
+    ({ key, keys } = await createKey());
+    signed = await signCard(CARD, key);
+  });
+
+  it("is verified with the key that signed it", async () => {
+    expect(await verifyCard(signed, { keys })).toEqual({ keyId: "card-1" });
+  });
+
+  it("is verified whatever the order of its names, and after a way through JSON with other blanks", async () => {
+    const turned = Object.fromEntries(Object.entries(signed).reverse());
+    expect(await verifyCard(JSON.parse(JSON.stringify(turned, undefined, 4)), { keys })).toEqual({ keyId: "card-1" });
+  });
+
+  it("is not verified when a word of it was changed, taken away or added", async () => {
+    const changed = pathsOf(CARD).map((path) => changedAt(signed, path));
+    expect(changed.length).toBeGreaterThan(20);
+    const additions = [
+      { ...signed, documentationUrl: "https://evil.example" },
+      { ...signed, iconUrl: "" },
+      {
+        ...signed,
+        securityRequirements: [
+          ...listOf(signed.securityRequirements),
+          { schemes: {} },
+          { schemes: { x: { list: ["y"] } } },
+        ],
+      },
+    ];
+    for (const card of [...changed, ...additions]) {
+      const verdict = await verifyCard(card, { keys }).then(
+        () => `taken: ${JSON.stringify(card)}`,
+        (reason: unknown) => reason,
+      );
+      expect(verdict).toMatchObject({ code: Code.Unauthenticated });
+    }
+  });
+
+  it("is not verified with another key under the same id, without a signature, or with a shared secret", async () => {
+    const other = await createKey();
+    await expect(verifyCard(signed, { keys: other.keys })).rejects.toThrow("no signature is right");
+    await expect(verifyCard(CARD, { keys })).rejects.toThrow("it bears no signature");
+    await expect(verifyCard({ ...CARD, signatures: "x" }, { keys })).rejects.toThrow("it bears no signature");
+    await expect(verifyCard({ ...CARD, signatures: [{ protected: "e30", signature: "" }] }, { keys })).rejects.toThrow(
+      "no signature is right",
+    );
+  });
+
+  it("is not verified with a shared secret, which whoever checks it could sign with", async () => {
+    const secret = Buffer.alloc(32, "x");
+    const forged = await signCard(CARD, { ...key, algorithm: "HS256", privateKey: createSecretKey(secret) });
+    const shared = { kty: "oct", k: secret.toString("base64url"), kid: "card-1" };
+    await expect(verifyCard(forged, { keys: { keys: [shared] } })).rejects.toThrow("no signature is right");
+  });
+
+  it("names where the keys are, and its kind", () => {
+    const [first] = listOf(signed.signatures);
+    const header = JSON.parse(Buffer.from(String(objectOf(first).protected), "base64url").toString());
+    expect(header).toEqual({
+      alg: "ES256",
+      typ: "JOSE",
+      kid: "card-1",
+      jku: "http://127.0.0.1:1/.well-known/jwks.json",
+    });
+  });
+
+  it("is verified by the JavaScript SDK of A2A", async () => {
+    const jwk = keys.keys[0];
+    if (!jwk) throw new Error("there is no key");
+    const verify = verifyAgentCardSignature(async () => jwk);
+    // What it has parsed has lost the security schemes, so a card with them is only verified without (a2a-js, issue 663).
+    const { securitySchemes: _lost, ...without } = CARD;
+    await verify(AgentCard.fromJSON(await signCard(without, key)));
+  });
+
+  it.skipIf(!existsSync(PYTHON))("is verified by the Python SDK of A2A", async () => {
+    const { stdout } = await promisify(execFile)(PYTHON, [
+      "-c",
+      VERIFY,
+      JSON.stringify(signed),
+      JSON.stringify(keys.keys[0]),
+    ]);
+    expect(stdout.trim()).toBe("verified");
+  });
+});
+
+const VERIFY = `
+import json, sys
+from google.protobuf.json_format import ParseDict
+from jwt import PyJWK
+from a2a.types import AgentCard
+from a2a.utils.signing import create_signature_verifier
+key = PyJWK(json.loads(sys.argv[2]))
+create_signature_verifier(lambda kid, jku: key, ["ES256"])(ParseDict(json.loads(sys.argv[1]), AgentCard()))
+print("verified")
+`;
+
+async function createKey(): Promise<{ readonly key: CardKey; readonly keys: JSONWebKeySet }> {
+  const { publicKey, privateKey } = await generateKeyPair("ES256");
+  const jwksUrl = "http://127.0.0.1:1/.well-known/jwks.json";
+  const keys = { keys: [{ ...(await exportJWK(publicKey)), kid: "card-1", alg: "ES256" }] };
+  return { key: { keyId: "card-1", algorithm: "ES256", privateKey, jwksUrl }, keys };
+}
+
+/** The paths of all values in a card that are no objects. */
+function pathsOf(value: unknown, path: readonly string[] = []): (readonly string[])[] {
+  if (typeof value !== "object" || value === null) return [path];
+  return Object.entries(value).flatMap(([name, inner]) => pathsOf(inner, [...path, name]));
+}
+
+function changedAt(card: JsonObject, path: readonly string[]): JsonObject {
+  const copy: JsonObject = structuredClone(card);
+  let at: unknown = copy;
+  for (const name of path.slice(0, -1)) at = objectOf(at)[name];
+  const last = path.at(-1) ?? "";
+  const holder = objectOf(at);
+  const value = holder[last];
+  holder[last] =
+    typeof value === "boolean" ? !value : typeof value === "number" ? value + 1e6 * value : `${String(value)}x`;
+  return copy;
+}
+
+function objectOf(value: unknown): Record<string, unknown> {
+  return typeof value === "object" && value !== null ? Object(value) : {};
+}
+
+function listOf(value: JsonObject[string] | undefined): JsonObject[string][] {
+  return Array.isArray(value) ? value : [];
+}
