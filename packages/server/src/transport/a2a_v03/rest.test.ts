@@ -118,7 +118,7 @@ describe("the HTTP+JSON binding of A2A 0.3", () => {
     const response = await send(verb, path, body);
     const json = JSON.parse(await response.text());
     expect([response.status, json.code]).toEqual([status, code]);
-    expect(json.message).not.toBe("");
+    expect(json).toMatchObject({ message: expect.stringMatching(/./), type: expect.stringMatching(/Error$/) });
   });
 
   it("answers a second cancel with 409", async () => {

@@ -67,15 +67,30 @@ async function run(
   });
 }
 
-/** What 0.3 leaves open: the error object of JSON-RPC as the whole body, as its SDKs have it. */
-function errorBody(
-  reason: unknown,
-  endpoint: Endpoint,
-): { readonly code: number; readonly message: string; readonly data?: JsonValue } {
-  const error = reported(reason, endpoint);
-  const { data } = objectJson(toJson(JsonRpcErrorSchema, error));
-  return { code: error.code, message: error.message, ...(data !== undefined && { data }) };
+/**
+ * What 0.3 leaves open: the error object of JSON-RPC as the whole body, as its JavaScript SDK has it; beside it the name of
+ * the error as `type`, which is what its Python SDK reads.
+ */
+function errorBody(reason: unknown, endpoint: Endpoint): JsonObject & { readonly code: number } {
+  const { code, message, ...error } = reported(reason, endpoint);
+  const { data } = objectJson(toJson(JsonRpcErrorSchema, { ...error, code, message }));
+  const type = TYPES.get(code);
+  return { code, message, ...(type !== undefined && { type }), ...(data !== undefined && { data }) };
 }
+
+const TYPES: ReadonlyMap<number, string> = new Map([
+  [JsonRpcCode.PARSE_ERROR, "JSONParseError"],
+  [JsonRpcCode.INVALID_REQUEST, "InvalidRequestError"],
+  [JsonRpcCode.METHOD_NOT_FOUND, "MethodNotFoundError"],
+  [JsonRpcCode.INVALID_PARAMS, "InvalidParamsError"],
+  [JsonRpcCode.INTERNAL_ERROR, "InternalError"],
+  [JsonRpcCode.TASK_NOT_FOUND, "TaskNotFoundError"],
+  [JsonRpcCode.TASK_NOT_CANCELABLE, "TaskNotCancelableError"],
+  [JsonRpcCode.PUSH_NOTIFICATION_NOT_SUPPORTED, "PushNotificationNotSupportedError"],
+  [JsonRpcCode.UNSUPPORTED_OPERATION, "UnsupportedOperationError"],
+  [JsonRpcCode.CONTENT_TYPE_NOT_SUPPORTED, "ContentTypeNotSupportedError"],
+  [JsonRpcCode.INVALID_AGENT_RESPONSE, "InvalidAgentResponseError"],
+]);
 
 function objectJson(json: JsonValue): JsonObject {
   return typeof json === "object" && json !== null && !Array.isArray(json) ? json : {};

@@ -1,0 +1,43 @@
+/**
+ * Installs the official A2A SDKs of other languages for `test/interop.test.ts`: Python's into `test/interop/.venv-*`, programs
+ * with Go's into `test/interop/.bin`. What has no toolchain here is said and left out; its tests are skipped.
+ */
+import { spawnSync } from "node:child_process";
+import { mkdirSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+const directory = fileURLToPath(new URL("../test/interop/", import.meta.url));
+const PYTHON_SDKS = { "0.3": "a2a-sdk[http-server]==0.3.26", "1.0": "a2a-sdk[http-server]==1.3.0" };
+const GO_PROGRAMS = ["client", "server"];
+
+function run(command: string, args: readonly string[], cwd = directory): boolean {
+  return spawnSync(command, args, { cwd, stdio: ["ignore", "inherit", "inherit"] }).status === 0;
+}
+
+function has(command: string, arg: string): boolean {
+  return spawnSync(command, [arg], { stdio: "ignore" }).status === 0;
+}
+
+function installPython(): boolean {
+  return Object.entries(PYTHON_SDKS).every(([version, sdk]) => {
+    const venv = `.venv-${version}`;
+    const pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", sdk, "uvicorn==0.54.0"];
+    return run("python3", ["-m", "venv", venv]) && run(`${directory}${venv}/bin/python`, pip);
+  });
+}
+
+function buildGo(): boolean {
+  mkdirSync(`${directory}.bin`, { recursive: true });
+  return GO_PROGRAMS.every((name) => run("go", ["build", "-o", `../.bin/${name}-go`, `./${name}`], `${directory}go`));
+}
+
+function install(what: string, isHere: boolean, how: () => boolean): boolean {
+  if (!isHere) process.stdout.write(`skipped ${what}: its toolchain is not here\n`);
+  const done = !isHere || how();
+  if (isHere) process.stdout.write(`${done ? "ok    " : "FAILED"} ${what}\n`);
+  return done;
+}
+
+const python = install("Python SDKs", has("python3", "--version"), installPython);
+const go = install("Go SDK", has("go", "version"), buildGo);
+process.exitCode = python && go ? 0 : 1;

@@ -1,0 +1,71 @@
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createServer, type DevtoolServer } from "@devtool/server";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { foreignClients } from "./interop/foreign-clients.ts";
+import { isSameRow, type MatrixRow, readMatrix, recordRows } from "./interop/matrix.ts";
+import { SCENARIOS, type ScenarioResult } from "./interop/scenario.ts";
+
+/** Set to write what went well into the matrix, in place of comparing with it. */
+const RECORDS = process.env.DEVTOOL_INTEROP_RECORD !== undefined;
+
+describe("official SDKs as clients of our server", () => {
+  let server: DevtoolServer;
+  let workspace: string;
+  const rows: MatrixRow[] = [];
+
+  beforeAll(async () => {
+    workspace = await mkdtemp(join(tmpdir(), "devtool-interop-"));
+    server = await createServer({ workspace });
+  });
+  afterAll(async () => {
+    await server.close();
+    await rm(workspace, { recursive: true, force: true });
+    if (RECORDS) recordRows(rows);
+  });
+
+  for (const { peer, protocol, binding, missing, play } of foreignClients()) {
+    it(`${peer} speaks A2A ${protocol} over ${binding}`, { timeout: 120_000 }, async (context) => {
+      if (missing !== undefined) context.skip(missing);
+      if (!(await isOffered(protocol))) context.skip(`this server does not offer A2A ${protocol}`);
+      const file = `${peer} ${protocol} ${binding}.txt`.replace(/[^\w.]+/g, "-");
+      const results = await play({ ...server, binding, protocol, file }, SCENARIOS);
+      expect(results.filter(({ ok }) => !ok)).toEqual([]);
+      expect(await readFile(join(workspace, file), "utf8")).toBe("made");
+      await expect(readFile(join(workspace, `${file}-no`))).rejects.toThrow("ENOENT");
+      rows.push(compared({ peer, role: "client", protocol, binding, passed: results.map(({ scenario }) => scenario) }));
+    });
+  }
+
+  async function isOffered(protocol: string): Promise<boolean> {
+    const response = await fetch(`${server.url}/.well-known/agent-card.json`);
+    const { protocolVersion, supportedInterfaces = [] } = JSON.parse(await response.text());
+    const versions = [protocolVersion, ...supportedInterfaces.map((offer: Offer) => offer.protocolVersion)];
+    return versions.some((version) => version?.startsWith(protocol));
+  }
+});
+
+describe("the programs that play the scenarios", () => {
+  it("would be seen to fail: against a server that answers with nothing right (sabotage)", async () => {
+    const nowhere = { url: "http://127.0.0.1:1", token: "none", binding: "JSONRPC", protocol: "0.3", file: "none.txt" };
+    const played = foreignClients().filter(({ missing, protocol }) => missing === undefined && protocol === "0.3");
+    const wrong: ScenarioResult[] = [];
+    for (const { play } of played) {
+      const results = await play(nowhere, ["card", "message"]).catch(() => []);
+      wrong.push(...results.filter(({ ok }) => ok));
+    }
+    expect(wrong).toEqual([]);
+  });
+});
+
+interface Offer {
+  readonly protocolVersion?: string;
+}
+
+/** A row, once it is what the matrix in the documentation shows. */
+function compared(row: MatrixRow): MatrixRow {
+  const shown = readMatrix().find((old) => isSameRow(old, row));
+  if (!RECORDS) expect(shown, "run node scripts/interop-matrix.ts --record").toEqual(row);
+  return row;
+}

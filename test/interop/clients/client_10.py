@@ -1,0 +1,177 @@
+"""Drives an agent with the official Python SDK for A2A 1.0, in 1.0 or over its bridge to 0.3, and tells a line of JSON for each scenario."""
+
+import asyncio
+import json
+import os
+import sys
+import uuid
+
+import httpx
+
+from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
+from a2a.client.client import ClientCallContext
+from a2a.client.service_parameters import ServiceParametersFactory, with_a2a_extensions
+from a2a.types import a2a_pb2 as a2a
+from google.protobuf.json_format import MessageToDict, ParseDict
+
+URL = os.environ['INTEROP_URL']
+TOKEN = os.environ['INTEROP_TOKEN']
+BINDING = os.environ['INTEROP_BINDING']
+PROTOCOL = os.environ['INTEROP_PROTOCOL']
+FILE = os.environ['INTEROP_FILE']
+EXTENSION = os.environ['INTEROP_EXTENSION']
+HEADERS = {'Authorization': f'Bearer {TOKEN}'}
+STATE = a2a.TaskState.Value
+
+
+def message(*parts, task=None):
+    said = a2a.Message(message_id=str(uuid.uuid4()), role=a2a.ROLE_USER, parts=list(parts))
+    if task:
+        said.task_id, said.context_id = task.id, task.context_id
+    return said
+
+
+def text(said, task=None):
+    return message(a2a.Part(text=said), task=task)
+
+
+def data(value, task):
+    part = a2a.Part()
+    ParseDict(value, part.data.struct_value)
+    return message(part, task=task)
+
+
+def calls_in(update):
+    parts = [MessageToDict(part) for part in update.status.message.parts]
+    return [part['data'] for part in parts if 'tool_name' in part.get('data', {})]
+
+
+def texts_in(task):
+    agents = [said for said in task.history if said.role == a2a.ROLE_AGENT]
+    return ''.join(part.text for said in agents for part in said.parts)
+
+
+def state_in(event):
+    return event.task.status.state if event.HasField('task') else event.status_update.status.state
+
+
+class Scenarios:
+    def __init__(self, http):
+        self.http = http
+        self.card = None
+
+    def client(self, streaming=False):
+        config = ClientConfig(
+            httpx_client=self.http, supported_protocol_bindings=[BINDING], streaming=streaming
+        )
+        return ClientFactory(config).create(self.card)
+
+    async def send(self, said, streaming, extension):
+        """Sends one message; gives all that comes back."""
+        parameters = ServiceParametersFactory.create([with_a2a_extensions([EXTENSION] if extension else [])])
+        context = ClientCallContext(service_parameters=parameters)
+        request = a2a.SendMessageRequest(message=said)
+        return [event async for event in self.client(streaming).send_message(request, context=context)]
+
+    async def say(self, said, streaming=False, extension=False, task=None):
+        """Sends one message; gives the ids of its task, the last state and all updates."""
+        events = await self.send(said if isinstance(said, a2a.Message) else text(said, task), streaming, extension)
+        first = events[0].task if events[0].HasField('task') else task
+        updates = [event.status_update for event in events if event.HasField('status_update')]
+        return a2a.Task(id=first.id, context_id=first.context_id), state_in(events[-1]), updates
+
+    async def read(self, task):
+        return await self.client().get_task(a2a.GetTaskRequest(id=task.id))
+
+    async def do_card(self):
+        self.card = await A2ACardResolver(self.http, URL).get_agent_card()
+        assert EXTENSION in [extension.uri for extension in self.card.capabilities.extensions]
+        fitting = [
+            interface
+            for interface in self.card.supported_interfaces
+            if interface.protocol_binding == BINDING and interface.protocol_version.startswith(PROTOCOL)
+        ]
+        assert fitting, self.card.supported_interfaces
+        del self.card.supported_interfaces[:]
+        self.card.supported_interfaces.extend(fitting)
+
+    async def do_message(self):
+        task, state, _ = await self.say('text hello there')
+        assert state == STATE('TASK_STATE_COMPLETED'), state
+        assert texts_in(await self.read(task)) == 'hello there'
+
+    async def do_appendix_a(self):
+        with_extension = {'streaming': True, 'extension': True}
+        task, state, updates = await self.say(f'think\nwrite {FILE} made\ntext Done.', **with_extension)
+        kinds = [MessageToDict(update.metadata).get(EXTENSION, {}).get('kind') for update in updates]
+        assert 'THOUGHT' in kinds and 'TOOL_CALL_UPDATE' in kinds, kinds
+        assert state == STATE('TASK_STATE_INPUT_REQUIRED'), state
+        asked = [call for update in updates for call in calls_in(update) if call.get('confirmation_request')]
+        answer = {'tool_call_id': asked[-1]['tool_call_id'], 'selected_option_id': 'proceed_once'}
+        _, state, updates = await self.say(data(answer, task), task=task, **with_extension)
+        statuses = [call['status'] for update in updates for call in calls_in(update)]
+        assert statuses[-1] == 'SUCCEEDED' and state == STATE('TASK_STATE_COMPLETED'), (statuses, state)
+
+    async def do_continued(self):
+        first, _, _ = await self.say('text one')
+        again, state, _ = await self.say('text two', task=first)
+        assert again.context_id == first.context_id and state == STATE('TASK_STATE_COMPLETED'), state
+        assert (again.id == first.id) == (PROTOCOL == '0.3'), (again.id, first.id)
+        asked, state, _ = await self.say(f'write {FILE}-no nothing')
+        assert state == STATE('TASK_STATE_INPUT_REQUIRED'), state
+        declined, state, _ = await self.say('no', task=asked)
+        assert declined.id == asked.id and state == STATE('TASK_STATE_COMPLETED'), state
+
+    async def start(self, said):
+        """Starts a task that stays at work."""
+        async for event in self.client(True).send_message(a2a.SendMessageRequest(message=text(said))):
+            return event.task
+
+    async def do_cancel(self):
+        task = await self.start('wait 60000')
+        canceled = await self.client().cancel_task(a2a.CancelTaskRequest(id=task.id))
+        assert canceled.status.state == STATE('TASK_STATE_CANCELED'), canceled.status
+        assert (await self.read(task)).status.state == STATE('TASK_STATE_CANCELED')
+
+    async def do_resume(self):
+        task = await self.start('wait 300\ntext late')
+        subscription = self.client(True).subscribe(a2a.SubscribeToTaskRequest(id=task.id))
+        events = [event async for event in subscription]
+        assert state_in(events[-1]) == STATE('TASK_STATE_COMPLETED'), events[-1]
+        assert texts_in(await self.read(task)) == 'late'
+
+    async def do_errors(self):
+        await self.fails(self.client().get_task(a2a.GetTaskRequest(id=str(uuid.uuid4()))), 'TaskNotFoundError')
+        done, _, _ = await self.say('text done')
+        await self.fails(self.client().cancel_task(a2a.CancelTaskRequest(id=done.id)), 'TaskNotCancelableError')
+        await self.fails(self.say(message()), 'InvalidParamsError')
+
+    async def fails(self, waiting, name):
+        try:
+            await waiting
+        except Exception as error:
+            assert type(error).__name__ == name, f'{type(error).__name__}: {error}'
+        else:
+            raise AssertionError(f'no {name}')
+
+    async def do_extended_card(self):
+        card = await self.client().get_extended_agent_card(a2a.GetExtendedAgentCardRequest())
+        assert '/help' in [skill.name for skill in card.skills], card.skills
+
+
+async def main():
+    async with httpx.AsyncClient(headers=HEADERS, timeout=20) as http:
+        scenarios = Scenarios(http)
+        for name in ['card', *sys.argv[1:]]:
+            run = getattr(scenarios, f'do_{name}', None)
+            if run is None:
+                continue
+            try:
+                await asyncio.wait_for(run(), 15)
+                result = {'scenario': name, 'ok': True}
+            except Exception as error:
+                result = {'scenario': name, 'ok': False, 'reason': f'{type(error).__name__}: {error}'[:400]}
+            print(json.dumps(result), flush=True)
+
+
+asyncio.run(main())

@@ -1,0 +1,56 @@
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { jsClient03 } from "./clients/client-03.ts";
+import { jsClient10 } from "./clients/client-10.ts";
+import { type Program, runProgram } from "./run-program.ts";
+import { type ClientTarget, play, type Scenario, type ScenarioName, type ScenarioResult } from "./scenario.ts";
+
+/** A client of an official SDK, with the version and the binding of A2A that it speaks to us. */
+export interface ForeignClient {
+  /** The SDK and its version. */
+  readonly peer: string;
+  /** `0.3` or `1.0`. */
+  readonly protocol: string;
+  readonly binding: string;
+  /** Why it cannot be run here; undefined when it can. */
+  readonly missing: string | undefined;
+  play(target: ClientTarget, names: readonly ScenarioName[]): Promise<ScenarioResult[]>;
+}
+
+const HERE = fileURLToPath(new URL(".", import.meta.url));
+const HTTP_BINDINGS = ["JSONRPC", "HTTP+JSON"];
+
+/** The official SDKs, in each way in which they can speak to us. */
+export function foreignClients(): readonly ForeignClient[] {
+  const [python03, python10] = [pythonProgram("0.3"), pythonProgram("1.0")];
+  const go = { command: `${HERE}.bin/client-go`, args: [] };
+  return [
+    ...each(["0.3"], HTTP_BINDINGS, inProcess("@a2a-js/sdk 0.3.14", jsClient03)),
+    ...each(["0.3", "1.0"], HTTP_BINDINGS, inProcess("@a2a-js/sdk 1.3.0", jsClient10)),
+    ...each(["0.3"], HTTP_BINDINGS, asProgram("Python a2a-sdk 0.3.26", python03)),
+    ...each(["0.3", "1.0"], HTTP_BINDINGS, asProgram("Python a2a-sdk 1.3.0", python10)),
+    ...each(["0.3"], ["JSONRPC"], asProgram("Go a2a-go 0.3.3", go)),
+  ];
+}
+
+type Peer = Pick<ForeignClient, "peer" | "missing" | "play">;
+
+function each(protocols: readonly string[], bindings: readonly string[], peer: Peer): ForeignClient[] {
+  return protocols.flatMap((protocol) => bindings.map((binding) => ({ ...peer, protocol, binding })));
+}
+
+function inProcess(peer: string, connect: (target: ClientTarget) => Promise<Readonly<Record<string, Scenario>>>): Peer {
+  return { peer, missing: undefined, play: async (target, names) => play(await connect(target), names) };
+}
+
+function asProgram(peer: string, program: Program): Peer {
+  const missing = existsSync(program.command) ? undefined : `${peer} is not here: run node scripts/interop.ts`;
+  return { peer, missing, play: (target, names) => runProgram(program, target, names) };
+}
+
+function pythonProgram(version: string): Program {
+  return {
+    command: `${HERE}.venv-${version}/bin/python`,
+    args: [`${HERE}clients/client_${version.replace(".", "")}.py`],
+  };
+}
