@@ -18,7 +18,6 @@ export {
   ExecuteCommandRequestSchema,
   type ExecuteCommandResponse,
   ExecuteCommandResponseSchema,
-  GetTaskInfoResponseSchema,
   type TaskInfo,
   TaskInfoSchema,
 } from "./gen/devtool/coder_agent/v1alpha/http_pb.ts";

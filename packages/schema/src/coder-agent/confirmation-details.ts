@@ -68,7 +68,7 @@ function editDetails({ fileName, filePath, formattedDiff, oldContent, newContent
     filePath,
     fileDiff: formattedDiff ?? "",
     newContent,
-    ...(oldContent !== undefined && { originalContent: oldContent }),
+    originalContent: oldContent ?? "",
   };
 }
 
@@ -129,7 +129,7 @@ function fileDiffOf({
     fileName,
     filePath,
     newContent,
-    ...(originalContent !== undefined && { oldContent: originalContent }),
+    ...(originalContent !== "" && { oldContent: originalContent }),
     ...(fileDiff !== "" && { formattedDiff: fileDiff }),
   };
 }

@@ -15,7 +15,7 @@ import {
 } from "../gen/devtool/a2a/v1alpha/event_pb.ts";
 import { ToolCallSchema, ToolCallStatus } from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 import { UpdateMetadataSchema } from "../gen/devtool/coder_agent/v1alpha/stream_pb.ts";
-import { StateChangeSchema, type TaskEvent, TaskEventSchema } from "../gen/devtool/v1alpha/task_event_pb.ts";
+import { type TaskEvent, TaskEventSchema } from "../gen/devtool/v1alpha/task_event_pb.ts";
 import { type Task, TaskState } from "../gen/devtool/v1alpha/task_pb.ts";
 import { decodeRfcJson, isObject } from "../rfc-json.ts";
 import { findToolCall, isAwaitingApproval, openToolCalls } from "../tool-call.ts";
@@ -48,9 +48,11 @@ function updateEvents(update: TaskStatusUpdateEvent, task: Task): TaskEvent[] {
   const { status, taskId, contextId, metadata, final = false } = update;
   if (!status) throw new WireError("result.status", "", "is missing");
   const about = decodeRfcJson(UpdateMetadataSchema, metadata ?? {});
-  const payloads = payloadsOf(about.coderAgent?.kind ?? "", status.message, about.error);
   const state = final ? restingState(update, task) : workingState(decodeState(status.state));
-  const events = payloads.map((payload, index) =>
+  const told = payloadsOf(about.coderAgent?.kind ?? "", status.message, about.error);
+  const left = state === TaskState.CANCELED ? leftPayloads(task) : [];
+  const payloads = final ? withEnd([...left, ...told]) : told;
+  return payloads.map((payload, index) =>
     create(TaskEventSchema, {
       sequence: task.sequence + 1n + BigInt(index),
       taskId,
@@ -61,7 +63,19 @@ function updateEvents(update: TaskStatusUpdateEvent, task: Task): TaskEvent[] {
       ...payload,
     }),
   );
-  return final ? withEnd(events, state) : events;
+}
+
+/** The calls that a canceled task leaves open: the peer does not say what becomes of them. */
+function leftPayloads(task: Task): Payload[] {
+  return openToolCalls(task).map(({ confirmationRequest: _asked, liveContent: _shown, ...call }) => ({
+    payload: { case: "toolCall", value: { ...call, status: ToolCallStatus.CANCELLED } },
+  }));
+}
+
+/** Makes sure that the last payload is one that ends an exchange: a change of state. */
+function withEnd(payloads: readonly Payload[]): Payload[] {
+  const ends = payloads.at(-1)?.payload?.case === "stateChange";
+  return ends ? [...payloads] : [...payloads, { payload: { case: "stateChange", value: {} } }];
 }
 
 /** While a turn goes on the peer may still tell the state in which it last asked. */
@@ -73,19 +87,6 @@ function restingState({ status }: TaskStatusUpdateEvent, task: Task): TaskState 
   const state = decodeState(status?.state ?? "");
   const isExplained = status?.message !== undefined;
   return stateAtRest(state, isExplained || openToolCalls(task).some(isAwaitingApproval));
-}
-
-/** Makes sure that the last event is one that ends an exchange: a change of state. */
-function withEnd(events: readonly TaskEvent[], state: TaskState): TaskEvent[] {
-  const last = events.at(-1);
-  if (!last || last.payload.case === "stateChange") return [...events];
-  const end = create(TaskEventSchema, {
-    ...last,
-    sequence: last.sequence + 1n,
-    state,
-    payload: { case: "stateChange", value: create(StateChangeSchema) },
-  });
-  return [...events, end];
 }
 
 function payloadsOf(kind: string, message: A2aMessage | undefined, error: string): Payload[] {

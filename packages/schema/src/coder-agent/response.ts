@@ -39,8 +39,13 @@ function outputResponse(call: ToolCall, { result }: ToolOutput): ToolCallRespons
       return response(call, { told: { output: result.value }, display: result.value });
     case "diff": {
       const { formattedDiff = "", oldContent, fileName, filePath, newContent } = result.value;
-      const original = oldContent === undefined ? {} : { originalContent: oldContent };
-      const file = create(FileDisplaySchema, { fileDiff: formattedDiff, fileName, filePath, newContent, ...original });
+      const file = create(FileDisplaySchema, {
+        fileDiff: formattedDiff,
+        fileName,
+        filePath,
+        newContent,
+        originalContent: oldContent ?? "",
+      });
       return response(call, {
         told: { output: `Changed ${filePath}.` },
         display: encodeRfcJson(FileDisplaySchema, file),
@@ -95,7 +100,7 @@ function outputOf(answered: ToolCallResponse): ToolOutput {
   const display = jsonOf(answered.resultDisplay);
   if (isObject(display) && typeof display.fileDiff === "string") {
     const { fileDiff, originalContent, ...file } = decodeRfcJson(FileDisplaySchema, display);
-    const old = originalContent === undefined ? {} : { oldContent: originalContent };
+    const old = originalContent ? { oldContent: originalContent } : {};
     const { fileName, filePath, newContent } = file;
     const diff = create(FileDiffSchema, { fileName, filePath, newContent, formattedDiff: fileDiff, ...old });
     return create(ToolOutputSchema, { result: { case: "diff", value: diff } });

@@ -13,7 +13,6 @@ import {
 import {
   CreateTaskRequestSchema,
   encodeCoderAgentState,
-  GetTaskInfoResponseSchema,
   settingsOf,
   type TaskInfo,
   TaskInfoSchema,
@@ -63,8 +62,7 @@ async function* tasksOf(visit: Visit): AsyncIterable<TaskSummary> {
 export async function getTask(visit: Visit, id: string): Promise<void> {
   const promised = visit.coderAgent.findPromised(id, visit.principal);
   const info = promised ? promisedInfo(promised) : taskInfo(id, await taskOf(visit, visit.coderAgent.resolve(id)));
-  const body = toJson(GetTaskInfoResponseSchema, create(GetTaskInfoResponseSchema, { metadata: info }));
-  send(visit.response, 200, { body: JSON.stringify(body) });
+  send(visit.response, 200, { body: JSON.stringify({ metadata: infoJson(info) }) });
 }
 
 async function taskOf(visit: Visit, taskId: string): Promise<Task> {

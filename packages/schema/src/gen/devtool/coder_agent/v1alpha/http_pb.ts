@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/coder_agent/v1alpha/http.proto.
  */
 export const file_devtool_coder_agent_v1alpha_http: GenFile = /*@__PURE__*/
-  fileDesc("CiZkZXZ0b29sL2NvZGVyX2FnZW50L3YxYWxwaGEvaHR0cC5wcm90bxIbZGV2dG9vbC5jb2Rlcl9hZ2VudC52MWFscGhhIk4KFExpc3RDb21tYW5kc1Jlc3BvbnNlEjYKCGNvbW1hbmRzGAEgAygLMiQuZGV2dG9vbC5jb2Rlcl9hZ2VudC52MWFscGhhLkNvbW1hbmQiqQEKB0NvbW1hbmQSDAoEbmFtZRgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRI/Cglhcmd1bWVudHMYAyADKAsyLC5kZXZ0b29sLmNvZGVyX2FnZW50LnYxYWxwaGEuQ29tbWFuZEFyZ3VtZW50EjoKDHN1Yl9jb21tYW5kcxgEIAMoCzIkLmRldnRvb2wuY29kZXJfYWdlbnQudjFhbHBoYS5Db21tYW5kIkkKD0NvbW1hbmRBcmd1bWVudBIMCgRuYW1lGAEgASgJEhMKC2Rlc2NyaXB0aW9uGAIgASgJEhMKC2lzX3JlcXVpcmVkGAMgASgIIo4BChVFeGVjdXRlQ29tbWFuZFJlcXVlc3QSDwoHY29tbWFuZBgBIAEoCRIMCgRhcmdzGAIgAygJEkIKDmFnZW50X3NldHRpbmdzGAMgASgLMiouZGV2dG9vbC5jb2Rlcl9hZ2VudC52MWFscGhhLkFnZW50U2V0dGluZ3MSEgoKY29udGV4dF9pZBgEIAEoCSJdChZFeGVjdXRlQ29tbWFuZFJlc3BvbnNlEgwKBG5hbWUYASABKAkSJAoEZGF0YRgCIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRIPCgd0YXNrX2lkGAMgASgJImsKEUNyZWF0ZVRhc2tSZXF1ZXN0EkIKDmFnZW50X3NldHRpbmdzGAEgASgLMiouZGV2dG9vbC5jb2Rlcl9hZ2VudC52MWFscGhhLkFnZW50U2V0dGluZ3MSEgoKY29udGV4dF9pZBgCIAEoCSJOChNHZXRUYXNrSW5mb1Jlc3BvbnNlEjcKCG1ldGFkYXRhGAEgASgLMiUuZGV2dG9vbC5jb2Rlcl9hZ2VudC52MWFscGhhLlRhc2tJbmZvIs4BCghUYXNrSW5mbxIKCgJpZBgBIAEoCRISCgpjb250ZXh0X2lkGAIgASgJEhIKCnRhc2tfc3RhdGUYAyABKAkSDQoFbW9kZWwYBCABKAkSPwoLbWNwX3NlcnZlcnMYBSADKAsyKi5kZXZ0b29sLmNvZGVyX2FnZW50LnYxYWxwaGEuTWNwU2VydmVySW5mbxI+Cg9hdmFpbGFibGVfdG9vbHMYBiADKAsyJS5kZXZ0b29sLmNvZGVyX2FnZW50LnYxYWxwaGEuVG9vbEluZm8iYwoNTWNwU2VydmVySW5mbxIMCgRuYW1lGAEgASgJEg4KBnN0YXR1cxgCIAEoCRI0CgV0b29scxgDIAMoCzIlLmRldnRvb2wuY29kZXJfYWdlbnQudjFhbHBoYS5Ub29sSW5mbyItCghUb29sSW5mbxIMCgRuYW1lGAEgASgJEhMKC2Rlc2NyaXB0aW9uGAIgASgJIh4KDUVycm9yUmVzcG9uc2USDQoFZXJyb3IYASABKAliBnByb3RvMw", [file_devtool_coder_agent_v1alpha_stream, file_google_protobuf_struct]);
+  fileDesc("CiZkZXZ0b29sL2NvZGVyX2FnZW50L3YxYWxwaGEvaHR0cC5wcm90bxIbZGV2dG9vbC5jb2Rlcl9hZ2VudC52MWFscGhhIk4KFExpc3RDb21tYW5kc1Jlc3BvbnNlEjYKCGNvbW1hbmRzGAEgAygLMiQuZGV2dG9vbC5jb2Rlcl9hZ2VudC52MWFscGhhLkNvbW1hbmQiqQEKB0NvbW1hbmQSDAoEbmFtZRgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRI/Cglhcmd1bWVudHMYAyADKAsyLC5kZXZ0b29sLmNvZGVyX2FnZW50LnYxYWxwaGEuQ29tbWFuZEFyZ3VtZW50EjoKDHN1Yl9jb21tYW5kcxgEIAMoCzIkLmRldnRvb2wuY29kZXJfYWdlbnQudjFhbHBoYS5Db21tYW5kIkkKD0NvbW1hbmRBcmd1bWVudBIMCgRuYW1lGAEgASgJEhMKC2Rlc2NyaXB0aW9uGAIgASgJEhMKC2lzX3JlcXVpcmVkGAMgASgIIo4BChVFeGVjdXRlQ29tbWFuZFJlcXVlc3QSDwoHY29tbWFuZBgBIAEoCRIMCgRhcmdzGAIgAygJEkIKDmFnZW50X3NldHRpbmdzGAMgASgLMiouZGV2dG9vbC5jb2Rlcl9hZ2VudC52MWFscGhhLkFnZW50U2V0dGluZ3MSEgoKY29udGV4dF9pZBgEIAEoCSJdChZFeGVjdXRlQ29tbWFuZFJlc3BvbnNlEgwKBG5hbWUYASABKAkSJAoEZGF0YRgCIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRIPCgd0YXNrX2lkGAMgASgJImsKEUNyZWF0ZVRhc2tSZXF1ZXN0EkIKDmFnZW50X3NldHRpbmdzGAEgASgLMiouZGV2dG9vbC5jb2Rlcl9hZ2VudC52MWFscGhhLkFnZW50U2V0dGluZ3MSEgoKY29udGV4dF9pZBgCIAEoCSLOAQoIVGFza0luZm8SCgoCaWQYASABKAkSEgoKY29udGV4dF9pZBgCIAEoCRISCgp0YXNrX3N0YXRlGAMgASgJEg0KBW1vZGVsGAQgASgJEj8KC21jcF9zZXJ2ZXJzGAUgAygLMiouZGV2dG9vbC5jb2Rlcl9hZ2VudC52MWFscGhhLk1jcFNlcnZlckluZm8SPgoPYXZhaWxhYmxlX3Rvb2xzGAYgAygLMiUuZGV2dG9vbC5jb2Rlcl9hZ2VudC52MWFscGhhLlRvb2xJbmZvImMKDU1jcFNlcnZlckluZm8SDAoEbmFtZRgBIAEoCRIOCgZzdGF0dXMYAiABKAkSNAoFdG9vbHMYAyADKAsyJS5kZXZ0b29sLmNvZGVyX2FnZW50LnYxYWxwaGEuVG9vbEluZm8iLQoIVG9vbEluZm8SDAoEbmFtZRgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCSIeCg1FcnJvclJlc3BvbnNlEg0KBWVycm9yGAEgASgJYgZwcm90bzM", [file_devtool_coder_agent_v1alpha_stream, file_google_protobuf_struct]);
 
 /**
  * Answers `GET /listCommands`.
@@ -387,42 +387,8 @@ export const CreateTaskRequestSchema: GenMessage<CreateTaskRequest, {jsonType: C
   messageDesc(file_devtool_coder_agent_v1alpha_http, 5);
 
 /**
- * Answers `GET /tasks/{id}/metadata`.
- *
- * @generated from message devtool.coder_agent.v1alpha.GetTaskInfoResponse
- */
-export type GetTaskInfoResponse = Message<"devtool.coder_agent.v1alpha.GetTaskInfoResponse"> & {
-  /**
-   * Describes the task.
-   *
-   * @generated from field: devtool.coder_agent.v1alpha.TaskInfo metadata = 1;
-   */
-  metadata?: TaskInfo | undefined;
-};
-
-/**
- * Answers `GET /tasks/{id}/metadata`.
- *
- * @generated from message devtool.coder_agent.v1alpha.GetTaskInfoResponse
- */
-export type GetTaskInfoResponseJson = {
-  /**
-   * Describes the task.
-   *
-   * @generated from field: devtool.coder_agent.v1alpha.TaskInfo metadata = 1;
-   */
-  metadata?: TaskInfoJson;
-};
-
-/**
- * Describes the message devtool.coder_agent.v1alpha.GetTaskInfoResponse.
- * Use `create(GetTaskInfoResponseSchema)` to create a new message.
- */
-export const GetTaskInfoResponseSchema: GenMessage<GetTaskInfoResponse, {jsonType: GetTaskInfoResponseJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_coder_agent_v1alpha_http, 6);
-
-/**
- * Describes a task.
+ * Describes a task: `GET /tasks/metadata` answers with a list of these,
+ * `GET /tasks/{id}/metadata` with one under `metadata`.
  *
  * @generated from message devtool.coder_agent.v1alpha.TaskInfo
  */
@@ -471,7 +437,8 @@ export type TaskInfo = Message<"devtool.coder_agent.v1alpha.TaskInfo"> & {
 };
 
 /**
- * Describes a task.
+ * Describes a task: `GET /tasks/metadata` answers with a list of these,
+ * `GET /tasks/{id}/metadata` with one under `metadata`.
  *
  * @generated from message devtool.coder_agent.v1alpha.TaskInfo
  */
@@ -524,7 +491,7 @@ export type TaskInfoJson = {
  * Use `create(TaskInfoSchema)` to create a new message.
  */
 export const TaskInfoSchema: GenMessage<TaskInfo, {jsonType: TaskInfoJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_coder_agent_v1alpha_http, 7);
+  messageDesc(file_devtool_coder_agent_v1alpha_http, 6);
 
 /**
  * Describes an MCP server.
@@ -587,7 +554,7 @@ export type McpServerInfoJson = {
  * Use `create(McpServerInfoSchema)` to create a new message.
  */
 export const McpServerInfoSchema: GenMessage<McpServerInfo, {jsonType: McpServerInfoJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_coder_agent_v1alpha_http, 8);
+  messageDesc(file_devtool_coder_agent_v1alpha_http, 7);
 
 /**
  * Describes a tool that a model may call.
@@ -636,7 +603,7 @@ export type ToolInfoJson = {
  * Use `create(ToolInfoSchema)` to create a new message.
  */
 export const ToolInfoSchema: GenMessage<ToolInfo, {jsonType: ToolInfoJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_coder_agent_v1alpha_http, 9);
+  messageDesc(file_devtool_coder_agent_v1alpha_http, 8);
 
 /**
  * Is the body of an answer that is an error.
@@ -671,5 +638,5 @@ export type ErrorResponseJson = {
  * Use `create(ErrorResponseSchema)` to create a new message.
  */
 export const ErrorResponseSchema: GenMessage<ErrorResponse, {jsonType: ErrorResponseJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_coder_agent_v1alpha_http, 10);
+  messageDesc(file_devtool_coder_agent_v1alpha_http, 9);
 

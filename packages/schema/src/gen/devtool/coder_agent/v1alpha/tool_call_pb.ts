@@ -381,7 +381,7 @@ export type ConfirmationDetails = Message<"devtool.coder_agent.v1alpha.Confirmat
   fileDiff: string;
 
   /**
-   * Holds the content before the change (edit). Absent when the file is new.
+   * Holds the content before the change (edit); empty when the file is new.
    *
    * @generated from field: optional string original_content = 8;
    */
@@ -494,7 +494,7 @@ export type ConfirmationDetailsJson = {
   fileDiff?: string;
 
   /**
-   * Holds the content before the change (edit). Absent when the file is new.
+   * Holds the content before the change (edit); empty when the file is new.
    *
    * @generated from field: optional string original_content = 8;
    */
@@ -740,7 +740,7 @@ export type FileDisplay = Message<"devtool.coder_agent.v1alpha.FileDisplay"> & {
   filePath: string;
 
   /**
-   * Holds the content before. Absent when the file is new.
+   * Holds the content before; empty when the file is new.
    *
    * @generated from field: optional string original_content = 4;
    */
@@ -782,7 +782,7 @@ export type FileDisplayJson = {
   filePath?: string;
 
   /**
-   * Holds the content before. Absent when the file is new.
+   * Holds the content before; empty when the file is new.
    *
    * @generated from field: optional string original_content = 4;
    */

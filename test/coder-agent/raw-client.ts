@@ -1,0 +1,113 @@
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { EventSourceParserStream } from "eventsource-parser/stream";
+
+/** A frame of a stream, or an error, as JSON. */
+export type Frame = JsonObject;
+
+/** Where a client of Gemini CLI's own server finds it. */
+export interface Place {
+  readonly url: string;
+  readonly token: string;
+  readonly workspace: string;
+}
+
+/** A client as people wrote them for Gemini CLI's own server: nothing but JSON-RPC and `metadata.coderAgent`. */
+export class RawClient {
+  readonly #place: Place;
+  #ids = 0;
+  #task: { readonly taskId?: string; readonly contextId?: string } = {};
+
+  readonly #patienceMs: number;
+
+  /** Waits so many milliseconds for a turn to end, then throws a `TimeoutError`. */
+  constructor(place: Place, patienceMs = 15_000) {
+    this.#place = place;
+    this.#patienceMs = patienceMs;
+  }
+
+  /** The id of the task that was begun. */
+  get taskId(): string {
+    return this.#task.taskId ?? "";
+  }
+
+  /** Begins a task with a text. */
+  begin(text: string, settings: JsonObject = {}): Promise<Frame[]> {
+    this.#task = {};
+    return this.#stream([{ kind: "text", text }], settings);
+  }
+
+  /** Goes on in the task with a text. */
+  say(text: string): Promise<Frame[]> {
+    return this.#stream([{ kind: "text", text }]);
+  }
+
+  /** Answers questions. */
+  answer(...confirmations: readonly JsonObject[]): Promise<Frame[]> {
+    return this.#stream(confirmations.map((data) => ({ kind: "data", data })));
+  }
+
+  /** Goes on in a task that is known by its id. */
+  resume(taskId: string): void {
+    this.#task = { taskId };
+  }
+
+  /** Calls a method that answers once. */
+  async call(method: string, params: JsonObject): Promise<JsonValue> {
+    const response = await this.#post({ method, params });
+    return JSON.parse(await response.text());
+  }
+
+  /** Asks over plain HTTP. */
+  async http(
+    method: string,
+    path: string,
+    body?: JsonValue,
+  ): Promise<{ readonly status: number; readonly body: string }> {
+    const response = await fetch(new URL(path, this.#place.url), {
+      method,
+      headers: this.#headers(),
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    return { status: response.status, body: await response.text() };
+  }
+
+  async #stream(parts: JsonValue[], more: JsonObject = {}): Promise<Frame[]> {
+    const coderAgent = { kind: "agent-settings", workspacePath: this.#place.workspace, ...more };
+    const messageId = crypto.randomUUID();
+    const message = { kind: "message", role: "user", messageId, parts, metadata: { coderAgent }, ...this.#task };
+    const frames = await framesOf(await this.#post({ method: "message/stream", params: { message } }));
+    this.#note(frames[0]?.result);
+    return frames;
+  }
+
+  #note(first: JsonValue | undefined): void {
+    if (!isObject(first) || first.kind !== "task") return;
+    this.#task = { taskId: String(first.id), contextId: String(first.contextId) };
+  }
+
+  #post(call: { readonly method: string; readonly params: JsonObject }): Promise<Response> {
+    return fetch(this.#place.url, {
+      method: "POST",
+      headers: this.#headers(),
+      body: JSON.stringify({ jsonrpc: "2.0", id: ++this.#ids, ...call }),
+      signal: AbortSignal.timeout(this.#patienceMs),
+    });
+  }
+
+  #headers(): Record<string, string> {
+    return { "content-type": "application/json", authorization: `Bearer ${this.#place.token}` };
+  }
+}
+
+async function framesOf(response: Response): Promise<Frame[]> {
+  if (!response.headers.get("content-type")?.startsWith("text/event-stream")) return [await response.json()];
+  const frames: Frame[] = [];
+  const events = response.body?.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream());
+  for await (const { data } of events ?? []) frames.push(JSON.parse(data));
+  return frames;
+}
+
+/** Tells whether a JSON value is an object. */
+export function isObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
