@@ -34,6 +34,7 @@ export {
   ListTasksResponseSchema,
   type Message as A2aMessage,
   MessageSchema as A2aMessageSchema,
+  Role as A2aRole,
   type SecurityRequirement,
   SecurityRequirementSchema,
   type SecurityScheme,

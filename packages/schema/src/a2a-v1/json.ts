@@ -4,6 +4,7 @@ import {
   type JsonObject,
   type JsonValue,
   type MessageShape,
+  ScalarType,
   toJson,
 } from "@bufbuild/protobuf";
 import { decodeRfcJson, isObject } from "../rfc-json.ts";
@@ -38,7 +39,7 @@ function isObjectWith(json: JsonValue, name: string): boolean {
 function zeroOf(field: DescField): JsonValue {
   if (field.fieldKind === "list") return [];
   if (field.fieldKind === "map" || field.fieldKind === "message") return {};
-  return field.fieldKind === "scalar" && typeof field.getDefaultValue() !== "string" ? 0 : "";
+  return field.fieldKind === "scalar" && field.scalar === ScalarType.STRING ? "" : 0;
 }
 
 interface OddName extends FieldViolation {
