@@ -41,6 +41,11 @@ export class Endpoint {
     return this.#failures === 0 && this.#slots.isFree && !this.#slots.isWanted;
   }
 
+  /** Lets a post out if that needs no waiting. To be followed by `leave` then. */
+  tryEnter(): boolean {
+    return this.#slots.tryEnter();
+  }
+
   /** Waits until a post may go out. To be followed by `leave`. */
   async enter(signal: AbortSignal): Promise<void> {
     const entered = this.#slots.enter(signal);

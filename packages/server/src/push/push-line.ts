@@ -166,6 +166,14 @@ export class PushLine {
   /** Waits for a turn at the endpoint and among all; false when that takes longer than it may. */
   async #enter(signal: AbortSignal): Promise<boolean> {
     const { endpoint } = this.#target;
+    if (endpoint.tryEnter()) {
+      if (this.#parts.slots.tryEnter()) return true;
+      endpoint.leave("aborted");
+    }
+    return this.#await(endpoint, signal);
+  }
+
+  async #await(endpoint: Endpoint, signal: AbortSignal): Promise<boolean> {
     if (endpoint.isOpen && !this.#progress.failingSince) await this.#save({ failingSince: this.#now() });
     const over = new AbortController();
     const turn = AbortSignal.any([signal, over.signal]);

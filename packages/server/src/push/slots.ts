@@ -21,6 +21,13 @@ export class Slots {
     return this.#taken === 0;
   }
 
+  /** Takes a place if there is one and nobody waits for it. */
+  tryEnter(): boolean {
+    if (this.isWanted || this.#taken >= this.#limit()) return false;
+    this.#taken++;
+    return true;
+  }
+
   /** Waits for a place. Rejects with the signal's reason when it aborts; there is nothing to give back then. */
   async enter(signal: AbortSignal): Promise<void> {
     const turn = Promise.withResolvers<void>();
