@@ -4,8 +4,10 @@ import { join } from "node:path";
 import { createServer, type DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { foreignClients } from "./interop/foreign-clients.ts";
+import { foreignServers } from "./interop/foreign-servers.ts";
 import { isSameRow, type MatrixRow, readMatrix, recordRows } from "./interop/matrix.ts";
-import { SCENARIOS, type ScenarioResult } from "./interop/scenario.ts";
+import { ourClient } from "./interop/our-client.ts";
+import { play, SCENARIOS, type ScenarioResult } from "./interop/scenario.ts";
 
 /** Set to write what went well into the matrix, in place of comparing with it. */
 const RECORDS = process.env.DEVTOOL_INTEROP_RECORD !== undefined;
@@ -43,6 +45,24 @@ describe("official SDKs as clients of our server", () => {
     const { protocolVersion, supportedInterfaces = [] } = JSON.parse(await response.text());
     const versions = [protocolVersion, ...supportedInterfaces.map((offer: Offer) => offer.protocolVersion)];
     return versions.some((version) => version?.startsWith(protocol));
+  }
+});
+
+describe("official SDKs as servers of our client", () => {
+  const rows: MatrixRow[] = [];
+  afterAll(() => {
+    if (RECORDS) recordRows(rows);
+  });
+
+  for (const { peer, missing, start } of foreignServers()) {
+    it(`${peer} serves A2A 0.3 over JSONRPC`, { timeout: 120_000 }, async (context) => {
+      if (missing !== undefined) context.skip(missing);
+      await using server = await start();
+      const results = await play(await ourClient(server.url), SCENARIOS);
+      expect(results.filter(({ ok }) => !ok)).toEqual([]);
+      const passed = results.map(({ scenario }) => scenario);
+      rows.push(compared({ peer, role: "server", protocol: "0.3", binding: "JSONRPC", passed }));
+    });
   }
 });
 

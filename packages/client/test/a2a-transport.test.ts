@@ -157,6 +157,14 @@ describe("an agent without our extension", () => {
     }
   });
 
+  it("begins the answer to a question with the task as it was, which ends nothing", async () => {
+    const asked = { ...TASK, status: { state: "input-required" }, history: [agentSays("which one?")] };
+    await using agent = await startRecordedAgent(sse(asked, status("working", "that one"), status("completed")));
+    const request = { message: MESSAGE, taskId: "t1", contextId: "c1" };
+    const events = await all(streamMessage(clientOf(agent), request, soon(), QUICK));
+    expect([textOf(events), events.at(-1)?.state]).toEqual(["that one", TaskState.COMPLETED]);
+  });
+
   it("shows the task again when it is subscribed to, which takes back nothing that was told", async () => {
     await using agent = await startRecordedAgent(
       sse(TASK, status("working", "half")),

@@ -9,10 +9,10 @@ import {
   TaskState,
   TextContentSchema,
 } from "@devtool/schema";
-import { decodeStreamFrame, decodeTask } from "@devtool/schema/a2a-v03";
+import { decodeStreamFrame, decodeTask, extensionMetadata } from "@devtool/schema/a2a-v03";
 import { isObject, listOf, objectOf, textOf } from "./json.ts";
 
-/** Where a stream stands: the last event, as far as the next one needs it. */
+/** Where a stream stands: the last event, as far as the next one needs it. Its task is empty when nothing is known yet. */
 export interface StreamPosition {
   readonly sequence: bigint;
   readonly taskId: string;
@@ -30,33 +30,47 @@ export function taskFromAnswer(json: JsonValue): Task {
   return decodeTask({ ...placeOf(answer), kind: "task", status: { state: "completed" }, history: [answer] });
 }
 
+/** What a frame tells. */
+export interface FrameEvents {
+  readonly events: readonly TaskEvent[];
+  /** Ends the exchange, unless another frame follows. */
+  readonly end?: TaskEvent;
+}
+
 /**
  * Reads a frame of an agent that numbers nothing, so one that may not know our extension: a frame may be several events.
- * Text in a state that ends the exchange is told before the change of state; artifacts are text; a task that is shown
- * again, as `tasks/resubscribe` begins, only says its state.
+ * Text in a state that ends the exchange is told before the change of state; artifacts are text. A task that comes whole is
+ * as it was before the exchange or as it is after it: its state ends the exchange only when nothing follows, and what is
+ * known of it is not told again.
  */
-export function eventsFromFrame(frame: JsonValue, position: StreamPosition): TaskEvent[] {
+export function eventsFromFrame(frame: JsonValue, position: StreamPosition): FrameEvents {
   const json = objectOf(frame);
   switch (json.kind) {
     case "task":
-      return position.sequence === 0n ? openingEvents(json) : [stateChange(json, decodeTask(json).state)];
+      return wholeTask(json, position);
     case "artifact-update":
-      return textEvents(partsText(objectOf(json.artifact)), { ...position, ...idsOf(json) });
+      return { events: textEvents(partsText(objectOf(json.artifact)), { ...position, ...idsOf(json) }) };
     case "message":
-      return repliedEvents(json, position);
+      return { events: repliedEvents(json, position) };
     default:
-      return updateEvents(decodeStreamFrame(frame, 0n));
+      return { events: updateEvents(decodeStreamFrame(frame, 0n)) };
   }
 }
 
-/** A task that comes whole: how it began, what the agent has said and made, and how it stands. */
-function openingEvents(json: JsonObject): TaskEvent[] {
+function wholeTask(json: JsonObject, { taskId }: StreamPosition): FrameEvents {
   const created = decodeStreamFrame(json, 0n);
-  const said = listOf(withArtifacts(json).history).filter((message) => objectOf(message).role === "agent");
-  const status = objectOf(objectOf(json.status).message);
-  const texts = [...said.map((message) => partsText(objectOf(message))), ends(created.state) ? "" : partsText(status)];
-  const events = [created, ...texts.flatMap((text) => textEvents(text, created))];
-  return ends(created.state) ? [...events, stateChange(json, created.state)] : events;
+  const events = taskId === "" ? openingEvents(json, created) : [];
+  return ends(created.state) ? { events, end: stateChange(json, created.state) } : { events };
+}
+
+/** How a task began, and what the agent has said and made; what is the extension's own has no form in words. */
+function openingEvents(json: JsonObject, created: TaskEvent): TaskEvent[] {
+  const said = listOf(withArtifacts(json).history)
+    .map(objectOf)
+    .filter(({ role, metadata }) => role === "agent" && extensionMetadata(objectOf(metadata)) === undefined);
+  const status = ends(created.state) ? [] : [objectOf(objectOf(json.status).message)];
+  const open = ends(created.state) ? { ...created, state: TaskState.WORKING } : created;
+  return [open, ...[...said, ...status].flatMap((message) => textEvents(partsText(message), open))];
 }
 
 function repliedEvents(json: JsonObject, position: StreamPosition): TaskEvent[] {

@@ -24,7 +24,7 @@ import {
 } from "@devtool/schema/a2a-v03";
 import type { Frame, JsonRpcEndpoint } from "./json-rpc-endpoint.ts";
 import { decodeAnswer } from "./peer.ts";
-import { eventsFromFrame, type StreamPosition, taskFromAnswer } from "./plain-agent.ts";
+import { eventsFromFrame, type FrameEvents, type StreamPosition, taskFromAnswer } from "./plain-agent.ts";
 
 /** Tasks over A2A 0.3. */
 export function taskImpl(endpoint: JsonRpcEndpoint): ServiceImpl<typeof TaskService> {
@@ -35,8 +35,8 @@ export function taskImpl(endpoint: JsonRpcEndpoint): ServiceImpl<typeof TaskServ
     },
     async *streamMessage({ request }, { signal }) {
       const params = encodeMessageSend(request ?? create(SendMessageRequestSchema));
-      for await (const event of eventsOf(endpoint.stream({ method: "message/stream", params }, signal), 0n))
-        yield { event };
+      const frames = endpoint.stream({ method: "message/stream", params }, signal);
+      for await (const event of eventsOf(frames, startOf(0n, request?.taskId ?? ""))) yield { event };
     },
     async getTask({ taskId }, { signal }) {
       const answer = await endpoint.call("tasks/get", { id: taskId }, signal);
@@ -51,7 +51,8 @@ export function taskImpl(endpoint: JsonRpcEndpoint): ServiceImpl<typeof TaskServ
     },
     async *subscribeTask({ taskId, afterSequence }, { signal }) {
       const call = { method: "tasks/resubscribe", params: { id: taskId }, lastEventId: afterSequence };
-      for await (const event of eventsOf(endpoint.stream(call, signal), afterSequence)) yield { event };
+      const start = startOf(afterSequence, afterSequence === 0n ? "" : taskId);
+      for await (const event of eventsOf(endpoint.stream(call, signal), start)) yield { event };
     },
   };
 }
@@ -113,21 +114,27 @@ function configsOf(json: JsonValue): PushConfig[] {
   return Array.isArray(json) ? json.map(decodePushConfig) : [];
 }
 
-/** The events of a stream; where the server gives no ids, they are counted from the position that was asked for. */
-async function* eventsOf(frames: AsyncIterable<Frame>, after: bigint): AsyncIterable<TaskEvent> {
-  let position: StreamPosition = { sequence: after, taskId: "", contextId: "", state: TaskState.WORKING };
-  for await (const frame of frames) {
-    for (const event of decodeAnswer(() => eventsOfFrame(frame, position))) {
-      position = event;
-      yield event;
-    }
-  }
+/** Where a stream begins: behind an event, in a task of which something is known. */
+function startOf(sequence: bigint, taskId: string): StreamPosition {
+  return { sequence, taskId, contextId: "", state: TaskState.WORKING };
 }
 
-function eventsOfFrame({ result, id }: Frame, position: StreamPosition): TaskEvent[] {
-  if (id !== undefined && /^\d{1,18}$/.test(id)) return [decodeStreamFrame(result, BigInt(id))];
-  return eventsFromFrame(result, position).map((event, index) => ({
-    ...event,
-    sequence: position.sequence + BigInt(index + 1),
-  }));
+/** The events of a stream; where the server gives no ids, they are counted from the position that was asked for. */
+async function* eventsOf(frames: AsyncIterable<Frame>, start: StreamPosition): AsyncIterable<TaskEvent> {
+  let position = start;
+  let end: TaskEvent | undefined;
+  for await (const frame of frames) {
+    const told = decodeAnswer(() => eventsOfFrame(frame, position));
+    end = told.end;
+    for (const event of told.events) {
+      position = event.sequence === 0n ? { ...event, sequence: position.sequence + 1n } : event;
+      yield { ...event, sequence: position.sequence };
+    }
+  }
+  if (end) yield { ...end, sequence: position.sequence + 1n };
+}
+
+function eventsOfFrame({ result, id }: Frame, position: StreamPosition): FrameEvents {
+  if (id === undefined || !/^\d{1,18}$/.test(id)) return eventsFromFrame(result, position);
+  return { events: [decodeStreamFrame(result, BigInt(id))] };
 }

@@ -1,0 +1,24 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { readMatrix } from "./interop/matrix.ts";
+import { matrixPage } from "./interop/matrix-page.ts";
+
+describe("docs/interop.md", () => {
+  it("shows what the interop tests recorded (else: node scripts/interop-matrix.ts)", () => {
+    const page = readFileSync(new URL("../docs/interop.md", import.meta.url), "utf8");
+    expect(page).toBe(matrixPage(readMatrix()));
+  });
+
+  it("has a row for each official SDK in both roles", () => {
+    const peers = (role: string): string[] => readMatrix().flatMap((row) => (row.role === role ? [row.peer] : []));
+    const all = [
+      "@a2a-js/sdk 0.3.14",
+      "@a2a-js/sdk 1.3.0",
+      "Go a2a-go 0.3.3",
+      "Python a2a-sdk 0.3.26",
+      "Python a2a-sdk 1.3.0",
+    ];
+    expect([...new Set(peers("client"))].toSorted()).toEqual(all);
+    expect([...new Set(peers("server"))].toSorted()).toEqual(all);
+  });
+});

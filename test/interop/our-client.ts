@@ -1,0 +1,117 @@
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { Code, ConnectError } from "@connectrpc/connect";
+import {
+  confirmationPart,
+  createDevtoolClient,
+  type DevtoolClient,
+  pendingToolCalls,
+  streamMessage,
+  subscribeTask,
+  textMessage,
+} from "@devtool/client";
+import { createA2aTransport, fetchAgentCard } from "@devtool/client/a2a";
+import { emptyTask, reduceTask, type Task, type TaskEvent, TaskState, ToolCallStatus } from "@devtool/schema";
+import type { Scenario } from "./scenario.ts";
+
+/** The scenarios, played by our client over A2A 0.3. */
+export async function ourClient(url: string): Promise<Readonly<Record<string, Scenario>>> {
+  const card = await fetchAgentCard({ url }, soon());
+  const client = createDevtoolClient(createA2aTransport({ url: card.url }));
+  return {
+    card: async () => assert.equal(card.name, "interop"),
+    message: () => message(client),
+    appendix_a: () => appendixA(client),
+    continued: () => continued(client),
+    cancel: () => cancel(client),
+    resume: () => resume(client),
+    errors: () => errors(client),
+  };
+}
+
+async function message(client: DevtoolClient): Promise<void> {
+  const { task } = await client.tasks.sendMessage({ message: said("hello") });
+  assert.equal(task?.state, TaskState.COMPLETED);
+  assert.match(textIn(task), /made it/);
+  const streamed = await told(client, "hello");
+  assert.equal(streamed.state, TaskState.COMPLETED);
+  assert.match(textIn(streamed), /made it/);
+}
+
+async function appendixA(client: DevtoolClient): Promise<void> {
+  const asked = await told(client, "propose");
+  assert.equal(asked.state, TaskState.INPUT_REQUIRED);
+  const [call] = pendingToolCalls(asked);
+  assert.equal(call?.confirmationRequest?.details.case, "fileEditDetails");
+  const answer = {
+    ...said(""),
+    parts: [confirmationPart(call, "proceed_once")],
+  };
+  const { id: taskId, contextId } = asked;
+  const events = await all(streamMessage(client, { message: answer, taskId, contextId }, soon(), ONCE));
+  const calls = events.flatMap(({ payload }) => (payload.case === "toolCall" ? [payload.value.status] : []));
+  assert.deepEqual(calls, [ToolCallStatus.SUCCEEDED]);
+  assert.equal(events.at(-1)?.state, TaskState.COMPLETED);
+}
+
+async function continued(client: DevtoolClient): Promise<void> {
+  const asked = await told(client, "ask");
+  assert.deepEqual([asked.state, textIn(asked)], [TaskState.INPUT_REQUIRED, "which one?"]);
+  const { id: taskId, contextId } = asked;
+  const { task } = await client.tasks.sendMessage({ message: said("that"), taskId, contextId });
+  assert.deepEqual([task?.id, task?.state], [taskId, TaskState.COMPLETED]);
+}
+
+async function cancel(client: DevtoolClient): Promise<void> {
+  const taskId = await start(client, "wait");
+  const { task } = await client.tasks.cancelTask({ taskId });
+  assert.equal(task?.state, TaskState.CANCELED);
+}
+
+async function resume(client: DevtoolClient): Promise<void> {
+  const taskId = await start(client, "late");
+  const events = await all(subscribeTask(client, { taskId }, soon(), ONCE));
+  assert.equal(events.at(-1)?.state, TaskState.COMPLETED);
+}
+
+async function errors(client: DevtoolClient): Promise<void> {
+  await assert.rejects(client.tasks.getTask({ taskId: randomUUID() }), isCode(Code.NotFound));
+  const { id: taskId } = await told(client, "hello");
+  await assert.rejects(client.tasks.cancelTask({ taskId }), isCode(Code.FailedPrecondition));
+}
+
+const ONCE = { maxAttempts: 0 };
+
+async function told(client: DevtoolClient, prompt: string): Promise<Task> {
+  const events = await all(streamMessage(client, { message: said(prompt) }, soon(), ONCE));
+  return events.reduce(reduceTask, emptyTask());
+}
+
+/** Starts a task that stays at work, and goes away once it is there. */
+async function start(client: DevtoolClient, prompt: string): Promise<string> {
+  for await (const { taskId, state } of streamMessage(client, { message: said(prompt) }, soon(), ONCE)) {
+    if (state === TaskState.WORKING) return taskId;
+  }
+  return assert.fail("no task began");
+}
+
+function all(events: AsyncIterable<TaskEvent>): Promise<TaskEvent[]> {
+  return Array.fromAsync(events);
+}
+
+function said(text: string) {
+  return textMessage(randomUUID(), text);
+}
+
+function textIn({ history, stateText }: Task): string {
+  const parts = history.slice(1).flatMap((entry) => entry.parts);
+  return parts.map(({ content }) => (content.case === "text" ? content.value : "")).join("") + stateText;
+}
+
+function isCode(code: Code): (error: unknown) => boolean {
+  return (error) => error instanceof ConnectError && error.code === code;
+}
+
+function soon(): AbortSignal {
+  return AbortSignal.timeout(10_000);
+}

@@ -1,0 +1,87 @@
+"""An agent on the official Python SDK for A2A 1.0, with its bridge to 0.3."""
+
+import asyncio
+import json
+import os
+import socket
+import sys
+import uuid
+
+import uvicorn
+
+from a2a.server.agent_execution import AgentExecutor
+from a2a.server.request_handlers import DefaultRequestHandler
+from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes
+from a2a.server.tasks import InMemoryTaskStore
+from a2a.types import a2a_pb2 as a2a
+from google.protobuf.json_format import ParseDict
+from starlette.applications import Starlette
+
+EXTENSION = os.environ['INTEROP_EXTENSION']
+with open(os.environ['INTEROP_SCRIPT'], encoding='utf-8') as script:
+    SCRIPTS = json.load(script)
+
+
+def status_of(step):
+    state = 'TASK_STATE_' + step['state'].replace('-', '_').upper()
+    parts = [{name: step[name]} for name in ('text', 'data') if name in step]
+    said = {'messageId': str(uuid.uuid4()), 'role': 'ROLE_AGENT', 'parts': parts}
+    return {'state': state, **({'message': said} if parts else {})}
+
+
+class Player(AgentExecutor):
+    async def execute(self, context, queue):
+        place = {'taskId': context.task_id, 'contextId': context.context_id}
+        if not context.current_task:
+            opened = a2a.Task(id=context.task_id, context_id=context.context_id, history=[context.message])
+            opened.status.state = a2a.TASK_STATE_SUBMITTED
+            await queue.enqueue_event(opened)
+        part = context.message.parts[0]
+        for step in SCRIPTS[part.text if part.HasField('text') else 'answer']:
+            if step.get('hold'):
+                await asyncio.sleep(3600)
+            elif 'waitMs' in step:
+                await asyncio.sleep(step['waitMs'] / 1000)
+            elif 'artifact' in step:
+                made = {'artifactId': str(uuid.uuid4()), 'parts': [{'text': step['artifact']}]}
+                event = {**place, 'artifact': made, 'lastChunk': True}
+                await queue.enqueue_event(ParseDict(event, a2a.TaskArtifactUpdateEvent()))
+            else:
+                metadata = {EXTENSION: {'kind': step['kind'], 'model': 'interop'}} if 'kind' in step else {}
+                event = {**place, 'status': status_of(step), 'metadata': metadata}
+                await queue.enqueue_event(ParseDict(event, a2a.TaskStatusUpdateEvent()))
+
+    async def cancel(self, context, queue):
+        event = a2a.TaskStatusUpdateEvent(task_id=context.task_id, context_id=context.context_id)
+        event.status.state = a2a.TASK_STATE_CANCELED
+        await queue.enqueue_event(event)
+
+
+async def main():
+    listener = socket.create_server(('127.0.0.1', 0))
+    url = f'http://127.0.0.1:{listener.getsockname()[1]}'
+    card = a2a.AgentCard(
+        name='interop',
+        description='Plays what the interop tests ask for.',
+        version='1.0.0',
+        supported_interfaces=[
+            a2a.AgentInterface(url=f'{url}/', protocol_binding='JSONRPC', protocol_version=version)
+            for version in ('1.0', '0.3')
+        ],
+        capabilities=a2a.AgentCapabilities(streaming=True, extensions=[a2a.AgentExtension(uri=EXTENSION)]),
+        default_input_modes=['text/plain'],
+        default_output_modes=['text/plain'],
+    )
+    handler = DefaultRequestHandler(agent_executor=Player(), task_store=InMemoryTaskStore(), agent_card=card)
+    rpc = create_jsonrpc_routes(handler, '/', enable_v0_3_compat=True)
+    app = Starlette(routes=[*create_agent_card_routes(card), *rpc])
+    server = uvicorn.Server(uvicorn.Config(app, log_level='error'))
+    print(url, flush=True)
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    await asyncio.to_thread(sys.stdin.read)
+    server.should_exit = True
+    server.force_exit = True
+    await serving
+
+
+asyncio.run(main())
