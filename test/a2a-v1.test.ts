@@ -101,7 +101,7 @@ describe("JSON-RPC of A2A 1.0", () => {
   it("says all that is missing at once, as google.rpc.BadRequest", async () => {
     const { error } = await rpc("SendMessage", { message: { parts: [{}] } });
     expect(error.code).toBe(-32602);
-    const fields = error.data[0].fieldViolations.map(({ field }: { field: string }) => field);
+    const fields = error.data[1].fieldViolations.map(({ field }: { field: string }) => field);
     expect(fields).toEqual(["message.messageId", "message.role", "message.parts[0]"]);
   });
 

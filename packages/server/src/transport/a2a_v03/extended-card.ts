@@ -27,7 +27,7 @@ export async function extendedCard(
 }
 
 /** A command as a skill, and those below it; `commands/get` says more of each. */
-function skillsOf(command: MessageInitShape<typeof SlashCommandSchema>, above: readonly string[]): AgentSkill[] {
+export function skillsOf(command: MessageInitShape<typeof SlashCommandSchema>, above: readonly string[]): AgentSkill[] {
   const path = [...above, command.name ?? ""];
   const skill = create(AgentSkillSchema, {
     id: ["command", ...path].join("/"),

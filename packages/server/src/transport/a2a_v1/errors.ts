@@ -121,7 +121,11 @@ const DOMAIN = "a2a-protocol.org";
 
 function badRequest(message: string, violations: readonly FieldViolation[], code: Code): ConnectError {
   const fieldViolations = violations.map(({ field, description }) => ({ field, description }));
-  return new ConnectError(message, code, undefined, [{ desc: BadRequestSchema, value: { fieldViolations } }]);
+  return new ConnectError(message, code, undefined, [
+    // The standard has no reason for it, but its SDKs look for this one to tell it from other errors.
+    { desc: ErrorInfoSchema, value: { reason: "INVALID_PARAMS", domain: DOMAIN } },
+    { desc: BadRequestSchema, value: { fieldViolations } },
+  ]);
 }
 
 /** The name of a field as JSON has it. */

@@ -27,6 +27,7 @@ import { withPlainAnswer } from "../a2a_v03/plain-answer.ts";
 import type { Call } from "./call.ts";
 import { A2aFailure } from "./errors.ts";
 import { responseOf, withSequence } from "./frames.ts";
+import type { A2aServiceOptions } from "./options.ts";
 
 /** A message that may be sent: what was asked for in our own terms. */
 interface Sending {
@@ -37,19 +38,24 @@ interface Sending {
 }
 
 /** Sends a message and gives the task as the exchange left it. */
-export async function sendMessage(handler: RequestHandler, asked: A2aSendMessageRequest, call: Call): Promise<A2aTask> {
-  const { request, historyLength } = await sendingOf(handler, asked, call);
-  const { task } = await handler.tasks.sendMessage(request, call.context);
+export async function sendMessage(
+  options: A2aServiceOptions,
+  asked: A2aSendMessageRequest,
+  call: Call,
+): Promise<A2aTask> {
+  const { request, historyLength } = await sendingOf(options, asked, call);
+  const { task } = await options.handler.tasks.sendMessage(request, call.context);
   return a2aTask(create(TaskSchema, task), call, historyLength);
 }
 
 /** Sends a message and streams its exchange: the task first, then its updates. */
 export async function* streamMessage(
-  handler: RequestHandler,
+  options: A2aServiceOptions,
   asked: A2aSendMessageRequest,
   call: Call,
 ): AsyncIterable<StreamResponse> {
-  const { request, before, historyLength } = await sendingOf(handler, asked, call);
+  const { handler } = options;
+  const { request, before, historyLength } = await sendingOf(options, asked, call);
   const wrapped = create(StreamMessageRequestSchema, { request });
   let isOpen = false;
   for await (const { event } of handler.tasks.streamMessage(wrapped, call.context)) {
@@ -93,7 +99,7 @@ export function assertHistoryLength(historyLength: number | undefined, field: st
   throw invalid(field, String(historyLength), "must be 0 or more");
 }
 
-async function sendingOf(handler: RequestHandler, asked: A2aSendMessageRequest, call: Call): Promise<Sending> {
+async function sendingOf(options: A2aServiceOptions, asked: A2aSendMessageRequest, call: Call): Promise<Sending> {
   const { configuration } = asked;
   assertHistoryLength(configuration?.historyLength, "configuration.historyLength");
   assertTakesOutput(configuration?.acceptedOutputModes ?? []);
@@ -102,8 +108,8 @@ async function sendingOf(handler: RequestHandler, asked: A2aSendMessageRequest, 
   const request = { ...read, ...(push && { pushConfig: pushConfigFromA2a(push) }) };
   const historyLength = configuration?.historyLength;
   if (request.taskId === "") return { request, before: emptyTask(), historyLength };
-  const before = await taskOf(handler, request.taskId, call);
-  if (isTerminal(before.state)) return { ...continuation(request, before, call), historyLength };
+  const before = await taskOf(options.handler, request.taskId, call);
+  if (isTerminal(before.state)) return { ...continuation(request, before, options), historyLength };
   return { request: call.view === "plain" ? answered(request, before) : request, before, historyLength };
 }
 
@@ -113,17 +119,20 @@ function answered(request: SendMessageRequest, task: Task): SendMessageRequest {
 }
 
 /**
- * A task that has ended is closed in A2A 1.0 (section 3.4). A client of the extension, which lets a message continue
- * it, gets a new task in the same context that refers to it (STREAM-5); a client without is told to ask for one.
- * A message that the task knows already is a retry, and the handler finds its exchange.
+ * A task that has ended is closed in A2A 1.0 (section 3.4): a message to it begins a new task in the same context, which
+ * refers to it (STREAM-5). A message that the task knows already is a retry, and the handler finds its exchange.
  */
-function continuation(request: SendMessageRequest, before: Task, { view }: Call): Omit<Sending, "historyLength"> {
+function continuation(
+  request: SendMessageRequest,
+  before: Task,
+  { endedTask }: A2aServiceOptions,
+): Omit<Sending, "historyLength"> {
   const { message, contextId } = request;
   if (!message || before.history.some(({ messageId }) => messageId === message.messageId)) return { request, before };
   if (contextId !== "" && contextId !== before.contextId) {
     throw invalid("message.contextId", contextId, `task ${JSON.stringify(before.id)} belongs to another context`);
   }
-  if (view === "plain") {
+  if (endedTask === "refuse") {
     throw ended(before, "send the message with its contextId, with its id in referenceTaskIds and without taskId");
   }
   const referenceTaskIds = [...new Set([...message.referenceTaskIds, before.id])];

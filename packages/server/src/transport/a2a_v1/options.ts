@@ -1,3 +1,4 @@
+import type { HandlerContext } from "@connectrpc/connect";
 import type { AgentCard } from "@devtool/schema/a2a-v1";
 import type { RequestHandler } from "../../handler/request-handler.ts";
 import type { ErrorTable } from "./errors.ts";
@@ -8,7 +9,12 @@ export interface A2aServiceOptions {
   /** Whether a client must know the extension (CARD-1). */
   readonly extensionRequired: boolean;
   /** Gives the card for a caller that we know; without it there is none. */
-  readonly extendedCard?: (principal: string) => AgentCard | Promise<AgentCard>;
+  readonly extendedCard?: (context: HandlerContext) => Promise<AgentCard>;
+  /**
+   * What a message to a task that has ended does: it begins a new task that refers to it (STREAM-5), or it is refused, as
+   * the standard's own test kits demand. By default the first.
+   */
+  readonly endedTask?: "continue" | "refuse";
   /** How failures are told; by default as in A2A 1.0.1. */
   readonly errorTable?: ErrorTable;
 }

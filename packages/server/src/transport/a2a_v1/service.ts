@@ -10,7 +10,7 @@ import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import { CancelTaskRequestSchema, TaskSchema } from "@devtool/schema";
 import { A2AService, type A2aTask, type AgentCard } from "@devtool/schema/a2a-v1";
 import { Code, DevtoolError } from "../../errors.ts";
-import { principalKey, type RequestHandler } from "../../handler/request-handler.ts";
+import type { RequestHandler } from "../../handler/request-handler.ts";
 import { type Call, openCall } from "./call.ts";
 import { A2aFailure, connectErrorOf, ERROR_TABLE } from "./errors.ts";
 import { a2aTask, assertHistoryLength, sendMessage, streamMessage, subscribe, taskOf } from "./messages.ts";
@@ -25,10 +25,10 @@ export function createA2aService(options: A2aServiceOptions): ServiceImpl<typeof
   const { unary, streaming } = wrappers(options);
   return {
     sendMessage: unary(method.sendMessage, async (request, call) => ({
-      payload: { case: "task" as const, value: await sendMessage(handler, request, call) },
+      payload: { case: "task" as const, value: await sendMessage(options, request, call) },
     })),
     sendStreamingMessage: streaming(method.sendStreamingMessage, (request, call) =>
-      streamMessage(handler, request, call),
+      streamMessage(options, request, call),
     ),
     getTask: unary(method.getTask, async ({ id, historyLength }, call) => {
       assertHistoryLength(historyLength, "historyLength");
@@ -100,6 +100,6 @@ async function cancelTask(handler: RequestHandler, taskId: string, call: Call): 
 }
 
 async function extendedCard({ extendedCard: find }: A2aServiceOptions, { context }: Call): Promise<AgentCard> {
-  if (find) return find(context.values.get(principalKey));
+  if (find) return find(context);
   throw new A2aFailure("there is no extended card: the public one says everything", "UNSUPPORTED_OPERATION");
 }

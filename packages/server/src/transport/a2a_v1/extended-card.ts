@@ -1,0 +1,22 @@
+import { create } from "@bufbuild/protobuf";
+import type { HandlerContext } from "@connectrpc/connect";
+import { SlashCommandService } from "@devtool/schema";
+import type { AgentCard } from "@devtool/schema/a2a-v1";
+import type { AgentCard as CardV03 } from "@devtool/schema/a2a-v03";
+import type { RequestHandler } from "../../handler/request-handler.ts";
+import { skillsOf } from "../a2a_v03/extended-card.ts";
+import { agentCardV1 } from "./card.ts";
+
+/** The card for who has the token: the public one, and a skill for each slash command of the default workspace. */
+export function extendedCardOf(
+  { commands }: RequestHandler,
+  card: CardV03,
+  baseUrl: string,
+): (context: HandlerContext) => Promise<AgentCard> {
+  return async (context) => {
+    const request = create(SlashCommandService.method.getAllSlashCommands.input);
+    const { commands: listed = [] } = await commands.getAllSlashCommands(request, context);
+    const skills = [...card.skills, ...listed.flatMap((command) => skillsOf(command, []))];
+    return agentCardV1({ ...card, skills }, baseUrl);
+  };
+}
