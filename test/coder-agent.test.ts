@@ -1,5 +1,7 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { ApprovalMode } from "@devtool/schema";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startOurs } from "./coder-agent/ours.ts";
 import { HAS_PEER, type Served, startPeer } from "./coder-agent/peer.ts";
@@ -86,6 +88,14 @@ describe("a client of Gemini CLI's own server, at ours", () => {
       autoExecute: true,
     });
     expect(transcriptOf(turn)).toContain("tool-call-confirmation run_shell_command awaiting_approval exec");
+  });
+
+  it("is asked without autoExecute where the operator would not ask, and not with it", async () => {
+    await using free = await startOurs({ approvalMode: ApprovalMode.YOLO });
+    const prompt = call("run_shell_command", { command: "echo free" });
+    expect(askedIn(await new RawClient(free).begin(prompt, { autoExecute: false }))).toHaveLength(1);
+    expect(transcriptOf(await new RawClient(free).begin(prompt, { autoExecute: true }))).toContain("output free");
+    expect(transcriptOf(await new RawClient(free).begin(prompt))).toContain("output free");
   });
 
   it("that takes both dialects gets our extension", async () => {
@@ -200,6 +210,60 @@ describe("what Gemini CLI's own server does wrong, ours does not", () => {
     ]);
     expect(existsSync(mark)).toBe(false);
     expect(transcriptOf(await client.say("text On we go."))).toEqual(["text-content On we go.", "end input-required"]);
+  });
+
+  it("goes on when its client goes", async () => {
+    const gone = new AbortController();
+    const message = {
+      ...{
+        kind: "message",
+        role: "user",
+        messageId: crypto.randomUUID(),
+        parts: [{ kind: "text", text: "wait 50\ntext Late." }],
+      },
+      metadata: { coderAgent: { kind: "agent-settings" } },
+    };
+    const response = await fetch(ours.url, {
+      method: "POST",
+      headers: { "content-type": "application/json", authorization: `Bearer ${ours.token}` },
+      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "message/stream", params: { message } }),
+      signal: gone.signal,
+    });
+    const first = await response.body?.pipeThrough(new TextDecoderStream()).getReader().read();
+    const [, id = ""] = /"id":"([0-9a-f-]{36})"/.exec(first?.value ?? "") ?? [];
+    gone.abort();
+    client = new RawClient(ours);
+    await expect
+      .poll(() => client.call("tasks/get", { id }))
+      .toMatchObject({
+        result: { status: { state: "input-required" }, history: [{}, { parts: [{ text: "Late." }] }] },
+      });
+  });
+
+  it("remembers over a restart what it asked", async () => {
+    const dataDirectory = mkdtempSync(join(tmpdir(), "devtool-coder-agent-data-"));
+    const { workspace } = ours;
+    const file = join(workspace, "restarted.txt");
+    const options = { workspace, dataDirectory };
+    let callId = "";
+    let taskId = "";
+    {
+      await using before = await startOurs(options);
+      const asking = new RawClient({ ...before, workspace });
+      [callId = ""] = askedIn(await asking.begin(call("write_file", { file_path: file, content: "kept\n" })));
+      taskId = asking.taskId;
+    }
+    await using after = await startOurs(options);
+    const answering = new RawClient({ ...after, workspace });
+    answering.resume(taskId);
+    const turn = transcriptOf(await answering.answer({ callId, outcome: "proceed_once" }));
+    expect(turn.slice(-3)).toEqual([
+      "tool-call-update write_file success",
+      "text-content Finished.",
+      "end input-required",
+    ]);
+    expect(readFileSync(file, "utf8")).toBe("kept\n");
+    rmSync(dataDirectory, { recursive: true });
   });
 
   it("says later what happened: the history is told also of a task at rest", async () => {

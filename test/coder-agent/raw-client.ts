@@ -100,7 +100,8 @@ export class RawClient {
 }
 
 async function framesOf(response: Response): Promise<Frame[]> {
-  if (!response.headers.get("content-type")?.startsWith("text/event-stream")) return [await response.json()];
+  if (!response.headers.get("content-type")?.startsWith("text/event-stream"))
+    return [JSON.parse(await response.text())];
   const frames: Frame[] = [];
   const events = response.body?.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream());
   for await (const { data } of events ?? []) frames.push(JSON.parse(data));
