@@ -94,6 +94,8 @@ export function connectErrorOf(reason: unknown, table: ErrorTable): ConnectError
     const meant = details ? { [jsonName(details.field)]: details.value } : {};
     return named(new A2aFailure(message, "TASK_NOT_FOUND", meant), table);
   }
+  // The one thing that our services may not offer is notifications.
+  if (code === Code.Unimplemented) return named(new A2aFailure(message, "PUSH_NOTIFICATION_NOT_SUPPORTED"), table);
   if (UNSUPPORTED.has(code)) return named(new A2aFailure(message, "UNSUPPORTED_OPERATION"), table);
   if (code === Code.InvalidArgument || code === Code.OutOfRange) {
     return badRequest(
@@ -105,12 +107,7 @@ export function connectErrorOf(reason: unknown, table: ErrorTable): ConnectError
   return new ConnectError(message, code, undefined, [], error.cause);
 }
 
-const UNSUPPORTED: ReadonlySet<Code> = new Set([
-  Code.FailedPrecondition,
-  Code.Aborted,
-  Code.Unimplemented,
-  Code.Canceled,
-]);
+const UNSUPPORTED: ReadonlySet<Code> = new Set([Code.FailedPrecondition, Code.Aborted, Code.Canceled]);
 
 function named({ message, reason, metadata }: A2aFailure, table: ErrorTable): ConnectError {
   const info = { desc: ErrorInfoSchema, value: { reason, domain: DOMAIN, metadata: { ...metadata } } };

@@ -15,7 +15,6 @@ import {
 import {
   type A2aSendMessageRequest,
   type A2aTask,
-  pushConfigFromA2a,
   type StreamResponse,
   StreamResponseSchema,
   sendRequestFromA2a,
@@ -28,6 +27,7 @@ import type { Call } from "./call.ts";
 import { A2aFailure } from "./errors.ts";
 import { responseOf, withSequence } from "./frames.ts";
 import type { A2aServiceOptions } from "./options.ts";
+import { configOf } from "./push-configs.ts";
 
 /** A message that may be sent: what was asked for in our own terms. */
 interface Sending {
@@ -105,7 +105,7 @@ async function sendingOf(options: A2aServiceOptions, asked: A2aSendMessageReques
   assertTakesOutput(configuration?.acceptedOutputModes ?? []);
   const push = configuration?.taskPushNotificationConfig;
   const read = sendRequestFromA2a(asked);
-  const request = { ...read, ...(push && { pushConfig: pushConfigFromA2a(push) }) };
+  const request = { ...read, ...(push && { pushConfig: configOf(push, call) }) };
   const historyLength = configuration?.historyLength;
   if (request.taskId === "") return { request, before: emptyTask(), historyLength };
   const before = await taskOf(options.handler, request.taskId, call);

@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { type PushConfig, PushConfigSchema, PushService } from "@devtool/schema";
+import { type PushConfig, PushConfigSchema, PushFormat, PushService } from "@devtool/schema";
 import {
   type ListTaskPushNotificationConfigsRequest,
   type ListTaskPushNotificationConfigsResponse,
@@ -8,22 +8,46 @@ import {
   pushConfigToA2a,
   type TaskPushNotificationConfig,
 } from "@devtool/schema/a2a-v1";
-import { Code, DevtoolError, invalid } from "../../errors.ts";
+import type { StreamView } from "@devtool/schema/a2a-v03";
+import { invalid } from "../../errors.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
+import type { PushEncoding } from "../../push/push-format.ts";
 import type { Call } from "./call.ts";
-import { A2aFailure } from "./errors.ts";
+import { responseOf, textOf } from "./frames.ts";
 
 const { setPushConfig, getPushConfig, listPushConfigs, deletePushConfig } = PushService.method;
+
+/** How A2A 1.0 posts events: each as an element of a stream (section 4.3.3). */
+export const A2A_V1_PUSH_ENCODINGS: readonly (readonly [PushFormat, PushEncoding])[] = [
+  [PushFormat.A2A_V1, encodingOf("extension")],
+  [PushFormat.A2A_V1_PLAIN, encodingOf("plain")],
+];
+
+function encodingOf(view: StreamView): PushEncoding {
+  return {
+    contentType: "application/a2a+json",
+    encode: (event) => {
+      const response = responseOf(event, view);
+      return response && textOf(response);
+    },
+  };
+}
+
+/** A config as it is asked for: posts are in the form in which its client reads streams. */
+export function configOf(asked: TaskPushNotificationConfig, { view }: Call): PushConfig {
+  const format = view === "extension" ? PushFormat.A2A_V1 : PushFormat.A2A_V1_PLAIN;
+  return { ...pushConfigFromA2a(asked), format };
+}
 
 /** Stores where to post the updates of a task. */
 export async function createConfig(
   { push }: RequestHandler,
   asked: TaskPushNotificationConfig,
-  { context }: Call,
+  call: Call,
 ): Promise<TaskPushNotificationConfig> {
   if (asked.taskId === "") throw invalid("taskId", "", "is missing: name the task");
-  const request = create(setPushConfig.input, { config: pushConfigFromA2a(asked) });
-  const { config } = await supported(async () => push.setPushConfig(request, context));
+  const request = create(setPushConfig.input, { config: configOf(asked, call) });
+  const { config } = await push.setPushConfig(request, call.context);
   return pushConfigToA2a(create(PushConfigSchema, config));
 }
 
@@ -34,7 +58,7 @@ export async function getConfig(
   { context }: Call,
 ): Promise<TaskPushNotificationConfig> {
   const request = create(getPushConfig.input, { taskId, configId: id });
-  const { config } = await supported(async () => push.getPushConfig(request, context));
+  const { config } = await push.getPushConfig(request, context);
   return pushConfigToA2a(create(PushConfigSchema, config));
 }
 
@@ -46,7 +70,7 @@ export async function listConfigs(
 ): Promise<ListTaskPushNotificationConfigsResponse> {
   if (pageSize < 0) throw invalid("pageSize", String(pageSize), "must be 0 or more");
   const request = create(listPushConfigs.input, { taskId });
-  const answer = await supported(async () => push.listPushConfigs(request, context));
+  const answer = await push.listPushConfigs(request, context);
   const { configs } = create(listPushConfigs.output, answer);
   const rest = afterToken(configs, pageToken);
   const page = rest.slice(0, pageSize || rest.length);
@@ -61,7 +85,7 @@ export async function deleteConfig(
   { context }: Call,
 ): Promise<void> {
   const request = create(deletePushConfig.input, { taskId, configId: id });
-  await supported(async () => push.deletePushConfig(request, context));
+  await push.deletePushConfig(request, context);
 }
 
 function afterToken(configs: readonly PushConfig[], pageToken: string): readonly PushConfig[] {
@@ -69,14 +93,4 @@ function afterToken(configs: readonly PushConfig[], pageToken: string): readonly
   const index = configs.findIndex(({ id }) => id === pageToken);
   if (index < 0) throw invalid("pageToken", pageToken, "is no token that this server gave: start at the first page");
   return configs.slice(index + 1);
-}
-
-/** A server that posts nothing says so by the name that A2A has for it. */
-async function supported<T>(run: () => Promise<T>): Promise<T> {
-  try {
-    return await run();
-  } catch (reason) {
-    if (!(reason instanceof DevtoolError) || reason.code !== Code.Unimplemented) throw reason;
-    throw new A2aFailure(reason.message, "PUSH_NOTIFICATION_NOT_SUPPORTED");
-  }
 }

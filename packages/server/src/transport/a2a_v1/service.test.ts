@@ -41,6 +41,23 @@ describe("the service of A2A 1.0", () => {
     expect(needed.findDetails(ErrorInfoSchema)).toMatchObject([{ reason: "EXTENSION_SUPPORT_REQUIRED" }]);
   });
 
+  it("says of every way to ask for notifications that there are none, and starts nothing (PUSH-1)", async () => {
+    const { client, store } = await serving({});
+    const config = { taskId: "t1", url: "https://example.com/hook" };
+    const message = { messageId: "m2", role: A2aRole.USER, parts: [text("more")] };
+    const configuration = { taskPushNotificationConfig: config };
+    const refused = [
+      client.createTaskPushNotificationConfig(config),
+      client.listTaskPushNotificationConfigs({ taskId: "t1" }),
+      client.sendMessage({ message, configuration }),
+      drained(client.sendStreamingMessage({ message, configuration })),
+    ];
+    for (const reason of await Promise.all(refused.map(failure))) {
+      expect(reason.findDetails(ErrorInfoSchema)).toMatchObject([{ reason: "PUSH_NOTIFICATION_NOT_SUPPORTED" }]);
+    }
+    expect((await store.list({ limit: 10 })).tasks).toHaveLength(1);
+  });
+
   it("tells failures by the table of 1.0.0 where that is chosen", async () => {
     const { client } = await serving({ errorTable: ERROR_TABLE_1_0_0 });
     const reason = await failure(client.cancelTask({ id: "t1" }));
@@ -119,6 +136,10 @@ function event(sequence: bigint, state: TaskState): TaskEvent {
 
 function text(value: string) {
   return { content: { case: "text" as const, value } };
+}
+
+async function drained(stream: AsyncIterable<unknown>): Promise<void> {
+  for await (const _item of stream);
 }
 
 /** What a call fails with; fails itself when it does not. */
