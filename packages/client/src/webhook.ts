@@ -1,0 +1,12 @@
+// The public names of @devtool/client/webhook, one by one. Adding a name is adding API.
+
+export { SeenEvents } from "./webhook/seen-events.ts";
+export {
+  type Notification,
+  NotificationError,
+  type NotificationKeys,
+  type NotificationRequest,
+  notificationKeys,
+  type VerifyOptions,
+  verifyNotification,
+} from "./webhook/verify-notification.ts";

@@ -1,0 +1,311 @@
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { create } from "@bufbuild/protobuf";
+import { PushConfigSchema } from "@devtool/schema";
+import fc from "fast-check";
+import { SignJWT, UnsecuredJWT } from "jose";
+import { Webhook } from "standardwebhooks";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import {
+  NotificationError,
+  type NotificationKeys,
+  notificationKeys,
+  SeenEvents,
+  verifyNotification,
+} from "../packages/client/src/webhook.ts";
+import type { Notification } from "../packages/server/src/push/notification.ts";
+import { claimsOf, headersOf } from "../packages/server/src/push/post-headers.ts";
+import { OVERLAP_MS, ROTATION_MS, SigningKeys } from "../packages/server/src/push/signing-keys.ts";
+
+const NOW = 1_800_000_000_000;
+const AUDIENCE = "https://receiver.test/hook";
+const ISSUER = "http://127.0.0.1:41242";
+const MUTATIONS = Number(process.env.DEVTOOL_SIGNATURE_MUTATIONS ?? 10_000);
+const DAY_MS = 24 * 60 * 60_000;
+
+interface Post {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+describe("signed notifications (S8)", () => {
+  let directory: string;
+  let now = NOW;
+  let signing: SigningKeys;
+  let keys: NotificationKeys;
+  beforeEach(async () => {
+    directory = mkdtempSync(join(tmpdir(), "devtool-keys-"));
+    now = NOW;
+    signing = new SigningKeys({ file: join(directory, "signing-keys.json"), now: () => now });
+    keys = notificationKeys(await signing.publicKeys());
+  });
+  afterEach(() => rmSync(directory, { recursive: true }));
+
+  it("are taken as they are, and no change of them is", async () => {
+    const forged: string[] = [];
+    const refused: string[] = [];
+    let sequence = 0n;
+    for (const mutation of fc.sample(MUTATION, { numRuns: MUTATIONS, seed: 8 })) {
+      sequence++;
+      const post = await posted(notification({ sequence }));
+      const seen = new SeenEvents();
+      const changed = await mutated(post, mutation, sequence);
+      if (changed && (await verdict(changed, { seen })) !== "refused")
+        forged.push(`${sequence} ${JSON.stringify(mutation)}`);
+      if ((await verdict(post, { seen })) !== "taken") refused.push(`${sequence} ${JSON.stringify(mutation)}`);
+    }
+    console.info(
+      `S8: ${MUTATIONS} changed notifications, ${forged.length} taken; as many unchanged, ${refused.length} refused`,
+    );
+    expect({ forged, refused }).toEqual({ forged: [], refused: [] });
+  }, 120_000);
+
+  it("are taken once: a replay is told as one, and a retry counts after what could not be dealt with", async () => {
+    const seen = new SeenEvents();
+    const first = await posted(notification({ sequence: 1n }));
+    const second = await posted(notification({ sequence: 2n }));
+    expect(await verdict(first, { seen })).toBe("taken");
+    expect(await verdict(second, { seen })).toBe("taken");
+    expect(await verdict(first, { seen })).toBe("duplicate");
+    // The same event again, under a signature of its own, as after an answer that was lost.
+    now += 60_000;
+    expect(await verdict(await posted(notification({ sequence: 2n })), { seen })).toBe("duplicate");
+    const third = await verify(await posted(notification({ sequence: 3n })), { seen });
+    third.forget();
+    expect(await verdict(await posted(notification({ sequence: 3n })), { seen })).toBe("taken");
+    expect(await verdict(await posted(notification({ sequence: 1n, taskId: "t2" })), { seen })).toBe("taken");
+  });
+
+  it("are taken for five minutes to both sides, and no longer", async () => {
+    const post = await posted(notification({ sequence: 1n }));
+    const at = (seconds: number) => verdict(post, { atMs: NOW + seconds * 1000 });
+    expect(await Promise.all([-299, 0, 299].map(at))).toEqual(["taken", "taken", "taken"]);
+    expect(await Promise.all([-302, 302, 86_400].map(at))).toEqual(["refused", "refused", "refused"]);
+  });
+
+  it("are refused when they are for another receiver, from another server or with another token", async () => {
+    const post = await posted(notification({ sequence: 1n, token: "right" }));
+    expect(await verdict(post, { token: "right", issuer: ISSUER })).toBe("taken");
+    expect(await verdict(post, { token: "wrong" })).toBe("refused");
+    expect(await verdict(post, { token: "" })).toBe("refused");
+    expect(await verdict(post, { audience: "https://receiver.test/other" })).toBe("refused");
+    expect(await verdict(post, { issuer: "https://elsewhere.test" })).toBe("refused");
+  });
+
+  it("are refused when another key signed them, none did, or the public key was used as a secret", async () => {
+    const claims = claimsOf(notification({ sequence: 1n }), ISSUER, NOW);
+    const post = await posted(notification({ sequence: 1n }));
+    const [published = {}] = (await signing.publicKeys()).keys;
+    const other = new SigningKeys({ now: () => now });
+    const secret = new TextEncoder().encode(JSON.stringify(published));
+    const kid = published.kid ?? "";
+    const tokens = [
+      await other.sign(claims),
+      new UnsecuredJWT(claims).encode(),
+      await new SignJWT(claims).setProtectedHeader({ alg: "HS256", kid }).sign(secret),
+      "",
+      "a.b.c",
+    ];
+    for (const token of tokens) {
+      const headers = { ...post.headers, "devtool-signature": token };
+      expect(await verdict({ ...post, headers }), token).toBe("refused");
+    }
+  });
+
+  it("are taken through three rotations, by a receiver whose list of keys is a day old", async () => {
+    const used = new Set<string>();
+    let list = keys;
+    for (let hour = 0; hour < (3.5 * ROTATION_MS) / 3_600_000; hour++) {
+      now = NOW + hour * 3_600_000;
+      if ((hour * 3_600_000) % OVERLAP_MS === 0) list = notificationKeys(await signing.publicKeys());
+      const post = await posted(notification({ sequence: 1n }));
+      used.add(post.headers["devtool-signature"]?.split(".")[0] ?? "");
+      expect(await verdict(post, { atMs: now, list }), `hour ${hour}`).toBe("taken");
+      expect((await signing.publicKeys()).keys.length).toBeLessThanOrEqual(2);
+    }
+    expect(used.size).toBe(4);
+  });
+
+  it("are signed by keys that only the user can read, and that a restart keeps", async () => {
+    const file = join(directory, "signing-keys.json");
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    const post = await posted(notification({ sequence: 1n }));
+    const again = new SigningKeys({ file, now: () => now });
+    expect(await again.publicKeys()).toEqual(await signing.publicKeys());
+    expect(await verdict(post, { list: notificationKeys(await again.publicKeys()) })).toBe("taken");
+    expect(JSON.stringify(await signing.publicKeys())).not.toContain('"d"');
+    chmodSync(file, 0o644);
+    await expect(new SigningKeys({ file, now: () => now }).publicKeys()).rejects.toThrow("others may read it");
+    expect(readFileSync(file, "utf8")).toContain("privateKey");
+  });
+
+  it("make one key, however many ask at once", async () => {
+    const fresh = new SigningKeys({ now: () => now });
+    const lists = await Promise.all(Array.from({ length: 8 }, () => fresh.publicKeys()));
+    expect(new Set(lists.map((list) => JSON.stringify(list))).size).toBe(1);
+  });
+
+  it("are taken by a receiver of Standard Webhooks, with the headers it knows", async () => {
+    const secret = `whsec_${Buffer.from("a secret of at least 24 bytes").toString("base64")}`;
+    const signed = notification({ sequence: 1n, authentication: { scheme: "StandardWebhooks", credentials: secret } });
+    now = Date.now();
+    const { headers, body } = await posted(signed);
+    expect(new Webhook(secret).verify(body, { ...headers })).toEqual(JSON.parse(body));
+    expect(() => new Webhook(secret).verify(`${body} `, { ...headers })).toThrow();
+    expect(headers.authorization).toBeUndefined();
+  });
+
+  it("would be taken with another body, if only A2A's own claims were signed (sabotage of S8)", async () => {
+    const post = await posted(notification({ sequence: 1n }));
+    const { bodySha256: _left, ...claims } = claimsOf(notification({ sequence: 1n }), ISSUER, NOW);
+    const token = await signing.sign(claims);
+    const { jwtVerify } = await import("jose");
+    const { payload } = await jwtVerify(token, keys, { audience: AUDIENCE, currentDate: new Date(NOW) });
+    expect(payload.taskId).toBe("t1");
+    const headers = { ...post.headers, "devtool-signature": token };
+    expect(await verdict({ headers, body: "another body" })).toBe("refused");
+  });
+
+  function notification({
+    sequence,
+    taskId = "t1",
+    ...config
+  }: {
+    readonly sequence: bigint;
+    readonly taskId?: string;
+    readonly token?: string;
+    readonly authentication?: { readonly scheme: string; readonly credentials: string };
+  }): Notification {
+    const body = JSON.stringify({ sequence: String(sequence), text: "one event, äöü 🎉" });
+    const contentType = "application/json";
+    return { config: create(PushConfigSchema, { url: AUDIENCE, ...config }), taskId, sequence, contentType, body };
+  }
+
+  async function posted(signed: Notification): Promise<Post> {
+    const token = await signing.sign(claimsOf(signed, ISSUER, now));
+    return { headers: headersOf(signed, { token, nowMs: now }), body: signed.body };
+  }
+
+  interface Expected {
+    readonly seen?: SeenEvents;
+    readonly atMs?: number;
+    readonly audience?: string;
+    readonly issuer?: string;
+    readonly token?: string;
+    readonly list?: NotificationKeys;
+  }
+
+  function verify(
+    post: Post,
+    { seen = new SeenEvents(), atMs = now, audience = AUDIENCE, list = keys, ...rest }: Expected,
+  ) {
+    return verifyNotification(post, { keys: list, audience, now: () => atMs, seen, ...rest });
+  }
+
+  async function verdict(post: Post, expected: Expected = {}): Promise<"taken" | "duplicate" | "refused"> {
+    try {
+      return (await verify(post, expected)).isDuplicate ? "duplicate" : "taken";
+    } catch (reason) {
+      if (reason instanceof NotificationError) return "refused";
+      throw reason;
+    }
+  }
+
+  /** The post with one thing changed; undefined when the change left it as it was. */
+  async function mutated(post: Post, mutation: Mutation, sequence: bigint): Promise<Post | undefined> {
+    const token = post.headers["devtool-signature"] ?? "";
+    const changed = await changedPost(post, token, mutation, sequence);
+    return JSON.stringify(changed) === JSON.stringify(post) ? undefined : changed;
+  }
+
+  async function changedPost(post: Post, token: string, mutation: Mutation, sequence: bigint): Promise<Post> {
+    const { at, byte } = mutation;
+    switch (mutation.what) {
+      case "body":
+        return { ...post, body: withByte(post.body, at, byte) };
+      case "cut body":
+        return { ...post, body: post.body.slice(0, at % post.body.length) };
+      case "signature":
+        return withToken(post, withByte(token, at, 65 + (byte % 26)));
+      case "claims":
+        return withToken(post, withClaim(token, at, byte));
+      case "header":
+        return withToken(post, withHeader(token, at));
+      case "event id":
+        return { ...post, headers: { ...post.headers, "devtool-event-id": `t1:${byte}x` } };
+      case "another event's signature": {
+        const other = await posted(notification({ sequence: sequence + 1n + BigInt(byte) }));
+        return withToken(post, other.headers["devtool-signature"] ?? "");
+      }
+      case "old": {
+        const before = now;
+        now = NOW - 301_000 - byte * DAY_MS;
+        const old = await posted(notification({ sequence }));
+        now = before;
+        return old;
+      }
+      default:
+        return mutation.what satisfies never;
+    }
+  }
+});
+
+const KINDS = [
+  "body",
+  "cut body",
+  "signature",
+  "claims",
+  "header",
+  "event id",
+  "another event's signature",
+  "old",
+] as const;
+
+interface Mutation {
+  readonly what: (typeof KINDS)[number];
+  readonly at: number;
+  readonly byte: number;
+}
+
+const MUTATION: fc.Arbitrary<Mutation> = fc.record({
+  what: fc.constantFrom(...KINDS),
+  at: fc.nat(2000),
+  byte: fc.integer({ min: 0, max: 255 }),
+});
+
+function withByte(text: string, at: number, byte: number): string {
+  const place = at % text.length;
+  return text.slice(0, place) + String.fromCharCode(byte) + text.slice(place + 1);
+}
+
+function withToken(post: Post, token: string): Post {
+  return { ...post, headers: { ...post.headers, "devtool-signature": token } };
+}
+
+/** Another value of a claim, under the signature of the right one. */
+function withClaim(token: string, at: number, byte: number): string {
+  const [header = "", payload = "", signature = ""] = token.split(".");
+  const claims = JSON.parse(Buffer.from(payload, "base64url").toString());
+  const names = Object.keys(claims);
+  const name = names[at % names.length] ?? "";
+  const value = typeof claims[name] === "number" ? claims[name] + byte + 1 : `${claims[name]}${byte}`;
+  return [header, Buffer.from(JSON.stringify({ ...claims, [name]: value })).toString("base64url"), signature].join(".");
+}
+
+/** Another header: no algorithm, a shared secret, another key or one that came along. */
+function withHeader(token: string, at: number): string {
+  const [, payload = "", signature = ""] = token.split(".");
+  const headers = [
+    { alg: "none" },
+    { alg: "HS256" },
+    { alg: "ES256", kid: "another" },
+    { alg: "ES256", jwk: { kty: "EC", crv: "P-256", x: "AA", y: "AA" } },
+    { alg: "ES256", jku: "http://127.0.0.1:1/keys" },
+    { alg: "ES384" },
+    { alg: "ES256", crit: ["b64"], b64: false },
+  ];
+  return [Buffer.from(JSON.stringify(headers[at % headers.length])).toString("base64url"), payload, signature].join(
+    ".",
+  );
+}
