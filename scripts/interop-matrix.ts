@@ -13,4 +13,5 @@ if (process.argv.includes("--record")) {
   const { status } = spawnSync("vitest", ["run", "test/interop.test.ts"], { cwd: root, env, stdio: "inherit" });
   if (status !== 0) process.exit(status ?? 1);
 }
+spawnSync("biome", ["format", "--write", "test/interop/results.json"], { cwd: root, stdio: "inherit" });
 writeFileSync(new URL("../docs/interop.md", import.meta.url), matrixPage(readMatrix()));

@@ -10,7 +10,7 @@ import {
   JsonRpcTransportFactory,
   RestTransportFactory,
 } from "a2a-js-sdk-03/client";
-import { bearerFetch, type ClientTarget, type Scenario } from "../scenario.ts";
+import { bearerFetch, type ClientTarget, PUSH_URL, type Scenario } from "../scenario.ts";
 
 type Event = Task | TaskStatusUpdateEvent;
 
@@ -30,6 +30,7 @@ export async function jsClient03({
     }),
   );
   const client = await factory.createFromUrl(url);
+  const { capabilities } = await client.getAgentCard();
   return {
     card: () => card(client),
     message: () => message(client),
@@ -39,6 +40,7 @@ export async function jsClient03({
     resume: () => resume(client),
     errors: () => errors(client),
     extended_card: () => extendedCard(client),
+    ...(capabilities.pushNotifications && { push: () => push(client) }),
   };
 }
 
@@ -100,6 +102,18 @@ async function errors(client: Client): Promise<void> {
 async function extendedCard(client: Client): Promise<void> {
   const { skills } = await client.getAgentCard();
   assert.ok(skills.some(({ name }) => name === "/help"));
+}
+
+async function push(client: Client): Promise<void> {
+  const { id } = await send(client, said("text done"));
+  const pushNotificationConfig = { id: "hook", url: PUSH_URL, token: "t" };
+  const set = await client.setTaskPushNotificationConfig({ taskId: id, pushNotificationConfig });
+  assert.equal(set.pushNotificationConfig.url, PUSH_URL);
+  const named = { id, pushNotificationConfigId: "hook" };
+  assert.equal((await client.getTaskPushNotificationConfig(named)).pushNotificationConfig.token, "t");
+  assert.equal((await client.listTaskPushNotificationConfig({ id })).length, 1);
+  await client.deleteTaskPushNotificationConfig(named);
+  assert.deepEqual(await client.listTaskPushNotificationConfig({ id }), []);
 }
 
 const WITH_EXTENSION = { serviceParameters: { "X-A2A-Extensions": EXTENSION_URI } };

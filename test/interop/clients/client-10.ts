@@ -8,6 +8,7 @@ import {
   type StreamResponse,
   SubscribeToTaskRequest,
   type Task,
+  TaskPushNotificationConfig,
   TaskState,
   type TaskStatusUpdateEvent,
 } from "@a2a-js/sdk";
@@ -20,7 +21,7 @@ import {
   RestTransportFactory,
 } from "@a2a-js/sdk/client";
 import { EXTENSION_URI } from "@devtool/schema";
-import { bearerFetch, type ClientTarget, type Scenario } from "../scenario.ts";
+import { bearerFetch, type ClientTarget, PUSH_URL, type Scenario } from "../scenario.ts";
 
 const { TASK_STATE_COMPLETED, TASK_STATE_CANCELED, TASK_STATE_INPUT_REQUIRED } = TaskState;
 
@@ -34,6 +35,7 @@ interface Speaker {
 /** The scenarios, played by the official JavaScript SDK for A2A 1.0: in 1.0, or over its bridge to 0.3. */
 export async function jsClient10(target: ClientTarget): Promise<Readonly<Record<string, Scenario>>> {
   const speaker = { ...target, client: await connect(target) };
+  const { capabilities } = await speaker.client.getAgentCard();
   return {
     card: () => card(speaker),
     message: () => message(speaker),
@@ -43,6 +45,7 @@ export async function jsClient10(target: ClientTarget): Promise<Readonly<Record<
     resume: () => resume(speaker),
     errors: () => errors(speaker),
     extended_card: () => extendedCard(speaker),
+    ...(capabilities?.pushNotifications && { push: () => push(speaker) }),
   };
 }
 
@@ -126,6 +129,18 @@ async function errors({ client }: Speaker): Promise<void> {
 async function extendedCard({ client }: Speaker): Promise<void> {
   const { skills } = await client.getAgentCard();
   assert.ok(skills.some(({ name }) => name === "/help"));
+}
+
+async function push({ client }: Speaker): Promise<void> {
+  const { id: taskId } = await send(client, said("text done"));
+  const named = { tenant: "", taskId, id: "hook" };
+  const config = TaskPushNotificationConfig.fromJSON({ ...named, url: PUSH_URL, token: "t" });
+  assert.equal((await client.createTaskPushNotificationConfig(config)).url, PUSH_URL);
+  assert.equal((await client.getTaskPushNotificationConfig(named)).token, "t");
+  const all = { tenant: "", taskId, pageSize: 0, pageToken: "" };
+  assert.equal((await client.listTaskPushNotificationConfig(all)).configs.length, 1);
+  await client.deleteTaskPushNotificationConfig(named);
+  assert.deepEqual((await client.listTaskPushNotificationConfig(all)).configs, []);
 }
 
 function isNamed(name: string): (error: unknown) => boolean {

@@ -12,11 +12,13 @@ from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
 from a2a.client.errors import A2AClientHTTPError, A2AClientJSONRPCError
 from a2a.types import (
     DataPart,
+    GetTaskPushNotificationConfigParams,
     Message,
     Part,
+    PushNotificationConfig,
     Role,
-    Task,
     TaskIdParams,
+    TaskPushNotificationConfig,
     TaskQueryParams,
     TaskState,
     TextPart,
@@ -27,6 +29,7 @@ TOKEN = os.environ['INTEROP_TOKEN']
 BINDING = os.environ['INTEROP_BINDING']
 FILE = os.environ['INTEROP_FILE']
 EXTENSION = os.environ['INTEROP_EXTENSION']
+PUSH_URL = 'https://93.184.215.14/hook'
 HEADERS = {'Authorization': f'Bearer {TOKEN}'}
 
 
@@ -158,13 +161,24 @@ class Scenarios:
         card = await self.client().get_card()
         assert '/help' in [skill.name for skill in card.skills], card.skills
 
+    async def do_push(self):
+        """This SDK's client has no calls to list and to delete."""
+        task, _ = await self.say('text done')
+        config = PushNotificationConfig(id='hook', url=PUSH_URL, token='t')
+        asked = TaskPushNotificationConfig(task_id=task.id, push_notification_config=config)
+        given = await self.client().set_task_callback(asked)
+        assert given.push_notification_config.url == PUSH_URL, given
+        named = GetTaskPushNotificationConfigParams(id=task.id, push_notification_config_id='hook')
+        read = await self.client().get_task_callback(named)
+        assert read.push_notification_config.token == 't', read
+
 
 async def main():
     async with httpx.AsyncClient(headers=HEADERS, timeout=20) as http:
         scenarios = Scenarios(http)
         for name in ['card', *sys.argv[1:]]:
             run = getattr(scenarios, f'do_{name}', None)
-            if run is None:
+            if run is None or (name == 'push' and not scenarios.card.capabilities.push_notifications):
                 continue
             try:
                 await asyncio.wait_for(run(), 15)

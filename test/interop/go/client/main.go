@@ -178,6 +178,32 @@ func (p *player) doExtendedCard(ctx context.Context) error {
 	return errors.New("the card lists no slash commands")
 }
 
+func (p *player) doPush(ctx context.Context) error {
+	done, err := p.send(ctx, text("text done"))
+	if err != nil {
+		return err
+	}
+	hook := a2a.PushConfig{ID: "hook", URL: "https://93.184.215.14/hook", Token: "t"}
+	if _, err := p.client.SetTaskPushConfig(ctx, &a2a.TaskPushConfig{TaskID: done.ID, Config: hook}); err != nil {
+		return err
+	}
+	named := &a2a.GetTaskPushConfigParams{TaskID: done.ID, ConfigID: hook.ID}
+	if got, err := p.client.GetTaskPushConfig(ctx, named); err != nil || got.Config.URL != hook.URL {
+		return fmt.Errorf("got %v: %w", got, err)
+	}
+	all := &a2a.ListTaskPushConfigParams{TaskID: done.ID}
+	if listed, err := p.client.ListTaskPushConfig(ctx, all); err != nil || len(listed) != 1 {
+		return fmt.Errorf("listed %v: %w", listed, err)
+	}
+	if err := p.client.DeleteTaskPushConfig(ctx, &a2a.DeleteTaskPushConfigParams{TaskID: done.ID, ConfigID: hook.ID}); err != nil {
+		return err
+	}
+	if left, err := p.client.ListTaskPushConfig(ctx, all); err != nil || len(left) != 0 {
+		return fmt.Errorf("left %v: %w", left, err)
+	}
+	return nil
+}
+
 // told is what a stream told.
 type told struct {
 	taskID    a2a.TaskID
@@ -289,11 +315,12 @@ func main() {
 	scenarios := map[string]func(context.Context) error{
 		"card": p.doCard, "message": p.doMessage, "appendix_a": p.doAppendixA, "continued": p.doContinued,
 		"cancel": p.doCancel, "resume": p.doResume, "errors": p.doErrors, "extended_card": p.doExtendedCard,
+		"push": p.doPush,
 	}
 	out := json.NewEncoder(os.Stdout)
 	for _, name := range append([]string{"card"}, os.Args[1:]...) {
 		run := scenarios[name]
-		if run == nil {
+		if run == nil || (name == "push" && !p.card.Capabilities.PushNotifications) {
 			continue
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)

@@ -61,8 +61,8 @@ export function pushParamsFromRest(taskId: string, body: JsonObject): JsonObject
   const inner = objectOf(body.config ?? body);
   const config = objectOf(inner.pushNotificationConfig ?? inner.push_notification_config ?? inner);
   const { name: _name, ...pushNotificationConfig } = config;
-  const id = config.id ?? body.configId ?? body.config_id;
-  return { taskId, pushNotificationConfig: { ...pushNotificationConfig, ...(id !== undefined && { id }) } };
+  const id = textOf(config.id) || textOf(body.configId ?? body.config_id);
+  return { taskId, pushNotificationConfig: { ...pushNotificationConfig, ...(id !== "" && { id }) } };
 }
 
 /** A Task in ProtoJSON. */
