@@ -43,7 +43,13 @@ function missingContent(part: ReflectMessage, path: string): FieldViolation[] {
   return [{ field: path, description: "holds nothing: a part has text, raw, url or data" }];
 }
 
+const REQUIRED = new WeakMap<DescField, boolean>();
+
 /** Tells whether A2A 1.0 requires a field. */
 export function isRequired(field: DescField): boolean {
-  return getOption(field, field_behavior).includes(FieldBehavior.REQUIRED);
+  const known = REQUIRED.get(field);
+  if (known !== undefined) return known;
+  const required = getOption(field, field_behavior).includes(FieldBehavior.REQUIRED);
+  REQUIRED.set(field, required);
+  return required;
 }
