@@ -398,10 +398,12 @@ describe.skipIf(!HAS_PEER)("Gemini CLI's own server itself", () => {
     ["an unknown outcome", (callId: string) => ({ callId, outcome: "perhaps" })],
     ["content of the user's", (callId: string) => ({ callId, outcome: "proceed_once", newContent: "mine\n" })],
   ])("leaves %s without an answer", async (_what, answer) => {
-    const client = new RawClient(peer, 1500);
+    const client = new RawClient(peer);
     const file = join(peer.workspace, "never.txt");
     const [callId = ""] = askedIn(await client.begin(call("write_file", { file_path: file, content: "theirs\n" })));
-    await expect(client.answer(answer(callId))).rejects.toThrow();
+    const waiting = new RawClient(peer, 1500);
+    waiting.resume(client.taskId);
+    await expect(waiting.answer(answer(callId))).rejects.toMatchObject({ name: "TimeoutError" });
     expect(existsSync(file)).toBe(false);
   });
 });
