@@ -45,6 +45,7 @@ function buildProgram(io: Io, done: Done): Command {
     addConformance,
     addAudit,
     addTrust,
+    addPush,
   ]) {
     add(program, io, done);
   }
@@ -184,6 +185,20 @@ function addTrust(program: Command, io: Io, done: Done): void {
     .description("Take trust away")
     .option("--data <dir>", data)
     .action(async (dir = ".", options) => done(await (await load()).trustRemove(dir, options, io)));
+}
+
+function addPush(program: Command, io: Io, done: Done): void {
+  const push = program.command("push").description("Take what a server posts");
+  connected(push.command("listen"))
+    .description("Print the notifications that come to a port of this machine, once they are verified")
+    .option(
+      "--port <number>",
+      "the port, which the server's operator lists in push_targets; 0 takes a free one",
+      "8088",
+    )
+    .option("--task <id>", "ask the server to post this task's events here")
+    .option("--json", "print each event as a line of JSON")
+    .action(async (options) => done(await (await import("./command/push.ts")).pushListen(options, io)));
 }
 
 function connected(command: Command): Command {

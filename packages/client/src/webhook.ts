@@ -1,5 +1,6 @@
 // The public names of @devtool/client/webhook, one by one. Adding a name is adding API.
 
+export { notificationEvent } from "./webhook/notification-event.ts";
 export { SeenEvents } from "./webhook/seen-events.ts";
 export {
   type Notification,

@@ -4,8 +4,8 @@ import { type PushConfig, PushConfigSchema, type PushService } from "@devtool/sc
 import { Code, DevtoolError, invalid } from "../errors.ts";
 import type { PushEncoding } from "../push/push-format.ts";
 import type { PushRegistrar } from "../push/push-registrar.ts";
+import { principalOf } from "./caller.ts";
 import type { Exchanges } from "./exchange.ts";
-import { principalKey } from "./request-handler.ts";
 import { shownEvent } from "./shown-settings.ts";
 
 /** What a client may do with the push configs of its tasks (PUSH-1); refuses everything without a registrar. */
@@ -40,7 +40,7 @@ function pushService(exchanges: Exchanges, registrar: PushRegistrar): ServiceImp
 }
 
 function taskOf(exchanges: Exchanges, taskId: string, context: HandlerContext): ReturnType<Exchanges["find"]> {
-  return exchanges.find(taskId, context.values.get(principalKey));
+  return exchanges.find(taskId, principalOf(context));
 }
 
 function missing(taskId: string, configId: string): PushConfig {

@@ -1,0 +1,121 @@
+import { createServer, type IncomingMessage, type Server } from "node:http";
+import {
+  type Notification,
+  NotificationError,
+  type NotificationKeys,
+  notificationEvent,
+  notificationKeys,
+  SeenEvents,
+  verifyNotification,
+} from "@devtool/client/webhook";
+import { PushFormat, type TaskEvent } from "@devtool/schema";
+import { type ConnectionOptions, connect, findServer } from "../connection.ts";
+import { ExitCode } from "../exit-code.ts";
+import { type Io, writeLine } from "../io.ts";
+import { interruptSignal, printerOf } from "../session.ts";
+
+/** A post may have so many bytes. */
+const MAX_BODY_BYTES = 16 * 1024 * 1024;
+
+/** The options of `devtool push listen`. */
+export interface PushListenOptions extends ConnectionOptions {
+  readonly port: string;
+  readonly task?: string;
+  readonly json?: true;
+}
+
+/**
+ * `devtool push listen`: takes notifications on a port of this machine and prints those that the server signed for it.
+ * With a task, asks the server to post that task's events here, and no more when it ends.
+ */
+export async function pushListen(options: PushListenOptions, io: Io): Promise<number> {
+  using interrupt = interruptSignal(io);
+  const server = createServer();
+  const url = await listening(server, portOf(options.port));
+  const keys = notificationKeys(await keysUrl(options, io));
+  const print = printerOf(options, io);
+  const seen = new SeenEvents();
+  server.on("request", async (request, response) => {
+    const status = await take(request, { url, keys, seen, io, print }).catch((reason: unknown) => {
+      writeLine(io.stderr, `devtool: ${reason instanceof Error ? reason.message : String(reason)}`);
+      return reason instanceof NotificationError ? 401 : 500;
+    });
+    response.writeHead(status).end();
+  });
+  writeLine(io.stderr, `listening at ${url}`);
+  const unset = await setConfig(options, url, io);
+  await new Promise<void>((resolve) => interrupt.signal.addEventListener("abort", () => resolve(), { once: true }));
+  await unset();
+  server.closeAllConnections();
+  server.close();
+  return ExitCode.OK;
+}
+
+interface Taking {
+  readonly url: string;
+  readonly keys: NotificationKeys;
+  readonly seen: SeenEvents;
+  readonly io: Io;
+  readonly print: (event: TaskEvent) => void;
+}
+
+/** Takes one post and gives the status to answer with. */
+async function take(request: IncomingMessage, { url, keys, seen, io, print }: Taking): Promise<number> {
+  if (request.method !== "POST") return 405;
+  const body = await bodyOf(request);
+  const verified = await verifyNotification(
+    { headers: request.headers, body },
+    { keys, audience: url, now: Date.now, seen },
+  );
+  if (!verified.isDuplicate) show(verified, io, print);
+  return 204;
+}
+
+/** Prints what can be read as an event, and otherwise the body as it is. */
+function show(notification: Notification, io: Io, print: (event: TaskEvent) => void): void {
+  const event = notificationEvent(notification);
+  if (event) print(event);
+  else writeLine(io.stdout, notification.body);
+}
+
+async function bodyOf(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request) {
+    bytes += chunk.length;
+    if (bytes > MAX_BODY_BYTES) throw new NotificationError(`the body is too large: limit is ${MAX_BODY_BYTES} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+/** Asks the server to post a task's events here; gives the way to end that. */
+async function setConfig(options: PushListenOptions, url: string, io: Io): Promise<() => Promise<void>> {
+  const { task: taskId } = options;
+  if (taskId === undefined) return async () => {};
+  const client = await connect(options, io);
+  const { config } = await client.push.setPushConfig({ config: { taskId, url, format: PushFormat.TASK_EVENT } });
+  const configId = config?.id ?? "";
+  return async () => void (await client.push.deletePushConfig({ taskId, configId }).catch(() => undefined));
+}
+
+/** Where the server publishes its keys. */
+async function keysUrl(options: PushListenOptions, io: Io): Promise<URL> {
+  const address = await findServer(options, io);
+  if (address) return new URL("/.well-known/jwks.json", address.url);
+  throw new Error('no server is running: start one with "devtool serve", or name one with --url');
+}
+
+async function listening(server: Server, port: number): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  server.once("error", reject).listen(port, "127.0.0.1", resolve);
+  await promise;
+  const address = server.address();
+  return `http://127.0.0.1:${typeof address === "object" && address ? address.port : port}/`;
+}
+
+function portOf(text: string): number {
+  const port = Number(text);
+  if (Number.isInteger(port) && port >= 0 && port <= 65535) return port;
+  throw new Error(`port "${text}" is no port: choose 0 to 65535`);
+}
