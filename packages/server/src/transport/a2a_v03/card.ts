@@ -11,6 +11,8 @@ export interface CardOptions {
   readonly version: string;
   /** Whether a client must know the extension (CARD-1). */
   readonly extensionRequired: boolean;
+  /** Whether it posts notifications; by default not. */
+  readonly pushNotifications?: boolean;
 }
 
 /** The agent card at its well-known path and at the older one (CARD-1). */
@@ -36,7 +38,10 @@ function answer(
 }
 
 /** The card for everybody, in the form of A2A 0.3. */
-export function agentCard(baseUrl: string, { name, description, version, extensionRequired }: CardOptions): AgentCard {
+export function agentCard(
+  baseUrl: string,
+  { name, description, version, extensionRequired, pushNotifications = false }: CardOptions,
+): AgentCard {
   return create(AgentCardSchema, {
     protocolVersion: "0.3.0",
     name,
@@ -50,7 +55,7 @@ export function agentCard(baseUrl: string, { name, description, version, extensi
     version,
     capabilities: {
       streaming: true,
-      pushNotifications: false,
+      pushNotifications,
       stateTransitionHistory: false,
       extensions: [
         {
