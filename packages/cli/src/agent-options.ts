@@ -19,10 +19,11 @@ export async function agentOptions(
 
 /** What a config file says, as the server takes it; paths in it are relative to its directory. */
 function settingsOf(config: ServerConfig, directory: string): ServerOptions {
-  const { mcpServers, fetchTargets, policyFiles, approvalMode } = config;
+  const { mcpServers, fetchTargets, pushTargets, policyFiles, approvalMode } = config;
   return {
     mcpServers,
     fetchTargets,
+    pushTargets,
     policyFiles: policyFiles.map((path) => resolve(directory, path)),
     ...(approvalMode && { approvalMode }),
     clientMcpServers: CLIENT_MCP_SERVERS[config.clientMcpServers],

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/server_config.proto.
  */
 export const file_devtool_v1alpha_server_config: GenFile = /*@__PURE__*/
-  fileDesc("CiNkZXZ0b29sL3YxYWxwaGEvc2VydmVyX2NvbmZpZy5wcm90bxIPZGV2dG9vbC52MWFscGhhIr0CCgxTZXJ2ZXJDb25maWcSKwoFbW9kZWwYASABKAsyHC5kZXZ0b29sLnYxYWxwaGEuTW9kZWxDb25maWcSLwoLbWNwX3NlcnZlcnMYAiADKAsyGi5kZXZ0b29sLnYxYWxwaGEuTWNwU2VydmVyEj0KEmNsaWVudF9tY3Bfc2VydmVycxgDIAEoDjIhLmRldnRvb2wudjFhbHBoYS5DbGllbnRNY3BTZXJ2ZXJzEjQKDWFwcHJvdmFsX21vZGUYBCABKA4yHS5kZXZ0b29sLnYxYWxwaGEuQXBwcm92YWxNb2RlEi0KB3NhbmRib3gYBSABKA4yHC5kZXZ0b29sLnYxYWxwaGEuU2FuZGJveEtpbmQSFQoNZmV0Y2hfdGFyZ2V0cxgGIAMoCRIUCgxwb2xpY3lfZmlsZXMYByADKAkiXgoLTW9kZWxDb25maWcSDAoEbmFtZRgBIAEoCRIQCghiYXNlX3VybBgCIAEoCRIWCg52ZXJ0ZXhfcHJvamVjdBgDIAEoCRIXCg92ZXJ0ZXhfbG9jYXRpb24YBCABKAkqjAEKEENsaWVudE1jcFNlcnZlcnMSIgoeQ0xJRU5UX01DUF9TRVJWRVJTX1VOU1BFQ0lGSUVEEAASGwoXQ0xJRU5UX01DUF9TRVJWRVJTX05PTkUQARIbChdDTElFTlRfTUNQX1NFUlZFUlNfSFRUUBACEhoKFkNMSUVOVF9NQ1BfU0VSVkVSU19BTEwQAypxCgtTYW5kYm94S2luZBIcChhTQU5EQk9YX0tJTkRfVU5TUEVDSUZJRUQQABIVChFTQU5EQk9YX0tJTkRfQVVUTxABEhUKEVNBTkRCT1hfS0lORF9OT05FEAISFgoSU0FOREJPWF9LSU5EX0JXUkFQEANiBnByb3RvMw", [file_devtool_v1alpha_mcp_server, file_devtool_v1alpha_session_settings]);
+  fileDesc("CiNkZXZ0b29sL3YxYWxwaGEvc2VydmVyX2NvbmZpZy5wcm90bxIPZGV2dG9vbC52MWFscGhhItMCCgxTZXJ2ZXJDb25maWcSKwoFbW9kZWwYASABKAsyHC5kZXZ0b29sLnYxYWxwaGEuTW9kZWxDb25maWcSLwoLbWNwX3NlcnZlcnMYAiADKAsyGi5kZXZ0b29sLnYxYWxwaGEuTWNwU2VydmVyEj0KEmNsaWVudF9tY3Bfc2VydmVycxgDIAEoDjIhLmRldnRvb2wudjFhbHBoYS5DbGllbnRNY3BTZXJ2ZXJzEjQKDWFwcHJvdmFsX21vZGUYBCABKA4yHS5kZXZ0b29sLnYxYWxwaGEuQXBwcm92YWxNb2RlEi0KB3NhbmRib3gYBSABKA4yHC5kZXZ0b29sLnYxYWxwaGEuU2FuZGJveEtpbmQSFQoNZmV0Y2hfdGFyZ2V0cxgGIAMoCRIUCgxwb2xpY3lfZmlsZXMYByADKAkSFAoMcHVzaF90YXJnZXRzGAggAygJIl4KC01vZGVsQ29uZmlnEgwKBG5hbWUYASABKAkSEAoIYmFzZV91cmwYAiABKAkSFgoOdmVydGV4X3Byb2plY3QYAyABKAkSFwoPdmVydGV4X2xvY2F0aW9uGAQgASgJKowBChBDbGllbnRNY3BTZXJ2ZXJzEiIKHkNMSUVOVF9NQ1BfU0VSVkVSU19VTlNQRUNJRklFRBAAEhsKF0NMSUVOVF9NQ1BfU0VSVkVSU19OT05FEAESGwoXQ0xJRU5UX01DUF9TRVJWRVJTX0hUVFAQAhIaChZDTElFTlRfTUNQX1NFUlZFUlNfQUxMEAMqcQoLU2FuZGJveEtpbmQSHAoYU0FOREJPWF9LSU5EX1VOU1BFQ0lGSUVEEAASFQoRU0FOREJPWF9LSU5EX0FVVE8QARIVChFTQU5EQk9YX0tJTkRfTk9ORRACEhYKElNBTkRCT1hfS0lORF9CV1JBUBADYgZwcm90bzM", [file_devtool_v1alpha_mcp_server, file_devtool_v1alpha_session_settings]);
 
 /**
  * Holds what the operator of a server decides: the file `config.toml`, read as
@@ -74,6 +74,14 @@ export type ServerConfig = Message<"devtool.v1alpha.ServerConfig"> & {
    * @generated from field: repeated string policy_files = 7;
    */
   policyFiles: string[];
+
+  /**
+   * Lists `host:port` that notifications may be posted to although they are not
+   * public or not https.
+   *
+   * @generated from field: repeated string push_targets = 8;
+   */
+  pushTargets: string[];
 };
 
 /**
@@ -134,6 +142,14 @@ export type ServerConfigJson = {
    * @generated from field: repeated string policy_files = 7;
    */
   policyFiles?: string[];
+
+  /**
+   * Lists `host:port` that notifications may be posted to although they are not
+   * public or not https.
+   *
+   * @generated from field: repeated string push_targets = 8;
+   */
+  pushTargets?: string[];
 };
 
 /**
