@@ -1,87 +1,80 @@
-import { createServer, type DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { BINDINGS, type Binding } from "./hostile/bindings.ts";
+import { type Answer, type Client, http1Client, http2Client, type Question } from "./hostile/clients.ts";
+import { type HostileServer, startHostileServer } from "./hostile/hostile-server.ts";
+import { generator } from "./hostile/mutate.ts";
 
-const BODIES = Number(process.env.DEVTOOL_BODIES ?? 20_000);
-const SEEDS = [
-  '{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":{"kind":"message","role":"user","messageId":"m","parts":[{"kind":"text","text":"text x"}]}}}',
-  '{"jsonrpc":"2.0","id":"a","method":"tasks/get","params":{"id":"t","historyLength":1}}',
-  '{"jsonrpc":"2.0","id":null,"method":"command/execute","params":{"command_path":["help"],"args":""}}',
-  '{"jsonrpc":"2.0","id":2,"method":"message/send","params":{"message":{"kind":"message","role":"user","messageId":"m","taskId":"t","parts":[{"kind":"data","data":{"tool_call_id":"c","selected_option_id":"o"}}],"metadata":{"x":1}},"configuration":{"blocking":false}}}',
-];
-const PIECES = [
-  "null",
-  "{}",
-  "[]",
-  '""',
-  "1e999",
-  "-1",
-  "true",
-  '"__proto__"',
-  "[[[[[[]]]]]]",
-  '{"toString":1}',
-  "\\u0000",
-  '"\ud800"',
-  "99999999999999999999",
-  '{"kind":"text"}',
-];
+const BODIES = Number(process.env.DEVTOOL_FUZZ_BODIES ?? 2_000);
+const SEED = Number(process.env.DEVTOOL_SEED ?? 7);
+const AT_A_TIME = 50;
+const MORE_BYTES = 16 * 1024 * 1024;
+const MAX_RESIDENT_BYTES = 512 * 1024 * 1024;
+/** So many bodies come before memory is measured first: code is compiled and pools are filled by then. */
+const WARM = 1_000;
 
 describe("a server that is sent nonsense (S1)", () => {
-  let server: DevtoolServer;
-  const internal: unknown[] = [];
+  let server: HostileServer;
+  let clients: Readonly<Record<Binding["client"], Client>>;
 
   beforeAll(async () => {
-    server = await createServer({ workspace: "/tmp", approvalMode: 2, onError: (reason) => internal.push(reason) });
+    server = await startHostileServer();
+    clients = { http1: http1Client(server.url, server.token), http2: http2Client(server.url, server.token) };
   });
-  afterAll(() => server.close());
+  afterAll(async () => {
+    clients.http1[Symbol.dispose]();
+    clients.http2[Symbol.dispose]();
+    await server[Symbol.asyncDispose]();
+  });
 
-  it(`answers each of ${BODIES} mutated bodies in JSON-RPC's shape, and none with an internal error`, {
-    timeout: 240_000,
-  }, async () => {
-    const random = generator(Number(process.env.DEVTOOL_SEED ?? 7));
+  it.for(BINDINGS)(
+    `answers each of ${BODIES} mutated requests over $name in its shape, none as a fault of its own, and holds no more memory after`,
+    { timeout: 600_000 },
+    async (binding, { skip }) => {
+      const client = clients[binding.client];
+      if (!(await isServed(binding, client))) skip(`${binding.name} is not served`);
+      const random = generator(SEED);
+      await flood(binding, Math.min(WARM, BODIES), random);
+      const before = await server.memory();
+      const told = server.internal.length;
+      const wrong = await flood(binding, BODIES, random);
+      expect(wrong.slice(0, 5)).toEqual([]);
+      expect(server.internal.slice(told, told + 3)).toEqual([]);
+      expect(server.isAlive()).toBe(true);
+      const after = await server.memory();
+      expect(after.heldBytes - before.heldBytes).toBeLessThan(MORE_BYTES);
+      expect(after.residentBytes).toBeLessThan(MAX_RESIDENT_BYTES);
+    },
+  );
+
+  async function flood(binding: Binding, count: number, random: ReturnType<typeof generator>): Promise<unknown[]> {
     const wrong: unknown[] = [];
-    for (let done = 0; done < BODIES; done += 50) {
-      const bodies = Array.from({ length: 50 }, () => mutate(random));
-      await Promise.all(bodies.map(async (body) => ((await isOrderly(body)) ? undefined : wrong.push(body))));
-    }
-    expect(wrong).toEqual([]);
-    expect(internal).toEqual([]);
-  });
+    let left = count;
+    const work = async (): Promise<void> => {
+      while (left-- > 0) {
+        const question = binding.next(random);
+        const fault = await faultOf(binding, question);
+        if (fault !== undefined) wrong.push({ fault, path: question.path, body: shown(question) });
+      }
+    };
+    await Promise.all(Array.from({ length: AT_A_TIME }, work));
+    return wrong;
+  }
 
-  async function isOrderly(body: string): Promise<boolean> {
-    const headers = { "content-type": "application/json", authorization: `Bearer ${server.token}` };
-    const response = await fetch(server.url, { method: "POST", headers, body });
-    const answer = JSON.parse(await response.text());
-    const shaped =
-      answer.jsonrpc === "2.0" && "id" in answer && ("result" in answer || typeof answer.error?.message === "string");
-    return response.status < 500 && shaped && answer.error?.code !== -32603;
+  async function faultOf(binding: Binding, question: Question): Promise<string | undefined> {
+    try {
+      return binding.faultOf(await clients[binding.client].ask(question));
+    } catch (reason) {
+      return `no answer: ${String(reason)}`;
+    }
   }
 });
 
-function mutate(random: (below: number) => number): string {
-  let body = SEEDS[random(SEEDS.length)] ?? "";
-  for (let changes = 1 + random(3); changes > 0; changes--) {
-    const at = random(body.length);
-    const piece = PIECES[random(PIECES.length)] ?? "";
-    const cut = random(3) === 0 ? 0 : 1 + random(12);
-    body =
-      random(4) === 0
-        ? replaceValue(body, piece, random)
-        : body.slice(0, at) + (random(2) ? piece : "") + body.slice(at + cut);
-  }
-  return body;
+async function isServed({ probe, faultOf }: Binding, client: Client): Promise<boolean> {
+  const answer: Answer = await client.ask(probe);
+  const unknown = answer.body.toString().includes("-32601") || answer.body.toString().includes("nothing is served");
+  return !unknown && faultOf(answer) === undefined;
 }
 
-/** Puts a piece in place of a whole value, so that the body often stays JSON. */
-function replaceValue(body: string, piece: string, random: (below: number) => number): string {
-  const values = [...body.matchAll(/:("[^"]*"|\d+|null|true|false|\[[^[\]]*\])/g)];
-  const value = values[random(Math.max(values.length, 1))];
-  return value ? `${body.slice(0, value.index + 1)}${piece}${body.slice(value.index + value[0].length)}` : body;
-}
-
-function generator(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return Math.floor((state / 4_294_967_296) * below);
-  };
+function shown({ body }: Question): string {
+  return typeof body === "string" ? body : Buffer.from(body).toString("base64");
 }

@@ -5,6 +5,7 @@ import { A2AService } from "@devtool/schema/a2a-v1";
 import { principalKey } from "../../handler/request-handler.ts";
 import type { Route } from "../route.ts";
 import { errorInterceptor } from "./errors.ts";
+import { blameClient } from "./malformed.ts";
 import type { ConnectRoutesOptions } from "./options.ts";
 import { registerReflection } from "./reflection.ts";
 
@@ -24,6 +25,7 @@ export function createAdapter(options: ConnectRoutesOptions): Route["handle"] {
     },
     contextValues: () => createContextValues().set(principalKey, principal),
     interceptors: [errorInterceptor(options.onError)],
+    requestGate: blameClient,
     readMaxBytes: options.maxRequestBytes,
     shutdownSignal: options.shutdown,
   });

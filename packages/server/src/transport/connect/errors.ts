@@ -1,6 +1,7 @@
 import { ConnectError, type Interceptor } from "@connectrpc/connect";
 import { ErrorContextSchema, WireError } from "@devtool/schema";
 import { Code, DevtoolError } from "../../errors.ts";
+import { correct } from "./malformed.ts";
 
 /** Turns what a handler throws into the error that Connect, gRPC and gRPC-Web send, with its context as a detail. */
 export function connectErrorFrom(reason: unknown): ConnectError {
@@ -14,6 +15,7 @@ export function connectErrorFrom(reason: unknown): ConnectError {
 /** Applies `connectErrorFrom` to every call, also to what a stream throws later. */
 export function errorInterceptor(onError: (reason: unknown) => void): Interceptor {
   const translate = (reason: unknown): ConnectError => {
+    correct(reason);
     const error = connectErrorFrom(reason);
     if (error.code === Code.Internal) onError(reason);
     return error;

@@ -1,0 +1,352 @@
+import { create, type DescMethod, type JsonValue, type Message, toBinary, toJson } from "@bufbuild/protobuf";
+import { PushService, SlashCommandService, TaskService } from "@devtool/schema";
+import type { Answer, Question } from "./clients.ts";
+import { joined, mutateBytes, mutateJson, type Random } from "./mutate.ts";
+
+/** One way to talk to the server. */
+export interface Binding {
+  readonly name: string;
+  readonly client: "http1" | "http2";
+  /** Makes a request that is changed from a good one. */
+  next(random: Random): Question;
+  /** Says what is wrong with an answer; undefined when it is as the binding has answers. */
+  faultOf(answer: Answer): string | undefined;
+  /** Asks something harmless; an answer that is not orderly, or 404, says that the binding is not served. */
+  readonly probe: Question;
+}
+
+const MESSAGE = { kind: "message", role: "user", messageId: "m", parts: [{ kind: "text", text: "text x" }] };
+const MESSAGE_V1 = { role: "ROLE_USER", messageId: "m", parts: [{ text: "text x" }] };
+const DATA = { kind: "data", data: { tool_call_id: "c", selected_option_id: "o" } };
+const RPC_SEEDS = [
+  rpc(1, "message/send", { message: MESSAGE }),
+  rpc("a", "tasks/get", { id: "t", historyLength: 1 }),
+  rpc(null, "command/execute", { command_path: ["nothing"], args: "" }),
+  rpc(2, "message/send", {
+    message: { ...MESSAGE, taskId: "t", parts: [DATA], metadata: { x: 1 } },
+    configuration: { blocking: false },
+  }),
+  rpc(3, "tasks/resubscribe", { id: "t" }),
+  rpc(4, "tasks/cancel", { id: "t", metadata: {} }),
+  rpc(5, "tasks/pushNotificationConfig/set", {
+    taskId: "t",
+    pushNotificationConfig: { id: "p", url: "https://x.example/" },
+  }),
+];
+const RPC_V1_SEEDS = [
+  rpc(1, "SendMessage", { message: MESSAGE_V1 }),
+  rpc("a", "GetTask", { id: "t", historyLength: 1 }),
+  rpc(null, "ListTasks", { pageSize: 2, status: "TASK_STATE_WORKING", contextId: "c" }),
+  rpc(2, "SendMessage", {
+    message: { ...MESSAGE_V1, taskId: "t", parts: [{ data: DATA.data }], metadata: { x: 1 } },
+    configuration: { returnImmediately: true },
+  }),
+  rpc(3, "SubscribeToTask", { id: "t", tenant: "" }),
+  rpc(4, "CreateTaskPushNotificationConfig", {
+    taskId: "t",
+    id: "p",
+    url: "https://x.example/",
+    authentication: { scheme: "Bearer" },
+  }),
+];
+const REST_SEEDS: readonly Seed[] = [
+  ["POST", "/v1/message:send", { message: { role: "ROLE_USER", messageId: "m", content: [{ text: "text x" }] } }],
+  ["POST", "/v1/message:send", { message: { ...MESSAGE, taskId: "t" }, configuration: { blocking: false } }],
+  ["GET", "/v1/tasks/t?historyLength=1", undefined],
+  ["POST", "/v1/tasks/t:cancel", {}],
+  ["GET", "/v1/tasks/t:subscribe", undefined],
+  ["POST", "/v1/tasks/t/pushNotificationConfigs", { pushNotificationConfig: { id: "p", url: "https://x.example/" } }],
+];
+const REST_V1_SEEDS: readonly Seed[] = [
+  ["POST", "/message:send", { message: MESSAGE_V1 }],
+  ["POST", "/message:send", { message: { ...MESSAGE_V1, taskId: "t" }, configuration: { historyLength: 1 } }],
+  ["GET", "/tasks/t?historyLength=1", undefined],
+  ["GET", "/tasks?pageSize=2&status=TASK_STATE_WORKING&includeArtifacts=true", undefined],
+  ["POST", "/tasks/t:cancel", {}],
+  ["GET", "/tasks/t:subscribe", undefined],
+  ["POST", "/tasks/t/pushNotificationConfigs", { id: "p", url: "https://x.example/", token: "x" }],
+];
+
+const SAID = { messageId: "m", parts: [{ content: { case: "text" as const, value: "text x" } }] };
+const ANSWERED = { toolCallId: "c", selectedOptionId: "proceed_once" };
+const ANSWERING = {
+  message: { messageId: "a", parts: [{ content: { case: "confirmation" as const, value: ANSWERED } }] },
+  taskId: "t",
+  returnImmediately: true,
+};
+const TASKS = TaskService.method;
+
+/** One method of our services, with a request as JSON and as bytes. */
+interface Call {
+  readonly path: string;
+  readonly json: string;
+  readonly bytes: Uint8Array;
+}
+
+const UNARY: readonly Call[] = [
+  call(TASKS.sendMessage, create(TASKS.sendMessage.input, { message: SAID })),
+  call(TASKS.sendMessage, create(TASKS.sendMessage.input, ANSWERING)),
+  call(TASKS.getTask, create(TASKS.getTask.input, { taskId: "t" })),
+  call(TASKS.listTasks, create(TASKS.listTasks.input, { pageSize: 2, pageToken: "x", contextId: "c" })),
+  call(TASKS.cancelTask, create(TASKS.cancelTask.input, { taskId: "t" })),
+  call(
+    SlashCommandService.method.runSlashCommand,
+    create(SlashCommandService.method.runSlashCommand.input, { command: { commandPath: ["nothing"] }, contextId: "c" }),
+  ),
+  call(
+    PushService.method.setPushConfig,
+    create(PushService.method.setPushConfig.input, { config: { taskId: "t", url: "https://x.example/" } }),
+  ),
+];
+const STREAMS: readonly Call[] = [
+  call(TASKS.streamMessage, create(TASKS.streamMessage.input, { request: ANSWERING })),
+  call(TASKS.subscribeTask, create(TASKS.subscribeTask.input, { taskId: "t", afterSequence: 3n })),
+];
+const CALLS = [...UNARY, ...STREAMS];
+
+/** Every way to talk to the server. */
+export const BINDINGS: readonly Binding[] = [
+  jsonRpc("JSON-RPC of A2A 0.3", RPC_SEEDS, {}),
+  jsonRpc("JSON-RPC of A2A 1.0", RPC_V1_SEEDS, { "a2a-version": "1.0" }),
+  rest("HTTP+JSON of A2A 0.3", REST_SEEDS, {}, isErrorV03),
+  rest("HTTP+JSON of A2A 1.0", REST_V1_SEEDS, { "a2a-version": "1.0" }, isErrorV1),
+  connect("Connect with JSON", "application/json", (random) => {
+    const { path, json } = pick(UNARY, random);
+    return { path, body: mutateJson(json, random) };
+  }),
+  connect("Connect with bytes", "application/proto", (random) => {
+    const { path, bytes } = pick(UNARY, random);
+    return { path, body: mutateBytes(bytes, random) };
+  }),
+  {
+    ...connect("Connect streams with JSON", "application/connect+json", (random) => {
+      const { path, json } = pick(STREAMS, random);
+      const body = random(4) === 0 ? json : mutateJson(json, random);
+      return { path, body: changedFrame(Buffer.from(body), random) };
+    }),
+    faultOf: connectStreamFault,
+    probe: {
+      path: "/devtool.v1alpha.TaskService/SubscribeTask",
+      type: "application/connect+json",
+      body: framed(Buffer.from('{"taskId":"t"}')),
+    },
+  },
+  grpc("gRPC", "application/grpc+proto", (answer) =>
+    grpcFault(answer.trailers["grpc-status"] ?? answer.headers["grpc-status"], answer),
+  ),
+  { ...grpc("gRPC-Web", "application/grpc-web+proto", grpcWebFault), client: "http1" },
+];
+
+type Seed = readonly [method: string, path: string, body: JsonValue | undefined];
+
+function call({ parent, name, input }: DescMethod, message: Message): Call {
+  const json = JSON.stringify(toJson(input, message));
+  return { path: `/${parent.typeName}/${name}`, json, bytes: toBinary(input, message) };
+}
+
+function rpc(id: JsonValue, method: string, params: JsonValue): string {
+  return JSON.stringify({ jsonrpc: "2.0", id, method, params });
+}
+
+function pick<T>(from: readonly T[], random: Random): T {
+  const found = from[random(from.length)];
+  if (found === undefined) throw new Error("there is nothing to pick from");
+  return found;
+}
+
+function jsonRpc(name: string, seeds: readonly string[], headers: Readonly<Record<string, string>>): Binding {
+  const question = { path: "/", type: "application/json", headers };
+  return {
+    name,
+    client: "http1",
+    next: (random) => ({ ...question, body: mutateJson(pick(seeds, random), random) }),
+    faultOf: jsonRpcFault,
+    probe: { ...question, body: seeds[1] ?? "" },
+  };
+}
+
+function jsonRpcFault({ status, headers, body }: Answer): string | undefined {
+  if (status >= 500) return `status ${status}`;
+  if (headers["content-type"] === "text/event-stream") {
+    const frames = [...body.toString().matchAll(/^data: (.*)$/gm)];
+    if (frames.length === 0) return "a stream without frames";
+    return frames.map(([, data = ""]) => responseFault(jsonIn(data))).find((fault) => fault !== undefined);
+  }
+  return responseFault(jsonIn(body.toString()));
+}
+
+function responseFault(response: Readonly<Record<string, unknown>>): string | undefined {
+  const error = objectOf(response.error);
+  const shaped =
+    response.jsonrpc === "2.0" && "id" in response && ("result" in response || typeof error.message === "string");
+  if (!shaped) return "no response of JSON-RPC";
+  return error.code === -32603 ? `internal error: ${String(error.message)}` : undefined;
+}
+
+function rest(
+  name: string,
+  seeds: readonly Seed[],
+  headers: Readonly<Record<string, string>>,
+  isError: (body: Readonly<Record<string, unknown>>) => boolean,
+): Binding {
+  return {
+    name,
+    client: "http1",
+    next: (random) => {
+      const [method, path, body] = pick(seeds, random);
+      const changesPath = body === undefined || random(4) === 0;
+      return {
+        method,
+        headers,
+        type: "application/json",
+        path: changesPath ? changedPath(path, random) : path,
+        body: body === undefined ? "" : mutateJson(JSON.stringify(body), random),
+      };
+    },
+    faultOf: ({ status, body, headers: { "content-type": type } }) => {
+      if (status >= 500) return `status ${status}`;
+      if (status < 300)
+        return type === "text/event-stream" || isObject(jsonOf(body.toString())) ? undefined : "no object";
+      // What no binding has is answered by the server itself.
+      const json = jsonIn(body.toString());
+      return isError(json) || (status === 404 && typeof json.error === "string")
+        ? undefined
+        : "no error of the binding";
+    },
+    probe: { method: "POST", path: seeds[1]?.[1] ?? "", type: "application/json", body: "{}", headers },
+  };
+}
+
+/** A path that is changed in a place or two, and can still be the path of a request. */
+function changedPath(path: string, random: Random): string {
+  const pieces = ["%00", "%", "..", "//", ":", "%2F", "?", "&", "=", "%F0%9F", "9".repeat(30), "-1", "{}", "*"];
+  const at = 1 + random(path.length);
+  const changed = path.slice(0, at) + pick(pieces, random) + path.slice(at + random(4));
+  return random(2) === 0 ? changed : changed.slice(0, 1 + random(changed.length));
+}
+
+function isErrorV03({ code, message }: Readonly<Record<string, unknown>>): boolean {
+  return typeof code === "number" && code !== -32603 && typeof message === "string";
+}
+
+function isErrorV1({ error }: Readonly<Record<string, unknown>>): boolean {
+  const { code, status, message } = objectOf(error);
+  return typeof code === "number" && typeof status === "string" && status !== "INTERNAL" && typeof message === "string";
+}
+
+function connect(
+  name: string,
+  type: string,
+  make: (random: Random) => { readonly path: string; readonly body: Uint8Array | string },
+): Binding {
+  return {
+    name,
+    client: "http1",
+    next: (random) => {
+      const { path, body } = make(random);
+      return { path, type, body, headers: { "connect-protocol-version": "1" } };
+    },
+    faultOf: ({ status, body }) => (status === 200 ? undefined : codeFault(jsonIn(body.toString()).code)),
+    probe: { path: "/devtool.v1alpha.TaskService/ListTasks", type, body: type.endsWith("json") ? "{}" : "" },
+  };
+}
+
+/** The code of Connect must be one, and none that says that we are to blame. */
+function codeFault(code: unknown): string | undefined {
+  if (typeof code !== "string" || !/^[a-z_]+$/.test(code)) return `no error of Connect: ${String(code)}`;
+  return ["internal", "unknown", "data_loss", "unavailable"].includes(code) ? `error ${code}` : undefined;
+}
+
+function connectStreamFault({ status, body }: Answer): string | undefined {
+  if (status !== 200) return status >= 500 ? `status ${status}` : undefined;
+  const last = framesOf(body).at(-1);
+  if (!last || (last.flags & 2) === 0) return "a stream without end";
+  const { error } = jsonIn(last.data.toString());
+  return error === undefined ? undefined : codeFault(objectOf(error).code);
+}
+
+function grpc(name: string, type: string, faultOf: Binding["faultOf"]): Binding {
+  return {
+    name,
+    client: "http2",
+    next: (random) => {
+      const { path, bytes } = pick(CALLS, random);
+      const body = random(4) === 0 ? bytes : mutateBytes(bytes, random);
+      return { path, type, body: changedFrame(body, random) };
+    },
+    faultOf,
+    probe: { path: "/devtool.v1alpha.TaskService/ListTasks", type, body: framed(new Uint8Array()) },
+  };
+}
+
+/** Codes of gRPC that say that we are to blame: UNKNOWN, INTERNAL, UNAVAILABLE, DATA_LOSS. */
+const OUR_FAULTS: ReadonlySet<string> = new Set(["2", "13", "14", "15"]);
+
+function grpcFault(code: unknown, { status }: Pick<Answer, "status">): string | undefined {
+  if (status !== 200) return status >= 500 ? `status ${status}` : undefined;
+  if (typeof code !== "string" || !/^\d+$/.test(code)) return `no status of gRPC: ${String(code)}`;
+  return OUR_FAULTS.has(code) ? `status ${code} of gRPC` : undefined;
+}
+
+function grpcWebFault(answer: Answer): string | undefined {
+  const last = framesOf(answer.body).at(-1);
+  const trailers = last && (last.flags & 0x80) !== 0 ? last.data.toString() : "";
+  return grpcFault(answer.headers["grpc-status"] ?? /^grpc-status:\s*(\d+)/im.exec(trailers)?.[1], answer);
+}
+
+/** A message in the frame of gRPC and of Connect's streams. */
+function framed(data: Uint8Array): Uint8Array {
+  const head = Buffer.alloc(5);
+  head.writeUInt32BE(data.length, 1);
+  return joined(head, data);
+}
+
+/** A frame that is now and then wrong itself: its flags, its length, a second one behind it. */
+function changedFrame(data: Uint8Array, random: Random): Uint8Array {
+  const frame = framed(data);
+  switch (random(8)) {
+    case 0:
+      return mutateBytes(frame, random);
+    case 1:
+      return joined(frame, framed(data));
+    case 2:
+      return frame.slice(0, random(frame.length));
+    default:
+      return frame;
+  }
+}
+
+interface Frame {
+  readonly flags: number;
+  readonly data: Buffer;
+}
+
+function framesOf(body: Buffer): Frame[] {
+  const frames: Frame[] = [];
+  for (let at = 0; at + 5 <= body.length; ) {
+    const end = at + 5 + body.readUInt32BE(at + 1);
+    frames.push({ flags: body.readUInt8(at), data: body.subarray(at + 5, end) });
+    at = end;
+  }
+  return frames;
+}
+
+function jsonIn(text: string): Readonly<Record<string, unknown>> {
+  return objectOf(jsonOf(text));
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function objectOf(value: unknown): Readonly<Record<string, unknown>> {
+  return isObject(value) ? Object.fromEntries(Object.entries(value)) : {};
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,74 @@
+import { Agent, request } from "node:http";
+import { type ClientHttp2Session, connect } from "node:http2";
+
+/** What a server answered. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly trailers: Readonly<Record<string, unknown>>;
+  readonly body: Buffer;
+}
+
+/** One request. */
+export interface Question {
+  readonly method?: string;
+  readonly path: string;
+  readonly type: string;
+  readonly body: Uint8Array | string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Asks a server and takes whatever it answers. */
+export interface Client extends Disposable {
+  ask(question: Question): Promise<Answer>;
+}
+
+/** Asks over HTTP/1.1, on connections that stay. */
+export function http1Client(url: string, token: string): Client {
+  const agent = new Agent({ keepAlive: true, maxSockets: 50 });
+  const { hostname, port } = new URL(url);
+  const ask = ({ method = "POST", path, type, body, headers }: Question): Promise<Answer> =>
+    new Promise((resolve, reject) => {
+      const all = { "content-type": type, authorization: `Bearer ${token}`, ...headers };
+      const sent = request({ agent, hostname, port, method, path, headers: all }, (response) => {
+        const chunks: Buffer[] = [];
+        response.on("data", (chunk: Buffer) => chunks.push(chunk));
+        response.on("error", reject).on("end", () => {
+          const { statusCode: status = 0, headers, trailers } = response;
+          resolve({ status, headers, trailers, body: Buffer.concat(chunks) });
+        });
+      });
+      sent.on("error", reject).end(body);
+    });
+  return { ask, [Symbol.dispose]: () => agent.destroy() };
+}
+
+/** Asks over one HTTP/2 connection without TLS, as gRPC does. */
+export function http2Client(url: string, token: string): Client {
+  const session = connect(url);
+  return { ask: (question) => askIn(session, token, question), [Symbol.dispose]: () => session.destroy() };
+}
+
+function askIn(session: ClientHttp2Session, token: string, question: Question): Promise<Answer> {
+  const { method = "POST", path, type, body, headers = {} } = question;
+  return new Promise((resolve, reject) => {
+    const head = {
+      ":method": method,
+      ":path": path,
+      "content-type": type,
+      te: "trailers",
+      authorization: `Bearer ${token}`,
+    };
+    const stream = session.request({ ...head, ...headers });
+    const chunks: Buffer[] = [];
+    let answered: Readonly<Record<string, unknown>> = {};
+    let trailers: Readonly<Record<string, unknown>> = {};
+    stream.on("response", (found) => (answered = { ...found }));
+    stream.on("trailers", (found) => (trailers = { ...found }));
+    stream.on("data", (chunk: Buffer) => chunks.push(chunk));
+    stream.on("error", reject).on("end", () => {
+      resolve({ status: Number(answered[":status"]), headers: answered, trailers, body: Buffer.concat(chunks) });
+    });
+    stream.end(body);
+  });
+}

@@ -1,0 +1,74 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+
+/** The memory of a process, in bytes. */
+export interface Memory {
+  /** What its objects take. */
+  readonly heldBytes: number;
+  /** What the system has given it; the engine gives some of that back late or never. */
+  readonly residentBytes: number;
+}
+
+/** A server in a process of its own that is sent nonsense. */
+export interface HostileServer extends AsyncDisposable {
+  readonly url: string;
+  readonly token: string;
+  /** What went wrong inside, as its operator would be told. */
+  readonly internal: readonly string[];
+  /** Whether the process still runs. */
+  isAlive(): boolean;
+  /** What it holds after it was told to collect garbage. */
+  memory(): Promise<Memory>;
+}
+
+/** Runs the packages as they are written, without a build. */
+const FROM_SOURCE = [
+  "--expose-gc",
+  "--conditions=@devtool/source",
+  "--experimental-transform-types",
+  "--disable-warning=ExperimentalWarning",
+];
+
+/** Starts one and waits until it listens. */
+export async function startHostileServer(): Promise<HostileServer> {
+  const script = fileURLToPath(new URL("./server.ts", import.meta.url));
+  const child = fork(script, { execArgv: FROM_SOURCE });
+  const internal: string[] = [];
+  const ready = Promise.withResolvers<{ readonly url: string; readonly token: string }>();
+  child.on("message", (message) => {
+    const { url, token, internal: found } = wordsOf(message);
+    if (found !== undefined) internal.push(found);
+    if (url !== undefined && token !== undefined) ready.resolve({ url, token });
+  });
+  child.once("exit", (code) => ready.reject(new Error(`the server ended with ${code} before it was ready`)));
+  return {
+    ...(await ready.promise),
+    internal,
+    isAlive: () => child.exitCode === null && child.signalCode === null,
+    memory: () => memoryOf(child),
+    [Symbol.asyncDispose]: () => end(child),
+  };
+}
+
+function wordsOf(message: unknown): Readonly<Record<string, string | undefined>> {
+  return typeof message === "object" && message !== null ? Object.fromEntries(Object.entries(message)) : {};
+}
+
+async function memoryOf(child: ChildProcess): Promise<Memory> {
+  const answered = Promise.withResolvers<Memory>();
+  const take = (message: unknown): void => {
+    const { heldBytes, residentBytes } = wordsOf(message);
+    if (heldBytes === undefined || residentBytes === undefined) return;
+    answered.resolve({ heldBytes: Number(heldBytes), residentBytes: Number(residentBytes) });
+  };
+  child.on("message", take).send("measure");
+  return answered.promise.finally(() => child.off("message", take));
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const gone = once(child, "exit");
+  child.disconnect();
+  await gone;
+}

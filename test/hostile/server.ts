@@ -1,0 +1,26 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createServer } from "@devtool/server";
+
+// A server that is a process of its own, so that its memory is its own and a crash is seen. Tells its parent what goes wrong inside.
+const root = await mkdtemp(join(tmpdir(), "devtool-hostile-"));
+const tell = (message: Readonly<Record<string, string>>): void => void process.send?.(message);
+const server = await createServer({
+  workspace: "/tmp",
+  dataDirectory: root,
+  approvalMode: 2,
+  onNotice: () => undefined,
+  onError: (reason) => tell({ internal: reason instanceof Error ? (reason.stack ?? reason.message) : String(reason) }),
+});
+tell({ url: server.url, token: server.token });
+process.on("message", () => {
+  // What waits to be collected is not held.
+  globalThis.gc?.();
+  const { rss, heapUsed, external } = process.memoryUsage();
+  tell({ heldBytes: String(heapUsed + external), residentBytes: String(rss) });
+});
+process.once("disconnect", async () => {
+  await server.close();
+  await rm(root, { recursive: true, force: true });
+});
