@@ -30,7 +30,7 @@ function checkPackage(name: string): void {
 
 step("lint and format", "biome", ["check", "--error-on-warnings", "."]);
 step("buf lint", "buf", ["lint"]);
-step("buf format", "buf", ["format", "--diff", "--exit-code"]);
+step("buf format", "buf", ["format", "proto", "--diff", "--exit-code"]);
 step("generate", "buf", ["generate", "--output", scratch]);
 const generated = join("packages", "schema", "src", "gen");
 step("generated code is fresh", "diff", ["-r", join(scratch, generated), generated]);

@@ -34,7 +34,13 @@ const PACKAGES: ReadonlyMap<string, readonly RegExp[]> = new Map([
   ["schema", [/^@bufbuild\/protobuf(\/|$)/]],
   [
     "client",
-    [/^@devtool\/schema(\/|$)/, /^@bufbuild\/protobuf(\/|$)/, /^@connectrpc\/connect(\/|$)/, /^eventsource-parser/],
+    [
+      /^@devtool\/schema(\/|$)/,
+      /^@bufbuild\/protobuf(\/|$)/,
+      /^@connectrpc\/connect(\/|$)/,
+      /^eventsource-parser/,
+      /^jose$/,
+    ],
   ],
   ["fake-gemini", [/^@devtool\/server\/script$/, /^node:/]],
   ["conformance", [/^@devtool\/schema(\/|$)/, /^@bufbuild\/protobuf(\/|$)/, /^eventsource-parser/]],

@@ -63,12 +63,12 @@ export const REQUIREMENTS: Readonly<Record<string, Requirement>> = {
   "CMD-1": { behaviour: "commands and sub-commands are listed and executed", source: "RFC, Slash commands" },
   "CMD-2": { behaviour: "a command that cannot start says why", source: "RFC, CommandExecutionStatus" },
   "CMD-3": { behaviour: "the built-in commands are there", source: "own" },
-  "PUSH-1": { behaviour: "without the capability, config methods say so", source: "A2A 0.3 §9.5" },
-  "PUSH-2": {
-    behaviour: "webhook targets are checked when set and when called",
-    source: "own",
-    owed: "the server posts no notifications yet and refuses every config",
+  "PUSH-1": {
+    behaviour: "the events of a task are posted to its configs, at least once and in order",
+    source: "A2A 0.3 §9.5; own",
+    owed: "needs a receiver that the server may reach; test/push-outage.test.ts tests ours",
   },
+  "PUSH-2": { behaviour: "a webhook target that must not be called is refused when it is set", source: "own" },
   "ERR-1": {
     behaviour: "errors have the specifications' codes and name the field",
     source: "JSON-RPC 2.0; A2A 0.3 §8",

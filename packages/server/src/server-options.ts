@@ -50,6 +50,8 @@ export interface ServerOptions {
   readonly policyFiles?: readonly string[];
   /** What `web_fetch` may reach although it is not public, as `host:port`. Default: nothing. */
   readonly fetchTargets?: readonly string[];
+  /** What notifications may be posted to although it is not public or not https, as `host:port`. Default: nothing. */
+  readonly pushTargets?: readonly string[];
   /** How far agents may go without asking; a session can only narrow it. Default: ask before every change. */
   readonly approvalMode?: ApprovalMode;
   /** Whether clients must know the extension (CARD-1). Default false. */

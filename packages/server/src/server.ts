@@ -3,10 +3,13 @@ import { existsSync } from "node:fs";
 import { mkdir, open } from "node:fs/promises";
 import { isIP } from "node:net";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { createScriptedModel } from "./agent/scripted/scripted-model.ts";
 import { createConversations } from "./assembly/conversations.ts";
 import type { AgentHostOptions } from "./assembly/host.ts";
 import { LazyAgents } from "./assembly/lazy-agents.ts";
+import { createNotifications, type Notifications } from "./assembly/notifications.ts";
+import { serverRoutes } from "./assembly/routes.ts";
 import { invalid } from "./errors.ts";
 import { createAuditHandler } from "./handler/audit-handler.ts";
 import { createCommandHandler } from "./handler/command-handler.ts";
@@ -14,15 +17,15 @@ import { Exchanges } from "./handler/exchange.ts";
 import { createPushHandler } from "./handler/push-handler.ts";
 import type { RequestHandler } from "./handler/request-handler.ts";
 import { createTaskHandler } from "./handler/task-handler.ts";
+import { ObservedTaskStore } from "./push/observed-task-store.ts";
 import { limitsOf, type ServerLimits, type ServerOptions } from "./server-options.ts";
 import { MemoryTaskStore } from "./store/memory-task-store.ts";
+import type { SqliteTaskStore } from "./store/sqlite-task-store.ts";
 import type { TaskStore } from "./store/task-store.ts";
 import { SessionRegistry } from "./task/session-registry.ts";
-import { a2aV03Routes } from "./transport/a2a_v03/routes.ts";
-import { connectRoutes } from "./transport/connect/routes.ts";
-import { healthRoutes } from "./transport/health.ts";
+import { A2A_V1_PUSH_ENCODINGS } from "./transport/a2a_v1/push-configs.ts";
+import { A2A_V03_PUSH_ENCODINGS } from "./transport/a2a_v03/push-methods.ts";
 import { type HttpListener, listen } from "./transport/http.ts";
-import { VERSION } from "./version.ts";
 
 /** The one principal there is: whoever holds the token. */
 const PRINCIPAL = "local";
@@ -55,7 +58,7 @@ export async function createServer(options: ServerOptions = {}): Promise<Devtool
       throw reason;
     },
   );
-  parts.ports.push(Number(new URL(listener.url).port));
+  void parts.notifications.notifier.start().catch(onErrorOf(options));
   const close = once(() => stop({ ...parts, listener, shutdown, drainMs: options.drainMs ?? 10_000 }));
   return { url: listener.url, token, model: parts.model, close, [Symbol.asyncDispose]: close };
 }
@@ -66,17 +69,20 @@ interface Parts {
   readonly registry: SessionRegistry;
   readonly handler: RequestHandler;
   readonly limits: ServerLimits;
-  /** Is told the port, once there is one. */
-  readonly ports: number[];
+  readonly notifications: Notifications;
+  /** Is told where it listens, once it does. */
+  readonly urls: string[];
   readonly model: string;
 }
 
 async function assemble(options: ServerOptions): Promise<Parts> {
   const limits = limitsOf(options.limits);
-  const store = await openStore(options.dataDirectory);
+  const opened = await openStore(options.dataDirectory);
+  const store = new ObservedTaskStore(opened, (taskId) => notifications.notifier.wake(taskId));
   const now = (): Date => new Date();
-  const ports: number[] = [];
-  const shared = sharedBy(options, { limits, ports, now });
+  const urls: string[] = [];
+  const ownPorts = (): number[] => urls.map((url) => Number(new URL(url).port));
+  const shared = sharedBy(options, { limits, ownPorts, now });
   const agents = new LazyAgents(async () => {
     const { openAgents } = await import("./assembly/agents.ts");
     return openAgents(shared, createConversations({ registry, store }, shared.model));
@@ -97,13 +103,33 @@ async function assemble(options: ServerOptions): Promise<Parts> {
     ...(options.dataDirectory !== undefined && { dataDirectory: options.dataDirectory }),
     ...(options.workspace !== undefined && { workspace: options.workspace }),
   });
+  const notifications = createNotifications({
+    store,
+    configs: opened.pushConfigs,
+    registry: () => registry,
+    encodings: [...A2A_V03_PUSH_ENCODINGS, ...A2A_V1_PUSH_ENCODINGS],
+    pushTargets: options.pushTargets ?? [],
+    ownPorts,
+    issuer: () => urls[0] ?? "",
+    clock: { now: Date.now, sleep: (ms, signal) => delay(ms, undefined, { signal, ref: false }) },
+    random: Math.random,
+    nextId: randomUUID,
+    onError: onErrorOf(options),
+    ...(options.dataDirectory !== undefined && { dataDirectory: options.dataDirectory }),
+  });
   const handler: RequestHandler = {
-    tasks: createTaskHandler(exchanges, store),
+    tasks: createTaskHandler(exchanges, store, notifications.registrar),
     commands: createCommandHandler(exchanges, async () => (await agents.get()).commands),
-    push: createPushHandler(),
+    push: createPushHandler(exchanges, notifications.registrar),
     audit: createAuditHandler(store),
   };
-  return { store, agents, registry, handler, limits, ports, model: shared.model.name };
+  return { store, agents, registry, handler, notifications, limits, urls, model: shared.model.name };
+}
+
+function onErrorOf({
+  onError = (reason: unknown): void => console.error(reason),
+}: ServerOptions): (reason: unknown) => void {
+  return onError;
 }
 
 function hasRules({ dataDirectory, policyFiles = [] }: ServerOptions): boolean {
@@ -112,7 +138,7 @@ function hasRules({ dataDirectory, policyFiles = [] }: ServerOptions): boolean {
 
 function sharedBy(
   options: ServerOptions,
-  { limits, ports, now }: Pick<AgentHostOptions, "limits" | "now"> & { readonly ports: readonly number[] },
+  { limits, ownPorts, now }: Pick<AgentHostOptions, "limits" | "ownPorts" | "now">,
 ): AgentHostOptions {
   return {
     options,
@@ -121,7 +147,7 @@ function sharedBy(
     principal: PRINCIPAL,
     environment: commandEnvironment(),
     now,
-    ownPorts: () => ports,
+    ownPorts,
     nextId: randomUUID,
     onNotice: options.onNotice ?? ((text) => console.error(`devtool: ${text}`)),
   };
@@ -137,7 +163,7 @@ function commandEnvironment(): Record<string, string> {
   return Object.fromEntries(given);
 }
 
-async function openStore(dataDirectory: string | undefined): Promise<TaskStore> {
+async function openStore(dataDirectory: string | undefined): Promise<MemoryTaskStore | SqliteTaskStore> {
   if (dataDirectory === undefined) return new MemoryTaskStore();
   await mkdir(dataDirectory, { recursive: true, mode: 0o700 });
   const { SqliteTaskStore } = await import("./store/sqlite-task-store.ts");
@@ -153,9 +179,19 @@ interface Listening extends Parts {
   readonly shutdown: AbortSignal;
 }
 
-function listenAt({ handler, limits, options, token, shutdown }: Listening): Promise<HttpListener> {
-  const onError = options.onError ?? ((reason: unknown): void => console.error(reason));
-  const shared = { handler, principal: PRINCIPAL, maxRequestBytes: limits.maxRequestBytes, shutdown, onError };
+function listenAt(listening: Listening): Promise<HttpListener> {
+  const { handler, notifications, limits, options, token, shutdown, urls } = listening;
+  const onError = onErrorOf(options);
+  const { maxRequestBytes } = limits;
+  const shared = {
+    handler,
+    notifications,
+    principal: PRINCIPAL,
+    maxRequestBytes,
+    shutdown,
+    nextId: randomUUID,
+    onError,
+  };
   return listen({
     host: options.host ?? "127.0.0.1",
     port: options.port ?? 0,
@@ -164,19 +200,10 @@ function listenAt({ handler, limits, options, token, shutdown }: Listening): Pro
     allowedOrigins: options.allowedOrigins ?? [],
     limits: { ...limits, headersTimeoutMs: 10_000, requestTimeoutMs: 30_000 },
     onError,
-    routes: (baseUrl) => [
-      ...healthRoutes(() => !shutdown.aborted),
-      ...a2aV03Routes({
-        ...shared,
-        baseUrl,
-        heartbeatMs: 15_000,
-        name: "devtool",
-        description: "A coding agent that works in a workspace and asks before it changes anything.",
-        version: VERSION,
-        extensionRequired: options.extensionRequired ?? false,
-      }),
-      ...connectRoutes(shared),
-    ],
+    routes: (baseUrl) => {
+      urls.push(baseUrl);
+      return serverRoutes({ ...shared, extensionRequired: options.extensionRequired ?? false }, baseUrl);
+    },
   });
 }
 
@@ -187,8 +214,9 @@ interface Stopping extends Parts {
 }
 
 /** Tasks first, so that the streams of their exchanges end with what became of them; then the streams without end. */
-async function stop({ registry, agents, store, listener, shutdown, drainMs }: Stopping): Promise<void> {
+async function stop({ registry, agents, notifications, store, listener, shutdown, drainMs }: Stopping): Promise<void> {
   await registry[Symbol.asyncDispose]();
+  await notifications.notifier[Symbol.asyncDispose]();
   await agents[Symbol.asyncDispose]();
   shutdown.abort();
   await listener.close(drainMs);

@@ -2,11 +2,14 @@ import type { AuditRecord, TaskEvent } from "@devtool/schema";
 import { assertFollows } from "./assert-follows.ts";
 import { chainRecord } from "./audit-chain.ts";
 import { comparePositions, decodeCursor, encodeCursor, type ListPosition, positionOf } from "./list-position.ts";
+import { MemoryPushConfigStore } from "./memory-push-config-store.ts";
 import { messageIdOf } from "./message-id.ts";
 import type { TaskPage, TaskQuery, TaskStore } from "./task-store.ts";
 
 /** Keeps all logs in memory: for tests, and for servers whose tasks may end with the process. */
 export class MemoryTaskStore implements TaskStore {
+  /** The push configs of these tasks. */
+  readonly pushConfigs: MemoryPushConfigStore = new MemoryPushConfigStore();
   readonly #logs = new Map<string, TaskEvent[]>();
   readonly #messages = new Map<string, TaskEvent>();
   readonly #audit: AuditRecord[] = [];
