@@ -1,5 +1,6 @@
 import { abortable } from "../stream/abortable.ts";
 import type { Clock } from "./clock.ts";
+import type { PostOutcome } from "./notification.ts";
 import { retryDelayMs } from "./retry-schedule.ts";
 import { Slots } from "./slots.ts";
 
@@ -24,6 +25,7 @@ export class Endpoint {
   readonly #slots = new Slots(() => this.#limit());
   #failures = 0;
   #openUntil = 0;
+  #lastFailure = "it was not reached";
   #isTimed = false;
   #recovered = Promise.withResolvers<void>();
 
@@ -34,6 +36,11 @@ export class Endpoint {
   /** Tells whether the circuit is open: nobody gets through but those who try. */
   get isOpen(): boolean {
     return this.#failures >= MAX_FAILURES;
+  }
+
+  /** Says why the last post that failed did. */
+  get lastFailure(): string {
+    return this.#lastFailure;
   }
 
   /** Tells whether there is nothing to remember of it. */
@@ -53,10 +60,10 @@ export class Endpoint {
     await entered;
   }
 
-  /** Notes what became of a post. */
-  leave(outcome: "delivered" | "failed" | "aborted"): void {
-    if (outcome === "delivered") this.#recover();
-    if (outcome === "failed") this.#fail();
+  /** Notes what became of a post; undefined when it came to no end. */
+  leave(outcome: PostOutcome | undefined): void {
+    if (outcome?.case === "failed") this.#fail(outcome.reason);
+    else if (outcome) this.#recover();
     this.#slots.leave();
     this.#timeNextTry();
   }
@@ -85,8 +92,9 @@ export class Endpoint {
     this.#recovered = Promise.withResolvers();
   }
 
-  #fail(): void {
+  #fail(reason: string): void {
     const { clock, random } = this.#options;
+    this.#lastFailure = reason;
     this.#failures++;
     if (this.isOpen) this.#openUntil = clock.now() + retryDelayMs(this.#failures, random());
   }
@@ -100,6 +108,8 @@ export class Endpoint {
     const tryNext = (): void => {
       this.#isTimed = false;
       this.#slots.advance();
+      // The time may have moved on: posts that were on their way failed too.
+      this.#timeNextTry();
     };
     clock.sleep(waitMs, stopped).then(tryNext, () => undefined);
   }

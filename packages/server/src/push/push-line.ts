@@ -48,6 +48,8 @@ export class PushLine {
   #progress: PushProgress;
   /** What is done with, and maybe not noted yet: events that show nothing cost no write each. */
   #done: bigint;
+  /** Since when the next event waits for its turn, also behind others that fail. */
+  #waitsSince: PushProgress["failingSince"];
   #isWoken = false;
   #running: Promise<void> | undefined;
   #state = TaskState.UNSPECIFIED;
@@ -126,6 +128,7 @@ export class PushLine {
   /** Deals with one event; tells whether the next may follow. */
   async #pass(event: TaskEvent, signal: AbortSignal): Promise<boolean> {
     const body = this.#target.encoding.encode(event);
+    this.#waitsSince = undefined;
     this.#state = event.state;
     if (body === undefined) {
       this.#done = event.sequence;
@@ -147,7 +150,7 @@ export class PushLine {
   /** Posts an event when it is its turn, or says that it waited too long for one. */
   async #post(event: TaskEvent, body: string, signal: AbortSignal): Promise<PostOutcome> {
     const { endpoint, encoding } = this.#target;
-    if (!(await this.#enter(signal))) return { case: "failed", reason: "its host was not reached" };
+    if (!(await this.#enter(signal))) return { case: "failed", reason: endpoint.lastFailure };
     let outcome: PostOutcome | undefined;
     try {
       const { taskId, sequence } = event;
@@ -159,7 +162,7 @@ export class PushLine {
       return outcome;
     } finally {
       this.#parts.slots.leave();
-      endpoint.leave(outcome === undefined ? "aborted" : outcome.case === "failed" ? "failed" : "delivered");
+      endpoint.leave(outcome);
     }
   }
 
@@ -168,13 +171,14 @@ export class PushLine {
     const { endpoint } = this.#target;
     if (endpoint.tryEnter()) {
       if (this.#parts.slots.tryEnter()) return true;
-      endpoint.leave("aborted");
+      endpoint.leave(undefined);
     }
     return this.#await(endpoint, signal);
   }
 
   async #await(endpoint: Endpoint, signal: AbortSignal): Promise<boolean> {
-    if (endpoint.isOpen && !this.#progress.failingSince) await this.#save({ failingSince: this.#now() });
+    this.#waitsSince = this.#progress.failingSince ?? this.#now();
+    if (endpoint.isOpen && !this.#progress.failingSince) await this.#save({ failingSince: this.#waitsSince });
     const over = new AbortController();
     const turn = AbortSignal.any([signal, over.signal]);
     const deadline = this.#parts.clock.sleep(this.#leftMs(), turn).then(
@@ -184,7 +188,7 @@ export class PushLine {
     try {
       await endpoint.enter(turn);
       await this.#parts.slots.enter(turn).catch((reason: unknown) => {
-        endpoint.leave("aborted");
+        endpoint.leave(undefined);
         throw reason;
       });
       return true;
@@ -200,7 +204,7 @@ export class PushLine {
   async #fail(reason: string): Promise<void> {
     const { clock, random } = this.#parts;
     const failures = this.#progress.failures + 1;
-    const failingSince = this.#progress.failingSince ?? this.#now();
+    const failingSince = this.#progress.failingSince ?? this.#waitsSince ?? this.#now();
     if (clock.now() - timestampMs(failingSince) >= GIVE_UP_MS) return this.#end(`${reason}, for a day`);
     const delayMs = Math.min(retryDelayMs(failures, random()), GIVE_UP_MS - (clock.now() - timestampMs(failingSince)));
     this.#isWoken = true;
