@@ -7,7 +7,7 @@ import { generator } from "./hostile/mutate.ts";
 const BODIES = Number(process.env.DEVTOOL_FUZZ_BODIES ?? 2_000);
 const SEED = Number(process.env.DEVTOOL_SEED ?? 7);
 const AT_A_TIME = 50;
-const MORE_BYTES = 16 * 1024 * 1024;
+const MORE_BYTES = 64 * 1024 * 1024;
 const MAX_RESIDENT_BYTES = 512 * 1024 * 1024;
 /** So many bodies come before memory is measured first: code is compiled and pools are filled by then. */
 const WARM = 1_000;

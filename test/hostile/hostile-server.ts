@@ -22,8 +22,10 @@ export interface HostileServer extends AsyncDisposable {
   memory(): Promise<Memory>;
 }
 
-/** Runs the packages as they are written, without a build. */
+/** Runs the packages as they are written, without a build, with little room for objects: who holds more and more dies of it. */
 const FROM_SOURCE = [
+  "--max-old-space-size=256",
+  "--max-semi-space-size=8",
   "--expose-gc",
   "--conditions=@devtool/source",
   "--experimental-transform-types",

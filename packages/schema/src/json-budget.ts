@@ -53,7 +53,7 @@ function parse(text: string): JsonValue {
   }
 }
 
-/** Bounds depth and number of values of a parsed document. Throws a `WireError` that gives the limit. */
+/** Bounds depth and number of values of a parsed document, and its numbers: one beyond them would be none in JSON. Throws a `WireError` that gives the limit. */
 export function assertBudget(value: unknown, { maxDepth, maxNodes }: JsonLimits = DEFAULT_LIMITS): void {
   let level: unknown[] = [value];
   let nodes = 0;
@@ -63,6 +63,8 @@ export function assertBudget(value: unknown, { maxDepth, maxNodes }: JsonLimits 
       throw new WireError("", "", `the document nests deeper than ${maxDepth} levels: limit is ${maxDepth}`);
     if (nodes > maxNodes)
       throw new WireError("", "", `the document holds more than ${maxNodes} values: limit is ${maxNodes}`);
+    if (level.some((item) => item === Infinity || item === -Infinity))
+      throw new WireError("", "", "the document holds a number that is too big: limit is 1.8e308");
     level = level.flatMap((item) => (typeof item === "object" && item !== null ? Object.values(item) : []));
   }
 }

@@ -13,8 +13,10 @@ export class ClientGone implements Disposable {
     this.signal = AbortSignal.any([this.#closed.signal, shutdown]);
   }
 
+  /** Ends the wait. The signal aborts, for one that listeners wait on and that never aborts is kept as long as the server. */
   [Symbol.dispose](): void {
     this.#writable.off("close", this.#close);
+    this.#close();
   }
 
   readonly #close = (): void => this.#closed.abort();
