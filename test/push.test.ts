@@ -158,6 +158,22 @@ describe("the notifications of a server (PUSH-1)", () => {
     );
   });
 
+  it("go on with a task that a kill cut, as the next start brings it to where it can go on", async () => {
+    const data = join(directory, "data");
+    const child = await serveProcess(data, receiver.target);
+    const configuration = { blocking: false, pushNotificationConfig: { url: receiver.url } };
+    const task = await send(child, "text One.\nwait 600000", configuration);
+    await receiver.reached(3);
+    child.process.kill("SIGKILL");
+    await once(child.process, "exit");
+    await using server = await serve({ dataDirectory: data });
+    const { task: now } = await clientOf(server).tasks.getTask({ taskId: task.id });
+    const last = `${task.id}:${now?.sequence}`;
+    while (!eventIds(receiver.received).includes(last)) await receiver.reached(receiver.received.length + 1);
+    const ids = [...new Set(eventIds(receiver.received))];
+    expect(ids).toEqual(ids.map((_id, index) => `${task.id}:${index + 1}`));
+  });
+
   it("say nothing of the secrets that a session's MCP servers are reached with (S12)", async () => {
     await using server = await serve();
     const client = clientOf(server);

@@ -52,6 +52,7 @@ const SEAMS: ReadonlySet<string> = new Set([
   "agent/agent-executor.ts",
   "agent/model.ts",
   "command/slash-command.ts",
+  "store/push-config-store.ts",
   "store/task-store.ts",
   "tool/policy-engine.ts",
   "tool/sandbox/sandbox.ts",

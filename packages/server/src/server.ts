@@ -88,6 +88,21 @@ async function assemble(options: ServerOptions): Promise<Parts> {
     return openAgents(shared, createConversations({ registry, store }, shared.model));
   });
   const registry = new SessionRegistry({ store, createExecutor: (task) => agents.createExecutor(task), now });
+  // Before the first append, which tells it.
+  const notifications = createNotifications({
+    store,
+    configs: opened.pushConfigs,
+    registry: () => registry,
+    encodings: [...A2A_V03_PUSH_ENCODINGS, ...A2A_V1_PUSH_ENCODINGS],
+    pushTargets: options.pushTargets ?? [],
+    ownPorts,
+    issuer: () => urls[0] ?? "",
+    clock: { now: Date.now, sleep: (ms, signal) => delay(ms, undefined, { signal, ref: false }) },
+    random: Math.random,
+    nextId: randomUUID,
+    onError: onErrorOf(options),
+    ...(options.dataDirectory !== undefined && { dataDirectory: options.dataDirectory }),
+  });
   // Rules and a sandbox that cannot be used must stop the start; where there are none, agents can wait for the first task.
   if (hasRules(options) || options.sandbox === "bwrap") await agents.get();
   await registry.recover();
@@ -102,20 +117,6 @@ async function assemble(options: ServerOptions): Promise<Parts> {
     clientMcpServers: options.clientMcpServers ?? "http",
     ...(options.dataDirectory !== undefined && { dataDirectory: options.dataDirectory }),
     ...(options.workspace !== undefined && { workspace: options.workspace }),
-  });
-  const notifications = createNotifications({
-    store,
-    configs: opened.pushConfigs,
-    registry: () => registry,
-    encodings: [...A2A_V03_PUSH_ENCODINGS, ...A2A_V1_PUSH_ENCODINGS],
-    pushTargets: options.pushTargets ?? [],
-    ownPorts,
-    issuer: () => urls[0] ?? "",
-    clock: { now: Date.now, sleep: (ms, signal) => delay(ms, undefined, { signal, ref: false }) },
-    random: Math.random,
-    nextId: randomUUID,
-    onError: onErrorOf(options),
-    ...(options.dataDirectory !== undefined && { dataDirectory: options.dataDirectory }),
   });
   const handler: RequestHandler = {
     tasks: createTaskHandler(exchanges, store, notifications.registrar),
