@@ -202,9 +202,9 @@ function rest(name: string, seeds: readonly Seed[], headers: Readonly<Record<str
       if (status >= 500) return `status ${status}`;
       if (status < 300)
         return type === "text/event-stream" || isObject(jsonOf(body.toString())) ? undefined : "no object";
-      // A path that was changed can be one of the other version's; what no binding has is answered by the server itself.
+      // A path that was changed can be one of another version or dialect; what nobody has is answered by the server itself.
       const json = jsonIn(body.toString());
-      return isErrorV03(json) || isErrorV1(json) || (status === 404 && typeof json.error === "string")
+      return isErrorV03(json) || isErrorV1(json) || typeof json.error === "string"
         ? undefined
         : "no error of the binding";
     },
