@@ -201,7 +201,7 @@ function rest(name: string, seeds: readonly Seed[], headers: Readonly<Record<str
     faultOf: ({ status, body, headers: { "content-type": type } }) => {
       if (status >= 500) return `status ${status}`;
       if (status < 300)
-        return type === "text/event-stream" || isObject(jsonOf(body.toString())) ? undefined : "no object";
+        return type === "text/event-stream" || jsonOf(body.toString()) !== undefined ? undefined : "no JSON";
       // A path that was changed can be one of another version or dialect; what nobody has is answered by the server itself.
       const json = jsonIn(body.toString());
       return isErrorV03(json) || isErrorV1(json) || typeof json.error === "string"
