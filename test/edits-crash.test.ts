@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { runEditCycles } from "./edits-crash/edit-cycles.ts";
 
-const cycles = Math.ceil(Number(process.env.DEVTOOL_CRASH_CYCLES ?? 200) / 5);
+const cycles = Math.ceil(Number(process.env.DEVTOOL_CRASH_CYCLES ?? 200) / 10);
 
 describe("a server that is killed while it edits files", () => {
   it(`makes each edit once and says so, in ${cycles} crashes (R1 for edits)`, { timeout: 20 * 60_000 }, async () => {
@@ -14,7 +14,7 @@ describe("a server that is killed while it edits files", () => {
   it("finds out what became of an edit that was cut", { timeout: 20 * 60_000 }, async () => {
     // A kill must fall into the moment between the start of an edit and its record.
     const settled = await untilSome(async () => {
-      const report = await runEditCycles({ cycles: 10, random: Math.random, sabotage: "none" });
+      const report = await runEditCycles({ cycles: 5, random: Math.random, sabotage: "none" });
       expect(report).toMatchObject({ misreported: 0, failed: 0 });
       return report.settled;
     });

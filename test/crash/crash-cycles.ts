@@ -29,7 +29,7 @@ export async function runCrashCycles({ cycles, seed, sabotage }: CrashOptions): 
   const random = mulberry32(seed);
   try {
     for (let cycle = 0; cycle < cycles; cycle++) {
-      const lifeMs = 5 + random() * 395;
+      const lifeMs = 5 + random() * 195;
       await crashOnce(directories, witness, { lifeMs, from: cycle % 4 === 0 ? "its start" : "its first event" });
       spoil(join(directories.data, "tasks.db"), sabotage);
     }
