@@ -31,13 +31,25 @@ function buildGo(): boolean {
   return GO_PROGRAMS.every((name) => run("go", ["build", "-o", `../.bin/${name}-go`, `./${name}`], `${directory}go`));
 }
 
-function install(what: string, isHere: boolean, how: () => boolean): boolean {
-  if (!isHere) process.stdout.write(`skipped ${what}: its toolchain is not here\n`);
-  const done = !isHere || how();
-  if (isHere) process.stdout.write(`${done ? "ok    " : "FAILED"} ${what}\n`);
-  return done;
+/** What is installed where the toolchain is that it needs. */
+interface Sdk {
+  readonly name: string;
+  readonly tool: readonly [string, string];
+  readonly install: () => boolean;
 }
 
-const python = install("Python SDKs", has("python3", "--version"), installPython);
-const go = install("Go SDK", has("go", "version"), buildGo);
-process.exitCode = python && go ? 0 : 1;
+const SDKS: readonly Sdk[] = [
+  { name: "Python SDKs", tool: ["python3", "--version"], install: installPython },
+  { name: "Go SDK", tool: ["go", "version"], install: buildGo },
+];
+
+function outcomeOf({ tool, install }: Sdk): "ok" | "FAILED" | "skipped: its toolchain is not here" {
+  if (!has(...tool)) return "skipped: its toolchain is not here";
+  return install() ? "ok" : "FAILED";
+}
+
+for (const sdk of SDKS) {
+  const outcome = outcomeOf(sdk);
+  process.stdout.write(`${sdk.name} ${outcome}\n`);
+  if (outcome === "FAILED") process.exitCode = 1;
+}

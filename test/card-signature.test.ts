@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { createSecretKey } from "node:crypto";
 import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { AgentCard, verifyAgentCardSignature } from "@a2a-js/sdk";
 import type { JsonObject } from "@bufbuild/protobuf";
@@ -10,7 +11,8 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { verifyCard } from "../packages/client/src/card/verify-card.ts";
 import { type CardKey, signCard } from "../packages/server/src/transport/auth/card-signature.ts";
 
-const PYTHON = process.env.DEVTOOL_A2A_PYTHON ?? "";
+const PYTHON = fileURLToPath(new URL("interop/.venv-1.0/bin/python", import.meta.url));
+if (!existsSync(PYTHON)) console.info("skipped: no Python has a2a-sdk: run npx -y pnpm@12 install:interop");
 
 /** A card with all that makes canonical forms differ: defaults that stay, blanks, other scripts. */
 const CARD: JsonObject = {

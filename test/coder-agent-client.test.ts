@@ -37,6 +37,7 @@ const KINDS: readonly Kind[] = [
 const ONCE = (): string => "proceed_once";
 
 for (const { name, isHere, start, takesContent, command } of KINDS) {
+  if (!isHere) console.info(`skipped: ${name} is not installed: run npx -y pnpm@12 install:peers`);
   describe.skipIf(!isHere)(`a client over the coderAgent dialect, at ${name}`, () => {
     let served: Served;
     let client: DevtoolClient;

@@ -378,6 +378,7 @@ describe("the routes of Gemini CLI's own server, at ours", () => {
   });
 });
 
+if (!HAS_PEER) console.info("skipped: Gemini CLI's own server is not installed: run npx -y pnpm@12 install:peers");
 describe.skipIf(!HAS_PEER)("Gemini CLI's own server itself", () => {
   let peer: Served;
 

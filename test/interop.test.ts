@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createServer, type DevtoolServer } from "@devtool/server";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, type TestContext } from "vitest";
 import { foreignClients } from "./interop/foreign-clients.ts";
 import { foreignServers } from "./interop/foreign-servers.ts";
 import { isSameRow, type MatrixRow, readMatrix, recordRows } from "./interop/matrix.ts";
@@ -29,8 +29,8 @@ describe("official SDKs as clients of our server", () => {
 
   for (const { peer, protocol, binding, missing, play } of foreignClients()) {
     it(`${peer} speaks A2A ${protocol} over ${binding}`, { timeout: 120_000 }, async (context) => {
-      if (missing !== undefined) context.skip(missing);
-      if (!(await isOffered(protocol))) context.skip(`this server does not offer A2A ${protocol}`);
+      if (missing !== undefined) return skipped(missing, context);
+      expect(await isOffered(protocol)).toBe(true);
       const file = `${peer} ${protocol} ${binding}.txt`.replace(/[^\w.]+/g, "-");
       const results = await play({ ...server, binding, protocol, file }, SCENARIOS);
       expect(results.filter(({ ok }) => !ok)).toEqual([]);
@@ -56,7 +56,7 @@ describe("official SDKs as servers of our client", () => {
 
   for (const { peer, missing, start } of foreignServers()) {
     it(`${peer} serves A2A 0.3 over JSONRPC`, { timeout: 120_000 }, async (context) => {
-      if (missing !== undefined) context.skip(missing);
+      if (missing !== undefined) return skipped(missing, context);
       await using server = await start();
       const results = await play(await ourClient(server.url), SCENARIOS);
       expect(results.filter(({ ok }) => !ok)).toEqual([]);
@@ -78,6 +78,12 @@ describe("the programs that play the scenarios", () => {
     expect(wrong).toEqual([]);
   });
 });
+
+/** Skips a test, and says why where everybody sees it. */
+function skipped(reason: string, context: TestContext): void {
+  console.info(`skipped: ${reason}`);
+  context.skip(reason);
+}
 
 interface Offer {
   readonly protocolVersion?: string;

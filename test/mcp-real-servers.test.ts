@@ -246,7 +246,9 @@ describe.each([
   });
 
   // Older transports do not say which call a question belongs to; there it is put to the newest one.
-  it.runIf(transport === "http")("asks about the call that it runs, when it runs two", async () => {
+  // Over stdio a server of 2025 cannot say which of its calls asks.
+  if (transport !== "http") return;
+  it("asks about the call that it runs, when it runs two", async () => {
     await using servers = serversOf([settings]).servers;
     const tool = toolNamed(await servers.tools(signal), "trigger-elicitation-request");
     const both = ["Ada", "Grace"].map(async (name) => {

@@ -20,11 +20,10 @@ export function officialDescriptor(): FileDescriptorProto | undefined {
   return undefined;
 }
 
-/** Where a Python with the SDK may be: as the operator says, in the environments of the interop tests, on the path. */
+/** Where a Python with the SDK may be: in the environments of the interop tests, on the path. */
 function pythons(): string[] {
   const interop = fileURLToPath(new URL("../interop/", import.meta.url));
-  const own = process.env.DEVTOOL_A2A_PYTHON;
-  return [...(own === undefined ? [] : [own]), ...environments(interop), "python3"];
+  return [...environments(interop), "python3"];
 }
 
 function environments(folder: string): string[] {

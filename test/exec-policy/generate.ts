@@ -1,3 +1,5 @@
+import { BLANKS, EXPANSIONS, HARMLESS, ODDITIES, SEPARATORS, VALUES } from "./vocabulary.ts";
+
 /** Makes command lines of bash, the same ones for the same seed: half of them plain, half with all that bash has. */
 export function generateCommands(count: number, seed: number): string[] {
   const dice = diceOf(seed);
@@ -195,41 +197,9 @@ class Wild extends Plain {
       case 6:
         return `$((1 + $(${inner()} >/dev/null; echo 1)))`;
       case 7:
-        return this.one([
-          "{a,b}",
-          "a{1..3}",
-          "*",
-          "?",
-          "[ab]*",
-          "~",
-          "a=~",
-          "$v",
-          '"$v"',
-          "$$",
-          "$?",
-          `\${#v}`,
-          "$'a\\nb'",
-          '$"x"',
-        ]);
+        return this.one(EXPANSIONS);
       case 8:
-        return this.one([
-          "V=1",
-          "#x",
-          "{}",
-          "{",
-          "}",
-          "!",
-          "a#b",
-          "then",
-          "fi",
-          "do",
-          "in",
-          "[",
-          "]",
-          "é",
-          "\\\n",
-          "a\\\nb",
-        ]);
+        return this.one(ODDITIES);
       case 9:
         return `"\${v:-\`${plain().split("\n")[0]?.replaceAll('"', "")}\`}"`;
       case 10:
@@ -252,59 +222,6 @@ class Wild extends Plain {
     }
   }
 }
-
-const SEPARATORS = [
-  "; ",
-  ";",
-  " && ",
-  "&&",
-  " || ",
-  " | ",
-  "|",
-  " |& ",
-  "\n",
-  "\n\n",
-  " ;\n",
-  " &&\n",
-  " |\n  ",
-  " \\\n && ",
-];
-const BLANKS = [" ", " ", " ", "  ", "\t", " \\\n "];
-const HARMLESS = [
-  "",
-  "",
-  "",
-  "",
-  " 2>&1",
-  " >/dev/null",
-  " 2>/dev/null",
-  " </dev/null",
-  " &>/dev/null",
-  " >/dev/null 2>&1",
-  ">&2",
-];
-const VALUES = [
-  ...["a", "b.txt", "-la", "--x=y", "src/a.ts", "a b", "", "5", "HEAD~1", "a=b", "@{u}", "x:y", "-", "--", "%s"],
-  ...[
-    "; rm x",
-    "&& rm",
-    "| rm",
-    "$(rm)",
-    "`rm`",
-    "> f",
-    "<x",
-    "# no",
-    "*",
-    "?",
-    "[a]",
-    "{a,b}",
-    "~",
-    "!",
-    "it's",
-    'say "x"',
-  ],
-  ...["\\", "a\\nb", "a\nb", "rm", "ls", "$v", "&", "(x)", "é", "a#b", "-c", "then"],
-];
 
 function single(value: string): string {
   return `'${value.replaceAll("'", "'\\''")}'`;

@@ -1,7 +1,8 @@
-import { create, type DescMethod, type JsonValue, type Message, toBinary, toJson } from "@bufbuild/protobuf";
-import { PushService, SlashCommandService, TaskService } from "@devtool/schema";
 import type { Answer, Question } from "./clients.ts";
-import { joined, mutateBytes, mutateJson, type Random } from "./mutate.ts";
+import { changedFrame, framed, framesOf } from "./frames.ts";
+import { jsonIn, jsonOf, objectOf } from "./json.ts";
+import { mutateBytes, mutateJson, type Random } from "./mutate.ts";
+import { CALLS, REST_SEEDS, REST_V1_SEEDS, RPC_SEEDS, RPC_V1_SEEDS, type Seed, STREAMS, UNARY } from "./seeds.ts";
 
 /** One way to talk to the server. */
 export interface Binding {
@@ -14,95 +15,6 @@ export interface Binding {
   /** Asks something harmless; an answer that is not orderly, or 404, says that the binding is not served. */
   readonly probe: Question;
 }
-
-const MESSAGE = { kind: "message", role: "user", messageId: "m", parts: [{ kind: "text", text: "text x" }] };
-const MESSAGE_V1 = { role: "ROLE_USER", messageId: "m", parts: [{ text: "text x" }] };
-const DATA = { kind: "data", data: { tool_call_id: "c", selected_option_id: "o" } };
-const RPC_SEEDS = [
-  rpc(1, "message/send", { message: MESSAGE }),
-  rpc("a", "tasks/get", { id: "t", historyLength: 1 }),
-  rpc(null, "command/execute", { command_path: ["nothing"], args: "" }),
-  rpc(2, "message/send", {
-    message: { ...MESSAGE, taskId: "t", parts: [DATA], metadata: { x: 1 } },
-    configuration: { blocking: false },
-  }),
-  rpc(3, "tasks/resubscribe", { id: "t" }),
-  rpc(4, "tasks/cancel", { id: "t", metadata: {} }),
-  rpc(5, "tasks/pushNotificationConfig/set", {
-    taskId: "t",
-    pushNotificationConfig: { id: "p", url: "https://x.example/" },
-  }),
-];
-const RPC_V1_SEEDS = [
-  rpc(1, "SendMessage", { message: MESSAGE_V1 }),
-  rpc("a", "GetTask", { id: "t", historyLength: 1 }),
-  rpc(null, "ListTasks", { pageSize: 2, status: "TASK_STATE_WORKING", contextId: "c" }),
-  rpc(2, "SendMessage", {
-    message: { ...MESSAGE_V1, taskId: "t", parts: [{ data: DATA.data }], metadata: { x: 1 } },
-    configuration: { returnImmediately: true },
-  }),
-  rpc(3, "SubscribeToTask", { id: "t", tenant: "" }),
-  rpc(4, "CreateTaskPushNotificationConfig", {
-    taskId: "t",
-    id: "p",
-    url: "https://x.example/",
-    authentication: { scheme: "Bearer" },
-  }),
-];
-const REST_SEEDS: readonly Seed[] = [
-  ["POST", "/v1/message:send", { message: { role: "ROLE_USER", messageId: "m", content: [{ text: "text x" }] } }],
-  ["POST", "/v1/message:send", { message: { ...MESSAGE, taskId: "t" }, configuration: { blocking: false } }],
-  ["GET", "/v1/tasks/t?historyLength=1", undefined],
-  ["POST", "/v1/tasks/t:cancel", {}],
-  ["GET", "/v1/tasks/t:subscribe", undefined],
-  ["POST", "/v1/tasks/t/pushNotificationConfigs", { pushNotificationConfig: { id: "p", url: "https://x.example/" } }],
-];
-const REST_V1_SEEDS: readonly Seed[] = [
-  ["POST", "/message:send", { message: MESSAGE_V1 }],
-  ["POST", "/message:send", { message: { ...MESSAGE_V1, taskId: "t" }, configuration: { historyLength: 1 } }],
-  ["GET", "/tasks/t?historyLength=1", undefined],
-  ["GET", "/tasks?pageSize=2&status=TASK_STATE_WORKING&includeArtifacts=true", undefined],
-  ["POST", "/tasks/t:cancel", {}],
-  ["GET", "/tasks/t:subscribe", undefined],
-  ["POST", "/tasks/t/pushNotificationConfigs", { id: "p", url: "https://x.example/", token: "x" }],
-];
-
-const SAID = { messageId: "m", parts: [{ content: { case: "text" as const, value: "text x" } }] };
-const ANSWERED = { toolCallId: "c", selectedOptionId: "proceed_once" };
-const ANSWERING = {
-  message: { messageId: "a", parts: [{ content: { case: "confirmation" as const, value: ANSWERED } }] },
-  taskId: "t",
-  returnImmediately: true,
-};
-const TASKS = TaskService.method;
-
-/** One method of our services, with a request as JSON and as bytes. */
-interface Call {
-  readonly path: string;
-  readonly json: string;
-  readonly bytes: Uint8Array;
-}
-
-const UNARY: readonly Call[] = [
-  call(TASKS.sendMessage, create(TASKS.sendMessage.input, { message: SAID })),
-  call(TASKS.sendMessage, create(TASKS.sendMessage.input, ANSWERING)),
-  call(TASKS.getTask, create(TASKS.getTask.input, { taskId: "t" })),
-  call(TASKS.listTasks, create(TASKS.listTasks.input, { pageSize: 2, pageToken: "x", contextId: "c" })),
-  call(TASKS.cancelTask, create(TASKS.cancelTask.input, { taskId: "t" })),
-  call(
-    SlashCommandService.method.runSlashCommand,
-    create(SlashCommandService.method.runSlashCommand.input, { command: { commandPath: ["nothing"] }, contextId: "c" }),
-  ),
-  call(
-    PushService.method.setPushConfig,
-    create(PushService.method.setPushConfig.input, { config: { taskId: "t", url: "https://x.example/" } }),
-  ),
-];
-const STREAMS: readonly Call[] = [
-  call(TASKS.streamMessage, create(TASKS.streamMessage.input, { request: ANSWERING })),
-  call(TASKS.subscribeTask, create(TASKS.subscribeTask.input, { taskId: "t", afterSequence: 3n })),
-];
-const CALLS = [...UNARY, ...STREAMS];
 
 /** Every way to talk to the server. */
 export const BINDINGS: readonly Binding[] = [
@@ -136,17 +48,6 @@ export const BINDINGS: readonly Binding[] = [
   ),
   { ...grpc("gRPC-Web", "application/grpc-web+proto", grpcWebFault), client: "http1" },
 ];
-
-type Seed = readonly [method: string, path: string, body: JsonValue | undefined];
-
-function call({ parent, name, input }: DescMethod, message: Message): Call {
-  const json = JSON.stringify(toJson(input, message));
-  return { path: `/${parent.typeName}/${name}`, json, bytes: toBinary(input, message) };
-}
-
-function rpc(id: JsonValue, method: string, params: JsonValue): string {
-  return JSON.stringify({ jsonrpc: "2.0", id, method, params });
-}
 
 function pick<T>(from: readonly T[], random: Random): T {
   const found = from[random(from.length)];
@@ -287,61 +188,4 @@ function grpcWebFault(answer: Answer): string | undefined {
   const last = framesOf(answer.body).at(-1);
   const trailers = last && (last.flags & 0x80) !== 0 ? last.data.toString() : "";
   return grpcFault(answer.headers["grpc-status"] ?? /^grpc-status:\s*(\d+)/im.exec(trailers)?.[1], answer);
-}
-
-/** A message in the frame of gRPC and of Connect's streams. */
-function framed(data: Uint8Array): Uint8Array {
-  const head = Buffer.alloc(5);
-  head.writeUInt32BE(data.length, 1);
-  return joined(head, data);
-}
-
-/** A frame that is now and then wrong itself: its flags, its length, a second one behind it. */
-function changedFrame(data: Uint8Array, random: Random): Uint8Array {
-  const frame = framed(data);
-  switch (random(8)) {
-    case 0:
-      return mutateBytes(frame, random);
-    case 1:
-      return joined(frame, framed(data));
-    case 2:
-      return frame.slice(0, random(frame.length));
-    default:
-      return frame;
-  }
-}
-
-interface Frame {
-  readonly flags: number;
-  readonly data: Buffer;
-}
-
-function framesOf(body: Buffer): Frame[] {
-  const frames: Frame[] = [];
-  for (let at = 0; at + 5 <= body.length; ) {
-    const end = at + 5 + body.readUInt32BE(at + 1);
-    frames.push({ flags: body.readUInt8(at), data: body.subarray(at + 5, end) });
-    at = end;
-  }
-  return frames;
-}
-
-function jsonIn(text: string): Readonly<Record<string, unknown>> {
-  return objectOf(jsonOf(text));
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-function objectOf(value: unknown): Readonly<Record<string, unknown>> {
-  return isObject(value) ? Object.fromEntries(Object.entries(value)) : {};
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

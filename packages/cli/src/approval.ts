@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { confirmationPart } from "@devtool/client";
 import {
-  type ConfirmationOption,
+  type ConfirmationRequest,
   OPTION_CANCEL,
   OPTION_MODIFY_WITH_EDITOR,
   OPTION_PROCEED_ONCE,
@@ -42,7 +42,7 @@ export function approveByAsking(io: Io, paint: Paint, prompter: Prompter): Appro
     const request = call.confirmationRequest;
     if (!request) return undefined;
     writeLine(io.stdout, [toolCallLine(call, paint), ...questionLines(call, paint)].join("\n"));
-    const choices = choicesOf(request.options, request.details.case === "fileEditDetails");
+    const choices = choicesOf(request);
     const offer = choices.map(({ key, label }) => `[${key}] ${label}`).join("  ");
     for (;;) {
       const typed = await prompter.ask(`${offer}${isQuestion ? "  or type the answer" : ""} > `, signal);
@@ -70,7 +70,7 @@ interface Choice {
 /** What to type to edit the proposed file; not an option of the RFC's. */
 const EDIT = "edit";
 
-function choicesOf(options: readonly ConfirmationOption[], editable: boolean): Choice[] {
+function choicesOf({ options, details }: ConfirmationRequest): Choice[] {
   const offered = options.map(
     ({ id, name, description }, index): Choice => ({
       key: KEYS.get(id) ?? String(index + 1),
@@ -78,7 +78,7 @@ function choicesOf(options: readonly ConfirmationOption[], editable: boolean): C
       label: visible(description === undefined ? name : `${name}: ${description}`),
     }),
   );
-  const edit: Choice[] = editable ? [{ key: "e", id: EDIT, label: "Edit first" }] : [];
+  const edit: Choice[] = details.case === "fileEditDetails" ? [{ key: "e", id: EDIT, label: "Edit first" }] : [];
   return [...offered.slice(0, -1), ...edit, ...offered.slice(-1)];
 }
 

@@ -11,7 +11,7 @@ export {
 } from "./coder-agent/settings.ts";
 export { encodeCoderAgentState } from "./coder-agent/state.ts";
 export { encodeCoderAgentFrame } from "./coder-agent/stream-frame.ts";
-export { decodeCoderAgentTask, encodeCoderAgentTask, stateAtRest } from "./coder-agent/task.ts";
+export { decodeCoderAgentTask, encodeCoderAgentTask } from "./coder-agent/task.ts";
 export {
   CreateTaskRequestSchema,
   ErrorResponseSchema,

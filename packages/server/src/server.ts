@@ -8,12 +8,12 @@ import { createScriptedModel } from "./agent/scripted/scripted-model.ts";
 import { createConversations } from "./assembly/conversations.ts";
 import type { AgentHostOptions } from "./assembly/host.ts";
 import { LazyAgents } from "./assembly/lazy-agents.ts";
-import { createNotifications, type Notifications } from "./assembly/notifications.ts";
+import { createNotifications, type Notifications, type NotificationsOptions } from "./assembly/notifications.ts";
 import { serverRoutes } from "./assembly/routes.ts";
 import { invalid } from "./errors.ts";
 import { createAuditHandler } from "./handler/audit-handler.ts";
 import { createCommandHandler } from "./handler/command-handler.ts";
-import { Exchanges } from "./handler/exchange.ts";
+import { type ExchangeOptions, Exchanges } from "./handler/exchange.ts";
 import { createPushHandler } from "./handler/push-handler.ts";
 import type { RequestHandler } from "./handler/request-handler.ts";
 import { createTaskHandler } from "./handler/task-handler.ts";
@@ -81,43 +81,23 @@ async function assemble(options: ServerOptions): Promise<Parts> {
   const store = new ObservedTaskStore(opened, (taskId) => notifications.notifier.wake(taskId));
   const now = (): Date => new Date();
   const urls: string[] = [];
-  const ownPorts = (): number[] => urls.map((url) => Number(new URL(url).port));
-  const shared = sharedBy(options, { limits, ownPorts, now });
+  const shared = sharedBy(options, { limits, ownPorts: () => portsOf(urls), now });
   const agents = new LazyAgents(async () => {
     const { openAgents } = await import("./assembly/agents.ts");
     return openAgents(shared, createConversations({ registry, store }, shared.model));
   });
   const registry = new SessionRegistry({ store, createExecutor: (task) => agents.createExecutor(task), now });
   // Before the first append, which tells it.
-  const notifications = createNotifications({
+  const notifications = notificationsFor(options, {
     store,
     configs: opened.pushConfigs,
     registry: () => registry,
-    encodings: [...A2A_V03_PUSH_ENCODINGS, ...A2A_V1_PUSH_ENCODINGS],
-    pushTargets: options.pushTargets ?? [],
-    ownPorts,
-    issuer: () => urls[0] ?? "",
-    clock: { now: Date.now, sleep: (ms, signal) => delay(ms, undefined, { signal, ref: false }) },
-    random: Math.random,
-    nextId: randomUUID,
-    onError: onErrorOf(options),
-    ...(options.dataDirectory !== undefined && { dataDirectory: options.dataDirectory }),
+    urls,
   });
   // Rules and a sandbox that cannot be used must stop the start; where there are none, agents can wait for the first task.
   if (hasRules(options) || options.sandbox === "bwrap") await agents.get();
   await registry.recover();
-  const exchanges = new Exchanges({
-    registry,
-    store,
-    now,
-    nextId: randomUUID,
-    retryWindowMs: options.retryWindowMs ?? 10 * 60_000,
-    maxParts: limits.maxParts,
-    workspaceRoots: options.workspaceRoots ?? (options.workspace === undefined ? [] : [options.workspace]),
-    clientMcpServers: options.clientMcpServers ?? "http",
-    ...(options.dataDirectory !== undefined && { dataDirectory: options.dataDirectory }),
-    ...(options.workspace !== undefined && { workspace: options.workspace }),
-  });
+  const exchanges = exchangesFor(options, { registry, store, now, maxParts: limits.maxParts });
   const handler: RequestHandler = {
     tasks: createTaskHandler(exchanges, store, notifications.registrar),
     commands: createCommandHandler(exchanges, async () => (await agents.get()).commands),
@@ -125,6 +105,48 @@ async function assemble(options: ServerOptions): Promise<Parts> {
     audit: createAuditHandler(store),
   };
   return { store, agents, registry, handler, notifications, limits, urls, model: shared.model.name };
+}
+
+function portsOf(urls: readonly string[]): number[] {
+  return urls.map((url) => Number(new URL(url).port));
+}
+
+function notificationsFor(
+  options: ServerOptions,
+  {
+    urls,
+    ...parts
+  }: Pick<NotificationsOptions, "store" | "configs" | "registry"> & { readonly urls: readonly string[] },
+): Notifications {
+  const { dataDirectory, pushTargets = [] } = options;
+  return createNotifications({
+    ...parts,
+    encodings: [...A2A_V03_PUSH_ENCODINGS, ...A2A_V1_PUSH_ENCODINGS],
+    pushTargets,
+    ownPorts: () => portsOf(urls),
+    issuer: () => urls[0] ?? "",
+    clock: { now: Date.now, sleep: (ms, signal) => delay(ms, undefined, { signal, ref: false }) },
+    random: Math.random,
+    nextId: randomUUID,
+    onError: onErrorOf(options),
+    ...(dataDirectory !== undefined && { dataDirectory }),
+  });
+}
+
+function exchangesFor(
+  options: ServerOptions,
+  parts: Pick<ExchangeOptions, "registry" | "store" | "now" | "maxParts">,
+): Exchanges {
+  const { workspace, dataDirectory, retryWindowMs = 10 * 60_000, clientMcpServers = "http" } = options;
+  return new Exchanges({
+    ...parts,
+    nextId: randomUUID,
+    retryWindowMs,
+    workspaceRoots: options.workspaceRoots ?? (workspace === undefined ? [] : [workspace]),
+    clientMcpServers,
+    ...(dataDirectory !== undefined && { dataDirectory }),
+    ...(workspace !== undefined && { workspace }),
+  });
 }
 
 function onErrorOf({

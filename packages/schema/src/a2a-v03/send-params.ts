@@ -56,14 +56,14 @@ export function decodeMessageSend(params: JsonValue | undefined): MessageSend {
   }
   const push = configuration?.pushNotificationConfig;
   return {
-    request: requestOf(message, configuration?.blocking === false),
+    request: { ...requestOf(message), returnImmediately: configuration?.blocking === false },
     historyLength,
     pushConfig: push && pushConfigOf(message.taskId, push),
     usesExtension: extensionMetadata(message.metadata) !== undefined,
   };
 }
 
-function requestOf(message: A2aMessage, returnImmediately: boolean): SendMessageRequest {
+function requestOf(message: A2aMessage): SendMessageRequest {
   if (message.kind !== "" && message.kind !== "message") {
     throw new WireError("message.kind", quote(message.kind), 'must be "message"');
   }
@@ -72,7 +72,6 @@ function requestOf(message: A2aMessage, returnImmediately: boolean): SendMessage
     message: { ...decodeMessage(message, "message"), model: settings.sessionSettings?.model ?? "" },
     taskId: message.taskId,
     contextId: message.contextId,
-    returnImmediately,
     ...settings,
   });
 }

@@ -20,7 +20,7 @@ import { type Task, TaskState } from "../gen/devtool/v1alpha/task_pb.ts";
 import { decodeRfcJson, isObject } from "../rfc-json.ts";
 import { findToolCall, isAwaitingApproval, openToolCalls } from "../tool-call.ts";
 import { quote, WireError } from "../wire-error.ts";
-import { decodeCoderAgentCreated, stateAtRest } from "./task.ts";
+import { decodeCoderAgentCreated } from "./task.ts";
 import { decodeCoderAgentCall } from "./tool-call.ts";
 
 /**
@@ -83,10 +83,11 @@ function workingState(state: TaskState): TaskState {
   return state === TaskState.INPUT_REQUIRED ? TaskState.WORKING : state;
 }
 
+/** The state of a turn's end in our own terms: `input-required` with nothing asked and nothing said is the end of the work. */
 function restingState({ status }: TaskStatusUpdateEvent, task: Task): TaskState {
   const state = decodeState(status?.state ?? "");
-  const isExplained = status?.message !== undefined;
-  return stateAtRest(state, isExplained || openToolCalls(task).some(isAwaitingApproval));
+  const isAsked = status?.message !== undefined || openToolCalls(task).some(isAwaitingApproval);
+  return state === TaskState.INPUT_REQUIRED && !isAsked ? TaskState.COMPLETED : state;
 }
 
 function payloadsOf(kind: string, message: A2aMessage | undefined, error: string): Payload[] {

@@ -3,7 +3,7 @@ import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { decodeCreated, decodeTask } from "../a2a-v03/task.ts";
 import { TaskMetadataSchema } from "../gen/devtool/coder_agent/v1alpha/stream_pb.ts";
 import type { TaskCreated, TaskEvent } from "../gen/devtool/v1alpha/task_event_pb.ts";
-import { type Message, Role, type Task, TaskState } from "../gen/devtool/v1alpha/task_pb.ts";
+import { type Message, Role, type Task } from "../gen/devtool/v1alpha/task_pb.ts";
 import { decodeRfcJson, encodeRfcJson, isObject } from "../rfc-json.ts";
 import { encodeCoderAgentPart } from "./part.ts";
 import { encodeCoderAgentSettings, settingsOf } from "./settings.ts";
@@ -97,9 +97,4 @@ export function decodeCoderAgentTask(json: JsonValue): Task {
 function taskSettings({ metadata }: JsonObject): Pick<TaskCreated, "settings" | "sessionSettings"> {
   const { persistedState } = decodeRfcJson(TaskMetadataSchema, isObject(metadata) ? metadata : {});
   return persistedState?.agentSettings ? settingsOf(persistedState.agentSettings) : {};
-}
-
-/** The state of a turn's end in our own terms: `input-required` with nothing asked and nothing said is the end of the work. */
-export function stateAtRest(state: TaskState, isAsked: boolean): TaskState {
-  return state === TaskState.INPUT_REQUIRED && !isAsked ? TaskState.COMPLETED : state;
 }

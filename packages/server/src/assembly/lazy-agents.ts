@@ -12,9 +12,12 @@ export class LazyAgents implements AsyncDisposable {
     this.#open = open;
   }
 
-  /** The agents, opened when they are not. */
+  /** The agents, opened when they are not; tried again by the next who needs them when that failed. */
   get(): Promise<Agents> {
-    this.#opening ??= this.#open();
+    this.#opening ??= this.#open().catch((reason: unknown) => {
+      this.#opening = undefined;
+      throw reason;
+    });
     return this.#opening;
   }
 

@@ -1,4 +1,4 @@
-import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
+import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import { toBinary } from "@bufbuild/protobuf";
 import { type AuditRecord, AuditRecordSchema, type TaskEvent } from "@devtool/schema";
 import { Code, DevtoolError } from "../errors.ts";
@@ -9,6 +9,7 @@ import { decodeCursor, encodeCursor, positionOf } from "./list-position.ts";
 import { messageIdOf } from "./message-id.ts";
 import { isDiskFull, openDatabase } from "./sqlite-database.ts";
 import { PUSH_SCHEMA, SqlitePushConfigStore } from "./sqlite-push-config-store.ts";
+import { prepareTaskStatements, type TaskStatements } from "./task-statements.ts";
 import type { TaskPage, TaskQuery, TaskStore } from "./task-store.ts";
 
 /** So many rows are read at a time, so that no statement stays open while a reader waits. */
@@ -65,7 +66,7 @@ export class SqliteTaskStore implements TaskStore {
   /** The push configs in the same file; to be used no longer than the store. */
   readonly pushConfigs: SqlitePushConfigStore;
   readonly #database: DatabaseSync;
-  readonly #statements: Statements;
+  readonly #statements: TaskStatements;
   #queue: Append[] = [];
   #flushing: NodeJS.Immediate | undefined;
   #closed: Promise<void> | undefined;
@@ -81,7 +82,7 @@ export class SqliteTaskStore implements TaskStore {
   constructor(database: DatabaseSync) {
     this.pushConfigs = new SqlitePushConfigStore(database);
     this.#database = database;
-    this.#statements = prepareStatements(database);
+    this.#statements = prepareTaskStatements(database);
     const last = this.#statements.lastAudit.get();
     this.#lastRecord = last && decodeAuditRow(last);
   }
@@ -239,45 +240,6 @@ export class SqliteTaskStore implements TaskStore {
       if (messageId !== undefined) this.#statements.putMessage.run(principal, messageId, event.taskId, event.sequence);
     }
   }
-}
-
-interface Statements {
-  readonly head: StatementSync;
-  readonly putTask: StatementSync;
-  readonly putEvents: StatementSync;
-  readonly putMessage: StatementSync;
-  readonly read: StatementSync;
-  readonly findMessage: StatementSync;
-  readonly putAudit: StatementSync;
-  readonly readAudit: StatementSync;
-  readonly lastAudit: StatementSync;
-}
-
-function prepareStatements(database: DatabaseSync): Statements {
-  return {
-    head: database.prepare("SELECT sequence, principal FROM task WHERE id = ?"),
-    putTask: database.prepare(
-      "INSERT INTO task (id, context_id, principal, state, time_ms, sequence) VALUES (?, ?, ?, ?, ?, ?)" +
-        " ON CONFLICT (id) DO UPDATE SET state = excluded.state, time_ms = excluded.time_ms, sequence = excluded.sequence",
-    ),
-    putEvents: database.prepare("INSERT INTO event (task_id, sequence, data) VALUES (?, ?, ?)"),
-    putMessage: database.prepare(
-      "INSERT OR REPLACE INTO message (principal, message_id, task_id, sequence) VALUES (?, ?, ?, ?)",
-    ),
-    read: database.prepare("SELECT data FROM event WHERE task_id = ? AND sequence > ? ORDER BY sequence LIMIT ?"),
-    findMessage: database.prepare(
-      `SELECT event.data, message.sequence FROM message JOIN event ON event.task_id = message.task_id
-         AND event.sequence >= message.sequence
-       WHERE message.principal = ? AND message.message_id = ? ORDER BY event.sequence LIMIT 1`,
-    ),
-    putAudit: database.prepare("INSERT INTO audit (number, data) VALUES (?, ?)"),
-    readAudit: database.prepare(
-      "SELECT CAST(number AS TEXT) AS number, data FROM audit WHERE audit.number > ? ORDER BY audit.number LIMIT ?",
-    ),
-    lastAudit: database.prepare(
-      "SELECT CAST(number AS TEXT) AS number, data FROM audit ORDER BY audit.number DESC LIMIT 1",
-    ),
-  };
 }
 
 /** The conditions of a query that are asked for, with their values. */

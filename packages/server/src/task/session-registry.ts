@@ -39,7 +39,9 @@ export class SessionRegistry implements AsyncDisposable {
     const session = this.#open(blank, this.#options.createExecutor(described));
     const opening = session.create(created).then(() => session);
     this.#sessions.set(taskId, opening);
-    return this.#opened(taskId, opening);
+    const opened = await this.#opened(taskId, opening);
+    await this.#closeIdle();
+    return opened;
   }
 
   /** Gets the session of a task, opening it when it is not; undefined when the store has no such task. */

@@ -136,6 +136,7 @@ describe.each(sandboxes.map((sandbox) => ({ sandbox, name: sandbox.name })))(
   },
 );
 
+if (!found.confines) console.info(`skipped: ${found.notice}`);
 describe.skipIf(!found.confines)("a confined process", () => {
   it("dies with the server that runs it, even when that is killed", async () => {
     const root = realpathSync(mkdtempSync(join(tmpdir(), "devtool-background-")));

@@ -7,20 +7,23 @@ import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 export function messageParamsFromRest(body: JsonObject): JsonObject {
   const { message, request, configuration, ...rest } = body;
   const said = objectOf(message ?? request);
-  const isProto = "content" in said;
+  const unsaid: JsonObject = "content" in said ? PROTO_DEFAULTS : {};
   return {
     ...rest,
     ...((message ?? request) !== undefined && { message: messageFromRest(said) }),
-    ...(configuration !== undefined && { configuration: configurationFromRest(objectOf(configuration), isProto) }),
+    ...(configuration !== undefined && {
+      configuration: { ...unsaid, ...configurationFromRest(objectOf(configuration)) },
+    }),
   };
 }
 
 /** In ProtoJSON a `false` is left out, so a configuration without `blocking` does not wait. */
-function configurationFromRest(configuration: JsonObject, isProto: boolean): JsonObject {
+const PROTO_DEFAULTS: JsonObject = { blocking: false };
+
+function configurationFromRest(configuration: JsonObject): JsonObject {
   const { pushNotification, push_notification, ...rest } = configuration;
   const push = pushNotification ?? push_notification;
   return {
-    ...(isProto && { blocking: false }),
     ...rest,
     ...(push !== undefined && { pushNotificationConfig: push }),
   };

@@ -36,18 +36,18 @@ function bindingOf({ pattern, body }: HttpRule): HttpBinding | undefined {
  * goes into a field, and a `:verb` at the end. A segment without a verb takes a colon as any other character.
  */
 export function compileTemplate(template: string): HttpBinding["match"] {
-  const names: { readonly field: string; readonly isMany: boolean }[] = [];
+  const names: { readonly field: string; readonly decode: (text: string) => string }[] = [];
   const source = template.replace(PIECES, (piece, field: string | undefined, pattern: string | undefined) => {
     if (field === undefined) return WILDCARDS.get(piece) ?? piece.replace(/[$()*+.?[\\\]^{|}]/g, "\\$&");
     const inner = pattern ?? "*";
-    names.push({ field, isMany: inner.includes("/") || inner.includes("**") });
+    names.push({ field, decode: inner.includes("/") || inner.includes("**") ? decodedPath : decodedSegment });
     return `(${inner.replace(/\*\*|\*/g, (wildcard) => WILDCARDS.get(wildcard) ?? wildcard)})`;
   });
   const expression = new RegExp(`^${source}$`);
   return (path) => {
     const match = expression.exec(path);
     if (!match) return undefined;
-    return new Map(names.map(({ field, isMany }, index) => [field, decoded(match[index + 1] ?? "", isMany)]));
+    return new Map(names.map(({ field, decode }, index) => [field, decode(match[index + 1] ?? "")]));
   };
 }
 
@@ -59,14 +59,14 @@ const WILDCARDS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** A variable of several segments keeps its encoded slashes apart from those between segments. */
-function decoded(text: string, isMany: boolean): string {
+function decodedPath(text: string): string {
+  const pieces = text.split(/(%2f)/i);
+  return pieces.map((piece, index) => (index % 2 === 1 ? piece : decodedSegment(piece))).join("");
+}
+
+function decodedSegment(text: string): string {
   try {
-    return isMany
-      ? text
-          .split(/(%2f)/i)
-          .map((piece, index) => (index % 2 === 1 ? piece : decodeURIComponent(piece)))
-          .join("")
-      : decodeURIComponent(text);
+    return decodeURIComponent(text);
   } catch {
     return text;
   }

@@ -1,0 +1,42 @@
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+
+/** The statements by which a store reads and writes tasks, prepared once. */
+export interface TaskStatements {
+  readonly head: StatementSync;
+  readonly putTask: StatementSync;
+  readonly putEvents: StatementSync;
+  readonly putMessage: StatementSync;
+  readonly read: StatementSync;
+  readonly findMessage: StatementSync;
+  readonly putAudit: StatementSync;
+  readonly readAudit: StatementSync;
+  readonly lastAudit: StatementSync;
+}
+
+/** Prepares them for a database that was laid out with `TASK_SCHEMA`. */
+export function prepareTaskStatements(database: DatabaseSync): TaskStatements {
+  return {
+    head: database.prepare("SELECT sequence, principal FROM task WHERE id = ?"),
+    putTask: database.prepare(
+      "INSERT INTO task (id, context_id, principal, state, time_ms, sequence) VALUES (?, ?, ?, ?, ?, ?)" +
+        " ON CONFLICT (id) DO UPDATE SET state = excluded.state, time_ms = excluded.time_ms, sequence = excluded.sequence",
+    ),
+    putEvents: database.prepare("INSERT INTO event (task_id, sequence, data) VALUES (?, ?, ?)"),
+    putMessage: database.prepare(
+      "INSERT OR REPLACE INTO message (principal, message_id, task_id, sequence) VALUES (?, ?, ?, ?)",
+    ),
+    read: database.prepare("SELECT data FROM event WHERE task_id = ? AND sequence > ? ORDER BY sequence LIMIT ?"),
+    findMessage: database.prepare(
+      `SELECT event.data, message.sequence FROM message JOIN event ON event.task_id = message.task_id
+         AND event.sequence >= message.sequence
+       WHERE message.principal = ? AND message.message_id = ? ORDER BY event.sequence LIMIT 1`,
+    ),
+    putAudit: database.prepare("INSERT INTO audit (number, data) VALUES (?, ?)"),
+    readAudit: database.prepare(
+      "SELECT CAST(number AS TEXT) AS number, data FROM audit WHERE audit.number > ? ORDER BY audit.number LIMIT ?",
+    ),
+    lastAudit: database.prepare(
+      "SELECT CAST(number AS TEXT) AS number, data FROM audit ORDER BY audit.number DESC LIMIT 1",
+    ),
+  };
+}

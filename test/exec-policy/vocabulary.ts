@@ -1,0 +1,91 @@
+/** What command lines are made of: signs between commands and words, and words that bash treats in ways of its own. */
+export const SEPARATORS: readonly string[] = [
+  "; ",
+  ";",
+  " && ",
+  "&&",
+  " || ",
+  " | ",
+  "|",
+  " |& ",
+  "\n",
+  "\n\n",
+  " ;\n",
+  " &&\n",
+  " |\n  ",
+  " \\\n && ",
+];
+export const BLANKS: readonly string[] = [" ", " ", " ", "  ", "\t", " \\\n "];
+export const HARMLESS: readonly string[] = [
+  "",
+  "",
+  "",
+  "",
+  " 2>&1",
+  " >/dev/null",
+  " 2>/dev/null",
+  " </dev/null",
+  " &>/dev/null",
+  " >/dev/null 2>&1",
+  ">&2",
+];
+export const VALUES: readonly string[] = [
+  ...["a", "b.txt", "-la", "--x=y", "src/a.ts", "a b", "", "5", "HEAD~1", "a=b", "@{u}", "x:y", "-", "--", "%s"],
+  ...[
+    "; rm x",
+    "&& rm",
+    "| rm",
+    "$(rm)",
+    "`rm`",
+    "> f",
+    "<x",
+    "# no",
+    "*",
+    "?",
+    "[a]",
+    "{a,b}",
+    "~",
+    "!",
+    "it's",
+    'say "x"',
+  ],
+  ...["\\", "a\\nb", "a\nb", "rm", "ls", "$v", "&", "(x)", "é", "a#b", "-c", "then"],
+];
+
+/** What bash puts other words in place of. */
+export const EXPANSIONS: readonly string[] = [
+  "{a,b}",
+  "a{1..3}",
+  "*",
+  "?",
+  "[ab]*",
+  "~",
+  "a=~",
+  "$v",
+  '"$v"',
+  "$$",
+  "$?",
+  `\${#v}`,
+  "$'a\\nb'",
+  '$"x"',
+];
+
+/** What means something only in some places. */
+export const ODDITIES: readonly string[] = [
+  "V=1",
+  "#x",
+  "{}",
+  "{",
+  "}",
+  "!",
+  "a#b",
+  "then",
+  "fi",
+  "do",
+  "in",
+  "[",
+  "]",
+  "é",
+  "\\\n",
+  "a\\\nb",
+];

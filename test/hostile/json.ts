@@ -1,0 +1,23 @@
+/** The object that a text is as JSON; empty for anything else. */
+export function jsonIn(text: string): Readonly<Record<string, unknown>> {
+  return objectOf(jsonOf(text));
+}
+
+/** What a text is as JSON; undefined for none. */
+export function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A value as an object; empty for anything else. */
+export function objectOf(value: unknown): Readonly<Record<string, unknown>> {
+  return isObject(value) ? Object.fromEntries(Object.entries(value)) : {};
+}
+
+/** Tells objects from all else. */
+export function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
