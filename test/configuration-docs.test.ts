@@ -3,7 +3,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { create, type DescMessage } from "@bufbuild/protobuf";
-import { McpHttpSchema, McpServerSchema, McpStdioSchema, ModelConfigSchema, ServerConfigSchema } from "@devtool/schema";
+import {
+  AuthenticationConfigSchema,
+  JwtConfigSchema,
+  McpHttpSchema,
+  McpServerSchema,
+  McpStdioSchema,
+  ModelConfigSchema,
+  ServerConfigSchema,
+  TlsConfigSchema,
+} from "@devtool/schema";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readConfig } from "../packages/cli/src/config.ts";
 import type { Io } from "../packages/cli/src/io.ts";
@@ -34,8 +43,11 @@ describe("docs/configuration.md", () => {
       ...names(ServerConfigSchema, ""),
       ...names(ModelConfigSchema, "model."),
       ...names(McpServerSchema, "mcp_servers."),
+      ...names(AuthenticationConfigSchema, "authentication."),
+      ...names(JwtConfigSchema, "authentication.jwt."),
+      ...names(TlsConfigSchema, "tls."),
     ];
-    const tables = new Set(["model", "mcp_servers"]);
+    const tables = new Set(["model", "mcp_servers", "authentication", "authentication.jwt", "tls"]);
     for (const name of fields.filter((field) => !tables.has(field))) expect(text).toContain(`\`${name}\``);
     for (const name of [...names(McpStdioSchema, ""), ...names(McpHttpSchema, "")])
       expect(text).toContain(`\`${name}\``);

@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { ClientMcpServers, SandboxKind, type ServerConfig } from "@devtool/schema";
 import type { ServerOptions } from "@devtool/server";
+import { authenticationOf } from "./authentication.ts";
 import { readConfig } from "./config.ts";
 import type { Io } from "./io.ts";
 import { findModel } from "./model.ts";
@@ -14,7 +15,7 @@ export async function agentOptions(
   const config = await readConfig(named, data);
   const model = await findModel(config.model, env);
   const directory = named === undefined ? data : resolve(named, "..");
-  return { ...settingsOf(config, directory), ...(model && { model }) };
+  return { ...settingsOf(config, directory), ...(await authenticationOf(config, directory)), ...(model && { model }) };
 }
 
 /** What a config file says, as the server takes it; paths in it are relative to its directory. */

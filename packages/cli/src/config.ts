@@ -36,7 +36,7 @@ function withEnumNames(schema: DescMessage, json: JsonValue): JsonValue {
   if (!isObject(json)) return json;
   const entries = Object.entries(json).map(([key, value]): [string, JsonValue] => {
     const field = schema.fields.find(({ name, jsonName }) => name === key || jsonName === key);
-    if (field?.enum) return [key, fullName(field.enum, value)];
+    if (field?.enum) return [key, fullNames(field.enum, value)];
     if (!field?.message) return [key, value];
     const { message } = field;
     return [
@@ -45,6 +45,10 @@ function withEnumNames(schema: DescMessage, json: JsonValue): JsonValue {
     ];
   });
   return Object.fromEntries(entries);
+}
+
+function fullNames(schema: DescEnum, value: JsonValue): JsonValue {
+  return Array.isArray(value) ? value.map((item) => fullName(schema, item)) : fullName(schema, value);
 }
 
 function fullName(schema: DescEnum, value: JsonValue): JsonValue {

@@ -61,6 +61,15 @@ export {
 } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 // Our services and the log record: devtool.v1alpha
 export { AuditAction, type AuditRecord, AuditRecordSchema, AuditService } from "./gen/devtool/v1alpha/audit_pb.ts";
+export {
+  type AuthenticationConfig,
+  AuthenticationConfigSchema,
+  CallerRight,
+  type JwtConfig,
+  JwtConfigSchema,
+  type TlsConfig,
+  TlsConfigSchema,
+} from "./gen/devtool/v1alpha/authentication_pb.ts";
 export { type Checkpoint, CheckpointSchema } from "./gen/devtool/v1alpha/checkpoint_pb.ts";
 export { type CommandFile, CommandFileSchema } from "./gen/devtool/v1alpha/command_file_pb.ts";
 export { type ServerInfo, ServerInfoSchema } from "./gen/devtool/v1alpha/discovery_pb.ts";

@@ -1,6 +1,9 @@
 import { ApprovalMode, type McpServer } from "@devtool/schema";
 import type { Model } from "./agent/model.ts";
+import type { Right } from "./handler/caller.ts";
 import type { McpAuthorization } from "./tool/mcp/mcp-transport.ts";
+import type { JwtOptions } from "./transport/auth/jwt-authenticator.ts";
+import type { TlsOptions } from "./transport/sniffing-server.ts";
 
 /** The bounds of a server; each answers with an error that gives the limit (ERR-2). */
 export interface ServerLimits {
@@ -32,6 +35,15 @@ export interface ServerOptions {
   readonly port?: number;
   /** The bearer token. Default: 256 random bits, new for each start. */
   readonly token?: string;
+  /** Listens with TLS, and with `clientAuthorities` takes client certificates in place of a token. Default: no TLS. */
+  readonly tls?: TlsOptions;
+  /** Who is let in besides the holder of the token, each as a principal of its own. Default: nobody. */
+  readonly authentication?: {
+    /** The tokens of one issuer. */
+    readonly jwt?: JwtOptions;
+    /** What callers may that are known by their certificate. Default: neither approve nor read the audit log. */
+    readonly certificateRights?: readonly Right[];
+  };
   /** Further values of the Host header to serve, each with its port. */
   readonly allowedHosts?: readonly string[];
   /** The origins of web pages that may call. Default: none. */

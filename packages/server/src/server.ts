@@ -12,8 +12,10 @@ import { createNotifications, type Notifications, type NotificationsOptions } fr
 import { serverRoutes } from "./assembly/routes.ts";
 import { invalid } from "./errors.ts";
 import { createAuditHandler } from "./handler/audit-handler.ts";
+import { OPERATOR } from "./handler/caller.ts";
 import { createCommandHandler } from "./handler/command-handler.ts";
 import { type ExchangeOptions, Exchanges } from "./handler/exchange.ts";
+import { guardedHandler } from "./handler/guarded-handler.ts";
 import { createPushHandler } from "./handler/push-handler.ts";
 import type { RequestHandler } from "./handler/request-handler.ts";
 import { createTaskHandler } from "./handler/task-handler.ts";
@@ -25,10 +27,8 @@ import type { TaskStore } from "./store/task-store.ts";
 import { SessionRegistry } from "./task/session-registry.ts";
 import { A2A_V1_PUSH_ENCODINGS } from "./transport/a2a_v1/push-configs.ts";
 import { A2A_V03_PUSH_ENCODINGS } from "./transport/a2a_v03/push-methods.ts";
+import { type AuthenticationOptions, createAuthenticator } from "./transport/auth/authentication.ts";
 import { type HttpListener, listen } from "./transport/http.ts";
-
-/** The one principal there is: whoever holds the token. */
-const PRINCIPAL = "local";
 
 /** A server that runs. */
 export interface DevtoolServer extends AsyncDisposable {
@@ -98,12 +98,12 @@ async function assemble(options: ServerOptions): Promise<Parts> {
   if (hasRules(options) || options.sandbox === "bwrap") await agents.get();
   await registry.recover();
   const exchanges = exchangesFor(options, { registry, store, now, maxParts: limits.maxParts });
-  const handler: RequestHandler = {
+  const handler: RequestHandler = guardedHandler({
     tasks: createTaskHandler(exchanges, store, notifications.registrar),
     commands: createCommandHandler(exchanges, async () => (await agents.get()).commands),
     push: createPushHandler(exchanges, notifications.registrar),
     audit: createAuditHandler(store),
-  };
+  });
   return { store, agents, registry, handler, notifications, limits, urls, model: shared.model.name };
 }
 
@@ -167,7 +167,7 @@ function sharedBy(
     options,
     limits,
     model: options.model ?? createScriptedModel(),
-    principal: PRINCIPAL,
+    principal: OPERATOR.principal,
     environment: commandEnvironment(),
     now,
     ownPorts,
@@ -202,14 +202,13 @@ interface Listening extends Parts {
   readonly shutdown: AbortSignal;
 }
 
-function listenAt(listening: Listening): Promise<HttpListener> {
+async function listenAt(listening: Listening): Promise<HttpListener> {
   const { handler, notifications, limits, options, token, shutdown, urls } = listening;
   const onError = onErrorOf(options);
   const { maxRequestBytes } = limits;
   const shared = {
     handler,
     notifications,
-    principal: PRINCIPAL,
     maxRequestBytes,
     shutdown,
     nextId: randomUUID,
@@ -218,7 +217,8 @@ function listenAt(listening: Listening): Promise<HttpListener> {
   return listen({
     host: options.host ?? "127.0.0.1",
     port: options.port ?? 0,
-    token,
+    authenticator: await createAuthenticator(token, authenticationOf(options), () => new Date()),
+    ...(options.tls && { tls: options.tls }),
     allowedHosts: options.allowedHosts ?? [],
     allowedOrigins: options.allowedOrigins ?? [],
     limits: { ...limits, headersTimeoutMs: 10_000, requestTimeoutMs: 30_000 },
@@ -228,6 +228,17 @@ function listenAt(listening: Listening): Promise<HttpListener> {
       return serverRoutes({ ...shared, extensionRequired: options.extensionRequired ?? false }, baseUrl);
     },
   });
+}
+
+/** Asking for certificates is what makes them count. */
+function authenticationOf({
+  authentication: { jwt, certificateRights = [] } = {},
+  tls,
+}: ServerOptions): AuthenticationOptions {
+  return {
+    ...(jwt && { jwt }),
+    ...(tls?.clientAuthorities !== undefined && { certificates: { rights: certificateRights } }),
+  };
 }
 
 interface Stopping extends Parts {

@@ -1,7 +1,9 @@
 import { createServer } from "node:http";
 import { create } from "@bufbuild/protobuf";
 import { TaskEventSchema, TaskSchema, TaskState } from "@devtool/schema";
+import { OPERATOR } from "../src/handler/caller.ts";
 import type { RequestHandler } from "../src/handler/request-handler.ts";
+import { admit } from "../src/transport/auth/admitted.ts";
 import { pathOf, type Route } from "../src/transport/route.ts";
 
 /** Routes that are served, with nothing in front of them. */
@@ -9,10 +11,11 @@ export interface ServedRoutes extends AsyncDisposable {
   readonly url: string;
 }
 
-/** Serves routes on a free port, to everybody. */
+/** Serves routes on a free port, to everybody as if they were the operator. */
 export async function serveRoutes(routes: readonly Route[]): Promise<ServedRoutes> {
   const server = createServer((request, response) => {
     const route = routes.find(({ matches }) => matches(request.method ?? "", pathOf(request)));
+    admit(request, OPERATOR);
     void route?.handle(request, response);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -17,8 +17,6 @@ import type { Notifications } from "./notifications.ts";
 export interface ServerRoutesOptions {
   readonly handler: RequestHandler;
   readonly notifications: Notifications;
-  /** Who the holder of the token is. */
-  readonly principal: string;
   /** A request may have so many bytes. */
   readonly maxRequestBytes: number;
   /** Whether clients must know the extension (CARD-1). */

@@ -13,8 +13,8 @@ import {
 } from "@devtool/schema";
 import type { SlashCommands } from "../command/slash-commands.ts";
 import { invalid } from "../errors.ts";
+import { principalOf } from "./caller.ts";
 import type { Exchange, Exchanges } from "./exchange.ts";
-import { principalOf } from "./task-handler.ts";
 
 /** What a client may do with slash commands (CMD-1, CMD-2). */
 export function createCommandHandler(

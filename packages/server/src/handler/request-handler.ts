@@ -9,5 +9,5 @@ export interface RequestHandler {
   readonly audit: ServiceImpl<typeof AuditService>;
 }
 
-/** Who asks, put into the context values of a call by the guard that checked the credentials. */
-export const principalKey: ContextKey<string> = createContextKey("local", { description: "principal" });
+/** Who asks, put into the context values of a call by its transport; a call without it is nobody's and is refused. */
+export const principalKey: ContextKey<string> = createContextKey("", { description: "principal" });

@@ -17,9 +17,9 @@ import {
 import { Code, DevtoolError, invalid } from "../errors.ts";
 import type { PushRegistrar } from "../push/push-registrar.ts";
 import type { TaskQuery, TaskStore } from "../store/task-store.ts";
+import { principalOf } from "./caller.ts";
 import type { Exchange, Exchanges } from "./exchange.ts";
 import { pushNotSupported } from "./push-handler.ts";
-import { principalKey } from "./request-handler.ts";
 import { shownEvent, shownTask } from "./shown-settings.ts";
 
 /** What a client may do with tasks; without a registrar, nobody is notified. */
@@ -76,11 +76,6 @@ async function beginExchange(
   const exchange = await exchanges.begin(request, principal);
   await registrar.put(config, { taskId: exchange.session.task.id, principal, after: exchange.after });
   return exchange;
-}
-
-/** Who asks. */
-export function principalOf(context: HandlerContext): string {
-  return context.values.get(principalKey);
 }
 
 /** Waits until an exchange has ended. */

@@ -1,11 +1,12 @@
-import { createHash, timingSafeEqual } from "node:crypto";
-import type { HttpRequest } from "./route.ts";
+import { admit } from "./auth/admitted.ts";
+import type { Authenticator } from "./auth/authenticator.ts";
+import type { HttpRequest, Route } from "./route.ts";
 import { headerOf } from "./route.ts";
 
 /** Whom a server lets in. */
 export interface GuardOptions {
-  /** What a client must send as bearer token. */
-  readonly token: string;
+  /** Tells who sends a request. */
+  readonly authenticator: Authenticator;
   /** The values of `Host` that are right, each with its port. */
   readonly hosts: ReadonlySet<string>;
   /** The values of `Origin` that are let in; a request without one is no web page's. */
@@ -14,29 +15,49 @@ export interface GuardOptions {
 
 /** Why a request is turned away. */
 export interface Refusal {
-  readonly status: 401 | 403;
+  readonly status: 401 | 403 | 503;
   readonly message: string;
+  /** What `WWW-Authenticate` says (RFC 6750, section 3); undefined when other credentials would not help. */
+  readonly challenge?: string;
 }
 
 /**
  * Checks a request before any route sees it (S5): `Host` is one of ours, so that no rebound name gets here; `Origin` is
- * absent or listed, so that no web page does; the bearer token is right, unless the route is public.
+ * absent or listed, so that no web page does; the credentials are right, unless the route is public. Notes whose they are.
  */
-export function refusalOf(
+export async function refusalOf(
   request: HttpRequest,
-  access: "public" | "token",
-  { token, hosts, origins }: GuardOptions,
-): Refusal | undefined {
+  access: Route["access"],
+  options: GuardOptions,
+): Promise<Refusal | undefined> {
+  const misled = misledBy(request, options);
+  if (misled || access === "public") return misled;
+  const verdict = await options.authenticator.authenticate(request);
+  switch (verdict.case) {
+    case "caller":
+      return void admit(request, verdict.value);
+    case "none":
+      return { status: 401, message: MISSING, challenge: "Bearer" };
+    case "wrong":
+      return { status: 401, message: verdict.message, challenge: 'Bearer error="invalid_token"' };
+    case "unavailable":
+      return { status: 503, message: verdict.message };
+    default:
+      return verdict satisfies never;
+  }
+}
+
+const MISSING = "the bearer token is missing or wrong: send it in the Authorization header";
+
+/** Says why a request may not be meant for us at all. */
+function misledBy(request: HttpRequest, { hosts, origins }: GuardOptions): Refusal | undefined {
   const host = hostOf(request).toLowerCase();
   if (!hosts.has(host)) {
     return { status: 403, message: `host ${JSON.stringify(host)} is not served: use one of ${[...hosts].join(", ")}` };
   }
   const origin = request.headers.origin;
-  if (origin !== undefined && !(typeof origin === "string" && origins.has(origin))) {
-    return { status: 403, message: `origin ${JSON.stringify(origin)} is not allowed: the operator can list it` };
-  }
-  if (access === "public" || hasToken(request, token)) return undefined;
-  return { status: 401, message: "the bearer token is missing or wrong: send it in the Authorization header" };
+  if (origin === undefined || (typeof origin === "string" && origins.has(origin))) return undefined;
+  return { status: 403, message: `origin ${JSON.stringify(origin)} is not allowed: the operator can list it` };
 }
 
 /** `Host`, or its pseudo-header in HTTP/2; a request with both, or with two of one, has none that counts. */
@@ -45,14 +66,4 @@ function hostOf(request: HttpRequest): string {
   const host = headerOf(request, "host");
   if (authority !== "" && host !== "" && authority !== host) return "";
   return authority || host;
-}
-
-function hasToken(request: HttpRequest, token: string): boolean {
-  const [scheme = "", credentials = "", ...rest] = headerOf(request, "authorization").split(" ");
-  if (scheme.toLowerCase() !== "bearer" || rest.length > 0) return false;
-  return timingSafeEqual(digest(credentials), digest(token));
-}
-
-function digest(text: string): Buffer {
-  return createHash("sha256").update(text).digest();
 }

@@ -1,8 +1,14 @@
 import type { AddressInfo } from "node:net";
 import { Code, DevtoolError } from "../errors.ts";
+import type { Authenticator } from "./auth/authenticator.ts";
 import { type GuardOptions, type Refusal, refusalOf } from "./guard.ts";
 import { type HttpRequest, type HttpResponse, pathOf, type Route, send } from "./route.ts";
-import { type ConnectionLimits, createSniffingServer, type SniffingServer } from "./sniffing-server.ts";
+import {
+  type ConnectionLimits,
+  createSniffingServer,
+  type SniffingServer,
+  type TlsOptions,
+} from "./sniffing-server.ts";
 
 /** Where and how a server listens. */
 export interface ListenOptions {
@@ -13,7 +19,10 @@ export interface ListenOptions {
   /** Further values of `Host` that are right, with their port. */
   readonly allowedHosts: readonly string[];
   readonly allowedOrigins: readonly string[];
-  readonly token: string;
+  /** Tells who sends a request. */
+  readonly authenticator: Authenticator;
+  /** The certificate with which it listens; without it, it listens without TLS. */
+  readonly tls?: TlsOptions;
   readonly limits: ConnectionLimits;
   /** Makes the routes, once the address is known. The first that matches a request gets it. */
   readonly routes: (baseUrl: string) => readonly Route[];
@@ -23,7 +32,7 @@ export interface ListenOptions {
 
 /** A server that listens. */
 export interface HttpListener {
-  /** `http://host:port`. */
+  /** `http://host:port`, or `https:` with a certificate. */
   readonly url: string;
   /** Takes no more connections, lets requests end for so many milliseconds, then closes what is left. */
   close(graceMs: number): Promise<void>;
@@ -32,33 +41,29 @@ export interface HttpListener {
 /** Listens. Every request passes the guard before a route sees it; what no route matches needs the token to learn so. */
 export async function listen(options: ListenOptions): Promise<HttpListener> {
   let answer = (_request: HttpRequest, response: HttpResponse): void => send(response, 503, { body: "" });
-  const server = createSniffingServer((request, response) => answer(request, response), options.limits);
+  const server = createSniffingServer((request, response) => answer(request, response), options);
   await bind(server, options);
-  const url = urlOf(server, options.host);
+  const url = urlOf(server, options);
   const routes = options.routes(url);
   const guard = guardOf(options, url);
-  answer = (request, response) => dispatch(request, response, { routes, guard, onError: options.onError });
+  answer = (request, response) =>
+    void dispatch(request, response, { routes, guard }).catch((reason: unknown) => options.onError(reason));
   return { url, close: (graceMs) => close(server, graceMs) };
 }
 
 interface Dispatch {
   readonly routes: readonly Route[];
   readonly guard: GuardOptions;
-  readonly onError: (reason: unknown) => void;
 }
 
-function dispatch(request: HttpRequest, response: HttpResponse, { routes, guard, onError }: Dispatch): void {
-  const path = pathOf(request);
-  const route = routes.find(({ matches }) => matches(request.method ?? "", path));
-  const refusal = refusalOf(request, route?.access ?? "token", guard);
-  if (refusal) refuse(response, refusal);
-  else if (route) void handle(route, request, response).catch(onError);
-  else send(response, 404, { body: JSON.stringify({ error: `nothing is served at ${request.method} ${path}` }) });
-}
-
-async function handle(route: Route, request: HttpRequest, response: HttpResponse): Promise<void> {
+async function dispatch(request: HttpRequest, response: HttpResponse, { routes, guard }: Dispatch): Promise<void> {
   try {
-    await route.handle(request, response);
+    const path = pathOf(request);
+    const route = routes.find(({ matches }) => matches(request.method ?? "", path));
+    const refusal = await refusalOf(request, route?.access ?? "token", guard);
+    if (refusal) refuse(response, refusal);
+    else if (route) await route.handle(request, response);
+    else send(response, 404, { body: JSON.stringify({ error: `nothing is served at ${request.method} ${path}` }) });
   } catch (reason) {
     if (isGone(reason)) return;
     if (response.headersSent) response.destroy();
@@ -72,9 +77,9 @@ function isGone(reason: unknown): boolean {
   return reason instanceof Error && "code" in reason && reason.code === "ERR_STREAM_PREMATURE_CLOSE";
 }
 
-function refuse(response: HttpResponse, { status, message }: Refusal): void {
-  const challenge: Record<string, string> = status === 401 ? { "www-authenticate": "Bearer" } : {};
-  send(response, status, { body: JSON.stringify({ error: message }), connection: "close", ...challenge });
+function refuse(response: HttpResponse, { status, message, challenge }: Refusal): void {
+  const headers: Record<string, string> = challenge === undefined ? {} : { "www-authenticate": challenge };
+  send(response, status, { body: JSON.stringify({ error: message }), connection: "close", ...headers });
 }
 
 async function bind({ net }: SniffingServer, { host, port }: ListenOptions): Promise<void> {
@@ -92,16 +97,16 @@ function bindError(host: string, port: number, reason: Error): DevtoolError {
   return new DevtoolError(`port ${port} of ${host} ${problem}`, Code.FailedPrecondition, { cause: reason });
 }
 
-function urlOf({ net }: SniffingServer, host: string): string {
+function urlOf({ net }: SniffingServer, { host, tls }: ListenOptions): string {
   const address: AddressInfo | string | null = net.address();
   const port = typeof address === "object" && address ? address.port : 0;
-  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+  return `${tls ? "https" : "http"}://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
-function guardOf({ allowedHosts, allowedOrigins, token }: ListenOptions, url: string): GuardOptions {
+function guardOf({ allowedHosts, allowedOrigins, authenticator }: ListenOptions, url: string): GuardOptions {
   const { host, port } = new URL(url);
   const names = [host, `127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`, ...allowedHosts];
-  return { token, hosts: new Set(names.map((name) => name.toLowerCase())), origins: new Set(allowedOrigins) };
+  return { authenticator, hosts: new Set(names.map((name) => name.toLowerCase())), origins: new Set(allowedOrigins) };
 }
 
 async function close({ net, http1, sockets, sessions }: SniffingServer, graceMs: number): Promise<void> {

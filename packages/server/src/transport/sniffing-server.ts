@@ -7,6 +7,7 @@ import {
   type ServerHttp2Session,
 } from "node:http2";
 import { createServer, type Server, type Socket } from "node:net";
+import { createServer as createTlsServer } from "node:tls";
 import type { HttpRequest, HttpResponse } from "./route.ts";
 
 /** The bounds of connections. */
@@ -21,7 +22,24 @@ export interface ConnectionLimits {
   readonly requestTimeoutMs: number;
 }
 
-/** HTTP/1.1 and HTTP/2 without TLS on one port: the first bytes of a connection tell which it speaks. */
+/** The certificate of a server, and whose certificates it asks its clients for. */
+export interface TlsOptions {
+  /** The private key, in PEM. */
+  readonly key: string;
+  /** The certificate and those between it and its authority, in PEM. */
+  readonly certificate: string;
+  /** The authorities whose clients are known by their certificates, in PEM. Default: clients are not asked for one. */
+  readonly clientAuthorities?: string;
+}
+
+/** How a sniffing server is made. */
+export interface SniffingServerOptions {
+  readonly limits: ConnectionLimits;
+  /** Encrypts all connections; default: none. */
+  readonly tls?: TlsOptions;
+}
+
+/** HTTP/1.1 and HTTP/2 on one port: the first bytes of a connection tell which it speaks. */
 export interface SniffingServer {
   readonly net: Server;
   readonly http1: HttpServer;
@@ -38,8 +56,9 @@ const HTTP2_PREFACE = "PRI";
 /** Makes a server whose listener gets the requests of both. */
 export function createSniffingServer(
   listener: (request: HttpRequest, response: HttpResponse) => void,
-  limits: ConnectionLimits,
+  options: SniffingServerOptions,
 ): SniffingServer {
+  const { limits } = options;
   const onHttp1: RequestListener = (request, response) => listener(request, response);
   const onHttp2 = (request: Http2ServerRequest, response: Http2ServerResponse): void => listener(request, response);
   const http1 = createHttpServer(
@@ -57,13 +76,36 @@ export function createSniffingServer(
   );
   // Node begins to watch timeouts and idle connections of a server when it listens; this one gets its sockets from ours.
   http1.emit("listening");
-  const net = createServer((socket) => sniff(socket, { http1, http2 }, limits.headersTimeoutMs));
+  const net = acceptor((socket) => sniff(socket, { http1, http2 }, limits.headersTimeoutMs), options);
   net.maxConnections = limits.maxConnections;
   const sockets = new Set<Socket>();
   net.on("connection", (socket) => track(sockets, socket));
   const sessions = new Set<ServerHttp2Session>();
   http2.on("session", (session) => track(sessions, session));
   return { net, http1, http2, sockets, sessions };
+}
+
+/** Takes connections, and with a certificate only those that finished its handshake in time. */
+function acceptor(accept: (socket: Socket) => void, { limits, tls }: SniffingServerOptions): Server {
+  if (!tls) return createServer(accept);
+  const { key, certificate, clientAuthorities } = tls;
+  // A certificate is one way to be known among others: who has none is asked for a token, by the guard.
+  const asks = clientAuthorities !== undefined && {
+    ca: clientAuthorities,
+    requestCert: true,
+    rejectUnauthorized: false,
+  };
+  return createTlsServer(
+    {
+      key,
+      cert: certificate,
+      ALPNProtocols: ["h2", "http/1.1"],
+      handshakeTimeout: limits.headersTimeoutMs,
+      minVersion: "TLSv1.2",
+      ...asks,
+    },
+    accept,
+  );
 }
 
 function track<T extends { once(event: "close", listener: () => void): unknown }>(open: Set<T>, item: T): void {

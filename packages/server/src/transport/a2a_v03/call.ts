@@ -1,13 +1,13 @@
 import type { DescMethod, JsonValue } from "@bufbuild/protobuf";
-import { createContextValues, createHandlerContext, type HandlerContext } from "@connectrpc/connect";
+import { createHandlerContext, type HandlerContext } from "@connectrpc/connect";
 import type { StreamView } from "@devtool/schema/a2a-v03";
-import { principalKey } from "../../handler/request-handler.ts";
+import { type Caller, contextValuesFor } from "../../handler/caller.ts";
 
 /** How much of events a client is shown, and in which words: those of Gemini CLI's own server are a view too. */
 export type CallView = StreamView | "coder-agent";
 
 /** One JSON-RPC call, as its method sees it. */
-export interface Call {
+export interface Call extends Caller {
   readonly params: JsonValue | undefined;
   /** How much of events the client is shown. */
   readonly view: CallView;
@@ -15,24 +15,19 @@ export interface Call {
   readonly lastEventId: bigint | undefined;
   /** Whether the client takes a stream where the method offers both. */
   readonly takesStream: boolean;
-  /** Who calls. */
-  readonly principal: string;
   /** Aborts when the client is gone or the server stops. */
   readonly signal: AbortSignal;
 }
 
 /** The context in which a call runs a method of our services. */
-export function contextOf(
-  { principal, signal }: Pick<Call, "principal" | "signal">,
-  method: DescMethod,
-): HandlerContext {
+export function contextOf(call: Pick<Call, "principal" | "rights" | "signal">, method: DescMethod): HandlerContext {
   return createHandlerContext({
     service: method.parent,
     method,
     protocolName: "a2a-v0.3",
     requestMethod: "POST",
     url: "http://devtool.invalid/",
-    requestSignal: signal,
-    contextValues: createContextValues().set(principalKey, principal),
+    requestSignal: call.signal,
+    contextValues: contextValuesFor(call),
   });
 }

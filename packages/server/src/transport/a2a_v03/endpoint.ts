@@ -3,6 +3,7 @@ import { EXTENSION_URI } from "@devtool/schema";
 import { JsonRpcCode, type JsonRpcError } from "@devtool/schema/a2a-v03";
 import { Code, DevtoolError } from "../../errors.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
+import { callerOf } from "../auth/admitted.ts";
 import type { CoderAgentTasks } from "../coder_agent/coder-agent-tasks.ts";
 import type { JsonRpcDialect } from "../json-rpc-dialect.ts";
 import { type HttpRequest, headerOf } from "../route.ts";
@@ -15,8 +16,6 @@ import type { Answer, Method } from "./methods.ts";
 export interface A2aV03RoutesOptions extends CardOptions {
   readonly handler: RequestHandler;
   readonly baseUrl: string;
-  /** Who the holder of the token is. */
-  readonly principal: string;
   /** A request may have so many bytes. */
   readonly maxRequestBytes: number;
   /** A stream says that it lives each so many milliseconds. */
@@ -52,7 +51,7 @@ export interface Answered {
 /** Calls a method in the view that the request asks for (CARD-3). Throws a `JsonRpcFailure` when there is no such method. */
 export async function callMethod(
   request: HttpRequest,
-  { methods, principal, extensionRequired }: Endpoint,
+  { methods, extensionRequired }: Endpoint,
   { method: name, params, signal }: MethodCall,
 ): Promise<Answered> {
   const method = methods.get(name);
@@ -64,7 +63,7 @@ export async function callMethod(
     view: activation ? "extension" : "plain",
     lastEventId: lastEventIdOf(request),
     takesStream: headerOf(request, "accept").includes("text/event-stream"),
-    principal,
+    ...callerOf(request),
     signal,
   });
   return { answer, headers: activation ?? {} };

@@ -63,7 +63,6 @@ describe("the routes of A2A 0.3", () => {
         ...card,
         handler: silentHandler(gone.resolve),
         baseUrl: "http://127.0.0.1",
-        principal: "local",
         maxRequestBytes: 1000,
         heartbeatMs: 60_000,
         shutdown: lasts.signal,

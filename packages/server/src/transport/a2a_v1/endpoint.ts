@@ -6,8 +6,6 @@ import type { A2aServiceOptions } from "./options.ts";
 
 /** What the bindings over HTTP need beside the service. */
 export interface HttpOptions extends A2aServiceOptions {
-  /** Who the holder of the token is. */
-  readonly principal: string;
   /** A request may have so many bytes. */
   readonly maxRequestBytes: number;
   /** A stream says that it lives each so many milliseconds. */

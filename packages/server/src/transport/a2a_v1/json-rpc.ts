@@ -49,11 +49,11 @@ interface Answered {
 }
 
 async function run(request: HttpRequest, answering: Answering, signal: AbortSignal): Promise<Answered> {
-  const { call, operations, principal } = answering;
+  const { call, operations } = answering;
   const operation = operations.get(call.method);
   const method = operation?.spec.method ?? COMMANDS.get(call.method);
   if (!method) throw unknownMethod(request, answering);
-  const context = contextOf(request, { method }, { principal, signal });
+  const context = contextOf(request, { method }, signal);
   const answered = operation
     ? await operation.run(call.params ?? {}, context)
     : await runCommand(request, answering, context);

@@ -1,6 +1,5 @@
 import { create, type DescMessage, type DescMethod, type JsonValue, type Message } from "@bufbuild/protobuf";
 import {
-  createContextValues,
   createHandlerContext,
   createServiceImplSpec,
   type HandlerContext,
@@ -14,7 +13,7 @@ import {
   type StreamResponse,
   StreamResponseSchema,
 } from "@devtool/schema/a2a-v1";
-import { principalKey } from "../../handler/request-handler.ts";
+import { contextValuesOf } from "../auth/admitted.ts";
 import type { HttpRequest } from "../route.ts";
 import { sequenceOf, textOf } from "./frames.ts";
 
@@ -76,7 +75,7 @@ async function* framesOf(responses: AsyncIterable<object>): AsyncIterable<Frame>
 export function contextOf(
   request: HttpRequest,
   { method }: { readonly method: DescMethod },
-  { principal, signal }: { readonly principal: string; readonly signal: AbortSignal },
+  signal: AbortSignal,
 ): HandlerContext {
   return createHandlerContext({
     service: method.parent,
@@ -86,7 +85,7 @@ export function contextOf(
     url: "http://devtool.invalid/",
     requestSignal: signal,
     requestHeader: { ...headersOf(request), "a2a-version": versionOf(request) },
-    contextValues: createContextValues().set(principalKey, principal),
+    contextValues: contextValuesOf(request),
   });
 }
 

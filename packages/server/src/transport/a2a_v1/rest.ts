@@ -45,8 +45,8 @@ async function handle(request: HttpRequest, response: HttpResponse, handling: Ha
   const mediaType = mediaTypeOf(request);
   try {
     using gone = new ClientGone(response, handling.shutdown);
-    const { operation, binding, principal } = handling;
-    const context = contextOf(request, operation.spec, { principal, signal: gone.signal });
+    const { operation, binding } = handling;
+    const context = contextOf(request, operation.spec, gone.signal);
     const json = requestJson(operation.spec.method.input, binding, {
       variables: binding.match(pathOf(request)) ?? new Map(),
       query: new URLSearchParams((request.url ?? "").split("?", 2)[1] ?? ""),

@@ -1,15 +1,16 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { type ConnectError, createClient, createRouterTransport } from "@connectrpc/connect";
+import { type ConnectError, createClient, createRouterTransport, type Interceptor } from "@connectrpc/connect";
 import { type TaskEvent, TaskEventSchema, TaskState } from "@devtool/schema";
 import { A2AService, A2aRole, ErrorInfoSchema } from "@devtool/schema/a2a-v1";
 import { describe, expect, it } from "vitest";
 import type { AgentExecutor } from "../../agent/agent-executor.ts";
 import { createAuditHandler } from "../../handler/audit-handler.ts";
+import { OPERATOR } from "../../handler/caller.ts";
 import { createCommandHandler } from "../../handler/command-handler.ts";
 import { Exchanges } from "../../handler/exchange.ts";
 import { createPushHandler } from "../../handler/push-handler.ts";
-import type { RequestHandler } from "../../handler/request-handler.ts";
+import { principalKey, type RequestHandler } from "../../handler/request-handler.ts";
 import { createTaskHandler } from "../../handler/task-handler.ts";
 import { MemoryTaskStore } from "../../store/memory-task-store.ts";
 import { SessionRegistry } from "../../task/session-registry.ts";
@@ -87,7 +88,12 @@ async function serving(more: Partial<A2aServiceOptions>) {
   await store.append([event(1n, TaskState.SUBMITTED), event(2n, TaskState.COMPLETED)]);
   const handler = handlerOf(store);
   const service = createA2aService({ handler, extensionRequired: false, ...more });
-  const transport = createRouterTransport(({ service: serve }) => serve(A2AService, service));
+  const asOperator: Interceptor = (next) => (request) => {
+    request.contextValues.set(principalKey, OPERATOR.principal);
+    return next(request);
+  };
+  const router = { interceptors: [asOperator] };
+  const transport = createRouterTransport(({ service: serve }) => serve(A2AService, service), { router });
   return { client: createClient(A2AService, transport), store };
 }
 

@@ -1,5 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
+import type { Caller } from "../../handler/caller.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
 import { contextOf } from "../a2a_v03/call.ts";
 import type { HttpRequest, HttpResponse } from "../route.ts";
@@ -10,8 +11,6 @@ export interface CoderAgentRoutesOptions {
   readonly handler: RequestHandler;
   /** The tasks that are talked about in the dialect; the same that JSON-RPC has. */
   readonly coderAgent: CoderAgentTasks;
-  /** Who the holder of the token is. */
-  readonly principal: string;
   /** A request may have so many bytes. */
   readonly maxRequestBytes: number;
   /** A stream says that it lives each so many milliseconds. */
@@ -22,7 +21,7 @@ export interface CoderAgentRoutesOptions {
 }
 
 /** One request to a route of the dialect. */
-export interface Visit extends CoderAgentRoutesOptions {
+export interface Visit extends CoderAgentRoutesOptions, Caller {
   readonly request: HttpRequest;
   readonly response: HttpResponse;
   /** Aborts when the client is gone or the server stops. */
@@ -30,6 +29,6 @@ export interface Visit extends CoderAgentRoutesOptions {
 }
 
 /** The context in which a request runs a method of our services. */
-export function contextFor({ principal, signal }: Visit, method: DescMethod): HandlerContext {
-  return contextOf({ principal, signal }, method);
+export function contextFor(visit: Visit, method: DescMethod): HandlerContext {
+  return contextOf(visit, method);
 }

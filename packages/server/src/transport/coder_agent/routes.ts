@@ -1,4 +1,5 @@
 import { ClientGone } from "../a2a_v03/client-gone.ts";
+import { callerOf } from "../auth/admitted.ts";
 import { type HttpRequest, type HttpResponse, pathOf, type Route } from "../route.ts";
 import { executeCommand, listCommands } from "./commands.ts";
 import type { CoderAgentRoutesOptions, Visit } from "./endpoint.ts";
@@ -38,7 +39,7 @@ async function visited(
 ): Promise<void> {
   using gone = new ClientGone(response, options.shutdown);
   try {
-    await handle({ ...options, request, response, signal: gone.signal });
+    await handle({ ...options, ...callerOf(request), request, response, signal: gone.signal });
   } catch (reason) {
     sendFailure(response, reason, options.onError);
   }

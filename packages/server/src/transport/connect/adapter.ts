@@ -1,8 +1,7 @@
-import { createContextValues } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { AuditService, PushService, SlashCommandService, TaskService } from "@devtool/schema";
 import { A2AService } from "@devtool/schema/a2a-v1";
-import { principalKey } from "../../handler/request-handler.ts";
+import { contextValuesOf } from "../auth/admitted.ts";
 import type { Route } from "../route.ts";
 import { errorInterceptor } from "./errors.ts";
 import { blameClient } from "./malformed.ts";
@@ -13,7 +12,7 @@ const OWN_SERVICES = [TaskService, SlashCommandService, PushService, AuditServic
 
 /** Makes what answers Connect, gRPC and gRPC-Web requests. */
 export function createAdapter(options: ConnectRoutesOptions): Route["handle"] {
-  const { handler, principal } = options;
+  const { handler } = options;
   return connectNodeAdapter({
     routes: (router) => {
       router.service(TaskService, handler.tasks);
@@ -23,7 +22,7 @@ export function createAdapter(options: ConnectRoutesOptions): Route["handle"] {
       if (options.a2a) router.service(A2AService, options.a2a);
       registerReflection(router, [...OWN_SERVICES, ...(options.a2a ? [A2AService] : [])]);
     },
-    contextValues: () => createContextValues().set(principalKey, principal),
+    contextValues: contextValuesOf,
     interceptors: [errorInterceptor(options.onError)],
     requestGate: blameClient,
     readMaxBytes: options.maxRequestBytes,

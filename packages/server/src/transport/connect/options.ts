@@ -5,8 +5,6 @@ import type { RequestHandler } from "../../handler/request-handler.ts";
 /** What the routes need. */
 export interface ConnectRoutesOptions {
   readonly handler: RequestHandler;
-  /** Who the holder of the token is. */
-  readonly principal: string;
   /** A request may have so many bytes. */
   readonly maxRequestBytes: number;
   /** Aborts when the server stops: ends the streams that have no end of their own. */

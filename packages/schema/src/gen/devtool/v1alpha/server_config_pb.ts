@@ -4,6 +4,8 @@
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { AuthenticationConfig, AuthenticationConfigJson, TlsConfig, TlsConfigJson } from "./authentication_pb.ts";
+import { file_devtool_v1alpha_authentication } from "./authentication_pb.ts";
 import type { McpServer, McpServerJson } from "./mcp_server_pb.ts";
 import { file_devtool_v1alpha_mcp_server } from "./mcp_server_pb.ts";
 import type { ApprovalMode, ApprovalModeJson } from "./session_settings_pb.ts";
@@ -14,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/server_config.proto.
  */
 export const file_devtool_v1alpha_server_config: GenFile = /*@__PURE__*/
-  fileDesc("CiNkZXZ0b29sL3YxYWxwaGEvc2VydmVyX2NvbmZpZy5wcm90bxIPZGV2dG9vbC52MWFscGhhItMCCgxTZXJ2ZXJDb25maWcSKwoFbW9kZWwYASABKAsyHC5kZXZ0b29sLnYxYWxwaGEuTW9kZWxDb25maWcSLwoLbWNwX3NlcnZlcnMYAiADKAsyGi5kZXZ0b29sLnYxYWxwaGEuTWNwU2VydmVyEj0KEmNsaWVudF9tY3Bfc2VydmVycxgDIAEoDjIhLmRldnRvb2wudjFhbHBoYS5DbGllbnRNY3BTZXJ2ZXJzEjQKDWFwcHJvdmFsX21vZGUYBCABKA4yHS5kZXZ0b29sLnYxYWxwaGEuQXBwcm92YWxNb2RlEi0KB3NhbmRib3gYBSABKA4yHC5kZXZ0b29sLnYxYWxwaGEuU2FuZGJveEtpbmQSFQoNZmV0Y2hfdGFyZ2V0cxgGIAMoCRIUCgxwb2xpY3lfZmlsZXMYByADKAkSFAoMcHVzaF90YXJnZXRzGAggAygJIl4KC01vZGVsQ29uZmlnEgwKBG5hbWUYASABKAkSEAoIYmFzZV91cmwYAiABKAkSFgoOdmVydGV4X3Byb2plY3QYAyABKAkSFwoPdmVydGV4X2xvY2F0aW9uGAQgASgJKowBChBDbGllbnRNY3BTZXJ2ZXJzEiIKHkNMSUVOVF9NQ1BfU0VSVkVSU19VTlNQRUNJRklFRBAAEhsKF0NMSUVOVF9NQ1BfU0VSVkVSU19OT05FEAESGwoXQ0xJRU5UX01DUF9TRVJWRVJTX0hUVFAQAhIaChZDTElFTlRfTUNQX1NFUlZFUlNfQUxMEAMqcQoLU2FuZGJveEtpbmQSHAoYU0FOREJPWF9LSU5EX1VOU1BFQ0lGSUVEEAASFQoRU0FOREJPWF9LSU5EX0FVVE8QARIVChFTQU5EQk9YX0tJTkRfTk9ORRACEhYKElNBTkRCT1hfS0lORF9CV1JBUBADYgZwcm90bzM", [file_devtool_v1alpha_mcp_server, file_devtool_v1alpha_session_settings]);
+  fileDesc("CiNkZXZ0b29sL3YxYWxwaGEvc2VydmVyX2NvbmZpZy5wcm90bxIPZGV2dG9vbC52MWFscGhhIrsDCgxTZXJ2ZXJDb25maWcSKwoFbW9kZWwYASABKAsyHC5kZXZ0b29sLnYxYWxwaGEuTW9kZWxDb25maWcSLwoLbWNwX3NlcnZlcnMYAiADKAsyGi5kZXZ0b29sLnYxYWxwaGEuTWNwU2VydmVyEj0KEmNsaWVudF9tY3Bfc2VydmVycxgDIAEoDjIhLmRldnRvb2wudjFhbHBoYS5DbGllbnRNY3BTZXJ2ZXJzEjQKDWFwcHJvdmFsX21vZGUYBCABKA4yHS5kZXZ0b29sLnYxYWxwaGEuQXBwcm92YWxNb2RlEi0KB3NhbmRib3gYBSABKA4yHC5kZXZ0b29sLnYxYWxwaGEuU2FuZGJveEtpbmQSFQoNZmV0Y2hfdGFyZ2V0cxgGIAMoCRIUCgxwb2xpY3lfZmlsZXMYByADKAkSFAoMcHVzaF90YXJnZXRzGAggAygJEj0KDmF1dGhlbnRpY2F0aW9uGAkgASgLMiUuZGV2dG9vbC52MWFscGhhLkF1dGhlbnRpY2F0aW9uQ29uZmlnEicKA3RscxgKIAEoCzIaLmRldnRvb2wudjFhbHBoYS5UbHNDb25maWciXgoLTW9kZWxDb25maWcSDAoEbmFtZRgBIAEoCRIQCghiYXNlX3VybBgCIAEoCRIWCg52ZXJ0ZXhfcHJvamVjdBgDIAEoCRIXCg92ZXJ0ZXhfbG9jYXRpb24YBCABKAkqjAEKEENsaWVudE1jcFNlcnZlcnMSIgoeQ0xJRU5UX01DUF9TRVJWRVJTX1VOU1BFQ0lGSUVEEAASGwoXQ0xJRU5UX01DUF9TRVJWRVJTX05PTkUQARIbChdDTElFTlRfTUNQX1NFUlZFUlNfSFRUUBACEhoKFkNMSUVOVF9NQ1BfU0VSVkVSU19BTEwQAypxCgtTYW5kYm94S2luZBIcChhTQU5EQk9YX0tJTkRfVU5TUEVDSUZJRUQQABIVChFTQU5EQk9YX0tJTkRfQVVUTxABEhUKEVNBTkRCT1hfS0lORF9OT05FEAISFgoSU0FOREJPWF9LSU5EX0JXUkFQEANiBnByb3RvMw", [file_devtool_v1alpha_authentication, file_devtool_v1alpha_mcp_server, file_devtool_v1alpha_session_settings]);
 
 /**
  * Holds what the operator of a server decides: the file `config.toml`, read as
@@ -82,6 +84,20 @@ export type ServerConfig = Message<"devtool.v1alpha.ServerConfig"> & {
    * @generated from field: repeated string push_targets = 8;
    */
   pushTargets: string[];
+
+  /**
+   * Says who is let in besides the holder of the token.
+   *
+   * @generated from field: devtool.v1alpha.AuthenticationConfig authentication = 9;
+   */
+  authentication?: AuthenticationConfig | undefined;
+
+  /**
+   * Listens with TLS; unset listens without.
+   *
+   * @generated from field: devtool.v1alpha.TlsConfig tls = 10;
+   */
+  tls?: TlsConfig | undefined;
 };
 
 /**
@@ -150,6 +166,20 @@ export type ServerConfigJson = {
    * @generated from field: repeated string push_targets = 8;
    */
   pushTargets?: string[];
+
+  /**
+   * Says who is let in besides the holder of the token.
+   *
+   * @generated from field: devtool.v1alpha.AuthenticationConfig authentication = 9;
+   */
+  authentication?: AuthenticationConfigJson;
+
+  /**
+   * Listens with TLS; unset listens without.
+   *
+   * @generated from field: devtool.v1alpha.TlsConfig tls = 10;
+   */
+  tls?: TlsConfigJson;
 };
 
 /**

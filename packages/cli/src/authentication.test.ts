@@ -1,0 +1,54 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { authenticationOf } from "./authentication.ts";
+import { readConfig } from "./config.ts";
+
+describe("what a config file says about who is let in", () => {
+  let directory: string;
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), "devtool-authentication-"));
+    await writeFile(join(directory, "keys.json"), '{"keys":[]}');
+    await writeFile(join(directory, "odd.json"), "[]");
+    await writeFile(join(directory, "server.pem"), "certificate");
+    await writeFile(join(directory, "server.key"), "key");
+  });
+  afterAll(() => rm(directory, { recursive: true }));
+
+  it("is nobody, when it says nothing", async () => {
+    expect(await optionsOf("")).toEqual({});
+  });
+
+  it("is an issuer with its scopes, and its keys from a file beside it", async () => {
+    const said = `[authentication.jwt]\nissuer = "https://i.example"\naudience = "a"\nkeys_file = "keys.json"\napprove_scope = "x"`;
+    expect(await optionsOf(said)).toEqual({
+      authentication: {
+        certificateRights: [],
+        jwt: { issuer: "https://i.example", audience: "a", keys: { keys: [] }, approveScope: "x" },
+      },
+    });
+  });
+
+  it("is whoever has a certificate, with the rights that it names", async () => {
+    const said = `[authentication]\ncertificate_rights = ["approve", "audit"]\n[tls]\ncertificate_file = "server.pem"\nkey_file = "server.key"\nclient_authorities_file = "server.pem"`;
+    expect(await optionsOf(said)).toEqual({
+      authentication: { certificateRights: ["approve", "audit"] },
+      tls: { certificate: "certificate", key: "key", clientAuthorities: "certificate" },
+    });
+  });
+
+  it.each([
+    ['[tls]\ncertificate_file = "none.pem"', "tls.certificate_file"],
+    ['[authentication]\ncertificate_rights = ["everything"]', '"everything" does not exist: choose approve, audit'],
+    ['[authentication.jwt]\nkeys_file = "odd.json"', "holds no key set"],
+  ])("says what is wrong with %s", async (said, words) => {
+    await expect(optionsOf(said)).rejects.toThrow(words);
+  });
+
+  async function optionsOf(said: string) {
+    const path = join(directory, "config.toml");
+    await writeFile(path, said, { mode: 0o600 });
+    return authenticationOf(await readConfig(path, directory), directory);
+  }
+});

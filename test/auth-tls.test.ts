@@ -1,0 +1,109 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { get } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Code, type Transport } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
+import {
+  bearerInterceptor,
+  confirmationPart,
+  createDevtoolClient,
+  pendingToolCalls,
+  textMessage,
+} from "@devtool/client";
+import { createServer, type DevtoolServer } from "@devtool/server";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Authority, type Certificate, hasOpenssl } from "./auth/certificates.ts";
+
+const ALICE = "/O=Example/CN=alice";
+
+describe.skipIf(!(await hasOpenssl()))("a server with certificates", () => {
+  let directory: string;
+  let authority: Authority;
+  let stranger: Authority;
+  let server: DevtoolServer;
+  let ca: string;
+
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), "devtool-tls-"));
+    [authority, stranger] = [await Authority.create(directory, "ours"), await Authority.create(directory, "theirs")];
+    ca = await authority.certificate();
+    const tls = { ...(await authority.issue("/CN=127.0.0.1")), clientAuthorities: ca };
+    server = await createServer({ workspace: directory, tls, authentication: { certificateRights: [] } });
+  });
+  afterAll(async () => {
+    await server.close();
+    await rm(directory, { recursive: true, force: true });
+  });
+
+  it("says https, and speaks nothing else", async () => {
+    expect(server.url).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
+    await expect(openly(server.url.replace("https", "http"))).rejects.toThrow(/socket hang up|ECONNRESET/);
+  });
+
+  it("knows a client by issuer and subject, over HTTP/1.1 and HTTP/2, and after its certificate was renewed", async () => {
+    const [old, renewed] = [await authority.issue(ALICE), await authority.issue(ALICE)];
+    const { task } = await send(over("1.1", old), "text hello");
+    expect(task?.principal).toBe("x509:CN%3Dours#O%3DExample,CN%3Dalice");
+    expect((await createDevtoolClient(over("2", renewed)).tasks.getTask({ taskId: task?.id ?? "" })).task?.id).toBe(
+      task?.id,
+    );
+    expect((await createDevtoolClient(grpc(renewed)).tasks.getTask({ taskId: task?.id ?? "" })).task?.id).toBe(
+      task?.id,
+    );
+  });
+
+  it("keeps the tasks of clients apart", async () => {
+    const { task } = await send(over("2", await authority.issue(ALICE)), "text hello");
+    const bob = createDevtoolClient(over("2", await authority.issue("/O=Example/CN=bob")));
+    await expect(bob.tasks.getTask({ taskId: task?.id ?? "" })).rejects.toMatchObject({ code: Code.NotFound });
+  });
+
+  it("gives certificates only the rights that the operator named", async () => {
+    const client = createDevtoolClient(over("2", await authority.issue(ALICE)));
+    const { task } = await client.tasks.sendMessage({ message: textMessage("w", "write x.txt x") });
+    const parts = task ? pendingToolCalls(task).map((call) => confirmationPart(call, "proceed_once")) : [];
+    expect(parts).toHaveLength(1);
+    const answer = client.tasks.sendMessage({ message: { messageId: "a", parts }, taskId: task?.id ?? "" });
+    await expect(answer).rejects.toMatchObject({ code: Code.PermissionDenied });
+  });
+
+  it.each(["1.1", "2"] as const)(
+    "lets nobody in over HTTP/%s with a certificate of a stranger, or with none",
+    async (version) => {
+      const transports = [over(version, await stranger.issue(ALICE)), over(version)];
+      for (const transport of transports) {
+        await expect(send(transport, "text hello")).rejects.toMatchObject({ code: Code.Unauthenticated });
+      }
+    },
+  );
+
+  it("lets the operator in by the token, without a certificate", async () => {
+    const transport = createConnectTransport({
+      baseUrl: server.url,
+      httpVersion: "2",
+      nodeOptions: { ca },
+      interceptors: [bearerInterceptor(server.token)],
+    });
+    expect((await send(transport, "text hello")).task?.principal).toBe("local");
+  });
+
+  function over(httpVersion: "1.1" | "2", client?: Certificate): Transport {
+    const nodeOptions = { ca, ...(client && { cert: client.certificate, key: client.key }) };
+    return createConnectTransport({ baseUrl: server.url, httpVersion, nodeOptions });
+  }
+
+  function grpc(client: Certificate): Transport {
+    return createGrpcTransport({ baseUrl: server.url, nodeOptions: { ca, cert: client.certificate, key: client.key } });
+  }
+});
+
+function send(transport: Transport, script: string) {
+  return createDevtoolClient(transport).tasks.sendMessage({ message: textMessage(crypto.randomUUID(), script) });
+}
+
+function openly(url: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    get(`${url}/healthz`, () => resolve()).on("error", reject);
+  });
+}

@@ -1,0 +1,99 @@
+import { existsSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Code } from "@connectrpc/connect";
+import { AuditAction, type AuditRecord, TaskState } from "@devtool/schema";
+import { createServer, type DevtoolServer } from "@devtool/server";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { Conversation } from "./audit/conversation.ts";
+import { createIssuer, type Issuer } from "./auth/issuer.ts";
+
+const signal = AbortSignal.timeout(60_000);
+const APPROVE = "devtool.approve";
+const WRITE = "write made.txt hello";
+
+describe("callers that an issuer knows", () => {
+  let workspace: string;
+  let issuer: Issuer;
+  let server: DevtoolServer;
+
+  beforeEach(async () => {
+    workspace = await mkdtemp(join(tmpdir(), "devtool-auth-"));
+    issuer = await createIssuer();
+    const jwt = { ...issuer.options, approveScope: APPROVE, auditScope: "devtool.audit" };
+    server = await createServer({ workspace, authentication: { jwt } });
+  });
+  afterEach(async () => {
+    await server.close();
+    await rm(workspace, { recursive: true, force: true });
+  });
+
+  it("are let in beside the holder of the operator's token, each as a principal of their own", async () => {
+    const task = await (await as("alice")).start("text hello");
+    expect(task).toMatchObject({ state: TaskState.COMPLETED, principal: "https://login.example#alice" });
+    expect(await operator().start("text hello")).toMatchObject({ principal: "local" });
+  });
+
+  it("approve nothing without the scope, whatever the client: nothing runs, and the question stays open", async () => {
+    const alice = await as("alice");
+    const task = await alice.start(WRITE);
+    await expect(alice.answer(task, "proceed_once")).rejects.toMatchObject({ code: Code.PermissionDenied });
+    await expect(alice.answer(task, "proceed_always")).rejects.toMatchObject({ code: Code.PermissionDenied });
+    expect(await inPlainText(await issuer.tokenFor("alice"), task.id, "yes")).toMatchObject({
+      error: { message: expect.stringContaining('right "approve" is missing') },
+    });
+    expect(existsSync(join(workspace, "made.txt"))).toBe(false);
+    const approving = await as("alice", `openid ${APPROVE}`);
+    expect(await approving.answer(task, "proceed_once")).toMatchObject({ state: TaskState.COMPLETED });
+    expect(existsSync(join(workspace, "made.txt"))).toBe(true);
+  });
+
+  it("may decline without the scope", async () => {
+    const alice = await as("alice");
+    await alice.answer(await alice.start(WRITE), "cancel");
+    expect(existsSync(join(workspace, "made.txt"))).toBe(false);
+  });
+
+  it("stand in the audit log by their name, and read it only with the scope", async () => {
+    const alice = await as("alice", APPROVE);
+    await alice.answer(await alice.start(WRITE), "proceed_once");
+    await expect(auditOf(alice)).rejects.toMatchObject({ code: Code.PermissionDenied });
+    const records = await auditOf(await as("auditor", "devtool.audit"));
+    expect(await auditOf(operator())).toEqual(records);
+    const approved = records.filter(({ action }) => action === AuditAction.APPROVED);
+    expect(approved.map(({ principal }) => principal)).toEqual(["https://login.example#alice"]);
+  });
+
+  it("are turned away with the reason when their token is not taken", async () => {
+    const token = await (await createIssuer()).tokenFor("alice");
+    const response = await fetch(server.url, { method: "POST", headers: { authorization: `Bearer ${token}` } });
+    expect(response.status).toBe(401);
+    expect(response.headers.get("www-authenticate")).toBe('Bearer error="invalid_token"');
+    expect(await response.json()).toEqual({ error: "the token is not taken: its signature is wrong" });
+    await expect(new Conversation({ url: server.url, token }, signal).start("text x")).rejects.toMatchObject({
+      code: Code.Unauthenticated,
+    });
+  });
+
+  async function as(subject: string, scope?: string): Promise<Conversation> {
+    return new Conversation({ url: server.url, token: await issuer.tokenFor(subject, scope) }, signal);
+  }
+
+  function operator(): Conversation {
+    return new Conversation(server, signal);
+  }
+
+  async function inPlainText(token: string, taskId: string, text: string): Promise<unknown> {
+    const message = { kind: "message", role: "user", messageId: "m", taskId, parts: [{ kind: "text", text }] };
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "message/send", params: { message } });
+    const headers = { "content-type": "application/json", authorization: `Bearer ${token}` };
+    return (await fetch(server.url, { method: "POST", headers, body })).json();
+  }
+});
+
+async function auditOf({ client }: Conversation): Promise<AuditRecord[]> {
+  const found: AuditRecord[] = [];
+  for await (const { record } of client.audit.readAudit({ afterNumber: 0n })) if (record) found.push(record);
+  return found;
+}

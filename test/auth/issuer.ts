@@ -1,0 +1,28 @@
+import { exportJWK, generateKeyPair, type JSONWebKeySet, SignJWT } from "jose";
+
+/** Who issues tokens in these tests, to whom they are asked to. */
+export interface Issuer {
+  /** What a server needs to know of it. */
+  readonly options: { readonly issuer: string; readonly audience: string; readonly keys: JSONWebKeySet };
+  /** A token for a subject, good for ten minutes. */
+  tokenFor(subject: string, scope?: string): Promise<string>;
+}
+
+/** Makes an issuer with a key of its own. */
+export async function createIssuer(): Promise<Issuer> {
+  const { publicKey, privateKey } = await generateKeyPair("ES256");
+  const issuer = "https://login.example";
+  const audience = "devtool";
+  const keys = { keys: [{ ...(await exportJWK(publicKey)), kid: "one", alg: "ES256" }] };
+  return {
+    options: { issuer, audience, keys },
+    tokenFor: (subject, scope) =>
+      new SignJWT({ ...(scope !== undefined && { scope }) })
+        .setProtectedHeader({ alg: "ES256", kid: "one" })
+        .setIssuer(issuer)
+        .setAudience(audience)
+        .setSubject(subject)
+        .setExpirationTime("10m")
+        .sign(privateKey),
+  };
+}
