@@ -29,8 +29,9 @@ describe("the agent card", () => {
   it("is of 1.0 alone for who asks for it, and both in one for who names no version (CARD-1)", async () => {
     const v1 = await card({ "a2a-version": "1.0" });
     expect(Object.keys(v1)).not.toContain("url");
-    expect(v1.securitySchemes).toEqual({ bearer: { httpAuthSecurityScheme: { scheme: "bearer" } } });
-    expect(v1.securityRequirements).toEqual([{ schemes: { bearer: {} } }]);
+    const scheme = { scheme: "bearer", description: "The operator's token." };
+    expect(v1.securitySchemes).toEqual({ bearer: { httpAuthSecurityScheme: scheme } });
+    expect(v1.securityRequirements).toEqual([{ schemes: { bearer: { list: ["operator"] } } }]);
     expect(v1.capabilities.extensions[0]).toMatchObject({ uri: EXTENSION_URI });
     expect(v1.supportedInterfaces.map((item: { protocolBinding: string }) => item.protocolBinding)).toEqual(
       expect.arrayContaining(["JSONRPC", "HTTP+JSON", "GRPC"]),
@@ -41,11 +42,7 @@ describe("the agent card", () => {
       url: `${server.url}/`,
       supportedInterfaces: v1.supportedInterfaces,
     });
-    expect(hybrid.securitySchemes.bearer).toEqual({
-      type: "http",
-      scheme: "bearer",
-      httpAuthSecurityScheme: { scheme: "bearer" },
-    });
+    expect(hybrid.securitySchemes.bearer).toEqual({ type: "http", ...scheme, httpAuthSecurityScheme: scheme });
     expect(await card({}, "?A2A-Version=1.0")).toEqual(v1);
   });
 

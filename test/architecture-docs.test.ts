@@ -49,16 +49,28 @@ describe("docs/architecture.md", () => {
     expect(shown.filter((member) => !real.has(member))).toEqual([]);
   });
 
-  it("is right that a server starts without what only some tasks need", () => {
+  it("is right that a server starts without what only some tasks or callers need", () => {
     const loaded = loadedBy("server.ts");
     const folders = new Set([...loaded].map((path) => posix.dirname(path)));
     expect(folders).toContain("handler");
-    const later = ["agent/gemini", "tool/mcp", "tool/policy", "tool/policy/shell", "tool/sandbox", "tool/builtin"];
+    const later = [
+      "transport/coder_agent",
+      "transport/connect",
+      "agent/gemini",
+      "tool/mcp",
+      "tool/policy",
+      "tool/policy/shell",
+      "tool/sandbox",
+      "tool/builtin",
+    ];
     expect(later.filter((folder) => folders.has(folder))).toEqual([]);
     expect(
       [...loaded].filter((path) => /^(@google|@modelcontextprotocol|smol-toml|unbash|web-tree)/.test(path)),
     ).toEqual([]);
+    const callers = ["push/push-notifier.ts", "transport/a2a_v03/routes.ts", "transport/a2a_v1/routes.ts", "jose"];
+    expect(callers.filter((path) => loaded.has(path))).toEqual([]);
     expect(loadedBy("assembly/agents.ts")).toContain("tool/policy/rule-policy.ts");
+    expect([...loadedBy("assembly/dialects.ts")]).toEqual(expect.arrayContaining(callers.slice(1, 3)));
   });
 
   it("names files that exist", () => {

@@ -1,7 +1,10 @@
+import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
-import { get } from "node:http";
+import { get as getOpenly } from "node:http";
+import { get } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { json } from "node:stream/consumers";
 import { Code, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import {
@@ -39,6 +42,13 @@ describe.skipIf(!(await hasOpenssl()))("a server with certificates", () => {
   it("says https, and speaks nothing else", async () => {
     expect(server.url).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
     await expect(openly(server.url.replace("https", "http"))).rejects.toThrow(/socket hang up|ECONNRESET/);
+  });
+
+  it("says in its card that it takes certificates", async () => {
+    const [response] = await once(get(`${server.url}/.well-known/agent-card.json`, { ca }), "response");
+    const card = Object(await json(response));
+    expect(card.securitySchemes.mtls).toMatchObject({ type: "mutualTLS", mtlsSecurityScheme: {} });
+    expect(card.security).toEqual([{ bearer: [] }, { mtls: [] }]);
   });
 
   it("knows a client by issuer and subject, over HTTP/1.1 and HTTP/2, and after its certificate was renewed", async () => {
@@ -104,6 +114,6 @@ function send(transport: Transport, script: string) {
 
 function openly(url: string): Promise<void> {
   return new Promise((resolve, reject) => {
-    get(`${url}/healthz`, () => resolve()).on("error", reject);
+    getOpenly(`${url}/healthz`, () => resolve()).on("error", reject);
   });
 }

@@ -6,9 +6,10 @@ import { promisify } from "node:util";
 import { AgentCard, verifyAgentCardSignature } from "@a2a-js/sdk";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
+import { createServer, type DevtoolServer } from "@devtool/server";
 import { exportJWK, generateKeyPair, type JSONWebKeySet } from "jose";
-import { beforeAll, describe, expect, it } from "vitest";
-import { verifyCard } from "../packages/client/src/card/verify-card.ts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { fetchKeySet, verifyCard } from "../packages/client/src/card/verify-card.ts";
 import { type CardKey, signCard } from "../packages/server/src/transport/auth/card-signature.ts";
 
 const PYTHON = fileURLToPath(new URL("interop/.venv-1.0/bin/python", import.meta.url));
@@ -119,6 +120,49 @@ describe("a signed card", () => {
       JSON.stringify(signed),
       JSON.stringify(keys.keys[0]),
     ]);
+    expect(stdout.trim()).toBe("verified");
+  });
+});
+
+describe("the card of a server", () => {
+  let server: DevtoolServer;
+  let card: JsonObject;
+  const fetchCard = (headers: Record<string, string>): Promise<Response> =>
+    fetch(`${server.url}/.well-known/agent-card.json`, { headers });
+
+  beforeAll(async () => {
+    const issuer = "https://login.example";
+    server = await createServer({ authentication: { jwt: { issuer, audience: "devtool", keys: { keys: [] } } } });
+    card = Object(await (await fetchCard({ "a2a-version": "1.0" })).json());
+  });
+  afterAll(() => server.close());
+
+  it("is signed in its form of A2A 1.0 with a key of the set that the server publishes", async () => {
+    const keys = await fetchKeySet(`${server.url}/.well-known/jwks.json`, AbortSignal.timeout(5_000));
+    expect(await verifyCard(card, { keys })).toEqual({ keyId: keys.keys[0]?.kid });
+    await expect(verifyCard({ ...card, name: "another" }, { keys })).rejects.toMatchObject({
+      code: Code.Unauthenticated,
+    });
+  });
+
+  it("names in both forms the ways to be known that the server takes", async () => {
+    const openIdConnectUrl = "https://login.example/.well-known/openid-configuration";
+    expect(card.securitySchemes).toMatchObject({ oidc: { openIdConnectSecurityScheme: { openIdConnectUrl } } });
+    expect(card.securityRequirements).toContainEqual({ schemes: { oidc: { list: ["openid"] } } });
+    const older = await (await fetchCard({ "a2a-version": "0.3" })).json();
+    expect(older).toMatchObject({ securitySchemes: { oidc: { type: "openIdConnect", openIdConnectUrl } } });
+    expect(older).not.toHaveProperty("signatures");
+  });
+
+  it("keeps its tag although each signature is another", async () => {
+    const [one, other] = [await fetchCard({ "a2a-version": "1.0" }), await fetchCard({ "a2a-version": "1.0" })];
+    expect(one.headers.get("etag")).toBe(other.headers.get("etag"));
+    expect(await one.text()).toBe(await other.text());
+  });
+
+  it.skipIf(!existsSync(PYTHON))("is verified by the Python SDK of A2A", async () => {
+    const { keys } = await fetchKeySet(`${server.url}/.well-known/jwks.json`, AbortSignal.timeout(5_000));
+    const { stdout } = await promisify(execFile)(PYTHON, ["-c", VERIFY, JSON.stringify(card), JSON.stringify(keys[0])]);
     expect(stdout.trim()).toBe("verified");
   });
 });

@@ -8,7 +8,8 @@ import { createScriptedModel } from "./agent/scripted/scripted-model.ts";
 import { createConversations } from "./assembly/conversations.ts";
 import type { AgentHostOptions } from "./assembly/host.ts";
 import { LazyAgents } from "./assembly/lazy-agents.ts";
-import { createNotifications, type Notifications, type NotificationsOptions } from "./assembly/notifications.ts";
+import { LazyNotifications } from "./assembly/lazy-notifications.ts";
+import type { NotificationsOptions } from "./assembly/notifications.ts";
 import { serverRoutes } from "./assembly/routes.ts";
 import { invalid } from "./errors.ts";
 import { createAuditHandler } from "./handler/audit-handler.ts";
@@ -20,14 +21,15 @@ import { createPushHandler } from "./handler/push-handler.ts";
 import type { RequestHandler } from "./handler/request-handler.ts";
 import { createTaskHandler } from "./handler/task-handler.ts";
 import { ObservedTaskStore } from "./push/observed-task-store.ts";
+import type { PushRegistrar } from "./push/push-registrar.ts";
+import { SigningKeys } from "./push/signing-keys.ts";
 import { limitsOf, type ServerLimits, type ServerOptions } from "./server-options.ts";
 import { MemoryTaskStore } from "./store/memory-task-store.ts";
 import type { SqliteTaskStore } from "./store/sqlite-task-store.ts";
 import type { TaskStore } from "./store/task-store.ts";
 import { SessionRegistry } from "./task/session-registry.ts";
-import { A2A_V1_PUSH_ENCODINGS } from "./transport/a2a_v1/push-configs.ts";
-import { A2A_V03_PUSH_ENCODINGS } from "./transport/a2a_v03/push-methods.ts";
 import { type AuthenticationOptions, createAuthenticator } from "./transport/auth/authentication.ts";
+import type { SecurityOptions } from "./transport/auth/security-schemes.ts";
 import { type HttpListener, listen } from "./transport/http.ts";
 
 /** A server that runs. */
@@ -58,7 +60,7 @@ export async function createServer(options: ServerOptions = {}): Promise<Devtool
       throw reason;
     },
   );
-  void parts.notifications.notifier.start().catch(onErrorOf(options));
+  void parts.notifications.start().catch(onErrorOf(options));
   const close = once(() => stop({ ...parts, listener, shutdown, drainMs: options.drainMs ?? 10_000 }));
   return { url: listener.url, token, model: parts.model, close, [Symbol.asyncDispose]: close };
 }
@@ -69,7 +71,8 @@ interface Parts {
   readonly registry: SessionRegistry;
   readonly handler: RequestHandler;
   readonly limits: ServerLimits;
-  readonly notifications: Notifications;
+  readonly notifications: LazyNotifications;
+  readonly keys: SigningKeys;
   /** Is told where it listens, once it does. */
   readonly urls: string[];
   readonly model: string;
@@ -78,9 +81,10 @@ interface Parts {
 async function assemble(options: ServerOptions): Promise<Parts> {
   const limits = limitsOf(options.limits);
   const opened = await openStore(options.dataDirectory);
-  const store = new ObservedTaskStore(opened, (taskId) => notifications.notifier.wake(taskId));
+  const store = new ObservedTaskStore(opened, (taskId) => notifications.wake(taskId));
   const now = (): Date => new Date();
   const urls: string[] = [];
+  const keys = keysIn(options.dataDirectory);
   const shared = sharedBy(options, { limits, ownPorts: () => portsOf(urls), now });
   const agents = new LazyAgents(async () => {
     const { openAgents } = await import("./assembly/agents.ts");
@@ -92,19 +96,21 @@ async function assemble(options: ServerOptions): Promise<Parts> {
     store,
     configs: opened.pushConfigs,
     registry: () => registry,
+    keys,
     urls,
   });
+  const registrarOf = async (): Promise<PushRegistrar> => (await notifications.get()).registrar;
   // Rules and a sandbox that cannot be used must stop the start; where there are none, agents can wait for the first task.
   if (hasRules(options) || options.sandbox === "bwrap") await agents.get();
   await registry.recover();
   const exchanges = exchangesFor(options, { registry, store, now, maxParts: limits.maxParts });
   const handler: RequestHandler = guardedHandler({
-    tasks: createTaskHandler(exchanges, store, notifications.registrar),
+    tasks: createTaskHandler(exchanges, store, registrarOf),
     commands: createCommandHandler(exchanges, async () => (await agents.get()).commands),
-    push: createPushHandler(exchanges, notifications.registrar),
+    push: createPushHandler(exchanges, registrarOf),
     audit: createAuditHandler(store),
   });
-  return { store, agents, registry, handler, notifications, limits, urls, model: shared.model.name };
+  return { store, agents, registry, handler, notifications, keys, limits, urls, model: shared.model.name };
 }
 
 function portsOf(urls: readonly string[]): number[] {
@@ -116,20 +122,28 @@ function notificationsFor(
   {
     urls,
     ...parts
-  }: Pick<NotificationsOptions, "store" | "configs" | "registry"> & { readonly urls: readonly string[] },
-): Notifications {
-  const { dataDirectory, pushTargets = [] } = options;
-  return createNotifications({
-    ...parts,
-    encodings: [...A2A_V03_PUSH_ENCODINGS, ...A2A_V1_PUSH_ENCODINGS],
-    pushTargets,
-    ownPorts: () => portsOf(urls),
-    issuer: () => urls[0] ?? "",
-    clock: { now: Date.now, sleep: (ms, signal) => delay(ms, undefined, { signal, ref: false }) },
-    random: Math.random,
-    nextId: randomUUID,
-    onError: onErrorOf(options),
-    ...(dataDirectory !== undefined && { dataDirectory }),
+  }: Pick<NotificationsOptions, "store" | "configs" | "registry" | "keys"> & { readonly urls: readonly string[] },
+): LazyNotifications {
+  const { pushTargets = [] } = options;
+  return new LazyNotifications(parts.configs, async () => {
+    const { createNotifications } = await import("./assembly/notifications.ts");
+    return createNotifications({
+      ...parts,
+      pushTargets,
+      ownPorts: () => portsOf(urls),
+      issuer: () => urls[0] ?? "",
+      clock: { now: Date.now, sleep: (ms, signal) => delay(ms, undefined, { signal, ref: false }) },
+      random: Math.random,
+      nextId: randomUUID,
+      onError: onErrorOf(options),
+    });
+  });
+}
+
+function keysIn(dataDirectory: string | undefined): SigningKeys {
+  return new SigningKeys({
+    now: Date.now,
+    ...(dataDirectory !== undefined && { file: join(dataDirectory, "signing-keys.json") }),
   });
 }
 
@@ -203,16 +217,18 @@ interface Listening extends Parts {
 }
 
 async function listenAt(listening: Listening): Promise<HttpListener> {
-  const { handler, notifications, limits, options, token, shutdown, urls } = listening;
+  const { handler, keys, limits, options, token, shutdown, urls } = listening;
   const onError = onErrorOf(options);
   const { maxRequestBytes } = limits;
   const shared = {
     handler,
-    notifications,
+    keys,
     maxRequestBytes,
     shutdown,
     nextId: randomUUID,
     onError,
+    security: securityOf(options),
+    extensionRequired: options.extensionRequired ?? false,
   };
   return listen({
     host: options.host ?? "127.0.0.1",
@@ -225,9 +241,14 @@ async function listenAt(listening: Listening): Promise<HttpListener> {
     onError,
     routes: (baseUrl) => {
       urls.push(baseUrl);
-      return serverRoutes({ ...shared, extensionRequired: options.extensionRequired ?? false }, baseUrl);
+      return serverRoutes(shared, baseUrl);
     },
   });
+}
+
+/** What the card says of how clients are known: what the guard takes. */
+function securityOf({ authentication: { jwt } = {}, tls }: ServerOptions): SecurityOptions {
+  return { certificates: tls?.clientAuthorities !== undefined, ...(jwt && { issuer: jwt.issuer }) };
 }
 
 /** Asking for certificates is what makes them count. */
@@ -250,7 +271,7 @@ interface Stopping extends Parts {
 /** Tasks first, so that the streams of their exchanges end with what became of them; then the streams without end. */
 async function stop({ registry, agents, notifications, store, listener, shutdown, drainMs }: Stopping): Promise<void> {
   await registry[Symbol.asyncDispose]();
-  await notifications.notifier[Symbol.asyncDispose]();
+  await notifications[Symbol.asyncDispose]();
   await agents[Symbol.asyncDispose]();
   shutdown.abort();
   await listener.close(drainMs);

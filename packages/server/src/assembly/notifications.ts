@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { NoticeSchema, PushFormat } from "@devtool/schema";
 import { shownEncoding } from "../handler/push-handler.ts";
@@ -7,10 +6,12 @@ import { createGuardedPoster } from "../push/guarded-poster.ts";
 import { type PushEncoding, taskEventEncoding } from "../push/push-format.ts";
 import { PushNotifier } from "../push/push-notifier.ts";
 import { PushRegistrar } from "../push/push-registrar.ts";
-import { SigningKeys } from "../push/signing-keys.ts";
+import type { SigningKeys } from "../push/signing-keys.ts";
 import { keyOf, type PushConfigStore } from "../store/push-config-store.ts";
 import type { TaskStore } from "../store/task-store.ts";
 import type { SessionRegistry } from "../task/session-registry.ts";
+import { A2A_V1_PUSH_ENCODINGS } from "../transport/a2a_v1/push-configs.ts";
+import { A2A_V03_PUSH_ENCODINGS } from "../transport/a2a_v03/push-methods.ts";
 
 /** What notifications are made of. */
 export interface NotificationsOptions {
@@ -18,10 +19,8 @@ export interface NotificationsOptions {
   readonly configs: PushConfigStore;
   /** Finds the open tasks, whose logs say when a config is given up. */
   readonly registry: () => SessionRegistry;
-  /** What is posted in the formats of the dialects. */
-  readonly encodings: readonly (readonly [PushFormat, PushEncoding])[];
-  /** Where signing keys are kept; in memory when left out. */
-  readonly dataDirectory?: string;
+  /** What posts are signed with. */
+  readonly keys: SigningKeys;
   /** What may be posted to although it is not public or not https, as `host:port`. */
   readonly pushTargets: readonly string[];
   /** The ports of this server, which nothing is posted to. */
@@ -34,23 +33,18 @@ export interface NotificationsOptions {
   readonly onError: (reason: unknown) => void;
 }
 
-/** Notifications of a server: who takes configs, who posts, and the keys that receivers ask for. */
+/** Notifications of a server: who takes configs, and who posts. */
 export interface Notifications {
   readonly registrar: PushRegistrar;
   readonly notifier: PushNotifier;
-  readonly keys: SigningKeys;
 }
 
 /** Puts together what notifies clients that went away. Begins to post with `notifier.start()`. */
 export function createNotifications(options: NotificationsOptions): Notifications {
-  const { store, configs, clock, random, onError, nextId, dataDirectory } = options;
+  const { store, configs, keys, clock, random, onError, nextId } = options;
   const policy = { allowedHosts: options.pushTargets, ownPorts: options.ownPorts };
   const now = (): number => clock.now();
-  const keys = new SigningKeys({
-    now,
-    ...(dataDirectory !== undefined && { file: join(dataDirectory, "signing-keys.json") }),
-  });
-  const encodings = encodingsOf(options.encodings);
+  const encodings = new Map(ENCODINGS.map(([format, encoding]) => [format, shownEncoding(encoding)]));
   const notifier = new PushNotifier({
     ...{ store, configs, clock, random, encodings, onError },
     poster: createGuardedPoster({ policy, keys, issuer: options.issuer, now }),
@@ -58,13 +52,15 @@ export function createNotifications(options: NotificationsOptions): Notification
       noteIn(options.registry(), keyOf(subscription).taskId, text).catch(onError);
     },
   });
-  return { keys, notifier, registrar: new PushRegistrar({ configs, notifier, encodings, policy, nextId }) };
+  return { notifier, registrar: new PushRegistrar({ configs, notifier, encodings, policy, nextId }) };
 }
 
-function encodingsOf(dialects: NotificationsOptions["encodings"]): ReadonlyMap<PushFormat, PushEncoding> {
-  const all = [[PushFormat.TASK_EVENT, taskEventEncoding] as const, ...dialects];
-  return new Map(all.map(([format, encoding]) => [format, shownEncoding(encoding)]));
-}
+/** What is posted in each format. */
+const ENCODINGS: readonly (readonly [PushFormat, PushEncoding])[] = [
+  [PushFormat.TASK_EVENT, taskEventEncoding],
+  ...A2A_V03_PUSH_ENCODINGS,
+  ...A2A_V1_PUSH_ENCODINGS,
+];
 
 /** Says in a task's log what its clients should know of their notifications. */
 async function noteIn(registry: SessionRegistry, taskId: string, text: string): Promise<void> {

@@ -9,31 +9,35 @@ import type { Exchanges } from "./exchange.ts";
 import { shownEvent } from "./shown-settings.ts";
 
 /** What a client may do with the push configs of its tasks (PUSH-1); refuses everything without a registrar. */
-export function createPushHandler(exchanges?: Exchanges, registrar?: PushRegistrar): ServiceImpl<typeof PushService> {
-  return exchanges && registrar ? pushService(exchanges, registrar) : refusingService();
+export function createPushHandler(exchanges?: Exchanges, registrarOf?: RegistrarOf): ServiceImpl<typeof PushService> {
+  return exchanges && registrarOf ? pushService(exchanges, registrarOf) : refusingService();
 }
 
-function pushService(exchanges: Exchanges, registrar: PushRegistrar): ServiceImpl<typeof PushService> {
+/** Gives what takes push configs, which is opened by the first who has one. */
+export type RegistrarOf = () => Promise<PushRegistrar>;
+
+function pushService(exchanges: Exchanges, registrarOf: RegistrarOf): ServiceImpl<typeof PushService> {
   return {
     async setPushConfig({ config = create(PushConfigSchema) }, context) {
       const session = await taskOf(exchanges, config.taskId, context);
+      const registrar = await registrarOf();
       const checked = await registrar.check(config, context.signal);
       const { id: taskId, principal, sequence } = session.task;
       return { config: await registrar.put(checked, { taskId, principal, after: sequence }) };
     },
     async getPushConfig({ taskId, configId }, context) {
       await taskOf(exchanges, taskId, context);
-      const configs = await registrar.list(taskId);
+      const configs = await (await registrarOf()).list(taskId);
       return { config: configs.find(({ id }) => configId === "" || id === configId) ?? missing(taskId, configId) };
     },
     async listPushConfigs({ taskId }, context) {
       await taskOf(exchanges, taskId, context);
-      return { configs: [...(await registrar.list(taskId))] };
+      return { configs: [...(await (await registrarOf()).list(taskId))] };
     },
     async deletePushConfig({ taskId, configId }, context) {
       await taskOf(exchanges, taskId, context);
       if (configId === "") throw invalid("config_id", "", "is missing: name the config to delete");
-      await registrar.delete(taskId, configId);
+      await (await registrarOf()).delete(taskId, configId);
       return {};
     },
   };

@@ -15,21 +15,20 @@ import {
   TaskSummarySchema,
 } from "@devtool/schema";
 import { Code, DevtoolError, invalid } from "../errors.ts";
-import type { PushRegistrar } from "../push/push-registrar.ts";
 import type { TaskQuery, TaskStore } from "../store/task-store.ts";
 import { principalOf } from "./caller.ts";
 import type { Exchange, Exchanges } from "./exchange.ts";
-import { pushNotSupported } from "./push-handler.ts";
+import { pushNotSupported, type RegistrarOf } from "./push-handler.ts";
 import { shownEvent, shownTask } from "./shown-settings.ts";
 
 /** What a client may do with tasks; without a registrar, nobody is notified. */
 export function createTaskHandler(
   exchanges: Exchanges,
   store: TaskStore,
-  registrar?: PushRegistrar,
+  registrarOf?: RegistrarOf,
 ): ServiceImpl<typeof TaskService> {
   const begin = (request: SendMessageRequest, context: HandlerContext) =>
-    beginExchange({ exchanges, registrar }, request, context);
+    beginExchange({ exchanges, registrarOf }, request, context);
   const find = (taskId: string, context: HandlerContext) => exchanges.find(taskId, principalOf(context));
   return {
     async sendMessage(request, context) {
@@ -65,13 +64,14 @@ export function createTaskHandler(
 
 /** Begins the exchange of a message. Who is to be notified is checked before anything happens, and told of all of it. */
 async function beginExchange(
-  { exchanges, registrar }: { readonly exchanges: Exchanges; readonly registrar: PushRegistrar | undefined },
+  { exchanges, registrarOf }: { readonly exchanges: Exchanges; readonly registrarOf: RegistrarOf | undefined },
   request: SendMessageRequest,
   context: HandlerContext,
 ): Promise<Exchange> {
   const principal = principalOf(context);
   if (!request.pushConfig) return exchanges.begin(request, principal);
-  if (!registrar) throw pushNotSupported();
+  if (!registrarOf) throw pushNotSupported();
+  const registrar = await registrarOf();
   const config = await registrar.check(request.pushConfig, context.signal);
   const exchange = await exchanges.begin(request, principal);
   await registrar.put(config, { taskId: exchange.session.task.id, principal, after: exchange.after });

@@ -25,6 +25,16 @@ export interface SigningKeysOptions {
   readonly now: () => number;
 }
 
+const ALGORITHM = "ES256";
+
+/** The key that signs now, and what it is called in the list of public halves. */
+export interface CurrentKey {
+  readonly keyId: string;
+  /** Its JWS algorithm. */
+  readonly algorithm: string;
+  readonly privateKey: KeyObject;
+}
+
 /** The keys that a server signs with (ES256), and the list of their public halves. */
 export class SigningKeys {
   readonly #options: SigningKeysOptions;
@@ -38,16 +48,20 @@ export class SigningKeys {
   /** Signs claims as a JWT whose header names the key. */
   async sign(claims: JWTPayload): Promise<string> {
     const { SignJWT } = await import("jose");
+    const { keyId, algorithm, privateKey } = await this.current();
+    return new SignJWT(claims).setProtectedHeader({ alg: algorithm, kid: keyId, typ: "JWT" }).sign(privateKey);
+  }
+
+  /** The key that signs now. */
+  async current(): Promise<CurrentKey> {
     const key = signingKey(await this.#current(), this.#options.now());
-    return new SignJWT(claims)
-      .setProtectedHeader({ alg: "ES256", kid: key.id, typ: "JWT" })
-      .sign(this.#privateKey(key));
+    return { keyId: key.id, algorithm: ALGORITHM, privateKey: this.#privateKey(key) };
   }
 
   /** The public halves, as `/.well-known/jwks.json` has them. */
   async publicKeys(): Promise<JSONWebKeySet> {
     const keys = await this.#current();
-    return { keys: keys.map((key) => ({ ...jwkOf(this.#privateKey(key)), kid: key.id, alg: "ES256", use: "sig" })) };
+    return { keys: keys.map((key) => ({ ...jwkOf(this.#privateKey(key)), kid: key.id, alg: ALGORITHM, use: "sig" })) };
   }
 
   #privateKey({ id, privateKey }: SigningKey): KeyObject {

@@ -2,7 +2,7 @@ import type { AddressInfo } from "node:net";
 import { Code, DevtoolError } from "../errors.ts";
 import type { Authenticator } from "./auth/authenticator.ts";
 import { type GuardOptions, type Refusal, refusalOf } from "./guard.ts";
-import { type HttpRequest, type HttpResponse, pathOf, type Route, send } from "./route.ts";
+import { type HttpRequest, type HttpResponse, nothingServed, type Route, routeOf, send } from "./route.ts";
 import {
   type ConnectionLimits,
   createSniffingServer,
@@ -58,12 +58,11 @@ interface Dispatch {
 
 async function dispatch(request: HttpRequest, response: HttpResponse, { routes, guard }: Dispatch): Promise<void> {
   try {
-    const path = pathOf(request);
-    const route = routes.find(({ matches }) => matches(request.method ?? "", path));
+    const route = routeOf(routes, request);
     const refusal = await refusalOf(request, route?.access ?? "token", guard);
-    if (refusal) refuse(response, refusal);
+    if (refusal) refuse(request, response, refusal);
     else if (route) await route.handle(request, response);
-    else send(response, 404, { body: JSON.stringify({ error: `nothing is served at ${request.method} ${path}` }) });
+    else nothingServed(request, response);
   } catch (reason) {
     if (isGone(reason)) return;
     if (response.headersSent) response.destroy();
@@ -77,9 +76,13 @@ function isGone(reason: unknown): boolean {
   return reason instanceof Error && "code" in reason && reason.code === "ERR_STREAM_PREMATURE_CLOSE";
 }
 
-function refuse(response: HttpResponse, { status, message, challenge }: Refusal): void {
-  const headers: Record<string, string> = challenge === undefined ? {} : { "www-authenticate": challenge };
-  send(response, status, { body: JSON.stringify({ error: message }), connection: "close", ...headers });
+function refuse(request: HttpRequest, response: HttpResponse, { status, message, challenge }: Refusal): void {
+  send(response, status, {
+    body: JSON.stringify({ error: message }),
+    // HTTP/2 has no such header.
+    ...(request.httpVersionMajor === 1 && { connection: "close" }),
+    ...(challenge !== undefined && { "www-authenticate": challenge }),
+  });
 }
 
 async function bind({ net }: SniffingServer, { host, port }: ListenOptions): Promise<void> {

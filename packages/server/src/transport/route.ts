@@ -19,6 +19,12 @@ export interface Route {
   handle(request: HttpRequest, response: HttpResponse): void | Promise<void>;
 }
 
+/** The first of some routes that takes a request; undefined when none does. */
+export function routeOf(routes: readonly Route[], request: HttpRequest): Route | undefined {
+  const path = pathOf(request);
+  return routes.find(({ matches }) => matches(request.method ?? "", path));
+}
+
 /** The path of a request, without the query. */
 export function pathOf(request: HttpRequest): string {
   return (request.url ?? "/").split("?", 1)[0] ?? "/";
@@ -41,6 +47,12 @@ export function send(
     response.setHeader(name, value);
   }
   finish(response, body);
+}
+
+/** Answers a request that no route takes. */
+export function nothingServed(request: HttpRequest, response: HttpResponse): void {
+  const error = `nothing is served at ${request.method} ${pathOf(request)}`;
+  send(response, 404, { body: JSON.stringify({ error }) });
 }
 
 /** Ends a response with the rest of its body. */

@@ -1,13 +1,6 @@
-import { createServer as createHttpServer, type Server as HttpServer, type RequestListener } from "node:http";
-import {
-  createServer as createHttp2Server,
-  type Http2Server,
-  type Http2ServerRequest,
-  type Http2ServerResponse,
-  type ServerHttp2Session,
-} from "node:http2";
+import type { Server as HttpServer, RequestListener } from "node:http";
+import type { Http2Server, Http2ServerRequest, Http2ServerResponse, ServerHttp2Session } from "node:http2";
 import { createServer, type Server, type Socket } from "node:net";
-import { createServer as createTlsServer } from "node:tls";
 import type { HttpRequest, HttpResponse } from "./route.ts";
 
 /** The bounds of connections. */
@@ -43,7 +36,6 @@ export interface SniffingServerOptions {
 export interface SniffingServer {
   readonly net: Server;
   readonly http1: HttpServer;
-  readonly http2: Http2Server;
   /** The connections that are open. */
   readonly sockets: ReadonlySet<Socket>;
   /** The HTTP/2 sessions among them. */
@@ -54,40 +46,56 @@ export interface SniffingServer {
 const HTTP2_PREFACE = "PRI";
 
 /** Makes a server whose listener gets the requests of both. */
-export function createSniffingServer(
-  listener: (request: HttpRequest, response: HttpResponse) => void,
-  options: SniffingServerOptions,
-): SniffingServer {
+export function createSniffingServer(listener: Listener, options: SniffingServerOptions): SniffingServer {
   const { limits } = options;
-  const onHttp1: RequestListener = (request, response) => listener(request, response);
-  const onHttp2 = (request: Http2ServerRequest, response: Http2ServerResponse): void => listener(request, response);
-  const http1 = createHttpServer(
-    {
-      headersTimeout: limits.headersTimeoutMs,
-      requestTimeout: limits.requestTimeoutMs,
-      // Longer than clients keep idle connections, so that none writes into one that is just being closed.
-      keepAliveTimeout: 75_000,
+  const http1 = createHttp1(listener, limits);
+  const sessions = new Set<ServerHttp2Session>();
+  let http2: Http2Server | undefined;
+  const speakers: Speakers = {
+    http1: () => http1,
+    http2: () => {
+      http2 ??= createHttp2(listener, limits).on("session", (session) => track(sessions, session));
+      return http2;
     },
-    onHttp1,
-  );
-  const http2 = createHttp2Server(
-    { settings: { maxConcurrentStreams: limits.maxConcurrentStreams }, maxSessionMemory: 32 },
-    onHttp2,
-  );
-  // Node begins to watch timeouts and idle connections of a server when it listens; this one gets its sockets from ours.
-  http1.emit("listening");
-  const net = acceptor((socket) => sniff(socket, { http1, http2 }, limits.headersTimeoutMs), options);
+  };
+  const net = acceptor((socket) => sniff(socket, speakers, limits.headersTimeoutMs), options);
   net.maxConnections = limits.maxConnections;
   const sockets = new Set<Socket>();
   net.on("connection", (socket) => track(sockets, socket));
-  const sessions = new Set<ServerHttp2Session>();
-  http2.on("session", (session) => track(sessions, session));
-  return { net, http1, http2, sockets, sessions };
+  return { net, http1, sockets, sessions };
+}
+
+type Listener = (request: HttpRequest, response: HttpResponse) => void;
+
+function createHttp1(listener: Listener, { headersTimeoutMs, requestTimeoutMs }: ConnectionLimits): HttpServer {
+  // An import of it would also load what it only passes on, a whole HTTP client: a tenth of the time that a start takes.
+  const { createServer: createHttpServer } = process.getBuiltinModule("node:http");
+  const onRequest: RequestListener = (request, response) => listener(request, response);
+  const http1 = createHttpServer(
+    {
+      headersTimeout: headersTimeoutMs,
+      requestTimeout: requestTimeoutMs,
+      // Longer than clients keep idle connections, so that none writes into one that is just being closed.
+      keepAliveTimeout: 75_000,
+    },
+    onRequest,
+  );
+  // Node begins to watch timeouts and idle connections of a server when it listens; this one gets its sockets from ours.
+  http1.emit("listening");
+  return http1;
+}
+
+/** Loaded with the first client that speaks it. */
+function createHttp2(listener: Listener, { maxConcurrentStreams }: ConnectionLimits): Http2Server {
+  const { createServer: createHttp2Server } = process.getBuiltinModule("node:http2");
+  const onRequest = (request: Http2ServerRequest, response: Http2ServerResponse): void => listener(request, response);
+  return createHttp2Server({ settings: { maxConcurrentStreams }, maxSessionMemory: 32 }, onRequest);
 }
 
 /** Takes connections, and with a certificate only those that finished its handshake in time. */
 function acceptor(accept: (socket: Socket) => void, { limits, tls }: SniffingServerOptions): Server {
   if (!tls) return createServer(accept);
+  const { createServer: createTlsServer } = process.getBuiltinModule("node:tls");
   const { key, certificate, clientAuthorities } = tls;
   // A certificate is one way to be known among others: who has none is asked for a token, by the guard.
   const asks = clientAuthorities !== undefined && {
@@ -113,7 +121,13 @@ function track<T extends { once(event: "close", listener: () => void): unknown }
   item.once("close", () => open.delete(item));
 }
 
-function sniff(socket: Socket, { http1, http2 }: Pick<SniffingServer, "http1" | "http2">, timeoutMs: number): void {
+/** Who takes a connection, by what it speaks. */
+interface Speakers {
+  readonly http1: () => HttpServer;
+  readonly http2: () => Http2Server;
+}
+
+function sniff(socket: Socket, { http1, http2 }: Speakers, timeoutMs: number): void {
   socket.setNoDelay(true);
   socket.setTimeout(timeoutMs, () => socket.destroy());
   socket.on("error", () => socket.destroy());
@@ -124,6 +138,6 @@ function sniff(socket: Socket, { http1, http2 }: Pick<SniffingServer, "http1" | 
     socket.removeAllListeners("timeout");
     socket.unshift(first);
     const speaks2 = first.subarray(0, HTTP2_PREFACE.length).toString("latin1") === HTTP2_PREFACE;
-    (speaks2 ? http2 : http1).emit("connection", socket);
+    (speaks2 ? http2() : http1()).emit("connection", socket);
   });
 }

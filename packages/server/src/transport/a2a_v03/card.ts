@@ -1,8 +1,7 @@
-import { createHash } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
-import { EXTENSION_URI, encodeRfcJson } from "@devtool/schema";
+import { EXTENSION_URI } from "@devtool/schema";
 import { type AgentCard, AgentCardSchema } from "@devtool/schema/a2a-v03";
-import { type HttpRequest, type HttpResponse, headerOf, type Route, send } from "../route.ts";
+import { type SecurityOptions, securityOf, securitySchemesOf } from "../auth/security-schemes.ts";
 
 /** What an agent says of itself. */
 export interface CardOptions {
@@ -13,34 +12,14 @@ export interface CardOptions {
   readonly extensionRequired: boolean;
   /** Whether it posts notifications; by default not. */
   readonly pushNotifications?: boolean;
-}
-
-/** The agent card at its well-known path and at the older one (CARD-1). */
-export function cardRoutes(baseUrl: string, options: CardOptions): Route[] {
-  const body = JSON.stringify(encodeRfcJson(AgentCardSchema, agentCard(baseUrl, options)));
-  const etag = `"${createHash("sha256").update(body).digest("base64url").slice(0, 22)}"`;
-  return ["/.well-known/agent-card.json", "/.well-known/agent.json"].map((path) => ({
-    name: `GET ${path}`,
-    access: "public",
-    matches: (method, requested) => (method === "GET" || method === "HEAD") && requested === path,
-    handle: (request, response) => answer(request, response, { body, etag }),
-  }));
-}
-
-function answer(
-  request: HttpRequest,
-  response: HttpResponse,
-  { body, etag }: { readonly body: string; readonly etag: string },
-): void {
-  const caching = { etag, "cache-control": "public, max-age=60", vary: "A2A-Version" };
-  const known = headerOf(request, "if-none-match") === etag;
-  send(response, known ? 304 : 200, { body: known ? "" : body, ...caching });
+  /** How clients may say who they are; by default with the operator's token. */
+  readonly security?: SecurityOptions;
 }
 
 /** The card for everybody, in the form of A2A 0.3. */
 export function agentCard(
   baseUrl: string,
-  { name, description, version, extensionRequired, pushNotifications = false }: CardOptions,
+  { name, description, version, extensionRequired, pushNotifications = false, security = TOKEN_ONLY }: CardOptions,
 ): AgentCard {
   return create(AgentCardSchema, {
     protocolVersion: "0.3.0",
@@ -65,8 +44,8 @@ export function agentCard(
         },
       ],
     },
-    securitySchemes: { bearer: { type: "http", scheme: "bearer" } },
-    security: [{ bearer: [] }],
+    securitySchemes: securitySchemesOf(security),
+    security: securityOf(security),
     defaultInputModes: ["text/plain", "application/json"],
     defaultOutputModes: ["text/plain", "application/json"],
     skills: [
@@ -80,3 +59,5 @@ export function agentCard(
     supportsAuthenticatedExtendedCard: true,
   });
 }
+
+const TOKEN_ONLY: SecurityOptions = { certificates: false };

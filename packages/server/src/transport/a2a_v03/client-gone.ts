@@ -10,6 +10,8 @@ export class ClientGone implements Disposable {
   constructor(response: HttpResponse, shutdown: AbortSignal) {
     this.#writable = response;
     this.#writable.once("close", this.#close);
+    // It may have left while what answers it was loaded.
+    if (this.#writable.destroyed) this.#close();
     this.signal = AbortSignal.any([this.#closed.signal, shutdown]);
   }
 

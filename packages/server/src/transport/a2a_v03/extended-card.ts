@@ -1,7 +1,10 @@
 import { create, type JsonObject, type MessageInitShape } from "@bufbuild/protobuf";
 import { encodeRfcJson, type SlashCommandSchema, SlashCommandService } from "@devtool/schema";
+import { AgentCardSchema as CardV1Schema, encodeA2aJson } from "@devtool/schema/a2a-v1";
 import { AgentCardSchema, type AgentSkill, AgentSkillSchema } from "@devtool/schema/a2a-v03";
 import type { RequestHandler } from "../../handler/request-handler.ts";
+import { agentCardV1 } from "../a2a_v1/card.ts";
+import { joinedSchemes } from "../a2a_v1/hybrid-card.ts";
 import { type Call, contextOf } from "./call.ts";
 import { agentCard, type CardOptions } from "./card.ts";
 
@@ -19,11 +22,9 @@ export async function extendedCard(
   const { commands = [] } = await handler.commands.getAllSlashCommands(create(getAllSlashCommands.input), context);
   const card = agentCard(baseUrl, options);
   const skills = [...card.skills, ...commands.flatMap((command) => skillsOf(command, []))];
-  const scheme = { scheme: "bearer" };
-  return {
-    ...encodeRfcJson(AgentCardSchema, { ...card, skills }),
-    securitySchemes: { bearer: { type: "http", ...scheme, httpAuthSecurityScheme: scheme } },
-  };
+  const { securitySchemes } = encodeA2aJson(CardV1Schema, agentCardV1(card, baseUrl));
+  const v03 = encodeRfcJson(AgentCardSchema, { ...card, skills });
+  return { ...v03, securitySchemes: joinedSchemes(securitySchemes, v03.securitySchemes) };
 }
 
 /** A command as a skill, and those below it; `commands/get` says more of each. */

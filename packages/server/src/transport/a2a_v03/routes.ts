@@ -1,7 +1,6 @@
 import { BodyTooLarge, readBody } from "../body.ts";
 import { withCoderAgent } from "../coder_agent/methods.ts";
 import { type HttpRequest, type HttpResponse, type Route, send } from "../route.ts";
-import { cardRoutes } from "./card.ts";
 import { ClientGone } from "./client-gone.ts";
 import {
   type A2aV03RoutesOptions,
@@ -18,7 +17,7 @@ import { streamFrames } from "./stream-frames.ts";
 
 export type { A2aV03RoutesOptions } from "./endpoint.ts";
 
-/** A2A 0.3: the agent card, JSON-RPC with server-sent events at `/` and `/a2a`, and HTTP+JSON below `/v1/`. */
+/** A2A 0.3: JSON-RPC with server-sent events at `/` and `/a2a`, and HTTP+JSON below `/v1/`. */
 export function a2aV03Routes(options: A2aV03RoutesOptions): Route[] {
   const endpoint: Endpoint = {
     ...options,
@@ -30,7 +29,7 @@ export function a2aV03Routes(options: A2aV03RoutesOptions): Route[] {
     matches: (method, path) => method === "POST" && ENDPOINTS.has(path),
     handle: (request, response) => answer(request, response, endpoint),
   };
-  return [...cardRoutes(options.baseUrl, options), jsonRpc, restRoute(endpoint)];
+  return [jsonRpc, restRoute(endpoint)];
 }
 
 const ENDPOINTS: ReadonlySet<string> = new Set(["/", "/a2a", "/a2a/"]);

@@ -6,6 +6,7 @@ import { extensionMetadata, type StreamView } from "@devtool/schema/a2a-v03";
 import { invalid } from "../../errors.ts";
 import { principalKey } from "../../handler/request-handler.ts";
 import { A2aFailure, InvalidRequest } from "./errors.ts";
+import { isVersion1 } from "./version.ts";
 
 /** One call of a method, after what all methods have in common was settled. */
 export interface Call {
@@ -40,11 +41,6 @@ export function openCall(
 
 /** The versions of A2A that are served, as an error lists them. */
 const VERSIONS = "0.3, 1.0";
-
-/** Tells whether a version is one of 1.x: of A2A's versions only major and minor count, and a later minor is compatible. */
-export function isVersion1(version: string): boolean {
-  return /^1(\.\d+){0,2}$/.test(version.trim());
-}
 
 /** Throws when a client asks for a version that is not spoken here. One that asks for none has chosen by its method. */
 export function assertVersion(version: string): void {

@@ -1,31 +1,13 @@
-import { createHash } from "node:crypto";
-import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
-import { encodeRfcJson } from "@devtool/schema";
+import { create, type JsonObject } from "@bufbuild/protobuf";
 import {
   type AgentCard,
   AgentCardSchema,
-  type AgentCardSignature,
-  encodeA2aJson,
   type SecurityRequirement,
   SecurityRequirementSchema,
   type SecurityScheme,
   SecuritySchemeSchema,
 } from "@devtool/schema/a2a-v1";
-import { type AgentCard as CardV03, AgentCardSchema as CardV03Schema } from "@devtool/schema/a2a-v03";
-import { type HttpRequest, type HttpResponse, headerOf, type Route, send } from "../route.ts";
-import { isVersion1 } from "./call.ts";
-import { versionOf } from "./operation.ts";
-
-/** How the card is published. */
-export interface CardRoutesOptions {
-  /** The card in the form of A2A 0.3, which the other form is made of. */
-  readonly card: CardV03;
-  readonly baseUrl: string;
-  /** Signs the card in the form of 1.0, the only one whose signatures are defined. */
-  readonly sign?: (card: AgentCard) => Promise<readonly AgentCardSignature[]>;
-  /** What who names no version gets: both forms in one, or the form of 1.0 alone for those who read it strictly. */
-  readonly unversioned?: "hybrid" | "v1";
-}
+import type { AgentCard as CardV03 } from "@devtool/schema/a2a-v03";
 
 /** The card in the form of A2A 1.0: what the other form says, and where each binding of both versions is. */
 export function agentCardV1(card: CardV03, baseUrl: string): AgentCard {
@@ -55,7 +37,7 @@ export function agentCardV1(card: CardV03, baseUrl: string): AgentCard {
         return made ? [[scheme, made]] : [];
       }),
     ),
-    securityRequirements: card.security.map(requirementOf),
+    securityRequirements: card.security.map((schemes) => requirementOf(schemes, card)),
     defaultInputModes,
     defaultOutputModes,
     skills: skills.map(({ id, name: title, description: what, tags, examples }) => ({
@@ -89,13 +71,22 @@ function interfacesOf(
 
 function schemeOf(
   type: string,
-  { description, scheme, bearerFormat, name, in: location }: Omit<CardV03["securitySchemes"][string], "type">,
+  {
+    description,
+    scheme,
+    bearerFormat,
+    name,
+    in: location,
+    openIdConnectUrl,
+  }: Omit<CardV03["securitySchemes"][string], "type">,
 ): SecurityScheme | undefined {
   switch (type) {
     case "http":
       return made({ case: "httpAuthSecurityScheme", value: { description, scheme, bearerFormat } });
     case "apiKey":
       return made({ case: "apiKeySecurityScheme", value: { description, location, name } });
+    case "openIdConnect":
+      return made({ case: "openIdConnectSecurityScheme", value: { description, openIdConnectUrl } });
     case "mutualTLS":
       return made({ case: "mtlsSecurityScheme", value: { description } });
     default:
@@ -109,86 +100,16 @@ function made(
   return create(SecuritySchemeSchema, scheme && { scheme });
 }
 
-function requirementOf(schemes: JsonObject): SecurityRequirement {
-  const entries = Object.entries(schemes).map(([name, scopes]): [string, { list: string[] }] => [
+/**
+ * Each scheme names the role that it gives (OpenAPI 3.1 allows that), because the SDKs leave empty lists out of what a
+ * signature is over, and with them everything that would be left empty.
+ */
+function requirementOf(schemes: JsonObject, { securitySchemes }: CardV03): SecurityRequirement {
+  const entries = Object.keys(schemes).map((name): [string, { list: string[] }] => [
     name,
-    { list: Array.isArray(scopes) ? scopes.filter((scope) => typeof scope === "string") : [] },
+    { list: [ROLES[securitySchemes[name]?.type ?? ""] ?? "client"] },
   ]);
   return create(SecurityRequirementSchema, { schemes: Object.fromEntries(entries) });
 }
 
-/**
- * The card at its well-known path and at the older one, in the form that the caller's version asks for. Who names none
- * gets both forms in one (CARD-1).
- */
-export function cardRoutes(options: CardRoutesOptions): Route[] {
-  let making: Promise<Variants> | undefined;
-  const variants = (): Promise<Variants> => (making ??= makeVariants(options));
-  return ["/.well-known/agent-card.json", "/.well-known/agent.json"].map((path) => ({
-    name: `GET ${path}`,
-    access: "public",
-    matches: (method, requested) => (method === "GET" || method === "HEAD") && requested === path,
-    handle: async (request, response) => answer(request, response, choose(await variants(), versionOf(request))),
-  }));
-}
-
-interface Variant {
-  readonly body: string;
-  readonly etag: string;
-}
-
-interface Variants {
-  readonly v1: Variant;
-  readonly v03: Variant;
-  readonly unversioned: Variant;
-}
-
-async function makeVariants({ card, baseUrl, sign, unversioned = "hybrid" }: CardRoutesOptions): Promise<Variants> {
-  const plain = agentCardV1(card, baseUrl);
-  const signatures = sign ? [...(await sign(plain))] : [];
-  const v1 = variantOf(encodeA2aJson(AgentCardSchema, { ...plain, signatures }));
-  const hybrid = variantOf(hybridOf(encodeRfcJson(CardV03Schema, card), encodeA2aJson(AgentCardSchema, plain)));
-  return { v1, v03: hybrid, unversioned: unversioned === "v1" ? v1 : hybrid };
-}
-
-function choose({ v1, v03, unversioned }: Variants, version: string): Variant {
-  if (version === "") return unversioned;
-  return isVersion1(version) ? v1 : v03;
-}
-
-function variantOf(card: JsonObject): Variant {
-  const body = JSON.stringify(card);
-  return { body, etag: `"${createHash("sha256").update(body).digest("base64url").slice(0, 22)}"` };
-}
-
-/** Both forms in one: where both have a name for different things, an object with what each reader looks for. */
-function hybridOf(v03: JsonObject, v1: JsonObject): JsonObject {
-  return {
-    ...v1,
-    ...v03,
-    capabilities: joined(v1.capabilities, v03.capabilities),
-    securitySchemes: joinedEach(v1.securitySchemes, v03.securitySchemes),
-  };
-}
-
-function joined(one: JsonValue | undefined, other: JsonValue | undefined): JsonObject {
-  return { ...objectOf(one), ...objectOf(other) };
-}
-
-function joinedEach(one: JsonValue | undefined, other: JsonValue | undefined): JsonObject {
-  const entries = Object.entries(objectOf(other)).map(([name, value]): [string, JsonValue] => [
-    name,
-    joined(objectOf(one)[name], value),
-  ]);
-  return { ...objectOf(one), ...Object.fromEntries(entries) };
-}
-
-function objectOf(value: JsonValue | undefined): JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? value : {};
-}
-
-function answer(request: HttpRequest, response: HttpResponse, { body, etag }: Variant): void {
-  const caching = { etag, "cache-control": "public, max-age=60", vary: "A2A-Version" };
-  const isKnown = headerOf(request, "if-none-match") === etag;
-  send(response, isKnown ? 304 : 200, { body: isKnown ? "" : body, ...caching });
-}
+const ROLES: Readonly<Record<string, string>> = { http: "operator", openIdConnect: "openid", mutualTLS: "client" };

@@ -6,11 +6,12 @@ import { ClientGone } from "../a2a_v03/client-gone.ts";
 import { streamFrames } from "../a2a_v03/stream-frames.ts";
 import type { DialectCall, JsonRpcDialect } from "../json-rpc-dialect.ts";
 import { type HttpRequest, type HttpResponse, headerOf, send } from "../route.ts";
-import { assertVersion, isVersion1 } from "./call.ts";
+import { assertVersion } from "./call.ts";
 import { executeCommand, getCommands } from "./commands.ts";
 import { type Endpoint, reported, tableOf } from "./endpoint.ts";
 import { rpcErrorOf } from "./errors.ts";
-import { type Answer, contextOf, versionOf } from "./operation.ts";
+import { type Answer, contextOf } from "./operation.ts";
+import { isVersion1, versionOf } from "./version.ts";
 
 /**
  * A2A 1.0 over JSON-RPC, beside 0.3 on one endpoint. The version that a request names decides; one that names none is

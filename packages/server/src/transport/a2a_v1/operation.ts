@@ -16,6 +16,7 @@ import {
 import { contextValuesOf } from "../auth/admitted.ts";
 import type { HttpRequest } from "../route.ts";
 import { sequenceOf, textOf } from "./frames.ts";
+import { versionOf } from "./version.ts";
 
 /** One element of a stream as JSON text, and the sequence that a client resumes from. */
 export interface Frame {
@@ -98,13 +99,4 @@ function headersOf({ headers }: HttpRequest): Record<string, string> {
       return value === undefined ? [] : [[name, typeof value === "string" ? value : value.join(", ")]];
     }),
   );
-}
-
-/** The version of A2A that a request names, in its header or its query; empty when it names none. */
-export function versionOf(request: HttpRequest): string {
-  const { headers, url } = request;
-  const header = headers["a2a-version"];
-  if (typeof header === "string" && header.trim() !== "") return header.trim();
-  const query = (url ?? "").split("?", 2)[1] ?? "";
-  return [...new URLSearchParams(query)].find(([name]) => name.toLowerCase() === "a2a-version")?.[1].trim() ?? "";
 }

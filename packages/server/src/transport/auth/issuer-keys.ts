@@ -1,5 +1,6 @@
 import { createLocalJWKSet, createRemoteJWKSet, type JSONWebKeySet, type JWTVerifyGetKey } from "jose";
 import { Code, DevtoolError, invalid } from "../../errors.ts";
+import { discoveryUrl } from "./discovery-url.ts";
 
 /** Where the public keys of an issuer are. */
 export interface IssuerKeys {
@@ -37,11 +38,6 @@ function remoteKeys(uri: string): JWTVerifyGetKey {
     cooldownDuration: COOLDOWN_MS,
     cacheMaxAge: MAX_AGE_MS,
   });
-}
-
-/** The URL of the discovery document of an issuer. */
-export function discoveryUrl(issuer: string): string {
-  return `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
 }
 
 async function discover(issuer: string): Promise<string> {
