@@ -15,12 +15,14 @@ export const RPC_SEEDS: readonly string[] = [
     message: { ...MESSAGE, taskId: "t", parts: [DATA], metadata: { x: 1 } },
     configuration: { blocking: false },
   }),
+  rpc("s", "message/stream", { message: { ...MESSAGE, messageId: "s" } }),
   rpc(3, "tasks/resubscribe", { id: "t" }),
   rpc(4, "tasks/cancel", { id: "t", metadata: {} }),
   rpc(5, "tasks/pushNotificationConfig/set", {
     taskId: "t",
     pushNotificationConfig: { id: "p", url: "https://x.example/" },
   }),
+  rpc(6, "tasks/pushNotificationConfig/delete", { id: "t", pushNotificationConfigId: "p" }),
 ];
 export const RPC_V1_SEEDS: readonly string[] = [
   rpc(1, "SendMessage", { message: MESSAGE_V1 }),
@@ -30,6 +32,7 @@ export const RPC_V1_SEEDS: readonly string[] = [
     message: { ...MESSAGE_V1, taskId: "t", parts: [{ data: DATA.data }], metadata: { x: 1 } },
     configuration: { returnImmediately: true },
   }),
+  rpc("s", "SendStreamingMessage", { message: { ...MESSAGE_V1, messageId: "s" } }),
   rpc(3, "SubscribeToTask", { id: "t", tenant: "" }),
   rpc(4, "CreateTaskPushNotificationConfig", {
     taskId: "t",
@@ -37,23 +40,28 @@ export const RPC_V1_SEEDS: readonly string[] = [
     url: "https://x.example/",
     authentication: { scheme: "Bearer" },
   }),
+  rpc(5, "DeleteTaskPushNotificationConfig", { taskId: "t", id: "p" }),
 ];
 export const REST_SEEDS: readonly Seed[] = [
   ["POST", "/v1/message:send", { message: { role: "ROLE_USER", messageId: "m", content: [{ text: "text x" }] } }],
   ["POST", "/v1/message:send", { message: { ...MESSAGE, taskId: "t" }, configuration: { blocking: false } }],
+  ["POST", "/v1/message:stream", { message: { message_id: "m", role: 1, content: [{ text: "text x" }] } }],
   ["GET", "/v1/tasks/t?historyLength=1", undefined],
   ["POST", "/v1/tasks/t:cancel", {}],
   ["GET", "/v1/tasks/t:subscribe", undefined],
   ["POST", "/v1/tasks/t/pushNotificationConfigs", { pushNotificationConfig: { id: "p", url: "https://x.example/" } }],
+  ["DELETE", "/v1/tasks/t/pushNotificationConfigs/c", undefined],
 ];
 export const REST_V1_SEEDS: readonly Seed[] = [
   ["POST", "/message:send", { message: MESSAGE_V1 }],
   ["POST", "/message:send", { message: { ...MESSAGE_V1, taskId: "t" }, configuration: { historyLength: 1 } }],
+  ["POST", "/message:stream", { message: { ...MESSAGE_V1, messageId: "s" } }],
   ["GET", "/tasks/t?historyLength=1", undefined],
   ["GET", "/tasks?pageSize=2&status=TASK_STATE_WORKING&includeArtifacts=true", undefined],
   ["POST", "/tasks/t:cancel", {}],
   ["GET", "/tasks/t:subscribe", undefined],
   ["POST", "/tasks/t/pushNotificationConfigs", { id: "p", url: "https://x.example/", token: "x" }],
+  ["DELETE", "/tasks/t/pushNotificationConfigs/p", undefined],
 ];
 
 const SAID = { messageId: "m", parts: [{ content: { case: "text" as const, value: "text x" } }] };
