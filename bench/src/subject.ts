@@ -63,6 +63,9 @@ export function peerProblem(): string | undefined {
   return existsSync(PEER_APP) ? undefined : "Google's server is not installed: run npx -y pnpm@12 install:peers";
 }
 
+/** The Gemini SDK behind a socket, and nothing else: what an agent on it cannot be faster than. */
+export const GEMINI_FLOOR: SubjectCommand = { name: "SDK alone", args: () => [path("gemini-floor-server.ts")] };
+
 /** Server-sent events of the same bytes, and nothing else: what Node can do. */
 export const CEILING: SubjectCommand = { name: "raw SSE", args: () => [path("raw-sse-server.ts")] };
 
