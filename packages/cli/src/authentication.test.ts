@@ -42,6 +42,7 @@ describe("what a config file says about who is let in", () => {
     ['[tls]\ncertificate_file = "none.pem"', "tls.certificate_file"],
     ['[authentication]\ncertificate_rights = ["everything"]', '"everything" does not exist: choose approve, audit'],
     ['[authentication.jwt]\nkeys_file = "odd.json"', "holds no key set"],
+    ['[authentication.jwt]\nkeys_file = "server.pem"', 'jwt.keys_file "server.pem" holds no key set'],
   ])("says what is wrong with %s", async (said, words) => {
     await expect(optionsOf(said)).rejects.toThrow(words);
   });

@@ -24,13 +24,11 @@ export async function authenticationOf(
 
 async function jwtOf(config: JwtConfig, directory: string): Promise<NonNullable<Authentication["jwt"]>> {
   const { issuer, audience, jwksUri, keysFile, algorithms, approveScope, auditScope } = config;
-  const keys: unknown =
-    keysFile === "" ? undefined : JSON.parse(await textOf("jwt.keys_file", resolve(directory, keysFile)));
   return {
     issuer,
     audience,
     ...(jwksUri !== "" && { jwksUri }),
-    ...(keys !== undefined && { keys: keySetOf(keys, keysFile) }),
+    ...(keysFile !== "" && { keys: keySetIn(await textOf("jwt.keys_file", resolve(directory, keysFile)), keysFile) }),
     ...(algorithms.length > 0 && { algorithms }),
     ...(approveScope !== "" && { approveScope }),
     ...(auditScope !== "" && { auditScope }),
@@ -56,9 +54,18 @@ async function textOf(field: string, path: string): Promise<string> {
   }
 }
 
-function keySetOf(json: unknown, path: string): NonNullable<NonNullable<Authentication["jwt"]>["keys"]> {
+function keySetIn(text: string, path: string): NonNullable<NonNullable<Authentication["jwt"]>["keys"]> {
+  const json = jsonIn(text);
   if (isKeySet(json)) return json;
-  throw new Error(`jwt.keys_file "${path}" holds no key set: it needs a list of "keys"`);
+  throw new Error(`jwt.keys_file "${path}" holds no key set: it needs a list of "keys", in JSON`);
+}
+
+function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 function isKeySet(json: unknown): json is NonNullable<NonNullable<Authentication["jwt"]>["keys"]> {
