@@ -1,10 +1,20 @@
+import type { McpServer } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
-import { breachesOf, FAULTS, type Fault, isFault, runChaos } from "./mcp/chaos-run.ts";
+import {
+  breachesOf,
+  FAULTS,
+  type Fault,
+  isFault,
+  type MemoryBounds,
+  runChaos,
+  type ToolSource,
+} from "./mcp/chaos-run.ts";
+import { serversOf } from "./mcp/servers.ts";
 import { unguardedTools } from "./mcp/unguarded-tools.ts";
 
 /** R11 wants 100 rounds and a line of 1 GB (`DEVTOOL_MCP_CHAOS_LINE_BYTES`); a few rounds and 64 MiB show the same in CI. */
 const rounds = Number(process.env.DEVTOOL_MCP_CHAOS_ROUNDS ?? 2);
-const MAX_GROWN_BYTES: number = 64 * 1024 * 1024;
+const BOUNDS: MemoryBounds = { maxGrownBytes: 64 * 1024 * 1024, maxPeakBytes: 256 * 1024 * 1024 };
 const faults: readonly Fault[] = Object.keys(FAULTS).filter(isFault);
 
 describe("MCP servers that misbehave (R11)", () => {
@@ -14,11 +24,11 @@ describe("MCP servers that misbehave (R11)", () => {
       const report = await runChaos({ faults, rounds }, AbortSignal.timeout(rounds * 60_000));
       const slowestMs = Math.max(...report.calm.map(({ durationMs }) => durationMs));
       console.log(
-        `${report.faults.length} faults, ${report.processes} processes, memory +${Math.round(report.grownBytes / 1e6)} MB, ` +
+        `${report.faults.length} faults, ${report.processes} processes, memory +${megabytes(report.grownBytes)} MB, at most +${megabytes(report.peakBytes)} MB meanwhile, ` +
           `the calm server: ${report.calm.length} calls, slowest ${Math.round(slowestMs)} ms`,
       );
       expect(report.faults).toHaveLength(rounds * faults.length);
-      expect(breachesOf(report, MAX_GROWN_BYTES)).toEqual([]);
+      expect(breachesOf(report, BOUNDS)).toEqual([]);
     },
     60_000 * rounds,
   );
@@ -27,11 +37,27 @@ describe("MCP servers that misbehave (R11)", () => {
     const plan = { faults: ["hang", "child"] as const, rounds: 1, sourceOf: unguardedTools };
     const report = await runChaos(plan, AbortSignal.timeout(60_000));
     for (const pid of report.survivors) process.kill(pid, "SIGKILL");
-    expect(breachesOf(report, MAX_GROWN_BYTES)).toEqual([
+    expect(breachesOf(report, BOUNDS)).toEqual([
       expect.stringMatching(/^hang came to no result/),
       expect.stringMatching(/^child came to no result/),
       "1 processes are still there",
     ]);
+  }, 60_000);
+
+  it("would be found out when what was read is kept", async () => {
+    const kept: Buffer[] = [];
+    const hoarding = (settings: readonly McpServer[]): ToolSource => {
+      const { servers } = serversOf(settings);
+      const tools: ToolSource["tools"] = (signal) => {
+        kept.push(Buffer.alloc(BOUNDS.maxGrownBytes + 4 * 1024 * 1024, 1));
+        return servers.tools(signal);
+      };
+      return { tools, [Symbol.asyncDispose]: () => servers[Symbol.asyncDispose]() };
+    };
+    const plan = { faults: ["nonsense"] as const, rounds: 2, sourceOf: hoarding };
+    const report = await runChaos(plan, AbortSignal.timeout(60_000));
+    expect(breachesOf(report, BOUNDS)).toEqual([expect.stringMatching(/^memory grew by/)]);
+    expect(kept).toHaveLength(2);
   }, 60_000);
 
   it("would be found out by what they do to others, to memory and to the log", () => {
@@ -41,12 +67,18 @@ describe("MCP servers that misbehave (R11)", () => {
       calm: [{ ...good, server: "calm", outcome: "timeout", message: "too late" }],
       survivors: [],
       processes: 2,
-      grownBytes: MAX_GROWN_BYTES + 1,
+      grownBytes: BOUNDS.maxGrownBytes + 1,
+      peakBytes: BOUNDS.maxPeakBytes + 1,
     };
-    expect(breachesOf(report, MAX_GROWN_BYTES)).toEqual([
+    expect(breachesOf(report, BOUNDS)).toEqual([
       "change made 51 events",
       "the calm server came to timeout: too late",
-      `memory grew by ${MAX_GROWN_BYTES + 1} bytes`,
+      `memory grew by ${BOUNDS.maxGrownBytes + 1} bytes`,
+      `memory was up by ${BOUNDS.maxPeakBytes + 1} bytes for a while`,
     ]);
   });
 });
+
+function megabytes(bytes: number): number {
+  return Math.round(bytes / 1e6);
+}

@@ -3,11 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { create } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { type McpServer, McpServerSchema } from "@devtool/schema";
+import { trimMemory } from "../../packages/cli/src/trim-memory.ts";
 import type { Tool } from "../../packages/server/src/tool/tool.ts";
 import { play, serversOf } from "./servers.ts";
 
@@ -56,8 +55,10 @@ export interface ChaosReport {
   readonly survivors: readonly number[];
   /** How many processes there were. */
   readonly processes: number;
-  /** By how much memory grew, after the first round, at most. */
+  /** By how much the memory that is held between rounds grew after the first round, at most. */
   readonly grownBytes: number;
+  /** By how much memory exceeded that of the first round's end while servers misbehaved, garbage included. */
+  readonly peakBytes: number;
 }
 
 /** Where the tools of servers come from, and how they are ended: ours, or something that lacks a guard. */
@@ -88,14 +89,15 @@ export async function runChaos({ faults, rounds, sourceOf }: ChaosPlan, signal: 
   const clock = { skippedMs: 0 };
   const ours = (): ToolSource => serversOf(settings, { now: () => clock.skippedMs + performance.now() }).servers;
   const results: ChaosResult[] = [];
-  const memory: number[] = [];
+  const memory = new MemoryMeter();
   {
     await using source = sourceOf ? sourceOf(settings) : ours();
     for (let round = 0; round < rounds; round++) {
-      results.push(...(await chaosRound(await source.tools(signal), signal)));
+      signal.throwIfAborted();
+      results.push(...(await chaosRound(await source.tools(signal), memory)));
       // Failures of a round are forgiven in the next: the circuit is another test's.
       clock.skippedMs += 10 * 60_000;
-      memory.push(usedMemory());
+      memory.endRound();
     }
   }
   const pids = (await readFile(pidFile, "utf8")).trim().split("\n").map(Number);
@@ -105,12 +107,22 @@ export async function runChaos({ faults, rounds, sourceOf }: ChaosPlan, signal: 
     calm: results.filter(({ server }) => server === CALM),
     survivors: pids.filter(isThere),
     processes: pids.length,
-    grownBytes: Math.max(...memory) - (memory[0] ?? 0),
+    grownBytes: memory.grownBytes,
+    peakBytes: memory.peakBytes,
   };
 }
 
+/** How much memory may be taken. */
+export interface MemoryBounds {
+  readonly maxGrownBytes: number;
+  readonly maxPeakBytes: number;
+}
+
 /** Says what in a report is not as it must be. */
-export function breachesOf({ faults, calm, survivors, grownBytes }: ChaosReport, maxGrownBytes: number): string[] {
+export function breachesOf(
+  { faults, calm, survivors, grownBytes, peakBytes }: ChaosReport,
+  { maxGrownBytes, maxPeakBytes }: MemoryBounds,
+): string[] {
   const wrong = faults.filter((result) => !isExpected(result));
   const tooMany = faults.filter(({ events }) => events > 50);
   const disturbed = calm.filter(({ outcome }) => outcome !== "output");
@@ -120,6 +132,7 @@ export function breachesOf({ faults, calm, survivors, grownBytes }: ChaosReport,
     ...disturbed.map(({ outcome, message }) => `the calm server came to ${outcome}: ${message}`),
     ...(survivors.length > 0 ? [`${survivors.length} processes are still there`] : []),
     ...(grownBytes > maxGrownBytes ? [`memory grew by ${grownBytes} bytes`] : []),
+    ...(peakBytes > maxPeakBytes ? [`memory was up by ${peakBytes} bytes for a while`] : []),
   ];
 }
 
@@ -129,12 +142,12 @@ function isExpected({ server, outcome, durationMs }: ChaosResult): boolean {
   return isFault(server) && FAULTS[server].some((expected) => expected === outcome);
 }
 
-async function chaosRound(tools: readonly Tool[], signal: AbortSignal): Promise<ChaosResult[]> {
+async function chaosRound(tools: readonly Tool[], memory: MemoryMeter): Promise<ChaosResult[]> {
   const faulty = tools.filter(({ declaration: { name } }) => name.endsWith("__fault") && !name.includes(`__${CALM}__`));
   const calm = tools.filter(({ declaration: { name } }) => name === `mcp__${CALM}__echo`);
-  const disturbed = Promise.all(faulty.map((tool) => playFault(tool, signal)));
+  const disturbed = Promise.all(faulty.map((tool) => playFault(tool)));
   const done = { isDone: false };
-  const undisturbed = callWhile(calm, done, signal);
+  const undisturbed = callWhile(calm, done, memory);
   const results = await disturbed;
   done.isDone = true;
   return [...results, ...(await undisturbed)];
@@ -144,17 +157,18 @@ async function chaosRound(tools: readonly Tool[], signal: AbortSignal): Promise<
 async function callWhile(
   tools: readonly Tool[],
   done: { readonly isDone: boolean },
-  signal: AbortSignal,
+  memory: MemoryMeter,
 ): Promise<ChaosResult[]> {
   const results: ChaosResult[] = [];
   do {
-    for (const tool of tools) results.push(await playFault(tool, signal));
+    for (const tool of tools) results.push(await playFault(tool));
+    memory.sample();
     await delay(CALM_PAUSE_MS);
   } while (!done.isDone && tools.length > 0);
   return results;
 }
 
-async function playFault(tool: Tool, signal: AbortSignal): Promise<ChaosResult> {
+async function playFault(tool: Tool): Promise<ChaosResult> {
   const server = tool.facts?.mcpServer ?? "";
   const startMs = performance.now();
   const done = (outcome: string, message: string, events: number): ChaosResult => ({
@@ -164,13 +178,17 @@ async function playFault(tool: Tool, signal: AbortSignal): Promise<ChaosResult> 
     events,
     durationMs: performance.now() - startMs,
   });
+  // Not `AbortSignal.any` over the run's signal: each call would stay with it, 0.8 KB, and count as growth.
+  const patience = new AbortController();
+  const timer = setTimeout(() => patience.abort(new Error(`no result within ${PATIENCE_MS} ms`)), PATIENCE_MS);
   try {
-    const patience = AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]);
-    const { result, events } = await play(tool, { n: 1 }, patience);
+    const { result, events } = await play(tool, { n: 1 }, patience.signal);
     if (result.case === "output") return done("output", "", events.length);
     return done(result.value.type ?? "", result.value.message, events.length);
   } catch (reason) {
     return done("no result", String(reason), 0);
+  } finally {
+    clearTimeout(timer);
   }
 }
 
@@ -187,11 +205,32 @@ function chaosServer(fault: string, pidFile: string): McpServer {
   });
 }
 
-/** The memory of this process without garbage: what the collector has not come to is nobody's growth. */
-function usedMemory(): number {
-  setFlagsFromString("--expose-gc");
-  runInNewContext("gc")();
-  return process.memoryUsage().rss;
+/**
+ * Measures the memory of this process. What is held is measured without garbage and without the pages that V8 keeps for
+ * later: they come with the first busy rounds, 60 MB of them, and are nobody's growth.
+ */
+class MemoryMeter {
+  readonly #held: number[] = [];
+  #peak = 0;
+
+  /** Looks while work goes on. */
+  sample(): void {
+    this.#peak = Math.max(this.#peak, process.memoryUsage.rss());
+  }
+
+  endRound(): void {
+    this.sample();
+    trimMemory();
+    this.#held.push(process.memoryUsage.rss());
+  }
+
+  get grownBytes(): number {
+    return Math.max(...this.#held) - (this.#held[0] ?? 0);
+  }
+
+  get peakBytes(): number {
+    return this.#peak - (this.#held[0] ?? 0);
+  }
 }
 
 /** Whether a process is there; one that ended and that nobody waited for is there too, as a zombie. */
