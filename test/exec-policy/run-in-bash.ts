@@ -1,20 +1,29 @@
 import { spawn } from "node:child_process";
-import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+
+/** What came of command lines. */
+export interface BashRuns {
+  /** For each command line the programs that it ran, each as the words that it was called with. */
+  readonly logs: readonly (readonly (readonly string[])[])[];
+  /** So many command lines did not end by themselves within ten seconds: loops, whose `break` is broken. */
+  readonly endless: number;
+}
 
 /** Runs command lines, each by a bash of its own, where every program only logs how it was called. */
 export async function runInBash(
   commands: readonly string[],
   programs: { readonly stubs: readonly string[]; readonly wrappers: readonly string[] },
-): Promise<readonly (readonly (readonly string[])[])[]> {
+): Promise<BashRuns> {
   const directory = await mkdtemp(join(tmpdir(), "devtool-bash-"));
   try {
     await makePrograms(directory, programs);
     const half = Math.ceil(commands.length / 2);
     const starts = commands.length > 1 ? [0, half] : [0];
     await Promise.all(starts.map((start) => runBatch(directory, commands.slice(start, start + half), start)));
-    return await Promise.all(commands.map((_command, index) => readLog(join(directory, "log", `${index}`))));
+    const logs = await Promise.all(commands.map((_command, index) => readLog(join(directory, "log", `${index}`))));
+    return { logs, endless: (await readdir(join(directory, "endless"))).length };
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
@@ -27,7 +36,7 @@ async function makePrograms(
   directory: string,
   { stubs, wrappers }: { readonly stubs: readonly string[]; readonly wrappers: readonly string[] },
 ): Promise<void> {
-  for (const name of ["bin", "log", "work"]) await mkdir(join(directory, name));
+  for (const name of ["bin", "log", "work", "endless"]) await mkdir(join(directory, name));
   const program = async (name: string, text: string): Promise<void> => {
     const path = join(directory, "bin", name);
     await writeFile(path, `#!/bin/dash\n${text}\n`);
@@ -37,12 +46,16 @@ async function makePrograms(
   for (const name of wrappers) await program(name, `${LOG}\nexec /usr/bin/${name} "$@"`);
 }
 
-/** One bash that starts all the others: much faster than a process of ours for each. */
+/**
+ * One bash that starts all the others: much faster than a process of ours for each. One that does not end is killed with
+ * all that it started.
+ */
 const DRIVER = `
 index=$1
 while IFS= read -r -d "" command; do
   export EXEC_LOG="$2/$index"
-  cd "$3" && /bin/bash -c "$command" </dev/null >/dev/null 2>&1
+  cd "$3" && /usr/bin/timeout -s KILL 10 /bin/bash -c "$command" </dev/null >/dev/null 2>&1
+  [ $? -ne 137 ] || : >"$4/$index"
   index=$((index + 1))
 done
 `;
@@ -50,7 +63,7 @@ done
 async function runBatch(directory: string, commands: readonly string[], start: number): Promise<void> {
   const work = join(directory, "work", `${start}`);
   await mkdir(work);
-  const args = ["-c", DRIVER, "driver", `${start}`, join(directory, "log"), work];
+  const args = ["-c", DRIVER, "driver", `${start}`, join(directory, "log"), work, join(directory, "endless")];
   const env = { PATH: join(directory, "bin"), HOME: work, LC_ALL: "C.UTF-8" };
   const child = spawn("/bin/bash", args, { env, stdio: ["pipe", "ignore", "inherit"] });
   child.stdin.end(commands.map((command) => `${command}\0`).join(""));

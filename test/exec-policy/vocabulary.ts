@@ -89,3 +89,9 @@ export const ODDITIES: readonly string[] = [
   "\\\n",
   "a\\\nb",
 ];
+
+/** The programs that exist where the command lines run. */
+export const PROGRAMS: readonly string[] = ["rm", "ls", "git", "npm", "cat", "grep", "make", "x1", "a-b", "c.d", "tee"];
+
+/** Programs that log themselves and then run what they are given. */
+export const WRAPPERS: readonly string[] = ["env", "nice", "nohup", "xargs", "sh", "bash", "timeout"];
