@@ -31,11 +31,11 @@ export class Authority {
     return readFile(join(this.#directory, `${this.#name}.pem`), "utf8");
   }
 
-  /** Signs a new certificate for a subject, also for 127.0.0.1. */
-  async issue(subject: string): Promise<Certificate> {
+  /** Signs a new certificate for a subject, also for a name or address in OpenSSL's words. Default: 127.0.0.1. */
+  async issue(subject: string, alternative = "IP:127.0.0.1"): Promise<Certificate> {
     const name = `${this.#name}-${++this.#count}`;
     const from = ["-CA", this.#path(`${this.#name}.pem`), "-CAkey", this.#path(`${this.#name}.key`)];
-    const names = ["-addext", "subjectAltName=IP:127.0.0.1"];
+    const names = ["-addext", `subjectAltName=${alternative}`];
     await this.#openssl("req", "-x509", ...FRESH, "-subj", subject, ...names, ...from, ...this.#files(name));
     const [certificate, key] = await Promise.all([
       readFile(this.#path(`${name}.pem`), "utf8"),

@@ -10,20 +10,29 @@ const MAIN = fileURLToPath(new URL("../../packages/cli/dist/main.js", import.met
 /** A server in a process of its own, as its users start it. */
 export interface ServerProcess {
   readonly info: ServerInfo;
+  /** What it wrote so far to standard output and to standard error. */
+  readonly said: { readonly stdout: string; readonly stderr: string };
   /** Kills it at once, as a crash would, and waits until it is gone. */
   kill(): Promise<void>;
   /** Asks it to stop, and gives its exit code. */
   stop(): Promise<number | null>;
 }
 
-/** Starts the built command and waits for its line of JSON. */
-export async function startServerProcess(directories: {
+/** Where a server works, and in which environment; default: this process's. */
+export interface ServerPlace {
   readonly data: string;
   readonly workspace: string;
-}): Promise<ServerProcess> {
-  const { data, workspace } = directories;
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+/** Starts the built command and waits for its line of JSON. */
+export async function startServerProcess(place: ServerPlace): Promise<ServerProcess> {
+  const { data, workspace, environment = process.env } = place;
   const args = ["serve", "--port", "0", "--json", "--data", data, "--workspace", workspace];
-  const child = spawn(process.execPath, [MAIN, ...args], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(process.execPath, [MAIN, ...args], { stdio: ["ignore", "pipe", "pipe"], env: environment });
+  const said = { stdout: "", stderr: "" };
+  child.stdout.on("data", (chunk) => (said.stdout += chunk));
+  child.stderr.on("data", (chunk) => (said.stderr += chunk)).pipe(process.stderr, { end: false });
   const [line]: unknown[] = await Promise.race([
     once(createInterface({ input: child.stdout }), "line"),
     once(child, "exit").then(([code]) =>
@@ -32,6 +41,7 @@ export async function startServerProcess(directories: {
   ]);
   return {
     info: fromJsonString(ServerInfoSchema, String(line)),
+    said,
     kill: () => end(child, "SIGKILL").then(() => undefined),
     stop: () => end(child, "SIGTERM"),
   };

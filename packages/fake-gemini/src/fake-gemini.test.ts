@@ -96,6 +96,24 @@ describe("the fake Gemini", () => {
     expect((await fetch(url, { method: "POST", body: "{" })).status).toBe(400);
   });
 
+  it("answers at Vertex AI's addresses too, to who says who asks", async () => {
+    const ask = async (path: string, headers: Record<string, string>): Promise<number> => {
+      const body = JSON.stringify({ contents: [prompt("text hi")] });
+      return (await fetch(`${fake.url}${path}:streamGenerateContent?alt=sse`, { method: "POST", body, headers }))
+        .status;
+    };
+    const model = "publishers/google/models/gemini-x";
+    const inProject = `/v1beta1/projects/p/locations/europe-west4/${model}`;
+    expect(await ask(inProject, { authorization: "Bearer t" })).toBe(200);
+    expect(fake.requests().at(-1)).toMatchObject({ model: "gemini-x", headers: { authorization: "Bearer t" } });
+    expect(fake.requests().at(-1)?.path).toBe(`${inProject}:streamGenerateContent`);
+    expect(await (await fetch(`${fake.url}/__fake/requests`)).text()).not.toContain("Bearer");
+    expect(await ask(inProject, {})).toBe(401);
+    expect(await ask(`/v1beta1/${model}`, { "x-goog-api-key": "k" })).toBe(200);
+    expect(await ask(`/v1beta1/${model}`, { authorization: "Bearer t" })).toBe(401);
+    expect(await ask(`/v1beta1/locations/l/${model}`, { "x-goog-api-key": "k" })).toBe(404);
+  });
+
   it("runs as a command and stops when it is told to", async () => {
     const main = fileURLToPath(new URL("./main.ts", import.meta.url));
     const child = spawn(process.execPath, [main, "--latency", "1"], { stdio: ["ignore", "pipe", "inherit"] });

@@ -1,11 +1,18 @@
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseScript } from "@devtool/server/script";
 import { locate, type Position, signaturesOf } from "./conversation.ts";
 import { readJson, refuse, sendError, sendJson } from "./http.ts";
 import { listOf, member, textOf } from "./json.ts";
 import { type Plan, planText, planTurn, summarize } from "./plan.ts";
+import { isIdentified, resourceOf } from "./resource.ts";
 import { estimateTokens, minimalValue, type ResponseContext, wholeAnswer } from "./response.ts";
 import { streamAnswer } from "./stream-answer.ts";
 
@@ -36,6 +43,10 @@ export interface FakeRequest {
   /** `generateContent` or `streamGenerateContent`. */
   readonly method: string;
   readonly model: string;
+  /** The path, with the version and, for Vertex AI, the project and location. */
+  readonly path: string;
+  /** The headers as they came, credentials too; their names in lower case. */
+  readonly headers: IncomingHttpHeaders;
   /** The prompt that is answered. */
   readonly prompt: string;
   /** So many turns with calls came since the prompt. */
@@ -60,7 +71,8 @@ const KEPT = 100;
 
 /**
  * Starts a Gemini API on loopback that needs no key and plays each prompt as a script (docs/scripted-agent.md): the same
- * prompt always gives the same answer, but for ids that count up. Resolves when it listens.
+ * prompt always gives the same answer, but for ids that count up. It answers at the addresses of Vertex AI too, there to
+ * any bearer token or, in express mode, any key. Resolves when it listens.
  */
 export async function startFakeGemini(options: FakeGeminiOptions = {}): Promise<FakeGemini> {
   const fake = new Fake(options);
@@ -99,13 +111,20 @@ class Fake {
   async route(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { pathname } = new URL(request.url ?? "/", "http://fake");
     if (pathname.startsWith("/__fake/")) return this.#control(pathname, response);
-    const [, model, method] = /\/models\/([^/:]+):(\w+)$/.exec(pathname) ?? [];
-    if (!model || !method || request.method !== "POST") {
+    const resource = resourceOf(pathname);
+    if (!resource || request.method !== "POST") {
       return sendError(response, { code: 404, message: `no such resource: ${request.method} ${pathname}` });
     }
+    const { headers } = request;
+    if (!isIdentified(resource, headers)) {
+      return sendError(response, { code: 401, message: "the request says not who asks" });
+    }
+    const { model, method } = resource;
     this.#count(method);
     const body = await readJson(request);
-    if (method.endsWith("enerateContent")) return this.#generate({ method, model, body }, response);
+    if (method.endsWith("enerateContent")) {
+      return this.#generate({ method, model, path: pathname, headers, body }, response);
+    }
     const answer = answerOf(method, body);
     if (answer === undefined) return sendError(response, { code: 404, message: `no such method: ${method}` });
     sendJson(response, 200, answer);
@@ -113,7 +132,7 @@ class Fake {
 
   #control(pathname: string, response: ServerResponse): void {
     if (pathname === "/__fake/reset") this.reset();
-    const requests = this.recent.map(({ body: _whole, ...request }) => request);
+    const requests = this.recent.map(({ body: _whole, headers: _secret, ...request }) => request);
     sendJson(response, 200, pathname === "/__fake/requests" ? requests : this.stats);
   }
 
@@ -147,24 +166,17 @@ class Fake {
     return attempt;
   }
 
-  #note(
-    { method, model, body }: Asked,
-    { position, attempt }: { readonly position: Position; readonly attempt: number },
-  ): void {
-    const tools = listOf(member(body, "tools"))
+  #note(asked: Asked, { position, attempt }: { readonly position: Position; readonly attempt: number }): void {
+    const tools = listOf(member(asked.body, "tools"))
       .flatMap((tool) => listOf(member(tool, "functionDeclarations")))
       .map((declaration) => textOf(member(declaration, "name")));
     const { prompt, round } = position;
-    const signatures = signaturesOf(member(body, "contents"));
-    this.recent = [...this.recent.slice(1 - KEPT), { method, model, prompt, round, attempt, tools, signatures, body }];
+    const signatures = signaturesOf(member(asked.body, "contents"));
+    this.recent = [...this.recent.slice(1 - KEPT), { ...asked, prompt, round, attempt, tools, signatures }];
   }
 }
 
-interface Asked {
-  readonly method: string;
-  readonly model: string;
-  readonly body: unknown;
-}
+type Asked = Pick<FakeRequest, "method" | "model" | "path" | "headers" | "body">;
 
 function planFor(
   body: unknown,

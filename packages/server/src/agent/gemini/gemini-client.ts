@@ -1,10 +1,11 @@
 import type { GenerateContentParameters, GoogleGenAI } from "@google/genai";
-import { Code } from "../../errors.ts";
+import { abortable } from "../../stream/abortable.ts";
 import { GeminiFault } from "./gemini-fault.ts";
 import type { GeminiOptions } from "./gemini-options.ts";
 import { httpFault } from "./http-fault.ts";
 import type { Piece } from "./piece.ts";
 import { piecesIn } from "./piece-stream.ts";
+import { unsentFault } from "./unsent-fault.ts";
 
 /** Asks Gemini; the answer comes in pieces. Throws a `GeminiFault`, or the signal's reason. */
 export type GeminiClient = (parameters: GenerateContentParameters, signal: AbortSignal) => AsyncIterable<Piece>;
@@ -42,7 +43,11 @@ async function responseTo(
   abortSignal: AbortSignal,
 ): Promise<Response> {
   let sent: Promise<Response> | undefined;
-  const capture: typeof fetch = (input, init) => (sent = checked(send(input, init)));
+  const capture: typeof fetch = async (input, init) => {
+    abortSignal.throwIfAborted();
+    sent = checked(send(input, init));
+    return sent;
+  };
   const config = {
     ...parameters.config,
     abortSignal,
@@ -52,10 +57,11 @@ async function responseTo(
     automaticFunctionCalling: { disable: true },
   };
   const asking = models.generateContentStream({ ...parameters, config });
-  await asking.catch((reason: unknown) => {
-    throw sent ? reason : unsent(reason);
+  // The SDK gets its credentials over the network too, and heeds no signal while it does.
+  await abortable(asking, abortSignal).catch((reason: unknown) => {
+    throw sent ? reason : unsentFault(reason);
   });
-  return sent ?? Promise.reject(unsent(undefined));
+  return sent ?? Promise.reject(unsentFault(undefined));
 }
 
 async function checked(answer: Promise<Response>): Promise<Response> {
@@ -64,18 +70,11 @@ async function checked(answer: Promise<Response>): Promise<Response> {
   return response;
 }
 
-/** The fault of a request that the SDK could not even make: most often there are no credentials. */
-function unsent(cause: unknown): GeminiFault {
-  const said = cause instanceof Error ? ` (${cause.message.split("\n", 1)[0]?.slice(0, 200)})` : "";
-  const message = `the request to the model could not be made${said}: the operator must check the credentials`;
-  return new GeminiFault(message, Code.FailedPrecondition, { cause });
-}
-
-async function loadSdk({ apiKey, vertex, baseUrl }: GeminiOptions): Promise<GoogleGenAI> {
+async function loadSdk({ apiKey = "", vertex, baseUrl }: GeminiOptions): Promise<GoogleGenAI> {
   const sdk = await import("@google/genai");
   return new sdk.GoogleGenAI({
-    // Named in full, so that the SDK takes nothing from the environment.
-    ...(vertex ? { ...vertex, vertexai: true } : { apiKey: apiKey ?? "", vertexai: false }),
+    // Named in full, so that the SDK takes nothing from the environment but, for a project, where its credentials are.
+    ...(typeof vertex === "object" ? { ...vertex, vertexai: true } : { apiKey, vertexai: vertex === "express" }),
     httpOptions: { ...(baseUrl !== undefined && { baseUrl }) },
   });
 }

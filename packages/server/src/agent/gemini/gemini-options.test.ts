@@ -29,4 +29,20 @@ describe("the environment", () => {
       baseUrl: "https://v",
     });
   });
+
+  it("takes a key alone for Vertex AI in express mode when it says so", () => {
+    const asked = { GOOGLE_GENAI_USE_VERTEXAI: "1", GOOGLE_API_KEY: "k", GOOGLE_CLOUD_LOCATION: "us-central1" };
+    expect(geminiOptionsFrom({ ...asked, GOOGLE_VERTEX_BASE_URL: "https://v" })).toEqual({
+      vertex: "express",
+      apiKey: "k",
+      baseUrl: "https://v",
+    });
+    expect(geminiOptionsFrom({ ...asked, GOOGLE_GENAI_USE_VERTEXAI: "false" })).toEqual({ apiKey: "k" });
+  });
+
+  it("says what is missing when it asks for Vertex AI and names nobody", () => {
+    expect(() => geminiOptionsFrom({ GOOGLE_GENAI_USE_VERTEXAI: "true" })).toThrow(
+      /neither a project nor a key: set GOOGLE_CLOUD_PROJECT or GOOGLE_API_KEY/,
+    );
+  });
 });

@@ -1,11 +1,16 @@
+import { Code, DevtoolError } from "../../errors.ts";
+
 /** How to reach Gemini and how long to wait for it. */
 export interface GeminiOptions {
   /** The model of sessions that choose none. Default `gemini-pro-latest`. */
   readonly model?: string;
-  /** The key of the Gemini API; not needed with `vertex`. */
+  /** The key of the Gemini API, or of Vertex AI in express mode. */
   readonly apiKey?: string;
-  /** Takes Vertex AI in place of the Gemini API, with the credentials of the machine. */
-  readonly vertex?: GeminiVertex;
+  /**
+   * Takes Vertex AI in place of the Gemini API: a project, with the credentials of the machine (Google's Application
+   * Default Credentials), or `express` mode, with `apiKey` and no project.
+   */
+  readonly vertex?: GeminiVertex | "express";
   /** Where the API listens. Default: Google's address. */
   readonly baseUrl?: string;
   /** So many tokens the model can be asked with. Default 1,048,576. */
@@ -61,14 +66,15 @@ export const DEFAULT_MODEL = "gemini-pro-latest";
 
 /**
  * Reads the environment that Google's own tools read (docs/models.md). Undefined when it holds neither a key nor a
- * Vertex AI project: then there is no Gemini.
+ * Vertex AI project: then there is no Gemini. Throws when it asks for Vertex AI then.
  */
 export function geminiOptionsFrom(
   environment: Readonly<Record<string, string | undefined>>,
 ): GeminiOptions | undefined {
   const read = (name: string): string | undefined => environment[name]?.trim() || undefined;
-  const vertex = vertexFrom(read);
-  const apiKey = vertex ? undefined : (read("GOOGLE_API_KEY") ?? read("GEMINI_API_KEY"));
+  const key = read("GOOGLE_API_KEY") ?? read("GEMINI_API_KEY");
+  const vertex = vertexFrom(read, key);
+  const apiKey = typeof vertex === "object" ? undefined : key;
   if (!vertex && apiKey === undefined) return undefined;
   const model = read("GEMINI_MODEL");
   const baseUrl = read(vertex ? "GOOGLE_VERTEX_BASE_URL" : "GOOGLE_GEMINI_BASE_URL");
@@ -80,11 +86,22 @@ export function geminiOptionsFrom(
   };
 }
 
-/** Vertex AI is taken when the environment says so, or when it names a project and no key. */
-function vertexFrom(read: (name: string) => string | undefined): GeminiVertex | undefined {
+/**
+ * Vertex AI is taken when the environment says so, or when it names a project and no key. A project goes before a key;
+ * a key alone is express mode.
+ */
+function vertexFrom(read: (name: string) => string | undefined, key: string | undefined): GeminiOptions["vertex"] {
   const project = read("GOOGLE_CLOUD_PROJECT");
-  if (project === undefined) return undefined;
   const asked = /^(true|1)$/i.test(read("GOOGLE_GENAI_USE_VERTEXAI") ?? "");
-  const hasKey = (read("GOOGLE_API_KEY") ?? read("GEMINI_API_KEY")) !== undefined;
-  return asked || !hasKey ? { project, location: read("GOOGLE_CLOUD_LOCATION") ?? "global" } : undefined;
+  if (!asked && key !== undefined) return undefined;
+  if (project !== undefined) return { project, location: read("GOOGLE_CLOUD_LOCATION") ?? "global" };
+  if (asked && key === undefined) throw nobodyAsks();
+  return asked ? "express" : undefined;
+}
+
+function nobodyAsks(): DevtoolError {
+  return new DevtoolError(
+    "GOOGLE_GENAI_USE_VERTEXAI asks for Vertex AI, but there is neither a project nor a key: set GOOGLE_CLOUD_PROJECT or GOOGLE_API_KEY",
+    Code.InvalidArgument,
+  );
 }
