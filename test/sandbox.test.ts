@@ -15,7 +15,7 @@ import { findSandbox } from "../packages/server/src/tool/sandbox/find-sandbox.ts
 import { noSandbox } from "../packages/server/src/tool/sandbox/no-sandbox.ts";
 import type { Sandbox, SandboxAccess } from "../packages/server/src/tool/sandbox/sandbox.ts";
 import { approvalScript } from "./sandbox/approval-script.ts";
-import { ESCAPES, type Escape, LEFT } from "./sandbox/escapes.ts";
+import { ESCAPES, type Escape, LEFT, processesOf } from "./sandbox/escapes.ts";
 import { clientOf, type Ground, prepareGround } from "./sandbox/ground.ts";
 
 const signal = AbortSignal.timeout(240_000);
@@ -178,5 +178,5 @@ function median(times: readonly number[]): number {
 
 /** What escapes left running without a sandbox. */
 afterAll(() => {
-  for (const command of LEFT) spawnSync("pkill", ["-KILL", "-f", `${command}$`]);
+  for (const pid of LEFT.flatMap(processesOf)) process.kill(pid, "SIGKILL");
 });

@@ -271,13 +271,13 @@ function approve(access: string): string {
 }
 
 function isRunning(command: string): boolean {
-  // It may be about to become that command.
-  return commandLines().some((line) => line.endsWith(command));
+  return processesOf(command).length > 0;
 }
 
-function commandLines(): string[] {
+/** The processes that run a command; one may be about to become it. */
+export function processesOf(command: string): number[] {
   const listed = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
-  return listed.map((pid) => commandLine(pid));
+  return listed.filter((pid) => commandLine(pid).endsWith(command)).map(Number);
 }
 
 function commandLine(pid: string): string {

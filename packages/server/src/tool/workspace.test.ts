@@ -171,7 +171,7 @@ describe("Workspace (S9)", () => {
   });
 
   /** Writes and reads through a directory that another process swaps for a link; names what got outside. */
-  function* race(write: (path: string) => void, read: (path: string) => string | undefined): Generator<string> {
+  function* race(write: (path: string) => void, read: (path: string) => string | undefined): Generator<string, void> {
     mkdirSync(join(root, "swap"));
     const flipper = spawn("perl", ["-e", FLIPPER, join(root, "swap"), outside], { stdio: "ignore" });
     try {
