@@ -25,20 +25,19 @@ export interface ConversationOptions {
   readonly nextId: () => string;
 }
 
-type Request = MessageInitShape<typeof SendMessageRequestSchema>;
+/** A message to send. */
+export interface Saying {
+  readonly request: MessageInitShape<typeof SendMessageRequestSchema>;
+  /** The task as it is before; undefined for a new one. */
+  readonly before?: Task | undefined;
+}
 
 /**
  * Sends a message and answers what the agent asks, until it has nothing left to ask. Gives the task as it is then; one
  * whose questions stay open is still `input-required`.
  */
-export async function converse(
-  request: Request,
-  before: Task | undefined,
-  options: ConversationOptions,
-  signal: AbortSignal,
-): Promise<Task> {
-  const task = await exchange(request, before ?? emptyTask(), options, signal);
-  return answerAll(task, options, signal);
+export async function converse(saying: Saying, options: ConversationOptions, signal: AbortSignal): Promise<Task> {
+  return answerAll(await exchange(saying, options, signal), options, signal);
 }
 
 /** Answers the open questions of a task, and those that follow from the answers. */
@@ -53,8 +52,8 @@ export async function answerAll(task: Task, options: ConversationOptions, signal
     if (!answer) return task;
     parts.push(...answer);
   }
-  const message = messageOf(options.nextId(), parts);
-  return answerAll(await exchange({ message, taskId: task.id }, task, options, signal), options, signal);
+  const request = { message: messageOf(options.nextId(), parts), taskId: task.id };
+  return converse({ request, before: task }, options, signal);
 }
 
 /** Follows a task from its beginning until it waits or has ended. */
@@ -77,8 +76,7 @@ function messageOf(messageId: string, parts: Part[]): Message {
 }
 
 async function exchange(
-  request: Request,
-  before: Task,
+  { request, before = emptyTask() }: Saying,
   { client, onEvent }: ConversationOptions,
   signal: AbortSignal,
 ): Promise<Task> {

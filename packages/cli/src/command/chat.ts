@@ -109,7 +109,7 @@ class ChatSession {
     const before = this.#task;
     this.running = before;
     const request = { message, taskId: before.id, ...(before.id === "" && this.#where()) };
-    this.#keep(await interrupts.during((signal) => converse(request, before, conversation, signal)));
+    this.#keep(await interrupts.during((signal) => converse({ request, before }, conversation, signal)));
     if (isTerminal(this.#task.state)) this.#io.stdout.write("\n");
   }
 

@@ -27,7 +27,7 @@ export async function run(prompt: string, options: RunOptions, io: Io): Promise<
   };
   const request = { message: textMessage(conversation.nextId(), prompt), taskId, ...settingsOf(options.workspace) };
   try {
-    const task = await converse(request, undefined, { ...conversation, onEvent }, interrupt.signal);
+    const task = await converse({ request }, { ...conversation, onEvent }, interrupt.signal);
     if (!options.json) writeLine(io.stderr, `task ${task.id}`);
     return exitCodeOf(task.state);
   } catch (reason) {

@@ -43,9 +43,10 @@ async function elicitForm(
 ): Promise<ElicitResult> {
   const form = plainObject(params.requestedSchema);
   const validate = validator.getValidator(form);
+  const { message } = params;
   let problem = "";
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-    const answer = await hooks.ask(formQuestion(server, params.message, form, problem));
+    const answer = await hooks.ask(formQuestion({ server, message, form, problem }));
     if (answer.optionId === OPTION_CANCEL) return { action: "decline" };
     const content = withDefaults(contentOf(answer, form), form);
     if (content === undefined) problem = "the answer is no JSON object";
@@ -58,7 +59,17 @@ async function elicitForm(
   return { action: "cancel" };
 }
 
-function formQuestion(server: string, message: string, form: JsonObject, problem: string): Question {
+/** What a user is asked to fill in. */
+interface Form {
+  readonly server: string;
+  readonly message: string;
+  /** The schema of the answer. */
+  readonly form: JsonObject;
+  /** What was wrong with the last answer; empty at first. */
+  readonly problem: string;
+}
+
+function formQuestion({ server, message, form, problem }: Form): Question {
   const fields = fieldsOf(form);
   const [only] = fields;
   const choices = fields.length === 1 && only ? choicesOf(only[1]) : [];

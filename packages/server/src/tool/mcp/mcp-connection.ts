@@ -43,6 +43,13 @@ export interface OpenedConnection {
   readonly validator: jsonSchemaValidator;
 }
 
+/** A call of a tool, by the name that its server knows it by. */
+export interface ToolRequest {
+  readonly name: string;
+  readonly args: JsonObject;
+  readonly hooks: CallHooks;
+}
+
 /** What a server listed, by kind. */
 interface McpLists {
   readonly tools: ListCache<ToolDefinition>;
@@ -106,7 +113,7 @@ export class McpConnection implements AsyncDisposable {
   }
 
   /** Calls a tool. Has no deadline of its own: the signal ends it, and the server is told. */
-  async callTool(name: string, args: JsonObject, hooks: CallHooks, signal: AbortSignal): Promise<CallToolResult> {
+  async callTool({ name, args, hooks }: ToolRequest, signal: AbortSignal): Promise<CallToolResult> {
     const options: RequestOptions = {
       ...this.#request(signal),
       timeout: FOREVER_MS,

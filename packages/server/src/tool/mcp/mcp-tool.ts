@@ -80,7 +80,7 @@ async function* runCall(args: JsonObject, options: McpToolOptions, signal: Abort
   using deadline = new CallDeadline(options.callTimeoutMs);
   const ends = AbortSignal.any([signal, deadline.signal, over.signal]);
   const events = new CallEvents({ deadline, now: options.now }, ends);
-  const done = outcome(args, options, { hooks: events, deadline }, ends).then((result) => events.finish(result));
+  const done = outcome(options, { args, hooks: events, deadline }, ends).then((result) => events.finish(result));
   try {
     for await (const event of events) {
       if (event.case === "result") signal.throwIfAborted();
@@ -94,9 +94,8 @@ async function* runCall(args: JsonObject, options: McpToolOptions, signal: Abort
 
 /** Calls the tool and says how it ended; never throws. */
 async function outcome(
-  args: JsonObject,
   options: McpToolOptions,
-  { hooks, deadline }: { readonly hooks: CallHooks; readonly deadline: CallDeadline },
+  { args, hooks, deadline }: { readonly args: JsonObject; readonly hooks: CallHooks; readonly deadline: CallDeadline },
   signal: AbortSignal,
 ): Promise<ToolEvent> {
   const { definition, supervisor, maxOutputBytes } = options;
@@ -104,7 +103,8 @@ async function outcome(
   try {
     connection = await supervisor.connection(signal);
     await assertUnchanged(connection, options, signal);
-    return resultOf(await connection.callTool(definition.name, args, hooks, signal), maxOutputBytes);
+    const request = { name: definition.name, args, hooks };
+    return resultOf(await connection.callTool(request, signal), maxOutputBytes);
   } catch (reason) {
     if (!deadline.signal.aborted)
       return failureResult("mcp_tool_error", cut(wordsFor(reason, connection), maxOutputBytes));

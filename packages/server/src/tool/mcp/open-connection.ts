@@ -23,12 +23,14 @@ export async function openConnection(
   options: ConnectionOptions,
   signal: AbortSignal,
 ): Promise<McpConnection> {
-  const attempt = await tryOpen(server, options, { mode: "auto", probe: { timeoutMs: PROBE_MS } }, signal);
+  const open = (versionNegotiation: VersionNegotiationOptions): Promise<McpConnection | FailedAttempt> =>
+    tryOpen(server, { ...options, versionNegotiation }, signal);
+  const attempt = await open({ mode: "auto", probe: { timeoutMs: PROBE_MS } });
   if (attempt instanceof McpConnection) return attempt;
   // Some old servers end when they are asked what they do not know; those get a second life without the question.
-  const again = attempt.next === "legacy" ? await tryOpen(server, options, { mode: "legacy" }, signal) : attempt;
+  const again = attempt.next === "legacy" ? await open({ mode: "legacy" }) : attempt;
   // After the user gave consent the same is tried once more.
-  const last = attempt.next === "authorized" ? await tryOpen(server, options, { mode: "auto" }, signal) : again;
+  const last = attempt.next === "authorized" ? await open({ mode: "auto" }) : again;
   if (last instanceof McpConnection) return last;
   throw last.error;
 }
@@ -39,14 +41,18 @@ interface FailedAttempt {
   readonly next: "legacy" | "authorized" | "nothing";
 }
 
+/** How one attempt is made. */
+interface AttemptOptions extends ConnectionOptions {
+  readonly versionNegotiation: VersionNegotiationOptions;
+}
+
 async function tryOpen(
   server: McpServer,
-  options: ConnectionOptions,
-  versionNegotiation: VersionNegotiationOptions,
+  options: AttemptOptions,
   signal: AbortSignal,
 ): Promise<McpConnection | FailedAttempt> {
   const way = await createTransport(server, options);
-  const { client, connection } = await prepare(server, options, { way, versionNegotiation });
+  const { client, connection } = await prepare(server, options, way);
   try {
     signal.throwIfAborted();
     await abortable(client.connect(way.transport, { signal }), signal);
@@ -63,8 +69,8 @@ async function tryOpen(
 
 async function prepare(
   server: McpServer,
-  options: ConnectionOptions,
-  { way, versionNegotiation }: { readonly way: McpTransport; readonly versionNegotiation: VersionNegotiationOptions },
+  options: AttemptOptions,
+  way: McpTransport,
 ): Promise<{ readonly client: Client; readonly connection: McpConnection }> {
   const { Client } = await import("@modelcontextprotocol/client");
   const validator = await createSafeValidator();
@@ -73,7 +79,7 @@ async function prepare(
     {
       capabilities: capabilitiesFor({ sample: options.sample }),
       jsonSchemaValidator: validator,
-      versionNegotiation,
+      versionNegotiation: options.versionNegotiation,
       listChanged: {
         tools: { ...ON_CHANGE, onChanged: () => connection.lists.tools.forget() },
         prompts: { ...ON_CHANGE, onChanged: () => connection.lists.prompts.forget() },

@@ -19,11 +19,18 @@ export type Sample = (
   signal: AbortSignal,
 ) => Promise<{ readonly model: string; readonly text: string }>;
 
+/** Who asks the model, and how the user and the model are reached. */
+export interface Sampling {
+  /** The name of the server, as configured. */
+  readonly server: string;
+  readonly hooks: CallHooks;
+  readonly sample: Sample;
+}
+
 /** Shows the user what a server wants to ask the model, and asks it when they agree. */
 export async function sampleFor(
-  server: string,
   { params }: CreateMessageRequest,
-  { hooks, sample }: { readonly hooks: CallHooks; readonly sample: Sample },
+  { server, hooks, sample }: Sampling,
   signal: AbortSignal,
 ): Promise<CreateMessageResult> {
   const messages = params.messages.map(({ role, content }) => ({ role, text: contentText(content) }));

@@ -40,6 +40,6 @@ export function answerRequests(client: Client, requests: ServerRequests): void {
   client.setRequestHandler("sampling/createMessage", async (request, { mcpReq }) => {
     const hooks = callOf();
     if (!hooks) throw new DevtoolError("no call runs that could ask the model", Code.FailedPrecondition);
-    return sampleFor(server, secrets.hideIn(request), { hooks, sample }, mcpReq.signal);
+    return sampleFor(secrets.hideIn(request), { server, hooks, sample }, mcpReq.signal);
   });
 }
