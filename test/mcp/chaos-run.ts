@@ -72,17 +72,20 @@ export interface ChaosPlan {
   readonly rounds: number;
   /** Makes the source of the tools. Default: ours. */
   readonly sourceOf?: (settings: readonly McpServer[]) => ToolSource;
+  /** A call that is not over by then has no result; longer than the deadline of calls, 4 seconds. Default 15 seconds. */
+  readonly patienceMs?: number;
 }
 
 const PROGRAM = fileURLToPath(new URL("chaos-server.ts", import.meta.url));
 const CALM = "calm";
 const CALL_TIMEOUT_MS = 4000;
 const CALM_PAUSE_MS = 5;
-/** A call that is not over by then has no result. */
-const PATIENCE_MS = 15_000;
 
 /** Lets every fault happen at once, round after round, beside a server that does its work. */
-export async function runChaos({ faults, rounds, sourceOf }: ChaosPlan, signal: AbortSignal): Promise<ChaosReport> {
+export async function runChaos(
+  { faults, rounds, sourceOf, patienceMs = 15_000 }: ChaosPlan,
+  signal: AbortSignal,
+): Promise<ChaosReport> {
   const directory = await mkdtemp(join(tmpdir(), "devtool-chaos-"));
   const pidFile = join(directory, "pids");
   const settings = [CALM, ...faults].map((fault) => chaosServer(fault, pidFile));
@@ -94,7 +97,7 @@ export async function runChaos({ faults, rounds, sourceOf }: ChaosPlan, signal: 
     await using source = sourceOf ? sourceOf(settings) : ours();
     for (let round = 0; round < rounds; round++) {
       signal.throwIfAborted();
-      results.push(...(await chaosRound(await source.tools(signal), memory)));
+      results.push(...(await chaosRound(await source.tools(signal), { memory, patienceMs })));
       // Failures of a round are forgiven in the next: the circuit is another test's.
       clock.skippedMs += 10 * 60_000;
       memory.endRound();
@@ -142,12 +145,18 @@ function isExpected({ server, outcome, durationMs }: ChaosResult): boolean {
   return isFault(server) && FAULTS[server].some((expected) => expected === outcome);
 }
 
-async function chaosRound(tools: readonly Tool[], memory: MemoryMeter): Promise<ChaosResult[]> {
+/** What a round is watched with. */
+interface Watch {
+  readonly memory: MemoryMeter;
+  readonly patienceMs: number;
+}
+
+async function chaosRound(tools: readonly Tool[], watch: Watch): Promise<ChaosResult[]> {
   const faulty = tools.filter(({ declaration: { name } }) => name.endsWith("__fault") && !name.includes(`__${CALM}__`));
   const calm = tools.filter(({ declaration: { name } }) => name === `mcp__${CALM}__echo`);
-  const disturbed = Promise.all(faulty.map((tool) => playFault(tool)));
+  const disturbed = Promise.all(faulty.map((tool) => playFault(tool, watch)));
   const done = { isDone: false };
-  const undisturbed = callWhile(calm, done, memory);
+  const undisturbed = callWhile(calm, done, watch);
   const results = await disturbed;
   done.isDone = true;
   return [...results, ...(await undisturbed)];
@@ -157,18 +166,18 @@ async function chaosRound(tools: readonly Tool[], memory: MemoryMeter): Promise<
 async function callWhile(
   tools: readonly Tool[],
   done: { readonly isDone: boolean },
-  memory: MemoryMeter,
+  watch: Watch,
 ): Promise<ChaosResult[]> {
   const results: ChaosResult[] = [];
   do {
-    for (const tool of tools) results.push(await playFault(tool));
-    memory.sample();
+    for (const tool of tools) results.push(await playFault(tool, watch));
+    watch.memory.sample();
     await delay(CALM_PAUSE_MS);
   } while (!done.isDone && tools.length > 0);
   return results;
 }
 
-async function playFault(tool: Tool): Promise<ChaosResult> {
+async function playFault(tool: Tool, { patienceMs }: Watch): Promise<ChaosResult> {
   const server = tool.facts?.mcpServer ?? "";
   const startMs = performance.now();
   const done = (outcome: string, message: string, events: number): ChaosResult => ({
@@ -180,7 +189,7 @@ async function playFault(tool: Tool): Promise<ChaosResult> {
   });
   // Not `AbortSignal.any` over the run's signal: each call would stay with it, 0.8 KB, and count as growth.
   const patience = new AbortController();
-  const timer = setTimeout(() => patience.abort(new Error(`no result within ${PATIENCE_MS} ms`)), PATIENCE_MS);
+  const timer = setTimeout(() => patience.abort(new Error(`no result within ${patienceMs} ms`)), patienceMs);
   try {
     const { result, events } = await play(tool, { n: 1 }, patience.signal);
     if (result.case === "output") return done("output", "", events.length);
