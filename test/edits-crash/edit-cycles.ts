@@ -40,6 +40,8 @@ interface Directories {
 }
 
 const WRITERS = 4;
+/** A server that shows nothing is killed all the same. */
+const LONGEST_SILENCE_MS = 5000;
 const MARK = "+";
 
 /** Kills a server again and again while it edits files, lets it finish, and compares the files with what it says (R1 for edits). */
@@ -53,7 +55,7 @@ export async function runEditCycles(options: {
   const witness = new Witness();
   try {
     for (let cycle = 0; cycle < options.cycles; cycle++) {
-      await crashOnce(directories, witness, 40 + options.random() * 200);
+      await crashOnce(directories, witness, options.random() * 200);
       if (options.sabotage === "forget-start") forgetStarts(join(directories.data, "tasks.db"));
     }
     return await finish(directories, witness);
@@ -66,7 +68,10 @@ async function crashOnce(directories: Directories, witness: Witness, lifeMs: num
   const server = await startServerProcess(directories);
   const clients = new AbortController();
   const client = clientFor(server.info);
+  const shown = witness.nextEvent();
   const writers = Array.from({ length: WRITERS }, () => write(client, witness, clients.signal).catch(() => undefined));
+  // Counted from its first event: on a busy machine a server would be killed before it did anything.
+  await Promise.race([shown, delay(LONGEST_SILENCE_MS, undefined, { ref: false })]);
   await delay(lifeMs);
   await server.kill();
   clients.abort();
