@@ -126,8 +126,8 @@ describe.skipIf(!openssl)(`Vertex AI, with Google's own library and a server as 
     });
 
     it.each([
-      ["no JSON", account.file.replace('"private_key":', "private_key:"), "the credentials file is no JSON"],
-      ["cut off", account.file.slice(0, 700), "the credentials file is no JSON"],
+      ["no JSON", account.file.replace('"private_key":', "private_key:"), "the credentials are no JSON"],
+      ["cut off", account.file.slice(0, 700), "the credentials are no JSON"],
       ["of another kind", '{"type": "service_account"}', "does not contain a client_email field"],
       ["with a key that is none", account.file.replaceAll(/BEGIN|END/g, "…"), ""],
     ])("fails the turn when the file is %s", async (_kind, text, problem) => {

@@ -14,7 +14,7 @@ describe("a request that could not be made", () => {
   it("quotes nothing of a file that is no JSON", () => {
     const cause = thrownBy(() => JSON.parse('{"private_key": s3cret}'));
     expect(String(cause)).toContain("s3cret");
-    expect(unsentFault(cause).message).toContain("(the credentials file is no JSON)");
+    expect(unsentFault(cause).message).toContain("(the credentials are no JSON)");
   });
 
   it("quotes no token, also not a part of one at the end", () => {

@@ -18,7 +18,7 @@ export function unsentFault(cause: unknown): GeminiFault {
 function said(cause: unknown): string {
   if (!(cause instanceof Error)) return "";
   // The words of a parser quote what it could not read: a file with a private key in it.
-  if (cause instanceof SyntaxError) return " (the credentials file is no JSON)";
+  if (cause instanceof SyntaxError) return " (the credentials are no JSON)";
   const [line = ""] = cause.message.split("\n", 1);
   const told = line.slice(0, MAX_READ_CHARS).replaceAll(SECRET_LIKE, "…").slice(0, MAX_REASON_CHARS);
   return told === "" ? "" : ` (${told})`;
