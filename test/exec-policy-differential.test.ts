@@ -17,7 +17,7 @@ const SEED = Number(process.env.DEVTOOL_SHELL_SEED ?? 1);
 const BLIND: ReadonlySet<string> = new Set(["syntax", "limit", "characters", "dynamic"]);
 
 describe("the analysis of shell commands, against a real bash (S10)", () => {
-  const timeout = 30_000 + COUNT * 20;
+  const timeout = 30_000 + COUNT * 40;
 
   it("knows every program that runs, with its very words when it has no doubt", { timeout }, async () => {
     const started = performance.now();
