@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
 import type { DevtoolClient } from "@devtool/client";
-import { emptyTask, endsExchange, reduceTask, type TaskEvent, TaskState } from "@devtool/schema";
+import { emptyTask, endsExchange, reduceTask, type TaskEvent, TaskState, ToolCallStatus } from "@devtool/schema";
 import { type CrashReport, checkCrash } from "./check.ts";
 import { startServerProcess } from "./server-process.ts";
 import { approve, clientFor, Witness, writer } from "./workload.ts";
@@ -30,7 +30,7 @@ export async function runCrashCycles({ cycles, seed, sabotage }: CrashOptions): 
   try {
     for (let cycle = 0; cycle < cycles; cycle++) {
       const lifeMs = 5 + random() * 195;
-      await crashOnce(directories, witness, { lifeMs, from: cycle % 4 === 0 ? "its start" : "its first event" });
+      await crashOnce(directories, witness, { lifeMs, from: MOMENTS[cycle % MOMENTS.length] ?? "its start" });
       spoil(join(directories.data, "tasks.db"), sabotage);
     }
     return await finish(directories, witness);
@@ -44,10 +44,16 @@ interface Directories {
   readonly workspace: string;
 }
 
+/**
+ * From when the life of a server is counted. What tools need is loaded when the first task asks for it: counted from
+ * the first event alone, a server on a busy machine would be dead before it ran anything.
+ */
+const MOMENTS = ["its start", "its first event", "its first tool", "its first tool"] as const;
+
 /** How long a server lives, and from when that is counted. */
 interface Life {
   readonly lifeMs: number;
-  readonly from: "its start" | "its first event";
+  readonly from: (typeof MOMENTS)[number];
 }
 
 /** A server that shows nothing is killed all the same. */
@@ -57,7 +63,8 @@ async function crashOnce(directories: Directories, witness: Witness, { lifeMs, f
   const server = await startServerProcess(directories);
   const clients = new AbortController();
   const client = clientFor(server.info);
-  const shown = from === "its start" ? Promise.resolve() : witness.nextEvent();
+  const shown =
+    from === "its start" ? Promise.resolve() : witness.nextEvent(from === "its first tool" ? isStarted : undefined);
   const writers = Array.from({ length: WRITERS }, () => writer(client, witness, clients.signal).catch(() => undefined));
   const confirmer = confirmOpen(client, witness, clients.signal).catch(() => undefined);
   await Promise.race([shown, delay(LONGEST_SILENCE_MS, undefined, { ref: false })]);
@@ -65,6 +72,11 @@ async function crashOnce(directories: Directories, witness: Witness, { lifeMs, f
   await server.kill();
   clients.abort();
   await Promise.all([...writers, confirmer]);
+}
+
+/** Whether an event shows that a tool has begun. */
+function isStarted({ payload }: TaskEvent): boolean {
+  return payload.case === "toolCall" && payload.value.status === ToolCallStatus.EXECUTING;
 }
 
 /** Approves what tasks of earlier lives still ask. */

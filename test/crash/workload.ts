@@ -9,6 +9,12 @@ import {
 } from "@devtool/client";
 import { emptyTask, reduceTask, type ServerInfo, type Task, type TaskEvent } from "@devtool/schema";
 
+/** An event that somebody waits for. */
+interface Awaited {
+  readonly isWanted: (event: TaskEvent) => boolean;
+  readonly resolve: () => void;
+}
+
 /** What clients of a server that crashes were shown, over all its lives. */
 export class Witness {
   /** Each event that a client got, by task and sequence. */
@@ -16,12 +22,13 @@ export class Witness {
   /** The token that each task's tool writes. */
   readonly tokens = new Map<string, string>();
   #next = 0;
-  #shown = Promise.withResolvers<void>();
+  #awaited: Awaited | undefined;
 
-  /** Resolves when a client is shown an event from now on. */
-  nextEvent(): Promise<void> {
-    this.#shown = Promise.withResolvers();
-    return this.#shown.promise;
+  /** Resolves when a client is shown an event from now on. Default: any event. One at a time is waited for. */
+  nextEvent(isWanted: (event: TaskEvent) => boolean = () => true): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#awaited = { isWanted, resolve };
+    return promise;
   }
 
   token(): string {
@@ -33,7 +40,7 @@ export class Witness {
     events.set(event.sequence, event);
     this.seen.set(event.taskId, events);
     this.tokens.set(event.taskId, token);
-    this.#shown.resolve();
+    if (this.#awaited?.isWanted(event)) this.#awaited.resolve();
   }
 }
 
