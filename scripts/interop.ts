@@ -7,7 +7,7 @@ import { mkdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 const directory = fileURLToPath(new URL("../test/interop/", import.meta.url));
-const PYTHON_SDKS = { "0.3": "a2a-sdk[http-server]==0.3.26", "1.0": "a2a-sdk[http-server,signing]==1.3.0" };
+const PYTHON_SDKS = { "0.3": "a2a-sdk[http-server]==0.3.26", "1.0": "a2a-sdk[http-server,signing,grpc]==1.3.0" };
 const GO_PROGRAMS = ["client", "server"];
 
 function run(command: string, args: readonly string[], cwd = directory): boolean {

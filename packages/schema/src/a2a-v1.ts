@@ -1,13 +1,17 @@
 // A2A 1.0: the standard's messages, and how a task and its events are written in them.
 
+export { agentCardFromV03 } from "./a2a-v1/agent-card.ts";
 export { canonicalCard } from "./a2a-v1/canonical-card.ts";
+export { frameFromA2a } from "./a2a-v1/frame.ts";
+export { type HttpCall, type HttpParts, httpCallOf, requestJson } from "./a2a-v1/http-request.ts";
+export { type HttpBinding, httpBindingsOf } from "./a2a-v1/http-rule.ts";
 export { decodeA2aJson, encodeA2aJson } from "./a2a-v1/json.ts";
 export { pushConfigFromA2a, pushConfigToA2a } from "./a2a-v1/push-config.ts";
 export { type FieldViolation, missingFields } from "./a2a-v1/required.ts";
 export { sendRequestFromA2a, sendRequestToA2a } from "./a2a-v1/send-request.ts";
 export { stateFromA2a, stateToA2a } from "./a2a-v1/state.ts";
-export { eventOfResponse, streamResponseOf } from "./a2a-v1/stream-response.ts";
-export { taskFromA2a, taskToA2a } from "./a2a-v1/task.ts";
+export { streamResponseOf } from "./a2a-v1/stream-response.ts";
+export { taskToA2a } from "./a2a-v1/task.ts";
 export { http as httpRule } from "./gen/google/api/annotations_pb.ts";
 export { method_signature as methodSignature } from "./gen/google/api/client_pb.ts";
 export { field_behavior as fieldBehavior } from "./gen/google/api/field_behavior_pb.ts";

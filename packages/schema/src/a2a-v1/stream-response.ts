@@ -1,10 +1,9 @@
 import { create } from "@bufbuild/protobuf";
 import { encodePart } from "../a2a-v03/part.ts";
 import { plainText } from "../a2a-v03/plain-text.ts";
-import { decodeUpdate, updateMetadata } from "../a2a-v03/stream-frame.ts";
-import { createdEnvelope, createdOf } from "../a2a-v03/task.ts";
+import { updateMetadata } from "../a2a-v03/stream-frame.ts";
+import { createdEnvelope } from "../a2a-v03/task.ts";
 import type { StreamView } from "../a2a-v03/view.ts";
-import { TaskStatusUpdateEventSchema as UpdateV03Schema } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
 import type { TaskEvent } from "../gen/devtool/v1alpha/task_event_pb.ts";
 import type { Part as ContentPart } from "../gen/devtool/v1alpha/task_pb.ts";
 import {
@@ -15,10 +14,9 @@ import {
   StreamResponseSchema,
   TaskStatusUpdateEventSchema,
 } from "../gen/lf/a2a/v1/a2a_pb.ts";
-import { quote, WireError } from "../wire-error.ts";
 import { partFromV03 } from "./part.ts";
 import { stateToA2a } from "./state.ts";
-import { statusToV03, taskFromV03, taskToV03 } from "./task.ts";
+import { taskFromV03 } from "./task.ts";
 
 /**
  * Writes an event as an element of a stream of A2A 1.0: the task for `created`, otherwise an update of its status.
@@ -30,23 +28,6 @@ export function streamResponseOf(event: TaskEvent, view: StreamView): StreamResp
     return create(StreamResponseSchema, { payload: { case: "task", value } });
   }
   return view === "extension" ? extensionUpdate(event) : plainUpdate(event);
-}
-
-/** Reads an element of a stream. The sequence is the one of its SSE id, or counted by the caller. Throws a `WireError`. */
-export function eventOfResponse({ payload }: StreamResponse, sequence: bigint): TaskEvent {
-  switch (payload.case) {
-    case "task":
-      return createdOf(taskToV03(payload.value), sequence);
-    case "statusUpdate": {
-      const { taskId, contextId, status, metadata } = payload.value;
-      if (!status) throw new WireError("statusUpdate.status", "", "is missing");
-      const own = metadata && { metadata };
-      const update = { taskId, contextId, status: statusToV03(status, "statusUpdate.status"), ...own };
-      return decodeUpdate(create(UpdateV03Schema, update), sequence);
-    }
-    default:
-      throw new WireError("", quote(payload.case ?? ""), "is no element of a task's stream");
-  }
 }
 
 function extensionUpdate(event: TaskEvent): StreamResponse {

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { decodeState, encodeState } from "../a2a-v03/state.ts";
-import { type EncodeTaskOptions, taskEnvelope, taskOf } from "../a2a-v03/task.ts";
+import { type EncodeTaskOptions, taskEnvelope } from "../a2a-v03/task.ts";
 import {
   type TaskStatus as TaskStatusV03,
   TaskStatusSchema as TaskStatusV03Schema,
@@ -16,11 +16,6 @@ import { stateFromA2a, stateToA2a } from "./state.ts";
 /** Writes a task as A2A 1.0 has it, its conversation as messages. */
 export function taskToA2a(task: Task, options: EncodeTaskOptions = {}): A2aTask {
   return taskFromV03(taskEnvelope(task, options));
-}
-
-/** Reads a task as A2A 1.0 has it. What it does not hold (sequence, principal) is left empty. */
-export function taskFromA2a(task: A2aTask): Task {
-  return taskOf(taskToV03(task));
 }
 
 /** Writes a task of A2A 0.3 in the form of 1.0. What our tasks make stands in their messages, so there are no artifacts. */

@@ -1,13 +1,12 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { parseJson } from "@devtool/schema";
+import { type HttpBinding, httpBindingsOf, requestJson } from "@devtool/schema/a2a-v1";
 import { ClientGone } from "../a2a_v03/client-gone.ts";
 import { streamFrames } from "../a2a_v03/stream-frames.ts";
 import { readBody } from "../body.ts";
 import { type HttpRequest, type HttpResponse, headerOf, pathOf, type Route, send } from "../route.ts";
 import { type Endpoint, reported, tableOf } from "./endpoint.ts";
 import { bodyStatusOf, httpErrorOf, UnsupportedMediaType } from "./errors.ts";
-import { requestJson } from "./http-request.ts";
-import { type HttpBinding, httpBindingsOf } from "./http-rule.ts";
 import { type Answer, contextOf, type Operation } from "./operation.ts";
 
 /** A2A 1.0 over HTTP+JSON: a route for each way in which an annotation of the proto says that a method is called. */

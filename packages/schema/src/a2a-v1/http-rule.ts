@@ -1,5 +1,6 @@
 import { type DescMethod, getOption } from "@bufbuild/protobuf";
-import { type HttpRule, httpRule } from "@devtool/schema/a2a-v1";
+import { http as httpRule } from "../gen/google/api/annotations_pb.ts";
+import type { HttpRule } from "../gen/google/api/http_pb.ts";
 
 /** One way in which a method is called over HTTP, as a `google.api.http` annotation says. */
 export interface HttpBinding {
@@ -8,8 +9,12 @@ export interface HttpBinding {
   readonly template: string;
   /** What the body holds: `*` for the request as a whole, the name of one of its fields, or empty for nothing. */
   readonly body: string;
+  /** The names of the variables of the path, in order. */
+  readonly variables: readonly string[];
   /** The variables of a path that fits the template, by their names; undefined when it does not fit. */
   match(path: string): ReadonlyMap<string, string> | undefined;
+  /** The path with a value for each variable. */
+  fill(value: (variable: string) => string): string;
 }
 
 /** The ways in which a method is called over HTTP. A stream that is had by GET is given to POST too, as clients ask. */
@@ -28,14 +33,14 @@ function bindingOf({ pattern, body }: HttpRule): HttpBinding | undefined {
   const isCustom = pattern.case === "custom";
   const httpMethod = isCustom ? pattern.value.kind : pattern.case.toUpperCase();
   const template = isCustom ? pattern.value.path : pattern.value;
-  return { httpMethod, template, body, match: compileTemplate(template) };
+  return { httpMethod, template, body, ...compileTemplate(template) };
 }
 
 /**
  * Compiles a path template: literals, `*` for one segment, `**` for the rest, `{field}` and `{field=pattern}` for what
  * goes into a field, and a `:verb` at the end. A segment without a verb takes a colon as any other character.
  */
-export function compileTemplate(template: string): HttpBinding["match"] {
+export function compileTemplate(template: string): Pick<HttpBinding, "variables" | "match" | "fill"> {
   const names: { readonly field: string; readonly decode: (text: string) => string }[] = [];
   const source = template.replace(PIECES, (piece, field: string | undefined, pattern: string | undefined) => {
     if (field === undefined) return WILDCARDS.get(piece) ?? piece.replace(/[$()*+.?[\\\]^{|}]/g, "\\$&");
@@ -44,12 +49,19 @@ export function compileTemplate(template: string): HttpBinding["match"] {
     return `(${inner.replace(/\*\*|\*/g, (wildcard) => WILDCARDS.get(wildcard) ?? wildcard)})`;
   });
   const expression = new RegExp(`^${source}$`);
-  return (path) => {
-    const match = expression.exec(path);
-    if (!match) return undefined;
-    return new Map(names.map(({ field, decode }, index) => [field, decode(match[index + 1] ?? "")]));
+  return {
+    variables: names.map(({ field }) => field),
+    match: (path) => {
+      const match = expression.exec(path);
+      return match
+        ? new Map(names.map(({ field, decode }, index) => [field, decode(match[index + 1] ?? "")]))
+        : undefined;
+    },
+    fill: (value) => template.replace(VARIABLES, (_piece, name: string) => encodeURIComponent(value(name))),
   };
 }
+
+const VARIABLES = /\{([\w.]+)(?:=[^}]+)?\}/g;
 
 const PIECES = /\{([\w.]+)(?:=([^}]+))?\}|\*\*|\*|[^{*]+/g;
 

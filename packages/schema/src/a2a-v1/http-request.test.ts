@@ -1,6 +1,6 @@
-import { A2AService } from "@devtool/schema/a2a-v1";
 import { describe, expect, it } from "vitest";
-import { requestJson } from "./http-request.ts";
+import { A2AService } from "../gen/lf/a2a/v1/a2a_pb.ts";
+import { httpCallOf, requestJson } from "./http-request.ts";
 import { compileTemplate, httpBindingsOf } from "./http-rule.ts";
 
 describe("a path template", () => {
@@ -21,7 +21,7 @@ describe("a path template", () => {
     ["/files/{path=**}", "/files/a/b%2Fc", { path: "a/b%2Fc" }],
     ["/a.b/*", "/aXb/c", undefined],
   ])("%s takes %s as %j", (template, path, variables) => {
-    const found = compileTemplate(template)(path);
+    const found = compileTemplate(template).match(path);
     expect(found && Object.fromEntries(found)).toEqual(variables);
   });
 });
@@ -43,7 +43,7 @@ describe("the bindings of a method", () => {
 
 describe("a request of HTTP", () => {
   const { input } = A2AService.method.listTasks;
-  const read = { httpMethod: "GET", template: "", body: "", match: () => undefined };
+  const read = { httpMethod: "GET", template: "", body: "", ...compileTemplate("") };
 
   it("takes its fields from the query in both spellings, each as its type asks, and leaves out what is no field", () => {
     const query = new URLSearchParams("page_size=5&contextId=c&includeArtifacts=true&status=6&x=1");
@@ -84,5 +84,48 @@ describe("a request of HTTP", () => {
       message: { messageId: "m" },
       tenant: "t",
     });
+  });
+});
+
+describe("a call over HTTP", () => {
+  const { method } = A2AService;
+
+  it.each([
+    [method.getTask, { id: "a/b", historyLength: 0 }, "GET", "/tasks/a%2Fb?historyLength=0", undefined],
+    [method.getTask, { id: "t1", tenant: "acme" }, "GET", "/acme/tasks/t1", undefined],
+    [method.listTasks, { contextId: "c&d", pageSize: 5 }, "GET", "/tasks?contextId=c%26d&pageSize=5", undefined],
+    [method.cancelTask, { id: "t1", metadata: { a: 1 } }, "POST", "/tasks/t1:cancel", { metadata: { a: 1 } }],
+    [method.subscribeToTask, { id: "t1" }, "GET", "/tasks/t1:subscribe", undefined],
+    [method.sendMessage, { message: { messageId: "m" } }, "POST", "/message:send", { message: { messageId: "m" } }],
+    [
+      method.createTaskPushNotificationConfig,
+      { taskId: "t1", url: "u" },
+      "POST",
+      "/tasks/t1/pushNotificationConfigs",
+      { url: "u" },
+    ],
+    [
+      method.deleteTaskPushNotificationConfig,
+      { taskId: "t1", id: "p" },
+      "DELETE",
+      "/tasks/t1/pushNotificationConfigs/p",
+      undefined,
+    ],
+  ])("of %s with %j is %s %s", (called, request, httpMethod, path, body) => {
+    const call = httpCallOf(called, request);
+    expect(call).toEqual({ httpMethod, path, body });
+    const [pathname = "", query = ""] = call.path.split("?");
+    const bindings = httpBindingsOf(called).filter((binding) => binding.httpMethod === call.httpMethod);
+    const binding = bindings.find((item) => item.match(pathname) !== undefined);
+    if (!binding) throw new Error(`nothing takes ${pathname}`);
+    const variables = binding.match(pathname) ?? new Map();
+    const read = requestJson(called.input, binding, { variables, query: new URLSearchParams(query), body: call.body });
+    const texts = (json: object) =>
+      JSON.stringify(json, (_key, value) => (typeof value === "number" ? `${value}` : value));
+    expect(JSON.parse(texts(read))).toEqual(JSON.parse(texts(request)));
+  });
+
+  it("is refused when its path would lack an id", () => {
+    expect(() => httpCallOf(method.getTask, { id: "" })).toThrow("GetTask");
   });
 });

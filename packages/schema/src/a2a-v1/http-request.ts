@@ -1,7 +1,14 @@
-import type { DescField, DescMessage, JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { ScalarType } from "@bufbuild/protobuf";
-import { WireError } from "@devtool/schema";
-import type { HttpBinding } from "./http-rule.ts";
+import {
+  type DescField,
+  type DescMessage,
+  type DescMethod,
+  type JsonObject,
+  type JsonValue,
+  ScalarType,
+} from "@bufbuild/protobuf";
+import { isObject } from "../rfc-json.ts";
+import { WireError } from "../wire-error.ts";
+import { type HttpBinding, httpBindingsOf } from "./http-rule.ts";
 
 /** What a request of HTTP brings beside its method. */
 export interface HttpParts {
@@ -71,6 +78,43 @@ function fieldNamed(schema: DescMessage, name: string): DescField | undefined {
   return schema.fields.find((field) => field.name === name || field.jsonName === name);
 }
 
-function isObject(json: JsonValue | undefined): json is JsonObject {
-  return typeof json === "object" && json !== null && !Array.isArray(json);
+/** A request of HTTP, as a client sends it. */
+export interface HttpCall {
+  readonly httpMethod: string;
+  /** Its path, and its query where it has one; to be put behind the address of the interface. */
+  readonly path: string;
+  /** What its body holds; undefined when it has none. */
+  readonly body: JsonValue | undefined;
+}
+
+/**
+ * Takes a request apart into path, query and body, as `google.api.http` says; of the ways in which a method is called,
+ * it is the one whose path takes most of what the request holds. Throws a `WireError` when the path lacks a value.
+ */
+export function httpCallOf(method: DescMethod, request: JsonObject): HttpCall {
+  const { input } = method;
+  const bindings = httpBindingsOf(method).filter(({ variables }) =>
+    variables.every((name) => holds(input, request, name)),
+  );
+  const [binding] = bindings.toSorted((a, b) => b.variables.length - a.variables.length);
+  if (!binding) throw new WireError(method.name, "", "lacks what its path names: give the ids");
+  const rest = { ...request };
+  for (const name of binding.variables) delete rest[jsonNameOf(input, name)];
+  const path = binding.fill((name) => textOf(request[jsonNameOf(input, name)]));
+  if (binding.body !== "") return { httpMethod: binding.httpMethod, path, body: rest };
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(rest)) query.set(name, textOf(value));
+  return { httpMethod: binding.httpMethod, path: query.size === 0 ? path : `${path}?${query}`, body: undefined };
+}
+
+function holds(schema: DescMessage, request: JsonObject, name: string): boolean {
+  return textOf(request[jsonNameOf(schema, name)]) !== "";
+}
+
+function jsonNameOf(schema: DescMessage, name: string): string {
+  return fieldNamed(schema, name)?.jsonName ?? name;
+}
+
+function textOf(value: JsonValue | undefined): string {
+  return typeof value === "object" || value === undefined ? "" : String(value);
 }

@@ -1,0 +1,53 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import type { AgentCard as CardV03 } from "../gen/devtool/a2a/v1alpha/agent_card_pb.ts";
+import { type AgentCard, AgentCardSchema, type AgentInterfaceSchema } from "../gen/lf/a2a/v1/a2a_pb.ts";
+
+/**
+ * Reads the card of an agent that speaks A2A 0.3 only in the form of 1.0, so that a client needs to know one form. How its
+ * callers are authenticated is left out: that has no use before it is known which interface is called.
+ */
+export function agentCardFromV03(card: CardV03): AgentCard {
+  const { name, description, version, capabilities, skills, defaultInputModes, defaultOutputModes } = card;
+  const { provider, documentationUrl } = card;
+  return create(AgentCardSchema, {
+    name,
+    description,
+    version,
+    supportedInterfaces: interfacesOf(card),
+    ...(provider && { provider: { url: provider.url, organization: provider.organization } }),
+    ...(documentationUrl !== "" && { documentationUrl }),
+    capabilities: {
+      streaming: capabilities?.streaming ?? false,
+      pushNotifications: capabilities?.pushNotifications ?? false,
+      extendedAgentCard: card.supportsAuthenticatedExtendedCard ?? false,
+      extensions: (capabilities?.extensions ?? []).map(({ uri, description: what, required, params }) => ({
+        uri,
+        description: what,
+        required: required ?? false,
+        ...(params && { params }),
+      })),
+    },
+    defaultInputModes,
+    defaultOutputModes,
+    skills: skills.map(({ id, name: title, description: what, tags, examples }) => ({
+      id,
+      name: title,
+      description: what,
+      tags,
+      examples,
+    })),
+  });
+}
+
+/** Where the agent is: the interface that it prefers first; JSON-RPC where it does not say which that is (section 5.6). */
+function interfacesOf(card: CardV03): MessageInitShape<typeof AgentInterfaceSchema>[] {
+  const preferred = { url: card.url, transport: card.preferredTransport || "JSONRPC" };
+  const others = card.additionalInterfaces.filter(
+    ({ url, transport }) => url !== preferred.url || transport !== preferred.transport,
+  );
+  return [preferred, ...others].map(({ url, transport }) => ({
+    url,
+    protocolBinding: transport,
+    protocolVersion: "0.3",
+  }));
+}

@@ -1,0 +1,86 @@
+import { create, type JsonObject } from "@bufbuild/protobuf";
+import {
+  TaskArtifactUpdateEventSchema as ArtifactUpdateV03Schema,
+  type Artifact as ArtifactV03,
+  ArtifactSchema as ArtifactV03Schema,
+  MessageSchema as MessageV03Schema,
+  TaskSchema as TaskV03Schema,
+  TaskStatusUpdateEventSchema as UpdateV03Schema,
+} from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
+import type {
+  Artifact,
+  StreamResponse,
+  TaskArtifactUpdateEvent,
+  TaskStatusUpdateEvent,
+} from "../gen/lf/a2a/v1/a2a_pb.ts";
+import { encodeRfcJson } from "../rfc-json.ts";
+import { isInterrupted, isTerminal } from "../task-state.ts";
+import { WireError } from "../wire-error.ts";
+import { messageToV03 } from "./message.ts";
+import { partToV03 } from "./part.ts";
+import { stateFromA2a } from "./state.ts";
+import { statusToV03, taskToV03 } from "./task.ts";
+
+/**
+ * Reads an element of a stream of A2A 1.0, or what a message was answered with, as the `result` that A2A 0.3 has for it:
+ * who reads both versions needs one reader. Throws a `WireError` when it holds nothing.
+ */
+export function frameFromA2a(payload: StreamResponse["payload"]): JsonObject {
+  switch (payload.case) {
+    case "task": {
+      const artifacts = payload.value.artifacts.map((artifact, index) =>
+        artifactToV03(artifact, `artifacts[${index}]`),
+      );
+      return encodeRfcJson(TaskV03Schema, { ...taskToV03(payload.value), artifacts });
+    }
+    case "message":
+      return encodeRfcJson(MessageV03Schema, messageToV03(payload.value, "message"));
+    case "statusUpdate":
+      return updateFrame(payload.value);
+    case "artifactUpdate":
+      return artifactFrame(payload.value);
+    case undefined:
+      throw new WireError("", "", "the element of the stream holds nothing");
+    default:
+      return payload satisfies never;
+  }
+}
+
+function updateFrame({ taskId, contextId, status, metadata }: TaskStatusUpdateEvent): JsonObject {
+  if (!status) throw new WireError("statusUpdate.status", "", "is missing");
+  const state = stateFromA2a(status.state);
+  const update = create(UpdateV03Schema, {
+    kind: "status-update",
+    taskId,
+    contextId,
+    status: statusToV03(status, "statusUpdate.status"),
+    final: isTerminal(state) || isInterrupted(state),
+    ...(metadata && { metadata }),
+  });
+  return encodeRfcJson(UpdateV03Schema, update);
+}
+
+function artifactFrame(update: TaskArtifactUpdateEvent): JsonObject {
+  const { taskId, contextId, artifact, append, lastChunk, metadata } = update;
+  if (!artifact) throw new WireError("artifactUpdate.artifact", "", "is missing");
+  const frame = create(ArtifactUpdateV03Schema, {
+    kind: "artifact-update",
+    taskId,
+    contextId,
+    artifact: artifactToV03(artifact, "artifactUpdate.artifact"),
+    append,
+    lastChunk,
+    ...(metadata && { metadata }),
+  });
+  return encodeRfcJson(ArtifactUpdateV03Schema, frame);
+}
+
+function artifactToV03({ artifactId, name, description, parts, metadata }: Artifact, path: string): ArtifactV03 {
+  return create(ArtifactV03Schema, {
+    artifactId,
+    name,
+    description,
+    parts: parts.map((part, index) => partToV03(part, `${path}.parts[${index}]`)),
+    ...(metadata && { metadata }),
+  });
+}
