@@ -36,11 +36,19 @@ describe("the whole pipeline", () => {
 
   const transports: Record<string, () => DevtoolClient> = {
     "A2A 0.3": () => createDevtoolClient(createA2aTransport({ url: server.url, token: server.token })),
+    "A2A 1.0 over JSONRPC": () => createDevtoolClient(createA2aTransport(v1("JSONRPC"))),
+    "A2A 1.0 over HTTP+JSON": () => createDevtoolClient(createA2aTransport(v1("HTTP+JSON"))),
+    "A2A 1.0 over GRPC": () => createDevtoolClient(createA2aTransport(v1("GRPC"))),
     "Connect over HTTP/1.1": () => createDevtoolClient(createConnectTransport(http("1.1"))),
     "Connect over h2c": () => createDevtoolClient(createConnectTransport(http("2"))),
     gRPC: () => createDevtoolClient(createGrpcTransport(http("2"))),
     "gRPC-Web": () => createDevtoolClient(createGrpcWebTransport(http("1.1"))),
   };
+
+  function v1(protocolBinding: string) {
+    const grpc = (baseUrl: string) => createGrpcTransport({ baseUrl });
+    return { url: server.url, token: server.token, protocolVersion: "1.0", protocolBinding, grpc };
+  }
 
   function http<Version extends "1.1" | "2">(httpVersion: Version) {
     return { baseUrl: server.url, httpVersion, interceptors: [bearerInterceptor(server.token)] };
@@ -71,7 +79,8 @@ describe("the whole pipeline", () => {
 
   it("serves a card with the extension that the client accepts (CARD-1, CARD-2)", async () => {
     const card = await fetchAgentCard({ url: server.url }, signal);
-    expect(card.protocolVersion).toBe("0.3.0");
+    const offers = card.supportedInterfaces.map((item) => `${item.protocolVersion} ${item.protocolBinding}`);
+    expect(offers).toEqual(expect.arrayContaining(["1.0 JSONRPC", "1.0 HTTP+JSON", "1.0 GRPC", "0.3 JSONRPC"]));
   });
 });
 

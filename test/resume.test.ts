@@ -52,6 +52,10 @@ describe("a stream whose connection is cut at any byte (R4)", () => {
 
   const clients: Record<string, () => DevtoolClient> = {
     SSE: () => createDevtoolClient(createA2aTransport({ url: proxy.url, token: server.token, fetch: named })),
+    "A2A 1.0": () =>
+      createDevtoolClient(
+        createA2aTransport({ url: proxy.url, token: server.token, fetch: named, protocolVersion: "1.0" }),
+      ),
     Connect: () =>
       createDevtoolClient(
         createConnectTransport({

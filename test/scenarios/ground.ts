@@ -9,7 +9,7 @@ import { createGeminiModel } from "@devtool/server/gemini";
 import { type FakeGemini, startFakeGemini } from "../../packages/fake-gemini/src/index.ts";
 
 /** What a client speaks with the server. */
-export type Dialect = "Connect" | "A2A 0.3";
+export type Dialect = "Connect" | "A2A 0.3" | "A2A 1.0";
 
 /** Where scenarios are played: a workspace, a data directory, and a fake Gemini. */
 export class Ground implements AsyncDisposable {
@@ -66,7 +66,10 @@ export class Ground implements AsyncDisposable {
 
 /** A client that speaks a dialect. */
 export function clientOf({ url, token }: Pick<DevtoolServer, "url" | "token">, dialect: Dialect): DevtoolClient {
-  if (dialect === "A2A 0.3") return createDevtoolClient(createA2aTransport({ url: `${url}/`, token }));
+  if (dialect !== "Connect") {
+    const protocolVersion = dialect.slice("A2A ".length);
+    return createDevtoolClient(createA2aTransport({ url: `${url}/`, token, protocolVersion }));
+  }
   const interceptors = [bearerInterceptor(token)];
   return createDevtoolClient(createConnectTransport({ baseUrl: url, httpVersion: "1.1", interceptors }));
 }

@@ -49,9 +49,10 @@ async function transportOf({ url, token }: Address, protocol: string): Promise<T
       return createGrpcTransport({ baseUrl: url, interceptors: [bearerInterceptor(token)] });
     }
     case "a2a": {
-      const { createA2aTransport, fetchAgentCard } = await import("@devtool/client/a2a");
-      await fetchAgentCard({ url }, AbortSignal.timeout(10_000));
-      return createA2aTransport({ url, token });
+      const { createAgentTransport, fetchAgentCard } = await import("@devtool/client/a2a");
+      const { createGrpcTransport } = await import("@connectrpc/connect-node");
+      const card = await fetchAgentCard({ url, extension: "optional" }, AbortSignal.timeout(10_000));
+      return createAgentTransport(card, { url, token, grpc: (baseUrl) => createGrpcTransport({ baseUrl }) });
     }
     default:
       throw new Error(`protocol "${protocol}" does not exist: choose connect, grpc or a2a`);

@@ -141,6 +141,15 @@ describe("the fold of any log", () => {
     );
   });
 
+  it("gives the other task when an event opens one, whatever its sequence (STREAM-5)", () => {
+    const before = fold(logOf(hello, text("Hi.")));
+    const [opening] = logOf(hello);
+    if (!opening) throw new Error("a log has a beginning");
+    const other = { ...opening, taskId: "t2" };
+    expect(reduceTask(before, other)).toEqual(reduceTask(emptyTask(), other));
+    expect(reduceTask(before, opening)).toBe(before);
+  });
+
   it("leaves the task before it as it was", () => {
     fc.assert(
       fc.property(log, (events) => {

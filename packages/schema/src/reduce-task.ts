@@ -22,9 +22,13 @@ export function emptyTask(): Task {
 
 /**
  * Folds one event into a task and gives the new task; the old one is not changed. Folding all events of a log in order
- * from `emptyTask()` gives the task as it is. An event at or below the task's sequence changes nothing.
+ * from `emptyTask()` gives the task as it is. An event at or below the task's sequence changes nothing. An event that
+ * opens another task gives that one, as a conversation goes on in A2A 1.0 (STREAM-5).
  */
 export function reduceTask(task: Task, event: TaskEvent): Task {
+  if (event.payload.case === "created" && task.id !== "" && event.taskId !== task.id) {
+    return reduceTask(emptyTask(), event);
+  }
   if (event.sequence <= task.sequence) return task;
   return { ...reducePayload({ ...task, stateText: "", error: "" }, event), ...stamp(task, event) };
 }

@@ -1,6 +1,8 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { decodeRfcText, findExtension, WireError } from "@devtool/schema";
-import { type AgentCard, AgentCardSchema } from "@devtool/schema/a2a-v03";
+import { decodeRfcJson, findExtension, parseJson, WireError } from "@devtool/schema";
+import { type AgentCard, AgentCardSchema, agentCardFromV03, decodeA2aJson } from "@devtool/schema/a2a-v1";
+import { AgentCardSchema as CardV03Schema } from "@devtool/schema/a2a-v03";
+import { listOf, objectOf } from "./json.ts";
 import { waitFor } from "./peer.ts";
 
 /** Where an agent's card is. */
@@ -9,22 +11,26 @@ export interface AgentCardOptions {
   readonly url: string;
   /** Default: the global fetch. */
   readonly fetch?: typeof globalThis.fetch;
+  /**
+   * Whether an agent must have the development-tool extension; without it there are text and states alone. A version of it
+   * that does not fit ours is refused either way. Default `required`.
+   */
+  readonly extension?: "required" | "optional";
 }
 
 /**
- * Fetches an agent's card and checks that it has the development-tool extension in a version that we can work with
- * (CARD-2). Throws a `ConnectError`: `Code.FailedPrecondition` naming both versions, or that there is no extension.
+ * Fetches an agent's card, in the form of A2A 1.0 also where the agent has that of 0.3, and checks that it has the
+ * development-tool extension in a version that we can work with (CARD-2). Throws a `ConnectError`:
+ * `Code.FailedPrecondition` naming both versions, or that there is no extension.
  */
-export async function fetchAgentCard(
-  { url, fetch = globalThis.fetch }: AgentCardOptions,
-  signal: AbortSignal,
-): Promise<AgentCard> {
-  const asked = fetch(new URL("/.well-known/agent-card.json", url), { signal, headers: { "a2a-version": "0.3" } });
+export async function fetchAgentCard(options: AgentCardOptions, signal: AbortSignal): Promise<AgentCard> {
+  const { url, fetch = globalThis.fetch } = options;
+  const asked = fetch(new URL("/.well-known/agent-card.json", url), { signal, headers: { "a2a-version": "1.0" } });
   const response = await waitFor(asked, signal);
   if (!response.ok) throw new ConnectError(`the agent at ${url} has no card: HTTP ${response.status}`, Code.NotFound);
   try {
-    const card = decodeRfcText(AgentCardSchema, await waitFor(response.text(), signal));
-    assertExtension(card, url);
+    const card = decodeCard(await waitFor(response.text(), signal));
+    assertExtension(card, options);
     return card;
   } catch (reason) {
     if (!(reason instanceof WireError)) throw reason;
@@ -32,8 +38,15 @@ export async function fetchAgentCard(
   }
 }
 
-function assertExtension(card: AgentCard, url: string): void {
+/** A card that lists interfaces is one of 1.0, or has both forms in one. */
+function decodeCard(text: string): AgentCard {
+  const json = parseJson(text);
+  if (listOf(objectOf(json).supportedInterfaces).length > 0) return decodeA2aJson(AgentCardSchema, json);
+  return agentCardFromV03(decodeRfcJson(CardV03Schema, json));
+}
+
+function assertExtension(card: AgentCard, { url, extension = "required" }: AgentCardOptions): void {
   const uris = card.capabilities?.extensions.map(({ uri }) => uri) ?? [];
-  if (findExtension(uris) !== undefined) return;
+  if (findExtension(uris) !== undefined || extension === "optional") return;
   throw new ConnectError(`the agent at ${url} does not have the development-tool extension`, Code.FailedPrecondition);
 }

@@ -1,21 +1,12 @@
 import { type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { decodeRfcJson, EXTENSION_URI } from "@devtool/schema";
+import { decodeRfcJson } from "@devtool/schema";
 import { type JsonRpcResponse, JsonRpcResponseSchema } from "@devtool/schema/a2a-v03";
-import { EventSourceParserStream } from "eventsource-parser/stream";
+import { type EndpointOptions, request } from "./endpoint.ts";
 import { connectErrorFrom } from "./errors.ts";
 import { decodeAnswer, parseAnswer, refusalOf, waitFor } from "./peer.ts";
-
-/** Where an A2A agent is. */
-export interface A2aTransportOptions {
-  /** The endpoint of its JSON-RPC transport: `url` of its card. */
-  readonly url: string;
-  /** Sent as bearer token. Default: none. */
-  readonly token?: string;
-  /** Default: the global fetch. */
-  readonly fetch?: typeof globalThis.fetch;
-}
+import { isEventStream, serverSentEvents } from "./server-sent-events.ts";
 
 /** One frame of a stream. */
 export interface Frame {
@@ -26,11 +17,14 @@ export interface Frame {
 
 /** A JSON-RPC endpoint of an agent, over fetch. */
 export class JsonRpcEndpoint {
-  readonly #options: A2aTransportOptions;
+  readonly #options: EndpointOptions;
+  readonly #headers: Readonly<Record<string, string>>;
   #lastId = 0;
 
-  constructor(options: A2aTransportOptions) {
+  /** The headers go with each call: what names the version and the extension. */
+  constructor(options: EndpointOptions, headers: Readonly<Record<string, string>>) {
     this.#options = options;
+    this.#headers = headers;
   }
 
   /** Calls a method that answers once. Throws a `ConnectError`. */
@@ -45,58 +39,30 @@ export class JsonRpcEndpoint {
       method,
       params,
       lastEventId,
-    }: { readonly method: string; readonly params: JsonObject; readonly lastEventId?: bigint },
+    }: { readonly method: string; readonly params: JsonObject; readonly lastEventId?: bigint | undefined },
     signal: AbortSignal,
   ): AsyncIterable<Frame> {
     const resume: Record<string, string> = lastEventId === undefined ? {} : { "last-event-id": String(lastEventId) };
     const response = await this.#post({ method, params }, { accept: "text/event-stream", ...resume }, signal);
-    if (!response.headers.get("content-type")?.startsWith("text/event-stream")) {
+    if (!isEventStream(response)) {
       resultOf(await readJson(response, signal));
       throw new ConnectError(`${method} was answered without a stream`, Code.DataLoss);
     }
-    yield* framesOf(response, signal);
+    for await (const { data, id } of serverSentEvents(response, signal)) {
+      yield { result: resultOf(parseAnswer(data)), id };
+    }
   }
 
-  async #post(
+  #post(
     call: { readonly method: string; readonly params: JsonObject },
     headers: Readonly<Record<string, string>>,
     signal: AbortSignal,
   ): Promise<Response> {
-    const { url, token, fetch = globalThis.fetch } = this.#options;
-    return waitFor(
-      fetch(url, {
-        method: "POST",
-        headers: {
-          "content-type": "application/json",
-          "x-a2a-extensions": EXTENSION_URI,
-          ...(token !== undefined && { authorization: `Bearer ${token}` }),
-          ...headers,
-        },
-        body: JSON.stringify({ jsonrpc: "2.0", id: ++this.#lastId, ...call }),
-        signal,
-      }),
-      signal,
-    );
+    const body = JSON.stringify({ jsonrpc: "2.0", id: ++this.#lastId, ...call });
+    const all = { "content-type": "application/json", ...this.#headers, ...headers };
+    return request(this.#options, { method: "POST", headers: all, body }, signal);
   }
 }
-
-async function* framesOf(response: Response, signal: AbortSignal): AsyncIterable<Frame> {
-  const parser = new EventSourceParserStream({ maxBufferSize: MAX_FRAME_CHARS });
-  const reader = response.body?.pipeThrough(new TextDecoderStream()).pipeThrough(parser).getReader();
-  if (!reader) return;
-  try {
-    for (;;) {
-      const { done, value } = await waitFor(reader.read(), signal);
-      if (done) return;
-      yield { result: resultOf(parseAnswer(value.data)), id: value.id };
-    }
-  } finally {
-    await reader.cancel().catch(() => undefined);
-  }
-}
-
-/** A frame may have so many characters: twice what a server of ours takes as a whole request. */
-const MAX_FRAME_CHARS = 32 * 1024 * 1024;
 
 /** Reads the one answer of a call; a refusal by HTTP alone has no JSON-RPC in it. */
 async function readJson(response: Response, signal: AbortSignal): Promise<JsonValue> {

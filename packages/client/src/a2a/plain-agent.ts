@@ -2,6 +2,7 @@ import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import {
   isInterrupted,
   isTerminal,
+  type Message,
   StateChangeSchema,
   type Task,
   type TaskEvent,
@@ -18,6 +19,8 @@ export interface StreamPosition {
   readonly taskId: string;
   readonly contextId: string;
   readonly state: TaskState;
+  /** The message that the stream answers; undefined once something came behind it. */
+  readonly sent?: Message;
 }
 
 /**
@@ -57,9 +60,20 @@ export function eventsFromFrame(frame: JsonValue, position: StreamPosition): Fra
   }
 }
 
-function wholeTask(json: JsonObject, { taskId }: StreamPosition): FrameEvents {
+/**
+ * A task that goes on may be told as a whole when it has received the message that was sent to it: the event is the
+ * message then. Undefined when it is something else.
+ */
+export function receivedMessage(event: TaskEvent, { taskId, sent }: StreamPosition): TaskEvent | undefined {
+  if (event.payload.case !== "created" || event.taskId !== taskId || !sent) return undefined;
+  return { ...event, payload: { case: "message", value: sent } };
+}
+
+function wholeTask(json: JsonObject, position: StreamPosition): FrameEvents {
   const created = decodeStreamFrame(json, 0n);
-  const events = taskId === "" ? openingEvents(json, created) : [];
+  const received = receivedMessage(created, position);
+  const known = received ? [received] : [];
+  const events = position.taskId === "" ? openingEvents(json, created) : known;
   return ends(created.state) ? { events, end: stateChange(json, created.state) } : { events };
 }
 

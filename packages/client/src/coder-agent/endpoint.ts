@@ -2,17 +2,18 @@ import type { JsonValue } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { decodeRfcJson, parseJson } from "@devtool/schema";
 import { ErrorResponseSchema } from "@devtool/schema/coder-agent";
-import { type A2aTransportOptions, JsonRpcEndpoint } from "../a2a/json-rpc-endpoint.ts";
+import type { EndpointOptions } from "../a2a/endpoint.ts";
+import { JsonRpcEndpoint } from "../a2a/json-rpc-endpoint.ts";
 
 /** Where a server is that speaks the dialect, and how it is asked: JSON-RPC, and plain HTTP beside it. */
 export class CoderAgentEndpoint {
   readonly rpc: JsonRpcEndpoint;
-  readonly #options: A2aTransportOptions;
+  readonly #options: EndpointOptions;
 
-  constructor(options: A2aTransportOptions) {
-    const { fetch = globalThis.fetch } = options;
+  constructor(options: EndpointOptions) {
     this.#options = options;
-    this.rpc = new JsonRpcEndpoint({ ...options, fetch: withoutExtension(fetch) });
+    // Without the header that would activate our own extension on a server that has both.
+    this.rpc = new JsonRpcEndpoint(options, {});
   }
 
   /** Asks for JSON. Undefined when there is nothing to say; throws a `ConnectError`. */
@@ -31,15 +32,6 @@ export class CoderAgentEndpoint {
       throw turnLost(reason);
     });
   }
-}
-
-/** The header would activate our own extension on a server that has both. */
-function withoutExtension(fetch: typeof globalThis.fetch): typeof globalThis.fetch {
-  return (input, init) => {
-    const headers = new Headers(init?.headers);
-    headers.delete("x-a2a-extensions");
-    return fetch(input, { ...init, headers });
-  };
 }
 
 /** The error that a plain response is. */

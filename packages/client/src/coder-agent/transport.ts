@@ -1,13 +1,13 @@
 import { Code, ConnectError, createRouterTransport, type ServiceImpl, type Transport } from "@connectrpc/connect";
 import { PushService, SlashCommandService, TaskService } from "@devtool/schema";
-import type { A2aTransportOptions } from "../a2a/json-rpc-endpoint.ts";
+import type { EndpointOptions } from "../a2a/endpoint.ts";
 import { slashCommandImpl } from "./commands.ts";
 import { CoderAgentEndpoint } from "./endpoint.ts";
 import { SeenTasks } from "./seen-task.ts";
 import { taskImpl } from "./tasks.ts";
 
 /** Where a server is that speaks the `coderAgent` dialect. */
-export type CoderAgentTransportOptions = A2aTransportOptions;
+export type CoderAgentTransportOptions = EndpointOptions;
 
 /**
  * Makes a transport to a server that speaks the `coderAgent` dialect of A2A 0.3, as Gemini CLI's own does: our services

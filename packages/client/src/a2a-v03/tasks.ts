@@ -1,0 +1,20 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { encodeMessageSend } from "@devtool/schema/a2a-v03";
+import type { JsonRpcEndpoint } from "../a2a/json-rpc-endpoint.ts";
+import type { TaskCalls } from "../a2a/task-calls.ts";
+
+/** The methods on tasks of A2A 0.3. */
+export function taskCallsV03(endpoint: JsonRpcEndpoint): TaskCalls {
+  return {
+    send: (request, signal) => endpoint.call("message/send", encodeMessageSend(request), signal),
+    stream: (request, signal) =>
+      endpoint.stream({ method: "message/stream", params: encodeMessageSend(request) }, signal),
+    get: (id, signal) => endpoint.call("tasks/get", { id }, signal),
+    list() {
+      throw new ConnectError("A2A 0.3 has no list of tasks: use A2A 1.0, Connect or gRPC", Code.Unimplemented);
+    },
+    cancel: (id, signal) => endpoint.call("tasks/cancel", { id }, signal),
+    subscribe: (id, lastEventId, signal) =>
+      endpoint.stream({ method: "tasks/resubscribe", params: { id }, lastEventId }, signal),
+  };
+}

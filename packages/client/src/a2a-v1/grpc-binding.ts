@@ -1,0 +1,33 @@
+import type { Transport } from "@connectrpc/connect";
+import { connectErrorOfGrpc } from "../a2a/errors.ts";
+import type { A2aBinding } from "./binding.ts";
+import { HEADERS_V1 } from "./headers.ts";
+
+/** A2A 1.0 over gRPC: its service, called over a transport that speaks gRPC. */
+export function grpcBinding(transport: Transport, token: string | undefined): A2aBinding {
+  const authorization = token !== undefined && token !== "" && { authorization: `Bearer ${token}` };
+  const headers = { ...HEADERS_V1, ...authorization };
+  return {
+    async call(method, request, signal) {
+      try {
+        return (await transport.unary(method, signal, undefined, headers, request)).message;
+      } catch (reason) {
+        throw connectErrorOfGrpc(reason);
+      }
+    },
+    async *stream(method, { request, lastEventId }, signal) {
+      const resume = lastEventId === undefined ? {} : { "last-event-id": String(lastEventId) };
+      try {
+        const all = { ...headers, ...resume };
+        const { message } = await transport.stream(method, signal, undefined, all, once(request));
+        for await (const response of message) yield { response, id: undefined };
+      } catch (reason) {
+        throw connectErrorOfGrpc(reason);
+      }
+    },
+  };
+}
+
+async function* once<T>(value: T): AsyncIterable<T> {
+  yield value;
+}

@@ -1,0 +1,18 @@
+import type { JsonValue } from "@bufbuild/protobuf";
+import type { ListTasksRequest, ListTasksResponse, SendMessageRequest } from "@devtool/schema";
+import type { Frame } from "./json-rpc-endpoint.ts";
+
+/**
+ * How the methods on tasks are called in one version of A2A. Tasks, messages and frames come back as 0.3 writes them,
+ * so that one reader does for both. Each throws a `ConnectError`.
+ */
+export interface TaskCalls {
+  /** Gives the task, or a message alone. */
+  send(request: SendMessageRequest, signal: AbortSignal): Promise<JsonValue>;
+  stream(request: SendMessageRequest, signal: AbortSignal): AsyncIterable<Frame>;
+  get(taskId: string, signal: AbortSignal): Promise<JsonValue>;
+  list(request: ListTasksRequest, signal: AbortSignal): Promise<ListTasksResponse>;
+  cancel(taskId: string, signal: AbortSignal): Promise<JsonValue>;
+  /** Gives what came after an event, where the agent numbers its events; otherwise the task as it is, and what follows. */
+  subscribe(taskId: string, after: bigint, signal: AbortSignal): AsyncIterable<Frame>;
+}
