@@ -8,7 +8,8 @@ import { fileURLToPath } from "node:url";
 
 const directory = fileURLToPath(new URL("../test/interop/", import.meta.url));
 const PYTHON_SDKS = { "0.3": "a2a-sdk[http-server]==0.3.26", "1.0": "a2a-sdk[http-server,signing,grpc]==1.3.0" };
-const GO_PROGRAMS = ["client", "server"];
+const GO_MODULES = ["go", "go-v2"];
+const GO_PROGRAMS = GO_MODULES.flatMap((module) => ["client", "server"].map((name) => ({ module, name })));
 
 function run(command: string, args: readonly string[], cwd = directory): boolean {
   return spawnSync(command, args, { cwd, stdio: ["ignore", "inherit", "inherit"] }).status === 0;
@@ -28,7 +29,9 @@ function installPython(): boolean {
 
 function buildGo(): boolean {
   mkdirSync(`${directory}.bin`, { recursive: true });
-  return GO_PROGRAMS.every((name) => run("go", ["build", "-o", `../.bin/${name}-go`, `./${name}`], `${directory}go`));
+  return GO_PROGRAMS.every(({ module, name }) =>
+    run("go", ["build", "-o", `../.bin/${name}-${module}`, `./${name}`], `${directory}${module}`),
+  );
 }
 
 /** What is installed where the toolchain is that it needs. */

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { jsClient03 } from "./clients/client-03.ts";
 import { jsClient10 } from "./clients/client-10.ts";
+import type { KnownFailures } from "./matrix.ts";
 import { type Program, runProgram } from "./run-program.ts";
 import { type ClientTarget, play, type Scenario, type ScenarioName, type ScenarioResult } from "./scenario.ts";
 
@@ -12,6 +13,8 @@ export interface ForeignClient {
   /** `0.3` or `1.0`. */
   readonly protocol: string;
   readonly binding: string;
+  /** Which scenarios the SDK itself fails at, and why: they are played too, and it is noticed when one goes well. */
+  readonly known: KnownFailures;
   /** Why it cannot be run here; undefined when it can. */
   readonly missing: string | undefined;
   play(target: ClientTarget, names: readonly ScenarioName[]): Promise<ScenarioResult[]>;
@@ -19,24 +22,37 @@ export interface ForeignClient {
 
 const HERE = fileURLToPath(new URL(".", import.meta.url));
 const HTTP_BINDINGS = ["JSONRPC", "HTTP+JSON"];
+const BINDINGS = [...HTTP_BINDINGS, "GRPC"];
+
+const GO_430 = "it cannot read the JSON of securityRequirements (a2aproject/a2a-go#430)";
 
 /** The official SDKs, in each way in which they can speak to us. */
 export function foreignClients(): readonly ForeignClient[] {
   const [python03, python10] = [pythonProgram("0.3"), pythonProgram("1.0")];
   const go = { command: `${HERE}.bin/client-go`, args: [] };
+  const goV2 = { command: `${HERE}.bin/client-go-v2`, args: [] };
   return [
     ...each(["0.3"], HTTP_BINDINGS, inProcess("@a2a-js/sdk 0.3.14", jsClient03)),
-    ...each(["0.3", "1.0"], HTTP_BINDINGS, inProcess("@a2a-js/sdk 1.3.0", jsClient10)),
+    ...each(["0.3"], HTTP_BINDINGS, inProcess("@a2a-js/sdk 1.3.0", jsClient10)),
+    ...each(["1.0"], BINDINGS, inProcess("@a2a-js/sdk 1.3.0", jsClient10)),
     ...each(["0.3"], HTTP_BINDINGS, asProgram("Python a2a-sdk 0.3.26", python03)),
-    ...each(["0.3", "1.0"], HTTP_BINDINGS, asProgram("Python a2a-sdk 1.3.0", python10)),
+    ...each(["0.3"], HTTP_BINDINGS, asProgram("Python a2a-sdk 1.3.0", python10)),
+    ...each(["1.0"], BINDINGS, asProgram("Python a2a-sdk 1.3.0", python10)),
     ...each(["0.3"], ["JSONRPC"], asProgram("Go a2a-go 0.3.3", go)),
+    ...each(["1.0"], HTTP_BINDINGS, asProgram("Go a2a-go 2.4.0", goV2), { card: GO_430, extended_card: GO_430 }),
+    ...each(["1.0"], ["GRPC"], asProgram("Go a2a-go 2.4.0", goV2), { card: GO_430 }),
   ];
 }
 
 type Peer = Pick<ForeignClient, "peer" | "missing" | "play">;
 
-function each(protocols: readonly string[], bindings: readonly string[], peer: Peer): ForeignClient[] {
-  return protocols.flatMap((protocol) => bindings.map((binding) => ({ ...peer, protocol, binding })));
+function each(
+  protocols: readonly string[],
+  bindings: readonly string[],
+  peer: Peer,
+  known: KnownFailures = {},
+): ForeignClient[] {
+  return protocols.flatMap((protocol) => bindings.map((binding) => ({ ...peer, protocol, binding, known })));
 }
 
 function inProcess(peer: string, connect: (target: ClientTarget) => Promise<Readonly<Record<string, Scenario>>>): Peer {

@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { EXTENSION_URI } from "@devtool/schema";
+import type { Spoken } from "./our-client.ts";
 import type { Program } from "./run-program.ts";
 
 /** A server of an official SDK that runs. */
@@ -9,8 +10,8 @@ export interface ForeignServer extends AsyncDisposable {
   readonly url: string;
 }
 
-/** A server of an official SDK that our client can talk to. */
-export interface ForeignServerKind {
+/** A server of an official SDK, with the version and the binding of A2A that our client speaks to it. */
+export interface ForeignServerKind extends Spoken {
   readonly peer: string;
   /** Why it cannot be run here; undefined when it can. */
   readonly missing: string | undefined;
@@ -19,20 +20,34 @@ export interface ForeignServerKind {
 
 const HERE = fileURLToPath(new URL(".", import.meta.url));
 
-/** The official SDKs, each serving A2A 0.3 in its own way. */
+const V03: readonly Spoken[] = [{ protocol: "0.3", binding: "JSONRPC" }];
+const V1: readonly Spoken[] = ["JSONRPC", "HTTP+JSON", "GRPC"].map((binding) => ({ protocol: "1.0", binding }));
+
+/** The official SDKs, in each way in which our client can speak to them. */
 export function foreignServers(): readonly ForeignServerKind[] {
   return [
-    asProgram("@a2a-js/sdk 0.3.14", { command: process.execPath, args: [`${HERE}servers/server-03.ts`] }),
-    asProgram("@a2a-js/sdk 1.3.0", { command: process.execPath, args: [`${HERE}servers/server-10.ts`] }),
-    asProgram("Python a2a-sdk 0.3.26", python("0.3")),
-    asProgram("Python a2a-sdk 1.3.0", python("1.0")),
-    asProgram("Go a2a-go 0.3.3", { command: `${HERE}.bin/server-go`, args: [] }),
+    ...each(V03, asProgram("@a2a-js/sdk 0.3.14", node("server-03.ts"))),
+    ...each([...V03, ...V1], asProgram("@a2a-js/sdk 1.3.0", node("server-10.ts"))),
+    ...each(V03, asProgram("Python a2a-sdk 0.3.26", python("0.3"))),
+    ...each([...V03, ...V1], asProgram("Python a2a-sdk 1.3.0", python("1.0"))),
+    ...each(V03, asProgram("Go a2a-go 0.3.3", { command: `${HERE}.bin/server-go`, args: [] })),
+    ...each(V1, asProgram("Go a2a-go 2.4.0", { command: `${HERE}.bin/server-go-v2`, args: [] })),
   ];
 }
 
-function asProgram(peer: string, program: Program): ForeignServerKind {
+type Peer = Omit<ForeignServerKind, keyof Spoken>;
+
+function each(spoken: readonly Spoken[], peer: Peer): ForeignServerKind[] {
+  return spoken.map((item) => ({ ...peer, ...item }));
+}
+
+function asProgram(peer: string, program: Program): Peer {
   const missing = existsSync(program.command) ? undefined : `${peer} is not here: run node scripts/interop.ts`;
   return { peer, missing, start: () => startProgram(program) };
+}
+
+function node(name: string): Program {
+  return { command: process.execPath, args: [`${HERE}servers/${name}`] };
 }
 
 function python(version: string): Program {

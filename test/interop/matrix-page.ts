@@ -32,27 +32,41 @@ What is played:
 - **extended card**: reads with credentials what the public card does not say
 - **push**: sets, reads, lists and deletes where notifications go
 
-A dash is a scenario that the SDK has no call for in this binding, or that does not concern this side.
+A dash is a scenario that the SDK has no call for in this binding, or that does not concern this side. A \`no\` is one that the
+SDK itself fails at; it is told below the table why.
 
 ## SDKs as clients of our server
 
 ${table(rows.filter(({ role }) => role === "client"))}
-
+${failures(rows)}
 ## SDKs as servers of our client
 
 ${table(rows.filter(({ role }) => role === "server"))}
 `;
 }
 
+function failures(rows: readonly MatrixRow[]): string {
+  const lines = rows.flatMap(({ peer, known = {} }) =>
+    Object.entries(known).map(([scenario, reason]) => `- ${peer}, ${TITLES[nameOf(scenario)]}: ${reason}`),
+  );
+  return lines.length === 0 ? "" : `\n${[...new Set(lines)].join("\n")}\n`;
+}
+
+function nameOf(scenario: string): ScenarioName {
+  const name = SCENARIOS.find((known) => known === scenario);
+  if (!name) throw new Error(`scenario ${JSON.stringify(scenario)} is none of ours`);
+  return name;
+}
+
 function table(rows: readonly MatrixRow[]): string {
   const shown = SCENARIOS.filter((scenario) => rows.some(({ passed }) => passed.includes(scenario)));
   const cells = [
     ["SDK", "A2A", "binding", ...shown.map((scenario) => TITLES[scenario])],
-    ...rows.map(({ peer, protocol, binding, passed }) => [
+    ...rows.map(({ peer, protocol, binding, passed, known = {} }) => [
       peer,
       protocol,
       binding,
-      ...shown.map((scenario) => (passed.includes(scenario) ? "yes" : "–")),
+      ...shown.map((scenario) => (passed.includes(scenario) ? "yes" : scenario in known ? "no" : "–")),
     ]),
   ];
   const widths = (cells[0] ?? []).map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));

@@ -11,7 +11,12 @@ export interface MatrixRow {
   readonly protocol: string;
   readonly binding: string;
   readonly passed: readonly ScenarioName[];
+  /** The scenarios that the peer itself fails at, and why; undefined when there are none. */
+  readonly known?: KnownFailures;
 }
+
+/** Why a peer fails at scenarios, by their names. */
+export type KnownFailures = Readonly<Partial<Record<ScenarioName, string>>>;
 
 const FILE = new URL("./results.json", import.meta.url);
 
@@ -27,11 +32,14 @@ export function recordRows(rows: readonly MatrixRow[]): void {
   writeFileSync(FILE, `${JSON.stringify(all, undefined, 2)}\n`);
 }
 
+/** What a row is about. */
+export type RowKey = Omit<MatrixRow, "passed" | "known">;
+
 /** Tells whether two rows are about the same. */
-export function isSameRow(one: Omit<MatrixRow, "passed">, other: Omit<MatrixRow, "passed">): boolean {
+export function isSameRow(one: RowKey, other: RowKey): boolean {
   return keyOf(one) === keyOf(other);
 }
 
-function keyOf({ role, peer, protocol, binding }: Omit<MatrixRow, "passed">): string {
+function keyOf({ role, peer, protocol, binding }: RowKey): string {
   return [role, peer, protocol, binding].join(" | ");
 }

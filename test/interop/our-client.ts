@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
 import {
   confirmationPart,
   createDevtoolClient,
@@ -10,14 +11,21 @@ import {
   subscribeTask,
   textMessage,
 } from "@devtool/client";
-import { createA2aTransport, fetchAgentCard } from "@devtool/client/a2a";
+import { createAgentTransport, fetchAgentCard } from "@devtool/client/a2a";
 import { emptyTask, reduceTask, type Task, type TaskEvent, TaskState, ToolCallStatus } from "@devtool/schema";
 import type { Scenario } from "./scenario.ts";
 
-/** The scenarios, played by our client over A2A 0.3. */
-export async function ourClient(url: string): Promise<Readonly<Record<string, Scenario>>> {
+/** The scenarios, played by our client over one of the interfaces of a card: the others are hidden from it. */
+export async function ourClient(
+  url: string,
+  { protocol, binding }: Spoken,
+): Promise<Readonly<Record<string, Scenario>>> {
   const card = await fetchAgentCard({ url }, soon());
-  const client = createDevtoolClient(createA2aTransport({ url: card.url }));
+  const supportedInterfaces = card.supportedInterfaces.filter(
+    (item) => item.protocolVersion.startsWith(protocol) && item.protocolBinding === binding,
+  );
+  const grpc = (baseUrl: string) => createGrpcTransport({ baseUrl });
+  const client = createDevtoolClient(createAgentTransport({ ...card, supportedInterfaces }, { url, grpc }));
   return {
     card: async () => assert.equal(card.name, "interop"),
     message: () => message(client),
@@ -27,6 +35,13 @@ export async function ourClient(url: string): Promise<Readonly<Record<string, Sc
     resume: () => resume(client),
     errors: () => errors(client),
   };
+}
+
+/** What of A2A is spoken. */
+export interface Spoken {
+  /** `0.3` or `1.0`. */
+  readonly protocol: string;
+  readonly binding: string;
 }
 
 async function message(client: DevtoolClient): Promise<void> {

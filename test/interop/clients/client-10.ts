@@ -20,7 +20,9 @@ import {
   JsonRpcTransportFactory,
   RestTransportFactory,
 } from "@a2a-js/sdk/client";
+import { GrpcTransportFactory } from "@a2a-js/sdk/client/grpc";
 import { EXTENSION_URI } from "@devtool/schema";
+import { credentials, InterceptingCall, type Interceptor } from "@grpc/grpc-js";
 import { bearerFetch, type ClientTarget, PUSH_URL, type Scenario } from "../scenario.ts";
 
 const { TASK_STATE_COMPLETED, TASK_STATE_CANCELED, TASK_STATE_INPUT_REQUIRED } = TaskState;
@@ -49,22 +51,39 @@ export async function jsClient10(target: ClientTarget): Promise<Readonly<Record<
   };
 }
 
-/** Of the interfaces that the card lists, those of one version are left to choose from. */
+/** Of the interfaces that the card lists, one is left to choose from. */
 async function connect({ url, token, binding, protocol }: ClientTarget): Promise<Client> {
   const fetchImpl = bearerFetch(token);
   const legacyCompat = { enabled: true };
   const card = await new DefaultAgentCardResolver({ fetchImpl, legacyCompat }).resolve(url);
-  const supportedInterfaces = card.supportedInterfaces.filter((offer) => offer.protocolVersion.startsWith(protocol));
+  const supportedInterfaces = card.supportedInterfaces.filter(
+    (offer) => offer.protocolVersion.startsWith(protocol) && offer.protocolBinding === binding,
+  );
   const factory = new ClientFactory(
     ClientFactoryOptions.createFrom(ClientFactoryOptions.default, {
       transports: [
         new JsonRpcTransportFactory({ fetchImpl, legacyCompat }),
         new RestTransportFactory({ fetchImpl, legacyCompat }),
+        new GrpcTransportFactory({
+          grpcChannelCredentials: credentials.createInsecure(),
+          grpcCallOptions: { interceptors: [bearerInterceptor(token)] },
+        }),
       ],
       preferredTransports: [binding],
     }),
   );
   return factory.createFromAgentCard({ ...card, supportedInterfaces });
+}
+
+/** Sends a token with each call of gRPC. */
+function bearerInterceptor(token: string): Interceptor {
+  return (options, nextCall) =>
+    new InterceptingCall(nextCall(options), {
+      start: (metadata, listener, next) => {
+        metadata.set("authorization", `Bearer ${token}`);
+        next(metadata, listener);
+      },
+    });
 }
 
 async function card({ client, protocol }: Speaker): Promise<void> {

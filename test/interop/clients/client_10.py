@@ -6,10 +6,12 @@ import os
 import sys
 import uuid
 
+import grpc
 import httpx
 
 from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
 from a2a.client.client import ClientCallContext
+from a2a.client.interceptors import ClientCallInterceptor
 from a2a.client.service_parameters import ServiceParametersFactory, with_a2a_extensions
 from a2a.types import a2a_pb2 as a2a
 from google.protobuf.json_format import MessageToDict, ParseDict
@@ -56,6 +58,17 @@ def state_in(event):
     return event.task.status.state if event.HasField('task') else event.status_update.status.state
 
 
+class Bearer(ClientCallInterceptor):
+    """Sends the token with each call, also where it is none of HTTP."""
+
+    async def before(self, args):
+        args.context = args.context or ClientCallContext()
+        args.context.service_parameters = {**(args.context.service_parameters or {}), **HEADERS}
+
+    async def after(self, args):
+        pass
+
+
 class Scenarios:
     def __init__(self, http):
         self.http = http
@@ -63,9 +76,12 @@ class Scenarios:
 
     def client(self, streaming=False):
         config = ClientConfig(
-            httpx_client=self.http, supported_protocol_bindings=[BINDING], streaming=streaming
+            httpx_client=self.http,
+            supported_protocol_bindings=[BINDING],
+            streaming=streaming,
+            grpc_channel_factory=grpc.aio.insecure_channel,
         )
-        return ClientFactory(config).create(self.card)
+        return ClientFactory(config).create(self.card, [Bearer()])
 
     async def send(self, said, streaming, extension):
         """Sends one message; gives all that comes back."""

@@ -1,4 +1,4 @@
-/** An agent on the official JavaScript SDK for A2A 1.0, with its bridge to 0.3. */
+/** An agent on the official JavaScript SDK for A2A 1.0, in all its bindings, with its bridge to 0.3. */
 import { randomUUID } from "node:crypto";
 import { AgentCard, Message, Part, Role, TaskState } from "@a2a-js/sdk";
 import {
@@ -9,7 +9,9 @@ import {
   InMemoryTaskStore,
   type RequestContext,
 } from "@a2a-js/sdk/server";
-import { agentCardHandler, jsonRpcHandler, UserBuilder } from "@a2a-js/sdk/server/express";
+import { agentCardHandler, jsonRpcHandler, restHandler, UserBuilder } from "@a2a-js/sdk/server/express";
+import { A2AService, grpcService } from "@a2a-js/sdk/server/grpc";
+import { Server, ServerCredentials } from "@grpc/grpc-js";
 import { CARD, playSteps, type Step, stepsFor } from "./script.ts";
 import { EXTENSION, serve } from "./serve.ts";
 
@@ -72,13 +74,24 @@ const STATES: ReadonlyMap<string | undefined, TaskState> = new Map([
   ["completed", TaskState.TASK_STATE_COMPLETED],
 ]);
 
-serve((app, url) => {
+/** Binds gRPC to a port of its own; gives its address. */
+async function listen(server: Server): Promise<string> {
+  const bound = Promise.withResolvers<number>();
+  server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (error, port) =>
+    error ? bound.reject(error) : bound.resolve(port),
+  );
+  return `127.0.0.1:${await bound.promise}`;
+}
+
+serve(async (app, url) => {
   const legacyCompat = { enabled: true };
-  const offers = ["1.0", "0.3"].map((protocolVersion) => ({
-    url: `${url}/`,
-    protocolBinding: "JSONRPC",
-    protocolVersion,
-  }));
+  const grpc = new Server();
+  const offers = [
+    { url: `${url}/`, protocolBinding: "JSONRPC", protocolVersion: "0.3" },
+    { url: `${url}/`, protocolBinding: "JSONRPC", protocolVersion: "1.0" },
+    { url: `${url}/rest`, protocolBinding: "HTTP+JSON", protocolVersion: "1.0" },
+    { url: await listen(grpc), protocolBinding: "GRPC", protocolVersion: "1.0" },
+  ];
   const card = AgentCard.fromJSON({
     ...CARD,
     supportedInterfaces: offers,
@@ -86,5 +99,8 @@ serve((app, url) => {
   });
   const requestHandler = new DefaultRequestHandler(card, new InMemoryTaskStore(), new Player());
   app.use("/.well-known/agent-card.json", agentCardHandler({ agentCardProvider: requestHandler, legacyCompat }));
-  app.use(jsonRpcHandler({ requestHandler, userBuilder: UserBuilder.noAuthentication, legacyCompat }));
+  const serving = { requestHandler, userBuilder: UserBuilder.noAuthentication };
+  grpc.addService(A2AService, grpcService(serving));
+  app.use("/rest", restHandler(serving));
+  app.use(jsonRpcHandler({ ...serving, legacyCompat }));
 });

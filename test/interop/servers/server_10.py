@@ -1,4 +1,4 @@
-"""An agent on the official Python SDK for A2A 1.0, with its bridge to 0.3."""
+"""An agent on the official Python SDK for A2A 1.0, in all its bindings, with its bridge to 0.3."""
 
 import asyncio
 import json
@@ -7,13 +7,15 @@ import socket
 import sys
 import uuid
 
+import grpc
 import uvicorn
 
 from a2a.server.agent_execution import AgentExecutor
-from a2a.server.request_handlers import DefaultRequestHandler
-from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes
+from a2a.server.request_handlers import DefaultRequestHandler, GrpcHandler
+from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes, create_rest_routes
 from a2a.server.tasks import InMemoryTaskStore
 from a2a.types import a2a_pb2 as a2a
+from a2a.types import a2a_pb2_grpc
 from google.protobuf.json_format import ParseDict
 from starlette.applications import Starlette
 
@@ -60,13 +62,21 @@ class Player(AgentExecutor):
 async def main():
     listener = socket.create_server(('127.0.0.1', 0))
     url = f'http://127.0.0.1:{listener.getsockname()[1]}'
+    rpc_server = grpc.aio.server()
+    rpc_address = f'127.0.0.1:{rpc_server.add_insecure_port("127.0.0.1:0")}'
+    offers = [
+        (f'{url}/', 'JSONRPC', '1.0'),
+        (f'{url}/', 'JSONRPC', '0.3'),
+        (f'{url}/rest', 'HTTP+JSON', '1.0'),
+        (rpc_address, 'GRPC', '1.0'),
+    ]
     card = a2a.AgentCard(
         name='interop',
         description='Plays what the interop tests ask for.',
         version='1.0.0',
         supported_interfaces=[
-            a2a.AgentInterface(url=f'{url}/', protocol_binding='JSONRPC', protocol_version=version)
-            for version in ('1.0', '0.3')
+            a2a.AgentInterface(url=address, protocol_binding=binding, protocol_version=version)
+            for address, binding, version in offers
         ],
         capabilities=a2a.AgentCapabilities(streaming=True, extensions=[a2a.AgentExtension(uri=EXTENSION)]),
         default_input_modes=['text/plain'],
@@ -74,13 +84,17 @@ async def main():
     )
     handler = DefaultRequestHandler(agent_executor=Player(), task_store=InMemoryTaskStore(), agent_card=card)
     rpc = create_jsonrpc_routes(handler, '/', enable_v0_3_compat=True)
-    app = Starlette(routes=[*create_agent_card_routes(card), *rpc])
+    rest = create_rest_routes(handler, path_prefix='/rest')
+    app = Starlette(routes=[*create_agent_card_routes(card), *rest, *rpc])
+    a2a_pb2_grpc.add_A2AServiceServicer_to_server(GrpcHandler(handler), rpc_server)
+    await rpc_server.start()
     server = uvicorn.Server(uvicorn.Config(app, log_level='error'))
     print(url, flush=True)
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     await asyncio.to_thread(sys.stdin.read)
     server.should_exit = True
     server.force_exit = True
+    await rpc_server.stop(None)
     await serving
 
 

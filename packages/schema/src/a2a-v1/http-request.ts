@@ -14,7 +14,8 @@ import { type HttpBinding, httpBindingsOf } from "./http-rule.ts";
 export interface HttpParts {
   /** The variables of its path. */
   readonly variables: ReadonlyMap<string, string>;
-  readonly query: URLSearchParams;
+  /** The parameters of its query, in order. */
+  readonly query: Iterable<readonly [string, string]>;
   /** Its body as parsed JSON; undefined when it has none. */
   readonly body: JsonValue | undefined;
 }
@@ -102,9 +103,8 @@ export function httpCallOf(method: DescMethod, request: JsonObject): HttpCall {
   for (const name of binding.variables) delete rest[jsonNameOf(input, name)];
   const path = binding.fill((name) => textOf(request[jsonNameOf(input, name)]));
   if (binding.body !== "") return { httpMethod: binding.httpMethod, path, body: rest };
-  const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(rest)) query.set(name, textOf(value));
-  return { httpMethod: binding.httpMethod, path: query.size === 0 ? path : `${path}?${query}`, body: undefined };
+  const query = Object.entries(rest).map(([name, value]) => `${name}=${encodeURIComponent(textOf(value))}`);
+  return { httpMethod: binding.httpMethod, path: query.length === 0 ? path : `${path}?${query.join("&")}`, body: undefined };
 }
 
 function holds(schema: DescMessage, request: JsonObject, name: string): boolean {
