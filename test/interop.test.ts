@@ -8,6 +8,7 @@ import { foreignServers } from "./interop/foreign-servers.ts";
 import { isSameRow, type MatrixRow, readMatrix, recordRows } from "./interop/matrix.ts";
 import { ourClient } from "./interop/our-client.ts";
 import { play, SCENARIOS, type ScenarioResult } from "./interop/scenario.ts";
+import { receive } from "./push/receiver.ts";
 
 /** Set to write what went well into the matrix, in place of comparing with it. */
 const RECORDS = process.env.DEVTOOL_INTEROP_RECORD !== undefined;
@@ -15,11 +16,13 @@ const RECORDS = process.env.DEVTOOL_INTEROP_RECORD !== undefined;
 describe("official SDKs as clients of our server", () => {
   let server: DevtoolServer;
   let workspace: string;
+  let hook: string;
   const rows: MatrixRow[] = [];
 
   beforeAll(async () => {
     workspace = await mkdtemp(join(tmpdir(), "devtool-interop-"));
-    server = await createServer({ workspace });
+    hook = await freeAddress();
+    server = await createServer({ workspace, pushTargets: [hook] });
   });
   afterAll(async () => {
     await server.close();
@@ -32,7 +35,7 @@ describe("official SDKs as clients of our server", () => {
       if (missing !== undefined) return skipped(missing, context);
       expect(await isOffered(protocol)).toBe(true);
       const file = `${peer} ${protocol} ${binding}.txt`.replace(/[^\w.]+/g, "-");
-      const results = await play({ ...server, binding, protocol, file }, SCENARIOS);
+      const results = await play({ ...server, binding, protocol, file, hook }, SCENARIOS);
       expect(results.filter(({ ok, scenario }) => !ok && !(scenario in known))).toEqual([]);
       expect(results.filter(({ ok, scenario }) => ok && scenario in known)).toEqual([]);
       expect(await readFile(join(workspace, file), "utf8")).toBe("made");
@@ -71,7 +74,8 @@ describe("official SDKs as servers of our client", () => {
 
 describe("the programs that play the scenarios", () => {
   it("would be seen to fail: against a server that answers with nothing right (sabotage)", async () => {
-    const nowhere = { url: "http://127.0.0.1:1", token: "none", binding: "JSONRPC", protocol: "0.3", file: "none.txt" };
+    const target = { binding: "JSONRPC", protocol: "0.3", file: "none.txt", hook: "127.0.0.1:1" };
+    const nowhere = { ...target, url: "http://127.0.0.1:1", token: "none" };
     const played = foreignClients().filter(({ missing, protocol }) => missing === undefined && protocol === "0.3");
     const wrong: ScenarioResult[] = [];
     for (const { play } of played) {
@@ -81,6 +85,12 @@ describe("the programs that play the scenarios", () => {
     expect(wrong).toEqual([]);
   });
 });
+
+/** An address on loopback that nobody listens at. */
+async function freeAddress(): Promise<string> {
+  await using receiver = await receive();
+  return receiver.target;
+}
 
 /** Skips a test, and says why where everybody sees it. */
 function skipped(reason: string, context: TestContext): void {

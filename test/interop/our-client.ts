@@ -12,7 +12,15 @@ import {
   textMessage,
 } from "@devtool/client";
 import { createAgentTransport, fetchAgentCard } from "@devtool/client/a2a";
-import { emptyTask, reduceTask, type Task, type TaskEvent, TaskState, ToolCallStatus } from "@devtool/schema";
+import {
+  emptyTask,
+  reduceTask,
+  type Task,
+  type TaskEvent,
+  TaskState,
+  ToolCallStatus,
+  toolCallsOf,
+} from "@devtool/schema";
 import type { Scenario } from "./scenario.ts";
 
 /** The scenarios, played by our client over one of the interfaces of a card: the others are hidden from it. */
@@ -30,7 +38,7 @@ export async function ourClient(
     card: async () => assert.equal(card.name, "interop"),
     message: () => message(client),
     appendix_a: () => appendixA(client),
-    continued: () => continued(client),
+    continued: () => continued(client, protocol),
     cancel: () => cancel(client),
     resume: () => resume(client),
     errors: () => errors(client),
@@ -66,15 +74,28 @@ async function appendixA(client: DevtoolClient): Promise<void> {
   const events = await all(streamMessage(client, { message: answer, taskId, contextId }, soon(), ONCE));
   const calls = events.flatMap(({ payload }) => (payload.case === "toolCall" ? [payload.value.status] : []));
   assert.deepEqual(calls, [ToolCallStatus.SUCCEEDED]);
-  assert.equal(events.at(-1)?.state, TaskState.COMPLETED);
+  const done = events.reduce(reduceTask, asked);
+  assert.equal(done.state, TaskState.COMPLETED);
+  assert.deepEqual(
+    done.history.flatMap(toolCallsOf).map(({ status }) => status),
+    calls,
+  );
 }
 
-async function continued(client: DevtoolClient): Promise<void> {
-  const asked = await told(client, "ask");
-  assert.deepEqual([asked.state, textIn(asked)], [TaskState.INPUT_REQUIRED, "which one?"]);
+async function continued(client: DevtoolClient, protocol: string): Promise<void> {
+  // Not by a stream: the Python SDK for 0.3 ends one a moment before it takes the next message to its task.
+  const { task: asked } = await client.tasks.sendMessage({ message: said("ask") });
+  assert.ok(asked);
+  assert.equal(asked.state, TaskState.INPUT_REQUIRED);
+  assert.match(textIn(asked), /which one\?/);
   const { id: taskId, contextId } = asked;
   const { task } = await client.tasks.sendMessage({ message: said("that"), taskId, contextId });
   assert.deepEqual([task?.id, task?.state], [taskId, TaskState.COMPLETED]);
+  // These agents do not know the RFC's rule that a message continues a task that has ended; in 1.0 the client opens another.
+  if (protocol === "0.3") return;
+  const { task: again } = await client.tasks.sendMessage({ message: said("hello"), taskId, contextId });
+  assert.notEqual(again?.id, taskId);
+  assert.deepEqual([again?.contextId, again?.state], [contextId, TaskState.COMPLETED]);
 }
 
 async function cancel(client: DevtoolClient): Promise<void> {

@@ -22,6 +22,7 @@ export async function runProgram(
     INTEROP_BINDING: target.binding,
     INTEROP_PROTOCOL: target.protocol,
     INTEROP_FILE: target.file,
+    INTEROP_HOOK: target.hook,
     INTEROP_EXTENSION: EXTENSION_URI,
   };
   const others = names.filter((name) => name !== "card");

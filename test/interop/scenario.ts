@@ -9,6 +9,7 @@ export const SCENARIOS = [
   "errors",
   "extended_card",
   "push",
+  "notified",
 ] as const;
 
 /** One of them. */
@@ -34,6 +35,8 @@ export interface ClientTarget {
   readonly protocol: string;
   /** A file that the scenarios may have written, relative to the workspace. */
   readonly file: string;
+  /** Where the client may listen for notifications, as `host:port`. */
+  readonly hook: string;
 }
 
 /** Where notifications would go: to an address, so that no name is looked up; nothing is posted for a task that has ended. */

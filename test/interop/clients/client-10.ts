@@ -5,7 +5,8 @@ import {
   GetTaskRequest,
   Message,
   Role,
-  type StreamResponse,
+  SendMessageConfiguration,
+  StreamResponse,
   SubscribeToTaskRequest,
   type Task,
   TaskPushNotificationConfig,
@@ -23,6 +24,7 @@ import {
 import { GrpcTransportFactory } from "@a2a-js/sdk/client/grpc";
 import { EXTENSION_URI } from "@devtool/schema";
 import { credentials, InterceptingCall, type Interceptor } from "@grpc/grpc-js";
+import { receive } from "../../push/receiver.ts";
 import { bearerFetch, type ClientTarget, PUSH_URL, type Scenario } from "../scenario.ts";
 
 const { TASK_STATE_COMPLETED, TASK_STATE_CANCELED, TASK_STATE_INPUT_REQUIRED } = TaskState;
@@ -32,6 +34,7 @@ interface Speaker {
   readonly client: Client;
   readonly protocol: string;
   readonly file: string;
+  readonly hook: string;
 }
 
 /** The scenarios, played by the official JavaScript SDK for A2A 1.0: in 1.0, or over its bridge to 0.3. */
@@ -48,6 +51,7 @@ export async function jsClient10(target: ClientTarget): Promise<Readonly<Record<
     errors: () => errors(speaker),
     extended_card: () => extendedCard(speaker),
     ...(capabilities?.pushNotifications && { push: () => push(speaker) }),
+    ...(target.protocol === "1.0" && { notified: () => notified(speaker) }),
   };
 }
 
@@ -160,6 +164,22 @@ async function push({ client }: Speaker): Promise<void> {
   assert.equal((await client.listTaskPushNotificationConfig(all)).configs.length, 1);
   await client.deleteTaskPushNotificationConfig(named);
   assert.deepEqual((await client.listTaskPushNotificationConfig(all)).configs, []);
+}
+
+/** Asks for notifications beside a message, and reads those that come until one tells the end of the task. */
+async function notified({ client, hook }: Speaker): Promise<void> {
+  await using receiver = await receive(Number(hook.split(":")[1]));
+  const taskPushNotificationConfig = TaskPushNotificationConfig.fromJSON({ url: receiver.url, token: "t" });
+  const configuration = { ...SendMessageConfiguration.fromJSON({}), taskPushNotificationConfig };
+  const answer = await client.sendMessage({ ...requestOf(said("text told")), configuration });
+  for (let count = 0, state: TaskState | undefined; state !== TASK_STATE_COMPLETED; count++) {
+    await receiver.reached(count + 1);
+    const { headers, body } = receiver.received[count] ?? assert.fail("nothing came");
+    const response = StreamResponse.fromJSON(JSON.parse(body));
+    assert.equal(headers["x-a2a-notification-token"], "t");
+    assert.ok("id" in answer && updatesIn(response).every(({ taskId }) => taskId === answer.id));
+    state = stateOf([response]);
+  }
 }
 
 function isNamed(name: string): (error: unknown) => boolean {

@@ -3,8 +3,12 @@
 import asyncio
 import json
 import os
+import queue
 import sys
+import threading
 import uuid
+
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import grpc
 import httpx
@@ -14,13 +18,14 @@ from a2a.client.client import ClientCallContext
 from a2a.client.interceptors import ClientCallInterceptor
 from a2a.client.service_parameters import ServiceParametersFactory, with_a2a_extensions
 from a2a.types import a2a_pb2 as a2a
-from google.protobuf.json_format import MessageToDict, ParseDict
+from google.protobuf.json_format import MessageToDict, Parse, ParseDict
 
 URL = os.environ['INTEROP_URL']
 TOKEN = os.environ['INTEROP_TOKEN']
 BINDING = os.environ['INTEROP_BINDING']
 PROTOCOL = os.environ['INTEROP_PROTOCOL']
 FILE = os.environ['INTEROP_FILE']
+HOOK = os.environ['INTEROP_HOOK']
 EXTENSION = os.environ['INTEROP_EXTENSION']
 PUSH_URL = 'https://93.184.215.14/hook'
 HEADERS = {'Authorization': f'Bearer {TOKEN}'}
@@ -66,6 +71,21 @@ class Bearer(ClientCallInterceptor):
         args.context.service_parameters = {**(args.context.service_parameters or {}), **HEADERS}
 
     async def after(self, args):
+        pass
+
+
+class Hook(BaseHTTPRequestHandler):
+    """Keeps the notifications that come in."""
+
+    posts = queue.Queue()
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers['content-length']))
+        self.posts.put((self.headers['x-a2a-notification-token'], body))
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *_):
         pass
 
 
@@ -191,6 +211,29 @@ class Scenarios:
         )
         assert len((await client.list_task_push_notification_configs(all_of)).configs) == 0
 
+    async def do_notified(self):
+        host, port = HOOK.split(':')
+        with HTTPServer((host, int(port)), Hook) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            try:
+                await self.follow_hook()
+            finally:
+                server.shutdown()
+
+    async def follow_hook(self):
+        request = a2a.SendMessageRequest(message=text('text told'))
+        request.configuration.task_push_notification_config.url = f'http://{HOOK}/'
+        request.configuration.task_push_notification_config.token = 't'
+        answers = [answer async for answer in self.client().send_message(request)]
+        state = None
+        while state != STATE('TASK_STATE_COMPLETED'):
+            token, body = await asyncio.to_thread(Hook.posts.get, timeout=10)
+            event = Parse(body, a2a.StreamResponse())
+            assert token == 't', token
+            task_id = event.task.id if event.HasField('task') else event.status_update.task_id
+            assert task_id == answers[0].task.id, event
+            state = state_in(event)
+
 
 async def main():
     async with httpx.AsyncClient(headers=HEADERS, timeout=20) as http:
@@ -198,6 +241,8 @@ async def main():
         for name in ['card', *sys.argv[1:]]:
             run = getattr(scenarios, f'do_{name}', None)
             if run is None or (name == 'push' and not scenarios.card.capabilities.push_notifications):
+                continue
+            if name == 'notified' and PROTOCOL == '0.3':
                 continue
             try:
                 await asyncio.wait_for(run(), 15)

@@ -6,6 +6,8 @@ import type { TaskCalls } from "../a2a/task-calls.ts";
 /** The methods on tasks of A2A 0.3. */
 export function taskCallsV03(endpoint: JsonRpcEndpoint): TaskCalls {
   return {
+    // A task that has ended goes on with a message to it: so says the RFC (STREAM-5).
+    addressed: (request) => request,
     send: (request, signal) => endpoint.call("message/send", encodeMessageSend(request), signal),
     stream: (request, signal) =>
       endpoint.stream({ method: "message/stream", params: encodeMessageSend(request) }, signal),

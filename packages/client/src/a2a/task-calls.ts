@@ -1,12 +1,15 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import type { ListTasksRequest, ListTasksResponse, SendMessageRequest } from "@devtool/schema";
 import type { Frame } from "./json-rpc-endpoint.ts";
+import type { KnownTask } from "./known-tasks.ts";
 
 /**
  * How the methods on tasks are called in one version of A2A. Tasks, messages and frames come back as 0.3 writes them,
  * so that one reader does for both. Each throws a `ConnectError`.
  */
 export interface TaskCalls {
+  /** Says how a message is sent to its task, when it is known where that stands. */
+  addressed(request: SendMessageRequest, task: KnownTask | undefined): SendMessageRequest;
   /** Gives the task, or a message alone. */
   send(request: SendMessageRequest, signal: AbortSignal): Promise<JsonValue>;
   stream(request: SendMessageRequest, signal: AbortSignal): AsyncIterable<Frame>;

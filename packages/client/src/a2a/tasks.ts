@@ -1,9 +1,16 @@
 import { create } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
-import { SendMessageRequestSchema, type TaskEvent, type TaskService, TaskState } from "@devtool/schema";
+import {
+  type SendMessageRequest,
+  SendMessageRequestSchema,
+  type Task,
+  type TaskEvent,
+  type TaskService,
+  TaskState,
+} from "@devtool/schema";
 import { decodeStreamFrame } from "@devtool/schema/a2a-v03";
-import { Heads } from "./heads.ts";
 import type { Frame } from "./json-rpc-endpoint.ts";
+import { KnownTasks } from "./known-tasks.ts";
 import { decodeAnswer } from "./peer.ts";
 import {
   eventsFromFrame,
@@ -16,31 +23,37 @@ import type { TaskCalls } from "./task-calls.ts";
 
 /** Tasks over a version of A2A. */
 export function taskImpl(calls: TaskCalls): ServiceImpl<typeof TaskService> {
-  const heads = new Heads();
+  const known = new KnownTasks();
+  const addressed = (request: SendMessageRequest): SendMessageRequest =>
+    calls.addressed(request, known.find(request.taskId));
   return {
     async sendMessage(request, { signal }) {
-      const answer = await calls.send(request, signal);
-      return { task: decodeAnswer(() => taskFromAnswer(answer)) };
+      return { task: taskIn(await calls.send(addressed(request), signal), known) };
     },
-    async *streamMessage({ request = create(SendMessageRequestSchema) }, { signal }) {
+    async *streamMessage({ request: asked = create(SendMessageRequestSchema) }, { signal }) {
+      const request = addressed(asked);
       const { taskId, message: sent } = request;
-      const start = { ...startOf(heads.of(taskId), taskId), ...(sent && { sent }) };
-      for await (const event of eventsOf(calls.stream(request, signal), start, heads)) yield { event };
+      const start = { ...startOf(known.find(taskId)?.sequence ?? 0n, taskId), ...(sent && { sent }) };
+      for await (const event of eventsOf(calls.stream(request, signal), start, known)) yield { event };
     },
     async getTask({ taskId }, { signal }) {
-      const answer = await calls.get(taskId, signal);
-      return { task: decodeAnswer(() => taskFromAnswer(answer)) };
+      return { task: taskIn(await calls.get(taskId, signal), known) };
     },
     listTasks: (request, { signal }) => calls.list(request, signal),
     async cancelTask({ taskId }, { signal }) {
-      const answer = await calls.cancel(taskId, signal);
-      return { task: decodeAnswer(() => taskFromAnswer(answer)) };
+      return { task: taskIn(await calls.cancel(taskId, signal), known) };
     },
     async *subscribeTask({ taskId, afterSequence }, { signal }) {
       const start = startOf(afterSequence, afterSequence === 0n ? "" : taskId);
-      for await (const event of eventsOf(calls.subscribe(taskId, afterSequence, signal), start, heads)) yield { event };
+      for await (const event of eventsOf(calls.subscribe(taskId, afterSequence, signal), start, known)) yield { event };
     },
   };
+}
+
+function taskIn(answer: Parameters<typeof taskFromAnswer>[0], known: KnownTasks): Task {
+  const task = decodeAnswer(() => taskFromAnswer(answer));
+  known.note(task);
+  return task;
 }
 
 /** Where a stream begins: behind an event, in a task of which something is known. */
@@ -49,21 +62,28 @@ function startOf(sequence: bigint, taskId: string): StreamPosition {
 }
 
 /** The events of a stream; where the server gives no ids, they are counted from the position that was asked for. */
-async function* eventsOf(frames: AsyncIterable<Frame>, start: StreamPosition, heads: Heads): AsyncIterable<TaskEvent> {
+async function* eventsOf(
+  frames: AsyncIterable<Frame>,
+  start: StreamPosition,
+  known: KnownTasks,
+): AsyncIterable<TaskEvent> {
   let position = start;
   let end: TaskEvent | undefined;
   for await (const frame of frames) {
     const told = decodeAnswer(() => eventsOfFrame(frame, position));
     end = told.end;
     for (const event of told.events) {
-      position = event.sequence === 0n ? { ...event, sequence: position.sequence + 1n } : event;
-      heads.note(position.taskId, position.sequence);
-      yield { ...event, sequence: position.sequence };
+      const sequence = event.sequence === 0n ? position.sequence + 1n : event.sequence;
+      position = { ...event, sequence };
+      yield noted({ ...event, sequence }, known);
     }
   }
-  if (!end) return;
-  heads.note(end.taskId, position.sequence + 1n);
-  yield { ...end, sequence: position.sequence + 1n };
+  if (end) yield noted({ ...end, sequence: position.sequence + 1n }, known);
+}
+
+function noted(event: TaskEvent, known: KnownTasks): TaskEvent {
+  known.note({ ...event, id: event.taskId });
+  return event;
 }
 
 function eventsOfFrame({ result, id }: Frame, position: StreamPosition): FrameEvents {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -247,6 +248,50 @@ func (p *player) doPush(ctx context.Context) error {
 	return nil
 }
 
+// notification is what came in at the webhook.
+type notification struct {
+	token string
+	event a2a.StreamResponse
+	err   error
+}
+
+// doNotified asks for notifications beside a message, and reads those that come until one tells the end of the task.
+func (p *player) doNotified(ctx context.Context) error {
+	hook := os.Getenv("INTEROP_HOOK")
+	posts := make(chan notification, 100)
+	listener, err := net.Listen("tcp", hook)
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	go http.Serve(listener, http.HandlerFunc(func(rw http.ResponseWriter, req *http.Request) {
+		next := notification{token: req.Header.Get("X-A2A-Notification-Token")}
+		next.err = json.NewDecoder(req.Body).Decode(&next.event)
+		posts <- next
+	}))
+	answer, err := p.client.SendMessage(ctx, &a2a.SendMessageRequest{
+		Message: text("text told"),
+		Config:  &a2a.SendMessageConfig{PushConfig: &a2a.PushConfig{URL: "http://" + hook + "/", Token: "t"}},
+	})
+	if err != nil {
+		return err
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case next := <-posts:
+			if next.err != nil || next.token != "t" || next.event.TaskInfo().TaskID != answer.TaskInfo().TaskID {
+				return fmt.Errorf("was told %v with token %q: %w", next.event, next.token, next.err)
+			}
+			update, isUpdate := next.event.Event.(*a2a.TaskStatusUpdateEvent)
+			if isUpdate && update.Status.State == a2a.TaskStateCompleted {
+				return nil
+			}
+		}
+	}
+}
+
 // told is what a stream told.
 type told struct {
 	taskID    a2a.TaskID
@@ -357,7 +402,7 @@ func main() {
 	scenarios := map[string]func(context.Context) error{
 		"card": p.doCard, "message": p.doMessage, "appendix_a": p.doAppendixA, "continued": p.doContinued,
 		"cancel": p.doCancel, "resume": p.doResume, "errors": p.doErrors, "extended_card": p.doExtendedCard,
-		"push": p.doPush,
+		"push": p.doPush, "notified": p.doNotified,
 	}
 	out := json.NewEncoder(os.Stdout)
 	for _, name := range append([]string{"card"}, os.Args[1:]...) {
