@@ -11,11 +11,47 @@ const card = (...uris: string[]) => ({
   capabilities: { extensions: uris.map((uri) => ({ uri })) },
 });
 
+const offer = (protocolVersion: string) => ({
+  url: "http://127.0.0.1:1/",
+  protocolBinding: "JSONRPC",
+  protocolVersion,
+});
+
 describe("fetching a card (CARD-2)", () => {
-  it("gives the card of an agent that has the extension, with what a later version adds left out", async () => {
-    const later = { ...card(EXTENSION_URI), supportedInterfaces: [{ url: "x", protocolBinding: "JSONRPC" }] };
-    await using agent = await startRecordedAgent(json(later));
-    expect((await fetchAgentCard(agent, soon())).name).toBe("agent");
+  it("gives the card of an agent that has the extension, in the form of 1.0", async () => {
+    const v03 = {
+      ...card(EXTENSION_URI),
+      preferredTransport: "HTTP+JSON",
+      additionalInterfaces: [
+        { url: "http://127.0.0.1:1/", transport: "HTTP+JSON" },
+        { url: "http://127.0.0.1:1/rpc", transport: "JSONRPC" },
+      ],
+    };
+    await using agent = await startRecordedAgent(json(v03));
+    const { name, supportedInterfaces } = await fetchAgentCard(agent, soon());
+    expect(name).toBe("agent");
+    expect(supportedInterfaces).toMatchObject([
+      { protocolVersion: "0.3", protocolBinding: "HTTP+JSON", url: "http://127.0.0.1:1/" },
+      { protocolVersion: "0.3", protocolBinding: "JSONRPC", url: "http://127.0.0.1:1/rpc" },
+    ]);
+    expect(agent.requests[0]?.headers["a2a-version"]).toBe("1.0");
+  });
+
+  it("gives that of an agent that has both forms in one, with what a later version adds left out", async () => {
+    const both = { ...card(EXTENSION_URI), supportedInterfaces: [offer("1.0")], hologram: true };
+    await using agent = await startRecordedAgent(json(both));
+    expect((await fetchAgentCard(agent, soon())).supportedInterfaces).toMatchObject([offer("1.0")]);
+  });
+
+  it("gives that of an agent without the extension to who can do without; a version that does not fit is refused still", async () => {
+    const options = { extension: "optional" } as const;
+    await using plain = await startRecordedAgent(json(card()));
+    expect((await fetchAgentCard({ ...plain, ...options }, soon())).name).toBe("agent");
+    await using newer = await startRecordedAgent(json(card(EXTENSION_URI.replace("/v0/", "/v9/"))));
+    await expect(fetchAgentCard({ ...newer, ...options }, soon())).rejects.toMatchObject({
+      code: Code.FailedPrecondition,
+      rawMessage: expect.stringContaining("9.0.0"),
+    });
   });
 
   it.each([

@@ -2,6 +2,9 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from "nod
 
 /** What an agent of a test was asked. */
 export interface RecordedRequest {
+  readonly method: string;
+  /** Its path and query. */
+  readonly url: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: {
     readonly id?: number;
@@ -25,7 +28,8 @@ export async function startRecordedAgent(
     let text = "";
     for await (const chunk of request) text += chunk;
     const body = text === "" ? {} : JSON.parse(text);
-    requests.push({ headers: request.headers, body });
+    const { method = "", url = "", headers } = request;
+    requests.push({ method, url, headers, body });
     answers[Math.min(requests.length, answers.length) - 1]?.(response, body.id ?? 0);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

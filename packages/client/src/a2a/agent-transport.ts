@@ -1,5 +1,5 @@
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
-import type { AgentCard, AgentInterface } from "@devtool/schema/a2a-v1";
+import type { AgentCard } from "@devtool/schema/a2a-v1";
 import { type A2aTransportOptions, CHOICES, createA2aTransport, isSpoken } from "./transport.ts";
 
 /** How to reach the agent that a card is of. */
@@ -15,36 +15,28 @@ export interface AgentTransportOptions extends Pick<A2aTransportOptions, "token"
  * `Code.FailedPrecondition` that lists what the agent has when nothing is left.
  */
 export function createAgentTransport(card: AgentCard, options: AgentTransportOptions): Transport {
-  const offered = card.supportedInterfaces.filter(({ protocolVersion, protocolBinding }) =>
-    isSpoken({ ...options, protocolVersion, protocolBinding }),
-  );
-  const safe = offered.filter((item) => isSafe(addressOf(item, options), options));
-  const [best] = safe.toSorted((a, b) => Number(isOlder(a)) - Number(isOlder(b)));
-  if (!best) throw nothingFits(card, options);
-  const { protocolVersion, protocolBinding, tenant } = best;
-  return createA2aTransport({
-    ...options,
-    url: addressOf(best, options).href,
-    protocolVersion,
-    protocolBinding,
-    tenant,
+  const offered = card.supportedInterfaces.flatMap(({ url, protocolVersion, protocolBinding, tenant }) => {
+    const address = addressOf(url, options);
+    const item = { ...options, url: address ?? "", protocolVersion, protocolBinding, tenant };
+    return address !== undefined && isSpoken(item) ? [item] : [];
   });
+  const [best] = offered.toSorted((a, b) => Number(isOlder(a)) - Number(isOlder(b)));
+  if (!best) throw nothingFits(card, options);
+  return createA2aTransport(best);
 }
 
-function isOlder({ protocolVersion }: AgentInterface): boolean {
+function isOlder({ protocolVersion }: { readonly protocolVersion: string }): boolean {
   return protocolVersion.startsWith("0.");
 }
 
-/** Where an interface is; one of gRPC may name its host alone. */
-function addressOf({ url }: AgentInterface, { url: base }: AgentTransportOptions): URL {
+/** Where an interface is; one of gRPC may name its host alone. Undefined where a call, or its token, must not go. */
+function addressOf(url: string, { url: base, token = "" }: AgentTransportOptions): string | undefined {
   const isHost = /^[\w.-]+:\d+$|^\[[\da-f:]+\]:\d+$/i.test(url);
-  return new URL(isHost ? `//${url}` : url, base);
-}
-
-function isSafe(address: URL, { url, token = "" }: AgentTransportOptions): boolean {
-  const base = new URL(url);
-  if (token === "" || address.protocol === "https:") return true;
-  return base.protocol === address.protocol && base.hostname === address.hostname;
+  const address = URL.parse(isHost ? `//${url}` : url, base);
+  if (!address || !/^https?:$/.test(address.protocol)) return undefined;
+  const { protocol, hostname } = new URL(base);
+  const isOwn = protocol === address.protocol && hostname === address.hostname;
+  return token === "" || address.protocol === "https:" || isOwn ? address.href : undefined;
 }
 
 function nothingFits({ name, supportedInterfaces }: AgentCard, { token = "" }: AgentTransportOptions): ConnectError {

@@ -1,0 +1,258 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { ErrorContextSchema, isTerminal, type TaskEvent, TaskState } from "@devtool/schema";
+import { ErrorInfoSchema } from "@devtool/schema/a2a-v1";
+import { describe, expect, it } from "vitest";
+import { createA2aTransport } from "../src/a2a.ts";
+import { createDevtoolClient, type DevtoolClient, streamMessage, subscribeTask, textMessage } from "../src/index.ts";
+import { json, type RecordedAgent, result, sse, startRecordedAgent } from "./recorded-agent.ts";
+
+const TASK = { id: "t1", contextId: "c1", status: { state: "TASK_STATE_SUBMITTED" } };
+const MESSAGE = textMessage("m1", "go");
+const QUICK = { delay: async () => undefined, maxAttempts: 3 };
+
+const status = (state: string, text?: string) => ({
+  statusUpdate: {
+    taskId: "t1",
+    contextId: "c1",
+    status: { state: `TASK_STATE_${state}`, ...(text !== undefined && { message: agentSays(text) }) },
+  },
+});
+
+function agentSays(text: string) {
+  return { messageId: "a1", role: "ROLE_AGENT", parts: [{ text }] };
+}
+
+/** The details of an error as A2A 1.0 has them. */
+const details = (reason: string, field?: string) => [
+  {
+    "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+    reason,
+    domain: "a2a-protocol.org",
+    metadata: { taskId: "t1" },
+  },
+  ...(field === undefined
+    ? []
+    : [{ "@type": "type.googleapis.com/google.rpc.BadRequest", fieldViolations: [{ field, description: "bad" }] }]),
+];
+
+describe("a call over A2A 1.0", () => {
+  it("names version and extension and sends the token, over JSON-RPC and over HTTP+JSON", async () => {
+    for (const [binding, answer] of [
+      ["JSONRPC", result(TASK)],
+      ["HTTP+JSON", json(TASK)],
+    ] as const) {
+      await using agent = await startRecordedAgent(answer);
+      const { task } = await clientOf(agent, binding).tasks.getTask({ taskId: "t1" });
+      expect([task?.id, task?.state]).toEqual(["t1", TaskState.SUBMITTED]);
+      expect(agent.requests[0]?.headers).toMatchObject({
+        authorization: "Bearer secret",
+        "a2a-version": "1.0",
+        "a2a-extensions": expect.stringContaining("developer-profile"),
+      });
+    }
+  });
+
+  it.each([
+    { code: -32001, data: [], expected: Code.NotFound },
+    { code: -32002, data: [], expected: Code.FailedPrecondition },
+    { code: -32003, data: [], expected: Code.Unimplemented },
+    { code: -32008, data: [], expected: Code.FailedPrecondition },
+    { code: -32009, data: [], expected: Code.Unimplemented },
+    { code: -32603, data: details("TASK_NOT_FOUND"), expected: Code.NotFound },
+    { code: -32000, data: [{ "@type": 7 }, 7, null], expected: Code.Unknown },
+  ])("fails with the code for $code and its details", async ({ code, data, expected }) => {
+    await using agent = await startRecordedAgent(json({ jsonrpc: "2.0", id: 1, error: { code, message: "no", data } }));
+    await expect(clientOf(agent).tasks.getTask({ taskId: "t1" })).rejects.toMatchObject({ code: expected });
+  });
+
+  it.each([
+    { status: 404, body: { code: 404, status: "NOT_FOUND", message: "no" }, expected: Code.NotFound },
+    {
+      status: 400,
+      body: { message: "no", details: details("TASK_NOT_CANCELABLE") },
+      expected: Code.FailedPrecondition,
+    },
+    { status: 400, body: { status: "INVALID_ARGUMENT", message: "no" }, expected: Code.InvalidArgument },
+    { status: 500, body: { message: "no" }, expected: Code.Unknown },
+    { status: 502, body: undefined, expected: Code.Unavailable },
+    { status: 404, body: undefined, expected: Code.Unimplemented },
+    { status: 401, body: undefined, expected: Code.Unauthenticated },
+  ])("fails with the code for HTTP $status and its body", async ({ status: http, body, expected }) => {
+    await using agent = await startRecordedAgent(json(body ? { error: body } : "<html>", http));
+    const failed = clientOf(agent, "HTTP+JSON").tasks.getTask({ taskId: "t1" });
+    await expect(failed).rejects.toMatchObject({ code: expected });
+  });
+
+  it("tells which field is wrong, and what the agent says of it", async () => {
+    const error = { code: -32602, message: "no", data: details("INVALID_PARAMS", "message.parts") };
+    await using agent = await startRecordedAgent(json({ jsonrpc: "2.0", id: 1, error }));
+    const reason = await clientOf(agent)
+      .tasks.sendMessage({ message: MESSAGE })
+      .then(undefined, (failed: unknown) => ConnectError.from(failed));
+    if (!(reason instanceof ConnectError)) throw new Error("the call did not fail");
+    expect(reason.code).toBe(Code.InvalidArgument);
+    expect(reason.findDetails(ErrorContextSchema)).toMatchObject([{ field: "message.parts" }]);
+    expect(reason.findDetails(ErrorInfoSchema)).toMatchObject([{ reason: "INVALID_PARAMS" }]);
+  });
+
+  it("lists tasks, which 0.3 cannot", async () => {
+    const time = "2026-01-02T03:04:05Z";
+    const listed = { tasks: [{ ...TASK, status: { ...TASK.status, timestamp: time } }], nextPageToken: "n" };
+    await using agent = await startRecordedAgent(json(listed));
+    const request = { contextId: "c1", state: TaskState.WORKING, pageSize: 7, pageToken: "p" };
+    const { tasks, nextPageToken } = await clientOf(agent, "HTTP+JSON").tasks.listTasks(request);
+    expect([tasks[0]?.id, tasks[0]?.lastEvent?.state, nextPageToken]).toEqual(["t1", TaskState.SUBMITTED, "n"]);
+    const url = new URL(agent.requests[0]?.url ?? "", agent.url);
+    expect([url.pathname, Object.fromEntries(url.searchParams)]).toEqual([
+      "/tasks",
+      { contextId: "c1", status: "TASK_STATE_WORKING", pageSize: "7", pageToken: "p", historyLength: "0" },
+    ]);
+  });
+
+  it("has no slash commands but over JSON-RPC, and no binding that is not known", async () => {
+    await using agent = await startRecordedAgent(json({}));
+    await expect(clientOf(agent, "HTTP+JSON").commands.getAllSlashCommands({})).rejects.toMatchObject({
+      code: Code.Unimplemented,
+      rawMessage: expect.stringContaining("JSONRPC"),
+    });
+    expect(() => clientOf(agent, "GRPC")).toThrow("choose 1.0 over JSONRPC");
+    expect(() => createA2aTransport({ url: agent.url, protocolVersion: "2.0" })).toThrow('"2.0"');
+  });
+});
+
+describe("a stream over A2A 1.0", () => {
+  it("is taken up behind the last event that has an id", async () => {
+    await using agent = await startRecordedAgent(
+      sse(numbered(1, { task: TASK })),
+      sse(": alive\n\n", numbered(2, status("COMPLETED"))),
+    );
+    const events = await all(streamMessage(clientOf(agent), { message: MESSAGE }, soon(), QUICK));
+    expect(events.map(({ sequence }) => sequence)).toEqual([1n, 2n]);
+    expect(agent.requests[1]).toMatchObject({
+      headers: { "last-event-id": "1" },
+      body: { method: "SubscribeToTask", params: { id: "t1" } },
+    });
+  });
+
+  it("of a task that goes on begins with the message that it received", async () => {
+    await using agent = await startRecordedAgent(
+      sse(numbered(7, { task: { ...TASK, history: [agentSays("which one?")] } }), numbered(8, status("COMPLETED"))),
+    );
+    const request = { message: MESSAGE, taskId: "t1", contextId: "c1" };
+    const events = await all(streamMessage(clientOf(agent), request, soon(), QUICK));
+    expect(events.map(({ sequence, payload }) => [sequence, payload.case])).toEqual([
+      [7n, "message"],
+      [8n, "stateChange"],
+    ]);
+    expect(events[0]?.payload.value).toMatchObject({ messageId: "m1" });
+  });
+
+  it.each([
+    { name: "no JSON", frame: "data: {oops\n\n" },
+    { name: "an element of nothing", frame: {} },
+    { name: "an element of another shape", frame: { task: { status: { state: "TASK_STATE_ODD" } } } },
+  ])("with an element that is $name is data loss, and is not asked for again", async ({ frame }) => {
+    await using agent = await startRecordedAgent(sse({ task: TASK }, frame));
+    const events = streamMessage(clientOf(agent), { message: MESSAGE }, soon(), QUICK);
+    await expect(all(events)).rejects.toMatchObject({ code: Code.DataLoss });
+    expect(agent.requests).toHaveLength(1);
+  });
+
+  it("may fail in the middle, over HTTP+JSON too", async () => {
+    const error = { error: { status: "FAILED_PRECONDITION", message: "enough", details: [] } };
+    await using agent = await startRecordedAgent(
+      sse(`data: ${JSON.stringify({ task: TASK })}\n\n`, `event: error\ndata: ${JSON.stringify(error)}\n\n`),
+    );
+    const events = streamMessage(clientOf(agent, "HTTP+JSON"), { message: MESSAGE }, soon(), QUICK);
+    await expect(all(events)).rejects.toMatchObject({ code: Code.FailedPrecondition, rawMessage: "enough" });
+  });
+
+  it("that is none is refused with what the agent says instead", async () => {
+    const body = { error: { status: "INVALID_ARGUMENT", message: "no stream here" } };
+    await using refusing = await startRecordedAgent(json(body, 400));
+    const refused = streamMessage(clientOf(refusing, "HTTP+JSON"), { message: MESSAGE }, soon(), QUICK);
+    await expect(all(refused)).rejects.toMatchObject({ code: Code.InvalidArgument, rawMessage: "no stream here" });
+    await using agent = await startRecordedAgent(json({ task: TASK }));
+    const events = streamMessage(clientOf(agent, "HTTP+JSON"), { message: MESSAGE }, soon(), QUICK);
+    await expect(all(events)).rejects.toMatchObject({ code: Code.DataLoss });
+  });
+});
+
+describe("an agent without our extension, in 1.0", () => {
+  it("answers with artifacts in pieces, a text in its last state, a whole task, or a message alone", async () => {
+    const piece = (text: string) => ({
+      artifactUpdate: { taskId: "t1", contextId: "c1", append: true, artifact: { artifactId: "a", parts: [{ text }] } },
+    });
+    const whole = { ...TASK, status: { state: "TASK_STATE_COMPLETED" } };
+    const artifacts = [{ artifactId: "a", parts: [{ text: "made" }] }];
+    for (const [frames, text] of [
+      [[{ task: TASK }, piece("one "), piece("two"), status("COMPLETED")], "one two"],
+      [[{ task: TASK }, status("WORKING"), status("INPUT_REQUIRED", "which one?")], "which one?"],
+      [[{ task: { ...whole, artifacts } }], "made"],
+      [[{ message: agentSays("said") }], "said"],
+    ] as const) {
+      await using agent = await startRecordedAgent(sse(...frames));
+      const events = await all(streamMessage(clientOf(agent), { message: MESSAGE }, soon(), QUICK));
+      expect(textOf(events)).toBe(text);
+      expect(events.at(-1)?.state).toBe(text === "which one?" ? TaskState.INPUT_REQUIRED : TaskState.COMPLETED);
+      expect(agent.requests).toHaveLength(1);
+    }
+  });
+
+  it("may answer a message with a message alone, which is a task that is completed", async () => {
+    await using agent = await startRecordedAgent(result({ message: agentSays("said") }));
+    const { task } = await clientOf(agent).tasks.sendMessage({ message: MESSAGE });
+    expect([task?.state, task?.history.at(-1)?.parts[0]?.content.value]).toEqual([TaskState.COMPLETED, "said"]);
+  });
+
+  it("is counted on from where its task stands, so that what comes later is later", async () => {
+    await using agent = await startRecordedAgent(
+      sse({ task: TASK }, status("INPUT_REQUIRED", "which one?")),
+      sse(status("WORKING"), status("COMPLETED", "that one")),
+    );
+    const client = clientOf(agent);
+    const asked = await all(streamMessage(client, { message: MESSAGE }, soon(), QUICK));
+    const last = asked.at(-1)?.sequence ?? 0n;
+    const request = { message: textMessage("m2", "that"), taskId: "t1", contextId: "c1" };
+    const answered = await all(streamMessage(client, request, soon(), QUICK));
+    expect(answered.map(({ sequence }) => sequence)).toEqual([1n, 2n, 3n].map((step) => last + step));
+    expect(isTerminal(answered.at(-1)?.state ?? TaskState.UNSPECIFIED)).toBe(true);
+  });
+
+  it("is asked in a new task when the old one has ended, which it would refuse (STREAM-5)", async () => {
+    await using agent = await startRecordedAgent(sse({ task: TASK }, status("COMPLETED")), result({ task: TASK }));
+    const client = clientOf(agent);
+    await all(streamMessage(client, { message: MESSAGE }, soon(), QUICK));
+    await client.tasks.sendMessage({ message: textMessage("m2", "more"), taskId: "t1" });
+    const { message } = Object(agent.requests[1]?.body.params);
+    expect(message).toMatchObject({ messageId: "m2", contextId: "c1", referenceTaskIds: ["t1"] });
+    expect(message).not.toHaveProperty("taskId");
+  });
+
+  it("shows the task when it is subscribed to: all that it says, once", async () => {
+    const task = { ...TASK, history: [agentSays("so far")] };
+    await using agent = await startRecordedAgent(sse({ task }, status("COMPLETED", "done")));
+    const events = await all(subscribeTask(clientOf(agent), { taskId: "t1" }, soon(), QUICK));
+    expect([textOf(events), events.at(-1)?.state]).toEqual(["so fardone", TaskState.COMPLETED]);
+  });
+});
+
+function numbered(id: number, frame: unknown): string {
+  return `id: ${id}\ndata: ${JSON.stringify({ jsonrpc: "2.0", id: 1, result: frame })}\n\n`;
+}
+
+function textOf(events: readonly TaskEvent[]): string {
+  return events.map(({ payload }) => (payload.case === "text" ? payload.value.text : "")).join("");
+}
+
+function clientOf({ url }: RecordedAgent, protocolBinding = "JSONRPC"): DevtoolClient {
+  return createDevtoolClient(createA2aTransport({ url, token: "secret", protocolVersion: "1.0", protocolBinding }));
+}
+
+function soon(): AbortSignal {
+  return AbortSignal.timeout(10_000);
+}
+
+async function all(events: AsyncIterable<TaskEvent>): Promise<TaskEvent[]> {
+  return Array.fromAsync(events);
+}

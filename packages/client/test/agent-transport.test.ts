@@ -1,0 +1,96 @@
+import { create } from "@bufbuild/protobuf";
+import { Code, createRouterTransport, type Transport } from "@connectrpc/connect";
+import { A2AService, A2aTaskState, type AgentCard, AgentCardSchema } from "@devtool/schema/a2a-v1";
+import { describe, expect, it } from "vitest";
+import { createAgentTransport } from "../src/a2a.ts";
+import { createDevtoolClient } from "../src/index.ts";
+import { json, startRecordedAgent } from "./recorded-agent.ts";
+
+const TASK_V1 = { id: "t1", contextId: "c1", status: { state: "TASK_STATE_WORKING" } };
+const TASK_V03 = { kind: "task", id: "t1", contextId: "c1", status: { state: "working" } };
+
+/** Answers each binding in its own way, and says in the context's id which one was called. */
+function answering(task: object, wrapped: boolean) {
+  return json(wrapped ? { jsonrpc: "2.0", id: 1, result: task } : task);
+}
+
+function cardOf(...offers: readonly [string, string, string][]): AgentCard {
+  const supportedInterfaces = offers.map(([protocolVersion, protocolBinding, url]) => ({
+    protocolVersion,
+    protocolBinding,
+    url,
+  }));
+  return create(AgentCardSchema, { name: "agent", supportedInterfaces });
+}
+
+describe("the interface of a card that is called", () => {
+  it("is one of 1.0 before one of 0.3, and among those the first that is spoken", async () => {
+    await using agent = await startRecordedAgent(answering(TASK_V1, false));
+    const card = cardOf(
+      ["0.3", "JSONRPC", agent.url],
+      ["2.0", "JSONRPC", agent.url],
+      ["1.0", "GRPC", "127.0.0.1:1"],
+      ["1.0", "SOMETHING", agent.url],
+      ["1.0", "HTTP+JSON", `${agent.url}rest/`],
+      ["1.0", "JSONRPC", agent.url],
+    );
+    const { tasks } = createDevtoolClient(createAgentTransport(card, agent));
+    await tasks.getTask({ taskId: "t1" });
+    expect(agent.requests).toMatchObject([{ method: "GET", url: "/rest/tasks/t1" }]);
+  });
+
+  it("is one of 0.3 where there is no other", async () => {
+    await using agent = await startRecordedAgent(answering(TASK_V03, true));
+    const { tasks } = createDevtoolClient(createAgentTransport(cardOf(["0.3.0", "JSONRPC", agent.url]), agent));
+    await tasks.getTask({ taskId: "t1" });
+    expect(agent.requests[0]?.body.method).toBe("tasks/get");
+  });
+
+  it("is called for its tenant", async () => {
+    await using agent = await startRecordedAgent(answering(TASK_V1, true));
+    const card = cardOf(["1.0", "JSONRPC", agent.url]);
+    const supportedInterfaces = card.supportedInterfaces.map((item) => ({ ...item, tenant: "acme" }));
+    const { tasks } = createDevtoolClient(createAgentTransport({ ...card, supportedInterfaces }, agent));
+    await tasks.getTask({ taskId: "t1" });
+    expect(agent.requests[0]?.body).toMatchObject({ method: "GetTask", params: { id: "t1", tenant: "acme" } });
+  });
+
+  it("is one of gRPC when there is a transport for it; its host gets the scheme of the card", async () => {
+    const asked: string[] = [];
+    const grpc = (baseUrl: string): Transport => {
+      asked.push(baseUrl);
+      const task = { id: "t1", status: { state: A2aTaskState.WORKING } };
+      return createRouterTransport(({ service }) => service(A2AService, { getTask: () => task }));
+    };
+    const card = cardOf(["1.0", "GRPC", "example.com:443"], ["1.0", "JSONRPC", "https://example.com/"]);
+    const { tasks } = createDevtoolClient(createAgentTransport(card, { url: "https://example.com", grpc }));
+    expect((await tasks.getTask({ taskId: "t1" })).task?.id).toBe("t1");
+    expect(asked).toEqual(["https://example.com/"]);
+  });
+
+  it("may be none: the error lists what the agent has, and what is spoken here", () => {
+    const card = cardOf(["1.0", "GRPC", "127.0.0.1:1"], ["0.3", "HTTP+JSON", "http://a/"]);
+    expect(() => createAgentTransport(card, { url: "http://a/" })).toThrow(
+      expect.objectContaining({
+        code: Code.FailedPrecondition,
+        rawMessage: expect.stringMatching(
+          /1\.0 over GRPC at 127\.0\.0\.1:1, 0\.3 over HTTP\+JSON at http:\/\/a\/: choose/,
+        ),
+      }),
+    );
+    expect(() => createAgentTransport(cardOf(), { url: "http://a/" })).toThrow("offers nothing");
+  });
+
+  it.each([
+    { name: "plain HTTP to another host", url: "http://a.example/", target: "http://b.example/", taken: false },
+    { name: "plain HTTP where the card came over HTTPS", url: "https://a/", target: "http://a/", taken: false },
+    { name: "another port of the same host", url: "http://127.0.0.1:1/", target: "http://127.0.0.1:2/", taken: true },
+    { name: "HTTPS to another host", url: "http://a.example/", target: "https://b.example/", taken: true },
+    { name: "no address at all", url: "http://a.example/", target: "http://[", taken: false },
+  ])("with a token: $name (taken: $taken)", ({ url, target, taken }) => {
+    const card = cardOf(["1.0", "JSONRPC", target]);
+    const made = (): unknown => createAgentTransport(card, { url, token: "secret" });
+    if (taken) expect(made).not.toThrow();
+    else expect(made).toThrow("offers");
+  });
+});
