@@ -1,6 +1,7 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Code } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import {
   bearerInterceptor,
@@ -76,6 +77,26 @@ describe("the whole pipeline", () => {
       expect(replayed.history.at(-1)?.parts).toEqual(done.history.at(-1)?.parts);
     });
   }
+
+  it.each(["A2A 0.3", "A2A 1.0 over JSONRPC", "A2A 1.0 over HTTP+JSON", "A2A 1.0 over GRPC", "gRPC"])(
+    "keeps where notifications go, asked for beside a message or later, over %s (PUSH-1)",
+    async (name) => {
+      const client = transports[name]?.();
+      if (!client) throw new Error(`${name} is no transport`);
+      const { tasks, push } = client;
+      const pushConfig = { id: "one", url: "https://93.184.215.14/hook", token: "t" };
+      const { task } = await tasks.sendMessage({ message: textMessage(crypto.randomUUID(), "text Hi."), pushConfig });
+      const taskId = task?.id ?? "";
+      const { config } = await push.setPushConfig({
+        config: { ...pushConfig, id: "two", taskId, authentication: { scheme: "Basic", credentials: "a:b" } },
+      });
+      expect(config).toMatchObject({ id: "two", url: pushConfig.url });
+      expect((await push.getPushConfig({ taskId, configId: "one" })).config).toMatchObject({ taskId, token: "t" });
+      await push.deletePushConfig({ taskId, configId: "two" });
+      expect((await push.listPushConfigs({ taskId })).configs.map(({ id }) => id)).toEqual(["one"]);
+      await expect(push.getPushConfig({ taskId, configId: "two" })).rejects.toMatchObject({ code: Code.NotFound });
+    },
+  );
 
   it("serves a card with the extension that the client accepts (CARD-1, CARD-2)", async () => {
     const card = await fetchAgentCard({ url: server.url }, signal);

@@ -1,6 +1,7 @@
 import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import {
   type PushNotificationConfig,
+  PushNotificationConfigSchema,
   TaskPushNotificationConfigParamsSchema,
   TaskPushNotificationConfigSchema,
 } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
@@ -9,19 +10,24 @@ import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 import { WireError } from "../wire-error.ts";
 
 /** Writes a push notification config with its task. */
-export function encodePushConfig({ taskId, id, url, token, authentication }: PushConfig): JsonObject {
-  const config = {
+export function encodePushConfig(config: PushConfig): JsonObject {
+  const { taskId } = config;
+  return encodeRfcJson(
+    TaskPushNotificationConfigSchema,
+    create(TaskPushNotificationConfigSchema, { taskId, pushNotificationConfig: pushEnvelope(config) }),
+  );
+}
+
+/** A push notification config as the envelope has it, without its task. */
+export function pushEnvelope({ id, url, token, authentication }: PushConfig): PushNotificationConfig {
+  return create(PushNotificationConfigSchema, {
     id,
     url,
     token,
     ...(authentication && {
       authentication: { schemes: [authentication.scheme], credentials: authentication.credentials },
     }),
-  };
-  return encodeRfcJson(
-    TaskPushNotificationConfigSchema,
-    create(TaskPushNotificationConfigSchema, { taskId, pushNotificationConfig: config }),
-  );
+  });
 }
 
 /** Reads the parameters of `tasks/pushNotificationConfig/set`. Throws a `WireError` that names the field. */

@@ -9,7 +9,7 @@ import { confirmationsOf } from "../tool-call.ts";
 import { quote, WireError } from "../wire-error.ts";
 import { decodeMessage, encodeMessage } from "./message.ts";
 import { extensionMetadata } from "./metadata.ts";
-import { pushConfigOf } from "./push-config.ts";
+import { pushConfigOf, pushEnvelope } from "./push-config.ts";
 import { decodeSettings, settingsMetadata } from "./task.ts";
 
 /** What `message/send` and `message/stream` ask for. */
@@ -25,7 +25,7 @@ export interface MessageSend {
 
 /** Writes the parameters of `message/send` and `message/stream`. */
 export function encodeMessageSend(request: SendMessageRequest): JsonObject {
-  const { message, taskId, contextId } = request;
+  const { message, taskId, contextId, pushConfig } = request;
   if (!message) throw new WireError("message", "", "is missing");
   const answers = confirmationsOf(message).length > 0;
   const kind = answers ? Kind.TOOL_CALL_CONFIRMATION : Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED;
@@ -35,7 +35,10 @@ export function encodeMessageSend(request: SendMessageRequest): JsonObject {
     MessageSendParamsSchema,
     create(MessageSendParamsSchema, {
       message: { ...envelope, metadata },
-      configuration: { blocking: !request.returnImmediately },
+      configuration: {
+        blocking: !request.returnImmediately,
+        ...(pushConfig && { pushNotificationConfig: pushEnvelope(pushConfig) }),
+      },
     }),
   );
 }

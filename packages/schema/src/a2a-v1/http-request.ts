@@ -104,7 +104,11 @@ export function httpCallOf(method: DescMethod, request: JsonObject): HttpCall {
   const path = binding.fill((name) => textOf(request[jsonNameOf(input, name)]));
   if (binding.body !== "") return { httpMethod: binding.httpMethod, path, body: rest };
   const query = Object.entries(rest).map(([name, value]) => `${name}=${encodeURIComponent(textOf(value))}`);
-  return { httpMethod: binding.httpMethod, path: query.length === 0 ? path : `${path}?${query.join("&")}`, body: undefined };
+  return {
+    httpMethod: binding.httpMethod,
+    path: query.length === 0 ? path : `${path}?${query.join("&")}`,
+    body: undefined,
+  };
 }
 
 function holds(schema: DescMessage, request: JsonObject, name: string): boolean {

@@ -11,10 +11,11 @@ import { type SendMessageRequest, SendMessageRequestSchema } from "../gen/lf/a2a
 import { confirmationsOf } from "../tool-call.ts";
 import { WireError } from "../wire-error.ts";
 import { messageFromV03, messageToV03 } from "./message.ts";
+import { pushConfigToA2a } from "./push-config.ts";
 
 /** Writes what asks to send a message as A2A 1.0 has it. */
 export function sendRequestToA2a(request: OwnRequest): SendMessageRequest {
-  const { message, taskId, contextId, returnImmediately } = request;
+  const { message, taskId, contextId, returnImmediately, pushConfig } = request;
   if (!message) throw new WireError("message", "", "is missing");
   const answers = confirmationsOf(message).length > 0;
   const kind = answers ? Kind.TOOL_CALL_CONFIRMATION : Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED;
@@ -22,7 +23,10 @@ export function sendRequestToA2a(request: OwnRequest): SendMessageRequest {
   const metadata = { ...(answers && envelope.metadata), ...settingsMetadata(withModel(request, message.model)) };
   return create(SendMessageRequestSchema, {
     message: messageFromV03({ ...envelope, metadata }),
-    configuration: { returnImmediately },
+    configuration: {
+      returnImmediately,
+      ...(pushConfig && { taskPushNotificationConfig: pushConfigToA2a(pushConfig) }),
+    },
   });
 }
 
