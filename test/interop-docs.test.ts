@@ -15,6 +15,7 @@ describe("docs/interop.md", () => {
       "@a2a-js/sdk 0.3.14",
       "@a2a-js/sdk 1.3.0",
       "Go a2a-go 0.3.3",
+      "Go a2a-go 2.4.0",
       "Python a2a-sdk 0.3.26",
       "Python a2a-sdk 1.3.0",
     ];

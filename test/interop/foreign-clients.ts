@@ -24,7 +24,8 @@ const HERE = fileURLToPath(new URL(".", import.meta.url));
 const HTTP_BINDINGS = ["JSONRPC", "HTTP+JSON"];
 const BINDINGS = [...HTTP_BINDINGS, "GRPC"];
 
-const GO_430 = "it cannot read the JSON of securityRequirements (a2aproject/a2a-go#430)";
+const GO_430 =
+  "it cannot read the JSON of securityRequirements (a2aproject/a2a-go#430); the rest is played without them";
 
 /** The official SDKs, in each way in which they can speak to us. */
 export function foreignClients(): readonly ForeignClient[] {

@@ -32,7 +32,7 @@ What is played:
 - **errors**: gets the errors that the protocol names, as its SDK's own
 - **extended card**: reads with credentials what the public card does not say
 - **push**: sets, reads, lists and deletes where notifications go
-- **notified**: listens at a webhook, gets the updates of a task there to its end, and reads them as its SDK's own type
+- **notified**: in A2A 1.0, listens at a webhook, gets the updates of a task there to its end, and reads them as its SDK's own type
 
 A dash is a scenario that the SDK has no call for in this binding, or that does not concern this side. A \`no\` is one that the
 SDK itself fails at; it is told below the table why.

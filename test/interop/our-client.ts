@@ -21,7 +21,7 @@ import {
   ToolCallStatus,
   toolCallsOf,
 } from "@devtool/schema";
-import type { Scenario } from "./scenario.ts";
+import { PUSH_URL, type Scenario } from "./scenario.ts";
 
 /** The scenarios, played by our client over one of the interfaces of a card: the others are hidden from it. */
 export async function ourClient(
@@ -42,6 +42,7 @@ export async function ourClient(
     cancel: () => cancel(client),
     resume: () => resume(client),
     errors: () => errors(client),
+    push: () => push(client),
   };
 }
 
@@ -114,6 +115,18 @@ async function errors(client: DevtoolClient): Promise<void> {
   await assert.rejects(client.tasks.getTask({ taskId: randomUUID() }), isCode(Code.NotFound));
   const { id: taskId } = await told(client, "hello");
   await assert.rejects(client.tasks.cancelTask({ taskId }), isCode(Code.FailedPrecondition));
+}
+
+async function push(client: DevtoolClient): Promise<void> {
+  const { id: taskId } = await told(client, "hello");
+  const config = { taskId, id: "hook", url: PUSH_URL, token: "t" };
+  const { config: stored } = await client.push.setPushConfig({ config });
+  assert.deepEqual([stored?.taskId, stored?.url], [taskId, PUSH_URL]);
+  const { config: read } = await client.push.getPushConfig({ taskId, configId: "hook" });
+  assert.deepEqual([read?.id, read?.token], ["hook", "t"]);
+  assert.equal((await client.push.listPushConfigs({ taskId })).configs.length, 1);
+  await client.push.deletePushConfig({ taskId, configId: "hook" });
+  assert.deepEqual((await client.push.listPushConfigs({ taskId })).configs, []);
 }
 
 const ONCE = { maxAttempts: 0 };

@@ -51,6 +51,13 @@ describe("a call over A2A 0.3", () => {
     await expect(clientOf(agent).tasks.getTask({ taskId: "t1" })).rejects.toMatchObject({ code });
   });
 
+  it("takes an answer of nothing where there is nothing to answer, and nowhere else", async () => {
+    await using agent = await startRecordedAgent(json(""));
+    const { push, tasks } = clientOf(agent);
+    await expect(push.deletePushConfig({ taskId: "t1", configId: "c" })).resolves.toMatchObject({});
+    await expect(tasks.getTask({ taskId: "t1" })).rejects.toMatchObject({ code: Code.DataLoss });
+  });
+
   it("names the extension and sends the token", async () => {
     await using agent = await startRecordedAgent(result(TASK));
     await clientOf(agent).tasks.getTask({ taskId: "t1" });

@@ -80,7 +80,7 @@ serve((app, url) => {
     defaultOutputModes: [...CARD.defaultOutputModes],
     protocolVersion: "0.3.0",
     url: `${url}/`,
-    capabilities: { streaming: true, extensions: [{ uri: EXTENSION }] },
+    capabilities: { streaming: true, pushNotifications: true, extensions: [{ uri: EXTENSION }] },
     skills: [],
   };
   new A2AExpressApp(new DefaultRequestHandler(card, new InMemoryTaskStore(), new Player())).setupRoutes(app);

@@ -95,7 +95,7 @@ serve(async (app, url) => {
   const card = AgentCard.fromJSON({
     ...CARD,
     supportedInterfaces: offers,
-    capabilities: { streaming: true, extensions: [{ uri: EXTENSION }] },
+    capabilities: { streaming: true, pushNotifications: true, extensions: [{ uri: EXTENSION }] },
   });
   const requestHandler = new DefaultRequestHandler(card, new InMemoryTaskStore(), new Player());
   app.use("/.well-known/agent-card.json", agentCardHandler({ agentCardProvider: requestHandler, legacyCompat }));

@@ -12,7 +12,7 @@ import uvicorn
 from a2a.server.agent_execution import AgentExecutor
 from a2a.server.apps import A2AStarletteApplication
 from a2a.server.request_handlers import DefaultRequestHandler
-from a2a.server.tasks import InMemoryTaskStore
+from a2a.server.tasks import InMemoryPushNotificationConfigStore, InMemoryTaskStore
 from a2a.types import (
     AgentCapabilities,
     AgentCard,
@@ -84,12 +84,18 @@ async def main():
         description='Plays what the interop tests ask for.',
         version='1.0.0',
         url=f'{url}/',
-        capabilities=AgentCapabilities(streaming=True, extensions=[AgentExtension(uri=EXTENSION)]),
+        capabilities=AgentCapabilities(
+            streaming=True, push_notifications=True, extensions=[AgentExtension(uri=EXTENSION)]
+        ),
         default_input_modes=['text/plain'],
         default_output_modes=['text/plain'],
         skills=[],
     )
-    handler = DefaultRequestHandler(agent_executor=Player(), task_store=InMemoryTaskStore())
+    handler = DefaultRequestHandler(
+        agent_executor=Player(),
+        task_store=InMemoryTaskStore(),
+        push_config_store=InMemoryPushNotificationConfigStore(),
+    )
     app = A2AStarletteApplication(agent_card=card, http_handler=handler).build()
     server = uvicorn.Server(uvicorn.Config(app, log_level='error'))
     print(url, flush=True)

@@ -13,7 +13,7 @@ import uvicorn
 from a2a.server.agent_execution import AgentExecutor
 from a2a.server.request_handlers import DefaultRequestHandler, GrpcHandler
 from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes, create_rest_routes
-from a2a.server.tasks import InMemoryTaskStore
+from a2a.server.tasks import InMemoryPushNotificationConfigStore, InMemoryTaskStore
 from a2a.types import a2a_pb2 as a2a
 from a2a.types import a2a_pb2_grpc
 from google.protobuf.json_format import ParseDict
@@ -78,11 +78,18 @@ async def main():
             a2a.AgentInterface(url=address, protocol_binding=binding, protocol_version=version)
             for address, binding, version in offers
         ],
-        capabilities=a2a.AgentCapabilities(streaming=True, extensions=[a2a.AgentExtension(uri=EXTENSION)]),
+        capabilities=a2a.AgentCapabilities(
+            streaming=True, push_notifications=True, extensions=[a2a.AgentExtension(uri=EXTENSION)]
+        ),
         default_input_modes=['text/plain'],
         default_output_modes=['text/plain'],
     )
-    handler = DefaultRequestHandler(agent_executor=Player(), task_store=InMemoryTaskStore(), agent_card=card)
+    handler = DefaultRequestHandler(
+        agent_executor=Player(),
+        task_store=InMemoryTaskStore(),
+        agent_card=card,
+        push_config_store=InMemoryPushNotificationConfigStore(),
+    )
     rpc = create_jsonrpc_routes(handler, '/', enable_v0_3_compat=True)
     rest = create_rest_routes(handler, path_prefix='/rest')
     app = Starlette(routes=[*create_agent_card_routes(card), *rest, *rpc])

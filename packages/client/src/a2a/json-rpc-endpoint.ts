@@ -68,7 +68,8 @@ export class JsonRpcEndpoint {
 async function readJson(response: Response, signal: AbortSignal): Promise<JsonValue> {
   const text = await waitFor(response.text(), signal);
   if (!response.ok && !isJsonRpc(text)) throw refusalOf(response.status, text);
-  return parseAnswer(text);
+  // The Go SDK for 0.3 answers with nothing at all where there is no result.
+  return text === "" ? { jsonrpc: "2.0" } : parseAnswer(text);
 }
 
 function isJsonRpc(text: string): boolean {

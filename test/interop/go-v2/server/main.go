@@ -17,6 +17,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	a2agrpc "github.com/a2aproject/a2a-go/v2/a2agrpc/v1"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
+	"github.com/a2aproject/a2a-go/v2/a2asrv/push"
 	"google.golang.org/grpc"
 )
 
@@ -120,11 +121,13 @@ func main() {
 			a2a.NewAgentInterface(rpc.Addr().String(), a2a.TransportProtocolGRPC),
 		},
 		Capabilities: a2a.AgentCapabilities{
-			Streaming:  true,
-			Extensions: []a2a.AgentExtension{{URI: p.extension}},
+			Streaming:         true,
+			PushNotifications: true,
+			Extensions:        []a2a.AgentExtension{{URI: p.extension}},
 		},
 	}
-	handler := a2asrv.NewHandler(p)
+	hooks := a2asrv.WithPushNotifications(push.NewInMemoryStore(), push.NewHTTPPushSender(nil))
+	handler := a2asrv.NewHandler(p, hooks)
 	mux := http.NewServeMux()
 	mux.Handle("/", a2asrv.NewJSONRPCHandler(handler))
 	mux.Handle("/rest/", http.StripPrefix("/rest", a2asrv.NewRESTHandler(handler)))

@@ -15,6 +15,7 @@ import (
 	"github.com/a2aproject/a2a-go/a2a"
 	"github.com/a2aproject/a2a-go/a2asrv"
 	"github.com/a2aproject/a2a-go/a2asrv/eventqueue"
+	"github.com/a2aproject/a2a-go/a2asrv/push"
 )
 
 // step is one step of what the agent does; every server of the interop tests plays the same.
@@ -112,12 +113,14 @@ func main() {
 		DefaultInputModes:  []string{"text/plain"},
 		DefaultOutputModes: []string{"text/plain"},
 		Capabilities: a2a.AgentCapabilities{
-			Streaming:  true,
-			Extensions: []a2a.AgentExtension{{URI: p.extension}},
+			Streaming:         true,
+			PushNotifications: true,
+			Extensions:        []a2a.AgentExtension{{URI: p.extension}},
 		},
 	}
+	hooks := a2asrv.WithPushNotifications(push.NewInMemoryStore(), push.NewHTTPPushSender(nil))
 	mux := http.NewServeMux()
-	mux.Handle("/", a2asrv.NewJSONRPCHandler(a2asrv.NewHandler(p)))
+	mux.Handle("/", a2asrv.NewJSONRPCHandler(a2asrv.NewHandler(p, hooks)))
 	mux.Handle(a2asrv.WellKnownAgentCardPath, a2asrv.NewStaticAgentCardHandler(card))
 	fmt.Println(url)
 	go func() {
