@@ -229,6 +229,25 @@ describe("an agent without our extension, in 1.0", () => {
     expect(message).not.toHaveProperty("taskId");
   });
 
+  it("is sent the same again when a message is tried again, although its task has ended meanwhile (STREAM-7)", async () => {
+    const ended = { ...TASK, status: { state: "TASK_STATE_COMPLETED" } };
+    await using agent = await startRecordedAgent(
+      sse({ task: TASK }, status("INPUT_REQUIRED", "which one?")),
+      json("<html>", 502),
+      result(ended),
+      sse({ task: TASK }, status("COMPLETED")),
+    );
+    const client = clientOf(agent);
+    await all(streamMessage(client, { message: MESSAGE }, soon(), QUICK));
+    const message = textMessage("m2", "that");
+    await expect(client.tasks.sendMessage({ message, taskId: "t1" })).rejects.toMatchObject({ code: Code.Unavailable });
+    await client.tasks.getTask({ taskId: "t1" });
+    await all(streamMessage(client, { message, taskId: "t1" }, soon(), QUICK));
+    const [, first, , again] = agent.requests.map(({ body }) => Object(body.params).message);
+    expect(again).toEqual(first);
+    expect(again).toMatchObject({ taskId: "t1" });
+  });
+
   it("shows the task when it is subscribed to: all that it says, once", async () => {
     const task = { ...TASK, history: [agentSays("so far")] };
     await using agent = await startRecordedAgent(sse({ task }, status("COMPLETED", "done")));

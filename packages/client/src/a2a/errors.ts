@@ -18,6 +18,7 @@ const CODES: ReadonlyMap<number, Code> = new Map([
   [JsonRpcCode.UNSUPPORTED_OPERATION, Code.FailedPrecondition],
   [JsonRpcCode.CONTENT_TYPE_NOT_SUPPORTED, Code.InvalidArgument],
   [JsonRpcCode.INVALID_AGENT_RESPONSE, Code.Internal],
+  // Of 1.0 alone: the extension is required, the version is not supported.
   [-32008, Code.FailedPrecondition],
   [-32009, Code.Unimplemented],
 ]);

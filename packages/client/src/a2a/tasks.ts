@@ -25,7 +25,7 @@ import type { TaskCalls } from "./task-calls.ts";
 export function taskImpl(calls: TaskCalls): ServiceImpl<typeof TaskService> {
   const known = new KnownTasks();
   const addressed = (request: SendMessageRequest): SendMessageRequest =>
-    calls.addressed(request, known.find(request.taskId));
+    calls.addressed(request, known.addressee(request.taskId, request.message?.messageId ?? ""));
   return {
     async sendMessage(request, { signal }) {
       return { task: taskIn(await calls.send(addressed(request), signal), known) };

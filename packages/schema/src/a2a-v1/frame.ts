@@ -75,12 +75,14 @@ function artifactFrame(update: TaskArtifactUpdateEvent): JsonObject {
   return encodeRfcJson(ArtifactUpdateV03Schema, frame);
 }
 
-function artifactToV03({ artifactId, name, description, parts, metadata }: Artifact, path: string): ArtifactV03 {
+function artifactToV03(artifact: Artifact, path: string): ArtifactV03 {
+  const { artifactId, name, description, parts, metadata, extensions } = artifact;
   return create(ArtifactV03Schema, {
     artifactId,
     name,
     description,
     parts: parts.map((part, index) => partToV03(part, `${path}.parts[${index}]`)),
+    extensions,
     ...(metadata && { metadata }),
   });
 }
