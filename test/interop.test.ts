@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createServer, type DevtoolServer } from "@devtool/server";
@@ -74,15 +74,28 @@ describe("official SDKs as servers of our client", () => {
 
 describe("the programs that play the scenarios", () => {
   it("would be seen to fail: against a server that answers with nothing right (sabotage)", async () => {
-    const target = { binding: "JSONRPC", protocol: "0.3", file: "none.txt", hook: "127.0.0.1:1" };
-    const nowhere = { ...target, url: "http://127.0.0.1:1", token: "none" };
-    const played = foreignClients().filter(({ missing, protocol }) => missing === undefined && protocol === "0.3");
+    const nowhere = { url: "http://127.0.0.1:1", token: "none", file: "none.txt", hook: "127.0.0.1:1" };
+    const played = foreignClients().filter(({ missing, binding }) => missing === undefined && binding === "JSONRPC");
+    expect(new Set(played.map(({ protocol }) => protocol))).toEqual(new Set(["0.3", "1.0"]));
     const wrong: ScenarioResult[] = [];
-    for (const { play } of played) {
-      const results = await play(nowhere, ["card", "message"]).catch(() => []);
+    for (const { play, protocol, binding } of played) {
+      const results = await play({ ...nowhere, protocol, binding }, ["card", "message"]).catch(() => []);
       wrong.push(...results.filter(({ ok }) => ok));
     }
     expect(wrong).toEqual([]);
+  });
+
+  it("would be seen to fail in our client too: with an agent that fails at whatever it is asked (sabotage)", async () => {
+    const directory = await mkdtemp(join(tmpdir(), "devtool-interop-"));
+    const script = join(directory, "agent.json");
+    await writeFile(script, "{}");
+    for (const { protocol, binding, start } of foreignServers().filter(({ peer }) => peer === "@a2a-js/sdk 1.3.0")) {
+      await using server = await start(script);
+      const names = ["message", "appendix_a", "continued", "cancel", "resume"] as const;
+      const results = await play(await ourClient(server.url, { protocol, binding }), names);
+      expect(results.map(({ scenario, ok }) => [scenario, ok])).toEqual(names.map((name) => [name, false]));
+    }
+    await rm(directory, { recursive: true });
   });
 });
 

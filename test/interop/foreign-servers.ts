@@ -15,7 +15,8 @@ export interface ForeignServerKind extends Spoken {
   readonly peer: string;
   /** Why it cannot be run here; undefined when it can. */
   readonly missing: string | undefined;
-  start(): Promise<ForeignServer>;
+  /** Starts it; what its agent does is in a file of scripts, by default the one that our client expects. */
+  start(script?: string): Promise<ForeignServer>;
 }
 
 const HERE = fileURLToPath(new URL(".", import.meta.url));
@@ -43,7 +44,7 @@ function each(spoken: readonly Spoken[], peer: Peer): ForeignServerKind[] {
 
 function asProgram(peer: string, program: Program): Peer {
   const missing = existsSync(program.command) ? undefined : `${peer} is not here: run node scripts/interop.ts`;
-  return { peer, missing, start: () => startProgram(program) };
+  return { peer, missing, start: (script) => startProgram(program, script) };
 }
 
 function node(name: string): Program {
@@ -56,8 +57,8 @@ function python(version: string): Program {
 }
 
 /** Starts a program that tells its URL on the first line and ends when nobody writes to it any more. */
-async function startProgram({ command, args }: Program): Promise<ForeignServer> {
-  const env = { PATH: process.env.PATH, INTEROP_SCRIPT: `${HERE}agent.json`, INTEROP_EXTENSION: EXTENSION_URI };
+async function startProgram({ command, args }: Program, script = `${HERE}agent.json`): Promise<ForeignServer> {
+  const env = { PATH: process.env.PATH, INTEROP_SCRIPT: script, INTEROP_EXTENSION: EXTENSION_URI };
   const child = spawn(command, args, { env, stdio: ["pipe", "pipe", "pipe"] });
   const ended = new Promise((resolve) => child.once("exit", resolve));
   const close = async (): Promise<void> => {

@@ -14,7 +14,7 @@ export interface Step {
 }
 
 const SCRIPTS: Readonly<Record<string, readonly Step[]>> = JSON.parse(
-  readFileSync(new URL("../agent.json", import.meta.url), "utf8"),
+  readFileSync(process.env.INTEROP_SCRIPT ?? "", "utf8"),
 );
 
 /** The steps that answer a text; one that is no text is the answer to a question. */
