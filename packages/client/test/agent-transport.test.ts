@@ -1,9 +1,10 @@
 import { create } from "@bufbuild/protobuf";
 import { Code, createRouterTransport, type Transport } from "@connectrpc/connect";
+import { EXTENSION_URI } from "@devtool/schema";
 import { A2AService, A2aTaskState, type AgentCard, AgentCardSchema } from "@devtool/schema/a2a-v1";
 import { describe, expect, it } from "vitest";
 import { createAgentTransport } from "../src/a2a.ts";
-import { createDevtoolClient } from "../src/index.ts";
+import { createDevtoolClient, textMessage } from "../src/index.ts";
 import { json, startRecordedAgent } from "./recorded-agent.ts";
 
 const TASK_V1 = { id: "t1", contextId: "c1", status: { state: "TASK_STATE_WORKING" } };
@@ -66,6 +67,35 @@ describe("the interface of a card that is called", () => {
     const { tasks } = createDevtoolClient(createAgentTransport(card, { url: "https://example.com", grpc }));
     expect((await tasks.getTask({ taskId: "t1" })).task?.id).toBe("t1");
     expect(asked).toEqual(["https://example.com/"]);
+  });
+
+  it.each([
+    { uris: [], header: undefined, taskId: undefined },
+    { uris: [EXTENSION_URI], header: EXTENSION_URI, taskId: "t1" },
+  ])(
+    "is asked for the extension where the card lists it ($uris.length), and ended tasks go on as that says",
+    async (row) => {
+      const ended = { ...TASK_V03, status: { state: "completed" } };
+      await using agent = await startRecordedAgent(answering(ended, true));
+      const extensions = row.uris.map((uri) => ({ uri }));
+      const supportedInterfaces = [{ protocolVersion: "0.3", protocolBinding: "JSONRPC", url: agent.url }];
+      const card = create(AgentCardSchema, { supportedInterfaces, capabilities: { extensions } });
+      const { tasks } = createDevtoolClient(createAgentTransport(card, agent));
+      await tasks.getTask({ taskId: "t1" });
+      await tasks.sendMessage({ message: textMessage("m", "more"), taskId: "t1" });
+      const sent = agent.requests[1];
+      expect(sent?.headers["x-a2a-extensions"]).toBe(row.header);
+      const { message } = Object(sent?.body.params);
+      expect([message.taskId, message.contextId]).toEqual([row.taskId, row.taskId === undefined ? "c1" : undefined]);
+    },
+  );
+
+  it("is none of an agent whose extension has a version that does not fit (CARD-2)", () => {
+    const extensions = [{ uri: EXTENSION_URI.replace("/v0/", "/v9/") }];
+    const card = create(AgentCardSchema, { capabilities: { extensions } });
+    expect(() => createAgentTransport(card, { url: "http://a/" })).toThrow(
+      expect.objectContaining({ code: Code.FailedPrecondition, rawMessage: expect.stringContaining("9.0.0") }),
+    );
   });
 
   it("may be none: the error lists what the agent has, and what is spoken here", () => {

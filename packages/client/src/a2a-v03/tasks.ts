@@ -1,13 +1,15 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { encodeMessageSend } from "@devtool/schema/a2a-v03";
+import { continuation } from "../a2a/continuation.ts";
+import type { ExtensionUse } from "../a2a/headers.ts";
 import type { JsonRpcEndpoint } from "../a2a/json-rpc-endpoint.ts";
 import type { TaskCalls } from "../a2a/task-calls.ts";
 
-/** The methods on tasks of A2A 0.3. */
-export function taskCallsV03(endpoint: JsonRpcEndpoint): TaskCalls {
+/** The methods on tasks of A2A 0.3, of an agent with the extension or without it. */
+export function taskCallsV03(endpoint: JsonRpcEndpoint, extension: ExtensionUse): TaskCalls {
   return {
-    // A task that has ended goes on with a message to it: so says the RFC (STREAM-5).
-    addressed: (request) => request,
+    // With the extension a task that has ended goes on with a message to it: so says the RFC (STREAM-5).
+    addressed: extension === "active" ? (request) => request : continuation,
     send: (request, signal) => endpoint.call("message/send", encodeMessageSend(request), signal),
     stream: (request, signal) =>
       endpoint.stream({ method: "message/stream", params: encodeMessageSend(request) }, signal),

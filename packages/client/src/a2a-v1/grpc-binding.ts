@@ -1,12 +1,9 @@
 import type { Transport } from "@connectrpc/connect";
 import { connectErrorOfGrpc } from "../a2a/errors.ts";
 import type { A2aBinding } from "./binding.ts";
-import { HEADERS_V1 } from "./headers.ts";
 
 /** A2A 1.0 over gRPC: its service, called over a transport that speaks gRPC. */
-export function grpcBinding(transport: Transport, token: string | undefined): A2aBinding {
-  const authorization = token !== undefined && token !== "" && { authorization: `Bearer ${token}` };
-  const headers = { ...HEADERS_V1, ...authorization };
+export function grpcBinding(transport: Transport, headers: Readonly<Record<string, string>>): A2aBinding {
   return {
     async call(method, request, signal) {
       try {

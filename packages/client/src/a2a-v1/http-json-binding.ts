@@ -6,20 +6,19 @@ import { connectErrorOfStatus } from "../a2a/errors.ts";
 import { decodeAnswer, parseAnswer, refusalOf, waitFor } from "../a2a/peer.ts";
 import { isEventStream, serverSentEvents } from "../a2a/server-sent-events.ts";
 import type { A2aBinding } from "./binding.ts";
-import { HEADERS_V1 } from "./headers.ts";
 
 /** A2A 1.0 over HTTP+JSON: its methods are called as the annotations of its proto say. */
-export function httpJsonBinding(options: EndpointOptions): A2aBinding {
+export function httpJsonBinding(endpoint: EndpointOptions, common: Readonly<Record<string, string>>): A2aBinding {
   return {
     async call(method, request, signal) {
-      const headers = { accept: "application/json" };
-      const text = await textOf(await send(options, { method, request, headers }, signal), signal);
+      const headers = { ...common, accept: "application/json" };
+      const text = await textOf(await send(endpoint, { method, request, headers }, signal), signal);
       return decodeAnswer(() => decodeA2aJson(method.output, text === "" ? {} : parseAnswer(text)));
     },
     async *stream(method, { request, lastEventId }, signal) {
       const resume = lastEventId === undefined ? {} : { "last-event-id": String(lastEventId) };
-      const headers = { accept: "text/event-stream", ...resume };
-      const response = await send(options, { method, request, headers }, signal);
+      const headers = { ...common, accept: "text/event-stream", ...resume };
+      const response = await send(endpoint, { method, request, headers }, signal);
       if (!isEventStream(response)) {
         await textOf(response, signal);
         throw new ConnectError(`${method.name} was answered without a stream`, Code.DataLoss);
@@ -41,19 +40,19 @@ interface Sending<I extends DescMessage> {
 }
 
 function send<I extends DescMessage>(
-  options: EndpointOptions,
+  endpoint: EndpointOptions,
   { method, request, headers }: Sending<I>,
   signal: AbortSignal,
 ): Promise<Response> {
   const call = httpCallOf(method, encodeA2aJson(method.input, create(method.input, request)));
-  const url = `${options.url.replace(/\/+$/, "")}${call.path}`;
+  const url = `${endpoint.url.replace(/\/+$/, "")}${call.path}`;
   const content = call.body !== undefined && { "content-type": "application/json" };
   const init = {
     method: call.httpMethod,
-    headers: { ...HEADERS_V1, ...content, ...headers },
+    headers: { ...content, ...headers },
     ...(call.body !== undefined && { body: JSON.stringify(call.body) }),
   };
-  return requestFrom({ ...options, url }, init, signal);
+  return requestFrom({ ...endpoint, url }, init, signal);
 }
 
 /** What was answered; a refusal is thrown, as the body tells it or else by its status. */

@@ -1,10 +1,8 @@
 import { create, type JsonValue } from "@bufbuild/protobuf";
 import {
-  isTerminal,
   type ListTasksRequest,
   type ListTasksResponse,
   ListTasksResponseSchema,
-  type SendMessageRequest,
   type TaskSummary,
   TaskSummarySchema,
 } from "@devtool/schema";
@@ -18,8 +16,8 @@ import {
   stateFromA2a,
   stateToA2a,
 } from "@devtool/schema/a2a-v1";
+import { continuation } from "../a2a/continuation.ts";
 import type { Frame } from "../a2a/json-rpc-endpoint.ts";
-import type { KnownTask } from "../a2a/known-tasks.ts";
 import { decodeAnswer } from "../a2a/peer.ts";
 import type { TaskCalls } from "../a2a/task-calls.ts";
 import type { A2aBinding, Element } from "./binding.ts";
@@ -28,7 +26,7 @@ import type { A2aBinding, Element } from "./binding.ts";
 export function taskCallsV1(binding: A2aBinding, tenant: string): TaskCalls {
   const { method } = A2AService;
   return {
-    addressed: (request, task) => (task && isTerminal(task.state) ? continuation(request, task) : request),
+    addressed: continuation,
     async send(request, signal) {
       const { payload } = await binding.call(method.sendMessage, { ...sendRequestToA2a(request), tenant }, signal);
       return jsonOf(payload);
@@ -48,17 +46,6 @@ export function taskCallsV1(binding: A2aBinding, tenant: string): TaskCalls {
       return framesOf(binding.stream(method.subscribeToTask, { request: { id, tenant }, lastEventId }, signal));
     },
   };
-}
-
-/**
- * A task that has ended is closed (section 3.4): the conversation goes on in a new one that refers to it (STREAM-5). Our
- * server takes a message to the old one as that, others refuse it.
- */
-function continuation(request: SendMessageRequest, { id, contextId }: KnownTask): SendMessageRequest {
-  const { message } = request;
-  if (!message) return request;
-  const referenceTaskIds = [...new Set([...message.referenceTaskIds, id])];
-  return { ...request, taskId: "", contextId, message: { ...message, referenceTaskIds } };
 }
 
 async function* framesOf(elements: AsyncIterable<Element>): AsyncIterable<Frame> {

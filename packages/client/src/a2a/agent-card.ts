@@ -2,6 +2,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { decodeRfcJson, findExtension, parseJson, WireError } from "@devtool/schema";
 import { type AgentCard, AgentCardSchema, agentCardFromV03, decodeA2aJson } from "@devtool/schema/a2a-v1";
 import { AgentCardSchema as CardV03Schema } from "@devtool/schema/a2a-v03";
+import type { ExtensionUse } from "./headers.ts";
 import { listOf, objectOf } from "./json.ts";
 import { waitFor } from "./peer.ts";
 
@@ -28,10 +29,16 @@ export async function fetchAgentCard(options: AgentCardOptions, signal: AbortSig
   const asked = fetch(new URL("/.well-known/agent-card.json", url), { signal, headers: { "a2a-version": "1.0" } });
   const response = await waitFor(asked, signal);
   if (!response.ok) throw new ConnectError(`the agent at ${url} has no card: HTTP ${response.status}`, Code.NotFound);
+  const text = await waitFor(response.text(), signal);
+  const card = reading(() => decodeCard(text));
+  assertExtension(card, options);
+  return card;
+}
+
+/** Reads a card; one that cannot be read is no fault of the call. */
+function reading<T>(read: () => T): T {
   try {
-    const card = decodeCard(await waitFor(response.text(), signal));
-    assertExtension(card, options);
-    return card;
+    return read();
   } catch (reason) {
     if (!(reason instanceof WireError)) throw reason;
     throw new ConnectError(reason.message, Code.FailedPrecondition);
@@ -45,8 +52,16 @@ function decodeCard(text: string): AgentCard {
   return agentCardFromV03(decodeRfcJson(CardV03Schema, json));
 }
 
+/**
+ * Tells whether a card lists the development-tool extension. Throws a `ConnectError` with `Code.FailedPrecondition` that
+ * names both versions when it has one that does not fit ours (CARD-2).
+ */
+export function extensionOf({ capabilities }: AgentCard): ExtensionUse {
+  const uris = capabilities?.extensions.map(({ uri }) => uri) ?? [];
+  return reading(() => (findExtension(uris) === undefined ? "none" : "active"));
+}
+
 function assertExtension(card: AgentCard, { url, extension = "required" }: AgentCardOptions): void {
-  const uris = card.capabilities?.extensions.map(({ uri }) => uri) ?? [];
-  if (findExtension(uris) !== undefined || extension === "optional") return;
+  if (extensionOf(card) === "active" || extension === "optional") return;
   throw new ConnectError(`the agent at ${url} does not have the development-tool extension`, Code.FailedPrecondition);
 }

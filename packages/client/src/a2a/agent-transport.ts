@@ -1,5 +1,6 @@
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import type { AgentCard } from "@devtool/schema/a2a-v1";
+import { extensionOf } from "./agent-card.ts";
 import { type A2aTransportOptions, CHOICES, createA2aTransport, isSpoken } from "./transport.ts";
 
 /** How to reach the agent that a card is of. */
@@ -11,7 +12,8 @@ export interface AgentTransportOptions extends Pick<A2aTransportOptions, "token"
 /**
  * Makes a transport to the agent that a card is of, over the best of its interfaces that are spoken here: 1.0 before 0.3,
  * and among those the one that the agent names first. With a token, interfaces are left out that would show it to others:
- * plain HTTP to another host than the card's, or where the card came over HTTPS. Throws a `ConnectError` with
+ * plain HTTP to another host than the card's, or where the card came over HTTPS. The extension is asked for where the card
+ * lists it. Throws a `ConnectError` with
  * `Code.FailedPrecondition` that lists what the agent has when nothing is left.
  */
 export function createAgentTransport(card: AgentCard, options: AgentTransportOptions): Transport {
@@ -20,9 +22,10 @@ export function createAgentTransport(card: AgentCard, options: AgentTransportOpt
     const item = { ...options, url: address ?? "", protocolVersion, protocolBinding, tenant };
     return address !== undefined && isSpoken(item) ? [item] : [];
   });
+  const extension = extensionOf(card);
   const [best] = offered.toSorted((a, b) => Number(isOlder(a)) - Number(isOlder(b)));
   if (!best) throw nothingFits(card, options);
-  return createA2aTransport(best);
+  return createA2aTransport({ ...best, extension });
 }
 
 function isOlder({ protocolVersion }: { readonly protocolVersion: string }): boolean {

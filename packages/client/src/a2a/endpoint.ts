@@ -16,6 +16,10 @@ export function request(
   { headers, ...init }: Pick<RequestInit, "method" | "body"> & { readonly headers: Readonly<Record<string, string>> },
   signal: AbortSignal,
 ): Promise<Response> {
-  const authorization = token !== undefined && token !== "" && { authorization: `Bearer ${token}` };
-  return waitFor(fetch(url, { ...init, headers: { ...authorization, ...headers }, signal }), signal);
+  return waitFor(fetch(url, { ...init, headers: { ...bearerHeader(token), ...headers }, signal }), signal);
+}
+
+/** What sends a token; nothing without one. */
+export function bearerHeader(token = ""): Record<string, string> {
+  return token === "" ? {} : { authorization: `Bearer ${token}` };
 }

@@ -1,8 +1,7 @@
 import { Code, ConnectError, createRouterTransport, type ServiceImpl, type Transport } from "@connectrpc/connect";
-import { EXTENSION_URI, PushService, SlashCommandService, TaskService } from "@devtool/schema";
+import { PushService, SlashCommandService, TaskService } from "@devtool/schema";
 import type { A2aBinding } from "../a2a-v1/binding.ts";
 import { grpcBinding } from "../a2a-v1/grpc-binding.ts";
-import { HEADERS_V1 } from "../a2a-v1/headers.ts";
 import { httpJsonBinding } from "../a2a-v1/http-json-binding.ts";
 import { jsonRpcBinding } from "../a2a-v1/json-rpc-binding.ts";
 import { pushImplV1 } from "../a2a-v1/push.ts";
@@ -10,7 +9,8 @@ import { taskCallsV1 } from "../a2a-v1/tasks.ts";
 import { pushImplV03 } from "../a2a-v03/push.ts";
 import { taskCallsV03 } from "../a2a-v03/tasks.ts";
 import { slashCommandImpl } from "./commands.ts";
-import type { EndpointOptions } from "./endpoint.ts";
+import { bearerHeader, type EndpointOptions } from "./endpoint.ts";
+import { type ExtensionUse, headersV1, headersV03 } from "./headers.ts";
 import { JsonRpcEndpoint } from "./json-rpc-endpoint.ts";
 import { taskImpl } from "./tasks.ts";
 
@@ -22,6 +22,11 @@ export interface A2aTransportOptions extends EndpointOptions {
   readonly protocolBinding?: string;
   /** The tenant that calls are for, where an interface of 1.x has one. Default: none. */
   readonly tenant?: string;
+  /**
+   * `none` for an agent that does not have the development-tool extension: there are text and states then, and a message to
+   * a task that has ended begins another of its conversation. Default `active`.
+   */
+  readonly extension?: ExtensionUse;
   /** Makes a transport that speaks gRPC with an address; without it there is no `GRPC`. Default: none. */
   readonly grpc?: (baseUrl: string) => Transport;
 }
@@ -58,19 +63,23 @@ interface Services {
 }
 
 function servicesV03(options: A2aTransportOptions): Services {
-  const endpoint = new JsonRpcEndpoint(options, { "x-a2a-extensions": EXTENSION_URI });
-  return { tasks: taskImpl(taskCallsV03(endpoint)), commands: slashCommandImpl(endpoint), push: pushImplV03(endpoint) };
+  const { extension = "active" } = options;
+  const endpoint = new JsonRpcEndpoint(options, headersV03(extension));
+  const tasks = taskImpl(taskCallsV03(endpoint, extension));
+  return { tasks, commands: slashCommandImpl(endpoint), push: pushImplV03(endpoint) };
 }
 
 function servicesV1(options: A2aTransportOptions): Services {
-  const { protocolBinding = "JSONRPC" } = options;
-  const endpoint = new JsonRpcEndpoint(options, HEADERS_V1);
+  const { protocolBinding = "JSONRPC", extension = "active", grpc, url, token } = options;
+  const headers = headersV1(extension);
   if (protocolBinding === "JSONRPC") {
+    const endpoint = new JsonRpcEndpoint(options, headers);
     return { ...servicesOver(jsonRpcBinding(endpoint), options), commands: slashCommandImpl(endpoint) };
   }
-  const { grpc, url, token } = options;
   const isGrpc = protocolBinding === "GRPC" && grpc;
-  const binding = isGrpc ? grpcBinding(grpc(url), token) : httpJsonBinding(options);
+  const binding = isGrpc
+    ? grpcBinding(grpc(url), { ...headers, ...bearerHeader(token) })
+    : httpJsonBinding(options, headers);
   return { ...servicesOver(binding, options), commands: noCommands(protocolBinding) };
 }
 
