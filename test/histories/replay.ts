@@ -36,13 +36,20 @@ export function throughA2a(event: TaskEvent): TaskEvent {
   return decodeStreamFrame(JSON.parse(frame), event.sequence);
 }
 
-/** The event without what A2A 0.3 has no place for: whose task it is, the command it runs, the model of a message. */
+/**
+ * The event without what A2A 0.3 has no place for: whose task it is, the command it runs, that it is answered with a message
+ * alone, the model of a message, when and by which model something was made.
+ */
 export function carriedByA2a(event: TaskEvent): TaskEvent {
   const { payload } = event;
+  if (payload.case === "artifact") {
+    const { time: _time, ...timeless } = event;
+    return { ...timeless, model: "" };
+  }
   if (payload.case === "message") return { ...event, payload: { ...payload, value: withoutModel(payload.value) } };
   if (payload.case !== "created") return event;
   const { command: _command, message, ...created } = payload.value;
-  const value = { ...created, principal: "", ...(message && { message: withoutModel(message) }) };
+  const value = { ...created, principal: "", replyOnly: false, ...(message && { message: withoutModel(message) }) };
   return { ...event, payload: { ...payload, value } };
 }
 

@@ -5,6 +5,7 @@ import { ApprovalMode, type SendMessageRequestSchema } from "@devtool/schema";
 import type { GeminiOptions, ServerOptions } from "@devtool/server";
 import { nodeServer } from "../mcp/servers.ts";
 import type { Conversation } from "../scenarios/conversation.ts";
+import { createOwnAgent } from "./own-agent.ts";
 
 /** A conversation whose log is kept, to be replayed on every later version. */
 export interface HistoryScenario {
@@ -122,5 +123,20 @@ export const SCENARIOS: readonly HistoryScenario[] = [
       });
       if (!result?.executionId) throw new Error(`the command should start: ${result?.message}`);
     },
+  },
+  {
+    name: "made",
+    options: { createAgent: createOwnAgent },
+    play: (talk) => talk.say("make"),
+  },
+  {
+    name: "replied",
+    options: { createAgent: createOwnAgent },
+    play: (talk) => talk.say("reply"),
+  },
+  {
+    name: "refused",
+    options: { createAgent: createOwnAgent },
+    play: (talk) => talk.say("refuse"),
   },
 ];

@@ -1,6 +1,7 @@
 import { Command, CommanderError, Option } from "commander";
 import { ExitCode } from "./exit-code.ts";
 import { type Io, writeLine } from "./io.ts";
+import { PROFILES } from "./profile.ts";
 import { visible } from "./render/style.ts";
 
 /** Runs a command line and gives the exit code. Each command is loaded only when it is asked for. */
@@ -68,6 +69,13 @@ function addServe(program: Command, io: Io, done: Done): void {
       ).choices(["default", "plan", "auto-edit", "yolo"]),
     )
     .option("--config <file>", "the operator's settings (default: config.toml in the data directory)")
+    .addOption(
+      new Option(
+        "--profile <kit>",
+        "serve the agent that this kit tests A2A with, in place of the coding agent",
+      ).choices([...PROFILES]),
+    )
+    .option("--anonymous", "let in callers without credentials; only with --profile, only on loopback")
     .option("--json", "print one line of JSON when ready")
     .action(async (options) => done(await (await import("./command/serve.ts")).serve(options, io)));
 }

@@ -10,7 +10,7 @@ export { pushConfigFromA2a, pushConfigToA2a } from "./a2a-v1/push-config.ts";
 export { type FieldViolation, missingFields } from "./a2a-v1/required.ts";
 export { sendRequestFromA2a, sendRequestToA2a } from "./a2a-v1/send-request.ts";
 export { stateFromA2a, stateToA2a } from "./a2a-v1/state.ts";
-export { streamResponseOf } from "./a2a-v1/stream-response.ts";
+export { replyToA2a, streamResponseOf } from "./a2a-v1/stream-response.ts";
 export { taskToA2a } from "./a2a-v1/task.ts";
 export { http as httpRule } from "./gen/google/api/annotations_pb.ts";
 export { method_signature as methodSignature } from "./gen/google/api/client_pb.ts";
@@ -38,6 +38,7 @@ export {
   ListTasksResponseSchema,
   type Message as A2aMessage,
   MessageSchema as A2aMessageSchema,
+  type Part as A2aPart,
   Role as A2aRole,
   type SecurityRequirement,
   SecurityRequirementSchema,
@@ -45,6 +46,7 @@ export {
   SecuritySchemeSchema,
   type SendMessageRequest as A2aSendMessageRequest,
   SendMessageRequestSchema as A2aSendMessageRequestSchema,
+  type SendMessageResponse,
   SendMessageResponseSchema,
   type StreamResponse,
   StreamResponseSchema,

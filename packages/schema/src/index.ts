@@ -132,6 +132,8 @@ export {
   SlashCommandService,
 } from "./gen/devtool/v1alpha/slash_command_service_pb.ts";
 export {
+  type ArtifactUpdate,
+  ArtifactUpdateSchema,
   type Notice,
   NoticeSchema,
   type StateChange,
@@ -144,6 +146,8 @@ export {
   TextContentSchema,
 } from "./gen/devtool/v1alpha/task_event_pb.ts";
 export {
+  type Artifact,
+  ArtifactSchema,
   type Citation,
   CitationSchema,
   type EditRecord,
@@ -201,7 +205,9 @@ export {
 } from "./gen/devtool/v1alpha/trust_pb.ts";
 export { DEFAULT_LIMITS, type JsonLimits, parseJson } from "./json-budget.ts";
 // The rules that both sides must agree on
+export { takesMode } from "./output-mode.ts";
 export { emptyTask, reduceTask } from "./reduce-task.ts";
+export { replyOf } from "./reply.ts";
 export { decodeRfcJson, decodeRfcText, encodeRfcJson, structFromJson } from "./rfc-json.ts";
 export { deriveState, endsExchange, isInterrupted, isTerminal } from "./task-state.ts";
 export {

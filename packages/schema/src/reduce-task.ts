@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import type { ToolCall } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
-import type { TaskCreated, TaskEvent } from "./gen/devtool/v1alpha/task_event_pb.ts";
+import type { ArtifactUpdate, TaskCreated, TaskEvent } from "./gen/devtool/v1alpha/task_event_pb.ts";
 import {
   type Message,
   MessageSchema,
@@ -64,6 +64,10 @@ function reducePayload(task: Task, { payload, sequence, toolCallDetail }: TaskEv
       return withAgentPart(task, partOf({ case: "citation", value: payload.value }), sequence);
     case "summary":
       return withNewStep(task, partOf({ case: "summary", value: payload.value }), sequence);
+    case "artifact":
+      return withArtifact(task, payload.value);
+    case "reply":
+      return { ...task, history: [...task.history, payload.value] };
     case "usage":
       return { ...task, usage: addedUsage(task.usage, payload.value) };
     case "notice":
@@ -74,15 +78,27 @@ function reducePayload(task: Task, { payload, sequence, toolCallDetail }: TaskEv
   }
 }
 
-function reduceCreated(task: Task, { message, settings, sessionSettings, command, principal }: TaskCreated): Task {
+function reduceCreated(task: Task, created: TaskCreated): Task {
+  const { message, settings, sessionSettings, command, principal, replyOnly } = created;
   return {
     ...task,
     principal,
+    replyOnly,
     history: message ? [message] : [],
     ...(settings && { settings }),
     ...(sessionSettings && { sessionSettings }),
     ...(command && { command }),
   };
+}
+
+/** Makes an artifact, puts another in its place, or adds to the one of its id. */
+function withArtifact(task: Task, { artifact, append }: ArtifactUpdate): Task {
+  if (!artifact) return task;
+  const index = task.artifacts.findIndex(({ artifactId }) => artifactId === artifact.artifactId);
+  const earlier = task.artifacts[index];
+  if (!earlier) return { ...task, artifacts: [...task.artifacts, artifact] };
+  const next = append ? { ...earlier, parts: [...earlier.parts, ...artifact.parts] } : artifact;
+  return { ...task, artifacts: task.artifacts.with(index, next) };
 }
 
 function withMessage(task: Task, message: Message): Task {

@@ -23,7 +23,9 @@ export function isInterrupted(state: TaskState): boolean {
 
 /** Tells whether an event is the last of its exchange: `final: true` in A2A 0.3 (STREAM-1). */
 export function endsExchange(event: TaskEvent): boolean {
-  return event.payload.case === "stateChange" && (isTerminal(event.state) || isInterrupted(event.state));
+  const { payload, state } = event;
+  const ends = payload.case === "stateChange" || payload.case === "reply";
+  return ends && (isTerminal(state) || isInterrupted(state));
 }
 
 /**

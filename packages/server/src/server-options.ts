@@ -1,4 +1,5 @@
-import { ApprovalMode, type McpServer } from "@devtool/schema";
+import { ApprovalMode, type McpServer, type Task } from "@devtool/schema";
+import type { AgentExecutor } from "./agent/agent-executor.ts";
 import type { Model } from "./agent/model.ts";
 import type { Right } from "./handler/caller.ts";
 import type { McpAuthorization } from "./tool/mcp/mcp-transport.ts";
@@ -19,6 +20,28 @@ export interface ServerLimits {
   readonly commandTimeoutMs: number;
   /** So many characters of a command's output are kept, the newest. Default 65536. */
   readonly maxOutputBytes: number;
+}
+
+/** What the agent card says of an agent. */
+export interface About {
+  readonly name: string;
+  readonly description: string;
+}
+
+/** How A2A 1.0 is spoken, where its revisions and the kits that test it differ. */
+export interface A2aOptions {
+  /** The card for who names no version: that of 0.3 and 1.0 in one, or that of 1.0 alone. Default: both in one. */
+  readonly unversionedCard?: "hybrid" | "v1";
+  /** The revision whose codes and statuses errors have. Default 1.0.1. */
+  readonly revision?: "1.0.0" | "1.0.1";
+  /** What a message to an ended task does: begin a new task that goes on from it (STREAM-5), or fail. Default: the first. */
+  readonly endedTask?: "continue" | "refuse";
+  /** What becomes of a message without an id. Default: it is refused. */
+  readonly missingMessageId?: "refuse" | "generate";
+  /** The media types that parts of messages may have, where they say one. Default: all. */
+  readonly inputModes?: readonly string[];
+  /** Who gets the extended card: callers that are known, or all that are let in. Default: the first. */
+  readonly extendedCard?: "known" | "everybody";
 }
 
 /** What a server is made of. Everything has a default; without any it serves the scripted agent from memory. */
@@ -44,10 +67,21 @@ export interface ServerOptions {
     /** What callers may that are known by their certificate. Default: neither approve nor read the audit log. */
     readonly certificateRights?: readonly Right[];
   };
+  /**
+   * What becomes of a request without credentials. `admit` lets it in as a principal that may nothing special; only on
+   * loopback, and only before an agent of one's own (`createAgent`), since ours has tools. Default: it is refused.
+   */
+  readonly anonymous?: "refuse" | "admit";
   /** Further values of the Host header to serve, each with its port. */
   readonly allowedHosts?: readonly string[];
   /** The origins of web pages that may call. Default: none. */
   readonly allowedOrigins?: readonly string[];
+  /** Makes the agent of a task, in place of the coding agent; there are no slash commands then. Default: the coding agent. */
+  readonly createAgent?: (task: Task) => AgentExecutor;
+  /** What the card says of the agent. Default: that it is a coding agent. */
+  readonly about?: About;
+  /** How A2A 1.0 is spoken, where there is a choice. */
+  readonly a2a?: A2aOptions;
   /** Who thinks. Default: the scripted model, which needs no key. */
   readonly model?: Model;
   /** The MCP servers of every session. Default: none. */

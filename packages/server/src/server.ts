@@ -4,6 +4,7 @@ import { mkdir, open } from "node:fs/promises";
 import { isIP } from "node:net";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import type { Task } from "@devtool/schema";
 import { createScriptedModel } from "./agent/scripted/scripted-model.ts";
 import { createConversations } from "./assembly/conversations.ts";
 import type { AgentHostOptions } from "./assembly/host.ts";
@@ -23,7 +24,7 @@ import { createTaskHandler } from "./handler/task-handler.ts";
 import { ObservedTaskStore } from "./push/observed-task-store.ts";
 import type { PushRegistrar } from "./push/push-registrar.ts";
 import { SigningKeys } from "./push/signing-keys.ts";
-import { limitsOf, type ServerLimits, type ServerOptions } from "./server-options.ts";
+import { type About, limitsOf, type ServerLimits, type ServerOptions } from "./server-options.ts";
 import { MemoryTaskStore } from "./store/memory-task-store.ts";
 import type { SqliteTaskStore } from "./store/sqlite-task-store.ts";
 import type { TaskStore } from "./store/task-store.ts";
@@ -51,6 +52,7 @@ export interface DevtoolServer extends AsyncDisposable {
  */
 export async function createServer(options: ServerOptions = {}): Promise<DevtoolServer> {
   assertBindable(options);
+  assertNobodyReachesTools(options);
   const parts = await assemble(options);
   const token = options.token ?? randomBytes(32).toString("base64url");
   const shutdown = new AbortController();
@@ -87,10 +89,15 @@ async function assemble(options: ServerOptions): Promise<Parts> {
   const keys = keysIn(options.dataDirectory);
   const shared = sharedBy(options, { limits, ownPorts: () => portsOf(urls), now });
   const agents = new LazyAgents(async () => {
+    if (options.createAgent) {
+      const { givenAgents } = await import("./assembly/given-agents.ts");
+      return givenAgents(options.createAgent);
+    }
     const { openAgents } = await import("./assembly/agents.ts");
     return openAgents(shared, createConversations({ registry, store }, shared.model));
   });
-  const registry = new SessionRegistry({ store, createExecutor: (task) => agents.createExecutor(task), now });
+  const createExecutor = options.createAgent ?? ((task: Task) => agents.createExecutor(task));
+  const registry = new SessionRegistry({ store, createExecutor, now });
   // Before the first append, which tells it.
   const notifications = notificationsFor(options, {
     store,
@@ -220,15 +227,19 @@ async function listenAt(listening: Listening): Promise<HttpListener> {
   const { handler, keys, limits, options, token, shutdown, urls } = listening;
   const onError = onErrorOf(options);
   const { maxRequestBytes } = limits;
+  const { extensionRequired = false, about = CODING_AGENT, a2a = {} } = options;
   const shared = {
     handler,
     keys,
     maxRequestBytes,
+    extensionRequired,
+    about,
+    a2a,
+    startedAt: new Date(),
     shutdown,
     nextId: randomUUID,
     onError,
     security: securityOf(options),
-    extensionRequired: options.extensionRequired ?? false,
   };
   return listen({
     host: options.host ?? "127.0.0.1",
@@ -247,16 +258,23 @@ async function listenAt(listening: Listening): Promise<HttpListener> {
 }
 
 /** What the card says of how clients are known: what the guard takes. */
-function securityOf({ authentication: { jwt } = {}, tls }: ServerOptions): SecurityOptions {
-  return { certificates: tls?.clientAuthorities !== undefined, ...(jwt && { issuer: jwt.issuer }) };
+function securityOf({ authentication: { jwt } = {}, tls, anonymous = "refuse" }: ServerOptions): SecurityOptions {
+  return { certificates: tls?.clientAuthorities !== undefined, anonymous, ...(jwt && { issuer: jwt.issuer }) };
 }
+
+const CODING_AGENT: About = {
+  name: "devtool",
+  description: "A coding agent that works in a workspace and asks before it changes anything.",
+};
 
 /** Asking for certificates is what makes them count. */
 function authenticationOf({
   authentication: { jwt, certificateRights = [] } = {},
   tls,
+  anonymous = "refuse",
 }: ServerOptions): AuthenticationOptions {
   return {
+    anonymous,
     ...(jwt && { jwt }),
     ...(tls?.clientAuthorities !== undefined && { certificates: { rights: certificateRights } }),
   };
@@ -279,10 +297,23 @@ async function stop({ registry, agents, notifications, store, listener, shutdown
 }
 
 function assertBindable({ host = "127.0.0.1", token }: ServerOptions): void {
-  const loopback = host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
-  if (!loopback && token === undefined) {
+  if (!isLoopback(host) && token === undefined) {
     throw invalid("host", host, "is reachable from other machines: choose 127.0.0.1, or set a token of your own");
   }
+}
+
+/** Who is let in without credentials may be anybody on this machine: nobody else, and no agent with tools. */
+function assertNobodyReachesTools({ anonymous, host = "127.0.0.1", createAgent }: ServerOptions): void {
+  if (anonymous !== "admit") return;
+  if (!isLoopback(host))
+    throw invalid("anonymous", "admit", `would let in other machines at ${host}: choose 127.0.0.1`);
+  if (!createAgent) {
+    throw invalid("anonymous", "admit", "would give everybody the tools of the coding agent: set createAgent too");
+  }
+}
+
+function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
 }
 
 function once(run: () => Promise<void>): () => Promise<void> {

@@ -1,6 +1,7 @@
 import { once } from "node:events";
-import { mkdir } from "node:fs/promises";
-import { resolve } from "node:path";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
 import { create, toJsonString } from "@bufbuild/protobuf";
 import { ApprovalMode, type ServerInfo, ServerInfoSchema } from "@devtool/schema";
 import { createServer, type DevtoolServer } from "@devtool/server";
@@ -8,6 +9,7 @@ import { agentOptions } from "../agent-options.ts";
 import { defaultDataDirectory, discoveryPath, removeDiscovery, writeDiscovery } from "../discovery.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
+import { type Profile, profileOptions } from "../profile.ts";
 import { trimMemory } from "../trim-memory.ts";
 
 /** The options of `devtool serve`. */
@@ -19,6 +21,8 @@ export interface ServeOptions {
   readonly port: string;
   readonly approvalMode?: string;
   readonly config?: string;
+  readonly profile?: Profile;
+  readonly anonymous?: true;
   readonly json?: true;
 }
 
@@ -27,7 +31,10 @@ const TRIM_AFTER_MS = 300;
 
 /** `devtool serve`: runs a server until it is told to stop (SIGTERM, Ctrl-C), then drains it. */
 export async function serve(options: ServeOptions, io: Io): Promise<number> {
-  const data = resolve(options.data ?? defaultDataDirectory(io.env));
+  if (options.anonymous && !options.profile)
+    throw new Error("--anonymous is only for --profile: the coding agent has tools");
+  await using place = await dataPlace(options, io);
+  const data = place.directory;
   const server = await start(options, data, io);
   const info = create(ServerInfoSchema, { url: server.url, token: server.token, pid: process.pid });
   await writeDiscovery(data, info);
@@ -39,6 +46,19 @@ export async function serve(options: ServeOptions, io: Io): Promise<number> {
   return ExitCode.OK;
 }
 
+interface DataPlace extends AsyncDisposable {
+  readonly directory: string;
+}
+
+/** Where a server keeps its data. What a kit does is kept apart from the user's tasks, and thrown away. */
+async function dataPlace({ data, profile }: ServeOptions, { env }: Io): Promise<DataPlace> {
+  if (data !== undefined || profile === undefined) {
+    return { directory: resolve(data ?? defaultDataDirectory(env)), [Symbol.asyncDispose]: () => Promise.resolve() };
+  }
+  const directory = await mkdtemp(join(tmpdir(), "devtool-kit-"));
+  return { directory, [Symbol.asyncDispose]: () => rm(directory, { recursive: true, force: true }) };
+}
+
 async function start(
   { root = [], host, port, ...options }: ServeOptions,
   data: string,
@@ -48,6 +68,8 @@ async function start(
   await mkdir(workspace, { recursive: true });
   return createServer({
     ...(await agentOptions(options.config, data, io)),
+    ...(options.profile && (await profileOptions(options.profile, io.env))),
+    ...(options.anonymous && { anonymous: "admit" as const }),
     ...(options.approvalMode && { approvalMode: APPROVAL_MODES[options.approvalMode] ?? ApprovalMode.DEFAULT }),
     workspace,
     workspaceRoots: [workspace, ...root.map((path) => resolve(path))],
@@ -80,7 +102,9 @@ function announce(info: ServerInfo, options: Welcome, io: Io): void {
   writeLine(io.stdout, options.json ? toJsonString(ServerInfoSchema, info) : welcome(info, options, io));
 }
 
-function welcome(info: ServerInfo, { data, workspace, model }: Welcome, io: Io): string {
+function welcome(info: ServerInfo, options: Welcome, io: Io): string {
+  if (options.profile) return kitWelcome(info, options, options.profile);
+  const { data, workspace, model } = options;
   const at = data === resolve(defaultDataDirectory(io.env)) ? "" : ` --data ${data}`;
   const isScripted = model === "scripted";
   return `devtool serves ${resolve(workspace ?? ".")}
@@ -96,6 +120,22 @@ Try it in a second terminal:
 
 and type, for instance:  ${isScripted ? "write hello.txt hello\\n" : "What is this project about?"}
 Ctrl-C stops the server; its tasks go on with the next start.`;
+}
+
+/** What is open to whom stands first: a server for a kit is less strict than another. */
+function kitWelcome({ url }: ServerInfo, { data, anonymous }: Welcome, profile: Profile): string {
+  const callers = anonymous
+    ? "everybody on this machine, without credentials"
+    : `with the bearer token in ${discoveryPath(data)}`;
+  return `devtool serves the test agent for ${profile}; it has no tools and runs nothing
+
+  A2A                      ${url}
+  agent card               ${url}/.well-known/agent-card.json
+  may call                 ${callers}
+  may be posted to         any port of this machine
+  tasks                    in ${data}
+
+Ctrl-C stops the server.`;
 }
 
 async function stopSignal(io: Io): Promise<void> {

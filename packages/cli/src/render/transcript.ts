@@ -1,4 +1,13 @@
-import { type Citation, type TaskEvent, TaskState, type ToolCall, ToolCallStatus } from "@devtool/schema";
+import {
+  type ArtifactUpdate,
+  type Citation,
+  type File,
+  type Part,
+  type TaskEvent,
+  TaskState,
+  type ToolCall,
+  ToolCallStatus,
+} from "@devtool/schema";
 import { type Paint, visible } from "./style.ts";
 import { outputLines, resultLines, toolCallLine } from "./tool-call.ts";
 
@@ -37,6 +46,10 @@ export class Transcript {
         return this.#lines([this.#paint("dim", "· the conversation before was summarized")]);
       case "citation":
         return this.#lines([this.#paint("dim", `· source: ${visible(sourceOf(payload.value))}`)]);
+      case "artifact":
+        return this.#lines(artifactLines(payload.value, this.#paint));
+      case "reply":
+        return this.#lines(partLines(payload.value.parts));
       case "created":
       case "message":
       case "usage":
@@ -93,6 +106,25 @@ function sourceOf({ uri, title, license }: Citation): string {
   return [title, uri, license && `(${license})`].filter((part) => part !== "").join(" ");
 }
 
+/** An artifact by its name, and what of it a person can read. */
+function artifactLines({ artifact }: ArtifactUpdate, paint: Paint): string[] {
+  const { artifactId = "", name = "", parts = [] } = artifact ?? {};
+  return [paint("dim", `· artifact: ${visible(name || artifactId)}`), ...partLines(parts)];
+}
+
+function partLines(parts: readonly Part[]): string[] {
+  return parts.flatMap(({ content }) => {
+    if (content.case === "text") return visible(content.value).split("\n");
+    if (content.case === "data") return [visible(JSON.stringify(content.value))];
+    return content.case === "file" ? [visible(fileLine(content.value))] : [];
+  });
+}
+
+function fileLine({ name, mediaType, source }: File): string {
+  const what = source.case === "bytes" ? `${source.value.length} bytes` : (source.value ?? "");
+  return [name, mediaType && `(${mediaType})`, what].filter((word) => word !== "").join(" ");
+}
+
 /** The text that a finished call gave; undefined when it failed or gave something else. */
 function textOf({ result }: ToolCall): string | undefined {
   return result.case === "output" && result.value.result.case === "text" ? result.value.result.value : undefined;
@@ -103,6 +135,8 @@ function stateLines(text: string, state: TaskState, paint: Paint): string[] {
   switch (state) {
     case TaskState.FAILED:
       return [paint("bad", `failed${said}`)];
+    case TaskState.REJECTED:
+      return [paint("bad", `rejected${said}`)];
     case TaskState.CANCELED:
       return [paint("dim", `canceled${said}`)];
     default:

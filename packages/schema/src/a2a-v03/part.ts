@@ -108,6 +108,7 @@ function encodeFile({ name, mediaType, source }: File): FileContent {
   return create(FileContentSchema, { name, mimeType: mediaType, source });
 }
 
-function decodeFile({ name, mimeType, source }: FileContent): File {
+/** The file of a part. */
+export function decodeFile({ name, mimeType, source }: FileContent): File {
   return create(FileSchema, { name, mediaType: mimeType, source });
 }

@@ -19,6 +19,8 @@ export function plainText({ payload }: TaskEvent): string | undefined {
       return payload.value.error || payload.value.text;
     case "message":
       return "";
+    case "reply":
+      return payload.value.parts.map(({ content }) => (content.case === "text" ? content.value : "")).join("");
     case "toolCall":
       return isAwaitingApproval(payload.value) ? question(payload.value) : undefined;
     default:

@@ -37,6 +37,7 @@ export function encodeMessageSend(request: SendMessageRequest): JsonObject {
       message: { ...envelope, metadata },
       configuration: {
         blocking: !request.returnImmediately,
+        acceptedOutputModes: message.acceptedOutputModes,
         ...(pushConfig && { pushNotificationConfig: pushEnvelope(pushConfig) }),
       },
     }),
@@ -59,20 +60,27 @@ export function decodeMessageSend(params: JsonValue | undefined): MessageSend {
   }
   const push = configuration?.pushNotificationConfig;
   return {
-    request: { ...requestOf(message), returnImmediately: configuration?.blocking === false },
+    request: {
+      ...requestOf(message, configuration?.acceptedOutputModes ?? []),
+      returnImmediately: configuration?.blocking === false,
+    },
     historyLength,
     pushConfig: push && pushConfigOf(message.taskId, push),
     usesExtension: extensionMetadata(message.metadata) !== undefined,
   };
 }
 
-function requestOf(message: A2aMessage): SendMessageRequest {
+function requestOf(message: A2aMessage, acceptedOutputModes: readonly string[]): SendMessageRequest {
   if (message.kind !== "" && message.kind !== "message") {
     throw new WireError("message.kind", quote(message.kind), 'must be "message"');
   }
   const settings = decodeSettings(message.metadata);
   return create(SendMessageRequestSchema, {
-    message: { ...decodeMessage(message, "message"), model: settings.sessionSettings?.model ?? "" },
+    message: {
+      ...decodeMessage(message, "message"),
+      model: settings.sessionSettings?.model ?? "",
+      acceptedOutputModes: [...acceptedOutputModes],
+    },
     taskId: message.taskId,
     contextId: message.contextId,
     ...settings,

@@ -2,7 +2,10 @@ import { create, type JsonObject, type JsonValue, toJson } from "@bufbuild/proto
 import { type Timestamp, timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { EXTENSION_URI, TASK_EVENT_URI } from "../extension.ts";
 import {
+  type Message as A2aMessage,
+  MessageSchema as A2aMessageSchema,
   PartSchema as A2aPartSchema,
+  TaskArtifactUpdateEventSchema,
   type TaskStatus,
   type TaskStatusUpdateEvent,
   TaskStatusUpdateEventSchema,
@@ -14,10 +17,11 @@ import {
   TaskEventSchema,
   TextContentSchema,
 } from "../gen/devtool/v1alpha/task_event_pb.ts";
-import { type Message, type Part, Role } from "../gen/devtool/v1alpha/task_pb.ts";
+import { type Message, type Part, Role, TaskState } from "../gen/devtool/v1alpha/task_pb.ts";
 import { decodeRfcJson, isObject } from "../rfc-json.ts";
 import { endsExchange } from "../task-state.ts";
 import { quote, WireError } from "../wire-error.ts";
+import { artifactEventOf, encodeArtifactUpdate } from "./artifact.ts";
 import { decodeMessage, eventOf } from "./message.ts";
 import { taskEventMetadata } from "./metadata.ts";
 import { encodePart } from "./part.ts";
@@ -27,11 +31,13 @@ import { decodeCreated, encodeCreated } from "./task.ts";
 import type { StreamView } from "./view.ts";
 
 /**
- * Writes an event as the JSON text of a `result` in a stream of A2A 0.3: a Task for `created`, otherwise a
- * TaskStatusUpdateEvent. Undefined when the view shows nothing of it.
+ * Writes an event as the JSON text of a `result` in a stream of A2A 0.3: a Task for `created`, a TaskArtifactUpdateEvent
+ * for what becomes of an artifact, otherwise a TaskStatusUpdateEvent. Undefined when the view shows nothing of it.
  */
 export function encodeStreamFrame(event: TaskEvent, view: StreamView): string | undefined {
-  if (event.payload.case === "created") return JSON.stringify(encodeCreated(event, event.payload.value, view));
+  const { payload } = event;
+  if (payload.case === "created") return JSON.stringify(encodeCreated(event, payload.value, view));
+  if (payload.case === "artifact") return JSON.stringify(encodeArtifactUpdate(event, payload.value));
   const frame = view === "extension" ? extensionUpdate(event) : plainUpdate(event);
   return frame && JSON.stringify(frame);
 }
@@ -44,9 +50,26 @@ export function decodeStreamFrame(result: JsonValue, sequence: bigint): TaskEven
       return decodeCreated(result, sequence);
     case "status-update":
       return decodeUpdate(decodeRfcJson(TaskStatusUpdateEventSchema, result), sequence);
+    case "artifact-update":
+      return artifactEventOf(decodeRfcJson(TaskArtifactUpdateEventSchema, result), sequence);
+    case "message":
+      return repliedEvent(decodeRfcJson(A2aMessageSchema, result), sequence);
     default:
       throw new WireError("result.kind", quote(result.kind), "is no frame of a task");
   }
+}
+
+/** The event that an answer stands for that is a message alone. */
+function repliedEvent(message: A2aMessage, sequence: bigint): TaskEvent {
+  const { taskId, contextId } = message;
+  const value = decodeMessage(message, "result");
+  return create(TaskEventSchema, {
+    sequence,
+    taskId,
+    contextId,
+    state: TaskState.COMPLETED,
+    payload: { case: "reply", value },
+  });
 }
 
 /** The update as plain data in the form that the envelope's message has in JSON; a test holds the two together. */
@@ -76,7 +99,13 @@ function ownMetadata({ payload, toolCallDetail }: TaskEvent): JsonObject | undef
   return { [TASK_EVENT_URI]: toJson(TaskEventSchema, event) };
 }
 
-const OWN_PAYLOADS: ReadonlySet<TaskEvent["payload"]["case"]> = new Set(["usage", "notice", "summary", "citation"]);
+const OWN_PAYLOADS: ReadonlySet<TaskEvent["payload"]["case"]> = new Set([
+  "usage",
+  "notice",
+  "summary",
+  "citation",
+  "reply",
+]);
 
 function plainUpdate(event: TaskEvent): JsonObject | undefined {
   const text = plainText(event);
@@ -137,6 +166,8 @@ function messageJson(event: TaskEvent): JsonObject | undefined {
     case "thought":
     case "toolCall":
       return agentMessage(event, partsJson([payload]));
+    case "reply":
+      return agentMessage(event, partsJson(payload.value.parts.map(({ content }) => content)));
     case "message":
       return userMessage(event, payload.value);
     default:

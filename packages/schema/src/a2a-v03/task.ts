@@ -22,6 +22,7 @@ import { type Message, MessageSchema, Role, type Task, TaskSchema } from "../gen
 import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 import { isEnded, toolCallsOf } from "../tool-call.ts";
 import { quote, WireError } from "../wire-error.ts";
+import { artifactEnvelope, artifactOf } from "./artifact.ts";
 import { decodeMessage, encodeMessage, encodeMessageRuns, eventOf } from "./message.ts";
 import { extensionMetadata, sessionMetadata } from "./metadata.ts";
 import { decodeState, encodeState } from "./state.ts";
@@ -85,7 +86,7 @@ export function encodeTask(task: Task, options: EncodeTaskOptions = {}): JsonObj
   return encodeRfcJson(A2aTaskSchema, taskEnvelope(task, options));
 }
 
-/** A task in the envelope of A2A, its conversation as messages. */
+/** A task in the envelope of A2A, its conversation as messages and what it made as artifacts. */
 export function taskEnvelope(task: Task, { historyLength, view = "extension" }: EncodeTaskOptions): A2aTask {
   const place = { taskId: task.id, contextId: task.contextId };
   const messages = task.history.map((message) => shown(message, view)).filter(({ parts }) => parts.length > 0);
@@ -97,6 +98,7 @@ export function taskEnvelope(task: Task, { historyLength, view = "extension" }: 
     status: { ...statusOf(task.state, task.updateTime), ...statusMessage(task) },
     history:
       historyLength === undefined ? history : history.slice(history.length - Math.min(historyLength, history.length)),
+    artifacts: task.artifacts.map(artifactEnvelope),
     ...(view === "extension" && { metadata: taskMetadata(task) }),
   });
 }
@@ -121,6 +123,7 @@ export function taskOf(task: A2aTask): Task {
     error: event?.error ?? "",
     model: event?.model ?? "",
     history: mergeSteps(decodeHistory(task)),
+    artifacts: task.artifacts.map((artifact, index) => artifactOf(artifact, `artifacts[${index}]`)),
     ...decodeSettings(task.metadata),
     ...timeField("updateTime", task.status?.timestamp),
   });

@@ -1,14 +1,11 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import {
   TaskArtifactUpdateEventSchema as ArtifactUpdateV03Schema,
-  type Artifact as ArtifactV03,
-  ArtifactSchema as ArtifactV03Schema,
   MessageSchema as MessageV03Schema,
   TaskSchema as TaskV03Schema,
   TaskStatusUpdateEventSchema as UpdateV03Schema,
 } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
 import type {
-  Artifact,
   StreamResponse,
   TaskArtifactUpdateEvent,
   TaskStatusUpdateEvent,
@@ -16,8 +13,8 @@ import type {
 import { encodeRfcJson } from "../rfc-json.ts";
 import { isInterrupted, isTerminal } from "../task-state.ts";
 import { WireError } from "../wire-error.ts";
+import { artifactToV03 } from "./artifact.ts";
 import { messageToV03 } from "./message.ts";
-import { partToV03 } from "./part.ts";
 import { stateFromA2a } from "./state.ts";
 import { statusToV03, taskToV03 } from "./task.ts";
 
@@ -27,12 +24,8 @@ import { statusToV03, taskToV03 } from "./task.ts";
  */
 export function frameFromA2a(payload: StreamResponse["payload"]): JsonObject {
   switch (payload.case) {
-    case "task": {
-      const artifacts = payload.value.artifacts.map((artifact, index) =>
-        artifactToV03(artifact, `artifacts[${index}]`),
-      );
-      return encodeRfcJson(TaskV03Schema, { ...taskToV03(payload.value), artifacts });
-    }
+    case "task":
+      return encodeRfcJson(TaskV03Schema, taskToV03(payload.value));
     case "message":
       return encodeRfcJson(MessageV03Schema, messageToV03(payload.value, "message"));
     case "statusUpdate":
@@ -73,16 +66,4 @@ function artifactFrame(update: TaskArtifactUpdateEvent): JsonObject {
     ...(metadata && { metadata }),
   });
   return encodeRfcJson(ArtifactUpdateV03Schema, frame);
-}
-
-function artifactToV03(artifact: Artifact, path: string): ArtifactV03 {
-  const { artifactId, name, description, parts, metadata, extensions } = artifact;
-  return create(ArtifactV03Schema, {
-    artifactId,
-    name,
-    description,
-    parts: parts.map((part, index) => partToV03(part, `${path}.parts[${index}]`)),
-    extensions,
-    ...(metadata && { metadata }),
-  });
 }

@@ -25,6 +25,7 @@ export function sendRequestToA2a(request: OwnRequest): SendMessageRequest {
     message: messageFromV03({ ...envelope, metadata }),
     configuration: {
       returnImmediately,
+      acceptedOutputModes: message.acceptedOutputModes,
       ...(pushConfig && { taskPushNotificationConfig: pushConfigToA2a(pushConfig) }),
     },
   });
@@ -42,7 +43,11 @@ export function sendRequestFromA2a({ message, configuration, metadata }: SendMes
   const envelope = messageToV03(message, "message");
   const settings = decodeSettings({ ...metadata, ...message.metadata });
   return create(OwnRequestSchema, {
-    message: { ...decodeMessage(envelope, "message"), model: settings.sessionSettings?.model ?? "" },
+    message: {
+      ...decodeMessage(envelope, "message"),
+      model: settings.sessionSettings?.model ?? "",
+      acceptedOutputModes: configuration?.acceptedOutputModes ?? [],
+    },
     taskId: message.taskId,
     contextId: message.contextId,
     returnImmediately: configuration?.returnImmediately ?? false,

@@ -1,33 +1,61 @@
 import { create } from "@bufbuild/protobuf";
+import { artifactEnvelope } from "../a2a-v03/artifact.ts";
 import { encodePart } from "../a2a-v03/part.ts";
 import { plainText } from "../a2a-v03/plain-text.ts";
 import { updateMetadata } from "../a2a-v03/stream-frame.ts";
 import { createdEnvelope } from "../a2a-v03/task.ts";
 import type { StreamView } from "../a2a-v03/view.ts";
-import type { TaskEvent } from "../gen/devtool/v1alpha/task_event_pb.ts";
-import type { Part as ContentPart } from "../gen/devtool/v1alpha/task_pb.ts";
+import type { ArtifactUpdate, TaskEvent } from "../gen/devtool/v1alpha/task_event_pb.ts";
+import {
+  type Part as ContentPart,
+  ArtifactSchema as OwnArtifactSchema,
+  type Message as OwnMessage,
+} from "../gen/devtool/v1alpha/task_pb.ts";
 import {
   type Message,
   MessageSchema,
   Role,
   type StreamResponse,
   StreamResponseSchema,
+  TaskArtifactUpdateEventSchema,
   TaskStatusUpdateEventSchema,
 } from "../gen/lf/a2a/v1/a2a_pb.ts";
+import { artifactFromV03 } from "./artifact.ts";
 import { partFromV03 } from "./part.ts";
 import { stateToA2a } from "./state.ts";
 import { taskFromV03 } from "./task.ts";
 
 /**
- * Writes an event as an element of a stream of A2A 1.0: the task for `created`, otherwise an update of its status.
- * Undefined when the view shows nothing of it.
+ * Writes an event as an element of a stream of A2A 1.0: the task for `created`, an update of an artifact, otherwise an
+ * update of its status. Undefined when the view shows nothing of it.
  */
 export function streamResponseOf(event: TaskEvent, view: StreamView): StreamResponse | undefined {
-  if (event.payload.case === "created") {
-    const value = taskFromV03(createdEnvelope(event, event.payload.value, view));
+  const { payload } = event;
+  if (payload.case === "created") {
+    const value = taskFromV03(createdEnvelope(event, payload.value, view));
     return create(StreamResponseSchema, { payload: { case: "task", value } });
   }
+  if (payload.case === "artifact") return artifactUpdate(event, payload.value);
   return view === "extension" ? extensionUpdate(event) : plainUpdate(event);
+}
+
+/** Writes an answer that is a message alone: it names its conversation and no task, since its client is shown none. */
+export function replyToA2a(reply: OwnMessage, contextId: string): Message {
+  const { messageId } = reply;
+  const parts = reply.parts.flatMap(({ content }) => partsOf(content));
+  return create(MessageSchema, { messageId, contextId, role: Role.AGENT, parts });
+}
+
+function artifactUpdate({ taskId, contextId }: TaskEvent, update: ArtifactUpdate): StreamResponse {
+  const { artifact = create(OwnArtifactSchema), append, lastChunk } = update;
+  const value = create(TaskArtifactUpdateEventSchema, {
+    taskId,
+    contextId,
+    artifact: artifactFromV03(artifactEnvelope(artifact)),
+    append,
+    lastChunk,
+  });
+  return create(StreamResponseSchema, { payload: { case: "artifactUpdate", value } });
 }
 
 function extensionUpdate(event: TaskEvent): StreamResponse {
@@ -63,6 +91,11 @@ function messageOf(event: TaskEvent): Message | undefined {
     case "thought":
     case "toolCall":
       return agentMessage(event, [payload]);
+    case "reply":
+      return agentMessage(
+        event,
+        payload.value.parts.map(({ content }) => content),
+      );
     case "message":
       return userMessage(event, payload.value);
     default:

@@ -10,6 +10,7 @@ import {
 } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
 import type { Task } from "../gen/devtool/v1alpha/task_pb.ts";
 import { type Task as A2aTask, TaskSchema, type TaskStatus, TaskStatusSchema } from "../gen/lf/a2a/v1/a2a_pb.ts";
+import { artifactFromV03, artifactToV03 } from "./artifact.ts";
 import { messageFromV03, messageToV03 } from "./message.ts";
 import { stateFromA2a, stateToA2a } from "./state.ts";
 
@@ -18,25 +19,27 @@ export function taskToA2a(task: Task, options: EncodeTaskOptions = {}): A2aTask 
   return taskFromV03(taskEnvelope(task, options));
 }
 
-/** Writes a task of A2A 0.3 in the form of 1.0. What our tasks make stands in their messages, so there are no artifacts. */
-export function taskFromV03({ id, contextId, status, history, metadata }: TaskV03): A2aTask {
+/** Writes a task of A2A 0.3 in the form of 1.0. */
+export function taskFromV03({ id, contextId, status, history, artifacts, metadata }: TaskV03): A2aTask {
   return create(TaskSchema, {
     id,
     contextId,
     ...(status && { status: statusFromV03(status) }),
     history: history.map(messageFromV03),
+    artifacts: artifacts.map(artifactFromV03),
     ...(metadata && { metadata }),
   });
 }
 
 /** Reads a task of A2A 1.0 in the form of 0.3. */
-export function taskToV03({ id, contextId, status, history, metadata }: A2aTask): TaskV03 {
+export function taskToV03({ id, contextId, status, history, artifacts, metadata }: A2aTask): TaskV03 {
   return create(TaskV03Schema, {
     kind: "task",
     id,
     contextId,
     ...(status && { status: statusToV03(status, "status") }),
     history: history.map((message, index) => messageToV03(message, `history[${index}]`)),
+    artifacts: artifacts.map((artifact, index) => artifactToV03(artifact, `artifacts[${index}]`)),
     ...(metadata && { metadata }),
   });
 }

@@ -1,6 +1,8 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
+import { encodeArtifactUpdate } from "../a2a-v03/artifact.ts";
 import { citationText } from "../a2a-v03/part.ts";
+import { plainText } from "../a2a-v03/plain-text.ts";
 import { type ToolCall, ToolCallStatus } from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 import { UpdateMetadataSchema } from "../gen/devtool/coder_agent/v1alpha/stream_pb.ts";
 import type { TaskEvent } from "../gen/devtool/v1alpha/task_event_pb.ts";
@@ -42,6 +44,10 @@ function frameOf(event: TaskEvent): JsonObject | undefined {
       return update(event, "state-change", textOf(payload.value.text));
     case "message":
       return update(event, "state-change", NOTHING);
+    case "artifact":
+      return encodeArtifactUpdate(event, payload.value);
+    case "reply":
+      return update(event, "text-content", textOf(plainText(event) ?? ""));
     case "usage":
     case "summary":
     case undefined:

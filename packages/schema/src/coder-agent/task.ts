@@ -1,6 +1,8 @@
 import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
+import { artifactEnvelope } from "../a2a-v03/artifact.ts";
 import { decodeCreated, decodeTask } from "../a2a-v03/task.ts";
+import { ArtifactSchema } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
 import { TaskMetadataSchema } from "../gen/devtool/coder_agent/v1alpha/stream_pb.ts";
 import type { TaskCreated, TaskEvent } from "../gen/devtool/v1alpha/task_event_pb.ts";
 import { type Message, Role, type Task } from "../gen/devtool/v1alpha/task_pb.ts";
@@ -29,10 +31,11 @@ type Shown = Pick<Task, "id" | "contextId" | "state" | "history"> &
     readonly time: TaskEvent["time"];
     readonly error?: string;
     readonly stateText?: string;
+    readonly artifacts?: Task["artifacts"];
   };
 
 function taskJson(task: Shown): JsonObject {
-  const { id, contextId } = task;
+  const { id, contextId, artifacts = [] } = task;
   return {
     kind: "task",
     id,
@@ -40,7 +43,7 @@ function taskJson(task: Shown): JsonObject {
     status: statusJson(task),
     metadata: metadataJson(task),
     history: task.history.flatMap((message) => messagesJson(message, { taskId: id, contextId })),
-    artifacts: [],
+    artifacts: artifacts.map((artifact) => encodeRfcJson(ArtifactSchema, artifactEnvelope(artifact))),
   };
 }
 

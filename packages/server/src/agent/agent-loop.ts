@@ -1,5 +1,13 @@
 import { create } from "@bufbuild/protobuf";
-import { openToolCalls, Role, structFromJson, type Task, ToolCallSchema, ToolCallStatus } from "@devtool/schema";
+import {
+  type Message,
+  openToolCalls,
+  Role,
+  structFromJson,
+  type Task,
+  ToolCallSchema,
+  ToolCallStatus,
+} from "@devtool/schema";
 import { Code, DevtoolError } from "../errors.ts";
 import { type CallUpdate, changedDetail } from "../tool/call-update.ts";
 import type { PolicyEngine } from "../tool/policy-engine.ts";
@@ -61,8 +69,8 @@ async function* execute(options: AgentLoopOptions, turn: Turn, signal: AbortSign
   const room = new HistoryRoom(options.model);
   for (let step = 0; step < maxSteps; step++) {
     const calls: CallUpdate[] = [];
-    const ask = (): ModelRequest => requestOf(options, turn.task, { set, brief });
-    if (room.isScarce(turn.task.history)) yield* room.make(ask(), signal);
+    const ask = (): ModelRequest => requestOf(options, turn, { set, brief });
+    if (room.isScarce(conversationOf(turn))) yield* room.make(ask(), signal);
     const request = ask();
     for await (const event of options.model.generate({ ...request, history: modelHistory(request.history) }, signal)) {
       if (brief.hasNotices) yield* await brief.notices();
@@ -81,14 +89,19 @@ function endingWith(signal: AbortSignal, endProcesses: () => Promise<void>): Asy
   return { [Symbol.asyncDispose]: () => (signal.aborted ? endProcesses() : Promise.resolve()) };
 }
 
+/** What was said in the tasks before, and in this one. */
+function conversationOf({ earlier, task }: Turn): readonly Message[] {
+  return [...earlier, ...task.history];
+}
+
 function requestOf(
   { workspacePath }: AgentLoopOptions,
-  task: Task,
+  turn: Turn,
   { set, brief }: { readonly set: ToolSet; readonly brief: Brief },
 ): ModelRequest {
   const tools = [...set.tools.values()].map(({ declaration }) => declaration);
-  const history = withoutQuestions(task.history);
-  return { history, tools, workspacePath, instructions: () => brief.instructions(), model: chosenModel(task) };
+  const history = withoutQuestions(conversationOf(turn));
+  return { history, tools, workspacePath, instructions: () => brief.instructions(), model: chosenModel(turn.task) };
 }
 
 /** The model that the user chose, with the message that is being answered or for the session; empty when they did not. */

@@ -26,8 +26,11 @@ export function createConversations(
     async compress(taskId, signal) {
       const { compress } = await import("../agent/compress.ts");
       const session = await registry.get(taskId);
-      const before = session?.task.history.length ?? 0;
-      const summary = await session?.summarize(async (task) => compress(model, requestOf(task), signal));
+      let before = 0;
+      const summary = await session?.summarize(async (task) => {
+        before = task.history.length;
+        return compress(model, requestOf(task), signal);
+      });
       return summary ? before - summary.keptMessages : 0;
     },
   };

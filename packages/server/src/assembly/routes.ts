@@ -1,4 +1,5 @@
 import type { SigningKeys } from "../push/signing-keys.ts";
+import type { About } from "../server-options.ts";
 import { cardRoutes } from "../transport/a2a_v1/card-routes.ts";
 import { agentCard } from "../transport/a2a_v03/card.ts";
 import type { SecurityOptions } from "../transport/auth/security-schemes.ts";
@@ -13,8 +14,12 @@ import type { DialectOptions } from "./dialects.ts";
 export interface ServerRoutesOptions
   extends Pick<
     DialectOptions,
-    "handler" | "extensionRequired" | "maxRequestBytes" | "shutdown" | "nextId" | "onError"
+    "handler" | "extensionRequired" | "maxRequestBytes" | "a2a" | "shutdown" | "nextId" | "onError"
   > {
+  /** What the card says of the agent. */
+  readonly about: About;
+  /** When the server started: since then its card is as it is. */
+  readonly startedAt: Date;
   /** What the card and notifications are signed with. */
   readonly keys: SigningKeys;
   /** How clients may say who they are. */
@@ -23,10 +28,10 @@ export interface ServerRoutesOptions
 
 /** Every route of a server that listens at a URL; the first that matches a request gets it. */
 export function serverRoutes(options: ServerRoutesOptions, baseUrl: string): Route[] {
-  const { keys, shutdown, extensionRequired, security } = options;
+  const { keys, shutdown, extensionRequired, security, startedAt } = options;
+  const { unversionedCard: unversioned = "hybrid" } = options.a2a;
   const about = {
-    name: "devtool",
-    description: "A coding agent that works in a workspace and asks before it changes anything.",
+    ...options.about,
     version: VERSION,
     extensionRequired,
     pushNotifications: true,
@@ -37,7 +42,13 @@ export function serverRoutes(options: ServerRoutesOptions, baseUrl: string): Rou
   return [
     ...healthRoutes(() => !shutdown.aborted),
     ...jwksRoutes(() => keys.publicKeys()),
-    ...cardRoutes({ card, baseUrl, key: async () => ({ ...(await keys.current()), jwksUrl }) }),
+    ...cardRoutes({
+      card,
+      baseUrl,
+      modified: startedAt,
+      unversioned,
+      key: async () => ({ ...(await keys.current()), jwksUrl }),
+    }),
     lazyRoute(async () => {
       const { dialectRoutes } = await import("./dialects.ts");
       return dialectRoutes({ ...options, ...about, card, baseUrl });

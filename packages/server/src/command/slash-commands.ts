@@ -106,7 +106,8 @@ function unknown(name: string, { commands, notices }: Known): string {
   const below = [...commands.keys()].filter((other) => other.startsWith(`${name} `));
   if (below.length > 0) return `/${name} needs another word: choose ${below.map((other) => `/${other}`).join(", ")}`;
   const near = nearest(name, [...commands.keys()]);
-  return [`/${name} does not exist: did you mean /${near}?`, ...notices].join(" ");
+  const hint = near === "" ? "this agent has no commands" : `did you mean /${near}?`;
+  return [`/${name} does not exist: ${hint}`, ...notices].join(" ");
 }
 
 function unreadable(command: SlashCommand, args: string, context: CommandContext): string | undefined {

@@ -23,6 +23,14 @@ export const OPERATOR: Caller = { principal: "local", rights: new Set(["approve"
 
 const NONE: ReadonlySet<Right> = new Set();
 
+/** Whoever sends no credentials, where the operator lets them in: all of them are one principal, which may nothing special. */
+export const ANONYMOUS: Caller = { principal: "anonymous", rights: NONE };
+
+/** Tells whether a principal is nobody that we know, in whichever tenant. */
+function isAnonymous(principal: string): boolean {
+  return /^(tenant:[^:]*:)?anonymous$/.test(principal);
+}
+
 /** What the caller may, put into the context values of a call beside the principal; a call without it may nothing. */
 export const rightsKey: ContextKey<ReadonlySet<Right>> = createContextKey(NONE, { description: "rights" });
 
@@ -36,6 +44,12 @@ export function principalOf(context: HandlerContext): string {
   const principal = context.values.get(principalKey);
   if (principal !== "") return principal;
   throw new DevtoolError("caller: nobody was authenticated: send credentials", Code.Unauthenticated);
+}
+
+/** Throws `Code.Unauthenticated` when the caller is nobody that we know. */
+export function assertKnown(context: HandlerContext): void {
+  if (!isAnonymous(principalOf(context))) return;
+  throw new DevtoolError("caller: this is for callers that are known: send credentials", Code.Unauthenticated);
 }
 
 /** Throws `Code.PermissionDenied` when the caller has not the right. */

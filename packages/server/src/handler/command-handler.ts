@@ -6,6 +6,7 @@ import {
   type ExecuteSlashCommandResponse,
   ExecuteSlashCommandResponseSchema,
   isAwaitingApproval,
+  isInterrupted,
   openToolCalls,
   type SlashCommandService,
   type TaskEvent,
@@ -53,7 +54,7 @@ function failedToStart(message: string): ExecuteSlashCommandResponse {
 /** Waits until the command does something, or asks before it does. */
 async function started({ session, after }: Exchange, signal: AbortSignal): Promise<ExecuteSlashCommandResponse> {
   for await (const event of session.log.read(after, signal)) {
-    if (event.state === TaskState.INPUT_REQUIRED) break;
+    if (isInterrupted(event.state)) break;
     if (hasBegun(event)) break;
   }
   const asked = openToolCalls(session.task).find(isAwaitingApproval)?.confirmationRequest;

@@ -33,7 +33,9 @@ export function createTaskHandler(
   return {
     async sendMessage(request, context) {
       const exchange = await begin(request, context);
-      if (!request.returnImmediately) await exchangeEnd(exchange, context.signal);
+      // A task that nobody is shown cannot be asked for later.
+      const waits = !request.returnImmediately || exchange.session.task.replyOnly;
+      if (waits) await exchangeEnd(exchange, context.signal);
       return { task: shownTask(exchange.session.task) };
     },
     async *streamMessage({ request = create(SendMessageRequestSchema) }, context) {

@@ -6,12 +6,12 @@ import {
   findToolCallDetail,
   isAwaitingApproval,
   isEnded,
+  isInterrupted,
   isTerminal,
   type Message,
   OPTION_MODIFY_WITH_EDITOR,
   openToolCalls,
   type Task,
-  TaskState,
   type ToolCall,
   type ToolCallConfirmation,
   ToolCallStage,
@@ -49,7 +49,7 @@ function assertTakesMessage(task: Task): void {
       details: { field: "task_id", value: task.id },
     });
   if (asked.length > 0) throw precondition(`waits for an answer to ${quoteIds(asked)}: answer it or cancel the task`);
-  if (!isTerminal(task.state) && task.state !== TaskState.INPUT_REQUIRED) {
+  if (!isTerminal(task.state) && !isInterrupted(task.state)) {
     throw precondition("is working: cancel it or wait for input-required");
   }
   if (task.command) throw precondition("ran a slash command: start a new task");

@@ -1,8 +1,10 @@
 import { create } from "@bufbuild/protobuf";
-import { emptyTask, reduceTask, type Task, type TaskCreated, TaskSchema, TaskState } from "@devtool/schema";
+import { type Task, type TaskCreated, TaskSchema, TaskState } from "@devtool/schema";
 import type { AgentExecutor } from "../agent/agent-executor.ts";
 import type { TaskStore } from "../store/task-store.ts";
+import { earlierConversation } from "./earlier-conversation.ts";
 import { EventLog } from "./event-log.ts";
+import { readTask } from "./read-task.ts";
 import { TaskSession } from "./task-session.ts";
 
 /** So many tasks stay open in memory when nobody needs them; the longest unused are closed first. */
@@ -27,17 +29,20 @@ export class SessionRegistry implements AsyncDisposable {
 
   /** Creates a task and sets its agent to work. Resolves when the task is durable. */
   async create(taskId: string, contextId: string, created: TaskCreated): Promise<TaskSession> {
-    const { settings, sessionSettings, command, principal } = created;
+    const { message, settings, sessionSettings, command, principal } = created;
     const blank = create(TaskSchema, { id: taskId, contextId });
     const described: Task = {
       ...blank,
       principal,
+      history: message ? [message] : [],
       ...(settings && { settings }),
       ...(sessionSettings && { sessionSettings }),
       ...(command && { command }),
     };
-    const session = this.#open(blank, this.#options.createExecutor(described));
-    const opening = session.create(created).then(() => session);
+    const executor = this.#options.createExecutor(described);
+    const session = this.#open(blank, executor);
+    const replyOnly = executor.answersWith?.(described) === "message";
+    const opening = session.create({ ...created, replyOnly }).then(() => session);
     this.#sessions.set(taskId, opening);
     const opened = await this.#opened(taskId, opening);
     await this.#closeIdle();
@@ -84,9 +89,8 @@ export class SessionRegistry implements AsyncDisposable {
   }
 
   async #load(taskId: string): Promise<TaskSession | undefined> {
-    let task = emptyTask();
-    for await (const event of this.#options.store.readEvents(taskId, 0n)) task = reduceTask(task, event);
-    if (task.sequence === 0n) return undefined;
+    const task = await readTask(this.#options.store, taskId);
+    if (!task) return undefined;
     const session = this.#open(task, this.#options.createExecutor(task));
     await session.recover();
     return session;
@@ -94,7 +98,8 @@ export class SessionRegistry implements AsyncDisposable {
 
   #open(task: Task, executor: AgentExecutor): TaskSession {
     const { store, now } = this.#options;
-    return new TaskSession(new EventLog({ store, task, now }), executor);
+    const log = new EventLog({ store, task, now });
+    return new TaskSession({ log, executor, earlier: (current) => earlierConversation(store, current) });
   }
 
   async #tasksIn(state: TaskState): Promise<string[]> {

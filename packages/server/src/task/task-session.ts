@@ -4,7 +4,9 @@ import {
   deriveState,
   isTerminal,
   type Message,
+  MessageSchema,
   openToolCalls,
+  Role,
   StateChangeSchema,
   type Summary,
   type Task,
@@ -36,6 +38,19 @@ interface Run {
   readonly ended: Promise<void>;
 }
 
+/** How a run of the agent came to its end: as it said itself, or cut short for a reason. */
+type Outcome =
+  | { readonly case: "ended"; readonly entry: LogEntry }
+  | { readonly case: "cut"; readonly reason: unknown };
+
+/** What a session is made of. */
+export interface TaskSessionOptions {
+  readonly log: EventLog;
+  readonly executor: AgentExecutor;
+  /** Finds what was said in the tasks that one goes on from. */
+  readonly earlier: (task: Task) => Promise<readonly Message[]>;
+}
+
 /** What came of summarizing a history: a summary if there was something to gain, and what it used. */
 interface Summarized {
   readonly summary: Summary | undefined;
@@ -46,6 +61,7 @@ interface Summarized {
 export class TaskSession implements AsyncDisposable {
   readonly log: EventLog;
   readonly #executor: AgentExecutor;
+  readonly #earlier: TaskSessionOptions["earlier"];
   readonly #confirmations = new Confirmations();
   #run: Run | undefined;
   /** The model that answers, as it was chosen when the run began. */
@@ -54,9 +70,10 @@ export class TaskSession implements AsyncDisposable {
   #waiting: LogEntry[] = [];
   #flushing: NodeJS.Immediate | undefined;
 
-  constructor(log: EventLog, executor: AgentExecutor) {
+  constructor({ log, executor, earlier }: TaskSessionOptions) {
     this.log = log;
     this.#executor = executor;
+    this.#earlier = earlier;
   }
 
   /** The task as its log has it now. */
@@ -102,19 +119,21 @@ export class TaskSession implements AsyncDisposable {
   async cancel(): Promise<void> {
     if (isTerminal(this.task.state)) throw alreadyEnded(this.task);
     const run = this.#run;
-    if (!run) return this.#end(CANCELED);
+    if (!run) return this.#end({ case: "cut", reason: CANCELED });
     run.controller.abort(CANCELED);
     await run.ended;
   }
 
   /**
-   * Puts a summary in place of the older history of a task at rest. Gives it when `make` found something to gain. Throws
-   * `Code.FailedPrecondition` when the task is at work, also when it began to meanwhile.
+   * Puts a summary in place of the older history of a task at rest. `make` gets the task with what was said in the tasks
+   * before it. Gives the summary when there was something to gain. Throws `Code.FailedPrecondition` when the task is at
+   * work, also when it began to meanwhile.
    */
   async summarize(make: (task: Task) => Promise<Summarized>): Promise<Summary | undefined> {
     this.#assertResting();
     const { sequence } = this.task;
-    const { summary, usage } = await make(this.task);
+    const earlier = await this.#earlier(this.task);
+    const { summary, usage } = await make({ ...this.task, history: [...earlier, ...this.task.history] });
     this.#assertResting();
     const fits = this.task.sequence === sequence ? summary : undefined;
     const used: LogEntry[] = usage ? [{ payload: { case: "usage", value: usage } }] : [];
@@ -151,8 +170,8 @@ export class TaskSession implements AsyncDisposable {
 
   async #execute(signal: AbortSignal): Promise<void> {
     const outcome = await this.#work(signal).then(
-      () => undefined,
-      (reason: unknown) => (signal.aborted ? signal.reason : reason),
+      (entry): Outcome => ({ case: "ended", entry }),
+      (reason: unknown): Outcome => ({ case: "cut", reason: signal.aborted ? signal.reason : reason }),
     );
     // Before the end is recorded: a message that follows it starts a run of its own.
     this.#run = undefined;
@@ -160,24 +179,29 @@ export class TaskSession implements AsyncDisposable {
     if (!this.log.failure) await this.#end(outcome).catch(() => undefined);
   }
 
-  async #work(signal: AbortSignal): Promise<void> {
+  /** Lets the agent work and gives what is to be recorded as the end of it. */
+  async #work(signal: AbortSignal): Promise<LogEntry> {
     this.#model = await this.#executor.modelFor(this.task);
     await this.#append([]);
     const log = this.log;
+    const earlier = await this.#earlier(this.task);
     const turn: Turn = {
       get task() {
         return log.task;
       },
+      earlier,
       confirmations: this.#confirmations,
     };
     for await (const event of this.#executor.execute(turn, signal)) {
+      if (event.case === "end" || event.case === "reply") return endEntry(event, this.task);
       const held = this.#record(event);
       if (held) await held;
     }
+    return stateEntry(TaskState.COMPLETED);
   }
 
   /** Records what the agent did. Gives what to wait for before it goes on: tool calls are durable then; text is a moment later. */
-  #record(event: AgentEvent): Promise<void> | undefined {
+  #record(event: Exclude<AgentEvent, Ending>): Promise<void> | undefined {
     if (event.case === "toolCalls") return this.#append(callEntries(this.task, event.value));
     this.#waiting.push({ payload: payloadOf(event), model: this.#model });
     // What the agent asks next depends on a summary: it must be in the task when it goes on.
@@ -195,16 +219,12 @@ export class TaskSession implements AsyncDisposable {
     await Promise.all(appended);
   }
 
-  async #end(outcome: unknown): Promise<void> {
-    if (outcome === STOPPING) return this.#interrupt();
-    if (outcome === undefined) return this.#log([stateEntry(TaskState.COMPLETED)]);
-    const open = openToolCalls(this.task).map((call) => ({ call: cancelledCall(call) }));
-    const cancelled = callEntries(this.task, open);
-    const state =
-      outcome === CANCELED
-        ? stateEntry(TaskState.CANCELED)
-        : stateEntry(TaskState.FAILED, { error: DevtoolError.from(outcome).message });
-    await this.#log([...cancelled, state]);
+  async #end(outcome: Outcome): Promise<void> {
+    if (outcome.case === "cut" && outcome.reason === STOPPING) return this.#interrupt();
+    const entry = outcome.case === "ended" ? outcome.entry : cutEntry(outcome.reason);
+    const left = isTerminal(entry.state ?? TaskState.UNSPECIFIED) ? openToolCalls(this.task) : [];
+    const cancelled = left.map((call) => ({ call: cancelledCall(call) }));
+    await this.#log([...callEntries(this.task, cancelled), entry]);
   }
 
   /** Appends what waits and then entries, under the name of the model that is answering (STREAM-1). */
@@ -223,11 +243,30 @@ export class TaskSession implements AsyncDisposable {
   }
 }
 
-function stateEntry(state: TaskState, change: { readonly error?: string } = {}): LogEntry {
+type Ending = Extract<AgentEvent, { case: "end" | "reply" }>;
+
+/** The end that an agent came to. A failure is an error, whoever says so. */
+function endEntry(ending: Ending, { id, sequence }: Task): LogEntry {
+  if (ending.case === "reply") {
+    const parts = [...ending.value];
+    const value = create(MessageSchema, { messageId: `${id}:${sequence + 1n}`, role: Role.AGENT, parts });
+    return { state: TaskState.COMPLETED, payload: { case: "reply", value } };
+  }
+  const { state, text } = ending.value;
+  return stateEntry(state, state === TaskState.FAILED ? { error: text } : { text });
+}
+
+/** The end of a run that was cut short: by a client, or by what failed. */
+function cutEntry(reason: unknown): LogEntry {
+  if (reason === CANCELED) return stateEntry(TaskState.CANCELED);
+  return stateEntry(TaskState.FAILED, { error: DevtoolError.from(reason).message });
+}
+
+function stateEntry(state: TaskState, change: { readonly text?: string; readonly error?: string } = {}): LogEntry {
   return { state, payload: { case: "stateChange", value: create(StateChangeSchema, change) } };
 }
 
-function payloadOf(event: Exclude<AgentEvent, { case: "toolCalls" }>): LogEntry["payload"] {
+function payloadOf(event: Exclude<AgentEvent, Ending | { case: "toolCalls" }>): LogEntry["payload"] {
   return event.case === "text" ? { case: "text", value: create(TextContentSchema, { text: event.value }) } : event;
 }
 

@@ -6,7 +6,7 @@ import { canonicalAddress, isPublicAddress } from "./public-address.ts";
 
 /** Which hosts this machine may reach on behalf of a model or a client. */
 export interface OutboundPolicy {
-  /** What the operator allows at any address, as `host:port`, IPv6 in brackets. Everything else must be public. */
+  /** What the operator allows at any address, as `host:port` or `host:*`, IPv6 in brackets. Everything else must be public. */
   readonly allowedHosts: readonly string[];
   /** The ports that this server listens on: never reached at an address of this machine, allowed or not. */
   readonly ownPorts: () => readonly number[];
@@ -77,11 +77,11 @@ export function isAllowedHost(url: URL, { allowedHosts }: OutboundPolicy): boole
   return allowedHosts.some((entry) => names(entry, url));
 }
 
-/** Tells whether an entry of the operator's list names the host and port of a URL. */
+/** Tells whether an entry of the operator's list names the host and port of a URL. A port that is `*` is any. */
 function names(entry: string, url: URL): boolean {
-  const [, port] = /:(\d+)$/.exec(entry) ?? [];
-  const listed = URL.parse(`http://${entry}`);
-  return listed !== null && listed.hostname === url.hostname && port === portOf(url);
+  const [, host = "", port = ""] = /^(.*):(\d+|\*)$/.exec(entry) ?? [];
+  const listed = URL.parse(`http://${host}`);
+  return listed !== null && listed.hostname === url.hostname && (port === "*" || port === portOf(url));
 }
 
 function isOwn(address: string, url: URL, { ownPorts }: OutboundPolicy): boolean {

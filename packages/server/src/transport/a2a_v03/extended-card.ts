@@ -2,6 +2,7 @@ import { create, type JsonObject, type MessageInitShape } from "@bufbuild/protob
 import { encodeRfcJson, type SlashCommandSchema, SlashCommandService } from "@devtool/schema";
 import { AgentCardSchema as CardV1Schema, encodeA2aJson } from "@devtool/schema/a2a-v1";
 import { AgentCardSchema, type AgentSkill, AgentSkillSchema } from "@devtool/schema/a2a-v03";
+import { assertKnown } from "../../handler/caller.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
 import { agentCardV1 } from "../a2a_v1/card.ts";
 import { joinedSchemes } from "../a2a_v1/hybrid-card.ts";
@@ -19,6 +20,7 @@ export async function extendedCard(
 ): Promise<JsonObject> {
   const { getAllSlashCommands } = SlashCommandService.method;
   const context = contextOf(call, getAllSlashCommands);
+  assertKnown(context);
   const { commands = [] } = await handler.commands.getAllSlashCommands(create(getAllSlashCommands.input), context);
   const card = agentCard(baseUrl, options);
   const skills = [...card.skills, ...commands.flatMap((command) => skillsOf(command, []))];

@@ -6,11 +6,13 @@ import {
   ExecuteSlashCommandResponseSchema,
   emptyTask,
   encodeRfcJson,
+  endsExchange,
   GetAllSlashCommandsResponseSchema,
   GetTaskRequestSchema,
   isTerminal,
   RunSlashCommandRequestSchema,
   RunSlashCommandResponseSchema,
+  replyOf,
   type SendMessageRequest,
   SlashCommandService,
   StreamMessageRequestSchema,
@@ -26,6 +28,7 @@ import {
   decodeSettings,
   decodeTaskId,
   decodeTaskQuery,
+  encodeReply,
   encodeTask,
   JsonRpcCode,
 } from "@devtool/schema/a2a-v03";
@@ -33,6 +36,7 @@ import { encodeCoderAgentTask } from "@devtool/schema/coder-agent";
 import { Code, DevtoolError } from "../../errors.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
 import { withOfferedOutcomes } from "../coder_agent/outcomes.ts";
+import { outputRefusal } from "../output-modes.ts";
 import { type Call, contextOf } from "./call.ts";
 import type { CardOptions } from "./card.ts";
 import { JsonRpcFailure } from "./errors.ts";
@@ -62,7 +66,7 @@ export function createMethods(
 ): ReadonlyMap<string, Method> {
   return new Map<string, Method>([
     ["message/send", (call) => sendMessage(handler, call)],
-    ["message/stream", async (call) => stream(streamMessage(handler, call, await messageOf(handler, call)), call)],
+    ["message/stream", async (call) => streamedExchange(handler, call, await messageOf(handler, call))],
     ["tasks/get", (call) => getTask(handler, call)],
     ["tasks/cancel", (call) => cancelTask(handler, call)],
     ["tasks/resubscribe", (call) => resubscribe(handler, call)],
@@ -78,13 +82,16 @@ export function createMethods(
 async function sendMessage(handler: RequestHandler, call: Call): Promise<Answer> {
   const { historyLength } = decodeMessageSend(call.params);
   const request = await messageOf(handler, call);
-  const { task } = await handler.tasks.sendMessage(request, contextOf(call, TaskService.method.sendMessage));
-  return result(taskJson(create(TaskSchema, task), call, historyLength));
+  const answer = await handler.tasks.sendMessage(request, contextOf(call, TaskService.method.sendMessage));
+  const task = create(TaskSchema, answer.task);
+  const reply = call.view === "coder-agent" ? undefined : replyOf(task);
+  return result(reply ? encodeReply(reply, task.contextId) : taskJson(task, call, historyLength));
 }
 
 /** The message of a call, with where to post its events in the form of the call. */
 async function messageOf(handler: RequestHandler, call: Call): Promise<SendMessageRequest> {
   const { request: decoded, pushConfig } = decodeMessageSend(call.params);
+  assertTakesOutput(decoded.message?.acceptedOutputModes ?? []);
   const request = pushConfig ? { ...decoded, pushConfig: inFormatOf(call, pushConfig) } : decoded;
   if (call.view === "extension" || request.taskId === "" || !request.message) return request;
   const task = await taskOf(handler, call, request.taskId);
@@ -92,9 +99,35 @@ async function messageOf(handler: RequestHandler, call: Call): Promise<SendMessa
   return { ...request, message: read(request.message, task) };
 }
 
+/** A client that takes nothing that there is gets no answer. */
+function assertTakesOutput(modes: readonly string[]): void {
+  const refusal = outputRefusal(modes);
+  if (refusal !== undefined) throw new JsonRpcFailure(refusal, JsonRpcCode.CONTENT_TYPE_NOT_SUPPORTED);
+}
+
 function streamMessage(handler: RequestHandler, call: Call, request: SendMessageRequest): Responses {
   const wrapped = create(StreamMessageRequestSchema, { request });
   return handler.tasks.streamMessage(wrapped, contextOf(call, TaskService.method.streamMessage));
+}
+
+function streamedExchange(handler: RequestHandler, call: Call, request: SendMessageRequest): Answer {
+  const responses = streamMessage(handler, call, request);
+  if (call.view === "coder-agent") return stream(responses, call);
+  return { case: "stream", value: shownFrames(responses, call) };
+}
+
+/** The frames of an exchange. Where the answer is a message alone only that is shown, or how the task came to none. */
+async function* shownFrames(responses: Responses, call: Call): AsyncIterable<Frame> {
+  let isHidden = false;
+  for await (const response of responses) {
+    if (!response.event) continue;
+    const event = asEvent(response.event);
+    const { payload, contextId } = event;
+    if (payload.case === "created") isHidden = payload.value.replyOnly;
+    if (isHidden && !endsExchange(event)) continue;
+    if (isHidden && payload.case === "reply") yield { result: JSON.stringify(encodeReply(payload.value, contextId)) };
+    else yield* frames(event, call);
+  }
 }
 
 function subscribe(
@@ -209,11 +242,15 @@ function stream(responses: Responses, call: Call): Answer {
   return { case: "stream", value: framesOf(responses, call) };
 }
 
-async function* framesOf(responses: Responses, { view }: Call): AsyncIterable<Frame> {
+async function* framesOf(responses: Responses, call: Call): AsyncIterable<Frame> {
   for await (const response of responses) {
     if (!response.event) continue;
-    const event = asEvent(response.event);
-    const frame = frameOf(event, view);
-    if (frame !== undefined) yield { result: frame, id: event.sequence };
+    yield* frames(asEvent(response.event), call);
   }
+}
+
+/** The frame of an event, if it has one. */
+function* frames(event: TaskEvent, { view }: Call): Iterable<Frame> {
+  const frame = frameOf(event, view);
+  if (frame !== undefined) yield { result: frame, id: event.sequence };
 }

@@ -16,6 +16,8 @@ export interface CardRoutesOptions {
   readonly baseUrl: string;
   /** The key that signs now: the card in the form of 1.0, the only one whose signatures are defined. Default: none. */
   readonly key?: () => Promise<CardKey>;
+  /** Since when the card is as it is. */
+  readonly modified: Date;
   /** What who names no version gets: both forms in one, or the form of 1.0 alone for those who read it strictly. */
   readonly unversioned?: "hybrid" | "v1";
 }
@@ -30,7 +32,8 @@ export function cardRoutes(options: CardRoutesOptions): Route[] {
     name: `GET ${path}`,
     access: "public",
     matches: (method, requested) => (method === "GET" || method === "HEAD") && requested === path,
-    handle: async (request, response) => answer(request, response, await variantFor(versionOf(request))),
+    handle: async (request, response) =>
+      answer(request, response, { ...(await variantFor(versionOf(request))), modified: options.modified }),
   }));
 }
 
@@ -75,8 +78,13 @@ function variantOf(card: JsonObject): Variant {
   return { body, etag: `"${createHash("sha256").update(body).digest("base64url").slice(0, 22)}"` };
 }
 
-function answer(request: HttpRequest, response: HttpResponse, { body, etag }: Variant): void {
-  const caching = { etag, "cache-control": "public, max-age=60", vary: "A2A-Version" };
+interface Dated extends Variant {
+  readonly modified: Date;
+}
+
+function answer(request: HttpRequest, response: HttpResponse, { body, etag, modified }: Dated): void {
+  const dated = { etag, "last-modified": modified.toUTCString() };
+  const caching = { ...dated, "cache-control": "public, max-age=60", vary: "A2A-Version" };
   const isKnown = headerOf(request, "if-none-match") === etag;
   send(response, isKnown ? 304 : 200, { body: isKnown ? "" : body, ...caching });
 }

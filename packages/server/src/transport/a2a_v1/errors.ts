@@ -160,12 +160,8 @@ export function httpErrorOf(
 
 /** The status of what keeps a body from being read; undefined when the error is no such thing. */
 export function bodyStatusOf(reason: unknown): number | undefined {
-  if (reason instanceof BodyTooLarge) return 413;
-  return reason instanceof UnsupportedMediaType ? 415 : undefined;
+  return reason instanceof BodyTooLarge ? 413 : undefined;
 }
-
-/** A body of a media type that is not taken. */
-export class UnsupportedMediaType extends A2aFailure {}
 
 function rowOf(error: ConnectError, table: ErrorTable): Row | undefined {
   const [info] = error.findDetails(ErrorInfoSchema);

@@ -1,9 +1,12 @@
 import { create } from "@bufbuild/protobuf";
 import {
   emptyTask,
+  endsExchange,
   GetTaskRequestSchema,
   isTerminal,
+  type Message,
   reduceTask,
+  replyOf,
   type SendMessageRequest,
   StreamMessageRequestSchema,
   SubscribeTaskRequestSchema,
@@ -11,10 +14,15 @@ import {
   type TaskEvent,
   TaskEventSchema,
   TaskSchema,
+  takesMode,
 } from "@devtool/schema";
 import {
+  type A2aPart,
   type A2aSendMessageRequest,
   type A2aTask,
+  replyToA2a,
+  type SendMessageResponse,
+  SendMessageResponseSchema,
   type StreamResponse,
   StreamResponseSchema,
   sendRequestFromA2a,
@@ -23,6 +31,7 @@ import {
 import { invalid } from "../../errors.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
 import { withPlainAnswer } from "../a2a_v03/plain-answer.ts";
+import { outputRefusal } from "../output-modes.ts";
 import type { Call } from "./call.ts";
 import { A2aFailure } from "./errors.ts";
 import { responseOf, withSequence } from "./frames.ts";
@@ -37,18 +46,24 @@ interface Sending {
   readonly historyLength: number | undefined;
 }
 
-/** Sends a message and gives the task as the exchange left it. */
+/** Sends a message and gives the task as the exchange left it, or the message that is the whole answer. */
 export async function sendMessage(
   options: A2aServiceOptions,
   asked: A2aSendMessageRequest,
   call: Call,
-): Promise<A2aTask> {
+): Promise<SendMessageResponse> {
   const { request, historyLength } = await sendingOf(options, asked, call);
-  const { task } = await options.handler.tasks.sendMessage(request, call.context);
-  return a2aTask(create(TaskSchema, task), call, historyLength);
+  const answer = await options.handler.tasks.sendMessage(request, call.context);
+  const task = create(TaskSchema, answer.task);
+  const reply = replyOf(task);
+  return create(SendMessageResponseSchema, {
+    payload: reply
+      ? { case: "message", value: replyToA2a(reply, task.contextId) }
+      : { case: "task", value: a2aTask(task, call, historyLength) },
+  });
 }
 
-/** Sends a message and streams its exchange: the task first, then its updates. */
+/** Sends a message and streams its exchange: the task first, then its updates; or nothing but the message that answers it. */
 export async function* streamMessage(
   options: A2aServiceOptions,
   asked: A2aSendMessageRequest,
@@ -58,8 +73,12 @@ export async function* streamMessage(
   const { request, before, historyLength } = await sendingOf(options, asked, call);
   const wrapped = create(StreamMessageRequestSchema, { request });
   let isOpen = false;
+  let isHidden = false;
   for await (const { event } of handler.tasks.streamMessage(wrapped, call.context)) {
     const next = create(TaskEventSchema, event);
+    if (next.payload.case === "created") isHidden = next.payload.value.replyOnly;
+    if (isHidden && !endsExchange(next)) continue;
+    if (isHidden && next.payload.case === "reply") return yield replied(next, next.payload.value);
     const response = isOpen
       ? responseOf(next, call.view)
       : snapshot(await taskAt(handler, { before, event: next }, call), call, historyLength);
@@ -93,6 +112,10 @@ export function a2aTask(task: Task, { view }: Call, historyLength: number | unde
   return taskToA2a(task, { view, ...(historyLength !== undefined && { historyLength }) });
 }
 
+function replied({ contextId }: TaskEvent, reply: Message): StreamResponse {
+  return create(StreamResponseSchema, { payload: { case: "message", value: replyToA2a(reply, contextId) } });
+}
+
 /** Throws when a limit of the history is none. */
 export function assertHistoryLength(historyLength: number | undefined, field: string): void {
   if (historyLength === undefined || historyLength >= 0) return;
@@ -103,6 +126,7 @@ async function sendingOf(options: A2aServiceOptions, asked: A2aSendMessageReques
   const { configuration } = asked;
   assertHistoryLength(configuration?.historyLength, "configuration.historyLength");
   assertTakesOutput(configuration?.acceptedOutputModes ?? []);
+  assertTakesInput(asked.message?.parts ?? [], options.inputModes ?? []);
   const push = configuration?.taskPushNotificationConfig;
   const read = sendRequestFromA2a(asked);
   const request = { ...read, ...(push && { pushConfig: configOf(push, call) }) };
@@ -128,13 +152,13 @@ function continuation(
   { endedTask }: A2aServiceOptions,
 ): Omit<Sending, "historyLength"> {
   const { message, contextId } = request;
-  if (!message || before.history.some(({ messageId }) => messageId === message.messageId)) return { request, before };
   if (contextId !== "" && contextId !== before.contextId) {
     throw invalid("message.contextId", contextId, `task ${JSON.stringify(before.id)} belongs to another context`);
   }
   if (endedTask === "refuse") {
     throw ended(before, "send the message with its contextId, with its id in referenceTaskIds and without taskId");
   }
+  if (!message || before.history.some(({ messageId }) => messageId === message.messageId)) return { request, before };
   const referenceTaskIds = [...new Set([...message.referenceTaskIds, before.id])];
   const continued = { ...request, taskId: "", contextId: before.contextId, message: { ...message, referenceTaskIds } };
   return { request: continued, before: emptyTask() };
@@ -145,15 +169,26 @@ function ended({ id }: Task, remedy: string): A2aFailure {
   return new A2aFailure(message, "UNSUPPORTED_OPERATION", { taskId: id });
 }
 
-/** Our answers are text and JSON: a client that takes neither gets none. */
+/** A client that takes nothing that there is gets no answer. */
 function assertTakesOutput(modes: readonly string[]): void {
-  const takes = modes.length === 0 || modes.some((mode) => OUTPUT_MODES.test(mode.trim()));
-  if (takes) return;
-  const message = `none of ${modes.map((mode) => JSON.stringify(mode)).join(", ")} can be sent: accept text/plain or application/json`;
-  throw new A2aFailure(message, "CONTENT_TYPE_NOT_SUPPORTED", { acceptedOutputModes: modes.join(", ") });
+  const refusal = outputRefusal(modes);
+  if (refusal === undefined) return;
+  throw new A2aFailure(refusal, "CONTENT_TYPE_NOT_SUPPORTED", { acceptedOutputModes: modes.join(", ") });
 }
 
-const OUTPUT_MODES = /^(text(\/(plain|markdown|\*))?|application\/(json|\*)|data|\*|\*\/\*)\s*(;|$)/i;
+/** Every part that says its media type must be of one that is taken (section 3.1.1); none listed takes all. */
+function assertTakesInput(parts: readonly A2aPart[], inputModes: readonly string[]): void {
+  const odd = parts.map(mediaTypeOf).find((type) => type !== "" && !takesMode(inputModes, type));
+  if (odd === undefined) return;
+  const message = `media type ${JSON.stringify(odd.slice(0, 80))} is not taken: send ${inputModes.join(" or ")}`;
+  throw new A2aFailure(message, "CONTENT_TYPE_NOT_SUPPORTED", { mediaType: odd.slice(0, 80) });
+}
+
+/** Data has no media type of its own in older messages, so some clients write it into its metadata. */
+function mediaTypeOf({ mediaType, metadata }: A2aPart): string {
+  const { contentType } = metadata ?? {};
+  return mediaType !== "" || typeof contentType !== "string" ? mediaType : contentType;
+}
 
 /** The task right after the first event of its exchange; exact also when it went on meanwhile. */
 async function taskAt(

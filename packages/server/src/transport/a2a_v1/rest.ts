@@ -6,7 +6,7 @@ import { streamFrames } from "../a2a_v03/stream-frames.ts";
 import { readBody } from "../body.ts";
 import { type HttpRequest, type HttpResponse, headerOf, pathOf, type Route, send } from "../route.ts";
 import { type Endpoint, reported, tableOf } from "./endpoint.ts";
-import { bodyStatusOf, httpErrorOf, UnsupportedMediaType } from "./errors.ts";
+import { A2aFailure, bodyStatusOf, httpErrorOf } from "./errors.ts";
 import { type Answer, contextOf, type Operation } from "./operation.ts";
 
 /** A2A 1.0 over HTTP+JSON: a route for each way in which an annotation of the proto says that a method is called. */
@@ -87,7 +87,7 @@ async function bodyOf(request: HttpRequest, { binding, maxRequestBytes }: Handli
   const type = headerOf(request, "content-type");
   if (/^application\/(json|a2a\+json)\s*(;|$)/i.test(type)) return parseJson(text);
   const message = `content type ${JSON.stringify(type.slice(0, 80))} is not taken: send application/json or ${A2A_JSON}`;
-  throw new UnsupportedMediaType(message, "CONTENT_TYPE_NOT_SUPPORTED");
+  throw new A2aFailure(message, "CONTENT_TYPE_NOT_SUPPORTED");
 }
 
 const A2A_JSON = "application/a2a+json";

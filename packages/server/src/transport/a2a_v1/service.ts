@@ -3,12 +3,14 @@ import {
   type DescMessage,
   type DescMethodServerStreaming,
   type DescMethodUnary,
+  isMessage,
+  type Message,
   type MessageInitShape,
   type MessageShape,
 } from "@bufbuild/protobuf";
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import { CancelTaskRequestSchema, TaskSchema } from "@devtool/schema";
-import { A2AService, type A2aTask, type AgentCard } from "@devtool/schema/a2a-v1";
+import { A2AService, A2aSendMessageRequestSchema, type A2aTask, type AgentCard } from "@devtool/schema/a2a-v1";
 import { Code, DevtoolError } from "../../errors.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
 import { type Call, openCall } from "./call.ts";
@@ -24,9 +26,7 @@ export function createA2aService(options: A2aServiceOptions): ServiceImpl<typeof
   const { method } = A2AService;
   const { unary, streaming } = wrappers(options);
   return {
-    sendMessage: unary(method.sendMessage, async (request, call) => ({
-      payload: { case: "task" as const, value: await sendMessage(options, request, call) },
-    })),
+    sendMessage: unary(method.sendMessage, (request, call) => sendMessage(options, request, call)),
     sendStreamingMessage: streaming(method.sendStreamingMessage, (request, call) =>
       streamMessage(options, request, call),
     ),
@@ -65,12 +65,13 @@ type Streaming<I extends DescMessage, O extends DescMessage> = (
 ) => AsyncIterable<MessageInitShape<O>>;
 
 /** What all methods have in common: the call is opened before they run, and what they throw is put into gRPC's terms. */
-function wrappers({ extensionRequired, errorTable = ERROR_TABLE }: A2aServiceOptions) {
+function wrappers({ extensionRequired, nextMessageId, errorTable = ERROR_TABLE }: A2aServiceOptions) {
   const unary =
     <I extends DescMessage, O extends DescMessage>(method: DescMethodUnary<I, O>, run: Unary<I, O>) =>
     async (request: MessageShape<I>, context: HandlerContext): Promise<MessageInitShape<O>> => {
       try {
-        return await run(request, openCall(method.input, request, { context, extensionRequired }));
+        const asked = identified(request, nextMessageId);
+        return await run(asked, openCall(method.input, asked, { context, extensionRequired }));
       } catch (reason) {
         throw connectErrorOf(reason, errorTable);
       }
@@ -81,12 +82,21 @@ function wrappers({ extensionRequired, errorTable = ERROR_TABLE }: A2aServiceOpt
   ) =>
     async function* (request: MessageShape<I>, context: HandlerContext): AsyncIterable<MessageInitShape<O>> {
       try {
-        yield* run(request, openCall(method.input, request, { context, extensionRequired }));
+        const asked = identified(request, nextMessageId);
+        yield* run(asked, openCall(method.input, asked, { context, extensionRequired }));
       } catch (reason) {
         throw connectErrorOf(reason, errorTable);
       }
     };
   return { unary, streaming };
+}
+
+/** A request whose message has an id, where the server may choose one. */
+function identified<T extends Message>(request: T, nextMessageId: A2aServiceOptions["nextMessageId"]): T {
+  if (!nextMessageId || !isMessage(request, A2aSendMessageRequestSchema)) return request;
+  const { message } = request;
+  if (message?.messageId !== "") return request;
+  return { ...request, message: { ...message, messageId: nextMessageId() } };
 }
 
 async function cancelTask(handler: RequestHandler, taskId: string, call: Call): Promise<A2aTask> {

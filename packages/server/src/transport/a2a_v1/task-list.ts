@@ -23,19 +23,21 @@ import { a2aTask, assertHistoryLength, taskOf } from "./messages.ts";
 const DEFAULT_PAGE = 50;
 const LARGEST_PAGE = 100;
 
-/** Lists the caller's tasks, the latest changed first; without their history unless it is asked for. */
+/** Lists the caller's tasks, the latest changed first; without history and artifacts unless they are asked for. */
 export async function listTasks(
   handler: RequestHandler,
   request: ListTasksRequest,
   call: Call,
 ): Promise<ListTasksResponse> {
-  const { pageSize = DEFAULT_PAGE, historyLength } = request;
+  const { pageSize = DEFAULT_PAGE, historyLength, includeArtifacts } = request;
   if (pageSize < 1 || pageSize > LARGEST_PAGE) throw invalid("pageSize", String(pageSize), "must be 1 to 100");
   assertHistoryLength(historyLength, "historyLength");
   const page = await pageOf(handler, { ...request, pageSize }, call);
   const fresh = page.tasks.filter((summary) => isSince(summary, request));
   const all = fresh.length === page.tasks.length;
-  const tasks = await Promise.all(fresh.map((summary) => shown(handler, { summary, historyLength }, call)));
+  const tasks = await Promise.all(
+    fresh.map((summary) => shown(handler, { summary, historyLength, includeArtifacts }, call)),
+  );
   const nextPageToken = all ? page.nextPageToken : "";
   const isWhole = request.pageToken === "" && nextPageToken === "";
   const totalSize = isWhole ? tasks.length : await count(handler, request, call);
@@ -67,12 +69,19 @@ async function count(handler: RequestHandler, request: ListTasksRequest, call: C
   return total;
 }
 
+interface Shown extends Pick<ListTasksRequest, "historyLength" | "includeArtifacts"> {
+  readonly summary: TaskSummary;
+}
+
 async function shown(
   handler: RequestHandler,
-  { summary, historyLength = 0 }: { readonly summary: TaskSummary; readonly historyLength: number | undefined },
+  { summary, historyLength = 0, includeArtifacts = false }: Shown,
   call: Call,
 ): Promise<A2aTask> {
-  if (historyLength > 0) return a2aTask(await taskOf(handler, summary.id, call), call, historyLength);
+  if (historyLength > 0 || includeArtifacts) {
+    const task = a2aTask(await taskOf(handler, summary.id, call), call, historyLength);
+    return includeArtifacts ? task : { ...task, artifacts: [] };
+  }
   const { id, contextId, lastEvent } = summary;
   const task = { ...emptyTask(), id, contextId, ...(lastEvent && { state: lastEvent.state }) };
   const time = lastEvent?.time && { updateTime: lastEvent.time };

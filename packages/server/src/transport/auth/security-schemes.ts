@@ -8,13 +8,16 @@ export interface SecurityOptions {
   readonly issuer?: string;
   /** Whether client certificates are taken. */
   readonly certificates: boolean;
+  /** What becomes of a request without credentials; when it is admitted, none are asked for. Default: it is refused. */
+  readonly anonymous?: "refuse" | "admit";
 }
 
 /** Ways to authenticate, in the form of A2A 0.3 (section 5.5.3). */
 type SecuritySchemes = NonNullable<MessageInitShape<typeof AgentCardSchema>["securitySchemes"]>;
 
 /** The ways to authenticate, by name; any one of them is enough. These are what the guard takes, and no others. */
-export function securitySchemesOf({ issuer, certificates }: SecurityOptions): SecuritySchemes {
+export function securitySchemesOf({ issuer, certificates, anonymous }: SecurityOptions): SecuritySchemes {
+  if (anonymous === "admit") return {};
   return {
     bearer: { type: "http", scheme: "bearer", description: "The operator's token." },
     ...(issuer !== undefined && {

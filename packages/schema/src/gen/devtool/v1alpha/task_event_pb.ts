@@ -14,7 +14,7 @@ import type { ToolCall, ToolCallJson } from "../a2a/v1alpha/tool_call_pb.ts";
 import { file_devtool_a2a_v1alpha_tool_call } from "../a2a/v1alpha/tool_call_pb.ts";
 import type { SessionSettings, SessionSettingsJson } from "./session_settings_pb.ts";
 import { file_devtool_v1alpha_session_settings } from "./session_settings_pb.ts";
-import type { Citation, CitationJson, Message as Message$1, MessageJson, Summary, SummaryJson, TaskState, TaskStateJson, ToolCallDetail, ToolCallDetailJson, Usage, UsageJson } from "./task_pb.ts";
+import type { Artifact, ArtifactJson, Citation, CitationJson, Message as Message$1, MessageJson, Summary, SummaryJson, TaskState, TaskStateJson, ToolCallDetail, ToolCallDetailJson, Usage, UsageJson } from "./task_pb.ts";
 import { file_devtool_v1alpha_task } from "./task_pb.ts";
 import type { Duration, DurationJson, Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_duration, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
@@ -24,7 +24,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/task_event.proto.
  */
 export const file_devtool_v1alpha_task_event: GenFile = /*@__PURE__*/
-  fileDesc("CiBkZXZ0b29sL3YxYWxwaGEvdGFza19ldmVudC5wcm90bxIPZGV2dG9vbC52MWFscGhhIsgFCglUYXNrRXZlbnQSEAoIc2VxdWVuY2UYASABKAMSDwoHdGFza19pZBgCIAEoCRISCgpjb250ZXh0X2lkGAMgASgJEigKBHRpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEikKBXN0YXRlGAUgASgOMhouZGV2dG9vbC52MWFscGhhLlRhc2tTdGF0ZRINCgVtb2RlbBgGIAEoCRIvCgdjcmVhdGVkGAcgASgLMhwuZGV2dG9vbC52MWFscGhhLlRhc2tDcmVhdGVkSAASKwoHbWVzc2FnZRgIIAEoCzIYLmRldnRvb2wudjFhbHBoYS5NZXNzYWdlSAASNAoMc3RhdGVfY2hhbmdlGAkgASgLMhwuZGV2dG9vbC52MWFscGhhLlN0YXRlQ2hhbmdlSAASLAoEdGV4dBgKIAEoCzIcLmRldnRvb2wudjFhbHBoYS5UZXh0Q29udGVudEgAEjQKB3Rob3VnaHQYCyABKAsyIS5kZXZ0b29sLmEyYS52MWFscGhhLkFnZW50VGhvdWdodEgAEjIKCXRvb2xfY2FsbBgMIAEoCzIdLmRldnRvb2wuYTJhLnYxYWxwaGEuVG9vbENhbGxIABInCgV1c2FnZRgNIAEoCzIWLmRldnRvb2wudjFhbHBoYS5Vc2FnZUgAEikKBm5vdGljZRgOIAEoCzIXLmRldnRvb2wudjFhbHBoYS5Ob3RpY2VIABIrCgdzdW1tYXJ5GA8gASgLMhguZGV2dG9vbC52MWFscGhhLlN1bW1hcnlIABItCghjaXRhdGlvbhgQIAEoCzIZLmRldnRvb2wudjFhbHBoYS5DaXRhdGlvbkgAEjkKEHRvb2xfY2FsbF9kZXRhaWwYESABKAsyHy5kZXZ0b29sLnYxYWxwaGEuVG9vbENhbGxEZXRhaWxCCQoHcGF5bG9hZCJXCgZOb3RpY2USDAoEdGV4dBgBIAEoCRIuCgtyZXRyeV9kZWxheRgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIPCgdhdHRlbXB0GAMgASgFIv8BCgtUYXNrQ3JlYXRlZBIpCgdtZXNzYWdlGAEgASgLMhguZGV2dG9vbC52MWFscGhhLk1lc3NhZ2USNAoIc2V0dGluZ3MYAiABKAsyIi5kZXZ0b29sLmEyYS52MWFscGhhLkFnZW50U2V0dGluZ3MSOgoQc2Vzc2lvbl9zZXR0aW5ncxgDIAEoCzIgLmRldnRvb2wudjFhbHBoYS5TZXNzaW9uU2V0dGluZ3MSQAoHY29tbWFuZBgEIAEoCzIvLmRldnRvb2wuYTJhLnYxYWxwaGEuRXhlY3V0ZVNsYXNoQ29tbWFuZFJlcXVlc3QSEQoJcHJpbmNpcGFsGAUgASgJIioKC1N0YXRlQ2hhbmdlEgwKBHRleHQYASABKAkSDQoFZXJyb3IYAiABKAkiGwoLVGV4dENvbnRlbnQSDAoEdGV4dBgBIAEoCWIGcHJvdG8z", [file_devtool_a2a_v1alpha_command, file_devtool_a2a_v1alpha_event, file_devtool_a2a_v1alpha_settings, file_devtool_a2a_v1alpha_tool_call, file_devtool_v1alpha_session_settings, file_devtool_v1alpha_task, file_google_protobuf_duration, file_google_protobuf_timestamp]);
+  fileDesc("CiBkZXZ0b29sL3YxYWxwaGEvdGFza19ldmVudC5wcm90bxIPZGV2dG9vbC52MWFscGhhIqgGCglUYXNrRXZlbnQSEAoIc2VxdWVuY2UYASABKAMSDwoHdGFza19pZBgCIAEoCRISCgpjb250ZXh0X2lkGAMgASgJEigKBHRpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEikKBXN0YXRlGAUgASgOMhouZGV2dG9vbC52MWFscGhhLlRhc2tTdGF0ZRINCgVtb2RlbBgGIAEoCRIvCgdjcmVhdGVkGAcgASgLMhwuZGV2dG9vbC52MWFscGhhLlRhc2tDcmVhdGVkSAASKwoHbWVzc2FnZRgIIAEoCzIYLmRldnRvb2wudjFhbHBoYS5NZXNzYWdlSAASNAoMc3RhdGVfY2hhbmdlGAkgASgLMhwuZGV2dG9vbC52MWFscGhhLlN0YXRlQ2hhbmdlSAASLAoEdGV4dBgKIAEoCzIcLmRldnRvb2wudjFhbHBoYS5UZXh0Q29udGVudEgAEjQKB3Rob3VnaHQYCyABKAsyIS5kZXZ0b29sLmEyYS52MWFscGhhLkFnZW50VGhvdWdodEgAEjIKCXRvb2xfY2FsbBgMIAEoCzIdLmRldnRvb2wuYTJhLnYxYWxwaGEuVG9vbENhbGxIABInCgV1c2FnZRgNIAEoCzIWLmRldnRvb2wudjFhbHBoYS5Vc2FnZUgAEikKBm5vdGljZRgOIAEoCzIXLmRldnRvb2wudjFhbHBoYS5Ob3RpY2VIABIrCgdzdW1tYXJ5GA8gASgLMhguZGV2dG9vbC52MWFscGhhLlN1bW1hcnlIABItCghjaXRhdGlvbhgQIAEoCzIZLmRldnRvb2wudjFhbHBoYS5DaXRhdGlvbkgAEjMKCGFydGlmYWN0GBIgASgLMh8uZGV2dG9vbC52MWFscGhhLkFydGlmYWN0VXBkYXRlSAASKQoFcmVwbHkYEyABKAsyGC5kZXZ0b29sLnYxYWxwaGEuTWVzc2FnZUgAEjkKEHRvb2xfY2FsbF9kZXRhaWwYESABKAsyHy5kZXZ0b29sLnYxYWxwaGEuVG9vbENhbGxEZXRhaWxCCQoHcGF5bG9hZCJXCgZOb3RpY2USDAoEdGV4dBgBIAEoCRIuCgtyZXRyeV9kZWxheRgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIPCgdhdHRlbXB0GAMgASgFIpMCCgtUYXNrQ3JlYXRlZBIpCgdtZXNzYWdlGAEgASgLMhguZGV2dG9vbC52MWFscGhhLk1lc3NhZ2USNAoIc2V0dGluZ3MYAiABKAsyIi5kZXZ0b29sLmEyYS52MWFscGhhLkFnZW50U2V0dGluZ3MSOgoQc2Vzc2lvbl9zZXR0aW5ncxgDIAEoCzIgLmRldnRvb2wudjFhbHBoYS5TZXNzaW9uU2V0dGluZ3MSQAoHY29tbWFuZBgEIAEoCzIvLmRldnRvb2wuYTJhLnYxYWxwaGEuRXhlY3V0ZVNsYXNoQ29tbWFuZFJlcXVlc3QSEQoJcHJpbmNpcGFsGAUgASgJEhIKCnJlcGx5X29ubHkYBiABKAgiYQoOQXJ0aWZhY3RVcGRhdGUSKwoIYXJ0aWZhY3QYASABKAsyGS5kZXZ0b29sLnYxYWxwaGEuQXJ0aWZhY3QSDgoGYXBwZW5kGAIgASgIEhIKCmxhc3RfY2h1bmsYAyABKAgiKgoLU3RhdGVDaGFuZ2USDAoEdGV4dBgBIAEoCRINCgVlcnJvchgCIAEoCSIbCgtUZXh0Q29udGVudBIMCgR0ZXh0GAEgASgJYgZwcm90bzM", [file_devtool_a2a_v1alpha_command, file_devtool_a2a_v1alpha_event, file_devtool_a2a_v1alpha_settings, file_devtool_a2a_v1alpha_tool_call, file_devtool_v1alpha_session_settings, file_devtool_v1alpha_task, file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
  * Is one record of a task's append-only log: what is stored, streamed and
@@ -161,6 +161,22 @@ export type TaskEvent = Message<"devtool.v1alpha.TaskEvent"> & {
      */
     value: Citation;
     case: "citation";
+  } | {
+    /**
+     * Makes an artifact, or adds to one.
+     *
+     * @generated from field: devtool.v1alpha.ArtifactUpdate artifact = 18;
+     */
+    value: ArtifactUpdate;
+    case: "artifact";
+  } | {
+    /**
+     * Ends the task with a message of the agent that is its whole answer.
+     *
+     * @generated from field: devtool.v1alpha.Message reply = 19;
+     */
+    value: Message$1;
+    case: "reply";
   } | { case: undefined; value?: undefined };
 
   /**
@@ -292,6 +308,20 @@ export type TaskEventJson = {
   citation?: CitationJson;
 
   /**
+   * Makes an artifact, or adds to one.
+   *
+   * @generated from field: devtool.v1alpha.ArtifactUpdate artifact = 18;
+   */
+  artifact?: ArtifactUpdateJson;
+
+  /**
+   * Ends the task with a message of the agent that is its whole answer.
+   *
+   * @generated from field: devtool.v1alpha.Message reply = 19;
+   */
+  reply?: MessageJson;
+
+  /**
    * Says more about the tool call in the payload; unset for other payloads.
    *
    * @generated from field: devtool.v1alpha.ToolCallDetail tool_call_detail = 17;
@@ -411,6 +441,14 @@ export type TaskCreated = Message<"devtool.v1alpha.TaskCreated"> & {
    * @generated from field: string principal = 5;
    */
   principal: string;
+
+  /**
+   * Tells that the agent answers with a `reply` and nothing else, so that
+   * protocols that know such answers need not show the task.
+   *
+   * @generated from field: bool reply_only = 6;
+   */
+  replyOnly: boolean;
 };
 
 /**
@@ -453,6 +491,14 @@ export type TaskCreatedJson = {
    * @generated from field: string principal = 5;
    */
   principal?: string;
+
+  /**
+   * Tells that the agent answers with a `reply` and nothing else, so that
+   * protocols that know such answers need not show the task.
+   *
+   * @generated from field: bool reply_only = 6;
+   */
+  replyOnly?: boolean;
 };
 
 /**
@@ -463,13 +509,79 @@ export const TaskCreatedSchema: GenMessage<TaskCreated, {jsonType: TaskCreatedJs
   messageDesc(file_devtool_v1alpha_task_event, 2);
 
 /**
+ * Makes an artifact, or adds to one.
+ *
+ * @generated from message devtool.v1alpha.ArtifactUpdate
+ */
+export type ArtifactUpdate = Message<"devtool.v1alpha.ArtifactUpdate"> & {
+  /**
+   * Holds the artifact, or the parts to add to it and its id. Required.
+   *
+   * @generated from field: devtool.v1alpha.Artifact artifact = 1;
+   */
+  artifact?: Artifact | undefined;
+
+  /**
+   * Adds the parts to the artifact with this id instead of replacing it. One
+   * that does not exist is made.
+   *
+   * @generated from field: bool append = 2;
+   */
+  append: boolean;
+
+  /**
+   * Tells that nothing follows for this artifact.
+   *
+   * @generated from field: bool last_chunk = 3;
+   */
+  lastChunk: boolean;
+};
+
+/**
+ * Makes an artifact, or adds to one.
+ *
+ * @generated from message devtool.v1alpha.ArtifactUpdate
+ */
+export type ArtifactUpdateJson = {
+  /**
+   * Holds the artifact, or the parts to add to it and its id. Required.
+   *
+   * @generated from field: devtool.v1alpha.Artifact artifact = 1;
+   */
+  artifact?: ArtifactJson;
+
+  /**
+   * Adds the parts to the artifact with this id instead of replacing it. One
+   * that does not exist is made.
+   *
+   * @generated from field: bool append = 2;
+   */
+  append?: boolean;
+
+  /**
+   * Tells that nothing follows for this artifact.
+   *
+   * @generated from field: bool last_chunk = 3;
+   */
+  lastChunk?: boolean;
+};
+
+/**
+ * Describes the message devtool.v1alpha.ArtifactUpdate.
+ * Use `create(ArtifactUpdateSchema)` to create a new message.
+ */
+export const ArtifactUpdateSchema: GenMessage<ArtifactUpdate, {jsonType: ArtifactUpdateJson}> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_task_event, 3);
+
+/**
  * Moves a task to the state that the event names.
  *
  * @generated from message devtool.v1alpha.StateChange
  */
 export type StateChange = Message<"devtool.v1alpha.StateChange"> & {
   /**
-   * Explains the state for a person; empty when it needs no words.
+   * Explains the state for a person, or is what an agent has to say at its
+   * end; empty when it needs no words.
    *
    * @generated from field: string text = 1;
    */
@@ -490,7 +602,8 @@ export type StateChange = Message<"devtool.v1alpha.StateChange"> & {
  */
 export type StateChangeJson = {
   /**
-   * Explains the state for a person; empty when it needs no words.
+   * Explains the state for a person, or is what an agent has to say at its
+   * end; empty when it needs no words.
    *
    * @generated from field: string text = 1;
    */
@@ -509,7 +622,7 @@ export type StateChangeJson = {
  * Use `create(StateChangeSchema)` to create a new message.
  */
 export const StateChangeSchema: GenMessage<StateChange, {jsonType: StateChangeJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task_event, 3);
+  messageDesc(file_devtool_v1alpha_task_event, 4);
 
 /**
  * Is a piece of the agent's answer.
@@ -544,5 +657,5 @@ export type TextContentJson = {
  * Use `create(TextContentSchema)` to create a new message.
  */
 export const TextContentSchema: GenMessage<TextContent, {jsonType: TextContentJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task_event, 4);
+  messageDesc(file_devtool_v1alpha_task_event, 5);
 

@@ -27,7 +27,7 @@ import type { JsonObject, Message as Message$1 } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/task.proto.
  */
 export const file_devtool_v1alpha_task: GenFile = /*@__PURE__*/
-  fileDesc("ChpkZXZ0b29sL3YxYWxwaGEvdGFzay5wcm90bxIPZGV2dG9vbC52MWFscGhhIpAECgRUYXNrEgoKAmlkGAEgASgJEhIKCmNvbnRleHRfaWQYAiABKAkSKQoFc3RhdGUYAyABKA4yGi5kZXZ0b29sLnYxYWxwaGEuVGFza1N0YXRlEhIKCnN0YXRlX3RleHQYBCABKAkSDQoFZXJyb3IYBSABKAkSEAoIc2VxdWVuY2UYBiABKAMSLwoLY3JlYXRlX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC3VwZGF0ZV90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVtb2RlbBgJIAEoCRIRCglwcmluY2lwYWwYCiABKAkSNAoIc2V0dGluZ3MYCyABKAsyIi5kZXZ0b29sLmEyYS52MWFscGhhLkFnZW50U2V0dGluZ3MSOgoQc2Vzc2lvbl9zZXR0aW5ncxgMIAEoCzIgLmRldnRvb2wudjFhbHBoYS5TZXNzaW9uU2V0dGluZ3MSQAoHY29tbWFuZBgNIAEoCzIvLmRldnRvb2wuYTJhLnYxYWxwaGEuRXhlY3V0ZVNsYXNoQ29tbWFuZFJlcXVlc3QSKQoHaGlzdG9yeRgOIAMoCzIYLmRldnRvb2wudjFhbHBoYS5NZXNzYWdlEiUKBXVzYWdlGA8gASgLMhYuZGV2dG9vbC52MWFscGhhLlVzYWdlIpMBCgdNZXNzYWdlEhIKCm1lc3NhZ2VfaWQYASABKAkSIwoEcm9sZRgCIAEoDjIVLmRldnRvb2wudjFhbHBoYS5Sb2xlEiQKBXBhcnRzGAMgAygLMhUuZGV2dG9vbC52MWFscGhhLlBhcnQSDQoFbW9kZWwYBCABKAkSGgoScmVmZXJlbmNlX3Rhc2tfaWRzGAUgAygJIrUDCgRQYXJ0Eg4KBHRleHQYASABKAlIABIlCgRmaWxlGAIgASgLMhUuZGV2dG9vbC52MWFscGhhLkZpbGVIABInCgRkYXRhGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEgAEjQKB3Rob3VnaHQYBCABKAsyIS5kZXZ0b29sLmEyYS52MWFscGhhLkFnZW50VGhvdWdodEgAEjIKCXRvb2xfY2FsbBgFIAEoCzIdLmRldnRvb2wuYTJhLnYxYWxwaGEuVG9vbENhbGxIABJBCgxjb25maXJtYXRpb24YBiABKAsyKS5kZXZ0b29sLmEyYS52MWFscGhhLlRvb2xDYWxsQ29uZmlybWF0aW9uSAASKwoHc3VtbWFyeRgHIAEoCzIYLmRldnRvb2wudjFhbHBoYS5TdW1tYXJ5SAASLQoIY2l0YXRpb24YCSABKAsyGS5kZXZ0b29sLnYxYWxwaGEuQ2l0YXRpb25IABI5ChB0b29sX2NhbGxfZGV0YWlsGAggASgLMh8uZGV2dG9vbC52MWFscGhhLlRvb2xDYWxsRGV0YWlsQgkKB2NvbnRlbnQiLgoHU3VtbWFyeRIMCgR0ZXh0GAEgASgJEhUKDWtlcHRfbWVzc2FnZXMYAiABKAUiNwoIQ2l0YXRpb24SCwoDdXJpGAEgASgJEg0KBXRpdGxlGAIgASgJEg8KB2xpY2Vuc2UYAyABKAkioQIKDlRvb2xDYWxsRGV0YWlsEi0KBXN0YWdlGAEgASgOMh4uZGV2dG9vbC52MWFscGhhLlRvb2xDYWxsU3RhZ2USDgoGZGlnZXN0GAIgASgMEgwKBHJ1bGUYAyABKAkSDgoGcmVhc29uGAQgASgJEg8KB3NhbmRib3gYBSABKAkSCwoDcGlkGAYgASgFEjMKCHByb2dyZXNzGAcgASgLMiEuZGV2dG9vbC52MWFscGhhLlRvb2xDYWxsUHJvZ3Jlc3MSFwoPbW9kZWxfc2lnbmF0dXJlGAggASgMEhsKE3BhcmVudF90b29sX2NhbGxfaWQYCSABKAkSKQoEZWRpdBgKIAEoCzIbLmRldnRvb2wudjFhbHBoYS5FZGl0UmVjb3JkIkIKCkVkaXRSZWNvcmQSDAoEcGF0aBgBIAEoCRISCgpvbGRfZGlnZXN0GAIgASgMEhIKCm5ld19kaWdlc3QYAyABKAwiPQoQVG9vbENhbGxQcm9ncmVzcxIMCgRkb25lGAEgASgBEg0KBXRvdGFsGAIgASgBEgwKBHRleHQYAyABKAkiYwoFVXNhZ2USFAoMaW5wdXRfdG9rZW5zGAEgASgDEhUKDWNhY2hlZF90b2tlbnMYAiABKAMSFQoNb3V0cHV0X3Rva2VucxgDIAEoAxIWCg50aG91Z2h0X3Rva2VucxgEIAEoAyJSCgRGaWxlEgwKBG5hbWUYASABKAkSEgoKbWVkaWFfdHlwZRgCIAEoCRIPCgVieXRlcxgDIAEoDEgAEg0KA3VyaRgEIAEoCUgAQggKBnNvdXJjZSqPAgoNVG9vbENhbGxTdGFnZRIfChtUT09MX0NBTExfU1RBR0VfVU5TUEVDSUZJRUQQABIeChpUT09MX0NBTExfU1RBR0VfVkFMSURBVElORxABEiUKIVRPT0xfQ0FMTF9TVEFHRV9BV0FJVElOR19BUFBST1ZBTBACEh0KGVRPT0xfQ0FMTF9TVEFHRV9TQ0hFRFVMRUQQAxIdChlUT09MX0NBTExfU1RBR0VfRVhFQ1VUSU5HEAQSHQoZVE9PTF9DQUxMX1NUQUdFX1NVQ0NFRURFRBAFEhoKFlRPT0xfQ0FMTF9TVEFHRV9GQUlMRUQQBhIdChlUT09MX0NBTExfU1RBR0VfQ0FOQ0VMTEVEEAcqOwoEUm9sZRIUChBST0xFX1VOU1BFQ0lGSUVEEAASDQoJUk9MRV9VU0VSEAESDgoKUk9MRV9BR0VOVBACKvkBCglUYXNrU3RhdGUSGgoWVEFTS19TVEFURV9VTlNQRUNJRklFRBAAEhgKFFRBU0tfU1RBVEVfU1VCTUlUVEVEEAESFgoSVEFTS19TVEFURV9XT1JLSU5HEAISGAoUVEFTS19TVEFURV9DT01QTEVURUQQAxIVChFUQVNLX1NUQVRFX0ZBSUxFRBAEEhcKE1RBU0tfU1RBVEVfQ0FOQ0VMRUQQBRIdChlUQVNLX1NUQVRFX0lOUFVUX1JFUVVJUkVEEAYSFwoTVEFTS19TVEFURV9SRUpFQ1RFRBAHEhwKGFRBU0tfU1RBVEVfQVVUSF9SRVFVSVJFRBAIYgZwcm90bzM", [file_devtool_a2a_v1alpha_command, file_devtool_a2a_v1alpha_confirmation, file_devtool_a2a_v1alpha_event, file_devtool_a2a_v1alpha_settings, file_devtool_a2a_v1alpha_tool_call, file_devtool_v1alpha_session_settings, file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("ChpkZXZ0b29sL3YxYWxwaGEvdGFzay5wcm90bxIPZGV2dG9vbC52MWFscGhhItIECgRUYXNrEgoKAmlkGAEgASgJEhIKCmNvbnRleHRfaWQYAiABKAkSKQoFc3RhdGUYAyABKA4yGi5kZXZ0b29sLnYxYWxwaGEuVGFza1N0YXRlEhIKCnN0YXRlX3RleHQYBCABKAkSDQoFZXJyb3IYBSABKAkSEAoIc2VxdWVuY2UYBiABKAMSLwoLY3JlYXRlX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC3VwZGF0ZV90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVtb2RlbBgJIAEoCRIRCglwcmluY2lwYWwYCiABKAkSNAoIc2V0dGluZ3MYCyABKAsyIi5kZXZ0b29sLmEyYS52MWFscGhhLkFnZW50U2V0dGluZ3MSOgoQc2Vzc2lvbl9zZXR0aW5ncxgMIAEoCzIgLmRldnRvb2wudjFhbHBoYS5TZXNzaW9uU2V0dGluZ3MSQAoHY29tbWFuZBgNIAEoCzIvLmRldnRvb2wuYTJhLnYxYWxwaGEuRXhlY3V0ZVNsYXNoQ29tbWFuZFJlcXVlc3QSKQoHaGlzdG9yeRgOIAMoCzIYLmRldnRvb2wudjFhbHBoYS5NZXNzYWdlEiUKBXVzYWdlGA8gASgLMhYuZGV2dG9vbC52MWFscGhhLlVzYWdlEiwKCWFydGlmYWN0cxgQIAMoCzIZLmRldnRvb2wudjFhbHBoYS5BcnRpZmFjdBISCgpyZXBseV9vbmx5GBEgASgIIrIBCgdNZXNzYWdlEhIKCm1lc3NhZ2VfaWQYASABKAkSIwoEcm9sZRgCIAEoDjIVLmRldnRvb2wudjFhbHBoYS5Sb2xlEiQKBXBhcnRzGAMgAygLMhUuZGV2dG9vbC52MWFscGhhLlBhcnQSDQoFbW9kZWwYBCABKAkSGgoScmVmZXJlbmNlX3Rhc2tfaWRzGAUgAygJEh0KFWFjY2VwdGVkX291dHB1dF9tb2RlcxgGIAMoCSKnAQoIQXJ0aWZhY3QSEwoLYXJ0aWZhY3RfaWQYASABKAkSDAoEbmFtZRgCIAEoCRITCgtkZXNjcmlwdGlvbhgDIAEoCRIkCgVwYXJ0cxgEIAMoCzIVLmRldnRvb2wudjFhbHBoYS5QYXJ0EikKCG1ldGFkYXRhGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBISCgpleHRlbnNpb25zGAYgAygJIrUDCgRQYXJ0Eg4KBHRleHQYASABKAlIABIlCgRmaWxlGAIgASgLMhUuZGV2dG9vbC52MWFscGhhLkZpbGVIABInCgRkYXRhGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEgAEjQKB3Rob3VnaHQYBCABKAsyIS5kZXZ0b29sLmEyYS52MWFscGhhLkFnZW50VGhvdWdodEgAEjIKCXRvb2xfY2FsbBgFIAEoCzIdLmRldnRvb2wuYTJhLnYxYWxwaGEuVG9vbENhbGxIABJBCgxjb25maXJtYXRpb24YBiABKAsyKS5kZXZ0b29sLmEyYS52MWFscGhhLlRvb2xDYWxsQ29uZmlybWF0aW9uSAASKwoHc3VtbWFyeRgHIAEoCzIYLmRldnRvb2wudjFhbHBoYS5TdW1tYXJ5SAASLQoIY2l0YXRpb24YCSABKAsyGS5kZXZ0b29sLnYxYWxwaGEuQ2l0YXRpb25IABI5ChB0b29sX2NhbGxfZGV0YWlsGAggASgLMh8uZGV2dG9vbC52MWFscGhhLlRvb2xDYWxsRGV0YWlsQgkKB2NvbnRlbnQiLgoHU3VtbWFyeRIMCgR0ZXh0GAEgASgJEhUKDWtlcHRfbWVzc2FnZXMYAiABKAUiNwoIQ2l0YXRpb24SCwoDdXJpGAEgASgJEg0KBXRpdGxlGAIgASgJEg8KB2xpY2Vuc2UYAyABKAkioQIKDlRvb2xDYWxsRGV0YWlsEi0KBXN0YWdlGAEgASgOMh4uZGV2dG9vbC52MWFscGhhLlRvb2xDYWxsU3RhZ2USDgoGZGlnZXN0GAIgASgMEgwKBHJ1bGUYAyABKAkSDgoGcmVhc29uGAQgASgJEg8KB3NhbmRib3gYBSABKAkSCwoDcGlkGAYgASgFEjMKCHByb2dyZXNzGAcgASgLMiEuZGV2dG9vbC52MWFscGhhLlRvb2xDYWxsUHJvZ3Jlc3MSFwoPbW9kZWxfc2lnbmF0dXJlGAggASgMEhsKE3BhcmVudF90b29sX2NhbGxfaWQYCSABKAkSKQoEZWRpdBgKIAEoCzIbLmRldnRvb2wudjFhbHBoYS5FZGl0UmVjb3JkIkIKCkVkaXRSZWNvcmQSDAoEcGF0aBgBIAEoCRISCgpvbGRfZGlnZXN0GAIgASgMEhIKCm5ld19kaWdlc3QYAyABKAwiPQoQVG9vbENhbGxQcm9ncmVzcxIMCgRkb25lGAEgASgBEg0KBXRvdGFsGAIgASgBEgwKBHRleHQYAyABKAkiYwoFVXNhZ2USFAoMaW5wdXRfdG9rZW5zGAEgASgDEhUKDWNhY2hlZF90b2tlbnMYAiABKAMSFQoNb3V0cHV0X3Rva2VucxgDIAEoAxIWCg50aG91Z2h0X3Rva2VucxgEIAEoAyJSCgRGaWxlEgwKBG5hbWUYASABKAkSEgoKbWVkaWFfdHlwZRgCIAEoCRIPCgVieXRlcxgDIAEoDEgAEg0KA3VyaRgEIAEoCUgAQggKBnNvdXJjZSqPAgoNVG9vbENhbGxTdGFnZRIfChtUT09MX0NBTExfU1RBR0VfVU5TUEVDSUZJRUQQABIeChpUT09MX0NBTExfU1RBR0VfVkFMSURBVElORxABEiUKIVRPT0xfQ0FMTF9TVEFHRV9BV0FJVElOR19BUFBST1ZBTBACEh0KGVRPT0xfQ0FMTF9TVEFHRV9TQ0hFRFVMRUQQAxIdChlUT09MX0NBTExfU1RBR0VfRVhFQ1VUSU5HEAQSHQoZVE9PTF9DQUxMX1NUQUdFX1NVQ0NFRURFRBAFEhoKFlRPT0xfQ0FMTF9TVEFHRV9GQUlMRUQQBhIdChlUT09MX0NBTExfU1RBR0VfQ0FOQ0VMTEVEEAcqOwoEUm9sZRIUChBST0xFX1VOU1BFQ0lGSUVEEAASDQoJUk9MRV9VU0VSEAESDgoKUk9MRV9BR0VOVBACKvkBCglUYXNrU3RhdGUSGgoWVEFTS19TVEFURV9VTlNQRUNJRklFRBAAEhgKFFRBU0tfU1RBVEVfU1VCTUlUVEVEEAESFgoSVEFTS19TVEFURV9XT1JLSU5HEAISGAoUVEFTS19TVEFURV9DT01QTEVURUQQAxIVChFUQVNLX1NUQVRFX0ZBSUxFRBAEEhcKE1RBU0tfU1RBVEVfQ0FOQ0VMRUQQBRIdChlUQVNLX1NUQVRFX0lOUFVUX1JFUVVJUkVEEAYSFwoTVEFTS19TVEFURV9SRUpFQ1RFRBAHEhwKGFRBU0tfU1RBVEVfQVVUSF9SRVFVSVJFRBAIYgZwcm90bzM", [file_devtool_a2a_v1alpha_command, file_devtool_a2a_v1alpha_confirmation, file_devtool_a2a_v1alpha_event, file_devtool_a2a_v1alpha_settings, file_devtool_a2a_v1alpha_tool_call, file_devtool_v1alpha_session_settings, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * Is the whole of a task at one moment: the fold of its events, and nothing
@@ -141,6 +141,22 @@ export type Task = Message$1<"devtool.v1alpha.Task"> & {
    * @generated from field: devtool.v1alpha.Usage usage = 15;
    */
   usage?: Usage | undefined;
+
+  /**
+   * Holds what the task made, in the order in which it was begun; empty when
+   * all it has to say stands in its messages.
+   *
+   * @generated from field: repeated devtool.v1alpha.Artifact artifacts = 16;
+   */
+  artifacts: Artifact[];
+
+  /**
+   * Tells that the agent answers with one message and nothing else: protocols
+   * that know such answers show that message in place of the task.
+   *
+   * @generated from field: bool reply_only = 17;
+   */
+  replyOnly: boolean;
 };
 
 /**
@@ -255,6 +271,22 @@ export type TaskJson = {
    * @generated from field: devtool.v1alpha.Usage usage = 15;
    */
   usage?: UsageJson;
+
+  /**
+   * Holds what the task made, in the order in which it was begun; empty when
+   * all it has to say stands in its messages.
+   *
+   * @generated from field: repeated devtool.v1alpha.Artifact artifacts = 16;
+   */
+  artifacts?: ArtifactJson[];
+
+  /**
+   * Tells that the agent answers with one message and nothing else: protocols
+   * that know such answers show that message in place of the task.
+   *
+   * @generated from field: bool reply_only = 17;
+   */
+  replyOnly?: boolean;
 };
 
 /**
@@ -301,11 +333,21 @@ export type Message = Message$1<"devtool.v1alpha.Message"> & {
   model: string;
 
   /**
-   * Names other tasks that the message goes on from or speaks of.
+   * Names other tasks that the message goes on from or speaks of. In the first
+   * message of a task, those of its conversation that have ended are what the
+   * agent is told of before it.
    *
    * @generated from field: repeated string reference_task_ids = 5;
    */
   referenceTaskIds: string[];
+
+  /**
+   * Lists the media types that the sender takes in the answer, for instance
+   * `text/plain` or `image/*` (user only). Empty takes all.
+   *
+   * @generated from field: repeated string accepted_output_modes = 6;
+   */
+  acceptedOutputModes: string[];
 };
 
 /**
@@ -345,11 +387,21 @@ export type MessageJson = {
   model?: string;
 
   /**
-   * Names other tasks that the message goes on from or speaks of.
+   * Names other tasks that the message goes on from or speaks of. In the first
+   * message of a task, those of its conversation that have ended are what the
+   * agent is told of before it.
    *
    * @generated from field: repeated string reference_task_ids = 5;
    */
   referenceTaskIds?: string[];
+
+  /**
+   * Lists the media types that the sender takes in the answer, for instance
+   * `text/plain` or `image/*` (user only). Empty takes all.
+   *
+   * @generated from field: repeated string accepted_output_modes = 6;
+   */
+  acceptedOutputModes?: string[];
 };
 
 /**
@@ -358,6 +410,113 @@ export type MessageJson = {
  */
 export const MessageSchema: GenMessage<Message, {jsonType: MessageJson}> = /*@__PURE__*/
   messageDesc(file_devtool_v1alpha_task, 1);
+
+/**
+ * Is something that a task made: a document, a file, data.
+ *
+ * @generated from message devtool.v1alpha.Artifact
+ */
+export type Artifact = Message$1<"devtool.v1alpha.Artifact"> & {
+  /**
+   * Identifies the artifact within its task. Required.
+   *
+   * @generated from field: string artifact_id = 1;
+   */
+  artifactId: string;
+
+  /**
+   * Names it for a person; empty when it has no name.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * Describes it for a person; empty when it needs no words.
+   *
+   * @generated from field: string description = 3;
+   */
+  description: string;
+
+  /**
+   * Holds its content in order: text, files and data, no other kind of part.
+   * Never empty.
+   *
+   * @generated from field: repeated devtool.v1alpha.Part parts = 4;
+   */
+  parts: Part[];
+
+  /**
+   * Holds custom data, keyed by extension URI.
+   *
+   * @generated from field: google.protobuf.Struct metadata = 5;
+   */
+  metadata?: JsonObject | undefined;
+
+  /**
+   * Lists the URIs of the extensions that the artifact uses.
+   *
+   * @generated from field: repeated string extensions = 6;
+   */
+  extensions: string[];
+};
+
+/**
+ * Is something that a task made: a document, a file, data.
+ *
+ * @generated from message devtool.v1alpha.Artifact
+ */
+export type ArtifactJson = {
+  /**
+   * Identifies the artifact within its task. Required.
+   *
+   * @generated from field: string artifact_id = 1;
+   */
+  artifactId?: string;
+
+  /**
+   * Names it for a person; empty when it has no name.
+   *
+   * @generated from field: string name = 2;
+   */
+  name?: string;
+
+  /**
+   * Describes it for a person; empty when it needs no words.
+   *
+   * @generated from field: string description = 3;
+   */
+  description?: string;
+
+  /**
+   * Holds its content in order: text, files and data, no other kind of part.
+   * Never empty.
+   *
+   * @generated from field: repeated devtool.v1alpha.Part parts = 4;
+   */
+  parts?: PartJson[];
+
+  /**
+   * Holds custom data, keyed by extension URI.
+   *
+   * @generated from field: google.protobuf.Struct metadata = 5;
+   */
+  metadata?: StructJson;
+
+  /**
+   * Lists the URIs of the extensions that the artifact uses.
+   *
+   * @generated from field: repeated string extensions = 6;
+   */
+  extensions?: string[];
+};
+
+/**
+ * Describes the message devtool.v1alpha.Artifact.
+ * Use `create(ArtifactSchema)` to create a new message.
+ */
+export const ArtifactSchema: GenMessage<Artifact, {jsonType: ArtifactJson}> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_task, 2);
 
 /**
  * Is one piece of a message.
@@ -519,7 +678,7 @@ export type PartJson = {
  * Use `create(PartSchema)` to create a new message.
  */
 export const PartSchema: GenMessage<Part, {jsonType: PartJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task, 2);
+  messageDesc(file_devtool_v1alpha_task, 3);
 
 /**
  * Stands for what was said before it when a model is asked. The history keeps
@@ -572,7 +731,7 @@ export type SummaryJson = {
  * Use `create(SummarySchema)` to create a new message.
  */
 export const SummarySchema: GenMessage<Summary, {jsonType: SummaryJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task, 3);
+  messageDesc(file_devtool_v1alpha_task, 4);
 
 /**
  * Names a source of the agent's answer.
@@ -635,7 +794,7 @@ export type CitationJson = {
  * Use `create(CitationSchema)` to create a new message.
  */
 export const CitationSchema: GenMessage<Citation, {jsonType: CitationJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task, 4);
+  messageDesc(file_devtool_v1alpha_task, 5);
 
 /**
  * Says what the scheduler knows about a tool call beyond the RFC's ToolCall.
@@ -808,7 +967,7 @@ export type ToolCallDetailJson = {
  * Use `create(ToolCallDetailSchema)` to create a new message.
  */
 export const ToolCallDetailSchema: GenMessage<ToolCallDetail, {jsonType: ToolCallDetailJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task, 5);
+  messageDesc(file_devtool_v1alpha_task, 6);
 
 /**
  * Says what an edit makes of a file.
@@ -871,7 +1030,7 @@ export type EditRecordJson = {
  * Use `create(EditRecordSchema)` to create a new message.
  */
 export const EditRecordSchema: GenMessage<EditRecord, {jsonType: EditRecordJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task, 6);
+  messageDesc(file_devtool_v1alpha_task, 7);
 
 /**
  * Tells how far a tool call has come, in units of its own.
@@ -934,7 +1093,7 @@ export type ToolCallProgressJson = {
  * Use `create(ToolCallProgressSchema)` to create a new message.
  */
 export const ToolCallProgressSchema: GenMessage<ToolCallProgress, {jsonType: ToolCallProgressJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task, 7);
+  messageDesc(file_devtool_v1alpha_task, 8);
 
 /**
  * Counts the tokens that a model used.
@@ -1013,7 +1172,7 @@ export type UsageJson = {
  * Use `create(UsageSchema)` to create a new message.
  */
 export const UsageSchema: GenMessage<Usage, {jsonType: UsageJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task, 8);
+  messageDesc(file_devtool_v1alpha_task, 9);
 
 /**
  * Is a file inside a message.
@@ -1099,7 +1258,7 @@ export type FileJson = {
  * Use `create(FileSchema)` to create a new message.
  */
 export const FileSchema: GenMessage<File, {jsonType: FileJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task, 9);
+  messageDesc(file_devtool_v1alpha_task, 10);
 
 /**
  * Tells where the scheduler has a tool call. PENDING of the RFC is the first

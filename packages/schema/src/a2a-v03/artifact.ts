@@ -1,0 +1,74 @@
+import { create, type JsonObject } from "@bufbuild/protobuf";
+import {
+  type Artifact as A2aArtifact,
+  ArtifactSchema as A2aArtifactSchema,
+  type TaskArtifactUpdateEvent,
+  TaskArtifactUpdateEventSchema,
+} from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
+import {
+  type ArtifactUpdate,
+  ArtifactUpdateSchema,
+  type TaskEvent,
+  TaskEventSchema,
+} from "../gen/devtool/v1alpha/task_event_pb.ts";
+import { type Artifact, ArtifactSchema, type Part, PartSchema, TaskState } from "../gen/devtool/v1alpha/task_pb.ts";
+import { encodeRfcJson } from "../rfc-json.ts";
+import { WireError } from "../wire-error.ts";
+import { decodeFile, encodePart } from "./part.ts";
+
+/** An artifact in the envelope of A2A 0.3. */
+export function artifactEnvelope({ parts, metadata, ...artifact }: Artifact): A2aArtifact {
+  const { artifactId, name, description, extensions } = artifact;
+  return create(A2aArtifactSchema, {
+    artifactId,
+    name,
+    description,
+    extensions,
+    parts: parts.flatMap((part) => encodePart(part) ?? []),
+    ...(metadata && { metadata }),
+  });
+}
+
+/** The artifact that an envelope holds. Throws a `WireError` that names the piece that holds nothing. */
+export function artifactOf({ parts, metadata, ...envelope }: A2aArtifact, path: string): Artifact {
+  const { artifactId, name, description, extensions } = envelope;
+  return create(ArtifactSchema, {
+    artifactId,
+    name,
+    description,
+    extensions,
+    parts: parts.map((part, index) => create(PartSchema, { content: contentOf(part, `${path}.parts[${index}]`) })),
+    ...(metadata && { metadata }),
+  });
+}
+
+/** What an artifact holds is what it is: no data in it is an answer or a call of the extension. */
+function contentOf({ kind, text, file, data }: A2aArtifact["parts"][number], path: string): Part["content"] {
+  if (kind === "file" && file) return { case: "file", value: decodeFile(file) };
+  if (kind === "data" && data) return { case: "data", value: data };
+  if (kind === "text") return { case: "text", value: text ?? "" };
+  throw new WireError(path, "", "holds nothing: a part has text, a file or data");
+}
+
+/** Writes what an event does to an artifact as a TaskArtifactUpdateEvent. */
+export function encodeArtifactUpdate({ taskId, contextId }: TaskEvent, update: ArtifactUpdate): JsonObject {
+  const { artifact, append, lastChunk } = update;
+  const envelope = create(TaskArtifactUpdateEventSchema, {
+    kind: "artifact-update",
+    taskId,
+    contextId,
+    artifact: artifactEnvelope(artifact ?? create(ArtifactSchema)),
+    append,
+    lastChunk,
+  });
+  return encodeRfcJson(TaskArtifactUpdateEventSchema, envelope);
+}
+
+/** The event that an update of an artifact stands for: the task is at work, for the standard says no state with it. */
+export function artifactEventOf(update: TaskArtifactUpdateEvent, sequence: bigint): TaskEvent {
+  const { taskId, contextId, artifact, append, lastChunk } = update;
+  if (!artifact) throw new WireError("result.artifact", "", "is missing");
+  const value = create(ArtifactUpdateSchema, { artifact: artifactOf(artifact, "result.artifact"), append, lastChunk });
+  const state = TaskState.WORKING;
+  return create(TaskEventSchema, { sequence, taskId, contextId, state, payload: { case: "artifact", value } });
+}
