@@ -1,4 +1,7 @@
 import { randomUUID } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { ConnectError, createClient, type Interceptor, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { EXTENSION_URI } from "@devtool/schema";
@@ -10,7 +13,7 @@ import {
   BadRequestSchema,
   ErrorInfoSchema,
 } from "@devtool/schema/a2a-v1";
-import { createServer, type DevtoolServer } from "@devtool/server";
+import { createServer, type DevtoolServer, type Model, type ModelRequest } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 let server: DevtoolServer;
@@ -183,7 +186,11 @@ describe("HTTP+JSON of A2A 1.0", () => {
     expect(plain.headers.get("content-type")).toBe("application/json");
     const body = JSON.stringify({ message: message("text Hi.") });
     const headers = { ...auth(), "content-type": "text/plain" };
-    expect((await fetch(`${server.url}/message:send`, { method: "POST", headers, body })).status).toBe(415);
+    const refused = await fetch(`${server.url}/message:send`, { method: "POST", headers, body });
+    expect([refused.status, await refused.text()]).toEqual([
+      400,
+      expect.stringContaining("CONTENT_TYPE_NOT_SUPPORTED"),
+    ]);
   });
 
   it("keeps the tasks of tenants apart", async () => {
@@ -209,6 +216,48 @@ describe("HTTP+JSON of A2A 1.0", () => {
     const fresh = (await http("GET", `${tenant}/tasks?statusTimestampAfter=${since}`)).json;
     expect(fresh.tasks).toHaveLength(3);
     expect(fresh.totalSize).toBe(3);
+  });
+});
+
+describe("a message to a task that has ended (STREAM-5)", () => {
+  const asked: ModelRequest[] = [];
+  const model: Model = {
+    name: "listener",
+    async *generate(request) {
+      asked.push(request);
+      yield { case: "text", value: `answer ${asked.length}` };
+    },
+  };
+  /** What the model was told when it was asked last. */
+  const told = (): string[] =>
+    asked.at(-1)?.history.map(({ parts }) => parts.map(({ content }) => content.value).join("")) ?? [];
+
+  it("begins a task that refers to it, and whose agent knows what was said before, also after a restart", async () => {
+    const dataDirectory = await mkdtemp(join(tmpdir(), "devtool-continued-"));
+    const start = () => createServer({ workspace: process.cwd(), dataDirectory, model });
+    try {
+      let listening = await start();
+      const send = async (text: string, more: object = {}) =>
+        (await rpcAt(listening, "SendMessage", { message: { ...message(text), ...more } })).result.task;
+      const first = await send("one");
+      const second = await send("two", { taskId: first.id });
+      expect([second.id === first.id, second.contextId]).toEqual([false, first.contextId]);
+      expect(second.history[0].referenceTaskIds).toEqual([first.id]);
+      expect(told()).toEqual(["one", "answer 1", "two"]);
+      await listening.close();
+      listening = await start();
+      await send("three", { taskId: second.id });
+      expect(told()).toEqual(["one", "answer 1", "two", "answer 2", "three"]);
+      await send("four", { contextId: first.contextId, referenceTaskIds: [first.id] });
+      expect(told()).toEqual(["one", "answer 1", "four"]);
+      await send("five", { contextId: first.contextId });
+      expect(told()).toEqual(["five"]);
+      await send("six", { referenceTaskIds: [first.id] });
+      expect(told()).toEqual(["six"]);
+      await listening.close();
+    } finally {
+      await rm(dataDirectory, { recursive: true });
+    }
   });
 });
 
@@ -280,6 +329,13 @@ function auth() {
 function post(path: string, body: unknown, headers: Record<string, string> = {}) {
   const all = { ...auth(), "content-type": "application/json", ...headers };
   return fetch(`${server.url}${path}`, { method: "POST", headers: all, body: JSON.stringify(body) });
+}
+
+/** Calls a method of another server than that of most tests. */
+async function rpcAt({ url, token }: DevtoolServer, method: string, params: unknown) {
+  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json", "a2a-version": "1.0" };
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+  return json(await fetch(url, { method: "POST", headers, body }));
 }
 
 async function rpc(method: string, params: unknown, headers: Record<string, string> = {}) {

@@ -27,9 +27,17 @@ export interface ServerPlace {
 
 /** Starts the built command and waits for its line of JSON. */
 export async function startServerProcess(place: ServerPlace): Promise<ServerProcess> {
-  const { data, workspace, environment = process.env } = place;
-  const args = ["serve", "--port", "0", "--json", "--data", data, "--workspace", workspace];
-  const child = spawn(process.execPath, [MAIN, ...args], { stdio: ["ignore", "pipe", "pipe"], env: environment });
+  const { data, workspace, environment } = place;
+  return startServing(["--data", data, "--workspace", workspace], environment);
+}
+
+/** Starts the built command with further flags, in an environment, and waits for its line of JSON. */
+export async function startServing(
+  flags: readonly string[],
+  environment: NodeJS.ProcessEnv = process.env,
+): Promise<ServerProcess> {
+  const args = [MAIN, "serve", "--port", "0", "--json", ...flags];
+  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"], env: environment });
   const said = { stdout: "", stderr: "" };
   child.stdout.on("data", (chunk) => (said.stdout += chunk));
   child.stderr.on("data", (chunk) => (said.stderr += chunk)).pipe(process.stderr, { end: false });

@@ -53,6 +53,18 @@ function asks(toolCallId: string): Payload {
   return { case: "toolCall", value: { toolCallId, status: ToolCallStatus.PENDING, confirmationRequest: {} } };
 }
 
+function made(artifactId: string, value: string, append = false): Payload {
+  const parts = [{ content: { case: "text" as const, value } }];
+  return { case: "artifact", value: { artifact: { artifactId, name: value, parts }, append } };
+}
+
+/** The artifacts of a task: of each its id, its name and its texts. */
+function artifactsOf({ artifacts }: Task): string[] {
+  return artifacts.map(({ artifactId, name, parts }) =>
+    [artifactId, name, ...parts.map(({ content }) => content.value)].join(" "),
+  );
+}
+
 function answer(toolCallId: string, selectedOptionId: string): Payload {
   const content = { case: "confirmation" as const, value: { toolCallId, selectedOptionId } };
   return { case: "message", value: { messageId: "m2", role: Role.USER, parts: [{ content }] } };
@@ -63,6 +75,18 @@ function kinds(task: Task): (string | undefined)[][] {
 }
 
 describe("the fold of a log", () => {
+  it("makes artifacts, puts others in their place, and adds to them; adding to none makes one", () => {
+    const log = logOf(hello, made("a", "one"), made("b", "x", true), made("a", "two", true), made("b", "y"));
+    expect(artifactsOf(fold(log.slice(0, 4)))).toEqual(["a one one two", "b x x"]);
+    expect(artifactsOf(fold(log))).toEqual(["a one one two", "b y y"]);
+    expect(artifactsOf(fold(log.slice(0, 2)))).toEqual(["a one one"]);
+  });
+
+  it("ends with a reply as its last message", () => {
+    const reply: Payload = { case: "reply", value: { messageId: "r", role: Role.AGENT, parts: [] } };
+    expect(fold(logOf(hello, reply)).history.map(({ messageId }) => messageId)).toEqual(["m1", "r"]);
+  });
+
   it("takes who, where and when off the events", () => {
     expect(fold(logOf(hello, text("hi")))).toMatchObject({
       id: "t",

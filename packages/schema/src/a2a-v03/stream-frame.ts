@@ -193,7 +193,7 @@ function partsJson(contents: readonly Part["content"][]): JsonValue[] {
 }
 
 /** The event that an update of a stream stands for. */
-export function decodeUpdate(update: TaskStatusUpdateEvent, sequence: bigint): TaskEvent {
+function decodeUpdate(update: TaskStatusUpdateEvent, sequence: bigint): TaskEvent {
   const { taskId, contextId, status, metadata } = update;
   if (!status) throw new WireError("result.status", "", "is missing");
   const event = eventOf(metadata);

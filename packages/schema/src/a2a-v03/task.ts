@@ -28,6 +28,9 @@ import { extensionMetadata, sessionMetadata } from "./metadata.ts";
 import { decodeState, encodeState } from "./state.ts";
 import type { StreamView } from "./view.ts";
 
+/** Of messages whose metadata says nothing of the extension. */
+const NO_KIND = Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED;
+
 /** Writes the event that opens a task as the Task it opens. */
 export function encodeCreated(event: TaskEvent, created: TaskCreated, view: StreamView): JsonObject {
   return encodeRfcJson(A2aTaskSchema, createdEnvelope(event, created, view));
@@ -36,9 +39,7 @@ export function encodeCreated(event: TaskEvent, created: TaskCreated, view: Stre
 /** The Task that an event opens, in the envelope of A2A. */
 export function createdEnvelope(event: TaskEvent, created: TaskCreated, view: StreamView): A2aTask {
   const place = { taskId: event.taskId, contextId: event.contextId };
-  const history = created.message
-    ? [encodeMessage(created.message, Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED, place)]
-    : [];
+  const history = created.message ? [encodeMessage(created.message, NO_KIND, place)] : [];
   return create(A2aTaskSchema, {
     kind: "task",
     id: event.taskId,
@@ -55,7 +56,7 @@ export function decodeCreated(json: JsonObject, sequence: bigint): TaskEvent {
 }
 
 /** The event that a Task, the first frame of a stream, stands for. */
-export function createdOf(task: A2aTask, sequence: bigint): TaskEvent {
+function createdOf(task: A2aTask, sequence: bigint): TaskEvent {
   const [first] = task.history;
   return create(TaskEventSchema, {
     sequence,
@@ -90,12 +91,14 @@ export function encodeTask(task: Task, options: EncodeTaskOptions = {}): JsonObj
 export function taskEnvelope(task: Task, { historyLength, view = "extension" }: EncodeTaskOptions): A2aTask {
   const place = { taskId: task.id, contextId: task.contextId };
   const messages = task.history.map((message) => shown(message, view)).filter(({ parts }) => parts.length > 0);
-  const history = messages.flatMap((message) => encodeMessageRuns(message, place));
+  const history = messages.flatMap((message) =>
+    view === "extension" ? encodeMessageRuns(message, place) : [encodeMessage(message, NO_KIND, place)],
+  );
   return create(A2aTaskSchema, {
     kind: "task",
     id: task.id,
     contextId: task.contextId,
-    status: { ...statusOf(task.state, task.updateTime), ...statusMessage(task) },
+    status: { ...statusOf(task.state, task.updateTime), ...statusMessage(task, view) },
     history:
       historyLength === undefined ? history : history.slice(history.length - Math.min(historyLength, history.length)),
     artifacts: task.artifacts.map(artifactEnvelope),
@@ -111,7 +114,7 @@ export function decodeTask(json: JsonValue): Task {
 }
 
 /** The task that an envelope of A2A holds. */
-export function taskOf(task: A2aTask): Task {
+function taskOf(task: A2aTask): Task {
   const event = eventOf(task.metadata);
   const explained = task.status?.message && decodeMessage(task.status.message, "status.message");
   const content = explained?.parts[0]?.content;
@@ -169,7 +172,7 @@ function statusOf(state: Task["state"], time: Task["updateTime"]): ReturnType<ty
   });
 }
 
-function statusMessage(task: Task): { message?: ReturnType<typeof encodeMessage> } {
+function statusMessage(task: Task, view: StreamView): { message?: ReturnType<typeof encodeMessage> } {
   const text = task.stateText || task.error;
   if (text === "") return {};
   const place = { taskId: task.id, contextId: task.contextId };
@@ -178,7 +181,7 @@ function statusMessage(task: Task): { message?: ReturnType<typeof encodeMessage>
     role: Role.AGENT,
     parts: [{ content: { case: "text", value: text } }],
   });
-  return { message: encodeMessage(said, Kind.STATE_CHANGE, place) };
+  return { message: encodeMessage(said, view === "extension" ? Kind.STATE_CHANGE : NO_KIND, place) };
 }
 
 /** The RFC's settings stand under its URI; beside them the event that tells model and error. */

@@ -5,11 +5,7 @@ import {
   TaskSchema as TaskV03Schema,
   TaskStatusUpdateEventSchema as UpdateV03Schema,
 } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
-import type {
-  StreamResponse,
-  TaskArtifactUpdateEvent,
-  TaskStatusUpdateEvent,
-} from "../gen/lf/a2a/v1/a2a_pb.ts";
+import type { StreamResponse, TaskArtifactUpdateEvent, TaskStatusUpdateEvent } from "../gen/lf/a2a/v1/a2a_pb.ts";
 import { encodeRfcJson } from "../rfc-json.ts";
 import { isInterrupted, isTerminal } from "../task-state.ts";
 import { WireError } from "../wire-error.ts";

@@ -15,4 +15,6 @@ export interface JsonRpcDialect {
   takes(request: HttpRequest, method: string): boolean;
   /** Answers a request, also with an error. */
   answer(request: HttpRequest, response: HttpResponse, call: DialectCall): Promise<void>;
+  /** Answers a request whose body is of a media type that is not read. False when the request does not name this version. */
+  refuseMediaType(request: HttpRequest, response: HttpResponse, message: string): boolean;
 }

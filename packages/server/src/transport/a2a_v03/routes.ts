@@ -46,8 +46,19 @@ async function answer(request: HttpRequest, response: HttpResponse, endpoint: En
     await run(request, response, { ...endpoint, id, rpc });
   } catch (reason) {
     if (response.destroyed || response.headersSent) return;
+    if (reason instanceof UnsupportedMediaType && isRefusedElsewhere(request, response, { endpoint, reason })) return;
     send(response, statusOf(reason), { body: errorText(id, reported(reason, endpoint)) });
   }
+}
+
+interface Refusing {
+  readonly endpoint: Endpoint;
+  readonly reason: UnsupportedMediaType;
+}
+
+/** Each version has an error of its own for a body that is no JSON. */
+function isRefusedElsewhere(request: HttpRequest, response: HttpResponse, { endpoint, reason }: Refusing): boolean {
+  return endpoint.dialects?.some((dialect) => dialect.refuseMediaType(request, response, reason.message)) ?? false;
 }
 
 /** JSON-RPC answers its errors with 200; what keeps a body from being read is HTTP's own. */

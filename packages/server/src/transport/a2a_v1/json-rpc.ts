@@ -9,7 +9,7 @@ import { type HttpRequest, type HttpResponse, headerOf, send } from "../route.ts
 import { assertVersion } from "./call.ts";
 import { executeCommand, getCommands } from "./commands.ts";
 import { type Endpoint, reported, tableOf } from "./endpoint.ts";
-import { rpcErrorOf } from "./errors.ts";
+import { A2aFailure, rpcErrorOf } from "./errors.ts";
 import { type Answer, contextOf } from "./operation.ts";
 import { isVersion1, versionOf } from "./version.ts";
 
@@ -24,6 +24,12 @@ export function jsonRpcDialect(endpoint: Endpoint): JsonRpcDialect {
       return version === "" ? endpoint.operations.has(method) : !/^0\.3(\.\d+)?$/.test(version);
     },
     answer: (request, response, call) => answer(request, response, { ...endpoint, call }),
+    refuseMediaType: (request, response, message) => {
+      if (!isVersion1(versionOf(request))) return false;
+      const failure = new A2aFailure(message, "CONTENT_TYPE_NOT_SUPPORTED");
+      send(response, 415, { body: errorText("null", failure, endpoint) });
+      return true;
+    },
   };
 }
 

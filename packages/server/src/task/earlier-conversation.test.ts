@@ -1,0 +1,110 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  emptyTask,
+  type Message,
+  MessageSchema,
+  Role,
+  reduceTask,
+  type Task,
+  type TaskEvent,
+  TaskEventSchema,
+  TaskState,
+} from "@devtool/schema";
+import { describe, expect, it } from "vitest";
+import { MemoryTaskStore } from "../store/memory-task-store.ts";
+import { earlierConversation } from "./earlier-conversation.ts";
+
+interface Told {
+  readonly contextId?: string;
+  readonly principal?: string;
+  readonly refersTo?: readonly string[];
+  readonly state?: TaskState;
+  /** So many of the messages before it a summary in the task keeps. */
+  readonly keeps?: number;
+}
+
+describe("the conversation that a task goes on from (STREAM-5)", () => {
+  it("is that of the tasks it refers to, and of those they refer to, oldest first and each once", async () => {
+    const store = await storeWith({ a: {}, b: { refersTo: ["a"] }, c: { refersTo: ["b", "a"] } });
+    expect(textsOf(await earlierConversation(store, task("d", { refersTo: ["c", "a"] })))).toEqual([
+      "to a",
+      "from a",
+      "to b",
+      "from b",
+      "to c",
+      "from c",
+    ]);
+  });
+
+  it("is nothing for a task that refers to none, and for a circle only what stands in it", async () => {
+    const store = await storeWith({ a: { refersTo: ["b"] }, b: { refersTo: ["a", "d"] } });
+    expect(await earlierConversation(store, task("d", {}))).toEqual([]);
+    expect(textsOf(await earlierConversation(store, task("d", { refersTo: ["a"] })))).toEqual([
+      "to b",
+      "from b",
+      "to a",
+      "from a",
+    ]);
+  });
+
+  it.each<[string, Told]>([
+    ["of somebody else", { principal: "eve" }],
+    ["of another context", { contextId: "other" }],
+    ["that has not ended", { state: TaskState.WORKING }],
+    ["that waits", { state: TaskState.INPUT_REQUIRED }],
+  ])("has nothing of a task %s", async (_what, about) => {
+    const store = await storeWith({ a: about });
+    expect(await earlierConversation(store, task("d", { refersTo: ["a", "nowhere"] }))).toEqual([]);
+  });
+
+  it("goes back no further than to a summary that stands for all before it", async () => {
+    const summed = await storeWith({ a: {}, b: { refersTo: ["a"], keeps: 1 } });
+    expect(textsOf(await earlierConversation(summed, task("d", { refersTo: ["b"] })))).toEqual([
+      "to b",
+      "summary",
+      "from b",
+    ]);
+    const keeping = await storeWith({ a: {}, b: { refersTo: ["a"], keeps: 2 } });
+    expect(textsOf(await earlierConversation(keeping, task("d", { refersTo: ["b"] })))[0]).toBe("to a");
+  });
+});
+
+async function storeWith(tasks: Readonly<Record<string, Told>>): Promise<MemoryTaskStore> {
+  const store = new MemoryTaskStore();
+  for (const [id, told] of Object.entries(tasks)) await store.append(eventsOf(id, told));
+  return store;
+}
+
+function task(id: string, told: Told): Task {
+  return eventsOf(id, told).slice(0, 1).reduce(reduceTask, emptyTask());
+}
+
+function eventsOf(id: string, told: Told): TaskEvent[] {
+  const { contextId = "c", principal = "ada", refersTo = [], state = TaskState.COMPLETED, keeps } = told;
+  const message = create(MessageSchema, {
+    messageId: `m-${id}`,
+    role: Role.USER,
+    parts: [{ content: { case: "text", value: `to ${id}` } }],
+    referenceTaskIds: [...refersTo],
+  });
+  const summary = { case: "summary", value: { text: "summary", keptMessages: keeps ?? 0 } } as const;
+  const payloads = [
+    { case: "created", value: { message, principal } } as const,
+    ...(keeps === undefined ? [] : [summary]),
+    { case: "text", value: { text: `from ${id}` } } as const,
+    { case: "stateChange", value: {} } as const,
+  ];
+  return payloads.map((payload, index) => {
+    const last = index === payloads.length - 1;
+    const now = last ? state : TaskState.WORKING;
+    return create(TaskEventSchema, { sequence: BigInt(index + 1), taskId: id, contextId, state: now, payload });
+  });
+}
+
+function textsOf(messages: readonly Message[]): string[] {
+  return messages.map(({ parts }) => {
+    const content = parts[0]?.content;
+    if (content?.case === "summary") return content.value.text;
+    return content?.case === "text" ? content.value : "";
+  });
+}

@@ -1,0 +1,43 @@
+import { type DescMessage, fromJson } from "@bufbuild/protobuf";
+import { A2AService, AgentCardSchema, missingFields, StreamResponseSchema } from "@devtool/schema/a2a-v1";
+import type { Json } from "./bindings.ts";
+
+/** Says what in an answer the standard's messages do not have or miss: nothing unknown may stand there, and all that is required. */
+export function violations(method: string, answer: Json): string[] {
+  return violationsOf(answerOf(method), answer);
+}
+
+/** The same for an element of a stream. */
+export function elementViolations(element: Json): string[] {
+  return violationsOf(StreamResponseSchema, element);
+}
+
+/** The same for the agent card. */
+export function cardViolations(card: Json): string[] {
+  return violationsOf(AgentCardSchema, card);
+}
+
+function answerOf(method: string): DescMessage {
+  const found = A2AService.methods.find(({ name }) => name === method);
+  if (!found) throw new TypeError(`${method} is no method of A2A 1.0`);
+  return found.output;
+}
+
+function violationsOf(schema: DescMessage, json: Json): string[] {
+  try {
+    const message = fromJson(schema, json, { ignoreUnknownFields: false });
+    const missing = missingFields(schema, message).map(({ field, description }) => `${field} ${description}`);
+    return [...missing, ...emptyOf(schema, json)];
+  } catch (reason) {
+    return [String(reason)];
+  }
+}
+
+/** What stands there for nothing: ProtoJSON leaves out an unset message and an unspecified enum. */
+function emptyOf(schema: DescMessage, json: Json): string[] {
+  return schema.fields.flatMap((field) =>
+    json[field.jsonName] === null || String(json[field.jsonName]).endsWith("_UNSPECIFIED")
+      ? [`${field.jsonName} is ${json[field.jsonName]}`]
+      : [],
+  );
+}
