@@ -1,6 +1,9 @@
+import { readFile } from "node:fs/promises";
 import { createServer } from "@devtool/server";
 import { createTckAgent } from "@devtool/server/tck";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { PROFILES } from "../packages/cli/src/profile.ts";
+import { BEHAVIOURS } from "../packages/server/src/agent/tck/behaviours.ts";
 import { type ServerProcess, startServing } from "./crash/server-process.ts";
 import { receive } from "./push/receiver.ts";
 import { EXPECTED, mismatches } from "./tck/behaviours.ts";
@@ -634,6 +637,20 @@ describe("devtool serve --profile tck-0.3", () => {
     expect((await rpc("message/send", message("tck-auth-required"))).result.status.state).toBe("auth-required");
     const modes = { ...message("tck-artifact-text"), configuration: { acceptedOutputModes: ["image/png"] } };
     expect((await rpc("message/send", modes)).error.code).toBe(-32005);
+  });
+});
+
+describe("docs/test-kits.md", () => {
+  it("has the behaviours that there are, and those that are tested here, and the profiles", async () => {
+    const text = await readFile(new URL("../docs/test-kits.md", import.meta.url), "utf8");
+    const rows = [...text.matchAll(/^\| ((?:`[\w-]+`(?:, )?)+) +\| /gm)].flatMap(([, names = ""]) =>
+      [...names.matchAll(/`([\w.-]+)`/g)].map(([, name = ""]) => name),
+    );
+    const prefixes = rows.filter((name) => /^(tck|test)-[a-z]/.test(name));
+    expect(prefixes.toSorted()).toEqual(BEHAVIOURS.map(({ prefix }) => prefix).toSorted());
+    // That one has no end to expect; a test of its own cancels it.
+    expect([...EXPECTED.map(({ prefix }) => prefix), "tck-cancel"].toSorted()).toEqual(prefixes.toSorted());
+    for (const profile of PROFILES) expect(text).toContain(`| \`${profile}\``);
   });
 });
 

@@ -21,16 +21,19 @@ export async function profileOptions(
   const { DEVTOOL_TOKEN: token } = env;
   return {
     createAgent: createTckAgent({ ordinary, streamingTimeoutMs: timeoutOf(env.TCK_STREAMING_TIMEOUT) }),
-    about: {
-      name: "devtool test agent",
-      description: "Does what the messages of A2A test kits ask for. It has no tools.",
-    },
+    about: ABOUT,
     a2a,
     retryWindowMs: 0,
     pushTargets: WEBHOOKS,
     ...(token && { token }),
   };
 }
+
+const ABOUT: NonNullable<ServerOptions["about"]> = {
+  name: "devtool test agent",
+  description: "Does what the messages of A2A test kits ask for. It has no tools.",
+  skills: [{ id: "as-asked", name: "Do as asked", description: "Plays a row of docs/test-kits.md.", tags: ["test"] }],
+};
 
 interface Rules {
   readonly ordinary: "completed" | "input-required";

@@ -3,6 +3,7 @@ import type { AgentExecutor } from "./agent/agent-executor.ts";
 import type { Model } from "./agent/model.ts";
 import type { Right } from "./handler/caller.ts";
 import type { McpAuthorization } from "./tool/mcp/mcp-transport.ts";
+import type { Skill } from "./transport/a2a_v03/card.ts";
 import type { JwtOptions } from "./transport/auth/jwt-authenticator.ts";
 import type { TlsOptions } from "./transport/sniffing-server.ts";
 
@@ -26,6 +27,8 @@ export interface ServerLimits {
 export interface About {
   readonly name: string;
   readonly description: string;
+  /** What it can do. Default: what our coding agent can. */
+  readonly skills?: readonly Skill[];
 }
 
 /** How A2A 1.0 is spoken, where its revisions and the kits that test it differ. */

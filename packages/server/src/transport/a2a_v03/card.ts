@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { EXTENSION_URI } from "@devtool/schema";
-import { type AgentCard, AgentCardSchema } from "@devtool/schema/a2a-v03";
+import { type AgentCard, AgentCardSchema, type AgentSkill } from "@devtool/schema/a2a-v03";
 import { type SecurityOptions, securityOf, securitySchemesOf } from "../auth/security-schemes.ts";
 
 /** What an agent says of itself. */
@@ -14,13 +14,19 @@ export interface CardOptions {
   readonly pushNotifications?: boolean;
   /** How clients may say who they are; by default with the operator's token. */
   readonly security?: SecurityOptions;
+  /** What it can do; by default what a coding agent can. */
+  readonly skills?: readonly Skill[];
 }
+
+/** One thing that an agent can do. */
+export type Skill = Readonly<Pick<AgentSkill, "id" | "name" | "description">> & { readonly tags: readonly string[] };
 
 /** The card for everybody, in the form of A2A 0.3. */
 export function agentCard(
   baseUrl: string,
-  { name, description, version, extensionRequired, pushNotifications = false, security = TOKEN_ONLY }: CardOptions,
+  { name, description, version, extensionRequired, ...options }: CardOptions,
 ): AgentCard {
+  const { pushNotifications = false, security = TOKEN_ONLY, skills = [CODING] } = options;
   return create(AgentCardSchema, {
     protocolVersion: "0.3.0",
     name,
@@ -48,16 +54,16 @@ export function agentCard(
     security: securityOf(security),
     defaultInputModes: ["text/plain", "application/json"],
     defaultOutputModes: ["text/plain", "application/json"],
-    skills: [
-      {
-        id: "code",
-        name: "Work on code",
-        description: "Reads, searches, writes and runs code in a workspace, and asks before it changes anything.",
-        tags: ["code", "shell", "files"],
-      },
-    ],
+    skills: skills.map((skill) => ({ ...skill, tags: [...skill.tags] })),
     supportsAuthenticatedExtendedCard: true,
   });
 }
+
+const CODING: Skill = {
+  id: "code",
+  name: "Work on code",
+  description: "Reads, searches, writes and runs code in a workspace, and asks before it changes anything.",
+  tags: ["code", "shell", "files"],
+};
 
 const TOKEN_ONLY: SecurityOptions = { certificates: false };
