@@ -11,11 +11,16 @@ const STREAMING_TIMEOUT_MS = 2_000;
 /** Where the kits listen for notifications: at a port that they choose. */
 const WEBHOOKS = ["localhost:*", "127.0.0.1:*"];
 
-/** What a profile and the environment that the kits share with us say about a server. */
-export async function profileOptions(
-  profile: Profile,
-  env: Readonly<Record<string, string | undefined>>,
-): Promise<ServerOptions> {
+/** What a profile is put on top of. */
+interface Base {
+  /** The environment that the kits share with us. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** What the operator configured. */
+  readonly configured: ServerOptions;
+}
+
+/** What a profile says about a server. */
+export async function profileOptions(profile: Profile, { env, configured }: Base): Promise<ServerOptions> {
   const { createTckAgent } = await import("@devtool/server/tck");
   const { ordinary, a2a } = RULES[profile];
   const { DEVTOOL_TOKEN: token } = env;
@@ -24,7 +29,7 @@ export async function profileOptions(
     about: ABOUT,
     a2a,
     retryWindowMs: 0,
-    pushTargets: WEBHOOKS,
+    pushTargets: [...(configured.pushTargets ?? []), ...WEBHOOKS],
     ...(token && { token }),
   };
 }

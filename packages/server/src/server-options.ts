@@ -29,6 +29,8 @@ export interface About {
   readonly description: string;
   /** What it can do. Default: what our coding agent can. */
   readonly skills?: readonly Skill[];
+  /** The media types of what it answers with; who takes none of them gets no answer. Default: text and JSON. */
+  readonly outputModes?: readonly string[];
 }
 
 /** How A2A 1.0 is spoken, where its revisions and the kits that test it differ. */

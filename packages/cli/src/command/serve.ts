@@ -66,9 +66,10 @@ async function start(
 ): Promise<DevtoolServer> {
   const workspace = resolve(options.workspace ?? ".");
   await mkdir(workspace, { recursive: true });
+  const configured = await agentOptions(options.config, data, io);
   return createServer({
-    ...(await agentOptions(options.config, data, io)),
-    ...(options.profile && (await profileOptions(options.profile, io.env))),
+    ...configured,
+    ...(options.profile && (await profileOptions(options.profile, { env: io.env, configured }))),
     ...(options.anonymous && { anonymous: "admit" as const }),
     ...(options.approvalMode && { approvalMode: APPROVAL_MODES[options.approvalMode] ?? ApprovalMode.DEFAULT }),
     workspace,

@@ -14,6 +14,8 @@ export interface CardOptions {
   readonly pushNotifications?: boolean;
   /** How clients may say who they are; by default with the operator's token. */
   readonly security?: SecurityOptions;
+  /** The media types of what it answers with; by default those of our own agent. */
+  readonly outputModes?: readonly string[];
   /** What it can do; by default what a coding agent can. */
   readonly skills?: readonly Skill[];
 }
@@ -26,7 +28,7 @@ export function agentCard(
   baseUrl: string,
   { name, description, version, extensionRequired, ...options }: CardOptions,
 ): AgentCard {
-  const { pushNotifications = false, security = TOKEN_ONLY, skills = [CODING] } = options;
+  const { pushNotifications = false, security = TOKEN_ONLY, skills = [CODING], outputModes = MODES } = options;
   return create(AgentCardSchema, {
     protocolVersion: "0.3.0",
     name,
@@ -52,12 +54,14 @@ export function agentCard(
     },
     securitySchemes: securitySchemesOf(security),
     security: securityOf(security),
-    defaultInputModes: ["text/plain", "application/json"],
-    defaultOutputModes: ["text/plain", "application/json"],
+    defaultInputModes: [...MODES],
+    defaultOutputModes: [...outputModes],
     skills: skills.map((skill) => ({ ...skill, tags: [...skill.tags] })),
     supportsAuthenticatedExtendedCard: true,
   });
 }
+
+const MODES: readonly string[] = ["text/plain", "application/json"];
 
 const CODING: Skill = {
   id: "code",

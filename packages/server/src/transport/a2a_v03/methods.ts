@@ -65,8 +65,8 @@ export function createMethods(
   card: CardOptions & { readonly baseUrl: string },
 ): ReadonlyMap<string, Method> {
   return new Map<string, Method>([
-    ["message/send", (call) => sendMessage(handler, call)],
-    ["message/stream", async (call) => streamedExchange(handler, call, await messageOf(handler, call))],
+    ["message/send", (call) => sendMessage(handler, call, card)],
+    ["message/stream", async (call) => streamedExchange(handler, call, await messageOf(handler, call, card))],
     ["tasks/get", (call) => getTask(handler, call)],
     ["tasks/cancel", (call) => cancelTask(handler, call)],
     ["tasks/resubscribe", (call) => resubscribe(handler, call)],
@@ -79,9 +79,9 @@ export function createMethods(
   ]);
 }
 
-async function sendMessage(handler: RequestHandler, call: Call): Promise<Answer> {
+async function sendMessage(handler: RequestHandler, call: Call, card: CardOptions): Promise<Answer> {
   const { historyLength } = decodeMessageSend(call.params);
-  const request = await messageOf(handler, call);
+  const request = await messageOf(handler, call, card);
   const answer = await handler.tasks.sendMessage(request, contextOf(call, TaskService.method.sendMessage));
   const task = create(TaskSchema, answer.task);
   const reply = call.view === "coder-agent" ? undefined : replyOf(task);
@@ -89,9 +89,9 @@ async function sendMessage(handler: RequestHandler, call: Call): Promise<Answer>
 }
 
 /** The message of a call, with where to post its events in the form of the call. */
-async function messageOf(handler: RequestHandler, call: Call): Promise<SendMessageRequest> {
+async function messageOf(handler: RequestHandler, call: Call, card: CardOptions): Promise<SendMessageRequest> {
   const { request: decoded, pushConfig } = decodeMessageSend(call.params);
-  assertTakesOutput(decoded.message?.acceptedOutputModes ?? []);
+  assertTakesOutput(decoded.message?.acceptedOutputModes ?? [], card.outputModes);
   const request = pushConfig ? { ...decoded, pushConfig: inFormatOf(call, pushConfig) } : decoded;
   if (call.view === "extension" || request.taskId === "" || !request.message) return request;
   const task = await taskOf(handler, call, request.taskId);
@@ -100,8 +100,8 @@ async function messageOf(handler: RequestHandler, call: Call): Promise<SendMessa
 }
 
 /** A client that takes nothing that there is gets no answer. */
-function assertTakesOutput(modes: readonly string[]): void {
-  const refusal = outputRefusal(modes);
+function assertTakesOutput(modes: readonly string[], outputModes: readonly string[] | undefined): void {
+  const refusal = outputRefusal(modes, outputModes);
   if (refusal !== undefined) throw new JsonRpcFailure(refusal, JsonRpcCode.CONTENT_TYPE_NOT_SUPPORTED);
 }
 

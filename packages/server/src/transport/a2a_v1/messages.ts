@@ -125,7 +125,7 @@ export function assertHistoryLength(historyLength: number | undefined, field: st
 async function sendingOf(options: A2aServiceOptions, asked: A2aSendMessageRequest, call: Call): Promise<Sending> {
   const { configuration } = asked;
   assertHistoryLength(configuration?.historyLength, "configuration.historyLength");
-  assertTakesOutput(configuration?.acceptedOutputModes ?? []);
+  assertTakesOutput(configuration?.acceptedOutputModes ?? [], options.outputModes);
   assertTakesInput(asked.message?.parts ?? [], options.inputModes ?? []);
   const push = configuration?.taskPushNotificationConfig;
   const read = sendRequestFromA2a(asked);
@@ -170,8 +170,8 @@ function ended({ id }: Task, remedy: string): A2aFailure {
 }
 
 /** A client that takes nothing that there is gets no answer. */
-function assertTakesOutput(modes: readonly string[]): void {
-  const refusal = outputRefusal(modes);
+function assertTakesOutput(modes: readonly string[], outputModes: readonly string[] | undefined): void {
+  const refusal = outputRefusal(modes, outputModes);
   if (refusal === undefined) return;
   throw new A2aFailure(refusal, "CONTENT_TYPE_NOT_SUPPORTED", { acceptedOutputModes: modes.join(", ") });
 }

@@ -17,6 +17,8 @@ export interface A2aServiceOptions {
   readonly endedTask?: "continue" | "refuse";
   /** The media types that the parts of a message may have, where they say one; by default all. */
   readonly inputModes?: readonly string[];
+  /** The media types of what the agent answers with; by default those of our own. */
+  readonly outputModes?: readonly string[];
   /** Makes an id for a message that has none; by default such a message is refused, as the standard says. */
   readonly nextMessageId?: () => string;
   /** How failures are told; by default as in A2A 1.0.1. */
