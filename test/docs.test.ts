@@ -14,6 +14,7 @@ const documents = [
   ...markdownIn("docs"),
   ...markdownIn("docs/adr"),
   ...readdirSync(join(root, "packages")).map((name) => `packages/${name}/README.md`),
+  ...readdirSync(join(root, "bindings")).map((name) => `bindings/${name}/README.md`),
 ];
 
 describe("the documents", () => {

@@ -152,8 +152,9 @@ function addDoctor(program: Command, io: Io, done: Done): void {
 
 function addConformance(program: Command, io: Io, done: Done): void {
   program
-    .command("conformance <url>")
-    .description("Test any A2A server that has the development-tool extension")
+    .command("conformance [url]")
+    .description("Test any A2A server that has the development-tool extension, or a program in any language")
+    .option("--program <file>", "test the program that this binding.json names")
     .option("--token <token>", "the bearer token")
     .option("--data <dir>", "where the discovery file of the server is")
     .option("--json", "print each result as a line of JSON")

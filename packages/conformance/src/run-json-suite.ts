@@ -32,9 +32,9 @@ export function runJsonSuite(codec: JsonCodec): CaseResult[] {
   });
 }
 
-function firstProblem({ type, json, binary, lenient, bad }: Golden, codec: JsonCodec): string | undefined {
+function firstProblem({ type, json, binary, lenient, equivalent, bad }: Golden, codec: JsonCodec): string | undefined {
   const wanted = jsonOf(json);
-  for (const form of [wanted, ...lenient.map(jsonOf)]) {
+  for (const form of [wanted, ...[...lenient, ...equivalent].map(jsonOf)]) {
     const problem = equalProblem(
       wanted,
       attempt(() => codec.rewrite(type, form)),
@@ -63,7 +63,7 @@ function badProblem({ type, bad }: Pick<Golden, "type" | "bad">, codec: JsonCode
 }
 
 /** Compares both ways, since each way alone allows more. */
-function equalProblem(wanted: JsonValue, actual: JsonValue): string | undefined {
+export function equalProblem(wanted: JsonValue, actual: JsonValue): string | undefined {
   return mismatch(wanted, actual) ?? mismatch(actual, wanted);
 }
 
@@ -75,6 +75,7 @@ function attempt<T>(run: () => T): T | string {
   }
 }
 
-function jsonOf(value: Value | undefined): JsonValue {
+/** The JSON that a value of a case stands for. */
+export function jsonOf(value: Value | undefined): JsonValue {
   return value ? toJson(ValueSchema, value) : {};
 }

@@ -13,3 +13,23 @@ export {
   type Suite,
   SuiteSchema,
 } from "./gen/devtool/conformance/v1alpha/case_pb.ts";
+// The contract with a program under test.
+export {
+  type Answer,
+  AnswerSchema,
+  type Binding,
+  BindingSchema,
+  type Command,
+  type Conversation,
+  ConversationSchema,
+  type Converse,
+  ConverseSchema,
+  type KnownFailure,
+  type ProgramCase,
+  type ProgramRequest,
+  ProgramRequestSchema,
+  type ProgramResponse,
+  ProgramResponseSchema,
+  type ProgramSuite,
+  ProgramSuiteSchema,
+} from "./gen/devtool/conformance/v1alpha/program_pb.ts";

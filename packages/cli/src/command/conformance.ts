@@ -10,20 +10,35 @@ export interface ConformanceOptions {
   readonly token?: string;
   readonly data?: string;
   readonly json?: true;
+  /** The `binding.json` of a program to test in place of a server. */
+  readonly program?: string;
 }
 
-/** `devtool conformance`: plays a client against any server and tells which requirements it meets. */
-export async function conformance(url: string, options: ConformanceOptions, io: Io): Promise<number> {
-  const token = (await findServer({ ...options, url }, io))?.token ?? "";
+/** `devtool conformance`: tests a server or a program, and tells which requirements it meets. */
+export async function conformance(url: string | undefined, options: ConformanceOptions, io: Io): Promise<number> {
   using interrupt = interruptSignal(io);
   const counts = { passed: 0, failed: 0, skipped: 0 };
-  for await (const result of runServerSuite({ url, token }, interrupt.signal)) {
+  for await (const result of await resultsFor(url, options, { io, signal: interrupt.signal })) {
     counts[result.status]++;
     writeLine(io.stdout, options.json ? JSON.stringify(result) : lineOf(result, io));
   }
   const total = `${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`;
   writeLine(options.json ? io.stderr : io.stdout, total);
   return counts.failed > 0 ? ExitCode.FAILED : ExitCode.OK;
+}
+
+async function resultsFor(
+  url: string | undefined,
+  options: ConformanceOptions,
+  { io, signal }: { readonly io: Io; readonly signal: AbortSignal },
+): Promise<AsyncIterable<CaseResult>> {
+  if (options.program !== undefined) {
+    const { testProgram } = await import("./conformance-program.ts");
+    return testProgram(options.program, signal);
+  }
+  if (url === undefined) throw new Error("nothing to test: give the URL of a server, or --program <binding.json>");
+  const token = (await findServer({ ...options, url }, io))?.token ?? "";
+  return runServerSuite({ url, token }, signal);
 }
 
 function lineOf({ id, status, requirements, reason }: CaseResult, io: Io): string {

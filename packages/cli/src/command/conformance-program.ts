@@ -1,0 +1,66 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { fromJsonString } from "@bufbuild/protobuf";
+import { type CaseResult, type ProgramStreams, runProgramSuite } from "@devtool/conformance";
+import { type Binding, BindingSchema } from "@devtool/schema/conformance";
+import { createServer } from "@devtool/server";
+
+/** Plays the program suite with the program of a `binding.json`, and with a server of its own for the conversations. */
+export async function* testProgram(path: string, signal: AbortSignal): AsyncIterable<CaseResult> {
+  const { program, knownFailures } = await readBinding(path);
+  const [command, ...args] = program?.words ?? [];
+  if (command === undefined) throw new Error(`${path} names no program: add "program": {"words": ["…"]}`);
+  const workspace = await mkdtemp(join(tmpdir(), "devtool-program-"));
+  const cwd = dirname(resolve(path));
+  const running = spawn(command, args, { cwd, stdio: ["pipe", "pipe", "inherit"], signal });
+  const stopped = failureOf(running, command);
+  try {
+    await using server = await createServer({ workspace, sandbox: "none" });
+    yield* runProgramSuite(streamsOf(running, stopped), signal, { server, knownFailures });
+  } finally {
+    running.stdin?.destroy();
+    running.kill();
+    await rm(workspace, { recursive: true, force: true });
+  }
+}
+
+async function readBinding(path: string): Promise<Binding> {
+  try {
+    return fromJsonString(BindingSchema, await readFile(path, "utf8"));
+  } catch (cause) {
+    throw new Error(`${path} cannot be used: ${cause instanceof Error ? cause.message : cause}`, { cause });
+  }
+}
+
+/** Rejects when a program cannot be started; is pending otherwise. */
+function failureOf(running: ChildProcess, command: string): Promise<never> {
+  const failed = once(running, "error").then(([cause]): never => {
+    throw new Error(`program ${JSON.stringify(command)} cannot be run: ${cause}`, { cause });
+  });
+  failed.catch(() => undefined);
+  return failed;
+}
+
+function streamsOf({ stdin, stdout }: ChildProcess, stopped: Promise<never>): ProgramStreams {
+  if (!stdin || !stdout) throw new Error("the program has no standard streams");
+  // A program that has ended is told of by its output.
+  stdin.on("error", () => undefined);
+  return {
+    async write(bytes) {
+      if (!stdin.write(bytes)) await Promise.race([once(stdin, "drain"), once(stdin, "close"), stopped]);
+    },
+    output: racing(stdout, stopped),
+  };
+}
+
+async function* racing(chunks: AsyncIterable<Uint8Array>, stopped: Promise<never>): AsyncIterable<Uint8Array> {
+  const iterator = chunks[Symbol.asyncIterator]();
+  for (;;) {
+    const { done, value } = await Promise.race([iterator.next(), stopped]);
+    if (done) return;
+    yield value;
+  }
+}

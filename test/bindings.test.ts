@@ -1,0 +1,180 @@
+import { execFile } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { fromJsonString } from "@bufbuild/protobuf";
+import { type CaseResult, programCases, REQUIREMENTS, runProgramSuite } from "@devtool/conformance";
+import { type Binding, BindingSchema, type ProgramResponse } from "@devtool/schema/conformance";
+import { createServer, type DevtoolServer } from "@devtool/server";
+import { afterAll, beforeAll, describe, expect, it, type TestContext } from "vitest";
+import { testProgram } from "../packages/cli/src/command/conformance-program.ts";
+import { honestProgram } from "./bindings/honest-program.ts";
+
+const directory = fileURLToPath(new URL("../bindings/", import.meta.url));
+const CONVERSATIONS = programCases().cases.map(({ id }) => id);
+
+function bindings(): [string, Binding][] {
+  const names = readdirSync(directory).filter((name) => existsSync(join(directory, name, "binding.json")));
+  return names.map((name) => [
+    name,
+    fromJsonString(BindingSchema, readFileSync(join(directory, name, "binding.json"), "utf8")),
+  ]);
+}
+
+describe("the bindings", () => {
+  for (const [language, { title, program, example, knownFailures }] of bindings()) {
+    const cwd = join(directory, language);
+
+    function isBuilt(context: TestContext): boolean {
+      if (existsSync(join(cwd, ".built"))) return true;
+      const reason = `the binding of ${title} is not built: pnpm bindings ${language}`;
+      console.info(`skipped: ${reason}`);
+      context.skip(reason);
+      return false;
+    }
+
+    if (program) {
+      it(`in ${title} read, write and converse as the wire has it`, { timeout: 120_000 }, async (context) => {
+        if (!isBuilt(context)) return;
+        const results = await all(testProgram(join(cwd, "binding.json"), AbortSignal.timeout(110_000)));
+        const others = results.filter(({ status }) => status !== "passed").map(({ id }) => id);
+        expect(others).toEqual(knownFailures.map(({ id }) => id));
+        expect(results.length).toBeGreaterThan(45);
+      });
+    }
+    if (example) {
+      it(`in ${title} have an example that says what its README shows`, { timeout: 60_000 }, async (context) => {
+        if (!isBuilt(context)) return;
+        const shown = /```\n([\s\S]*?)```/.exec(
+          readFileSync(join(cwd, "README.md"), "utf8").replace(/```sh[\s\S]*?```/, ""),
+        );
+        const workspace = mkdtempSync(join(tmpdir(), "devtool-example-"));
+        await using server = await createServer({ workspace });
+        const env = { ...process.env, DEVTOOL_URL: server.url, DEVTOOL_TOKEN: server.token };
+        const [command = "", ...args] = example.words;
+        const { stdout } = await promisify(execFile)(command, args, { cwd, env });
+        expect(stdout).toBe(shown?.[1]);
+        expect(readFileSync(join(workspace, "hello.txt"), "utf8")).toBe(`Hello from ${title}`);
+        rmSync(workspace, { recursive: true });
+      });
+    }
+  }
+});
+
+describe("the program suite", () => {
+  let workspace: string;
+  let server: DevtoolServer;
+  beforeAll(async () => {
+    workspace = mkdtempSync(join(tmpdir(), "devtool-bindings-"));
+    server = await createServer({ workspace, sandbox: "none" });
+  });
+  afterAll(async () => {
+    await server.close();
+    rmSync(workspace, { recursive: true });
+  });
+
+  async function failuresOf(spoil?: (outcome: Outcome) => Outcome): Promise<string[]> {
+    rmSync(join(workspace, "conformance.txt"), { force: true });
+    const results = await all(runProgramSuite(honestProgram(spoil), AbortSignal.timeout(60_000), { server }));
+    return results.filter(({ status }) => status !== "passed").map(({ id }) => id);
+  }
+
+  it("passes a program that does all as it should", async () => {
+    expect(await failuresOf()).toEqual([]);
+  });
+
+  const faults: Readonly<Record<string, { readonly spoil: (outcome: Outcome) => Outcome; readonly breaks: string }>> = {
+    "writes lowerCamelCase": {
+      spoil: (outcome) =>
+        outcome.case === "json"
+          ? { ...outcome, value: outcome.value.replaceAll("tool_call_id", "toolCallId") }
+          : outcome,
+      breaks: "program/json/ToolCall-1",
+    },
+    "writes a byte more": {
+      spoil: (outcome) =>
+        outcome.case === "binary" ? { ...outcome, value: new Uint8Array([...outcome.value, 0]) } : outcome,
+      breaks: "program/json/AgentSettings-0",
+    },
+    "takes what is bad": {
+      spoil: (outcome) => (outcome.case === "refused" ? { case: "binary", value: new Uint8Array() } : outcome),
+      breaks: "program/json/AgentSettings-0/bad-0",
+    },
+    "refuses what is newer": {
+      spoil: (outcome) => (outcome.case === "binary" && outcome.value.length === 0 ? REFUSED : outcome),
+      breaks: "program/json/DevelopmentToolEvent-23",
+    },
+    "loses an event": {
+      spoil: (outcome) => changed(outcome, (events) => events.toSpliced(5, 1)),
+      breaks: "program/appendix-a",
+    },
+    "tells of an event twice": {
+      spoil: (outcome) => changed(outcome, (events) => events.toSpliced(5, 0, ...events.slice(4, 5))),
+      breaks: "program/edit-modified",
+    },
+    "loses the text of a thought": {
+      spoil: (outcome) =>
+        changed(outcome, (events) =>
+          events.map((event) =>
+            event.payload.case === "thought" ? { ...event, payload: { case: undefined } } : event,
+          ),
+        ),
+      breaks: "program/appendix-a",
+    },
+    "does not give the task": {
+      spoil: (outcome) => {
+        if (outcome.case !== "conversation") return outcome;
+        const { task: _task, ...rest } = outcome.value;
+        return { ...outcome, value: rest };
+      },
+      breaks: "program/two-questions",
+    },
+  };
+  for (const [fault, { spoil, breaks }] of Object.entries(faults)) {
+    it(`fails one that ${fault} (sabotage)`, async () => {
+      expect(await failuresOf(spoil)).toContain(breaks);
+    });
+  }
+
+  it("fails one that is better than its list of known failures says", async () => {
+    const knownFailures = [{ id: "program/json/AgentSettings-0", reason: "none" }];
+    const results = await all(runProgramSuite(honestProgram(), AbortSignal.timeout(60_000), { knownFailures }));
+    expect(results.filter(({ status }) => status === "failed").map(({ reason }) => reason)).toEqual([
+      "is listed as known to fail and does not fail: take it off the list",
+    ]);
+    expect(results.filter(({ status }) => status === "skipped").map(({ id }) => id)).toEqual(CONVERSATIONS);
+  });
+
+  it("ends with an error when the program ends", async () => {
+    const streams = { write: async () => undefined, output: (async function* () {})() };
+    await expect(all(runProgramSuite(streams, AbortSignal.timeout(5_000)))).rejects.toThrow("ended without an answer");
+  });
+
+  it("ends with an error when the program cannot be started", async () => {
+    const path = join(workspace, "binding.json");
+    writeFileSync(path, '{"program": {"words": ["no-such-program"]}}');
+    await expect(all(testProgram(path, AbortSignal.timeout(5_000)))).rejects.toThrow(
+      'program "no-such-program" cannot be run',
+    );
+  });
+
+  it("names requirements that there are", () => {
+    const named = programCases().cases.flatMap(({ requirements }) => requirements);
+    expect(named.filter((id) => !(id in REQUIREMENTS))).toEqual([]);
+  });
+});
+
+type Outcome = ProgramResponse["outcome"];
+type Events = Extract<Outcome, { case: "conversation" }>["value"]["events"];
+const REFUSED: Outcome = { case: "refused", value: "" };
+
+function changed(outcome: Outcome, change: (events: Events) => Events): Outcome {
+  if (outcome.case !== "conversation") return outcome;
+  return { ...outcome, value: { ...outcome.value, events: change(outcome.value.events) } };
+}
+
+async function all(results: AsyncIterable<CaseResult>): Promise<CaseResult[]> {
+  return Array.fromAsync(results);
+}
