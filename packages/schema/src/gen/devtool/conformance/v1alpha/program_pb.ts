@@ -110,7 +110,8 @@ export type ProgramResponse = Message<"devtool.conformance.v1alpha.ProgramRespon
   outcome: {
     /**
      * Answers ReadJson: the message in binary, its fields in the order of their
-     * numbers and its maps in the order of their keys.
+     * numbers. No golden document has a map of several entries, whose order
+     * protobuf leaves open.
      *
      * @generated from field: bytes binary = 1;
      */
@@ -159,7 +160,8 @@ export type ProgramResponse = Message<"devtool.conformance.v1alpha.ProgramRespon
 export type ProgramResponseJson = {
   /**
    * Answers ReadJson: the message in binary, its fields in the order of their
-   * numbers and its maps in the order of their keys.
+   * numbers. No golden document has a map of several entries, whose order
+   * protobuf leaves open.
    *
    * @generated from field: bytes binary = 1;
    */
