@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { fromJsonString } from "@bufbuild/protobuf";
-import { type CaseResult, programCases, REQUIREMENTS, runProgramSuite } from "@devtool/conformance";
+import { type CaseResult, jsonGoldens, programCases, REQUIREMENTS, runProgramSuite } from "@devtool/conformance";
 import { type Binding, BindingSchema, type ProgramResponse } from "@devtool/schema/conformance";
 import { createServer, type DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it, type TestContext } from "vitest";
@@ -13,6 +13,13 @@ import { testProgram } from "../packages/cli/src/command/conformance-program.ts"
 import { honestProgram } from "./bindings/honest-program.ts";
 
 const directory = fileURLToPath(new URL("../bindings/", import.meta.url));
+/** How the languages of which only the generation is checked define a message. */
+const TEMPLATES: Readonly<Record<string, (message: string) => RegExp>> = {
+  kotlin: (message) => new RegExp(`^public inline fun .*: com\\.devtool\\.a2a\\.v1alpha\\.${message} `, "m"),
+  csharp: (message) => new RegExp(`^ +public sealed partial class ${message} : `, "m"),
+  cpp: (message) => new RegExp(`^class ${message} final`, "m"),
+  swift: (message) => new RegExp(`^public struct Devtool_A2a_V1alpha_${message}: `, "m"),
+};
 const CONVERSATIONS = programCases().cases.map(({ id }) => id);
 
 function bindings(): [string, Binding][] {
@@ -42,6 +49,17 @@ describe("the bindings", () => {
         const others = results.filter(({ status }) => status !== "passed").map(({ id }) => id);
         expect(others).toEqual(knownFailures.map(({ id }) => id));
         expect(results.length).toBeGreaterThan(45);
+      });
+    }
+    const template = TEMPLATES[language];
+    if (template) {
+      it(`in ${title} define every message of the RFC`, (context) => {
+        if (!isBuilt(context)) return;
+        const names = readdirSync(join(cwd, "gen"), { recursive: true, encoding: "utf8" });
+        const files = names.filter((name) => name.toLowerCase().includes("a2a") && /\.\w+$/.test(name));
+        const code = files.map((name) => `${name}\n${readFileSync(join(cwd, "gen", name), "utf8")}`).join("\n");
+        const messages = new Set(jsonGoldens().goldens.map(({ type }) => type.split(".").at(-1) ?? ""));
+        expect([...messages].filter((name) => !template(name).test(code))).toEqual([]);
       });
     }
     if (example) {
