@@ -18,8 +18,7 @@ function fileOf(language: string): string {
 }
 
 function read(language: string): Binding {
-  if (known.includes(language)) return fromJsonString(BindingSchema, readFileSync(fileOf(language), "utf8"));
-  throw new Error(`${language} is no language with a binding: take one of ${known.join(", ")}, or all`);
+  return fromJsonString(BindingSchema, readFileSync(fileOf(language), "utf8"));
 }
 
 /** Whether a command is there and does what it tells. */
@@ -56,7 +55,12 @@ function outcomeOf(language: string): string {
 }
 
 const named = process.argv.slice(2);
-if (named.length === 0) throw new Error(`name a language: ${known.join(", ")}, or all`);
+const unknown = named.find((name) => name !== "all" && !known.includes(name));
+if (named.length === 0 || unknown !== undefined) {
+  const problem = unknown === undefined ? "no language is named" : `"${unknown}" is no language with a binding`;
+  process.stderr.write(`${problem}: take some of ${known.join(", ")}, or all\n`);
+  process.exit(2);
+}
 for (const language of named.includes("all") ? known : named) {
   process.stdout.write(`${language.padEnd(10)} ${outcomeOf(language)}\n`);
 }

@@ -111,6 +111,10 @@ describe("the program suite", () => {
           : outcome,
       breaks: "program/json/ToolCall-1",
     },
+    "writes no JSON": {
+      spoil: (outcome) => (outcome.case === "json" ? { ...outcome, value: "" } : outcome),
+      breaks: "program/json/AgentSettings-0",
+    },
     "writes a byte more": {
       spoil: (outcome) =>
         outcome.case === "binary" ? { ...outcome, value: new Uint8Array([...outcome.value, 0]) } : outcome,
@@ -163,6 +167,12 @@ describe("the program suite", () => {
       "is listed as known to fail and does not fail: take it off the list",
     ]);
     expect(results.filter(({ status }) => status === "skipped").map(({ id }) => id)).toEqual(CONVERSATIONS);
+  });
+
+  it("ends with an error that names the case when the program does not answer", async () => {
+    const silent = { write: async () => undefined, output: new ReadableStream<Uint8Array>() };
+    const results = runProgramSuite(silent, AbortSignal.timeout(5_000), { timeoutMs: 50 });
+    await expect(all(results)).rejects.toThrow("program/json/AgentSettings-0: ");
   });
 
   it("ends with an error when the program ends", async () => {

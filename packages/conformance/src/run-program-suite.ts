@@ -44,7 +44,11 @@ export async function* runProgramSuite(
   for (const { id, requirements, problem } of [...goldenChecks(), ...conversationChecks(server)]) {
     signal.throwIfAborted();
     const start = performance.now();
-    const reason = await problem(program, AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]));
+    const limited = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+    // A program that does not answer in turn cannot be asked anything more.
+    const reason = await problem(program, limited).catch((cause: unknown) => {
+      throw new Error(`${id}: ${cause instanceof Error ? cause.message : cause}`, { cause });
+    });
     const durationMs = Math.round(performance.now() - start);
     yield { id, requirements, durationMs, ...judged(reason, known.get(id)) };
   }
@@ -93,8 +97,16 @@ async function goldenProblem(program: Program, golden: Golden, signal: AbortSign
   }
   const outcome = await program.ask({ case: "readBinary", value: { type, binary } }, signal);
   if (outcome.case !== "json") return { failed: `the binary must become JSON: got ${told(outcome)}` };
-  const problem = equalProblem(wanted, JSON.parse(outcome.value));
+  const problem = jsonProblem(wanted, outcome.value);
   return problem === undefined ? undefined : { failed: problem };
+}
+
+function jsonProblem(wanted: JsonValue, text: string): string | undefined {
+  try {
+    return equalProblem(wanted, JSON.parse(text));
+  } catch {
+    return `the binary must become JSON: got ${JSON.stringify(text)}`;
+  }
 }
 
 async function refusalProblem(

@@ -33,6 +33,7 @@ async function resultsFor(
   { io, signal }: { readonly io: Io; readonly signal: AbortSignal },
 ): Promise<AsyncIterable<CaseResult>> {
   if (options.program !== undefined) {
+    if (url !== undefined) throw new Error(`cannot test "${url}" and "${options.program}" at once: name one`);
     const { testProgram } = await import("./conformance-program.ts");
     return testProgram(options.program, signal);
   }
