@@ -4,9 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { fromJsonString } from "@bufbuild/protobuf";
+import { create, fromJsonString } from "@bufbuild/protobuf";
 import { type CaseResult, jsonGoldens, programCases, REQUIREMENTS, runProgramSuite } from "@devtool/conformance";
-import { type Binding, BindingSchema, type ProgramResponse } from "@devtool/schema/conformance";
+import { emptyTask } from "@devtool/schema";
+import { type Binding, BindingSchema, ConversationSchema, type ProgramResponse } from "@devtool/schema/conformance";
 import { createServer, type DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it, type TestContext } from "vitest";
 import { testProgram } from "../packages/cli/src/command/conformance-program.ts";
@@ -144,6 +145,13 @@ describe("the program suite", () => {
           ),
         ),
       breaks: "program/appendix-a",
+    },
+    "tells of nothing": {
+      spoil: (outcome) =>
+        outcome.case === "conversation"
+          ? { ...outcome, value: create(ConversationSchema, { task: emptyTask() }) }
+          : outcome,
+      breaks: "program/two-questions",
     },
     "does not give the task": {
       spoil: (outcome) => {
