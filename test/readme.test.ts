@@ -19,6 +19,7 @@ const SAYS: Readonly<Record<string, string>> = {
 `,
   client: "done\n",
   server: "devtool 0.3.0\n",
+  conformance: "a2a/card passed\na2a/card-cached passed\n",
 };
 
 describe("the READMEs", () => {

@@ -153,10 +153,29 @@ function addDoctor(program: Command, io: Io, done: Done): void {
 function addConformance(program: Command, io: Io, done: Done): void {
   program
     .command("conformance [url]")
-    .description("Test any A2A server that has the development-tool extension, or a program in any language")
+    .description("Test any server of A2A 0.3 or 1.0, with or without the extension, or a program in any language")
     .option("--program <file>", "test the program that this binding.json names")
     .option("--token <token>", "the bearer token")
     .option("--data <dir>", "where the discovery file of the server is")
+    .addOption(
+      new Option("--a2a <version>", "the version of A2A to speak (default: the first of its card)").choices([
+        "0.3",
+        "1.0",
+      ]),
+    )
+    .addOption(
+      new Option("--binding <name>", "the binding to speak (default: the first of its card)").choices([
+        "JSONRPC",
+        "HTTP+JSON",
+        "GRPC",
+      ]),
+    )
+    .option("--prompts <file>", "JSON: the prompt for each behaviour that the cases need (default: for our own agent)")
+    .option("--only <prefix>", "play only the cases whose ids begin so, for instance a2a/")
+    .option("--known-failing <file>", "JSON: the cases that may fail, and why; one that passes is an error")
+    .option("--report-html <file>", "write a page to read")
+    .option("--report-junit <file>", "write JUnit XML")
+    .option("--report-json <file>", "write the report as JSON")
     .option("--json", "print each result as a line of JSON")
     .action(async (url, options) =>
       done(await (await import("./command/conformance.ts")).conformance(url, options, io)),

@@ -1,4 +1,5 @@
 import type { JsonValue } from "@bufbuild/protobuf";
+import { fieldsOf } from "./json-fields.ts";
 
 const RANKS: ReadonlyMap<unknown, number> = new Map([
   ["PENDING", 0],
@@ -25,17 +26,14 @@ export function disorderedCall(frames: readonly JsonValue[]): string | undefined
   return undefined;
 }
 
-/** The parts of a status update's own message; a Task's are left out, since a snapshot may repeat a call. */
+/** The parts of a status update's own message, of A2A 0.3 or 1.0; a Task's are left out, since a snapshot may repeat a call. */
 function partsOf(frame: JsonValue): JsonValue[] {
-  const { kind, status } = fieldsOf(frame);
-  const { parts } = fieldsOf(kind === "status-update" ? fieldsOf(status).message : undefined);
+  const { kind, statusUpdate } = fieldsOf(frame);
+  const { status } = fieldsOf(kind === "status-update" ? frame : statusUpdate);
+  const { parts } = fieldsOf(fieldsOf(status).message);
   return Array.isArray(parts) ? parts : [];
 }
 
 function dataOf(part: JsonValue): Readonly<Record<string, JsonValue>> {
   return fieldsOf(fieldsOf(part).data);
-}
-
-function fieldsOf(value: JsonValue | undefined): Readonly<Record<string, JsonValue>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? value : {};
 }

@@ -1,3 +1,5 @@
+import type { ExchangeRecord } from "@devtool/schema/conformance";
+
 /** What became of a case. */
 export interface CaseResult {
   readonly id: string;
@@ -7,4 +9,17 @@ export interface CaseResult {
   /** Why it failed or was skipped. */
   readonly reason?: string;
   readonly durationMs: number;
+  /** What was not as it must be, one by one; left out by suites that have but one reason. */
+  readonly failures?: readonly CaseFailure[];
+  /** What was sent and what came back, when it failed over the wire. */
+  readonly exchanges?: readonly ExchangeRecord[];
+}
+
+/** One thing that was not as it must be. */
+export interface CaseFailure {
+  /** The requirements that are not met. */
+  readonly requirements: readonly string[];
+  /** Counts the steps of the case from 1. */
+  readonly step: number;
+  readonly reason: string;
 }

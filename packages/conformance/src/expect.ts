@@ -1,14 +1,14 @@
 import { type JsonValue, toJson } from "@bufbuild/protobuf";
 import { type Value, ValueSchema } from "@bufbuild/protobuf/wkt";
 import type { Expectation } from "@devtool/schema/conformance";
-import { disorderedCall } from "./call-order.ts";
-import type { Exchange } from "./exchange.ts";
+import type { Answered, Exchange } from "./binding/binding.ts";
+import { fieldsOf } from "./json-fields.ts";
 import { mismatch, missingInOrder } from "./match.ts";
 import type { Variables } from "./variables.ts";
 
 /** Says what in an exchange is not as expected; undefined when all is. */
 export function unexpected(expected: Expectation, exchange: Exchange, variables: Variables): string | undefined {
-  const checks = [checkStatus, checkHeaders, checkError, checkResult, checkFrames, checkEnds, checkIds, checkCalls];
+  const checks = [checkStatus, checkHeaders, checkError, checkResult, checkFrames, checkEnds, checkIds];
   for (const check of checks) {
     const problem = check(expected, exchange, variables);
     if (problem !== undefined) return problem;
@@ -18,9 +18,10 @@ export function unexpected(expected: Expectation, exchange: Exchange, variables:
 
 type Check = (expected: Expectation, exchange: Exchange, variables: Variables) => string | undefined;
 
-const checkStatus: Check = ({ httpStatus }, { status }) => {
-  const wanted = httpStatus || 200;
-  return status === wanted ? undefined : `the HTTP status must be ${wanted}: got ${status}`;
+const checkStatus: Check = ({ httpStatus, errorCode }, { status }) => {
+  if (httpStatus === 0 && errorCode !== undefined) return undefined;
+  if (httpStatus === 0 && status >= 200 && status < 300) return undefined;
+  return status === httpStatus ? undefined : `the HTTP status must be ${httpStatus || "2xx"}: got ${status}`;
 };
 
 const checkHeaders: Check = ({ headers }, exchange, variables) => {
@@ -31,14 +32,14 @@ const checkHeaders: Check = ({ headers }, exchange, variables) => {
   return undefined;
 };
 
-const checkError: Check = ({ errorCode, errorData, httpStatus }, { documents }, variables) => {
+const checkError: Check = ({ errorCode, otherErrorCodes, errorData, httpStatus }, { documents }, variables) => {
   const error = documents.map(({ json }) => json.error).find((value) => value !== undefined);
-  const code = typeof error === "object" && error !== null && !Array.isArray(error) ? error.code : undefined;
+  const { code, data } = fieldsOf(error);
   if (errorCode === undefined)
     return code === undefined || httpStatus > 0 ? undefined : `no error was expected: got ${JSON.stringify(error)}`;
-  if (code !== errorCode)
-    return `the error code must be ${errorCode}: got ${JSON.stringify(error ?? documents.at(-1)?.json)}`;
-  const data = typeof error === "object" && error !== null && !Array.isArray(error) ? error.data : undefined;
+  const codes = [errorCode, ...otherErrorCodes];
+  if (typeof code !== "number" || !codes.includes(code))
+    return `the error code must be ${codes.join(" or ")}: got ${JSON.stringify(error ?? documents.at(-1)?.json)}`;
   return errorData ? mismatch(filled(errorData, variables), data, "error.data") : undefined;
 };
 
@@ -73,9 +74,6 @@ const checkIds: Check = ({ consecutiveIds, firstId }, { documents }) => {
   return broken < 0 ? undefined : `ids must go up by one: ${ids[broken]} follows ${ids[broken - 1]}`;
 };
 
-/** No case needs to ask for it: it holds for every stream. */
-const checkCalls: Check = (_expected, { documents }) => disorderedCall(resultsOf(documents));
-
 function filled(value: Value, variables: Variables): JsonValue {
   return variables.fill(toJson(ValueSchema, value));
 }
@@ -85,6 +83,7 @@ export function resultOf(document: Readonly<Record<string, JsonValue>> | undefin
   return document?.jsonrpc === undefined ? document : document.result;
 }
 
-function resultsOf(documents: Exchange["documents"]): JsonValue[] {
+/** The results of the documents of an answer, errors left out. */
+export function resultsOf(documents: readonly Answered[]): JsonValue[] {
   return documents.flatMap(({ json }) => resultOf(json) ?? []);
 }

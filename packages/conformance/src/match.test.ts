@@ -12,6 +12,15 @@ describe("mismatch", () => {
     expect(mismatch({ a: [] }, { a: {} })).toBe("value.a must be []: got {}");
   });
 
+  it("knows choices and lengths; a list that is absent has none", () => {
+    expect(mismatch("<one:a|b>", "b")).toBeUndefined();
+    expect(mismatch("<one:a|b>", "c")).toBe('value must be one of a, b: got "c"');
+    expect(mismatch({ "<length>": 0 }, undefined)).toBeUndefined();
+    expect(mismatch({ "<length>": 1 }, ["x"])).toBeUndefined();
+    expect(mismatch({ "<length>": 1 }, ["x", "y"])).toBe('value must have the length 1: got ["x","y"]');
+    expect(mismatch({ "<length>": 0 }, "")).toBe('value must have the length 0: got ""');
+  });
+
   it("takes anything but nothing and null for <any>", () => {
     expect(mismatch({ id: "<any>" }, { id: 0 })).toBeUndefined();
     expect(mismatch({ id: "<any>" }, { id: null })).toBe("value.id is missing");

@@ -15,6 +15,11 @@ function mismatchText(expected: string, actual: JsonValue | undefined, path: str
   if (expected === "<any>") return actual === undefined || actual === null ? `${path} is missing` : undefined;
   if (expected === "<absent>")
     return actual === undefined ? undefined : `${path} must not be there: got ${show(actual)}`;
+  const choices = /^<one:(.*)>$/s.exec(expected)?.[1]?.split("|");
+  if (choices) {
+    const isOne = typeof actual === "string" && choices.includes(actual);
+    return isOne ? undefined : `${path} must be one of ${choices.join(", ")}: got ${show(actual)}`;
+  }
   const part = /^<has:(.*)>$/s.exec(expected)?.[1];
   if (part === undefined) return expected === actual ? undefined : differ(path, expected, actual);
   return typeof actual === "string" && actual.includes(part)
@@ -33,6 +38,7 @@ function mismatchObject(
   path: string,
 ): string | undefined {
   if (expected["<contains>"] !== undefined) return mismatchMembers(expected["<contains>"], actual, path);
+  if (expected["<length>"] !== undefined) return mismatchLength(expected["<length>"], actual, path);
   if (typeof actual !== "object" || actual === null || Array.isArray(actual)) return differ(path, expected, actual);
   return firstOf(Object.entries(expected).map(([key, item]) => mismatch(item, actual[key], `${path}.${key}`)));
 }
@@ -42,6 +48,11 @@ function mismatchMembers(expected: JsonValue, actual: JsonValue | undefined, pat
   if (!Array.isArray(actual) || !Array.isArray(expected)) return differ(path, expected, actual);
   const missing = expected.find((item) => actual.every((one) => mismatch(item, one) !== undefined));
   return missing === undefined ? undefined : `${path} must contain ${show(missing)}: got ${show(actual)}`;
+}
+
+function mismatchLength(expected: JsonValue, actual: JsonValue | undefined, path: string): string | undefined {
+  const length = Array.isArray(actual) ? actual.length : (actual ?? undefined) === undefined ? 0 : undefined;
+  return length === expected ? undefined : `${path} must have the length ${show(expected)}: got ${show(actual)}`;
 }
 
 /**

@@ -1,15 +1,8 @@
-/** Where a requirement is from, and what shows that it is met. */
-export interface Requirement {
-  /** What a server or client must do, in a line. */
-  readonly behaviour: string;
-  /** The section of the RFC or of A2A 0.3 that asks for it; `own` where both leave it open and we chose. */
-  readonly source: string;
-  /** Why no case of the server suite tests it yet. A requirement without this has a case. */
-  readonly owed?: string;
-}
+import type { Requirement } from "./requirement.ts";
+import { A2A_1_REQUIREMENTS, A2A_03_REQUIREMENTS } from "./requirements-a2a.ts";
 
-/** Every requirement of the wire by its id (docs/wire.md). */
-export const REQUIREMENTS: Readonly<Record<string, Requirement>> = {
+/** The requirements of the wire by their ids (docs/wire.md). */
+const WIRE_REQUIREMENTS: Readonly<Record<string, Requirement>> = {
   "CARD-1": {
     behaviour: "the card is at both well-known paths and declares the extension",
     source: "RFC, Agent card; A2A 0.3 §5",
@@ -66,7 +59,8 @@ export const REQUIREMENTS: Readonly<Record<string, Requirement>> = {
   "PUSH-1": {
     behaviour: "the events of a task are posted to its configs, at least once and in order",
     source: "A2A 0.3 §9.5; own",
-    owed: "needs a receiver that the server may reach; test/push-outage.test.ts tests ours",
+    mode: "push",
+    owed: "is shown in push mode, with a receiver that the server may reach; test/push-outage.test.ts tests ours",
   },
   "PUSH-2": { behaviour: "a webhook target that must not be called is refused when it is set", source: "own" },
   "ERR-1": {
@@ -74,4 +68,11 @@ export const REQUIREMENTS: Readonly<Record<string, Requirement>> = {
     source: "JSON-RPC 2.0; A2A 0.3 §8",
   },
   "ERR-2": { behaviour: "limits answer with an error that gives them", source: "own" },
+};
+
+/** Every requirement by its id: of A2A 0.3, of A2A 1.0, and of the wire. */
+export const REQUIREMENTS: Readonly<Record<string, Requirement>> = {
+  ...A2A_03_REQUIREMENTS,
+  ...A2A_1_REQUIREMENTS,
+  ...WIRE_REQUIREMENTS,
 };

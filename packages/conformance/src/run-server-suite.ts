@@ -1,43 +1,54 @@
-import { fromJson } from "@bufbuild/protobuf";
+import { fromJson, toJson } from "@bufbuild/protobuf";
 import { DEFAULT_LIMITS, EXTENSION_URI } from "@devtool/schema";
-import { type Case, type Step, type Suite, SuiteSchema } from "@devtool/schema/conformance";
+import { type Case, StepSchema, type Suite, SuiteSchema } from "@devtool/schema/conformance";
+import type { ProtocolVersion } from "./binding/binding.ts";
+import { Recording } from "./binding/recording.ts";
 import type { CaseResult } from "./case-result.ts";
-import { type Exchange, play, type ServerTarget } from "./exchange.ts";
-import { resultOf, unexpected } from "./expect.ts";
+import type { Subject } from "./find-subject.ts";
+import { type CaseContext, playCase, stepsFor } from "./play-case.ts";
 import scriptedPrompts from "./suites/scripted-prompts.json" with { type: "json" };
-import serverSuite from "./suites/server-a2a-v03.json" with { type: "json" };
+import suiteV1 from "./suites/server-a2a-v1.json" with { type: "json" };
+import suiteV03 from "./suites/server-a2a-v03.json" with { type: "json" };
 import { Variables } from "./variables.ts";
 
 /** How to play a suite. */
 export interface ServerSuiteOptions {
-  /** The prompt that makes the agent behave as a case needs it, by the name of the behaviour. Default: our step language. */
+  /**
+   * The prompt that makes the agent behave as a case needs it, by the name of the behaviour. A case that needs one that is
+   * not here is skipped. Default: our step language.
+   */
   readonly prompts?: Readonly<Record<string, string>>;
+  /** Plays only the cases whose ids begin so, for instance `a2a/` for what A2A itself asks. Default: all. */
+  readonly only?: string;
   /** A case may take so many milliseconds. Default 30,000. */
   readonly timeoutMs?: number;
 }
 
-/** The cases for servers of A2A 0.3, as data. */
-export function serverCases(): Suite {
-  return fromJson(SuiteSchema, serverSuite);
+/** The cases for servers of a version of A2A, as data. */
+export function serverCases(version: ProtocolVersion): Suite {
+  return fromJson(SuiteSchema, version === "0.3" ? suiteV03 : suiteV1);
 }
 
 /** Plays all cases against a server, one after the other, over the wire. Results come as they are known. */
 export async function* runServerSuite(
-  target: ServerTarget,
+  subject: Subject,
   signal: AbortSignal,
-  { prompts = {}, timeoutMs = 30_000 }: ServerSuiteOptions = {},
+  { prompts = scriptedPrompts, only = "", timeoutMs = 30_000 }: ServerSuiteOptions = {},
 ): AsyncIterable<CaseResult> {
-  const known = Object.entries({ ...scriptedPrompts, ...prompts }).map(([name, text]) => [`prompt:${name}`, text]);
-  for (const one of serverCases().cases) {
+  for (const one of serverCases(subject.binding.protocolVersion).cases) {
+    if (!one.id.startsWith(only)) continue;
     signal.throwIfAborted();
     const limited = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
-    yield runCase(one, { target, variables: variablesOf(Object.fromEntries(known)) }, limited);
+    const variables = variablesOf(prompts, subject.binding.endpoint);
+    yield runCase(one, { subject, variables, recording: new Recording() }, limited);
   }
 }
 
-function variablesOf(prompts: Readonly<Record<string, string>>): Variables {
+function variablesOf(prompts: Readonly<Record<string, string>>, endpoint: string): Variables {
+  const known = Object.entries(prompts).map(([name, text]) => [`prompt:${name}`, text]);
   return new Variables({
-    ...prompts,
+    ...Object.fromEntries(known),
+    endpoint,
     extension: EXTENSION_URI,
     retried: crypto.randomUUID(),
     deep: `${"[".repeat(100_000)}`,
@@ -45,50 +56,30 @@ function variablesOf(prompts: Readonly<Record<string, string>>): Variables {
   });
 }
 
-interface CaseContext {
-  readonly target: ServerTarget;
-  readonly variables: Variables;
-}
-
-async function runCase(
-  { id, requirements, steps }: Case,
-  context: CaseContext,
-  signal: AbortSignal,
-): Promise<CaseResult> {
+async function runCase(one: Case, context: CaseContext, signal: AbortSignal): Promise<CaseResult> {
   const start = performance.now();
-  const reason = await firstProblem(steps, context, signal).catch((error: unknown) => String(error));
+  const { id, requirements } = one;
+  const skipped = whyNot(one, context);
+  if (skipped !== undefined) return { id, requirements, status: "skipped", reason: skipped, durationMs: 0 };
+  const failures = await playCase(one, context, signal);
   const durationMs = Math.round(performance.now() - start);
-  if (reason === undefined) return { id, requirements, status: "passed", durationMs };
-  return { id, requirements, status: "failed", reason, durationMs };
+  if (failures.length === 0) return { id, requirements, status: "passed", durationMs };
+  const reason = failures.map((failure) => failure.reason).join("\n");
+  return { id, requirements, status: "failed", reason, durationMs, failures, exchanges: context.recording.records };
 }
 
-async function firstProblem(
-  steps: readonly Step[],
-  context: CaseContext,
-  signal: AbortSignal,
-): Promise<string | undefined> {
-  for (const [index, step] of steps.entries()) {
-    const exchange = await play(step, context, signal);
-    const problem = step.expect && unexpected(step.expect, exchange, context.variables);
-    if (problem !== undefined) return `step ${index + 1} (${step.method || step.http?.path}): ${problem}`;
-    capture(step, exchange, context.variables);
-  }
-  return undefined;
-}
-
-/** Remembers what a step names: for each, the first document that has a string there. */
-function capture({ capture: wanted }: Step, { documents }: Exchange, variables: Variables): void {
-  for (const [name, path] of Object.entries(wanted)) {
-    const values = documents.map(({ json }) => at(resultOf(json), path.split(".")));
-    const value = values.find((found) => typeof found === "string");
-    if (typeof value === "string") variables.set(name, value);
-  }
-}
-
-function at(value: unknown, keys: readonly string[]): unknown {
-  return keys.reduce<unknown>((inner, key) => (isRecord(inner) ? inner[key] : undefined), value);
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null;
+/** Why a case cannot be played against this server in this binding; undefined when it can. */
+function whyNot(one: Case, { subject, variables }: CaseContext): string | undefined {
+  const { binding, claims } = subject;
+  const steps = stepsFor(one, binding.name);
+  if (steps.length === 0) return `is about ${one.bindings.join(" and ")}`;
+  const foreign = steps.find(({ method }) => method !== "" && !binding.has(method));
+  if (foreign) return `A2A ${binding.protocolVersion} has no ${foreign.method} over ${binding.name}`;
+  const unmet = one.needs.find((need) => claims.has(need.replace("!", "")) === need.startsWith("!"));
+  if (unmet !== undefined)
+    return `the card ${unmet.startsWith("!") ? "claims" : "does not claim"} ${unmet.replace("!", "")}`;
+  const text = JSON.stringify(steps.map((step) => toJson(StepSchema, step)));
+  const prompts = [...text.matchAll(/\$\{(prompt:[\w-]+)\}/g)].map(([, name = ""]) => name);
+  const unknown = prompts.find((name) => !variables.has(name));
+  return unknown && `no ${unknown} is known, by which the agent would do what the case needs`;
 }

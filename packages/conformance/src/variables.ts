@@ -12,6 +12,11 @@ export class Variables {
     this.#values.set(name, value);
   }
 
+  /** Tells whether a name stands for something. */
+  has(name: string): boolean {
+    return this.#values.has(name);
+  }
+
   /** The value with each `${name}` in its strings and keys replaced. Throws for a name that nothing set. */
   fill(value: JsonValue): JsonValue {
     if (typeof value === "string") return this.text(value);

@@ -1,4 +1,4 @@
-// The form of conformance cases.
+// The form of conformance cases, and of reports about them.
 export {
   type Case,
   CaseSchema,
@@ -33,3 +33,19 @@ export {
   type ProgramSuite,
   ProgramSuiteSchema,
 } from "./gen/devtool/conformance/v1alpha/program_pb.ts";
+export {
+  type CaseReport,
+  CaseReportSchema,
+  type ExchangeRecord,
+  ExchangeRecordSchema,
+  type ExpectedFailure,
+  type Failure,
+  FailureSchema,
+  type KnownFailing,
+  KnownFailingSchema,
+  Outcome,
+  type Report,
+  ReportSchema,
+  type RequirementReport,
+  RequirementReportSchema,
+} from "./gen/devtool/conformance/v1alpha/report_pb.ts";

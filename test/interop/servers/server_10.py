@@ -6,6 +6,7 @@ import os
 import socket
 import sys
 import uuid
+from datetime import datetime, timezone
 
 import grpc
 import uvicorn
@@ -24,11 +25,15 @@ with open(os.environ['INTEROP_SCRIPT'], encoding='utf-8') as script:
     SCRIPTS = json.load(script)
 
 
+def now():
+    return datetime.now(timezone.utc).isoformat().replace('+00:00', 'Z')
+
+
 def status_of(step):
     state = 'TASK_STATE_' + step['state'].replace('-', '_').upper()
     parts = [{name: step[name]} for name in ('text', 'data') if name in step]
     said = {'messageId': str(uuid.uuid4()), 'role': 'ROLE_AGENT', 'parts': parts}
-    return {'state': state, **({'message': said} if parts else {})}
+    return {'state': state, 'timestamp': now(), **({'message': said} if parts else {})}
 
 
 class Player(AgentExecutor):

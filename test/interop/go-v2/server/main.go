@@ -18,6 +18,7 @@ import (
 	a2agrpc "github.com/a2aproject/a2a-go/v2/a2agrpc/v1"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 	"github.com/a2aproject/a2a-go/v2/a2asrv/push"
+	"github.com/a2aproject/a2a-go/v2/a2asrv/taskstore"
 	"google.golang.org/grpc"
 )
 
@@ -115,6 +116,7 @@ func main() {
 		Version:            "1.0.0",
 		DefaultInputModes:  []string{"text/plain"},
 		DefaultOutputModes: []string{"text/plain"},
+		Skills:             []a2a.AgentSkill{},
 		SupportedInterfaces: []*a2a.AgentInterface{
 			a2a.NewAgentInterface(url+"/", a2a.TransportProtocolJSONRPC),
 			a2a.NewAgentInterface(url+"/rest", a2a.TransportProtocolHTTPJSON),
@@ -127,7 +129,10 @@ func main() {
 		},
 	}
 	hooks := a2asrv.WithPushNotifications(push.NewInMemoryStore(), push.NewHTTPPushSender(nil))
-	handler := a2asrv.NewHandler(p, hooks)
+	handler := a2asrv.NewHandler(p, hooks, a2asrv.WithTaskStore(taskstore.NewInMemory(&taskstore.InMemoryStoreConfig{
+		// Tasks are listed for a user: everybody is the same one.
+		Authenticator: func(context.Context) (string, error) { return "anybody", nil },
+	})))
 	mux := http.NewServeMux()
 	mux.Handle("/", a2asrv.NewJSONRPCHandler(handler))
 	mux.Handle("/rest/", http.StripPrefix("/rest", a2asrv.NewRESTHandler(handler)))

@@ -112,6 +112,7 @@ func main() {
 		PreferredTransport: a2a.TransportProtocolJSONRPC,
 		DefaultInputModes:  []string{"text/plain"},
 		DefaultOutputModes: []string{"text/plain"},
+		Skills:             []a2a.AgentSkill{},
 		Capabilities: a2a.AgentCapabilities{
 			Streaming:         true,
 			PushNotifications: true,

@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import {
+  confirmationsOf,
   emptyTask,
   endsExchange,
   GetTaskRequestSchema,
@@ -159,6 +160,8 @@ function continuation(
     throw ended(before, "send the message with its contextId, with its id in referenceTaskIds and without taskId");
   }
   if (!message || before.history.some(({ messageId }) => messageId === message.messageId)) return { request, before };
+  // An answer is to a question of this very task: who gives it is told what became of that (TOOL-5).
+  if (confirmationsOf(message).length > 0) return { request, before };
   const referenceTaskIds = [...new Set([...message.referenceTaskIds, before.id])];
   const continued = { ...request, taskId: "", contextId: before.contextId, message: { ...message, referenceTaskIds } };
   return { request: continued, before: emptyTask() };

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/conformance/v1alpha/case.proto.
  */
 export const file_devtool_conformance_v1alpha_case: GenFile = /*@__PURE__*/
-  fileDesc("CiZkZXZ0b29sL2NvbmZvcm1hbmNlL3YxYWxwaGEvY2FzZS5wcm90bxIbZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhIkcKBVN1aXRlEgwKBG5hbWUYASABKAkSMAoFY2FzZXMYAiADKAsyIS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ2FzZSJaCgRDYXNlEgoKAmlkGAEgASgJEhQKDHJlcXVpcmVtZW50cxgCIAMoCRIwCgVzdGVwcxgDIAMoCzIhLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5TdGVwIqcDCgRTdGVwEg4KBm1ldGhvZBgBIAEoCRImCgZwYXJhbXMYAiABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSNgoEaHR0cBgDIAEoCzIoLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5IdHRwUmVxdWVzdBI/CgdoZWFkZXJzGAQgAygLMi4uZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLlN0ZXAuSGVhZGVyc0VudHJ5EhMKC2xlYXZlX2FmdGVyGAUgASgFEjgKBmV4cGVjdBgGIAEoCzIoLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5FeHBlY3RhdGlvbhI/CgdjYXB0dXJlGAcgAygLMi4uZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLlN0ZXAuQ2FwdHVyZUVudHJ5Gi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGi4KDENhcHR1cmVFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIjkKC0h0dHBSZXF1ZXN0Eg4KBm1ldGhvZBgBIAEoCRIMCgRwYXRoGAIgASgJEgwKBGJvZHkYAyABKAki7QMKC0V4cGVjdGF0aW9uEhMKC2h0dHBfc3RhdHVzGAEgASgFEhcKCmVycm9yX2NvZGUYAiABKAVIAIgBARIqCgplcnJvcl9kYXRhGAMgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEiYKBnJlc3VsdBgEIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRImCgZmcmFtZXMYBSADKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSKQoJbm9fZnJhbWVzGAYgAygLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEisKC2ZpcnN0X2ZyYW1lGAcgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEioKCmxhc3RfZnJhbWUYCCABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSFwoPY29uc2VjdXRpdmVfaWRzGAkgASgIEhAKCGZpcnN0X2lkGAogASgJEkYKB2hlYWRlcnMYCyADKAsyNS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuRXhwZWN0YXRpb24uSGVhZGVyc0VudHJ5Gi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQg0KC19lcnJvcl9jb2RlIkMKC0dvbGRlblN1aXRlEjQKB2dvbGRlbnMYASADKAsyIy5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuR29sZGVuItUBCgZHb2xkZW4SDAoEdHlwZRgBIAEoCRIkCgRqc29uGAIgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEg4KBmJpbmFyeRgDIAEoDBInCgdsZW5pZW50GAQgAygLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEjIKA2JhZBgFIAMoCzIlLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5CYWRJbnB1dBIqCgplcXVpdmFsZW50GAYgAygLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlIj4KCEJhZElucHV0EiQKBGpzb24YASABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSDAoEc2F5cxgCIAEoCWIGcHJvdG8z", [file_google_protobuf_struct]);
+  fileDesc("CiZkZXZ0b29sL2NvbmZvcm1hbmNlL3YxYWxwaGEvY2FzZS5wcm90bxIbZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhImEKBVN1aXRlEgwKBG5hbWUYASABKAkSMAoFY2FzZXMYAiADKAsyIS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ2FzZRIYChBwcm90b2NvbF92ZXJzaW9uGBQgASgJInsKBENhc2USCgoCaWQYASABKAkSFAoMcmVxdWlyZW1lbnRzGAIgAygJEjAKBXN0ZXBzGAMgAygLMiEuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLlN0ZXASEAoIYmluZGluZ3MYFCADKAkSDQoFbmVlZHMYFSADKAkizwMKBFN0ZXASDgoGbWV0aG9kGAEgASgJEiYKBnBhcmFtcxgCIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRI2CgRodHRwGAMgASgLMiguZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkh0dHBSZXF1ZXN0Ej8KB2hlYWRlcnMYBCADKAsyLi5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuU3RlcC5IZWFkZXJzRW50cnkSEwoLbGVhdmVfYWZ0ZXIYBSABKAUSOAoGZXhwZWN0GAYgASgLMiguZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkV4cGVjdGF0aW9uEj8KB2NhcHR1cmUYByADKAsyLi5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuU3RlcC5DYXB0dXJlRW50cnkSFAoMcmVxdWlyZW1lbnRzGBQgAygJEhAKCGJpbmRpbmdzGBUgAygJGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGi4KDENhcHR1cmVFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIjkKC0h0dHBSZXF1ZXN0Eg4KBm1ldGhvZBgBIAEoCRIMCgRwYXRoGAIgASgJEgwKBGJvZHkYAyABKAkiiAQKC0V4cGVjdGF0aW9uEhMKC2h0dHBfc3RhdHVzGAEgASgFEhcKCmVycm9yX2NvZGUYAiABKAVIAIgBARIqCgplcnJvcl9kYXRhGAMgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEiYKBnJlc3VsdBgEIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRImCgZmcmFtZXMYBSADKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSKQoJbm9fZnJhbWVzGAYgAygLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEisKC2ZpcnN0X2ZyYW1lGAcgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEioKCmxhc3RfZnJhbWUYCCABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSFwoPY29uc2VjdXRpdmVfaWRzGAkgASgIEhAKCGZpcnN0X2lkGAogASgJEkYKB2hlYWRlcnMYCyADKAsyNS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuRXhwZWN0YXRpb24uSGVhZGVyc0VudHJ5EhkKEW90aGVyX2Vycm9yX2NvZGVzGBQgAygFGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQg0KC19lcnJvcl9jb2RlIkMKC0dvbGRlblN1aXRlEjQKB2dvbGRlbnMYASADKAsyIy5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuR29sZGVuItUBCgZHb2xkZW4SDAoEdHlwZRgBIAEoCRIkCgRqc29uGAIgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEg4KBmJpbmFyeRgDIAEoDBInCgdsZW5pZW50GAQgAygLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEjIKA2JhZBgFIAMoCzIlLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5CYWRJbnB1dBIqCgplcXVpdmFsZW50GAYgAygLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlIj4KCEJhZElucHV0EiQKBGpzb24YASABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSDAoEc2F5cxgCIAEoCWIGcHJvdG8z", [file_google_protobuf_struct]);
 
 /**
  * Is a file of cases.
@@ -35,6 +35,14 @@ export type Suite = Message<"devtool.conformance.v1alpha.Suite"> & {
    * @generated from field: repeated devtool.conformance.v1alpha.Case cases = 2;
    */
   cases: Case[];
+
+  /**
+   * Is the version of A2A that the cases speak: `0.3` or `1.0`. Empty for a
+   * suite that is not played against servers.
+   *
+   * @generated from field: string protocol_version = 20;
+   */
+  protocolVersion: string;
 };
 
 /**
@@ -56,6 +64,14 @@ export type SuiteJson = {
    * @generated from field: repeated devtool.conformance.v1alpha.Case cases = 2;
    */
   cases?: CaseJson[];
+
+  /**
+   * Is the version of A2A that the cases speak: `0.3` or `1.0`. Empty for a
+   * suite that is not played against servers.
+   *
+   * @generated from field: string protocol_version = 20;
+   */
+  protocolVersion?: string;
 };
 
 /**
@@ -86,11 +102,30 @@ export type Case = Message<"devtool.conformance.v1alpha.Case"> & {
   requirements: string[];
 
   /**
-   * Lists the steps in order. The first that fails fails the case.
+   * Lists the steps in order. The first whose expectation is not met ends the
+   * case.
    *
    * @generated from field: repeated devtool.conformance.v1alpha.Step steps = 3;
    */
   steps: Step[];
+
+  /**
+   * Names the bindings that the case is played in, as agent cards name them:
+   * `JSONRPC`, `HTTP+JSON`, `GRPC`. Empty means all.
+   *
+   * @generated from field: repeated string bindings = 20;
+   */
+  bindings: string[];
+
+  /**
+   * Names what the agent must claim in its card, or the case is skipped:
+   * `streaming`, `pushNotifications`, `extendedAgentCard`, `security` for any way
+   * to authenticate, or `extension` for the development-tool extension; with `!`
+   * before it what the agent must not claim.
+   *
+   * @generated from field: repeated string needs = 21;
+   */
+  needs: string[];
 };
 
 /**
@@ -114,11 +149,30 @@ export type CaseJson = {
   requirements?: string[];
 
   /**
-   * Lists the steps in order. The first that fails fails the case.
+   * Lists the steps in order. The first whose expectation is not met ends the
+   * case.
    *
    * @generated from field: repeated devtool.conformance.v1alpha.Step steps = 3;
    */
   steps?: StepJson[];
+
+  /**
+   * Names the bindings that the case is played in, as agent cards name them:
+   * `JSONRPC`, `HTTP+JSON`, `GRPC`. Empty means all.
+   *
+   * @generated from field: repeated string bindings = 20;
+   */
+  bindings?: string[];
+
+  /**
+   * Names what the agent must claim in its card, or the case is skipped:
+   * `streaming`, `pushNotifications`, `extendedAgentCard`, `security` for any way
+   * to authenticate, or `extension` for the development-tool extension; with `!`
+   * before it what the agent must not claim.
+   *
+   * @generated from field: repeated string needs = 21;
+   */
+  needs?: string[];
 };
 
 /**
@@ -132,8 +186,9 @@ export const CaseSchema: GenMessage<Case, {jsonType: CaseJson}> = /*@__PURE__*/
  * Is one request and what must come back.
  *
  * Strings may hold variables: `${uuid}` is new in each place, `${prompt:NAME}`
- * is the prompt of a behaviour, `${extension}` the extension's URI, and any
- * other name was captured by an earlier step.
+ * is the prompt of a behaviour, `${extension}` the extension's URI,
+ * `${endpoint}` the address of the binding, and any other name was captured by
+ * an earlier step.
  *
  * @generated from message devtool.conformance.v1alpha.Step
  */
@@ -182,19 +237,37 @@ export type Step = Message<"devtool.conformance.v1alpha.Step"> & {
 
   /**
    * Remembers values for later steps: by name, where to find the value, as keys
-   * separated by dots, in the result or, for a stream, in its frames.
+   * separated by dots, in the result or, for a stream, in its frames;
+   * `<header:NAME>` is a header of the response.
    *
    * @generated from field: map<string, string> capture = 7;
    */
   capture: { [key: string]: string };
+
+  /**
+   * Lists those of the case's requirements that this step shows. Empty means
+   * all of them.
+   *
+   * @generated from field: repeated string requirements = 20;
+   */
+  requirements: string[];
+
+  /**
+   * Names the bindings that the step is played in. Empty means all of the
+   * case's.
+   *
+   * @generated from field: repeated string bindings = 21;
+   */
+  bindings: string[];
 };
 
 /**
  * Is one request and what must come back.
  *
  * Strings may hold variables: `${uuid}` is new in each place, `${prompt:NAME}`
- * is the prompt of a behaviour, `${extension}` the extension's URI, and any
- * other name was captured by an earlier step.
+ * is the prompt of a behaviour, `${extension}` the extension's URI,
+ * `${endpoint}` the address of the binding, and any other name was captured by
+ * an earlier step.
  *
  * @generated from message devtool.conformance.v1alpha.Step
  */
@@ -243,11 +316,28 @@ export type StepJson = {
 
   /**
    * Remembers values for later steps: by name, where to find the value, as keys
-   * separated by dots, in the result or, for a stream, in its frames.
+   * separated by dots, in the result or, for a stream, in its frames;
+   * `<header:NAME>` is a header of the response.
    *
    * @generated from field: map<string, string> capture = 7;
    */
   capture?: { [key: string]: string };
+
+  /**
+   * Lists those of the case's requirements that this step shows. Empty means
+   * all of them.
+   *
+   * @generated from field: repeated string requirements = 20;
+   */
+  requirements?: string[];
+
+  /**
+   * Names the bindings that the step is played in. Empty means all of the
+   * case's.
+   *
+   * @generated from field: repeated string bindings = 21;
+   */
+  bindings?: string[];
 };
 
 /**
@@ -271,7 +361,7 @@ export type HttpRequest = Message<"devtool.conformance.v1alpha.HttpRequest"> & {
   method: string;
 
   /**
-   * Is the path.
+   * Is the path, or a whole address.
    *
    * @generated from field: string path = 2;
    */
@@ -299,7 +389,7 @@ export type HttpRequestJson = {
   method?: string;
 
   /**
-   * Is the path.
+   * Is the path, or a whole address.
    *
    * @generated from field: string path = 2;
    */
@@ -325,29 +415,33 @@ export const HttpRequestSchema: GenMessage<HttpRequest, {jsonType: HttpRequestJs
  *
  * Values are compared in part: an object must have the keys that are given, a
  * list its items from the first on. The string `<any>` stands for any value,
- * `<absent>` for none, and `<has:TEXT>` for a string that contains TEXT. An
- * object with the one key `<contains>` stands for a list that has each of the
- * items under it somewhere.
+ * `<absent>` for none, `<has:TEXT>` for a string that contains TEXT, and
+ * `<one:A|B>` for either string. An object with the one key `<contains>` stands
+ * for a list that has each of the items under it somewhere, one with `<length>`
+ * for a list of so many items, where one that is absent or null has none.
  *
  * @generated from message devtool.conformance.v1alpha.Expectation
  */
 export type Expectation = Message<"devtool.conformance.v1alpha.Expectation"> & {
   /**
-   * Is the HTTP status; 0 means 200.
+   * Is the HTTP status; 0 means one of success, or any where an error is
+   * expected.
    *
    * @generated from field: int32 http_status = 1;
    */
   httpStatus: number;
 
   /**
-   * Is the code of the JSON-RPC error. Absent means there is none.
+   * Is the code of the error as JSON-RPC has it; in other bindings the error that
+   * stands for it. Absent means there is none.
    *
    * @generated from field: optional int32 error_code = 2;
    */
   errorCode?: number | undefined;
 
   /**
-   * Must be matched by the data of the error.
+   * Must be matched by the data of the error; in A2A 1.0 these are its details,
+   * in every binding.
    *
    * @generated from field: google.protobuf.Value error_data = 3;
    */
@@ -409,6 +503,14 @@ export type Expectation = Message<"devtool.conformance.v1alpha.Expectation"> & {
    * @generated from field: map<string, string> headers = 11;
    */
   headers: { [key: string]: string };
+
+  /**
+   * Lists other codes that the error may have, where the standard leaves open
+   * which of them is meant.
+   *
+   * @generated from field: repeated int32 other_error_codes = 20;
+   */
+  otherErrorCodes: number[];
 };
 
 /**
@@ -416,29 +518,33 @@ export type Expectation = Message<"devtool.conformance.v1alpha.Expectation"> & {
  *
  * Values are compared in part: an object must have the keys that are given, a
  * list its items from the first on. The string `<any>` stands for any value,
- * `<absent>` for none, and `<has:TEXT>` for a string that contains TEXT. An
- * object with the one key `<contains>` stands for a list that has each of the
- * items under it somewhere.
+ * `<absent>` for none, `<has:TEXT>` for a string that contains TEXT, and
+ * `<one:A|B>` for either string. An object with the one key `<contains>` stands
+ * for a list that has each of the items under it somewhere, one with `<length>`
+ * for a list of so many items, where one that is absent or null has none.
  *
  * @generated from message devtool.conformance.v1alpha.Expectation
  */
 export type ExpectationJson = {
   /**
-   * Is the HTTP status; 0 means 200.
+   * Is the HTTP status; 0 means one of success, or any where an error is
+   * expected.
    *
    * @generated from field: int32 http_status = 1;
    */
   httpStatus?: number;
 
   /**
-   * Is the code of the JSON-RPC error. Absent means there is none.
+   * Is the code of the error as JSON-RPC has it; in other bindings the error that
+   * stands for it. Absent means there is none.
    *
    * @generated from field: optional int32 error_code = 2;
    */
   errorCode?: number;
 
   /**
-   * Must be matched by the data of the error.
+   * Must be matched by the data of the error; in A2A 1.0 these are its details,
+   * in every binding.
    *
    * @generated from field: google.protobuf.Value error_data = 3;
    */
@@ -500,6 +606,14 @@ export type ExpectationJson = {
    * @generated from field: map<string, string> headers = 11;
    */
   headers?: { [key: string]: string };
+
+  /**
+   * Lists other codes that the error may have, where the standard leaves open
+   * which of them is meant.
+   *
+   * @generated from field: repeated int32 other_error_codes = 20;
+   */
+  otherErrorCodes?: number[];
 };
 
 /**

@@ -1,0 +1,69 @@
+import { once } from "node:events";
+import { createServer, type Http2Server } from "node:http2";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { connectNodeAdapter } from "@connectrpc/connect-node";
+import { A2AService, ErrorInfoSchema } from "@devtool/schema/a2a-v1";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { grpcBinding } from "./grpc-v1.ts";
+import { Recording } from "./recording.ts";
+
+const NOT_FOUND = { desc: ErrorInfoSchema, value: { reason: "TASK_NOT_FOUND", domain: "a2a-protocol.org" } };
+const ASKED = { method: "GetTask", headers: {}, leaveAfter: 1 } as const;
+
+describe("the gRPC binding", () => {
+  let server: Http2Server;
+  let url: string;
+  beforeAll(async () => {
+    const adapter = connectNodeAdapter({
+      routes: (router) =>
+        router.service(A2AService, {
+          getTask({ id }) {
+            if (id === "known") return { id, contextId: "c", status: { state: 3 } };
+            throw new ConnectError("no such task", id === "right" ? Code.NotFound : Code.Internal, undefined, [
+              NOT_FOUND,
+            ]);
+          },
+        }),
+    });
+    server = createServer(adapter).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const address = server.address();
+    url = `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`;
+  });
+  afterAll(() => {
+    server.close();
+  });
+
+  const get = (id: string, recording = new Recording()) =>
+    grpcBinding({ url, token: "secret" }).play({ ...ASKED, params: { id } }, recording, AbortSignal.timeout(10_000));
+
+  it("gives results and errors as JSON-RPC has them", async () => {
+    const { documents, breaches } = await get("known");
+    expect(documents[0]?.json.result).toEqual({
+      id: "known",
+      contextId: "c",
+      status: { state: "TASK_STATE_COMPLETED" },
+    });
+    expect(breaches).toEqual([]);
+    const refused = await get("right");
+    expect(refused.documents[0]?.json.error).toMatchObject({ code: -32001, message: "no such task" });
+    expect(refused.breaches).toEqual([]);
+  });
+
+  it("notices an error with another status than its name has (A2A1-GRPC-STATUS)", async () => {
+    const { breaches } = await get("wrong");
+    expect(breaches).toEqual([
+      { requirement: "A2A1-GRPC-STATUS", reason: "TASK_NOT_FOUND must have the status NOT_FOUND: got INTERNAL" },
+    ]);
+  });
+
+  it("records what was sent and what came back, but no credentials", async () => {
+    const recording = new Recording();
+    await get("right", recording);
+    const [record] = recording.records;
+    expect(record?.requestHeaders.authorization).toBe("[hidden]");
+    expect(record?.requestBody).toBe('{"id":"right"}');
+    expect(record?.status).toBe("5 NOT_FOUND");
+    expect(record?.responseBody).toContain("TASK_NOT_FOUND");
+  });
+});

@@ -1,0 +1,125 @@
+import { create } from "@bufbuild/protobuf";
+import { durationFromMs, timestampFromDate } from "@bufbuild/protobuf/wkt";
+import {
+  type CaseReport,
+  CaseReportSchema,
+  type KnownFailing,
+  KnownFailingSchema,
+  Outcome,
+  type Report,
+  ReportSchema,
+  type RequirementReport,
+  RequirementReportSchema,
+} from "@devtool/schema/conformance";
+import type { CaseResult } from "../case-result.ts";
+import type { Subject } from "../find-subject.ts";
+import type { Requirement } from "../requirement.ts";
+import { REQUIREMENTS } from "../requirements.ts";
+import { KIT_VERSION } from "../version.ts";
+import { knownFailure, strayFailures } from "./known-failing.ts";
+
+/** What a report is about. */
+export interface ReportInput {
+  /** What was played, for instance `A2A 1.0 server`. */
+  readonly suite: string;
+  readonly subject: Pick<Subject, "url" | "agent" | "agentVersion" | "binding">;
+  /** The cases in the order in which they were played. */
+  readonly results: readonly CaseResult[];
+  /** The cases that are known to fail. Default: none. */
+  readonly known?: KnownFailing;
+  readonly time: Date;
+}
+
+/** Puts together what became of a suite, with the list of known failures held against it. */
+export function createReport({ suite, subject, results, known = NONE, time }: ReportInput): Report {
+  const { agent, agentVersion, binding } = subject;
+  const ids = results.map(({ id }) => id);
+  const strays = strayFailures(known, ids, binding).map(strayReport);
+  const cases = [
+    ...results.map((result) => caseReport(result, knownFailure(known, result.id, binding)?.reason)),
+    ...strays,
+  ];
+  return create(ReportSchema, {
+    suite,
+    subject: subject.url,
+    agent,
+    agentVersion,
+    protocolVersion: binding.protocolVersion,
+    binding: binding.name,
+    kitVersion: KIT_VERSION,
+    time: timestampFromDate(time),
+    cases,
+    requirements: Object.entries(REQUIREMENTS)
+      .filter(([, requirement]) => (requirement.protocolVersion ?? binding.protocolVersion) === binding.protocolVersion)
+      .map(([id, requirement]) => requirementReport(id, requirement, cases)),
+  });
+}
+
+const NONE: KnownFailing = create(KnownFailingSchema);
+
+/** Tells whether a report has anything that somebody must look at. */
+export function isClean({ cases }: Report): boolean {
+  return cases.every(({ outcome }) => outcome !== Outcome.FAILED && outcome !== Outcome.PASSED_THOUGH_KNOWN);
+}
+
+function caseReport(result: CaseResult, known: string | undefined): CaseReport {
+  const { id, requirements, durationMs, exchanges = [] } = result;
+  const failures =
+    result.failures ?? (result.status === "failed" ? [{ requirements, step: 0, reason: result.reason ?? "" }] : []);
+  return create(CaseReportSchema, {
+    id,
+    requirements: [...requirements],
+    outcome: outcomeOf(result.status, known),
+    reason: reasonOf(result, known),
+    duration: durationFromMs(durationMs),
+    failures: failures.map((failure) => ({ ...failure, requirements: [...failure.requirements] })),
+    exchanges: [...exchanges],
+  });
+}
+
+function outcomeOf(status: CaseResult["status"], known: string | undefined): Outcome {
+  switch (status) {
+    case "passed":
+      return known === undefined ? Outcome.PASSED : Outcome.PASSED_THOUGH_KNOWN;
+    case "failed":
+      return known === undefined ? Outcome.FAILED : Outcome.KNOWN_FAILING;
+    case "skipped":
+      return Outcome.SKIPPED;
+  }
+}
+
+function reasonOf({ status, reason = "" }: CaseResult, known: string | undefined): string {
+  if (status === "skipped") return reason;
+  if (known === undefined) return "";
+  return status === "failed" ? known : `is listed as known to fail ("${known}") and passes: take it off the list`;
+}
+
+function strayReport({ id }: { readonly id: string }): CaseReport {
+  const reason = "is listed as known to fail, and there is no such case: take it off the list";
+  return create(CaseReportSchema, { id, outcome: Outcome.FAILED, failures: [{ reason }] });
+}
+
+function requirementReport(id: string, requirement: Requirement, cases: readonly CaseReport[]): RequirementReport {
+  const { behaviour, source, owed } = requirement;
+  const about = cases.filter(({ requirements }) => requirements.includes(id));
+  const failing = cases.filter(({ failures }) => failures.some(({ requirements }) => requirements.includes(id)));
+  const outcome = worst(failing) ?? (about.some(isPassed) ? Outcome.PASSED : Outcome.SKIPPED);
+  const reason = outcome === Outcome.SKIPPED ? (owed ?? unshown(about)) : "";
+  const named = [...new Set([...about, ...failing])].map((item) => item.id);
+  return create(RequirementReportSchema, { id, behaviour, source, outcome, reason, cases: named });
+}
+
+function worst(failing: readonly CaseReport[]): Outcome | undefined {
+  if (failing.some(({ outcome }) => outcome === Outcome.FAILED)) return Outcome.FAILED;
+  return failing[0]?.outcome;
+}
+
+function isPassed({ outcome }: CaseReport): boolean {
+  return outcome === Outcome.PASSED || outcome === Outcome.PASSED_THOUGH_KNOWN;
+}
+
+function unshown(about: readonly CaseReport[]): string {
+  const skipped = about.find(({ reason }) => reason !== "");
+  if (skipped) return `${skipped.id}: ${skipped.reason}`;
+  return about.length === 0 ? "no case of this suite is about it" : "something before it failed in each of its cases";
+}

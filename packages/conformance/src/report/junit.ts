@@ -1,0 +1,86 @@
+import { durationMs } from "@bufbuild/protobuf/wkt";
+import { type CaseReport, type ExchangeRecord, Outcome, type Report } from "@devtool/schema/conformance";
+
+/** Reports as JUnit XML: a test suite for each report, a test case for each case, what came back as its text. */
+export function junitXml(reports: readonly Report[]): string {
+  const suites = reports.map(suiteXml).join("\n");
+  return `<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="conformance">\n${suites}\n</testsuites>\n`;
+}
+
+function suiteXml(report: Report): string {
+  const { suite, binding, subject, cases, time } = report;
+  const name = `${suite} over ${binding}`;
+  const seconds = cases.reduce((sum, item) => sum + secondsOf(item), 0);
+  const counts = {
+    name,
+    hostname: subject,
+    tests: cases.length,
+    failures: cases.filter(isRed).length,
+    skipped: cases.filter(isSkipped).length,
+    errors: 0,
+    time: seconds.toFixed(3),
+    timestamp: new Date(Number(time?.seconds ?? 0n) * 1000).toISOString().slice(0, 19),
+  };
+  return `  <testsuite ${attributes(counts)}>\n${cases.map((item) => caseXml(item, name)).join("\n")}\n  </testsuite>`;
+}
+
+function caseXml(item: CaseReport, classname: string): string {
+  const open = `    <testcase ${attributes({ name: item.id, classname, time: secondsOf(item).toFixed(3) })}`;
+  if (isSkipped(item)) {
+    const known = item.outcome === Outcome.KNOWN_FAILING ? "known to fail: " : "";
+    return `${open}><skipped ${attributes({ message: `${known}${item.reason}` })}/></testcase>`;
+  }
+  if (!isRed(item)) return `${open}/>`;
+  const reasons = [
+    ...item.failures.map(({ requirements, reason }) => `${requirements.join(" ")}: ${reason}`),
+    item.reason,
+  ];
+  const told = reasons.filter((reason) => reason !== "");
+  const text = [...told, ...item.exchanges.map(exchangeText)].join("\n\n");
+  const failure = `<failure ${attributes({ message: told[0] ?? "failed" })}>${escapeXml(text)}</failure>`;
+  return `${open}>${failure}</testcase>`;
+}
+
+/** A request and what came back, as text. */
+export function exchangeText(record: ExchangeRecord): string {
+  const { requestLine, requestHeaders, requestBody, status, responseHeaders, responseBody } = record;
+  const sent = [requestLine, ...headerLines(requestHeaders), "", requestBody].join("\n").trimEnd();
+  const came = [status || "(nothing)", ...headerLines(responseHeaders), "", responseBody].join("\n").trimEnd();
+  return `> ${sent.replaceAll("\n", "\n> ")}\n< ${came.replaceAll("\n", "\n< ")}`;
+}
+
+function headerLines(headers: Readonly<Record<string, string>>): string[] {
+  return Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+}
+
+function isRed({ outcome }: CaseReport): boolean {
+  return outcome === Outcome.FAILED || outcome === Outcome.PASSED_THOUGH_KNOWN;
+}
+
+function isSkipped({ outcome }: CaseReport): boolean {
+  return outcome === Outcome.SKIPPED || outcome === Outcome.KNOWN_FAILING;
+}
+
+function secondsOf({ duration }: CaseReport): number {
+  return duration ? durationMs(duration) / 1000 : 0;
+}
+
+function attributes(values: Readonly<Record<string, string | number>>): string {
+  return Object.entries(values)
+    .map(([name, value]) => `${name}="${escapeXml(String(value))}"`)
+    .join(" ");
+}
+
+/** What XML 1.0 cannot hold is shown as its code. */
+function escapeXml(text: string): string {
+  return text
+    .toWellFormed()
+    .replaceAll(
+      /[^\t\n\r\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]/gu,
+      (char) => `\\u{${char.codePointAt(0)?.toString(16)}}`,
+    )
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;")
+    .replaceAll('"', "&quot;");
+}

@@ -1,0 +1,116 @@
+import { create } from "@bufbuild/protobuf";
+import { KnownFailingSchema, Outcome, type Report } from "@devtool/schema/conformance";
+import { describe, expect, it } from "vitest";
+import manifest from "../../package.json" with { type: "json" };
+import type { Binding } from "../binding/binding.ts";
+import type { CaseResult } from "../case-result.ts";
+import { createReport, isClean } from "./create-report.ts";
+import { htmlPage } from "./html.ts";
+import { junitXml } from "./junit.ts";
+import { readKnownFailing } from "./known-failing.ts";
+import { reportTable } from "./table.ts";
+
+const BINDING: Binding = {
+  name: "JSONRPC",
+  protocolVersion: "1.0",
+  endpoint: "http://agent.example/",
+  has: () => true,
+  play: () => Promise.reject(new Error("is not played here")),
+};
+
+const REASON = 'the text must be "<b>&": got \u0000\u202e';
+const RESULTS: readonly CaseResult[] = [
+  { id: "good", requirements: ["A2A1-GET", "A2A1-SEND"], status: "passed", durationMs: 12 },
+  {
+    id: "bad",
+    requirements: ["A2A1-GET", "A2A1-LIST"],
+    status: "failed",
+    durationMs: 1500,
+    failures: [{ requirements: ["A2A1-LIST"], step: 2, reason: REASON }],
+    exchanges: [],
+  },
+  { id: "left", requirements: ["A2A1-CANCEL"], status: "skipped", reason: "the card does not claim it", durationMs: 0 },
+];
+
+interface Entry {
+  readonly id: string;
+  readonly binding?: string;
+  readonly protocolVersion?: string;
+}
+
+function report(failures: readonly Entry[] = []): Report {
+  const known = create(KnownFailingSchema, { failures: failures.map((entry) => ({ reason: "why", ...entry })) });
+  const subject = { url: "http://agent.example", agent: "agent", agentVersion: "2", binding: BINDING };
+  return createReport({ suite: "A2A 1.0 server", subject, results: RESULTS, known, time: new Date(0) });
+}
+
+function outcomeOf({ requirements }: Report, id: string): Outcome | undefined {
+  return requirements.find((item) => item.id === id)?.outcome;
+}
+
+describe("a report", () => {
+  it("names the version of the kit", () => {
+    expect(report().kitVersion).toBe(manifest.version);
+  });
+
+  it("makes red what a failure names, and not what else its case tests", () => {
+    const made = report();
+    expect(outcomeOf(made, "A2A1-LIST")).toBe(Outcome.FAILED);
+    expect(outcomeOf(made, "A2A1-GET")).toBe(Outcome.PASSED);
+    expect(outcomeOf(made, "A2A1-CANCEL")).toBe(Outcome.SKIPPED);
+    expect(made.requirements.some(({ id }) => id.startsWith("A2A03-"))).toBe(false);
+    expect(isClean(made)).toBe(false);
+  });
+
+  it("does not call passed what only a failed case would have shown", () => {
+    const subject = { url: "u", agent: "", agentVersion: "", binding: BINDING };
+    const made = createReport({ suite: "s", subject, results: RESULTS.slice(1), time: new Date(0) });
+    expect(outcomeOf(made, "A2A1-GET")).toBe(Outcome.SKIPPED);
+  });
+
+  it("is clean when all that fails is known", () => {
+    const made = report([{ id: "bad" }]);
+    expect(outcomeOf(made, "A2A1-LIST")).toBe(Outcome.KNOWN_FAILING);
+    expect(isClean(made)).toBe(true);
+  });
+
+  it("is not clean when the list is not exact: a case that passes, one that there is not", () => {
+    expect(isClean(report([{ id: "bad" }, { id: "good" }]))).toBe(false);
+    expect(isClean(report([{ id: "bad" }, { id: "gone" }]))).toBe(false);
+    expect(
+      isClean(report([{ id: "bad" }, { id: "gone", binding: "GRPC" }, { id: "old", protocolVersion: "0.3" }])),
+    ).toBe(true);
+  });
+
+  it("refuses a list without reasons, with an entry twice, or with fields that there are not", () => {
+    expect(() => readKnownFailing('{"failures":[{"id":"a"}]}')).toThrow('known failure "a" has no reason');
+    const twice = '{"failures":[{"id":"a","reason":"x"},{"id":"a","reason":"y"}]}';
+    expect(() => readKnownFailing(twice)).toThrow('known failure "a" is listed twice');
+    expect(() => readKnownFailing('{"failing":[]}')).toThrow("failing");
+  });
+
+  it("as a table has a line for each requirement, and the sums", () => {
+    const lines = reportTable(report()).split("\n");
+    expect(lines).toContain(
+      "failed   A2A1-LIST               tasks are listed, the latest first, by context, state and time",
+    );
+    expect(lines.at(-1)).toMatch(
+      /^2 passed, 1 failed, \d+ skipped of \d+ requirements; 1 passed, 1 failed, 1 skipped of 3 cases$/,
+    );
+  });
+
+  it("as JUnit XML counts, and holds nothing that XML cannot", () => {
+    const xml = junitXml([report()]);
+    expect(xml).toContain('tests="3" failures="1" skipped="1" errors="0" time="1.512"');
+    expect(xml).toContain("the text must be &quot;&lt;b&gt;&amp;&quot;: got \\u{0}\u202e");
+    expect(xml).not.toContain("\u0000");
+  });
+
+  it("as a page shows what came from outside as text, and needs nothing else", () => {
+    const page = htmlPage([report()]);
+    expect(page).toContain("the text must be &quot;&lt;b&gt;&amp;&quot;: got \\u{0}\\u{202e}");
+    expect(page).not.toMatch(/<script|src=|@import|url\(/);
+    expect(page).toContain('<a href="#case-0-bad">bad</a>');
+    expect(page).toContain('<li id="case-0-bad">');
+  });
+});

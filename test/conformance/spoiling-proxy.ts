@@ -1,0 +1,105 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+
+/** A request on its way to the server. */
+export interface Sent {
+  readonly method: string;
+  /** The path with its query. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** One way in which a server can be wrong: what it takes, or what it sends, is changed on the way. */
+export interface Spoil {
+  /** Changes a request before the server gets it. */
+  request?(sent: Sent): Partial<Sent> | undefined;
+  /** Changes the status and the headers of an answer. */
+  head?(head: AnswerHead, sent: Sent): Partial<AnswerHead> | undefined;
+  /** Changes the body of an answer; of a stream, each piece of whole events. */
+  body?(text: string, sent: Sent): string;
+}
+
+/** The status and the headers of an answer. */
+export interface AnswerHead {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** A server that passes everything on to another one, spoilt. */
+export interface SpoilingProxy extends AsyncDisposable {
+  readonly url: string;
+}
+
+/** Starts a proxy before a server; the addresses in its card become the proxy's. */
+export async function startSpoilingProxy(target: string, spoil: Spoil): Promise<SpoilingProxy> {
+  const server = createServer((request, response) => {
+    // A client that leaves ends the relay in the middle.
+    relay(request, response, { target, spoil, own: urlOf(server) }).catch(() => response.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    url: urlOf(server),
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+function urlOf(server: Server): string {
+  const address = server.address();
+  return `http://127.0.0.1:${typeof address === "object" && address ? address.port : 0}`;
+}
+
+interface Relaying {
+  readonly target: string;
+  readonly spoil: Spoil;
+  readonly own: string;
+}
+
+async function relay(request: IncomingMessage, response: ServerResponse, relaying: Relaying): Promise<void> {
+  const { target, spoil, own } = relaying;
+  const sent = await sentOf(request);
+  const { method, path, headers, body } = { ...sent, ...spoil.request?.(sent) };
+  const gone = new AbortController();
+  response.once("close", () => gone.abort());
+  const init = { method, headers, signal: gone.signal, ...(body !== "" && { body }) };
+  const answer = await fetch(new URL(path, target), init);
+  const head = { status: answer.status, headers: keptHeaders(answer.headers) };
+  const spoilt = { ...head, ...spoil.head?.(head, sent) };
+  response.writeHead(spoilt.status, spoilt.headers);
+  const change = (text: string): string => (spoil.body?.(text, sent) ?? text).replaceAll(target, own);
+  const streams = answer.headers.get("content-type")?.startsWith("text/event-stream");
+  let rest = "";
+  for await (const chunk of answer.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    rest += chunk;
+    const end = streams ? rest.lastIndexOf("\n\n") + 2 : 0;
+    if (end > 1) response.write(change(rest.slice(0, end)));
+    rest = end > 1 ? rest.slice(end) : rest;
+  }
+  response.end(change(rest));
+}
+
+async function sentOf(request: IncomingMessage): Promise<Sent> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk);
+  const headers = Object.entries(request.headers).filter(([name]) => !HOP_BY_HOP.has(name));
+  return {
+    method: request.method ?? "GET",
+    path: request.url ?? "/",
+    headers: Object.fromEntries(headers.map(([name, value]) => [name, String(value)])),
+    body: Buffer.concat(chunks).toString(),
+  };
+}
+
+function keptHeaders(headers: Headers): Record<string, string> {
+  return Object.fromEntries([...headers].filter(([name]) => !HOP_BY_HOP.has(name)));
+}
+
+const HOP_BY_HOP: ReadonlySet<string> = new Set([
+  "host",
+  "connection",
+  "content-length",
+  "transfer-encoding",
+  "keep-alive",
+]);
