@@ -11,17 +11,17 @@ import {
   textMessage,
 } from "@devtool/client";
 import { createA2aTransport } from "@devtool/client/a2a";
+import { type CuttingProxy, startCuttingProxy } from "@devtool/conformance";
 import type { TaskEvent } from "@devtool/schema";
 import { createServer, type DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type DroppingProxy, startDroppingProxy } from "./dropping-proxy.ts";
 
 const DROPS = Number(process.env.DEVTOOL_DROPS ?? 1000);
 const QUICK = { baseDelayMs: 1, maxAttempts: 1000 };
 
 describe("a stream whose connection is cut at any byte (R4)", () => {
   let server: DevtoolServer;
-  let proxy: DroppingProxy;
+  let proxy: CuttingProxy;
   let workspace: string;
   let seed = Number(process.env.DEVTOOL_SEED ?? 20_261_121);
 
@@ -31,7 +31,7 @@ describe("a stream whose connection is cut at any byte (R4)", () => {
       seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648;
       return seed / 2_147_483_648;
     };
-    proxy = await startDroppingProxy(
+    proxy = await startCuttingProxy(
       () => server.url,
       () => 200 + Math.floor(random() * 40_000),
     );
@@ -70,9 +70,9 @@ describe("a stream whose connection is cut at any byte (R4)", () => {
   for (const [name, connect] of Object.entries(clients)) {
     it(`is read without gap or double over ${name}, through ${DROPS / 2} cuts`, { timeout: 240_000 }, async () => {
       const client = connect();
-      const before = proxy.drops();
+      const before = proxy.cuts();
       let streams = 0;
-      while (proxy.drops() - before < DROPS / 2) {
+      while (proxy.cuts() - before < DROPS / 2) {
         streams++;
         const signal = AbortSignal.timeout(60_000);
         const message = textMessage(crypto.randomUUID(), "think 3\nsay 150\nwait 5\nsay 150");
@@ -81,7 +81,7 @@ describe("a stream whose connection is cut at any byte (R4)", () => {
         const taskId = events[0]?.taskId ?? "";
         expect(await collect(subscribeTask(client, { taskId }, signal, QUICK))).toHaveLength(events.length);
       }
-      console.info(`R4 ${name}: ${streams} streams, ${proxy.drops() - before} cuts, 0 gaps, 0 doubles`);
+      console.info(`R4 ${name}: ${streams} streams, ${proxy.cuts() - before} cuts, 0 gaps, 0 doubles`);
     });
   }
 

@@ -45,7 +45,13 @@ const PACKAGES: ReadonlyMap<string, readonly RegExp[]> = new Map([
   ["fake-gemini", [/^@devtool\/server\/script$/, /^node:/]],
   [
     "conformance",
-    [/^@devtool\/schema(\/|$)/, /^@bufbuild\/protobuf(\/|$)/, /^@connectrpc\/connect(-node)?$/, /^eventsource-parser/],
+    [
+      /^@devtool\/schema(\/|$)/,
+      /^@bufbuild\/protobuf(\/|$)/,
+      /^@connectrpc\/connect(-node)?$/,
+      /^eventsource-parser/,
+      /^node:(http2?|net)$/,
+    ],
   ],
   // What the server may not know are our other packages; its libraries are in its package.json.
   ["server", [/^@devtool\/schema(\/|$)/, /^(?!@devtool\/)/]],

@@ -1,5 +1,6 @@
 import { create, createRegistry, fromBinary, fromJsonString, toBinary, toJsonString } from "@bufbuild/protobuf";
 import { sizeDelimitedDecodeStream, sizeDelimitedEncode } from "@bufbuild/protobuf/wire";
+import type { Transport } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import {
   bearerInterceptor,
@@ -16,6 +17,7 @@ import {
   emptyTask,
   GetAllSlashCommandsResponseSchema,
   reduceTask,
+  type Task,
   type TaskEvent,
   ToolCallConfirmationSchema,
   ToolCallSchema,
@@ -41,22 +43,28 @@ const registry = createRegistry(
 
 type Outcome = ProgramResponse["outcome"];
 
+/** How a program reaches a server. */
+export type Connecting = (url: string, token: string) => Transport;
+
 /** A program under test in this process; `spoil` changes what it answers. */
-export function honestProgram(spoil: (outcome: Outcome) => Outcome = (outcome) => outcome): ProgramStreams {
+export function honestProgram(
+  spoil: (outcome: Outcome) => Outcome = (outcome) => outcome,
+  connecting: Connecting = overConnect,
+): ProgramStreams {
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
   const writer = writable.getWriter();
   return {
     write: async (bytes) => void writer.write(bytes),
-    output: answers(readable, spoil),
+    output: answers(readable, { spoil, connecting }),
   };
 }
 
 async function* answers(
   input: AsyncIterable<Uint8Array>,
-  spoil: (outcome: Outcome) => Outcome,
+  { spoil, connecting }: { readonly spoil: (outcome: Outcome) => Outcome; readonly connecting: Connecting },
 ): AsyncIterable<Uint8Array> {
   for await (const request of sizeDelimitedDecodeStream(ProgramRequestSchema, input)) {
-    const outcome = await answer(request).catch(
+    const outcome = await answer(request, connecting).catch(
       (reason: unknown): Outcome => ({
         case: "refused",
         value: String(reason),
@@ -67,7 +75,7 @@ async function* answers(
   }
 }
 
-async function answer({ work }: ProgramRequest): Promise<Outcome> {
+async function answer({ work }: ProgramRequest, connecting: Connecting): Promise<Outcome> {
   switch (work.case) {
     case "readJson": {
       const type = named(work.value.type);
@@ -81,7 +89,8 @@ async function answer({ work }: ProgramRequest): Promise<Outcome> {
       return { case: "json", value: toJsonString(type, fromBinary(type, work.value.binary)) };
     }
     case "converse":
-      return converse(work.value);
+    case "resume":
+      return converse(work.value, connecting);
     case undefined:
       return { case: "unsupported", value: "nothing" };
     default:
@@ -95,9 +104,12 @@ function named(type: string) {
   return found;
 }
 
-async function converse({ url, token, prompt, answers }: Converse): Promise<Outcome> {
-  const interceptors = [bearerInterceptor(token)];
-  const client = createDevtoolClient(createConnectTransport({ baseUrl: url, httpVersion: "1.1", interceptors }));
+function overConnect(baseUrl: string, token: string): Transport {
+  return createConnectTransport({ baseUrl, httpVersion: "1.1", interceptors: [bearerInterceptor(token)] });
+}
+
+async function converse({ url, token, prompt, answers }: Converse, connecting: Connecting): Promise<Outcome> {
+  const client = createDevtoolClient(connecting(url, token));
   const signal = AbortSignal.timeout(20_000);
   const events: TaskEvent[] = [];
   const left = [...answers];
@@ -116,6 +128,7 @@ async function converse({ url, token, prompt, answers }: Converse): Promise<Outc
     });
     message = { ...textMessage(crypto.randomUUID(), ""), parts };
   }
-  const { task: got } = await client.tasks.getTask({ taskId: task.id });
+  const get = (): Promise<{ readonly task?: Task | undefined }> => client.tasks.getTask({ taskId: task.id });
+  const { task: got } = await get().catch(get);
   return { case: "conversation", value: create(ConversationSchema, { events, ...(got && { task: got }) }) };
 }

@@ -1,6 +1,7 @@
 // The public names of @devtool/conformance, one by one. Adding a name is adding API.
 export type { BindingName, ProtocolVersion } from "./binding/binding.ts";
 export type { CaseFailure, CaseResult } from "./case-result.ts";
+export { type CuttingProxy, startCuttingProxy } from "./client/cutting-proxy.ts";
 export { findSubject, type ServerTarget, type Subject } from "./find-subject.ts";
 export { Program, type ProgramStreams, type ProgramWork } from "./program.ts";
 export { createReport, isClean, type ReportInput } from "./report/create-report.ts";
@@ -10,6 +11,7 @@ export { readKnownFailing } from "./report/known-failing.ts";
 export { reportTable } from "./report/table.ts";
 export type { Requirement } from "./requirement.ts";
 export { REQUIREMENTS } from "./requirements.ts";
+export { type ClientSuiteOptions, clientCases, runClientSuite } from "./run-client-suite.ts";
 export { type JsonCodec, jsonGoldens, runJsonSuite } from "./run-json-suite.ts";
 export { type ProgramSuiteOptions, programCases, runProgramSuite } from "./run-program-suite.ts";
 export { runServerSuite, type ServerSuiteOptions, serverCases } from "./run-server-suite.ts";

@@ -63,8 +63,8 @@ function badProblem({ type, bad }: Pick<Golden, "type" | "bad">, codec: JsonCode
 }
 
 /** Compares both ways, since each way alone allows more. */
-export function equalProblem(wanted: JsonValue, actual: JsonValue): string | undefined {
-  return mismatch(wanted, actual) ?? mismatch(actual, wanted);
+export function equalProblem(wanted: JsonValue, actual: JsonValue, path = "value"): string | undefined {
+  return mismatch(wanted, actual, path) ?? mismatch(actual, wanted, path);
 }
 
 function attempt<T>(run: () => T): T | string {

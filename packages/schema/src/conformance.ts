@@ -13,6 +13,13 @@ export {
   type Suite,
   SuiteSchema,
 } from "./gen/devtool/conformance/v1alpha/case_pb.ts";
+// The conversations that are played to clients.
+export {
+  type ClientCase,
+  ClientCaseSchema,
+  type ClientSuite,
+  ClientSuiteSchema,
+} from "./gen/devtool/conformance/v1alpha/client_pb.ts";
 // The contract with a program under test.
 export {
   type Answer,

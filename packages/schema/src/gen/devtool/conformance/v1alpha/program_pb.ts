@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/conformance/v1alpha/program.proto.
  */
 export const file_devtool_conformance_v1alpha_program: GenFile = /*@__PURE__*/
-  fileDesc("CilkZXZ0b29sL2NvbmZvcm1hbmNlL3YxYWxwaGEvcHJvZ3JhbS5wcm90bxIbZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhIs8BCg5Qcm9ncmFtUmVxdWVzdBI6CglyZWFkX2pzb24YASABKAsyJS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuUmVhZEpzb25IABI+CgtyZWFkX2JpbmFyeRgCIAEoCzInLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5SZWFkQmluYXJ5SAASOQoIY29udmVyc2UYAyABKAsyJS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ29udmVyc2VIAEIGCgR3b3JrIqsBCg9Qcm9ncmFtUmVzcG9uc2USEAoGYmluYXJ5GAEgASgMSAASDgoEanNvbhgCIAEoCUgAEkEKDGNvbnZlcnNhdGlvbhgDIAEoCzIpLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5Db252ZXJzYXRpb25IABIRCgdyZWZ1c2VkGAQgASgJSAASFQoLdW5zdXBwb3J0ZWQYBSABKAlIAEIJCgdvdXRjb21lIiYKCFJlYWRKc29uEgwKBHR5cGUYASABKAkSDAoEanNvbhgCIAEoCSIqCgpSZWFkQmluYXJ5EgwKBHR5cGUYASABKAkSDgoGYmluYXJ5GAIgASgMImwKCENvbnZlcnNlEgsKA3VybBgBIAEoCRINCgV0b2tlbhgCIAEoCRIOCgZwcm9tcHQYAyABKAkSNAoHYW5zd2VycxgEIAMoCzIjLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5BbnN3ZXIiRQoGQW5zd2VyEhEKCW9wdGlvbl9pZBgBIAEoCRIYCgtuZXdfY29udGVudBgCIAEoCUgAiAEBQg4KDF9uZXdfY29udGVudCJfCgxDb252ZXJzYXRpb24SKgoGZXZlbnRzGAEgAygLMhouZGV2dG9vbC52MWFscGhhLlRhc2tFdmVudBIjCgR0YXNrGAIgASgLMhUuZGV2dG9vbC52MWFscGhhLlRhc2siRwoMUHJvZ3JhbVN1aXRlEjcKBWNhc2VzGAEgAygLMiguZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLlByb2dyYW1DYXNlIsMBCgtQcm9ncmFtQ2FzZRIKCgJpZBgBIAEoCRIUCgxyZXF1aXJlbWVudHMYAiADKAkSDgoGcHJvbXB0GAMgASgJEjQKB2Fuc3dlcnMYBCADKAsyIy5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQW5zd2VyEiYKBmV2ZW50cxgFIAMoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRIkCgR0YXNrGAYgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlIrMCCgdCaW5kaW5nEg0KBXRpdGxlGAEgASgJEjMKBW5lZWRzGAIgAygLMiQuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkNvbW1hbmQSMwoFYnVpbGQYAyADKAsyJC5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ29tbWFuZBI1Cgdwcm9ncmFtGAQgASgLMiQuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkNvbW1hbmQSNQoHZXhhbXBsZRgGIAEoCzIkLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5Db21tYW5kEkEKDmtub3duX2ZhaWx1cmVzGAUgAygLMikuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLktub3duRmFpbHVyZSIYCgdDb21tYW5kEg0KBXdvcmRzGAEgAygJIioKDEtub3duRmFpbHVyZRIKCgJpZBgBIAEoCRIOCgZyZWFzb24YAiABKAliBnByb3RvMw", [file_devtool_v1alpha_task, file_devtool_v1alpha_task_event, file_google_protobuf_struct]);
+  fileDesc("CilkZXZ0b29sL2NvbmZvcm1hbmNlL3YxYWxwaGEvcHJvZ3JhbS5wcm90bxIbZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhIogCCg5Qcm9ncmFtUmVxdWVzdBI6CglyZWFkX2pzb24YASABKAsyJS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuUmVhZEpzb25IABI+CgtyZWFkX2JpbmFyeRgCIAEoCzInLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5SZWFkQmluYXJ5SAASOQoIY29udmVyc2UYAyABKAsyJS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ29udmVyc2VIABI3CgZyZXN1bWUYCiABKAsyJS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ29udmVyc2VIAEIGCgR3b3JrIqsBCg9Qcm9ncmFtUmVzcG9uc2USEAoGYmluYXJ5GAEgASgMSAASDgoEanNvbhgCIAEoCUgAEkEKDGNvbnZlcnNhdGlvbhgDIAEoCzIpLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5Db252ZXJzYXRpb25IABIRCgdyZWZ1c2VkGAQgASgJSAASFQoLdW5zdXBwb3J0ZWQYBSABKAlIAEIJCgdvdXRjb21lIiYKCFJlYWRKc29uEgwKBHR5cGUYASABKAkSDAoEanNvbhgCIAEoCSIqCgpSZWFkQmluYXJ5EgwKBHR5cGUYASABKAkSDgoGYmluYXJ5GAIgASgMImwKCENvbnZlcnNlEgsKA3VybBgBIAEoCRINCgV0b2tlbhgCIAEoCRIOCgZwcm9tcHQYAyABKAkSNAoHYW5zd2VycxgEIAMoCzIjLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5BbnN3ZXIiRQoGQW5zd2VyEhEKCW9wdGlvbl9pZBgBIAEoCRIYCgtuZXdfY29udGVudBgCIAEoCUgAiAEBQg4KDF9uZXdfY29udGVudCJfCgxDb252ZXJzYXRpb24SKgoGZXZlbnRzGAEgAygLMhouZGV2dG9vbC52MWFscGhhLlRhc2tFdmVudBIjCgR0YXNrGAIgASgLMhUuZGV2dG9vbC52MWFscGhhLlRhc2siRwoMUHJvZ3JhbVN1aXRlEjcKBWNhc2VzGAEgAygLMiguZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLlByb2dyYW1DYXNlIsMBCgtQcm9ncmFtQ2FzZRIKCgJpZBgBIAEoCRIUCgxyZXF1aXJlbWVudHMYAiADKAkSDgoGcHJvbXB0GAMgASgJEjQKB2Fuc3dlcnMYBCADKAsyIy5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQW5zd2VyEiYKBmV2ZW50cxgFIAMoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRIkCgR0YXNrGAYgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlIrMCCgdCaW5kaW5nEg0KBXRpdGxlGAEgASgJEjMKBW5lZWRzGAIgAygLMiQuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkNvbW1hbmQSMwoFYnVpbGQYAyADKAsyJC5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ29tbWFuZBI1Cgdwcm9ncmFtGAQgASgLMiQuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkNvbW1hbmQSNQoHZXhhbXBsZRgGIAEoCzIkLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5Db21tYW5kEkEKDmtub3duX2ZhaWx1cmVzGAUgAygLMikuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLktub3duRmFpbHVyZSIYCgdDb21tYW5kEg0KBXdvcmRzGAEgAygJIioKDEtub3duRmFpbHVyZRIKCgJpZBgBIAEoCRIOCgZyZWFzb24YAiABKAliBnByb3RvMw", [file_devtool_v1alpha_task, file_devtool_v1alpha_task_event, file_google_protobuf_struct]);
 
 /**
  * Asks a program under test for one piece of work. Requests come on standard
@@ -56,6 +56,17 @@ export type ProgramRequest = Message<"devtool.conformance.v1alpha.ProgramRequest
      */
     value: Converse;
     case: "converse";
+  } | {
+    /**
+     * Asks to talk with a server over connections that can break at any byte. A
+     * stream that broke off is resumed after the last event that came; a
+     * message whose answer did not begin is sent again under the same id. Each
+     * event is told once.
+     *
+     * @generated from field: devtool.conformance.v1alpha.Converse resume = 10;
+     */
+    value: Converse;
+    case: "resume";
   } | { case: undefined; value?: undefined };
 };
 
@@ -87,6 +98,16 @@ export type ProgramRequestJson = {
    * @generated from field: devtool.conformance.v1alpha.Converse converse = 3;
    */
   converse?: ConverseJson;
+
+  /**
+   * Asks to talk with a server over connections that can break at any byte. A
+   * stream that broke off is resumed after the last event that came; a
+   * message whose answer did not begin is sent again under the same id. Each
+   * event is told once.
+   *
+   * @generated from field: devtool.conformance.v1alpha.Converse resume = 10;
+   */
+  resume?: ConverseJson;
 };
 
 /**
@@ -127,7 +148,7 @@ export type ProgramResponse = Message<"devtool.conformance.v1alpha.ProgramRespon
     case: "json";
   } | {
     /**
-     * Answers Converse.
+     * Answers Converse, however it was asked for.
      *
      * @generated from field: devtool.conformance.v1alpha.Conversation conversation = 3;
      */
@@ -175,7 +196,7 @@ export type ProgramResponseJson = {
   json?: string;
 
   /**
-   * Answers Converse.
+   * Answers Converse, however it was asked for.
    *
    * @generated from field: devtool.conformance.v1alpha.Conversation conversation = 3;
    */

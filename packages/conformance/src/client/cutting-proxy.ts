@@ -1,17 +1,20 @@
-import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
+import { close, listen } from "./replay-server.ts";
 
 /** A proxy in front of a server that cuts connections in the middle of what they carry. */
-export interface DroppingProxy extends AsyncDisposable {
+export interface CuttingProxy extends AsyncDisposable {
   readonly url: string;
   /** How many connections it has cut. */
-  readonly drops: () => number;
+  readonly cuts: () => number;
+  /** How many bytes the server has sent. */
+  readonly bytes: () => number;
 }
 
 /** Starts a proxy that cuts each connection after so many bytes from the server as `nextBytes` says. */
-export async function startDroppingProxy(target: () => string, nextBytes: () => number): Promise<DroppingProxy> {
+export async function startCuttingProxy(target: () => string, nextBytes: () => number): Promise<CuttingProxy> {
   const open = new Set<Socket>();
-  let drops = 0;
+  let cuts = 0;
+  let bytes = 0;
   const server = createServer((client) => {
     const { hostname, port } = new URL(target());
     const upstream = connect(Number(port), hostname);
@@ -24,24 +27,14 @@ export async function startDroppingProxy(target: () => string, nextBytes: () => 
     upstream.on("close", () => client.destroy());
     upstream.on("data", (chunk) => {
       client.write(chunk.subarray(0, left));
+      bytes += chunk.length;
       left -= chunk.length;
       if (left > 0) return;
-      drops++;
+      cuts++;
       client.destroySoon();
       upstream.destroy();
     });
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  const listening = typeof address === "object" && address ? address.port : 0;
-  return {
-    url: `http://127.0.0.1:${listening}`,
-    drops: () => drops,
-    async [Symbol.asyncDispose]() {
-      server.close();
-      for (const socket of open) socket.destroy();
-      await once(server, "close");
-    },
-  };
+  const url = await listen(server);
+  return { url, cuts: () => cuts, bytes: () => bytes, [Symbol.asyncDispose]: () => close(server, open) };
 }
