@@ -155,6 +155,7 @@ function addConformance(program: Command, io: Io, done: Done): void {
     .command("conformance [url]")
     .description("Test any server of A2A 0.3 or 1.0, with or without the extension, or a program in any language")
     .option("--program <file>", "test the program that this binding.json names")
+    .option("--push <host:port>", "receive notifications there, and test them too; the server must be allowed to post")
     .option("--token <token>", "the bearer token")
     .option("--data <dir>", "where the discovery file of the server is")
     .addOption(

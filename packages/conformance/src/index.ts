@@ -14,4 +14,5 @@ export { REQUIREMENTS } from "./requirements.ts";
 export { type ClientSuiteOptions, clientCases, runClientSuite } from "./run-client-suite.ts";
 export { type JsonCodec, jsonGoldens, runJsonSuite } from "./run-json-suite.ts";
 export { type ProgramSuiteOptions, programCases, runProgramSuite } from "./run-program-suite.ts";
+export { type PushSuiteOptions, pushCases, runPushSuite } from "./run-push-suite.ts";
 export { runServerSuite, type ServerSuiteOptions, serverCases } from "./run-server-suite.ts";

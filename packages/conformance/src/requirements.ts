@@ -60,7 +60,7 @@ const WIRE_REQUIREMENTS: Readonly<Record<string, Requirement>> = {
     behaviour: "the events of a task are posted to its configs, at least once and in order",
     source: "A2A 0.3 §9.5; own",
     mode: "push",
-    owed: "is shown in push mode, with a receiver that the server may reach; test/push-outage.test.ts tests ours",
+    owed: "is shown by the push suite, with a receiver that the server may reach",
   },
   "PUSH-2": { behaviour: "a webhook target that must not be called is refused when it is set", source: "own" },
   "ERR-1": {

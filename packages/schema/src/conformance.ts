@@ -40,6 +40,14 @@ export {
   type ProgramSuite,
   ProgramSuiteSchema,
 } from "./gen/devtool/conformance/v1alpha/program_pb.ts";
+// The cases that are played as a receiver of notifications.
+export {
+  type Post,
+  type PushCase,
+  PushCaseSchema,
+  type PushSuite,
+  PushSuiteSchema,
+} from "./gen/devtool/conformance/v1alpha/push_pb.ts";
 export {
   type CaseReport,
   CaseReportSchema,

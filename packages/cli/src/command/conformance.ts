@@ -11,6 +11,7 @@ import {
   type ProtocolVersion,
   readKnownFailing,
   reportTable,
+  runPushSuite,
   runServerSuite,
   type Subject,
 } from "@devtool/conformance";
@@ -26,6 +27,8 @@ export interface ConformanceOptions {
   readonly token?: string;
   readonly data?: string;
   readonly json?: true;
+  /** Where notifications are received, as `host:port`: tests them too. */
+  readonly push?: string;
   /** The `binding.json` of a program to test in place of a server. */
   readonly program?: string;
   /** The version of A2A to speak. */
@@ -75,10 +78,7 @@ async function conformanceOfServer(url: string, options: ConformanceOptions, io:
   using interrupt = interruptSignal(io);
   const subject = await findSubject(wanted, interrupt.signal);
   const results: CaseResult[] = [];
-  for await (const result of runServerSuite(subject, interrupt.signal, {
-    ...(prompts && { prompts }),
-    ...(options.only !== undefined && { only: options.only }),
-  })) {
+  for await (const result of serverResults(subject, { ...options, prompts }, interrupt.signal)) {
     results.push(result);
     if (!options.json) writeLine(io.stdout, lineOf(result, io));
   }
@@ -88,6 +88,18 @@ async function conformanceOfServer(url: string, options: ConformanceOptions, io:
   await writeReports(report, options);
   return isClean(report) ? ExitCode.OK : ExitCode.FAILED;
 }
+
+async function* serverResults(
+  subject: Subject,
+  { prompts, only, push }: Pick<ConformanceOptions, "only" | "push"> & { readonly prompts: Prompts | undefined },
+  signal: AbortSignal,
+): AsyncIterable<CaseResult> {
+  const known = prompts && { prompts };
+  yield* runServerSuite(subject, signal, { ...known, ...(only !== undefined && { only }) });
+  if (push !== undefined) yield* runPushSuite(subject, signal, { receiver: push, ...known });
+}
+
+type Prompts = Readonly<Record<string, string>>;
 
 function reportOf(subject: Subject, results: readonly CaseResult[], known: KnownFailing | undefined): Report {
   const suite = `A2A ${subject.binding.protocolVersion} server`;
@@ -104,7 +116,7 @@ async function writeReports(
   if (reportJson !== undefined) await writeFile(reportJson, `${json}\n`);
 }
 
-function promptsIn(text: string): Readonly<Record<string, string>> {
+function promptsIn(text: string): Prompts {
   const entries = Object.entries(JSON.parse(text)).map(([name, prompt]): [string, string] => {
     if (typeof prompt !== "string") throw new Error(`prompt "${name}" must be a text`);
     return [name, prompt];

@@ -52,10 +52,16 @@ export async function startReplayServer(replay: Replay, token: string): Promise<
 }
 
 /** Listens on a free port of loopback; gives the URL. */
-export async function listen(server: Server): Promise<string> {
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+export function listen(server: Server): Promise<string> {
+  return listenAt(server, "127.0.0.1:0");
+}
+
+/** Listens at `host:port`; gives the URL. Rejects when the port is taken. */
+export async function listenAt(server: Server, at: string): Promise<string> {
+  const { hostname, port } = new URL(`http://${at}`);
+  await new Promise<void>((resolve, reject) => server.once("error", reject).listen(Number(port), hostname, resolve));
   const address = server.address();
-  return `http://127.0.0.1:${typeof address === "object" && address ? address.port : 0}`;
+  return `http://${hostname}:${typeof address === "object" && address ? address.port : 0}`;
 }
 
 /** Ends a server and its connections. */
