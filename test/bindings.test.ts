@@ -47,8 +47,8 @@ describe("the bindings", () => {
       it(`in ${title} read, write and converse as the wire has it`, { timeout: 120_000 }, async (context) => {
         if (!isBuilt(context)) return;
         const results = await all(testProgram(join(cwd, "binding.json"), AbortSignal.timeout(110_000)));
-        const others = results.filter(({ status }) => status !== "passed").map(({ id }) => id);
-        expect(others).toEqual(knownFailures.map(({ id }) => id));
+        const others = results.filter((result) => result.status !== "passed" && !isLeftOut(result));
+        expect(others.map(({ id }) => id)).toEqual(knownFailures.map(({ id }) => id));
         expect(results.length).toBeGreaterThan(45);
       });
     }
@@ -201,6 +201,11 @@ describe("the program suite", () => {
     expect(named.filter((id) => !(id in REQUIREMENTS))).toEqual([]);
   });
 });
+
+/** A program need not go on after a broken connection; one that does is tested. */
+function isLeftOut({ id, status }: CaseResult): boolean {
+  return status === "skipped" && id.endsWith("/cut");
+}
 
 type Outcome = ProgramResponse["outcome"];
 type Events = Extract<Outcome, { case: "conversation" }>["value"]["events"];

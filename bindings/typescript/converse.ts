@@ -9,28 +9,66 @@ import {
   type Converse,
 } from "./gen/devtool/conformance/v1alpha/program_pb.js";
 import type { TaskEvent } from "./gen/devtool/v1alpha/task_event_pb.js";
-import type { PartSchema } from "./gen/devtool/v1alpha/task_pb.js";
+import { type PartSchema, TaskState } from "./gen/devtool/v1alpha/task_pb.js";
 import { TaskService } from "./gen/devtool/v1alpha/task_service_pb.js";
 
 type PartInit = MessageInitShape<typeof PartSchema>;
 
-/** Starts a task, answers its questions as it is told to, and follows it until it waits for nobody. */
-export async function converse({ url, token, prompt, answers }: Converse): Promise<Conversation> {
+/**
+ * Starts a task, answers its questions as it is told to, and follows it until it waits for nobody. Whatever breaks off is
+ * taken up again, so that it is tried so many times.
+ */
+export async function converse({ url, token, prompt, answers }: Converse, tries: number): Promise<Conversation> {
   const client = connect(url, token);
   const left = [...answers];
-  const events = await exchange(client, "", [{ content: { case: "text", value: prompt } }]);
-  const taskId = events[0]?.taskId ?? "";
-  for (let open = openQuestions(events); open.length > 0; open = openQuestions(events)) {
-    events.push(
-      ...(await exchange(
-        client,
-        taskId,
-        open.map((call) => confirmation(call, left.shift())),
-      )),
-    );
+  const events: TaskEvent[] = [];
+  let parts: PartInit[] = [{ content: { case: "text", value: prompt } }];
+  while (parts.length > 0) {
+    const from = { message: { messageId: crypto.randomUUID(), parts }, seen: events.length };
+    await repeated(tries, () => follow(client, from, events));
+    parts = openQuestions(events).map((call) => confirmation(call, left.shift()));
   }
-  const { task } = await client.getTask({ taskId });
+  const { task } = await repeated(tries, () => client.getTask({ taskId: events[0]?.taskId ?? "" }));
   return create(ConversationSchema, { events, ...(task && { task }) });
+}
+
+/** Runs again what was broken off. */
+async function repeated<T>(tries: number, run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (reason) {
+    if (tries <= 1) throw reason;
+    return repeated(tries - 1, run);
+  }
+}
+
+/** What sets off an exchange, and how many events there were before it. */
+interface Origin {
+  readonly message: { readonly messageId: string; readonly parts: PartInit[] };
+  readonly seen: number;
+}
+
+/** Adds the events of an exchange: all of them, or those after the last that has come. */
+async function follow(
+  client: Client<typeof TaskService>,
+  { message, seen }: Origin,
+  events: TaskEvent[],
+): Promise<void> {
+  const taskId = events[0]?.taskId ?? "";
+  const afterSequence = events.at(-1)?.sequence ?? 0n;
+  // The same message under the same id is a retry, and starts nothing anew.
+  const stream =
+    events.length === seen
+      ? client.streamMessage({ request: { message, taskId } })
+      : client.subscribeTask({ taskId, afterSequence });
+  for await (const { event } of stream) {
+    if (event) events.push(event);
+    if (event && endsExchange(event)) return;
+  }
+}
+
+function endsExchange({ payload, state }: TaskEvent): boolean {
+  return payload.case === "stateChange" && state !== TaskState.SUBMITTED && state !== TaskState.WORKING;
 }
 
 function connect(baseUrl: string, token: string): Client<typeof TaskService> {
@@ -39,13 +77,6 @@ function connect(baseUrl: string, token: string): Client<typeof TaskService> {
     return next(request);
   };
   return createClient(TaskService, createConnectTransport({ baseUrl, httpVersion: "1.1", interceptors: [withToken] }));
-}
-
-async function exchange(client: Client<typeof TaskService>, taskId: string, parts: PartInit[]): Promise<TaskEvent[]> {
-  const events: TaskEvent[] = [];
-  const message = { messageId: crypto.randomUUID(), parts };
-  for await (const { event } of client.streamMessage({ request: { message, taskId } })) if (event) events.push(event);
-  return events;
 }
 
 /** The calls whose last form asks. */

@@ -48,7 +48,9 @@ async function answer({ work }: ProgramRequest): Promise<ProgramResponse["outcom
       return { case: "json", value: toJsonString(type, fromBinary(type, work.value.binary)) };
     }
     case "converse":
-      return { case: "conversation", value: await converse(work.value) };
+      return { case: "conversation", value: await converse(work.value, 1) };
+    case "resume":
+      return { case: "conversation", value: await converse(work.value, 5) };
     case undefined:
       return { case: "unsupported", value: "a kind of work that this program does not know" };
   }

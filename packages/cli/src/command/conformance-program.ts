@@ -4,11 +4,11 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fromJsonString } from "@bufbuild/protobuf";
-import { type CaseResult, type ProgramStreams, runProgramSuite } from "@devtool/conformance";
+import { type CaseResult, type ProgramStreams, runClientSuite, runProgramSuite } from "@devtool/conformance";
 import { type Binding, BindingSchema } from "@devtool/schema/conformance";
 import { createServer } from "@devtool/server";
 
-/** Plays the program suite with the program of a `binding.json`, and with a server of its own for the conversations. */
+/** Plays the program suite with the program of a `binding.json` and a server of its own, then the server itself to it. */
 export async function* testProgram(path: string, signal: AbortSignal): AsyncIterable<CaseResult> {
   const { program, knownFailures } = await readBinding(path);
   const [command, ...args] = program?.words ?? [];
@@ -19,7 +19,9 @@ export async function* testProgram(path: string, signal: AbortSignal): AsyncIter
   const stopped = failureOf(running, command);
   try {
     await using server = await createServer({ workspace, sandbox: "none" });
-    yield* runProgramSuite(streamsOf(running, stopped), signal, { server, knownFailures });
+    const streams = streamsOf(running, stopped);
+    yield* runProgramSuite(streams, signal, { server, knownFailures });
+    yield* runClientSuite(streams, signal);
   } finally {
     running.stdin?.destroy();
     running.kill();
