@@ -46,8 +46,18 @@ const PLAIN: ReadonlySet<string> = new Set([
   ...["&&", "||", ";", "|", "|&", "\n", '"', "!", ">", ">>", "<", "<>", ">&", "<&", ">|", "&>", "&>>"],
 ]);
 
-/** Loads the reader that is built on tree-sitter and its grammar of bash. */
-export async function createTreeSitterReader(): Promise<ShellReader> {
+let loading: Promise<ShellReader> | undefined;
+
+/**
+ * Loads the reader that is built on tree-sitter and its grammar of bash: one for the process, since a parser that is
+ * collected as garbage breaks the memory that all of them share.
+ */
+export function createTreeSitterReader(): Promise<ShellReader> {
+  loading ??= load();
+  return loading;
+}
+
+async function load(): Promise<ShellReader> {
   const { Parser, Language } = await import("web-tree-sitter");
   await Parser.init();
   const grammar = fileURLToPath(import.meta.resolve("tree-sitter-bash/tree-sitter-bash.wasm"));
