@@ -1,6 +1,5 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, open } from "node:fs/promises";
 import { isIP } from "node:net";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -11,6 +10,7 @@ import type { AgentHostOptions } from "./assembly/host.ts";
 import { LazyAgents } from "./assembly/lazy-agents.ts";
 import { LazyNotifications } from "./assembly/lazy-notifications.ts";
 import type { NotificationsOptions } from "./assembly/notifications.ts";
+import { openStore } from "./assembly/open-store.ts";
 import { serverRoutes } from "./assembly/routes.ts";
 import { invalid } from "./errors.ts";
 import { createAuditHandler } from "./handler/audit-handler.ts";
@@ -25,8 +25,6 @@ import { ObservedTaskStore } from "./push/observed-task-store.ts";
 import type { PushRegistrar } from "./push/push-registrar.ts";
 import { SigningKeys } from "./push/signing-keys.ts";
 import { type About, limitsOf, type ServerLimits, type ServerOptions } from "./server-options.ts";
-import { MemoryTaskStore } from "./store/memory-task-store.ts";
-import type { SqliteTaskStore } from "./store/sqlite-task-store.ts";
 import type { TaskStore } from "./store/task-store.ts";
 import { SessionRegistry } from "./task/session-registry.ts";
 import { type AuthenticationOptions, createAuthenticator } from "./transport/auth/authentication.ts";
@@ -205,16 +203,6 @@ function commandEnvironment(): Record<string, string> {
     return value === undefined ? [] : [[name, value]];
   });
   return Object.fromEntries(given);
-}
-
-async function openStore(dataDirectory: string | undefined): Promise<MemoryTaskStore | SqliteTaskStore> {
-  if (dataDirectory === undefined) return new MemoryTaskStore();
-  await mkdir(dataDirectory, { recursive: true, mode: 0o700 });
-  const { SqliteTaskStore } = await import("./store/sqlite-task-store.ts");
-  const path = join(dataDirectory, "tasks.db");
-  // Made here for its mode, which SQLite takes over for the files beside it.
-  await (await open(path, "a", 0o600)).close();
-  return SqliteTaskStore.open(path);
 }
 
 interface Listening extends Parts {
