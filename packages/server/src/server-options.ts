@@ -1,6 +1,8 @@
+import { isIP } from "node:net";
 import { ApprovalMode, type McpServer, type Task } from "@devtool/schema";
 import type { AgentExecutor } from "./agent/agent-executor.ts";
 import type { Model } from "./agent/model.ts";
+import { invalid } from "./errors.ts";
 import type { Right } from "./handler/caller.ts";
 import type { McpAuthorization } from "./tool/mcp/mcp-transport.ts";
 import type { Skill } from "./transport/a2a_v03/card.ts";
@@ -141,3 +143,29 @@ export function narrower(operator: ApprovalMode, session: ApprovalMode): Approva
 
 /** The modes, the strictest first. */
 const FREEDOM = [ApprovalMode.PLAN, ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT, ApprovalMode.YOLO];
+
+/** Throws a `DevtoolError` for options that would let in who must not be: other machines, or anybody to an agent with tools. */
+export function assertLetsInRightly(options: ServerOptions): void {
+  assertBindable(options);
+  assertNobodyReachesTools(options);
+}
+
+function assertBindable({ host = "127.0.0.1", token }: ServerOptions): void {
+  if (!isLoopback(host) && token === undefined) {
+    throw invalid("host", host, "is reachable from other machines: choose 127.0.0.1, or set a token of your own");
+  }
+}
+
+/** Who is let in without credentials may be anybody on this machine: nobody else, and no agent with tools. */
+function assertNobodyReachesTools({ anonymous, host = "127.0.0.1", createAgent }: ServerOptions): void {
+  if (anonymous !== "admit") return;
+  if (!isLoopback(host))
+    throw invalid("anonymous", "admit", `would let in other machines at ${host}: choose 127.0.0.1`);
+  if (!createAgent) {
+    throw invalid("anonymous", "admit", "would give everybody the tools of the coding agent: set createAgent too");
+  }
+}
+
+function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
+}

@@ -1,6 +1,5 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
-import { isIP } from "node:net";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Task } from "@devtool/schema";
@@ -12,7 +11,6 @@ import { LazyNotifications } from "./assembly/lazy-notifications.ts";
 import type { NotificationsOptions } from "./assembly/notifications.ts";
 import { openStore } from "./assembly/open-store.ts";
 import { serverRoutes } from "./assembly/routes.ts";
-import { invalid } from "./errors.ts";
 import { createAuditHandler } from "./handler/audit-handler.ts";
 import { OPERATOR } from "./handler/caller.ts";
 import { createCommandHandler } from "./handler/command-handler.ts";
@@ -24,7 +22,7 @@ import { createTaskHandler } from "./handler/task-handler.ts";
 import { ObservedTaskStore } from "./push/observed-task-store.ts";
 import type { PushRegistrar } from "./push/push-registrar.ts";
 import { SigningKeys } from "./push/signing-keys.ts";
-import { type About, limitsOf, type ServerLimits, type ServerOptions } from "./server-options.ts";
+import { type About, assertLetsInRightly, limitsOf, type ServerLimits, type ServerOptions } from "./server-options.ts";
 import type { TaskStore } from "./store/task-store.ts";
 import { SessionRegistry } from "./task/session-registry.ts";
 import { type AuthenticationOptions, createAuthenticator } from "./transport/auth/authentication.ts";
@@ -49,8 +47,7 @@ export interface DevtoolServer extends AsyncDisposable {
  * Throws a `DevtoolError` when an option cannot be used, the port is taken or the data directory is in use.
  */
 export async function createServer(options: ServerOptions = {}): Promise<DevtoolServer> {
-  assertBindable(options);
-  assertNobodyReachesTools(options);
+  assertLetsInRightly(options);
   const parts = await assemble(options);
   const token = options.token ?? randomBytes(32).toString("base64url");
   const shutdown = new AbortController();
@@ -282,26 +279,6 @@ async function stop({ registry, agents, notifications, store, listener, shutdown
   shutdown.abort();
   await listener.close(drainMs);
   await store[Symbol.asyncDispose]();
-}
-
-function assertBindable({ host = "127.0.0.1", token }: ServerOptions): void {
-  if (!isLoopback(host) && token === undefined) {
-    throw invalid("host", host, "is reachable from other machines: choose 127.0.0.1, or set a token of your own");
-  }
-}
-
-/** Who is let in without credentials may be anybody on this machine: nobody else, and no agent with tools. */
-function assertNobodyReachesTools({ anonymous, host = "127.0.0.1", createAgent }: ServerOptions): void {
-  if (anonymous !== "admit") return;
-  if (!isLoopback(host))
-    throw invalid("anonymous", "admit", `would let in other machines at ${host}: choose 127.0.0.1`);
-  if (!createAgent) {
-    throw invalid("anonymous", "admit", "would give everybody the tools of the coding agent: set createAgent too");
-  }
-}
-
-function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
 }
 
 function once(run: () => Promise<void>): () => Promise<void> {
