@@ -49,7 +49,7 @@ async fn answer(request: ProgramRequest) -> Fallible<Outcome> {
         Some(Work::ReadJson(work)) => Ok(Outcome::Binary(codec_of(&work.r#type)?.binary(&work.json)?.into())),
         Some(Work::ReadBinary(work)) => Ok(Outcome::Json(codec_of(&work.r#type)?.json(&work.binary)?)),
         Some(Work::Converse(work)) => Ok(converse(*work).await?.into()),
-        None => Ok(Outcome::Unsupported("a kind of work that this program does not know".into())),
+        _ => Ok(Outcome::Unsupported("a kind of work that this program does not know".into())),
     }
 }
 
