@@ -17,14 +17,17 @@ describe("docs/third-party.md", () => {
 
 /** The libraries of a package, each with its licence. */
 function librariesOf(directory: string): string[] {
-  const { dependencies = {} } = manifestIn(directory);
-  const others = Object.keys(dependencies).filter((name) => !name.startsWith("@devtool/"));
+  const { dependencies, devDependencies } = manifestIn(directory);
+  // The command is a bundle, so what it needs is needed to build it.
+  const needed = directory.endsWith("/cli") ? { ...devDependencies, ...dependencies } : dependencies;
+  const others = Object.keys(needed ?? {}).filter((name) => !/^(@devtool\/.*|rolldown)$/.test(name));
   return others.map((name) => `${name} ${manifestIn(`${directory}/node_modules/${name}`).license}`);
 }
 
 interface Manifest {
   readonly license?: string;
   readonly dependencies?: Readonly<Record<string, string>>;
+  readonly devDependencies?: Readonly<Record<string, string>>;
 }
 
 function manifestIn(directory: string): Manifest {

@@ -31,12 +31,13 @@ export async function startServerProcess(place: ServerPlace): Promise<ServerProc
   return startServing(["--data", data, "--workspace", workspace], environment);
 }
 
-/** Starts the built command with further flags, in an environment, and waits for its line of JSON. */
+/** Starts the built command, or the one of a file, with further flags, in an environment, and waits for its line of JSON. */
 export async function startServing(
   flags: readonly string[],
   environment: NodeJS.ProcessEnv = process.env,
+  main: string = MAIN,
 ): Promise<ServerProcess> {
-  const args = [MAIN, "serve", "--port", "0", "--json", ...flags];
+  const args = [main, "serve", "--port", "0", "--json", ...flags];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"], env: environment });
   const said = { stdout: "", stderr: "" };
   child.stdout.on("data", (chunk) => (said.stdout += chunk));

@@ -29,7 +29,6 @@ import type { Recording } from "./recording.ts";
 /** The gRPC binding of A2A 1.0. The library that speaks gRPC is loaded with the first call. */
 export function grpcBinding({ url, token }: Endpoint): Binding {
   const baseUrl = /^https?:/.test(url) ? url : `http://${url}`;
-  let opening: Promise<Transport> | undefined;
   return {
     name: "GRPC",
     protocolVersion: "1.0",
@@ -45,18 +44,16 @@ export function grpcBinding({ url, token }: Endpoint): Binding {
         headers,
         JSON.stringify(call.params ?? {}),
       );
-      opening ??= open(baseUrl);
-      return run({ method, call, headers, recording, transport: await opening }, signal);
+      const { createGrpcTransport, Http2SessionManager } = await import("@connectrpc/connect-node");
+      // A connection for each call, which ends with it: one that a call was left on would wait for the server.
+      const sessionManager = new Http2SessionManager(baseUrl);
+      const transport = createGrpcTransport({ baseUrl, sessionManager });
+      return run({ method, call, headers, recording, transport }, signal).finally(() => sessionManager.abort());
     },
   };
 }
 
 const METHODS: ReadonlyMap<string, DescMethod> = new Map(A2AService.methods.map((method) => [method.name, method]));
-
-async function open(baseUrl: string): Promise<Transport> {
-  const { createGrpcTransport } = await import("@connectrpc/connect-node");
-  return createGrpcTransport({ baseUrl });
-}
 
 interface Running {
   readonly method: DescMethod;

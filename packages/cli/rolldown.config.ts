@@ -1,0 +1,14 @@
+import { defineConfig } from "rolldown";
+import { thirdPartyLicenses } from "./third-party-licenses.ts";
+
+// The command comes as few files, since a start is mostly the finding and reading of modules. What only some runs need is
+// in files of its own, which these load when they do.
+export default defineConfig({
+  input: "src/main.ts",
+  platform: "node",
+  // These read files of their own, so they stay packages.
+  external: ["tree-sitter-bash", "web-tree-sitter"],
+  resolve: { conditionNames: ["@devtool/source", "node", "import", "default"] },
+  output: { dir: "dist", cleanDir: true, sourcemap: true },
+  plugins: [thirdPartyLicenses("THIRD-PARTY-LICENSES.txt")],
+});
