@@ -2,8 +2,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
+import { fileURLToPath } from "node:url";
 import { fromJsonString } from "@bufbuild/protobuf";
-import { Outcome, ReportSchema } from "@devtool/schema/conformance";
+import { CaseReportSchema, Outcome, ReportSchema } from "@devtool/schema/conformance";
 import { createServer, type DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Io } from "../packages/cli/src/io.ts";
@@ -33,27 +34,31 @@ describe("devtool conformance", () => {
       onInterrupt: () => () => undefined,
       interrupt: () => undefined,
     };
-    const code = await runProgram(["conformance", server.url, "--data", directory, ...args], io);
+    const code = await runProgram(["conformance", ...args], io);
     return { code, out: `${stdout.read() ?? ""}${stderr.read() ?? ""}` };
+  }
+
+  function test(...args: readonly string[]): ReturnType<typeof run> {
+    return run(server.url, "--data", directory, ...args);
   }
 
   it("speaks what the card lists first, and writes each kind of report", async () => {
     const files = ["html", "xml", "json"].map((name) => join(directory, `report.${name}`));
     const [html = "", xml = "", json = ""] = files;
     const reports = ["--report-html", html, "--report-junit", xml, "--report-json", json];
-    const { code, out } = await run("--only", "a2a/card", ...reports);
+    const { code, out } = await test("--only", "a2a/card", ...reports);
     expect(out).toMatch(/^passed +a2a\/card +A2A1-CARD$/m);
     expect(out).toContain("2 passed of 2 cases");
     expect(code).toBe(0);
     const report = fromJsonString(ReportSchema, readFileSync(json, "utf8"));
     expect(report).toMatchObject({ agent: "devtool", protocolVersion: "1.0", binding: "JSONRPC", subject: server.url });
-    expect(readFileSync(html, "utf8")).toContain("<h1>devtool: A2A 1.0 over JSONRPC</h1>");
+    expect(readFileSync(html, "utf8")).toContain("<h1>devtool: A2A 1.0 server over JSONRPC</h1>");
     expect(readFileSync(xml, "utf8")).toContain('tests="2" failures="0" skipped="0"');
   });
 
   it("fails for what is not known to fail, with the evidence", async () => {
     const json = join(directory, "failed.json");
-    const { code, out } = await run("--only", "a2a/ended-task", "--report-json", json);
+    const { code, out } = await test("--only", "a2a/ended-task", "--report-json", json);
     expect(code).toBe(1);
     expect(out).toMatch(/^failed +A2A1-ENDED-TASK/m);
     const [item] = fromJsonString(ReportSchema, readFileSync(json, "utf8")).cases;
@@ -70,15 +75,15 @@ describe("devtool conformance", () => {
     const list = (...ids: readonly string[]): void =>
       writeFileSync(known, JSON.stringify({ failures: ids.map((id) => ({ id, reason: "by design" })) }));
     list("a2a/ended-task");
-    expect((await run("--only", "a2a/ended-task", "--known-failing", known)).code).toBe(0);
+    expect((await test("--only", "a2a/ended-task", "--known-failing", known)).code).toBe(0);
     list("a2a/ended-task", "a2a/ende");
-    expect((await run("--only", "a2a/ended-task", "--known-failing", known)).code).toBe(1);
+    expect((await test("--only", "a2a/ended-task", "--known-failing", known)).code).toBe(1);
     list("a2a/card");
-    expect((await run("--only", "a2a/card", "--known-failing", known)).code).toBe(1);
+    expect((await test("--only", "a2a/card", "--known-failing", known)).code).toBe(1);
   });
 
   it("says what there is when the card does not list what is asked for", async () => {
-    const { code, out } = await run("--a2a", "0.3", "--binding", "GRPC");
+    const { code, out } = await test("--a2a", "0.3", "--binding", "GRPC");
     expect(code).not.toBe(0);
     expect(out).toContain("the agent has no A2A 0.3 over GRPC: its card lists A2A 1.0 over JSONRPC");
   });
@@ -86,8 +91,87 @@ describe("devtool conformance", () => {
   it("skips what no prompt is known for", async () => {
     const prompts = join(directory, "prompts.json");
     writeFileSync(prompts, JSON.stringify({ says: "text hello" }));
-    const { code, out } = await run("--only", "a2a/c", "--prompts", prompts);
+    const { code, out } = await test("--only", "a2a/c", "--prompts", prompts);
     expect(code).toBe(0);
     expect(out).toContain("no prompt:works-long is known");
+  });
+
+  /** A `binding.json` for the program that refuses everything. */
+  function refusing(...known: readonly string[]): string {
+    const path = join(directory, "binding.json");
+    const words = [process.execPath, fileURLToPath(new URL("conformance/refusing-program.mjs", import.meta.url))];
+    const knownFailures = known.map((id) => ({ id, reason: "it is strict" }));
+    writeFileSync(path, JSON.stringify({ title: "Refusal", program: { words }, knownFailures }));
+    return path;
+  }
+
+  const GOOD = "program/json/AgentSettings-0/bad-0";
+  const BAD = "program/json/AgentSettings-0";
+
+  it("reports on a program as on a server: JSON, client and resume in each kind of report", async () => {
+    const files = ["html", "xml", "json"].map((name) => join(directory, `program.${name}`));
+    const [html = "", xml = "", json = ""] = files;
+    const reports = ["--report-html", html, "--report-junit", xml, "--report-json", json];
+    const { code, out } = await run("--program", refusing(BAD), ...reports);
+    expect(code).toBe(1);
+    expect(out).toMatch(/^failed +JSON-1 /m);
+    expect(out).toMatch(/^skipped +STREAM-7 .*\(client\/.*the program does not do it: work 10\)$/m);
+    const report = fromJsonString(ReportSchema, readFileSync(json, "utf8"));
+    expect(report).toMatchObject({
+      suite: "JSON, client and resume",
+      agent: "Refusal",
+      protocolVersion: "",
+      binding: "",
+    });
+    expect(report.subject).toContain("refusing-program.mjs");
+    expect(report.requirements.some(({ id }) => id.startsWith("A2A"))).toBe(false);
+    const outcomes = Object.fromEntries(report.cases.map(({ id, outcome }) => [id, outcome]));
+    expect(outcomes).toMatchObject({
+      [GOOD]: Outcome.PASSED,
+      [BAD]: Outcome.KNOWN_FAILING,
+      "program/json/ToolCall-1": Outcome.FAILED,
+      "program/appendix-a": Outcome.SKIPPED,
+      "client/appendix-a": Outcome.SKIPPED,
+      "client/appendix-a/cut": Outcome.SKIPPED,
+    });
+    const total = report.cases.length;
+    expect(readFileSync(html, "utf8")).toContain("<h1>Refusal: JSON, client and resume</h1>");
+    expect(readFileSync(xml, "utf8")).toContain(`<testsuite name="JSON, client and resume" `);
+    expect(readFileSync(xml, "utf8")).toContain(`tests="${total}"`);
+  });
+
+  it("prints the cases of a program as the message that those of a server are", async () => {
+    const { out } = await run("--program", refusing(), "--json");
+    const cases = out
+      .trimEnd()
+      .split("\n")
+      .map((line) => fromJsonString(CaseReportSchema, line));
+    expect(cases.find(({ id }) => id === GOOD)?.outcome).toBe(Outcome.PASSED);
+    expect(cases.find(({ id }) => id === BAD)?.failures[0]?.reason).toContain("nothing is good enough");
+  });
+
+  it("holds the known failures of a program to what happens, and takes another list of them", async () => {
+    const strict = await run("--program", refusing(GOOD));
+    expect(strict.out).toContain(`passes   ${GOOD}: is listed as known to fail ("it is strict") and passes`);
+    expect(strict.code).toBe(1);
+    const { out } = await run("--program", refusing(), "--json");
+    const failed = out
+      .trimEnd()
+      .split("\n")
+      .map((line) => fromJsonString(CaseReportSchema, line));
+    const ids = failed.filter(({ outcome }) => outcome === Outcome.FAILED).map(({ id }) => id);
+    expect((await run("--program", refusing(...ids))).code).toBe(0);
+    const known = join(directory, "known.json");
+    writeFileSync(known, JSON.stringify({ failures: ids.map((id) => ({ id, reason: "by design" })) }));
+    expect((await run("--program", refusing(), "--known-failing", known)).code).toBe(0);
+    const stray = await run("--program", refusing(...ids, "program/gone"));
+    expect(stray.out).toContain("failed   program/gone: is listed as known to fail, and there is no such case");
+    expect(stray.code).toBe(1);
+  });
+
+  it("refuses for a program what is about servers", async () => {
+    const { code, out } = await run("--program", refusing(), "--only", "a2a/");
+    expect(code).toBe(2);
+    expect(out).toContain("option '--program <file>' cannot be used with option '--only <prefix>'");
   });
 });

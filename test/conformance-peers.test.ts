@@ -66,7 +66,7 @@ async function reportOf({ name, prompts, only }: Peer, subject: Subject, running
   for await (const result of runServerSuite(subject, AbortSignal.timeout(200_000), options)) results.push(result);
   const isOurs = running.token !== undefined;
   const suite = `A2A ${subject.binding.protocolVersion} server`;
-  const about = { ...subject, url: name };
+  const about = { ...subject, name };
   return createReport({
     suite,
     subject: about,

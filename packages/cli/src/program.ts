@@ -154,7 +154,17 @@ function addConformance(program: Command, io: Io, done: Done): void {
   program
     .command("conformance [url]")
     .description("Test any server of A2A 0.3 or 1.0, with or without the extension, or a program in any language")
-    .option("--program <file>", "test the program that this binding.json names")
+    .addOption(
+      new Option("--program <file>", "test the program that this binding.json names").conflicts([
+        "push",
+        "token",
+        "data",
+        "a2a",
+        "binding",
+        "prompts",
+        "only",
+      ]),
+    )
     .option("--push <host:port>", "receive notifications there, and test them too; the server must be allowed to post")
     .option("--token <token>", "the bearer token")
     .option("--data <dir>", "where the discovery file of the server is")

@@ -4,7 +4,7 @@ export type { CaseFailure, CaseResult } from "./case-result.ts";
 export { type CuttingProxy, startCuttingProxy } from "./client/cutting-proxy.ts";
 export { findSubject, type ServerTarget, type Subject } from "./find-subject.ts";
 export { Program, type ProgramStreams, type ProgramWork } from "./program.ts";
-export { createReport, isClean, type ReportInput } from "./report/create-report.ts";
+export { createReport, isClean, type ReportInput, type ReportSubject } from "./report/create-report.ts";
 export { htmlPage } from "./report/html.ts";
 export { junitXml } from "./report/junit.ts";
 export { readKnownFailing } from "./report/known-failing.ts";

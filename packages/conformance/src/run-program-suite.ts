@@ -4,7 +4,6 @@ import { emptyTask, reduceTask, TaskEventSchema, TaskSchema } from "@devtool/sch
 import {
   type Conversation,
   type Golden,
-  type KnownFailure,
   type ProgramCase,
   type ProgramResponse,
   type ProgramSuite,
@@ -22,8 +21,6 @@ import { Variables } from "./variables.ts";
 export interface ProgramSuiteOptions {
   /** The server that it talks with. Left out: the conversations are skipped. */
   readonly server?: { readonly url: string; readonly token: string };
-  /** The cases that it is known to fail; one that it passes is a failure. */
-  readonly knownFailures?: readonly Pick<KnownFailure, "id" | "reason">[];
   /** A case may take so many milliseconds. Default 30,000. */
   readonly timeoutMs?: number;
 }
@@ -37,10 +34,9 @@ export function programCases(): ProgramSuite {
 export async function* runProgramSuite(
   streams: ProgramStreams,
   signal: AbortSignal,
-  { server, knownFailures = [], timeoutMs = 30_000 }: ProgramSuiteOptions = {},
+  { server, timeoutMs = 30_000 }: ProgramSuiteOptions = {},
 ): AsyncIterable<CaseResult> {
   const program = new Program(streams);
-  const known = new Map(knownFailures.map(({ id, reason }) => [id, reason]));
   for (const { id, requirements, problem } of [...goldenChecks(), ...conversationChecks(server)]) {
     signal.throwIfAborted();
     const start = performance.now();
@@ -50,7 +46,7 @@ export async function* runProgramSuite(
       throw new Error(`${id}: ${cause instanceof Error ? cause.message : cause}`, { cause });
     });
     const durationMs = Math.round(performance.now() - start);
-    yield { id, requirements, durationMs, ...judged(reason, known.get(id)) };
+    yield { id, requirements, durationMs, ...judged(reason) };
   }
 }
 
@@ -63,11 +59,11 @@ interface Check {
 
 type Reason = { readonly failed: string } | { readonly skipped: string } | undefined;
 
-function judged(reason: Reason, known: string | undefined): Pick<CaseResult, "status" | "reason"> {
-  if (reason && "skipped" in reason) return { status: "skipped", reason: reason.skipped };
-  if (known === undefined) return reason ? { status: "failed", reason: reason.failed } : { status: "passed" };
-  if (reason) return { status: "skipped", reason: `known to fail: ${known}` };
-  return { status: "failed", reason: `is listed as known to fail and does not fail: take it off the list` };
+function judged(reason: Reason): Pick<CaseResult, "status" | "reason"> {
+  if (!reason) return { status: "passed" };
+  return "skipped" in reason
+    ? { status: "skipped", reason: reason.skipped }
+    : { status: "failed", reason: reason.failed };
 }
 
 function goldenChecks(): Check[] {

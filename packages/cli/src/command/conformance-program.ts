@@ -3,24 +3,40 @@ import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import { fromJsonString } from "@bufbuild/protobuf";
+import { create, fromJsonString } from "@bufbuild/protobuf";
 import { type CaseResult, type ProgramStreams, runClientSuite, runProgramSuite } from "@devtool/conformance";
-import { type Binding, BindingSchema } from "@devtool/schema/conformance";
+import { type Binding, BindingSchema, KnownFailingSchema } from "@devtool/schema/conformance";
 import { createServer } from "@devtool/server";
+import type { Play } from "./conformance-play.ts";
 
-/** Plays the program suite with the program of a `binding.json` and a server of its own, then the server itself to it. */
-export async function* testProgram(path: string, signal: AbortSignal): AsyncIterable<CaseResult> {
-  const { program, knownFailures } = await readBinding(path);
-  const [command, ...args] = program?.words ?? [];
+/** Reads a `binding.json`, to play its program the program suite with a server of its own, then the server itself to it. */
+export async function playProgram(path: string, signal: AbortSignal): Promise<Play> {
+  const { title, program, knownFailures } = await readBinding(path);
+  const words = program?.words ?? [];
+  const [command, ...args] = words;
   if (command === undefined) throw new Error(`${path} names no program: add "program": {"words": ["…"]}`);
+  return {
+    suite: "JSON, client and resume",
+    subject: { name: words.join(" "), agent: title, agentVersion: "" },
+    known: create(KnownFailingSchema, { failures: knownFailures.map(({ id, reason }) => ({ id, reason })) }),
+    results: programResults({ command, args, cwd: dirname(resolve(path)) }, signal),
+  };
+}
+
+interface ProgramCommand {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly cwd: string;
+}
+
+async function* programResults({ command, args, cwd }: ProgramCommand, signal: AbortSignal): AsyncIterable<CaseResult> {
   const workspace = await mkdtemp(join(tmpdir(), "devtool-program-"));
-  const cwd = dirname(resolve(path));
   const running = spawn(command, args, { cwd, stdio: ["pipe", "pipe", "inherit"], signal });
   const stopped = failureOf(running, command);
   try {
     await using server = await createServer({ workspace, sandbox: "none" });
     const streams = streamsOf(running, stopped);
-    yield* runProgramSuite(streams, signal, { server, knownFailures });
+    yield* runProgramSuite(streams, signal, { server });
     yield* runClientSuite(streams, signal);
   } finally {
     running.stdin?.destroy();

@@ -11,18 +11,30 @@ import {
   type RequirementReport,
   RequirementReportSchema,
 } from "@devtool/schema/conformance";
+import type { Binding } from "../binding/binding.ts";
 import type { CaseResult } from "../case-result.ts";
-import type { Subject } from "../find-subject.ts";
 import type { Requirement } from "../requirement.ts";
 import { REQUIREMENTS } from "../requirements.ts";
 import { KIT_VERSION } from "../version.ts";
 import { knownFailure, strayFailures } from "./known-failing.ts";
 
+/** Who was tested. */
+export interface ReportSubject {
+  /** The address of a server, or the command of a program. */
+  readonly name: string;
+  /** What it calls itself. Empty when it does not say. */
+  readonly agent: string;
+  /** Its version. Empty when it does not say. */
+  readonly agentVersion: string;
+  /** How it was spoken to; left out for a program. */
+  readonly binding?: Pick<Binding, "name" | "protocolVersion">;
+}
+
 /** What a report is about. */
 export interface ReportInput {
   /** What was played, for instance `A2A 1.0 server`. */
   readonly suite: string;
-  readonly subject: Pick<Subject, "url" | "agent" | "agentVersion" | "binding">;
+  readonly subject: ReportSubject;
   /** The cases in the order in which they were played. */
   readonly results: readonly CaseResult[];
   /** The cases that are known to fail. Default: none. */
@@ -32,7 +44,7 @@ export interface ReportInput {
 
 /** Puts together what became of a suite, with the list of known failures held against it. */
 export function createReport({ suite, subject, results, known = NONE, time }: ReportInput): Report {
-  const { agent, agentVersion, binding } = subject;
+  const { name, agent, agentVersion, binding = NO_BINDING } = subject;
   const ids = results.map(({ id }) => id);
   const strays = strayFailures(known, ids, binding).map(strayReport);
   const cases = [
@@ -41,7 +53,7 @@ export function createReport({ suite, subject, results, known = NONE, time }: Re
   ];
   return create(ReportSchema, {
     suite,
-    subject: subject.url,
+    subject: name,
     agent,
     agentVersion,
     protocolVersion: binding.protocolVersion,
@@ -55,6 +67,7 @@ export function createReport({ suite, subject, results, known = NONE, time }: Re
   });
 }
 
+const NO_BINDING = { name: "", protocolVersion: "" } as const;
 const NONE: KnownFailing = create(KnownFailingSchema);
 
 /** Tells whether a report has anything that somebody must look at. */

@@ -1,135 +1,174 @@
 import { durationMs, timestampDate } from "@bufbuild/protobuf/wkt";
 import { type CaseReport, Outcome, type Report, type RequirementReport } from "@devtool/schema/conformance";
-import { exchangeText } from "./junit.ts";
+import { evidenceArticle } from "./evidence-html.ts";
+import { html, type Markup } from "./markup.ts";
+import { OUTCOME_CLASSES, OUTCOME_ORDER, outcomeMark } from "./outcome-mark.ts";
 import { PAGE_STYLE } from "./page-style.ts";
-import { OUTCOME_NAMES, sumText } from "./table.ts";
+import { sourceLinks } from "./source-link.ts";
+import { OUTCOME_WORDS, playedText } from "./table.ts";
 
-/** Reports as one page of HTML that needs nothing else: no script, no font, no network. */
+/** Reports as one page of HTML that needs nothing else: no script, no font, no network; its policy lets it have none. */
 export function htmlPage(reports: readonly Report[]): string {
-  const title = reports.length === 1 && reports[0] ? titleOf(reports[0]) : "Conformance";
-  return `<!doctype html>
+  const [only, ...others] = reports;
+  const title = only && others.length === 0 ? titleOf(only) : "Conformance";
+  const page = html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escapeHtml(title)}</title>
-<style>${PAGE_STYLE}</style>
+<meta name="referrer" content="no-referrer">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'">
+<title>${title}</title>
+${PAGE_STYLE}
 </head>
 <body>
 <main>
-${reports.map((report, index) => section(report, index)).join("\n")}
+${reports.map(reportSection)}
 </main>
 </body>
 </html>
 `;
+  return page.text;
 }
 
-function titleOf({ agent, subject, protocolVersion, binding }: Report): string {
-  return `${agent || subject}: A2A ${protocolVersion} over ${binding}`;
+function titleOf(report: Report): string {
+  return `${report.agent || report.subject}: ${playedText(report)}`;
 }
 
-function section(report: Report, index: number): string {
-  const { subject, agentVersion, kitVersion, time, requirements, cases } = report;
-  const when = time ? timestampDate(time).toISOString().slice(0, 16).replace("T", " ") : "";
-  const facts = [subject, agentVersion && `version ${agentVersion}`, `kit ${kitVersion}`, when && `${when} UTC`];
-  const shown = facts.filter((fact) => fact !== "").map((fact) => `<span>${escapeHtml(fact)}</span>`);
-  return `<section>
-<h1>${escapeHtml(titleOf(report))}</h1>
-<p class="facts">${shown.join(" ")}</p>
-<p class="sum">${escapeHtml(sumText(requirements))} of ${requirements.length} requirements</p>
-${bar(requirements)}
+function reportSection(report: Report, index: number): Markup {
+  const { requirements, cases } = report;
+  const named = (item: CaseReport): string => `case-${index}-${item.id.replaceAll(/[^\w-]/g, "-")}`;
+  return html`<section>
+<h1>${titleOf(report)}</h1>
+<p class="facts">${factsOf(report).map((fact) => html`<span>${fact}</span>`)}</p>
+${totals(report)}
+${evidence("What to look at", cases.filter(isRed), { report, named })}
+${evidence("Known to fail", cases.filter(isKnown), { report, named })}
 <h2>Requirements</h2>
-<ul class="rows">
-${requirements.map((item) => requirementRow(item, cases, index)).join("\n")}
-</ul>
+${resultTables(
+  requirements.map((item) => requirementRow(item, cases, named)),
+  ["Requirement", "Source"],
+)}
+<p class="note">“own” is what the RFC and A2A leave open, and docs/wire.md of the kit decides.</p>
 <h2>Cases</h2>
-<p class="sum">${escapeHtml(sumText(cases))} of ${cases.length} cases</p>
-<ul class="rows">
-${cases.map((item) => caseRow(item, index)).join("\n")}
-</ul>
+${resultTables(
+  cases.map((item) => caseRow(item, named(item))),
+  ["Case", "Time"],
+)}
 </section>`;
 }
 
-/** How the requirements came out, at a glance; the words above it say the same. */
-function bar(requirements: readonly RequirementReport[]): string {
-  const parts = BAR_ORDER.map((outcome) => ({
+function factsOf({ subject, agentVersion, kitVersion, time }: Report): string[] {
+  const when = time ? `${timestampDate(time).toISOString().slice(0, 16).replace("T", " ")} UTC` : "";
+  return [subject, agentVersion && `version ${agentVersion}`, `kit ${kitVersion}`, when].filter((fact) => fact !== "");
+}
+
+/** How many came out how: a table, and the same of the requirements as a bar. */
+function totals({ requirements, cases }: Report): Markup {
+  const outcomes = OUTCOME_ORDER.filter((outcome) => ALWAYS.has(outcome) || countOf(outcome, cases) > 0);
+  const bars = outcomes
+    .map((outcome) => [OUTCOME_CLASSES[outcome], countOf(outcome, requirements)] as const)
+    .filter(([, count]) => count > 0)
+    .map(([look, count]) => html`<i class="${look}" style="flex:${count}"></i>`);
+  return html`<table class="totals">
+<thead><tr><th scope="col">Result</th><th scope="col">Cases</th><th scope="col">Requirements</th></tr></thead>
+<tbody>
+${outcomes.map((outcome) => totalsRow(outcomeMark(outcome), countOf(outcome, cases), countOf(outcome, requirements)))}
+${totalsRow(html`all`, cases.length, requirements.length)}
+</tbody>
+</table>
+<div class="bar" aria-hidden="true">${bars}</div>`;
+}
+
+/** The outcomes that are counted also when there are none. */
+const ALWAYS: ReadonlySet<Outcome> = new Set([Outcome.FAILED, Outcome.PASSED, Outcome.SKIPPED]);
+
+function totalsRow(name: Markup, cases: number, requirements: number): Markup {
+  return html`<tr><th scope="row">${name}</th><td>${cases}</td><td>${requirements}</td></tr>`;
+}
+
+function countOf(outcome: Outcome, items: readonly Pick<CaseReport | RequirementReport, "outcome">[]): number {
+  return items.filter((item) => item.outcome === outcome).length;
+}
+
+/** The name of a case in links of the page. */
+type Named = (item: CaseReport) => string;
+
+function evidence(
+  title: string,
+  cases: readonly CaseReport[],
+  { report, named }: { readonly report: Report; readonly named: Named },
+): Markup {
+  if (cases.length === 0) return html``;
+  return html`<h2>${title}</h2>
+${cases.map((item) => evidenceArticle(item, report, named(item)))}`;
+}
+
+function isRed({ outcome }: CaseReport): boolean {
+  return outcome === Outcome.FAILED || outcome === Outcome.PASSED_THOUGH_KNOWN;
+}
+
+function isKnown({ outcome }: CaseReport): boolean {
+  return outcome === Outcome.KNOWN_FAILING;
+}
+
+/** A line of a table of results. */
+interface Row {
+  readonly outcome: Outcome;
+  readonly id: Markup;
+  readonly what: string;
+  readonly notes: readonly Markup[];
+  readonly aside: Markup;
+}
+
+/** Results as a table, the worst first; what was not shown is folded away behind it. */
+function resultTables(rows: readonly Row[], heads: readonly [string, string]): Markup {
+  const played = OUTCOME_ORDER.flatMap((outcome) => rows.filter((row) => row.outcome === outcome && !isSkipped(row)));
+  const skipped = rows.filter(isSkipped);
+  const folded = html`<details><summary>${skipped.length} ${OUTCOME_WORDS[Outcome.SKIPPED]}, and why</summary>
+${resultTable(skipped, heads)}
+</details>`;
+  return html`${played.length > 0 ? resultTable(played, heads) : ""}
+${skipped.length > 0 ? folded : ""}`;
+}
+
+function isSkipped({ outcome }: Row): boolean {
+  return outcome === Outcome.SKIPPED;
+}
+
+function resultTable(rows: readonly Row[], [what, aside]: readonly [string, string]): Markup {
+  const lines = rows.map(
+    (row) =>
+      html`<tr><td>${outcomeMark(row.outcome)}</td><th scope="row"><div class="pair"><code>${row.id}</code><span>${row.what}</span></div>${row.notes}</th><td>${row.aside}</td></tr>`,
+  );
+  return html`<table class="results">
+<thead><tr><th scope="col">Result</th><th scope="col">${what}</th><th scope="col">${aside}</th></tr></thead>
+<tbody>
+${lines}
+</tbody>
+</table>`;
+}
+
+function requirementRow(item: RequirementReport, cases: readonly CaseReport[], named: Named): Row {
+  const failing = cases.filter(({ failures }) => failures.some(({ requirements }) => requirements.includes(item.id)));
+  const links = failing.map((one) => html`<p class="why">see <a href="#${named(one)}">${one.id}</a></p>`);
+  const why = item.reason === "" ? [] : [html`<p class="why">${item.reason}</p>`];
+  return {
+    outcome: item.outcome,
+    id: html`${item.id}`,
+    what: item.behaviour,
+    notes: [...links, ...why],
+    aside: html`<small>${sourceLinks(item.source)}</small>`,
+  };
+}
+
+function caseRow({ id, requirements, outcome, reason, duration }: CaseReport, name: string): Row {
+  const isShown = outcome !== Outcome.PASSED && outcome !== Outcome.SKIPPED;
+  return {
     outcome,
-    count: requirements.filter((item) => item.outcome === outcome).length,
-  }));
-  const spans = parts
-    .filter(({ count }) => count > 0)
-    .map(({ outcome, count }) => `<i class="${CLASSES[outcome]}" style="flex:${count}"></i>`);
-  return `<div class="bar" aria-hidden="true">${spans.join("")}</div>`;
-}
-
-const BAR_ORDER = [
-  Outcome.FAILED,
-  Outcome.PASSED_THOUGH_KNOWN,
-  Outcome.KNOWN_FAILING,
-  Outcome.PASSED,
-  Outcome.SKIPPED,
-] as const;
-
-const CLASSES: Readonly<Record<Outcome, string>> = {
-  [Outcome.UNSPECIFIED]: "skipped",
-  [Outcome.PASSED]: "passed",
-  [Outcome.FAILED]: "failed",
-  [Outcome.SKIPPED]: "skipped",
-  [Outcome.KNOWN_FAILING]: "known",
-  [Outcome.PASSED_THOUGH_KNOWN]: "failed",
-};
-
-function requirementRow(item: RequirementReport, cases: readonly CaseReport[], index: number): string {
-  const { id, behaviour, source, outcome, reason, cases: named } = item;
-  const head = `${chip(outcome)}<span class="id">${escapeHtml(id)}</span><span class="what">${escapeHtml(behaviour)}</span><span class="source">${escapeHtml(source)}</span>`;
-  const failing = cases.filter(({ failures }) => failures.some(({ requirements }) => requirements.includes(id)));
-  if (failing.length === 0) {
-    const why = reason === "" ? "" : `<p class="why">${escapeHtml(reason)}</p>`;
-    return `<li><div class="head">${head}</div>${why}</li>`;
-  }
-  const told = failing.flatMap((one) =>
-    one.failures
-      .filter(({ requirements }) => requirements.includes(id))
-      .map(
-        (failure) =>
-          `<p class="why"><a href="#${anchor(one.id, index)}">${escapeHtml(one.id)}</a> ${escapeHtml(failure.reason)}</p>`,
-      ),
-  );
-  const shownBy = `<p class="why">Shown by ${named.length} ${named.length === 1 ? "case" : "cases"}.</p>`;
-  return `<li><details><summary class="head">${head}</summary>${told.join("")}${shownBy}</details></li>`;
-}
-
-function caseRow(item: CaseReport, index: number): string {
-  const { id, requirements, outcome, reason, duration, failures, exchanges } = item;
-  const time = duration && outcome !== Outcome.SKIPPED ? `${durationMs(duration)} ms` : "";
-  const head = `${chip(outcome)}<span class="id">${escapeHtml(id)}</span><span class="what">${escapeHtml(requirements.join(" "))}</span><span class="source">${time}</span>`;
-  const why = reason === "" ? "" : `<p class="why">${escapeHtml(reason)}</p>`;
-  const name = ` id="${anchor(id, index)}"`;
-  if (failures.length === 0) return `<li${name}><div class="head">${head}</div>${why}</li>`;
-  const told = failures.map((failure) => `<p class="why">${escapeHtml(failure.reason)}</p>`).join("");
-  const evidence = exchanges.map(
-    (record) => `<h3>Step ${record.step}</h3><pre>${escapeHtml(exchangeText(record))}</pre>`,
-  );
-  return `<li${name}><details><summary class="head">${head}</summary>${why}${told}${evidence.join("")}</details></li>`;
-}
-
-function chip(outcome: Outcome): string {
-  return `<span class="chip ${CLASSES[outcome]}">${OUTCOME_NAMES[outcome]}</span>`;
-}
-
-function anchor(id: string, index: number): string {
-  return `case-${index}-${id.replaceAll(/[^\w-]/g, "-")}`;
-}
-
-/** What came from outside is text: nothing of it is HTML, and what would hide or reorder characters is shown as its code. */
-function escapeHtml(text: string): string {
-  return text
-    .toWellFormed()
-    .replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (char) =>
-      char === "\n" || char === "\t" ? char : `\\u{${char.codePointAt(0)?.toString(16)}}`,
-    )
-    .replaceAll("&", "&amp;")
-    .replaceAll("<", "&lt;")
-    .replaceAll(">", "&gt;")
-    .replaceAll('"', "&quot;");
+    id: isShown ? html`<a href="#${name}">${id}</a>` : html`${id}`,
+    what: requirements.join(" "),
+    notes: reason === "" || isShown ? [] : [html`<p class="why">${reason}</p>`],
+    aside: html`<small>${duration && outcome !== Outcome.SKIPPED ? `${durationMs(duration)} ms` : ""}</small>`,
+  };
 }

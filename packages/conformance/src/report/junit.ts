@@ -1,5 +1,7 @@
 import { durationMs } from "@bufbuild/protobuf/wkt";
-import { type CaseReport, type ExchangeRecord, Outcome, type Report } from "@devtool/schema/conformance";
+import { type CaseReport, Outcome, type Report } from "@devtool/schema/conformance";
+import { exchangeText } from "./exchange-text.ts";
+import { playedText } from "./table.ts";
 
 /** Reports as JUnit XML: a test suite for each report, a test case for each case, what came back as its text. */
 export function junitXml(reports: readonly Report[]): string {
@@ -8,8 +10,8 @@ export function junitXml(reports: readonly Report[]): string {
 }
 
 function suiteXml(report: Report): string {
-  const { suite, binding, subject, cases, time } = report;
-  const name = `${suite} over ${binding}`;
+  const { subject, cases, time } = report;
+  const name = playedText(report);
   const seconds = cases.reduce((sum, item) => sum + secondsOf(item), 0);
   const counts = {
     name,
@@ -39,18 +41,6 @@ function caseXml(item: CaseReport, classname: string): string {
   const text = [...told, ...item.exchanges.map(exchangeText)].join("\n\n");
   const failure = `<failure ${attributes({ message: told[0] ?? "failed" })}>${escapeXml(text)}</failure>`;
   return `${open}>${failure}</testcase>`;
-}
-
-/** A request and what came back, as text. */
-export function exchangeText(record: ExchangeRecord): string {
-  const { requestLine, requestHeaders, requestBody, status, responseHeaders, responseBody } = record;
-  const sent = [requestLine, ...headerLines(requestHeaders), "", requestBody].join("\n").trimEnd();
-  const came = [status || "(nothing)", ...headerLines(responseHeaders), "", responseBody].join("\n").trimEnd();
-  return `> ${sent.replaceAll("\n", "\n> ")}\n< ${came.replaceAll("\n", "\n< ")}`;
-}
-
-function headerLines(headers: Readonly<Record<string, string>>): string[] {
-  return Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
 }
 
 function isRed({ outcome }: CaseReport): boolean {

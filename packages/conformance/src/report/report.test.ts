@@ -40,7 +40,7 @@ interface Entry {
 
 function report(failures: readonly Entry[] = []): Report {
   const known = create(KnownFailingSchema, { failures: failures.map((entry) => ({ reason: "why", ...entry })) });
-  const subject = { url: "http://agent.example", agent: "agent", agentVersion: "2", binding: BINDING };
+  const subject = { name: "http://agent.example", agent: "agent", agentVersion: "2", binding: BINDING };
   return createReport({ suite: "A2A 1.0 server", subject, results: RESULTS, known, time: new Date(0) });
 }
 
@@ -63,7 +63,7 @@ describe("a report", () => {
   });
 
   it("does not call passed what only a failed case would have shown", () => {
-    const subject = { url: "u", agent: "", agentVersion: "", binding: BINDING };
+    const subject = { name: "u", agent: "", agentVersion: "", binding: BINDING };
     const made = createReport({ suite: "s", subject, results: RESULTS.slice(1), time: new Date(0) });
     expect(outcomeOf(made, "A2A1-GET")).toBe(Outcome.SKIPPED);
   });
@@ -106,11 +106,13 @@ describe("a report", () => {
     expect(xml).not.toContain("\u0000");
   });
 
-  it("as a page shows what came from outside as text, and needs nothing else", () => {
-    const page = htmlPage([report()]);
-    expect(page).toContain("the text must be &quot;&lt;b&gt;&amp;&quot;: got \\u{0}\\u{202e}");
-    expect(page).not.toMatch(/<script|src=|@import|url\(/);
-    expect(page).toContain('<a href="#case-0-bad">bad</a>');
-    expect(page).toContain('<li id="case-0-bad">');
+  it("of a program is named by what was played, and has no requirements of servers alone", () => {
+    const subject = { name: "node program.js", agent: "Zig", agentVersion: "" };
+    const made = createReport({ suite: "JSON", subject, results: [], time: new Date(0) });
+    expect(made).toMatchObject({ subject: "node program.js", protocolVersion: "", binding: "" });
+    expect(made.requirements.map(({ id }) => id)).toContain("JSON-1");
+    expect(made.requirements.filter(({ id }) => id.startsWith("A2A"))).toEqual([]);
+    expect(junitXml([made])).toContain('<testsuite name="JSON" ');
+    expect(htmlPage([made])).toContain("<h1>Zig: JSON</h1>");
   });
 });

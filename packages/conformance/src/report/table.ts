@@ -1,4 +1,4 @@
-import { Outcome, type Report } from "@devtool/schema/conformance";
+import { type CaseReport, Outcome, type Report } from "@devtool/schema/conformance";
 
 /** What each outcome is called. */
 export const OUTCOME_NAMES: Readonly<Record<Outcome, string>> = {
@@ -10,7 +10,19 @@ export const OUTCOME_NAMES: Readonly<Record<Outcome, string>> = {
   [Outcome.PASSED_THOUGH_KNOWN]: "passes",
 };
 
-/** A report as lines of text: each requirement with what became of it, then the sums. */
+/** What each outcome is called where there is room. */
+export const OUTCOME_WORDS: Readonly<Record<Outcome, string>> = {
+  ...OUTCOME_NAMES,
+  [Outcome.KNOWN_FAILING]: "known to fail",
+  [Outcome.PASSED_THOUGH_KNOWN]: "wrongly listed as failing",
+};
+
+/** What was played, and over which binding where there is one. */
+export function playedText({ suite, binding }: Report): string {
+  return binding === "" ? suite : `${suite} over ${binding}`;
+}
+
+/** A report as lines of text: each requirement with what became of it, where the list of known failures is wrong, the sums. */
 export function reportTable({ requirements, cases }: Report): string {
   const width = Math.max(...requirements.map(({ id }) => id.length));
   const lines = requirements.map(({ id, outcome, behaviour, reason }) => {
@@ -19,16 +31,26 @@ export function reportTable({ requirements, cases }: Report): string {
   });
   return [
     ...lines,
+    ...cases.filter(isOfList).map(listLine),
     "",
     `${sumText(requirements)} of ${requirements.length} requirements; ${sumText(cases)} of ${cases.length} cases`,
   ].join("\n");
 }
 
+/** Tells whether a case is there for what is wrong with the list: it passes, or it is none, and so has no requirements. */
+function isOfList({ outcome, requirements }: CaseReport): boolean {
+  return outcome === Outcome.PASSED_THOUGH_KNOWN || requirements.length === 0;
+}
+
+function listLine({ id, outcome, reason, failures }: CaseReport): string {
+  return `${OUTCOME_NAMES[outcome].padEnd(8)} ${id}: ${reason || failures.map((failure) => failure.reason).join("; ")}`;
+}
+
 /** How many came out how, in words; what did not happen is left out. */
-export function sumText(items: readonly { readonly outcome: Outcome }[]): string {
-  const counts = Object.entries(SUM_WORDS).map(([outcome, word]): [number, string] => [
-    items.filter((item) => String(item.outcome) === outcome).length,
-    word,
+function sumText(items: readonly { readonly outcome: Outcome }[]): string {
+  const counts = SUM_ORDER.map((outcome): [number, string] => [
+    items.filter((item) => item.outcome === outcome).length,
+    OUTCOME_WORDS[outcome],
   ]);
   return counts
     .filter(([count]) => count > 0)
@@ -36,10 +58,10 @@ export function sumText(items: readonly { readonly outcome: Outcome }[]): string
     .join(", ");
 }
 
-const SUM_WORDS: Readonly<Record<number, string>> = {
-  [Outcome.PASSED]: "passed",
-  [Outcome.FAILED]: "failed",
-  [Outcome.KNOWN_FAILING]: "known to fail",
-  [Outcome.PASSED_THOUGH_KNOWN]: "wrongly listed as failing",
-  [Outcome.SKIPPED]: "skipped",
-};
+const SUM_ORDER = [
+  Outcome.PASSED,
+  Outcome.FAILED,
+  Outcome.KNOWN_FAILING,
+  Outcome.PASSED_THOUGH_KNOWN,
+  Outcome.SKIPPED,
+] as const;

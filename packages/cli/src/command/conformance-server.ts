@@ -1,0 +1,66 @@
+import { readFile } from "node:fs/promises";
+import {
+  type BindingName,
+  type CaseResult,
+  findSubject,
+  type ProtocolVersion,
+  runPushSuite,
+  runServerSuite,
+  type Subject,
+} from "@devtool/conformance";
+import { findServer } from "../connection.ts";
+import type { Io } from "../io.ts";
+import type { Play } from "./conformance-play.ts";
+
+/** How to test a server. */
+export interface ServerOptions {
+  readonly token?: string;
+  readonly data?: string;
+  /** Where notifications are received, as `host:port`: tests them too. */
+  readonly push?: string;
+  /** The version of A2A to speak. */
+  readonly a2a?: ProtocolVersion;
+  /** The binding to speak. */
+  readonly binding?: BindingName;
+  /** A file of prompts, by the name of the behaviour. */
+  readonly prompts?: string;
+  /** How the ids of the cases to play begin. */
+  readonly only?: string;
+}
+
+/** Finds a server and how to speak to it, to play it the server suite and, when there is a receiver, the push suite. */
+export async function playServer(
+  { url, io, ...options }: ServerOptions & { readonly url: string; readonly io: Io },
+  signal: AbortSignal,
+): Promise<Play> {
+  const { a2a: protocolVersion, binding } = options;
+  const prompts = options.prompts === undefined ? undefined : promptsIn(await readFile(options.prompts, "utf8"));
+  const token = (await findServer({ ...options, url }, io))?.token ?? "";
+  const wanted = { url, token, ...(protocolVersion && { protocolVersion }), ...(binding && { binding }) };
+  const subject = await findSubject(wanted, signal);
+  return {
+    suite: `A2A ${subject.binding.protocolVersion} server`,
+    subject: { ...subject, name: url },
+    results: serverResults(subject, { ...options, prompts }, signal),
+  };
+}
+
+async function* serverResults(
+  subject: Subject,
+  { prompts, only, push }: Pick<ServerOptions, "only" | "push"> & { readonly prompts: Prompts | undefined },
+  signal: AbortSignal,
+): AsyncIterable<CaseResult> {
+  const known = prompts && { prompts };
+  yield* runServerSuite(subject, signal, { ...known, ...(only !== undefined && { only }) });
+  if (push !== undefined) yield* runPushSuite(subject, signal, { receiver: push, ...known });
+}
+
+type Prompts = Readonly<Record<string, string>>;
+
+function promptsIn(text: string): Prompts {
+  const entries = Object.entries(JSON.parse(text)).map(([name, prompt]): [string, string] => {
+    if (typeof prompt !== "string") throw new Error(`prompt "${name}" must be a text`);
+    return [name, prompt];
+  });
+  return Object.fromEntries(entries);
+}
