@@ -94,6 +94,18 @@ describe("the client suite", () => {
     expect(failed).toMatchObject({ status: "failed", reason: expect.stringContaining(says) });
   });
 
+  it("shows what was asked and answered, without the token, where a client fails", async () => {
+    const results = await play({
+      connecting: overConnect,
+      cutEvery: 499,
+      spoil: changing((events) => events.slice(0, -1)),
+    });
+    const shown = results.find(({ id }) => id === "client/failure")?.exchanges ?? [];
+    expect(shown).toMatchObject([{ requestLine: "converse", status: "conversation" }]);
+    expect(JSON.parse(shown[0]?.requestBody ?? "")).toMatchObject({ converse: { token: "[hidden]" } });
+    expect(JSON.parse(shown[0]?.responseBody ?? "").conversation.events).toHaveLength(3);
+  });
+
   it("skips with a reason what a program does not do", async () => {
     const results = await play({ connecting: overConnect, spoil: () => ({ case: "unsupported", value: "nothing" }) });
     expect(new Set(results.map(({ status }) => status))).toEqual(new Set(["skipped"]));

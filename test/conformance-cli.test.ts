@@ -146,8 +146,11 @@ describe("devtool conformance", () => {
       .trimEnd()
       .split("\n")
       .map((line) => fromJsonString(CaseReportSchema, line));
-    expect(cases.find(({ id }) => id === GOOD)?.outcome).toBe(Outcome.PASSED);
-    expect(cases.find(({ id }) => id === BAD)?.failures[0]?.reason).toContain("nothing is good enough");
+    expect(cases.find(({ id }) => id === GOOD)).toMatchObject({ outcome: Outcome.PASSED, exchanges: [] });
+    const bad = cases.find(({ id }) => id === BAD);
+    expect(bad?.failures[0]?.reason).toContain("nothing is good enough");
+    expect(bad?.exchanges).toMatchObject([{ step: 1, requestLine: "readJson", status: "refused" }]);
+    expect(bad?.exchanges[0]?.responseBody).toContain('"refused": "nothing is good enough"');
   });
 
   it("holds the known failures of a program to what happens, and takes another list of them", async () => {

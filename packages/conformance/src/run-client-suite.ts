@@ -7,12 +7,14 @@ import {
   type Conversation,
   type ProgramResponse,
 } from "@devtool/schema/conformance";
+import { Recording } from "./binding/recording.ts";
 import type { CaseResult } from "./case-result.ts";
 import { startCuttingProxy } from "./client/cutting-proxy.ts";
 import { Replay } from "./client/replay.ts";
 import { startReplayServer } from "./client/replay-server.ts";
 import { mismatch } from "./match.ts";
 import { Program, type ProgramStreams } from "./program.ts";
+import { recordedProgram } from "./recorded-program.ts";
 import { equalProblem } from "./run-json-suite.ts";
 import clientSuite from "./suites/client.json" with { type: "json" };
 
@@ -54,7 +56,7 @@ interface Played {
   readonly limit: () => AbortSignal;
 }
 
-type Reason = Pick<CaseResult, "status" | "reason">;
+type Reason = Pick<CaseResult, "status" | "reason" | "exchanges">;
 
 const PASSED: Reason = { status: "passed" };
 
@@ -92,8 +94,11 @@ async function play(
     () => limits.shift() ?? Number.POSITIVE_INFINITY,
   );
   const value = { url: proxy.url, token, prompt: one.prompt, answers: one.answers };
-  const outcome = await program.ask({ case: work, value }, limit());
-  return { reason: reasonOf(outcome, replay), cuts: proxy.cuts() };
+  const recording = new Recording();
+  const outcome = await recordedProgram(program, recording).ask({ case: work, value }, limit());
+  const reason = reasonOf(outcome, replay);
+  const told = reason.status === "failed" ? { ...reason, exchanges: recording.records } : reason;
+  return { reason: told, cuts: proxy.cuts() };
 }
 
 function reasonOf(outcome: ProgramResponse["outcome"], replay: Replay): Reason {

@@ -9,9 +9,11 @@ import {
   type ProgramSuite,
   ProgramSuiteSchema,
 } from "@devtool/schema/conformance";
+import { Recording } from "./binding/recording.ts";
 import type { CaseResult } from "./case-result.ts";
 import { mismatch, missingInOrder } from "./match.ts";
 import { Program, type ProgramStreams } from "./program.ts";
+import { recordedProgram } from "./recorded-program.ts";
 import { equalProblem, jsonGoldens, jsonOf } from "./run-json-suite.ts";
 import programSuite from "./suites/program.json" with { type: "json" };
 import scriptedPrompts from "./suites/scripted-prompts.json" with { type: "json" };
@@ -42,11 +44,12 @@ export async function* runProgramSuite(
     const start = performance.now();
     const limited = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
     // A program that does not answer in turn cannot be asked anything more.
-    const reason = await problem(program, limited).catch((cause: unknown) => {
+    const recording = new Recording();
+    const reason = await problem(recordedProgram(program, recording), limited).catch((cause: unknown) => {
       throw new Error(`${id}: ${cause instanceof Error ? cause.message : cause}`, { cause });
     });
     const durationMs = Math.round(performance.now() - start);
-    yield { id, requirements, durationMs, ...judged(reason) };
+    yield { id, requirements, durationMs, ...judged(reason, recording) };
   }
 }
 
@@ -54,16 +57,17 @@ export async function* runProgramSuite(
 interface Check {
   readonly id: string;
   readonly requirements: readonly string[];
-  problem(program: Program, signal: AbortSignal): Promise<Reason>;
+  problem(program: Asked, signal: AbortSignal): Promise<Reason>;
 }
 
+type Asked = Pick<Program, "ask">;
 type Reason = { readonly failed: string } | { readonly skipped: string } | undefined;
 
-function judged(reason: Reason): Pick<CaseResult, "status" | "reason"> {
+function judged(reason: Reason, { records }: Recording): Pick<CaseResult, "status" | "reason" | "exchanges"> {
   if (!reason) return { status: "passed" };
   return "skipped" in reason
     ? { status: "skipped", reason: reason.skipped }
-    : { status: "failed", reason: reason.failed };
+    : { status: "failed", reason: reason.failed, exchanges: records };
 }
 
 function goldenChecks(): Check[] {
@@ -81,7 +85,7 @@ function goldenChecks(): Check[] {
   });
 }
 
-async function goldenProblem(program: Program, golden: Golden, signal: AbortSignal): Promise<Reason> {
+async function goldenProblem(program: Asked, golden: Golden, signal: AbortSignal): Promise<Reason> {
   const { type, binary } = golden;
   const wanted = jsonOf(golden.json);
   for (const form of [wanted, ...golden.equivalent.map(jsonOf)]) {
@@ -106,7 +110,7 @@ function jsonProblem(wanted: JsonValue, text: string): string | undefined {
 }
 
 async function refusalProblem(
-  program: Program,
+  program: Asked,
   { type, json }: { readonly type: string; readonly json: JsonValue },
   signal: AbortSignal,
 ): Promise<Reason> {

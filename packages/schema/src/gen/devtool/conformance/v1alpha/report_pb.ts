@@ -373,28 +373,32 @@ export type ExchangeRecord = Message<"devtool.conformance.v1alpha.ExchangeRecord
   step: number;
 
   /**
-   * Is the method of HTTP and the address, or the method of gRPC.
+   * Is the method of HTTP and the address, the method of gRPC, or the work that
+   * a program was asked for, for instance `readJson`.
    *
    * @generated from field: string request_line = 2;
    */
   requestLine: string;
 
   /**
-   * Holds the headers that were sent, those of credentials hidden.
+   * Holds the headers that were sent, those of credentials hidden. Empty for a
+   * program.
    *
    * @generated from field: map<string, string> request_headers = 3;
    */
   requestHeaders: { [key: string]: string };
 
   /**
-   * Holds what was sent. At most 65,536 characters; what follows is counted.
+   * Holds what was sent; for a program, its ProgramRequest in ProtoJSON, the
+   * token hidden. At most 65,536 characters; what follows is counted.
    *
    * @generated from field: string request_body = 4;
    */
   requestBody: string;
 
   /**
-   * Is the status of HTTP or gRPC. Empty when nothing came back.
+   * Is the status of HTTP or gRPC, or the kind of a program's answer, for
+   * instance `refused`. Empty when nothing came back.
    *
    * @generated from field: string status = 5;
    */
@@ -408,8 +412,9 @@ export type ExchangeRecord = Message<"devtool.conformance.v1alpha.ExchangeRecord
   responseHeaders: { [key: string]: string };
 
   /**
-   * Holds what came back, up to the moment that the kit left. At most 65,536
-   * characters; what follows is counted.
+   * Holds what came back, up to the moment that the kit left; for a program, its
+   * ProgramResponse in ProtoJSON. At most 65,536 characters; what follows is
+   * counted.
    *
    * @generated from field: string response_body = 7;
    */
@@ -430,28 +435,32 @@ export type ExchangeRecordJson = {
   step?: number;
 
   /**
-   * Is the method of HTTP and the address, or the method of gRPC.
+   * Is the method of HTTP and the address, the method of gRPC, or the work that
+   * a program was asked for, for instance `readJson`.
    *
    * @generated from field: string request_line = 2;
    */
   requestLine?: string;
 
   /**
-   * Holds the headers that were sent, those of credentials hidden.
+   * Holds the headers that were sent, those of credentials hidden. Empty for a
+   * program.
    *
    * @generated from field: map<string, string> request_headers = 3;
    */
   requestHeaders?: { [key: string]: string };
 
   /**
-   * Holds what was sent. At most 65,536 characters; what follows is counted.
+   * Holds what was sent; for a program, its ProgramRequest in ProtoJSON, the
+   * token hidden. At most 65,536 characters; what follows is counted.
    *
    * @generated from field: string request_body = 4;
    */
   requestBody?: string;
 
   /**
-   * Is the status of HTTP or gRPC. Empty when nothing came back.
+   * Is the status of HTTP or gRPC, or the kind of a program's answer, for
+   * instance `refused`. Empty when nothing came back.
    *
    * @generated from field: string status = 5;
    */
@@ -465,8 +474,9 @@ export type ExchangeRecordJson = {
   responseHeaders?: { [key: string]: string };
 
   /**
-   * Holds what came back, up to the moment that the kit left. At most 65,536
-   * characters; what follows is counted.
+   * Holds what came back, up to the moment that the kit left; for a program, its
+   * ProgramResponse in ProtoJSON. At most 65,536 characters; what follows is
+   * counted.
    *
    * @generated from field: string response_body = 7;
    */
