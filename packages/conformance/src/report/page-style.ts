@@ -38,8 +38,8 @@ tbody tr { border-top: 1px solid var(--line); }
 .results { width: 100%; }
 thead th { color: var(--soft); font-size: .85rem; }
 .results td:first-child, .results th:first-child { width: 6.5rem; }
-.results td:last-child { width: 11rem; }
-.pair { display: grid; grid-template-columns: 15rem 1fr; gap: 0 .75rem; align-items: baseline; }
+.results td:last-child { width: 13rem; }
+.pair { display: grid; grid-template-columns: 16rem 1fr; gap: 0 .75rem; align-items: baseline; }
 article { border-left: 3px solid var(--failed); padding: .1rem 0 .1rem 1rem; margin: 0 0 2rem; }
 article:has(> h3 > .known) { border-color: var(--known); }
 article:target { border-left-width: .5rem; }
