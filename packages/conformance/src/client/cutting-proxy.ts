@@ -15,9 +15,9 @@ export async function startCuttingProxy(target: () => string, nextBytes: () => n
   const open = new Set<Socket>();
   let cuts = 0;
   let bytes = 0;
-  const server = createServer((client) => {
+  const server = createServer({ noDelay: true }, (client) => {
     const { hostname, port } = new URL(target());
-    const upstream = connect(Number(port), hostname);
+    const upstream = connect({ port: Number(port), host: hostname, noDelay: true });
     let left = nextBytes();
     for (const socket of [client, upstream]) {
       open.add(socket);

@@ -37,7 +37,7 @@ export async function startReplayServer(replay: Replay, token: string): Promise<
     if (isLetIn(request, response)) rpc(request, response);
   });
   const sockets = new Set<Socket>();
-  const server = createServer((socket) => {
+  const server = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket.on("close", () => sockets.delete(socket)).on("error", () => undefined));
     socket.once("readable", () => {
       const first: unknown = socket.read();
