@@ -44,11 +44,11 @@ describe("the bindings", () => {
     }
 
     if (program) {
-      it(`in ${title} read, write and converse as the wire has it`, { timeout: 120_000 }, async (context) => {
+      it(`in ${title} read, write and converse as the wire has it`, { timeout: 240_000 }, async (context) => {
         if (!isBuilt(context)) return;
-        const play = await playProgram(join(cwd, "binding.json"), AbortSignal.timeout(110_000));
+        const play = await playProgram(join(cwd, "binding.json"), AbortSignal.timeout(230_000));
         const results = await all(play.results);
-        const others = results.filter((result) => result.status !== "passed" && !isLeftOut(result));
+        const others = results.filter((result) => result.status !== "passed" && !isLeftOut(language, result));
         expect(others.map(({ id }) => id)).toEqual(knownFailures.map(({ id }) => id));
         expect(results.length).toBeGreaterThan(45);
       });
@@ -198,9 +198,9 @@ describe("the program suite", () => {
   });
 });
 
-/** A program need not go on after a broken connection; one that does is tested. */
-function isLeftOut({ id, status }: CaseResult): boolean {
-  return status === "skipped" && id.endsWith("/cut");
+/** These programs do not go on after a broken connection yet, and say so. */
+function isLeftOut(language: string, { id, status }: CaseResult): boolean {
+  return ["go", "java"].includes(language) && status === "skipped" && id.endsWith("/cut");
 }
 
 type Outcome = ProgramResponse["outcome"];

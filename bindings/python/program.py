@@ -33,7 +33,9 @@ def answer(request: program_pb2.ProgramRequest) -> program_pb2.ProgramResponse:
             message = TYPES[request.read_binary.type].FromString(request.read_binary.binary)
             return program_pb2.ProgramResponse(json=json_format.MessageToJson(message))
         case "converse":
-            return program_pb2.ProgramResponse(conversation=converse(request.converse))
+            return program_pb2.ProgramResponse(conversation=converse(request.converse, tries=1))
+        case "resume":
+            return program_pb2.ProgramResponse(conversation=converse(request.resume, tries=5))
         case _:
             return program_pb2.ProgramResponse(unsupported="a kind of work that this program does not know")
 

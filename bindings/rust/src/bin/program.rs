@@ -48,7 +48,8 @@ async fn answer(request: ProgramRequest) -> Fallible<Outcome> {
     match request.work {
         Some(Work::ReadJson(work)) => Ok(Outcome::Binary(codec_of(&work.r#type)?.binary(&work.json)?.into())),
         Some(Work::ReadBinary(work)) => Ok(Outcome::Json(codec_of(&work.r#type)?.json(&work.binary)?)),
-        Some(Work::Converse(work)) => Ok(converse(*work).await?.into()),
+        Some(Work::Converse(work)) => Ok(converse(*work, 1).await?.into()),
+        Some(Work::Resume(work)) => Ok(converse(*work, 5).await?.into()),
         _ => Ok(Outcome::Unsupported("a kind of work that this program does not know".into())),
     }
 }
