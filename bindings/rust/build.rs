@@ -19,9 +19,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The files in a descriptor set, without the annotations and the protobuf library's own.
+/// The files in a descriptor set that a client needs.
 fn names_in(protos: &Path) -> Result<Vec<String>, Box<dyn std::error::Error>> {
     let set = FileDescriptorSet::decode_from_slice(&std::fs::read(protos)?)?;
     let names = set.file.iter().filter_map(|file| file.name.clone());
-    Ok(names.filter(|name| !name.starts_with("google/")).collect())
+    Ok(names.filter(|name| is_for_clients(name)).collect())
+}
+
+/// Leaves out the annotations and the protobuf library's own, the dialect of Gemini CLI's server, and what of the
+/// conformance kit is for its runner alone.
+fn is_for_clients(name: &str) -> bool {
+    let is_kit = name.starts_with("devtool/conformance/") && !name.ends_with("/program.proto");
+    !is_kit && !name.starts_with("google/") && !name.starts_with("devtool/coder_agent/")
 }
