@@ -16,6 +16,13 @@ import { type Connecting, honestProgram } from "./bindings/honest-program.ts";
 
 const overConnect: Connecting = (baseUrl, token) =>
   createConnectTransport({ baseUrl, httpVersion: "1.1", interceptors: [bearerInterceptor(token)] });
+const overManyConnections: Connecting = (baseUrl, token) =>
+  createConnectTransport({
+    baseUrl,
+    httpVersion: "1.1",
+    interceptors: [bearerInterceptor(token)],
+    nodeOptions: { agent: false },
+  });
 const overGrpc: Connecting = (baseUrl, token) =>
   createGrpcTransport({ baseUrl, interceptors: [bearerInterceptor(token)] });
 const overA2a: Connecting = (url, token) => createA2aTransport({ url, token });
@@ -65,6 +72,18 @@ describe("the client suite", () => {
         ...(message && { message: { ...message, messageId: crypto.randomUUID() } }),
       })),
       breaks: "client/failure/cut",
+      says: "cut after",
+    },
+    {
+      what: "sends an answer again under another id, over a connection for each call",
+      connecting: sending(
+        ({ message, ...request }) => ({
+          ...request,
+          ...(message && { message: request.taskId === "" ? message : { ...message, messageId: crypto.randomUUID() } }),
+        }),
+        overManyConnections,
+      ),
+      breaks: "client/asked-again/cut",
       says: "cut after",
     },
     {
@@ -159,11 +178,14 @@ function choosing(message: Message, selectedOptionId: string): Message {
 }
 
 /** Our client, with each message that it sends changed. */
-function sending(change: (request: SendMessageRequest) => SendMessageRequest): Connecting {
+function sending(
+  change: (request: SendMessageRequest) => SendMessageRequest,
+  connecting: Connecting = overConnect,
+): Connecting {
   return changedInput((input) => {
     const request = Reflect.get(input, "request");
     return request ? { ...input, request: change(request) } : input;
-  });
+  }, connecting);
 }
 
 /** Our client, with the place that it resumes from changed. */
@@ -171,12 +193,12 @@ function resuming(change: (afterSequence: bigint) => bigint): Connecting {
   return changedInput((input) => {
     const after = Reflect.get(input, "afterSequence");
     return after === undefined ? input : { ...input, afterSequence: change(after) };
-  });
+  }, overConnect);
 }
 
-function changedInput(change: (input: object) => object): Connecting {
+function changedInput(change: (input: object) => object, connecting: Connecting): Connecting {
   return (url, token) => {
-    const transport = overConnect(url, token);
+    const transport = connecting(url, token);
     const stream: Transport["stream"] = (method, signal, timeoutMs, header, input, values) => {
       const changed = async function* () {
         for await (const one of input) yield Object(change(one));

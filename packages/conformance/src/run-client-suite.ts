@@ -70,7 +70,7 @@ async function wholeProblem(played: Played): Promise<Reason> {
   return (await play(played, "converse", Number.POSITIVE_INFINITY)).reason;
 }
 
-/** Cuts the first connection at one byte after another, until the conversation has fewer. */
+/** Cuts a connection at one byte of the conversation after another, until it has fewer. */
 async function cutProblem(played: Played, cutEvery: number): Promise<Reason> {
   for (let bytes = 1; ; bytes += cutEvery) {
     const { reason, cuts } = await play(played, "resume", bytes);

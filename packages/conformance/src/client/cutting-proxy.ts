@@ -10,15 +10,18 @@ export interface CuttingProxy extends AsyncDisposable {
   readonly bytes: () => number;
 }
 
-/** Starts a proxy that cuts each connection after so many bytes from the server as `nextBytes` says. */
+/**
+ * Starts a proxy that cuts a connection after so many bytes from the server as `nextBytes` says, and again after so many
+ * more. The bytes of all connections are counted together, so that a client that takes one for each call is cut anywhere.
+ */
 export async function startCuttingProxy(target: () => string, nextBytes: () => number): Promise<CuttingProxy> {
   const open = new Set<Socket>();
   let cuts = 0;
   let bytes = 0;
+  let left = nextBytes();
   const server = createServer({ noDelay: true }, (client) => {
     const { hostname, port } = new URL(target());
     const upstream = connect({ port: Number(port), host: hostname, noDelay: true });
-    let left = nextBytes();
     for (const socket of [client, upstream]) {
       open.add(socket);
       socket.on("error", () => undefined).on("close", () => open.delete(socket));
@@ -31,6 +34,7 @@ export async function startCuttingProxy(target: () => string, nextBytes: () => n
       left -= chunk.length;
       if (left > 0) return;
       cuts++;
+      left = nextBytes();
       client.destroySoon();
       upstream.destroy();
     });
