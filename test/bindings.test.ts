@@ -48,7 +48,7 @@ describe("the bindings", () => {
         if (!isBuilt(context)) return;
         const play = await playProgram(join(cwd, "binding.json"), AbortSignal.timeout(230_000));
         const results = await all(play.results);
-        const others = results.filter((result) => result.status !== "passed" && !isLeftOut(language, result));
+        const others = results.filter((result) => result.status !== "passed");
         expect(others.map(({ id }) => id)).toEqual(knownFailures.map(({ id }) => id));
         expect(results.length).toBeGreaterThan(45);
       });
@@ -197,11 +197,6 @@ describe("the program suite", () => {
     expect(named.filter((id) => !(id in REQUIREMENTS))).toEqual([]);
   });
 });
-
-/** These programs do not go on after a broken connection yet, and say so. */
-function isLeftOut(language: string, { id, status }: CaseResult): boolean {
-  return ["go", "java"].includes(language) && status === "skipped" && id.endsWith("/cut");
-}
 
 type Outcome = ProgramResponse["outcome"];
 type Events = Extract<Outcome, { case: "conversation" }>["value"]["events"];

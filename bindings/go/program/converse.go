@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
+	"io"
 	"net/http"
 
 	"connectrpc.com/connect"
@@ -14,8 +16,9 @@ import (
 	"example.com/devtool/gen/devtool/v1alpha/devtoolv1alphaconnect"
 )
 
-// converse starts a task, answers its questions as it is told to, and follows it.
-func converse(asked *conformance.Converse) (*conformance.Conversation, error) {
+// converse starts a task, answers its questions as it is told to, and follows it until it waits for nobody. Whatever
+// breaks off is taken up again, so that it is tried so many times.
+func converse(asked *conformance.Converse, tries int) (*conformance.Conversation, error) {
 	ctx, info := connect.NewClientContext(context.Background())
 	info.RequestHeader().Set("Authorization", "Bearer "+asked.GetToken())
 	tasks := devtoolv1alphaconnect.NewTaskServiceClient(http.DefaultClient, asked.GetUrl())
@@ -25,12 +28,13 @@ func converse(asked *conformance.Converse) (*conformance.Conversation, error) {
 	answers := asked.GetAnswers()
 	var taskID string
 	for len(parts) > 0 {
-		events, err := exchange(ctx, tasks, taskID, parts)
-		if err != nil {
+		message := &devtool.Message{MessageId: rand.Text(), Parts: parts}
+		sent := &exchange{tasks: tasks, request: &devtool.SendMessageRequest{Message: message, TaskId: taskID}}
+		if err := repeat(tries, func() error { return sent.follow(ctx) }); err != nil {
 			return nil, err
 		}
-		seen.Events = append(seen.Events, events...)
-		taskID = seen.GetEvents()[0].GetTaskId()
+		seen.Events = append(seen.Events, sent.events...)
+		taskID = sent.events[0].GetTaskId()
 		open := openQuestions(seen.GetEvents())
 		if len(open) > len(answers) {
 			return nil, fmt.Errorf("no answer for the question of %s", open[len(answers)].GetToolCallId())
@@ -42,25 +46,78 @@ func converse(asked *conformance.Converse) (*conformance.Conversation, error) {
 		answers = answers[len(open):]
 	}
 
-	got, err := tasks.GetTask(ctx, &devtool.GetTaskRequest{TaskId: taskID})
-	seen.Task = got.GetTask()
+	err := repeat(tries, func() error {
+		got, err := tasks.GetTask(ctx, &devtool.GetTaskRequest{TaskId: taskID})
+		seen.Task = got.GetTask()
+		return err
+	})
 	return seen, err
 }
 
-func exchange(
-	ctx context.Context, tasks devtoolv1alphaconnect.TaskServiceClient, taskID string, parts []*devtool.Part,
-) ([]*devtool.TaskEvent, error) {
-	message := &devtool.Message{MessageId: rand.Text(), Parts: parts}
-	request := &devtool.SendMessageRequest{Message: message, TaskId: taskID}
-	stream, err := tasks.StreamMessage(ctx, &devtool.StreamMessageRequest{Request: request})
+// repeat runs again what was broken off.
+func repeat(tries int, run func() error) (err error) {
+	for range tries {
+		if err = run(); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// exchange is a message, and the events that it sets off as far as they have come.
+type exchange struct {
+	tasks   devtoolv1alphaconnect.TaskServiceClient
+	request *devtool.SendMessageRequest
+	events  []*devtool.TaskEvent
+}
+
+// follow adds the events: all of them, or those after the last that has come.
+func (e *exchange) follow(ctx context.Context) error {
+	if len(e.events) == 0 {
+		// The same message under the same id is a retry, and starts nothing anew.
+		stream, err := e.tasks.StreamMessage(ctx, &devtool.StreamMessageRequest{Request: e.request})
+		if err != nil {
+			return err
+		}
+		return receive(e, stream)
+	}
+	last := e.events[len(e.events)-1]
+	stream, err := e.tasks.SubscribeTask(ctx, &devtool.SubscribeTaskRequest{
+		TaskId:        last.GetTaskId(),
+		AfterSequence: last.GetSequence(),
+	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var events []*devtool.TaskEvent
+	return receive(e, stream)
+}
+
+// response is a pointer to what a stream sends one event in.
+type response[R any] interface {
+	*R
+	GetEvent() *devtool.TaskEvent
+}
+
+// receive adds the events of a stream, up to the one that ends the exchange.
+func receive[R any, Response response[R]](e *exchange, stream *connect.ServerStreamForClient[R]) error {
+	defer stream.Close()
 	for stream.Receive() {
-		events = append(events, stream.Msg().GetEvent())
+		event := Response(stream.Msg()).GetEvent()
+		e.events = append(e.events, event)
+		if endsExchange(event) {
+			return nil
+		}
 	}
-	return events, stream.Err()
+	return cmp.Or(stream.Err(), io.ErrUnexpectedEOF)
+}
+
+func endsExchange(event *devtool.TaskEvent) bool {
+	switch event.GetState() {
+	case devtool.TaskState_TASK_STATE_SUBMITTED, devtool.TaskState_TASK_STATE_WORKING:
+		return false
+	default:
+		return event.GetStateChange() != nil
+	}
 }
 
 // openQuestions lists the calls whose last form asks.

@@ -45,12 +45,18 @@ func answer(request *conformance.ProgramRequest) (*conformance.ProgramResponse, 
 		json, err := readBinary(work.ReadBinary)
 		return &conformance.ProgramResponse{Outcome: &conformance.ProgramResponse_Json{Json: string(json)}}, err
 	case *conformance.ProgramRequest_Converse:
-		seen, err := converse(work.Converse)
-		return &conformance.ProgramResponse{Outcome: &conformance.ProgramResponse_Conversation{Conversation: seen}}, err
+		return conversed(work.Converse, 1)
+	case *conformance.ProgramRequest_Resume:
+		return conversed(work.Resume, 5)
 	default:
 		reason := "a kind of work that this program does not know"
 		return &conformance.ProgramResponse{Outcome: &conformance.ProgramResponse_Unsupported{Unsupported: reason}}, nil
 	}
+}
+
+func conversed(asked *conformance.Converse, tries int) (*conformance.ProgramResponse, error) {
+	seen, err := converse(asked, tries)
+	return &conformance.ProgramResponse{Outcome: &conformance.ProgramResponse_Conversation{Conversation: seen}}, err
 }
 
 func readJSON(asked *conformance.ReadJson) ([]byte, error) {

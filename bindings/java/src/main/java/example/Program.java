@@ -49,7 +49,8 @@ public final class Program {
           var message = DynamicMessage.parseFrom(type, request.getReadBinary().getBinary());
           response.setJson(JsonFormat.printer().print(message));
         }
-        case CONVERSE -> response.setConversation(Conversations.converse(request.getConverse()));
+        case CONVERSE -> response.setConversation(Conversations.converse(request.getConverse(), 1));
+        case RESUME -> response.setConversation(Conversations.converse(request.getResume(), 5));
         default -> response.setUnsupported("a kind of work that this program does not know");
       }
     } catch (IOException | RuntimeException reason) {
