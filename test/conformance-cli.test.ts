@@ -9,13 +9,16 @@ import { createServer, type DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Io } from "../packages/cli/src/io.ts";
 import { runProgram } from "../packages/cli/src/program.ts";
+import { freeAddress } from "./push/free-address.ts";
 
 describe("devtool conformance", () => {
   let directory: string;
   let server: DevtoolServer;
+  let receiver: string;
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), "devtool-conformance-cli-"));
-    server = await createServer({ workspace: directory });
+    receiver = await freeAddress();
+    server = await createServer({ workspace: directory, pushTargets: [receiver] });
   });
   afterAll(async () => {
     await server.close();
@@ -80,6 +83,15 @@ describe("devtool conformance", () => {
     expect((await test("--only", "a2a/ended-task", "--known-failing", known)).code).toBe(1);
     list("a2a/card");
     expect((await test("--only", "a2a/card", "--known-failing", known)).code).toBe(1);
+  });
+
+  it.each([
+    ["1.0", "a2a/push-", "A2A1-PUSH-DELIVERY"],
+    ["0.3", "push/later", "PUSH-1"],
+  ])("receives the notifications of a server over A2A %s, of the cases that are named", async (version, only, id) => {
+    const { code, out } = await test("--push", receiver, "--a2a", version, "--binding", "JSONRPC", "--only", only);
+    expect(code).toBe(0);
+    expect(out).toMatch(new RegExp(`^passed +${only}[\\w/-]* +${id}$`, "m"));
   });
 
   it("says what there is when the card does not list what is asked for", async () => {

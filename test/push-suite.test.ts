@@ -1,62 +1,163 @@
-import { createServer as createNetServer } from "node:net";
-import { type CaseResult, pushCases, REQUIREMENTS, runPushSuite } from "@devtool/conformance";
+import {
+  type CaseResult,
+  findSubject,
+  type PushSuiteOptions,
+  pushCases,
+  REQUIREMENTS,
+  runPushSuite,
+  type ServerTarget,
+} from "@devtool/conformance";
 import { createServer } from "@devtool/server";
 import { describe, expect, it } from "vitest";
-import { type Posting, startFaultyPoster } from "./push/faulty-poster.ts";
+import { type Posting, rightHeaders, startFaultyPoster } from "./push/faulty-poster.ts";
+import { freeAddress } from "./push/free-address.ts";
+import { DIALECT_V1, DIALECT_V03, type Dialect } from "./push/poster-dialect.ts";
 
-describe("the push suite", () => {
-  it("passes our server", { timeout: 60_000 }, async () => {
+const DIALECTS: readonly Dialect[] = [DIALECT_V03, DIALECT_V1];
+
+describe.concurrent("the push suite", { timeout: 120_000 }, () => {
+  it.each([
+    ["0.3", "JSONRPC"],
+    ["0.3", "HTTP+JSON"],
+    ["1.0", "JSONRPC"],
+    ["1.0", "HTTP+JSON"],
+    ["1.0", "GRPC"],
+  ] as const)("passes our server over A2A %s in %s", async (protocolVersion, binding) => {
     const receiver = await freeAddress();
     await using server = await createServer({ workspace: process.cwd(), pushTargets: [receiver] });
-    const results = await played({ url: `${server.url}/`, token: server.token, timeoutMs: 10_000 }, receiver);
+    const target = { url: `${server.url}/`, token: server.token, protocolVersion, binding };
+    const results = await played(target, { receiver, timeoutMs: 10_000 });
     expect(results.filter(({ status }) => status !== "passed")).toEqual([]);
-    expect(results).toHaveLength(pushCases().cases.length);
+    expect(results).toHaveLength(pushCases(protocolVersion).cases.length);
   });
 
-  it("passes a small server that posts right", { timeout: 60_000 }, async () => {
-    expect(await failuresOf({})).toEqual([]);
+  for (const dialect of DIALECTS) {
+    it(`passes a small server that posts right over A2A ${dialect.version}`, async () => {
+      expect(await redOf(dialect, {})).toEqual([]);
+    });
+
+    const faults: readonly [string, Partial<Posting>, readonly string[]][] = [
+      ["posts in another order", { order: (events) => events.toReversed() }, ["PUSH-1"]],
+      ["leaves out the token", { headers: without(dialect, "x-a2a-notification-token") }, ["PUSH-1"]],
+      ["does not try again", { isRetried: () => false }, ["PUSH-1"]],
+      ["goes on when the receiver is gone", { hasEnded: () => false, isRetried: () => false }, ["PUSH-1"]],
+      ["posts to a config that was deleted", { forgets: false }, ["PUSH-1"]],
+      ["follows redirects", { redirect: "follow" }, ["PUSH-2"]],
+    ];
+    it.each(faults)(
+      `calls nothing else red of one over A2A ${dialect.version} that %s (sabotage)`,
+      async (_what, fault, red) => {
+        expect(await redOf(dialect, fault)).toEqual(red);
+      },
+    );
+  }
+
+  it("calls red one over A2A 0.3 that posts what is no JSON (sabotage)", async () => {
+    expect(await redOf(DIALECT_V03, { headers: () => ({ "content-type": "text/plain" }) })).toContain("PUSH-1");
   });
 
-  const faults: readonly [string, Partial<Posting>, string][] = [
-    ["posts in another order", { order: (events) => events.toReversed() }, "push/with-a-message"],
-    ["leaves out the token", { headers: () => ({ "content-type": "application/json" }) }, "push/later"],
-    ["posts what is no JSON", { headers: () => ({ "content-type": "text/plain" }) }, "push/with-a-message"],
-    ["does not try again", { isRetried: () => false }, "push/tried-again"],
-    ["follows redirects", { redirect: "follow" }, "push/redirected"],
-    ["goes on when the receiver is gone", { hasEnded: () => false, isRetried: () => false }, "push/gone"],
-    ["posts to a config that was deleted", { forgets: false }, "push/deleted"],
+  const formFaults: readonly [string, Partial<Posting>][] = [
+    ["posts in the form of 0.3", { order: (events) => events.map(bare) }],
+    ["posts the task and an update in one", { order: (events) => events.map((event) => ({ task: TASK, ...event })) }],
+    ["posts with states as 0.3 has them", { order: (events) => events.map(oldStates) }],
+    ["posts what is no JSON", { headers: typed("text/plain") }],
+    ["leaves out the credentials", { headers: without(DIALECT_V1, "authorization") }],
   ];
-  it.each(faults)("fails one that %s (sabotage)", { timeout: 60_000 }, async (_what, fault, breaks) => {
-    expect(await failuresOf(fault)).toContain(breaks);
+  it.each(formFaults)("calls nothing else red of one over A2A 1.0 that %s (sabotage)", async (_what, fault) => {
+    expect(await redOf(DIALECT_V1, fault)).toEqual(["A2A1-PUSH-DELIVERY"]);
   });
 
-  it("names requirements that there are", () => {
-    const named = pushCases().cases.flatMap(({ requirements }) => requirements);
-    expect(named.filter((id) => !(id in REQUIREMENTS))).toEqual([]);
+  it("takes plain JSON as the media type over A2A 1.0", async () => {
+    expect(await redOf(DIALECT_V1, { headers: typed("application/json; charset=utf-8") })).toEqual([]);
+  });
+
+  it("calls red both what A2A 1.0 asks and what we ask of one that keeps the end to itself (sabotage)", async () => {
+    const fault = { order: (events: readonly object[]) => events.filter((event) => !/COMPLETED/.test(textOf(event))) };
+    expect(await redOf(DIALECT_V1, fault)).toEqual(["A2A1-PUSH-DELIVERY", "PUSH-1"]);
+  });
+
+  it("skips all of a server that claims no notifications, and what no prompt is known for", async () => {
+    const options = { receiver: await freeAddress(), prompts: {} };
+    await using silent = await startFaultyPoster({ ...DIALECT_V1, place: unclaimed }, {});
+    expect(reasonsOf(await played(target(silent, DIALECT_V1), options))).toEqual([
+      "the card does not claim pushNotifications",
+    ]);
+    await using right = await startFaultyPoster(DIALECT_V1, {});
+    const reasons = reasonsOf(await played(target(right, DIALECT_V1), options));
+    expect(reasons).toContain("no prompt:ends is known, by which the agent would do what the case needs");
+  });
+
+  it("gives what was asked and what was posted as the evidence of a failure", async () => {
+    await using server = await startFaultyPoster(DIALECT_V1, { headers: typed("text/plain") });
+    const options = { receiver: await freeAddress(), timeoutMs: 1_000, only: "a2a/push-with-a-message" };
+    const [result] = await played(target(server, DIALECT_V1), options);
+    const lines = result?.exchanges?.map(({ step, requestLine, status }) => `${step} ${requestLine} ${status}`);
+    expect(lines?.[0]).toBe(`1 POST ${server.url} 200`);
+    expect(lines?.[1]).toMatch(new RegExp(`^0 POST http://${options.receiver}/[\\w-]+ 204$`));
+    expect(result?.exchanges?.at(-1)?.requestHeaders.authorization).toBe("[hidden]");
+  });
+
+  it("names requirements that there are, each of those in push mode, and posts name those of their cases", () => {
+    const cases = DIALECTS.flatMap(({ version }) => pushCases(version).cases);
+    const named = new Set(cases.flatMap(({ requirements }) => requirements));
+    const owned = Object.entries(REQUIREMENTS).filter(([, { mode }]) => mode === "push");
+    expect([...named].filter((id) => !(id in REQUIREMENTS))).toEqual([]);
+    expect(owned.map(([id]) => id).filter((id) => !named.has(id))).toEqual([]);
+    const foreign = cases.flatMap(({ id, requirements, posts }) =>
+      posts.flatMap((post) => post.requirements.filter((one) => !requirements.includes(one)).map((one) => [id, one])),
+    );
+    expect(foreign).toEqual([]);
   });
 });
 
-async function failuresOf(fault: Partial<Posting>): Promise<string[]> {
-  await using server = await startFaultyPoster(fault);
-  const results = await played({ url: server.url, token: undefined, timeoutMs: 1_000 }, await freeAddress());
-  return results.filter(({ status }) => status === "failed").map(({ id }) => id);
+const TASK = { id: "t", contextId: "c", status: { state: "TASK_STATE_WORKING" } };
+
+function bare(event: object): object {
+  const [[kind, inner] = []] = Object.entries(event);
+  return { kind: kind === "task" ? "task" : "status-update", ...inner };
 }
 
-interface Server {
-  readonly url: string;
-  readonly token: string | undefined;
-  readonly timeoutMs: number;
+function oldStates(event: object): object {
+  return JSON.parse(textOf(event).replaceAll(/TASK_STATE_(\w+)/g, (_match, state: string) => state.toLowerCase()));
 }
 
-function played({ timeoutMs, ...target }: Server, receiver: string): Promise<CaseResult[]> {
-  return Array.fromAsync(runPushSuite(target, AbortSignal.timeout(50_000), { receiver, timeoutMs }));
+function textOf(event: object): string {
+  return JSON.stringify(event);
 }
 
-/** An address of loopback that is free: the server must know it before the receiver listens. */
-async function freeAddress(): Promise<string> {
-  const server = createNetServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return `127.0.0.1:${typeof address === "object" && address ? address.port : 0}`;
+function typed(contentType: string): Posting["headers"] {
+  return rightHeaders({ contentType });
+}
+
+function without(dialect: Dialect, name: string): Posting["headers"] {
+  return (config) => {
+    const { [name]: _left, ...headers } = rightHeaders(dialect)(config);
+    return headers;
+  };
+}
+
+function unclaimed(url: string): object {
+  return { ...DIALECT_V1.place(url), capabilities: {} };
+}
+
+function reasonsOf(results: readonly CaseResult[]): (string | undefined)[] {
+  expect(new Set(results.map(({ status }) => status))).toEqual(new Set(["skipped"]));
+  return [...new Set(results.map(({ reason }) => reason))];
+}
+
+/** The requirements that are red of a small server with a fault. */
+async function redOf(dialect: Dialect, fault: Partial<Posting>): Promise<string[]> {
+  await using server = await startFaultyPoster(dialect, fault);
+  const results = await played(target(server, dialect), { receiver: await freeAddress(), timeoutMs: 1_000 });
+  const failures = results.flatMap((result) => result.failures ?? []);
+  return [...new Set(failures.flatMap(({ requirements }) => requirements))].toSorted();
+}
+
+function target({ url }: { readonly url: string }, { version }: Dialect): ServerTarget {
+  return { url, protocolVersion: version, binding: "JSONRPC" };
+}
+
+async function played(server: ServerTarget, options: PushSuiteOptions): Promise<CaseResult[]> {
+  const signal = AbortSignal.timeout(110_000);
+  return Array.fromAsync(runPushSuite(await findSubject(server, signal), signal, options));
 }

@@ -1,13 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
 import { json } from "node:stream/consumers";
+import type { Asked, Config, Dialect, Step } from "./poster-dialect.ts";
 
 /** What a server that posts does with one post; each part can be put in place of the right one. */
 export interface Posting {
-  /** The order in which the events of an exchange are posted. */
+  /** What becomes of the events of an exchange before they are posted. */
   readonly order: (events: readonly object[]) => readonly object[];
   /** The headers of a post. */
-  readonly headers: (token: string) => Readonly<Record<string, string>>;
+  readonly headers: (config: Config) => Readonly<Record<string, string>>;
   /** Whether a post that was answered so is made again. */
   readonly isRetried: (status: number) => boolean;
   /** Whether a config that was answered so has ended. */
@@ -18,52 +19,51 @@ export interface Posting {
   readonly forgets: boolean;
 }
 
-const RIGHT: Posting = {
+const RIGHT: Omit<Posting, "headers"> = {
   order: (events) => events,
-  headers: (token) => ({ "content-type": "application/json", "x-a2a-notification-token": token }),
   isRetried: (status) => status >= 300 && status !== 410,
   hasEnded: (status) => status === 410,
   redirect: "manual",
   forgets: true,
 };
 
-interface Config {
-  readonly url: string;
-  readonly token: string;
+/** The headers of a post as they should be. */
+export function rightHeaders({ contentType }: Pick<Dialect, "contentType">): Posting["headers"] {
+  return ({ token = "", authentication }) => ({
+    "content-type": contentType,
+    "x-a2a-notification-token": token,
+    ...(authentication && { authorization: `${authentication.scheme} ${authentication.credentials}` }),
+  });
 }
 
-/** A small server of A2A 0.3 that posts, in memory, right but for its faults. Gives its URL and how to end it. */
-export async function startFaultyPoster(faults: Partial<Posting>) {
-  const posting: Posting = { ...RIGHT, ...faults };
+/** A small server that posts, in memory, right but for its faults. Gives its URL and how to end it. */
+export async function startFaultyPoster(dialect: Dialect, faults: Partial<Posting>) {
+  const posting: Posting = { ...RIGHT, headers: rightHeaders(dialect), ...faults };
   const configs = new Map<string, Config>();
   const server = createServer(async (request, response) => {
-    // It has no card.
-    if (request.method === "GET") return void response.writeHead(404).end();
-    const { id, method, params } = Object(await json(request));
-    const result = await answer(method, params);
     response.setHeader("content-type", "application/json");
-    response.end(JSON.stringify({ jsonrpc: "2.0", id, result }));
+    if (request.method === "GET") {
+      const card = { name: "poster", version: "1", capabilities: { pushNotifications: true }, ...dialect.place("/") };
+      return void response.end(JSON.stringify(card));
+    }
+    const { id, method, params } = Object(await json(request));
+    response.end(JSON.stringify({ jsonrpc: "2.0", id, result: answer(dialect.read(method, params)) }));
   });
 
-  async function answer(method: string, params: Parameters): Promise<unknown> {
-    const taskId = params.taskId ?? params.id ?? randomUUID();
-    const given = params.configuration?.pushNotificationConfig ?? params.pushNotificationConfig;
-    if (given) configs.set(taskId, given);
-    if (method.endsWith("/set")) return { taskId, pushNotificationConfig: given };
-    if (method.endsWith("/delete")) {
-      if (posting.forgets) configs.delete(taskId);
-      return null;
-    }
-    const asks = params.message?.parts[0]?.text?.startsWith("run") ?? false;
-    const events = method === "tasks/cancel" ? [update(taskId, "canceled")] : exchange(taskId, asks);
-    void post(configs.get(taskId), posting.order(events));
-    const state = method === "tasks/cancel" ? "canceled" : asks ? "input-required" : "completed";
-    return { kind: "task", id: taskId, contextId: "c", status: { state } };
+  function answer(asked: Asked): unknown {
+    const { what, text, config } = asked;
+    const taskId = asked.taskId || randomUUID();
+    if (config) configs.set(taskId, config);
+    if (what === "delete" && posting.forgets) configs.delete(taskId);
+    const steps = what === "send" ? exchange(taskId, text) : what === "cancel" ? [canceled(taskId)] : [];
+    // A receiver that has seen what is wrong is gone.
+    post(configs.get(taskId), posting.order(steps.map(dialect.event))).catch(() => undefined);
+    return dialect.result(asked, steps.at(-1) ?? { taskId, state: "working" });
   }
 
   async function post(config: Config | undefined, events: readonly object[]): Promise<void> {
     for (const event of events) {
-      const headers = { ...posting.headers(config?.token ?? ""), "devtool-event-id": randomUUID() };
+      const headers = { ...(config && posting.headers(config)), "devtool-event-id": randomUUID() };
       for (let tries = 0; config && tries < 5; tries++) {
         const body = JSON.stringify(event);
         const { status } = await fetch(config.url, { method: "POST", headers, body, redirect: posting.redirect });
@@ -84,29 +84,16 @@ export async function startFaultyPoster(faults: Partial<Posting>) {
   };
 }
 
-interface Parameters {
-  readonly id?: string;
-  readonly taskId?: string;
-  readonly message?: { readonly parts: readonly { readonly text?: string }[] };
-  readonly configuration?: { readonly pushNotificationConfig?: Config };
-  readonly pushNotificationConfig?: Config;
+/** What an agent does that asks before it runs anything, and otherwise says hello. */
+function exchange(taskId: string, text: string): Step[] {
+  const begin: Step[] = [
+    { taskId, state: "submitted" },
+    { taskId, state: "working" },
+  ];
+  if (text.startsWith("run")) return [...begin, { taskId, state: "input-required" }];
+  return [...begin, { taskId, state: "working", text: "hello" }, { taskId, state: "completed" }];
 }
 
-function exchange(taskId: string, asks: boolean): object[] {
-  const begin = [
-    { kind: "task", id: taskId, contextId: "c", status: { state: "submitted" } },
-    update(taskId, "working"),
-  ];
-  if (asks) return [...begin, update(taskId, "input-required")];
-  const said = { kind: "message", messageId: "m", role: "agent", parts: [{ kind: "text", text: "hello" }] };
-  return [
-    ...begin,
-    { ...update(taskId, "working"), status: { state: "working", message: said } },
-    update(taskId, "completed"),
-  ];
-}
-
-function update(taskId: string, state: string): object {
-  const final = !["working", "submitted"].includes(state);
-  return { kind: "status-update", taskId, contextId: "c", status: { state }, final };
+function canceled(taskId: string): Step {
+  return { taskId, state: "canceled" };
 }

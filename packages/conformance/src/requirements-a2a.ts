@@ -95,7 +95,7 @@ export const A2A_1_REQUIREMENTS: Readonly<Record<string, Requirement>> = v1({
     behaviour: "each update of a task is posted to its configs as a StreamResponse",
     source: "A2A 1.0 §4.3.3",
     mode: "push",
-    owed: "is shown in push mode, with a receiver that the server may reach; test/push.test.ts tests ours",
+    owed: "is shown by the push suite, with a receiver that the server may reach",
   },
   "A2A1-NOT-OFFERED": { behaviour: "what the card does not claim is refused by name", source: "A2A 1.0 §3.3.4" },
   "A2A1-EXTENDED-CARD": { behaviour: "the extended card is had with credentials", source: "A2A 1.0 §3.1.11" },

@@ -1,120 +1,112 @@
-import { create, fromJson, type JsonValue } from "@bufbuild/protobuf";
+import { create, fromJson } from "@bufbuild/protobuf";
 import { EXTENSION_URI } from "@devtool/schema";
-import { CaseSchema, type Post, type PushCase, type PushSuite, PushSuiteSchema } from "@devtool/schema/conformance";
+import { CaseSchema, type PushCase, type PushSuite, PushSuiteSchema } from "@devtool/schema/conformance";
+import type { ProtocolVersion } from "./binding/binding.ts";
 import { Recording } from "./binding/recording.ts";
-import type { CaseResult } from "./case-result.ts";
-import { findSubject, type Subject } from "./find-subject.ts";
-import { mismatch } from "./match.ts";
-import { playCase } from "./play-case.ts";
-import { type Posted, type Receiver, startReceiver } from "./push/receiver.ts";
-import { jsonOf } from "./run-json-suite.ts";
-import pushSuite from "./suites/push.json" with { type: "json" };
+import type { CaseFailure, CaseResult } from "./case-result.ts";
+import type { Subject } from "./find-subject.ts";
+import { type CaseContext, playCase } from "./play-case.ts";
+import { type Came, missingPost, postBreach } from "./push/posts.ts";
+import { type Receiver, startReceiver } from "./push/receiver.ts";
+import type { ServerSuiteOptions } from "./run-server-suite.ts";
+import suiteV1 from "./suites/push-a2a-v1.json" with { type: "json" };
+import suiteV03 from "./suites/push-a2a-v03.json" with { type: "json" };
 import scriptedPrompts from "./suites/scripted-prompts.json" with { type: "json" };
 import { Variables } from "./variables.ts";
+import { whyNot } from "./why-not.ts";
 
 /** How to play the suite. */
-export interface PushSuiteOptions {
+export interface PushSuiteOptions extends ServerSuiteOptions {
   /** Where notifications are received: `host:port`, which the server must be allowed to post to. */
   readonly receiver: string;
-  /** The prompt that makes the agent behave as a case needs it, by the name of the behaviour. Default: our step language. */
-  readonly prompts?: Readonly<Record<string, string>>;
-  /** A case may take so many milliseconds. Default 30,000. */
-  readonly timeoutMs?: number;
 }
 
-/** The cases of notifications, as data. */
-export function pushCases(): PushSuite {
-  return fromJson(PushSuiteSchema, pushSuite);
+/** The cases of notifications over a version of A2A, as data. */
+export function pushCases(version: ProtocolVersion): PushSuite {
+  return fromJson(PushSuiteSchema, version === "0.3" ? suiteV03 : suiteV1);
 }
 
-/** Has a server post notifications over A2A 0.3, and looks at what comes. Results come as they are known. */
+/** Has a server post notifications, asked for in its binding, and looks at what comes. Results come as they are known. */
 export async function* runPushSuite(
-  { url, token }: Pick<Subject, "url" | "token">,
+  subject: Subject,
   signal: AbortSignal,
-  { receiver: address, prompts = {}, timeoutMs = 30_000 }: PushSuiteOptions,
+  { receiver: address, prompts = scriptedPrompts, only = "", timeoutMs = 30_000 }: PushSuiteOptions,
 ): AsyncIterable<CaseResult> {
-  const target = { url, protocolVersion: "0.3", binding: "JSONRPC", ...(token !== undefined && { token }) } as const;
-  const subject = await findSubject(target, signal);
   await using receiver = await startReceiver(address);
-  const known = Object.entries({ ...scriptedPrompts, ...prompts }).map(([name, text]) => [`prompt:${name}`, text]);
-  for (const one of pushCases().cases) {
-    const start = performance.now();
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
-    const played = { one, subject, receiver, prompts: Object.fromEntries(known) };
-    const reason = await problemOf(played, limit).catch((cause: unknown) => String(cause));
-    const durationMs = Math.round(performance.now() - start);
-    const status = reason === undefined ? "passed" : "failed";
-    yield { id: one.id, requirements: one.requirements, status, durationMs, ...(reason !== undefined && { reason }) };
+  const known = Object.entries(prompts).map(([name, text]) => [`prompt:${name}`, text]);
+  for (const one of pushCases(subject.binding.protocolVersion).cases) {
+    if (!one.id.startsWith(only)) continue;
+    signal.throwIfAborted();
+    const path = `/${crypto.randomUUID()}`;
+    const hook = { extension: EXTENSION_URI, receiver: receiver.url + path };
+    const variables = new Variables({ ...Object.fromEntries(known), ...hook });
+    const limited = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+    yield runCase({ one, receiver, path, context: { subject, variables, recording: new Recording() } }, limited);
   }
 }
 
-interface Played {
+interface Playing {
   readonly one: PushCase;
-  readonly subject: Subject;
   readonly receiver: Receiver;
-  readonly prompts: Readonly<Record<string, string>>;
+  /** Where the receiver takes the posts of this case. */
+  readonly path: string;
+  readonly context: CaseContext;
 }
 
-async function problemOf(
-  { one, subject, receiver, prompts }: Played,
-  signal: AbortSignal,
-): Promise<string | undefined> {
-  const path = `/${crypto.randomUUID()}`;
-  receiver.answer(path, one.answers);
-  const variables = new Variables({ ...prompts, extension: EXTENSION_URI, receiver: receiver.url + path });
+async function runCase(playing: Playing, signal: AbortSignal): Promise<CaseResult> {
+  const start = performance.now();
+  const { one, context } = playing;
   const { id, requirements, steps } = one;
-  const asked = create(CaseSchema, { id, requirements, steps });
-  const [failure] = await playCase(asked, { subject, variables, recording: new Recording() }, signal);
-  if (failure) return failure.reason;
-  let missing = missingPost(one.posts, receiver.posted(path), variables);
-  while (missing !== undefined && !signal.aborted) {
+  const asked = create(CaseSchema, { id, requirements, steps, needs: ["pushNotifications"] });
+  const skipped = whyNot(asked, context);
+  if (skipped !== undefined) return { id, requirements, status: "skipped", reason: skipped, durationMs: 0 };
+  playing.receiver.answer(playing.path, one.answers);
+  const refused = await playCase(asked, context, signal);
+  const failures = refused.length > 0 ? refused : await failuresIn(playing, signal);
+  const durationMs = Math.round(performance.now() - start);
+  if (failures.length === 0) return { id, requirements, status: "passed", durationMs };
+  const reason = failures.map((failure) => failure.reason).join("\n");
+  return { id, requirements, status: "failed", reason, durationMs, failures, exchanges: evidence(playing) };
+}
+
+/** What is not as it must be in what is posted, looked at whenever something came. */
+async function failuresIn(playing: Playing, signal: AbortSignal): Promise<CaseFailure[]> {
+  const { one, receiver, context } = playing;
+  for (;;) {
+    const came = cameIn(playing);
+    const breach = postBreach(came, context.subject.binding.protocolVersion);
+    if (breach) return [breach];
+    const missing = missingPost(one, came.posts, context.variables);
+    if (!missing) return quietFailures(playing);
+    if (signal.aborted) return [missing];
     await receiver.next(signal);
-    missing = missingPost(one.posts, receiver.posted(path), variables);
   }
-  if (missing !== undefined) return missing;
-  const followed = receiver.posted(`${path}/elsewhere`).length;
-  if (followed > 0) return "a redirect was followed";
-  return quietProblem(one, () => receiver.posted(path).length);
 }
 
 /** Nothing may come after what had to come, where a case demands that. */
-async function quietProblem({ quietMs }: PushCase, count: () => number): Promise<string | undefined> {
-  if (quietMs === 0) return undefined;
-  const before = count();
-  await new Promise((resolve) => setTimeout(resolve, quietMs));
-  const more = count() - before;
-  return more === 0 ? undefined : `${more} more posts came in the ${quietMs} ms after the last that was to come`;
+async function quietFailures(playing: Playing): Promise<CaseFailure[]> {
+  const { quietMs, requirements } = playing.one;
+  const before = cameIn(playing).posts.length;
+  if (quietMs > 0) await new Promise((resolve) => setTimeout(resolve, quietMs));
+  const came = cameIn(playing);
+  const breach = postBreach(came, playing.context.subject.binding.protocolVersion);
+  if (breach) return [breach];
+  const more = came.posts.length - before;
+  if (quietMs === 0 || more === 0) return [];
+  const reason = `${more} more posts came in the ${quietMs} ms after the last that was to come`;
+  return [{ requirements, step: 0, reason }];
 }
 
-/** Finds the posts that must come, in order; says which did not. */
-function missingPost(wanted: readonly Post[], came: readonly Posted[], variables: Variables): string | undefined {
-  let position = 0;
-  for (const [index, post] of wanted.entries()) {
-    const found = came.findIndex(
-      (posted, at) => at >= position && fits(post, { posted, before: came[at - 1] }, variables),
-    );
-    if (found < 0) {
-      const bodies = came.slice(position).map(({ body }) => JSON.stringify(body).slice(0, 200));
-      return `post ${index + 1} of ${wanted.length} did not come; these did after the one before: ${bodies.join(" ") || "none"}`;
-    }
-    position = found + 1;
+function cameIn({ receiver, path }: Playing): Came {
+  return { posts: receiver.posted(path), followed: receiver.posted(`${path}/elsewhere`).length };
+}
+
+/** What was asked, and what was posted for it. */
+function evidence({ receiver, path, context: { recording } }: Playing): Recording["records"] {
+  recording.begin(0);
+  for (const { headers, body, status } of receiver.posted(path)) {
+    recording.sent(`POST ${receiver.url}${path}`, Object.entries(headers), JSON.stringify(body));
+    recording.answered(String(status), []);
   }
-  return undefined;
+  return recording.records;
 }
-
-interface Candidate {
-  readonly posted: Posted;
-  readonly before: Posted | undefined;
-}
-
-function fits(post: Post, { posted, before }: Candidate, variables: Variables): boolean {
-  const headers: JsonValue = { ...posted.headers };
-  const repeats = !post.repeats || posted.headers[EVENT_ID] === before?.headers[EVENT_ID];
-  return (
-    repeats &&
-    mismatch(variables.fill(jsonOf(post.body)), posted.body) === undefined &&
-    mismatch(variables.fill(post.headers), headers) === undefined
-  );
-}
-
-const EVENT_ID = "devtool-event-id";

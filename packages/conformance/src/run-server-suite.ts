@@ -1,15 +1,16 @@
-import { fromJson, toJson } from "@bufbuild/protobuf";
+import { fromJson } from "@bufbuild/protobuf";
 import { DEFAULT_LIMITS, EXTENSION_URI } from "@devtool/schema";
-import { type Case, StepSchema, type Suite, SuiteSchema } from "@devtool/schema/conformance";
+import { type Case, type Suite, SuiteSchema } from "@devtool/schema/conformance";
 import type { ProtocolVersion } from "./binding/binding.ts";
 import { Recording } from "./binding/recording.ts";
 import type { CaseResult } from "./case-result.ts";
 import type { Subject } from "./find-subject.ts";
-import { type CaseContext, playCase, stepsFor } from "./play-case.ts";
+import { type CaseContext, playCase } from "./play-case.ts";
 import scriptedPrompts from "./suites/scripted-prompts.json" with { type: "json" };
 import suiteV1 from "./suites/server-a2a-v1.json" with { type: "json" };
 import suiteV03 from "./suites/server-a2a-v03.json" with { type: "json" };
 import { Variables } from "./variables.ts";
+import { whyNot } from "./why-not.ts";
 
 /** How to play a suite. */
 export interface ServerSuiteOptions {
@@ -66,20 +67,4 @@ async function runCase(one: Case, context: CaseContext, signal: AbortSignal): Pr
   if (failures.length === 0) return { id, requirements, status: "passed", durationMs };
   const reason = failures.map((failure) => failure.reason).join("\n");
   return { id, requirements, status: "failed", reason, durationMs, failures, exchanges: context.recording.records };
-}
-
-/** Why a case cannot be played against this server in this binding; undefined when it can. */
-function whyNot(one: Case, { subject, variables }: CaseContext): string | undefined {
-  const { binding, claims } = subject;
-  const steps = stepsFor(one, binding.name);
-  if (steps.length === 0) return `is about ${one.bindings.join(" and ")}`;
-  const foreign = steps.find(({ method }) => method !== "" && !binding.has(method));
-  if (foreign) return `A2A ${binding.protocolVersion} has no ${foreign.method} over ${binding.name}`;
-  const unmet = one.needs.find((need) => claims.has(need.replace("!", "")) === need.startsWith("!"));
-  if (unmet !== undefined)
-    return `the card ${unmet.startsWith("!") ? "claims" : "does not claim"} ${unmet.replace("!", "")}`;
-  const text = JSON.stringify(steps.map((step) => toJson(StepSchema, step)));
-  const prompts = [...text.matchAll(/\$\{(prompt:[\w-]+)\}/g)].map(([, name = ""]) => name);
-  const unknown = prompts.find((name) => !variables.has(name));
-  return unknown && `no ${unknown} is known, by which the agent would do what the case needs`;
 }

@@ -50,9 +50,9 @@ async function* serverResults(
   { prompts, only, push }: Pick<ServerOptions, "only" | "push"> & { readonly prompts: Prompts | undefined },
   signal: AbortSignal,
 ): AsyncIterable<CaseResult> {
-  const known = prompts && { prompts };
-  yield* runServerSuite(subject, signal, { ...known, ...(only !== undefined && { only }) });
-  if (push !== undefined) yield* runPushSuite(subject, signal, { receiver: push, ...known });
+  const how = { ...(prompts && { prompts }), ...(only !== undefined && { only }) };
+  yield* runServerSuite(subject, signal, how);
+  if (push !== undefined) yield* runPushSuite(subject, signal, { receiver: push, ...how });
 }
 
 type Prompts = Readonly<Record<string, string>>;

@@ -10,11 +10,12 @@ export function jsonBreaches(method: DescMethod, result: JsonValue): Breach[] {
   const schema = method.methodKind === "unary" ? method.output : StreamResponseSchema;
   // JSON-RPC has `null` for nothing.
   if (result === null && schema.fields.length === 0) return [];
-  const reason = problemOf(schema, result);
+  const reason = jsonProblem(schema, result);
   return reason === undefined ? [] : [{ requirement: "A2A1-JSON", reason }];
 }
 
-function problemOf(schema: DescMessage, json: JsonValue): string | undefined {
+/** What is wrong with JSON of a message of A2A 1.0; undefined when nothing is. */
+export function jsonProblem(schema: DescMessage, json: JsonValue): string | undefined {
   try {
     const again = encodeA2aJson(schema, decodeA2aJson(schema, json));
     return difference(again, json, schema.name);

@@ -8,6 +8,8 @@ export interface Posted {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: JsonValue;
+  /** What it was answered with. */
+  readonly status: number;
 }
 
 /** Takes notifications on loopback, and answers them as it is told to. */
@@ -29,8 +31,9 @@ export async function startReceiver(address: string): Promise<Receiver> {
   let came = Promise.withResolvers<void>();
   const http = createServer(async (request, response) => {
     const { url: path = "/" } = request;
-    all.push({ path, headers: headersOf(request), body: await bodyOf(request) });
+    const body = await bodyOf(request);
     const status = statuses.get(path)?.shift() ?? 204;
+    all.push({ path, headers: headersOf(request), body, status });
     if (status >= 300 && status < 400) response.setHeader("location", `${path}/elsewhere`);
     response.statusCode = status;
     response.end();

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/conformance/v1alpha/push.proto.
  */
 export const file_devtool_conformance_v1alpha_push: GenFile = /*@__PURE__*/
-  fileDesc("CiZkZXZ0b29sL2NvbmZvcm1hbmNlL3YxYWxwaGEvcHVzaC5wcm90bxIbZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhIkEKCVB1c2hTdWl0ZRI0CgVjYXNlcxgBIAMoCzIlLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5QdXNoQ2FzZSKzAQoIUHVzaENhc2USCgoCaWQYASABKAkSFAoMcmVxdWlyZW1lbnRzGAIgAygJEjAKBXN0ZXBzGAMgAygLMiEuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLlN0ZXASDwoHYW5zd2VycxgEIAMoBRIwCgVwb3N0cxgFIAMoCzIhLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5Qb3N0EhAKCHF1aWV0X21zGAYgASgFIq4BCgRQb3N0EiQKBGJvZHkYASABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSPwoHaGVhZGVycxgCIAMoCzIuLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5Qb3N0LkhlYWRlcnNFbnRyeRIPCgdyZXBlYXRzGAMgASgIGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBYgZwcm90bzM", [file_devtool_conformance_v1alpha_case, file_google_protobuf_struct]);
+  fileDesc("CiZkZXZ0b29sL2NvbmZvcm1hbmNlL3YxYWxwaGEvcHVzaC5wcm90bxIbZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhIlsKCVB1c2hTdWl0ZRI0CgVjYXNlcxgBIAMoCzIlLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5QdXNoQ2FzZRIYChBwcm90b2NvbF92ZXJzaW9uGAIgASgJIrMBCghQdXNoQ2FzZRIKCgJpZBgBIAEoCRIUCgxyZXF1aXJlbWVudHMYAiADKAkSMAoFc3RlcHMYAyADKAsyIS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuU3RlcBIPCgdhbnN3ZXJzGAQgAygFEjAKBXBvc3RzGAUgAygLMiEuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLlBvc3QSEAoIcXVpZXRfbXMYBiABKAUixAEKBFBvc3QSJAoEYm9keRgBIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRI/CgdoZWFkZXJzGAIgAygLMi4uZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLlBvc3QuSGVhZGVyc0VudHJ5Eg8KB3JlcGVhdHMYAyABKAgSFAoMcmVxdWlyZW1lbnRzGAQgAygJGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBYgZwcm90bzM", [file_devtool_conformance_v1alpha_case, file_google_protobuf_struct]);
 
 /**
  * Is a file of cases that a runner plays as the receiver of notifications.
@@ -28,6 +28,13 @@ export type PushSuite = Message<"devtool.conformance.v1alpha.PushSuite"> & {
    * @generated from field: repeated devtool.conformance.v1alpha.PushCase cases = 1;
    */
   cases: PushCase[];
+
+  /**
+   * Is the version of A2A that the cases speak: `0.3` or `1.0`.
+   *
+   * @generated from field: string protocol_version = 2;
+   */
+  protocolVersion: string;
 };
 
 /**
@@ -42,6 +49,13 @@ export type PushSuiteJson = {
    * @generated from field: repeated devtool.conformance.v1alpha.PushCase cases = 1;
    */
   cases?: PushCaseJson[];
+
+  /**
+   * Is the version of A2A that the cases speak: `0.3` or `1.0`.
+   *
+   * @generated from field: string protocol_version = 2;
+   */
+  protocolVersion?: string;
 };
 
 /**
@@ -54,7 +68,9 @@ export const PushSuiteSchema: GenMessage<PushSuite, {jsonType: PushSuiteJson}> =
 /**
  * Is one case: what a client asks of a server, how the receiver answers the
  * posts that come, and which must come. In strings, `${receiver}` is the URL
- * of the receiver in this case.
+ * of the receiver in this case. What every post must hold to - in A2A 1.0 that
+ * it is a `StreamResponse` - no case asks for: a breach is told under the
+ * requirement of its own.
  *
  * @generated from message devtool.conformance.v1alpha.PushCase
  */
@@ -83,7 +99,7 @@ export type PushCase = Message<"devtool.conformance.v1alpha.PushCase"> & {
   /**
    * Lists the HTTP statuses with which the receiver answers, in the order of
    * the posts. Those that come after are answered with 204. A redirect leads to
-   * another path of the receiver, which must not be called.
+   * another path of the receiver, which must not be called (PUSH-2).
    *
    * @generated from field: repeated int32 answers = 4;
    */
@@ -108,7 +124,9 @@ export type PushCase = Message<"devtool.conformance.v1alpha.PushCase"> & {
 /**
  * Is one case: what a client asks of a server, how the receiver answers the
  * posts that come, and which must come. In strings, `${receiver}` is the URL
- * of the receiver in this case.
+ * of the receiver in this case. What every post must hold to - in A2A 1.0 that
+ * it is a `StreamResponse` - no case asks for: a breach is told under the
+ * requirement of its own.
  *
  * @generated from message devtool.conformance.v1alpha.PushCase
  */
@@ -137,7 +155,7 @@ export type PushCaseJson = {
   /**
    * Lists the HTTP statuses with which the receiver answers, in the order of
    * the posts. Those that come after are answered with 204. A redirect leads to
-   * another path of the receiver, which must not be called.
+   * another path of the receiver, which must not be called (PUSH-2).
    *
    * @generated from field: repeated int32 answers = 4;
    */
@@ -193,6 +211,14 @@ export type Post = Message<"devtool.conformance.v1alpha.Post"> & {
    * @generated from field: bool repeats = 3;
    */
   repeats: boolean;
+
+  /**
+   * Lists those of the case's requirements that this post shows. Empty means
+   * all of them.
+   *
+   * @generated from field: repeated string requirements = 4;
+   */
+  requirements: string[];
 };
 
 /**
@@ -222,6 +248,14 @@ export type PostJson = {
    * @generated from field: bool repeats = 3;
    */
   repeats?: boolean;
+
+  /**
+   * Lists those of the case's requirements that this post shows. Empty means
+   * all of them.
+   *
+   * @generated from field: repeated string requirements = 4;
+   */
+  requirements?: string[];
 };
 
 /**

@@ -366,7 +366,8 @@ export const FailureSchema: GenMessage<Failure, {jsonType: FailureJson}> = /*@__
  */
 export type ExchangeRecord = Message<"devtool.conformance.v1alpha.ExchangeRecord"> & {
   /**
-   * Counts the steps of the case from 1.
+   * Counts the steps of the case from 1; 0 for a notification that the server
+   * posted.
    *
    * @generated from field: int32 step = 1;
    */
@@ -428,7 +429,8 @@ export type ExchangeRecord = Message<"devtool.conformance.v1alpha.ExchangeRecord
  */
 export type ExchangeRecordJson = {
   /**
-   * Counts the steps of the case from 1.
+   * Counts the steps of the case from 1; 0 for a notification that the server
+   * posted.
    *
    * @generated from field: int32 step = 1;
    */
