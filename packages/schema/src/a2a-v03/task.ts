@@ -63,6 +63,7 @@ function createdOf(task: A2aTask, sequence: bigint): TaskEvent {
     taskId: task.id,
     contextId: task.contextId,
     state: decodeState(task.status?.state ?? ""),
+    model: eventOf(task.metadata)?.model ?? "",
     ...timeField("time", task.status?.timestamp),
     payload: {
       case: "created",

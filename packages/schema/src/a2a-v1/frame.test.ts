@@ -107,6 +107,15 @@ describe("an element of a stream of A2A 1.0", () => {
     expect(equals(TaskSchema, decodeTask(frameOf(json)), task)).toBe(true);
   });
 
+  it("tells the model of the event that it stands for, when a task goes on", () => {
+    const task = create(TaskSchema, { id: "t", contextId: "c", state: TaskState.WORKING, model: "m" });
+    const response = create(StreamResponseSchema, { payload: { case: "task", value: taskToA2a(task) } });
+    expect(decodeStreamFrame(frameOf(encodeA2aJson(StreamResponseSchema, response)), 7n)).toMatchObject({
+      sequence: 7n,
+      model: "m",
+    });
+  });
+
   it("keeps the artifacts of agents that make some", () => {
     const artifact = { artifactId: "a", parts: [{ text: "made" }] };
     const task = { id: "t", contextId: "c", status: { state: "TASK_STATE_COMPLETED" }, artifacts: [artifact] };
