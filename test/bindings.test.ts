@@ -48,7 +48,7 @@ describe("the bindings", () => {
         if (!isBuilt(context)) return;
         const play = await playProgram(join(cwd, "binding.json"), AbortSignal.timeout(230_000));
         const results = await all(play.results);
-        const others = results.filter((result) => result.status !== "passed");
+        const others = results.filter((result) => result.status !== "passed" && !isLeftOut(result));
         expect(others.map(({ id }) => id)).toEqual(knownFailures.map(({ id }) => id));
         expect(results.length).toBeGreaterThan(45);
       });
@@ -97,7 +97,9 @@ describe("the program suite", () => {
 
   async function failuresOf(spoil?: (outcome: Outcome) => Outcome): Promise<string[]> {
     rmSync(join(workspace, "conformance.txt"), { force: true });
-    const results = await all(runProgramSuite(honestProgram(spoil), AbortSignal.timeout(60_000), { server }));
+    const results = await all(
+      runProgramSuite(honestProgram(spoil && { spoil }), AbortSignal.timeout(60_000), { server }),
+    );
     return results.filter(({ status }) => status !== "passed").map(({ id }) => id);
   }
 
@@ -197,6 +199,11 @@ describe("the program suite", () => {
     expect(named.filter((id) => !(id in REQUIREMENTS))).toEqual([]);
   });
 });
+
+/** The programs need not speak A2A 1.0; one that does is tested. */
+function isLeftOut({ id, status }: CaseResult): boolean {
+  return status === "skipped" && id.startsWith("client/a2a-1.0-");
+}
 
 type Outcome = ProgramResponse["outcome"];
 type Events = Extract<Outcome, { case: "conversation" }>["value"]["events"];

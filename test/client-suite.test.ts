@@ -1,8 +1,14 @@
 import type { Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { bearerInterceptor } from "@devtool/client";
-import { createA2aTransport } from "@devtool/client/a2a";
 import {
+  type A2aTransportOptions,
+  createA2aTransport,
+  createAgentTransport,
+  fetchAgentCard,
+} from "@devtool/client/a2a";
+import {
+  type A2aInterface,
   type CaseResult,
   type ClientSuiteOptions,
   clientCases,
@@ -27,6 +33,20 @@ const overGrpc: Connecting = (baseUrl, token) =>
   createGrpcTransport({ baseUrl, interceptors: [bearerInterceptor(token)] });
 const overA2a: Connecting = (url, token) => createA2aTransport({ url, token });
 
+const V1: Pick<A2aTransportOptions, "protocolVersion" | "protocolBinding"> = {
+  protocolVersion: "1.0",
+  protocolBinding: "JSONRPC",
+};
+const V1_JSONRPC: A2aInterface = { protocolVersion: "1.0", binding: "JSONRPC" };
+const V1_HTTP_JSON: A2aInterface = { protocolVersion: "1.0", binding: "HTTP+JSON" };
+const INTERFACES: readonly A2aInterface[] = [V1_JSONRPC, V1_HTTP_JSON];
+
+/** Over the interface that the card lists; the connection may break before it has come. */
+const byCard: Connecting = async (url, token) => {
+  const card = () => fetchAgentCard({ url }, AbortSignal.timeout(5_000));
+  return createAgentTransport(await card().catch(card), { url, token });
+};
+
 const CUT_EVERY = Number(process.env.DEVTOOL_CUT_EVERY ?? 499);
 
 describe("the client suite", () => {
@@ -38,6 +58,29 @@ describe("the client suite", () => {
     const results = await play({ connecting, cutEvery: CUT_EVERY });
     expect(results.filter(({ status }) => status !== "passed")).toEqual([]);
     expect(results).toHaveLength(2 * clientCases().cases.length);
+  });
+
+  it.each(INTERFACES)(
+    `passes our client over A2A 1.0 in $binding, cut at every ${CUT_EVERY}th byte`,
+    { timeout: 600_000 },
+    async (over) => {
+      let plays = 0;
+      const connecting: Connecting = (url, token) => {
+        plays++;
+        return createA2aTransport({ ...V1, url, token, protocolBinding: over.binding });
+      };
+      const results = await play({ over, connecting, cutEvery: CUT_EVERY });
+      expect(results.filter(({ status }) => status !== "passed")).toEqual([]);
+      expect(results).toHaveLength(2 * clientCases().cases.length);
+      expect(results[0]?.id).toBe(`client/a2a-1.0-${over.binding.toLowerCase().replace("+", "-")}/appendix-a`);
+      // The streams are cut to their ends: the conversations have some 35,000 bytes together.
+      expect(plays * CUT_EVERY).toBeGreaterThan(25_000);
+    },
+  );
+
+  it.each(INTERFACES)("passes our client that finds A2A 1.0 in $binding by the card", async (over) => {
+    const results = await play({ over, connecting: byCard, cutEvery: 9_999 });
+    expect(results.filter(({ status }) => status !== "passed")).toEqual([]);
   });
 
   const faults: readonly Fault[] = [
@@ -125,6 +168,125 @@ describe("the client suite", () => {
     expect(JSON.parse(shown[0]?.responseBody ?? "").conversation.events).toHaveLength(3);
   });
 
+  const refusals: readonly Refusal[] = [
+    {
+      what: "sends no token",
+      connecting: (url) => createA2aTransport({ ...V1, url }),
+      says: "the bearer token is missing or wrong",
+    },
+    {
+      what: "speaks Connect all the same",
+      connecting: overConnect,
+      says: "POST /devtool.v1alpha.TaskService/StreamMessage is no call of A2A 1.0 over JSONRPC: its methods are posted to /",
+    },
+    {
+      what: "speaks A2A 0.3",
+      connecting: overA2a,
+      says: 'POST / is no call of A2A 1.0 over JSONRPC: method "message/stream" does not exist',
+    },
+    {
+      what: "speaks another binding",
+      connecting: (url, token) => createA2aTransport({ ...V1, url, token, protocolBinding: "HTTP+JSON" }),
+      says: "POST /message:stream is no call of A2A 1.0 over JSONRPC: its methods are posted to /",
+    },
+    {
+      what: "does not name the version",
+      connecting: wiring({ headers: ({ "a2a-version": _left, ...headers }) => headers }),
+      says: 'the header A2A-Version must be 1.0: got ""',
+    },
+    {
+      what: "names another version",
+      connecting: wiring({ headers: (headers) => ({ ...headers, "a2a-version": "1.1" }) }),
+      says: 'the header A2A-Version must be 1.0: got "1.1"',
+    },
+    {
+      what: "does not activate the extension",
+      connecting: wiring({ headers: ({ "a2a-extensions": _left, ...headers }) => headers }),
+      says: "the extension is not activated",
+    },
+    {
+      what: "leaves out what is required",
+      connecting: wiring({ body: (body) => body.replace(/"role":"ROLE_USER",?/, "") }),
+      says: "SendMessageRequest cannot be taken: message.role",
+    },
+    {
+      what: "has roles as A2A 0.3 has them",
+      connecting: wiring({ body: (body) => body.replace("ROLE_USER", "user") }),
+      says: "SendMessageRequest cannot be taken",
+    },
+    {
+      what: "sends other words",
+      connecting: wiring({ body: (body) => body.replace(/"text":"/, '"text":"Please. ') }),
+      says: "the message must hold",
+    },
+    {
+      what: "answers outside the task",
+      connecting: wiring({ body: (body) => body.replace('"taskId":"task-1"', '"taskId":""') }),
+      breaks: "client/a2a-1.0-jsonrpc/asked-again",
+      says: 'the message must name task "task-1": it names ""',
+    },
+    {
+      what: "resumes from the wrong place",
+      connecting: wiring({ headers: resumingAt((after) => after + 1n) }),
+      breaks: "client/a2a-1.0-jsonrpc/two-questions/cut",
+      says: "cut after",
+    },
+    {
+      what: "does not say where it resumes",
+      connecting: wiring({ headers: ({ "last-event-id": _left, ...headers }) => headers }),
+      breaks: "client/a2a-1.0-jsonrpc/two-questions/cut",
+      says: "cut after",
+    },
+    {
+      what: "sends a message again under another id",
+      connecting: wiring({
+        body: (body) => body.replace(/"messageId":"[^"]+"/, `"messageId":"${crypto.randomUUID()}"`),
+      }),
+      breaks: "client/a2a-1.0-jsonrpc/failure/cut",
+      says: "cut after",
+    },
+    {
+      what: "speaks JSON-RPC where it is to speak HTTP+JSON",
+      over: V1_HTTP_JSON,
+      connecting: (url, token) => createA2aTransport({ ...V1, url, token }),
+      breaks: "client/a2a-1.0-http-json/appendix-a",
+      says: "POST / is no call of A2A 1.0 over HTTP+JSON: no method has this path",
+    },
+    {
+      what: "resumes from the wrong place over HTTP+JSON",
+      over: V1_HTTP_JSON,
+      connecting: wiring({ headers: resumingAt((after) => after + 1n) }, "HTTP+JSON"),
+      breaks: "client/a2a-1.0-http-json/two-questions/cut",
+      says: "cut after",
+    },
+    {
+      what: "takes the task that a stream begins with for nothing",
+      connecting: byCard,
+      spoil: changing((events) => events.filter(({ payload }) => payload.case !== "message")),
+      breaks: "client/a2a-1.0-jsonrpc/two-questions",
+      says: "events[",
+    },
+  ];
+  it.each(refusals)(
+    "fails one over A2A 1.0 that $what (sabotage)",
+    { timeout: 60_000 },
+    async ({ breaks = "client/a2a-1.0-jsonrpc/appendix-a", says, over = V1_JSONRPC, ...how }) => {
+      const results = await play({ ...how, over, cutEvery: 499, timeoutMs: 2_000 });
+      const failed = results.find(({ id }) => id === breaks);
+      expect(failed).toMatchObject({ status: "failed", reason: expect.stringContaining(says) });
+      const [{ requestBody = "" } = {}] = failed?.exchanges ?? [];
+      expect(Object.values(JSON.parse(requestBody))).toMatchObject([{ conversation: { token: "[hidden]" } }]);
+    },
+  );
+
+  it("skips with a reason what a program does not speak", async () => {
+    const streams = honestProgram({ connecting: overConnect });
+    const results = await Array.fromAsync(runClientSuite(streams, AbortSignal.timeout(9_000), { over: V1_JSONRPC }));
+    expect(new Set(results.map(({ status, reason }) => `${status}: ${reason}`))).toEqual(
+      new Set(["skipped: the program does not do it: A2A 1.0 over JSONRPC"]),
+    );
+  });
+
   it("skips with a reason what a program does not do", async () => {
     const results = await play({ connecting: overConnect, spoil: () => ({ case: "unsupported", value: "nothing" }) });
     expect(new Set(results.map(({ status }) => status))).toEqual(new Set(["skipped"]));
@@ -152,8 +314,41 @@ interface Fault extends Client {
   readonly says: string;
 }
 
+/** A client of A2A 1.0 with a fault, and what the suite says of it. */
+interface Refusal extends Client {
+  readonly what: string;
+  /** Default: JSON-RPC. */
+  readonly over?: A2aInterface;
+  /** Default: the first conversation. */
+  readonly breaks?: string;
+  readonly says: string;
+}
+
 function play({ connecting, spoil, ...options }: Client & ClientSuiteOptions): Promise<CaseResult[]> {
-  return Array.fromAsync(runClientSuite(honestProgram(spoil, connecting), AbortSignal.timeout(600_000), options));
+  const streams = honestProgram({ connecting, speaking: () => connecting, ...(spoil && { spoil }) });
+  return Array.fromAsync(runClientSuite(streams, AbortSignal.timeout(600_000), options));
+}
+
+/** What goes over the wire, changed. */
+interface Wire {
+  readonly headers?: (headers: Readonly<Record<string, string>>) => Readonly<Record<string, string>>;
+  readonly body?: (body: string) => string;
+}
+
+/** Our client over A2A 1.0, with each of its requests changed. */
+function wiring({ headers = (same) => same, body = (same) => same }: Wire, protocolBinding = "JSONRPC"): Connecting {
+  const changed: typeof fetch = (input, init) => {
+    const sent = { ...init, headers: headers(Object.fromEntries(new Headers(init?.headers))) };
+    return fetch(input, typeof init?.body === "string" ? { ...sent, body: body(init.body) } : sent);
+  };
+  return (url, token) => createA2aTransport({ ...V1, url, token, protocolBinding, fetch: changed });
+}
+
+function resumingAt(change: (after: bigint) => bigint): NonNullable<Wire["headers"]> {
+  return (headers) => {
+    const after = headers["last-event-id"];
+    return after === undefined ? headers : { ...headers, "last-event-id": String(change(BigInt(after))) };
+  };
 }
 
 function changing(change: (events: Events) => Events): (outcome: Outcome) => Outcome {
@@ -197,8 +392,8 @@ function resuming(change: (afterSequence: bigint) => bigint): Connecting {
 }
 
 function changedInput(change: (input: object) => object, connecting: Connecting): Connecting {
-  return (url, token) => {
-    const transport = connecting(url, token);
+  return async (url, token) => {
+    const transport = await connecting(url, token);
     const stream: Transport["stream"] = (method, signal, timeoutMs, header, input, values) => {
       const changed = async function* () {
         for await (const one of input) yield Object(change(one));

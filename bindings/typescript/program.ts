@@ -51,7 +51,7 @@ async function answer({ work }: ProgramRequest): Promise<ProgramResponse["outcom
       return { case: "conversation", value: await converse(work.value, 1) };
     case "resume":
       return { case: "conversation", value: await converse(work.value, 5) };
-    case undefined:
+    default:
       return { case: "unsupported", value: "a kind of work that this program does not know" };
   }
 }

@@ -25,6 +25,7 @@ import {
 import {
   ConversationSchema,
   type Converse,
+  type ConverseOverA2a,
   type ProgramRequest,
   ProgramRequestSchema,
   type ProgramResponse,
@@ -44,27 +45,32 @@ const registry = createRegistry(
 type Outcome = ProgramResponse["outcome"];
 
 /** How a program reaches a server. */
-export type Connecting = (url: string, token: string) => Transport;
+export type Connecting = (url: string, token: string) => Transport | Promise<Transport>;
 
-/** A program under test in this process; `spoil` changes what it answers. */
-export function honestProgram(
-  spoil: (outcome: Outcome) => Outcome = (outcome) => outcome,
-  connecting: Connecting = overConnect,
-): ProgramStreams {
+/** What a program does. */
+export interface HonestProgram {
+  /** Changes what it answers. */
+  readonly spoil?: (outcome: Outcome) => Outcome;
+  /** How it converses when it may choose. Default: Connect. */
+  readonly connecting?: Connecting;
+  /** How it speaks what it is told to; undefined for what it does not. Default: nothing. */
+  readonly speaking?: (over: Pick<ConverseOverA2a, "protocolVersion" | "protocolBinding">) => Connecting | undefined;
+}
+
+/** A program under test in this process. */
+export function honestProgram(program: HonestProgram = {}): ProgramStreams {
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
   const writer = writable.getWriter();
   return {
     write: async (bytes) => void writer.write(bytes),
-    output: answers(readable, { spoil, connecting }),
+    output: answers(readable, program),
   };
 }
 
-async function* answers(
-  input: AsyncIterable<Uint8Array>,
-  { spoil, connecting }: { readonly spoil: (outcome: Outcome) => Outcome; readonly connecting: Connecting },
-): AsyncIterable<Uint8Array> {
+async function* answers(input: AsyncIterable<Uint8Array>, program: HonestProgram): AsyncIterable<Uint8Array> {
+  const { spoil = (outcome) => outcome } = program;
   for await (const request of sizeDelimitedDecodeStream(ProgramRequestSchema, input)) {
-    const outcome = await answer(request, connecting).catch(
+    const outcome = await answer(request, program).catch(
       (reason: unknown): Outcome => ({
         case: "refused",
         value: String(reason),
@@ -75,7 +81,7 @@ async function* answers(
   }
 }
 
-async function answer({ work }: ProgramRequest, connecting: Connecting): Promise<Outcome> {
+async function answer({ work }: ProgramRequest, program: HonestProgram): Promise<Outcome> {
   switch (work.case) {
     case "readJson": {
       const type = named(work.value.type);
@@ -90,7 +96,10 @@ async function answer({ work }: ProgramRequest, connecting: Connecting): Promise
     }
     case "converse":
     case "resume":
-      return converse(work.value, connecting);
+      return converse(work.value, program.connecting ?? overConnect);
+    case "converseOverA2a":
+    case "resumeOverA2a":
+      return converseOver(work.value, program);
     case undefined:
       return { case: "unsupported", value: "nothing" };
     default:
@@ -104,12 +113,19 @@ function named(type: string) {
   return found;
 }
 
+async function converseOver(asked: ConverseOverA2a, { speaking }: HonestProgram): Promise<Outcome> {
+  const { conversation, protocolVersion, protocolBinding } = asked;
+  const connecting = speaking?.(asked);
+  if (conversation && connecting) return converse(conversation, connecting);
+  return { case: "unsupported", value: `A2A ${protocolVersion} over ${protocolBinding}` };
+}
+
 function overConnect(baseUrl: string, token: string): Transport {
   return createConnectTransport({ baseUrl, httpVersion: "1.1", interceptors: [bearerInterceptor(token)] });
 }
 
 async function converse({ url, token, prompt, answers }: Converse, connecting: Connecting): Promise<Outcome> {
-  const client = createDevtoolClient(connecting(url, token));
+  const client = createDevtoolClient(await connecting(url, token));
   const signal = AbortSignal.timeout(20_000);
   const events: TaskEvent[] = [];
   const left = [...answers];

@@ -2,6 +2,7 @@
 export type { BindingName, ProtocolVersion } from "./binding/binding.ts";
 export type { CaseFailure, CaseResult } from "./case-result.ts";
 export { type CuttingProxy, startCuttingProxy } from "./client/cutting-proxy.ts";
+export type { A2aInterface } from "./client/replay-a2a-v1.ts";
 export { findSubject, type ServerTarget, type Subject } from "./find-subject.ts";
 export { Program, type ProgramStreams, type ProgramWork } from "./program.ts";
 export { createReport, isClean, type ReportInput, type ReportSubject } from "./report/create-report.ts";

@@ -1,5 +1,10 @@
 import { create, toJsonString } from "@bufbuild/protobuf";
-import { ProgramRequestSchema, ProgramResponseSchema } from "@devtool/schema/conformance";
+import {
+  type Converse,
+  type ProgramRequest,
+  ProgramRequestSchema,
+  ProgramResponseSchema,
+} from "@devtool/schema/conformance";
 import type { Recording } from "./binding/recording.ts";
 import type { Program, ProgramWork } from "./program.ts";
 
@@ -22,10 +27,30 @@ export function recordedProgram(program: Pick<Program, "ask">, recording: Record
 const PRETTY = { prettySpaces: 2 } as const;
 
 /** A request as JSON, its token hidden. */
-function requestText(work: ProgramWork): string {
-  const request = create(ProgramRequestSchema, { work });
-  if (request.work.case !== "converse" && request.work.case !== "resume")
-    return toJsonString(ProgramRequestSchema, request, PRETTY);
-  const value = { ...request.work.value, token: "[hidden]" };
-  return toJsonString(ProgramRequestSchema, create(ProgramRequestSchema, { work: { ...request.work, value } }), PRETTY);
+function requestText(asked: ProgramWork): string {
+  const { work } = create(ProgramRequestSchema, { work: asked });
+  return toJsonString(ProgramRequestSchema, create(ProgramRequestSchema, { work: withoutToken(work) }), PRETTY);
+}
+
+function withoutToken(work: ProgramRequest["work"]): ProgramRequest["work"] {
+  switch (work.case) {
+    case "converse":
+    case "resume":
+      return { ...work, value: hidden(work.value) };
+    case "converseOverA2a":
+    case "resumeOverA2a": {
+      const { conversation } = work.value;
+      return { ...work, value: { ...work.value, ...(conversation && { conversation: hidden(conversation) }) } };
+    }
+    case "readJson":
+    case "readBinary":
+    case undefined:
+      return work;
+    default:
+      return work satisfies never;
+  }
+}
+
+function hidden(conversation: Converse): Converse {
+  return { ...conversation, token: "[hidden]" };
 }

@@ -1,19 +1,21 @@
-import { create, fromJson, type JsonValue, toJson } from "@bufbuild/protobuf";
+import { create, fromJson, type JsonValue, type MessageInitShape, toJson } from "@bufbuild/protobuf";
 import { type TaskEvent, TaskEventSchema, TaskSchema } from "@devtool/schema";
 import {
   type ClientCase,
   type ClientSuite,
   ClientSuiteSchema,
   type Conversation,
+  type ConverseSchema,
   type ProgramResponse,
 } from "@devtool/schema/conformance";
 import { Recording } from "./binding/recording.ts";
 import type { CaseResult } from "./case-result.ts";
 import { startCuttingProxy } from "./client/cutting-proxy.ts";
 import { Replay } from "./client/replay.ts";
+import type { A2aInterface } from "./client/replay-a2a-v1.ts";
 import { startReplayServer } from "./client/replay-server.ts";
 import { mismatch } from "./match.ts";
-import { Program, type ProgramStreams } from "./program.ts";
+import { Program, type ProgramStreams, type ProgramWork } from "./program.ts";
 import { recordedProgram } from "./recorded-program.ts";
 import { equalProblem } from "./run-json-suite.ts";
 import clientSuite from "./suites/client.json" with { type: "json" };
@@ -24,6 +26,8 @@ export interface ClientSuiteOptions {
   readonly timeoutMs?: number;
   /** Connections are cut at every so-manieth byte. Default 16; 1 cuts at each. */
   readonly cutEvery?: number;
+  /** The interface of A2A that the client must speak. Default: what the program takes of all but A2A 1.0. */
+  readonly over?: A2aInterface;
 }
 
 /** The conversations that are played to clients, as data. */
@@ -38,20 +42,29 @@ export function clientCases(): ClientSuite {
 export async function* runClientSuite(
   streams: ProgramStreams,
   signal: AbortSignal,
-  { timeoutMs = 10_000, cutEvery = 16 }: ClientSuiteOptions = {},
+  { timeoutMs = 10_000, cutEvery = 16, over }: ClientSuiteOptions = {},
 ): AsyncIterable<CaseResult> {
   const program = new Program(streams);
   for (const one of clientCases().cases) {
-    const played = { program, one, limit: () => AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]) };
-    yield await timed(one.id, one.requirements, () => wholeProblem(played));
-    yield await timed(`${one.id}/cut`, ["STREAM-3", "STREAM-7"], () => cutProblem(played, cutEvery));
+    const played = { program, one, over, limit: () => AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]) };
+    const id = idOver(one.id, over);
+    yield await timed(id, one.requirements, () => wholeProblem(played));
+    yield await timed(`${id}/cut`, ["STREAM-3", "STREAM-7"], () => cutProblem(played, cutEvery));
   }
+}
+
+/** The id of a case that is played over an interface, for instance `client/a2a-1.0-http-json/failure`. */
+function idOver(id: string, over: A2aInterface | undefined): string {
+  if (!over) return id;
+  const way = `a2a-${over.protocolVersion}-${over.binding.toLowerCase().replace("+", "-")}`;
+  return id.replace("client/", `client/${way}/`);
 }
 
 /** A conversation, and the client that it is played to. */
 interface Played {
   readonly program: Program;
   readonly one: ClientCase;
+  readonly over: A2aInterface | undefined;
   /** Makes the limit of one conversation. */
   readonly limit: () => AbortSignal;
 }
@@ -74,31 +87,41 @@ async function wholeProblem(played: Played): Promise<Reason> {
 async function cutProblem(played: Played, cutEvery: number): Promise<Reason> {
   for (let bytes = 1; ; bytes += cutEvery) {
     const { reason, cuts } = await play(played, "resume", bytes);
-    if (reason.status !== "passed")
+    if (reason.status === "skipped") return reason;
+    if (reason.status === "failed")
       return { ...reason, reason: `cut after ${bytes} bytes of the server: ${reason.reason}` };
     if (cuts === 0) return PASSED;
   }
 }
 
 async function play(
-  { program, one, limit }: Played,
+  { program, one, over, limit }: Played,
   work: "converse" | "resume",
   bytes: number,
 ): Promise<{ readonly reason: Reason; readonly cuts: number }> {
   const replay = new Replay(one.events);
   const token = crypto.randomUUID();
-  await using server = await startReplayServer(replay, token);
+  await using server = await startReplayServer({ replay, token, over });
   const limits = [bytes];
   await using proxy = await startCuttingProxy(
     () => server.url,
     () => limits.shift() ?? Number.POSITIVE_INFINITY,
   );
   const value = { url: proxy.url, token, prompt: one.prompt, answers: one.answers };
+  const asked: ProgramWork = over ? workOver(work, value, over) : { case: work, value };
   const recording = new Recording();
-  const outcome = await recordedProgram(program, recording).ask({ case: work, value }, limit());
+  const outcome = await recordedProgram(program, recording).ask(asked, limit());
   const reason = reasonOf(outcome, replay);
   const told = reason.status === "failed" ? { ...reason, exchanges: recording.records } : reason;
   return { reason: told, cuts: proxy.cuts() };
+}
+
+function workOver(
+  work: "converse" | "resume",
+  conversation: MessageInitShape<typeof ConverseSchema>,
+  { protocolVersion, binding: protocolBinding }: A2aInterface,
+): ProgramWork {
+  return { case: `${work}OverA2a`, value: { conversation, protocolVersion, protocolBinding } };
 }
 
 function reasonOf(outcome: ProgramResponse["outcome"], replay: Replay): Reason {

@@ -30,6 +30,8 @@ export {
   type Conversation,
   ConversationSchema,
   type Converse,
+  type ConverseOverA2a,
+  ConverseOverA2aSchema,
   ConverseSchema,
   type KnownFailure,
   type ProgramCase,

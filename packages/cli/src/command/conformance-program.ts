@@ -38,6 +38,8 @@ async function* programResults({ command, args, cwd }: ProgramCommand, signal: A
     const streams = streamsOf(running, stopped);
     yield* runProgramSuite(streams, signal, { server });
     yield* runClientSuite(streams, signal);
+    for (const binding of ["JSONRPC", "HTTP+JSON"] as const)
+      yield* runClientSuite(streams, signal, { over: { protocolVersion: "1.0", binding } });
   } finally {
     running.stdin?.destroy();
     running.kill();

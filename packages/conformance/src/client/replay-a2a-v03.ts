@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { fromJson, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { type Value, ValueSchema } from "@bufbuild/protobuf/wkt";
 import { ConnectError } from "@connectrpc/connect";
-import { EXTENSION_URI, isExtensionUri, type TaskEvent } from "@devtool/schema";
+import { EXTENSION_URI, type TaskEvent } from "@devtool/schema";
 import {
   AgentCardSchema,
   decodeJsonRpcRequest,
@@ -13,6 +13,7 @@ import {
   encodeTask,
   JsonRpcCode,
 } from "@devtool/schema/a2a-v03";
+import { activates, textOf } from "./http.ts";
 import type { Replay } from "./replay.ts";
 
 /** The card of the server that the runner plays, in A2A 0.3. */
@@ -33,7 +34,7 @@ export function replayCard(url: string): JsonValue {
 
 /** Answers a request of A2A 0.3 over JSON-RPC, streams as server-sent events with the sequences as their ids. */
 export async function answerA2aV03(request: IncomingMessage, response: ServerResponse, replay: Replay): Promise<void> {
-  const rpc = decodeJsonRpcRequest(JSON.parse(await bodyOf(request)));
+  const rpc = decodeJsonRpcRequest(JSON.parse(await textOf(request)));
   const call: Call = { method: rpc.method, params: jsonOf(rpc.params), request, response };
   const id = jsonOf(rpc.id) ?? null;
   try {
@@ -94,15 +95,4 @@ async function stream(response: ServerResponse, events: AsyncIterable<TaskEvent>
     response.write(`id: ${event.sequence}\ndata: {"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}\n\n`);
   }
   response.end();
-}
-
-function activates({ headers }: IncomingMessage): boolean {
-  const named = [headers["x-a2a-extensions"], headers["a2a-extensions"]].flat().join(",");
-  return named.split(",").some((uri) => isExtensionUri(uri.trim()));
-}
-
-async function bodyOf(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk);
-  return Buffer.concat(chunks).toString();
 }

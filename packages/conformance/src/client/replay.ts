@@ -47,7 +47,12 @@ export class Replay {
     if (this.#log.length === 0 || this.#log[0]?.taskId !== taskId) {
       throw this.refused(`task ${JSON.stringify(taskId)} does not exist`, Code.NotFound);
     }
-    return this.#log.reduce(reduceTask, emptyTask());
+    return this.taskAt(BigInt(this.#log.length));
+  }
+
+  /** The task as it was after an event. */
+  taskAt(sequence: bigint): Task {
+    return this.#log.slice(0, Number(sequence)).reduce(reduceTask, emptyTask());
   }
 
   /** Takes a message; one that came before is a retry (STREAM-7). Gives the sequence before its exchange. */

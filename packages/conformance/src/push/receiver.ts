@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage } from "node:http";
 import { createServer as createNetServer, type Socket } from "node:net";
 import type { JsonValue } from "@bufbuild/protobuf";
+import { textOf } from "../client/http.ts";
 import { close, listenAt } from "../client/replay-server.ts";
 
 /** A notification that came. */
@@ -60,9 +61,7 @@ function headersOf({ headers }: IncomingMessage): Record<string, string> {
 }
 
 async function bodyOf(request: IncomingMessage): Promise<JsonValue> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk);
-  const text = Buffer.concat(chunks).toString();
+  const text = await textOf(request);
   try {
     return JSON.parse(text);
   } catch {

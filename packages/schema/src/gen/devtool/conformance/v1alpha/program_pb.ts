@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/conformance/v1alpha/program.proto.
  */
 export const file_devtool_conformance_v1alpha_program: GenFile = /*@__PURE__*/
-  fileDesc("CilkZXZ0b29sL2NvbmZvcm1hbmNlL3YxYWxwaGEvcHJvZ3JhbS5wcm90bxIbZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhIogCCg5Qcm9ncmFtUmVxdWVzdBI6CglyZWFkX2pzb24YASABKAsyJS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuUmVhZEpzb25IABI+CgtyZWFkX2JpbmFyeRgCIAEoCzInLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5SZWFkQmluYXJ5SAASOQoIY29udmVyc2UYAyABKAsyJS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ29udmVyc2VIABI3CgZyZXN1bWUYCiABKAsyJS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ29udmVyc2VIAEIGCgR3b3JrIqsBCg9Qcm9ncmFtUmVzcG9uc2USEAoGYmluYXJ5GAEgASgMSAASDgoEanNvbhgCIAEoCUgAEkEKDGNvbnZlcnNhdGlvbhgDIAEoCzIpLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5Db252ZXJzYXRpb25IABIRCgdyZWZ1c2VkGAQgASgJSAASFQoLdW5zdXBwb3J0ZWQYBSABKAlIAEIJCgdvdXRjb21lIiYKCFJlYWRKc29uEgwKBHR5cGUYASABKAkSDAoEanNvbhgCIAEoCSIqCgpSZWFkQmluYXJ5EgwKBHR5cGUYASABKAkSDgoGYmluYXJ5GAIgASgMImwKCENvbnZlcnNlEgsKA3VybBgBIAEoCRINCgV0b2tlbhgCIAEoCRIOCgZwcm9tcHQYAyABKAkSNAoHYW5zd2VycxgEIAMoCzIjLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5BbnN3ZXIiRQoGQW5zd2VyEhEKCW9wdGlvbl9pZBgBIAEoCRIYCgtuZXdfY29udGVudBgCIAEoCUgAiAEBQg4KDF9uZXdfY29udGVudCJfCgxDb252ZXJzYXRpb24SKgoGZXZlbnRzGAEgAygLMhouZGV2dG9vbC52MWFscGhhLlRhc2tFdmVudBIjCgR0YXNrGAIgASgLMhUuZGV2dG9vbC52MWFscGhhLlRhc2siRwoMUHJvZ3JhbVN1aXRlEjcKBWNhc2VzGAEgAygLMiguZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLlByb2dyYW1DYXNlIsMBCgtQcm9ncmFtQ2FzZRIKCgJpZBgBIAEoCRIUCgxyZXF1aXJlbWVudHMYAiADKAkSDgoGcHJvbXB0GAMgASgJEjQKB2Fuc3dlcnMYBCADKAsyIy5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQW5zd2VyEiYKBmV2ZW50cxgFIAMoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRIkCgR0YXNrGAYgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlIrMCCgdCaW5kaW5nEg0KBXRpdGxlGAEgASgJEjMKBW5lZWRzGAIgAygLMiQuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkNvbW1hbmQSMwoFYnVpbGQYAyADKAsyJC5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ29tbWFuZBI1Cgdwcm9ncmFtGAQgASgLMiQuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkNvbW1hbmQSNQoHZXhhbXBsZRgGIAEoCzIkLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5Db21tYW5kEkEKDmtub3duX2ZhaWx1cmVzGAUgAygLMikuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLktub3duRmFpbHVyZSIYCgdDb21tYW5kEg0KBXdvcmRzGAEgAygJIioKDEtub3duRmFpbHVyZRIKCgJpZBgBIAEoCRIOCgZyZWFzb24YAiABKAliBnByb3RvMw", [file_devtool_v1alpha_task, file_devtool_v1alpha_task_event, file_google_protobuf_struct]);
+  fileDesc("CilkZXZ0b29sL2NvbmZvcm1hbmNlL3YxYWxwaGEvcHJvZ3JhbS5wcm90bxIbZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhIpwDCg5Qcm9ncmFtUmVxdWVzdBI6CglyZWFkX2pzb24YASABKAsyJS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuUmVhZEpzb25IABI+CgtyZWFkX2JpbmFyeRgCIAEoCzInLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5SZWFkQmluYXJ5SAASOQoIY29udmVyc2UYAyABKAsyJS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ29udmVyc2VIABI3CgZyZXN1bWUYCiABKAsyJS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ29udmVyc2VIABJJChFjb252ZXJzZV9vdmVyX2EyYRgLIAEoCzIsLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5Db252ZXJzZU92ZXJBMmFIABJHCg9yZXN1bWVfb3Zlcl9hMmEYDCABKAsyLC5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ29udmVyc2VPdmVyQTJhSABCBgoEd29yayKrAQoPUHJvZ3JhbVJlc3BvbnNlEhAKBmJpbmFyeRgBIAEoDEgAEg4KBGpzb24YAiABKAlIABJBCgxjb252ZXJzYXRpb24YAyABKAsyKS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ29udmVyc2F0aW9uSAASEQoHcmVmdXNlZBgEIAEoCUgAEhUKC3Vuc3VwcG9ydGVkGAUgASgJSABCCQoHb3V0Y29tZSImCghSZWFkSnNvbhIMCgR0eXBlGAEgASgJEgwKBGpzb24YAiABKAkiKgoKUmVhZEJpbmFyeRIMCgR0eXBlGAEgASgJEg4KBmJpbmFyeRgCIAEoDCJsCghDb252ZXJzZRILCgN1cmwYASABKAkSDQoFdG9rZW4YAiABKAkSDgoGcHJvbXB0GAMgASgJEjQKB2Fuc3dlcnMYBCADKAsyIy5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQW5zd2VyIoIBCg9Db252ZXJzZU92ZXJBMmESOwoMY29udmVyc2F0aW9uGAEgASgLMiUuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkNvbnZlcnNlEhgKEHByb3RvY29sX3ZlcnNpb24YAiABKAkSGAoQcHJvdG9jb2xfYmluZGluZxgDIAEoCSJFCgZBbnN3ZXISEQoJb3B0aW9uX2lkGAEgASgJEhgKC25ld19jb250ZW50GAIgASgJSACIAQFCDgoMX25ld19jb250ZW50Il8KDENvbnZlcnNhdGlvbhIqCgZldmVudHMYASADKAsyGi5kZXZ0b29sLnYxYWxwaGEuVGFza0V2ZW50EiMKBHRhc2sYAiABKAsyFS5kZXZ0b29sLnYxYWxwaGEuVGFzayJHCgxQcm9ncmFtU3VpdGUSNwoFY2FzZXMYASADKAsyKC5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuUHJvZ3JhbUNhc2UiwwEKC1Byb2dyYW1DYXNlEgoKAmlkGAEgASgJEhQKDHJlcXVpcmVtZW50cxgCIAMoCRIOCgZwcm9tcHQYAyABKAkSNAoHYW5zd2VycxgEIAMoCzIjLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5BbnN3ZXISJgoGZXZlbnRzGAUgAygLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEiQKBHRhc2sYBiABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUiswIKB0JpbmRpbmcSDQoFdGl0bGUYASABKAkSMwoFbmVlZHMYAiADKAsyJC5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ29tbWFuZBIzCgVidWlsZBgDIAMoCzIkLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5Db21tYW5kEjUKB3Byb2dyYW0YBCABKAsyJC5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ29tbWFuZBI1CgdleGFtcGxlGAYgASgLMiQuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkNvbW1hbmQSQQoOa25vd25fZmFpbHVyZXMYBSADKAsyKS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuS25vd25GYWlsdXJlIhgKB0NvbW1hbmQSDQoFd29yZHMYASADKAkiKgoMS25vd25GYWlsdXJlEgoKAmlkGAEgASgJEg4KBnJlYXNvbhgCIAEoCWIGcHJvdG8z", [file_devtool_v1alpha_task, file_devtool_v1alpha_task_event, file_google_protobuf_struct]);
 
 /**
  * Asks a program under test for one piece of work. Requests come on standard
@@ -67,6 +67,23 @@ export type ProgramRequest = Message<"devtool.conformance.v1alpha.ProgramRequest
      */
     value: Converse;
     case: "resume";
+  } | {
+    /**
+     * Asks to talk with an agent over the A2A that is named, and nothing else.
+     *
+     * @generated from field: devtool.conformance.v1alpha.ConverseOverA2a converse_over_a2a = 11;
+     */
+    value: ConverseOverA2a;
+    case: "converseOverA2a";
+  } | {
+    /**
+     * Asks for the same over connections that can break at any byte, as
+     * `resume` does.
+     *
+     * @generated from field: devtool.conformance.v1alpha.ConverseOverA2a resume_over_a2a = 12;
+     */
+    value: ConverseOverA2a;
+    case: "resumeOverA2a";
   } | { case: undefined; value?: undefined };
 };
 
@@ -108,6 +125,21 @@ export type ProgramRequestJson = {
    * @generated from field: devtool.conformance.v1alpha.Converse resume = 10;
    */
   resume?: ConverseJson;
+
+  /**
+   * Asks to talk with an agent over the A2A that is named, and nothing else.
+   *
+   * @generated from field: devtool.conformance.v1alpha.ConverseOverA2a converse_over_a2a = 11;
+   */
+  converseOverA2a?: ConverseOverA2aJson;
+
+  /**
+   * Asks for the same over connections that can break at any byte, as
+   * `resume` does.
+   *
+   * @generated from field: devtool.conformance.v1alpha.ConverseOverA2a resume_over_a2a = 12;
+   */
+  resumeOverA2a?: ConverseOverA2aJson;
 };
 
 /**
@@ -326,7 +358,8 @@ export const ReadBinarySchema: GenMessage<ReadBinary, {jsonType: ReadBinaryJson}
 
 /**
  * Asks to start a task, to answer its questions and to follow it until it ends.
- * The program may do so over any protocol that the server speaks.
+ * Unless it is told which, the program may do so over any protocol that the
+ * server speaks.
  *
  * @generated from message devtool.conformance.v1alpha.Converse
  */
@@ -364,7 +397,8 @@ export type Converse = Message<"devtool.conformance.v1alpha.Converse"> & {
 
 /**
  * Asks to start a task, to answer its questions and to follow it until it ends.
- * The program may do so over any protocol that the server speaks.
+ * Unless it is told which, the program may do so over any protocol that the
+ * server speaks.
  *
  * @generated from message devtool.conformance.v1alpha.Converse
  */
@@ -406,6 +440,75 @@ export type ConverseJson = {
  */
 export const ConverseSchema: GenMessage<Converse, {jsonType: ConverseJson}> = /*@__PURE__*/
   messageDesc(file_devtool_conformance_v1alpha_program, 4);
+
+/**
+ * Asks to talk with an agent over one version and binding of A2A, with the
+ * development-tool extension. A program that does not speak it answers with
+ * `unsupported`.
+ *
+ * @generated from message devtool.conformance.v1alpha.ConverseOverA2a
+ */
+export type ConverseOverA2a = Message<"devtool.conformance.v1alpha.ConverseOverA2a"> & {
+  /**
+   * Says where, and what is said. Under its `url` is the agent's card, and the
+   * `url` is also the address of the interface that the card lists.
+   *
+   * @generated from field: devtool.conformance.v1alpha.Converse conversation = 1;
+   */
+  conversation?: Converse | undefined;
+
+  /**
+   * Is the version of A2A as agent cards have it: `1.0`.
+   *
+   * @generated from field: string protocol_version = 2;
+   */
+  protocolVersion: string;
+
+  /**
+   * Names the binding as agent cards do: `JSONRPC` or `HTTP+JSON`.
+   *
+   * @generated from field: string protocol_binding = 3;
+   */
+  protocolBinding: string;
+};
+
+/**
+ * Asks to talk with an agent over one version and binding of A2A, with the
+ * development-tool extension. A program that does not speak it answers with
+ * `unsupported`.
+ *
+ * @generated from message devtool.conformance.v1alpha.ConverseOverA2a
+ */
+export type ConverseOverA2aJson = {
+  /**
+   * Says where, and what is said. Under its `url` is the agent's card, and the
+   * `url` is also the address of the interface that the card lists.
+   *
+   * @generated from field: devtool.conformance.v1alpha.Converse conversation = 1;
+   */
+  conversation?: ConverseJson;
+
+  /**
+   * Is the version of A2A as agent cards have it: `1.0`.
+   *
+   * @generated from field: string protocol_version = 2;
+   */
+  protocolVersion?: string;
+
+  /**
+   * Names the binding as agent cards do: `JSONRPC` or `HTTP+JSON`.
+   *
+   * @generated from field: string protocol_binding = 3;
+   */
+  protocolBinding?: string;
+};
+
+/**
+ * Describes the message devtool.conformance.v1alpha.ConverseOverA2a.
+ * Use `create(ConverseOverA2aSchema)` to create a new message.
+ */
+export const ConverseOverA2aSchema: GenMessage<ConverseOverA2a, {jsonType: ConverseOverA2aJson}> = /*@__PURE__*/
+  messageDesc(file_devtool_conformance_v1alpha_program, 5);
 
 /**
  * Answers one question of a task.
@@ -456,7 +559,7 @@ export type AnswerJson = {
  * Use `create(AnswerSchema)` to create a new message.
  */
 export const AnswerSchema: GenMessage<Answer, {jsonType: AnswerJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_conformance_v1alpha_program, 5);
+  messageDesc(file_devtool_conformance_v1alpha_program, 6);
 
 /**
  * Is what a program saw of a task.
@@ -505,7 +608,7 @@ export type ConversationJson = {
  * Use `create(ConversationSchema)` to create a new message.
  */
 export const ConversationSchema: GenMessage<Conversation, {jsonType: ConversationJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_conformance_v1alpha_program, 6);
+  messageDesc(file_devtool_conformance_v1alpha_program, 7);
 
 /**
  * Is a file of conversations that programs have with a server.
@@ -540,7 +643,7 @@ export type ProgramSuiteJson = {
  * Use `create(ProgramSuiteSchema)` to create a new message.
  */
 export const ProgramSuiteSchema: GenMessage<ProgramSuite, {jsonType: ProgramSuiteJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_conformance_v1alpha_program, 7);
+  messageDesc(file_devtool_conformance_v1alpha_program, 8);
 
 /**
  * Is a conversation that a program has with a server, and what must be seen of
@@ -651,7 +754,7 @@ export type ProgramCaseJson = {
  * Use `create(ProgramCaseSchema)` to create a new message.
  */
 export const ProgramCaseSchema: GenMessage<ProgramCase, {jsonType: ProgramCaseJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_conformance_v1alpha_program, 8);
+  messageDesc(file_devtool_conformance_v1alpha_program, 9);
 
 /**
  * Is the file `binding.json` of a language: how its binding is built and run.
@@ -764,7 +867,7 @@ export type BindingJson = {
  * Use `create(BindingSchema)` to create a new message.
  */
 export const BindingSchema: GenMessage<Binding, {jsonType: BindingJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_conformance_v1alpha_program, 9);
+  messageDesc(file_devtool_conformance_v1alpha_program, 10);
 
 /**
  * Is a command, started without a shell.
@@ -799,7 +902,7 @@ export type CommandJson = {
  * Use `create(CommandSchema)` to create a new message.
  */
 export const CommandSchema: GenMessage<Command, {jsonType: CommandJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_conformance_v1alpha_program, 10);
+  messageDesc(file_devtool_conformance_v1alpha_program, 11);
 
 /**
  * Is a case that a program is known to fail.
@@ -850,5 +953,5 @@ export type KnownFailureJson = {
  * Use `create(KnownFailureSchema)` to create a new message.
  */
 export const KnownFailureSchema: GenMessage<KnownFailure, {jsonType: KnownFailureJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_conformance_v1alpha_program, 11);
+  messageDesc(file_devtool_conformance_v1alpha_program, 12);
 
