@@ -4,6 +4,14 @@ export { decodeJsonRpcRequest, JsonRpcCode } from "./a2a-v03/json-rpc.ts";
 export { extensionMetadata, sessionMetadata } from "./a2a-v03/metadata.ts";
 export { decodePushConfig, decodePushConfigParams, encodePushConfig } from "./a2a-v03/push-config.ts";
 export { encodeReply } from "./a2a-v03/reply.ts";
+export { errorFromRest, errorToRest } from "./a2a-v03/rest/error.ts";
+export {
+  REST_OPERATIONS,
+  type RestCall,
+  type RestContent,
+  type RestOperation,
+  restOperation,
+} from "./a2a-v03/rest/operation.ts";
 export { decodeMessageSend, encodeMessageSend, type MessageSend } from "./a2a-v03/send-params.ts";
 export { decodeState, encodeState } from "./a2a-v03/state.ts";
 export { decodeStreamFrame, encodeStreamFrame } from "./a2a-v03/stream-frame.ts";

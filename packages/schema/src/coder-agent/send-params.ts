@@ -5,6 +5,7 @@ import { PartSchema as A2aPartSchema } from "../gen/devtool/a2a/v1alpha/envelope
 import { AgentSettingsSchema } from "../gen/devtool/coder_agent/v1alpha/stream_pb.ts";
 import { PartSchema } from "../gen/devtool/v1alpha/task_pb.ts";
 import type { SendMessageRequest } from "../gen/devtool/v1alpha/task_service_pb.ts";
+import { objectOf } from "../json-value.ts";
 import { encodeRfcJson, isObject } from "../rfc-json.ts";
 import { WireError } from "../wire-error.ts";
 import { decodeConfirmation, isConfirmation } from "./confirmation.ts";
@@ -73,8 +74,4 @@ function settingsIn({ metadata }: JsonObject): JsonObject | undefined {
 
 function partsOf({ parts }: JsonObject): JsonValue[] {
   return Array.isArray(parts) ? parts : [];
-}
-
-function objectOf(value: JsonValue | undefined): JsonObject {
-  return isObject(value) ? value : {};
 }

@@ -1,5 +1,5 @@
-import { type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
-import { JsonRpcCode, JsonRpcErrorSchema } from "@devtool/schema/a2a-v03";
+import type { JsonObject } from "@bufbuild/protobuf";
+import { errorToRest, JsonRpcCode } from "@devtool/schema/a2a-v03";
 import { BodyTooLarge, readBody } from "../body.ts";
 import { type HttpRequest, type HttpResponse, pathOf, type Route, send } from "../route.ts";
 import { ClientGone } from "./client-gone.ts";
@@ -27,7 +27,7 @@ async function answer(request: HttpRequest, response: HttpResponse, endpoint: En
   } catch (reason) {
     if (response.destroyed || response.headersSent) return;
     const allow: Record<string, string> = reason instanceof NoOperation ? { allow: reason.verbs.join(", ") } : {};
-    const body = errorBody(reason, endpoint);
+    const body = errorToRest(reported(reason, endpoint));
     send(response, statusOf(reason, body.code), { body: JSON.stringify(body), ...allow });
   }
 }
@@ -36,7 +36,7 @@ async function readOperation(request: HttpRequest, { maxRequestBytes }: Endpoint
   const text = await readBody(request, maxRequestBytes);
   // Clients name a type also where they send nothing, and none where nothing is to be said.
   if (text.trim() !== "") assertJson(request);
-  const query = new URLSearchParams((request.url ?? "").split("?")[1] ?? "");
+  const query = new Map(new URLSearchParams((request.url ?? "").split("?")[1] ?? ""));
   const path = pathOf(request).slice(PREFIX.length);
   return operationOf({ verb: request.method ?? "", path, query, body: objectIn(text) });
 }
@@ -62,38 +62,9 @@ async function run(
     ...endpoint,
     headers,
     data: (result) => JSON.stringify(operation.write(JSON.parse(result))),
-    error: (reason) => JSON.stringify(errorBody(reason, endpoint)),
+    error: (reason) => JSON.stringify(errorToRest(reported(reason, endpoint))),
     errorEvent: "error",
   });
-}
-
-/**
- * What 0.3 leaves open: the error object of JSON-RPC as the whole body, as its JavaScript SDK has it; beside it the name of
- * the error as `type`, which is what its Python SDK reads.
- */
-function errorBody(reason: unknown, endpoint: Endpoint): JsonObject & { readonly code: number } {
-  const { code, message, ...error } = reported(reason, endpoint);
-  const { data } = objectJson(toJson(JsonRpcErrorSchema, { ...error, code, message }));
-  const type = TYPES.get(code);
-  return { code, message, ...(type !== undefined && { type }), ...(data !== undefined && { data }) };
-}
-
-const TYPES: ReadonlyMap<number, string> = new Map([
-  [JsonRpcCode.PARSE_ERROR, "JSONParseError"],
-  [JsonRpcCode.INVALID_REQUEST, "InvalidRequestError"],
-  [JsonRpcCode.METHOD_NOT_FOUND, "MethodNotFoundError"],
-  [JsonRpcCode.INVALID_PARAMS, "InvalidParamsError"],
-  [JsonRpcCode.INTERNAL_ERROR, "InternalError"],
-  [JsonRpcCode.TASK_NOT_FOUND, "TaskNotFoundError"],
-  [JsonRpcCode.TASK_NOT_CANCELABLE, "TaskNotCancelableError"],
-  [JsonRpcCode.PUSH_NOTIFICATION_NOT_SUPPORTED, "PushNotificationNotSupportedError"],
-  [JsonRpcCode.UNSUPPORTED_OPERATION, "UnsupportedOperationError"],
-  [JsonRpcCode.CONTENT_TYPE_NOT_SUPPORTED, "ContentTypeNotSupportedError"],
-  [JsonRpcCode.INVALID_AGENT_RESPONSE, "InvalidAgentResponseError"],
-]);
-
-function objectJson(json: JsonValue): JsonObject {
-  return typeof json === "object" && json !== null && !Array.isArray(json) ? json : {};
 }
 
 function statusOf(reason: unknown, code: number): number {

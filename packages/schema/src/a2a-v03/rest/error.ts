@@ -1,0 +1,64 @@
+import { type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
+import { ValueSchema } from "@bufbuild/protobuf/wkt";
+import { type JsonRpcError, JsonRpcErrorSchema } from "../../gen/devtool/a2a/v1alpha/envelope_pb.ts";
+import { objectOf, textOf } from "../../json-value.ts";
+import { decodeRfcJson, isObject } from "../../rfc-json.ts";
+import { JsonRpcCode } from "../json-rpc.ts";
+
+/**
+ * Writes an error as the body of an answer. A2A 0.3 leaves its form open: it is the error object of JSON-RPC, as the
+ * JavaScript SDK has it, and beside it the name of the error as `type`, which the Python SDK looks for.
+ */
+export function errorToRest({ code, message, data }: JsonRpcError): JsonObject & { readonly code: number } {
+  const type = ERROR_NAMES.get(code);
+  return {
+    code,
+    message,
+    ...(type !== undefined && { type }),
+    ...(data !== undefined && { data: toJson(ValueSchema, data) }),
+  };
+}
+
+/**
+ * Reads an error from the body of an answer and its status; undefined when it is none. SDKs write the error object of
+ * JSON-RPC (JavaScript), the name of the error as `type` or as a class in `error` (Java), or a message alone, and leave the
+ * rest to the status (Python). Throws a `WireError` for one past a limit.
+ */
+export function errorFromRest(json: JsonValue, status: number): JsonRpcError | undefined {
+  const body = objectOf(json);
+  const { code, message, type, data } = isObject(body.error) ? body.error : body;
+  if (typeof message !== "string") return undefined;
+  const name = (textOf(type) || textOf(body.error)).split(".").at(-1) ?? "";
+  const told = typeof code === "number" && code < 0 ? code : undefined;
+  const meant = told ?? ERROR_CODES.get(name) ?? STATUS_CODES.get(status);
+  if (meant === undefined) return undefined;
+  return decodeRfcJson(JsonRpcErrorSchema, { code: meant, message, ...(data !== undefined && { data }) });
+}
+
+/** The names that the SDKs have for the errors. */
+const ERROR_NAMES: ReadonlyMap<number, string> = new Map([
+  [JsonRpcCode.PARSE_ERROR, "JSONParseError"],
+  [JsonRpcCode.INVALID_REQUEST, "InvalidRequestError"],
+  [JsonRpcCode.METHOD_NOT_FOUND, "MethodNotFoundError"],
+  [JsonRpcCode.INVALID_PARAMS, "InvalidParamsError"],
+  [JsonRpcCode.INTERNAL_ERROR, "InternalError"],
+  [JsonRpcCode.TASK_NOT_FOUND, "TaskNotFoundError"],
+  [JsonRpcCode.TASK_NOT_CANCELABLE, "TaskNotCancelableError"],
+  [JsonRpcCode.PUSH_NOTIFICATION_NOT_SUPPORTED, "PushNotificationNotSupportedError"],
+  [JsonRpcCode.UNSUPPORTED_OPERATION, "UnsupportedOperationError"],
+  [JsonRpcCode.CONTENT_TYPE_NOT_SUPPORTED, "ContentTypeNotSupportedError"],
+  [JsonRpcCode.INVALID_AGENT_RESPONSE, "InvalidAgentResponseError"],
+]);
+
+const ERROR_CODES: ReadonlyMap<string, number> = new Map([...ERROR_NAMES].map(([code, name]) => [name, code]));
+
+/** What a status means where the body says no more than a message; what a gateway may say of itself is left out. */
+const STATUS_CODES: ReadonlyMap<number, number> = new Map([
+  [400, JsonRpcCode.INVALID_REQUEST],
+  [404, JsonRpcCode.TASK_NOT_FOUND],
+  [409, JsonRpcCode.TASK_NOT_CANCELABLE],
+  [415, JsonRpcCode.CONTENT_TYPE_NOT_SUPPORTED],
+  [422, JsonRpcCode.INVALID_PARAMS],
+  [500, JsonRpcCode.INTERNAL_ERROR],
+  [501, JsonRpcCode.UNSUPPORTED_OPERATION],
+]);

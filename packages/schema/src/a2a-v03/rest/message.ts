@@ -1,0 +1,61 @@
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { listOf, mapList, mapObject, objectOf } from "../../json-value.ts";
+
+/** Writes a message in ProtoJSON. That has no place for the tasks that it refers to, and strict readers refuse what they do not know. */
+export function messageToRest(json: JsonValue | undefined): JsonObject {
+  const { kind: _kind, referenceTaskIds: _tasks, role, parts, ...rest } = objectOf(json);
+  return { ...rest, role: role === "agent" ? "ROLE_AGENT" : "ROLE_USER", content: partsToRest(parts) };
+}
+
+/** Reads a message in either form. */
+export function messageFromRest(json: JsonValue): JsonValue {
+  return mapObject(json, ({ content, parts, role, ...rest }) => ({
+    ...rest,
+    ...(role !== undefined && { role: ROLES_READ.get(role) ?? role }),
+    parts: partsFromRest(parts ?? content ?? []),
+  }));
+}
+
+const ROLES_READ: ReadonlyMap<JsonValue, string> = new Map<JsonValue, string>([
+  ["ROLE_USER", "user"],
+  [1, "user"],
+  ["ROLE_AGENT", "agent"],
+  [2, "agent"],
+]);
+
+/** Writes parts in ProtoJSON, where a part is told by its field and data has an envelope of its own. */
+export function partsToRest(parts: JsonValue | undefined): JsonObject[] {
+  return listOf(parts).map((json) => {
+    const { kind: _kind, file, data, ...part } = objectOf(json);
+    if (file !== undefined) return { ...part, file: fileToRest(objectOf(file)) };
+    return data === undefined ? part : { ...part, data: { data } };
+  });
+}
+
+/** Reads parts in either form. */
+export function partsFromRest(parts: JsonValue): JsonValue {
+  return mapList(parts, (json) => mapObject(json, partFromRest));
+}
+
+function partFromRest(part: JsonObject): JsonObject {
+  if ("kind" in part) return part;
+  const { text, file, data, ...rest } = part;
+  if (text !== undefined) return { ...rest, kind: "text", text };
+  if (file !== undefined) return { ...rest, kind: "file", file: mapObject(file, fileFromRest) };
+  return { ...rest, kind: "data", data: objectOf(data).data ?? data ?? null };
+}
+
+function fileToRest({ uri, bytes, ...rest }: JsonObject): JsonObject {
+  return {
+    ...rest,
+    ...(uri !== undefined && { fileWithUri: uri }),
+    ...(bytes !== undefined && { fileWithBytes: bytes }),
+  };
+}
+
+function fileFromRest(file: JsonObject): JsonObject {
+  const { fileWithUri, file_with_uri, fileWithBytes, file_with_bytes, ...rest } = file;
+  const uri = fileWithUri ?? file_with_uri;
+  const bytes = fileWithBytes ?? file_with_bytes;
+  return { ...rest, ...(uri !== undefined && { uri }), ...(bytes !== undefined && { bytes }) };
+}

@@ -1,0 +1,150 @@
+import type { JsonObject } from "@bufbuild/protobuf";
+import { describe, expect, it } from "vitest";
+import { REST_OPERATIONS, type RestCall, restOperation } from "./operation.ts";
+
+const PART = { kind: "text", text: "hi" };
+const FILE = { kind: "file", file: { uri: "file:///a", mimeType: "text/plain" } };
+const DATA = { kind: "data", data: { data: { deep: [1, null] } }, metadata: { a: 1 } };
+const MESSAGE = { kind: "message", messageId: "m", role: "user", parts: [PART, FILE, DATA], contextId: "c" };
+const SAID = { kind: "message", messageId: "m", role: "agent", parts: [PART] };
+const STATUS = { state: "input-required", timestamp: "2026-11-21T00:00:00Z", message: SAID };
+const ARTIFACT = { artifactId: "a", parts: [{ kind: "file", file: { bytes: "AA==", name: "x" } }] };
+const TASK = { kind: "task", id: "t", contextId: "c", status: STATUS, history: [MESSAGE, SAID], artifacts: [ARTIFACT] };
+const PUSH = { taskId: "t", pushNotificationConfig: { id: "p", url: "https://a/", token: "x" } };
+const SEND = { message: MESSAGE, configuration: { blocking: false, pushNotificationConfig: { url: "https://a/" } } };
+
+const STATES = [
+  ["submitted", "TASK_STATE_SUBMITTED"],
+  ["working", "TASK_STATE_WORKING"],
+  ["completed", "TASK_STATE_COMPLETED"],
+  ["failed", "TASK_STATE_FAILED"],
+  ["canceled", "TASK_STATE_CANCELLED"],
+  ["input-required", "TASK_STATE_INPUT_REQUIRED"],
+  ["rejected", "TASK_STATE_REJECTED"],
+  ["auth-required", "TASK_STATE_AUTH_REQUIRED"],
+];
+
+describe("a request of HTTP+JSON in A2A 0.3", () => {
+  it.each<[string, JsonObject, string]>([
+    ["message/send", SEND, "POST /v1/message:send"],
+    ["message/stream", SEND, "POST /v1/message:stream"],
+    ["tasks/get", { id: "a/b:c ü" }, "GET /v1/tasks/a%2Fb%3Ac%20%C3%BC"],
+    ["tasks/get", { id: "t", historyLength: "2" }, "GET /v1/tasks/t?historyLength=2"],
+    ["tasks/cancel", { id: "t" }, "POST /v1/tasks/t:cancel"],
+    ["tasks/resubscribe", { id: "t" }, "GET /v1/tasks/t:subscribe"],
+    ["tasks/pushNotificationConfig/set", PUSH, "POST /v1/tasks/t/pushNotificationConfigs"],
+    ["tasks/pushNotificationConfig/list", { id: "t" }, "GET /v1/tasks/t/pushNotificationConfigs"],
+    [
+      "tasks/pushNotificationConfig/get",
+      { id: "t", pushNotificationConfigId: "p" },
+      "GET /v1/tasks/t/pushNotificationConfigs/p",
+    ],
+    [
+      "tasks/pushNotificationConfig/delete",
+      { id: "t", pushNotificationConfigId: "p" },
+      "DELETE /v1/tasks/t/pushNotificationConfigs/p",
+    ],
+    ["agent/getAuthenticatedExtendedCard", {}, "GET /v1/card"],
+  ])("of %s holds %j, and is read as what was written", (method, params, line) => {
+    const call = restOperation(method).encodeCall(params);
+    expect(`${call.httpMethod} ${call.path}`).toBe(line);
+    expect(readAgain(call)).toEqual([{ method, params: withoutKind(params) }]);
+  });
+
+  it("says message, role and parts as ProtoJSON does", () => {
+    expect(restOperation("message/send").encodeCall(SEND).body).toEqual({
+      message: {
+        messageId: "m",
+        contextId: "c",
+        role: "ROLE_USER",
+        content: [
+          { text: "hi" },
+          { file: { fileWithUri: "file:///a", mimeType: "text/plain" } },
+          { data: { data: DATA.data }, metadata: { a: 1 } },
+        ],
+      },
+      configuration: { blocking: false, pushNotification: { url: "https://a/" } },
+    });
+  });
+
+  it("cannot be written without the ids of its path, or for a method that has none", () => {
+    expect(() => restOperation("tasks/get").encodeCall({ id: "" })).toThrow("id is missing");
+    expect(() => restOperation("commands/get")).toThrow('method "commands/get" has no path');
+  });
+
+  it("cannot be read when an id is not encoded", () => {
+    const operation = restOperation("tasks/get");
+    const ids = operation.match("tasks/%zz") ?? {};
+    expect(() => operation.decodeParams(ids, NOTHING)).toThrow('id "%zz" is not encoded as a URL has it');
+  });
+});
+
+describe("an answer of HTTP+JSON in A2A 0.3", () => {
+  const answers: readonly JsonObject[] = [
+    TASK,
+    SAID,
+    { kind: "status-update", taskId: "t", contextId: "c", status: STATUS, final: true, metadata: { a: 1 } },
+    { kind: "artifact-update", taskId: "t", contextId: "c", artifact: ARTIFACT, append: true },
+  ];
+
+  it.each(answers)("is read as the $kind that was written, and as the one that JSON-RPC has", (answer) => {
+    const { encodeResult, decodeResult } = restOperation("message/stream");
+    expect(Object.keys(Object(encodeResult(answer)))).toHaveLength(1);
+    expect(JSON.stringify(encodeResult(answer))).not.toMatch(/"kind"|"input-required"|"agent"/);
+    expect(decodeResult(encodeResult(answer))).toEqual(answer);
+    expect(decodeResult(answer)).toEqual(answer);
+  });
+
+  it("may be in snake_case, with numbers for enums, and without what is the default", () => {
+    const { decodeResult } = restOperation("message/stream");
+    const update = { taskId: "t", status: { state: 5, update: { role: 2 } } };
+    const read = { kind: "status-update", taskId: "t", final: false, status: { state: "canceled", message: EMPTY } };
+    expect(decodeResult({ status_update: update })).toEqual(read);
+    expect(decodeResult({ msg: { role: 2 } })).toEqual(EMPTY);
+    expect(decodeResult({ artifact_update: { artifact: { parts: [{ text: "" }] } } })).toEqual({
+      kind: "artifact-update",
+      artifact: { parts: [{ kind: "text", text: "" }] },
+    });
+    expect(decodeResult({ task: { id: "t", status: {} } })).toMatchObject({ status: { state: "unknown" } });
+  });
+
+  it.each(STATES)("has the state %s in both directions", (state, name) => {
+    const { encodeResult, decodeResult } = restOperation("tasks/get");
+    const task = { kind: "task", id: "t", status: { state } };
+    expect(encodeResult(task)).toEqual({ id: "t", status: { state: name } });
+    expect(decodeResult({ id: "t", status: { state: name } })).toEqual(task);
+  });
+
+  it("holds push configs in an envelope whose name has both ids, or as JSON-RPC has them", () => {
+    const { encodeResult, decodeResult } = restOperation("tasks/pushNotificationConfig/list");
+    const { pushNotificationConfig } = PUSH;
+    const written = { configs: [{ name: "tasks/t/pushNotificationConfigs/p", pushNotificationConfig }] };
+    expect(encodeResult([PUSH])).toEqual(written);
+    expect(decodeResult(written)).toEqual([PUSH]);
+    expect(decodeResult([PUSH])).toEqual([PUSH]);
+    expect(decodeResult({})).toEqual([]);
+    const named = { name: "tasks/t/pushNotificationConfigs/p", push_notification_config: { url: "https://a/" } };
+    expect(restOperation("tasks/pushNotificationConfig/get").decodeResult(named)).toEqual({
+      taskId: "t",
+      pushNotificationConfig: { id: "p", url: "https://a/" },
+    });
+  });
+});
+
+const EMPTY = { kind: "message", role: "agent", parts: [] };
+const NOTHING = { query: new Map(), body: {} };
+
+function readAgain({ httpMethod, path, body = {} }: RestCall) {
+  const [route = "", query] = path.split("?");
+  const content = { query: new Map(new URLSearchParams(query)), body };
+  return REST_OPERATIONS.flatMap(({ method, httpMethods, match, decodeParams }) => {
+    const ids = match(route.replace("/v1/", ""));
+    return ids && httpMethods.includes(httpMethod) ? [{ method, params: decodeParams(ids, content) }] : [];
+  });
+}
+
+/** A message says in JSON-RPC that it is one, which its place says in ProtoJSON. */
+function withoutKind({ message, ...params }: JsonObject): JsonObject {
+  const { kind: _kind, ...said } = Object(message);
+  return { ...params, ...(message !== undefined && { message: said }) };
+}

@@ -1,0 +1,176 @@
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { textOf } from "../../json-value.ts";
+import { quote, WireError } from "../../wire-error.ts";
+import { answerFromRest, answerToRest } from "./answer.ts";
+import {
+  pushFromRest,
+  pushListFromRest,
+  pushListToRest,
+  pushParamsFromRest,
+  pushParamsToRest,
+  pushToRest,
+} from "./push-config.ts";
+import { sendParamsFromRest, sendParamsToRest } from "./send-params.ts";
+import { taskFromRest, taskToRest } from "./task.ts";
+
+/** What a request brings beside its path. */
+export interface RestContent {
+  /** The parameters of its query. */
+  readonly query: ReadonlyMap<string, string>;
+  /** Its body; empty when it has none. */
+  readonly body: JsonObject;
+}
+
+/** A request as a client sends it. */
+export interface RestCall {
+  readonly httpMethod: string;
+  /** Its path behind the address of the interface, from `/v1/` on, and its query where it has one. */
+  readonly path: string;
+  /** What its body holds; undefined when it has none. */
+  readonly body: JsonObject | undefined;
+}
+
+/**
+ * A method of A2A 0.3 in its HTTP+JSON binding (section 3.5.3). On the wire is the ProtoJSON of the package `a2a.v1`, which
+ * differs from the JSON of the JSON-RPC binding in names and in how it tells variants apart: here is JSON-RPC's form on one side
+ * and ProtoJSON on the other. Both forms are read; ProtoJSON is written.
+ */
+export interface RestOperation {
+  /** Its name in JSON-RPC. */
+  readonly method: string;
+  /** The methods of HTTP that ask for it; clients use the first. */
+  readonly httpMethods: readonly string[];
+  /** The parameters that a path behind `/v1/` holds, encoded; undefined when it is another's. */
+  match(path: string): Readonly<Record<string, string>> | undefined;
+  /** Reads its parameters. Throws a `WireError` for an id that is not encoded as a URL has it. */
+  decodeParams(ids: Readonly<Record<string, string>>, content: RestContent): JsonObject;
+  /** Writes the request. Throws a `WireError` when an id of its path is missing. */
+  encodeCall(params: JsonObject): RestCall;
+  /** Writes its answer, or a frame of its stream. */
+  encodeResult(result: JsonValue): JsonValue;
+  /** Reads its answer, or a frame of its stream. */
+  decodeResult(json: JsonValue): JsonValue;
+}
+
+/** What comes beside the path, in both directions. */
+interface ParamsForm {
+  decode(ids: JsonObject, content: RestContent): JsonObject;
+  query?(params: JsonObject): string;
+  body?(params: JsonObject): JsonObject;
+}
+
+/** An answer, in both directions. */
+interface ResultForm {
+  encode(result: JsonValue): JsonValue;
+  decode(json: JsonValue): JsonValue;
+}
+
+const IDS: ParamsForm = { decode: (ids) => ids };
+const SEND: ParamsForm = { decode: (_ids, { body }) => sendParamsFromRest(body), body: sendParamsToRest };
+const HISTORY: ParamsForm = {
+  decode: (ids, { query }) => ({ ...ids, ...historyLengthIn(query) }),
+  query: ({ historyLength }) => (historyLength === undefined ? "" : `?historyLength=${String(historyLength)}`),
+};
+const PUSH_PARAMS: ParamsForm = {
+  decode: ({ taskId }, { body }) => pushParamsFromRest(textOf(taskId), body),
+  body: pushParamsToRest,
+};
+
+const ANSWER: ResultForm = { encode: answerToRest, decode: answerFromRest };
+const TASK: ResultForm = { encode: taskToRest, decode: taskFromRest };
+const PUSH: ResultForm = { encode: pushToRest, decode: pushFromRest };
+const PUSH_LIST: ResultForm = { encode: pushListToRest, decode: pushListFromRest };
+const NOTHING: ResultForm = { encode: () => ({}), decode: () => null };
+const AS_IS: ResultForm = { encode: (result) => result, decode: (json) => json };
+
+/** An operation as it is written down: its methods of HTTP, and its path with the names of the parameters that it holds. */
+interface Outline {
+  readonly method: string;
+  readonly http: readonly string[];
+  readonly path: string;
+  readonly params: ParamsForm;
+  readonly result: ResultForm;
+}
+
+const VARIABLES = /\{(\w+)\}/g;
+
+const PUSH_METHOD = "tasks/pushNotificationConfig";
+const ONE_PUSH = "tasks/{id}/pushNotificationConfigs/{pushNotificationConfigId}";
+
+const OUTLINES: readonly Outline[] = [
+  { method: "message/send", http: ["POST"], path: "message:send", params: SEND, result: ANSWER },
+  { method: "message/stream", http: ["POST"], path: "message:stream", params: SEND, result: ANSWER },
+  { method: "tasks/get", http: ["GET"], path: "tasks/{id}", params: HISTORY, result: TASK },
+  { method: "tasks/cancel", http: ["POST"], path: "tasks/{id}:cancel", params: IDS, result: TASK },
+  { method: "tasks/resubscribe", http: ["GET", "POST"], path: "tasks/{id}:subscribe", params: IDS, result: ANSWER },
+  {
+    method: `${PUSH_METHOD}/set`,
+    http: ["POST"],
+    path: "tasks/{taskId}/pushNotificationConfigs",
+    params: PUSH_PARAMS,
+    result: PUSH,
+  },
+  {
+    method: `${PUSH_METHOD}/list`,
+    http: ["GET"],
+    path: "tasks/{id}/pushNotificationConfigs",
+    params: IDS,
+    result: PUSH_LIST,
+  },
+  { method: `${PUSH_METHOD}/get`, http: ["GET"], path: ONE_PUSH, params: IDS, result: PUSH },
+  { method: `${PUSH_METHOD}/delete`, http: ["DELETE"], path: ONE_PUSH, params: IDS, result: NOTHING },
+  { method: "agent/getAuthenticatedExtendedCard", http: ["GET"], path: "card", params: IDS, result: AS_IS },
+];
+
+/** The methods of A2A 0.3, with the paths that section 3.5.3 has for them and what its SDKs do beyond it. */
+export const REST_OPERATIONS: readonly RestOperation[] = OUTLINES.map(operationFrom);
+
+/** The operation of a method by its name in JSON-RPC. Throws a `WireError` for one that has no path. */
+export function restOperation(method: string): RestOperation {
+  const operation = REST_OPERATIONS.find((item) => item.method === method);
+  if (!operation) throw new WireError("method", method, "has no path in the HTTP+JSON binding of A2A 0.3");
+  return operation;
+}
+
+function operationFrom({ method, http, path, params, result }: Outline): RestOperation {
+  const pattern = new RegExp(`^${path.replace(VARIABLES, "(?<$1>[^/:]+)")}$`);
+  const [httpMethod = "GET"] = http;
+  return {
+    method,
+    httpMethods: http,
+    match: (asked) => {
+      const match = pattern.exec(asked);
+      return match ? { ...match.groups } : undefined;
+    },
+    decodeParams: (ids, content) => params.decode(decodedIds(ids), content),
+    encodeCall: (given) => {
+      const filled = path.replace(VARIABLES, (_variable, name: string) => encodedId(name, given));
+      return { httpMethod, path: `/v1/${filled}${params.query?.(given) ?? ""}`, body: params.body?.(given) };
+    },
+    encodeResult: result.encode,
+    decodeResult: result.decode,
+  };
+}
+
+function encodedId(name: string, params: JsonObject): string {
+  const id = textOf(params[name]);
+  if (id === "") throw new WireError(name, "", "is missing: the path needs it");
+  return encodeURIComponent(id);
+}
+
+function decodedIds(ids: Readonly<Record<string, string>>): JsonObject {
+  return Object.fromEntries(Object.entries(ids).map(([name, text]) => [name, decodedId(name, text)]));
+}
+
+function decodedId(name: string, text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new WireError(name, quote(text), "is not encoded as a URL has it");
+  }
+}
+
+function historyLengthIn(query: RestContent["query"]): JsonObject {
+  const historyLength = query.get("historyLength") ?? query.get("history_length") ?? "";
+  return historyLength === "" ? {} : { historyLength };
+}

@@ -1,0 +1,85 @@
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { listOf, mapList, mapObject, objectOf, textOf } from "../../json-value.ts";
+import { messageFromRest, messageToRest, partsFromRest, partsToRest } from "./message.ts";
+
+/** Writes a task in ProtoJSON. */
+export function taskToRest(json: JsonValue): JsonObject {
+  const { kind: _kind, status, history, artifacts, ...rest } = objectOf(json);
+  return {
+    ...rest,
+    ...(status !== undefined && { status: statusToRest(status) }),
+    ...(history !== undefined && { history: listOf(history).map(messageToRest) }),
+    ...(artifacts !== undefined && { artifacts: listOf(artifacts).map(artifactToRest) }),
+  };
+}
+
+/** Reads a task in either form. */
+export function taskFromRest(json: JsonValue): JsonValue {
+  return mapObject(json, ({ status, history, artifacts, ...rest }) => ({
+    ...rest,
+    kind: "task",
+    ...(status !== undefined && { status: statusFromRest(status) }),
+    ...(history !== undefined && { history: mapList(history, spokenFromRest) }),
+    ...(artifacts !== undefined && { artifacts: mapList(artifacts, artifactFromRest) }),
+  }));
+}
+
+/** Writes a status in ProtoJSON. */
+export function statusToRest(json: JsonValue | undefined): JsonObject {
+  const { state, message, ...rest } = objectOf(json);
+  return {
+    ...rest,
+    state: STATES_WRITTEN.get(textOf(state)) ?? "TASK_STATE_UNSPECIFIED",
+    ...(message !== undefined && { message: messageToRest(message) }),
+  };
+}
+
+/** Reads a status in either form; the proto's own name for its message is `update`. */
+export function statusFromRest(json: JsonValue): JsonValue {
+  return mapObject(json, ({ state = 0, message, update, ...rest }) => {
+    const said = message ?? update;
+    return {
+      ...rest,
+      state: STATES_READ.get(state) ?? state,
+      ...(said !== undefined && { message: spokenFromRest(said) }),
+    };
+  });
+}
+
+/** Writes an artifact in ProtoJSON. */
+export function artifactToRest(json: JsonValue | undefined): JsonObject {
+  const { parts, ...rest } = objectOf(json);
+  return { ...rest, parts: partsToRest(parts) };
+}
+
+/** Reads an artifact in either form. */
+export function artifactFromRest(json: JsonValue): JsonValue {
+  return mapObject(json, ({ parts = [], ...rest }) => ({ ...rest, parts: partsFromRest(parts) }));
+}
+
+/** Reads a message that an agent sends, which is told by its kind. */
+export function spokenFromRest(json: JsonValue): JsonValue {
+  return mapObject(messageFromRest(json), (message) => ({ ...message, kind: "message" }));
+}
+
+/** The states in the order of 0.3's proto, which spells one of them its own way. */
+const STATES: readonly (readonly [string, string])[] = [
+  ["unknown", "TASK_STATE_UNSPECIFIED"],
+  ["submitted", "TASK_STATE_SUBMITTED"],
+  ["working", "TASK_STATE_WORKING"],
+  ["completed", "TASK_STATE_COMPLETED"],
+  ["failed", "TASK_STATE_FAILED"],
+  ["canceled", "TASK_STATE_CANCELLED"],
+  ["input-required", "TASK_STATE_INPUT_REQUIRED"],
+  ["rejected", "TASK_STATE_REJECTED"],
+  ["auth-required", "TASK_STATE_AUTH_REQUIRED"],
+];
+
+const STATES_WRITTEN: ReadonlyMap<string, string> = new Map(STATES);
+
+/** By name, by number, and by the name that 1.0 has. */
+const STATES_READ: ReadonlyMap<JsonValue, string> = new Map<JsonValue, string>([
+  ...STATES.map(([state, name]): [JsonValue, string] => [name, state]),
+  ...STATES.map(([state], number): [JsonValue, string] => [number, state]),
+  ["TASK_STATE_CANCELED", "canceled"],
+]);
