@@ -37,6 +37,7 @@ describe("the whole pipeline", () => {
 
   const transports: Record<string, () => DevtoolClient> = {
     "A2A 0.3": () => createDevtoolClient(createA2aTransport({ url: server.url, token: server.token })),
+    "A2A 0.3 over HTTP+JSON": () => createDevtoolClient(createA2aTransport(v03("HTTP+JSON"))),
     "A2A 1.0 over JSONRPC": () => createDevtoolClient(createA2aTransport(v1("JSONRPC"))),
     "A2A 1.0 over HTTP+JSON": () => createDevtoolClient(createA2aTransport(v1("HTTP+JSON"))),
     "A2A 1.0 over GRPC": () => createDevtoolClient(createA2aTransport(v1("GRPC"))),
@@ -45,6 +46,10 @@ describe("the whole pipeline", () => {
     gRPC: () => createDevtoolClient(createGrpcTransport(http("2"))),
     "gRPC-Web": () => createDevtoolClient(createGrpcWebTransport(http("1.1"))),
   };
+
+  function v03(protocolBinding: string) {
+    return { url: server.url, token: server.token, protocolVersion: "0.3", protocolBinding };
+  }
 
   function v1(protocolBinding: string) {
     const grpc = (baseUrl: string) => createGrpcTransport({ baseUrl });
@@ -78,25 +83,54 @@ describe("the whole pipeline", () => {
     });
   }
 
-  it.each(["A2A 0.3", "A2A 1.0 over JSONRPC", "A2A 1.0 over HTTP+JSON", "A2A 1.0 over GRPC", "gRPC"])(
-    "keeps where notifications go, asked for beside a message or later, over %s (PUSH-1)",
-    async (name) => {
-      const client = transports[name]?.();
-      if (!client) throw new Error(`${name} is no transport`);
-      const { tasks, push } = client;
-      const pushConfig = { id: "one", url: "https://93.184.215.14/hook", token: "t" };
-      const { task } = await tasks.sendMessage({ message: textMessage(crypto.randomUUID(), "text Hi."), pushConfig });
+  it.each([
+    "A2A 0.3",
+    "A2A 0.3 over HTTP+JSON",
+    "A2A 1.0 over JSONRPC",
+    "A2A 1.0 over HTTP+JSON",
+    "A2A 1.0 over GRPC",
+    "gRPC",
+  ])("keeps where notifications go, asked for beside a message or later, over %s (PUSH-1)", async (name) => {
+    const client = transports[name]?.();
+    if (!client) throw new Error(`${name} is no transport`);
+    const { tasks, push } = client;
+    const pushConfig = { id: "one", url: "https://93.184.215.14/hook", token: "t" };
+    const { task } = await tasks.sendMessage({ message: textMessage(crypto.randomUUID(), "text Hi."), pushConfig });
+    const taskId = task?.id ?? "";
+    const { config } = await push.setPushConfig({
+      config: { ...pushConfig, id: "two", taskId, authentication: { scheme: "Basic", credentials: "a:b" } },
+    });
+    expect(config).toMatchObject({ id: "two", url: pushConfig.url });
+    expect((await push.getPushConfig({ taskId, configId: "one" })).config).toMatchObject({ taskId, token: "t" });
+    await push.deletePushConfig({ taskId, configId: "two" });
+    expect((await push.listPushConfigs({ taskId })).configs.map(({ id }) => id)).toEqual(["one"]);
+    await expect(push.getPushConfig({ taskId, configId: "two" })).rejects.toMatchObject({ code: Code.NotFound });
+  });
+
+  it("goes on, is canceled and says what is wrong over A2A 0.3 over HTTP+JSON as over JSON-RPC (STREAM-3, ERR-1)", async () => {
+    for (const binding of ["JSONRPC", "HTTP+JSON"]) {
+      const { tasks } = createDevtoolClient(createA2aTransport(v03(binding)));
+      const message = textMessage(crypto.randomUUID(), "wait 60000");
+      const { task } = await tasks.sendMessage({ message, returnImmediately: true });
       const taskId = task?.id ?? "";
-      const { config } = await push.setPushConfig({
-        config: { ...pushConfig, id: "two", taskId, authentication: { scheme: "Basic", credentials: "a:b" } },
-      });
-      expect(config).toMatchObject({ id: "two", url: pushConfig.url });
-      expect((await push.getPushConfig({ taskId, configId: "one" })).config).toMatchObject({ taskId, token: "t" });
-      await push.deletePushConfig({ taskId, configId: "two" });
-      expect((await push.listPushConfigs({ taskId })).configs.map(({ id }) => id)).toEqual(["one"]);
-      await expect(push.getPushConfig({ taskId, configId: "two" })).rejects.toMatchObject({ code: Code.NotFound });
-    },
-  );
+      expect((await tasks.cancelTask({ taskId })).task?.state).toBe(TaskState.CANCELED);
+      const events = await Array.fromAsync(tasks.subscribeTask({ taskId, afterSequence: 1n }));
+      expect([events[0]?.event?.sequence, events.at(-1)?.event?.state]).toEqual([2n, TaskState.CANCELED]);
+      const failures = [
+        tasks.cancelTask({ taskId }),
+        tasks.getTask({ taskId: "no/body:here" }),
+        tasks.getTask({ taskId: "" }),
+        tasks.sendMessage({ message: { ...message, messageId: "" } }),
+        Array.fromAsync(tasks.subscribeTask({ taskId: "nobody" })),
+        createDevtoolClient(createA2aTransport({ ...v03(binding), token: "wrong" })).tasks.getTask({ taskId }),
+      ];
+      const codes = failures.map((failed) => failed.then(() => undefined).catch(({ code }) => Code[code]));
+      expect([binding, await Promise.all(codes)]).toEqual([
+        binding,
+        ["FailedPrecondition", "NotFound", "InvalidArgument", "InvalidArgument", "NotFound", "Unauthenticated"],
+      ]);
+    }
+  });
 
   it("serves a card with the extension that the client accepts (CARD-1, CARD-2)", async () => {
     const card = await fetchAgentCard({ url: server.url }, signal);

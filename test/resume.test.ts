@@ -56,6 +56,10 @@ describe("a stream whose connection is cut at any byte (R4)", () => {
       createDevtoolClient(
         createA2aTransport({ url: proxy.url, token: server.token, fetch: named, protocolVersion: "1.0" }),
       ),
+    "A2A 0.3 over HTTP+JSON": () =>
+      createDevtoolClient(
+        createA2aTransport({ url: proxy.url, token: server.token, fetch: named, protocolBinding: "HTTP+JSON" }),
+      ),
     Connect: () =>
       createDevtoolClient(
         createConnectTransport({

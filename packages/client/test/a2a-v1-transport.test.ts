@@ -109,6 +109,16 @@ describe("a call over A2A 1.0", () => {
     ]);
   });
 
+  it("is not made without the ids of its path, over HTTP+JSON", async () => {
+    await using agent = await startRecordedAgent(json({}));
+    const asked = clientOf(agent, "HTTP+JSON").push.getPushConfig({ taskId: "t1", configId: "" });
+    await expect(asked).rejects.toMatchObject({
+      code: Code.InvalidArgument,
+      rawMessage: expect.stringContaining("lacks what its path names"),
+    });
+    expect(agent.requests).toEqual([]);
+  });
+
   it("has no slash commands but over JSON-RPC, and no binding that is not known", async () => {
     await using agent = await startRecordedAgent(json({}));
     await expect(clientOf(agent, "HTTP+JSON").commands.getAllSlashCommands({})).rejects.toMatchObject({

@@ -47,6 +47,14 @@ describe("the interface of a card that is called", () => {
     expect(agent.requests[0]?.body.method).toBe("tasks/get");
   });
 
+  it("is one of HTTP+JSON where an agent of 0.3 has no other, below `/v1/` of its address", async () => {
+    await using agent = await startRecordedAgent(answering(TASK_V1, false));
+    const card = cardOf(["0.3", "GRPC", agent.url], ["0.3", "HTTP+JSON", `${agent.url}agent/`]);
+    const { tasks } = createDevtoolClient(createAgentTransport(card, agent));
+    await tasks.getTask({ taskId: "t1" });
+    expect(agent.requests).toMatchObject([{ method: "GET", url: "/agent/v1/tasks/t1" }]);
+  });
+
   it("is called for its tenant", async () => {
     await using agent = await startRecordedAgent(answering(TASK_V1, true));
     const card = cardOf(["1.0", "JSONRPC", agent.url]);
@@ -99,13 +107,11 @@ describe("the interface of a card that is called", () => {
   });
 
   it("may be none: the error lists what the agent has, and what is spoken here", () => {
-    const card = cardOf(["1.0", "GRPC", "127.0.0.1:1"], ["0.3", "HTTP+JSON", "http://a/"]);
+    const card = cardOf(["1.0", "GRPC", "127.0.0.1:1"], ["0.3", "GRPC", "http://a/"]);
     expect(() => createAgentTransport(card, { url: "http://a/" })).toThrow(
       expect.objectContaining({
         code: Code.FailedPrecondition,
-        rawMessage: expect.stringMatching(
-          /1\.0 over GRPC at 127\.0\.0\.1:1, 0\.3 over HTTP\+JSON at http:\/\/a\/: choose/,
-        ),
+        rawMessage: expect.stringMatching(/1\.0 over GRPC at 127\.0\.0\.1:1, 0\.3 over GRPC at http:\/\/a\/: choose/),
       }),
     );
     expect(() => createAgentTransport(cardOf(), { url: "http://a/" })).toThrow("offers nothing");

@@ -2,10 +2,10 @@ import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
 import type { PushConfig, PushService } from "@devtool/schema";
 import { decodePushConfig, encodePushConfig } from "@devtool/schema/a2a-v03";
-import type { JsonRpcEndpoint } from "../a2a/json-rpc-endpoint.ts";
+import type { RpcEndpoint } from "../a2a/rpc-endpoint.ts";
 
 /** Push notification configs over A2A 0.3. */
-export function pushImplV03(endpoint: JsonRpcEndpoint): ServiceImpl<typeof PushService> {
+export function pushImplV03(endpoint: RpcEndpoint): ServiceImpl<typeof PushService> {
   const call = (verb: string, params: JsonObject, signal: AbortSignal): Promise<JsonValue> =>
     endpoint.call(`tasks/pushNotificationConfig/${verb}`, params, signal);
   return {

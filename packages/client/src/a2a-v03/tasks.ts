@@ -2,11 +2,11 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { encodeMessageSend } from "@devtool/schema/a2a-v03";
 import { continuation } from "../a2a/continuation.ts";
 import type { ExtensionUse } from "../a2a/headers.ts";
-import type { JsonRpcEndpoint } from "../a2a/json-rpc-endpoint.ts";
+import type { RpcEndpoint } from "../a2a/rpc-endpoint.ts";
 import type { TaskCalls } from "../a2a/task-calls.ts";
 
 /** The methods on tasks of A2A 0.3, of an agent with the extension or without it. */
-export function taskCallsV03(endpoint: JsonRpcEndpoint, extension: ExtensionUse): TaskCalls {
+export function taskCallsV03(endpoint: RpcEndpoint, extension: ExtensionUse): TaskCalls {
   return {
     // With the extension a task that has ended goes on with a message to it: so says the RFC (STREAM-5).
     addressed: extension === "active" ? (request) => request : continuation,

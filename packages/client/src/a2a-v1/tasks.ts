@@ -17,8 +17,8 @@ import {
   stateToA2a,
 } from "@devtool/schema/a2a-v1";
 import { continuation } from "../a2a/continuation.ts";
-import type { Frame } from "../a2a/json-rpc-endpoint.ts";
 import { decodeAnswer } from "../a2a/peer.ts";
+import type { Frame } from "../a2a/rpc-endpoint.ts";
 import type { TaskCalls } from "../a2a/task-calls.ts";
 import type { A2aBinding, Element } from "./binding.ts";
 

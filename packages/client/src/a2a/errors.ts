@@ -3,8 +3,9 @@ import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { decodeRfcJson, ErrorContextSchema, WireError } from "@devtool/schema";
 import { type BadRequest, BadRequestSchema, type ErrorInfo, ErrorInfoSchema } from "@devtool/schema/a2a-v1";
-import { JsonRpcCode, type JsonRpcError } from "@devtool/schema/a2a-v03";
+import { errorFromRest, JsonRpcCode, type JsonRpcError } from "@devtool/schema/a2a-v03";
 import { listOf, objectOf, textOf } from "./json.ts";
+import { decodeAnswer } from "./peer.ts";
 
 const CODES: ReadonlyMap<number, Code> = new Map([
   [JsonRpcCode.PARSE_ERROR, Code.InvalidArgument],
@@ -57,6 +58,16 @@ export function connectErrorOfStatus(json: JsonValue): ConnectError | undefined 
   const { status, message, details } = objectOf(objectOf(json).error);
   if (typeof message !== "string") return undefined;
   return detailed(message, STATUSES.get(textOf(status)) ?? Code.Unknown, detailsIn(listOf(details)));
+}
+
+/**
+ * Turns the body of an error of A2A 0.3 over HTTP+JSON, whose form is left open, into the one that Connect has for it;
+ * undefined when it is none. A server that speaks 1.0 too may write that one's form.
+ */
+export function connectErrorOfRest(json: JsonValue, status: number): ConnectError | undefined {
+  if (textOf(objectOf(objectOf(json).error).status) !== "") return connectErrorOfStatus(json);
+  const error = decodeAnswer(() => errorFromRest(json, status));
+  return error && connectErrorFrom(error);
 }
 
 /** Gives an error of gRPC the code that we have for the failure it names. */

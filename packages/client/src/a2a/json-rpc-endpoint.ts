@@ -6,17 +6,11 @@ import { type JsonRpcResponse, JsonRpcResponseSchema } from "@devtool/schema/a2a
 import { type EndpointOptions, request } from "./endpoint.ts";
 import { connectErrorFrom } from "./errors.ts";
 import { decodeAnswer, parseAnswer, refusalOf, waitFor } from "./peer.ts";
+import type { Frame, RpcEndpoint, StreamCall } from "./rpc-endpoint.ts";
 import { isEventStream, serverSentEvents } from "./server-sent-events.ts";
 
-/** One frame of a stream. */
-export interface Frame {
-  readonly result: JsonValue;
-  /** The id of the event; undefined when the server gives none. */
-  readonly id: string | undefined;
-}
-
 /** A JSON-RPC endpoint of an agent, over fetch. */
-export class JsonRpcEndpoint {
+export class JsonRpcEndpoint implements RpcEndpoint {
   readonly #options: EndpointOptions;
   readonly #headers: Readonly<Record<string, string>>;
   #lastId = 0;
@@ -34,14 +28,7 @@ export class JsonRpcEndpoint {
   }
 
   /** Calls a method that streams, after the event with an id when one is given. Throws a `ConnectError`. */
-  async *stream(
-    {
-      method,
-      params,
-      lastEventId,
-    }: { readonly method: string; readonly params: JsonObject; readonly lastEventId?: bigint | undefined },
-    signal: AbortSignal,
-  ): AsyncIterable<Frame> {
+  async *stream({ method, params, lastEventId }: StreamCall, signal: AbortSignal): AsyncIterable<Frame> {
     const resume: Record<string, string> = lastEventId === undefined ? {} : { "last-event-id": String(lastEventId) };
     const response = await this.#post({ method, params }, { accept: "text/event-stream", ...resume }, signal);
     if (!isEventStream(response)) {

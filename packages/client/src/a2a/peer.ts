@@ -36,6 +36,16 @@ export function parseAnswer(text: string): JsonValue {
   }
 }
 
+/** Encodes what an agent is asked. What cannot be asked is `Code.InvalidArgument`, with what is wrong with it. */
+export function encodeCall<T>(encode: () => T): T {
+  try {
+    return encode();
+  } catch (reason) {
+    if (!(reason instanceof WireError)) throw reason;
+    throw new ConnectError(reason.message, Code.InvalidArgument, undefined, undefined, reason);
+  }
+}
+
 /** Decodes what an agent sent. What it must not send is `Code.DataLoss`: asking again gives the same. */
 export function decodeAnswer<T>(decode: () => T): T {
   try {

@@ -1,7 +1,7 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import type { ListTasksRequest, ListTasksResponse, SendMessageRequest } from "@devtool/schema";
-import type { Frame } from "./json-rpc-endpoint.ts";
 import type { KnownTask } from "./known-tasks.ts";
+import type { Frame } from "./rpc-endpoint.ts";
 
 /**
  * How the methods on tasks are called in one version of A2A. Tasks, messages and frames come back as 0.3 writes them,

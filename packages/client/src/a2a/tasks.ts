@@ -9,7 +9,6 @@ import {
   TaskState,
 } from "@devtool/schema";
 import { decodeStreamFrame } from "@devtool/schema/a2a-v03";
-import type { Frame } from "./json-rpc-endpoint.ts";
 import { KnownTasks } from "./known-tasks.ts";
 import { decodeAnswer } from "./peer.ts";
 import {
@@ -19,6 +18,7 @@ import {
   type StreamPosition,
   taskFromAnswer,
 } from "./plain-agent.ts";
+import type { Frame } from "./rpc-endpoint.ts";
 import type { TaskCalls } from "./task-calls.ts";
 
 /** Tasks over a version of A2A. */

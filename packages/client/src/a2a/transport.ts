@@ -7,18 +7,20 @@ import { jsonRpcBinding } from "../a2a-v1/json-rpc-binding.ts";
 import { pushImplV1 } from "../a2a-v1/push.ts";
 import { taskCallsV1 } from "../a2a-v1/tasks.ts";
 import { pushImplV03 } from "../a2a-v03/push.ts";
+import { restEndpoint } from "../a2a-v03/rest-endpoint.ts";
 import { taskCallsV03 } from "../a2a-v03/tasks.ts";
 import { slashCommandImpl } from "./commands.ts";
 import { bearerHeader, type EndpointOptions } from "./endpoint.ts";
 import { type ExtensionUse, headersV1, headersV03 } from "./headers.ts";
 import { JsonRpcEndpoint } from "./json-rpc-endpoint.ts";
+import type { RpcEndpoint } from "./rpc-endpoint.ts";
 import { taskImpl } from "./tasks.ts";
 
 /** Where an A2A agent is, and what is spoken there; what `supportedInterfaces` of its card say. */
 export interface A2aTransportOptions extends EndpointOptions {
   /** `0.3` or one of `1.x`. Default `0.3`. */
   readonly protocolVersion?: string;
-  /** `JSONRPC`; with 1.x also `HTTP+JSON` and `GRPC`. Default `JSONRPC`. */
+  /** `JSONRPC` or `HTTP+JSON`; with 1.x also `GRPC`. Default `JSONRPC`. */
   readonly protocolBinding?: string;
   /** The tenant that calls are for, where an interface of 1.x has one. Default: none. */
   readonly tenant?: string;
@@ -33,9 +35,10 @@ export interface A2aTransportOptions extends EndpointOptions {
 
 /** Tells whether an interface is one that `createA2aTransport` can call. */
 export function isSpoken({ protocolVersion = "0.3", protocolBinding = "JSONRPC", grpc }: Spoken): boolean {
-  if (/^0\.3(\.|$)/.test(protocolVersion)) return protocolBinding === "JSONRPC";
-  if (!/^1(\.|$)/.test(protocolVersion)) return false;
-  return ["JSONRPC", "HTTP+JSON"].includes(protocolBinding) || (protocolBinding === "GRPC" && grpc !== undefined);
+  const isV1 = /^1(\.|$)/.test(protocolVersion);
+  if (!isV1 && !/^0\.3(\.|$)/.test(protocolVersion)) return false;
+  const isGrpc = isV1 && protocolBinding === "GRPC" && grpc !== undefined;
+  return isGrpc || ["JSONRPC", "HTTP+JSON"].includes(protocolBinding);
 }
 
 type Spoken = Pick<A2aTransportOptions, "protocolVersion" | "protocolBinding" | "grpc">;
@@ -63,10 +66,17 @@ interface Services {
 }
 
 function servicesV03(options: A2aTransportOptions): Services {
-  const { extension = "active" } = options;
-  const endpoint = new JsonRpcEndpoint(options, headersV03(extension));
-  const tasks = taskImpl(taskCallsV03(endpoint, extension));
-  return { tasks, commands: slashCommandImpl(endpoint), push: pushImplV03(endpoint) };
+  const { protocolBinding = "JSONRPC", extension = "active" } = options;
+  const headers = headersV03(extension);
+  if (protocolBinding === "HTTP+JSON") {
+    return { ...servicesAt(restEndpoint(options, headers), extension), commands: noCommands(protocolBinding) };
+  }
+  const endpoint = new JsonRpcEndpoint(options, headers);
+  return { ...servicesAt(endpoint, extension), commands: slashCommandImpl(endpoint) };
+}
+
+function servicesAt(endpoint: RpcEndpoint, extension: ExtensionUse): Pick<Services, "tasks" | "push"> {
+  return { tasks: taskImpl(taskCallsV03(endpoint, extension)), push: pushImplV03(endpoint) };
 }
 
 function servicesV1(options: A2aTransportOptions): Services {
@@ -100,4 +110,5 @@ function notSpoken(protocolVersion: string, protocolBinding: string): ConnectErr
 }
 
 /** What is spoken here, as an error lists it. */
-export const CHOICES = "choose 1.0 over JSONRPC, HTTP+JSON or, with a transport for it, GRPC, or 0.3 over JSONRPC";
+export const CHOICES =
+  "choose 1.0 over JSONRPC, HTTP+JSON or, with a transport for it, GRPC, or 0.3 over JSONRPC or HTTP+JSON";

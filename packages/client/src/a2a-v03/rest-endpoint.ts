@@ -1,0 +1,37 @@
+import type { JsonObject } from "@bufbuild/protobuf";
+import { type RestCall, type RestOperation, restOperation } from "@devtool/schema/a2a-v03";
+import type { EndpointOptions } from "../a2a/endpoint.ts";
+import { connectErrorOfRest } from "../a2a/errors.ts";
+import { HttpJsonEndpoint } from "../a2a/http-json-endpoint.ts";
+import { decodeAnswer, encodeCall } from "../a2a/peer.ts";
+import type { RpcEndpoint } from "../a2a/rpc-endpoint.ts";
+
+/** A2A 0.3 over HTTP+JSON: its methods by their names in JSON-RPC, each as a request to a path of its own (section 3.5.3). */
+export function restEndpoint(options: EndpointOptions, headers: Readonly<Record<string, string>>): RpcEndpoint {
+  const endpoint = new HttpJsonEndpoint({ ...options, headers, errorIn: connectErrorOfRest });
+  return {
+    async call(method, params, signal) {
+      const { operation, call } = asked(method, params);
+      const json = await endpoint.call(call, signal);
+      return decodeAnswer(() => operation.decodeResult(json));
+    },
+    async *stream({ method, params, lastEventId }, signal) {
+      const { operation, call } = asked(method, params);
+      for await (const { result, id } of endpoint.stream({ call, lastEventId }, signal)) {
+        yield { result: decodeAnswer(() => operation.decodeResult(result)), id };
+      }
+    },
+  };
+}
+
+function asked(method: string, params: JsonObject): Asked {
+  return encodeCall(() => {
+    const operation = restOperation(method);
+    return { operation, call: operation.encodeCall(params) };
+  });
+}
+
+interface Asked {
+  readonly operation: RestOperation;
+  readonly call: RestCall;
+}

@@ -1,0 +1,223 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { ErrorContextSchema, type TaskEvent, TaskState } from "@devtool/schema";
+import { describe, expect, it } from "vitest";
+import { createA2aTransport } from "../src/a2a.ts";
+import { createDevtoolClient, type DevtoolClient, streamMessage, subscribeTask, textMessage } from "../src/index.ts";
+import { json, type RecordedAgent, silence, sse, startRecordedAgent } from "./recorded-agent.ts";
+
+const MESSAGE = textMessage("m1", "go");
+const QUICK = { delay: async () => undefined, maxAttempts: 3 };
+
+/** The two forms of JSON that agents have: ProtoJSON, and what JSON-RPC has. */
+const FORMS = {
+  ProtoJSON: {
+    task: { id: "t1", contextId: "c1", status: { state: "TASK_STATE_SUBMITTED" } },
+    opened: { task: { id: "t1", contextId: "c1", status: { state: "TASK_STATE_SUBMITTED" } } },
+    ended: {
+      statusUpdate: {
+        taskId: "t1",
+        contextId: "c1",
+        final: true,
+        status: {
+          state: "TASK_STATE_COMPLETED",
+          message: { messageId: "a1", role: "ROLE_AGENT", content: [{ text: "done" }] },
+        },
+      },
+    },
+    configs: {
+      configs: [{ name: "tasks/t1/pushNotificationConfigs/p", pushNotificationConfig: { url: "https://a/" } }],
+    },
+  },
+  "the JSON of JSON-RPC": {
+    task: { kind: "task", id: "t1", contextId: "c1", status: { state: "submitted" } },
+    opened: { kind: "task", id: "t1", contextId: "c1", status: { state: "submitted" } },
+    ended: {
+      kind: "status-update",
+      taskId: "t1",
+      contextId: "c1",
+      final: true,
+      status: {
+        state: "completed",
+        message: { kind: "message", messageId: "a1", role: "agent", parts: [{ kind: "text", text: "done" }] },
+      },
+    },
+    configs: [{ taskId: "t1", pushNotificationConfig: { id: "p", url: "https://a/" } }],
+  },
+};
+
+describe("a call over A2A 0.3 over HTTP+JSON", () => {
+  it.each(Object.entries(FORMS))("reads %s", async (_form, { task, opened, ended, configs }) => {
+    await using agent = await startRecordedAgent(
+      json(task),
+      json(opened, 201),
+      json(configs),
+      sse(line(opened), line(ended)),
+    );
+    const client = clientOf(agent);
+    const got = await client.tasks.getTask({ taskId: "t1" });
+    expect([got.task?.id, got.task?.contextId, got.task?.state]).toEqual(["t1", "c1", TaskState.SUBMITTED]);
+    const sent = await client.tasks.sendMessage({ message: MESSAGE });
+    expect(sent.task?.state).toBe(TaskState.SUBMITTED);
+    const listed = await client.push.listPushConfigs({ taskId: "t1" });
+    expect(listed.configs).toMatchObject([{ taskId: "t1", id: "p", url: "https://a/" }]);
+    const events = await all(streamMessage(client, { message: MESSAGE }, soon(), QUICK));
+    expect([textOf(events), events.at(-1)?.state]).toEqual(["done", TaskState.COMPLETED]);
+  });
+
+  it("is a request to the path of its method, with the extension and the token", async () => {
+    await using agent = await startRecordedAgent(json(FORMS.ProtoJSON.task));
+    const { tasks } = clientOf(agent);
+    await tasks.getTask({ taskId: "a/b" });
+    await tasks.cancelTask({ taskId: "t1" });
+    await tasks.sendMessage({ message: MESSAGE, taskId: "t1" });
+    expect(agent.requests).toMatchObject([
+      {
+        method: "GET",
+        url: "/v1/tasks/a%2Fb",
+        headers: { authorization: "Bearer secret", "x-a2a-extensions": expect.stringContaining("developer-profile") },
+      },
+      { method: "POST", url: "/v1/tasks/t1:cancel" },
+      {
+        method: "POST",
+        url: "/v1/message:send",
+        headers: { "content-type": "application/json" },
+        body: { message: { messageId: "m1", taskId: "t1", role: "ROLE_USER", content: [{ text: "go" }] } },
+      },
+    ]);
+  });
+
+  it.each([
+    { answer: json({ code: -32001, message: "no" }, 404), code: Code.NotFound },
+    { answer: json({ type: "TaskNotCancelableError", message: "no" }, 409), code: Code.FailedPrecondition },
+    { answer: json({ error: "io.a2a.spec.TaskNotFoundError", message: "no" }, 404), code: Code.NotFound },
+    { answer: json({ error: { code: 404, status: "NOT_FOUND", message: "no" } }, 404), code: Code.NotFound },
+    { answer: json({ message: "no" }, 404), code: Code.NotFound },
+    { answer: json({ message: "no" }, 409), code: Code.FailedPrecondition },
+    { answer: json({ message: "no" }, 422), code: Code.InvalidArgument },
+    { answer: json({ message: "no" }, 500), code: Code.Internal },
+    { answer: json({ message: "no" }, 502), code: Code.Unavailable },
+    { answer: json({ message: "no" }, 401), code: Code.Unauthenticated },
+    { answer: json({ detail: "Not Found" }, 404), code: Code.Unimplemented },
+    { answer: json("<html>", 404), code: Code.Unimplemented },
+    { answer: json("<html>", 503), code: Code.Unavailable },
+    { answer: json({ code: -32001, message: "no", data: deep(100) }, 404), code: Code.DataLoss },
+    { answer: json("{"), code: Code.DataLoss },
+    { answer: json("[]"), code: Code.DataLoss },
+    { answer: json(""), code: Code.DataLoss },
+    { answer: json({ id: "t1", status: 7 }), code: Code.DataLoss },
+    { answer: json({ id: "t1", status: { state: "TASK_STATE_WORKING" }, history: [7] }), code: Code.DataLoss },
+  ])("fails with the code for what the agent answered ($code)", async ({ answer, code }) => {
+    await using agent = await startRecordedAgent(answer);
+    await expect(clientOf(agent).tasks.getTask({ taskId: "t1" })).rejects.toMatchObject({ code });
+  });
+
+  it("tells which field is wrong", async () => {
+    const data = { field: "message.parts", value: "" };
+    await using agent = await startRecordedAgent(json({ code: -32602, message: "no", data }, 400));
+    const reason: unknown = await clientOf(agent)
+      .tasks.sendMessage({ message: MESSAGE })
+      .catch((error) => error);
+    const [context] = ConnectError.from(reason).findDetails(ErrorContextSchema);
+    expect(context?.field).toBe("message.parts");
+  });
+
+  it("is not made without the ids of its path", async () => {
+    await using agent = await startRecordedAgent(json({}));
+    const { tasks, push } = clientOf(agent);
+    const wrong = { code: Code.InvalidArgument, rawMessage: expect.stringContaining("is missing") };
+    await expect(tasks.getTask({ taskId: "" })).rejects.toMatchObject(wrong);
+    await expect(push.getPushConfig({ taskId: "t1", configId: "" })).rejects.toMatchObject(wrong);
+    expect(agent.requests).toEqual([]);
+  });
+
+  it("takes an answer of nothing where there is nothing to answer", async () => {
+    await using agent = await startRecordedAgent((response) => response.writeHead(204).end());
+    await expect(clientOf(agent).push.deletePushConfig({ taskId: "t1", configId: "p" })).resolves.toMatchObject({});
+  });
+
+  it("has no list of tasks and no slash commands", async () => {
+    await using agent = await startRecordedAgent(json({}));
+    const { tasks, commands } = clientOf(agent);
+    await expect(tasks.listTasks({})).rejects.toMatchObject({ code: Code.Unimplemented });
+    await expect(commands.getAllSlashCommands({})).rejects.toMatchObject({
+      code: Code.Unimplemented,
+      rawMessage: expect.stringContaining("use JSONRPC"),
+    });
+    expect(agent.requests).toEqual([]);
+  });
+
+  it("that takes too long ends with its time", async () => {
+    await using agent = await startRecordedAgent(silence);
+    await expect(clientOf(agent).tasks.getTask({ taskId: "t1" }, { timeoutMs: 30 })).rejects.toMatchObject({
+      code: Code.DeadlineExceeded,
+    });
+  });
+});
+
+describe("a stream over A2A 0.3 over HTTP+JSON", () => {
+  const { opened } = FORMS.ProtoJSON;
+
+  it("is taken up behind the last event that has an id (STREAM-3)", async () => {
+    const status = { state: "TASK_STATE_COMPLETED" };
+    await using agent = await startRecordedAgent(
+      sse(`id: 1\n${line(opened)}`),
+      sse(": alive\n\nretry: 5\n\n", `id: 2\n${line({ statusUpdate: { taskId: "t1", final: true, status } })}`),
+    );
+    const events = await all(streamMessage(clientOf(agent), { message: MESSAGE }, soon(), QUICK));
+    expect(events.map(({ sequence }) => sequence)).toEqual([1n, 2n]);
+    expect(agent.requests[1]).toMatchObject({
+      method: "GET",
+      url: "/v1/tasks/t1:subscribe",
+      headers: { "last-event-id": "1" },
+    });
+  });
+
+  it.each([
+    { name: "an error", frame: `event: error\n${line({ code: -32001, message: "no" })}`, code: Code.NotFound },
+    {
+      name: "an error by its name",
+      frame: line({ type: "InvalidParamsError", message: "no" }),
+      code: Code.InvalidArgument,
+    },
+    { name: "no JSON", frame: "data: {oops\n\n", code: Code.DataLoss },
+    { name: "no frame of a task", frame: line({ task: { status: 7 } }), code: Code.DataLoss },
+  ])("with a frame that is $name fails, and is not asked for again", async ({ frame, code }) => {
+    await using agent = await startRecordedAgent(sse(line(opened), frame));
+    const events = streamMessage(clientOf(agent), { message: MESSAGE }, soon(), QUICK);
+    await expect(all(events)).rejects.toMatchObject({ code });
+    expect(agent.requests).toHaveLength(1);
+  });
+
+  it("that is answered with one JSON, or with an error, is none", async () => {
+    await using agent = await startRecordedAgent(json(opened), json({ message: "no" }, 404));
+    const log = (): AsyncIterable<TaskEvent> => subscribeTask(clientOf(agent), { taskId: "t1" }, soon(), QUICK);
+    await expect(all(log())).rejects.toMatchObject({ code: Code.DataLoss });
+    await expect(all(log())).rejects.toMatchObject({ code: Code.NotFound });
+  });
+});
+
+/** A list in a list, so many levels down. */
+function deep(levels: number): unknown {
+  return levels === 0 ? [] : [deep(levels - 1)];
+}
+
+/** A frame of the stream, which has no envelope in this binding. */
+function line(frame: unknown): string {
+  return `data: ${JSON.stringify(frame)}\n\n`;
+}
+
+function textOf(events: readonly TaskEvent[]): string {
+  return events.map(({ payload }) => (payload.case === "text" ? payload.value.text : "")).join("");
+}
+
+function clientOf({ url }: RecordedAgent): DevtoolClient {
+  return createDevtoolClient(createA2aTransport({ url, token: "secret", protocolBinding: "HTTP+JSON" }));
+}
+
+function soon(): AbortSignal {
+  return AbortSignal.timeout(10_000);
+}
+
+async function all(events: AsyncIterable<TaskEvent>): Promise<TaskEvent[]> {
+  return Array.fromAsync(events);
+}
