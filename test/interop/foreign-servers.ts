@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { EXTENSION_URI } from "@devtool/schema";
+import type { KnownFailures } from "./matrix.ts";
 import type { Spoken } from "./our-client.ts";
 import type { Program } from "./run-program.ts";
 
@@ -13,6 +14,8 @@ export interface ForeignServer extends AsyncDisposable {
 /** A server of an official SDK, with the version and the binding of A2A that our client speaks to it. */
 export interface ForeignServerKind extends Spoken {
   readonly peer: string;
+  /** Which scenarios the SDK itself fails at, and why: they are played too, and it is noticed when one goes well. */
+  readonly known: KnownFailures;
   /** Why it cannot be run here; undefined when it can. */
   readonly missing: string | undefined;
   /** Starts it; what its agent does is in a file of scripts, by default the one that our client expects. */
@@ -21,25 +24,34 @@ export interface ForeignServerKind extends Spoken {
 
 const HERE = fileURLToPath(new URL(".", import.meta.url));
 
-const V03: readonly Spoken[] = [{ protocol: "0.3", binding: "JSONRPC" }];
+const V03_RPC: readonly Spoken[] = [{ protocol: "0.3", binding: "JSONRPC" }];
+const V03_REST: readonly Spoken[] = [{ protocol: "0.3", binding: "HTTP+JSON" }];
 const V1: readonly Spoken[] = ["JSONRPC", "HTTP+JSON", "GRPC"].map((binding) => ({ protocol: "1.0", binding }));
+
+const JS_10_PUSH =
+  "its bridge to 0.3 over HTTP+JSON takes a config bare; the SDKs for 0.3 take the proto's whole request, as is sent";
+const PYTHON_03_PUSH = "over HTTP+JSON it lists no configs (its handler says it is not implemented) and deletes none";
+const PYTHON_10_PUSH = "its bridge to 0.3 over HTTP+JSON has no path to delete a config";
 
 /** The official SDKs, in each way in which our client can speak to them. */
 export function foreignServers(): readonly ForeignServerKind[] {
   return [
-    ...each(V03, asProgram("@a2a-js/sdk 0.3.14", node("server-03.ts"))),
-    ...each([...V03, ...V1], asProgram("@a2a-js/sdk 1.3.0", node("server-10.ts"))),
-    ...each(V03, asProgram("Python a2a-sdk 0.3.26", python("0.3"))),
-    ...each([...V03, ...V1], asProgram("Python a2a-sdk 1.3.0", python("1.0"))),
-    ...each(V03, asProgram("Go a2a-go 0.3.3", { command: `${HERE}.bin/server-go`, args: [] })),
+    ...each([...V03_RPC, ...V03_REST], asProgram("@a2a-js/sdk 0.3.14", node("server-03.ts"))),
+    ...each([...V03_RPC, ...V1], asProgram("@a2a-js/sdk 1.3.0", node("server-10.ts"))),
+    ...each(V03_REST, asProgram("@a2a-js/sdk 1.3.0", node("server-10.ts")), { push: JS_10_PUSH }),
+    ...each(V03_RPC, asProgram("Python a2a-sdk 0.3.26", python("0.3"))),
+    ...each(V03_REST, asProgram("Python a2a-sdk 0.3.26", python("0.3")), { push: PYTHON_03_PUSH }),
+    ...each([...V03_RPC, ...V1], asProgram("Python a2a-sdk 1.3.0", python("1.0"))),
+    ...each(V03_REST, asProgram("Python a2a-sdk 1.3.0", python("1.0")), { push: PYTHON_10_PUSH }),
+    ...each(V03_RPC, asProgram("Go a2a-go 0.3.3", { command: `${HERE}.bin/server-go`, args: [] })),
     ...each(V1, asProgram("Go a2a-go 2.4.0", { command: `${HERE}.bin/server-go-v2`, args: [] })),
   ];
 }
 
-type Peer = Omit<ForeignServerKind, keyof Spoken>;
+type Peer = Omit<ForeignServerKind, keyof Spoken | "known">;
 
-function each(spoken: readonly Spoken[], peer: Peer): ForeignServerKind[] {
-  return spoken.map((item) => ({ ...peer, ...item }));
+function each(spoken: readonly Spoken[], peer: Peer, known: KnownFailures = {}): ForeignServerKind[] {
+  return spoken.map((item) => ({ ...peer, ...item, known }));
 }
 
 function asProgram(peer: string, program: Program): Peer {

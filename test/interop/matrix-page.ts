@@ -16,6 +16,10 @@ const TITLES: Readonly<Record<ScenarioName, string>> = {
 
 /** The page of the documentation that shows the matrix. */
 export function matrixPage(rows: readonly MatrixRow[]): string {
+  const [clients, servers] = [
+    rows.filter(({ role }) => role === "client"),
+    rows.filter(({ role }) => role === "server"),
+  ];
   return `# Interop: official SDKs on the other side
 
 Made by \`scripts/interop-matrix.ts\` from what \`test/interop.test.ts\` recorded; the test compares with it. The SDKs of other
@@ -39,12 +43,12 @@ SDK itself fails at; it is told below the table why.
 
 ## SDKs as clients of our server
 
-${table(rows.filter(({ role }) => role === "client"))}
-${failures(rows)}
+${table(clients)}
+${failures(clients)}
 ## SDKs as servers of our client
 
-${table(rows.filter(({ role }) => role === "server"))}
-`;
+${table(servers)}
+${failures(servers)}`;
 }
 
 function failures(rows: readonly MatrixRow[]): string {

@@ -1,4 +1,4 @@
-/** An agent on the official JavaScript SDK for A2A 0.3. */
+/** An agent on the official JavaScript SDK for A2A 0.3, in its bindings. */
 import { randomUUID } from "node:crypto";
 import type { Message, Part, TaskState } from "a2a-js-sdk-03";
 import {
@@ -8,7 +8,7 @@ import {
   InMemoryTaskStore,
   type RequestContext,
 } from "a2a-js-sdk-03/server";
-import { A2AExpressApp } from "a2a-js-sdk-03/server/express";
+import { A2AExpressApp, restHandler, UserBuilder } from "a2a-js-sdk-03/server/express";
 import { CARD, playSteps, type Step, stepsFor } from "./script.ts";
 import { EXTENSION, serve } from "./serve.ts";
 
@@ -80,8 +80,11 @@ serve((app, url) => {
     defaultOutputModes: [...CARD.defaultOutputModes],
     protocolVersion: "0.3.0",
     url: `${url}/`,
+    additionalInterfaces: [{ url: `${url}/rest`, transport: "HTTP+JSON" }],
     capabilities: { streaming: true, pushNotifications: true, extensions: [{ uri: EXTENSION }] },
     skills: [],
   };
-  new A2AExpressApp(new DefaultRequestHandler(card, new InMemoryTaskStore(), new Player())).setupRoutes(app);
+  const requestHandler = new DefaultRequestHandler(card, new InMemoryTaskStore(), new Player());
+  app.use("/rest", restHandler({ requestHandler, userBuilder: UserBuilder.noAuthentication }));
+  new A2AExpressApp(requestHandler).setupRoutes(app);
 });

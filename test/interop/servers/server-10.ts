@@ -90,6 +90,7 @@ serve(async (app, url) => {
     { url: `${url}/`, protocolBinding: "JSONRPC", protocolVersion: "0.3" },
     { url: `${url}/`, protocolBinding: "JSONRPC", protocolVersion: "1.0" },
     { url: `${url}/rest`, protocolBinding: "HTTP+JSON", protocolVersion: "1.0" },
+    { url: `${url}/rest`, protocolBinding: "HTTP+JSON", protocolVersion: "0.3" },
     { url: await listen(grpc), protocolBinding: "GRPC", protocolVersion: "1.0" },
   ];
   const card = AgentCard.fromJSON({
@@ -101,6 +102,6 @@ serve(async (app, url) => {
   app.use("/.well-known/agent-card.json", agentCardHandler({ agentCardProvider: requestHandler, legacyCompat }));
   const serving = { requestHandler, userBuilder: UserBuilder.noAuthentication };
   grpc.addService(A2AService, grpcService(serving));
-  app.use("/rest", restHandler(serving));
+  app.use("/rest", restHandler({ ...serving, legacyCompat }));
   app.use(jsonRpcHandler({ ...serving, legacyCompat }));
 });

@@ -1,4 +1,4 @@
-"""An agent on the official Python SDK for A2A 0.3."""
+"""An agent on the official Python SDK for A2A 0.3, in its bindings."""
 
 import asyncio
 import json
@@ -10,13 +10,14 @@ import uuid
 import uvicorn
 
 from a2a.server.agent_execution import AgentExecutor
-from a2a.server.apps import A2AStarletteApplication
+from a2a.server.apps import A2ARESTFastAPIApplication, A2AStarletteApplication
 from a2a.server.request_handlers import DefaultRequestHandler
 from a2a.server.tasks import InMemoryPushNotificationConfigStore, InMemoryTaskStore
 from a2a.types import (
     AgentCapabilities,
     AgentCard,
     AgentExtension,
+    AgentInterface,
     Artifact,
     DataPart,
     Message,
@@ -84,6 +85,7 @@ async def main():
         description='Plays what the interop tests ask for.',
         version='1.0.0',
         url=f'{url}/',
+        additional_interfaces=[AgentInterface(url=f'{url}/rest', transport='HTTP+JSON')],
         capabilities=AgentCapabilities(
             streaming=True, push_notifications=True, extensions=[AgentExtension(uri=EXTENSION)]
         ),
@@ -97,6 +99,7 @@ async def main():
         push_config_store=InMemoryPushNotificationConfigStore(),
     )
     app = A2AStarletteApplication(agent_card=card, http_handler=handler).build()
+    app.mount('/rest', A2ARESTFastAPIApplication(agent_card=card, http_handler=handler).build())
     server = uvicorn.Server(uvicorn.Config(app, log_level='error'))
     print(url, flush=True)
     serving = asyncio.create_task(server.serve(sockets=[listener]))

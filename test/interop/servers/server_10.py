@@ -73,6 +73,7 @@ async def main():
         (f'{url}/', 'JSONRPC', '1.0'),
         (f'{url}/', 'JSONRPC', '0.3'),
         (f'{url}/rest', 'HTTP+JSON', '1.0'),
+        (f'{url}/rest', 'HTTP+JSON', '0.3'),
         (rpc_address, 'GRPC', '1.0'),
     ]
     card = a2a.AgentCard(
@@ -96,7 +97,7 @@ async def main():
         push_config_store=InMemoryPushNotificationConfigStore(),
     )
     rpc = create_jsonrpc_routes(handler, '/', enable_v0_3_compat=True)
-    rest = create_rest_routes(handler, path_prefix='/rest')
+    rest = create_rest_routes(handler, path_prefix='/rest', enable_v0_3_compat=True)
     app = Starlette(routes=[*create_agent_card_routes(card), *rest, *rpc])
     a2a_pb2_grpc.add_A2AServiceServicer_to_server(GrpcHandler(handler), rpc_server)
     await rpc_server.start()
