@@ -212,6 +212,7 @@ export { decodeRfcJson, decodeRfcText, encodeRfcJson, structFromJson } from "./r
 export { deriveState, endsExchange, isInterrupted, isTerminal } from "./task-state.ts";
 export {
   answeredToolCall,
+  answersTo,
   confirmationsOf,
   findConfirmation,
   findToolCall,

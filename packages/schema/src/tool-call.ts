@@ -68,13 +68,17 @@ export function confirmationsOf(message: Message): ToolCallConfirmation[] {
   return message.parts.flatMap(({ content }) => (content.case === "confirmation" ? [content.value] : []));
 }
 
-/** Finds the answer that the user gave to a call; undefined when it was not asked about or not answered. */
+/** Lists the answers that the user gave to a call, in order. They all come after the step that made it. */
+export function answersTo({ history }: Task, toolCallId: string): ToolCallConfirmation[] {
+  const step = history.findLastIndex((message) => hasToolCall(message, toolCallId));
+  if (step < 0) return [];
+  const answers = history.slice(step + 1).flatMap(confirmationsOf);
+  return answers.filter((confirmation) => confirmation.toolCallId === toolCallId);
+}
+
+/** Finds the last answer that the user gave to a call; undefined when it was not asked about or not answered. */
 export function findConfirmation(task: Task, toolCallId: string): ToolCallConfirmation | undefined {
-  for (const message of task.history.toReversed()) {
-    const answer = confirmationsOf(message).find((confirmation) => confirmation.toolCallId === toolCallId);
-    if (answer) return answer;
-  }
-  return undefined;
+  return answersTo(task, toolCallId).at(-1);
 }
 
 /**

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type AuditRecord, AuditRecordSchema } from "@devtool/schema";
 import { Code, DevtoolError } from "../errors.ts";
@@ -44,7 +44,7 @@ function chainFault(record: AuditRecord, previous: AuditRecord | undefined): str
 }
 
 function hashOf(record: AuditRecord): Uint8Array {
-  return createHash("sha256").update(toBinary(AuditRecordSchema, record)).digest();
+  return hash("sha256", toBinary(AuditRecordSchema, record), "buffer");
 }
 
 function isEqual(one: Uint8Array, other: Uint8Array): boolean {

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { create, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { ConfirmationRequestSchema, type ToolCall } from "@devtool/schema";
 import type { ToolInvocation } from "./tool.ts";
@@ -11,7 +11,7 @@ function canonicalCall({ toolName }: ToolCall, { args, confirmation }: ToolInvoc
 
 /** The SHA-256 of what a call would do: an approval holds for this and nothing else (S13). */
 export function callDigest(call: ToolCall, invocation: ToolInvocation): Uint8Array {
-  return createHash("sha256").update(canonicalCall(call, invocation)).digest();
+  return hash("sha256", canonicalCall(call, invocation), "buffer");
 }
 
 /** JSON with the keys of every object in order, so that equal values are equal texts. */

@@ -22,6 +22,9 @@ import { Code, DevtoolError } from "../errors.ts";
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
 
+/** What is read goes here first, so that a small file costs little memory; reads do not overlap. */
+const scratch = Buffer.allocUnsafeSlow(256 * 1024);
+
 /**
  * An open file or directory. What is in a directory is reached through its descriptor (`/proc/self/fd/N/name`), so it is
  * in that very directory, wherever its path leads by now. No link is followed. Errors name the path that was asked for.
@@ -106,10 +109,10 @@ export class Descriptor implements Disposable {
     return readFileSync(this.#fd);
   }
 
-  /** Reads on from where the last read ended, at most so many bytes; empty at the end. */
+  /** Reads on from where the last read ended, at most so many bytes and at most 256 KiB; empty at the end. */
   readNext(maxBytes: number): Buffer {
-    const buffer = Buffer.allocUnsafe(maxBytes);
-    return buffer.subarray(0, readSync(this.#fd, buffer));
+    const length = readSync(this.#fd, scratch, 0, Math.min(maxBytes, scratch.length), null);
+    return Buffer.from(scratch.subarray(0, length));
   }
 
   /** Writes all content and waits until it is on the disk. */

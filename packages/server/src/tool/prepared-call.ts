@@ -1,8 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import {
+  answersTo,
   type ConfirmationRequest,
   ConfirmationRequestSchema,
-  confirmationsOf,
   type EditRecord,
   type ErrorDetails,
   findToolCallDetail,
@@ -102,8 +102,7 @@ function settledCall(prepared: PreparedCall, { settle }: PrepareContext): Prepar
 
 /** What was put to the user, in order: what the tool proposed, then what they made of it themselves. */
 function proposalsOf(proposed: ToolInvocation, call: ToolCall, task: Task): ToolInvocation[] {
-  const changes = task.history.flatMap(confirmationsOf).filter(({ toolCallId }) => toolCallId === call.toolCallId);
-  return [proposed, ...changes.map((change) => modified(proposed, change))];
+  return [proposed, ...answersTo(task, call.toolCallId).map((change) => modified(proposed, change))];
 }
 
 /** Tells whether an invocation is what was decided on: only that may run (S13). */
