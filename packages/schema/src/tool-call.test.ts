@@ -112,9 +112,10 @@ describe("the calls of a task", () => {
       role: Role.USER,
       parts: [{ content: { case: "confirmation" as const, value } }],
     });
-    const history = [said(answerOf("a", OPTION_CANCEL)), said(answerOf("a", OPTION_PROCEED_ONCE))];
-    const task = create(TaskSchema, { history });
+    const answers = [said(answerOf("a", OPTION_CANCEL)), said(answerOf("a", OPTION_PROCEED_ONCE))];
+    const task = create(TaskSchema, { history: [...taskOf([asking("a"), asking("b")]).history, ...answers] });
     expect(findConfirmation(task, "a")?.selectedOptionId).toBe(OPTION_PROCEED_ONCE);
     expect(findConfirmation(task, "b")).toBeUndefined();
+    expect(findConfirmation(task, "c")).toBeUndefined();
   });
 });

@@ -114,13 +114,12 @@ async function resolveWorkspace(settings: AgentSettings | undefined, options: Wo
     );
   }
   if (!isAbsolute(requested)) throw invalid("workspace_path", requested, "must be an absolute path");
-  const path = await canonical(requested);
+  const { dataDirectory = "", workspaceRoots } = options;
+  const [path, data, ...roots] = await Promise.all([requested, dataDirectory, ...workspaceRoots].map(canonical));
   if (path === undefined) throw invalid("workspace_path", requested, "must be a directory that exists on the server");
-  const roots = await Promise.all(options.workspaceRoots.map(canonical));
   if (!roots.some((root) => root !== undefined && isInside(root, path))) {
-    throw invalid("workspace_path", requested, `is outside the allowed roots: ${options.workspaceRoots.join(", ")}`);
+    throw invalid("workspace_path", requested, `is outside the allowed roots: ${workspaceRoots.join(", ")}`);
   }
-  const data = options.dataDirectory === undefined ? undefined : await canonical(options.dataDirectory);
   if (data !== undefined && (isInside(path, data) || isInside(data, path))) {
     throw invalid(
       "workspace_path",
@@ -131,8 +130,9 @@ async function resolveWorkspace(settings: AgentSettings | undefined, options: Wo
   return path;
 }
 
-/** The real path of a directory; undefined when there is none. */
+/** The real path of a directory; undefined when there is none, as for an empty path. */
 async function canonical(path: string): Promise<string | undefined> {
+  if (path === "") return undefined;
   try {
     const real = await realpath(resolve(path));
     return (await stat(real)).isDirectory() ? real : undefined;

@@ -1,11 +1,13 @@
-import { fromBinary } from "@bufbuild/protobuf";
-import { sizeDelimitedEncode, sizeDelimitedPeek } from "@bufbuild/protobuf/wire";
+import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import { BinaryWriter, sizeDelimitedPeek } from "@bufbuild/protobuf/wire";
 import { type TaskEvent, TaskEventSchema } from "@devtool/schema";
 import { Code, DevtoolError } from "../errors.ts";
 
 /** Writes the events of one append as one row: each with its size before it. */
 export function encodeRow(events: readonly TaskEvent[]): Uint8Array {
-  return Buffer.concat(events.map((event) => sizeDelimitedEncode(TaskEventSchema, event)));
+  const writer = new BinaryWriter();
+  for (const event of events) writer.bytes(toBinary(TaskEventSchema, event));
+  return writer.finish();
 }
 
 /** Reads the events of a row. Throws `Code.DataLoss` for one that holds anything else. */

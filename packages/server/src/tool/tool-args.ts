@@ -15,8 +15,18 @@ export interface Parameters {
   readonly optional: Readonly<Record<string, Parameter>>;
 }
 
-/** Writes parameters as the JSON Schema that a model reads. */
-export function jsonSchemaOf({ required, optional }: Parameters): JsonObject {
+/** Parameters as the JSON Schema that a model reads; written once, since tools are made anew for every turn. */
+export function jsonSchemaOf(parameters: Parameters): JsonObject {
+  const known = schemas.get(parameters);
+  if (known) return known;
+  const schema = writeSchema(parameters);
+  schemas.set(parameters, schema);
+  return schema;
+}
+
+const schemas = new WeakMap<Parameters, JsonObject>();
+
+function writeSchema({ required, optional }: Parameters): JsonObject {
   const properties = Object.entries({ ...required, ...optional }).map(([name, { type, description, items }]) => [
     name,
     { type, description, ...(items && { items }) },

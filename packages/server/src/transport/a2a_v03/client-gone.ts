@@ -1,6 +1,9 @@
 import type { Writable } from "node:stream";
 import type { HttpResponse } from "../route.ts";
 
+/** Made once: an abort without a reason makes one, with its trace, for every request. */
+const GONE = new DOMException("the client has gone", "AbortError");
+
 /** Knows when nobody waits for a response any more: the client closed it, or the server stops. */
 export class ClientGone implements Disposable {
   readonly #writable: Writable;
@@ -21,5 +24,5 @@ export class ClientGone implements Disposable {
     this.#close();
   }
 
-  readonly #close = (): void => this.#closed.abort();
+  readonly #close = (): void => this.#closed.abort(GONE);
 }

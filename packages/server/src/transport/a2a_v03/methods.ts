@@ -125,8 +125,9 @@ async function* shownFrames(responses: Responses, call: Call): AsyncIterable<Fra
     const { payload, contextId } = event;
     if (payload.case === "created") isHidden = payload.value.replyOnly;
     if (isHidden && !endsExchange(event)) continue;
-    if (isHidden && payload.case === "reply") yield { result: JSON.stringify(encodeReply(payload.value, contextId)) };
-    else yield* frames(event, call);
+    const isReply = isHidden && payload.case === "reply";
+    const frame = isReply ? { result: JSON.stringify(encodeReply(payload.value, contextId)) } : eventFrame(event, call);
+    if (frame) yield frame;
   }
 }
 
@@ -244,13 +245,13 @@ function stream(responses: Responses, call: Call): Answer {
 
 async function* framesOf(responses: Responses, call: Call): AsyncIterable<Frame> {
   for await (const response of responses) {
-    if (!response.event) continue;
-    yield* frames(asEvent(response.event), call);
+    const frame = response.event && eventFrame(asEvent(response.event), call);
+    if (frame) yield frame;
   }
 }
 
-/** The frame of an event, if it has one. */
-function* frames(event: TaskEvent, { view }: Call): Iterable<Frame> {
-  const frame = frameOf(event, view);
-  if (frame !== undefined) yield { result: frame, id: event.sequence };
+/** The frame of an event; undefined when it has none. */
+function eventFrame(event: TaskEvent, { view }: Call): Frame | undefined {
+  const result = frameOf(event, view);
+  return result === undefined ? undefined : { result, id: event.sequence };
 }
