@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, watch } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -44,18 +44,27 @@ const WRITERS = 4;
 const LONGEST_SILENCE_MS = 5000;
 const MARK = "+";
 
-/** Kills a server again and again while it edits files, lets it finish, and compares the files with what it says (R1 for edits). */
-export async function runEditCycles(options: {
+/** How a server is killed, and what is done to its log. */
+export interface EditCycles {
   readonly cycles: number;
   readonly random: () => number;
+  /** When it is killed: at any time, or right after it put a file in place, when that is often not recorded yet. */
+  readonly kill: "at any time" | "after an edit";
   readonly sabotage: "none" | "forget-start";
-}): Promise<EditReport> {
+}
+
+/** Kills a server again and again while it edits files, lets it finish, and compares the files with what it says (R1 for edits). */
+export async function runEditCycles(options: EditCycles): Promise<EditReport> {
   const root = await mkdtemp(join(tmpdir(), "devtool-edits-"));
   const directories = { data: join(root, "data"), workspace: join(root, "workspace") };
   const witness = new Witness();
   try {
     for (let cycle = 0; cycle < options.cycles; cycle++) {
-      await crashOnce(directories, witness, options.random() * 200);
+      const life = options.random() * 200;
+      await crashOnce(directories, witness, async () => {
+        await delay(life);
+        if (options.kill === "after an edit") await editIn(directories.workspace);
+      });
       if (options.sabotage === "forget-start") forgetStarts(join(directories.data, "tasks.db"));
     }
     return await finish(directories, witness);
@@ -64,7 +73,7 @@ export async function runEditCycles(options: {
   }
 }
 
-async function crashOnce(directories: Directories, witness: Witness, lifeMs: number): Promise<void> {
+async function crashOnce(directories: Directories, witness: Witness, live: () => Promise<void>): Promise<void> {
   const server = await startServerProcess(directories);
   const clients = new AbortController();
   const client = clientFor(server.info);
@@ -72,10 +81,20 @@ async function crashOnce(directories: Directories, witness: Witness, lifeMs: num
   const writers = Array.from({ length: WRITERS }, () => write(client, witness, clients.signal).catch(() => undefined));
   // Counted from its first event: on a busy machine a server would be killed before it did anything.
   await Promise.race([shown, delay(LONGEST_SILENCE_MS, undefined, { ref: false })]);
-  await delay(lifeMs);
+  await live();
   await server.kill();
   clients.abort();
   await Promise.all(writers);
+}
+
+/** Waits until a file is put in place in a directory; not forever. */
+async function editIn(directory: string): Promise<void> {
+  const changes = watch(directory, { signal: AbortSignal.timeout(LONGEST_SILENCE_MS) });
+  try {
+    for await (const { filename } of changes) if (filename?.endsWith(".txt")) return;
+  } catch (reason) {
+    if (!(reason instanceof Error) || reason.name !== "AbortError") throw reason;
+  }
 }
 
 /** Starts tasks that edit a file of their own step by step, and approves all they ask; until the signal aborts. */

@@ -5,8 +5,11 @@ import type { ToolInvocation } from "./tool.ts";
 
 /** What a call would do, as text: the same for the same tool, arguments and proposal, whatever the order of keys. */
 function canonicalCall({ toolName }: ToolCall, { args, confirmation }: ToolInvocation): string {
-  const details = create(ConfirmationRequestSchema, confirmation ? { details: confirmation } : {});
-  return canonicalJson({ tool: toolName, args, details: toJson(ConfirmationRequestSchema, details) });
+  return canonicalJson({ tool: toolName, args, details: confirmation ? detailsOf(confirmation) : {} });
+}
+
+function detailsOf(details: NonNullable<ToolInvocation["confirmation"]>): JsonValue {
+  return toJson(ConfirmationRequestSchema, create(ConfirmationRequestSchema, { details }));
 }
 
 /** The SHA-256 of what a call would do: an approval holds for this and nothing else (S13). */
