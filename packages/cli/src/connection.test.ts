@@ -29,6 +29,7 @@ describe("the command with --protocol a2a", () => {
     ["1.0", "HTTP+JSON"],
     ["1.0", "GRPC"],
     ["0.3", "JSONRPC"],
+    ["0.3", "HTTP+JSON"],
   ])("runs a job on an agent that speaks A2A %s over %s alone", async (version, binding) => {
     await using agent = await speaking({ version, binding });
     const { io, said } = recording("");
@@ -58,21 +59,24 @@ describe("the command with --protocol a2a", () => {
   });
 
   it("says what an agent offers when nothing of it is spoken here", async () => {
-    await using agent = await speaking({ version: "0.3", binding: "HTTP+JSON" });
-    await expect(clientOf({ url: agent.url, token: "" }, "a2a")).rejects.toThrow(/0\.3 over HTTP\+JSON at .*: choose/);
+    await using agent = await speaking({ version: "0.3", binding: "HTTP+JSON", called: "SEMAPHORE" });
+    await expect(clientOf({ url: agent.url, token: "" }, "a2a")).rejects.toThrow(/0\.3 over SEMAPHORE at .*: choose/);
   });
 
   /** An agent whose card shows one interface of the server, as if there were no other. */
   async function speaking(only: {
     readonly version: string;
     readonly binding: string;
+    /** What the card calls the binding. Default: as it is. */
+    readonly called?: string;
     readonly extension?: false;
   }): Promise<AsyncDisposable & { readonly url: string }> {
     const response = await fetch(`${server.url}/.well-known/agent-card.json`, { headers: { "a2a-version": "1.0" } });
     const card: Card = JSON.parse(await response.text());
-    const supportedInterfaces = card.supportedInterfaces.filter(
-      (item) => item.protocolVersion === only.version && item.protocolBinding === only.binding,
-    );
+    const { called = only.binding } = only;
+    const supportedInterfaces = card.supportedInterfaces
+      .filter((item) => item.protocolVersion === only.version && item.protocolBinding === only.binding)
+      .map((item) => ({ ...item, protocolBinding: called }));
     expect(supportedInterfaces).toHaveLength(1);
     const capabilities = only.extension === false ? {} : card.capabilities;
     const text = JSON.stringify({ ...card, capabilities, supportedInterfaces });
