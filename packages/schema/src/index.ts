@@ -217,6 +217,7 @@ export {
   findConfirmation,
   findToolCall,
   findToolCallDetail,
+  findToolCallPart,
   isAwaitingApproval,
   isEnded,
   isQuestionOfCall,

@@ -40,17 +40,29 @@ function isQuestion({ toolCallDetail }: Part): boolean {
   return toolCallDetail !== undefined && toolCallDetail.parentToolCallId !== "";
 }
 
+/** Finds the part of a task that holds a call, the latest first; undefined when it has none. */
+export function findToolCallPart({ history }: Task, toolCallId: string): Part | undefined {
+  // A loop, since a new call is looked for in all of a long conversation.
+  for (let index = history.length - 1; index >= 0; index--) {
+    const part = history[index]?.parts.find((part) => holdsCall(part, toolCallId));
+    if (part) return part;
+  }
+  return undefined;
+}
+
+function holdsCall({ content }: Part, toolCallId: string): boolean {
+  return content.case === "toolCall" && content.value.toolCallId === toolCallId;
+}
+
 /** Finds a call of a task by its id, the latest first; undefined when it has none. */
 export function findToolCall(task: Task, toolCallId: string): ToolCall | undefined {
-  const step = task.history.findLast((message) => hasToolCall(message, toolCallId));
-  return step && toolCallsOf(step).find((call) => call.toolCallId === toolCallId);
+  const content = findToolCallPart(task, toolCallId)?.content;
+  return content?.case === "toolCall" ? content.value : undefined;
 }
 
 /** Finds what the scheduler said last about a call; undefined when it said nothing. */
 export function findToolCallDetail(task: Task, toolCallId: string): ToolCallDetail | undefined {
-  const step = task.history.findLast((message) => hasToolCall(message, toolCallId));
-  return step?.parts.find(({ content }) => content.case === "toolCall" && content.value.toolCallId === toolCallId)
-    ?.toolCallDetail;
+  return findToolCallPart(task, toolCallId)?.toolCallDetail;
 }
 
 /** Tells whether a call belongs to another one: a question that the other asks while it runs. */
@@ -60,7 +72,7 @@ export function isQuestionOfCall(task: Task, toolCallId: string): boolean {
 
 /** Tells whether a call is among those of a message. */
 export function hasToolCall({ parts }: Message, toolCallId: string): boolean {
-  return parts.some(({ content }) => content.case === "toolCall" && content.value.toolCallId === toolCallId);
+  return parts.some((part) => holdsCall(part, toolCallId));
 }
 
 /** Lists the answers that a message holds. */

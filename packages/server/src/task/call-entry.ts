@@ -1,7 +1,7 @@
 import {
-  findToolCall,
-  findToolCallDetail,
+  findToolCallPart,
   isStageMove,
+  type Part,
   stageOf,
   type Task,
   type ToolCall,
@@ -19,9 +19,11 @@ import type { LogEntry } from "./event-log.ts";
 export function callEntries(task: Task, updates: readonly CallUpdate[]): LogEntry[] {
   const details = new Map<string, ToolCallDetail>();
   return updates.map(({ call, detail: said }) => {
-    const earlier = details.get(call.toolCallId) ?? findToolCallDetail(task, call.toolCallId);
+    const known = details.get(call.toolCallId);
+    const part = known ? undefined : findToolCallPart(task, call.toolCallId);
+    const earlier = known ?? part?.toolCallDetail;
     const stage = nextStage(call, said);
-    assertStageMove(call, earlier?.stage ?? stageBefore(task, call), stage);
+    assertStageMove(call, earlier?.stage ?? stageIn(part), stage);
     const detail = changedDetail(said ?? earlier, { stage });
     details.set(call.toolCallId, detail);
     return { payload: { case: "toolCall", value: call }, detail };
@@ -29,9 +31,8 @@ export function callEntries(task: Task, updates: readonly CallUpdate[]): LogEntr
 }
 
 /** The stage of a call that the scheduler said nothing about yet. */
-function stageBefore(task: Task, { toolCallId }: ToolCall): ToolCallStage {
-  const earlier = findToolCall(task, toolCallId);
-  return earlier ? stageOf(earlier) : ToolCallStage.UNSPECIFIED;
+function stageIn(part: Part | undefined): ToolCallStage {
+  return part?.content.case === "toolCall" ? stageOf(part.content.value) : ToolCallStage.UNSPECIFIED;
 }
 
 /** A call that asks nothing and was not decided yet is being checked; the scheduler says so. */
