@@ -17,7 +17,7 @@ import {
   TaskEventSchema,
   TextContentSchema,
 } from "../gen/devtool/v1alpha/task_event_pb.ts";
-import { type Message, type Part, Role, TaskState } from "../gen/devtool/v1alpha/task_pb.ts";
+import { type Message, type Part, Role, TaskState, ToolCallDetailSchema } from "../gen/devtool/v1alpha/task_pb.ts";
 import { decodeRfcJson, isObject } from "../rfc-json.ts";
 import { endsExchange } from "../task-state.ts";
 import { quote, WireError } from "../wire-error.ts";
@@ -88,15 +88,11 @@ export function updateMetadata(event: TaskEvent): JsonObject {
   return { [EXTENSION_URI]: metadata, ...ownMetadata(event) };
 }
 
-/** What the RFC has no kind or field for, as an event that holds only that. */
+/** What the RFC has no kind or field for, as the JSON of an event that holds only that. */
 function ownMetadata({ payload, toolCallDetail }: TaskEvent): JsonObject | undefined {
-  const own = OWN_PAYLOADS.has(payload.case);
-  if (!own && !toolCallDetail) return undefined;
-  const event = create(TaskEventSchema, {
-    ...(own && { payload }),
-    ...(toolCallDetail && { toolCallDetail }),
-  });
-  return { [TASK_EVENT_URI]: toJson(TaskEventSchema, event) };
+  if (toolCallDetail) return { [TASK_EVENT_URI]: { toolCallDetail: toJson(ToolCallDetailSchema, toolCallDetail) } };
+  if (!OWN_PAYLOADS.has(payload.case)) return undefined;
+  return { [TASK_EVENT_URI]: toJson(TaskEventSchema, create(TaskEventSchema, { payload })) };
 }
 
 const OWN_PAYLOADS: ReadonlySet<TaskEvent["payload"]["case"]> = new Set([

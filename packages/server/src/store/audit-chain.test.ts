@@ -42,7 +42,7 @@ function chain(length: number): AuditRecord[] {
   const records: AuditRecord[] = [];
   for (let index = 0; index < length; index++) {
     const record = create(AuditRecordSchema, { taskId: `t${index}`, toolName: "write_file", shown: '{"path":"a"}' });
-    records.push(chainRecord(record, records.at(-1)));
+    records.push(chainRecord(record, records.at(-1)).record);
   }
   return records;
 }

@@ -1,15 +1,31 @@
 import { hash } from "node:crypto";
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { type AuditRecord, AuditRecordSchema } from "@devtool/schema";
 import { Code, DevtoolError } from "../errors.ts";
 
 const NOTHING = new Uint8Array();
 
-/** The record with its place in the chain: its number, the hash of the one before, and its own. */
-export function chainRecord(record: AuditRecord, previous: AuditRecord | undefined): AuditRecord {
+/** What stands before the hash of a record, which is the last of its fields: so the rest is encoded once. */
+const HASH_PREFIX = new BinaryWriter()
+  .tag(AuditRecordSchema.field.hash.number, WireType.LengthDelimited)
+  .uint32(32)
+  .finish();
+
+/** A record in its place in the chain. */
+export interface ChainedRecord {
+  readonly record: AuditRecord;
+  /** The record in binary. */
+  readonly data: Uint8Array;
+}
+
+/** Gives a record its place in the chain: its number, the hash of the one before, and its own. */
+export function chainRecord(record: AuditRecord, previous: AuditRecord | undefined): ChainedRecord {
   const number = (previous?.number ?? 0n) + 1n;
   const placed: AuditRecord = { ...record, number, previousHash: previous?.hash ?? NOTHING, hash: NOTHING };
-  return { ...placed, hash: hashOf(placed) };
+  const hashed = toBinary(AuditRecordSchema, placed);
+  const own = sha256(hashed);
+  return { record: { ...placed, hash: own }, data: Buffer.concat([hashed, HASH_PREFIX, own]) };
 }
 
 /** Reads a record; undefined for bytes that no record was written as. */
@@ -44,7 +60,11 @@ function chainFault(record: AuditRecord, previous: AuditRecord | undefined): str
 }
 
 function hashOf(record: AuditRecord): Uint8Array {
-  return hash("sha256", toBinary(AuditRecordSchema, record), "buffer");
+  return sha256(toBinary(AuditRecordSchema, record));
+}
+
+function sha256(data: Uint8Array): Uint8Array {
+  return hash("sha256", data, "buffer");
 }
 
 function isEqual(one: Uint8Array, other: Uint8Array): boolean {

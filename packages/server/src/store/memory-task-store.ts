@@ -22,7 +22,7 @@ export class MemoryTaskStore implements TaskStore {
     log.push(...events);
     this.#logs.set(first.taskId, log);
     for (const event of events) this.#index(event, principalOf(log));
-    for (const record of audit) this.#audit.push(chainRecord(record, this.#audit.at(-1)));
+    for (const record of audit) this.#audit.push(chainRecord(record, this.#audit.at(-1)).record);
   }
 
   async *readEvents(taskId: string, after: bigint): AsyncIterable<TaskEvent> {

@@ -1,6 +1,5 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
-import { toBinary } from "@bufbuild/protobuf";
-import { type AuditRecord, AuditRecordSchema, type TaskEvent } from "@devtool/schema";
+import type { AuditRecord, TaskEvent } from "@devtool/schema";
 import { Code, DevtoolError } from "../errors.ts";
 import { assertFollows } from "./assert-follows.ts";
 import { chainRecord, decodeAuditRow } from "./audit-chain.ts";
@@ -189,8 +188,9 @@ export class SqliteTaskStore implements TaskStore {
   #writeAudit(records: readonly AuditRecord[]): AuditRecord | undefined {
     let last = this.#lastRecord;
     for (const record of records) {
-      last = chainRecord(record, last);
-      this.#statements.putAudit.run(last.number, toBinary(AuditRecordSchema, last));
+      const { record: chained, data } = chainRecord(record, last);
+      this.#statements.putAudit.run(chained.number, data);
+      last = chained;
     }
     return last;
   }

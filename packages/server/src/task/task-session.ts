@@ -19,6 +19,7 @@ import {
 } from "@devtool/schema";
 import type { AgentEvent, AgentExecutor, Turn } from "../agent/agent-executor.ts";
 import { Code, DevtoolError } from "../errors.ts";
+import type { CallUpdate } from "../tool/call-update.ts";
 import { Confirmations } from "../tool/confirmations.ts";
 import { answeredCalls } from "./answer.ts";
 import { callEntries } from "./call-entry.ts";
@@ -200,14 +201,22 @@ export class TaskSession implements AsyncDisposable {
     return stateEntry(TaskState.COMPLETED);
   }
 
-  /** Records what the agent did. Gives what to wait for before it goes on: tool calls are durable then; text is a moment later. */
+  /** Records what the agent did. Gives what to wait for before it goes on: a call that runs is durable then; all else is a moment later. */
   #record(event: Exclude<AgentEvent, Ending>): Promise<void> | undefined {
-    if (event.case === "toolCalls") return this.#append(callEntries(this.task, event.value));
+    if (event.case === "toolCalls") return this.#recordCalls(event.value);
     this.#waiting.push({ payload: payloadOf(event), model: this.#model });
     // What the agent asks next depends on a summary: it must be in the task when it goes on.
     const held = event.case === "summary" || this.#waiting.length >= MAX_WAITING || this.log.failure;
     if (held) return this.#log([]);
     this.#flushing ??= setImmediate(() => this.#log([]).catch(() => undefined));
+    return undefined;
+  }
+
+  /** A call may run, and show more of what it does, once it is durable that it does. What failed is told by the next record. */
+  #recordCalls(updates: readonly CallUpdate[]): Promise<void> | undefined {
+    const recorded = this.#append(callEntries(this.task, updates));
+    if (updates.some(({ call }) => call.status === ToolCallStatus.EXECUTING)) return recorded;
+    recorded.catch(() => undefined);
     return undefined;
   }
 

@@ -19,12 +19,8 @@ export function callDigest(call: ToolCall, invocation: ToolInvocation): Uint8Arr
 
 /** JSON with the keys of every object in order, so that equal values are equal texts. */
 export function canonicalJson(value: JsonValue): string {
-  return JSON.stringify(sorted(value));
-}
-
-function sorted(value: JsonValue): JsonValue {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (value === null || typeof value !== "object") return value;
+  if (value === null || typeof value !== "object") return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
   const entries = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
-  return Object.fromEntries(entries.map(([key, item]) => [key, sorted(item)]));
+  return `{${entries.map(([key, item]) => `${JSON.stringify(key)}:${canonicalJson(item)}`).join(",")}}`;
 }

@@ -37,13 +37,13 @@ export class Descriptor implements Disposable {
     return new Descriptor(openSync(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   }
 
-  private constructor(fd: number) {
+  protected constructor(fd: number) {
     this.#fd = fd;
   }
 
-  /** A second descriptor of the same directory. */
-  again(): Descriptor {
-    return new Descriptor(openSync(this.#path, O_RDONLY | O_DIRECTORY));
+  /** The same directory for somebody who disposes of it as of their own: it stays open. */
+  lend(): Descriptor {
+    return new LentDescriptor(this.#fd);
   }
 
   /** Opens a directory in this one; undefined when there is none of that name. */
@@ -145,6 +145,13 @@ export class Descriptor implements Disposable {
       if (codeOf(reason) === "ENOENT") return undefined;
       throw openError(path, reason);
     }
+  }
+}
+
+/** A descriptor that somebody else closes. */
+class LentDescriptor extends Descriptor {
+  override [Symbol.dispose](): void {
+    // Whoever lent it closes it.
   }
 }
 

@@ -31,7 +31,8 @@ export interface SchedulerContext extends PrepareContext, AskingContext {}
 /**
  * Runs the calls that a model made in one step. Publishes all of them first, together, the questions of those that ask
  * opened before; then runs them in order, those that change nothing side by side with their neighbours of that kind.
- * Yields calls in their new form; the caller must have made them durable before it comes back for more.
+ * Yields calls in their new form; the caller must have recorded them before it comes back for more, and those that run
+ * must be durable.
  */
 export async function* runNewCalls(
   calls: readonly CallUpdate[],

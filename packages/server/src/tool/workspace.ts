@@ -164,7 +164,7 @@ export class Workspace implements Disposable {
 
   /** Opens the directory at the end of segments; undefined when one of them is missing. */
   #descend(segments: readonly string[], path: string): Descriptor | undefined {
-    let directory = this.#rootDirectory.again();
+    let directory = this.#rootDirectory.lend();
     for (const segment of segments) {
       using parent = directory;
       const next = parent.openDirectory(segment, path);
@@ -175,7 +175,7 @@ export class Workspace implements Disposable {
   }
 
   #descendMaking(segments: readonly string[], path: string): Descriptor {
-    let directory = this.#rootDirectory.again();
+    let directory = this.#rootDirectory.lend();
     for (const segment of segments) {
       using parent = directory;
       directory = parent.openDirectory(segment, path) ?? parent.makeDirectory(segment, path);

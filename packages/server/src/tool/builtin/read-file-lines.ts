@@ -10,6 +10,7 @@ const MAX_LINE_LENGTH = 2000;
 const MAX_COUNTED_BYTES = 64 * 1024 * 1024;
 const CHUNK_BYTES = 256 * 1024;
 const NEWLINE = 10;
+const NOTHING = Buffer.alloc(0);
 
 /** Which lines of a file to read, and how much of them. */
 export interface LineRange {
@@ -29,13 +30,15 @@ export async function readLines(file: Descriptor, range: LineRange, signal: Abor
   const { size } = file.stat();
   const lines = new LineCollector(range);
   const pace = new Pace(signal);
-  for (let chunk = file.readNext(CHUNK_BYTES), isHead = true; chunk.length > 0; chunk = file.readNext(CHUNK_BYTES)) {
+  let chunk = file.readNext(CHUNK_BYTES);
+  const head = chunk.subarray(0, HEAD_BYTES);
+  if (!isText(head)) return { case: "binary", head, bytes: size };
+  while (chunk.length > 0) {
     await pace.rest();
-    const head = chunk.subarray(0, HEAD_BYTES);
-    if (isHead && !isText(head)) return { case: "binary", head, bytes: size };
-    isHead = false;
     lines.push(chunk);
     if (lines.isFull && size > MAX_COUNTED_BYTES) return { case: "text", text: lines.report("more") };
+    // Less than was asked for is the end of a regular file.
+    chunk = chunk.length < CHUNK_BYTES ? NOTHING : file.readNext(CHUNK_BYTES);
   }
   return { case: "text", text: lines.report("all") };
 }
