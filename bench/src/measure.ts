@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Seen, stream, taskIdOf } from "./client.ts";
+import { stream, taskIdOf } from "./client.ts";
 import { type Subject, type SubjectCommand, startSubject } from "./subject.ts";
 
 /** So often each figure is taken once it is warm; its median counts. */

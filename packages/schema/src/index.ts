@@ -74,6 +74,7 @@ export { type Checkpoint, CheckpointSchema } from "./gen/devtool/v1alpha/checkpo
 export { type CommandFile, CommandFileSchema } from "./gen/devtool/v1alpha/command_file_pb.ts";
 export { type ServerInfo, ServerInfoSchema } from "./gen/devtool/v1alpha/discovery_pb.ts";
 export { type ErrorContext, ErrorContextSchema } from "./gen/devtool/v1alpha/error_pb.ts";
+export { type EventRow, EventRowSchema } from "./gen/devtool/v1alpha/event_row_pb.ts";
 export {
   type McpHttp,
   McpHttpSchema,

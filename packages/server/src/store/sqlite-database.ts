@@ -1,8 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { Code, DevtoolError } from "../errors.ts";
-
-/** The layout of the file that this release reads and writes. */
-const LAYOUT = 1;
+import { LAYOUT, migrate } from "./layout.ts";
 
 /**
  * Opens a SQLite file for this process alone and lays it out. Throws a `DevtoolError` that names the file when it cannot
@@ -34,6 +32,7 @@ function prepare(database: DatabaseSync, schema: string, path: string): void {
   }
   database.exec("BEGIN IMMEDIATE");
   database.exec(schema);
+  migrate(database, layout);
   database.exec(`PRAGMA user_version = ${LAYOUT}`);
   database.exec("COMMIT");
 }

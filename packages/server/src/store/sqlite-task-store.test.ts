@@ -3,7 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { create } from "@bufbuild/protobuf";
+import { sizeDelimitedEncode } from "@bufbuild/protobuf/wire";
 import { TimestampSchema } from "@bufbuild/protobuf/wkt";
+import { TaskEventSchema } from "@devtool/schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Code } from "../errors.ts";
 import { openDatabase } from "./sqlite-database.ts";
@@ -38,6 +40,22 @@ describe("SqliteTaskStore", () => {
     database.exec("PRAGMA user_version = 99");
     database.close();
     await expect(SqliteTaskStore.open(path)).rejects.toThrow("was written by a newer release (layout 99)");
+  });
+
+  it("reads a file of layout 1, in which a row was its events, each behind its size", async () => {
+    const path = join(directory, "tasks.db");
+    const kept = [created("t1"), text("t1", 2n, "one"), text("t1", 3n, "two")];
+    const database = await openDatabase(path, TASK_SCHEMA);
+    const put = database.prepare("INSERT INTO event (task_id, sequence, data) VALUES ('t1', ?, ?)");
+    const sized = kept.map((event) => sizeDelimitedEncode(TaskEventSchema, event));
+    for (const [sequence, row] of [sized.slice(0, 1), sized.slice(1)].entries())
+      put.run(1 + 2 * sequence, Buffer.concat(row));
+    database.exec("INSERT INTO event (task_id, sequence, data) VALUES ('damaged', 1, x'05ff')");
+    database.exec("PRAGMA user_version = 1");
+    database.close();
+    await using store = await SqliteTaskStore.open(path);
+    expect(await eventsOf(store, "t1")).toEqual(kept);
+    await expect(eventsOf(store, "damaged")).rejects.toMatchObject({ code: Code.DataLoss });
   });
 
   it("refuses a directory that is not there", async () => {
