@@ -10,7 +10,7 @@ import { LazyAgents } from "./assembly/lazy-agents.ts";
 import { LazyNotifications } from "./assembly/lazy-notifications.ts";
 import type { NotificationsOptions } from "./assembly/notifications.ts";
 import { openStore } from "./assembly/open-store.ts";
-import { serverRoutes } from "./assembly/routes.ts";
+import { loadDialects, serverRoutes } from "./assembly/routes.ts";
 import { createAuditHandler } from "./handler/audit-handler.ts";
 import { OPERATOR } from "./handler/caller.ts";
 import { createCommandHandler } from "./handler/command-handler.ts";
@@ -37,6 +37,8 @@ export interface DevtoolServer extends AsyncDisposable {
   readonly token: string;
   /** The name of the model that answers in sessions that choose none. */
   readonly model: string;
+  /** Loads what a start leaves out and the first task needs, so that it does not wait for it. */
+  warmUp(): Promise<void>;
   /** Takes no new work, lets requests end, leaves every task so that the next start goes on with it. */
   close(): Promise<void>;
 }
@@ -59,7 +61,13 @@ export async function createServer(options: ServerOptions = {}): Promise<Devtool
   );
   void parts.notifications.start().catch(onErrorOf(options));
   const close = once(() => stop({ ...parts, listener, shutdown, drainMs: options.drainMs ?? 10_000 }));
-  return { url: listener.url, token, model: parts.model, close, [Symbol.asyncDispose]: close };
+  const warmUp = () => loadForTasks(parts.agents);
+  return { url: listener.url, token, model: parts.model, warmUp, close, [Symbol.asyncDispose]: close };
+}
+
+/** What cannot be loaded is told to the first who needs it. */
+async function loadForTasks(agents: LazyAgents): Promise<void> {
+  await Promise.allSettled([agents.get(), loadDialects()]);
 }
 
 interface Parts {

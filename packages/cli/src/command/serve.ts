@@ -27,7 +27,13 @@ export interface ServeOptions {
 }
 
 /** Once the first clients were served, who start us and wait. */
-const TRIM_AFTER_MS = 300;
+const SETTLE_AFTER_MS = 100;
+
+/** Loads what the first task needs, then gives back what loading took. */
+async function settle(server: DevtoolServer): Promise<void> {
+  await server.warmUp();
+  trimMemory();
+}
 
 /** `devtool serve`: runs a server until it is told to stop (SIGTERM, Ctrl-C), then drains it. */
 export async function serve(options: ServeOptions, io: Io): Promise<number> {
@@ -39,7 +45,7 @@ export async function serve(options: ServeOptions, io: Io): Promise<number> {
   const info = create(ServerInfoSchema, { url: server.url, token: server.token, pid: process.pid });
   await writeDiscovery(data, info);
   announce(info, { ...options, data, model: server.model }, io);
-  setTimeout(trimMemory, TRIM_AFTER_MS).unref();
+  setTimeout(() => void settle(server), SETTLE_AFTER_MS).unref();
   await stopSignal(io);
   await server.close();
   await removeDiscovery(data, process.pid);

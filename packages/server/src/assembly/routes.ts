@@ -26,6 +26,9 @@ export interface ServerRoutesOptions
   readonly security: SecurityOptions;
 }
 
+/** The ways to call a server, which the first caller loads. */
+export const loadDialects = (): Promise<typeof import("./dialects.ts")> => import("./dialects.ts");
+
 /** Every route of a server that listens at a URL; the first that matches a request gets it. */
 export function serverRoutes(options: ServerRoutesOptions, baseUrl: string): Route[] {
   const { keys, shutdown, extensionRequired, security, startedAt } = options;
@@ -50,7 +53,7 @@ export function serverRoutes(options: ServerRoutesOptions, baseUrl: string): Rou
       key: async () => ({ ...(await keys.current()), jwksUrl }),
     }),
     lazyRoute(async () => {
-      const { dialectRoutes } = await import("./dialects.ts");
+      const { dialectRoutes } = await loadDialects();
       return dialectRoutes({ ...options, ...about, card, baseUrl });
     }),
   ];

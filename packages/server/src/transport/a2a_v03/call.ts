@@ -1,5 +1,5 @@
-import type { DescMethod, JsonValue } from "@bufbuild/protobuf";
-import { createHandlerContext, type HandlerContext } from "@connectrpc/connect";
+import type { DescMethod, DescService, JsonValue } from "@bufbuild/protobuf";
+import type { ContextValues, HandlerContext } from "@connectrpc/connect";
 import type { StreamView } from "@devtool/schema/a2a-v03";
 import { type Caller, contextValuesFor } from "../../handler/caller.ts";
 
@@ -21,13 +21,39 @@ export interface Call extends Caller {
 
 /** The context in which a call runs a method of our services. */
 export function contextOf(call: Pick<Call, "principal" | "rights" | "signal">, method: DescMethod): HandlerContext {
-  return createHandlerContext({
-    service: method.parent,
-    method,
-    protocolName: "a2a-v0.3",
-    requestMethod: "POST",
-    url: "http://devtool.invalid/",
-    requestSignal: call.signal,
-    contextValues: contextValuesFor(call),
-  });
+  return new CallContext(call, method);
+}
+
+/** Has headers only when somebody asks, which nobody does: with the first, Node loads all that `fetch` needs. */
+class CallContext implements HandlerContext {
+  readonly protocolName = "a2a-v0.3";
+  readonly requestMethod = "POST";
+  readonly url = "http://devtool.invalid/";
+  readonly service: DescService;
+  readonly method: DescMethod;
+  readonly signal: AbortSignal;
+  readonly values: ContextValues;
+
+  constructor(call: Pick<Call, "principal" | "rights" | "signal">, method: DescMethod) {
+    this.service = method.parent;
+    this.method = method;
+    this.signal = call.signal;
+    this.values = contextValuesFor(call);
+  }
+
+  timeoutMs(): undefined {
+    return undefined;
+  }
+
+  get requestHeader(): Headers {
+    return new Headers();
+  }
+
+  get responseHeader(): Headers {
+    return new Headers();
+  }
+
+  get responseTrailer(): Headers {
+    return new Headers();
+  }
 }
