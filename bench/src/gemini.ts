@@ -1,7 +1,6 @@
 /** Measures our server beside Google's, both with the Gemini SDK in front of the same fake Gemini, in one run. */
-import { startFakeGemini } from "@devtool/fake-gemini";
 import { measure, measureStreams, measureTurns, RUNS } from "./measure.ts";
-import { DEVTOOL, GEMINI_FLOOR, PEER, peerProblem } from "./subject.ts";
+import { DEVTOOL, GEMINI_FLOOR, PEER, peerProblem, startFakeGemini } from "./subject.ts";
 import { printTable } from "./table.ts";
 
 const problem = peerProblem();
@@ -9,7 +8,7 @@ if (problem !== undefined) {
   console.log(`skipped: ${problem}`);
   process.exit(0);
 }
-await using fake = await startFakeGemini({});
+await using fake = await startFakeGemini();
 const env = { GEMINI_API_KEY: "fake", GOOGLE_GEMINI_BASE_URL: fake.url };
 const ours = await measure({ ...DEVTOOL, env }, [measureTurns, measureStreams]);
 const theirs = await measure({ ...PEER, env }, [measureTurns, measureStreams]);

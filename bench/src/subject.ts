@@ -69,6 +69,14 @@ export const GEMINI_FLOOR: SubjectCommand = { name: "SDK alone", args: () => [pa
 /** Server-sent events of the same bytes, and nothing else: what Node can do. */
 export const CEILING: SubjectCommand = { name: "raw SSE", args: () => [path("raw-sse-server.ts")] };
 
+/** Starts a fake Gemini at latency 0, in a process of its own: in ours it would wait for the client. */
+export async function startFakeGemini(): Promise<AsyncDisposable & { readonly url: string }> {
+  const main = fileURLToPath(import.meta.resolve("@devtool/fake-gemini/main"));
+  const child = spawn(process.execPath, [main], { stdio: ["ignore", "pipe", "inherit"] });
+  const [line] = await once(createInterface({ input: child.stdout }), "line");
+  return { url: String(line).replace(/^.* /, ""), [Symbol.asyncDispose]: () => stop(child) };
+}
+
 /** Starts a server and waits for its card. */
 export async function startSubject(command: SubjectCommand): Promise<Subject> {
   const { name, args, env, metadata, absolutePaths = false } = command;
@@ -91,11 +99,15 @@ export async function startSubject(command: SubjectCommand): Promise<Subject> {
     prompt: (text) => ({ ...prompt(text), ...(metadata && { metadata: metadata(directory) }) }),
     memoryMb: () => residentMb(child),
     async [Symbol.asyncDispose]() {
-      child.kill("SIGTERM");
-      await once(child, "exit");
+      await stop(child);
       for (const path of [directory, `${directory}-data`]) rmSync(path, { recursive: true, force: true });
     },
   };
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  child.kill("SIGTERM");
+  await once(child, "exit");
 }
 
 function residentMb({ pid }: ChildProcess): number {
