@@ -18,8 +18,9 @@ class FrameCache {
   get(event: TaskEvent, make: (event: TaskEvent) => string | undefined): string | undefined {
     if (this.#frames.has(event)) return this.#frames.get(event);
     const frame = make(event);
-    this.#size += Math.max(LEAST_SIZE, frame?.length ?? 0);
-    if (this.#size > MAX_SIZE) this.#empty();
+    const size = Math.max(LEAST_SIZE, frame?.length ?? 0);
+    if (this.#size + size > MAX_SIZE) this.#empty();
+    this.#size += size;
     this.#frames.set(event, frame);
     return frame;
   }
