@@ -22,33 +22,40 @@ def request(parts: list[task_pb2.Part], task_id: str = "") -> task_service_pb2.S
     return task_service_pb2.StreamMessageRequest(request=send)
 
 
-with grpc.insecure_channel(urlsplit(URL).netloc) as channel:
-    tasks = TaskServiceStub(channel)
+def main() -> None:
+    with grpc.insecure_channel(urlsplit(URL).netloc) as channel:
+        tasks = TaskServiceStub(channel)
 
-    task_id = ""
-    questions: list[tool_call_pb2.ToolCall] = []
-    prompt = task_pb2.Part(text="write hello.txt Hello from Python\ntext Written.")
-    for response in tasks.StreamMessage(request([prompt]), metadata=METADATA):
-        task_id = response.event.task_id
-        call = response.event.tool_call
-        if call.status == tool_call_pb2.PENDING and call.HasField("confirmation_request"):
-            questions.append(call)
+        task_id = ""
+        questions: list[tool_call_pb2.ToolCall] = []
+        prompt = task_pb2.Part(text="write hello.txt Hello from Python\ntext Written.")
+        for response in tasks.StreamMessage(request([prompt]), metadata=METADATA):
+            task_id = response.event.task_id
+            call = response.event.tool_call
+            if call.status == tool_call_pb2.PENDING and call.HasField("confirmation_request"):
+                questions.append(call)
 
-    for call in questions:
-        edit = call.confirmation_request.file_edit_details
-        print(f"{call.tool_name} wants to write {edit.file_path}: {edit.new_content}")
+        for call in questions:
+            edit = call.confirmation_request.file_edit_details
+            print(f"{call.tool_name} wants to write {edit.file_path}: {edit.new_content}")
 
-    answers = [
-        task_pb2.Part(
-            confirmation=confirmation_pb2.ToolCallConfirmation(
-                tool_call_id=call.tool_call_id, selected_option_id="proceed_once"
+        answers = [
+            task_pb2.Part(
+                confirmation=confirmation_pb2.ToolCallConfirmation(
+                    tool_call_id=call.tool_call_id, selected_option_id="proceed_once"
+                )
             )
-        )
-        for call in questions
-    ]
-    for response in tasks.StreamMessage(request(answers, task_id), metadata=METADATA):
-        match response.event.WhichOneof("payload"):
-            case "text":
-                print(response.event.text.text)
-            case "state_change":
-                print(task_pb2.TaskState.Name(response.event.state))
+            for call in questions
+        ]
+        for response in tasks.StreamMessage(request(answers, task_id), metadata=METADATA):
+            match response.event.WhichOneof("payload"):
+                case "text":
+                    print(response.event.text.text)
+                case "state_change":
+                    print(task_pb2.TaskState.Name(response.event.state))
+
+
+try:
+    main()
+except grpc.RpcError as error:
+    sys.exit(f"{URL}: {error.code().name}: {error.details()}")
