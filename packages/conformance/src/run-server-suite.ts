@@ -36,25 +36,26 @@ export async function* runServerSuite(
   signal: AbortSignal,
   { prompts = scriptedPrompts, only = "", timeoutMs = 30_000 }: ServerSuiteOptions = {},
 ): AsyncIterable<CaseResult> {
+  const shared = sharedVariables(prompts, subject.binding.endpoint);
   for (const one of serverCases(subject.binding.protocolVersion).cases) {
     if (!one.id.startsWith(only)) continue;
     signal.throwIfAborted();
     const limited = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
-    const variables = variablesOf(prompts, subject.binding.endpoint);
+    const variables = new Variables({ ...shared, retried: crypto.randomUUID() });
     yield runCase(one, { subject, variables, recording: new Recording() }, limited);
   }
 }
 
-function variablesOf(prompts: Readonly<Record<string, string>>, endpoint: string): Variables {
+/** What names stand for in every case. Made once: a text that is too large takes a while. */
+function sharedVariables(prompts: Readonly<Record<string, string>>, endpoint: string): Record<string, string> {
   const known = Object.entries(prompts).map(([name, text]) => [`prompt:${name}`, text]);
-  return new Variables({
+  return {
     ...Object.fromEntries(known),
     endpoint,
     extension: EXTENSION_URI,
-    retried: crypto.randomUUID(),
-    deep: `${"[".repeat(100_000)}`,
+    deep: "[".repeat(100_000),
     huge: JSON.stringify("x".repeat(DEFAULT_LIMITS.maxBytes + 1)),
-  });
+  };
 }
 
 async function runCase(one: Case, context: CaseContext, signal: AbortSignal): Promise<CaseResult> {
