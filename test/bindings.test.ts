@@ -31,7 +31,7 @@ function bindings(): [string, Binding][] {
   ]);
 }
 
-describe("the bindings", () => {
+describe.concurrent("the bindings", () => {
   for (const [language, { title, program, example, knownFailures }] of bindings()) {
     const cwd = join(directory, language);
 
@@ -68,7 +68,7 @@ describe("the bindings", () => {
       it(`in ${title} have an example that says what its README shows`, { timeout: 60_000 }, async (context) => {
         if (!isBuilt(context)) return;
         const shown = /```\n([\s\S]*?)```/.exec(
-          readFileSync(join(cwd, "README.md"), "utf8").replace(/```sh[\s\S]*?```/, ""),
+          readFileSync(join(cwd, "README.md"), "utf8").replace(/```sh[\s\S]*?```/g, ""),
         );
         const workspace = mkdtempSync(join(tmpdir(), "devtool-example-"));
         await using server = await createServer({ workspace });

@@ -49,7 +49,7 @@ const byCard: Connecting = async (url, token) => {
 
 const CUT_EVERY = Number(process.env.DEVTOOL_CUT_EVERY ?? 499);
 
-describe("the client suite", () => {
+describe.concurrent("the client suite", () => {
   it.each([
     ["Connect", overConnect],
     ["gRPC", overGrpc],
