@@ -93,6 +93,15 @@ const A2A_03: readonly Fault[] = [
     "configs are listed under other ids",
     plainAnswers("tasks/pushNotificationConfig/list", (text) => text.replace('"id":"one"', '"id":"uno"')),
   ),
+  {
+    ...fault("A2A03-PUSH-CONFIG", "configs are listed under other ids over HTTP+JSON", {
+      body: (text, sent) =>
+        sent.method === "GET" && sent.path.endsWith("/pushNotificationConfigs") && isPlain(sent)
+          ? text.replace('"id":"one"', '"id":"uno"')
+          : text,
+    }),
+    binding: "HTTP+JSON",
+  },
   fault(
     "A2A03-NOT-OFFERED",
     "notifications are taken that the card does not offer",

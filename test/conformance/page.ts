@@ -18,8 +18,9 @@ or since no prompt makes this agent do what the case needs.
 A row says what a running agent did, and an agent is more than its SDK. The agents on SDKs are those of our interop tests (\`test/interop/servers\`,
 \`test/interop/go*\`): small ones that play a script, with the defaults of their SDK otherwise. Only what A2A itself asks is played against them.
 Gemini CLI's server thinks with a fake Gemini. Some rows are what the specification only recommends; the source says so.
-Where 1.0.0 and 1.0.1 differ, or the specification leaves open which error is meant, each is taken. A2A 0.3 over HTTP+JSON is not
-played against official SDKs: it leaves open what the body of a push config is and what an absent \`blocking\` means, and they differ.
+Where 1.0.0 and 1.0.1 differ, or the specification leaves open which error is meant, each is taken. A2A 0.3 over HTTP+JSON leaves more
+open, and the SDKs differ: each form of an error is read, a push config that is refused is sent in its other form too, and who is to
+wait is told so (\`blocking\`).
 
 ## A2A 0.3
 

@@ -22,19 +22,11 @@ export interface Peer {
   readonly prompts: Readonly<Record<string, string>> | undefined;
   /** How the ids of the cases to play begin; empty for all. */
   readonly only: string;
-  /** The bindings of A2A 0.3 that it offers and that are not played. */
-  readonly leftOut: readonly string[];
   start(): Promise<RunningPeer>;
 }
 
 /** Only what A2A itself asks: what these agents do beyond it is not theirs, it is a script of our interop tests. */
 const A2A_ONLY = "a2a/";
-
-/**
- * A2A 0.3 leaves open what the body of a push config is and what an absent `blocking` means over HTTP+JSON, and the SDKs differ.
- * The kit sends one form of both, which says nothing of who takes another.
- */
-const OPEN_IN_V03 = ["HTTP+JSON"] as const;
 
 /** What our agents on the official SDKs are asked to do (`test/interop/agent.json`). */
 const SCRIPT_PROMPTS = {
@@ -61,13 +53,12 @@ const STEP_PROMPTS = {
 export function peers(): readonly Peer[] {
   const sdks = new Map(foreignServers().map((kind) => [kind.peer, kind]));
   return [
-    { name: "devtool 0.1.0", missing: undefined, prompts: undefined, only: "", leftOut: [], start: startOurs },
+    { name: "devtool 0.1.0", missing: undefined, prompts: undefined, only: "", start: startOurs },
     {
       name: "gemini-cli-a2a-server 0.25.2",
       missing: HAS_PEER ? undefined : "Gemini CLI's server is not here: run node scripts/peers.ts",
       prompts: STEP_PROMPTS,
       only: A2A_ONLY,
-      leftOut: [],
       start: startPeer,
     },
     ...[...sdks.values()].map(
@@ -76,7 +67,6 @@ export function peers(): readonly Peer[] {
         missing,
         prompts: SCRIPT_PROMPTS,
         only: A2A_ONLY,
-        leftOut: OPEN_IN_V03,
         start: () => start(),
       }),
     ),

@@ -65,7 +65,8 @@ describe("a call over A2A 0.3 over HTTP+JSON", () => {
   });
 
   it("is a request to the path of its method, with the extension and the token", async () => {
-    await using agent = await startRecordedAgent(json(FORMS.ProtoJSON.task));
+    const { task, opened } = FORMS.ProtoJSON;
+    await using agent = await startRecordedAgent(json(task), json(task), json(opened));
     const { tasks } = clientOf(agent);
     await tasks.getTask({ taskId: "a/b" });
     await tasks.cancelTask({ taskId: "t1" });

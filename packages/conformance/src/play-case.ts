@@ -2,7 +2,7 @@ import { type JsonObject, toJson } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import type { Case, Step } from "@devtool/schema/conformance";
 import type { BindingName, Call, Exchange } from "./binding/binding.ts";
-import { headersOf, sendHttp } from "./binding/http.ts";
+import { headersOf, objectsIn, sendHttp } from "./binding/http.ts";
 import type { Recording } from "./binding/recording.ts";
 import type { CaseFailure } from "./case-result.ts";
 import { resultOf, unexpected } from "./expect.ts";
@@ -106,7 +106,7 @@ async function plainExchange(
     body: method === "GET" || method === "DELETE" ? undefined : variables.text(http?.body ?? ""),
   };
   const answer = await sendHttp(request, { recording, leaveAfter: leaveAfter || Number.POSITIVE_INFINITY }, signal);
-  return { ...answer, breaches: [] };
+  return { ...answer, documents: objectsIn(answer), breaches: [] };
 }
 
 /** Remembers what a step names: for each, the first document that has a string there. Says what is not there. */

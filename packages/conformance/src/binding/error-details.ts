@@ -42,12 +42,17 @@ export function rowOf(
   details: readonly JsonValue[],
   told: { readonly status: number } | { readonly grpc: string },
 ): ErrorRow | undefined {
-  const reason = infoIn(details)?.reason;
-  const named = ERROR_ROWS.find((row) => row.reason === reason);
+  const named = namedRow(details);
   if (named) return named;
   const tells = (row: ErrorRow): boolean =>
     "status" in told ? row.statuses.includes(told.status) : row.grpc.includes(told.grpc);
   return [...UNNAMED, ...ERROR_ROWS].find(tells);
+}
+
+/** The row of an error by the reason in its details; undefined when they have none that is known. */
+export function namedRow(details: readonly JsonValue[]): ErrorRow | undefined {
+  const reason = infoIn(details)?.reason;
+  return ERROR_ROWS.find((row) => row.reason === reason);
 }
 
 /** What is wrong with the details of an error of A2A 1.0: one that has a name carries it in an `ErrorInfo`. */

@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { createParser, type EventSourceMessage } from "eventsource-parser";
+import type { Answered } from "./binding.ts";
 import type { Recording } from "./recording.ts";
 
 /** A request of HTTP. */
@@ -15,7 +16,7 @@ export interface HttpAnswer {
   readonly status: number;
   readonly headers: Headers;
   /** The JSON documents of the body: one, or one for each event of a stream. */
-  readonly documents: readonly { readonly id: string | undefined; readonly json: JsonObject }[];
+  readonly documents: readonly { readonly id: string | undefined; readonly json: JsonValue }[];
   /** Whether the body is a stream of events, and was read to its end. */
   readonly isWholeStream: boolean;
 }
@@ -62,7 +63,7 @@ type Read = Pick<HttpAnswer, "documents" | "isWholeStream">;
 async function readDocument(response: Response, recording: Recording): Promise<Read> {
   const text = await response.text();
   recording.received(text);
-  return { documents: text.trim() === "" ? [] : [{ id: undefined, json: objectOf(text) }], isWholeStream: false };
+  return { documents: text.trim() === "" ? [] : [{ id: undefined, json: parsed(text) }], isWholeStream: false };
 }
 
 async function readEvents(response: Response, recording: Recording, leaveAfter: number): Promise<Read> {
@@ -78,12 +79,15 @@ async function readEvents(response: Response, recording: Recording, leaveAfter: 
     if (!isWholeStream) break;
   }
   const kept = events.slice(0, leaveAfter);
-  return { documents: kept.map(({ id, data }) => ({ id, json: objectOf(data) })), isWholeStream };
+  return { documents: kept.map(({ id, data }) => ({ id, json: parsed(data) })), isWholeStream };
 }
 
-/** The object that a text of JSON holds; any other value stands under `value`. */
-function objectOf(text: string): JsonObject {
-  const json = parsed(text);
+/** The documents of an answer as objects; any other value stands under `value`. */
+export function objectsIn({ documents }: HttpAnswer): Answered[] {
+  return documents.map(({ id, json }) => ({ id, json: objectOf(json) }));
+}
+
+function objectOf(json: JsonValue): JsonObject {
   return typeof json === "object" && json !== null && !Array.isArray(json) ? json : { value: json };
 }
 

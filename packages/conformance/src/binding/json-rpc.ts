@@ -2,9 +2,10 @@ import type { DescMethod, JsonObject } from "@bufbuild/protobuf";
 import { EXTENSION_URI } from "@devtool/schema";
 import { A2AService } from "@devtool/schema/a2a-v1";
 import { jsonBreaches } from "./a2a-json.ts";
+import { acceptOf } from "./accept.ts";
 import type { Binding, Breach, Endpoint, ProtocolVersion } from "./binding.ts";
 import { detailBreaches } from "./error-details.ts";
-import { headersOf, sendHttp } from "./http.ts";
+import { headersOf, objectsIn, sendHttp } from "./http.ts";
 
 const ID = 1;
 
@@ -16,10 +17,7 @@ export function jsonRpcBinding(protocolVersion: ProtocolVersion, { url, token }:
     endpoint: url,
     has: () => true,
     async play({ method, params, headers, leaveAfter }, recording, signal) {
-      const usual = {
-        accept: STREAMING.has(method) ? "text/event-stream" : "application/json",
-        ...USUAL[protocolVersion],
-      };
+      const usual = { accept: acceptOf(method), ...USUAL[protocolVersion] };
       const request = {
         method: "POST",
         url,
@@ -29,20 +27,12 @@ export function jsonRpcBinding(protocolVersion: ProtocolVersion, { url, token }:
       const answer = await sendHttp(request, { recording, leaveAfter }, signal);
       // Who is not let in, or sends too much, is told so by HTTP, before there is any JSON-RPC.
       const isRpc = answer.status === 200;
-      const breaches = isRpc
-        ? answer.documents.flatMap(({ json }) => breachesOf(json, { method, protocolVersion }))
-        : [];
-      return { ...answer, breaches };
+      const documents = objectsIn(answer);
+      const breaches = isRpc ? documents.flatMap(({ json }) => breachesOf(json, { method, protocolVersion })) : [];
+      return { ...answer, documents, breaches };
     },
   };
 }
-
-const STREAMING: ReadonlySet<string> = new Set([
-  "message/stream",
-  "tasks/resubscribe",
-  "SendStreamingMessage",
-  "SubscribeToTask",
-]);
 
 const USUAL: Readonly<Record<ProtocolVersion, Readonly<Record<string, string>>>> = {
   "0.3": { "content-type": "application/json", "x-a2a-extensions": EXTENSION_URI },

@@ -13,7 +13,7 @@ import {
   resultDocument,
 } from "./binding.ts";
 import { detailBreaches, rowOf } from "./error-details.ts";
-import { type HttpAnswer, headersOf, sendHttp } from "./http.ts";
+import { type HttpAnswer, headersOf, objectsIn, sendHttp } from "./http.ts";
 
 /** The HTTP+JSON binding of A2A 1.0: its methods are called as the annotations of its proto say. */
 export function restBinding({ url, token }: Endpoint): Binding {
@@ -47,12 +47,13 @@ const USUAL = { "a2a-version": "1.0", "a2a-extensions": EXTENSION_URI } as const
 function exchangeOf(answer: HttpAnswer, method: DescMethod): Exchange {
   const { status } = answer;
   const isError = status >= 400;
-  if (status === 401 || status === 403 || status === 413) return { ...answer, breaches: [] };
-  const documents = answer.documents.map(({ id, json }): Answered => ({ id, json: documentOf(json, status) }));
+  const objects = objectsIn(answer);
+  if (status === 401 || status === 403 || status === 413) return { ...answer, documents: objects, breaches: [] };
+  const documents = objects.map(({ id, json }): Answered => ({ id, json: documentOf(json, status) }));
   const results = documents.flatMap(({ json }) => json.result ?? []);
   const breaches = [
     ...documents.flatMap(({ json }) => detailBreaches(json)),
-    ...statusBreaches(answer),
+    ...statusBreaches(objects, status),
     ...results.flatMap((result) => jsonBreaches(method, result)),
   ];
   const empty = documents.length === 0 ? [{ id: undefined, json: resultDocument({}) }] : documents;
@@ -69,7 +70,7 @@ function documentOf(json: JsonObject, status: number): JsonObject {
 }
 
 /** The status of HTTP, the code in the body and the name of the status go together. */
-function statusBreaches({ status, documents }: HttpAnswer): Breach[] {
+function statusBreaches(documents: readonly Answered[], status: number): Breach[] {
   return documents.flatMap(({ json }) => {
     if (status < 400) return [];
     const { code, status: name, details } = fieldsOf(json.error);

@@ -26,7 +26,10 @@ export function answerToRest(json: JsonValue): JsonObject {
   }
 }
 
-/** Reads a frame of a stream, or the answer to a message: told by the name of a field, or by its `kind` as in JSON-RPC. */
+/**
+ * Reads a frame of a stream, or the answer to a message: told by the name of a field, or by its `kind` as in JSON-RPC. What
+ * is told by neither stays what it is, for a schema to refuse.
+ */
 export function answerFromRest(json: JsonValue): JsonValue {
   return mapObject(json, variantFromRest);
 }
@@ -37,7 +40,8 @@ function variantFromRest(answer: JsonObject): JsonValue {
   if (update !== undefined || answer.kind === "status-update") return mapObject(update ?? answer, updateFromRest);
   if (artifact !== undefined || answer.kind === "artifact-update") return mapObject(artifact ?? answer, pieceFromRest);
   if (said !== undefined || answer.kind === "message") return spokenFromRest(said ?? answer);
-  return taskFromRest(task ?? answer);
+  if (task !== undefined || answer.kind === "task") return taskFromRest(task ?? answer);
+  return answer;
 }
 
 function updateFromRest({ status = {}, ...update }: JsonObject): JsonObject {

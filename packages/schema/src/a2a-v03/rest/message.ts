@@ -4,8 +4,17 @@ import { listOf, mapList, mapObject, objectOf } from "../../json-value.ts";
 /** Writes a message in ProtoJSON. That has no place for the tasks that it refers to, and strict readers refuse what they do not know. */
 export function messageToRest(json: JsonValue | undefined): JsonObject {
   const { kind: _kind, referenceTaskIds: _tasks, role, parts, ...rest } = objectOf(json);
-  return { ...rest, role: role === "agent" ? "ROLE_AGENT" : "ROLE_USER", content: partsToRest(parts) };
+  return {
+    ...rest,
+    ...(role !== undefined && { role: ROLES_WRITTEN.get(role) ?? role }),
+    content: partsToRest(parts),
+  };
 }
+
+const ROLES_WRITTEN: ReadonlyMap<JsonValue, string> = new Map<JsonValue, string>([
+  ["user", "ROLE_USER"],
+  ["agent", "ROLE_AGENT"],
+]);
 
 /** Reads a message in either form. */
 export function messageFromRest(json: JsonValue): JsonValue {

@@ -67,6 +67,19 @@ describe("a request of HTTP+JSON in A2A 0.3", () => {
     });
   });
 
+  it.each<[string, JsonObject, JsonObject]>([
+    ["that says nothing", { message: MESSAGE }, { blocking: true }],
+    ["that says something else", { configuration: { historyLength: 1 } }, { blocking: true, historyLength: 1 }],
+    ["that does not want to", { configuration: { blocking: false } }, { blocking: false }],
+  ])("says that it waits, unless it does not want to: %s", (_who, params, configuration) => {
+    expect(restOperation("message/send").encodeCall(params).body).toMatchObject({ configuration });
+  });
+
+  it("keeps a role that nobody has, for the server to refuse", () => {
+    const call = restOperation("message/send").encodeCall({ message: { role: "wizard", parts: [] } });
+    expect(call.body).toMatchObject({ message: { role: "wizard" } });
+  });
+
   it("cannot be written without the ids of its path, or for a method that has none", () => {
     expect(() => restOperation("tasks/get").encodeCall({ id: "" })).toThrow("id is missing");
     expect(() => restOperation("commands/get")).toThrow('method "commands/get" has no path');
@@ -106,6 +119,10 @@ describe("an answer of HTTP+JSON in A2A 0.3", () => {
       artifact: { parts: [{ kind: "text", text: "" }] },
     });
     expect(decodeResult({ task: { id: "t", status: {} } })).toMatchObject({ status: { state: "unknown" } });
+  });
+
+  it("is nothing of A2A when neither a field nor its kind tells what it is", () => {
+    expect(restOperation("message/stream").decodeResult({ id: "t" })).toEqual({ id: "t" });
   });
 
   it.each(STATES)("has the state %s in both directions", (state, name) => {

@@ -2,12 +2,15 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { mapObject, objectOf } from "../../json-value.ts";
 import { messageFromRest, messageToRest } from "./message.ts";
 
-/** Writes the parameters of `message/send` and `message/stream` as the body of a request. */
+/**
+ * Writes the parameters of `message/send` and `message/stream` as the body of a request. An absent `blocking` means `true` in
+ * JSON-RPC, as its SDKs have it, and `false` in ProtoJSON, so it is always written.
+ */
 export function sendParamsToRest({ message, configuration, ...rest }: JsonObject): JsonObject {
   return {
     ...rest,
     ...(message !== undefined && { message: messageToRest(message) }),
-    ...(configuration !== undefined && { configuration: configurationToRest(objectOf(configuration)) }),
+    configuration: { blocking: true, ...configurationToRest(objectOf(configuration)) },
   };
 }
 
