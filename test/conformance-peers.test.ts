@@ -33,6 +33,8 @@ describe("peers, tested by the conformance kit", { timeout: 300_000 }, () => {
     const title = `${peer.name} comes out as docs/conformance.md says`;
     it.skipIf(peer.missing !== undefined)(
       peer.missing === undefined ? title : `${title} (${peer.missing})`,
+      // Peers have races of their own (seen once: a stream of a2a-go that ended too early); ours may have none.
+      { retry: peer.name.startsWith("devtool") ? 0 : 2 },
       async () => {
         await using running = await peer.start();
         const reports = await reportsOf(peer, running);
