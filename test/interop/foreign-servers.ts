@@ -28,8 +28,6 @@ const V03_RPC: readonly Spoken[] = [{ protocol: "0.3", binding: "JSONRPC" }];
 const V03_REST: readonly Spoken[] = [{ protocol: "0.3", binding: "HTTP+JSON" }];
 const V1: readonly Spoken[] = ["JSONRPC", "HTTP+JSON", "GRPC"].map((binding) => ({ protocol: "1.0", binding }));
 
-const JS_10_PUSH =
-  "its bridge to 0.3 over HTTP+JSON takes a config bare; the SDKs for 0.3 take the proto's whole request, as is sent";
 const PYTHON_03_PUSH = "over HTTP+JSON it lists no configs (its handler says it is not implemented) and deletes none";
 const PYTHON_10_PUSH = "its bridge to 0.3 over HTTP+JSON has no path to delete a config";
 
@@ -37,8 +35,7 @@ const PYTHON_10_PUSH = "its bridge to 0.3 over HTTP+JSON has no path to delete a
 export function foreignServers(): readonly ForeignServerKind[] {
   return [
     ...each([...V03_RPC, ...V03_REST], asProgram("@a2a-js/sdk 0.3.14", node("server-03.ts"))),
-    ...each([...V03_RPC, ...V1], asProgram("@a2a-js/sdk 1.3.0", node("server-10.ts"))),
-    ...each(V03_REST, asProgram("@a2a-js/sdk 1.3.0", node("server-10.ts")), { push: JS_10_PUSH }),
+    ...each([...V03_RPC, ...V03_REST, ...V1], asProgram("@a2a-js/sdk 1.3.0", node("server-10.ts"))),
     ...each(V03_RPC, asProgram("Python a2a-sdk 0.3.26", python("0.3"))),
     ...each(V03_REST, asProgram("Python a2a-sdk 0.3.26", python("0.3")), { push: PYTHON_03_PUSH }),
     ...each([...V03_RPC, ...V1], asProgram("Python a2a-sdk 1.3.0", python("1.0"))),

@@ -1,4 +1,5 @@
 import type { JsonObject } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { type RestCall, type RestOperation, restOperation } from "@devtool/schema/a2a-v03";
 import type { EndpointOptions } from "../a2a/endpoint.ts";
 import { connectErrorOfRest } from "../a2a/errors.ts";
@@ -11,8 +12,11 @@ export function restEndpoint(options: EndpointOptions, headers: Readonly<Record<
   const endpoint = new HttpJsonEndpoint({ ...options, headers, errorIn: connectErrorOfRest });
   return {
     async call(method, params, signal) {
-      const { operation, call } = asked(method, params);
-      const json = await endpoint.call(call, signal);
+      const { operation, call, otherCall } = asked(method, params);
+      const json = await endpoint.call(call, signal).catch((reason: unknown) => {
+        if (otherCall && isUnusable(reason)) return endpoint.call(otherCall, signal);
+        throw reason;
+      });
       return decodeAnswer(() => operation.decodeResult(json));
     },
     async *stream({ method, params, lastEventId }, signal) {
@@ -27,11 +31,17 @@ export function restEndpoint(options: EndpointOptions, headers: Readonly<Record<
 function asked(method: string, params: JsonObject): Asked {
   return encodeCall(() => {
     const operation = restOperation(method);
-    return { operation, call: operation.encodeCall(params) };
+    return { operation, call: operation.encodeCall(params), otherCall: operation.encodeOtherCall?.(params) };
   });
+}
+
+/** Whether the server says that it cannot use the parameters. */
+function isUnusable(reason: unknown): boolean {
+  return ConnectError.from(reason).code === Code.InvalidArgument;
 }
 
 interface Asked {
   readonly operation: RestOperation;
   readonly call: RestCall;
+  readonly otherCall: RestCall | undefined;
 }

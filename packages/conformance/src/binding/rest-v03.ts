@@ -28,9 +28,8 @@ export function restBindingV03(endpoint: Endpoint): Binding {
         const request = requestOf(call, endpoint, { accept: acceptOf(method), changes: headers });
         return exchangeOf(await sendHttp(request, { recording, leaveAfter }, signal), operation);
       };
-      const call = operation.encodeCall(params);
-      const exchange = await send(call);
-      const other = isUnusable(exchange) ? otherForm(call, method) : undefined;
+      const exchange = await send(operation.encodeCall(params));
+      const other = isUnusable(exchange) ? operation.encodeOtherCall?.(params) : undefined;
       return other ? send(other) : exchange;
     },
   };
@@ -54,15 +53,6 @@ function requestOf(
 function isUnusable({ documents }: Exchange): boolean {
   const [document] = documents;
   return fieldsOf(document?.json.error).code === JsonRpcCode.INVALID_PARAMS;
-}
-
-/**
- * The same call in another form; undefined where there is one form. A2A 0.3 leaves open what is posted to set a push config:
- * the annotation in its proto has the config alone, as the bridge of the JavaScript SDK for 1.0 reads it, and the SDKs for
- * 0.3 read the whole request.
- */
-function otherForm(call: RestCall, method: string): RestCall | undefined {
-  return method === "tasks/pushNotificationConfig/set" ? { ...call, body: fieldsOf(call.body?.config) } : undefined;
 }
 
 /** Who is not let in, or sends too much, may be told so by something before the agent. */

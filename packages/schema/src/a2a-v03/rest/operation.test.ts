@@ -80,6 +80,15 @@ describe("a request of HTTP+JSON in A2A 0.3", () => {
     expect(call.body).toMatchObject({ message: { role: "wizard" } });
   });
 
+  it("sets a push config in another form too, which servers read as well", () => {
+    const { encodeCall, encodeOtherCall } = restOperation("tasks/pushNotificationConfig/set");
+    const { config } = encodeCall(PUSH).body ?? {};
+    const other = encodeOtherCall?.(PUSH);
+    expect(other).toEqual({ ...encodeCall(PUSH), body: config });
+    expect(other && readAgain(other)).toEqual([{ method: "tasks/pushNotificationConfig/set", params: PUSH }]);
+    expect(restOperation("message/send").encodeOtherCall).toBeUndefined();
+  });
+
   it("cannot be written without the ids of its path, or for a method that has none", () => {
     expect(() => restOperation("tasks/get").encodeCall({ id: "" })).toThrow("id is missing");
     expect(() => restOperation("commands/get")).toThrow('method "commands/get" has no path');

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { textOf } from "../../json-value.ts";
+import { objectOf, textOf } from "../../json-value.ts";
 import { quote, WireError } from "../../wire-error.ts";
 import { answerFromRest, answerToRest } from "./answer.ts";
 import {
@@ -46,6 +46,8 @@ export interface RestOperation {
   decodeParams(ids: Readonly<Record<string, string>>, content: RestContent): JsonObject;
   /** Writes the request. Throws a `WireError` when an id of its path is missing. */
   encodeCall(params: JsonObject): RestCall;
+  /** Writes the request in its other form, for a server that cannot use the first (-32602); left out where there is one. */
+  encodeOtherCall?(params: JsonObject): RestCall;
   /** Writes its answer, or a frame of its stream. */
   encodeResult(result: JsonValue): JsonValue;
   /** Reads its answer, or a frame of its stream. */
@@ -57,6 +59,7 @@ interface ParamsForm {
   decode(ids: JsonObject, content: RestContent): JsonObject;
   query?(params: JsonObject): string;
   body?(params: JsonObject): JsonObject;
+  otherBody?(params: JsonObject): JsonObject;
 }
 
 /** An answer, in both directions. */
@@ -71,9 +74,11 @@ const HISTORY: ParamsForm = {
   decode: (ids, { query }) => ({ ...ids, ...historyLengthIn(query) }),
   query: ({ historyLength }) => (historyLength === undefined ? "" : `?historyLength=${String(historyLength)}`),
 };
+/** The annotation in the proto has the config alone in the body, as the JavaScript SDK for 1.0 reads it; the SDKs for 0.3 read the whole request. */
 const PUSH_PARAMS: ParamsForm = {
   decode: ({ taskId }, { body }) => pushParamsFromRest(textOf(taskId), body),
   body: pushParamsToRest,
+  otherBody: (params) => objectOf(pushParamsToRest(params).config),
 };
 
 const ANSWER: ResultForm = { encode: answerToRest, decode: answerFromRest };
@@ -135,6 +140,11 @@ export function restOperation(method: string): RestOperation {
 function operationFrom({ method, http, path, params, result }: Outline): RestOperation {
   const pattern = new RegExp(`^${path.replace(VARIABLES, "(?<$1>[^/:]+)")}$`);
   const [httpMethod = "GET"] = http;
+  const { query, body, otherBody } = params;
+  const callWith = (given: JsonObject, write: ParamsForm["body"]): RestCall => {
+    const filled = path.replace(VARIABLES, (_variable, name: string) => encodedId(name, given));
+    return { httpMethod, path: `/v1/${filled}${query?.(given) ?? ""}`, body: write?.(given) };
+  };
   return {
     method,
     httpMethods: http,
@@ -143,10 +153,8 @@ function operationFrom({ method, http, path, params, result }: Outline): RestOpe
       return match ? { ...match.groups } : undefined;
     },
     decodeParams: (ids, content) => params.decode(decodedIds(ids), content),
-    encodeCall: (given) => {
-      const filled = path.replace(VARIABLES, (_variable, name: string) => encodedId(name, given));
-      return { httpMethod, path: `/v1/${filled}${params.query?.(given) ?? ""}`, body: params.body?.(given) };
-    },
+    encodeCall: (given) => callWith(given, body),
+    ...(otherBody && { encodeOtherCall: (given: JsonObject) => callWith(given, otherBody) }),
     encodeResult: result.encode,
     decodeResult: result.decode,
   };
