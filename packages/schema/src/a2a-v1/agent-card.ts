@@ -1,11 +1,9 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import type { AgentCard as CardV03 } from "../gen/devtool/a2a/v1alpha/agent_card_pb.ts";
 import { type AgentCard, AgentCardSchema, type AgentInterfaceSchema } from "../gen/lf/a2a/v1/a2a_pb.ts";
+import { requirementFromV03, schemesFromV03 } from "./security.ts";
 
-/**
- * Reads the card of an agent that speaks A2A 0.3 only in the form of 1.0, so that a client needs to know one form. How its
- * callers are authenticated is left out: that has no use before it is known which interface is called.
- */
+/** Reads the card of an agent that speaks A2A 0.3 only in the form of 1.0, so that a client needs to know one form. */
 export function agentCardFromV03(card: CardV03): AgentCard {
   const { name, description, version, capabilities, skills, defaultInputModes, defaultOutputModes } = card;
   const { provider, documentationUrl } = card;
@@ -27,6 +25,8 @@ export function agentCardFromV03(card: CardV03): AgentCard {
         ...(params && { params }),
       })),
     },
+    securitySchemes: schemesFromV03(card.securitySchemes),
+    securityRequirements: card.security.map(requirementFromV03),
     defaultInputModes,
     defaultOutputModes,
     skills: skills.map(({ id, name: title, description: what, tags, examples }) => ({
