@@ -7,6 +7,7 @@ const conditions = ["@devtool/source", "module", "node", "import", "default"];
 /** What takes minutes, the longest first: whoever began with these last would wait for them alone. */
 const LONG = [
   "test/hostile.test.ts",
+  "test/hostile-frames.test.ts",
   "test/crash.test.ts",
   "test/edits-crash.test.ts",
   "test/mcp-conformance.test.ts",

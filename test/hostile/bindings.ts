@@ -16,8 +16,8 @@ export interface Binding {
   readonly probe: Question;
 }
 
-/** Every way to talk to the server. */
-export const BINDINGS: readonly Binding[] = [
+/** The bindings whose bodies are one document, of JSON or of bytes. */
+export const DOCUMENTS: readonly Binding[] = [
   jsonRpc("JSON-RPC of A2A 0.3", RPC_SEEDS, {}),
   jsonRpc("JSON-RPC of A2A 1.0", RPC_V1_SEEDS, { "a2a-version": "1.0" }),
   rest("HTTP+JSON of A2A 0.3", REST_SEEDS, {}),
@@ -30,6 +30,10 @@ export const BINDINGS: readonly Binding[] = [
     const { path, bytes } = pick(UNARY, random);
     return { path, body: mutateBytes(bytes, random) };
   }),
+];
+
+/** The bindings whose bodies are frames. */
+export const FRAMED: readonly Binding[] = [
   {
     ...connect("Connect streams with JSON", "application/connect+json", (random) => {
       const { path, json } = pick(STREAMS, random);

@@ -1,5 +1,5 @@
-import { Agent, request } from "node:http";
 import { type ClientHttp2Session, connect } from "node:http2";
+import { type Dispatcher, Pool } from "undici";
 
 /** What a server answered. */
 export interface Answer {
@@ -25,22 +25,45 @@ export interface Client extends Disposable {
 
 /** Asks over HTTP/1.1, on connections that stay. */
 export function http1Client(url: string, token: string): Client {
-  const agent = new Agent({ keepAlive: true, maxSockets: 50 });
-  const { hostname, port } = new URL(url);
+  const pool = new Pool(url, { connections: 50 });
+  const authorization = `Bearer ${token}`;
   const ask = ({ method = "POST", path, type, body, headers }: Question): Promise<Answer> =>
     new Promise((resolve, reject) => {
-      const all = { "content-type": type, authorization: `Bearer ${token}`, ...headers };
-      const sent = request({ agent, hostname, port, method, path, headers: all }, (response) => {
-        const chunks: Buffer[] = [];
-        response.on("data", (chunk: Buffer) => chunks.push(chunk));
-        response.on("error", reject).on("end", () => {
-          const { statusCode: status = 0, headers, trailers } = response;
-          resolve({ status, headers, trailers, body: Buffer.concat(chunks) });
-        });
-      });
-      sent.on("error", reject).end(body);
+      const all = { "content-type": type, authorization, ...headers };
+      pool.dispatch({ method, path, headers: all, body: body === "" ? null : body }, new Taker(resolve, reject));
     });
-  return { ask, [Symbol.dispose]: () => agent.destroy() };
+  return { ask, [Symbol.dispose]: () => void pool.destroy() };
+}
+
+/** Takes one answer as it comes, without the stream that an answer is otherwise made into. */
+class Taker implements Dispatcher.DispatchHandler {
+  readonly #chunks: Buffer[] = [];
+  #status = 0;
+  #headers: Answer["headers"] = {};
+
+  constructor(
+    readonly done: (answer: Answer) => void,
+    readonly failed: (reason: Error) => void,
+  ) {}
+
+  onRequestStart(): void {}
+
+  onResponseStart(_: unknown, status: number, headers: Answer["headers"]): void {
+    this.#status = status;
+    this.#headers = headers;
+  }
+
+  onResponseData(_: unknown, chunk: Buffer): void {
+    this.#chunks.push(chunk);
+  }
+
+  onResponseEnd(_: unknown, trailers: Answer["trailers"]): void {
+    this.done({ status: this.#status, headers: this.#headers, trailers, body: Buffer.concat(this.#chunks) });
+  }
+
+  onResponseError(_: unknown, reason: Error): void {
+    this.failed(reason);
+  }
 }
 
 /** Asks over one HTTP/2 connection without TLS, as gRPC does. */

@@ -6,13 +6,21 @@ import { createServer } from "@devtool/server";
 // A server that is a process of its own, so that its memory is its own and a crash is seen. Tells its parent what goes wrong inside.
 const root = await mkdtemp(join(tmpdir(), "devtool-hostile-"));
 const tell = (message: Readonly<Record<string, string>>): void => void process.send?.(message);
+/** Takes what went wrong inside. From then on stacks are kept, so that the next one says where. */
+function report(reason: unknown): void {
+  Error.stackTraceLimit = 10;
+  tell({ internal: reason instanceof Error ? (reason.stack ?? reason.message) : String(reason) });
+}
+
 const server = await createServer({
   workspace: "/tmp",
   dataDirectory: root,
   approvalMode: 2,
   onNotice: () => undefined,
-  onError: (reason) => tell({ internal: reason instanceof Error ? (reason.stack ?? reason.message) : String(reason) }),
+  onError: report,
 });
+// A refusal makes several errors, and nobody reads where: the stacks would take a tenth of the time and more.
+Error.stackTraceLimit = 0;
 tell({ url: server.url, token: server.token });
 process.on("message", () => {
   // What waits to be collected is not held.

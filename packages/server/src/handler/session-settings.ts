@@ -77,7 +77,7 @@ export async function findSettings(
 export async function assertUnchanged(requested: Settings, earlier: Settings): Promise<void> {
   const path = requested.settings?.workspacePath ?? "";
   const current = earlier.settings?.workspacePath ?? "";
-  if (path !== "" && (await canonical(path)) !== current) {
+  if (path !== "" && (await directoryAt(await realPath(path))) !== current) {
     throw invalid(
       "workspace_path",
       path,
@@ -115,7 +115,10 @@ async function resolveWorkspace(settings: AgentSettings | undefined, options: Wo
   }
   if (!isAbsolute(requested)) throw invalid("workspace_path", requested, "must be an absolute path");
   const { dataDirectory = "", workspaceRoots } = options;
-  const [path, data, ...roots] = await Promise.all([requested, dataDirectory, ...workspaceRoots].map(canonical));
+  const real = await realPaths([requested, dataDirectory, ...workspaceRoots]);
+  const path = await directoryAt(real.get(requested));
+  const data = real.get(dataDirectory);
+  const roots = workspaceRoots.map((root) => real.get(root));
   if (path === undefined) throw invalid("workspace_path", requested, "must be a directory that exists on the server");
   if (!roots.some((root) => root !== undefined && isInside(root, path))) {
     throw invalid("workspace_path", requested, `is outside the allowed roots: ${workspaceRoots.join(", ")}`);
@@ -130,15 +133,21 @@ async function resolveWorkspace(settings: AgentSettings | undefined, options: Wo
   return path;
 }
 
-/** The real path of a directory; undefined when there is none, as for an empty path. */
-async function canonical(path: string): Promise<string | undefined> {
-  if (path === "") return undefined;
-  try {
-    const real = await realpath(resolve(path));
-    return (await stat(real)).isDirectory() ? real : undefined;
-  } catch {
-    return undefined;
-  }
+/** The real paths of some paths, each looked up once: the default workspace is as a rule the only root. */
+async function realPaths(paths: readonly string[]): Promise<ReadonlyMap<string, string | undefined>> {
+  return new Map(await Promise.all([...new Set(paths)].map(async (path) => [path, await realPath(path)] as const)));
+}
+
+/** The real path of a path; undefined when nothing is there, as for an empty path. */
+async function realPath(path: string): Promise<string | undefined> {
+  return path === "" ? undefined : realpath(resolve(path)).catch(() => undefined);
+}
+
+/** A real path, when a directory is there. */
+async function directoryAt(real: string | undefined): Promise<string | undefined> {
+  if (real === undefined) return undefined;
+  const found = await stat(real).catch(() => undefined);
+  return found?.isDirectory() ? real : undefined;
 }
 
 /** Compares by path segments, never by prefix. */
