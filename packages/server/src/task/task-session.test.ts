@@ -1,0 +1,64 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { create } from "@bufbuild/protobuf";
+import { emptyTask, TaskCreatedSchema, ToolCallSchema, ToolCallStatus } from "@devtool/schema";
+import { describe, expect, it } from "vitest";
+import type { AgentEvent, AgentExecutor } from "../agent/agent-executor.ts";
+import { MemoryTaskStore } from "../store/memory-task-store.ts";
+import { EventLog } from "./event-log.ts";
+import { TaskSession } from "./task-session.ts";
+
+/** A store whose disk can be held up. */
+class SlowStore extends MemoryTaskStore {
+  #disk: Promise<void> = Promise.resolve();
+
+  /** Writes nothing more until what it gives is called. */
+  holdUp(): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#disk = promise;
+    return resolve;
+  }
+
+  override async append(...written: Parameters<MemoryTaskStore["append"]>): Promise<void> {
+    await this.#disk;
+    return super.append(...written);
+  }
+}
+
+describe("a session that records tool calls (R1)", () => {
+  it("lets a call run once it is durable that it does, and waits for nothing else", async () => {
+    const seen: string[] = [];
+    const store = new SlowStore();
+    let goOn = (): void => undefined;
+    const executor = agent(seen, () => {
+      goOn = store.holdUp();
+    });
+    const log = new EventLog({ store, task: { ...emptyTask(), id: "t1", contextId: "c1" }, now: () => new Date(0) });
+    const session = new TaskSession({ log, executor, earlier: async () => [] });
+    await session.create(create(TaskCreatedSchema));
+    for (let turn = 0; turn < 5; turn++) await nextTurn();
+    expect(seen).toEqual(["scheduled"]);
+    goOn();
+    for (let turn = 0; turn < 5; turn++) await nextTurn();
+    expect(seen).toEqual(["scheduled", "ran"]);
+  });
+});
+
+/** An agent that makes a call and runs it, and says so. */
+function agent(seen: string[], begin: () => void): AgentExecutor {
+  const update = (status: ToolCallStatus): AgentEvent => ({
+    case: "toolCalls",
+    value: [{ call: create(ToolCallSchema, { toolCallId: "one", toolName: "act", status }) }],
+  });
+  return {
+    modelFor: () => "",
+    execute: async function* () {
+      begin();
+      yield update(ToolCallStatus.PENDING);
+      seen.push("scheduled");
+      yield update(ToolCallStatus.EXECUTING);
+      seen.push("ran");
+      yield update(ToolCallStatus.SUCCEEDED);
+    },
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
+}
