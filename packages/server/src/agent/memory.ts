@@ -2,7 +2,7 @@ import { realpathSync } from "node:fs";
 import { dirname, isAbsolute, join, relative, sep } from "node:path";
 import { DevtoolError } from "../errors.ts";
 import { Workspace } from "../tool/workspace.ts";
-import { hasConfig, MEMORY_FILE_NAMES } from "../trust/config-files.ts";
+import { hasConfig, MEMORY_FILE_NAMES, namesIn } from "../trust/config-files.ts";
 import { trustProblem, type WorkspaceTrust } from "../trust/trust.ts";
 
 /** A file that tells the agent what to know: `AGENTS.md` or `GEMINI.md`. */
@@ -58,14 +58,15 @@ export async function loadMemory(options: MemoryOptions, workspacePath: string):
 function operatorLevel(directory: string | undefined): Memory {
   if (directory === undefined) return { files: [], notices: [] };
   try {
+    const names = namesIn(directory, MEMORY_FILE_NAMES);
+    if (names.length === 0) return { files: [], notices: [] };
     using workspace = new Workspace(directory);
-    const files = MEMORY_FILE_NAMES.flatMap((name) => {
+    const files = names.flatMap((name) => {
       const content = workspace.readFile(name);
       return content ? [memoryFile(join(directory, name), content, "operator")] : [];
     });
     return { files, notices: [] };
   } catch (reason) {
-    if (isMissing(reason)) return { files: [], notices: [] };
     return {
       files: [],
       notices: [`the memory in ${JSON.stringify(directory)} is not read: ${DevtoolError.from(reason).message}`],
@@ -85,19 +86,8 @@ async function workspaceLevel(
     });
     return { files, notices: [] };
   }
-  const silent = answer.case === "untrusted" && (directory !== workspacePath || !namesConfig(directory));
+  const silent = answer.case === "untrusted" && (directory !== workspacePath || !hasConfig(directory));
   return { files: [], notices: silent ? [] : [trustProblem(directory, answer)] };
-}
-
-/** Tells by its names whether a directory has configuration, and so whether its user may miss it. Opens no file. */
-export function namesConfig(directory: string): boolean {
-  try {
-    using workspace = new Workspace(directory);
-    return hasConfig(workspace);
-  } catch (reason) {
-    if (isMissing(reason)) return false;
-    throw reason;
-  }
 }
 
 function memoryFile(path: string, content: Buffer, scope: MemoryFile["scope"]): MemoryFile {
@@ -156,8 +146,4 @@ function realPath(directory: string): string[] {
 function isInside(root: string, path: string): boolean {
   const way = relative(root, path);
   return way === "" || (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way));
-}
-
-function isMissing(reason: unknown): boolean {
-  return reason instanceof Error && "code" in reason && reason.code === "ENOENT";
 }

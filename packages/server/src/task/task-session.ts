@@ -183,7 +183,8 @@ export class TaskSession implements AsyncDisposable {
   /** Lets the agent work and gives what is to be recorded as the end of it. */
   async #work(signal: AbortSignal): Promise<LogEntry> {
     this.#model = await this.#executor.modelFor(this.task);
-    await this.#append([]);
+    // The agent begins while the disk writes: what it records is behind this. What failed is told by the next record.
+    this.#append([]).catch(() => undefined);
     const log = this.log;
     const earlier = await this.#earlier(this.task);
     const turn: Turn = {

@@ -49,19 +49,14 @@ describe("readConfigFiles", () => {
   }
 
   it("tells by names alone whether there is configuration", async () => {
-    expect(has()).toBe(false);
+    expect(hasConfig(directory)).toBe(false);
     await write({ ".devtool/x": "" });
-    expect(has()).toBe(true);
+    expect(hasConfig(directory)).toBe(true);
   });
 
   function read(): ReadonlyMap<string, Buffer> {
     using workspace = new Workspace(directory);
     return readConfigFiles(workspace, limits);
-  }
-
-  function has(): boolean {
-    using workspace = new Workspace(directory);
-    return hasConfig(workspace);
   }
 
   async function write(files: Readonly<Record<string, string | undefined>>): Promise<void> {

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import type { Dirent } from "node:fs";
+import { type Dirent, lstatSync } from "node:fs";
+import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { type TrustedFile, TrustedFileSchema } from "@devtool/schema";
 import { Code, DevtoolError } from "../errors.ts";
@@ -56,9 +57,13 @@ export function readConfigFiles(
 }
 
 /** Tells by the names in a directory whether it has configuration; opens none of it. */
-export function hasConfig(directory: ConfigDirectory): boolean {
-  const names = [CONFIG_DIRECTORY, ...MEMORY_FILE_NAMES];
-  return (directory.readDirectory("") ?? []).some(({ name }) => names.includes(name));
+export function hasConfig(directory: string): boolean {
+  return namesIn(directory, [CONFIG_DIRECTORY, ...MEMORY_FILE_NAMES]).length > 0;
+}
+
+/** Which of some names there are in a directory; none when there is no directory. */
+export function namesIn(directory: string, names: readonly string[]): string[] {
+  return names.filter((name) => lstatSync(join(directory, name), { throwIfNoEntry: false }) !== undefined);
 }
 
 /** The hashes of configuration files, sorted by path. */

@@ -2,6 +2,9 @@ import { Code } from "../../errors.ts";
 import { GeminiFault } from "./gemini-fault.ts";
 import type { GeminiTimeouts } from "./gemini-options.ts";
 
+/** With this a try that is over lets go of what still listens; nobody is told. */
+const OVER = new GeminiFault("the answer is over", Code.Canceled);
+
 /**
  * Watches one try: aborts `signal` when the caller's aborts, and when a piece of the answer does not come in time.
  * The time that the reader of the answer takes does not count.
@@ -34,7 +37,7 @@ export class Deadlines implements Disposable {
 
   [Symbol.dispose](): void {
     clearTimeout(this.#timer);
-    this.#controller.abort();
+    this.#controller.abort(OVER);
   }
 
   #watchIdle(): void {

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from "node:http";
 import type { GenerateContentParameters, GoogleGenAI } from "@google/genai";
 import { abortable } from "../../stream/abortable.ts";
 import { GeminiFault } from "./gemini-fault.ts";
@@ -5,6 +6,7 @@ import type { GeminiOptions } from "./gemini-options.ts";
 import { httpFault } from "./http-fault.ts";
 import type { Piece } from "./piece.ts";
 import { piecesIn } from "./piece-stream.ts";
+import { type ApiRequest, post } from "./post.ts";
 import { unsentFault } from "./unsent-fault.ts";
 
 /** Asks Gemini; the answer comes in pieces. Throws a `GeminiFault`, or the signal's reason. */
@@ -16,9 +18,9 @@ const LOAD_AFTER_MS = 300;
 /**
  * Makes a client. The SDK is not loaded at once: it costs more than the start of a server may.
  *
- * The SDK makes the request: address, credentials, the forms of both APIs. The answer is read by ourselves, because the
- * SDK takes 30 µs for each piece, takes time that grows with the square of a piece's size, and takes bytes that are no
- * UTF-8.
+ * The SDK makes the request: address, credentials, the forms of both APIs. It is sent, and the answer read, by ourselves,
+ * because the SDK takes 30 µs for each piece, takes time that grows with the square of a piece's size, and takes bytes
+ * that are no UTF-8.
  */
 export function createGeminiClient(options: GeminiOptions): GeminiClient {
   let loading: Promise<GoogleGenAI> | undefined;
@@ -27,8 +29,8 @@ export function createGeminiClient(options: GeminiOptions): GeminiClient {
   return async function* ask(parameters, signal) {
     try {
       const sdk = await load();
-      const { body } = await responseTo(sdk, { parameters, send: options.fetch ?? fetch }, signal);
-      if (body) yield* piecesIn(body);
+      const request = await requestOf(sdk, parameters, signal);
+      yield* piecesIn(await answerTo(request, signal));
     } catch (reason) {
       signal.throwIfAborted();
       throw GeminiFault.from(reason);
@@ -36,38 +38,43 @@ export function createGeminiClient(options: GeminiOptions): GeminiClient {
   };
 }
 
-/** Sends a request and gives the answer as it came. The SDK's stream over it is never begun, so it reads nothing. */
-async function responseTo(
+/** Has the SDK make a request, and sends nothing. Throws a `GeminiFault` when it cannot, or the signal's reason. */
+async function requestOf(
   { models }: GoogleGenAI,
-  { parameters, send }: { readonly parameters: GenerateContentParameters; readonly send: typeof fetch },
-  abortSignal: AbortSignal,
-): Promise<Response> {
-  let sent: Promise<Response> | undefined;
+  parameters: GenerateContentParameters,
+  signal: AbortSignal,
+): Promise<ApiRequest> {
+  let made: ApiRequest | undefined;
   const capture: typeof fetch = async (input, init) => {
-    abortSignal.throwIfAborted();
-    sent = checked(send(input, init));
-    return sent;
+    made = apiRequest(input, init);
+    return new Response();
   };
   const config = {
     ...parameters.config,
-    abortSignal,
     httpOptions: { fetch: capture },
     // The SDK would take up broken answers by itself, unseen; what is asked again is ours to decide.
     automaticContinuation: false,
     automaticFunctionCalling: { disable: true },
   };
-  const asking = models.generateContentStream({ ...parameters, config });
-  // The SDK gets its credentials over the network too, and heeds no signal while it does.
-  await abortable(asking, abortSignal).catch((reason: unknown) => {
-    throw sent ? reason : unsentFault(reason);
+  // The SDK gets its credentials over the network, and heeds no signal while it does.
+  await abortable(models.generateContentStream({ ...parameters, config }), signal).catch((reason: unknown) => {
+    signal.throwIfAborted();
+    throw unsentFault(reason);
   });
-  return sent ?? Promise.reject(unsentFault(undefined));
+  if (!made) throw unsentFault(undefined);
+  return made;
 }
 
-async function checked(answer: Promise<Response>): Promise<Response> {
-  const response = await answer;
-  if (!response.ok) throw await httpFault(response);
-  return response;
+function apiRequest(input: Parameters<typeof fetch>[0], init: RequestInit | undefined): ApiRequest {
+  return { url: String(input), headers: Object.fromEntries(new Headers(init?.headers)), body: String(init?.body) };
+}
+
+/** Sends a request and gives the answer, if it is a good one. */
+async function answerTo(request: ApiRequest, signal: AbortSignal): Promise<IncomingMessage> {
+  const answer = await post(request, signal);
+  const { statusCode = 0 } = answer;
+  if (statusCode < 200 || statusCode > 299) throw await httpFault(answer);
+  return answer;
 }
 
 async function loadSdk({ apiKey = "", vertex, baseUrl }: GeminiOptions): Promise<GoogleGenAI> {

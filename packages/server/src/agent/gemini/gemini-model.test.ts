@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { create } from "@bufbuild/protobuf";
 import { type Message, MessageSchema, Role, ToolCallStatus } from "@devtool/schema";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
@@ -134,17 +137,10 @@ describe("the Gemini model", () => {
 
     it("says when the request cannot be made, and does not try again", async () => {
       const vertex = { project: "p", location: "global" };
-      const fetched: string[] = [];
-      const none: typeof fetch = async (input) => {
-        fetched.push(String(input));
-        throw new Error("not reached");
-      };
       vi.stubEnv("GOOGLE_APPLICATION_CREDENTIALS", "/no/such/file.json");
-      await expect(ask("text hi", { vertex, fetch: none })).rejects.toThrow(
-        /could not be made .*check the credentials/,
-      );
+      await expect(ask("text hi", { vertex })).rejects.toThrow(/could not be made .*check the credentials/);
       vi.unstubAllEnvs();
-      expect([fetched, waits]).toEqual([[], []]);
+      expect([fake.requests(), waits]).toEqual([[], []]);
     });
 
     it("says when nothing listens", async () => {
@@ -206,9 +202,13 @@ describe("the Gemini model", () => {
   });
 
   it("says its key in no error", async () => {
-    const echo: typeof fetch = async () =>
-      new Response('{"error":{"message":"key secret-key is wrong"}}', { status: 400 });
-    await expect(ask("text hi", { fetch: echo })).rejects.toThrow("key *** is wrong");
+    const echo = createServer(({ headers }, response) => {
+      response.writeHead(400).end(JSON.stringify({ error: { message: `key ${headers["x-goog-api-key"]} is wrong` } }));
+    });
+    await once(echo.listen(0, "127.0.0.1"), "listening");
+    const { port } = echo.address() as AddressInfo;
+    await expect(ask("text hi", { baseUrl: `http://127.0.0.1:${port}` })).rejects.toThrow("key *** is wrong");
+    echo.close();
   });
 });
 

@@ -17,8 +17,6 @@ export interface GeminiOptions {
   readonly maxInputTokens?: number;
   readonly retry?: Partial<RetryPolicy>;
   readonly timeouts?: Partial<GeminiTimeouts>;
-  /** Sends requests. Default: that of the platform. */
-  readonly fetch?: typeof fetch;
 }
 
 /** A place on Vertex AI. */

@@ -1,6 +1,7 @@
+import { Readable } from "node:stream";
 import { describe, expect, it } from "vitest";
 import { Code } from "../../errors.ts";
-import { httpFault, statusFault } from "./http-fault.ts";
+import { type HttpAnswer, httpFault, statusFault } from "./http-fault.ts";
 
 describe("an HTTP error of the API", () => {
   const body = (error: object): string => JSON.stringify({ error });
@@ -13,7 +14,7 @@ describe("an HTTP error of the API", () => {
     ["soon", 0],
   ])("asks to wait by Retry-After %s", async (value, ms) => {
     const headers = { "retry-after": value, date: "Sat, 21 Nov 2026 07:00:00 GMT" };
-    expect((await httpFault(new Response("", { status: 429, headers }))).retryAfterMs).toBe(ms);
+    expect((await httpFault(answer(429, { headers }))).retryAfterMs).toBe(ms);
   });
 
   it("asks to wait by RetryInfo", () => {
@@ -42,14 +43,21 @@ describe("an HTTP error of the API", () => {
 
   it("reads the beginning of an endless error and no more", async () => {
     let sent = 0;
-    const endless = new ReadableStream<Uint8Array<ArrayBuffer>>({
-      pull: (controller) => {
-        sent += 1024;
-        controller.enqueue(new Uint8Array(1024).fill(97));
-      },
-    });
-    const fault = await httpFault(new Response(endless, { status: 503 }));
+    async function* endless(): AsyncIterable<Uint8Array> {
+      for (; ; sent += 1024) yield new Uint8Array(1024).fill(97);
+    }
+    const fault = await httpFault(answer(503, { body: endless() }));
     expect(fault).toMatchObject({ code: Code.Unavailable, retriable: true });
     expect(sent).toBeLessThan(100_000);
   });
 });
+
+function answer(
+  statusCode: number,
+  {
+    headers = {},
+    body = Readable.from([]),
+  }: Partial<Pick<HttpAnswer, "headers">> & { body?: AsyncIterable<Uint8Array> },
+): HttpAnswer {
+  return { statusCode, headers, [Symbol.asyncIterator]: () => body[Symbol.asyncIterator]() };
+}

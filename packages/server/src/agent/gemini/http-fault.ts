@@ -1,3 +1,4 @@
+import type { IncomingMessage } from "node:http";
 import { Code } from "../../errors.ts";
 import { GeminiFault } from "./gemini-fault.ts";
 import { member, parseOrUndefined, textOf } from "./json.ts";
@@ -6,9 +7,13 @@ import { member, parseOrUndefined, textOf } from "./json.ts";
 const MAX_ERROR_BYTES = 64 * 1024;
 
 /** Makes a fault of an HTTP answer that is none of the good ones. */
-export async function httpFault(response: Response): Promise<GeminiFault> {
-  return statusFault(response.status, await beginningOf(response).catch(() => ""), retryAfterMs(response.headers));
+export async function httpFault(answer: HttpAnswer): Promise<GeminiFault> {
+  const { statusCode = 0, headers } = answer;
+  return statusFault(statusCode, await beginningOf(answer).catch(() => ""), retryAfterMs(headers));
 }
+
+/** An answer as Node's client gives it: its head, then its body in chunks. */
+export type HttpAnswer = Pick<IncomingMessage, "statusCode" | "headers"> & AsyncIterable<Uint8Array>;
 
 /** Makes a fault of a status and an error in Google's form. */
 export function statusFault(status: number, text: string, retryAfterHeaderMs = 0): GeminiFault {
@@ -22,10 +27,10 @@ export function statusFault(status: number, text: string, retryAfterHeaderMs = 0
   });
 }
 
-async function beginningOf({ body }: Response): Promise<string> {
+async function beginningOf(body: AsyncIterable<Uint8Array>): Promise<string> {
   const decoder = new TextDecoder();
   let text = "";
-  for await (const chunk of body ?? []) {
+  for await (const chunk of body) {
     text += decoder.decode(chunk, { stream: true });
     if (text.length >= MAX_ERROR_BYTES) break;
   }
@@ -82,9 +87,9 @@ function errorBody(text: string): ErrorBody {
 }
 
 /** A number of seconds, or a date: that one counts from the date of the answer, so no clock is needed. */
-function retryAfterMs(headers: Headers): number {
-  const value = headers.get("retry-after")?.trim() ?? "";
+function retryAfterMs(headers: HttpAnswer["headers"]): number {
+  const value = headers["retry-after"]?.trim() ?? "";
   if (/^\d+(\.\d+)?$/.test(value)) return Number(value) * 1000;
-  const ms = Date.parse(value) - Date.parse(headers.get("date") ?? "");
+  const ms = Date.parse(value) - Date.parse(headers.date ?? "");
   return Number.isFinite(ms) ? Math.max(0, ms) : 0;
 }

@@ -11,7 +11,7 @@ const NEWLINE = 0x0a;
 const UTF8 = new TextDecoder("utf-8", { fatal: true });
 
 /** Reads the pieces of an answer from server-sent events. Throws a `GeminiFault` for what is no answer. */
-export async function* piecesIn(body: ReadableStream<Bytes>): AsyncIterable<Piece> {
+export async function* piecesIn(body: AsyncIterable<Uint8Array>): AsyncIterable<Piece> {
   for await (const line of linesIn(body)) {
     if (!line.startsWith("data:")) continue;
     const json = parseOrUndefined(line.slice("data:".length));
@@ -20,11 +20,9 @@ export async function* piecesIn(body: ReadableStream<Bytes>): AsyncIterable<Piec
   }
 }
 
-type Bytes = Uint8Array<ArrayBuffer>;
-
 /** The lines of a text; what follows the last newline is left out: it is a line that was cut. */
-async function* linesIn(body: ReadableStream<Bytes>): AsyncIterable<string> {
-  let begun: Bytes[] = [];
+async function* linesIn(body: AsyncIterable<Uint8Array>): AsyncIterable<string> {
+  let begun: Uint8Array[] = [];
   let length = 0;
   for await (const bytes of body) {
     const end = bytes.lastIndexOf(NEWLINE) + 1;

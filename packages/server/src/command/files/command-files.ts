@@ -1,8 +1,8 @@
 import { posix } from "node:path";
 import type { CommandFile, SlashCommandArgument } from "@devtool/schema";
-import { namesConfig } from "../../agent/memory.ts";
 import type { Model } from "../../agent/model.ts";
 import { Code, DevtoolError } from "../../errors.ts";
+import { hasConfig } from "../../trust/config-files.ts";
 import { type Trust, trustProblem, type WorkspaceTrust } from "../../trust/trust.ts";
 import { optional } from "../arguments.ts";
 import type { CommandSource, SlashCommand } from "../slash-command.ts";
@@ -32,7 +32,7 @@ export function createCommandFiles({ trust, model }: CommandFilesOptions): Comma
       return {
         commands: paths.slice(0, MAX_COMMANDS).map(([path, content]) => commandOf(path, content, model)),
         notices: [
-          ...(answer.case === "changed" || (answer.case === "untrusted" && namesConfig(workspacePath))
+          ...(answer.case === "changed" || (answer.case === "untrusted" && hasConfig(workspacePath))
             ? [trustProblem(workspacePath, answer)]
             : []),
           ...(paths.length > MAX_COMMANDS ? [`${paths.length} command files: only ${MAX_COMMANDS} are offered`] : []),
