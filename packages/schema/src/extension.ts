@@ -37,6 +37,7 @@ export function isCompatibleVersion(one: ExtensionVersion, other: ExtensionVersi
 
 /** Tells whether a URI names this extension in a version that we can work with. */
 export function isExtensionUri(uri: string): boolean {
+  if (uri === EXTENSION_URI) return true;
   const version = parseExtensionVersion(uri);
   return version !== undefined && nameOf(uri) === nameOf(EXTENSION_URI) && isCompatibleVersion(version, OWN_VERSION);
 }

@@ -104,7 +104,7 @@ export class Exchanges {
         `task ${JSON.stringify(request.taskId)} belongs to another context`,
       );
     }
-    await assertUnchanged(request, session.task);
+    assertUnchanged(request, session.task);
     const sequence = await session.accept(message);
     return { session, after: sequence - 1n };
   }

@@ -23,44 +23,40 @@ describe("the workspace of a session (SESSION-1)", () => {
   });
   afterAll(() => rm(join(root, ".."), { recursive: true, force: true }));
 
-  it("is the default one for clients that name none, by its real path", async () => {
-    expect(await settled("", { workspace: root })).toBe(root);
-    expect(await settled("", { workspace: join(root, "..", "other-name") })).toBe(root);
-    await expect(settled("")).rejects.toThrow("this server has no default workspace");
+  it("is the default one for clients that name none, by its real path", () => {
+    expect(settled("", { workspace: root })).toBe(root);
+    expect(settled("", { workspace: join(root, "..", "other-name") })).toBe(root);
+    expect(() => settled("")).toThrow("this server has no default workspace");
   });
 
-  it("lies in a root, also when one of them goes by another name", async () => {
-    expect(await settled(join(root, "project"))).toBe(join(root, "project"));
-    expect(await settled(join(root, "..", "other-name", "project"))).toBe(join(root, "project"));
-    expect(await settled(root, { workspaceRoots: [beside, join(root, "..", "other-name")] })).toBe(root);
-    await expect(settled(beside)).rejects.toThrow("is outside the allowed roots");
-    await expect(settled(join(root, "way-out"))).rejects.toThrow("is outside the allowed roots");
-    await expect(settled(root, { workspaceRoots: [join(root, "missing"), ""] })).rejects.toThrow("is outside");
+  it("lies in a root, also when one of them goes by another name", () => {
+    expect(settled(join(root, "project"))).toBe(join(root, "project"));
+    expect(settled(join(root, "..", "other-name", "project"))).toBe(join(root, "project"));
+    expect(settled(root, { workspaceRoots: [beside, join(root, "..", "other-name")] })).toBe(root);
+    expect(() => settled(beside)).toThrow("is outside the allowed roots");
+    expect(() => settled(join(root, "way-out"))).toThrow("is outside the allowed roots");
+    expect(() => settled(root, { workspaceRoots: [join(root, "missing"), ""] })).toThrow("is outside");
   });
 
-  it("is a directory that exists", async () => {
-    await expect(settled("project")).rejects.toThrow("must be an absolute path");
-    await expect(settled(join(root, "missing"))).rejects.toThrow("must be a directory that exists on the server");
-    await expect(settled(join(root, "file"))).rejects.toThrow("must be a directory that exists on the server");
-    await expect(settled(`${root}\0`)).rejects.toThrow("must be a directory that exists on the server");
+  it("is a directory that exists", () => {
+    expect(() => settled("project")).toThrow("must be an absolute path");
+    expect(() => settled(join(root, "missing"))).toThrow("must be a directory that exists on the server");
+    expect(() => settled(join(root, "file"))).toThrow("must be a directory that exists on the server");
+    expect(() => settled(`${root}\0`)).toThrow("must be a directory that exists on the server");
   });
 
-  it("neither holds the server's own data nor lies in it", async () => {
+  it("neither holds the server's own data nor lies in it", () => {
     const dataDirectory = join(root, "data");
-    await expect(settled(root, { dataDirectory })).rejects.toThrow("holds the server's own data");
-    await expect(settled(join(dataDirectory, "tasks"), { dataDirectory })).rejects.toThrow("or lies in it");
-    await expect(settled(dataDirectory, { dataDirectory })).rejects.toThrow("holds the server's own data");
-    expect(await settled(join(root, "project"), { dataDirectory })).toBe(join(root, "project"));
-    expect(await settled(root, { dataDirectory: join(root, "missing") })).toBe(root);
+    expect(() => settled(root, { dataDirectory })).toThrow("holds the server's own data");
+    expect(() => settled(join(dataDirectory, "tasks"), { dataDirectory })).toThrow("or lies in it");
+    expect(() => settled(dataDirectory, { dataDirectory })).toThrow("holds the server's own data");
+    expect(settled(join(root, "project"), { dataDirectory })).toBe(join(root, "project"));
+    expect(settled(root, { dataDirectory: join(root, "missing") })).toBe(root);
   });
 
-  async function settled(workspacePath: string, options: Partial<WorkspaceOptions> = {}): Promise<string | undefined> {
+  function settled(workspacePath: string, options: Partial<WorkspaceOptions> = {}): string | undefined {
     const all: WorkspaceOptions = { workspaceRoots: [root], clientMcpServers: "none", ...options };
-    const { settings } = await settleSettings(
-      { settings: create(AgentSettingsSchema, { workspacePath }) },
-      undefined,
-      all,
-    );
+    const { settings } = settleSettings({ settings: create(AgentSettingsSchema, { workspacePath }) }, undefined, all);
     return settings?.workspacePath;
   }
 });

@@ -170,11 +170,11 @@ export class SqliteTaskStore implements TaskStore {
   #commit(queue: readonly Append[]): readonly Append[] {
     const heads = new Map<string, Head>();
     try {
-      this.#database.exec("BEGIN IMMEDIATE");
+      this.#statements.begin.run();
       const written = queue.filter((append) => this.#fits(append, heads));
       for (const head of heads.values()) this.#writeHead(head);
       const lastRecord = this.#writeAudit(written.flatMap(({ audit }) => audit));
-      this.#database.exec("COMMIT");
+      this.#statements.commit.run();
       this.#lastRecord = lastRecord;
       return written;
     } catch (reason) {

@@ -2,6 +2,8 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 
 /** The statements by which a store reads and writes tasks, prepared once. */
 export interface TaskStatements {
+  readonly begin: StatementSync;
+  readonly commit: StatementSync;
   readonly head: StatementSync;
   readonly putTask: StatementSync;
   readonly putEvents: StatementSync;
@@ -16,6 +18,8 @@ export interface TaskStatements {
 /** Prepares them for a database that was laid out with `TASK_SCHEMA`. */
 export function prepareTaskStatements(database: DatabaseSync): TaskStatements {
   return {
+    begin: database.prepare("BEGIN IMMEDIATE"),
+    commit: database.prepare("COMMIT"),
     head: database.prepare("SELECT sequence, principal FROM task WHERE id = ?"),
     putTask: database.prepare(
       "INSERT INTO task (id, context_id, principal, state, time_ms, sequence) VALUES (?, ?, ?, ?, ?, ?)" +

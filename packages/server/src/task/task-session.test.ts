@@ -32,19 +32,35 @@ describe("a session that records tool calls (R1)", () => {
     const executor = agent(seen, () => {
       goOn = store.holdUp();
     });
-    const log = new EventLog({ store, task: { ...emptyTask(), id: "t1", contextId: "c1" }, now: () => new Date(0) });
-    const session = new TaskSession({ log, executor, earlier: async () => [] });
-    await session.create(create(TaskCreatedSchema));
+    await openSession(store, executor).create(create(TaskCreatedSchema));
     for (let turn = 0; turn < 5; turn++) await nextTurn();
     expect(seen).toEqual(["scheduled"]);
     goOn();
     for (let turn = 0; turn < 5; turn++) await nextTurn();
     expect(seen).toEqual(["scheduled", "ran"]);
   });
+
+  it("begins while its creation is written, and runs no call before that is done", async () => {
+    const seen: string[] = [];
+    const store = new SlowStore();
+    const goOn = store.holdUp();
+    const created = openSession(store, agent(seen)).create(create(TaskCreatedSchema));
+    for (let turn = 0; turn < 5; turn++) await nextTurn();
+    expect(seen).toEqual(["scheduled"]);
+    goOn();
+    await created;
+    for (let turn = 0; turn < 5; turn++) await nextTurn();
+    expect(seen).toEqual(["scheduled", "ran"]);
+  });
 });
 
+function openSession(store: SlowStore, executor: AgentExecutor): TaskSession {
+  const log = new EventLog({ store, task: { ...emptyTask(), id: "t1", contextId: "c1" }, now: () => new Date(0) });
+  return new TaskSession({ log, executor, earlier: async () => [] });
+}
+
 /** An agent that makes a call and runs it, and says so. */
-function agent(seen: string[], begin: () => void): AgentExecutor {
+function agent(seen: string[], begin = (): void => undefined): AgentExecutor {
   const update = (status: ToolCallStatus): AgentEvent => ({
     case: "toolCalls",
     value: [{ call: create(ToolCallSchema, { toolCallId: "one", toolName: "act", status }) }],

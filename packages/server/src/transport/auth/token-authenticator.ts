@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from "node:crypto";
+import { hash, timingSafeEqual } from "node:crypto";
 import { OPERATOR } from "../../handler/caller.ts";
 import type { Authenticator } from "./authenticator.ts";
 import { bearerOf } from "./bearer.ts";
@@ -13,5 +13,5 @@ export function createTokenAuthenticator(token: string): Authenticator {
 }
 
 function digest(text: string): Buffer {
-  return createHash("sha256").update(text).digest();
+  return hash("sha256", text, "buffer");
 }
