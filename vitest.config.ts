@@ -34,7 +34,18 @@ export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions } },
   test: {
-    include: ["packages/*/src/**/*.test.ts", "packages/*/test/**/*.test.ts", "test/**/*.test.ts"],
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: "packages",
+          include: ["packages/*/src/**/*.test.ts", "packages/*/test/**/*.test.ts"],
+          // They share nothing but what modules hold, and each worker loads those once in place of once a file.
+          isolate: false,
+        },
+      },
+      { extends: true, test: { name: "whole", include: ["test/**/*.test.ts"] } },
+    ],
     ...(report !== undefined && { reporters: ["default", "json"], outputFile: { json: report } }),
     sequence: { sequencer: LongestFirst },
     testTimeout: 20_000,
