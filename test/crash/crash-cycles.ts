@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
 import type { DevtoolClient } from "@devtool/client";
-import { emptyTask, endsExchange, reduceTask, type TaskEvent, TaskState, ToolCallStatus } from "@devtool/schema";
+import { endsExchange, type TaskEvent, TaskState, ToolCallStatus } from "@devtool/schema";
 import { type CrashReport, checkCrash } from "./check.ts";
 import { startServerProcess } from "./server-process.ts";
 import { approve, clientFor, Witness, writer } from "./workload.ts";
@@ -118,13 +118,15 @@ async function settle(client: DevtoolClient, taskId: string, signal: AbortSignal
   const { task } = await client.tasks.getTask({ taskId }, { signal });
   const head = task?.sequence ?? 0n;
   const log: TaskEvent[] = [];
-  let folded = emptyTask();
-  for await (const { event } of client.tasks.subscribeTask({ taskId }, { signal })) {
+  // Leaving the loop ends no call: it would hold its connection, and a server takes 4,096 of them.
+  const left = new AbortController();
+  const limits = AbortSignal.any([signal, left.signal]);
+  for await (const { event } of client.tasks.subscribeTask({ taskId }, { signal: limits })) {
     if (!event) continue;
     log.push(event);
-    folded = reduceTask(folded, event);
     if (event.sequence >= head && endsExchange(event)) break;
   }
+  left.abort();
   return log;
 }
 
