@@ -13,8 +13,8 @@ import { type ResumeOptions, resumed } from "./resume.ts";
 
 /**
  * Sends a message and yields the events of its exchange, also over connections that break: a message whose first event
- * did not come is sent again under its id, which starts nothing twice; after that the task's log is read on. Closing
- * the loop stops nothing on the server.
+ * did not come is sent again under its id, which starts nothing twice; after that the task's log is read on. Leaving
+ * the loop ends the stream, and stops nothing else on the server.
  */
 export function streamMessage(
   client: DevtoolClient,
@@ -23,10 +23,10 @@ export function streamMessage(
   options: ResumeOptions = {},
 ): AsyncIterable<TaskEvent> {
   const message = create(SendMessageRequestSchema, request);
-  const open = (last: TaskEvent | undefined): AsyncIterable<TaskEvent> =>
+  const open = (last: TaskEvent | undefined, limit: AbortSignal): AsyncIterable<TaskEvent> =>
     last
-      ? subscription(client, { taskId: last.taskId, afterSequence: last.sequence }, signal)
-      : eventsOf(client.tasks.streamMessage({ request: message }, { signal }));
+      ? subscription(client, { taskId: last.taskId, afterSequence: last.sequence }, limit)
+      : eventsOf(client.tasks.streamMessage({ request: message }, { signal: limit }));
   return resumed({ open, isEnd: endsExchange, isComplete: () => false }, { ...options, signal });
 }
 
@@ -38,8 +38,8 @@ export function subscribeTask(
   options: ResumeOptions = {},
 ): AsyncIterable<TaskEvent> {
   const { taskId, afterSequence = 0n } = from;
-  const open = (last: TaskEvent | undefined): AsyncIterable<TaskEvent> =>
-    subscription(client, { taskId, afterSequence: last?.sequence ?? afterSequence }, signal);
+  const open = (last: TaskEvent | undefined, limit: AbortSignal): AsyncIterable<TaskEvent> =>
+    subscription(client, { taskId, afterSequence: last?.sequence ?? afterSequence }, limit);
   // A log is never empty: nothing at all is a stream that broke in good order, unless all of it was read before.
   const isComplete = (last: TaskEvent | undefined): boolean => (last ? isTerminal(last.state) : afterSequence > 0n);
   return resumed({ after: afterSequence, open, isEnd: () => false, isComplete }, { ...options, signal });

@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { Code, ConnectError, createRouterTransport } from "@connectrpc/connect";
+import { Code, ConnectError, createRouterTransport, type HandlerContext } from "@connectrpc/connect";
 import { type TaskEvent, TaskEventSchema, TaskService, TaskState } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { textMessage } from "./confirmation.ts";
@@ -114,6 +114,31 @@ describe("a server that keeps no order", () => {
     const events = subscribeTask(client, { taskId: "task-1", afterSequence: 4n }, soon(), quick());
     expect(await sequences(events)).toEqual([5n, 6n]);
   });
+});
+
+describe("a reader that leaves before the end", () => {
+  it.each(["streamMessage", "subscribeTask"] as const)(
+    "ends the call, which would hold its connection: %s",
+    async (how) => {
+      const ended = Promise.withResolvers<void>();
+      async function* endless(_: unknown, { signal }: HandlerContext): AsyncIterable<{ event?: TaskEvent }> {
+        signal.addEventListener("abort", () => ended.resolve());
+        yield LOG[0] ? { event: LOG[0] } : {};
+        await ended.promise;
+      }
+      const client = createDevtoolClient(
+        createRouterTransport(({ service }) => {
+          service(TaskService, { streamMessage: endless, subscribeTask: endless });
+        }),
+      );
+      const events =
+        how === "streamMessage"
+          ? streamMessage(client, { message }, soon(), quick())
+          : subscribeTask(client, { taskId: "task-1" }, soon(), quick());
+      for await (const { sequence } of events) if (sequence === 1n) break;
+      await ended.promise;
+    },
+  );
 });
 
 interface Breaks {

@@ -17,8 +17,8 @@ export interface ResumeOptions {
 export interface ReadLog {
   /** The sequence before the first event to read; undefined when any event may come first. */
   readonly after?: bigint;
-  /** Opens a stream of the events after the last one that came; undefined before the first. */
-  open(last: TaskEvent | undefined): AsyncIterable<TaskEvent>;
+  /** Opens a stream of the events after the last one that came, undefined before the first; it ends when the signal aborts. */
+  open(last: TaskEvent | undefined, signal: AbortSignal): AsyncIterable<TaskEvent>;
   /** Whether an event is the last to read. */
   isEnd(event: TaskEvent): boolean;
   /** Whether all was read when the server ends a stream in good order. */
@@ -28,9 +28,24 @@ export interface ReadLog {
 /**
  * Reads a log to its end over streams that may break: opens the next after the last event that came, so that none is
  * missed and none comes twice. Throws what cannot be mended by trying again, `Code.DataLoss` when the server leaves out
- * an event, and the last error when it gave up.
+ * an event, and the last error when it gave up. A reader that leaves before the end ends the stream.
  */
 export async function* resumed(
+  log: ReadLog,
+  { signal, ...options }: ResumeOptions & { readonly signal: AbortSignal },
+): AsyncIterable<TaskEvent> {
+  // A call of Connect goes on when its reader leaves, and holds its connection; past the end the server ends it itself.
+  const left = new AbortController();
+  let isAtEnd = false;
+  try {
+    yield* read(log, { ...options, signal: AbortSignal.any([signal, left.signal]) });
+    isAtEnd = true;
+  } finally {
+    if (!isAtEnd) left.abort();
+  }
+}
+
+async function* read(
   log: ReadLog,
   { signal, ...options }: ResumeOptions & { readonly signal: AbortSignal },
 ): AsyncIterable<TaskEvent> {
@@ -40,7 +55,7 @@ export async function* resumed(
   for (let breaks = 1; ; breaks++) {
     const before = last;
     const broken = new Breakage();
-    for await (const event of broken.watch(log.open(last))) {
+    for await (const event of broken.watch(log.open(last, signal))) {
       if (!isNext(event, last?.sequence ?? log.after)) continue;
       last = event;
       yield event;
