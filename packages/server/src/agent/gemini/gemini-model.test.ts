@@ -201,15 +201,33 @@ describe("the Gemini model", () => {
     await expect(reading).rejects.toBe(reason);
   });
 
-  it("says its key in no error", async () => {
-    const echo = createServer(({ headers }, response) => {
-      response.writeHead(400).end(JSON.stringify({ error: { message: `key ${headers["x-goog-api-key"]} is wrong` } }));
-    });
-    await once(echo.listen(0, "127.0.0.1"), "listening");
-    const { port } = echo.address() as AddressInfo;
-    await expect(ask("text hi", { baseUrl: `http://127.0.0.1:${port}` })).rejects.toThrow("key *** is wrong");
-    echo.close();
-  });
+  it.each([
+    [400, 0],
+    [500, 0],
+    [500, 270],
+  ])(
+    "says its key in no error and no notice, also when the message is cut in it: status %d, after %d characters",
+    async (status, before) => {
+      const echo = createServer(({ headers }, response) => {
+        const message = `${"x".repeat(before)} ${headers["x-goog-api-key"]} is wrong`;
+        response.writeHead(status).end(JSON.stringify({ error: { message } }));
+      });
+      await once(echo.listen(0, "127.0.0.1"), "listening");
+      const { port } = echo.address() as AddressInfo;
+      const told: string[] = [];
+      const asking = async (): Promise<void> => {
+        const apiKey = `secret-key-${"0123456789".repeat(4)}`;
+        const asked = model({ baseUrl: `http://127.0.0.1:${port}`, apiKey });
+        for await (const event of asked.generate(request([prompt("text hi")]), signal)) {
+          if (event.case === "notice") told.push(event.value.text);
+        }
+      };
+      told.push(String(await asking().catch((reason: unknown) => reason)));
+      expect(told).toHaveLength(status === 500 ? 5 : 1);
+      for (const text of told) expect(text).toMatch(/^(?!.*secret-k).*\*\*\*/);
+      echo.close();
+    },
+  );
 });
 
 function request(history: readonly Message[]): ModelRequest {

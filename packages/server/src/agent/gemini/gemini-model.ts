@@ -52,13 +52,22 @@ async function* generate(asking: Asking, request: ModelRequest, signal: AbortSig
   const parameters = await parametersOf(request, asking.model);
   try {
     const attempt = (limit: AbortSignal): AsyncIterable<ModelEvent> =>
-      answer(asking, { parameters, history: request.history }, limit);
+      withoutSecret(answer(asking, { parameters, history: request.history }, limit), asking.secret);
     yield* retried(attempt, asking.retrying, AbortSignal.any([signal, turn.signal]));
   } catch (reason) {
     signal.throwIfAborted();
-    throw withoutSecret(reason, asking.secret);
+    throw GeminiFault.from(reason);
   } finally {
     clearTimeout(timer);
+  }
+}
+
+/** The same events, with faults that hold no secret: users are told of them, also of those after which it is asked again. */
+async function* withoutSecret(events: AsyncIterable<ModelEvent>, secret: string): AsyncIterable<ModelEvent> {
+  try {
+    yield* events;
+  } catch (reason) {
+    throw GeminiFault.from(reason).without(secret);
   }
 }
 
@@ -111,10 +120,4 @@ function turnTimeout(ms: number): GeminiFault {
     `the model took longer than ${ms} ms for an answer: ask for less at once`,
     Code.DeadlineExceeded,
   );
-}
-
-function withoutSecret(reason: unknown, secret: string): GeminiFault {
-  const fault = GeminiFault.from(reason);
-  if (secret === "" || !fault.message.includes(secret)) return fault;
-  return new GeminiFault(fault.message.replaceAll(secret, "***"), fault.code, { cause: fault });
 }
