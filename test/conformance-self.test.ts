@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { type CaseResult, findSubject, REQUIREMENTS, runServerSuite } from "@devtool/conformance";
 import { createServer } from "@devtool/server";
 import { describe, expect, it } from "vitest";
-import { FAULTS, type Fault } from "./conformance/faults.ts";
+import type { Fault } from "./conformance/faults/fault.ts";
+import { FAULTS } from "./conformance/faults.ts";
 import { type Spoil, startSpoilingProxy } from "./conformance/spoiling-proxy.ts";
 
 type Way = Pick<Fault, "protocolVersion" | "binding">;

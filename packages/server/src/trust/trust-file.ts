@@ -10,7 +10,7 @@ const { O_CREAT, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY } = constants;
 /** Reads the grants; none when there is no file. Throws for a file that is broken or that others may write. */
 export async function readTrustFile(path: string): Promise<TrustFile> {
   try {
-    // Most often there is none, and it is looked for with every message: the error of an open takes ten times as long.
+    // Most often there is none, and it is looked for with every message: an open that fails makes an error with its stack.
     if (!lstatSync(path, { throwIfNoEntry: false })) return create(TrustFileSchema);
     return readOpened(path, openSync(path, O_RDONLY | O_NOFOLLOW));
   } catch (reason) {

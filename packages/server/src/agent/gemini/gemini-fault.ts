@@ -20,12 +20,12 @@ export class GeminiFault extends DevtoolError {
     this.retryAfterMs = retryAfterMs;
   }
 
-  /** The same fault, with a secret hidden in its message. */
+  /** The same fault, with a secret hidden in its message; an empty one hides nothing. */
   without(secret: string): GeminiFault {
     const message = secret === "" ? this.message : hidden(this.message, secret);
     if (message === this.message) return this;
     const { retriable, retryAfterMs } = this;
-    return new GeminiFault(message, this.code, { retryAfterMs, cause: this, ...(retriable && { retriable }) });
+    return new GeminiFault(message, this.code, { retryAfterMs, cause: this.cause, ...(retriable && { retriable }) });
   }
 
   /** Takes what a `catch` got: what is no fault yet is a stream that broke. */
