@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import type { TestSequencer, TestSpecification } from "vitest/node";
 
@@ -6,14 +7,37 @@ const conditions = ["@devtool/source", "module", "node", "import", "default"];
 
 /** What takes minutes, the longest first: whoever began with these last would wait for them alone. */
 const LONG = [
+  "test/failpoints.test.ts",
+  "test/conformance-self.test.ts",
+  "test/packed.test.ts",
+  "test/interop.test.ts",
+  "test/bindings.test.ts",
+  "test/crash.test.ts",
   "test/hostile.test.ts",
   "test/hostile-frames.test.ts",
-  "test/crash.test.ts",
+  "test/conformance.test.ts",
+  "test/client-suite.test.ts",
+  "test/push-suite.test.ts",
+  "test/browser.test.ts",
   "test/edits-crash.test.ts",
-  "test/mcp-conformance.test.ts",
-  "test/conformance-self.test.ts",
   "test/mcp-chaos.test.ts",
+  "test/mcp-conformance.test.ts",
+  "test/server-restart.test.ts",
+  "test/server-trust.test.ts",
+  "test/exec-policy-differential.test.ts",
+  "test/tck-profile.test.ts",
+  "test/proxy.test.ts",
+  "test/idle-streams.test.ts",
+  "packages/server/test/store-crash.test.ts",
 ];
+
+/** What measures its own process, which is its alone. */
+const MEASURED = ["test/push-outage.test.ts", "test/idle-streams.test.ts", "test/mcp-chaos.test.ts"];
+
+/** What plays with bindings and peers, which CI builds and installs beside the other tests. */
+const FOREIGN = ["bindings", "interop", "conformance-peers", "gemini-cli", "gemini-cli-client"].map(
+  (name) => `test/${name}.test.ts`,
+);
 
 class LongestFirst implements TestSequencer {
   shard(files: TestSpecification[]): TestSpecification[] {
@@ -34,21 +58,32 @@ export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions } },
   test: {
+    // Files share nothing but what modules hold, and each worker loads those once in place of once a file.
     projects: [
+      { extends: true, test: { name: "measured", include: MEASURED } },
+      {
+        extends: true,
+        test: { name: "whole", include: ["test/**/*.test.ts"], exclude: [...MEASURED, ...FOREIGN], isolate: false },
+      },
+      { extends: true, test: { name: "foreign", include: FOREIGN, isolate: false } },
       {
         extends: true,
         test: {
           name: "packages",
           include: ["packages/*/src/**/*.test.ts", "packages/*/test/**/*.test.ts"],
-          // They share nothing but what modules hold, and each worker loads those once in place of once a file.
           isolate: false,
         },
       },
-      { extends: true, test: { name: "whole", include: ["test/**/*.test.ts"] } },
     ],
     ...(report !== undefined && { reporters: ["default", "json"], outputFile: { json: report } }),
     sequence: { sequencer: LongestFirst },
-    testTimeout: 20_000,
-    hookTimeout: 30_000,
+    // One more than there are processors: many tests wait for processes and for time to pass.
+    maxWorkers: availableParallelism() + 1,
+    // Tests that run side by side in a file wait most of the time, for answers that do not come and for servers.
+    maxConcurrency: 16,
+    // Bounds for what hangs, generous: no test depends on how fast the machine is.
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
+    expect: { poll: { timeout: 30_000 } },
   },
 });

@@ -7,23 +7,11 @@ import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { earlierCommit } from "./earlier-commit.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
-function git(...args: readonly string[]): string | undefined {
-  const { status, stdout } = spawnSync("git", args, { cwd: root, encoding: "utf8" });
-  return status === 0 ? stdout.trim() : undefined;
-}
-
-function base(): string | undefined {
-  const head = git("rev-parse", "HEAD");
-  const candidates = ["origin/main", "main", "HEAD~1"].map((name) => git("rev-parse", "--verify", "--quiet", name));
-  return candidates.find(
-    (commit) => commit && commit !== head && git("cat-file", "-e", `${commit}:proto`) !== undefined,
-  );
-}
-
-const against = base();
+const against = earlierCommit("proto");
 if (against === undefined) {
   process.stdout.write("SKIPPED buf breaking: there is no earlier commit with protos to compare with\n");
 } else {

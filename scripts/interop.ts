@@ -1,6 +1,7 @@
 /**
  * Installs the official A2A SDKs of other languages for `test/interop.test.ts`: Python's into `test/interop/.venv-*`, programs
- * with Go's into `test/interop/.bin`. What has no toolchain here is said and left out; its tests are skipped.
+ * with Go's into `test/interop/.bin`, those with Rust's and Java's into `target` beside their sources. What has no toolchain
+ * here is said and left out; its tests are skipped.
  */
 import { spawnSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
@@ -34,6 +35,17 @@ function buildGo(): boolean {
   );
 }
 
+/** Debug builds, and without TLS: half the time, and nothing here needs more. */
+function buildRust(): boolean {
+  return run("cargo", ["build", "--locked", "--quiet"], `${directory}rust`);
+}
+
+function buildJava(): boolean {
+  return ["java", "java-server"].every((module) =>
+    run("mvn", ["--batch-mode", "--quiet", "package"], `${directory}${module}`),
+  );
+}
+
 /** What is installed where the toolchain is that it needs. */
 interface Sdk {
   readonly name: string;
@@ -44,6 +56,8 @@ interface Sdk {
 const SDKS: readonly Sdk[] = [
   { name: "Python SDKs", tool: ["python3", "--version"], install: installPython },
   { name: "Go SDK", tool: ["go", "version"], install: buildGo },
+  { name: "Rust SDK", tool: ["cargo", "--version"], install: buildRust },
+  { name: "Java SDK", tool: ["mvn", "--version"], install: buildJava },
 ];
 
 function outcomeOf({ tool, install }: Sdk): "ok" | "FAILED" | "skipped: its toolchain is not here" {

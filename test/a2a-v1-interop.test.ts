@@ -3,8 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { TaskState } from "@a2a-js/sdk";
 import type { Client } from "@a2a-js/sdk/client";
+import { serveCodingAgent } from "@devtool/coding-agent";
 import { EXTENSION_URI } from "@devtool/schema";
-import { createServer, type DevtoolServer } from "@devtool/server";
+import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
   all,
@@ -25,7 +26,7 @@ describe.each(BINDINGS)("@a2a-js/sdk 1.3 over %s", (binding) => {
   let client: Client;
   beforeAll(async () => {
     workspace = await mkdtemp(join(tmpdir(), "a2a-v1-"));
-    server = await createServer({ workspace });
+    server = await serveCodingAgent({ workspace });
     client = await officialClient(server, binding);
   });
   afterAll(async () => {
@@ -74,7 +75,7 @@ describe.each(BINDINGS)("@a2a-js/sdk 1.3 over %s", (binding) => {
   });
 
   it("subscribes to a task: first as it is, then to its end", async () => {
-    const [begun] = await begin("wait 300\ntext Late.");
+    const [begun] = await begin("wait 2000\ntext Late.");
     const seen = await all(client.resubscribeTask({ tenant: "", id: begun?.id ?? "" }));
     expect(taskOf(seen).id).toBe(begun?.id);
     expect(textsOf(seen)).toContain("Late.");

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ConnectError, createClient, type Interceptor, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import { type Model, type ModelRequest, serveCodingAgent } from "@devtool/coding-agent";
 import { EXTENSION_URI } from "@devtool/schema";
 import {
   A2AService,
@@ -13,12 +14,12 @@ import {
   BadRequestSchema,
   ErrorInfoSchema,
 } from "@devtool/schema/a2a-v1";
-import { createServer, type DevtoolServer, type Model, type ModelRequest } from "@devtool/server";
+import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 let server: DevtoolServer;
 beforeAll(async () => {
-  server = await createServer({ workspace: process.cwd() });
+  server = await serveCodingAgent({ workspace: process.cwd() });
 });
 afterAll(() => server.close());
 
@@ -92,8 +93,9 @@ describe("JSON-RPC of A2A 1.0", () => {
 
   it("answers at once when asked to, and otherwise when the exchange has ended", async () => {
     const configuration = { returnImmediately: true };
-    const begun = await rpc("SendMessage", { message: message("wait 200"), configuration });
+    const begun = await rpc("SendMessage", { message: message("wait 60000"), configuration });
     expect(["TASK_STATE_SUBMITTED", "TASK_STATE_WORKING"]).toContain(begun.result.task.status.state);
+    await rpc("CancelTask", { id: begun.result.task.id });
     const ended = await rpc("SendMessage", { message: message("text Hi.") });
     expect(ended.result.task.status.state).toBe("TASK_STATE_COMPLETED");
   });
@@ -117,7 +119,7 @@ describe("JSON-RPC of A2A 1.0", () => {
   it("begins the stream of a continued task with the task as the message found it", async () => {
     const asked = await stream("SendStreamingMessage", { message: message("write x.txt X") }, EXT);
     const { id } = asked[0]?.result.task ?? { id: "" };
-    const call = (await rpc("GetTask", { id }, EXT)).result.history.at(-1).parts.at(-1).data.tool_call_id;
+    const call = (await rpc("GetTask", { id }, EXT)).result.status.message.parts[0].data.tool_call_id;
     const parts = [{ data: { tool_call_id: call, selected_option_id: "cancel" } }];
     const said = { messageId: randomUUID(), role: "ROLE_USER", taskId: id, parts };
     const [first, ...updates] = await stream("SendStreamingMessage", { message: said }, EXT);
@@ -234,7 +236,7 @@ describe("a message to a task that has ended (STREAM-5)", () => {
 
   it("begins a task that refers to it, and whose agent knows what was said before, also after a restart", async () => {
     const dataDirectory = await mkdtemp(join(tmpdir(), "devtool-continued-"));
-    const start = () => createServer({ workspace: process.cwd(), dataDirectory, model });
+    const start = () => serveCodingAgent({ workspace: process.cwd(), dataDirectory, model });
     try {
       let listening = await start();
       const send = async (text: string, more: object = {}) =>

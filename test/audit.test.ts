@@ -4,15 +4,17 @@ import { join } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
 import { pendingToolCalls } from "@devtool/client";
+import { serveCodingAgent } from "@devtool/coding-agent";
 import { ApprovalMode, AuditAction, type AuditRecord, type Task, type TaskEvent, TaskState } from "@devtool/schema";
-import { createServer, verifyAudit } from "@devtool/server";
+import { verifyAudit } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { byteFlips, changedBy } from "./audit/changes.ts";
 import { Conversation } from "./audit/conversation.ts";
 import { forgetLastRecord, killedAfter, readStore } from "./audit/kills.ts";
 import { movesOf, unannounced, unexplained } from "./audit/why.ts";
+import { roundsOf } from "./depth.ts";
 
-const signal = AbortSignal.timeout(120_000);
+const signal = AbortSignal.timeout(300_000);
 
 describe("the audit log of a busy server (S13)", () => {
   let root: string;
@@ -63,7 +65,7 @@ describe("the audit log of a busy server (S13)", () => {
   }
 
   function start() {
-    return createServer({ workspace: join(root, "workspace"), dataDirectory: join(root, "data") });
+    return serveCodingAgent({ workspace: join(root, "workspace"), dataDirectory: join(root, "data") });
   }
 
   it("went as it should", async () => {
@@ -135,14 +137,15 @@ describe("the audit log of a busy server (S13)", () => {
 });
 
 describe("the audit log of a server that is killed (S13)", () => {
-  const cycles = Number(process.env.DEVTOOL_AUDIT_CYCLES ?? 12);
+  const cycles = roundsOf("DEVTOOL_AUDIT_CYCLES", { quick: 2, ci: 10, deep: 100 });
 
   it(`has a record for each event and an event for each record after ${cycles} kills`, {
-    timeout: 120_000,
+    timeout: 10 * 60_000 + cycles * 5_000,
   }, async () => {
     const root = await mkdtemp(join(tmpdir(), "devtool-audit-kill-"));
     let count = 0;
-    for (let cycle = 0; cycle < cycles; cycle++) {
+    // A busy machine writes less in each life, so there are as many lives as it takes.
+    for (let cycle = 0; cycle < cycles || count <= 100; cycle++) {
       const { events, records } = await killedAfter(root, (cycle * 37) % 200);
       expect(unexplained(events, records)).toEqual([]);
       expect(unannounced(await writtenIn(root), events, records)).toEqual([]);
@@ -150,7 +153,6 @@ describe("the audit log of a server that is killed (S13)", () => {
       expect(records.length).toBeGreaterThanOrEqual(count);
       count = records.length;
     }
-    expect(count).toBeGreaterThan(100);
     forgetLastRecord(join(root, "data/tasks.db"));
     const { events, records } = await readStore(join(root, "data/tasks.db"));
     expect(unexplained(events, records), "sabotage").toHaveLength(1);
@@ -162,6 +164,9 @@ describe("the audit log of a server that is killed (S13)", () => {
   });
 });
 
+/** One byte of this many is changed. */
+const ONE_IN = roundsOf("DEVTOOL_AUDIT_FLIPS", { quick: 5, ci: 1, deep: 1 });
+
 describe("an audit log on disk (S13)", () => {
   let root: string;
   let path: string;
@@ -171,7 +176,10 @@ describe("an audit log on disk (S13)", () => {
     root = await mkdtemp(join(tmpdir(), "devtool-audit-flip-"));
     path = join(root, "data/tasks.db");
     await mkdir(join(root, "workspace"));
-    await using server = await createServer({ workspace: join(root, "workspace"), dataDirectory: join(root, "data") });
+    await using server = await serveCodingAgent({
+      workspace: join(root, "workspace"),
+      dataDirectory: join(root, "data"),
+    });
     const user = new Conversation(server, signal);
     await user.answer(await user.start("write one.txt one"), "proceed_once", "mine");
     await user.answer(await user.start("write two.txt two"), "cancel");
@@ -182,8 +190,10 @@ describe("an audit log on disk (S13)", () => {
   });
   afterAll(() => rm(root, { recursive: true, force: true }));
 
-  it("shows every byte that was changed in a record, whatever it became: 100 %", { timeout: 60_000 }, async () => {
-    const flips = byteFlips(path);
+  it(`shows each byte that was changed in a record, whatever it became (one in ${ONE_IN} is)`, {
+    timeout: 600_000,
+  }, async () => {
+    const flips = byteFlips(path).filter((_flip, index) => index % ONE_IN === 0);
     const unseen: unknown[] = [];
     for (const { number, at, data } of flips) {
       const found = await changedBy(path, (database) =>
@@ -192,7 +202,7 @@ describe("an audit log on disk (S13)", () => {
       if (!found) unseen.push({ number, at });
     }
     console.info(`S13: ${flips.length} bytes flipped, ${unseen.length} not seen`);
-    expect(flips.length).toBeGreaterThan(2_000);
+    expect(flips.length).toBeGreaterThan(2_000 / ONE_IN);
     expect(unseen).toEqual([]);
   });
 

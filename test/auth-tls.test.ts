@@ -4,7 +4,8 @@ import { get as getOpenly } from "node:http";
 import { get } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { json } from "node:stream/consumers";
+import { json, text } from "node:stream/consumers";
+import { connect } from "node:tls";
 import { Code, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import {
@@ -14,7 +15,8 @@ import {
   pendingToolCalls,
   textMessage,
 } from "@devtool/client";
-import { createServer, type DevtoolServer } from "@devtool/server";
+import { serveCodingAgent } from "@devtool/coding-agent";
+import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Authority, type Certificate, hasOpenssl } from "./auth/certificates.ts";
 
@@ -32,7 +34,7 @@ describe.skipIf(!(await hasOpenssl()))("a server with certificates", () => {
     [authority, stranger] = [await Authority.create(directory, "ours"), await Authority.create(directory, "theirs")];
     ca = await authority.certificate();
     const tls = { ...(await authority.issue("/CN=127.0.0.1")), clientAuthorities: ca };
-    server = await createServer({ workspace: directory, tls, authentication: { certificateRights: [] } });
+    server = await serveCodingAgent({ workspace: directory, tls, authentication: { certificateRights: [] } });
   });
   afterAll(async () => {
     await server.close();
@@ -88,6 +90,63 @@ describe.skipIf(!(await hasOpenssl()))("a server with certificates", () => {
     },
   );
 
+  it("takes no wrong token, and no other credentials, for a good certificate's sake", async () => {
+    const client = await authority.issue(ALICE);
+    for (const authorization of ["Bearer wrong", "Bearer a.b.c", "Basic x", ""]) {
+      expect(await listing({ client, headers: { authorization } }), authorization).toMatchObject({ status: 401 });
+    }
+    expect(await listing({ client })).toMatchObject({ status: 200 });
+  });
+
+  it("lets nobody in by a certificate that names no subject: all of them would be one", async () => {
+    expect(await listing({ client: await authority.issue("/") })).toMatchObject({
+      status: 401,
+      body: expect.stringContaining("names no subject"),
+    });
+  });
+
+  it.each([
+    ["has expired", { from: "20200101000000Z", to: "20200201000000Z" }],
+    ["is not valid yet", { from: "20400101000000Z", to: "20410101000000Z" }],
+    ["is for servers", { usage: "serverAuth" }],
+  ])("lets nobody in by a certificate that %s", async (_what, limits) => {
+    expect(await listing({ client: await authority.issueLimited(ALICE, limits) })).toMatchObject({ status: 401 });
+    expect(await listing({ client: await authority.issueLimited(ALICE, {}) })).toMatchObject({ status: 200 });
+  });
+
+  it("lets nobody in by a certificate that a client signed, or an authority of the same name", async () => {
+    const alice = await authority.issueLimited(ALICE, {});
+    const signed = await authority.issueLimited("/O=Example/CN=bob", { signer: alice });
+    const namesake = await Authority.create(await mkdtemp(join(directory, "namesake-")), "ours");
+    for (const client of [signed, await namesake.issueLimited(ALICE, {})]) {
+      expect(await listing({ client })).toMatchObject({ status: 401 });
+    }
+  });
+
+  it.each([
+    "/CN=alice/O=Example",
+    "/O=Example,CN=alice",
+    "/O=Example\\nCN=alice",
+    "/O=example/CN=ALICE",
+    "/O=Example/CN=alice,CN=alice",
+  ])("knows a client named %s as another", async (subject) => {
+    const alice = await send(over("2", await authority.issue(ALICE)), "text hello");
+    const other = await send(over("2", await authority.issue(subject)), "text hello");
+    expect(other.task?.principal).not.toBe(alice.task?.principal);
+  });
+
+  it("knows a client by its subject alone, whatever else its certificate names", async () => {
+    const mallory = await authority.issue("/O=Example/CN=mallory", "DNS:alice,email:alice@example.org");
+    expect((await send(over("2", mallory), "text hello")).task?.principal).toMatch(/CN%3Dmallory$/);
+  });
+
+  it("resumes a session as whose it was, and never as another's", async () => {
+    const strangers = await sessionOf(await stranger.issue(ALICE));
+    expect(await listing({ client: await authority.issue(ALICE), session: strangers })).toMatchObject({ status: 401 });
+    const alices = await sessionOf(await authority.issue(ALICE));
+    expect(await listing({ client: await stranger.issue(ALICE), session: alices })).toMatchObject({ status: 200 });
+  });
+
   it("lets the operator in by the token, without a certificate", async () => {
     const transport = createConnectTransport({
       baseUrl: server.url,
@@ -97,6 +156,34 @@ describe.skipIf(!(await hasOpenssl()))("a server with certificates", () => {
     });
     expect((await send(transport, "text hello")).task?.principal).toBe("local");
   });
+
+  interface Asking {
+    readonly client: Certificate;
+    readonly headers?: Readonly<Record<string, string>>;
+    readonly session?: Buffer;
+  }
+
+  /** Lists tasks over a connection of its own. */
+  async function listing({ client, headers = {}, session }: Asking) {
+    const credentials = { cert: client.certificate, key: client.key, ...(session && { session }) };
+    const request = get(`${server.url}/v1/tasks`, { ca, agent: false, headers, ...credentials });
+    const [response] = await once(request, "response");
+    return { status: response.statusCode, body: await text(response) };
+  }
+
+  /** A session of TLS, as a client keeps it to come back sooner. */
+  async function sessionOf(client: Certificate): Promise<Buffer> {
+    const { hostname: host, port } = new URL(server.url);
+    const socket = connect({ host, port: Number(port), ca, cert: client.certificate, key: client.key });
+    try {
+      socket.write(`GET /healthz HTTP/1.1\r\nHost: ${host}:${port}\r\n\r\n`);
+      socket.resume();
+      const [session] = await once(socket, "session");
+      return session;
+    } finally {
+      socket.destroy();
+    }
+  }
 
   function over(httpVersion: "1.1" | "2", client?: Certificate): Transport {
     const nodeOptions = { ca, ...(client && { cert: client.certificate, key: client.key }) };

@@ -3,13 +3,14 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
+import { serveCodingAgent } from "@devtool/coding-agent";
 import { AuditAction, type AuditRecord, TaskState } from "@devtool/schema";
-import { createServer, type DevtoolServer } from "@devtool/server";
+import type { DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Conversation } from "./audit/conversation.ts";
 import { createIssuer, type Issuer } from "./auth/issuer.ts";
 
-const signal = AbortSignal.timeout(60_000);
+const signal = AbortSignal.timeout(300_000);
 const APPROVE = "devtool.approve";
 const WRITE = "write made.txt hello";
 
@@ -22,7 +23,7 @@ describe("callers that an issuer knows", () => {
     workspace = await mkdtemp(join(tmpdir(), "devtool-auth-"));
     issuer = await createIssuer();
     const jwt = { ...issuer.options, approveScope: APPROVE, auditScope: "devtool.audit" };
-    server = await createServer({ workspace, authentication: { jwt } });
+    server = await serveCodingAgent({ workspace, authentication: { jwt } });
   });
   afterEach(async () => {
     await server.close();
@@ -70,7 +71,9 @@ describe("callers that an issuer knows", () => {
     const response = await fetch(server.url, { method: "POST", headers: { authorization: `Bearer ${token}` } });
     expect(response.status).toBe(401);
     expect(response.headers.get("www-authenticate")).toBe('Bearer error="invalid_token"');
-    expect(await response.json()).toEqual({ error: "the token is not taken: its signature is wrong" });
+    expect(await response.json()).toMatchObject({
+      error: { message: "the token is not taken: its signature is wrong" },
+    });
     await expect(new Conversation({ url: server.url, token }, signal).start("text x")).rejects.toMatchObject({
       code: Code.Unauthenticated,
     });

@@ -5,12 +5,13 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { create, fromJsonString } from "@bufbuild/protobuf";
+import { playProgram } from "@devtool/cli/testing";
+import { serveCodingAgent } from "@devtool/coding-agent";
 import { type CaseResult, jsonGoldens, programCases, REQUIREMENTS, runProgramSuite } from "@devtool/conformance";
 import { emptyTask } from "@devtool/schema";
 import { type Binding, BindingSchema, ConversationSchema, type ProgramResponse } from "@devtool/schema/conformance";
-import { createServer, type DevtoolServer } from "@devtool/server";
+import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it, type TestContext } from "vitest";
-import { playProgram } from "../packages/cli/src/command/conformance-program.ts";
 import { honestProgram } from "./bindings/honest-program.ts";
 
 const directory = fileURLToPath(new URL("../bindings/", import.meta.url));
@@ -65,13 +66,13 @@ describe.concurrent("the bindings", () => {
       });
     }
     if (example) {
-      it(`in ${title} have an example that says what its README shows`, { timeout: 60_000 }, async (context) => {
+      it(`in ${title} have an example that says what its README shows`, async (context) => {
         if (!isBuilt(context)) return;
         const shown = /```\n([\s\S]*?)```/.exec(
           readFileSync(join(cwd, "README.md"), "utf8").replace(/```sh[\s\S]*?```/g, ""),
         );
         const workspace = mkdtempSync(join(tmpdir(), "devtool-example-"));
-        await using server = await createServer({ workspace });
+        await using server = await serveCodingAgent({ workspace });
         const env = { ...process.env, DEVTOOL_URL: server.url, DEVTOOL_TOKEN: server.token };
         const [command = "", ...args] = example.words;
         const { stdout } = await promisify(execFile)(command, args, { cwd, env });
@@ -88,7 +89,7 @@ describe("the program suite", () => {
   let server: DevtoolServer;
   beforeAll(async () => {
     workspace = mkdtempSync(join(tmpdir(), "devtool-bindings-"));
-    server = await createServer({ workspace, sandbox: "none" });
+    server = await serveCodingAgent({ workspace, sandbox: "none" });
   });
   afterAll(async () => {
     await server.close();
@@ -178,19 +179,19 @@ describe("the program suite", () => {
 
   it("ends with an error that names the case when the program does not answer", async () => {
     const silent = { write: async () => undefined, output: new ReadableStream<Uint8Array>() };
-    const results = runProgramSuite(silent, AbortSignal.timeout(5_000), { timeoutMs: 50 });
+    const results = runProgramSuite(silent, AbortSignal.timeout(60_000), { timeoutMs: 50 });
     await expect(all(results)).rejects.toThrow("program/json/AgentSettings-0: ");
   });
 
   it("ends with an error when the program ends", async () => {
     const streams = { write: async () => undefined, output: (async function* () {})() };
-    await expect(all(runProgramSuite(streams, AbortSignal.timeout(5_000)))).rejects.toThrow("ended without an answer");
+    await expect(all(runProgramSuite(streams, AbortSignal.timeout(60_000)))).rejects.toThrow("ended without an answer");
   });
 
   it("ends with an error when the program cannot be started", async () => {
     const path = join(workspace, "binding.json");
     writeFileSync(path, '{"program": {"words": ["no-such-program"]}}');
-    const { results } = await playProgram(path, AbortSignal.timeout(5_000));
+    const { results } = await playProgram(path, AbortSignal.timeout(60_000));
     await expect(all(results)).rejects.toThrow('program "no-such-program" cannot be run');
   });
 

@@ -6,11 +6,12 @@ import { promisify } from "node:util";
 import { AgentCard, verifyAgentCardSignature } from "@a2a-js/sdk";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
-import { createServer, type DevtoolServer } from "@devtool/server";
+import { fetchKeySet, verifyCard } from "@devtool/client/testing";
+import { serveCodingAgent } from "@devtool/coding-agent";
+import type { DevtoolServer } from "@devtool/server";
+import { type CardKey, signCard } from "@devtool/server/testing";
 import { exportJWK, generateKeyPair, type JSONWebKeySet } from "jose";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { fetchKeySet, verifyCard } from "../packages/client/src/card/verify-card.ts";
-import { type CardKey, signCard } from "../packages/server/src/transport/auth/card-signature.ts";
 
 const PYTHON = fileURLToPath(new URL("interop/.venv-1.0/bin/python", import.meta.url));
 if (!existsSync(PYTHON)) console.info("skipped: no Python has a2a-sdk: run npx -y pnpm@12 install:interop");
@@ -132,13 +133,13 @@ describe("the card of a server", () => {
 
   beforeAll(async () => {
     const issuer = "https://login.example";
-    server = await createServer({ authentication: { jwt: { issuer, audience: "devtool", keys: { keys: [] } } } });
+    server = await serveCodingAgent({ authentication: { jwt: { issuer, audience: "devtool", keys: { keys: [] } } } });
     card = Object(await (await fetchCard({ "a2a-version": "1.0" })).json());
   });
   afterAll(() => server.close());
 
   it("is signed in its form of A2A 1.0 with a key of the set that the server publishes", async () => {
-    const keys = await fetchKeySet(`${server.url}/.well-known/jwks.json`, AbortSignal.timeout(5_000));
+    const keys = await fetchKeySet(`${server.url}/.well-known/jwks.json`, AbortSignal.timeout(60_000));
     expect(await verifyCard(card, { keys })).toEqual({ keyId: keys.keys[0]?.kid });
     await expect(verifyCard({ ...card, name: "another" }, { keys })).rejects.toMatchObject({
       code: Code.Unauthenticated,
@@ -161,7 +162,7 @@ describe("the card of a server", () => {
   });
 
   it.skipIf(!existsSync(PYTHON))("is verified by the Python SDK of A2A", async () => {
-    const { keys } = await fetchKeySet(`${server.url}/.well-known/jwks.json`, AbortSignal.timeout(5_000));
+    const { keys } = await fetchKeySet(`${server.url}/.well-known/jwks.json`, AbortSignal.timeout(60_000));
     const { stdout } = await promisify(execFile)(PYTHON, ["-c", VERIFY, JSON.stringify(card), JSON.stringify(keys[0])]);
     expect(stdout.trim()).toBe("verified");
   });

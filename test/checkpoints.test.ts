@@ -11,12 +11,12 @@ import {
   subscribeTask,
   textMessage,
 } from "@devtool/client";
-import { emptyTask, isTerminal, reduceTask, type Task, TaskState } from "@devtool/schema";
-import { createServer } from "@devtool/server";
+import { type CodingServerOptions, serveCodingAgent } from "@devtool/coding-agent";
+import { ApprovalMode, emptyTask, isTerminal, reduceTask, type Task, TaskState, type ToolCall } from "@devtool/schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 describe("a checkpoint of a server", () => {
-  const signal = AbortSignal.timeout(60_000);
+  const signal = AbortSignal.timeout(300_000);
   let base: string;
   beforeEach(async () => {
     base = await mkdtemp(join(tmpdir(), "devtool-restore-"));
@@ -36,14 +36,64 @@ describe("a checkpoint of a server", () => {
     expect(await readFile(notes, "utf8")).toBe("its\n");
     await withServer(async (client) => {
       expect(await run(client, ["restore", "list"], "")).toMatch(/^1 {2}\S+ {2}Change notes.txt$/m);
+      const missing = { command: { commandPath: ["restore"], args: "nosuch" } };
+      expect((await client.commands.runSlashCommand(missing)).result?.message).toBe(
+        'checkpoint "nosuch" does not exist: see /restore list',
+      );
       await run(client, ["restore"], "1");
       expect(await run(client, ["restore", "list"], "")).toMatch(/^2 {2}\S+ {2}restore checkpoint 1$/m);
     });
     expect(await readFile(notes, "utf8")).toBe("mine\n");
   });
 
-  async function withServer(use: (client: DevtoolClient) => Promise<void>): Promise<void> {
-    await using server = await createServer({ workspace: join(base, "workspace"), dataDirectory: join(base, "data") });
+  it("asks before /restore changes a guarded file, also in yolo, and says which files it changes", async () => {
+    const workspace = join(base, "workspace");
+    await mkdir(workspace);
+    for (const name of [".mcp.json", "notes.txt"]) await writeFile(join(workspace, name), "{}");
+    await withServer(
+      async (client) => {
+        const { task } = await client.tasks.sendMessage(
+          { message: textMessage("m", "write notes.txt its") },
+          { signal },
+        );
+        expect(await questionsOf(client, task?.id ?? "")).toEqual([]);
+        expect(await questionsOfRestore(client, "1")).toEqual([]);
+        expect(await readFile(join(workspace, "notes.txt"), "utf8")).toBe("{}");
+        await writeFile(join(workspace, ".mcp.json"), "changed");
+        expect(await questionsOfRestore(client, "1")).toEqual([
+          expect.stringMatching(/\n1 file changes:\n {2}\.mcp\.json$/),
+        ]);
+        expect(await readFile(join(workspace, ".mcp.json"), "utf8")).toBe("{}");
+      },
+      { approvalMode: ApprovalMode.YOLO },
+    );
+  });
+
+  async function questionsOfRestore(client: DevtoolClient, checkpoint: string): Promise<string[]> {
+    const command = { commandPath: ["restore"], args: checkpoint };
+    const { result } = await client.commands.runSlashCommand({ command }, { signal });
+    return questionsOf(client, result?.executionId ?? "");
+  }
+
+  /** Plays a task to its end, and gives the words of each question that it asked. */
+  async function questionsOf(client: DevtoolClient, taskId: string): Promise<string[]> {
+    const questions: string[] = [];
+    await play(client, taskId, (call) => {
+      const details = call.confirmationRequest?.details;
+      if (details?.case === "genericDetails") questions.push(details.value.description);
+    });
+    return questions;
+  }
+
+  async function withServer(
+    use: (client: DevtoolClient) => Promise<void>,
+    options: Pick<CodingServerOptions, "approvalMode"> = {},
+  ): Promise<void> {
+    await using server = await serveCodingAgent({
+      ...options,
+      workspace: join(base, "workspace"),
+      dataDirectory: join(base, "data"),
+    });
     const interceptors = [bearerInterceptor(server.token)];
     await use(createDevtoolClient(createConnectTransport({ baseUrl: server.url, httpVersion: "1.1", interceptors })));
   }
@@ -57,13 +107,18 @@ describe("a checkpoint of a server", () => {
   }
 
   /** Follows a task to its end and says yes to what it asks. */
-  async function play(client: DevtoolClient, taskId: string): Promise<Task> {
+  async function play(
+    client: DevtoolClient,
+    taskId: string,
+    onQuestion: (call: ToolCall) => void = () => undefined,
+  ): Promise<Task> {
     let task = emptyTask();
     for await (const event of subscribeTask(client, { taskId }, signal)) {
       task = reduceTask(task, event);
       if (isTerminal(task.state)) break;
       const parts = pendingToolCalls(task).map((call) => confirmationPart(call, "proceed_once"));
       if (task.state !== TaskState.INPUT_REQUIRED || parts.length === 0) continue;
+      pendingToolCalls(task).forEach(onQuestion);
       await client.tasks.sendMessage({ taskId, message: { messageId: crypto.randomUUID(), parts } }, { signal });
     }
     return task;

@@ -19,6 +19,7 @@ import type { SendMessageRequest } from "@devtool/schema";
 import type { ProgramResponse } from "@devtool/schema/conformance";
 import { describe, expect, it } from "vitest";
 import { type Connecting, honestProgram } from "./bindings/honest-program.ts";
+import { roundsOf } from "./depth.ts";
 
 const overConnect: Connecting = (baseUrl, token) =>
   createConnectTransport({ baseUrl, httpVersion: "1.1", interceptors: [bearerInterceptor(token)] });
@@ -43,11 +44,11 @@ const INTERFACES: readonly A2aInterface[] = [V1_JSONRPC, V1_HTTP_JSON];
 
 /** Over the interface that the card lists; the connection may break before it has come. */
 const byCard: Connecting = async (url, token) => {
-  const card = () => fetchAgentCard({ url }, AbortSignal.timeout(5_000));
+  const card = () => fetchAgentCard({ url }, AbortSignal.timeout(60_000));
   return createAgentTransport(await card().catch(card), { url, token });
 };
 
-const CUT_EVERY = Number(process.env.DEVTOOL_CUT_EVERY ?? 499);
+const CUT_EVERY = roundsOf("DEVTOOL_CUT_EVERY", { quick: 3999, ci: 997, deep: 97 });
 
 describe.concurrent("the client suite", () => {
   it.each([
@@ -150,9 +151,8 @@ describe.concurrent("the client suite", () => {
       says: "events[3] must be",
     },
   ];
-  it.each(faults)("fails one that $what (sabotage)", { timeout: 60_000 }, async ({ breaks, says, ...how }) => {
-    const results = await play({ ...how, cutEvery: 499, timeoutMs: 2_000 });
-    const failed = results.find(({ id }) => id === breaks);
+  it.each(faults)("fails one that $what (sabotage)", async ({ breaks, says, ...how }) => {
+    const failed = await resultOf(breaks, { ...how, cutEvery: 499, timeoutMs: 20_000 });
     expect(failed).toMatchObject({ status: "failed", reason: expect.stringContaining(says) });
   });
 
@@ -269,10 +269,8 @@ describe.concurrent("the client suite", () => {
   ];
   it.each(refusals)(
     "fails one over A2A 1.0 that $what (sabotage)",
-    { timeout: 60_000 },
     async ({ breaks = "client/a2a-1.0-jsonrpc/appendix-a", says, over = V1_JSONRPC, ...how }) => {
-      const results = await play({ ...how, over, cutEvery: 499, timeoutMs: 2_000 });
-      const failed = results.find(({ id }) => id === breaks);
+      const failed = await resultOf(breaks, { ...how, over, cutEvery: 499, timeoutMs: 20_000 });
       expect(failed).toMatchObject({ status: "failed", reason: expect.stringContaining(says) });
       const [{ requestBody = "" } = {}] = failed?.exchanges ?? [];
       expect(Object.values(JSON.parse(requestBody))).toMatchObject([{ conversation: { token: "[hidden]" } }]);
@@ -281,7 +279,7 @@ describe.concurrent("the client suite", () => {
 
   it("skips with a reason what a program does not speak", async () => {
     const streams = honestProgram({ connecting: overConnect });
-    const results = await Array.fromAsync(runClientSuite(streams, AbortSignal.timeout(9_000), { over: V1_JSONRPC }));
+    const results = await Array.fromAsync(runClientSuite(streams, AbortSignal.timeout(60_000), { over: V1_JSONRPC }));
     expect(new Set(results.map(({ status, reason }) => `${status}: ${reason}`))).toEqual(
       new Set(["skipped: the program does not do it: A2A 1.0 over JSONRPC"]),
     );
@@ -324,9 +322,19 @@ interface Refusal extends Client {
   readonly says: string;
 }
 
-function play({ connecting, spoil, ...options }: Client & ClientSuiteOptions): Promise<CaseResult[]> {
+function play(client: Client & ClientSuiteOptions): Promise<CaseResult[]> {
+  return Array.fromAsync(results(client));
+}
+
+/** The result of one conversation; those after it are not played. */
+async function resultOf(wanted: string, client: Client & ClientSuiteOptions): Promise<CaseResult | undefined> {
+  for await (const result of results(client)) if (result.id === wanted) return result;
+  return undefined;
+}
+
+function results({ connecting, spoil, ...options }: Client & ClientSuiteOptions): AsyncIterable<CaseResult> {
   const streams = honestProgram({ connecting, speaking: () => connecting, ...(spoil && { spoil }) });
-  return Array.fromAsync(runClientSuite(streams, AbortSignal.timeout(600_000), options));
+  return runClientSuite(streams, AbortSignal.timeout(600_000), { timeoutMs: 120_000, ...options });
 }
 
 /** What goes over the wire, changed. */

@@ -3,7 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { create, type DescMessage } from "@bufbuild/protobuf";
+import type { Io } from "@devtool/cli/testing";
+import { readConfig, runProgram } from "@devtool/cli/testing";
 import {
+  AgentConfigSchema,
   AuthenticationConfigSchema,
   JwtConfigSchema,
   McpHttpSchema,
@@ -14,9 +17,6 @@ import {
   TlsConfigSchema,
 } from "@devtool/schema";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { readConfig } from "../packages/cli/src/config.ts";
-import type { Io } from "../packages/cli/src/io.ts";
-import { runProgram } from "../packages/cli/src/program.ts";
 
 describe("docs/configuration.md", () => {
   let text: string;
@@ -43,11 +43,12 @@ describe("docs/configuration.md", () => {
       ...names(ServerConfigSchema, ""),
       ...names(ModelConfigSchema, "model."),
       ...names(McpServerSchema, "mcp_servers."),
+      ...names(AgentConfigSchema, "agents."),
       ...names(AuthenticationConfigSchema, "authentication."),
       ...names(JwtConfigSchema, "authentication.jwt."),
       ...names(TlsConfigSchema, "tls."),
     ];
-    const tables = new Set(["model", "mcp_servers", "authentication", "authentication.jwt", "tls"]);
+    const tables = new Set(["agents", "model", "mcp_servers", "authentication", "authentication.jwt", "tls"]);
     for (const name of fields.filter((field) => !tables.has(field))) expect(text).toContain(`\`${name}\``);
     for (const name of [...names(McpStdioSchema, ""), ...names(McpHttpSchema, "")])
       expect(text).toContain(`\`${name}\``);
@@ -65,7 +66,7 @@ describe("docs/configuration.md", () => {
     const data = join(base, "data");
     await using server = await serving(["--data", data, "--workspace", join(base, "workspace")]);
     const connected = ["--data", data];
-    await say(["run", "--approve", "all", ...connected, "write a.txt one"]);
+    await say(["run", "--approve", "all", ...connected, "--workspace", join(base, "workspace"), "write a.txt one"]);
     const documented = [...text.matchAll(/^\| `([\w.-]+)` +\| /gm)].map(([, name = ""]) => name);
     const present = (await readdir(data)).map((name) => name.replace(/-(wal|shm)$/, ""));
     expect(documented).toEqual(expect.arrayContaining(present));

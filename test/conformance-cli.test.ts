@@ -4,11 +4,12 @@ import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { fromJsonString } from "@bufbuild/protobuf";
+import type { Io } from "@devtool/cli/testing";
+import { runProgram } from "@devtool/cli/testing";
+import { serveCodingAgent } from "@devtool/coding-agent";
 import { CaseReportSchema, Outcome, ReportSchema } from "@devtool/schema/conformance";
-import { createServer, type DevtoolServer } from "@devtool/server";
+import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Io } from "../packages/cli/src/io.ts";
-import { runProgram } from "../packages/cli/src/program.ts";
 import { freeAddress } from "./push/free-address.ts";
 
 describe("devtool conformance", () => {
@@ -18,7 +19,7 @@ describe("devtool conformance", () => {
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), "devtool-conformance-cli-"));
     receiver = await freeAddress();
-    server = await createServer({ workspace: directory, pushTargets: [receiver] });
+    server = await serveCodingAgent({ workspace: directory, pushTargets: [receiver] });
   });
   afterAll(async () => {
     await server.close();
@@ -61,7 +62,9 @@ describe("devtool conformance", () => {
 
   it("fails for what is not known to fail, with the evidence", async () => {
     const json = join(directory, "failed.json");
-    const { code, out } = await test("--only", "a2a/ended-task", "--report-json", json);
+    const prompts = join(directory, "unended.json");
+    writeFileSync(prompts, JSON.stringify({ ends: "write x.txt x" }));
+    const { code, out } = await test("--only", "a2a/ended-task", "--prompts", prompts, "--report-json", json);
     expect(code).toBe(1);
     expect(out).toMatch(/^failed +A2A1-ENDED-TASK/m);
     const [item] = fromJsonString(ReportSchema, readFileSync(json, "utf8")).cases;
@@ -71,6 +74,16 @@ describe("devtool conformance", () => {
       [2, "200"],
     ]);
     expect(JSON.stringify(item?.exchanges.map(({ requestHeaders }) => requestHeaders))).not.toContain(server.token);
+  });
+
+  it("shows as a reading where the server follows the RFC against A2A, which is no failure", async () => {
+    const { code, out } = await test("--only", "a2a/ended-task");
+    expect(code).toBe(0);
+    expect(out).toMatch(
+      /^reading +a2a\/ended-task +A2A1-ENDED-TASK\n {4}STREAM-5: the RFC continues tasks that have ended/m,
+    );
+    expect(out).toMatch(/^known +a2a\/ended-task: STREAM-5: the RFC continues/m);
+    expect(out).toContain("1 known to fail of 1 cases");
   });
 
   it("holds the list of known failures to what happens", async () => {

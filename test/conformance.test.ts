@@ -1,60 +1,29 @@
-import { readFileSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import {
-  type CaseResult,
-  findSubject,
-  REQUIREMENTS,
-  readKnownFailing,
-  runServerSuite,
-  type ServerTarget,
-  serverCases,
-} from "@devtool/conformance";
-import { createServer, type DevtoolServer, type ServerOptions } from "@devtool/server";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-
-const KNOWN_FILE = new URL("conformance/devtool.known-failing.json", import.meta.url);
-
-type Way = Required<Pick<ServerTarget, "protocolVersion" | "binding">>;
-
-const WAYS: readonly Way[] = [
-  { protocolVersion: "0.3", binding: "JSONRPC" },
-  { protocolVersion: "0.3", binding: "HTTP+JSON" },
-  { protocolVersion: "1.0", binding: "JSONRPC" },
-  { protocolVersion: "1.0", binding: "HTTP+JSON" },
-  { protocolVersion: "1.0", binding: "GRPC" },
-];
+import { type CaseResult, findSubject, REQUIREMENTS, runServerSuite, serverCases } from "@devtool/conformance";
+import { beforeAll, describe, expect, it } from "vitest";
+import { knownFailingOf } from "./conformance/known-failing.ts";
+import { startOurs, WAYS, type Way } from "./conformance/peers.ts";
 
 const KNOWN: Readonly<Record<Way["protocolVersion"], readonly string[]>> = {
   "0.3": [],
-  "1.0": readKnownFailing(readFileSync(KNOWN_FILE, "utf8")).failures.map(({ id }) => id),
+  "1.0": knownFailingOf("devtool").failures.map(({ id }) => id),
 };
 
-describe("our server", { timeout: 120_000 }, () => {
-  let workspace: string;
-  let server: DevtoolServer;
-  const serve = async (options: ServerOptions = {}): Promise<DevtoolServer> => createServer({ workspace, ...options });
+describe("our server", () => {
+  const played = new Map<Way, readonly CaseResult[]>();
   beforeAll(async () => {
-    workspace = await mkdtemp(join(tmpdir(), "devtool-conformance-"));
-    server = await serve({ dataDirectory: `${workspace}-data` });
-  });
-  afterAll(async () => {
-    await server.close();
-    await rm(workspace, { recursive: true, force: true });
-    await rm(`${workspace}-data`, { recursive: true, force: true });
-  });
+    await Promise.all(WAYS.map(async (way) => played.set(way, await play(way))));
+  }, 300_000);
 
-  async function play(target: ServerTarget): Promise<CaseResult[]> {
-    const signal = AbortSignal.timeout(120_000);
-    const results: CaseResult[] = [];
-    for await (const result of runServerSuite(await findSubject(target, signal), signal)) results.push(result);
-    return results;
+  /** Plays all cases in one way, against a server of its own: cases of different ways would share files and tasks. */
+  async function play(way: Way): Promise<CaseResult[]> {
+    await using server = await startOurs();
+    const signal = AbortSignal.timeout(300_000);
+    return await Array.fromAsync(runServerSuite(await findSubject({ ...server, ...way }, signal), signal));
   }
 
   for (const way of WAYS) {
-    it(`passes every case of A2A ${way.protocolVersion} over ${way.binding}, but those that are known to fail`, async () => {
-      const results = await play({ url: server.url, token: server.token, ...way });
+    it(`passes every case of A2A ${way.protocolVersion} over ${way.binding}, but those that are known to fail`, () => {
+      const results = played.get(way) ?? [];
       const failing = results.filter(({ status }) => status === "failed");
       expect(failing.filter(({ id }) => !KNOWN[way.protocolVersion].includes(id))).toEqual([]);
       expect(failing.map(({ id }) => id)).toEqual(KNOWN[way.protocolVersion]);
@@ -62,10 +31,10 @@ describe("our server", { timeout: 120_000 }, () => {
     });
   }
 
-  it("meets by some binding every requirement that a server suite shows, but what it offers more than", async () => {
+  it("meets by some binding every requirement that a server suite shows, but what it offers more than", () => {
     const passed = new Set<string>();
     for (const way of WAYS) {
-      const results = await play({ url: server.url, token: server.token, ...way });
+      const results = played.get(way) ?? [];
       for (const { requirements } of results.filter(({ status }) => status === "passed"))
         for (const id of requirements) passed.add(id);
     }

@@ -51,7 +51,7 @@ describe("a server in a process of its own", () => {
 
   it("stops at SIGTERM with 0, ends what it can and goes on with the rest after the next start (R13)", async () => {
     const first = await startServerProcess(directories());
-    const signal = AbortSignal.timeout(20_000);
+    const signal = AbortSignal.timeout(300_000);
     const seen: TaskEvent[] = [];
     const read = async (): Promise<void> => {
       const message = textMessage("m", "text begun\nwait 60000\ntext never");

@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
+import { untilCaught } from "./crash/until-caught.ts";
+import { roundsOf } from "./depth.ts";
 import { runEditCycles } from "./edits-crash/edit-cycles.ts";
 
-const cycles = Math.ceil(Number(process.env.DEVTOOL_CRASH_CYCLES ?? 200) / 10);
+const cycles = roundsOf("DEVTOOL_EDIT_CRASHES", { quick: 2, ci: 10, deep: 100 });
 const { random } = Math;
 
 describe("a server that is killed while it edits files", { timeout: 20 * 60_000 }, () => {
@@ -13,13 +15,17 @@ describe("a server that is killed while it edits files", { timeout: 20 * 60_000 
   });
 
   it("finds out what became of an edit that was cut", async () => {
-    const report = await runEditCycles({ cycles: 5, random, kill: "after an edit", sabotage: "none" });
-    expect(report).toMatchObject({ misreported: 0, failed: 0, stuck: 0, leftovers: 0 });
-    expect(report.settled).toBeGreaterThan(0);
+    await untilCaught(async () => {
+      const report = await runEditCycles({ cycles: 5, random, kill: "after an edit", sabotage: "none" });
+      expect(report).toMatchObject({ misreported: 0, failed: 0, stuck: 0, leftovers: 0 });
+      return report.settled;
+    });
   });
 
   it("is caught when it forgets that an edit had begun (sabotage of R1 for edits)", async () => {
-    const report = await runEditCycles({ cycles: 5, random, kill: "after an edit", sabotage: "forget-start" });
-    expect(report.misreported + report.failed).toBeGreaterThan(0);
+    await untilCaught(async () => {
+      const report = await runEditCycles({ cycles: 5, random, kill: "after an edit", sabotage: "forget-start" });
+      return report.misreported + report.failed;
+    });
   });
 });

@@ -6,6 +6,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { create, type JsonObject } from "@bufbuild/protobuf";
+import type { PolicyRequest } from "@devtool/policy";
+import { createPolicyEngine, createShellAnalyzer, isGuardedPath, parsePolicyFile } from "@devtool/policy";
 import {
   ApprovalMode,
   ExecuteDetailsSchema,
@@ -16,15 +18,10 @@ import {
   ToolCallSchema,
 } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
-import { isGuardedPath } from "../packages/server/src/tool/policy/guarded-paths.ts";
-import { parsePolicyFile } from "../packages/server/src/tool/policy/policy-file.ts";
-import { createPolicyEngine } from "../packages/server/src/tool/policy/rule-policy.ts";
-import { createShellAnalyzer } from "../packages/server/src/tool/policy/shell/shell-analysis.ts";
-import type { PolicyRequest } from "../packages/server/src/tool/policy-engine.ts";
 
 const CORE = fileURLToPath(new URL("../peers/node_modules/@google/gemini-cli-core/dist/index.js", import.meta.url));
 const isInstalled = existsSync(CORE);
-if (!isInstalled) console.log("skipped: Gemini CLI's policy engine is not installed: run node scripts/peers.ts");
+if (!isInstalled) console.log("skipped: Gemini CLI's policy engine is not installed: run npx -y pnpm@12 install:peers");
 
 const BYPASSES: Readonly<Record<string, readonly string[]>> = JSON.parse(read("exec-policy/bypasses.json"));
 const ORDINARY: readonly string[] = JSON.parse(read("exec-policy/ordinary.json"));
@@ -71,42 +68,73 @@ interface Answered extends Case {
   readonly theirs: string;
 }
 
-/** Where we differ on purpose. Each is justified in docs/policy.md under its name. */
-const DIFFERENCES: Readonly<Record<string, (answered: Answered) => boolean>> = {
-  "stricter arguments": ({ ours, theirs, tool, mode }) =>
-    isShell(tool) && /default|auto_edit/.test(mode) && ours === "ask" && theirs === "allow",
-  "more that only reads": ({ ours, theirs, tool, args, mode }) =>
-    isShell(tool) && /default|auto_edit/.test(mode) && ours === "allow" && theirs === "ask" && isOrdinary(args),
-  "denials look inside": ({ ours, theirs, tool, mode }) =>
-    isShell(tool) && mode !== "plan" && ours === "deny" && theirs !== "deny",
-  "plan mode is closed": ({ ours, mode }) => mode === "plan" && ours === "deny",
-  "yolo keeps denials": ({ ours, theirs, tool, mode }) =>
-    isShell(tool) && mode === "yolo" && ours === "ask" && theirs === "allow",
-  "guarded files": ({ ours, theirs, args }) =>
-    ours === "ask" && theirs === "allow" && isGuardedPath(String(args.file_path ?? "")),
-  "the network is no edit": ({ ours, theirs, tool, mode }) =>
-    tool === "web_fetch" && mode === "auto_edit" && ours === "ask" && theirs === "allow",
-};
+/** A reason why we differ on purpose. docs/policy.md justifies it under its name. */
+interface Difference {
+  readonly name: string;
+  readonly covers: (answered: Answered) => boolean;
+  /** Commands that the manual names for it, which must differ for this reason and no other. */
+  readonly examples?: readonly string[];
+}
+
+/** The first that covers a decision explains it. */
+const DIFFERENCES: readonly Difference[] = [
+  {
+    name: "plan mode is closed",
+    covers: ({ ours, mode }) => mode === "plan" && ours === "deny",
+    examples: ["npm test", "make"],
+  },
+  {
+    name: "the network is no edit",
+    covers: ({ ours, theirs, tool, mode }) =>
+      tool === "web_fetch" && mode === "auto_edit" && ours === "ask" && theirs === "allow",
+  },
+  {
+    name: "guarded files",
+    covers: ({ ours, theirs, args, mode }) =>
+      ours === "ask" && theirs === "allow" && /auto_edit|yolo/.test(mode) && writesGuardedPath(args),
+    examples: ["echo x > .git/hooks/pre-commit", "npm test >> .npmrc"],
+  },
+  {
+    name: "denials look inside",
+    covers: ({ ours, theirs, tool, mode }) => isShell(tool) && mode !== "plan" && ours === "deny" && theirs !== "deny",
+    examples: ["git --no-pager push", "g''it push", 'trap "touch owned" DEBUG; ls', "git -c alias.x='!touch owned' x"],
+  },
+  {
+    name: "yolo keeps denials",
+    covers: ({ ours, theirs, tool, mode }) => isShell(tool) && mode === "yolo" && ours === "ask" && theirs === "allow",
+    examples: ["ls | while read f; do rm $f; done", "find . -exec rm {} +", "sudo make"],
+  },
+  {
+    name: "stricter arguments",
+    covers: ({ ours, theirs, tool, mode }) =>
+      isShell(tool) && /default|auto_edit/.test(mode) && ours === "ask" && theirs === "allow",
+    examples: ["uniq a b", "git -C sub status", "echo 'a\u202eb'", "make *", "make > a"],
+  },
+  {
+    name: "more that only reads",
+    covers: ({ ours, theirs, tool, args, mode }) =>
+      isShell(tool) && /default|auto_edit/.test(mode) && ours === "allow" && theirs === "ask" && isOrdinary(args),
+    examples: ["grep -c foo a.txt 2>/dev/null", "git ls-files src", "sort -u a.txt | uniq -c | sort -rn | head"],
+  },
+];
 
 describe("our policy beside that of Gemini CLI", () => {
-  it.skipIf(!isInstalled)("differs only where it is meant to, and says so", { timeout: 120_000 }, async () => {
+  it.skipIf(!isInstalled)("differs only for the reasons that the manual gives", async () => {
     const answered = await answers(cases());
     const differing = answered.filter(({ ours, theirs }) => ours !== theirs);
-    const counts = new Map<string, number>();
-    const unexplained = differing.filter((answer) => {
-      const name = Object.keys(DIFFERENCES).find((key) => DIFFERENCES[key]?.(answer));
-      if (name !== undefined) counts.set(name, (counts.get(name) ?? 0) + 1);
-      return name === undefined;
-    });
-    console.log(`oracle: ${answered.length} decisions, ${differing.length} differ: ${JSON.stringify([...counts])}`);
-    expect(unexplained).toEqual([]);
-    expect([...counts.keys()].sort()).toEqual(Object.keys(DIFFERENCES).sort());
-    for (const [name, count] of counts) expect(read("../docs/policy.md")).toContain(`**${name}** (${count})`);
+    const explained = Map.groupBy(differing, (one) => DIFFERENCES.find(({ covers }) => covers(one))?.name);
+    const counts = DIFFERENCES.map(({ name }) => `${name} ${explained.get(name)?.length ?? 0}`);
+    console.log(`oracle: ${answered.length} decisions, ${differing.length} differ: ${counts.join(", ")}`);
+    expect(explained.get(undefined) ?? []).toEqual([]);
+    for (const { name, examples = [] } of DIFFERENCES) {
+      expect(explained.get(name)?.map(({ args }) => args.command)).toEqual(expect.arrayContaining([...examples]));
+    }
   });
 
-  it("has each difference justified in the manual", () => {
-    const manual = read("../docs/policy.md");
-    for (const name of Object.keys(DIFFERENCES)) expect(manual).toContain(`**${name}**`);
+  it("has each reason in the manual, and no other", () => {
+    const section = read("../docs/policy.md").split("## Beside Gemini CLI")[1] ?? "";
+    const reasons = [...section.matchAll(/^- \*\*(.+?)\*\*/gm)].map(([, name]) => name);
+    expect(reasons.sort()).toEqual(DIFFERENCES.map(({ name }) => name).sort());
   });
 });
 
@@ -141,7 +169,7 @@ async function ourAnswers(asked: readonly Case[]): Promise<string[]> {
   const engines = new Map(MODES.map(([name, mode]) => [name, createPolicyEngine({ ...options, mode })]));
   const said: string[] = [];
   for (const one of asked) {
-    const decision = await engines.get(one.mode)?.decide(requestOf(one), AbortSignal.timeout(5000));
+    const decision = await engines.get(one.mode)?.decide(requestOf(one), AbortSignal.timeout(60_000));
     said.push(decision?.decision ?? "");
   }
   return said;
@@ -188,6 +216,11 @@ function detailsOf(tool: string, args: JsonObject, server: string | undefined): 
 
 function isShell(tool: string): boolean {
   return tool === "run_shell_command";
+}
+
+function writesGuardedPath({ file_path, command }: JsonObject): boolean {
+  const target = typeof command === "string" ? /> (\S+)$/.exec(command)?.[1] : file_path;
+  return isGuardedPath(String(target ?? ""));
 }
 
 function isOrdinary({ command }: JsonObject): boolean {

@@ -1,14 +1,15 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createServer, type DevtoolServer } from "@devtool/server";
+import { serveCodingAgent } from "@devtool/coding-agent";
+import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it, type TestContext } from "vitest";
 import { foreignClients } from "./interop/foreign-clients.ts";
 import { foreignServers } from "./interop/foreign-servers.ts";
 import { isSameRow, type KnownFailures, type MatrixRow, readMatrix, recordRows } from "./interop/matrix.ts";
 import { ourClient } from "./interop/our-client.ts";
 import { play, SCENARIOS, type ScenarioResult } from "./interop/scenario.ts";
-import { receive } from "./push/receiver.ts";
+import { freeAddress } from "./push/free-address.ts";
 
 /** Set to write what went well into the matrix, in place of comparing with it. */
 const RECORDS = process.env.DEVTOOL_INTEROP_RECORD !== undefined;
@@ -22,7 +23,7 @@ describe("official SDKs as clients of our server", () => {
   beforeAll(async () => {
     workspace = await mkdtemp(join(tmpdir(), "devtool-interop-"));
     hook = await freeAddress();
-    server = await createServer({ workspace, pushTargets: [hook] });
+    server = await serveCodingAgent({ workspace, pushTargets: [hook] });
   });
   afterAll(async () => {
     await server.close();
@@ -31,7 +32,7 @@ describe("official SDKs as clients of our server", () => {
   });
 
   for (const { peer, protocol, binding, known, missing, play } of foreignClients()) {
-    it(`${peer} speaks A2A ${protocol} over ${binding}`, { timeout: 120_000 }, async (context) => {
+    it(`${peer} speaks A2A ${protocol} over ${binding}`, async (context) => {
       if (missing !== undefined) return skipped(missing, context);
       expect(await isOffered(protocol)).toBe(true);
       const file = `${peer} ${protocol} ${binding}.txt`.replace(/[^\w.]+/g, "-");
@@ -51,14 +52,16 @@ describe("official SDKs as clients of our server", () => {
   }
 });
 
-describe("official SDKs as servers of our client", () => {
+describe.concurrent("official SDKs as servers of our client", () => {
   const rows: MatrixRow[] = [];
   afterAll(() => {
     if (RECORDS) recordRows(rows);
   });
 
   for (const { peer, protocol, binding, known, missing, start } of foreignServers()) {
-    it(`${peer} serves A2A ${protocol} over ${binding}`, { timeout: 120_000 }, async (context) => {
+    // The Java SDK has a race of its own: once in 240 scenarios it answered without the artifact that it had made.
+    const retry = peer.startsWith("Java") ? 2 : 0;
+    it(`${peer} serves A2A ${protocol} over ${binding}`, { retry }, async (context) => {
       if (missing !== undefined) return skipped(missing, context);
       await using server = await start();
       const results = await play(await ourClient(server.url, { protocol, binding }), SCENARIOS);
@@ -94,12 +97,6 @@ describe("the programs that play the scenarios", () => {
   });
 });
 
-/** An address on loopback that nobody listens at. */
-async function freeAddress(): Promise<string> {
-  await using receiver = await receive();
-  return receiver.target;
-}
-
 /** Skips a test, and says why where everybody sees it. */
 function skipped(reason: string, context: TestContext): void {
   console.info(`skipped: ${reason}`);
@@ -121,6 +118,6 @@ function outcomeOf(results: readonly ScenarioResult[], known: KnownFailures): Pi
 /** A row, once it is what the matrix in the documentation shows. */
 function compared(row: MatrixRow): MatrixRow {
   const shown = readMatrix().find((old) => isSameRow(old, row));
-  if (!RECORDS) expect(shown, "run node scripts/interop-matrix.ts --record").toEqual(row);
+  if (!RECORDS) expect(shown, "run npx -y pnpm@12 interop-matrix --record").toEqual(row);
   return row;
 }

@@ -11,16 +11,17 @@ import {
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { bearerInterceptor } from "@devtool/client";
+import { serveCodingAgent } from "@devtool/coding-agent";
 import { AuditService, PushService, SlashCommandService, type Task, TaskService, TaskState } from "@devtool/schema";
-import { A2AService } from "@devtool/schema/a2a-v1";
-import { createServer, type DevtoolServer } from "@devtool/server";
+import { A2AService, MessageQueueService } from "@devtool/schema/a2a-v1";
+import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Conversation } from "./audit/conversation.ts";
 import { createIssuer, type Issuer } from "./auth/issuer.ts";
 import { canName, type Names, requestNaming } from "./isolation/request.ts";
 
-const signal = AbortSignal.timeout(60_000);
-const SERVICES = [TaskService, SlashCommandService, PushService, AuditService, A2AService];
+const signal = AbortSignal.timeout(300_000);
+const SERVICES = [TaskService, SlashCommandService, PushService, AuditService, A2AService, MessageQueueService];
 const METHODS: readonly DescMethod[] = SERVICES.flatMap(({ methods }) => methods);
 const MISSING: Names = { taskId: "00000000-0000-4000-8000-000000000000", contextId: "no-such-context" };
 
@@ -41,7 +42,7 @@ describe("two principals (S12)", () => {
   beforeAll(async () => {
     workspace = await mkdtemp(join(tmpdir(), "devtool-isolation-"));
     issuer = await createIssuer();
-    server = await createServer({ workspace, authentication: { jwt: issuer.options } });
+    server = await serveCodingAgent({ workspace, authentication: { jwt: issuer.options } });
     alices = new Conversation({ url: server.url, token: await issuer.tokenFor("alice") }, signal);
     bob = await issuer.tokenFor("bob");
     const command = await alices.client.commands.runSlashCommand({ command: { commandPath: ["about"] } });
@@ -124,6 +125,8 @@ describe("two principals (S12)", () => {
     { method: "message/send", params: ({ contextId }) => ({ message: messageTo({ contextId }) }) },
     { method: "message/stream", params: ({ contextId }) => ({ message: messageTo({ contextId }) }) },
     { method: "message/send", params: ({ taskId }) => ({ message: { ...messageTo({ taskId }), parts: ANSWER } }) },
+    { method: "message/withdraw", params: ({ taskId }) => ({ taskId, messageId: "m" }) },
+    { method: "WithdrawMessage", params: ({ taskId }) => ({ taskId, messageId: "m" }), headers: V1 },
     { method: "tasks/get", params: ({ taskId }) => ({ id: taskId, historyLength: 9 }) },
     { method: "tasks/cancel", params: ({ taskId }) => ({ id: taskId }) },
     { method: "tasks/resubscribe", params: ({ taskId }) => ({ id: taskId }) },
@@ -190,7 +193,7 @@ describe("two principals (S12)", () => {
   const routes: readonly {
     readonly route: string;
     readonly path: (names: Names) => string;
-    readonly body?: JsonValue;
+    readonly body?: (names: Names) => JsonValue;
   }[] = [
     ...["", "/v1"].flatMap((prefix) => [
       { route: `GET ${prefix}/tasks/{id}`, path: ({ taskId }: Names) => `${prefix}/tasks/${taskId}` },
@@ -203,6 +206,11 @@ describe("two principals (S12)", () => {
         path: ({ taskId }: Names) => `${prefix}/tasks/${taskId}:subscribe`,
       },
       { route: `POST ${prefix}/tasks/{id}:cancel`, path: ({ taskId }: Names) => `${prefix}/tasks/${taskId}:cancel` },
+      {
+        route: `POST ${prefix}/message:withdraw`,
+        path: () => `${prefix}/message:withdraw`,
+        body: ({ taskId }: Names) => ({ taskId, messageId: "m" }),
+      },
       {
         route: `GET ${prefix}/tasks/{id}/pushNotificationConfigs`,
         path: ({ taskId }: Names) => `${prefix}/tasks/${taskId}/pushNotificationConfigs`,
@@ -221,11 +229,12 @@ describe("two principals (S12)", () => {
   ];
   it.each(routes.map((each) => [each.route, each] as const))(
     "HTTP+JSON: a foreign task is a missing one for %s",
-    async (route, { path }) => {
+    async (route, { path, body = () => ({}) }) => {
       const [method = "GET"] = route.split(" ");
-      const missing = await visit(method, path(MISSING));
+      const missing = await visit(method, path(MISSING), body(MISSING));
       for (const { id: taskId, contextId } of tasks) {
-        expect(plain(await visit(method, path({ taskId, contextId })), taskId, contextId)).toEqual(
+        const names = { taskId, contextId };
+        expect(plain(await visit(method, path(names), body(names)), taskId, contextId)).toEqual(
           plain(missing, MISSING.taskId, MISSING.contextId),
         );
       }
@@ -238,6 +247,20 @@ describe("two principals (S12)", () => {
     const { client } = new Conversation({ url: server.url, token: await issuer.tokenFor("carol") }, signal);
     expect((await client.tasks.listTasks({})).tasks).toEqual([]);
     expect((await client.tasks.listTasks({ pageToken: nextPageToken })).tasks).toEqual([]);
+  });
+
+  it("cannot begin a task that was promised to another, nor look at it", async () => {
+    const headers = { "content-type": "application/json", authorization: `Bearer ${await issuer.tokenFor("alice")}` };
+    const promise = await fetch(`${server.url}/tasks`, { method: "POST", headers, body: "{}" });
+    const promised = String(await promise.json());
+    expect(await visit("GET", `/tasks/${promised}/metadata`, {})).toMatchObject({ status: 404 });
+    const metadata = { coderAgent: { kind: "agent-settings" } };
+    const params = { message: { ...messageTo({ taskId: promised }), metadata } };
+    expect(JSON.stringify(await rpc("message/send", params, {}))).toContain("does not exist");
+    const message = { ...messageTo({ taskId: promised }), messageId: "alices", metadata };
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "message/send", params: { message } });
+    const begun = await fetch(server.url, { method: "POST", headers, body });
+    expect(await begun.json()).toMatchObject({ result: { id: promised } });
   });
 
   it("do not get another's exchange by sending the same message again", async () => {
@@ -297,10 +320,14 @@ describe("two principals (S12)", () => {
     return noted({ status: response.status, body: await response.text() });
   }
 
-  async function visit(method: string, path: string): Promise<Seen> {
+  async function visit(method: string, path: string, body: JsonValue): Promise<Seen> {
     const v1 = path.startsWith("/v1/") ? {} : V1;
     const headers = { "content-type": "application/json", authorization: `Bearer ${bob}`, "last-event-id": "1", ...v1 };
-    const response = await fetch(`${server.url}${path}`, { method, headers, ...(method === "POST" && { body: "{}" }) });
+    const response = await fetch(`${server.url}${path}`, {
+      method,
+      headers,
+      ...(method === "POST" && { body: JSON.stringify(body) }),
+    });
     return noted({ status: response.status, body: await response.text() });
   }
 

@@ -1,5 +1,6 @@
 import type { McpServer } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
+import { roundsOf } from "./depth.ts";
 import {
   breachesOf,
   FAULTS,
@@ -17,7 +18,7 @@ import { unguardedTools } from "./mcp/unguarded-tools.ts";
  * In full, on two cores beside other work: 1,300 faults and 754 processes in 488 s, memory +8 MB, at most +142 MB
  * meanwhile; 43,651 calls of the calm server, the slowest 683 ms.
  */
-const rounds = Number(process.env.DEVTOOL_MCP_CHAOS_ROUNDS ?? 2);
+const rounds = roundsOf("DEVTOOL_MCP_CHAOS_ROUNDS", { quick: 1, ci: 2, deep: 100 });
 const BOUNDS: MemoryBounds = { maxGrownBytes: 64 * 1024 * 1024, maxPeakBytes: 256 * 1024 * 1024 };
 const faults: readonly Fault[] = Object.keys(FAULTS).filter(isFault);
 
@@ -38,7 +39,7 @@ describe("MCP servers that misbehave (R11)", () => {
   );
 
   it("would be found out without a deadline and a process group", async () => {
-    const plan = { faults: ["hang", "child"] as const, rounds: 1, sourceOf: unguardedTools, patienceMs: 5000 };
+    const plan = { faults: ["hang", "child"] as const, rounds: 1, sourceOf: unguardedTools, patienceMs: 2000 };
     const report = await runChaos(plan, AbortSignal.timeout(60_000));
     for (const pid of report.survivors) process.kill(pid, "SIGKILL");
     expect(breachesOf(report, BOUNDS)).toEqual([

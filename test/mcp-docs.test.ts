@@ -2,9 +2,9 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fromJsonString } from "@bufbuild/protobuf";
+import { readConfig } from "@devtool/cli/testing";
 import { type McpServer, SessionSettingsSchema } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
-import { readConfig } from "../packages/cli/src/config.ts";
 import { serversOf } from "./mcp/servers.ts";
 
 describe("docs/mcp.md", () => {

@@ -5,18 +5,18 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
+import type { Question } from "@devtool/coding-agent/tool";
 import { type McpServer, McpServerSchema } from "@devtool/schema";
 import { describe, expect, it, vi } from "vitest";
-import type { Question } from "../packages/server/src/tool/tool.ts";
 import { errorOf, nodeServer, play, serversOf, textOf, toolNamed } from "./mcp/servers.ts";
 
-const signal = AbortSignal.timeout(120_000);
+const signal = AbortSignal.timeout(300_000);
 const MODERN = fileURLToPath(new URL("mcp/modern-server.ts", import.meta.url));
 const CHAOS = fileURLToPath(new URL("mcp/chaos-server.ts", import.meta.url));
 
 describe("a server of the newest revision", () => {
   it("asks, is answered with one of its choices, and answers", async () => {
-    await using servers = serversOf([nodeServer("modern", [MODERN])]).servers;
+    await using servers = serversOf([nodeServer("modern", [MODERN])], { originOf: () => "client" }).servers;
     const questions: Question[] = [];
     const tool = toolNamed(await servers.tools(signal), "deploy");
     const played = await play(tool, { name: "app" }, signal, (question) => {
@@ -24,6 +24,9 @@ describe("a server of the newest revision", () => {
       return { optionId: 'value:"live"', text: "" };
     });
     expect(textOf(played)).toBe("app is live");
+    expect(questions.map(({ description }) => description)).toEqual([
+      expect.stringMatching(/^MCP server modern \(.+, named by the client\) asks$/),
+    ]);
     expect(questions.map(({ options }) => options.map(({ id, name }) => [id, name]))).toEqual([
       [
         ['value:"test"', "test"],
@@ -47,6 +50,12 @@ describe("a server of the newest revision", () => {
       for await (const event of invocation.execute(cancel.signal)) if (event.case === "question") cancel.abort();
     })();
     await expect(cancelled).rejects.toThrow(/abort/);
+  });
+
+  it("cannot leave its name out of a question by what it calls a tool", async () => {
+    await using servers = serversOf([nodeServer("modern", [MODERN])]).servers;
+    const { description } = await toolNamed(await servers.tools(signal), "forge").prepare({}, signal);
+    expect(description).toMatch(/^Read README\.md \[1 more line\] \(MCP server modern: \S*node .*\)$/);
   });
 
   it("shows a tool that it got later", async () => {

@@ -16,7 +16,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { bindingsOf, type Json } from "./tck/bindings.ts";
 
 /** An agent that answers with a message alone, or says that it would and does not, or leaves a call open at its end. */
-function createAgent(task: Task): AgentExecutor {
+function createExecutor(task: Task): AgentExecutor {
   return {
     answersWith: ({ history: [first] }) => (first && textOf(first).startsWith("promise") ? "message" : "task"),
     modelFor: () => "",
@@ -42,11 +42,24 @@ function textOf(message: Message | undefined): string {
   return content?.case === "text" ? content.value : "";
 }
 
+const SKETCH = {
+  ...{ id: "sketch", name: "Sketch", description: "Draws a sketch.", tags: ["art"], examples: ["Draw a cat."] },
+  ...{ inputModes: ["text/plain"], outputModes: ["image/png"] },
+  security: [["bearer"]],
+};
+
 describe("an agent that is not ours", () => {
   let server: DevtoolServer;
+  const errors: unknown[] = [];
+  const onError = (reason: unknown): number => errors.push(reason);
   beforeAll(async () => {
-    const about = { name: "Painter", description: "Paints.", outputModes: ["image/png", "text/plain"] };
-    server = await createServer({ workspace: process.cwd(), createAgent, about });
+    const about = {
+      ...{ name: "Painter", description: "Paints.", inputModes: ["text/plain", "image/*"] },
+      outputModes: ["image/png", "text/plain"],
+      skills: [SKETCH],
+    };
+    const painter = { about, open: () => ({ createExecutor }) };
+    server = await createServer({ workspace: process.cwd(), agents: { painter }, onError });
   });
   afterAll(() => server.close());
 
@@ -64,10 +77,26 @@ describe("an agent that is not ours", () => {
   it("says what it is and makes on the card, and answers who takes that", async () => {
     const card: Json = await (await fetch(`${server.url}/.well-known/agent-card.json`)).json();
     expect(card).toMatchObject({ name: "Painter", defaultOutputModes: ["image/png", "text/plain"] });
+    const { security, ...sketch } = SKETCH;
+    expect(card).toMatchObject({ defaultInputModes: ["text/plain", "image/*"], skills: [sketch] });
+    const versioned = async (version: string): Promise<Json> =>
+      (await fetch(`${server.url}/.well-known/agent-card.json`, { headers: { "a2a-version": version } })).json();
+    expect((await versioned("0.3")).skills).toEqual([{ ...sketch, security: [{ bearer: [] }] }]);
+    const { skills } = await versioned("1.0");
+    expect(skills).toEqual([{ ...sketch, securityRequirements: [{ schemes: { bearer: { list: ["operator"] } } }] }]);
     const accepting = (acceptedOutputModes: string[]) =>
       rest().call("SendMessage", message("hello", { configuration: { acceptedOutputModes } }));
     expect((await accepting(["image/*"])).result.task.status.state).toBe("TASK_STATE_COMPLETED");
     expect((await accepting(["application/json"])).failure?.reason).toBe("CONTENT_TYPE_NOT_SUPPORTED");
+  });
+
+  it("has its unexpected failures in the server's log, which is where its task says they are", async () => {
+    errors.length = 0;
+    await rest().call("SendMessage", message("promise and refuse"));
+    expect(errors).toEqual([]);
+    const { result } = await rest().call("SendMessage", message("promise and fail"));
+    expect(JSON.stringify(result)).toContain("internal error: the server's log says more");
+    expect(errors).toEqual([new Error("no answer came")]);
   });
 
   it("has its task shown, as it ended, where it promised a message and gave none", async () => {
@@ -99,7 +128,7 @@ describe("an agent that is not ours", () => {
     const client = createDevtoolClient(createA2aTransport({ url: `${server.url}/`, token: server.token }));
     let task = emptyTask();
     const request = { message: textMessage("m", "leave a call") };
-    for await (const event of streamMessage(client, request, AbortSignal.timeout(5_000)))
+    for await (const event of streamMessage(client, request, AbortSignal.timeout(60_000)))
       task = reduceTask(task, event);
     expect([task.state, task.stateText, task.error]).toEqual([TaskState.REJECTED, "No.", ""]);
     expect(task.history.flatMap(toolCallsOf).map(({ status }) => status)).toEqual([ToolCallStatus.CANCELLED]);

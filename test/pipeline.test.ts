@@ -14,11 +14,12 @@ import {
   textMessage,
 } from "@devtool/client";
 import { createA2aTransport, fetchAgentCard } from "@devtool/client/a2a";
+import { serveCodingAgent } from "@devtool/coding-agent";
 import { emptyTask, reduceTask, type Task, type TaskEvent, TaskState } from "@devtool/schema";
-import { createServer, type DevtoolServer } from "@devtool/server";
+import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
-const signal = AbortSignal.timeout(60_000);
+const signal = AbortSignal.timeout(300_000);
 
 describe("the whole pipeline", () => {
   let server: DevtoolServer;
@@ -26,7 +27,7 @@ describe("the whole pipeline", () => {
 
   beforeAll(async () => {
     workspace = await mkdtemp(join(tmpdir(), "devtool-workspace-"));
-    server = await createServer({ workspace, dataDirectory: `${workspace}-data` });
+    server = await serveCodingAgent({ workspace, dataDirectory: `${workspace}-data` });
   });
 
   afterAll(async () => {

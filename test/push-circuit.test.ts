@@ -1,12 +1,15 @@
 import { create } from "@bufbuild/protobuf";
 import { PushFormat, PushSubscriptionSchema, TaskEventSchema, TaskState } from "@devtool/schema";
+import type { Notification, PostOutcome } from "@devtool/server/testing";
+import {
+  GIVE_UP_MS,
+  MemoryPushConfigStore,
+  MemoryTaskStore,
+  PushNotifier,
+  retryDelayMs,
+  taskEventEncoding,
+} from "@devtool/server/testing";
 import { beforeEach, describe, expect, it } from "vitest";
-import type { Notification, PostOutcome } from "../packages/server/src/push/notification.ts";
-import { taskEventEncoding } from "../packages/server/src/push/push-format.ts";
-import { PushNotifier } from "../packages/server/src/push/push-notifier.ts";
-import { GIVE_UP_MS, retryDelayMs } from "../packages/server/src/push/retry-schedule.ts";
-import { MemoryPushConfigStore } from "../packages/server/src/store/memory-push-config-store.ts";
-import { MemoryTaskStore } from "../packages/server/src/store/memory-task-store.ts";
 import { VirtualClock } from "./push/virtual-clock.ts";
 
 const HOUR_MS = 60 * 60_000;

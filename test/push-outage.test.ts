@@ -7,12 +7,10 @@ import { runInNewContext } from "node:vm";
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { PushFormat, PushSubscriptionSchema, TaskEventSchema, TaskState } from "@devtool/schema";
+import { SqliteTaskStore } from "@devtool/server/operator";
+import type { Notification, Poster, PostOutcome, PushConfigStore } from "@devtool/server/testing";
+import { PushNotifier, taskEventEncoding } from "@devtool/server/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Notification, Poster, PostOutcome } from "../packages/server/src/push/notification.ts";
-import { taskEventEncoding } from "../packages/server/src/push/push-format.ts";
-import { PushNotifier } from "../packages/server/src/push/push-notifier.ts";
-import type { PushConfigStore } from "../packages/server/src/store/push-config-store.ts";
-import { SqliteTaskStore } from "../packages/server/src/store/sqlite-task-store.ts";
 import { VirtualClock } from "./push/virtual-clock.ts";
 
 const ENDPOINTS = 100;

@@ -2,26 +2,26 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs"
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
-import { PushConfigSchema } from "@devtool/schema";
-import fc from "fast-check";
-import { SignJWT, UnsecuredJWT } from "jose";
-import { Webhook } from "standardwebhooks";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import {
   NotificationError,
   type NotificationKeys,
   notificationKeys,
   SeenEvents,
   verifyNotification,
-} from "../packages/client/src/webhook.ts";
-import type { Notification } from "../packages/server/src/push/notification.ts";
-import { claimsOf, headersOf } from "../packages/server/src/push/post-headers.ts";
-import { ROTATION_MS, SigningKeys } from "../packages/server/src/push/signing-keys.ts";
+} from "@devtool/client/webhook";
+import { PushConfigSchema } from "@devtool/schema";
+import type { Notification } from "@devtool/server/testing";
+import { claimsOf, headersOf, ROTATION_MS, SigningKeys } from "@devtool/server/testing";
+import fc from "fast-check";
+import { SignJWT, UnsecuredJWT } from "jose";
+import { Webhook } from "standardwebhooks";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { roundsOf } from "./depth.ts";
 
 const NOW = 1_800_000_000_000;
 const AUDIENCE = "https://receiver.test/hook";
 const ISSUER = "http://127.0.0.1:41242";
-const MUTATIONS = Number(process.env.DEVTOOL_SIGNATURE_MUTATIONS ?? 10_000);
+const MUTATIONS = roundsOf("DEVTOOL_SIGNATURE_MUTATIONS", { quick: 300, ci: 3000, deep: 10_000 });
 const DAY_MS = 24 * 60 * 60_000;
 
 interface Post {

@@ -1,22 +1,24 @@
 import diagnostics from "node:diagnostics_channel";
 import { create } from "@bufbuild/protobuf";
 import { type PushConfig, PushConfigSchema, PushFormat } from "@devtool/schema";
+import type { OutboundPolicy } from "@devtool/server/agent";
+import type { PostOutcome } from "@devtool/server/testing";
+import {
+  createGuardedPoster,
+  MemoryPushConfigStore,
+  MemoryTaskStore,
+  PushNotifier,
+  PushRegistrar,
+  SigningKeys,
+  taskEventEncoding,
+} from "@devtool/server/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { createGuardedPoster } from "../packages/server/src/push/guarded-poster.ts";
-import type { PostOutcome } from "../packages/server/src/push/notification.ts";
-import { taskEventEncoding } from "../packages/server/src/push/push-format.ts";
-import { PushNotifier } from "../packages/server/src/push/push-notifier.ts";
-import { PushRegistrar } from "../packages/server/src/push/push-registrar.ts";
-import { SigningKeys } from "../packages/server/src/push/signing-keys.ts";
-import { MemoryPushConfigStore } from "../packages/server/src/store/memory-push-config-store.ts";
-import { MemoryTaskStore } from "../packages/server/src/store/memory-task-store.ts";
-import type { OutboundPolicy } from "../packages/server/src/tool/outbound/outbound-policy.ts";
 import { type Receiver, receive } from "./push/receiver.ts";
 import { VirtualClock } from "./push/virtual-clock.ts";
 import { resolveName, urlForms } from "./ssrf/url-forms.ts";
 
 describe("the targets of notifications (S7, PUSH-2)", () => {
-  const signal = AbortSignal.timeout(60_000);
+  const signal = AbortSignal.timeout(300_000);
   let forbidden: Receiver;
   let listed: Receiver;
   let dials = 0;
@@ -35,7 +37,7 @@ describe("the targets of notifications (S7, PUSH-2)", () => {
     const taken: string[] = [];
     for (const url of forms) {
       const isTaken = await registrar(policy())
-        .check(configOf(url), signal)
+        .check(configOf(url), "config", signal)
         .then(
           () => true,
           () => false,
@@ -59,7 +61,7 @@ describe("the targets of notifications (S7, PUSH-2)", () => {
     const resolve = async () => (asked++ === 0 ? ["2600::1"] : ["127.0.0.1"]);
     const flipping = policy({ resolve });
     const url = `https://flip.test:${forbidden.target.split(":")[1]}/`;
-    await registrar(flipping).check(configOf(url), signal);
+    await registrar(flipping).check(configOf(url), "config", signal);
     // The name now means this machine: the post sees that, and stays away.
     expect((await post(url, flipping)).case).toBe("failed");
     expect({ asked, dials }).toEqual({ asked: 2, dials: 0 });
@@ -74,18 +76,20 @@ describe("the targets of notifications (S7, PUSH-2)", () => {
   });
 
   it("are reached when the operator lists them, also without https", async () => {
-    await registrar(policy()).check(configOf(listed.url), signal);
+    await registrar(policy()).check(configOf(listed.url), "config", signal);
     expect(await post(listed.url, policy())).toEqual({ case: "delivered" });
     expect(listed.received).toHaveLength(1);
-    const unlisted = registrar(policy({ allowedHosts: [] })).check(configOf(listed.url), signal);
-    await expect(unlisted).rejects.toThrow("push_targets");
-    await expect(registrar(policy()).check(configOf("http://example.com/"), signal)).rejects.toThrow("https://");
+    const unlisted = registrar(policy({ allowedHosts: [] })).check(configOf(listed.url), "config", signal);
+    await expect(unlisted).rejects.toThrow(`--push-target ${listed.target}`);
+    await expect(registrar(policy()).check(configOf("http://example.com/"), "config", signal)).rejects.toThrow(
+      "https://",
+    );
   });
 
   it("are never this server, although listed", async () => {
     const port = Number(listed.target.split(":")[1]);
     const own = policy({ ownPorts: () => [port] });
-    await expect(registrar(own).check(configOf(listed.url), signal)).rejects.toThrow("is this server");
+    await expect(registrar(own).check(configOf(listed.url), "config", signal)).rejects.toThrow("is this server");
     expect((await post(listed.url, own)).case).toBe("failed");
     expect(listed.received).toHaveLength(0);
   });
@@ -106,8 +110,12 @@ describe("the targets of notifications (S7, PUSH-2)", () => {
       { authentication: { scheme: "StandardWebhooks", credentials: "whsec_c2hvcnQ=" } },
     ];
     for (const change of secrets) {
-      const checked = registrar(policy()).check(create(PushConfigSchema, { url: listed.url, ...change }), signal);
-      await expect(checked).rejects.toThrow(/must hold|limit is|is no scheme/);
+      const checked = registrar(policy()).check(
+        create(PushConfigSchema, { url: listed.url, ...change }),
+        "config",
+        signal,
+      );
+      await expect(checked).rejects.toThrow(/must hold|limit is|is not the name of a scheme/);
       await expect(checked).rejects.not.toThrow(/s3cret|evil/);
     }
   });
@@ -125,7 +133,8 @@ describe("the targets of notifications (S7, PUSH-2)", () => {
   }
 
   function policy(change: Partial<OutboundPolicy> = {}): OutboundPolicy {
-    return { allowedHosts: [listed.target], ownPorts: () => [], resolve: resolveName, ...change };
+    const allowing = (target: string): string => `--push-target ${target}`;
+    return { allowedHosts: [listed.target], allowing, ownPorts: () => [], resolve: resolveName, ...change };
   }
 
   async function post(url: string, rules: OutboundPolicy, { timeoutMs = 5000 } = {}): Promise<PostOutcome> {

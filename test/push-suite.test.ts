@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from "node:util";
+import { serveCodingAgent } from "@devtool/coding-agent";
 import {
   type CaseResult,
   findSubject,
@@ -7,15 +9,16 @@ import {
   runPushSuite,
   type ServerTarget,
 } from "@devtool/conformance";
-import { createServer } from "@devtool/server";
 import { describe, expect, it } from "vitest";
+import { optsOut } from "./conformance/faults/fault.ts";
+import { startSpoilingProxy } from "./conformance/spoiling-proxy.ts";
 import { type Posting, rightHeaders, startFaultyPoster } from "./push/faulty-poster.ts";
 import { freeAddress } from "./push/free-address.ts";
 import { DIALECT_V1, DIALECT_V03, type Dialect } from "./push/poster-dialect.ts";
 
 const DIALECTS: readonly Dialect[] = [DIALECT_V03, DIALECT_V1];
 
-describe.concurrent("the push suite", { timeout: 120_000 }, () => {
+describe.concurrent("the push suite", { timeout: 400_000 }, () => {
   it.each([
     ["0.3", "JSONRPC"],
     ["0.3", "HTTP+JSON"],
@@ -24,16 +27,16 @@ describe.concurrent("the push suite", { timeout: 120_000 }, () => {
     ["1.0", "GRPC"],
   ] as const)("passes our server over A2A %s in %s", async (protocolVersion, binding) => {
     const receiver = await freeAddress();
-    await using server = await createServer({ workspace: process.cwd(), pushTargets: [receiver] });
+    await using server = await serveCodingAgent({ workspace: process.cwd(), pushTargets: [receiver] });
     const target = { url: `${server.url}/`, token: server.token, protocolVersion, binding };
-    const results = await played(target, { receiver, timeoutMs: 10_000 });
+    const results = await played(target, { receiver });
     expect(results.filter(({ status }) => status !== "passed")).toEqual([]);
     expect(results).toHaveLength(pushCases(protocolVersion).cases.length);
   });
 
   for (const dialect of DIALECTS) {
     it(`passes a small server that posts right over A2A ${dialect.version}`, async () => {
-      expect(await redOf(dialect, {})).toEqual([]);
+      await expectRed((timeoutMs) => redOf(dialect, {}, timeoutMs), []);
     });
 
     const faults: readonly [string, Partial<Posting>, readonly string[]][] = [
@@ -47,13 +50,23 @@ describe.concurrent("the push suite", { timeout: 120_000 }, () => {
     it.each(faults)(
       `calls nothing else red of one over A2A ${dialect.version} that %s (sabotage)`,
       async (_what, fault, red) => {
-        expect(await redOf(dialect, fault)).toEqual(red);
+        await expectRed((timeoutMs) => redOf(dialect, fault, timeoutMs), red);
       },
     );
   }
 
+  it("calls nothing else red of a server that posts no payloads where the config does not ask for them (sabotage)", async () => {
+    const receiver = await freeAddress();
+    await using server = await serveCodingAgent({ workspace: process.cwd(), pushTargets: [receiver] });
+    const spoil = optsOut(({ body }) => body.includes('"method":"tasks/pushNotificationConfig/set"'));
+    await using proxy = await startSpoilingProxy(server.url, spoil);
+    const { url } = proxy;
+    const target = { url, token: server.token, protocolVersion: "0.3" as const, binding: "JSONRPC" as const };
+    await expectRed(async (timeoutMs) => redIn(await played(target, { receiver, timeoutMs })), ["CARD-3"]);
+  });
+
   it("calls red one over A2A 0.3 that posts what is no JSON (sabotage)", async () => {
-    expect(await redOf(DIALECT_V03, { headers: () => ({ "content-type": "text/plain" }) })).toContain("PUSH-1");
+    expect(await redOf(DIALECT_V03, { headers: () => ({ "content-type": "text/plain" }) }, 1_000)).toContain("PUSH-1");
   });
 
   const formFaults: readonly [string, Partial<Posting>][] = [
@@ -64,16 +77,19 @@ describe.concurrent("the push suite", { timeout: 120_000 }, () => {
     ["leaves out the credentials", { headers: without(DIALECT_V1, "authorization") }],
   ];
   it.each(formFaults)("calls nothing else red of one over A2A 1.0 that %s (sabotage)", async (_what, fault) => {
-    expect(await redOf(DIALECT_V1, fault)).toEqual(["A2A1-PUSH-DELIVERY"]);
+    await expectRed((timeoutMs) => redOf(DIALECT_V1, fault, timeoutMs), ["A2A1-PUSH-DELIVERY"]);
   });
 
   it("takes plain JSON as the media type over A2A 1.0", async () => {
-    expect(await redOf(DIALECT_V1, { headers: typed("application/json; charset=utf-8") })).toEqual([]);
+    await expectRed(
+      (timeoutMs) => redOf(DIALECT_V1, { headers: typed("application/json; charset=utf-8") }, timeoutMs),
+      [],
+    );
   });
 
   it("calls red both what A2A 1.0 asks and what we ask of one that keeps the end to itself (sabotage)", async () => {
     const fault = { order: (events: readonly object[]) => events.filter((event) => !/COMPLETED/.test(textOf(event))) };
-    expect(await redOf(DIALECT_V1, fault)).toEqual(["A2A1-PUSH-DELIVERY", "PUSH-1"]);
+    await expectRed((timeoutMs) => redOf(DIALECT_V1, fault, timeoutMs), ["A2A1-PUSH-DELIVERY", "PUSH-1"]);
   });
 
   it("skips all of a server that claims no notifications, and what no prompt is known for", async () => {
@@ -89,7 +105,7 @@ describe.concurrent("the push suite", { timeout: 120_000 }, () => {
 
   it("gives what was asked and what was posted as the evidence of a failure", async () => {
     await using server = await startFaultyPoster(DIALECT_V1, { headers: typed("text/plain") });
-    const options = { receiver: await freeAddress(), timeoutMs: 1_000, only: "a2a/push-with-a-message" };
+    const options = { receiver: await freeAddress(), timeoutMs: 10_000, only: "a2a/push-with-a-message" };
     const [result] = await played(target(server, DIALECT_V1), options);
     const lines = result?.exchanges?.map(({ step, requestLine, status }) => `${step} ${requestLine} ${status}`);
     expect(lines?.[0]).toBe(`1 POST ${server.url} 200`);
@@ -145,10 +161,19 @@ function reasonsOf(results: readonly CaseResult[]): (string | undefined)[] {
   return [...new Set(results.map(({ reason }) => reason))];
 }
 
+/** Expects what is red of a server. On a busy machine a post can be late that would come, so it gets another chance. */
+async function expectRed(play: (timeoutMs: number) => Promise<string[]>, red: readonly string[]): Promise<void> {
+  const once = await play(1_000);
+  expect(isDeepStrictEqual(once, red) ? once : await play(30_000)).toEqual(red);
+}
+
 /** The requirements that are red of a small server with a fault. */
-async function redOf(dialect: Dialect, fault: Partial<Posting>): Promise<string[]> {
+async function redOf(dialect: Dialect, fault: Partial<Posting>, timeoutMs: number): Promise<string[]> {
   await using server = await startFaultyPoster(dialect, fault);
-  const results = await played(target(server, dialect), { receiver: await freeAddress(), timeoutMs: 1_000 });
+  return redIn(await played(target(server, dialect), { receiver: await freeAddress(), timeoutMs }));
+}
+
+function redIn(results: readonly CaseResult[]): string[] {
   const failures = results.flatMap((result) => result.failures ?? []);
   return [...new Set(failures.flatMap(({ requirements }) => requirements))].toSorted();
 }
@@ -158,6 +183,6 @@ function target({ url }: { readonly url: string }, { version }: Dialect): Server
 }
 
 async function played(server: ServerTarget, options: PushSuiteOptions): Promise<CaseResult[]> {
-  const signal = AbortSignal.timeout(110_000);
+  const signal = AbortSignal.timeout(300_000);
   return Array.fromAsync(runPushSuite(await findSubject(server, signal), signal, options));
 }

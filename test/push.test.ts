@@ -4,13 +4,17 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
+import { create } from "@bufbuild/protobuf";
 import { createConnectTransport } from "@connectrpc/connect-node";
+import { listenOptions, pushListen } from "@devtool/cli/testing";
 import { bearerInterceptor, createDevtoolClient, type DevtoolClient, textMessage } from "@devtool/client";
 import { notificationEvent, notificationKeys, SeenEvents, verifyNotification } from "@devtool/client/webhook";
-import { EXTENSION_URI, PushFormat, type TaskEvent } from "@devtool/schema";
-import { createServer, type DevtoolServer, type ServerOptions } from "@devtool/server";
+import { type CodingServerOptions, serveCodingAgent } from "@devtool/coding-agent";
+import { createMcp } from "@devtool/mcp";
+import { EXTENSION_URI, PushFormat, ServerConfigSchema, type TaskEvent } from "@devtool/schema";
+import type { DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { pushListen } from "../packages/cli/src/command/push.ts";
+import { freePort } from "./free-port.ts";
 import { type Received, type Receiver, receive } from "./push/receiver.ts";
 
 describe("the notifications of a server (PUSH-1)", () => {
@@ -107,9 +111,32 @@ describe("the notifications of a server (PUSH-1)", () => {
       message: messageOf("text one"),
       configuration: { pushNotificationConfig: { url: receiver.url } },
     });
-    expect(error).toMatchObject({ code: -32602, message: expect.stringContaining("push_targets") });
+    expect(error.code).toBe(-32602);
     expect((await clientOf(server).tasks.listTasks({})).tasks).toEqual([]);
   });
+
+  it.each(["http", "https"])(
+    "a receiver on this machine over %s is refused with the flag that allows it",
+    async (scheme) => {
+      await using closed = await serve({ pushTargets: [] });
+      const url = receiver.url.replace("http:", `${scheme}:`);
+      const send = (server: DevtoolServer) =>
+        rpc(server, "message/send", {
+          message: messageOf("text one"),
+          configuration: { pushNotificationConfig: { url } },
+        });
+      const { error } = await send(closed);
+      const flag = /--push-target (\S+) \(push_targets\)/.exec(error.message)?.[1];
+      expect(flag).toBe(receiver.target);
+      await using open = await serve(
+        await listenOptions(
+          { port: "0", pushTarget: [flag ?? ""] },
+          { config: create(ServerConfigSchema), directory: "" },
+        ),
+      );
+      expect((await send(open)).error).toBeUndefined();
+    },
+  );
 
   it("end at a receiver that answers 410: the task's log says so, and setting the config again goes on", async () => {
     await using server = await serve();
@@ -175,12 +202,12 @@ describe("the notifications of a server (PUSH-1)", () => {
   });
 
   it("say nothing of the secrets that a session's MCP servers are reached with (S12)", async () => {
-    await using server = await serve();
+    await using server = await serve({ mcp: createMcp({}) });
     const client = clientOf(server);
     const mcpServers = [
       {
         name: "m",
-        transport: { case: "http" as const, value: { url: "https://mcp.test/", headers: { a: "c4nary" } } },
+        transport: { case: "http" as const, value: { url: "http://127.0.0.1:1/", headers: { a: "c4nary" } } },
       },
     ];
     await client.tasks.sendMessage({
@@ -190,7 +217,7 @@ describe("the notifications of a server (PUSH-1)", () => {
       returnImmediately: true,
     });
     await receiver.reached(1);
-    expect(receiver.received[0]?.body).toContain("https://mcp.test/");
+    expect(receiver.received[0]?.body).toContain("http://127.0.0.1:1/");
     expect(receiver.received.map(({ body }) => body).join()).not.toContain("c4nary");
   });
 
@@ -214,8 +241,8 @@ describe("the notifications of a server (PUSH-1)", () => {
     expect((await clientOf(server).push.listPushConfigs({ taskId: task.id })).configs).toEqual([]);
   });
 
-  function serve(options: ServerOptions = {}): Promise<DevtoolServer> {
-    return createServer({ workspace: directory, sandbox: "none", pushTargets: [receiver.target], ...options });
+  function serve(options: CodingServerOptions = {}): Promise<DevtoolServer> {
+    return serveCodingAgent({ workspace: directory, sandbox: "none", pushTargets: [receiver.target], ...options });
   }
 });
 
@@ -300,18 +327,13 @@ function eventIds(received: readonly Received[]): string[] {
   return received.map(({ headers }) => String(headers["devtool-event-id"]));
 }
 
-async function freePort(): Promise<number> {
-  await using probe = await receive();
-  return Number(probe.target.split(":")[1]);
-}
-
 /** A server in a process of its own, so that it can be killed. */
 async function serveProcess(data: string, target: string): Promise<Address & { readonly process: ChildProcess }> {
   const script = `
-    import { createServer } from "@devtool/server";
+    import { serveCodingAgent } from "@devtool/coding-agent";
     const [dataDirectory, target] = process.argv.slice(1);
     const options = { workspace: process.cwd(), sandbox: "none", dataDirectory, pushTargets: [target] };
-    const { url, token } = await createServer(options);
+    const { url, token } = await serveCodingAgent(options);
     console.log(JSON.stringify({ url, token }));
   `;
   const args = [

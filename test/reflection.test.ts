@@ -1,13 +1,13 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import { createServer } from "@devtool/server";
+import { serveCodingAgent } from "@devtool/coding-agent";
 import { describe, expect, it } from "vitest";
 
 const run = promisify(execFile);
 
 describe("server reflection", () => {
   it("lets buf curl list and call our services over gRPC without our protos", async () => {
-    await using server = await createServer({ workspace: process.cwd() });
+    await using server = await serveCodingAgent({ workspace: process.cwd() });
     const authorization = `authorization: Bearer ${server.token}`;
     const curl = async (...args: readonly string[]): Promise<string> => {
       const common = [

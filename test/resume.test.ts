@@ -11,19 +11,21 @@ import {
   textMessage,
 } from "@devtool/client";
 import { createA2aTransport } from "@devtool/client/a2a";
+import { serveCodingAgent } from "@devtool/coding-agent";
 import { type CuttingProxy, startCuttingProxy } from "@devtool/conformance";
 import type { TaskEvent } from "@devtool/schema";
-import { createServer, type DevtoolServer } from "@devtool/server";
+import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { roundsOf, seedOf } from "./depth.ts";
 
-const DROPS = Number(process.env.DEVTOOL_DROPS ?? 1000);
+const DROPS = roundsOf("DEVTOOL_DROPS", { quick: 60, ci: 500, deep: 10_000 });
 const QUICK = { baseDelayMs: 1, maxAttempts: 1000 };
 
 describe("a stream whose connection is cut at any byte (R4)", () => {
   let server: DevtoolServer;
   let proxy: CuttingProxy;
   let workspace: string;
-  let seed = Number(process.env.DEVTOOL_SEED ?? 20_261_121);
+  let seed = seedOf();
 
   beforeAll(async () => {
     workspace = await mkdtemp(join(tmpdir(), "devtool-resume-"));
@@ -36,7 +38,7 @@ describe("a stream whose connection is cut at any byte (R4)", () => {
       () => 200 + Math.floor(random() * 40_000),
     );
     const allowedHosts = [new URL(proxy.url).host];
-    server = await createServer({ workspace, dataDirectory: `${workspace}-data`, allowedHosts });
+    server = await serveCodingAgent({ workspace, dataDirectory: `${workspace}-data`, allowedHosts });
   });
 
   afterAll(async () => {
@@ -78,7 +80,7 @@ describe("a stream whose connection is cut at any byte (R4)", () => {
       let streams = 0;
       while (proxy.cuts() - before < DROPS / 2) {
         streams++;
-        const signal = AbortSignal.timeout(60_000);
+        const signal = AbortSignal.timeout(300_000);
         const message = textMessage(crypto.randomUUID(), "think 3\nsay 150\nwait 5\nsay 150");
         const events = await collect(streamMessage(client, { message }, signal, QUICK));
         expect(gapsAndDoubles(events)).toBe(0);
@@ -92,7 +94,7 @@ describe("a stream whose connection is cut at any byte (R4)", () => {
   it("is caught when a client begins again at the wrong place (sabotage of R4)", async () => {
     const client = createDevtoolClient(createA2aTransport({ url: server.url, token: server.token }));
     const message = textMessage(crypto.randomUUID(), "say 20");
-    const events = await collect(streamMessage(client, { message }, AbortSignal.timeout(10_000)));
+    const events = await collect(streamMessage(client, { message }, AbortSignal.timeout(60_000)));
     expect(gapsAndDoubles([...events.slice(0, 5), ...events.slice(4)])).toBe(1);
     expect(gapsAndDoubles([...events.slice(0, 5), ...events.slice(6)])).toBe(1);
   });

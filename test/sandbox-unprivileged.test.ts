@@ -14,7 +14,7 @@ const problem = whyNot();
 const why = problem === "" ? "" : ` (skipped: ${problem})`;
 
 describe.skipIf(problem !== "")(`the sandbox, for a user without privileges (S11)${why}`, () => {
-  it("lets no escape out, and is what holds them", { timeout: 180_000 }, async ({ skip }) => {
+  it("lets no escape out, and is what holds them", async ({ skip }) => {
     const report = await runAsNobody("lets none of|is what holds them");
     const ran = report.testResults.flatMap(({ assertionResults }) => assertionResults);
     const notice = ran.map(({ fullName }) => /\(skipped: (.*?)\)/.exec(fullName)?.[1]).find((text) => text);

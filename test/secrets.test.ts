@@ -1,5 +1,5 @@
+import { findSandbox } from "@devtool/sandbox";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { findSandbox } from "../packages/server/src/tool/sandbox/find-sandbox.ts";
 import { playBusySession } from "./secrets/busy-session.ts";
 import { type Allowed, leaksIn, type Sink } from "./secrets/leaks.ts";
 import { prepareStage, type Stage } from "./secrets/stage.ts";
@@ -21,7 +21,7 @@ const THIEVERY =
   "run eval 'cat ~/.ssh/* ~/.aws/* ../data/* ../home/.ssh/*; env; for file in /proc/[0-9]*/environ; do cat $file; done; echo tried'";
 
 const search = { hidden: [], path: process.env.PATH ?? "", machine: process.arch };
-const sandbox = await findSandbox("auto", search, AbortSignal.timeout(20_000));
+const sandbox = await findSandbox("auto", search, AbortSignal.timeout(60_000));
 
 describe("secrets (S12)", () => {
   let stage: Stage;
@@ -70,7 +70,7 @@ describe("secrets (S12)", () => {
 });
 
 describe("a server that prints what it was started with (sabotage of S12)", () => {
-  it("is caught", { timeout: 60_000 }, async () => {
+  it("is caught", async () => {
     await using stage = await prepareStage(["--import", "data:text/javascript,console.error(process.env)"]);
     const leaks = leaksIn(await stage.stop(), stage.canaries, ALLOWED);
     const names = ["AWS_SECRET_ACCESS_KEY", "DATABASE_URL", "DEVTOOL_TOKEN", "GITHUB_TOKEN", "model key"];

@@ -12,15 +12,15 @@ import {
   subscribeTask,
   textMessage,
 } from "@devtool/client";
+import { serveCodingAgent } from "@devtool/coding-agent";
+import { TrustStore, Workspace } from "@devtool/coding-agent/operator";
+import type { SlashCommand } from "@devtool/coding-agent/testing";
+import { builtinCommands, readCommandFile } from "@devtool/coding-agent/testing";
 import { CommandExecutionStatus, emptyTask, isTerminal, reduceTask, type Task, TaskState } from "@devtool/schema";
-import { createServer, type DevtoolServer } from "@devtool/server";
-import { TrustStore, Workspace } from "@devtool/server/operator";
+import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { builtinCommands } from "../packages/server/src/command/builtin/builtin-commands.ts";
-import { readCommandFile } from "../packages/server/src/command/files/command-file.ts";
-import type { SlashCommand } from "../packages/server/src/command/slash-command.ts";
 
-const signal = AbortSignal.timeout(60_000);
+const signal = AbortSignal.timeout(300_000);
 
 describe("docs/slash-commands.md", () => {
   it("lists the built-in commands that there are (CMD-3)", async () => {
@@ -62,7 +62,7 @@ describe("slash commands of a server (CMD-1, CMD-3)", () => {
     await writeFile(join(workspace, ".devtool/commands/broken.toml"), "prompt =");
     const dataDirectory = join(base, "data");
     trust = new TrustStore({ dataDirectory, openDirectory: (path) => new Workspace(path), now: () => new Date(0) });
-    server = await createServer({ workspace, dataDirectory });
+    server = await serveCodingAgent({ workspace, dataDirectory });
     client = createDevtoolClient(
       createConnectTransport({
         baseUrl: server.url,
@@ -84,12 +84,14 @@ describe("slash commands of a server (CMD-1, CMD-3)", () => {
     expect((await names()).filter((name) => ["say", "broken"].includes(name))).toEqual(["broken", "say"]);
     const task = await play("say hello", "you");
     expect(textOf(task)).toBe("Hello, you!");
-    expect(await refusalOf("broken", "")).toContain('command file ".devtool/commands/broken.toml" is no TOML');
+    expect(await refusalOf("broken", "")).toContain('command file ".devtool/commands/broken.toml" is not valid TOML');
   });
 
   it("/init proposes AGENTS.md, /memory add adds to it, and what was approved stays trusted", async () => {
     const proposed = await play("init", "");
-    expect(await readFile(join(workspace, "AGENTS.md"), "utf8")).toContain("- `npm run test`: `vitest run`");
+    expect(await readFile(join(workspace, "AGENTS.md"), "utf8")).toContain(
+      "- Say here how to build, test and check it.",
+    );
     expect(proposed.state).toBe(TaskState.COMPLETED);
     await play("memory add", "Tests are slow.");
     expect(await readFile(join(workspace, "AGENTS.md"), "utf8")).toContain("- Tests are slow.");
@@ -153,7 +155,11 @@ function allCommands(): SlashCommand[] {
     model: "m",
     loadMemory: async () => ({ files: [], notices: [] }),
     conversations: { find: async () => undefined, compress: async () => 0 },
-    checkpoints: { list: async () => [], restore: async () => [] },
+    checkpoints: {
+      list: async () => [],
+      preview: async () => ({ id: "", write: [], remove: [] }),
+      restore: async () => [],
+    },
     mcp: { list: async () => [], refresh: async () => undefined },
     policies: { list: async () => [] },
   });

@@ -1,4 +1,5 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 
@@ -15,6 +16,48 @@ describe("docs/third-party.md", () => {
   });
 });
 
+describe("a server without our agent", () => {
+  it("comes with 12 libraries of others at most, which have 12 MB of files together with ours", () => {
+    const needed = [...neededBy(`${packages}server`)];
+    const others = needed.filter((directory) => !directory.startsWith(packages));
+    expect(others.map((directory) => manifestIn(directory).name).toSorted()).toEqual([
+      "@bufbuild/protobuf",
+      "@connectrpc/connect",
+      "@connectrpc/connect-node",
+      "ipaddr.js",
+      "jose",
+      "undici",
+    ]);
+    const ours = [`${packages}server/src`, `${packages}schema/src`];
+    const bytes = [...others, ...ours].map(sizeOf).reduce((sum, size) => sum + size, 0);
+    // What is published of ours are the sources, and as built they take about twice as much again.
+    expect(bytes + 2 * ours.map(sizeOf).reduce((sum, size) => sum + size, 0)).toBeLessThan(12_000_000);
+  });
+});
+
+/** The directories of all packages that a package needs, with those that these need. */
+function neededBy(directory: string, found: Set<string> = new Set()): ReadonlySet<string> {
+  for (const name of Object.keys(manifestIn(directory).dependencies ?? {})) {
+    const needed = realpathSync(installed(directory, name));
+    if (found.has(needed)) continue;
+    found.add(needed);
+    neededBy(needed, found);
+  }
+  return found;
+}
+
+/** Where a package finds another one: in its own directory, or in one above it. */
+function installed(directory: string, name: string): string {
+  const path = join(directory, "node_modules", name);
+  return existsSync(path) ? path : installed(dirname(directory), name);
+}
+
+/** The bytes of the files below a directory. */
+function sizeOf(directory: string): number {
+  const files = readdirSync(directory, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  return files.reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0);
+}
+
 /** The libraries of a package, each with its licence. */
 function librariesOf(directory: string): string[] {
   const { dependencies, devDependencies } = manifestIn(directory);
@@ -25,6 +68,7 @@ function librariesOf(directory: string): string[] {
 }
 
 interface Manifest {
+  readonly name: string;
   readonly license?: string;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly devDependencies?: Readonly<Record<string, string>>;

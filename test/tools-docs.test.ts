@@ -9,12 +9,11 @@ import {
   pendingToolCalls,
   textMessage,
 } from "@devtool/client";
+import { serveCodingAgent } from "@devtool/coding-agent";
+import { Workspace } from "@devtool/coding-agent/operator";
+import { BackgroundProcesses, builtinTools } from "@devtool/coding-agent/testing";
 import { emptyTask, reduceTask, type Task, ToolCallStatus, toolCallsOf } from "@devtool/schema";
-import { createServer } from "@devtool/server";
 import { describe, expect, it } from "vitest";
-import { BackgroundProcesses } from "../packages/server/src/tool/builtin/background-processes.ts";
-import { builtinTools } from "../packages/server/src/tool/builtin/builtin-tools.ts";
-import { Workspace } from "../packages/server/src/tool/workspace.ts";
 
 describe("docs/tools.md", () => {
   const document = readFile(new URL("../docs/tools.md", import.meta.url), "utf8");
@@ -28,7 +27,10 @@ describe("docs/tools.md", () => {
     using workspace = new Workspace(tmpdir());
     await using background = new BackgroundProcesses({ nextId: () => "1", maxOutputBytes: 1 });
     const shell = { environment: {}, timeoutMs: 1, maxOutputBytes: 1, background };
-    const tools = builtinTools(workspace, { shell, outbound: { allowedHosts: [], ownPorts: () => [] } });
+    const tools = builtinTools(workspace, {
+      shell,
+      outbound: { allowedHosts: [], allowing: String, ownPorts: () => [] },
+    });
     expect(documented.map(([name]) => name)).toEqual(tools.map(({ declaration }) => declaration.name));
     for (const { declaration } of tools) {
       const [, args = []] = documented.find(([name]) => name === declaration.name) ?? [];
@@ -43,7 +45,7 @@ describe("docs/tools.md", () => {
     const [, script = ""] = /```\n([\s\S]*?)```/.exec(await document) ?? [];
     const workspace = await mkdtemp(join(tmpdir(), "devtool-tools-"));
     try {
-      await using server = await createServer({ workspace });
+      await using server = await serveCodingAgent({ workspace });
       const task = await play(server, script);
       const calls = task.history.flatMap(toolCallsOf);
       expect(calls.map(({ status }) => status)).toEqual(calls.map(() => ToolCallStatus.SUCCEEDED));

@@ -3,9 +3,8 @@ import { access, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { TrustStore, Workspace } from "@devtool/coding-agent/operator";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Workspace } from "../packages/server/src/tool/workspace.ts";
-import { TrustStore } from "../packages/server/src/trust/trust-store.ts";
 import { makeRepositories, REPOSITORIES } from "./trust/repositories.ts";
 import { readTrace, type Traced } from "./trust/trace.ts";
 
@@ -36,7 +35,7 @@ describe.skipIf(!canTrace)(`${REPOSITORIES.length} malicious repositories under 
   });
 
   for (const mode of ["server", "parts"]) {
-    it(`are not opened and start nothing: ${mode}`, { timeout: 120_000 }, async () => {
+    it(`are not opened and start nothing: ${mode}`, async () => {
       const { opened, started, controls } = await trace(mode);
       expect(opened).toEqual([]);
       expect(started).toEqual([process.execPath]);
@@ -44,7 +43,7 @@ describe.skipIf(!canTrace)(`${REPOSITORIES.length} malicious repositories under 
     });
   }
 
-  it("are seen to be opened when the check is taken out (sabotage)", { timeout: 120_000 }, async () => {
+  it("are seen to be opened when the check is taken out (sabotage)", async () => {
     const { opened } = await trace("sabotage");
     const touched = REPOSITORIES.filter(({ path }) => opened.some((file) => file.startsWith(`${join(root, path)}/`)));
     expect(touched.length).toBeGreaterThanOrEqual(10);
@@ -52,7 +51,7 @@ describe.skipIf(!canTrace)(`${REPOSITORIES.length} malicious repositories under 
     expect(opened).toContain(join(root, "trusted/inside/.devtool/commands/x.md"));
   });
 
-  it("are opened by the server where they are trusted alone", { timeout: 120_000 }, async () => {
+  it("are opened by the server where they are trusted alone", async () => {
     const trusted = join(root, "untrusted/agents-md");
     await store.grant(await store.preview(trusted));
     const { opened } = await trace("granted");
@@ -92,7 +91,7 @@ describe("docs/threat-model.md", () => {
   it("names a test that exists for every row, or says that it is owed", async () => {
     const text = await readFile(new URL("../docs/threat-model.md", import.meta.url), "utf8");
     const rows = [...text.matchAll(/^\| (S\d+) .*$/gm)];
-    expect(rows.map(([, id]) => id)).toEqual(Array.from({ length: 13 }, (_, index) => `S${index + 1}`));
+    expect(rows.map(([, id]) => id)).toEqual(Array.from({ length: 15 }, (_, index) => `S${index + 1}`));
     for (const [row] of rows) {
       const files = [...row.matchAll(/`([\w/.-]+\.test\.ts)`/g)].map(([, file = ""]) => file);
       expect(files.length > 0 || row.includes("owed")).toBe(true);

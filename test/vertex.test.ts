@@ -6,11 +6,10 @@ import { join } from "node:path";
 import { toJsonString } from "@bufbuild/protobuf";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { bearerInterceptor, createDevtoolClient, textMessage } from "@devtool/client";
+import { type FakeGemini, startFakeGemini } from "@devtool/fake-gemini";
+import { createGeminiModel, type GeminiOptions } from "@devtool/gemini";
 import { type Task, TaskSchema, TaskState } from "@devtool/schema";
-import type { GeminiOptions } from "@devtool/server";
-import { createGeminiModel } from "@devtool/server/gemini";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { type FakeGemini, startFakeGemini } from "../packages/fake-gemini/src/index.ts";
 import { hasOpenssl } from "./auth/certificates.ts";
 import { type ServerProcess, startServerProcess } from "./crash/server-process.ts";
 import { createServiceAccount } from "./vertex/service-account.ts";
@@ -126,8 +125,8 @@ describe.skipIf(!openssl)(`Vertex AI, with Google's own library and a server as 
     });
 
     it.each([
-      ["no JSON", account.file.replace('"private_key":', "private_key:"), "the credentials are no JSON"],
-      ["cut off", account.file.slice(0, 700), "the credentials are no JSON"],
+      ["no JSON", account.file.replace('"private_key":', "private_key:"), "the credentials are not valid JSON"],
+      ["cut off", account.file.slice(0, 700), "the credentials are not valid JSON"],
       ["of another kind", '{"type": "service_account"}', "does not contain a client_email field"],
       ["with a key that is none", account.file.replaceAll(/BEGIN|END/g, "…"), ""],
     ])("fails the turn when the file is %s", async (_kind, text, problem) => {
@@ -150,7 +149,7 @@ describe.skipIf(!openssl)(`Vertex AI, with Google's own library and a server as 
       const vertex = { project: "p", location: "global" };
       const ask = (firstByteMs: number, signal: AbortSignal): Promise<unknown> =>
         firstEvent({ vertex, baseUrl: fake.url, timeouts: { firstByteMs }, retry: { maxAttempts: 1 } }, signal);
-      await expect(ask(200, AbortSignal.timeout(5000))).rejects.toThrow(/first piece .* did not come in 200 ms/);
+      await expect(ask(200, AbortSignal.timeout(60_000))).rejects.toThrow(/first piece .* did not come in 200 ms/);
       await expect(ask(60_000, AbortSignal.timeout(200))).rejects.toThrow("aborted due to timeout");
       expect(fake.stats().requests).toBe(0);
       vi.unstubAllEnvs();
@@ -174,7 +173,7 @@ describe.skipIf(!openssl)(`Vertex AI, with Google's own library and a server as 
   async function start(environment: Readonly<Record<string, string>>, config = ""): Promise<Asked> {
     const home = await mkdtemp(join(directory, "home-"));
     const [data, workspace] = [join(home, "data"), join(home, "workspace")];
-    await mkdir(data);
+    await mkdir(data, { mode: 0o700 });
     await mkdir(workspace);
     await writeFile(join(data, "config.toml"), config, { mode: 0o600 });
     await writeFile(join(workspace, "notes.txt"), "a note\n");

@@ -1,7 +1,14 @@
 import { Agent, request } from "node:http";
 
 const agent = new Agent({ keepAlive: true, maxSockets: 64 });
-const EXTENSION = "https://github.com/google-gemini/gemini-cli/blob/main/docs/a2a/developer-profile/v0/spec.md";
+
+/** Ends the connections that are kept for further requests. */
+export function closeConnections(): void {
+  agent.destroy();
+}
+
+/** The URI of the extension. */
+export const EXTENSION = "https://github.com/google-gemini/gemini-cli/blob/main/docs/a2a/developer-profile/v0/spec.md";
 let nextId = 0;
 
 /** What a stream was, seen from its client. */
@@ -22,10 +29,33 @@ export interface Send {
   readonly metadata?: object;
 }
 
+/** Where a server is, and the token that it wants. */
+export interface Target {
+  readonly url: string;
+  readonly token: string;
+}
+
+const USER = { kind: "message", role: "user" };
+
 /** Sends a message and reads its stream to the end, counting events without parsing them. */
-export function stream({ url, token }: { readonly url: string; readonly token: string }, send: Send): Promise<Seen> {
-  const message = { kind: "message", role: "user", messageId: `m${process.pid}-${nextId++}`, ...send };
-  const body = JSON.stringify({ jsonrpc: "2.0", id: nextId, method: "message/stream", params: { message } });
+export function stream(target: Target, send: Send): Promise<Seen> {
+  return exchange(target, "message/stream", { ...USER, ...send });
+}
+
+/** Sends a message and waits for the one answer. */
+export function send(target: Target, send: Send): Promise<Seen> {
+  return exchange(target, "message/send", { ...USER, ...send });
+}
+
+/** Streams a message over A2A 1.0, where one to a task that has ended begins a task that goes on from it. */
+export function stream1(target: Target, { parts, taskId, contextId }: Send): Promise<Seen> {
+  const texts = parts.map((part) => ({ text: "text" in part ? part.text : "" }));
+  return exchange(target, "SendStreamingMessage", { role: "ROLE_USER", parts: texts, taskId, contextId });
+}
+
+function exchange({ url, token }: Target, method: string, send: object): Promise<Seen> {
+  const message = { messageId: `m${process.pid}-${nextId++}`, ...send };
+  const body = JSON.stringify({ jsonrpc: "2.0", id: nextId, method, params: { message } });
   const start = performance.now();
   return new Promise((resolve, reject) => {
     const headers = {

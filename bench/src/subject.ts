@@ -12,6 +12,10 @@ export interface Subject extends AsyncDisposable {
   readonly name: string;
   readonly url: string;
   readonly token: string;
+  /** From the start of the process to the line that says where it listens, in milliseconds. */
+  readonly listeningMs: number;
+  /** The processor time that it took until then, in milliseconds: other processes change it less. */
+  readonly listeningCpuMs: number;
   /** From the start of the process to the first answer of its agent card, in milliseconds. */
   readonly startMs: number;
   readonly workspace: string;
@@ -44,6 +48,15 @@ export const DEVTOOL: SubjectCommand = {
     ...["serve", "--json", "--port", "0", "--data", `${directory}-data`, "--workspace", directory],
   ],
 };
+
+/** Our server without our agent, durable, on SQLite: what somebody who brings an agent of twenty lines starts. */
+export const ECHO: SubjectCommand = {
+  name: "server",
+  args: (directory) => [path("echo-server.js"), `${directory}-data`],
+};
+
+/** A server of Node that answers everything alike. */
+export const NODE_HTTP: SubjectCommand = { name: "node:http", args: () => [path("node-server.js")] };
 
 /** An agent on the official SDK for JavaScript, in memory. */
 export const A2A_JS: SubjectCommand = { name: "@a2a-js/sdk", args: () => [path("a2a-js-server.ts")] };
@@ -87,12 +100,16 @@ export async function startSubject(command: SubjectCommand): Promise<Subject> {
     env: { ...process.env, HOME: directory, ...env },
   });
   const [line] = await once(createInterface({ input: child.stdout }), "line");
+  const listeningMs = performance.now() - start;
+  const listeningCpuMs = processorMs(child);
   const { url, token } = JSON.parse(line);
   await (await fetch(new URL("/.well-known/agent-card.json", url))).text();
   return {
     name,
     url,
     token,
+    listeningMs,
+    listeningCpuMs,
     startMs: performance.now() - start,
     workspace: directory,
     absolutePaths,
@@ -108,6 +125,13 @@ export async function startSubject(command: SubjectCommand): Promise<Subject> {
 async function stop(child: ChildProcess): Promise<void> {
   child.kill("SIGTERM");
   await once(child, "exit");
+}
+
+/** User and system time of a process (proc(5)), which Linux counts in steps of 10 ms. */
+function processorMs({ pid }: ChildProcess): number {
+  const [, fields = ""] = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ");
+  const [user = 0, system = 0] = fields.split(" ").slice(11, 13).map(Number);
+  return (user + system) * 10;
 }
 
 function residentMb({ pid }: ChildProcess): number {

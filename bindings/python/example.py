@@ -37,7 +37,7 @@ def main() -> None:
 
         for call in questions:
             edit = call.confirmation_request.file_edit_details
-            print(f"{call.tool_name} wants to write {edit.file_path}: {edit.new_content}")
+            print(f"{call.tool_name} wants to write {edit.file_name}: {edit.new_content}")
 
         answers = [
             task_pb2.Part(

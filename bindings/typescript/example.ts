@@ -30,7 +30,7 @@ for await (const { event } of asked) {
 for (const { toolName, confirmationRequest } of questions) {
   const details = confirmationRequest?.details;
   if (details?.case === "fileEditDetails")
-    console.log(`${toolName} wants to write ${details.value.filePath}: ${details.value.newContent}`);
+    console.log(`${toolName} wants to write ${details.value.fileName}: ${details.value.newContent}`);
 }
 
 const answers = questions.map(({ toolCallId }) => ({

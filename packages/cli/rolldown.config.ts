@@ -8,6 +8,8 @@ export default defineConfig({
   platform: "node",
   // These read files of their own, so they stay packages.
   external: ["tree-sitter-bash", "web-tree-sitter"],
+  // The oldest Node of `engines`: syntax that it cannot read, such as `await using`, is written in older words.
+  transform: { target: "node22.19" },
   resolve: { conditionNames: ["@devtool/source", "node", "import", "default"] },
   output: { dir: "dist", cleanDir: true, sourcemap: true },
   plugins: [thirdPartyLicenses("THIRD-PARTY-LICENSES.txt")],

@@ -15,7 +15,10 @@ import type { DevtoolServer } from "@devtool/server";
 export const BINDINGS = ["JSONRPC", "HTTP+JSON"] as const;
 
 /** A client of the official SDK, told nothing but the address, a token and which binding it shall prefer. */
-export function officialClient({ url, token }: DevtoolServer, binding: (typeof BINDINGS)[number]): Promise<Client> {
+export function officialClient(
+  { url, token }: Pick<DevtoolServer, "url" | "token">,
+  binding: (typeof BINDINGS)[number],
+): Promise<Client> {
   const fetchImpl: typeof fetch = (input, init) => {
     const headers = new Headers(init?.headers);
     headers.set("authorization", `Bearer ${token}`);

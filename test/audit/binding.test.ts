@@ -3,15 +3,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { JsonObject } from "@bufbuild/protobuf";
 import { observeTask } from "@devtool/client";
+import { serveCodingAgent } from "@devtool/coding-agent";
 import { AuditAction, structFromJson, type Task, type TaskEvent, type ToolCall, toolCallsOf } from "@devtool/schema";
-import { createServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Conversation } from "./conversation.ts";
 import { readStore } from "./kills.ts";
 import { approveInFile, rewriteEvents } from "./tamper.ts";
 import { unexplained } from "./why.ts";
 
-const signal = AbortSignal.timeout(60_000);
+const signal = AbortSignal.timeout(300_000);
 
 /** What was approved, and what became of it while the server was down. */
 interface Change {
@@ -147,7 +147,7 @@ describe("an approval over the wire (S13)", () => {
   }
 
   function serve(dataDirectory = join(root, "data")) {
-    return createServer({ workspace, dataDirectory });
+    return serveCodingAgent({ workspace, dataDirectory });
   }
 });
 

@@ -1,6 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { verifyAudit } from "@devtool/server";
-import { SqliteTaskStore, TASK_SCHEMA } from "../../packages/server/src/store/sqlite-task-store.ts";
+import { SqliteTaskStore } from "@devtool/server/operator";
+import { TASK_SCHEMA } from "@devtool/server/testing";
 
 /** The bytes of a record after one of them was changed. */
 export interface ByteFlip {

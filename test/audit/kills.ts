@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
 import type { AuditRecord, TaskEvent } from "@devtool/schema";
-import { SqliteTaskStore } from "../../packages/server/src/store/sqlite-task-store.ts";
+import { SqliteTaskStore } from "@devtool/server/operator";
 import { startServerProcess } from "../crash/server-process.ts";
 import { Conversation } from "./conversation.ts";
 

@@ -2,11 +2,8 @@ import { DatabaseSync } from "node:sqlite";
 import { create } from "@bufbuild/protobuf";
 import { confirmationPart, pendingToolCalls } from "@devtool/client";
 import { emptyTask, MessageSchema, Role, reduceTask, type Task, type TaskEvent, TaskState } from "@devtool/schema";
-import { decodeRow, encodeRow } from "../../packages/server/src/store/event-row.ts";
-import { SqliteTaskStore } from "../../packages/server/src/store/sqlite-task-store.ts";
-import { answeredCalls } from "../../packages/server/src/task/answer.ts";
-import { callEntries } from "../../packages/server/src/task/call-entry.ts";
-import { EventLog } from "../../packages/server/src/task/event-log.ts";
+import { SqliteTaskStore } from "@devtool/server/operator";
+import { answeredCalls, Conversation, callEntries, decodeRow, EventLog, encodeRow } from "@devtool/server/testing";
 
 /** Approves all that a task asks, in the file of a server that does not run: as one that was killed right after it took the answer. */
 export async function approveInFile(path: string, taskId: string): Promise<void> {
@@ -18,7 +15,7 @@ export async function approveInFile(path: string, taskId: string): Promise<void>
     role: Role.USER,
     parts: pendingToolCalls(task).map((call) => confirmationPart(call, "proceed_once")),
   });
-  const log = new EventLog({ store, task, now: () => new Date() });
+  const log = new EventLog({ store, task, conversation: new Conversation(), now: () => new Date() });
   await log.append([
     { state: TaskState.WORKING, payload: { case: "message", value: message } },
     ...callEntries(task, answeredCalls(task, message)),

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { readFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 
@@ -44,6 +44,55 @@ export class Authority {
     return { certificate, key };
   }
 
+  /** Signs a certificate of a client with limits of its own; `signer` signs it in the authority's place. */
+  async issueLimited(
+    subject: string,
+    { from, to, usage = "clientAuth", signer }: CertificateLimits,
+  ): Promise<Certificate> {
+    const name = `${this.#name}-${++this.#count}`;
+    const [request, signed, settings] = [".csr", ".pem", ".cnf"].map((end) => this.#path(name + end));
+    const by = signer ? await this.#keep(signer) : this.#name;
+    await mkdir(this.#path("made"), { recursive: true });
+    await writeFile(this.#path("index.txt"), "");
+    await writeFile(settings ?? "", settingsOf(this.#directory, usage));
+    await this.#openssl(
+      "req",
+      ...FRESH.slice(0, -2),
+      "-subj",
+      subject,
+      "-keyout",
+      this.#path(`${name}.key`),
+      "-out",
+      request ?? "",
+    );
+    const dates = from && to ? ["-startdate", from, "-enddate", to] : ["-days", "2"];
+    const signing = ["-cert", this.#path(`${by}.pem`), "-keyfile", this.#path(`${by}.key`)];
+    await this.#openssl(
+      "ca",
+      "-batch",
+      "-notext",
+      "-config",
+      settings ?? "",
+      ...signing,
+      ...dates,
+      "-in",
+      request ?? "",
+      "-out",
+      signed ?? "",
+    );
+    const certificate = await readFile(signed ?? "", "utf8");
+    const key = await readFile(this.#path(`${name}.key`), "utf8");
+    // A client shows who signed its certificate, too.
+    return { certificate: certificate + (signer?.certificate ?? ""), key };
+  }
+
+  async #keep({ certificate, key }: Certificate): Promise<string> {
+    const name = `${this.#name}-signer-${++this.#count}`;
+    await writeFile(this.#path(`${name}.pem`), certificate);
+    await writeFile(this.#path(`${name}.key`), key);
+    return name;
+  }
+
   #files(name: string): string[] {
     return ["-keyout", this.#path(`${name}.key`), "-out", this.#path(`${name}.pem`)];
   }
@@ -55,6 +104,38 @@ export class Authority {
   async #openssl(...args: string[]): Promise<void> {
     await promisify(execFile)("openssl", args);
   }
+}
+
+/** What a certificate of a client is limited to. */
+export interface CertificateLimits {
+  /** When it begins and ends to be valid, as `YYYYMMDDHHMMSSZ`. Default: now, and in two days. */
+  readonly from?: string;
+  readonly to?: string;
+  /** What its key may be used for. Default: `clientAuth`. */
+  readonly usage?: string;
+  /** Who signs it, in the authority's place. */
+  readonly signer?: Certificate;
+}
+
+/** The settings of `openssl ca`, which alone sets both dates. */
+function settingsOf(directory: string, usage: string): string {
+  return `[ca]
+default_ca = ours
+[ours]
+database = ${directory}/index.txt
+new_certs_dir = ${directory}/made
+default_md = sha256
+rand_serial = yes
+policy = names
+unique_subject = no
+x509_extensions = limits
+[names]
+organizationName = optional
+commonName = optional
+[limits]
+basicConstraints = CA:FALSE
+extendedKeyUsage = ${usage}
+`;
 }
 
 const FRESH = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"];

@@ -126,7 +126,7 @@ function overConnect(baseUrl: string, token: string): Transport {
 
 async function converse({ url, token, prompt, answers }: Converse, connecting: Connecting): Promise<Outcome> {
   const client = createDevtoolClient(await connecting(url, token));
-  const signal = AbortSignal.timeout(20_000);
+  const signal = AbortSignal.timeout(300_000);
   const events: TaskEvent[] = [];
   const left = [...answers];
   let task = emptyTask();

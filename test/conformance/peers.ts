@@ -1,17 +1,29 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createServer } from "@devtool/server";
-import { HAS_PEER, startPeer } from "../coder-agent/peer.ts";
+import { serveCodingAgent } from "@devtool/coding-agent";
+import type { ServerTarget } from "@devtool/conformance";
+import { createMcp } from "@devtool/mcp";
+import { HAS_PEER, startPeer } from "../gemini-cli/peer.ts";
 import { foreignServers } from "../interop/foreign-servers.ts";
 
 /** A server that runs. */
 export interface RunningPeer extends AsyncDisposable {
   readonly url: string;
   readonly token?: string;
-  /** The directory it works in, which stays out of what is recorded. */
-  readonly workspace?: string;
 }
+
+/** A version and a binding of A2A. */
+export type Way = Required<Pick<ServerTarget, "protocolVersion" | "binding">>;
+
+/** All that our server speaks, and that the kit plays. */
+export const WAYS: readonly Way[] = [
+  { protocolVersion: "0.3", binding: "JSONRPC" },
+  { protocolVersion: "0.3", binding: "HTTP+JSON" },
+  { protocolVersion: "1.0", binding: "JSONRPC" },
+  { protocolVersion: "1.0", binding: "HTTP+JSON" },
+  { protocolVersion: "1.0", binding: "GRPC" },
+];
 
 /** A server that the kit is played against, by a name with its version. */
 export interface Peer {
@@ -20,6 +32,8 @@ export interface Peer {
   readonly missing: string | undefined;
   /** What makes its agent behave as the cases need it; undefined for the step language. */
   readonly prompts: Readonly<Record<string, string>> | undefined;
+  /** In which versions and bindings of A2A it can be spoken to. */
+  readonly ways: readonly Way[];
   /** How the ids of the cases to play begin; empty for all. */
   readonly only: string;
   start(): Promise<RunningPeer>;
@@ -51,35 +65,50 @@ const STEP_PROMPTS = {
 
 /** Everybody whom the kit is played against, ourselves first. */
 export function peers(): readonly Peer[] {
-  const sdks = new Map(foreignServers().map((kind) => [kind.peer, kind]));
   return [
-    { name: "devtool 0.1.0", missing: undefined, prompts: undefined, only: "", start: startOurs },
+    { name: "devtool", missing: undefined, prompts: undefined, ways: WAYS, only: "", start: startOurs },
     {
       name: "gemini-cli-a2a-server 0.25.2",
-      missing: HAS_PEER ? undefined : "Gemini CLI's server is not here: run node scripts/peers.ts",
+      missing: HAS_PEER ? undefined : "Gemini CLI's server is not here: run npx -y pnpm@12 install:peers",
       prompts: STEP_PROMPTS,
+      ways: [{ protocolVersion: "0.3", binding: "JSONRPC" }],
       only: A2A_ONLY,
       start: startPeer,
     },
-    ...[...sdks.values()].map(
-      ({ peer, missing, start }): Peer => ({
-        name: peer,
-        missing,
-        prompts: SCRIPT_PROMPTS,
-        only: A2A_ONLY,
-        start: () => start(),
-      }),
-    ),
+    ...sdkPeers(),
   ];
 }
 
-async function startOurs(): Promise<RunningPeer> {
+/** The agents of our interop tests, each once. */
+function sdkPeers(): readonly Peer[] {
+  const kinds = foreignServers();
+  return [...new Set(kinds.map(({ peer }) => peer))].flatMap((name) => {
+    const own = kinds.filter(({ peer }) => peer === name);
+    const ways = WAYS.filter((way) =>
+      own.some(({ protocol, binding }) => protocol === way.protocolVersion && binding === way.binding),
+    );
+    return own.slice(0, 1).map(({ missing, start }) => ({
+      name,
+      missing,
+      prompts: SCRIPT_PROMPTS,
+      ways,
+      only: A2A_ONLY,
+      start: () => start(),
+    }));
+  });
+}
+
+/** Starts our own server with a workspace and data of its own. */
+export async function startOurs(): Promise<RunningPeer> {
   const workspace = mkdtempSync(join(tmpdir(), "devtool-peers-"));
-  const server = await createServer({ workspace, dataDirectory: `${workspace}-data` });
+  const server = await serveCodingAgent({
+    workspace,
+    dataDirectory: `${workspace}-data`,
+    mcp: createMcp({ servers: [] }),
+  });
   return {
     url: server.url,
     token: server.token,
-    workspace,
     async [Symbol.asyncDispose]() {
       await server.close();
       for (const directory of [workspace, `${workspace}-data`]) rmSync(directory, { recursive: true, force: true });

@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { isDeepStrictEqual } from "node:util";
 
 /** A request on its way to the server. */
 export interface Sent {
@@ -28,17 +29,25 @@ export interface AnswerHead {
 /** A server that passes everything on to another one, spoilt. */
 export interface SpoilingProxy extends AsyncDisposable {
   readonly url: string;
+  /** How many requests, heads and bodies the spoil has changed so far. */
+  changes(): number;
 }
 
 /** Starts a proxy before a server; the addresses in its card become the proxy's. */
 export async function startSpoilingProxy(target: string, spoil: Spoil): Promise<SpoilingProxy> {
+  let changes = 0;
+  const changed = <T>(before: T, after: T): T => {
+    if (!isDeepStrictEqual(before, after)) changes++;
+    return after;
+  };
   const server = createServer((request, response) => {
     // A client that leaves ends the relay in the middle.
-    relay(request, response, { target, spoil, own: urlOf(server) }).catch(() => response.destroy());
+    relay(request, response, { target, spoil, own: urlOf(server), changed }).catch(() => response.destroy());
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     url: urlOf(server),
+    changes: () => changes,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
@@ -55,20 +64,22 @@ interface Relaying {
   readonly target: string;
   readonly spoil: Spoil;
   readonly own: string;
+  /** Gives what became of something, and counts it where it is not what it was. */
+  readonly changed: <T>(before: T, after: T) => T;
 }
 
 async function relay(request: IncomingMessage, response: ServerResponse, relaying: Relaying): Promise<void> {
-  const { target, spoil, own } = relaying;
+  const { target, spoil, own, changed } = relaying;
   const sent = await sentOf(request);
-  const { method, path, headers, body } = { ...sent, ...spoil.request?.(sent) };
+  const { method, path, headers, body } = changed(sent, { ...sent, ...spoil.request?.(sent) });
   const gone = new AbortController();
   response.once("close", () => gone.abort());
   const init = { method, headers, signal: gone.signal, ...(body !== "" && { body }) };
   const answer = await fetch(new URL(path, target), init);
   const head = { status: answer.status, headers: keptHeaders(answer.headers) };
-  const spoilt = { ...head, ...spoil.head?.(head, sent) };
+  const spoilt = changed(head, { ...head, ...spoil.head?.(head, sent) });
   response.writeHead(spoilt.status, spoilt.headers);
-  const change = (text: string): string => (spoil.body?.(text, sent) ?? text).replaceAll(target, own);
+  const change = (text: string): string => changed(text, spoil.body?.(text, sent) ?? text).replaceAll(target, own);
   const streams = answer.headers.get("content-type")?.startsWith("text/event-stream");
   let rest = "";
   for await (const chunk of answer.body?.pipeThrough(new TextDecoderStream()) ?? []) {

@@ -40,7 +40,7 @@ export function checkCrash(
   const counts = Map.groupBy(effects, (token) => token);
   const tasks = [...logs].map(([id, log]) => ({ id, log, task: log.reduce(reduceTask, emptyTask()) }));
   const calls = tasks.flatMap(({ id, task }) =>
-    shellCalls(task).map((call) => ({ call, token: witness.tokens.get(id) ?? "" })),
+    effectCalls(task).map((call) => ({ call, token: witness.tokens.get(id) ?? "" })),
   );
   return {
     tasks: tasks.length,
@@ -64,8 +64,11 @@ function lostEvents(seen: ReadonlyMap<bigint, TaskEvent>, log: readonly TaskEven
   }).length;
 }
 
-function shellCalls(task: Task): ToolCall[] {
-  return task.history.flatMap(toolCallsOf).filter(({ toolName }) => toolName === "run_shell_command");
+/** The tools that write the token of their task. */
+const EFFECTS: ReadonlySet<string> = new Set(["run_shell_command", "mcp__effects__append"]);
+
+function effectCalls(task: Task): ToolCall[] {
+  return task.history.flatMap(toolCallsOf).filter(({ toolName }) => EFFECTS.has(toolName));
 }
 
 function isInterrupted({ result }: ToolCall): boolean {

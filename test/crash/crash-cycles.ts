@@ -114,7 +114,7 @@ async function finish(directories: Directories, witness: Witness): Promise<Crash
 }
 
 /** Reads a task's log until the task rests. */
-async function settle(client: DevtoolClient, taskId: string, signal: AbortSignal): Promise<TaskEvent[]> {
+export async function settle(client: DevtoolClient, taskId: string, signal: AbortSignal): Promise<TaskEvent[]> {
   const { task } = await client.tasks.getTask({ taskId }, { signal });
   const head = task?.sequence ?? 0n;
   const log: TaskEvent[] = [];

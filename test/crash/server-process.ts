@@ -12,6 +12,8 @@ export interface ServerProcess {
   readonly info: ServerInfo;
   /** What it wrote so far to standard output and to standard error. */
   readonly said: { readonly stdout: string; readonly stderr: string };
+  /** Resolves when its process is gone, with the signal that ended it. */
+  readonly ended: Promise<NodeJS.Signals | null>;
   /** Kills it at once, as a crash would, and waits until it is gone. */
   kill(): Promise<void>;
   /** Asks it to stop, and gives its exit code. */
@@ -31,26 +33,29 @@ export async function startServerProcess(place: ServerPlace): Promise<ServerProc
   return startServing(["--data", data, "--workspace", workspace], environment);
 }
 
-/** Starts the built command, or the one of a file, with further flags, in an environment, and waits for its line of JSON. */
+/** Starts the built command, or the one of a file, with further flags, in an environment, on a Node, and waits for its line of JSON. */
 export async function startServing(
   flags: readonly string[],
   environment: NodeJS.ProcessEnv = process.env,
   main: string = MAIN,
+  node: string = process.execPath,
 ): Promise<ServerProcess> {
   const args = [main, "serve", "--port", "0", "--json", ...flags];
-  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"], env: environment });
+  const child = spawn(node, args, { stdio: ["ignore", "pipe", "pipe"], env: environment });
+  const gone = new Promise<NodeJS.Signals | null>((resolve) => child.once("exit", (_code, signal) => resolve(signal)));
   const said = { stdout: "", stderr: "" };
   child.stdout.on("data", (chunk) => (said.stdout += chunk));
   child.stderr.on("data", (chunk) => (said.stderr += chunk)).pipe(process.stderr, { end: false });
   const [line]: unknown[] = await Promise.race([
     once(createInterface({ input: child.stdout }), "line"),
-    once(child, "exit").then(([code]) =>
-      Promise.reject(new Error(`the server ended with ${code} before it was ready`)),
+    once(child, "exit").then(([code, signal]) =>
+      Promise.reject(new Error(`the server ended with ${code ?? signal} before it was ready`)),
     ),
   ]);
   return {
     info: fromJsonString(ServerInfoSchema, String(line)),
     said,
+    ended: gone,
     kill: () => end(child, "SIGKILL").then(() => undefined),
     stop: () => end(child, "SIGTERM"),
   };

@@ -7,7 +7,7 @@ import {
   pendingToolCalls,
   textMessage,
 } from "@devtool/client";
-import { emptyTask, reduceTask, type ServerInfo, type Task, type TaskEvent } from "@devtool/schema";
+import { emptyTask, reduceTask, type ServerInfo, type Task, type TaskEvent, type ToolCall } from "@devtool/schema";
 
 /** An event that somebody waits for. */
 interface Awaited {
@@ -61,19 +61,28 @@ export async function writer(client: DevtoolClient, witness: Witness, signal: Ab
   }
 }
 
+/** How to approve: for whom, and by which option; default: once. */
+export interface Approving {
+  readonly token: string;
+  readonly witness: Witness;
+  readonly signal: AbortSignal;
+  readonly optionOf?: (call: ToolCall) => string;
+}
+
 /** Approves all that a task asks, and follows the exchange. */
 export async function approve(
   client: DevtoolClient,
   task: Task,
-  { token, witness, signal }: { readonly token: string; readonly witness: Witness; readonly signal: AbortSignal },
+  { token, witness, signal, optionOf = () => "proceed_once" }: Approving,
 ): Promise<Task> {
-  const parts = pendingToolCalls(task).map((call) => confirmationPart(call, "proceed_once"));
+  const parts = pendingToolCalls(task).map((call) => confirmationPart(call, optionOf(call)));
   if (parts.length === 0) return task;
   const request = { message: { messageId: crypto.randomUUID(), parts }, taskId: task.id };
   return fold(client.tasks.streamMessage({ request }, { signal }), { token, witness }, task);
 }
 
-async function fold(
+/** Remembers the events of a stream, and gives the task that they make. */
+export async function fold(
   responses: AsyncIterable<{ readonly event?: TaskEvent | undefined }>,
   { token, witness }: { readonly token: string; readonly witness: Witness },
   from: Task = emptyTask(),

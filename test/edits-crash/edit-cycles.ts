@@ -163,7 +163,8 @@ async function report(tasks: readonly (readonly [string, Task])[], workspace: st
     tasks: tasks.length,
     made: calls.filter(isMade).length,
     settled: calls.filter(isSettled).length,
-    misreported: tasks.filter(([, task], index) => files[index] !== expected(task.history.flatMap(toolCallsOf))).length,
+    misreported: tasks.filter(([, task], index) => files[index] !== expectedContent(task.history.flatMap(toolCallsOf)))
+      .length,
     failed: calls.filter(({ status }) => status === ToolCallStatus.FAILED).length,
     stuck: tasks.filter(([, task]) => openToolCalls(task).length > 0).length,
     leftovers: names.filter((name) => name.endsWith(".devtool-tmp")).length,
@@ -171,7 +172,7 @@ async function report(tasks: readonly (readonly [string, Task])[], workspace: st
 }
 
 /** What the file of a task holds when each edit that was reported as made was made once. */
-function expected(calls: readonly ToolCall[]): string {
+export function expectedContent(calls: readonly ToolCall[]): string {
   const made = calls.filter(isMade);
   return made.length === 0 ? "" : `begin${` ${MARK}`.repeat(made.length - 1)}`;
 }

@@ -8,7 +8,9 @@ import { join } from "node:path";
 export interface BashRuns {
   /** For each command line the programs that it ran, each as the words that it was called with. */
   readonly logs: readonly (readonly (readonly string[])[])[];
-  /** So many command lines did not end by themselves within ten seconds: loops, whose `break` is broken. */
+  /** Whether each command line left the shell as it was: its variables, functions, aliases, options, traps and directory. */
+  readonly changed: readonly boolean[];
+  /** How many command lines did not end by themselves within ten seconds: loops, whose `break` is broken. */
   readonly endless: number;
 }
 
@@ -24,7 +26,9 @@ export async function runInBash(
     const starts = commands.length > 1 ? [0, half] : [0];
     await Promise.all(starts.map((start) => runBatch(directory, commands.slice(start, start + half), start)));
     const logs = commands.map((_command, index) => readLog(join(directory, "log", `${index}`)));
-    return { logs, endless: (await readdir(join(directory, "endless"))).length };
+    const changed = new Set(await readdir(join(directory, "changed")));
+    const endless = (await readdir(join(directory, "endless"))).length;
+    return { logs, changed: commands.map((_command, index) => changed.has(`${index}`)), endless };
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
@@ -37,7 +41,7 @@ async function makePrograms(
   directory: string,
   { stubs, wrappers }: { readonly stubs: readonly string[]; readonly wrappers: readonly string[] },
 ): Promise<void> {
-  for (const name of ["bin", "log", "work", "endless"]) await mkdir(join(directory, name));
+  for (const name of ["bin", "log", "work", "endless", "changed"]) await mkdir(join(directory, name));
   const program = async (name: string, text: string): Promise<void> => {
     const path = join(directory, "bin", name);
     await writeFile(path, `#!/bin/dash\n${text}\n`);
@@ -45,16 +49,36 @@ async function makePrograms(
   };
   for (const name of stubs) await program(name, LOG);
   for (const name of wrappers) await program(name, `${LOG}\nexec /usr/bin/${name} "$@"`);
+  await writeFile(join(directory, "state"), STATE);
 }
+
+/**
+ * What every bash reads before its command line: when it ends, it compares its state with that of one that ran nothing.
+ * What always differs is taken away first.
+ */
+const STATE = `
+trap '
+  unset RANDOM SRANDOM SECONDS EPOCHSECONDS EPOCHREALTIME BASHPID LINENO PIPESTATUS BASH_COMMAND BASH_EXECUTION_STRING
+  unset COLUMNS LINES FUNCNAME EXEC_LOG
+  index=$EXEC_INDEX; unset EXEC_INDEX
+  state="$(builtin declare -p; builtin declare -f; builtin alias; builtin shopt -p; builtin shopt -po; builtin trap -p
+    builtin umask; builtin pwd -P)"
+  state=\${state//PPID=\\"$PPID\\"/}; state=\${state//index=\\"$index\\"/}
+  if [ "$index" = reference ]; then printf %s "$state" >"$EXEC_PLACE/reference"
+  elif [ "$state" != "$(<"$EXEC_PLACE/reference")" ]; then : >"$EXEC_CHANGED/$index"; fi
+' EXIT
+`;
 
 /**
  * One bash that starts all the others: much faster than a process of ours for each. One that does not end is killed with
  * all that it started.
  */
 const DRIVER = `
+export BASH_ENV=$5 EXEC_PLACE=$3 EXEC_CHANGED=$6 EXEC_INDEX=reference
+cd "$3" && cd "$3" && /usr/bin/timeout -s KILL 10 /bin/bash -c : </dev/null >/dev/null 2>&1
 index=$1
 while IFS= read -r -d "" command; do
-  export EXEC_LOG="$2/$index"
+  export EXEC_LOG="$2/$index" EXEC_INDEX=$index
   cd "$3" && /usr/bin/timeout -s KILL 10 /bin/bash -c "$command" </dev/null >/dev/null 2>&1
   [ $? -ne 137 ] || : >"$4/$index"
   index=$((index + 1))
@@ -64,7 +88,12 @@ done
 async function runBatch(directory: string, commands: readonly string[], start: number): Promise<void> {
   const work = join(directory, "work", `${start}`);
   await mkdir(work);
-  const args = ["-c", DRIVER, "driver", `${start}`, join(directory, "log"), work, join(directory, "endless")];
+  const places = [
+    join(directory, "log"),
+    work,
+    ...["endless", "state", "changed"].map((name) => join(directory, name)),
+  ];
+  const args = ["-c", DRIVER, "driver", `${start}`, ...places];
   const env = { PATH: join(directory, "bin"), HOME: work, LC_ALL: "C.UTF-8" };
   const child = spawn("/bin/bash", args, { env, stdio: ["pipe", "ignore", "inherit"] });
   child.stdin.end(commands.map((command) => `${command}\0`).join(""));

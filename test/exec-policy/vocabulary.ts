@@ -1,33 +1,15 @@
 /** What command lines are made of: signs between commands and words, and words that bash treats in ways of its own. */
 export const SEPARATORS: readonly string[] = [
-  "; ",
-  ";",
-  " && ",
-  "&&",
-  " || ",
-  " | ",
-  "|",
-  " |& ",
-  "\n",
-  "\n\n",
-  " ;\n",
-  " &&\n",
-  " |\n  ",
+  ...["; ", ";", " && ", "&&", " || ", " | ", "|", " |& ", "\n", "\n\n", " ;\n", " &&\n", " |\n  "],
+  ...["; ", ";", " && ", "&&", " || ", " | ", "|", " |& ", "\n", "\n\n", " ;\n", " &&\n", " |\n  "],
   " \\\n && ",
 ];
-export const BLANKS: readonly string[] = [" ", " ", " ", "  ", "\t", " \\\n "];
+export const BLANKS: readonly string[] = [...Array.from({ length: 30 }, () => " "), "  ", "  ", "\t", "\t", " \\\n "];
 export const HARMLESS: readonly string[] = [
-  "",
-  "",
-  "",
-  "",
-  " 2>&1",
-  " >/dev/null",
-  " 2>/dev/null",
-  " </dev/null",
-  " &>/dev/null",
-  " >/dev/null 2>&1",
-  ">&2",
+  ...Array.from({ length: 20 }, () => ""),
+  ...[" 2>&1", " >/dev/null", " 2>/dev/null", " </dev/null", " &>/dev/null", " >/dev/null 2>&1", ">&2"],
+  ...[" 2>&1", " >/dev/null", " 2>/dev/null", " </dev/null", " &>/dev/null", " >/dev/null 2>&1", ">&2"],
+  ...["\\\n>/dev/null", " 2\\\n>&1", "{v}>/dev/null", " {PATH}>&2", " {HOME}\\\n>/dev/null"],
 ];
 export const VALUES: readonly string[] = [
   ...["a", "b.txt", "-la", "--x=y", "src/a.ts", "a b", "", "5", "HEAD~1", "a=b", "@{u}", "x:y", "-", "--", "%s"],
@@ -88,6 +70,9 @@ export const ODDITIES: readonly string[] = [
   "é",
   "\\\n",
   "a\\\nb",
+  "{v}",
+  "{PATH}",
+  "{a[0]}",
 ];
 
 /** The programs that exist where the command lines run. */

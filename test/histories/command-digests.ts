@@ -1,6 +1,6 @@
 import { fromJsonString, toJsonString } from "@bufbuild/protobuf";
+import { callDigest } from "@devtool/coding-agent/testing";
 import { type TaskEvent, type ToolCall, ToolCallSchema } from "@devtool/schema";
-import { callDigest } from "../../packages/server/src/tool/call-digest.ts";
 
 /** A command that was put to the user: the digest that its approval was bound to, and the one that this version gives it. */
 export interface CommandDigest {

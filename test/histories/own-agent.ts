@@ -1,18 +1,21 @@
 import { create } from "@bufbuild/protobuf";
 import { ArtifactUpdateSchema, type Message, PartSchema, Role, type Task, TaskState } from "@devtool/schema";
-import type { AgentEvent, AgentExecutor } from "@devtool/server";
+import type { Agent, AgentEvent } from "@devtool/server";
 
 /** An agent that is not ours: it makes an artifact, answers with a message alone, refuses, or says what it is told to. */
-export function createOwnAgent(): AgentExecutor {
-  return {
-    answersWith: ({ history: [first] }) => (first && textOf(first) === "reply" ? "message" : "task"),
-    modelFor: () => "own",
-    execute: async function* ({ task }) {
-      yield* answer(task);
-    },
-    [Symbol.asyncDispose]: () => Promise.resolve(),
-  };
-}
+export const ownAgent: Agent = {
+  about: { name: "own", description: "Is not ours." },
+  open: () => ({
+    createExecutor: () => ({
+      answersWith: ({ history: [first] }) => (first && textOf(first) === "reply" ? "message" : "task"),
+      modelFor: () => "own",
+      execute: async function* ({ task }) {
+        yield* answer(task);
+      },
+      [Symbol.asyncDispose]: () => Promise.resolve(),
+    }),
+  }),
+};
 
 function* answer({ history }: Task): Iterable<AgentEvent> {
   const said = history.findLast(({ role }) => role === Role.USER);

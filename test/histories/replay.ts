@@ -1,10 +1,10 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { JsonValue } from "@bufbuild/protobuf";
+import { create, type JsonValue, toBinary } from "@bufbuild/protobuf";
 import type { DevtoolClient } from "@devtool/client";
-import type { Message, TaskEvent } from "@devtool/schema";
+import { type Message, SessionSettingsSchema, type TaskEvent, TaskEventSchema, TaskState } from "@devtool/schema";
 import { decodeStreamFrame, encodeStreamFrame } from "@devtool/schema/a2a-v03";
-import { SqliteTaskStore } from "../../packages/server/src/store/sqlite-task-store.ts";
+import { SqliteTaskStore } from "@devtool/server/operator";
 import { type History, plainEvents } from "./history.ts";
 
 /** Puts the log of a history into a data directory that has no tasks, as if a server had written it there. */
@@ -29,27 +29,38 @@ export async function servedEvents(
   return plainEvents(served);
 }
 
-/** The event as a client of A2A 0.3 gets it. */
+/** The event as a client of A2A 0.3 gets it; one that has no frame only counts. */
 export function throughA2a(event: TaskEvent): TaskEvent {
   const frame = encodeStreamFrame(event, "extension");
-  if (frame === undefined) throw new Error(`A2A 0.3 shows nothing of event ${event.sequence}`);
-  return decodeStreamFrame(JSON.parse(frame), event.sequence);
+  return frame === undefined ? counted(event) : decodeStreamFrame(JSON.parse(frame), event.sequence);
+}
+
+function counted({ sequence, taskId, contextId }: TaskEvent): TaskEvent {
+  return create(TaskEventSchema, { sequence, taskId, contextId, state: TaskState.WORKING });
 }
 
 /**
  * The event without what A2A 0.3 has no place for: whose task it is, the command it runs, that it is answered with a message
- * alone, the model of a message, when and by which model something was made.
+ * alone, the model of its first message, when and by which model something was made, settings that say nothing, and what a
+ * user answered (STREAM-2).
  */
 export function carriedByA2a(event: TaskEvent): TaskEvent {
   const { payload } = event;
+  if (encodeStreamFrame(event, "extension") === undefined) return counted(event);
   if (payload.case === "artifact") {
     const { time: _time, ...timeless } = event;
     return { ...timeless, model: "" };
   }
-  if (payload.case === "message") return { ...event, payload: { ...payload, value: withoutModel(payload.value) } };
   if (payload.case !== "created") return event;
-  const { command: _command, message, ...created } = payload.value;
-  const value = { ...created, principal: "", replyOnly: false, ...(message && { message: withoutModel(message) }) };
+  const { command: _command, message, sessionSettings, ...created } = payload.value;
+  const saysNothing = !sessionSettings || toBinary(SessionSettingsSchema, sessionSettings).length === 0;
+  const value = {
+    ...created,
+    ...(!saysNothing && { sessionSettings }),
+    principal: "",
+    replyOnly: false,
+    ...(message && { message: withoutModel(message) }),
+  };
   return { ...event, payload: { ...payload, value } };
 }
 

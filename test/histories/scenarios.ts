@@ -1,11 +1,13 @@
 import { fileURLToPath } from "node:url";
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { DevtoolClient } from "@devtool/client";
-import { ApprovalMode, type SendMessageRequestSchema } from "@devtool/schema";
-import type { GeminiOptions, ServerOptions } from "@devtool/server";
+import { type DevtoolClient, textMessage } from "@devtool/client";
+import type { GeminiOptions } from "@devtool/gemini";
+import { createMcp } from "@devtool/mcp";
+import { ApprovalMode, MessageDelivery, type SendMessageRequestSchema, TaskState } from "@devtool/schema";
 import { nodeServer } from "../mcp/servers.ts";
 import type { Conversation } from "../scenarios/conversation.ts";
-import { createOwnAgent } from "./own-agent.ts";
+import type { GroundOptions } from "../scenarios/ground.ts";
+import { ownAgent } from "./own-agent.ts";
 
 /** A conversation whose log is kept, to be replayed on every later version. */
 export interface HistoryScenario {
@@ -13,11 +15,19 @@ export interface HistoryScenario {
   readonly name: string;
   /** The files of the workspace before it. */
   readonly files?: Readonly<Record<string, string>>;
-  readonly options?: ServerOptions;
+  readonly options?: GroundOptions;
   readonly gemini?: Partial<GeminiOptions>;
   /** Sent beside the first message. */
   readonly first?: MessageInitShape<typeof SendMessageRequestSchema>;
   play(talk: Conversation, client: DevtoolClient): Promise<void>;
+}
+
+/** The id of the task that is at work, when there is one. */
+async function workingTask(client: DevtoolClient): Promise<string> {
+  for (;;) {
+    const { tasks } = await client.tasks.listTasks({ state: TaskState.WORKING });
+    if (tasks[0]) return tasks[0].id;
+  }
 }
 
 const doorman = nodeServer("doorman", [fileURLToPath(new URL("../scenarios/mcp-server.ts", import.meta.url))]);
@@ -59,7 +69,7 @@ export const SCENARIOS: readonly HistoryScenario[] = [
   },
   {
     name: "mcp-question",
-    options: { mcpServers: [doorman] },
+    options: { mcp: createMcp({ servers: [doorman] }) },
     play: async (talk) => {
       await talk.say("call mcp__doorman__greet {}\ntext Greeted.");
       await talk.answer(() => "proceed_always_server");
@@ -115,6 +125,25 @@ export const SCENARIOS: readonly HistoryScenario[] = [
     },
   },
   {
+    name: "queued",
+    play: async (talk, client) => {
+      const turn = talk.say("wait 3000\ntext one");
+      const taskId = await workingTask(client);
+      const send = (messageId: string, text: string, delivery = MessageDelivery.QUEUE) =>
+        client.tasks.sendMessage({
+          message: textMessage(messageId, text),
+          taskId,
+          messageSettings: { delivery },
+          returnImmediately: true,
+        });
+      await send("withdrawn", "text never");
+      await send("taken", "text two");
+      await send("steered", "text three", MessageDelivery.STEER);
+      await client.tasks.withdrawMessage({ taskId, messageId: "withdrawn" });
+      await turn;
+    },
+  },
+  {
     name: "command",
     files: { "AGENTS.md": "Be kind.\n" },
     play: async (_talk, client) => {
@@ -126,17 +155,17 @@ export const SCENARIOS: readonly HistoryScenario[] = [
   },
   {
     name: "made",
-    options: { createAgent: createOwnAgent },
+    options: { agents: { own: ownAgent } },
     play: (talk) => talk.say("make"),
   },
   {
     name: "replied",
-    options: { createAgent: createOwnAgent },
+    options: { agents: { own: ownAgent } },
     play: (talk) => talk.say("reply"),
   },
   {
     name: "refused",
-    options: { createAgent: createOwnAgent },
+    options: { agents: { own: ownAgent } },
     play: (talk) => talk.say("refuse"),
   },
 ];

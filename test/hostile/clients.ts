@@ -66,10 +66,14 @@ class Taker implements Dispatcher.DispatchHandler {
   }
 }
 
-/** Asks over one HTTP/2 connection without TLS, as gRPC does. */
+/** Asks over one HTTP/2 connection without TLS, as gRPC does, and over a new one after the server closed it for idleness. */
 export function http2Client(url: string, token: string): Client {
-  const session = connect(url);
-  return { ask: (question) => askIn(session, token, question), [Symbol.dispose]: () => session.destroy() };
+  let session = connect(url);
+  const ask = (question: Question): Promise<Answer> => {
+    if (session.closed || session.destroyed) session = connect(url);
+    return askIn(session, token, question);
+  };
+  return { ask, [Symbol.dispose]: () => session.destroy() };
 }
 
 function askIn(session: ClientHttp2Session, token: string, question: Question): Promise<Answer> {

@@ -8,6 +8,8 @@ export interface Memory {
   readonly heldBytes: number;
   /** What the system has given it; the engine gives some of that back late or never. */
   readonly residentBytes: number;
+  /** The most that the system had given it since it was asked last. */
+  readonly peakBytes: number;
 }
 
 /** A server in a process of its own that is sent nonsense. */
@@ -23,13 +25,16 @@ export interface HostileServer extends AsyncDisposable {
 }
 
 /**
- * Runs the packages as they are written, without a build, with little room for objects that stay: who holds more and more
- * dies of it. There is room for young ones, so that what 50 requests hold at a time is not taken for what stays. Stacks name
- * places as they run, as in the command: looking up where each was written took a tenth of the time.
+ * Little room for objects that stay: who holds more and more dies of it. There is room for young ones, so that what 50
+ * requests hold at a time is not taken for what stays.
+ */
+const LITTLE_ROOM = ["--max-old-space-size=256", "--max-semi-space-size=32"];
+
+/**
+ * Runs the packages as they are written, without a build. Stacks name places as they run, as in the command: looking up
+ * where each was written took a tenth of the time.
  */
 const FROM_SOURCE = [
-  "--max-old-space-size=256",
-  "--max-semi-space-size=32",
   "--expose-gc",
   "--conditions=@devtool/source",
   "--experimental-transform-types",
@@ -37,10 +42,10 @@ const FROM_SOURCE = [
   "--disable-warning=ExperimentalWarning",
 ];
 
-/** Starts one and waits until it listens. */
-export async function startHostileServer(): Promise<HostileServer> {
+/** Starts one, with little room for objects unless told otherwise, and waits until it listens. */
+export async function startHostileServer(room: readonly string[] = LITTLE_ROOM): Promise<HostileServer> {
   const script = fileURLToPath(new URL("./server.ts", import.meta.url));
-  const child = fork(script, { execArgv: FROM_SOURCE });
+  const child = fork(script, { execArgv: [...room, ...FROM_SOURCE] });
   const internal: string[] = [];
   const ready = Promise.withResolvers<{ readonly url: string; readonly token: string }>();
   child.on("message", (message) => {
@@ -65,9 +70,13 @@ function wordsOf(message: unknown): Readonly<Record<string, string | undefined>>
 async function memoryOf(child: ChildProcess): Promise<Memory> {
   const answered = Promise.withResolvers<Memory>();
   const take = (message: unknown): void => {
-    const { heldBytes, residentBytes } = wordsOf(message);
-    if (heldBytes === undefined || residentBytes === undefined) return;
-    answered.resolve({ heldBytes: Number(heldBytes), residentBytes: Number(residentBytes) });
+    const { heldBytes, residentBytes, peakBytes } = wordsOf(message);
+    if (heldBytes === undefined) return;
+    answered.resolve({
+      heldBytes: Number(heldBytes),
+      residentBytes: Number(residentBytes),
+      peakBytes: Number(peakBytes),
+    });
   };
   child.on("message", take).send("measure");
   return answered.promise.finally(() => child.off("message", take));

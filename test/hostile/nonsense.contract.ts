@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { roundsOf, seedOf } from "../depth.ts";
 import type { Binding } from "./bindings.ts";
 import { type Answer, type Client, http1Client, http2Client } from "./clients.ts";
 import { flood } from "./flood.ts";
 import { type HostileServer, startHostileServer } from "./hostile-server.ts";
 import { generator } from "./mutate.ts";
 
-const BODIES = Number(process.env.DEVTOOL_FUZZ_BODIES ?? 2_000);
-const SEED = Number(process.env.DEVTOOL_SEED ?? 7);
+const BODIES = roundsOf("DEVTOOL_FUZZ_BODIES", { quick: 300, ci: 3000, deep: 100_000 });
+const SEED = seedOf();
 const MORE_BYTES = 64 * 1024 * 1024;
 const MAX_RESIDENT_BYTES = 512 * 1024 * 1024;
 /** So many bodies come before memory is measured first: code is compiled and pools are filled by then. */

@@ -1,9 +1,8 @@
-import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { jsClient03 } from "./clients/client-03.ts";
 import { jsClient10 } from "./clients/client-10.ts";
 import type { KnownFailures } from "./matrix.ts";
-import { type Program, runProgram } from "./run-program.ts";
+import { javaClient, missingReason, type Program, runProgram, rustProgram } from "./run-program.ts";
 import { type ClientTarget, play, type Scenario, type ScenarioName, type ScenarioResult } from "./scenario.ts";
 
 /** A client of an official SDK, with the version and the binding of A2A that it speaks to us. */
@@ -27,6 +26,12 @@ const BINDINGS = [...HTTP_BINDINGS, "GRPC"];
 const GO_430 =
   "it cannot read the JSON of securityRequirements (a2aproject/a2a-go#430); the rest is played without them";
 
+const JAVA_REST: KnownFailures = {
+  errors:
+    "over HTTP+JSON it knows an error only by the name of a Java class in its body, and throws NullPointerException",
+  extended_card: "over HTTP+JSON a client that was given the public card returns that, and asks for no other",
+};
+
 /** The official SDKs, in each way in which they can speak to us. */
 export function foreignClients(): readonly ForeignClient[] {
   const [python03, python10] = [pythonProgram("0.3"), pythonProgram("1.0")];
@@ -42,6 +47,9 @@ export function foreignClients(): readonly ForeignClient[] {
     ...each(["0.3"], ["JSONRPC"], asProgram("Go a2a-go 0.3.3", go)),
     ...each(["1.0"], HTTP_BINDINGS, asProgram("Go a2a-go 2.4.0", goV2), { card: GO_430, extended_card: GO_430 }),
     ...each(["1.0"], ["GRPC"], asProgram("Go a2a-go 2.4.0", goV2), { card: GO_430 }),
+    ...each(["0.3"], ["JSONRPC"], asProgram("Java a2a-java-sdk 0.3.3", javaClient())),
+    ...each(["0.3"], ["HTTP+JSON"], asProgram("Java a2a-java-sdk 0.3.3", javaClient()), JAVA_REST),
+    ...each(["1.0"], BINDINGS, asProgram("Rust a2a-client-lf 0.2.9", rustProgram("client"))),
   ];
 }
 
@@ -61,8 +69,7 @@ function inProcess(peer: string, connect: (target: ClientTarget) => Promise<Read
 }
 
 function asProgram(peer: string, program: Program): Peer {
-  const missing = existsSync(program.command) ? undefined : `${peer} is not here: run node scripts/interop.ts`;
-  return { peer, missing, play: (target, names) => runProgram(program, target, names) };
+  return { peer, missing: missingReason(peer, program), play: (target, names) => runProgram(program, target, names) };
 }
 
 function pythonProgram(version: string): Program {

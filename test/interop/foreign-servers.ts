@@ -1,10 +1,9 @@
 import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { EXTENSION_URI } from "@devtool/schema";
 import type { KnownFailures } from "./matrix.ts";
 import type { Spoken } from "./our-client.ts";
-import type { Program } from "./run-program.ts";
+import { javaServer, missingReason, type Program, rustProgram } from "./run-program.ts";
 
 /** A server of an official SDK that runs. */
 export interface ForeignServer extends AsyncDisposable {
@@ -42,6 +41,8 @@ export function foreignServers(): readonly ForeignServerKind[] {
     ...each(V03_REST, asProgram("Python a2a-sdk 1.3.0", python("1.0")), { push: PYTHON_10_PUSH }),
     ...each(V03_RPC, asProgram("Go a2a-go 0.3.3", { command: `${HERE}.bin/server-go`, args: [] })),
     ...each(V1, asProgram("Go a2a-go 2.4.0", { command: `${HERE}.bin/server-go-v2`, args: [] })),
+    ...each([...V03_RPC, ...V03_REST], asProgram("Java a2a-java-sdk 0.3.3", javaServer())),
+    ...each(V1, asProgram("Rust a2a-server-lf 0.5.3", rustProgram("server"))),
   ];
 }
 
@@ -52,8 +53,7 @@ function each(spoken: readonly Spoken[], peer: Peer, known: KnownFailures = {}):
 }
 
 function asProgram(peer: string, program: Program): Peer {
-  const missing = existsSync(program.command) ? undefined : `${peer} is not here: run node scripts/interop.ts`;
-  return { peer, missing, start: (script) => startProgram(program, script) };
+  return { peer, missing: missingReason(peer, program), start: (script) => startProgram(program, script) };
 }
 
 function node(name: string): Program {

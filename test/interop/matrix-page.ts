@@ -23,7 +23,7 @@ export function matrixPage(rows: readonly MatrixRow[]): string {
   return `# Interop: official SDKs on the other side
 
 Made by \`scripts/interop-matrix.ts\` from what \`test/interop.test.ts\` recorded; the test compares with it. The SDKs of other
-languages are installed by \`node scripts/interop.ts\`; where one is missing, its tests are skipped and say so.
+languages are installed by \`npx -y pnpm@12 install:interop\`; where one is missing, its tests are skipped and say so.
 
 What is played:
 

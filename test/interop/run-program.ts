@@ -1,4 +1,6 @@
 import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { EXTENSION_URI } from "@devtool/schema";
 import { type ClientTarget, isScenarioName, type ScenarioName, type ScenarioResult } from "./scenario.ts";
@@ -7,7 +9,36 @@ import { type ClientTarget, isScenarioName, type ScenarioName, type ScenarioResu
 export interface Program {
   readonly command: string;
   readonly args: readonly string[];
+  /** What must have been installed for it. Default: the command. */
+  readonly needs?: string;
 }
+
+const HERE = fileURLToPath(new URL(".", import.meta.url));
+
+/** Why a program of a peer cannot be run here; undefined when it can. */
+export function missingReason(peer: string, { command, needs = command }: Program): string | undefined {
+  return existsSync(needs) ? undefined : `${peer} is not here: run npx -y pnpm@12 install:interop`;
+}
+
+/** A program of the Rust SDK, by the name of its binary. */
+export function rustProgram(name: string): Program {
+  return { command: `${HERE}rust/target/debug/${name}`, args: [] };
+}
+
+/** The client on the Java SDK. */
+export function javaClient(): Program {
+  const jar = `${HERE}java/target/devtool-interop-0.1.0.jar`;
+  return { command: "java", args: [...JVM, "-cp", `${jar}:${HERE}java/target/lib/*`, "Client03"], needs: jar };
+}
+
+/** The agent on the Java SDK. */
+export function javaServer(): Program {
+  const jar = `${HERE}java-server/target/quarkus-app/quarkus-run.jar`;
+  return { command: "java", args: [...JVM, "-jar", jar], needs: jar };
+}
+
+/** The programs live for seconds: the JVM is told to begin quickly. */
+const JVM = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"];
 
 /** Runs a program against a server; it tells a line of JSON for each scenario. */
 export async function runProgram(

@@ -5,9 +5,9 @@ import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { create } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
+import type { Tool } from "@devtool/coding-agent";
 import { type McpServer, McpServerSchema } from "@devtool/schema";
-import { trimMemory } from "../../packages/cli/src/trim-memory.ts";
-import type { Tool } from "../../packages/server/src/tool/tool.ts";
+import { collectGarbage } from "../collect-garbage.ts";
 import { play, serversOf } from "./servers.ts";
 
 /** What each fault of a server must come to: an output, or an error of a type. */
@@ -229,7 +229,7 @@ class MemoryMeter {
 
   endRound(): void {
     this.sample();
-    trimMemory();
+    collectGarbage();
     this.#held.push(process.memoryUsage.rss());
   }
 

@@ -2,11 +2,11 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import type { Answer, Question, Tool, ToolEvent, ToolResult } from "@devtool/coding-agent/tool";
+import { McpServers, type McpServersOptions } from "@devtool/mcp/testing";
 import { type McpServer, McpServerSchema } from "@devtool/schema";
-import { McpServers, type McpServersOptions } from "../../packages/server/src/tool/mcp/mcp-servers.ts";
-import type { Answer, Question, Tool, ToolEvent, ToolResult } from "../../packages/server/src/tool/tool.ts";
 
-const installed = createRequire(fileURLToPath(new URL("../../packages/server/package.json", import.meta.url)));
+const installed = createRequire(fileURLToPath(new URL("../../packages/mcp/package.json", import.meta.url)));
 
 /** The program of an MCP server that npm installed. */
 export function serverProgram(name: string): string {

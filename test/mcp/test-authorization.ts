@@ -1,4 +1,4 @@
-import type { McpAuthorization } from "../../packages/server/src/tool/mcp/mcp-transport.ts";
+import type { McpAuthorization } from "@devtool/mcp";
 import {
   ClientCredentialsProvider,
   CrossAppAccessProvider,

@@ -1,6 +1,6 @@
+import type { Tool } from "@devtool/coding-agent";
+import { textResult } from "@devtool/coding-agent/tool";
 import type { McpServer } from "@devtool/schema";
-import type { Tool } from "../../packages/server/src/tool/tool.ts";
-import { textResult } from "../../packages/server/src/tool/tool-result.ts";
 import type { ToolSource } from "./chaos-run.ts";
 import { Client, StdioClientTransport } from "./sdk.ts";
 

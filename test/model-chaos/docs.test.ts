@@ -5,9 +5,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { parseStep } from "@devtool/coding-agent/script";
+import { type FakeGemini, startFakeGemini } from "@devtool/fake-gemini";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type FakeGemini, startFakeGemini } from "../../packages/fake-gemini/src/index.ts";
-import { parseStep } from "../../packages/server/src/agent/scripted/script.ts";
 import { FAULTS } from "./faults.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -36,22 +36,34 @@ describe("docs/models.md", () => {
   });
 
   it("has commands that run as they stand", async () => {
-    const [serveFake = "", serve = ""] = /```sh\n([\s\S]*?)```/.exec(text)?.[1]?.trim().split("\n") ?? [];
-    const address = /\S+BASE_URL=(\S+)/.exec(serve)?.[1];
-    const main = spawn("sh", ["-c", `exec ${serveFake}`], { cwd: root, stdio: ["ignore", "pipe", "inherit"] });
+    const commands = /```sh\nnpx -y pnpm@12 (\S+) --port (\d+)\n(.*BASE_URL=)(\S+) npx -y pnpm@12 devtool serve\n```/;
+    const [, script = "", port = "", environment = "", address = ""] = commands.exec(text) ?? [];
+    expect(address).toBe(`http://127.0.0.1:${port}`);
+    // Any free port in place of the one that is shown, which somebody may use.
+    const main = spawn("sh", ["-c", `exec ${await programOf(script)} --port 0`], {
+      cwd: root,
+      stdio: ["ignore", "pipe", "inherit"],
+    });
     const [line] = await once(main.stdout, "data");
-    expect(String(line)).toContain(address);
-    main.kill();
-    await once(main, "exit");
+    const [url = ""] = /http:\S+/.exec(String(line)) ?? [];
     const devtool = [process.execPath, ...FROM_SOURCE, join(root, "packages/cli/src/main.ts")].join(" ");
-    const command = serve.replace(
-      "devtool serve",
-      `exec ${devtool} serve --port 0 --json --data ${home} --workspace ${home}`,
-    );
-    const server = spawn("sh", ["-c", command], { stdio: ["ignore", "pipe", "inherit"] });
+    const serve = `${environment}${url} exec ${devtool} serve --port 0 --json --data ${home} --workspace ${home}`;
+    const server = spawn("sh", ["-c", serve], { stdio: ["ignore", "pipe", "inherit"] });
     expect(String(await once(server.stdout, "data"))).toContain("http://127.0.0.1:");
-    server.kill("SIGTERM");
-    await once(server, "exit");
+    for (const child of [server, main]) {
+      child.kill("SIGTERM");
+      await once(child, "exit");
+    }
+  });
+
+  it("starts a fake Gemini that says in a sentence that its port is in use", async () => {
+    const program = await programOf("fake-gemini");
+    const { port } = new URL(fake.url);
+    const failed = promisify(execFile)("sh", ["-c", `${program} --port ${port}`], { cwd: root });
+    await expect(failed).rejects.toMatchObject({
+      code: 1,
+      stderr: `fake-gemini: port ${port} is in use: choose another with --port, or 0 for a free one\n`,
+    });
   });
 
   it("counts the faults that are tested", () => {
@@ -69,6 +81,12 @@ describe("docs/scripted-agent.md", () => {
     expect(examples.filter((line) => parseStep(line) === undefined)).toEqual([]);
   });
 });
+
+/** The program that a script of the repository starts once all is built. */
+async function programOf(script: string): Promise<string> {
+  const { scripts } = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
+  return scripts[script].split(" && ").at(-1);
+}
 
 /** What the table writes for the arguments of a step, filled in. */
 function exampleOf(rest: string): string {

@@ -14,7 +14,7 @@ export interface Fault {
   readonly effects: 0 | 1;
   /** What the agent must have said: all of it, and nothing twice. */
   readonly text: string;
-  /** The model that is asked: `hasty` waits 300 ms for a first piece, `restless` for each further one. */
+  /** The model that is asked: `hasty` waits a second for a first piece, `restless` for each further one. */
   readonly model?: "hasty" | "restless";
   /** So often the user must have been told of another try. */
   readonly notices?: number;
@@ -122,7 +122,7 @@ export const FAULTS: readonly Fault[] = [
     name: "a malformed piece in the middle",
     script: (effect) => `text begun\n${effect}\nmalformed 1`,
     state: FAILED,
-    error: /no JSON/,
+    error: /not JSON/,
     effects: 0,
     text: "begun",
     notices: 0,
@@ -131,7 +131,7 @@ export const FAULTS: readonly Fault[] = [
     name: "bytes that are no UTF-8",
     script: () => "text begun\nwait 5\nbadutf8 1",
     state: FAILED,
-    error: /no UTF-8/,
+    error: /not UTF-8/,
     effects: 0,
     text: "begun",
     notices: 0,
@@ -183,7 +183,7 @@ export const FAULTS: readonly Fault[] = [
   {
     name: "byte by byte, too slow",
     model: "hasty",
-    script: () => "drip 20\ntext never",
+    script: () => "drip 60\ntext never",
     state: FAILED,
     error: /first piece .* did not come/,
     effects: 0,

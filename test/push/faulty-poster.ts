@@ -40,6 +40,8 @@ export function rightHeaders({ contentType }: Pick<Dialect, "contentType">): Pos
 export async function startFaultyPoster(dialect: Dialect, faults: Partial<Posting>) {
   const posting: Posting = { ...RIGHT, headers: rightHeaders(dialect), ...faults };
   const configs = new Map<string, Config>();
+  /** The posts of each task that are not over yet. */
+  const posts = new Map<string, Promise<void>>();
   const server = createServer(async (request, response) => {
     response.setHeader("content-type", "application/json");
     if (request.method === "GET") {
@@ -47,7 +49,10 @@ export async function startFaultyPoster(dialect: Dialect, faults: Partial<Postin
       return void response.end(JSON.stringify(card));
     }
     const { id, method, params } = Object(await json(request));
-    response.end(JSON.stringify({ jsonrpc: "2.0", id, result: answer(dialect.read(method, params)) }));
+    const asked = dialect.read(method, params);
+    // What is on its way comes before the answer: after it nothing does.
+    if (asked.what === "delete") await posts.get(asked.taskId);
+    response.end(JSON.stringify({ jsonrpc: "2.0", id, result: answer(asked) }));
   });
 
   function answer(asked: Asked): unknown {
@@ -56,8 +61,12 @@ export async function startFaultyPoster(dialect: Dialect, faults: Partial<Postin
     if (config) configs.set(taskId, config);
     if (what === "delete" && posting.forgets) configs.delete(taskId);
     const steps = what === "send" ? exchange(taskId, text) : what === "cancel" ? [canceled(taskId)] : [];
+    const posted = post(configs.get(taskId), posting.order(steps.map(dialect.event)));
     // A receiver that has seen what is wrong is gone.
-    post(configs.get(taskId), posting.order(steps.map(dialect.event))).catch(() => undefined);
+    posts.set(
+      taskId,
+      posted.catch(() => undefined),
+    );
     return dialect.result(asked, steps.at(-1) ?? { taskId, state: "working" });
   }
 

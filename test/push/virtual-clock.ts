@@ -1,4 +1,4 @@
-import type { Clock } from "../../packages/server/src/push/clock.ts";
+import type { Clock } from "@devtool/server/testing";
 
 interface Timer {
   readonly at: number;

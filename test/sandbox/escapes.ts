@@ -21,7 +21,8 @@ export const LEFT = [`sleep ${process.pid}1.1`, `sleep ${process.pid}1.2`] as co
 
 /** Says that it got out, without the word in the command's own text. */
 const OUT = 'echo "O""UT"';
-const [PTRACE, KEYCTL, IO_URING] = process.arch === "arm64" ? [117, 219, 425] : [101, 250, 425];
+const [PTRACE, KEYCTL, IO_URING, UNSHARE, SYSLOG] =
+  process.arch === "arm64" ? [117, 219, 425, 97, 116] : [101, 250, 425, 272, 103];
 
 const read: readonly Escape[] = [
   { name: "reads a file of the home", command: ({ home }) => `cat ${home}/secret.txt` },
@@ -235,6 +236,20 @@ const kernel: readonly Escape[] = [
     name: "sets up a ring of the kernel",
     command: () => `perl -e '$p = "\\0" x 120; exit(syscall(${IO_URING}, 1, $p) < 0)' && ${OUT}`,
     rare: true,
+  },
+  {
+    name: "makes a user namespace without a map",
+    command: () => `perl -e 'exit(syscall(${UNSHARE}, 0x10000000) != 0)' && ${OUT}`,
+    rare: true,
+  },
+  {
+    name: "reads the kernel's log by its call",
+    command: () => `perl -e '$b = "." x 64; exit(syscall(${SYSLOG}, 3, $b, 64) < 0)' && ${OUT}`,
+    rare: true,
+  },
+  {
+    name: "holds back who opens a file, with a lease",
+    command: () => `perl -e 'open(F, "<", ".git/config"); exit !fcntl(F, 1024, 1)' && ${OUT}`,
   },
   {
     name: "makes a directory of the system",

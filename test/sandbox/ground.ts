@@ -7,10 +7,10 @@ import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { createConnectTransport } from "@connectrpc/connect-node";
+import { discoveryPath, writeDiscovery } from "@devtool/cli/testing";
 import { bearerInterceptor, createDevtoolClient, type DevtoolClient, textMessage } from "@devtool/client";
+import { serveCodingAgent } from "@devtool/coding-agent";
 import { ServerInfoSchema, TaskState } from "@devtool/schema";
-import { createServer } from "@devtool/server";
-import { discoveryPath, writeDiscovery } from "../../packages/cli/src/discovery.ts";
 
 /** What an escape tries to get at: a machine with secrets, neighbours and a server that waits for an answer. */
 export interface Ground extends AsyncDisposable {
@@ -56,7 +56,7 @@ export async function prepareGround(): Promise<Ground> {
   const heard: string[] = [];
   const udp = stack.adopt(await listenUdp(heard), (bound) => void bound.close());
   const data = join(home, ".devtool");
-  const server = stack.use(await createServer({ workspace, dataDirectory: data }));
+  const server = stack.use(await serveCodingAgent({ workspace, dataDirectory: data }));
   await writeDiscovery(data, create(ServerInfoSchema, { url: server.url, token: server.token, pid: process.pid }));
   return {
     canary,

@@ -34,7 +34,7 @@ export class Conversation {
   task: Task = emptyTask();
   readonly #client: DevtoolClient;
   readonly #first: SendMessageRequest;
-  readonly #signal = AbortSignal.timeout(30_000);
+  readonly #signal = AbortSignal.timeout(60_000);
 
   /** Begins or, with `task`, goes on; `first` is sent beside the first message. */
   constructor(client: DevtoolClient, first: MessageInitShape<typeof SendMessageRequestSchema> = {}, task?: Task) {

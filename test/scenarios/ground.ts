@@ -4,12 +4,16 @@ import { dirname, join } from "node:path";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { bearerInterceptor, createDevtoolClient, type DevtoolClient } from "@devtool/client";
 import { createA2aTransport } from "@devtool/client/a2a";
-import { createServer, type DevtoolServer, type GeminiOptions, type ServerOptions } from "@devtool/server";
-import { createGeminiModel } from "@devtool/server/gemini";
-import { type FakeGemini, startFakeGemini } from "../../packages/fake-gemini/src/index.ts";
+import { type CodingServerOptions, codingAgent } from "@devtool/coding-agent";
+import { type FakeGemini, startFakeGemini } from "@devtool/fake-gemini";
+import { createGeminiModel, type GeminiOptions } from "@devtool/gemini";
+import { createServer, type DevtoolServer, type ServerOptions } from "@devtool/server";
 
 /** What a client speaks with the server. */
 export type Dialect = "Connect" | "A2A 0.3" | "A2A 1.0";
+
+/** The options of a server and of the coding agent, or of other agents in its place. */
+export type GroundOptions = CodingServerOptions & Partial<Pick<ServerOptions, "agents">>;
 
 /** Where scenarios are played: a workspace, a data directory, and a fake Gemini. */
 export class Ground implements AsyncDisposable {
@@ -51,11 +55,12 @@ export class Ground implements AsyncDisposable {
   }
 
   /** Starts a server with Gemini behind it, unconfined unless the options say otherwise. */
-  serve(options: ServerOptions = {}, gemini: Partial<GeminiOptions> = {}): Promise<DevtoolServer> {
+  serve(options: GroundOptions = {}, gemini: Partial<GeminiOptions> = {}): Promise<DevtoolServer> {
     const { workspace, dataDirectory, fake } = this;
     const retry = { baseDelayMs: 1, maxDelayMs: 2 };
     const model = createGeminiModel({ apiKey: "k", baseUrl: fake.url, random: () => 0, retry, ...gemini });
-    return createServer({ workspace, dataDirectory, model, sandbox: "none", drainMs: 100, ...options });
+    const agents = { devtool: codingAgent({ model, sandbox: "none", ...options }) };
+    return createServer({ agents, workspace, dataDirectory, drainMs: 100, ...options });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,4 +1,5 @@
 import { fileURLToPath } from "node:url";
+import { createMcp } from "@devtool/mcp";
 import { findToolCallDetail, TaskState } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { nodeServer } from "../mcp/servers.ts";
@@ -14,7 +15,7 @@ const chaos = nodeServer("chaos", [program("../mcp/chaos-server.ts"), "change"])
 describe.each(DIALECTS)("over %s, an MCP server", (dialect) => {
   it("asks its user while a tool runs, and gets the text beside the answer", async () => {
     await using ground = await Ground.prepare();
-    await using server = await ground.serve({ mcpServers: [doorman] });
+    await using server = await ground.serve({ mcp: createMcp({ servers: [doorman] }) });
     const talk = new Conversation(clientOf(server, dialect));
     await talk.say("call mcp__doorman__greet {}\ntext Greeted.");
     const [greet] = talk.asked;
@@ -28,7 +29,7 @@ describe.each(DIALECTS)("over %s, an MCP server", (dialect) => {
     expect(talk.task.state).toBe(INPUT_REQUIRED);
     expect(question?.confirmationRequest?.details).toMatchObject({
       case: "genericDetails",
-      value: { description: expect.stringContaining("MCP server doorman asks: Who is there?") },
+      value: { description: expect.stringMatching(/^MCP server doorman \(.+\) asks: Who is there\?/) },
     });
     const detail = findToolCallDetail(talk.task, question?.toolCallId ?? "");
     expect(detail?.parentToolCallId).toBe(greet?.toolCallId);
@@ -44,12 +45,15 @@ describe.each(DIALECTS)("over %s, an MCP server", (dialect) => {
 
   it("asks while another call still waits for its own answer, and neither is forgotten", async () => {
     await using ground = await Ground.prepare();
-    await using server = await ground.serve({ mcpServers: [doorman] });
+    await using server = await ground.serve({ mcp: createMcp({ servers: [doorman] }) });
     const talk = new Conversation(clientOf(server, dialect));
     await talk.say("call mcp__doorman__greet {}\nwrite behind.txt x\ntext Both.");
     const [, write] = talk.asked;
     await talk.answer(({ toolName }) => (toolName === "write_file" ? undefined : "proceed_once"));
-    expect(talk.asked.map(({ description }) => description)).toEqual(["Create behind.txt", "MCP server doorman asks"]);
+    expect(talk.asked.map(({ description }) => description)).toEqual([
+      "Create behind.txt",
+      expect.stringMatching(/^MCP server doorman \(.+\) asks$/),
+    ]);
     await talk.answer(({ toolName }) => (toolName === "write_file" ? undefined : "proceed_once"), "Ada");
     expect([talk.task.state, talk.asked]).toEqual([INPUT_REQUIRED, [write]]);
     await talk.answer(() => "proceed_once");
@@ -59,7 +63,7 @@ describe.each(DIALECTS)("over %s, an MCP server", (dialect) => {
 
   it("is given up with its question when the task is canceled", async () => {
     await using ground = await Ground.prepare();
-    await using server = await ground.serve({ mcpServers: [doorman] });
+    await using server = await ground.serve({ mcp: createMcp({ servers: [doorman] }) });
     const client = clientOf(server, dialect);
     const talk = new Conversation(client);
     await talk.say("call mcp__doorman__greet {}");
@@ -72,7 +76,7 @@ describe.each(DIALECTS)("over %s, an MCP server", (dialect) => {
 
   it("is trusted by the tool, then whole, and asks again when it changes what a tool is", async () => {
     await using ground = await Ground.prepare();
-    await using server = await ground.serve({ mcpServers: [chaos] });
+    await using server = await ground.serve({ mcp: createMcp({ servers: [chaos] }) });
     const talk = new Conversation(clientOf(server, dialect));
     const asked = (): string[] => talk.asked.map(({ toolName }) => toolName);
     await talk.say('call mcp__chaos__echo {"n":1}');

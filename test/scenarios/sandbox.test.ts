@@ -2,15 +2,15 @@ import { realpathSync } from "node:fs";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
+import { findSandbox } from "@devtool/sandbox";
 import { ApprovalMode, findToolCallDetail, TaskState, type ToolCall } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
-import { findSandbox } from "../../packages/server/src/tool/sandbox/find-sandbox.ts";
 import { Conversation } from "./conversation.ts";
 import { clientOf, type Dialect, Ground, toldOf } from "./ground.ts";
 
 const DIALECTS: readonly Dialect[] = ["Connect", "A2A 0.3"];
 const path = `${dirname(realpathSync(process.execPath))}:/usr/bin:/bin`;
-const found = await findSandbox("auto", { hidden: [], path, machine: process.arch }, AbortSignal.timeout(10_000));
+const found = await findSandbox("auto", { hidden: [], path, machine: process.arch }, AbortSignal.timeout(60_000));
 const why = found.confines ? "" : ` (skipped: ${found.notice})`;
 
 describe.skipIf(!found.confines).each(DIALECTS)(`over %s, a command in a sandbox${why}`, (dialect) => {

@@ -16,7 +16,7 @@ import type { Sink } from "./leaks.ts";
 import { descendantsOf } from "./processes.ts";
 import { canaryOf, type Stage } from "./stage.ts";
 
-const signal = AbortSignal.timeout(120_000);
+const signal = AbortSignal.timeout(300_000);
 
 /** What the agent is told to do: all of it fails in a way that could tell something, or looks for something. */
 const SCRIPTS = [

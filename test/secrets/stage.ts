@@ -6,9 +6,9 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { fromJsonString } from "@bufbuild/protobuf";
+import { TrustStore, Workspace } from "@devtool/coding-agent/operator";
 import { startFakeGemini } from "@devtool/fake-gemini";
 import { type ServerInfo, ServerInfoSchema } from "@devtool/schema";
-import { TrustStore, Workspace } from "@devtool/server/operator";
 import { type EchoingServer, startEchoingProxy, startRefusingServer } from "./echoing-servers.ts";
 import type { Canaries, Sink } from "./leaks.ts";
 
@@ -119,6 +119,7 @@ function configText(mcpUrl: string, canaries: Canaries): string {
   const stdio = (env: string, more: string): string =>
     `stdio = { command = '${process.execPath}', args = ['${LEAKY}'${more}], env = { SERVICE_KEY = "${env}" } }`;
   return `# ${canaryOf(canaries, "config comment")}
+mcp_targets = ["${host}"]
 [[mcp_servers]]
 name = "leaky"
 ${stdio(canaryOf(canaries, "mcp env"), "")}

@@ -10,20 +10,21 @@ import {
   streamMessage,
   textMessage,
 } from "@devtool/client";
+import { createScriptedModel, serveCodingAgent } from "@devtool/coding-agent";
+import { TrustStore, Workspace } from "@devtool/coding-agent/operator";
+import type { WorkspaceTrust } from "@devtool/coding-agent/testing";
+import {
+  builtinCommands,
+  createCommandFiles,
+  loadMemory,
+  readConfigFiles,
+  SlashCommands,
+} from "@devtool/coding-agent/testing";
 import { emptyTask, reduceTask, TaskState } from "@devtool/schema";
-import { createServer } from "@devtool/server";
-import { loadMemory } from "../../packages/server/src/agent/memory.ts";
-import { createScriptedModel } from "../../packages/server/src/agent/scripted/scripted-model.ts";
-import { builtinCommands } from "../../packages/server/src/command/builtin/builtin-commands.ts";
-import { createCommandFiles } from "../../packages/server/src/command/files/command-files.ts";
-import { SlashCommands } from "../../packages/server/src/command/slash-commands.ts";
-import { Workspace } from "../../packages/server/src/tool/workspace.ts";
-import { readConfigFiles } from "../../packages/server/src/trust/config-files.ts";
-import type { WorkspaceTrust } from "../../packages/server/src/trust/trust.ts";
-import { TrustStore } from "../../packages/server/src/trust/trust-store.ts";
+import type { CommandContext } from "@devtool/server";
 import { REPOSITORIES } from "./repositories.ts";
 
-const signal = AbortSignal.timeout(120_000);
+const signal = AbortSignal.timeout(300_000);
 const [mode = "", root = "", data = ""] = process.argv.slice(2);
 const paths = REPOSITORIES.map(({ path }) => join(root, path)).filter(
   (path) => mode !== "granted" || /-md$/.test(path),
@@ -36,7 +37,7 @@ await readFile(join(root, "control"));
 
 /** A real server with its data directory: a prompt, the list of commands, `/help` and a command that is not there. */
 async function openInServer(): Promise<void> {
-  await using server = await createServer({ workspaceRoots: [root], dataDirectory: data });
+  await using server = await serveCodingAgent({ workspaceRoots: [root], dataDirectory: data });
   const client = createDevtoolClient(
     createConnectTransport({
       baseUrl: server.url,
@@ -60,13 +61,19 @@ async function openWith(client: DevtoolClient, workspacePath: string): Promise<v
   }
 }
 
+/** Nothing here goes wrong in a way that an operator is told of. */
+function onNotice(text: string): void {
+  throw new Error(text);
+}
+
 /** The parts through which a server reaches the configuration of workspaces, under a trust of our own. */
 async function openInParts(trust: WorkspaceTrust): Promise<void> {
-  const load = (path: string) => loadMemory({ configDirectory: data, workspaceRoots: [root], trust }, path);
+  const load = ({ workspacePath }: Pick<CommandContext, "workspacePath">) =>
+    loadMemory({ configDirectory: data, workspaceRoots: [root], trust, onNotice }, workspacePath);
   const own = builtinCommands({ version: "1", model: "scripted", loadMemory: load });
-  const commands = new SlashCommands(own, [createCommandFiles({ trust, model: createScriptedModel() })]);
+  const commands = new SlashCommands(own, [createCommandFiles({ trust, model: createScriptedModel(), onNotice })]);
   for (const path of paths) {
-    await load(path);
+    await load({ workspacePath: path });
     await commands.list({ workspacePath: path, principal: "me" }, signal);
   }
 }

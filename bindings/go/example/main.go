@@ -48,7 +48,7 @@ func run(tasks devtoolv1alphaconnect.TaskServiceClient) error {
 	var answers []*devtool.Part
 	for _, call := range questions {
 		edit := call.GetConfirmationRequest().GetFileEditDetails()
-		fmt.Printf("%s wants to write %s: %s\n", call.GetToolName(), edit.GetFilePath(), edit.GetNewContent())
+		fmt.Printf("%s wants to write %s: %s\n", call.GetToolName(), edit.GetFileName(), edit.GetNewContent())
 		answers = append(answers, &devtool.Part{Content: &devtool.Part_Confirmation{
 			Confirmation: &a2a.ToolCallConfirmation{ToolCallId: call.GetToolCallId(), SelectedOptionId: "proceed_once"},
 		}})

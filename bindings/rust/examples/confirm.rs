@@ -33,7 +33,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let mut answers = Vec::new();
     for call in questions {
         if let Some(Details::FileEditDetails(edit)) = &call.confirmation_request.details {
-            println!("{} wants to write {}: {}", call.tool_name, edit.file_path, edit.new_content);
+            println!("{} wants to write {}: {}", call.tool_name, edit.file_name, edit.new_content);
         }
         answers.push(Content::from(ToolCallConfirmation {
             tool_call_id: call.tool_call_id,

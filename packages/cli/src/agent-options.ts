@@ -1,28 +1,38 @@
 import { resolve } from "node:path";
+import type { CodingServerOptions } from "@devtool/coding-agent";
+import { createMcp } from "@devtool/mcp";
 import { ClientMcpServers, SandboxKind, type ServerConfig } from "@devtool/schema";
-import type { ServerOptions } from "@devtool/server";
 import { authenticationOf } from "./authentication.ts";
 import { readConfig } from "./config.ts";
 import type { Io } from "./io.ts";
 import { findModel } from "./model.ts";
 
-/** What the config file and the environment say about agents: `named` is the file, or `config.toml` in the data directory. */
-export async function agentOptions(
-  named: string | undefined,
-  data: string,
-  { env }: Pick<Io, "env">,
-): Promise<ServerOptions> {
+/** The operator's config file, and the directory that paths in it are relative to. */
+export interface OperatorConfig {
+  readonly config: ServerConfig;
+  readonly directory: string;
+}
+
+/** Reads the config file that is named, or `config.toml` in the data directory. */
+export async function operatorConfig(named: string | undefined, data: string): Promise<OperatorConfig> {
   const config = await readConfig(named, data);
-  const model = await findModel(config.model, env);
-  const directory = named === undefined ? data : resolve(named, "..");
+  return { config, directory: named === undefined ? data : resolve(named, "..") };
+}
+
+/** What the config file and the environment say about agents and their callers. */
+export async function agentOptions(
+  { config, directory }: OperatorConfig,
+  { env }: Pick<Io, "env">,
+): Promise<CodingServerOptions> {
+  const model = findModel(config.model, env);
   return { ...settingsOf(config, directory), ...(await authenticationOf(config, directory)), ...(model && { model }) };
 }
 
 /** What a config file says, as the server takes it; paths in it are relative to its directory. */
-function settingsOf(config: ServerConfig, directory: string): ServerOptions {
-  const { mcpServers, fetchTargets, pushTargets, policyFiles, approvalMode } = config;
+function settingsOf(config: ServerConfig, directory: string): CodingServerOptions {
+  const { mcpServers, fetchTargets, mcpTargets, pushTargets, policyFiles, approvalMode } = config;
   return {
-    mcpServers,
+    mcp: createMcp({ servers: mcpServers, targets: mcpTargets }),
     fetchTargets,
     pushTargets,
     policyFiles: policyFiles.map((path) => resolve(directory, path)),

@@ -1,3 +1,4 @@
+import type { Writable } from "node:stream";
 import { create } from "@bufbuild/protobuf";
 import { confirmationPart } from "@devtool/client";
 import {
@@ -5,15 +6,20 @@ import {
   OPTION_CANCEL,
   OPTION_MODIFY_WITH_EDITOR,
   OPTION_PROCEED_ONCE,
+  OPTION_PROCEED_WITHOUT_SANDBOX,
+  oneLine,
   type Part,
   PartSchema,
   type ToolCall,
 } from "@devtool/schema";
 import { editText } from "./editor.ts";
+import { reasonOf } from "./error-text.ts";
 import { type Io, writeLine } from "./io.ts";
-import type { Prompter } from "./prompter.ts";
-import { type Paint, visible } from "./render/style.ts";
+import type { Screen } from "./render/gutter.ts";
+import { paintFor, visible } from "./render/style.ts";
 import { questionLines, toolCallLine } from "./render/tool-call.ts";
+import type { Line } from "./terminal/line-editor.ts";
+import type { Questioner } from "./terminal/questioner.ts";
 
 /** A call that asks, and for whom. */
 export interface AskedCall {
@@ -25,34 +31,61 @@ export interface AskedCall {
 /** Decides on a call that asks: what to answer. Undefined leaves the question open, as it is when `signal` aborts. */
 export type Approver = (asked: AskedCall, signal: AbortSignal) => Promise<readonly Part[] | undefined>;
 
-/** Says yes to everything. */
-export const approveAll: Approver = ({ call }) => Promise.resolve([confirmationPart(call, OPTION_PROCEED_ONCE)]);
+/** What `--approve all` says yes to beside calls: a command that runs again without its sandbox, or not. */
+export type WithoutSandbox = "approve" | "decline";
 
-/** Says no to everything, and says so. */
-export function approveNever(io: Io): Approver {
+/** Says yes to everything, but ends the sandbox of a command only where that is wanted. */
+export function approveAll(io: Pick<Io, "stderr">, withoutSandbox: WithoutSandbox): Approver {
+  const decline = declineAll(io, "it would run without the sandbox (see --approve-without-sandbox)");
+  return (asked, signal) => {
+    const ids = asked.call.confirmationRequest?.options.map(({ id }) => id) ?? [];
+    if (!ids.includes(OPTION_PROCEED_WITHOUT_SANDBOX))
+      return Promise.resolve([confirmationPart(asked.call, OPTION_PROCEED_ONCE)]);
+    if (withoutSandbox === "decline") return decline(asked, signal);
+    return Promise.resolve([confirmationPart(asked.call, OPTION_PROCEED_WITHOUT_SANDBOX)]);
+  };
+}
+
+/** Says no to everything, and tells why. */
+export function declineAll(io: Pick<Io, "stderr">, why: string): Approver {
   return ({ call }) => {
-    writeLine(io.stderr, `declined ${visible(call.toolName)}: nobody can be asked (see --approve)`);
+    writeLine(io.stderr, `declined ${visible(call.toolName)}: ${why}`);
     return Promise.resolve([confirmationPart(call, OPTION_CANCEL)]);
   };
 }
 
 /** Asks the person, with the options that the call offers; a proposed file can be edited first. */
-export function approveByAsking(io: Io, paint: Paint, prompter: Prompter): Approver {
+export function approveByAsking(io: Io, questioner: Questioner): Approver {
+  const { out } = questioner;
+  const paint = paintFor(io, out);
   return async ({ call, isQuestion }, signal) => {
     const request = call.confirmationRequest;
     if (!request) return undefined;
-    writeLine(io.stdout, [toolCallLine(call, paint), ...questionLines(call, paint)].join("\n"));
-    const choices = choicesOf(request);
-    const offer = choices.map(({ key, label }) => `[${key}] ${label}`).join("  ");
+    const screen = screenOf(out);
+    const whole = questionLines(call, paint, { screen, maxLines: Number.POSITIVE_INFINITY });
+    const shown = questionLines(call, paint, { screen, maxLines: linesFor(request, screen) });
+    const choices = [...choicesOf(request), ...(shown.length < whole.length ? [SHOW_ALL] : [])];
+    const options = choices.map(({ key, label }) => `  ${paint("heading", `[${key}]`)} ${label}`);
+    const prompt = isQuestion ? "choose, or type the answer > " : "choose > ";
+    const put = (lines: readonly string[]): void =>
+      writeLine(out, [toolCallLine(call, paint), ...lines, ...options].join("\n"));
+    put(shown);
     for (;;) {
-      const typed = await prompter.ask(`${offer}${isQuestion ? "  or type the answer" : ""} > `, signal);
-      if (typed === undefined) return undefined;
-      const choice = choices.find(({ key, id }) => typed === key || typed === id);
-      if (choice?.id === EDIT) return [await edited(call, OPTION_PROCEED_ONCE, io)];
-      if (choice?.id === OPTION_MODIFY_WITH_EDITOR) return [await edited(call, choice.id, io)];
-      if (choice) return [confirmationPart(call, choice.id)];
-      if (isQuestion && typed.trim() !== "") return [textPart(typed), confirmationPart(call, OPTION_PROCEED_ONCE)];
-      writeLine(io.stdout, `choose ${choices.map(({ key }) => key).join(", ")}`);
+      const line = await questioner.ask({ prompt: paint("heading", prompt), takesWords: isQuestion }, signal);
+      if (line === undefined) return undefined;
+      const choice = line.isPasted ? undefined : choiceOf(line, choices);
+      if (choice === SHOW_ALL) {
+        put(whole);
+      } else if (choice?.edits) {
+        const part = await edited(call, choice.id, { io, questioner });
+        if (part) return [part];
+      } else if (choice) {
+        return [confirmationPart(call, choice.id)];
+      } else if (isQuestion && line.text !== "") {
+        return [textPart(line.text), confirmationPart(call, OPTION_PROCEED_ONCE)];
+      } else {
+        writeLine(out, `choose ${choices.map(({ key }) => key).join(", ")}`);
+      }
     }
   };
 }
@@ -63,23 +96,48 @@ function textPart(text: string): Part {
 
 interface Choice {
   readonly key: string;
+  /** The option that it stands for. */
   readonly id: string;
   readonly label: string;
+  /** Whether the person edits the proposed file first. */
+  readonly edits: boolean;
 }
 
-/** What to type to edit the proposed file; not an option of the RFC's. */
-const EDIT = "edit";
+function choiceOf({ text }: Line, choices: readonly Choice[]): Choice | undefined {
+  return choices.find(({ key, id, label }) => text === key || (text === id && label !== EDIT_FIRST));
+}
+
+/** A choice of our own: shows what of the question does not fit the terminal. */
+const SHOW_ALL: Choice = { key: "v", id: "view", label: "View all of it", edits: false };
+
+/** The size of the terminal that a person is asked at. */
+function screenOf(out: Writable): Screen {
+  return {
+    columns: "columns" in out && typeof out.columns === "number" ? out.columns : undefined,
+    rows: "rows" in out && typeof out.rows === "number" ? out.rows : undefined,
+  };
+}
+
+/** The number of lines that a question has room for, so that its first line is in sight while it is answered. */
+function linesFor({ options }: ConfirmationRequest, { rows = 40 }: Screen): number {
+  return Math.max(6, rows - options.length - 8);
+}
+
+/** A choice of our own: the file as the person leaves it is written, without another question. */
+const EDIT_FIRST = "Edit first";
 
 function choicesOf({ options, details }: ConfirmationRequest): Choice[] {
   const offered = options.map(
     ({ id, name, description }, index): Choice => ({
       key: KEYS.get(id) ?? String(index + 1),
       id,
-      label: visible(description === undefined ? name : `${name}: ${description}`),
+      label: oneLine(description === undefined ? name : `${name}: ${description}`),
+      edits: id === OPTION_MODIFY_WITH_EDITOR,
     }),
   );
-  const edit: Choice[] = details.case === "fileEditDetails" ? [{ key: "e", id: EDIT, label: "Edit first" }] : [];
-  return [...offered.slice(0, -1), ...edit, ...offered.slice(-1)];
+  const edit: Choice = { key: "e", id: OPTION_PROCEED_ONCE, label: EDIT_FIRST, edits: true };
+  const isFile = details.case === "fileEditDetails";
+  return [...offered.slice(0, -1), ...(isFile ? [edit] : []), ...offered.slice(-1)];
 }
 
 const KEYS: ReadonlyMap<string, string> = new Map([
@@ -89,13 +147,24 @@ const KEYS: ReadonlyMap<string, string> = new Map([
   ["proceed_always_server", "s"],
   ["proceed_always_and_save", "p"],
   ["proceed_for_task", "a"],
+  [OPTION_PROCEED_WITHOUT_SANDBOX, "w"],
   [OPTION_MODIFY_WITH_EDITOR, "m"],
   [OPTION_CANCEL, "n"],
 ]);
 
-async function edited(call: ToolCall, optionId: string, io: Io): Promise<Part> {
+/** Lets the person edit the proposed file. Undefined when that failed, which is said: the question stays. */
+async function edited(
+  call: ToolCall,
+  optionId: string,
+  { io, questioner }: { readonly io: Io; readonly questioner: Questioner },
+): Promise<Part | undefined> {
   const details = call.confirmationRequest?.details;
   const proposed = details?.case === "fileEditDetails" ? details.value : undefined;
-  const content = await editText(proposed?.newContent ?? "", proposed?.fileName ?? "file", io);
-  return confirmationPart(call, optionId, content);
+  try {
+    const edit = (): Promise<string> => editText(proposed?.newContent ?? "", proposed?.fileName ?? "file", io);
+    return confirmationPart(call, optionId, await questioner.lend(edit));
+  } catch (reason) {
+    writeLine(questioner.out, visible(reasonOf(reason)));
+    return undefined;
+  }
 }

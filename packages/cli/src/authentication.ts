@@ -1,15 +1,15 @@
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { CallerRight, type JwtConfig, type ServerConfig, type TlsConfig } from "@devtool/schema";
-import type { ServerOptions } from "@devtool/server";
+import type { ServerSettings } from "@devtool/server";
 
-type Authentication = NonNullable<ServerOptions["authentication"]>;
+type Authentication = NonNullable<ServerSettings["authentication"]>;
 
 /** What a config file says about who is let in, with the files that it names read; paths are relative to its directory. */
 export async function authenticationOf(
   { authentication, tls }: Pick<ServerConfig, "authentication" | "tls">,
   directory: string,
-): Promise<Pick<ServerOptions, "authentication" | "tls">> {
+): Promise<Pick<ServerSettings, "authentication" | "tls">> {
   const { jwt, certificateRights = [] } = authentication ?? {};
   return {
     ...(authentication && {
@@ -35,7 +35,7 @@ async function jwtOf(config: JwtConfig, directory: string): Promise<NonNullable<
   };
 }
 
-async function tlsOf(config: TlsConfig, directory: string): Promise<NonNullable<ServerOptions["tls"]>> {
+async function tlsOf(config: TlsConfig, directory: string): Promise<NonNullable<ServerSettings["tls"]>> {
   const { certificateFile, keyFile, clientAuthoritiesFile: authorities } = config;
   return {
     certificate: await textOf("tls.certificate_file", resolve(directory, certificateFile)),

@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { chmod, chown, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ApprovalMode, ClientMcpServers, SandboxKind } from "@devtool/schema";
@@ -56,6 +56,12 @@ describe("the config file", () => {
     await writeFile(join(directory, "open.toml"), "");
     await chmod(join(directory, "open.toml"), 0o666);
     await expect(readConfig(join(directory, "open.toml"), directory)).rejects.toThrow("may be changed by others");
+  });
+
+  it.skipIf(process.getuid?.() !== 0)("is refused when it belongs to another user", async () => {
+    await writeFile(join(directory, "theirs.toml"), "");
+    await chown(join(directory, "theirs.toml"), 65_534, 65_534);
+    await expect(readConfig(join(directory, "theirs.toml"), directory)).rejects.toThrow("belongs to another user");
   });
 
   async function read(text: string) {

@@ -14,9 +14,11 @@ export async function readConfig(named: string | undefined, dataDirectory: strin
     throw new Error(`config file "${path}" cannot be read: ${messageOf(reason)}`);
   });
   if (text === undefined) return create(ServerConfigSchema);
-  const { mode } = await stat(path);
   // It can name commands that the server starts.
+  const { mode, uid } = await stat(path);
   if ((mode & 0o022) !== 0) throw new Error(`config file "${path}" may be changed by others: chmod go-w it`);
+  if (uid !== 0 && uid !== process.getuid?.())
+    throw new Error(`config file "${path}" belongs to another user: look at what it says, and chown it`);
   return parseConfig(text, path);
 }
 

@@ -3,7 +3,8 @@ import { createServer as createHttpServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
-import { createServer, type DevtoolServer } from "@devtool/server";
+import { serveCodingAgent } from "@devtool/coding-agent";
+import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { chat } from "./command/chat.ts";
 import { run } from "./command/run.ts";
@@ -17,7 +18,7 @@ describe("the command with --protocol a2a", () => {
 
   beforeAll(async () => {
     workspace = await mkdtemp(join(tmpdir(), "devtool-connection-"));
-    server = await createServer({ workspace, sandbox: "none" });
+    server = await serveCodingAgent({ workspace, sandbox: "none" });
   });
   afterAll(async () => {
     await server.close();

@@ -1,12 +1,10 @@
-import { randomUUID } from "node:crypto";
-import { constants } from "node:fs";
-import { mkdir, open, readFile, rename, rm, stat } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { fromJsonString, toJsonString } from "@bufbuild/protobuf";
 import { type ServerInfo, ServerInfoSchema } from "@devtool/schema";
-
-const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
+import { failpoint } from "@devtool/server/operator";
+import { readPrivateFile, writePrivateFile } from "./private-file.ts";
 
 /** The directory that holds tasks and the discovery file, unless `--data` names another: `$DEVTOOL_DATA` or `~/.devtool`. */
 export function defaultDataDirectory(env: Readonly<Record<string, string | undefined>>): string {
@@ -20,31 +18,35 @@ export function discoveryPath(dataDirectory: string): string {
 
 /** Writes the discovery file: mode 0600 from its first moment, under another name, then renamed, so that no reader ever sees half of it. */
 export async function writeDiscovery(dataDirectory: string, info: ServerInfo): Promise<void> {
-  await mkdir(dataDirectory, { recursive: true, mode: 0o700 });
-  const temporary = join(dataDirectory, `.server.${randomUUID()}.tmp`);
-  await using file = await open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
-  await file.chmod(0o600);
-  await file.writeFile(toJsonString(ServerInfoSchema, info));
-  await file.sync();
-  await rename(temporary, discoveryPath(dataDirectory));
+  await writePrivateFile(discoveryPath(dataDirectory), toJsonString(ServerInfoSchema, info));
 }
 
-/** Reads the discovery file; undefined when there is none, when others can read it, or when its server is gone. */
+/**
+ * Reads the discovery file; undefined when there is none, or when its server is gone. Throws an error that says what to do
+ * when it cannot be read, when others can read it, and when it is damaged.
+ */
 export async function readDiscovery(dataDirectory: string): Promise<ServerInfo | undefined> {
+  const path = discoveryPath(dataDirectory);
+  const text = await readPrivateFile(path);
+  const info = text === undefined ? undefined : parse(text, path);
+  return info && isAlive(info.pid) ? info : undefined;
+}
+
+function parse(text: string, path: string): ServerInfo {
   try {
-    const path = discoveryPath(dataDirectory);
-    if (((await stat(path)).mode & 0o077) !== 0) return undefined;
-    const info = fromJsonString(ServerInfoSchema, await readFile(path, "utf8"));
-    return isAlive(info.pid) ? info : undefined;
-  } catch {
-    return undefined;
+    return fromJsonString(ServerInfoSchema, text, { ignoreUnknownFields: true });
+  } catch (cause) {
+    throw new Error(`${path} is damaged: remove it, then start the server again`, { cause });
   }
 }
 
-/** Removes the discovery file, if it is still that of a process. */
+/** Removes the discovery file, if it is still that of a process; one that cannot be read is left. */
 export async function removeDiscovery(dataDirectory: string, pid: number): Promise<void> {
-  const info = await readDiscovery(dataDirectory);
-  if (info?.pid === pid) await rm(discoveryPath(dataDirectory), { force: true });
+  const info = await readDiscovery(dataDirectory).catch(() => undefined);
+  if (info?.pid !== pid) return;
+  failpoint("devtool:discovery.remove.before");
+  await rm(discoveryPath(dataDirectory), { force: true });
+  failpoint("devtool:discovery.remove.after");
 }
 
 function isAlive(pid: number): boolean {

@@ -2,22 +2,35 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { basename, delimiter, join } from "node:path";
+import { sortSearchPath } from "@devtool/sandbox";
 import type { Io } from "./io.ts";
 
-/** Lets the person change a text in `$VISUAL` or `$EDITOR`. Throws when there is none, or when it ends badly. */
+/** Runs the editor and puts the terminal's settings back, also after an editor that died in the middle. */
+const RUN_EDITOR = 'saved=$(stty -g 2>/dev/null); EDITOR "$1"; code=$?; [ -z "$saved" ] || stty "$saved"; exit $code';
+
+/**
+ * Lets the person change a text in `$VISUAL` or `$EDITOR`, which needs the terminal for itself. Throws when there is none,
+ * or when it ends badly.
+ */
 export async function editText(text: string, name: string, { env }: Pick<Io, "env">): Promise<string> {
-  const editor = env.VISUAL ?? env.EDITOR;
+  const editor = env.VISUAL || env.EDITOR;
   if (!editor) throw new Error("no editor is set: set EDITOR, for instance to vi");
   const directory = await mkdtemp(join(tmpdir(), "devtool-edit-"));
   const file = join(directory, basename(name) || "file");
   try {
     await writeFile(file, text, { mode: 0o600 });
-    const child = spawn("sh", ["-c", `${editor} "$1"`, "sh", file], { stdio: "inherit" });
+    const script = RUN_EDITOR.replace("EDITOR", () => editor);
+    const child = spawn("/bin/sh", ["-c", script, "sh", file], { stdio: "inherit", env: withTrustedPath(env) });
     const [code] = await once(child, "exit");
     if (code !== 0) throw new Error(`the editor ended with ${code}: nothing was changed`);
     return await readFile(file, "utf8");
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
+}
+
+/** The person is often in a workspace, whose programs must not be taken for the editor (`npx` puts them first). */
+function withTrustedPath(env: Io["env"]): Record<string, string | undefined> {
+  return { ...env, PATH: sortSearchPath(env.PATH ?? "", [process.cwd()]).trusted.join(delimiter) };
 }

@@ -7,10 +7,12 @@ export const ExitCode = {
   FAILED: 1,
   /** The command line cannot be understood. */
   USAGE: 2,
-  /** The task waits for its user, because nobody could be asked. */
+  /** The agent asked and nobody could be asked: the task waits for its user, or what it asked for was declined. */
   INPUT_REQUIRED: 3,
   /** The task was canceled. */
   CANCELED: 130,
+  /** Whoever read the output closed it before its end; the code that shells give to such a command (128 + SIGPIPE). */
+  OUTPUT_CLOSED: 141,
 } as const;
 
 /** The exit code that a task's state stands for. */

@@ -4,7 +4,7 @@ import { PROFILES, profileOptions } from "./profile.ts";
 describe("a profile of the server", () => {
   it.each(PROFILES)("%s brings an agent, and does not let in who sends no credentials by itself", async (profile) => {
     const options = await profileOptions(profile, { env: {}, configured: { pushTargets: ["wiki.internal:443"] } });
-    expect(options.createAgent).toBeTypeOf("function");
+    expect(options.agents).toHaveProperty("devtool.servesAnonymous", true);
     expect(options.retryWindowMs).toBe(0);
     expect(options.pushTargets).toEqual(["wiki.internal:443", "localhost:*", "127.0.0.1:*"]);
     expect(options).not.toHaveProperty("anonymous");

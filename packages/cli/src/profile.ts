@@ -1,4 +1,4 @@
-import type { ServerOptions } from "@devtool/server";
+import type { ServerOptions, ServerSettings } from "@devtool/server";
 
 /** What `--profile` offers: a server for each of the kits that test A2A (docs/test-kits.md). */
 export const PROFILES = ["tck", "tck-0.3", "acts"] as const;
@@ -16,7 +16,7 @@ interface Base {
   /** The environment that the kits share with us. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /** What the operator configured. */
-  readonly configured: ServerOptions;
+  readonly configured: ServerSettings;
 }
 
 /** What a profile says about a server. */
@@ -25,8 +25,7 @@ export async function profileOptions(profile: Profile, { env, configured }: Base
   const { ordinary, a2a } = RULES[profile];
   const { DEVTOOL_TOKEN: token } = env;
   return {
-    createAgent: createTckAgent({ ordinary, streamingTimeoutMs: timeoutOf(env.TCK_STREAMING_TIMEOUT) }),
-    about: ABOUT,
+    agents: { devtool: createTckAgent({ ordinary, streamingTimeoutMs: timeoutOf(env.TCK_STREAMING_TIMEOUT) }) },
     a2a,
     retryWindowMs: 0,
     pushTargets: [...(configured.pushTargets ?? []), ...WEBHOOKS],
@@ -34,15 +33,9 @@ export async function profileOptions(profile: Profile, { env, configured }: Base
   };
 }
 
-const ABOUT: NonNullable<ServerOptions["about"]> = {
-  name: "devtool test agent",
-  description: "Does what the messages of A2A test kits ask for. It has no tools.",
-  skills: [{ id: "as-asked", name: "Do as asked", description: "Plays a row of docs/test-kits.md.", tags: ["test"] }],
-};
-
 interface Rules {
   readonly ordinary: "completed" | "input-required";
-  readonly a2a: NonNullable<ServerOptions["a2a"]>;
+  readonly a2a: NonNullable<ServerSettings["a2a"]>;
 }
 
 const STRICT = { unversionedCard: "v1", endedTask: "refuse", missingMessageId: "generate" } as const;

@@ -15,13 +15,21 @@ export async function runProgram(argv: readonly string[], io: Io): Promise<numbe
     return exitCode;
   } catch (reason) {
     if (reason instanceof CommanderError) return reason.exitCode === 0 ? ExitCode.OK : ExitCode.USAGE;
-    writeLine(io.stderr, `devtool: ${visible(reason instanceof Error ? reason.message : String(reason))}`);
+    const { isAbort, reasonOf } = await import("./error-text.ts");
+    if (isAbort(reason)) return ExitCode.CANCELED;
+    writeLine(io.stderr, `devtool: ${visible(reasonOf(reason)).replaceAll("\n", "\n  │ ")}`);
     return ExitCode.FAILED;
   }
 }
 
 /** The ways to answer that `--approve` offers. */
 const APPROVALS = ["ask", "never", "all"] as const;
+const WITHOUT_SANDBOX = "with --approve all: also run commands again without the sandbox";
+
+/** The exit codes, in the words of the help. */
+const EXIT_CODES = `
+Exit codes: 0 done, 1 failed, 2 bad command line, 3 nobody could be asked (the task waits for its user, or what it asked
+for was declined), 130 canceled, 141 the output was closed before its end`;
 
 /** Takes the exit code of the command that ran. */
 type Done = (exitCode: number) => void;
@@ -31,6 +39,7 @@ function buildProgram(io: Io, done: Done): Command {
     .description("The universal port for coding agents: serve one, talk to one, test any.")
     .version("0.1.0")
     .enablePositionalOptions()
+    .addHelpText("after", EXIT_CODES)
     .exitOverride()
     .configureOutput({ writeOut: (text) => io.stdout.write(text), writeErr: (text) => io.stderr.write(text) });
   for (const add of [
@@ -59,9 +68,27 @@ function addServe(program: Command, io: Io, done: Done): void {
     .description("Run an agent server")
     .option("--workspace <dir>", "where agents work, made when it is missing (default: this directory)")
     .option("--root <dir...>", "directories in which other workspaces may lie")
+    .addOption(
+      new Option(
+        "--agent <[name=]module>",
+        'serve the agent that a module exports as "agent", the first as the default; may be given more than once (default: the coding agent, "devtool"). It runs with your rights',
+      )
+        .argParser((value: string, others: readonly string[] = []) => [...others, value])
+        .conflicts("profile"),
+    )
     .option("--data <dir>", "where tasks and the discovery file are kept (default: $DEVTOOL_DATA or ~/.devtool)")
-    .option("--host <address>", "the address to bind", "127.0.0.1")
-    .option("--port <number>", "the port to bind; 0 takes a free one", "41242")
+    .option("--host <address>", "the address to bind (default: 127.0.0.1)")
+    .option("--port <number>", "the port to bind; 0 takes a free one (default: 41242)")
+    .option(
+      "--public-url <url>",
+      "where clients reach the server, for instance behind a proxy (default: where it listens)",
+    )
+    .option("--tls-ended-by-proxy", "a proxy in front ends TLS, so other machines may reach the server without it")
+    .option("--token-file <file>", "the bearer token, in a file of mode 0600 (default: the server makes one)")
+    .option("--allow-host <host...>", "further values of the Host header to serve: name:port, or name for any port")
+    .option("--allow-origin <origin...>", "origins of web pages that may call, such as https://app.example")
+    .option("--push-target <host:port...>", "where notifications may be posted although it is not public or not https")
+    .option("--require-extension", "refuse clients that do not know the development-tool extension")
     .addOption(
       new Option(
         "--approval-mode <mode>",
@@ -76,6 +103,7 @@ function addServe(program: Command, io: Io, done: Done): void {
       ).choices([...PROFILES]),
     )
     .option("--anonymous", "let in callers without credentials; only with --profile, only on loopback")
+    .option("--rotate-token", "make another token; the one of the last start counts no longer")
     .option("--json", "print one line of JSON when ready")
     .action(async (options) => done(await (await import("./command/serve.ts")).serve(options, io)));
 }
@@ -86,18 +114,21 @@ function addRun(program: Command, io: Io, done: Done): void {
     .addOption(
       new Option("--approve <how>", "how to answer what the agent asks").choices([...APPROVALS]).default("ask"),
     )
-    .option(
-      "--workspace <dir>",
-      "where the agent works (default: this directory when no server runs, else the server's)",
-    )
+    .option("--approve-without-sandbox", WITHOUT_SANDBOX)
+    .option("--workspace <dir>", "where the agent works (default: this directory; with --url or --task the server's)")
     .option("--task <id>", "continue this task")
     .option("--json", "print each event as a line of JSON")
+    .addHelpText("after", EXIT_CODES)
     .action(async (prompt, options) => done(await (await import("./command/run.ts")).run(prompt, options, io)));
 }
 
 function addChat(program: Command, io: Io, done: Done): void {
   connected(program.command("chat"))
     .description("Talk with an agent")
+    .addOption(
+      new Option("--approve <how>", "how to answer what the agent asks").choices([...APPROVALS]).default("ask"),
+    )
+    .option("--approve-without-sandbox", WITHOUT_SANDBOX)
     .option("--workspace <dir>", "where the agent works (default: the server's)")
     .option("--task <id>", "continue this task")
     .action(async (options) => done(await (await import("./command/chat.ts")).chat(options, io)));
@@ -136,7 +167,9 @@ function addExec(program: Command, io: Io, done: Done): void {
     .addOption(
       new Option("--approve <how>", "how to answer what the command asks").choices([...APPROVALS]).default("ask"),
     )
+    .option("--approve-without-sandbox", WITHOUT_SANDBOX)
     .option("--json", "print each event as a line of JSON")
+    .addHelpText("after", EXIT_CODES)
     .action(async (command, args, options) =>
       done(await (await import("./command/slash-commands.ts")).exec([command, ...args], options, io)),
     );
@@ -193,14 +226,18 @@ function addConformance(program: Command, io: Io, done: Done): void {
     );
 }
 
+const JOB_LOG = "the log that devtool run named, in place of a server's";
+
 function addAudit(program: Command, io: Io, done: Done): void {
   const audit = program.command("audit").description("Read the log of why each tool call ran, or did not");
   connected(audit.command("verify"))
     .description("Check that no record was changed, moved or cut out")
     .option("--head <hash>", "a hash that an earlier check printed: it must still be there")
+    .option("--log <file>", JOB_LOG)
     .action(async (options) => done(await (await import("./command/audit.ts")).verify(options, io)));
   connected(audit.command("export"))
     .description("Print each record as a line of JSON")
+    .option("--log <file>", JOB_LOG)
     .action(async (options) => done(await (await import("./command/audit.ts")).exportAudit(options, io)));
 }
 
@@ -232,7 +269,7 @@ function addPush(program: Command, io: Io, done: Done): void {
     .description("Print the notifications that come to a port of this machine, once they are verified")
     .option(
       "--port <number>",
-      "the port, which the server's operator lists in push_targets; 0 takes a free one",
+      "the port, which the server must allow (serve --push-target 127.0.0.1:8088); 0 takes a free one",
       "8088",
     )
     .option("--task <id>", "ask the server to post this task's events here")

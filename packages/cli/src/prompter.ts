@@ -1,55 +1,83 @@
-import { createInterface, type Interface } from "node:readline";
+import { createInterface } from "node:readline";
 import type { Completion } from "./completion.ts";
 import type { Io } from "./io.ts";
+import { visible } from "./render/style.ts";
+import { LineEditor } from "./terminal/line-editor.ts";
+import { type Aside, type Questioner, TerminalQuestioner } from "./terminal/questioner.ts";
+import { Terminal, type TerminalInput } from "./terminal/terminal.ts";
 
-/** Asks a person for lines, one at a time. */
+/** Asks for messages, one at a time. */
 export interface Prompter extends Disposable {
-  /** Shows a prompt and waits for a line; undefined when there are no more, or when `signal` aborts before it came. */
-  ask(prompt: string, signal: AbortSignal): Promise<string | undefined>;
+  /** Asks who answers what decides something; undefined when nobody sits there. */
+  readonly questioner: Questioner | undefined;
+  /** Gives the first message that was typed ahead, or asks for one. Undefined when no more come, or when `signal` aborts. */
+  message(prompt: string, signal: AbortSignal): Promise<string | undefined>;
+  /** Puts a text back where the next message is typed. */
+  restore(text: string): void;
 }
 
-/** Reads lines from standard input; lines that come early wait. `complete` says what Tab makes of a line. */
-export function createPrompter(
-  { stdin, stdout, interactive, interrupt }: Io,
-  complete: (line: string) => Completion = (line) => [[], line],
-): Prompter {
-  const lines: string[] = [];
-  let waiting: ((line: string | undefined) => void) | undefined;
-  let ended = false;
-  const give = (line: string | undefined): void => {
-    const take = waiting;
-    waiting = undefined;
-    if (take) take(line);
-    else if (line !== undefined) lines.push(line);
+/** Options of a prompter. */
+export interface PrompterOptions {
+  /** What Tab makes of a line. */
+  readonly complete: (line: string) => Completion;
+  /** Takes a message that was typed while none was asked for; it waits. */
+  readonly onQueued: (message: string) => void;
+}
+
+/** Asks the person at the terminal for messages, or reads them from standard input, a line each. */
+export function createPrompter(io: Io, options: PrompterOptions): Prompter {
+  return io.interactive ? terminalPrompter(new Terminal(io), options) : linesPrompter(io);
+}
+
+function terminalPrompter(terminal: Terminal, options: PrompterOptions): Prompter {
+  const editor = new LineEditor({ out: terminal.out, ...options });
+  const aside: Aside = {
+    take: (input) => editor.take(input),
+    notice: () => (editor.draft === "" ? undefined : `· kept for your next message: ${visible(editor.draft)}`),
   };
-  const readline: Interface = createInterface({
-    input: stdin,
-    output: stdout,
-    terminal: interactive,
-    completer: complete,
-  });
-  readline.on("line", (line) => give(line.trim()));
-  readline.on("SIGINT", interrupt);
-  readline.on("close", () => {
-    ended = true;
-    give(undefined);
-  });
+  terminal.listen(aside.take);
+  const held = terminal.hold();
   return {
-    ask(prompt, signal) {
-      if (signal.aborted) return Promise.resolve(undefined);
-      const early = lines.shift();
-      if (early !== undefined || ended) return Promise.resolve(early);
-      readline.setPrompt(prompt);
-      readline.prompt();
-      const { promise, resolve } = Promise.withResolvers<string | undefined>();
-      const withdraw = (): void => give(undefined);
-      waiting = (line) => {
-        signal.removeEventListener("abort", withdraw);
-        resolve(line);
-      };
-      signal.addEventListener("abort", withdraw, { once: true });
-      return promise;
+    questioner: new TerminalQuestioner(terminal, aside),
+    message: async (prompt, signal) => (await editor.read(prompt, signal))?.text,
+    restore: (text) => editor.insert(text),
+    [Symbol.dispose]: () => {
+      if (editor.rest !== "") editor.tell(`· not sent: ${visible(editor.rest)}`);
+      editor[Symbol.dispose]();
+      held[Symbol.dispose]();
     },
+  };
+}
+
+/** Reads messages from a file or a program. Nobody can be asked there: a line answers only what its writer has seen. */
+function linesPrompter({ stdin, stdout }: Io): Prompter {
+  const readline = createInterface({ input: stdin });
+  const lines = readline[Symbol.asyncIterator]();
+  const restored: string[] = [];
+  return {
+    questioner: undefined,
+    message: async (prompt, signal) => {
+      if (signal.aborted) return undefined;
+      stdout.write(prompt);
+      const { value, done } = restored.length > 0 ? { value: restored.shift(), done: false } : await lines.next();
+      return done ? undefined : value?.trim();
+    },
+    restore: (text) => void restored.push(text),
     [Symbol.dispose]: () => readline.close(),
   };
+}
+
+/** Asks the person at the terminal what decides something, outside of a chat. */
+export function createQuestioner(io: Io): Questioner {
+  let early = "";
+  return new TerminalQuestioner(new Terminal(io), {
+    take: (input: TerminalInput) => {
+      if ("text" in input) early += input.text;
+    },
+    notice: () => {
+      const text = early;
+      early = "";
+      return text === "" ? undefined : `· not taken as an answer, it came before the question: ${JSON.stringify(text)}`;
+    },
+  });
 }

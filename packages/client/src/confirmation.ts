@@ -1,10 +1,9 @@
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import {
-  isAwaitingApproval,
+  awaitedToolCalls,
   type Message,
   MessageSchema,
-  openToolCalls,
   type Part,
   PartSchema,
   Role,
@@ -14,7 +13,7 @@ import {
 
 /** The calls of a task that wait for an answer, in the order the model made them. */
 export function pendingToolCalls(task: Task): ToolCall[] {
-  return openToolCalls(task).filter(isAwaitingApproval);
+  return awaitedToolCalls(task);
 }
 
 /**

@@ -1,4 +1,4 @@
-import { type Client, createClient, type Interceptor, type Transport } from "@connectrpc/connect";
+import { type Client, createClient, type Transport } from "@connectrpc/connect";
 import { AuditService, PushService, SlashCommandService, TaskService } from "@devtool/schema";
 
 /** An agent server, as its clients call it: the generated services. */
@@ -16,13 +16,5 @@ export function createDevtoolClient(transport: Transport): DevtoolClient {
     commands: createClient(SlashCommandService, transport),
     push: createClient(PushService, transport),
     audit: createClient(AuditService, transport),
-  };
-}
-
-/** Sends a bearer token with every call of a Connect, gRPC or gRPC-Web transport. */
-export function bearerInterceptor(token: string): Interceptor {
-  return (next) => (request) => {
-    request.header.set("authorization", `Bearer ${token}`);
-    return next(request);
   };
 }

@@ -3,6 +3,7 @@ import {
   emptyTask,
   endsExchange,
   isTerminal,
+  type Replay,
   reduceTask,
   SendMessageRequestSchema,
   type Task,
@@ -10,6 +11,15 @@ import {
 } from "@devtool/schema";
 import type { DevtoolClient } from "./devtool-client.ts";
 import { type ResumeOptions, resumed } from "./resume.ts";
+
+/** How an exchange is followed. */
+export interface ExchangeOptions extends ResumeOptions {
+  /**
+   * Is told that the exchange is one from before, since a message of this id and content came already; also when it was
+   * sent again because its connection broke. Default: nobody is told.
+   */
+  readonly onReplay?: (replay: Replay) => void;
+}
 
 /**
  * Sends a message and yields the events of its exchange, also over connections that break: a message whose first event
@@ -20,14 +30,16 @@ export function streamMessage(
   client: DevtoolClient,
   request: MessageInitShape<typeof SendMessageRequestSchema>,
   signal: AbortSignal,
-  options: ResumeOptions = {},
+  { onReplay, ...options }: ExchangeOptions = {},
 ): AsyncIterable<TaskEvent> {
   const message = create(SendMessageRequestSchema, request);
   const open = (last: TaskEvent | undefined, limit: AbortSignal): AsyncIterable<TaskEvent> =>
     last
       ? subscription(client, { taskId: last.taskId, afterSequence: last.sequence }, limit)
-      : eventsOf(client.tasks.streamMessage({ request: message }, { signal: limit }));
-  return resumed({ open, isEnd: endsExchange, isComplete: () => false }, { ...options, signal });
+      : eventsOf(client.tasks.streamMessage({ request: message }, { signal: limit }), onReplay);
+  // Nothing comes after a task has ended, and an agent may refuse who subscribes to it.
+  const isComplete = (last: TaskEvent | undefined): boolean => last !== undefined && isTerminal(last.state);
+  return resumed({ open, isEnd: endsExchange, isComplete }, { ...options, signal });
 }
 
 /** Yields the events of a task after a sequence, 0 for all, until the task has ended; also over connections that break. */
@@ -68,7 +80,11 @@ function subscription(
 }
 
 async function* eventsOf(
-  responses: AsyncIterable<{ readonly event?: TaskEvent | undefined }>,
+  responses: AsyncIterable<{ readonly event?: TaskEvent | undefined; readonly replay?: Replay | undefined }>,
+  onReplay?: (replay: Replay) => void,
 ): AsyncIterable<TaskEvent> {
-  for await (const { event } of responses) if (event) yield event;
+  for await (const { event, replay } of responses) {
+    if (replay) onReplay?.(replay);
+    if (event) yield event;
+  }
 }

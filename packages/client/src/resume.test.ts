@@ -194,7 +194,7 @@ function quick(): ResumeOptions {
 }
 
 function soon(): AbortSignal {
-  return AbortSignal.timeout(10_000);
+  return AbortSignal.timeout(60_000);
 }
 
 async function sequences(events: AsyncIterable<TaskEvent>): Promise<bigint[]> {

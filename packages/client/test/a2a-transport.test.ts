@@ -199,7 +199,7 @@ function clientOf({ url }: RecordedAgent): DevtoolClient {
 }
 
 function soon(): AbortSignal {
-  return AbortSignal.timeout(10_000);
+  return AbortSignal.timeout(60_000);
 }
 
 async function all(events: AsyncIterable<TaskEvent>): Promise<TaskEvent[]> {

@@ -136,15 +136,16 @@ describe("a call over A2A 0.3 over HTTP+JSON", () => {
     await expect(clientOf(agent).push.deletePushConfig({ taskId: "t1", configId: "p" })).resolves.toMatchObject({});
   });
 
-  it("has no list of tasks and no slash commands", async () => {
+  it("has no list of tasks", async () => {
     await using agent = await startRecordedAgent(json({}));
-    const { tasks, commands } = clientOf(agent);
-    await expect(tasks.listTasks({})).rejects.toMatchObject({ code: Code.Unimplemented });
-    await expect(commands.getAllSlashCommands({})).rejects.toMatchObject({
-      code: Code.Unimplemented,
-      rawMessage: expect.stringContaining("use JSONRPC"),
-    });
+    await expect(clientOf(agent).tasks.listTasks({})).rejects.toMatchObject({ code: Code.Unimplemented });
     expect(agent.requests).toEqual([]);
+  });
+
+  it("gets slash commands at a path of its own (CMD-1)", async () => {
+    await using agent = await startRecordedAgent(json('{"commands":[{"name":"stats"}]}'));
+    const { commands } = await clientOf(agent).commands.getAllSlashCommands({ contextId: "c" });
+    expect(commands.map(({ name }) => name)).toEqual(["stats"]);
   });
 
   it("that takes too long ends with its time", async () => {
@@ -189,6 +190,22 @@ describe("a stream over A2A 0.3 over HTTP+JSON", () => {
     expect(agent.requests).toHaveLength(1);
   });
 
+  it("is subscribed to by POST where an agent takes GET for the one of a task that is missing, as the Java SDK does", async () => {
+    const missing = json({ error: "io.a2a.spec.TaskNotFoundError", message: "Task not found" }, 404);
+    const ended = { statusUpdate: { taskId: "t1", final: true, status: { state: "TASK_STATE_COMPLETED" } } };
+    await using agent = await startRecordedAgent(missing, sse(line(opened), line(ended)));
+    const events = await all(subscribeTask(clientOf(agent), { taskId: "t1" }, soon(), QUICK));
+    expect(events.at(-1)?.state).toBe(TaskState.COMPLETED);
+    expect(agent.requests).toMatchObject([
+      { method: "GET", url: "/v1/tasks/t1:subscribe" },
+      { method: "POST", url: "/v1/tasks/t1:subscribe" },
+    ]);
+    await using other = await startRecordedAgent(missing, json("<html>", 405));
+    const refused = subscribeTask(clientOf(other), { taskId: "t1" }, soon(), QUICK);
+    await expect(all(refused)).rejects.toMatchObject({ code: Code.NotFound });
+    expect(other.requests).toHaveLength(2);
+  });
+
   it("that is answered with one JSON, or with an error, is none", async () => {
     await using agent = await startRecordedAgent(json(opened), json({ message: "no" }, 404));
     const log = (): AsyncIterable<TaskEvent> => subscribeTask(clientOf(agent), { taskId: "t1" }, soon(), QUICK);
@@ -216,7 +233,7 @@ function clientOf({ url }: RecordedAgent): DevtoolClient {
 }
 
 function soon(): AbortSignal {
-  return AbortSignal.timeout(10_000);
+  return AbortSignal.timeout(60_000);
 }
 
 async function all(events: AsyncIterable<TaskEvent>): Promise<TaskEvent[]> {

@@ -1,4 +1,4 @@
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, ConnectError, createRouterTransport } from "@connectrpc/connect";
 import { ErrorContextSchema, isTerminal, type TaskEvent, TaskState } from "@devtool/schema";
 import { ErrorInfoSchema } from "@devtool/schema/a2a-v1";
 import { describe, expect, it } from "vitest";
@@ -119,11 +119,28 @@ describe("a call over A2A 1.0", () => {
     expect(agent.requests).toEqual([]);
   });
 
-  it("has no slash commands but over JSON-RPC, and no binding that is not known", async () => {
+  it("asks for slash commands over HTTP+JSON at paths of 1.0, which have no version (CMD-1)", async () => {
+    await using agent = await startRecordedAgent(
+      json({ commands: [] }),
+      json({ execution_id: "t1", status: "STARTED" }),
+    );
+    const { commands } = clientOf(agent, "HTTP+JSON");
+    await commands.getAllSlashCommands({ contextId: "c1" });
+    const { result: started } = await commands.runSlashCommand({ command: { commandPath: ["about"] } });
+    expect(started?.executionId).toBe("t1");
+    expect(agent.requests.map(({ method, url }) => [method, url])).toEqual([
+      ["GET", "/commands?contextId=c1"],
+      ["POST", "/commands:execute"],
+    ]);
+  });
+
+  it("has no slash commands over gRPC, and no binding that is not known", async () => {
     await using agent = await startRecordedAgent(json({}));
-    await expect(clientOf(agent, "HTTP+JSON").commands.getAllSlashCommands({})).rejects.toMatchObject({
+    const grpc = () => createRouterTransport(() => undefined);
+    const transport = createA2aTransport({ url: agent.url, protocolVersion: "1.0", protocolBinding: "GRPC", grpc });
+    await expect(createDevtoolClient(transport).commands.getAllSlashCommands({})).rejects.toMatchObject({
       code: Code.Unimplemented,
-      rawMessage: expect.stringContaining("JSONRPC"),
+      rawMessage: expect.stringContaining("use JSONRPC or HTTP+JSON"),
     });
     expect(() => clientOf(agent, "GRPC")).toThrow("choose 1.0 over JSONRPC");
     expect(() => createA2aTransport({ url: agent.url, protocolVersion: "2.0" })).toThrow('"2.0"');
@@ -279,7 +296,7 @@ function clientOf({ url }: RecordedAgent, protocolBinding = "JSONRPC"): DevtoolC
 }
 
 function soon(): AbortSignal {
-  return AbortSignal.timeout(10_000);
+  return AbortSignal.timeout(60_000);
 }
 
 async function all(events: AsyncIterable<TaskEvent>): Promise<TaskEvent[]> {

@@ -56,6 +56,12 @@ describe("fetching a card (CARD-2)", () => {
 
   it.each([
     { name: "has no card", answer: json("", 404), code: Code.NotFound, says: "HTTP 404" },
+    {
+      name: "says why it gives none",
+      answer: json({ error: "host is not served: use --allow-host" }, 403),
+      code: Code.NotFound,
+      says: "HTTP 403: host is not served: use --allow-host",
+    },
     { name: "has a page instead of a card", answer: json("<html>"), code: Code.FailedPrecondition, says: "" },
     { name: "has a card of another shape", answer: json({ name: 7 }), code: Code.FailedPrecondition, says: "" },
     { name: "has a list for a card", answer: json("[]"), code: Code.FailedPrecondition, says: "AgentCard" },
@@ -96,5 +102,5 @@ describe("fetching a card (CARD-2)", () => {
 });
 
 function soon(): AbortSignal {
-  return AbortSignal.timeout(10_000);
+  return AbortSignal.timeout(60_000);
 }

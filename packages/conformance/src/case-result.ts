@@ -22,4 +22,6 @@ export interface CaseFailure {
   /** Counts the steps of the case from 1. */
   readonly step: number;
   readonly reason: string;
+  /** The requirement that the answer follows instead, and why, where two contradict each other. */
+  readonly reading?: string;
 }

@@ -74,6 +74,16 @@ const checkIds: Check = ({ consecutiveIds, firstId }, { documents }) => {
   return broken < 0 ? undefined : `ids must go up by one: ${ids[broken]} follows ${ids[broken - 1]}`;
 };
 
+/** Says which id came before in the case; undefined when none did. Adds the ids of the exchange to those that are known. */
+export function repeatedId({ documents }: Exchange, known: Set<string>): string | undefined {
+  for (const { id } of documents) {
+    if (id === undefined || id === "") continue;
+    if (known.has(id)) return `no event comes twice: got id ${id} again`;
+    known.add(id);
+  }
+  return undefined;
+}
+
 function filled(value: Value, variables: Variables): JsonValue {
   return variables.fill(toJson(ValueSchema, value));
 }

@@ -3,7 +3,7 @@ import { createServer, type Server } from "node:http";
 import { afterEach, describe, expect, it } from "vitest";
 import { findSubject } from "./find-subject.ts";
 
-const SIGNAL = AbortSignal.timeout(10_000);
+const SIGNAL = AbortSignal.timeout(300_000);
 let server: Server | undefined;
 afterEach(() => {
   server?.close();

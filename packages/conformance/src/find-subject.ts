@@ -1,6 +1,6 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { claimsIn, type Interface, interfacesIn } from "./agent-card.ts";
-import type { Binding, BindingName, Endpoint, ProtocolVersion } from "./binding/binding.ts";
+import type { Binding, BindingName, Endpoint, ProtocolVersion, ServerTrust } from "./binding/binding.ts";
 import { grpcBinding } from "./binding/grpc-v1.ts";
 import { jsonRpcBinding } from "./binding/json-rpc.ts";
 import { restBinding } from "./binding/rest-v1.ts";
@@ -15,6 +15,8 @@ export interface ServerTarget {
   readonly token?: string;
   /** The version of A2A. Default: that of the first interface of the card that the kit speaks. */
   readonly protocolVersion?: ProtocolVersion;
+  /** How its certificate is trusted. Default: by the authorities that Node knows. */
+  readonly trust?: ServerTrust;
   /** The binding. Default: that of the first interface of the card, in that version, that the kit speaks. */
   readonly binding?: BindingName;
 }
@@ -23,6 +25,7 @@ export interface ServerTarget {
 export interface Subject {
   readonly url: string;
   readonly token: string | undefined;
+  readonly trust?: ServerTrust;
   readonly agent: string;
   readonly agentVersion: string;
   /** What it claims, as the cases name their needs. */
@@ -36,11 +39,12 @@ export async function findSubject(target: ServerTarget, signal: AbortSignal): Pr
   const offered = interfacesIn(card, target.url);
   const chosen = offered.find((item) => isWanted(item, target));
   if (chosen) assertOwnHost(chosen, target);
-  const binding = chosen && bindingOf(chosen, target.token);
+  const binding = chosen && bindingOf(chosen, target);
   if (!binding) throw new Error(`the agent has no ${wantedText(target)}: its card lists ${listText(offered)}`);
   return {
     url: target.url,
     token: target.token,
+    ...(target.trust && { trust: target.trust }),
     agent: String(card.name ?? ""),
     agentVersion: String(card.version ?? ""),
     claims: claimsIn(card),
@@ -61,7 +65,7 @@ async function readCard(target: ServerTarget, signal: AbortSignal): Promise<Json
 }
 
 async function fetchCard(
-  { url, token, protocolVersion }: ServerTarget,
+  { url, token, protocolVersion, trust }: ServerTarget,
   signal: AbortSignal,
 ): Promise<JsonObject | undefined> {
   const address = new URL(`${url.replace(/\/+$/, "")}${CARD}`);
@@ -69,6 +73,7 @@ async function fetchCard(
     ...(protocolVersion && { "a2a-version": protocolVersion }),
     ...(token && { authorization: `Bearer ${token}` }),
   };
+  const { fetch } = trust ?? globalThis;
   const response = await fetch(address, { headers, signal });
   if (!response.ok) return undefined;
   const text = await response.text();
@@ -104,8 +109,8 @@ const MAKERS: Readonly<Record<string, Readonly<Record<string, Maker>>>> = {
   },
 };
 
-function bindingOf({ url, protocolVersion, binding }: Interface, token: string | undefined): Binding | undefined {
-  return MAKERS[protocolVersion]?.[binding]?.({ url, token });
+function bindingOf({ url, protocolVersion, binding }: Interface, { token, trust }: ServerTarget): Binding | undefined {
+  return MAKERS[protocolVersion]?.[binding]?.({ url, token, ...(trust && { trust }) });
 }
 
 function wantedText({ protocolVersion, binding }: ServerTarget): string {

@@ -1,11 +1,11 @@
 // The public names of @devtool/conformance, one by one. Adding a name is adding API.
-export type { BindingName, ProtocolVersion } from "./binding/binding.ts";
+export type { BindingName, ProtocolVersion, ServerTrust } from "./binding/binding.ts";
 export type { CaseFailure, CaseResult } from "./case-result.ts";
-export { type CuttingProxy, startCuttingProxy } from "./client/cutting-proxy.ts";
-export type { A2aInterface } from "./client/replay-a2a-v1.ts";
 export { findSubject, type ServerTarget, type Subject } from "./find-subject.ts";
 export { Program, type ProgramStreams, type ProgramWork } from "./program.ts";
-export { createReport, isClean, type ReportInput, type ReportSubject } from "./report/create-report.ts";
+export { type CuttingProxy, startCuttingProxy } from "./replay/cutting-proxy.ts";
+export type { A2aInterface } from "./replay/replay-a2a-v1.ts";
+export { createReport, isClean, type ReportInput, type ReportSubject, readingOf } from "./report/create-report.ts";
 export { htmlPage } from "./report/html.ts";
 export { junitXml } from "./report/junit.ts";
 export { readKnownFailing } from "./report/known-failing.ts";

@@ -15,6 +15,7 @@ function mismatchText(expected: string, actual: JsonValue | undefined, path: str
   if (expected === "<any>") return actual === undefined || actual === null ? `${path} is missing` : undefined;
   if (expected === "<absent>")
     return actual === undefined ? undefined : `${path} must not be there: got ${show(actual)}`;
+  if (expected === "<empty>") return isEmpty(actual) ? undefined : `${path} must be empty: got ${show(actual)}`;
   const choices = /^<one:(.*)>$/s.exec(expected)?.[1]?.split("|");
   if (choices) {
     const isOne = typeof actual === "string" && choices.includes(actual);
@@ -25,6 +26,11 @@ function mismatchText(expected: string, actual: JsonValue | undefined, path: str
   return typeof actual === "string" && actual.includes(part)
     ? undefined
     : `${path} must contain ${show(part)}: got ${show(actual)}`;
+}
+
+/** Whether a value is not there or holds the default of its type, which ProtoJSON lets a writer leave out. */
+function isEmpty(value: JsonValue | undefined): boolean {
+  return value === undefined || value === "" || value === false || (Array.isArray(value) && value.length === 0);
 }
 
 function mismatchList(expected: JsonValue[], actual: JsonValue | undefined, path: string): string | undefined {

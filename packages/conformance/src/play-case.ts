@@ -5,7 +5,7 @@ import type { BindingName, Call, Exchange } from "./binding/binding.ts";
 import { headersOf, objectsIn, sendHttp } from "./binding/http.ts";
 import type { Recording } from "./binding/recording.ts";
 import type { CaseFailure } from "./case-result.ts";
-import { resultOf, unexpected } from "./expect.ts";
+import { repeatedId, resultOf, unexpected } from "./expect.ts";
 import type { Subject } from "./find-subject.ts";
 import { breachesOf } from "./laws.ts";
 import type { Variables } from "./variables.ts";
@@ -29,17 +29,23 @@ export function stepsFor({ bindings, steps }: Case, name: BindingName): readonly
  */
 export async function playCase(one: Case, context: CaseContext, signal: AbortSignal): Promise<CaseFailure[]> {
   const failures: CaseFailure[] = [];
+  const knownIds = new Set<string>();
   for (const [index, step] of stepsFor(one, context.subject.binding.name).entries()) {
-    const fail = (requirements: readonly string[], reason: string): void => {
+    const fail = (requirements: readonly string[], reason: string, reading?: string): void => {
       const what = step.method || `${step.http?.method || "GET"} ${context.variables.text(step.http?.path ?? "")}`;
-      failures.push({ requirements, step: index + 1, reason: `step ${index + 1} (${what}): ${reason}` });
+      failures.push({
+        requirements,
+        step: index + 1,
+        reason: `step ${index + 1} (${what}): ${reason}`,
+        ...(reading !== undefined && { reading }),
+      });
     };
     context.recording.begin(index + 1);
     try {
-      const { breaches, problem } = await playStep(step, context, signal);
+      const { breaches, problem, reading } = await playStep(step, { ...context, knownIds }, signal);
       for (const { requirement, reason } of breaches) fail([requirement], reason);
       if (problem === undefined) continue;
-      fail(requirementsOf(one, step), problem);
+      fail(requirementsOf(one, step), problem, reading);
     } catch (reason) {
       fail(requirementsOf(one, step), messageOf(reason));
     }
@@ -62,17 +68,33 @@ function messageOf(reason: unknown): string {
 interface Played {
   readonly breaches: ReturnType<typeof breachesOf>;
   readonly problem: string | undefined;
+  /** The reading by which the answer is right all the same. */
+  readonly reading: string | undefined;
 }
 
-async function playStep(step: Step, context: CaseContext, signal: AbortSignal): Promise<Played> {
-  const { subject, variables } = context;
+/** What a step is played with. */
+interface StepContext extends CaseContext {
+  /** The ids of the frames that came in the case so far. */
+  readonly knownIds: Set<string>;
+}
+
+async function playStep(step: Step, context: StepContext, signal: AbortSignal): Promise<Played> {
+  const { subject, variables, knownIds } = context;
   const call = step.http ? undefined : callOf(step, variables);
   const exchange = call
     ? await subject.binding.play(call, context.recording, signal)
     : await plainExchange(step, context, signal);
   const breaches = breachesOf(call, exchange, subject.binding.protocolVersion);
-  const problem = step.expect && unexpected(step.expect, exchange, variables);
-  return { breaches, problem: problem ?? capture(step, exchange, variables) };
+  const repeated = step.expect?.newIds ? repeatedId(exchange, knownIds) : undefined;
+  const problem = repeated ?? (step.expect && unexpected(step.expect, exchange, variables));
+  const reading = problem === undefined ? undefined : readingOf(step, exchange, context);
+  return { breaches, problem: problem ?? capture(step, exchange, variables), reading };
+}
+
+function readingOf({ reading }: Step, exchange: Exchange, { subject, variables }: CaseContext): string | undefined {
+  if (!reading?.expect || !reading.needs.every((need) => subject.claims.has(need))) return undefined;
+  const isFollowed = unexpected(reading.expect, exchange, variables) === undefined;
+  return isFollowed ? `${reading.requirement}: ${reading.reason}` : undefined;
 }
 
 function callOf({ method, params, headers, leaveAfter }: Step, variables: Variables): Call {
@@ -105,7 +127,8 @@ async function plainExchange(
     headers: headersOf(usual, { token: subject.token, changes }),
     body: method === "GET" || method === "DELETE" ? undefined : variables.text(http?.body ?? ""),
   };
-  const answer = await sendHttp(request, { recording, leaveAfter: leaveAfter || Number.POSITIVE_INFINITY }, signal);
+  const options = { recording, leaveAfter: leaveAfter || Number.POSITIVE_INFINITY, trust: subject.trust };
+  const answer = await sendHttp(request, options, signal);
   return { ...answer, documents: objectsIn(answer), breaches: [] };
 }
 

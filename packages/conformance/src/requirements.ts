@@ -9,8 +9,8 @@ const WIRE_REQUIREMENTS: Readonly<Record<string, Requirement>> = {
   },
   "CARD-2": { behaviour: "the version is in the URI and follows SemVer", source: "RFC, Versioning" },
   "CARD-3": {
-    behaviour: "the extension is activated by header or metadata and echoed; others get text",
-    source: "A2A 0.3 extensions",
+    behaviour: "the extension stays active in a conversation and is named; others get text",
+    source: "A2A 0.3 extensions; own",
   },
   "META-1": { behaviour: "custom data is keyed by the extension's URI", source: "RFC, Metadata" },
   "META-2": {
@@ -19,12 +19,16 @@ const WIRE_REQUIREMENTS: Readonly<Record<string, Requirement>> = {
     owed: "a server need not have it; test/wire-docs.test.ts tests ours",
   },
   "JSON-1": { behaviour: "payloads have the RFC's snake_case names and enum names", source: "RFC, Schemas" },
-  "JSON-2": { behaviour: "readers are lenient and bounded", source: "own" },
+  "JSON-2": {
+    behaviour: "fields have their defaults and both spellings; what decides something is read strictly; all is bounded",
+    source: "own",
+  },
   "JSON-3": { behaviour: "integers that a double cannot hold are strings", source: "own" },
   "SESSION-1": { behaviour: "the first message carries a workspace that is checked", source: "RFC, Initialization" },
   "SESSION-2": { behaviour: "settings stay for a context", source: "own" },
   "SESSION-3": { behaviour: "settings beyond the RFC travel under a URI of their own and only narrow", source: "own" },
   "SESSION-4": { behaviour: "the model may change with every message, nothing else", source: "own" },
+  "SESSION-5": { behaviour: "a session belongs to one agent; one that is not served is an error", source: "own" },
   "STREAM-1": { behaviour: "a stream begins with the task or a status and ends with final", source: "A2A 0.3 §7.2" },
   "STREAM-2": { behaviour: "each kind of event carries its payload", source: "RFC, DevelopmentToolEvent" },
   "STREAM-3": { behaviour: "events have ids; a stream resumes after one without gap or double", source: "own" },
@@ -32,6 +36,12 @@ const WIRE_REQUIREMENTS: Readonly<Record<string, Requirement>> = {
   "STREAM-5": { behaviour: "a message continues a completed task", source: "RFC" },
   "STREAM-6": { behaviour: "leaving stops nothing; cancel stops all", source: "A2A 0.3 §7.4" },
   "STREAM-7": { behaviour: "the same message is a retry", source: "own" },
+  "STREAM-8": {
+    behaviour:
+      "a message to a task that cannot take it now waits, is taken in its turn, and can be withdrawn until then",
+    source: "own",
+  },
+  "STREAM-9": { behaviour: "an answer holds its exchange alone, the task everything", source: "own" },
   "TOOL-1": { behaviour: "the whole call is sent; its status never moves back", source: "RFC, ToolCall" },
   "TOOL-2": { behaviour: "all questions of a step come before one input-required", source: "RFC, ConfirmationRequest" },
   "TOOL-3": { behaviour: "details fit the kind of tool", source: "RFC, ConfirmationRequest" },

@@ -10,13 +10,13 @@ import {
 } from "@devtool/schema/conformance";
 import { Recording } from "./binding/recording.ts";
 import type { CaseResult } from "./case-result.ts";
-import { startCuttingProxy } from "./client/cutting-proxy.ts";
-import { Replay } from "./client/replay.ts";
-import type { A2aInterface } from "./client/replay-a2a-v1.ts";
-import { startReplayServer } from "./client/replay-server.ts";
 import { mismatch } from "./match.ts";
 import { Program, type ProgramStreams, type ProgramWork } from "./program.ts";
 import { recordedProgram } from "./recorded-program.ts";
+import { startCuttingProxy } from "./replay/cutting-proxy.ts";
+import { Replay } from "./replay/replay.ts";
+import type { A2aInterface } from "./replay/replay-a2a-v1.ts";
+import { startReplayServer } from "./replay/replay-server.ts";
 import { equalProblem } from "./run-json-suite.ts";
 import clientSuite from "./suites/client.json" with { type: "json" };
 
@@ -147,6 +147,6 @@ function differenceOf({ events, task }: Conversation, replay: Replay): string | 
   const { id, contextId, state } = replay.task(replay.log[0]?.taskId ?? "");
   const sent = toJson(TaskSchema, create(TaskSchema, { id, contextId, state }));
   return (
-    equalProblem(json(replay.log), json(events), "events") ?? mismatch(sent, task && toJson(TaskSchema, task), "task")
+    equalProblem(json(replay.shown), json(events), "events") ?? mismatch(sent, task && toJson(TaskSchema, task), "task")
   );
 }

@@ -3,6 +3,7 @@ import { base64Encode } from "@bufbuild/protobuf/wire";
 import { type Value, ValueSchema } from "@bufbuild/protobuf/wkt";
 import { type Golden, type GoldenSuite, GoldenSuiteSchema } from "@devtool/schema/conformance";
 import type { CaseResult } from "./case-result.ts";
+import { withoutImplicitDefaults } from "./implicit-defaults.ts";
 import { mismatch } from "./match.ts";
 import goldenSuite from "./suites/golden-rfc.json" with { type: "json" };
 
@@ -35,7 +36,8 @@ export function runJsonSuite(codec: JsonCodec): CaseResult[] {
 function firstProblem({ type, json, binary, lenient, equivalent, bad }: Golden, codec: JsonCodec): string | undefined {
   const wanted = jsonOf(json);
   for (const form of [wanted, ...[...lenient, ...equivalent].map(jsonOf)]) {
-    const problem = equalProblem(
+    const problem = jsonProblem(
+      type,
       wanted,
       attempt(() => codec.rewrite(type, form)),
     );
@@ -45,7 +47,8 @@ function firstProblem({ type, json, binary, lenient, equivalent, bad }: Golden, 
   const frozen = base64Encode(binary);
   if (written !== frozen) return `the binary must be ${frozen}: got ${written}`;
   return (
-    equalProblem(
+    jsonProblem(
+      type,
       wanted,
       attempt(() => codec.fromBinary(type, binary)),
     ) ?? badProblem({ type, bad }, codec)
@@ -60,6 +63,11 @@ function badProblem({ type, bad }: Pick<Golden, "type" | "bad">, codec: JsonCode
     if (!outcome.includes(says)) return `the error for ${JSON.stringify(input)} must say ${says}: got ${outcome}`;
   }
   return undefined;
+}
+
+/** Compares the JSON of a message of a type; whether defaults without presence are written is up to the writer (JSON-2). */
+export function jsonProblem(type: string, wanted: JsonValue, actual: JsonValue): string | undefined {
+  return equalProblem(withoutImplicitDefaults(type, wanted), withoutImplicitDefaults(type, actual));
 }
 
 /** Compares both ways, since each way alone allows more. */

@@ -14,7 +14,7 @@ import type { CaseResult } from "./case-result.ts";
 import { mismatch, missingInOrder } from "./match.ts";
 import { Program, type ProgramStreams } from "./program.ts";
 import { recordedProgram } from "./recorded-program.ts";
-import { equalProblem, jsonGoldens, jsonOf } from "./run-json-suite.ts";
+import { equalProblem, jsonGoldens, jsonOf, jsonProblem } from "./run-json-suite.ts";
 import programSuite from "./suites/program.json" with { type: "json" };
 import scriptedPrompts from "./suites/scripted-prompts.json" with { type: "json" };
 import { Variables } from "./variables.ts";
@@ -97,13 +97,13 @@ async function goldenProblem(program: Asked, golden: Golden, signal: AbortSignal
   }
   const outcome = await program.ask({ case: "readBinary", value: { type, binary } }, signal);
   if (outcome.case !== "json") return { failed: `the binary must become JSON: got ${told(outcome)}` };
-  const problem = jsonProblem(wanted, outcome.value);
+  const problem = writtenProblem(type, wanted, outcome.value);
   return problem === undefined ? undefined : { failed: problem };
 }
 
-function jsonProblem(wanted: JsonValue, text: string): string | undefined {
+function writtenProblem(type: string, wanted: JsonValue, text: string): string | undefined {
   try {
-    return equalProblem(wanted, JSON.parse(text));
+    return jsonProblem(type, wanted, JSON.parse(text));
   } catch {
     return `the binary must become JSON: got ${JSON.stringify(text)}`;
   }

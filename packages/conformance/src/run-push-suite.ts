@@ -56,8 +56,8 @@ interface Playing {
 async function runCase(playing: Playing, signal: AbortSignal): Promise<CaseResult> {
   const start = performance.now();
   const { one, context } = playing;
-  const { id, requirements, steps } = one;
-  const asked = create(CaseSchema, { id, requirements, steps, needs: ["pushNotifications"] });
+  const { id, requirements, steps, needs } = one;
+  const asked = create(CaseSchema, { id, requirements, steps, needs: ["pushNotifications", ...needs] });
   const skipped = whyNot(asked, context);
   if (skipped !== undefined) return { id, requirements, status: "skipped", reason: skipped, durationMs: 0 };
   playing.receiver.answer(playing.path, one.answers);

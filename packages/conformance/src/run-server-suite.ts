@@ -1,4 +1,4 @@
-import { fromJson } from "@bufbuild/protobuf";
+import { create, fromJson } from "@bufbuild/protobuf";
 import { DEFAULT_LIMITS, EXTENSION_URI } from "@devtool/schema";
 import { type Case, type Suite, SuiteSchema } from "@devtool/schema/conformance";
 import type { ProtocolVersion } from "./binding/binding.ts";
@@ -7,8 +7,8 @@ import type { CaseResult } from "./case-result.ts";
 import type { Subject } from "./find-subject.ts";
 import { type CaseContext, playCase } from "./play-case.ts";
 import scriptedPrompts from "./suites/scripted-prompts.json" with { type: "json" };
-import suiteV1 from "./suites/server-a2a-v1.json" with { type: "json" };
-import suiteV03 from "./suites/server-a2a-v03.json" with { type: "json" };
+import { SERVER_A2A_V1 } from "./suites/server-a2a-v1.ts";
+import { SERVER_A2A_V03 } from "./suites/server-a2a-v03.ts";
 import { Variables } from "./variables.ts";
 import { whyNot } from "./why-not.ts";
 
@@ -21,24 +21,28 @@ export interface ServerSuiteOptions {
   readonly prompts?: Readonly<Record<string, string>>;
   /** Plays only the cases whose ids begin so, for instance `a2a/` for what A2A itself asks. Default: all. */
   readonly only?: string;
+  /** Plays only the cases for which this is true. Default: all. */
+  readonly select?: (one: Case) => boolean;
   /** A case may take so many milliseconds. Default 30,000. */
   readonly timeoutMs?: number;
 }
 
 /** The cases for servers of a version of A2A, as data. */
 export function serverCases(version: ProtocolVersion): Suite {
-  return fromJson(SuiteSchema, version === "0.3" ? suiteV03 : suiteV1);
+  const suites = (version === "0.3" ? SERVER_A2A_V03 : SERVER_A2A_V1).map((suite) => fromJson(SuiteSchema, suite));
+  const { name = "" } = suites[0] ?? {};
+  return create(SuiteSchema, { name, protocolVersion: version, cases: suites.flatMap(({ cases }) => cases) });
 }
 
 /** Plays all cases against a server, one after the other, over the wire. Results come as they are known. */
 export async function* runServerSuite(
   subject: Subject,
   signal: AbortSignal,
-  { prompts = scriptedPrompts, only = "", timeoutMs = 30_000 }: ServerSuiteOptions = {},
+  { prompts = scriptedPrompts, only = "", select = () => true, timeoutMs = 30_000 }: ServerSuiteOptions = {},
 ): AsyncIterable<CaseResult> {
   const shared = sharedVariables(prompts, subject.binding.endpoint);
   for (const one of serverCases(subject.binding.protocolVersion).cases) {
-    if (!one.id.startsWith(only)) continue;
+    if (!one.id.startsWith(only) || !select(one)) continue;
     signal.throwIfAborted();
     const limited = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
     const variables = new Variables({ ...shared, retried: crypto.randomUUID() });

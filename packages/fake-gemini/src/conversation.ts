@@ -1,4 +1,4 @@
-import { parseStep } from "@devtool/server/script";
+import { parseStep } from "@devtool/coding-agent/script";
 import { isObject, listOf, member, textOf } from "./json.ts";
 
 /** Where in its script a conversation stands. */

@@ -7,7 +7,7 @@ import {
   type ServerResponse,
 } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import { parseScript } from "@devtool/server/script";
+import { parseScript } from "@devtool/coding-agent/script";
 import { locate, type Position, signaturesOf } from "./conversation.ts";
 import { readJson, refuse, sendError, sendJson } from "./http.ts";
 import { listOf, member, textOf } from "./json.ts";

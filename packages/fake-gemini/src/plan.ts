@@ -1,4 +1,4 @@
-import { type Break, type Step, sayPiece } from "@devtool/server/script";
+import { type Break, type Step, sayPiece } from "@devtool/coding-agent/script";
 import type { FunctionResponse } from "./conversation.ts";
 import { isObject, member } from "./json.ts";
 

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { setImmediate as nextTick, setTimeout as sleep } from "node:timers/promises";
-import type { Break } from "@devtool/server/script";
+import type { Break } from "@devtool/coding-agent/script";
 import type { Plan } from "./plan.ts";
 import { lastPiece, pieceOf, type Response, type ResponseContext } from "./response.ts";
 

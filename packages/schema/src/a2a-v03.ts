@@ -1,8 +1,12 @@
 // A2A 0.3: the envelope's messages, and how a task and its events are written in them.
 
+export { decodeCommandPlace } from "./a2a-v03/command-params.ts";
+export { type ExtensionSigns, showsExtension, signsIn } from "./a2a-v03/extension-signs.ts";
+export { a2aErrorText, a2aFieldName } from "./a2a-v03/field-name.ts";
 export { decodeJsonRpcRequest, JsonRpcCode } from "./a2a-v03/json-rpc.ts";
-export { extensionMetadata, sessionMetadata } from "./a2a-v03/metadata.ts";
+export { extensionMetadata, sessionMetadata, taskEventMetadata } from "./a2a-v03/metadata.ts";
 export { decodePushConfig, decodePushConfigParams, encodePushConfig } from "./a2a-v03/push-config.ts";
+export { replayIn, withReplay } from "./a2a-v03/replay.ts";
 export { encodeReply } from "./a2a-v03/reply.ts";
 export { errorFromRest, errorToRest } from "./a2a-v03/rest/error.ts";
 export {
@@ -13,10 +17,24 @@ export {
   restOperation,
 } from "./a2a-v03/rest/operation.ts";
 export { decodeMessageSend, encodeMessageSend, type MessageSend } from "./a2a-v03/send-params.ts";
+export { assertNoSettings, decodeRequestSettings, type SettingsPlace } from "./a2a-v03/settings.ts";
 export { decodeState, encodeState } from "./a2a-v03/state.ts";
 export { decodeStreamFrame, encodeStreamFrame } from "./a2a-v03/stream-frame.ts";
-export { decodeSettings, decodeTask, type EncodeTaskOptions, encodeTask, settingsMetadata } from "./a2a-v03/task.ts";
-export { decodeTaskId, decodeTaskQuery } from "./a2a-v03/task-params.ts";
+export {
+  decodeQueue,
+  decodeSettings,
+  decodeTask,
+  type EncodeTaskOptions,
+  encodeTask,
+  settingsMetadata,
+} from "./a2a-v03/task.ts";
+export {
+  decodeTaskId,
+  decodeTaskList,
+  decodeTaskQuery,
+  decodeWithdrawal,
+  type TaskListQuery,
+} from "./a2a-v03/task-params.ts";
 export type { StreamView } from "./a2a-v03/view.ts";
 export {
   type AgentCard,
@@ -25,6 +43,7 @@ export {
   type AgentSkill,
   AgentSkillSchema,
 } from "./gen/devtool/a2a/v1alpha/agent_card_pb.ts";
+export { AgentService, json_rpc_method } from "./gen/devtool/a2a/v1alpha/agent_service_pb.ts";
 export {
   type JsonRpcError,
   JsonRpcErrorSchema,

@@ -2,6 +2,7 @@
 
 export { agentCardFromV03 } from "./a2a-v1/agent-card.ts";
 export { canonicalCard } from "./a2a-v1/canonical-card.ts";
+export { type SigningRequest, signsOf } from "./a2a-v1/extension-signs.ts";
 export { frameFromA2a } from "./a2a-v1/frame.ts";
 export { type HttpCall, type HttpParts, httpCallOf, requestJson } from "./a2a-v1/http-request.ts";
 export { type HttpBinding, httpBindingsOf } from "./a2a-v1/http-rule.ts";
@@ -12,6 +13,10 @@ export { sendRequestFromA2a, sendRequestToA2a } from "./a2a-v1/send-request.ts";
 export { stateFromA2a, stateToA2a } from "./a2a-v1/state.ts";
 export { replyToA2a, streamResponseOf } from "./a2a-v1/stream-response.ts";
 export { taskToA2a } from "./a2a-v1/task.ts";
+export {
+  MessageQueueService,
+  type WithdrawMessageRequest as A2aWithdrawMessageRequest,
+} from "./gen/devtool/queue/v1alpha/message_queue_service_pb.ts";
 export { http as httpRule } from "./gen/google/api/annotations_pb.ts";
 export { method_signature as methodSignature } from "./gen/google/api/client_pb.ts";
 export { field_behavior as fieldBehavior } from "./gen/google/api/field_behavior_pb.ts";

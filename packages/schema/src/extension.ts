@@ -7,8 +7,20 @@ export const EXTENSION_URI =
 /** The URI under which settings beyond the RFC travel (SESSION-3). */
 export const SESSION_SETTINGS_URI = "https://devtool.dev/a2a/session-settings/v1alpha";
 
+/** The URI under which the settings of one message travel (STREAM-8). */
+export const MESSAGE_SETTINGS_URI = "https://devtool.dev/a2a/message-settings/v1alpha";
+
+/** The URI under which a task carries what A2A has no field for: the messages that wait (STREAM-8). */
+export const TASK_URI = "https://devtool.dev/a2a/task/v1alpha";
+
+/** The URI under which an answer says that it repeats an earlier exchange (STREAM-7). */
+export const REPLAY_URI = "https://devtool.dev/a2a/replay/v1alpha";
+
 /** The URI under which an event carries what the RFC has no kind or field for: usage, notices, how a call is run. */
 export const TASK_EVENT_URI = "https://devtool.dev/a2a/task-event/v1alpha";
+
+/** The URI under which a part of A2A 0.3 carries what only 1.0 has fields for: the media type and file name of text and data. */
+export const PART_URI = "https://devtool.dev/a2a/part/v1alpha";
 
 /** A version in the sense of SemVer 2.0.0; parts that a URI leaves out are 0. */
 export interface ExtensionVersion {
@@ -59,6 +71,25 @@ export function findExtension(uris: readonly string[]): string | undefined {
     quote(other),
     `the agent has ${theirs ? `version ${format(theirs)}` : "no version"} of the extension, this client speaks ${format(OWN_VERSION)}: use matching releases`,
   );
+}
+
+/**
+ * Says why a key that looks like this extension cannot be used: it names another version, none, or is misspelt. Undefined
+ * for a version that works, and for keys of other extensions.
+ */
+export function extensionVersionProblem(key: string): string | undefined {
+  if (isExtensionUri(key)) return undefined;
+  const theirs = parseExtensionVersion(key);
+  if (nameOf(key) === nameOf(EXTENSION_URI) && theirs) {
+    return `is version ${format(theirs)} of the extension, this agent speaks ${format(OWN_VERSION)}: use the key ${EXTENSION_URI}`;
+  }
+  const isMeant = /a2a\W+developer-profile/i.test(key);
+  return isMeant ? `is not the URI of the extension: use the key ${EXTENSION_URI}` : undefined;
+}
+
+/** Returns whether a key names our settings of a session, but not in the form that is read. */
+export function isOtherSessionSettingsUri(key: string): boolean {
+  return key !== SESSION_SETTINGS_URI && /devtool\.dev\/a2a\/session-settings/i.test(key);
 }
 
 /** The URI without scheme and version, to tell an extension from another. */

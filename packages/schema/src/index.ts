@@ -1,14 +1,21 @@
 // The public names of @devtool/schema, one by one. Adding a name is adding API.
 
+export { assertNoBrokenAnswer } from "./a2a-v03/confirmation.ts";
+export { assertBinaryBudget } from "./binary-budget.ts";
+export { canonicalJson } from "./canonical-json.ts";
+export { exchangeHistory } from "./exchange-history.ts";
 export {
   EXTENSION_URI,
   type ExtensionVersion,
   findExtension,
   isCompatibleVersion,
   isExtensionUri,
+  MESSAGE_SETTINGS_URI,
   parseExtensionVersion,
+  REPLAY_URI,
   SESSION_SETTINGS_URI,
   TASK_EVENT_URI,
+  TASK_URI,
 } from "./extension.ts";
 // The RFC's messages: devtool.a2a.v1alpha
 export {
@@ -72,7 +79,14 @@ export {
 } from "./gen/devtool/v1alpha/authentication_pb.ts";
 export { type Checkpoint, CheckpointSchema } from "./gen/devtool/v1alpha/checkpoint_pb.ts";
 export { type CommandFile, CommandFileSchema } from "./gen/devtool/v1alpha/command_file_pb.ts";
-export { type ServerInfo, ServerInfoSchema } from "./gen/devtool/v1alpha/discovery_pb.ts";
+export {
+  type Readiness,
+  ReadinessRequestSchema,
+  ReadinessSchema,
+  type ServerInfo,
+  ServerInfoSchema,
+  TokenFileSchema,
+} from "./gen/devtool/v1alpha/discovery_pb.ts";
 export { type ErrorContext, ErrorContextSchema } from "./gen/devtool/v1alpha/error_pb.ts";
 export { type EventRow, EventRowSchema } from "./gen/devtool/v1alpha/event_row_pb.ts";
 export {
@@ -83,6 +97,7 @@ export {
   type McpStdio,
   McpStdioSchema,
 } from "./gen/devtool/v1alpha/mcp_server_pb.ts";
+export { type MessageSettings, MessageSettingsSchema } from "./gen/devtool/v1alpha/message_settings_pb.ts";
 export {
   type PolicyFile,
   PolicyFileSchema,
@@ -107,6 +122,7 @@ export {
   SetPushConfigRequestSchema,
 } from "./gen/devtool/v1alpha/push_service_pb.ts";
 export {
+  AgentConfigSchema,
   ClientMcpServers,
   type ModelConfig,
   ModelConfigSchema,
@@ -135,6 +151,12 @@ export {
 export {
   type ArtifactUpdate,
   ArtifactUpdateSchema,
+  type MessageQueued,
+  MessageQueuedSchema,
+  type MessageTaken,
+  MessageTakenSchema,
+  type MessageWithdrawn,
+  MessageWithdrawnSchema,
   type Notice,
   NoticeSchema,
   type StateChange,
@@ -156,9 +178,12 @@ export {
   type File,
   FileSchema,
   type Message,
+  MessageDelivery,
   MessageSchema,
   type Part,
   PartSchema,
+  type QueuedMessage,
+  QueuedMessageSchema,
   Role,
   type Summary,
   SummarySchema,
@@ -182,6 +207,8 @@ export {
   ListTasksRequestSchema,
   type ListTasksResponse,
   ListTasksResponseSchema,
+  type Replay,
+  ReplaySchema,
   type SendMessageRequest,
   SendMessageRequestSchema,
   type StreamMessageRequest,
@@ -195,6 +222,10 @@ export {
   TaskService,
   type TaskSummary,
   TaskSummarySchema,
+  type WithdrawMessageRequest,
+  WithdrawMessageRequestSchema,
+  type WithdrawMessageResponse,
+  WithdrawMessageResponseSchema,
 } from "./gen/devtool/v1alpha/task_service_pb.ts";
 export {
   type TrustedFile,
@@ -204,16 +235,27 @@ export {
   type TrustGrant,
   TrustGrantSchema,
 } from "./gen/devtool/v1alpha/trust_pb.ts";
-export { DEFAULT_LIMITS, type JsonLimits, parseJson } from "./json-budget.ts";
+export { assertJsonBudget, DEFAULT_LIMITS, type JsonLimits, parseJson } from "./json-budget.ts";
+export { isObject, objectOf, textOf } from "./json-value.ts";
 // The rules that both sides must agree on
 export { takesMode } from "./output-mode.ts";
 export { emptyTask, reduceTask } from "./reduce-task.ts";
 export { replyOf } from "./reply.ts";
 export { decodeRfcJson, decodeRfcText, encodeRfcJson, structFromJson } from "./rfc-json.ts";
+export {
+  type FoldedLines,
+  foldLines,
+  hiddenLines,
+  oneLine,
+  quotedLines,
+  visibleText,
+} from "./shown-text.ts";
+export { summaryOf } from "./summary.ts";
 export { deriveState, endsExchange, isInterrupted, isTerminal } from "./task-state.ts";
 export {
   answeredToolCall,
   answersTo,
+  awaitedToolCalls,
   confirmationsOf,
   findConfirmation,
   findToolCall,
@@ -230,8 +272,9 @@ export {
   OPTION_PROCEED_ALWAYS_SERVER,
   OPTION_PROCEED_ALWAYS_TOOL,
   OPTION_PROCEED_ONCE,
+  OPTION_PROCEED_WITHOUT_SANDBOX,
   openToolCalls,
   toolCallsOf,
 } from "./tool-call.ts";
 export { isStageMove, stageOf } from "./tool-call-stage.ts";
-export { WireError } from "./wire-error.ts";
+export { mistyped, quote, shorten, WireError } from "./wire-error.ts";

@@ -19,7 +19,7 @@ export function parseJson(text: string, limits: JsonLimits = DEFAULT_LIMITS): Js
   const bytes = text.length * 3 <= limits.maxBytes ? text.length : utf8Length(text);
   if (bytes > limits.maxBytes)
     throw new WireError("", "", `the document has ${bytes} bytes: limit is ${limits.maxBytes}`);
-  assertDepth(text, limits.maxDepth);
+  assertJsonBudget(text, limits);
   const value = parse(text);
   assertBudget(value, limits);
   return value;
@@ -34,22 +34,54 @@ function utf8Length(text: string): number {
   return bytes;
 }
 
-/** Bounds the nesting before parsing, so that a deep document costs no stack. */
-function assertDepth(text: string, maxDepth: number): void {
+/**
+ * Bounds nesting and number of values of a text before it is parsed. Throws a `WireError` that gives the limit. It reads
+ * each character once: a regular expression for strings begins anew at each quote when the last string has no end.
+ */
+export function assertJsonBudget(text: string, { maxDepth, maxNodes }: JsonLimits = DEFAULT_LIMITS): void {
   let depth = 0;
-  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/gs)) {
-    if (token === "[" || token === "{") depth++;
-    else if (token === "]" || token === "}") depth--;
-    if (depth > maxDepth)
-      throw new WireError("", "", `the document nests deeper than ${maxDepth} levels: limit is ${maxDepth}`);
+  let nodes = 1;
+  let isFirst = false;
+  for (let at = 0; at < text.length; at++) {
+    const char = text[at] ?? "";
+    if (BLANKS.has(char)) continue;
+    const isEnd = char === "]" || char === "}";
+    // The first value of an object or array has no comma before it.
+    if (char === "," || (isFirst && !isEnd)) nodes++;
+    isFirst = char === "[" || char === "{";
+    if (isFirst) depth++;
+    else if (isEnd) depth--;
+    else if (char === '"') at = endOfString(text, at);
+    if (depth > maxDepth) throw tooDeep(maxDepth);
+    if (nodes > maxNodes) throw tooMany(maxNodes);
   }
+}
+
+const BLANKS: ReadonlySet<string> = new Set([" ", "\t", "\n", "\r"]);
+
+/** The position of the quote that ends a string; the end of the text when there is none. */
+function endOfString(text: string, begin: number): number {
+  for (let at = begin + 1; at < text.length; at++) {
+    const char = text[at];
+    if (char === '"') return at;
+    if (char === "\\") at++;
+  }
+  return text.length;
+}
+
+function tooDeep(maxDepth: number): WireError {
+  return new WireError("", "", `the document nests deeper than ${maxDepth} levels: limit is ${maxDepth}`);
+}
+
+function tooMany(maxNodes: number): WireError {
+  return new WireError("", "", `the document holds more than ${maxNodes} values: limit is ${maxNodes}`);
 }
 
 function parse(text: string): JsonValue {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new WireError("", "", "the document is no JSON", { cause });
+    throw new WireError("", "", "the document is not valid JSON", { cause });
   }
 }
 
@@ -59,10 +91,8 @@ export function assertBudget(value: unknown, { maxDepth, maxNodes }: JsonLimits 
   let nodes = 0;
   for (let depth = 0; level.length > 0; depth++) {
     nodes += level.length;
-    if (depth > maxDepth)
-      throw new WireError("", "", `the document nests deeper than ${maxDepth} levels: limit is ${maxDepth}`);
-    if (nodes > maxNodes)
-      throw new WireError("", "", `the document holds more than ${maxNodes} values: limit is ${maxNodes}`);
+    if (depth > maxDepth) throw tooDeep(maxDepth);
+    if (nodes > maxNodes) throw tooMany(maxNodes);
     if (level.some((item) => item === Infinity || item === -Infinity))
       throw new WireError("", "", "the document holds a number that is too big: limit is 1.8e308");
     level = level.flatMap((item) => (typeof item === "object" && item !== null ? Object.values(item) : []));

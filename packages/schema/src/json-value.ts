@@ -1,5 +1,9 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { isObject } from "./rfc-json.ts";
+
+/** Returns whether a JSON value is an object. */
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
 
 /** The value when it is an object, otherwise an empty one. */
 export function objectOf(value: JsonValue | undefined): JsonObject {

@@ -7,7 +7,7 @@ import { ToolCallStatus } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 import { type TaskEvent, TaskEventSchema } from "./gen/devtool/v1alpha/task_event_pb.ts";
 import { Role, type Task, TaskState } from "./gen/devtool/v1alpha/task_pb.ts";
 import { emptyTask, reduceTask } from "./reduce-task.ts";
-import { OPTION_CANCEL, OPTION_PROCEED_ONCE } from "./tool-call.ts";
+import { awaitedToolCalls, OPTION_CANCEL, OPTION_PROCEED_ONCE } from "./tool-call.ts";
 
 type Payload = NonNullable<MessageInitShape<typeof TaskEventSchema>["payload"]>;
 
@@ -70,6 +70,15 @@ function answer(toolCallId: string, selectedOptionId: string): Payload {
   return { case: "message", value: { messageId: "m2", role: Role.USER, parts: [{ content }] } };
 }
 
+function waitsFor(...ids: string[]): Payload {
+  const openCalls = ids.map((toolCallId) => ({
+    toolCallId,
+    status: ToolCallStatus.PENDING,
+    confirmationRequest: { options: [] },
+  }));
+  return { case: "stateChange", value: { openCalls } };
+}
+
 function kinds(task: Task): (string | undefined)[][] {
   return task.history.map(({ parts }) => parts.map(({ content }) => content.case));
 }
@@ -80,6 +89,11 @@ describe("the fold of a log", () => {
     expect(artifactsOf(fold(log.slice(0, 4)))).toEqual(["a one one two", "b x x"]);
     expect(artifactsOf(fold(log))).toEqual(["a one one two", "b y y"]);
     expect(artifactsOf(fold(log.slice(0, 2)))).toEqual(["a one one"]);
+  });
+
+  it("says from the first event that does that the extension is active, and never takes it back (CARD-3)", () => {
+    const log = logOf(hello, text("a"), text("b")).map((event, index) => ({ ...event, extensionActive: index === 1 }));
+    expect(log.map((_event, index) => fold(log.slice(0, index + 1)).extensionActive)).toEqual([false, true, true]);
   });
 
   it("ends with a reply as its last message", () => {
@@ -131,10 +145,43 @@ describe("the fold of a log", () => {
     expect(value).not.toHaveProperty("confirmationRequest");
   });
 
+  it("adds the calls that a change of state asks about and that it did not know, and doubles none", () => {
+    const { PENDING } = ToolCallStatus;
+    const task = fold(logOf(hello, asks("a"), waitsFor("a", "b")));
+    expect(kinds(task)).toEqual([["text"], ["toolCall", "toolCall"]]);
+    expect(awaitedToolCalls(task)).toMatchObject([
+      { toolCallId: "a", status: PENDING },
+      { toolCallId: "b", status: PENDING },
+    ]);
+  });
+
+  it("asks no more what a change of state does not ask about, also when the answer was not shown (STREAM-2)", () => {
+    const task = fold(logOf(hello, asks("a"), asks("b"), waitsFor("a", "b"), waitsFor("b")));
+    expect(awaitedToolCalls(task).map(({ toolCallId }) => toolCallId)).toEqual(["b"]);
+  });
+
+  it("takes one message where two of the same id wait (STREAM-7, STREAM-8)", () => {
+    const queued = (value: string): Payload => ({
+      case: "messageQueued",
+      value: { message: { messageId: "m2", role: Role.USER, parts: [{ content: { case: "text", value } }] } },
+    });
+    const taken: Payload = { case: "messageTaken", value: { messageId: "m2" } };
+    const { history, queuedMessages } = fold(logOf(hello, queued("one"), queued("two"), taken));
+    expect(history.at(-1)?.parts[0]?.content.value).toBe("one");
+    expect(queuedMessages.map(({ message }) => message?.parts[0]?.content.value)).toEqual(["two"]);
+  });
+
   it("forgets why the task changed state with the next event", () => {
     const change: Payload = { case: "stateChange", value: { text: "why", error: "bad" } };
     expect(fold(logOf(hello, change))).toMatchObject({ stateText: "why", error: "bad" });
     expect(fold(logOf(hello, change, text("go on")))).toMatchObject({ stateText: "", error: "" });
+  });
+
+  it("keeps what explains the state of a task at rest over events that leave it there", () => {
+    const change: Payload = { case: "stateChange", value: { text: "why", error: "bad" } };
+    const log = logOf(hello, change, { case: "usage", value: { inputTokens: 1n } });
+    const failed = log.map((event, index) => (index === 0 ? event : { ...event, state: TaskState.FAILED }));
+    expect(fold(failed)).toMatchObject({ stateText: "why", error: "bad" });
   });
 });
 
@@ -185,14 +232,15 @@ describe("the fold of any log", () => {
     );
   });
 
-  it("is the same over the frames that A2A 0.3 makes of it", () => {
+  it("is the same over the frames that A2A 0.3 makes of it, but for answers, which have none", () => {
     fc.assert(
       fc.property(log, (events) => {
-        const seen = events.map((event) =>
+        const framed = events.filter((event) => encodeStreamFrame(event, "extension") !== undefined);
+        const seen = framed.map((event) =>
           decodeStreamFrame(JSON.parse(encodeStreamFrame(event, "extension") ?? "null"), event.sequence),
         );
         // The frame of a new task has no place for the model: the next frame tells it.
-        expect({ ...fold(seen), model: "" }).toEqual({ ...fold(events), model: "" });
+        expect({ ...fold(seen), model: "" }).toEqual({ ...fold(framed), model: "" });
       }),
     );
   });

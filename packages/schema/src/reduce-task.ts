@@ -1,11 +1,18 @@
 import { create } from "@bufbuild/protobuf";
 import type { ToolCall } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
-import type { ArtifactUpdate, TaskCreated, TaskEvent } from "./gen/devtool/v1alpha/task_event_pb.ts";
+import type {
+  ArtifactUpdate,
+  MessageQueued,
+  StateChange,
+  TaskCreated,
+  TaskEvent,
+} from "./gen/devtool/v1alpha/task_event_pb.ts";
 import {
   type Message,
   MessageSchema,
   type Part,
   PartSchema,
+  QueuedMessageSchema,
   Role,
   type Task,
   TaskSchema,
@@ -13,7 +20,17 @@ import {
   type Usage,
   UsageSchema,
 } from "./gen/devtool/v1alpha/task_pb.ts";
-import { answeredToolCall, confirmationsOf, hasToolCall, isEnded, toolCallsOf } from "./tool-call.ts";
+import { mayHoldCall, noteCalls } from "./known-calls.ts";
+import { isInterrupted, isTerminal } from "./task-state.ts";
+import {
+  answeredToolCall,
+  confirmationsOf,
+  hasToolCall,
+  isAwaitingApproval,
+  isEnded,
+  openToolCalls,
+  toolCallsOf,
+} from "./tool-call.ts";
 
 /** The task before its first event. */
 export function emptyTask(): Task {
@@ -30,7 +47,36 @@ export function reduceTask(task: Task, event: TaskEvent): Task {
     return reduceTask(emptyTask(), event);
   }
   if (event.sequence <= task.sequence) return task;
-  return { ...reducePayload({ ...task, stateText: "", error: "" }, event), ...stamp(task, event) };
+  const before = isResting(event) && event.state === task.state ? task : { ...task, stateText: "", error: "" };
+  const next = { ...reducePayload(before, event), ...stamp(task, event) };
+  noteCalls(task.history, next.history, callIdsIn(event));
+  return next;
+}
+
+/** What explains a state in which a task rests stays with it over events that do not wake the task. */
+function isResting({ state }: TaskEvent): boolean {
+  return isTerminal(state) || isInterrupted(state);
+}
+
+function callIdsIn({ payload }: TaskEvent): string[] {
+  switch (payload.case) {
+    case "toolCall":
+      return [payload.value.toolCallId];
+    case "stateChange":
+      return payload.value.openCalls.map(({ toolCallId }) => toolCallId);
+    case "message":
+    case "reply":
+      return callIdsOf(payload.value);
+    case "created":
+    case "messageQueued":
+      return payload.value.message ? callIdsOf(payload.value.message) : [];
+    default:
+      return [];
+  }
+}
+
+function callIdsOf(message: Message): string[] {
+  return toolCallsOf(message).map(({ toolCallId }) => toolCallId);
 }
 
 function stamp(task: Task, event: TaskEvent): Partial<Task> {
@@ -41,19 +87,20 @@ function stamp(task: Task, event: TaskEvent): Partial<Task> {
     state: event.state,
     sequence: event.sequence,
     model: event.model === "" ? task.model : event.model,
+    extensionActive: task.extensionActive || event.extensionActive,
     ...(createTime && { createTime }),
     ...(event.time && { updateTime: event.time }),
   };
 }
 
-function reducePayload(task: Task, { payload, sequence, toolCallDetail }: TaskEvent): Task {
+function reducePayload(task: Task, { payload, sequence, state, toolCallDetail }: TaskEvent): Task {
   switch (payload.case) {
     case "created":
       return reduceCreated(task, payload.value);
     case "message":
       return withMessage(task, payload.value);
     case "stateChange":
-      return { ...task, stateText: payload.value.text, error: payload.value.error };
+      return reduceStateChange(task, payload.value, { state, sequence });
     case "text":
       return withText(task, payload.value.text, sequence);
     case "thought":
@@ -68,6 +115,12 @@ function reducePayload(task: Task, { payload, sequence, toolCallDetail }: TaskEv
       return withArtifact(task, payload.value);
     case "reply":
       return { ...task, history: [...task.history, payload.value] };
+    case "messageQueued":
+      return withQueued(task, payload.value);
+    case "messageTaken":
+      return withTaken(task, payload.value.messageId);
+    case "messageWithdrawn":
+      return withoutQueued(task, payload.value.messageId);
     case "usage":
       return { ...task, usage: addedUsage(task.usage, payload.value) };
     case "notice":
@@ -89,6 +142,49 @@ function reduceCreated(task: Task, created: TaskCreated): Task {
     ...(sessionSettings && { sessionSettings }),
     ...(command && { command }),
   };
+}
+
+/** An ended task takes no more messages: those that waited are named by the event. */
+function reduceStateChange(
+  task: Task,
+  { text, error, openCalls }: StateChange,
+  { state, sequence }: Pick<TaskEvent, "state" | "sequence">,
+): Task {
+  const queuedMessages = isTerminal(state) ? [] : task.queuedMessages;
+  return withOpenCalls({ ...task, stateText: text, error, queuedMessages }, openCalls, sequence);
+}
+
+/**
+ * The calls that a task waits for are all there are: those it did not know are added, and those that it knew and that
+ * are not among them ask no more, as they were answered in a message that this client may not have been shown.
+ */
+function withOpenCalls(task: Task, openCalls: readonly ToolCall[], sequence: bigint): Task {
+  if (openCalls.length === 0) return task;
+  const open = new Set(openCalls.map(({ toolCallId }) => toolCallId));
+  const answered = openToolCalls(task).filter((call) => isAwaitingApproval(call) && !open.has(call.toolCallId));
+  const closed = answered.map(({ confirmationRequest: _answered, ...call }) => call);
+  return [...closed, ...openCalls].reduce(
+    (folded, call) => withToolCall(folded, { call, detail: undefined }, sequence),
+    task,
+  );
+}
+
+function withQueued(task: Task, { message, delivery }: MessageQueued): Task {
+  if (!message) return task;
+  return { ...task, queuedMessages: [...task.queuedMessages, create(QueuedMessageSchema, { message, delivery })] };
+}
+
+/** Moves a message that waited to the end of the conversation. */
+function withTaken(task: Task, messageId: string): Task {
+  const taken = task.queuedMessages.find(({ message }) => message?.messageId === messageId)?.message;
+  const rest = withoutQueued(task, messageId);
+  return taken ? { ...rest, history: [...rest.history, taken] } : rest;
+}
+
+/** Leaves out the first message of this id that waits: clients may use an id twice (STREAM-7). */
+function withoutQueued(task: Task, messageId: string): Task {
+  const index = task.queuedMessages.findIndex(({ message }) => message?.messageId === messageId);
+  return index < 0 ? task : { ...task, queuedMessages: task.queuedMessages.toSpliced(index, 1) };
 }
 
 /** Makes an artifact, puts another in its place, or adds to the one of its id. */
@@ -118,6 +214,7 @@ interface DetailedCall {
 
 /** The history with one call changed; the same when it has no such call. */
 function withCall(history: Message[], toolCallId: string, change: (call: DetailedCall) => DetailedCall): Message[] {
+  if (!mayHoldCall(history, toolCallId)) return history;
   const index = history.findLastIndex((message) => hasToolCall(message, toolCallId));
   const step = history[index];
   if (!step) return history;

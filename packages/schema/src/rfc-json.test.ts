@@ -1,8 +1,16 @@
-import type { DescFile, DescMessage } from "@bufbuild/protobuf";
+import { create, type DescFile, type DescMessage } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
-import { file_devtool_a2a_v1alpha_command as command } from "./gen/devtool/a2a/v1alpha/command_pb.ts";
+import {
+  file_devtool_a2a_v1alpha_command as command,
+  GetAllSlashCommandsResponseSchema,
+} from "./gen/devtool/a2a/v1alpha/command_pb.ts";
 import { file_devtool_a2a_v1alpha_confirmation as confirmation } from "./gen/devtool/a2a/v1alpha/confirmation_pb.ts";
-import { file_devtool_a2a_v1alpha_event as event } from "./gen/devtool/a2a/v1alpha/event_pb.ts";
+import { TaskSchema as A2aTaskSchema } from "./gen/devtool/a2a/v1alpha/envelope_pb.ts";
+import {
+  DevelopmentToolEvent_DevelopmentToolEventKind,
+  DevelopmentToolEventSchema,
+  file_devtool_a2a_v1alpha_event as event,
+} from "./gen/devtool/a2a/v1alpha/event_pb.ts";
 import { file_devtool_a2a_v1alpha_settings as settings } from "./gen/devtool/a2a/v1alpha/settings_pb.ts";
 import {
   ToolCallSchema,
@@ -64,7 +72,11 @@ describe("decodeRfcJson (JSON-2)", () => {
   const wanted = {
     tool_call_id: "c",
     status: "PENDING",
-    confirmation_request: { options: [{ id: "x" }], file_edit_details: { file_path: "p" } },
+    tool_name: "",
+    confirmation_request: {
+      options: [{ id: "x", name: "" }],
+      file_edit_details: { file_name: "", file_path: "p", new_content: "" },
+    },
   };
 
   it("reads snake_case and lowerCamelCase, at every depth", () => {
@@ -88,9 +100,14 @@ describe("decodeRfcJson (JSON-2)", () => {
   });
 
   it("refuses what it cannot read, and says which field", () => {
-    expect(() => decodeRfcJson(ToolCallSchema, { tool_call_id: 7 })).toThrow("tool_call_id");
-    expect(() => decodeRfcJson(ToolCallSchema, [])).toThrow("must be a JSON object");
-    expect(() => decodeRfcText(ToolCallSchema, "{")).toThrow("is no JSON");
+    expect(() => decodeRfcJson(ToolCallSchema, { tool_call_id: 7 })).toThrow("tool_call_id must be a string, got 7");
+    expect(() => decodeRfcJson(ToolCallSchema, [])).toThrow("expected a JSON object, got []");
+    const request = { confirmationRequest: { options: [{ id: "a" }, { id: 7 }] } };
+    expect(() => decodeRfcJson(ToolCallSchema, request, "data")).toThrow(
+      "data.confirmationRequest.options[1].id must be a string, got 7",
+    );
+    expect(() => decodeRfcJson(ToolCallSchema, { tool_call_id: ["x".repeat(99)] })).toThrow(/x{77}…$/);
+    expect(() => decodeRfcText(ToolCallSchema, "{")).toThrow("is not valid JSON");
   });
 
   it("refuses documents that are too large, too deep or too wide, and gives the limit", () => {
@@ -100,6 +117,41 @@ describe("decodeRfcJson (JSON-2)", () => {
     expect(() => decodeRfcText(ToolCallSchema, `${"[".repeat(9)}${"]".repeat(9)}`, limits)).toThrow("limit is 8");
     expect(() => decodeRfcText(ToolCallSchema, text(Array(60).fill({})), limits)).toThrow("limit is 50");
     expect(() => decodeRfcText(ToolCallSchema, "[".repeat(500_000))).toThrow("limit is 64");
+  });
+});
+
+describe("encodeRfcJson (JSON-2)", () => {
+  it("writes what the RFC does not call optional also when it holds its default, at every depth", () => {
+    const commands = [{ name: "stats", description: "", arguments: [{ name: "x" }] }];
+    expect(
+      encodeRfcJson(GetAllSlashCommandsResponseSchema, create(GetAllSlashCommandsResponseSchema, { commands })),
+    ).toEqual({
+      commands: [
+        {
+          name: "stats",
+          description: "",
+          arguments: [{ name: "x", description: "", is_required: false }],
+          sub_commands: [],
+        },
+      ],
+    });
+    const emptied = { case: "fileEditDetails" as const, value: { fileName: "f", filePath: "/w/f", oldContent: "old" } };
+    const call = create(ToolCallSchema, { toolCallId: "c", confirmationRequest: { details: emptied } });
+    expect(encodeRfcJson(ToolCallSchema, call)).toEqual({
+      tool_call_id: "c",
+      status: "STATUS_UNSPECIFIED",
+      tool_name: "",
+      confirmation_request: {
+        options: [],
+        file_edit_details: { file_name: "f", file_path: "/w/f", old_content: "old", new_content: "" },
+      },
+    });
+  });
+
+  it("leaves out the tier and the error of an event that has none, and the defaults of A2A's own messages", () => {
+    const thought = create(DevelopmentToolEventSchema, { kind: DevelopmentToolEvent_DevelopmentToolEventKind.THOUGHT });
+    expect(encodeRfcJson(DevelopmentToolEventSchema, thought)).toEqual({ kind: "THOUGHT", model: "" });
+    expect(encodeRfcJson(A2aTaskSchema, create(A2aTaskSchema, { id: "t" }))).toEqual({ id: "t" });
   });
 });
 

@@ -7,26 +7,38 @@ import {
   type MessageShape,
   toJson,
 } from "@bufbuild/protobuf";
+import { SlashCommandSchema } from "./gen/devtool/a2a/v1alpha/command_pb.ts";
+import { ToolCallConfirmationSchema } from "./gen/devtool/a2a/v1alpha/confirmation_pb.ts";
+import { DevelopmentToolEventSchema } from "./gen/devtool/a2a/v1alpha/event_pb.ts";
+import { AgentSettingsSchema } from "./gen/devtool/a2a/v1alpha/settings_pb.ts";
+import { ToolCallSchema } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 import { assertBudget, DEFAULT_LIMITS, type JsonLimits, parseJson } from "./json-budget.ts";
-import { quote, WireError } from "./wire-error.ts";
+import { isObject } from "./json-value.ts";
+import { fieldNamed, mistakeIn } from "./rfc-json-mistake.ts";
+import { mistyped, WireError } from "./wire-error.ts";
 
 /**
  * Reads one of the RFC's messages, or of the A2A envelope, from parsed JSON (JSON-2): field names in snake_case or
  * lowerCamelCase, unknown fields left out, unknown enum names as the zero value, enums also by number. Throws a
- * `WireError` for anything else and past a limit.
+ * `WireError` for anything else and past a limit; it names the field behind `path`, as the peer spelled it.
  */
 export function decodeRfcJson<Desc extends DescMessage>(
   schema: Desc,
   json: unknown,
+  path = "",
   limits: JsonLimits = DEFAULT_LIMITS,
 ): MessageShape<Desc> {
   assertBudget(json, limits);
-  if (!isObject(json)) throw new WireError(schema.name, quote(json), "must be a JSON object");
+  if (!isObject(json)) throw mistyped(path, json, "a JSON object");
   try {
-    return fromJson(schema, withJsonNames(schema, json), { ignoreUnknownFields: true });
+    return readFields(schema, json);
   } catch (cause) {
-    throw new WireError("", "", reasonOf(cause), { cause });
+    throw mistakeIn(schema, json, { path, cause, read: readFields });
   }
+}
+
+function readFields<Desc extends DescMessage>(schema: Desc, json: JsonObject): MessageShape<Desc> {
+  return fromJson(schema, withJsonNames(schema, json), { ignoreUnknownFields: true });
 }
 
 /** Reads one of the RFC's messages from JSON text; bounds its size too. */
@@ -35,14 +47,28 @@ export function decodeRfcText<Desc extends DescMessage>(
   text: string,
   limits: JsonLimits = DEFAULT_LIMITS,
 ): MessageShape<Desc> {
-  return decodeRfcJson(schema, parseJson(text, limits), limits);
+  return decodeRfcJson(schema, parseJson(text, limits), "", limits);
 }
 
-/** Writes one of the RFC's messages as JSON with the RFC's own names (JSON-1). */
+/**
+ * Writes one of the RFC's messages, or of the A2A envelope, as JSON with its own names (JSON-1). Fields that the RFC does
+ * not call optional are written also when they hold their default (JSON-2), those of A2A's only when they do not.
+ */
 export function encodeRfcJson<Desc extends DescMessage>(schema: Desc, message: MessageShape<Desc>): JsonObject {
-  const json: JsonValue = toJson(schema, message);
-  if (isObject(json)) return json;
-  throw new WireError(schema.name, "", "is not written as a JSON object");
+  const json: JsonValue = toJson(schema, message, { alwaysEmitImplicit: RFC_FILES.has(schema.file.name) });
+  if (!isObject(json)) throw new WireError(schema.name, "", "is not written as a JSON object");
+  return schema.typeName === DevelopmentToolEventSchema.typeName ? withoutEmpty(json) : json;
+}
+
+const RFC_FILES: ReadonlySet<string> = new Set(
+  [AgentSettingsSchema, DevelopmentToolEventSchema, ToolCallSchema, ToolCallConfirmationSchema, SlashCommandSchema].map(
+    ({ file }) => file.name,
+  ),
+);
+
+/** An event has a tier only for users with a subscription, and an error only when something failed. */
+function withoutEmpty({ user_tier, error, ...json }: JsonObject): JsonObject {
+  return { ...json, ...(user_tier !== "" && { user_tier }), ...(error !== "" && { error }) };
 }
 
 /**
@@ -85,10 +111,6 @@ function withJsonNames(schema: DescMessage, json: JsonObject): JsonObject {
   return Object.fromEntries(entries);
 }
 
-function fieldNamed(schema: DescMessage, key: string): DescField | undefined {
-  return schema.fields.find(({ name, jsonName, localName }) => name === key || jsonName === key || localName === key);
-}
-
 function fieldJson(field: DescField, value: JsonValue): JsonValue {
   const inner = field.message;
   if (!inner || inner.typeName.startsWith("google.protobuf.")) return value;
@@ -102,11 +124,4 @@ function messageJson(schema: DescMessage, value: JsonValue): JsonValue {
   return isObject(value) ? withJsonNames(schema, value) : value;
 }
 
-/** Tells whether a JSON value is an object. */
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function reasonOf(cause: unknown): string {
-  return cause instanceof Error ? quote(cause.message) : "cannot be read";
-}
+export { isObject } from "./json-value.ts";

@@ -24,8 +24,16 @@ export function isInterrupted(state: TaskState): boolean {
 /** Tells whether an event is the last of its exchange: `final: true` in A2A 0.3 (STREAM-1). */
 export function endsExchange(event: TaskEvent): boolean {
   const { payload, state } = event;
-  const ends = payload.case === "stateChange" || payload.case === "reply";
-  return ends && (isTerminal(state) || isInterrupted(state));
+  switch (payload.case) {
+    case "stateChange":
+    case "reply":
+      return isTerminal(state) || isInterrupted(state);
+    case "messageQueued":
+      // It waits behind a question, which its sender may have to answer first.
+      return isInterrupted(state);
+    default:
+      return false;
+  }
 }
 
 /**

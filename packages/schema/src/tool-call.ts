@@ -2,6 +2,8 @@ import type { ToolCallConfirmation } from "./gen/devtool/a2a/v1alpha/confirmatio
 import { type ToolCall, ToolCallStatus } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 import { type Message, type Part, Role, type Task, type ToolCallDetail } from "./gen/devtool/v1alpha/task_pb.ts";
 
+import { mayHoldCall } from "./known-calls.ts";
+
 /** Tells whether a call has ended: it will not change any more (TOOL-1). */
 export function isEnded(call: ToolCall): boolean {
   return call.status >= ToolCallStatus.SUCCEEDED;
@@ -36,13 +38,18 @@ export function openToolCalls({ history }: Task): ToolCall[] {
   return steps.flatMap(toolCallsOf).filter((call) => !isEnded(call));
 }
 
+/** Lists the calls of a task that wait for the user's answer, in the order they were made. */
+export function awaitedToolCalls(task: Task): ToolCall[] {
+  return openToolCalls(task).filter(isAwaitingApproval);
+}
+
 function isQuestion({ toolCallDetail }: Part): boolean {
   return toolCallDetail !== undefined && toolCallDetail.parentToolCallId !== "";
 }
 
 /** Finds the part of a task that holds a call, the latest first; undefined when it has none. */
 export function findToolCallPart({ history }: Task, toolCallId: string): Part | undefined {
-  // A loop, since a new call is looked for in all of a long conversation.
+  if (!mayHoldCall(history, toolCallId)) return undefined;
   for (let index = history.length - 1; index >= 0; index--) {
     const part = history[index]?.parts.find((part) => holdsCall(part, toolCallId));
     if (part) return part;
@@ -119,6 +126,9 @@ export const OPTION_PROCEED_ALWAYS_SERVER = "proceed_always_server";
 
 /** The option that lets calls like this run from now on, in every session. Not in the RFC; as Gemini CLI has it. */
 export const OPTION_PROCEED_ALWAYS_AND_SAVE = "proceed_always_and_save";
+
+/** The option that runs a command again without its sandbox. Not in the RFC: an id of its own, so that no other yes means it. */
+export const OPTION_PROCEED_WITHOUT_SANDBOX = "proceed_without_sandbox";
 
 /** The option that puts the call anew with the content that the user gives beside it (TOOL-4). */
 export const OPTION_MODIFY_WITH_EDITOR = "modify_with_editor";

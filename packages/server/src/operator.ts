@@ -1,3 +1,6 @@
-// What @devtool/server/operator exports: whose configuration agents may use, for the tools of an operator.
-export { Workspace } from "./tool/workspace.ts";
-export { TrustStore } from "./trust/trust-store.ts";
+// What @devtool/server/operator exports: how far a server is open, the file that keeps its tasks, what a crash may cut, and how it proves who it is, for the tools of an operator.
+export { failpoint } from "./failpoint.ts";
+export { isOtherProcess } from "./other-process.ts";
+export { assertSafeExposure } from "./server-access.ts";
+export { SqliteTaskStore } from "./store/sqlite-task-store.ts";
+export { PROOF_BYTES, type ServerSecrets, serverProof } from "./transport/http/server-proof.ts";

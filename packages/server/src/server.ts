@@ -1,292 +1,185 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import { existsSync } from "node:fs";
-import { join } from "node:path";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
-import type { Task } from "@devtool/schema";
-import { createScriptedModel } from "./agent/scripted/scripted-model.ts";
-import { createConversations } from "./assembly/conversations.ts";
-import type { AgentHostOptions } from "./assembly/host.ts";
-import { LazyAgents } from "./assembly/lazy-agents.ts";
-import { LazyNotifications } from "./assembly/lazy-notifications.ts";
-import type { NotificationsOptions } from "./assembly/notifications.ts";
-import { openStore } from "./assembly/open-store.ts";
-import { loadDialects, serverRoutes } from "./assembly/routes.ts";
-import { createAuditHandler } from "./handler/audit-handler.ts";
-import { OPERATOR } from "./handler/caller.ts";
-import { createCommandHandler } from "./handler/command-handler.ts";
-import { type ExchangeOptions, Exchanges } from "./handler/exchange.ts";
-import { guardedHandler } from "./handler/guarded-handler.ts";
-import { createPushHandler } from "./handler/push-handler.ts";
-import type { RequestHandler } from "./handler/request-handler.ts";
-import { createTaskHandler } from "./handler/task-handler.ts";
-import { ObservedTaskStore } from "./push/observed-task-store.ts";
-import type { PushRegistrar } from "./push/push-registrar.ts";
-import { SigningKeys } from "./push/signing-keys.ts";
-import { type About, assertLetsInRightly, limitsOf, type ServerLimits, type ServerOptions } from "./server-options.ts";
-import type { TaskStore } from "./store/task-store.ts";
-import { SessionRegistry } from "./task/session-registry.ts";
-import { type AuthenticationOptions, createAuthenticator } from "./transport/auth/authentication.ts";
-import type { SecurityOptions } from "./transport/auth/security-schemes.ts";
-import { type HttpListener, listen } from "./transport/http.ts";
+import { authenticationOf, securityOf } from "./assembly/callers.ts";
+import { Readiness } from "./assembly/readiness.ts";
+import { serverRoutes } from "./assembly/routes.ts";
+import { ServedAgents } from "./assembly/served-agents.ts";
+import { openCore, type ServerCore, type Surroundings } from "./assembly/server-core.ts";
+import { Code, DevtoolError } from "./errors.ts";
+import { errorLines, noticeLine } from "./operator-notice.ts";
+import { assertMountable, assertSafeExposure, publicUrlOf } from "./server-access.ts";
+import { type HandlerOptions, limitsOf, type ServerOptions, type ServerSettings } from "./server-options.ts";
+import { createAuthenticator } from "./transport/auth/authentication.ts";
+import { type Answering, type HttpListener, listen } from "./transport/http/listener.ts";
+import { Mount } from "./transport/http/mount.ts";
+import { PROOF_BYTES, serverProof } from "./transport/http/server-proof.ts";
+import { CONNECTION_TIMEOUTS } from "./transport/http/sniffing-server.ts";
 
 /** A server that runs. */
 export interface DevtoolServer extends AsyncDisposable {
-  /** Where it listens: `http://host:port`. */
+  /** Where it listens: `http://host:port`, or `https:` with TLS. */
   readonly url: string;
+  /** Where clients reach it: `publicUrl` of its options, else `url`. */
+  readonly publicUrl: string;
   /** What every request needs as bearer token. */
   readonly token: string;
-  /** The name of the model that answers in sessions that choose none. */
+  /** With the token it makes the key with which the server proves that it is this one (`Readiness.proof`): 32 random bytes. */
+  readonly proofKey: Uint8Array;
+  /** The name of the model that answers in sessions that choose none; empty for an agent that names none. */
   readonly model: string;
-  /** Loads what a start leaves out and the first task needs, so that it does not wait for it. */
-  warmUp(): Promise<void>;
   /** Takes no new work, lets requests end, leaves every task so that the next start goes on with it. */
   close(): Promise<void>;
 }
 
+/** A server without a listener of its own, for the HTTP server of an application. */
+export interface DevtoolHandler extends Omit<DevtoolServer, "url" | "proofKey"> {
+  /**
+   * Answers the requests below the path of `publicUrl`: a listener of `node:http` or `node:https`, and what Express and its like
+   * mount. Must come before anything that reads bodies.
+   */
+  readonly listener: (request: IncomingMessage, response: ServerResponse) => void;
+}
+
 /**
- * Starts a server: A2A 0.3, Connect, gRPC and gRPC-Web on one port, with an agent behind it.
+ * Starts a server: A2A 0.3 and 1.0, Connect, gRPC and gRPC-Web on one port, with agents behind it.
  *
- * Throws a `DevtoolError` when an option cannot be used, the port is taken or the data directory is in use.
+ * Throws a `DevtoolError` when an option cannot be used, an agent cannot be opened, the port is taken or the data
+ * directory is in use.
  */
-export async function createServer(options: ServerOptions = {}): Promise<DevtoolServer> {
-  assertLetsInRightly(options);
-  const parts = await assemble(options);
+export async function createServer(options: ServerOptions): Promise<DevtoolServer> {
+  const agents = new ServedAgents(options);
+  assertSafeExposure(options);
+  const listener = await listenAt(options);
+  const { url, publicUrl } = listener;
+  const running = await start(agents, options, { publicUrl, ownPorts: () => [portOf(url)] }).catch(async (reason) => {
+    await listener.close(0);
+    throw reason;
+  });
+  listener.serve(running.answering);
+  const close = once(() => stop(running, listener, options.drainMs));
+  return { ...running.shown, url, publicUrl, close, [Symbol.asyncDispose]: close };
+}
+
+/**
+ * Makes a server without a listener of its own: A2A 0.3 and 1.0, Connect and gRPC-Web below the path of `publicUrl`, in the HTTP
+ * server of an application. gRPC needs HTTP/2 and a host of its own, so it is not there, and no card lists it. Limits of
+ * connections and TLS are the application's, and so is who may reach it: the token counts here as everywhere.
+ *
+ * Throws a `DevtoolError` when an option cannot be used, an agent cannot be opened or the data directory is in use.
+ */
+export async function createHandler(options: HandlerOptions): Promise<DevtoolHandler> {
+  const agents = new ServedAgents(options);
+  assertSafeExposure(options);
+  assertMountable(options);
+  const publicUrl = publicUrlOf(options);
+  const ports = new Set([portOf(publicUrl)]);
+  const running = await start(agents, options, { publicUrl, ownPorts: () => [...ports] });
+  const mount = new Mount({
+    ...{ publicUrl, ...running.answering, ...guardLists(options), onError: onErrorOf(options) },
+    onPort: (port) => ports.add(port),
+  });
+  const close = once(() => stop(running, mount, options.drainMs));
+  const listener: DevtoolHandler["listener"] = (request, response) => mount.answer(request, response);
+  const { token, model } = running.shown;
+  return { listener, publicUrl, token, model, close, [Symbol.asyncDispose]: close };
+}
+
+/** A server that answers as soon as requests come to it. */
+interface Running {
+  readonly core: ServerCore;
+  readonly answering: Answering;
+  readonly shutdown: AbortController;
+  readonly shown: Pick<DevtoolServer, "token" | "proofKey" | "model">;
+}
+
+async function start(
+  agents: ServedAgents,
+  options: ServerSettings,
+  place: Pick<Surroundings, "publicUrl" | "ownPorts">,
+): Promise<Running> {
+  const onError = onErrorOf(options);
   const token = options.token ?? randomBytes(32).toString("base64url");
+  const proofKey = randomBytes(PROOF_BYTES);
+  const authenticator = await createAuthenticator(token, authenticationOf(options), () => new Date());
   const shutdown = new AbortController();
-  const listener = await listenAt({ ...parts, options, token, shutdown: shutdown.signal }).catch(
-    async (reason: unknown) => {
-      await parts.store[Symbol.asyncDispose]();
-      throw reason;
-    },
-  );
-  void parts.notifications.start().catch(onErrorOf(options));
-  const close = once(() => stop({ ...parts, listener, shutdown, drainMs: options.drainMs ?? 10_000 }));
-  const warmUp = () => loadForTasks(parts.agents);
-  return { url: listener.url, token, model: parts.model, warmUp, close, [Symbol.asyncDispose]: close };
-}
-
-/** What cannot be loaded is told to the first who needs it. */
-async function loadForTasks(agents: LazyAgents): Promise<void> {
-  await Promise.allSettled([agents.get(), loadDialects()]);
-}
-
-interface Parts {
-  readonly store: TaskStore;
-  readonly agents: LazyAgents;
-  readonly registry: SessionRegistry;
-  readonly handler: RequestHandler;
-  readonly limits: ServerLimits;
-  readonly notifications: LazyNotifications;
-  readonly keys: SigningKeys;
-  /** Is told where it listens, once it does. */
-  readonly urls: string[];
-  readonly model: string;
-}
-
-async function assemble(options: ServerOptions): Promise<Parts> {
-  const limits = limitsOf(options.limits);
-  const opened = await openStore(options.dataDirectory);
-  const store = new ObservedTaskStore(opened, (taskId) => notifications.wake(taskId));
-  const now = (): Date => new Date();
-  const urls: string[] = [];
-  const keys = keysIn(options.dataDirectory);
-  const shared = sharedBy(options, { limits, ownPorts: () => portsOf(urls), now });
-  const agents = new LazyAgents(async () => {
-    if (options.createAgent) {
-      const { givenAgents } = await import("./assembly/given-agents.ts");
-      return givenAgents(options.createAgent);
-    }
-    const { openAgents } = await import("./assembly/agents.ts");
-    return openAgents(shared, createConversations({ registry, store }, shared.model));
-  });
-  const createExecutor = options.createAgent ?? ((task: Task) => agents.createExecutor(task));
-  const registry = new SessionRegistry({ store, createExecutor, now });
-  // Before the first append, which tells it.
-  const notifications = notificationsFor(options, {
-    store,
-    configs: opened.pushConfigs,
-    registry: () => registry,
-    keys,
-    urls,
-  });
-  const registrarOf = async (): Promise<PushRegistrar> => (await notifications.get()).registrar;
-  // Rules and a sandbox that cannot be used must stop the start; where there are none, agents can wait for the first task.
-  if (hasRules(options) || options.sandbox === "bwrap") await agents.get();
-  await registry.recover();
-  const exchanges = exchangesFor(options, { registry, store, now, maxParts: limits.maxParts });
-  const handler: RequestHandler = guardedHandler({
-    tasks: createTaskHandler(exchanges, store, registrarOf),
-    commands: createCommandHandler(exchanges, async () => (await agents.get()).commands),
-    push: createPushHandler(exchanges, registrarOf),
-    audit: createAuditHandler(store),
-  });
-  return { store, agents, registry, handler, notifications, keys, limits, urls, model: shared.model.name };
-}
-
-function portsOf(urls: readonly string[]): number[] {
-  return urls.map((url) => Number(new URL(url).port));
-}
-
-function notificationsFor(
-  options: ServerOptions,
-  {
-    urls,
-    ...parts
-  }: Pick<NotificationsOptions, "store" | "configs" | "registry" | "keys"> & { readonly urls: readonly string[] },
-): LazyNotifications {
-  const { pushTargets = [] } = options;
-  return new LazyNotifications(parts.configs, async () => {
-    const { createNotifications } = await import("./assembly/notifications.ts");
-    return createNotifications({
-      ...parts,
-      pushTargets,
-      ownPorts: () => portsOf(urls),
-      issuer: () => urls[0] ?? "",
-      clock: { now: Date.now, sleep: (ms, signal) => delay(ms, undefined, { signal, ref: false }) },
-      random: Math.random,
-      nextId: randomUUID,
-      onError: onErrorOf(options),
-    });
-  });
-}
-
-function keysIn(dataDirectory: string | undefined): SigningKeys {
-  return new SigningKeys({
-    now: Date.now,
-    ...(dataDirectory !== undefined && { file: join(dataDirectory, "signing-keys.json") }),
-  });
-}
-
-function exchangesFor(
-  options: ServerOptions,
-  parts: Pick<ExchangeOptions, "registry" | "store" | "now" | "maxParts">,
-): Exchanges {
-  const { workspace, dataDirectory, retryWindowMs = 10 * 60_000, clientMcpServers = "http" } = options;
-  return new Exchanges({
-    ...parts,
+  const core = await openCore(agents, options, {
+    ...place,
+    clock: { now: Date.now, sleep: (ms, signal) => delay(ms, undefined, { signal, ref: false }) },
+    random: Math.random,
     nextId: randomUUID,
-    retryWindowMs,
-    workspaceRoots: options.workspaceRoots ?? (workspace === undefined ? [] : [workspace]),
-    clientMcpServers,
-    ...(dataDirectory !== undefined && { dataDirectory }),
-    ...(workspace !== undefined && { workspace }),
+    onNotice: options.onNotice ?? ((text) => console.error(noticeLine(text))),
+    onError,
   });
+  const readiness = new Readiness({ store: core.store, shutdown: shutdown.signal, now: Date.now });
+  const { extensionRequired = false, a2a = {} } = options;
+  const routes = serverRoutes(
+    {
+      ...{ handler: core.handler, keys: core.keys, maxRequestBytes: core.limits.maxRequestBytes },
+      ...{ about: agents.default.about, agents: agents.choices, a2a, extensionRequired },
+      ...{
+        security: securityOf(options),
+        startedAt: new Date(),
+        shutdown: shutdown.signal,
+        nextId: randomUUID,
+        onError,
+      },
+      problem: () => readiness.problem(),
+      prove: (challenge) => serverProof({ token, proofKey }, challenge),
+    },
+    place.publicUrl,
+  );
+  void core.notifications.notifier.start().catch(onError);
+  const shown = { token, proofKey, model: agents.default.model ?? "" };
+  return { core, shutdown, shown, answering: { routes, authenticator } };
 }
 
 function onErrorOf({
-  onError = (reason: unknown): void => console.error(reason),
-}: ServerOptions): (reason: unknown) => void {
+  onError = (reason: unknown): void => console.error(errorLines(reason)),
+}: ServerSettings): (reason: unknown) => void {
   return onError;
 }
 
-function hasRules({ dataDirectory, policyFiles = [] }: ServerOptions): boolean {
-  return policyFiles.length > 0 || (dataDirectory !== undefined && existsSync(join(dataDirectory, "policy.toml")));
-}
-
-function sharedBy(
-  options: ServerOptions,
-  { limits, ownPorts, now }: Pick<AgentHostOptions, "limits" | "ownPorts" | "now">,
-): AgentHostOptions {
-  return {
-    options,
-    limits,
-    model: options.model ?? createScriptedModel(),
-    principal: OPERATOR.principal,
-    environment: commandEnvironment(),
-    now,
-    ownPorts,
-    nextId: randomUUID,
-    onNotice: options.onNotice ?? ((text) => console.error(`devtool: ${text}`)),
-  };
-}
-
-/** What commands may know of our environment: nothing that could hold a secret. */
-function commandEnvironment(): Record<string, string> {
-  const names = ["PATH", "HOME", "LANG", "LC_ALL", "TERM", "TMPDIR", "TZ", "USER", "LOGNAME", "SHELL"];
-  const given = names.flatMap((name): [string, string][] => {
-    const value = process.env[name];
-    return value === undefined ? [] : [[name, value]];
-  });
-  return Object.fromEntries(given);
-}
-
-interface Listening extends Parts {
-  readonly options: ServerOptions;
-  readonly token: string;
-  readonly shutdown: AbortSignal;
-}
-
-async function listenAt(listening: Listening): Promise<HttpListener> {
-  const { handler, keys, limits, options, token, shutdown, urls } = listening;
-  const onError = onErrorOf(options);
-  const { maxRequestBytes } = limits;
-  const { extensionRequired = false, about = CODING_AGENT, a2a = {} } = options;
-  const shared = {
-    handler,
-    keys,
-    maxRequestBytes,
-    extensionRequired,
-    about,
-    a2a,
-    startedAt: new Date(),
-    shutdown,
-    nextId: randomUUID,
-    onError,
-    security: securityOf(options),
-  };
+function listenAt(options: ServerSettings): Promise<HttpListener> {
+  const publicUrl = options.publicUrl === undefined ? undefined : publicUrlOf({ publicUrl: options.publicUrl });
   return listen({
     host: options.host ?? "127.0.0.1",
     port: options.port ?? 0,
-    authenticator: await createAuthenticator(token, authenticationOf(options), () => new Date()),
     ...(options.tls && { tls: options.tls }),
-    allowedHosts: options.allowedHosts ?? [],
-    allowedOrigins: options.allowedOrigins ?? [],
-    limits: { ...limits, headersTimeoutMs: 10_000, requestTimeoutMs: 30_000 },
-    onError,
-    routes: (baseUrl) => {
-      urls.push(baseUrl);
-      return serverRoutes(shared, baseUrl);
-    },
+    ...guardLists(options),
+    limits: { ...limitsOf(options.limits), ...CONNECTION_TIMEOUTS },
+    onError: onErrorOf(options),
+    ...(publicUrl !== undefined && { publicUrl }),
   });
 }
 
-/** What the card says of how clients are known: what the guard takes. */
-function securityOf({ authentication: { jwt } = {}, tls, anonymous = "refuse" }: ServerOptions): SecurityOptions {
-  return { certificates: tls?.clientAuthorities !== undefined, anonymous, ...(jwt && { issuer: jwt.issuer }) };
+/** The lists of what the guard lets in. */
+function guardLists({ allowedHosts = [], allowedOrigins = [] }: ServerSettings): GuardLists {
+  return { allowedHosts, allowedOrigins };
 }
 
-const CODING_AGENT: About = {
-  name: "devtool",
-  description: "A coding agent that works in a workspace and asks before it changes anything.",
-};
+type GuardLists = Required<Pick<ServerSettings, "allowedHosts" | "allowedOrigins">>;
 
-/** Asking for certificates is what makes them count. */
-function authenticationOf({
-  authentication: { jwt, certificateRights = [] } = {},
-  tls,
-  anonymous = "refuse",
-}: ServerOptions): AuthenticationOptions {
-  return {
-    anonymous,
-    ...(jwt && { jwt }),
-    ...(tls?.clientAuthorities !== undefined && { certificates: { rights: certificateRights } }),
-  };
+function portOf(url: string): number {
+  const { port, protocol } = new URL(url);
+  return Number(port) || (protocol === "https:" ? 443 : 80);
 }
 
-interface Stopping extends Parts {
-  readonly listener: HttpListener;
-  readonly shutdown: AbortController;
-  readonly drainMs: number;
-}
-
-/** Tasks first, so that the streams of their exchanges end with what became of them; then the streams without end. */
-async function stop({ registry, agents, notifications, store, listener, shutdown, drainMs }: Stopping): Promise<void> {
-  await registry[Symbol.asyncDispose]();
-  await notifications[Symbol.asyncDispose]();
-  await agents[Symbol.asyncDispose]();
-  shutdown.abort();
-  await listener.close(drainMs);
-  await store[Symbol.asyncDispose]();
+/**
+ * Takes nothing more, then stops the tasks, so that the streams of their exchanges end with what became of them; then ends
+ * the streams without end, and last what answers requests.
+ */
+async function stop(
+  { core, shutdown }: Running,
+  front: Pick<HttpListener, "stopTaking" | "close">,
+  drainMs = 10_000,
+): Promise<void> {
+  front.stopTaking();
+  await core.registry.stop();
+  // Clients take a stream up again that ends so, over every binding; for an abort without a reason those of A2A would not.
+  shutdown.abort(new DevtoolError("the server stops", Code.Unavailable, { remedy: "connect again when it runs" }));
+  await front.close(drainMs);
+  await core[Symbol.asyncDispose]();
 }
 
 function once(run: () => Promise<void>): () => Promise<void> {

@@ -3,7 +3,8 @@ import { writeSync } from "node:fs";
 import { create } from "@bufbuild/protobuf";
 import { type TaskEvent, TaskEventSchema } from "@devtool/schema";
 import { openDatabase } from "../src/store/sqlite-database.ts";
-import { SqliteTaskStore, TASK_SCHEMA } from "../src/store/sqlite-task-store.ts";
+import { SqliteTaskStore } from "../src/store/sqlite-task-store.ts";
+import { TASK_SCHEMA } from "../src/store/task-schema.ts";
 
 const TASKS = ["t1", "t2", "t3"];
 const [, , path = "", mode = "bursts"] = process.argv;

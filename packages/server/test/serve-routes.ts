@@ -3,8 +3,9 @@ import { create } from "@bufbuild/protobuf";
 import { TaskEventSchema, TaskSchema, TaskState } from "@devtool/schema";
 import { OPERATOR } from "../src/handler/caller.ts";
 import type { RequestHandler } from "../src/handler/request-handler.ts";
+import { StreamLimit } from "../src/handler/stream-limit.ts";
 import { admit } from "../src/transport/auth/admitted.ts";
-import { pathOf, type Route } from "../src/transport/route.ts";
+import { pathOf, type Route } from "../src/transport/http/route.ts";
 
 /** Routes that are served, with nothing in front of them. */
 export interface ServedRoutes extends AsyncDisposable {
@@ -45,6 +46,7 @@ export function silentHandler(onGone: () => void): RequestHandler {
       sendMessage: () => none,
       cancelTask: () => none,
       listTasks: () => none,
+      withdrawMessage: () => none,
       async *streamMessage() {},
     },
     commands: { getAllSlashCommands: () => none, runSlashCommand: () => none },
@@ -55,5 +57,7 @@ export function silentHandler(onGone: () => void): RequestHandler {
       deletePushConfig: () => none,
     },
     audit: { async *readAudit() {} },
+    offers: () => Promise.resolve({ tools: [], mcpServers: [] }),
+    streams: new StreamLimit(10),
   };
 }

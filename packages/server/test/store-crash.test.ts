@@ -5,11 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { roundsOf, seedOf } from "../../../test/depth.ts";
 import { SqliteTaskStore } from "../src/store/sqlite-task-store.ts";
 import { appenderArguments, appenderEnvironment, type Sabotage } from "./appender-process.ts";
 
-const CYCLES = 30;
-const seed = Number(process.env.DEVTOOL_SEED ?? Date.now() % 1_000_000);
+const CYCLES = roundsOf("DEVTOOL_STORE_CRASHES", { quick: 8, ci: 30, deep: 300 });
+const seed = seedOf();
 const TASKS = ["t1", "t2", "t3"];
 
 describe("a store whose process is killed", () => {
@@ -22,7 +23,7 @@ describe("a store whose process is killed", () => {
   afterEach(() => rm(directory, { recursive: true, force: true }));
 
   it(`keeps each acknowledged event and no part of a batch in ${CYCLES} kills (seed ${seed}; R1)`, {
-    timeout: 180_000,
+    timeout: 10 * 60_000 + CYCLES * 5_000,
   }, async () => {
     const acked = new Map<string, number>();
     for (let cycle = 0; cycle < CYCLES; cycle++) {

@@ -15,11 +15,11 @@ describe.skipIf(!canTrace)(`a store under strace (${note})`, () => {
   });
   afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-  it("syncs what an append wrote before it acknowledges it", { timeout: 60_000 }, () => {
+  it("syncs what an append wrote before it acknowledges it", () => {
     expect(countAcks(trace(directory, "none"))).toEqual({ acks: 40, unsynced: 0 });
   });
 
-  it("is caught when it does not sync (sabotage)", { timeout: 60_000 }, () => {
+  it("is caught when it does not sync (sabotage)", () => {
     expect(countAcks(trace(directory, "sync-off"))).toEqual({ acks: 40, unsynced: 40 });
   });
 });

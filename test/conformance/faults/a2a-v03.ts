@@ -52,6 +52,12 @@ export const A2A_03: readonly Fault[] = [
     ),
   ),
   fault("A2A03-GET", "a task that is not there has another error", plainAnswers("tasks/get", anotherError)),
+  {
+    ...fault("A2A03-GET", "the list of tasks is empty", {
+      body: (text, { method, path }) => (method === "GET" && path.startsWith("/v1/tasks?") ? '{"tasks":[]}' : text),
+    }),
+    binding: "HTTP+JSON",
+  },
   fault(
     "A2A03-HISTORY",
     "the history is always whole",
@@ -65,7 +71,7 @@ export const A2A_03: readonly Fault[] = [
   fault(
     "A2A03-MULTI-TURN",
     "a task that is not there is made",
-    requests((body) => body.replace(',"taskId":"no-such-task"', "")),
+    requests((body) => body.replace(',"taskId":"no-such-task-to-go-on-with"', "")),
   ),
   fault(
     "A2A03-RESUBSCRIBE",

@@ -1,4 +1,5 @@
 import type { BindingName, ProtocolVersion } from "@devtool/conformance";
+import { EXTENSION_URI } from "@devtool/schema";
 import type { Sent, Spoil } from "../spoiling-proxy.ts";
 
 /** A way in which a server can be wrong, and the one requirement that it breaks. */
@@ -48,6 +49,32 @@ export function isPlain({ headers }: Sent): boolean {
   return headers["x-a2a-extensions"] === undefined && headers["a2a-extensions"] === undefined;
 }
 
+/** Whether a request names the extension in its header or in its body. */
+export function namesExtension({ headers, body }: Sent): boolean {
+  return `${headers["x-a2a-extensions"] ?? ""} ${body}`.includes(EXTENSION_URI);
+}
+
+/** Makes some of the requests without a header opt out of the extension. */
+export function optsOut(which: (sent: Sent) => boolean): Spoil {
+  return {
+    request: (sent) =>
+      isPlain(sent) && which(sent) ? { headers: { ...sent.headers, "x-a2a-extensions": "" } } : undefined,
+  };
+}
+
+/** Makes every request without a header name the extension when an earlier one about its task did. */
+export function optsInForGood(): Spoil {
+  const shown = new Set<string>();
+  return {
+    request: (sent) => {
+      const id = /"params":\{"id":"([^"]+)"/.exec(sent.body)?.[1] ?? "";
+      if (!isPlain(sent)) shown.add(id);
+      const isShown = isPlain(sent) && id !== "" && shown.has(id);
+      return isShown ? { headers: { ...sent.headers, "x-a2a-extensions": EXTENSION_URI } } : undefined;
+    },
+  };
+}
+
 export function anotherError(text: string, { body }: Sent): string {
   if (!body.includes("no-such-task")) return text;
   return text.replace('"code":-32001', '"code":-32004').replace("TASK_NOT_FOUND", "UNSUPPORTED_OPERATION");
@@ -84,10 +111,33 @@ export function retriesAreNew(): Spoil {
   return {
     request: ({ body }) => {
       const id = /"messageId":"([^"]+)"/.exec(body)?.[1];
-      if (id === undefined) return undefined;
+      if (id === undefined || body.includes('"method":"message/withdraw"')) return undefined;
       const again = seen.has(id);
       seen.add(id);
       return again ? { body: body.replace(id, crypto.randomUUID()) } : undefined;
+    },
+  };
+}
+
+/** Leaves the question out of every status that waits for an answer to calls. */
+export function withoutQuestion(text: string): string {
+  return text.replaceAll(/^.*"state":"input-required".*$/gm, (line) =>
+    line.includes('"tool_call_id"')
+      ? line.replace('"status":{"state":"input-required","message":', '"status":{"state":"input-required","note":')
+      : line,
+  );
+}
+
+/** Puts an event that says nothing before those that follow an answer. */
+export function answerIsAnnounced(): Spoil {
+  const begun = new WeakSet<Sent>();
+  const result = { kind: "status-update", taskId: "t", contextId: "c", status: { state: "working" }, final: false };
+  const frame = `data: ${JSON.stringify({ jsonrpc: "2.0", id: 1, result })}\n\n`;
+  return {
+    body: (text, sent) => {
+      const begins = sent.body.includes('"selected_option_id"') && text.startsWith("id:") && !begun.has(sent);
+      begun.add(sent);
+      return begins ? `${frame}${text}` : text;
     },
   };
 }

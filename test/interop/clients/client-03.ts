@@ -85,7 +85,7 @@ async function cancel(client: Client): Promise<void> {
 }
 
 async function resume(client: Client): Promise<void> {
-  const { id } = await start(client, "wait 300\ntext late");
+  const { id } = await start(client, "wait 2000\ntext late");
   const seen: Event[] = [];
   for await (const event of client.resubscribeTask({ id })) seen.push(eventOf(event));
   assert.equal(endOf(seen).state, "completed");

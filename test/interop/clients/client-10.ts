@@ -136,7 +136,7 @@ async function cancel({ client }: Speaker): Promise<void> {
 }
 
 async function resume({ client }: Speaker): Promise<void> {
-  const id = await start(client, "wait 300\ntext late");
+  const id = await start(client, "wait 2000\ntext late");
   const seen = await Array.fromAsync(client.resubscribeTask(SubscribeToTaskRequest.fromJSON({ id })));
   assert.equal(stateOf(seen), TASK_STATE_COMPLETED);
   assert.equal(textsIn(await read(client, id)), "late");

@@ -133,7 +133,7 @@ class Scenarios:
         assert (await self.read(task)).status.state == TaskState.canceled
 
     async def do_resume(self):
-        task = await self.start('wait 300\ntext late')
+        task = await self.start('wait 2000\ntext late')
         last = None
         async for event in self.client().resubscribe(TaskIdParams(id=task.id)):
             last = event[0]

@@ -171,7 +171,7 @@ class Scenarios:
         assert (await self.read(task)).status.state == STATE('TASK_STATE_CANCELED')
 
     async def do_resume(self):
-        task = await self.start('wait 300\ntext late')
+        task = await self.start('wait 2000\ntext late')
         subscription = self.client(True).subscribe(a2a.SubscribeToTaskRequest(id=task.id))
         events = [event async for event in subscription]
         assert state_in(events[-1]) == STATE('TASK_STATE_COMPLETED'), events[-1]

@@ -5,8 +5,8 @@ import { DatabaseSync } from "node:sqlite";
 import { PassThrough } from "node:stream";
 import { fromJsonString } from "@bufbuild/protobuf";
 import { confirmationPart, pendingToolCalls, streamMessage, textMessage } from "@devtool/client";
+import { serveCodingAgent } from "@devtool/coding-agent";
 import { AuditAction, AuditRecordSchema, emptyTask, reduceTask, type Task } from "@devtool/schema";
-import { createServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { clientOf } from "../connection.ts";
 import { runProgram } from "../program.ts";
@@ -65,13 +65,13 @@ describe("devtool audit", () => {
     });
   });
 
-  it("fails for a row that is no record, without naming what is in it", async () => {
+  it("fails for a row that is not a record, without naming what is in it", async () => {
     await work();
     change("UPDATE audit SET data = x'ffff' WHERE number = 2");
     expect(await audit("verify")).toEqual({
       code: 1,
       out: "",
-      err: expect.stringContaining("the audit log holds a row that is no record: restore the file from a backup"),
+      err: expect.stringContaining("the audit log holds a row that is not a record: restore the file from a backup"),
     });
   });
 
@@ -90,14 +90,14 @@ describe("devtool audit", () => {
   });
 
   function serve() {
-    return createServer({ workspace: join(root, "workspace"), dataDirectory: join(root, "data") });
+    return serveCodingAgent({ workspace: join(root, "workspace"), dataDirectory: join(root, "data") });
   }
 
   /** Has a file written, with approval: four records. */
   async function work(): Promise<void> {
     await using server = await serve();
     const client = await clientOf(server, "connect");
-    const signal = AbortSignal.timeout(10_000);
+    const signal = AbortSignal.timeout(300_000);
     const follow = async (request: Parameters<typeof streamMessage>[1], from: Task): Promise<Task> => {
       let task = from;
       for await (const event of streamMessage(client, request, signal)) task = reduceTask(task, event);

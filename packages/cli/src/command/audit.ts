@@ -1,18 +1,24 @@
-import { toJsonString } from "@bufbuild/protobuf";
+import { access } from "node:fs/promises";
 import { type AuditRecord, AuditRecordSchema } from "@devtool/schema";
 import { verifyAudit } from "@devtool/server";
 import { type ConnectionOptions, connect } from "../connection.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
+import { writeJsonLine } from "../render/json-line.ts";
+
+/** Whose audit log is read: a running server's, or the one that `devtool run` left in a file. */
+export interface AuditOptions extends ConnectionOptions {
+  readonly log?: string;
+}
 
 /** `devtool audit export`: each record of the audit log as a line of JSON, the first one first. */
-export async function exportAudit(options: ConnectionOptions, io: Io): Promise<number> {
-  for await (const record of readAudit(options, io)) writeLine(io.stdout, toJsonString(AuditRecordSchema, record));
+export async function exportAudit(options: AuditOptions, io: Io): Promise<number> {
+  for await (const record of readAudit(options, io)) writeJsonLine(io.stdout, AuditRecordSchema, record);
   return ExitCode.OK;
 }
 
 /** `devtool audit verify`: checks that no record of the audit log was changed, moved or cut out. */
-export async function verify(options: ConnectionOptions & { readonly head?: string }, io: Io): Promise<number> {
+export async function verify(options: AuditOptions & { readonly head?: string }, io: Io): Promise<number> {
   let headSeen = options.head === undefined;
   async function* watched(): AsyncIterable<AuditRecord> {
     for await (const record of readAudit(options, io)) {
@@ -32,7 +38,15 @@ function failed(problem: string, io: Io): number {
   return ExitCode.FAILED;
 }
 
-async function* readAudit(options: ConnectionOptions, io: Io): AsyncIterable<AuditRecord> {
+async function* readAudit(options: AuditOptions, io: Io): AsyncIterable<AuditRecord> {
+  if (options.log !== undefined) return yield* readLog(options.log);
   const client = await connect(options, io);
   for await (const { record } of client.audit.readAudit({})) if (record) yield record;
+}
+
+async function* readLog(path: string): AsyncIterable<AuditRecord> {
+  await access(path);
+  const { SqliteTaskStore } = await import("@devtool/server/operator");
+  await using store = await SqliteTaskStore.open(path);
+  yield* store.readAudit(0n);
 }

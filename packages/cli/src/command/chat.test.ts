@@ -1,12 +1,16 @@
-import { EventEmitter } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
-import { createServer, type DevtoolServer } from "@devtool/server";
+import { serveCodingAgent } from "@devtool/coding-agent";
+import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { FakeTerminal } from "../../test/fake-terminal.ts";
 import type { Io } from "../io.ts";
 import { chat } from "./chat.ts";
+
+/** The prompt for a message, on a line that was cleared. */
+const PROMPT = "\u001b[0J> ";
 
 describe("devtool chat", () => {
   let server: DevtoolServer;
@@ -14,7 +18,7 @@ describe("devtool chat", () => {
 
   beforeAll(async () => {
     workspace = await mkdtemp(join(tmpdir(), "devtool-chat-"));
-    server = await createServer({ workspace, sandbox: "none" });
+    server = await serveCodingAgent({ workspace, sandbox: "none" });
   });
   afterAll(async () => {
     await server.close();
@@ -22,122 +26,209 @@ describe("devtool chat", () => {
   });
 
   it("runs slash commands between messages, and asks what they ask", async () => {
-    const { said, erred, code } = await talk([
-      "text Hello.",
-      "/about",
-      "/shell touch x; echo from the shell",
-      "y",
-      "/exit",
-    ]);
-    expect(said).toContain("Hello.");
-    expect(said).toContain("model: scripted");
-    expect(said).toContain("$ touch x; echo from the shell");
-    expect(said).toMatch(/ {4}from the shell\n/);
-    expect(erred).toBe("");
-    expect(code).toBe(0);
+    const { terminal, code } = start();
+    terminal.press("text Hello.\r/about\r");
+    await terminal.shows("model: scripted");
+    terminal.press("/shell touch x; echo from the shell\r");
+    await terminal.shows("choose > ");
+    terminal.press("y\r");
+    await terminal.shows("  │ from the shell\n");
+    terminal.press("/exit\r");
+    expect(terminal.said).toContain("Hello.");
+    expect(terminal.said).toContain("$ touch x; echo from the shell");
+    expect(await code).toBe(0);
   });
 
   it("says why a command does not start, and goes on", async () => {
-    const { said, erred } = await talk(["/abuot", "/shell", "text Still here.", "/exit"]);
+    const { said, erred } = await read(["/abuot", "/shell", "text Still here.", "/exit"]);
     expect(erred).toContain("/abuot does not exist: did you mean /about?");
     expect(erred).toContain("/shell needs <command>: the command line to run");
     expect(said).toContain("Still here.");
   });
 
   it("sends as messages what only begins with a slash", async () => {
-    const { said, erred } = await talk(["/etc/passwd is no command", "//help", "/exit"]);
+    const { said, erred } = await read(["/etc/passwd is no command", "//help", "/exit"]);
     expect(said.split("This is the scripted agent")).toHaveLength(3);
     expect(erred).toBe("");
   });
 
   it("keeps commands and messages in one context and messages in one task", async () => {
-    const { said } = await talk(["/help", "write one.txt 1", "y", "read one.txt", "/exit"]);
+    const { said } = await read(["/help", "write one.txt 1", "read one.txt", "/exit"], { approve: "all" });
     expect(said).toContain("/help - Lists the slash commands");
     expect(said).toContain("read_file: 1");
   });
 
+  it("declines where nobody can be asked, takes no line for an answer, and ends with 3", async () => {
+    const { said, erred, code } = await read(["write two.txt 2", "y", "text Not now."]);
+    expect(erred).toBe("declined write_file: nobody can be asked (see --approve)\n");
+    expect(said).toContain("Not now.");
+    expect(await readdir(workspace)).not.toContain("two.txt");
+    expect(code).toBe(3);
+  });
+
   it("cancels a message with Ctrl-C and goes on", async () => {
-    const { said, erred, code } = await talk(["say 1\\", "wait 600000", "text After."], {
-      interruptAt: ["chunk 1"],
-    });
-    expect(said).toContain("chunk 1");
-    expect(said + erred).toContain("canceled");
-    expect(said).toContain("After.");
-    expect(code).toBe(0);
+    const { terminal, code } = start();
+    terminal.press("say 1\\\rwait 600000\r");
+    await terminal.shows("chunk 1");
+    terminal.interrupt();
+    await terminal.shows("canceled");
+    terminal.press("text After.\r");
+    await terminal.shows("After.\n");
+    terminal.press("/exit\r");
+    expect(await code).toBe(0);
   });
 
   it("cancels a command with Ctrl-C, also while it asks, and goes on", async () => {
-    const { said, erred } = await talk(["/shell sleep 600"], {
-      interruptAt: ["$ sleep 600"],
-      afterwards: ["/about", "/exit"],
-    });
-    expect(erred).toContain("canceled");
-    expect(said).toContain("model: scripted");
+    const { terminal, code } = start();
+    terminal.press("/shell sleep 600\r");
+    await terminal.shows("choose > ");
+    terminal.interrupt();
+    await terminal.shows("canceled");
+    terminal.press("/about\r/exit\r");
+    await code;
+    expect(terminal.said).toContain("model: scripted");
   });
 
-  it("completes commands with Tab for a person", async () => {
-    const { said } = await talk(["/ab\t", "/memory sh\t", "/exit"], { interactive: true });
-    expect(said).toContain("model: scripted");
-    expect(said).toContain("The agent is told nothing of this workspace.");
+  it("completes commands with Tab", async () => {
+    const { terminal, code } = start();
+    await terminal.shows("> ");
+    terminal.press("/ab\t\r");
+    await terminal.shows("model: scripted");
+    terminal.press("/memory sh\t\r");
+    await terminal.shows("The agent is told nothing of this workspace.");
+    terminal.press("/exit\r");
+    expect(await code).toBe(0);
   });
 
   it("leaves at a second Ctrl-C", async () => {
-    const { code } = await talk(["/shell sleep 600", "y"], {
-      interruptAt: ["▸ run_shell_command", "▸ run_shell_command"],
-    });
-    expect(code).toBe(130);
+    const { terminal, code } = start();
+    terminal.press("/shell sleep 600\r");
+    await terminal.shows("choose > ");
+    terminal.press("y\r");
+    await terminal.shows("▸ run_shell_command");
+    terminal.interrupt();
+    terminal.interrupt();
+    expect(await code).toBe(130);
   });
 
-  interface Talk {
-    readonly said: string;
-    readonly erred: string;
-    readonly code: number;
+  it("takes no answer that was typed before its question was drawn", async () => {
+    const { terminal, code } = start();
+    // The keys are there before the message is sent, so before any question.
+    terminal.press("write early.txt early\ry\rtext half a mess");
+    await terminal.shows("· queued: y\n");
+    await terminal.shows("· kept for your next message: text half a mess\n");
+    await terminal.shows("choose > ");
+    terminal.press("n\r");
+    await terminal.shows("- write_file");
+    await terminal.shows("> y\n");
+    await terminal.shows("This is the scripted agent");
+    await terminal.shows("> text half a mess");
+    terminal.press("age\r");
+    await terminal.shows("half a message\n");
+    terminal.press("/exit\r");
+    expect(await code).toBe(0);
+    expect(await readdir(workspace)).not.toContain("early.txt");
+  });
+
+  it.each([
+    ["that is marked as such", (terminal: FakeTerminal) => terminal.paste("y")],
+    ["that ends with Enter", (terminal: FakeTerminal) => terminal.paste("y\r")],
+    ["that is not marked", (terminal: FakeTerminal) => terminal.send("y\rtext and so on")],
+  ])("takes no paste for an approval, one %s, and keeps it", async (_what, paste) => {
+    const { terminal, code } = start();
+    terminal.press("write pasted.txt pasted\r");
+    await terminal.shows("choose > ");
+    paste(terminal);
+    await terminal.shows("· kept for your next message: y");
+    terminal.press("n\r");
+    await terminal.shows("- write_file");
+    await terminal.shows(PROMPT);
+    terminal.interrupt();
+    await terminal.shows("· not sent: y");
+    expect(await code).toBe(0);
+    expect(await readdir(workspace)).not.toContain("pasted.txt");
+  });
+
+  it("sends a paste of many lines as one message", async () => {
+    const { terminal, code } = start();
+    await terminal.shows("> ");
+    terminal.paste(Array.from({ length: 30 }, (_, line) => `text line ${line + 1}\\n`).join("\r"));
+    await terminal.shows("[paste 1: 30 lines]");
+    terminal.press("\r");
+    await terminal.shows("line 30\n");
+    terminal.press("/exit\r");
+    expect(await code).toBe(0);
+    expect(terminal.said.match(/^line \d+$/gm)).toHaveLength(30);
+  });
+
+  it("asks again after an edit that failed, and goes on", async () => {
+    const { terminal, code } = start();
+    terminal.press("write edited.txt first\r");
+    await terminal.shows("choose > ");
+    terminal.press("e\r");
+    await terminal.shows("no editor is set: set EDITOR, for instance to vi");
+    await terminal.shows("choose > ");
+    terminal.press("y\r");
+    await terminal.shows("✓ write_file");
+    terminal.press("/exit\r");
+    expect(await code).toBe(0);
+    expect(await readFile(join(workspace, "edited.txt"), "utf8")).toBe("first");
+  });
+
+  it("asks again after an editor that failed, and takes what the next one made", async () => {
+    const editor = join(workspace, "editor.sh");
+    await writeFile(editor, `#!/bin/sh\n[ -e "$0.ran" ] || { touch "$0.ran"; exit 4; }\necho second >"$1"\n`);
+    await chmod(editor, 0o700);
+    const { terminal, code } = start({ ...process.env, NO_COLOR: "1", VISUAL: editor });
+    terminal.press("write mine.txt first\r");
+    await terminal.shows("choose > ");
+    terminal.press("e\r");
+    await terminal.shows("the editor ended with 4: nothing was changed");
+    await terminal.shows("choose > ");
+    terminal.press("e\r");
+    await terminal.shows("✓ write_file");
+    terminal.press("/exit\r");
+    expect(await code).toBe(0);
+    expect(await readFile(join(workspace, "mine.txt"), "utf8")).toBe("second\n");
+  });
+
+  it("puts a question again that was left open, before it sends the next message", async () => {
+    const { terminal, code } = start();
+    terminal.press("write open.txt open\r");
+    await terminal.shows("choose > ");
+    terminal.press("\u0004");
+    await terminal.shows(PROMPT);
+    terminal.press("text And now?\r");
+    await terminal.shows("choose > ");
+    terminal.press("y\r");
+    await terminal.shows("✓ write_file");
+    await terminal.shows("And now?\n");
+    terminal.press("/exit\r");
+    expect(await code).toBe(0);
+  });
+
+  function start(env?: Io["env"]): { readonly terminal: FakeTerminal; readonly code: Promise<number> } {
+    const terminal = new FakeTerminal(env);
+    return { terminal, code: chat({ url: server.url, token: server.token, protocol: "connect" }, terminal.io) };
   }
 
-  /** Types lines, ends the input after the last, and presses Ctrl-C where the output holds a text. */
-  async function talk(
+  /** Has it read its messages from a file. */
+  async function read(
     lines: readonly string[],
-    options: {
-      readonly interruptAt?: readonly string[];
-      readonly afterwards?: readonly string[];
-      readonly interactive?: true;
-    } = {},
-  ): Promise<Talk> {
-    const { interruptAt = [], afterwards } = options;
-    const stdin = new PassThrough();
-    const stdout = new PassThrough();
-    const stderr = new PassThrough();
-    const keys = new EventEmitter();
-    let said = "";
-    let erred = "";
-    const waitingFor = [...interruptAt];
-    stdout.on("data", (chunk) => {
-      said += chunk;
-      while (waitingFor.length > 0 && said.includes(waitingFor[0] ?? "")) {
-        waitingFor.shift();
-        keys.emit("interrupt");
-      }
-    });
-    stderr.on("data", (chunk) => {
-      erred += chunk;
-      if (afterwards && String(chunk).includes("canceled")) stdin.end(`${afterwards.join("\n")}\n`);
-    });
-    // Key by key: what comes at once is pasted, and Tab in it completes nothing.
-    for (const key of lines.map((line) => `${line}\n`).join("")) stdin.write(key);
-    if (!afterwards) stdin.end();
+    options: { readonly approve?: string } = {},
+  ): Promise<{ readonly said: string; readonly erred: string; readonly code: number }> {
+    const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
+    stdin.end(lines.map((line) => `${line}\n`).join(""));
     const io: Io = {
       stdin,
       stdout,
       stderr,
-      env: { NO_COLOR: "1" },
-      interactive: options.interactive ?? false,
-      onInterrupt: (listener) => {
-        keys.on("interrupt", listener);
-        return () => keys.off("interrupt", listener);
-      },
-      interrupt: () => void keys.emit("interrupt"),
+      env: {},
+      interactive: false,
+      onInterrupt: () => () => undefined,
+      interrupt: () => undefined,
     };
-    const code = await chat({ url: server.url, token: server.token, protocol: "connect" }, io);
-    return { said, erred, code };
+    const code = await chat({ url: server.url, token: server.token, protocol: "connect", ...options }, io);
+    return { said: String(stdout.read() ?? ""), erred: String(stderr.read() ?? ""), code };
   }
 });

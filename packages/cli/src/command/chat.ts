@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { type DevtoolClient, textMessage } from "@devtool/client";
+import { type DevtoolClient, pendingToolCalls, textMessage } from "@devtool/client";
 import {
   CommandExecutionStatus,
   emptyTask,
@@ -8,23 +8,29 @@ import {
   type SlashCommand,
   type Task,
   type TaskEvent,
+  TaskState,
 } from "@devtool/schema";
-import { approveByAsking } from "../approval.ts";
 import { completeCommand } from "../completion.ts";
-import { type ConnectionOptions, connect } from "../connection.ts";
+import { type ConnectionOptions, openConnection } from "../connection.ts";
 import { answerAll, type ConversationOptions, converse, followToRest } from "../conversation.ts";
 import { ExitCode } from "../exit-code.ts";
+import { headline } from "../headline.ts";
 import { Interrupts } from "../interrupts.ts";
 import { type Io, writeLine } from "../io.ts";
 import { createPrompter, type Prompter } from "../prompter.ts";
 import { type Paint, paintFor, visible } from "../render/style.ts";
-import { printerOf, settingsOf } from "../session.ts";
+import { Transcript } from "../render/transcript.ts";
+import { answering, settingsOf } from "../session.ts";
 import { isSlashLine, readSlashLine } from "../slash-line.ts";
 
 /** The options of `devtool chat`. */
 export interface ChatOptions extends ConnectionOptions {
   readonly workspace?: string;
   readonly task?: string;
+  /** How to answer what the agent asks: `ask`, `never` or `all`. Default: `ask`. */
+  readonly approve?: string;
+  /** Whether `all` also runs commands again without their sandbox. */
+  readonly approveWithoutSandbox?: true;
 }
 
 /**
@@ -32,22 +38,26 @@ export interface ChatOptions extends ConnectionOptions {
  * second one leaves.
  */
 export async function chat(options: ChatOptions, io: Io): Promise<number> {
-  const client = await connect(options, io);
+  const { client, address, isWaiting } = await openConnection(options, io, (text) => session.tell(`· ${text}`));
   const session = new ChatSession(client, options, io);
-  await session.lookAtCommands();
-  using prompter = createPrompter(io, (line) => completeCommand(line, session.commands, ["exit"]));
+  await session.lookAtCommands(session.signal);
   const paint = paintFor(io);
-  writeLine(io.stdout, paint("dim", WELCOME));
-  const conversation = session.conversation(approveByAsking(io, paint, prompter));
-  const interrupts = new Interrupts({ client, io, prompter, running: () => session.running });
+  using prompter = createPrompter(io, {
+    complete: (line) => completeCommand(line, session.commands, ["exit"]),
+    onQueued: (message) => session.tell(`· queued: ${message}`),
+  });
+  writeLine(io.stdout, paint("dim", `${visible(headline(address, options.workspace))}\n${WELCOME}`));
+  const { approve, exitCode } = answering({ approve: "ask", ...options }, io, prompter.questioner);
+  const conversation = session.conversation(approve);
+  const interrupts = new Interrupts({ client, io, prompter, running: () => session.running, isServerGone: isWaiting });
   await session.open(conversation, interrupts);
   for (;;) {
     const line = await askMessage(prompter, paint, session.signal);
-    if (line === undefined || line === "/exit") return ExitCode.OK;
+    if (line === undefined || line === "/exit") return exitCode({ state: TaskState.COMPLETED });
     if (line === "") continue;
-    await (isSlashLine(line)
-      ? session.command(line, conversation, interrupts)
-      : session.say(line, conversation, interrupts));
+    if (!(await session.answer(conversation, interrupts))) prompter.restore(line);
+    else if (isSlashLine(line)) await session.command(line, conversation, interrupts);
+    else await session.say(line, conversation, interrupts);
     if (interrupts.leaving) return ExitCode.CANCELED;
   }
 }
@@ -57,9 +67,9 @@ const WELCOME =
 
 /** Asks for a message; a line that ends with a backslash goes on in the next. */
 async function askMessage(prompter: Prompter, paint: Paint, signal: AbortSignal): Promise<string | undefined> {
-  let message = await prompter.ask(paint("heading", "> "), signal);
+  let message = await prompter.message(paint("heading", "> "), signal);
   while (message?.endsWith("\\")) {
-    const more = await prompter.ask(paint("heading", "… "), signal);
+    const more = await prompter.message(paint("heading", "… "), signal);
     message = `${message.slice(0, -1)}\n${more ?? ""}`;
   }
   return message;
@@ -78,8 +88,10 @@ class ChatSession {
   readonly #io: Io;
   #task: Task = emptyTask();
   #contextId = "";
+  readonly #transcript: Transcript;
 
   constructor(client: DevtoolClient, options: ChatOptions, io: Io) {
+    this.#transcript = new Transcript(paintFor(io));
     this.#client = client;
     this.#options = options;
     this.#io = io;
@@ -87,10 +99,9 @@ class ChatSession {
 
   /** How its turns are followed: what is printed is folded into the task that is worked on. */
   conversation(approve: ConversationOptions["approve"]): ConversationOptions {
-    const print = printerOf({}, this.#io);
     const onEvent = (event: TaskEvent): void => {
       this.running = reduceTask(this.running, event);
-      print(event);
+      this.#io.stdout.write(this.#transcript.add(event));
     };
     return { client: this.#client, approve, onEvent, nextId: randomUUID };
   }
@@ -101,6 +112,21 @@ class ChatSession {
     const { task } = await this.#client.tasks.getTask({ taskId: this.#options.task });
     this.running = task ?? emptyTask();
     this.#keep(await interrupts.during((signal) => answerAll(this.running, conversation, signal)));
+  }
+
+  /** Shows a line between the events of a turn. */
+  tell(text: string): void {
+    this.#io.stdout.write(this.#transcript.line(paintFor(this.#io)("dim", visible(text))));
+  }
+
+  /** Puts the questions again that were left open, as after an answer that did not arrive. Returns whether none is left. */
+  async answer(conversation: ConversationOptions, interrupts: Interrupts): Promise<boolean> {
+    const asking = this.running;
+    if (pendingToolCalls(asking).length === 0) return true;
+    const task = await interrupts.during((signal) => answerAll(asking, conversation, signal));
+    if (asking.id === this.#task.id) this.#keep(task);
+    this.running = task;
+    return pendingToolCalls(task).length === 0;
   }
 
   /** Sends a message; `//` at its beginning stands for one slash. */
@@ -121,13 +147,14 @@ class ChatSession {
       if (taskId === undefined) return this.running;
       return answerAll(await followToRest(taskId, conversation, signal), conversation, signal);
     });
+    this.running = task;
     this.#contextId ||= task.contextId;
     if (task.id !== "") this.#io.stdout.write("\n");
   }
 
   /** Starts a command and gives its task; undefined when it did not start, and says why. */
   async #start(line: string, signal: AbortSignal): Promise<string | undefined> {
-    await this.lookAtCommands();
+    await this.lookAtCommands(signal);
     const command = readSlashLine(line, this.commands);
     const { result } = await this.#client.commands.runSlashCommand({ command, ...this.#where() }, { signal });
     if (result && result.status !== CommandExecutionStatus.FAILED_TO_START) return result.executionId;
@@ -136,10 +163,10 @@ class ChatSession {
   }
 
   /** Looks at the commands there are now. A server that cannot tell has none. */
-  async lookAtCommands(): Promise<void> {
-    const listed = await Promise.resolve(this.#client.commands.getAllSlashCommands(this.#where())).catch(
-      () => undefined,
-    );
+  async lookAtCommands(signal: AbortSignal): Promise<void> {
+    const { commands } = this.#client;
+    const listed = await commands.getAllSlashCommands(this.#where(), { signal }).catch(() => undefined);
+    signal.throwIfAborted();
     this.commands = listed?.commands ?? [];
   }
 
@@ -150,6 +177,7 @@ class ChatSession {
 
   #keep(task: Task): void {
     this.#task = task;
+    this.running = task;
     this.#contextId ||= task.contextId;
   }
 }

@@ -4,9 +4,9 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { create, fromJsonString } from "@bufbuild/protobuf";
+import { serveCodingAgent } from "@devtool/coding-agent";
 import { type CaseResult, type ProgramStreams, runClientSuite, runProgramSuite } from "@devtool/conformance";
 import { type Binding, BindingSchema, KnownFailingSchema } from "@devtool/schema/conformance";
-import { createServer } from "@devtool/server";
 import type { Play } from "./conformance-play.ts";
 
 /** Reads a `binding.json`, to play its program the program suite with a server of its own, then the server itself to it. */
@@ -34,7 +34,7 @@ async function* programResults({ command, args, cwd }: ProgramCommand, signal: A
   const running = spawn(command, args, { cwd, stdio: ["pipe", "pipe", "inherit"], signal });
   const stopped = failureOf(running, command);
   try {
-    await using server = await createServer({ workspace, sandbox: "none" });
+    await using server = await serveCodingAgent({ workspace, sandbox: "none" });
     const streams = streamsOf(running, stopped);
     yield* runProgramSuite(streams, signal, { server });
     yield* runClientSuite(streams, signal);

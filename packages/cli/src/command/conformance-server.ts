@@ -8,7 +8,7 @@ import {
   runServerSuite,
   type Subject,
 } from "@devtool/conformance";
-import { findServer } from "../connection.ts";
+import { findServer, trustIn } from "../connection.ts";
 import type { Io } from "../io.ts";
 import type { Play } from "./conformance-play.ts";
 
@@ -35,8 +35,15 @@ export async function playServer(
 ): Promise<Play> {
   const { a2a: protocolVersion, binding } = options;
   const prompts = options.prompts === undefined ? undefined : promptsIn(await readFile(options.prompts, "utf8"));
-  const token = (await findServer({ ...options, url }, io))?.token ?? "";
-  const wanted = { url, token, ...(protocolVersion && { protocolVersion }), ...(binding && { binding }) };
+  const { token = "", certificate } = (await findServer({ ...options, url }, io)) ?? {};
+  const trust = certificate !== undefined && (await trustIn(certificate));
+  const wanted = {
+    url,
+    token,
+    ...(trust && { trust }),
+    ...(protocolVersion && { protocolVersion }),
+    ...(binding && { binding }),
+  };
   const subject = await findSubject(wanted, signal);
   return {
     suite: `A2A ${subject.binding.protocolVersion} server`,

@@ -1,17 +1,19 @@
 import { readFile, writeFile } from "node:fs/promises";
-import { toJson, toJsonString } from "@bufbuild/protobuf";
+import { toJson } from "@bufbuild/protobuf";
 import {
   type CaseResult,
   createReport,
   htmlPage,
   isClean,
   junitXml,
+  readingOf,
   readKnownFailing,
   reportTable,
 } from "@devtool/conformance";
 import { CaseReportSchema, type Report, ReportSchema } from "@devtool/schema/conformance";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
+import { writeJsonLine } from "../render/json-line.ts";
 import { paintFor, visible } from "../render/style.ts";
 import { interruptSignal } from "../session.ts";
 import type { Play } from "./conformance-play.ts";
@@ -41,7 +43,7 @@ export async function conformance(url: string | undefined, options: ConformanceO
     if (!json) writeLine(io.stdout, lineOf(result, io));
   }
   const report = createReport({ ...play, ...(listed && { known: listed }), results, time: new Date() });
-  if (json) for (const item of report.cases) writeLine(io.stdout, toJsonString(CaseReportSchema, item));
+  if (json) for (const item of report.cases) writeJsonLine(io.stdout, CaseReportSchema, item);
   else writeLine(io.stdout, `\n${visible(reportTable(report))}`);
   await writeReports(report, options);
   return isClean(report) ? ExitCode.OK : ExitCode.FAILED;
@@ -68,9 +70,13 @@ async function writeReports(
   if (reportJson !== undefined) await writeFile(reportJson, `${json}\n`);
 }
 
-function lineOf({ id, status, requirements, reason }: CaseResult, io: Io): string {
+function lineOf(result: CaseResult, io: Io): string {
+  const { id, requirements } = result;
   const paint = paintFor(io);
-  const look = { passed: "good", failed: "bad", skipped: "dim" } as const;
+  const look = { passed: "good", failed: "bad", skipped: "dim", reading: "dim" } as const;
+  const reading = readingOf(result);
+  const status = reading === undefined ? result.status : "reading";
+  const reason = reading ?? result.reason;
   const why = reason === undefined ? "" : `\n    ${visible(reason)}`;
   return `${paint(look[status], status.padEnd(8))} ${id.padEnd(44)} ${requirements.join(" ")}${why}`;
 }

@@ -1,11 +1,18 @@
-import { constants } from "node:fs";
 import { access, mkdtemp, open, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, join, resolve } from "node:path";
-import { defaultDataDirectory, discoveryPath, readDiscovery } from "../discovery.ts";
+import { runnerNotice } from "@devtool/mcp";
+import { HostPrograms, sortSearchPath } from "@devtool/sandbox";
+import type { ServerInfo } from "@devtool/schema";
+import { readConfig } from "../config.ts";
+import { defaultDataDirectory, readDiscovery } from "../discovery.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
+import { tokenPath } from "../kept-token.ts";
+import { nodeProblem } from "../node-version.ts";
+import { assertPrivateDirectory, readPrivateFile } from "../private-file.ts";
 import { paintFor } from "../render/style.ts";
+import { silenceOf, standingOf } from "../server-standing.ts";
 
 /** What a check found. */
 interface Finding {
@@ -22,11 +29,12 @@ export async function doctor(options: { readonly data?: string }, io: Io): Promi
     sqliteVersion(),
     syncRate(data),
     dataDirectory(data),
-    runningServer(data),
+    runningServer(data, new AbortController().signal),
     platform(),
     program("bash", "runs shell commands"),
     program("bwrap", "confines shell commands"),
     program("git", "keeps checkpoints"),
+    ...(await mcpServers(data)),
   ]);
   const paint = paintFor(io);
   for (const { name, verdict, says } of findings) {
@@ -38,28 +46,16 @@ export async function doctor(options: { readonly data?: string }, io: Io): Promi
 const MARKS = { good: "✓", bad: "✗", info: "·" } as const;
 
 function nodeVersion(): Finding {
-  const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
-  const fits = major > 22 || (major === 22 && minor >= 13);
-  return {
-    name: "Node",
-    verdict: fits ? "good" : "bad",
-    says: `${process.version}${fits ? "" : ": 22.13 or newer is needed"}`,
-  };
+  const problem = nodeProblem(process.versions.node);
+  return { name: "Node", verdict: problem === "" ? "good" : "bad", says: problem || process.version };
 }
 
-/** SQLite before 3.51.3 has a bug by which two connections can damage a WAL file. */
 async function sqliteVersion(): Promise<Finding> {
   const { DatabaseSync } = await import("node:sqlite");
   const database = new DatabaseSync(":memory:");
   const version = String(database.prepare("SELECT sqlite_version() AS version").get()?.version);
   database.close();
-  const [major = 0, minor = 0, patch = 0] = version.split(".").map(Number);
-  const fits = major * 1e6 + minor * 1e3 + patch >= 3_051_003;
-  return {
-    name: "SQLite",
-    verdict: fits ? "good" : "bad",
-    says: `${version}${fits ? "" : ": 3.51.3 or newer is needed"}`,
-  };
+  return { name: "SQLite", verdict: "info", says: version };
 }
 
 /** How many times in a second a write reaches the disk: the rate of single durable events. */
@@ -85,23 +81,42 @@ async function syncRate(data: string): Promise<Finding> {
 }
 
 async function dataDirectory(data: string): Promise<Finding> {
-  const stats = await stat(data).catch(() => undefined);
-  if (!stats) return { name: "data directory", verdict: "info", says: `${data} will be made` };
-  const open = (stats.mode & 0o077) !== 0;
+  const name = "data directory";
+  if (!(await stat(data).catch(() => undefined))) return { name, verdict: "info", says: `${data} will be made` };
+  return assertPrivateDirectory(data).then(
+    (): Finding => ({ name, verdict: "good", says: data }),
+    (reason: Error): Finding => ({ name, verdict: "bad", says: reason.message }),
+  );
+}
+
+/** The files of the server in the data directory, and whether what listens at its address is the server that wrote them. */
+async function runningServer(data: string, signal: AbortSignal): Promise<Finding> {
+  const name = "server";
+  let info: ServerInfo | undefined;
+  try {
+    info = await readDiscovery(data);
+    await readPrivateFile(tokenPath(data));
+  } catch (reason) {
+    return { name: "token file", verdict: "bad", says: reason instanceof Error ? reason.message : String(reason) };
+  }
+  const standing = info && (await standingOf(info, signal));
+  if (standing?.case === "proven") return { name, verdict: "info", says: `runs at ${info?.url}` };
+  if (info && standing?.case === "silent") {
+    return { name, verdict: "bad", says: silenceOf(info, standing.timeoutMs) };
+  }
+  if (standing?.case !== "foreign") return { name, verdict: "info", says: "none is running" };
   return {
-    name: "data directory",
-    verdict: open ? "bad" : "good",
-    says: open ? `${data} can be read by others: chmod 700 it` : data,
+    name,
+    verdict: "bad",
+    says: `another program listens at ${info?.url} (${standing.reason}): start the server again`,
   };
 }
 
-async function runningServer(data: string): Promise<Finding> {
-  const info = await readDiscovery(data);
-  const file = await stat(discoveryPath(data)).catch(() => undefined);
-  if (file && (file.mode & 0o077) !== 0) {
-    return { name: "token file", verdict: "bad", says: `${discoveryPath(data)} can be read by others: chmod 600 it` };
-  }
-  return { name: "server", verdict: "info", says: info ? `runs at ${info.url}` : "none is running" };
+/** What the operator should know of the MCP servers in the configuration; nothing of one that cannot be read, which serve says. */
+async function mcpServers(data: string): Promise<Finding[]> {
+  const config = await readConfig(undefined, data).catch(() => undefined);
+  const notices = (config?.mcpServers ?? []).flatMap((server) => runnerNotice(server) ?? []);
+  return notices.map((says) => ({ name: "MCP", verdict: "info", says }));
 }
 
 function platform(): Finding {
@@ -113,13 +128,11 @@ function platform(): Finding {
   };
 }
 
-async function program(name: string, use: string): Promise<Finding> {
-  const directories = (process.env.PATH ?? "").split(delimiter);
-  const found = await Promise.any(directories.map((path) => access(join(path, name), constants.X_OK))).then(
-    () => true,
-    () => false,
-  );
+/** Looks where a server that is started here would. */
+function program(name: string, use: string): Finding {
+  const { trusted } = sortSearchPath(process.env.PATH ?? "", [process.cwd()]);
+  const path = new HostPrograms(trusted.join(delimiter)).find(name, []);
   const needed = name === "bash";
-  const verdict = needed ? (found ? "good" : "bad") : "info";
-  return { name, verdict, says: `${found ? "found" : "not found"}: ${use}` };
+  const verdict = needed ? (path === undefined ? "bad" : "good") : "info";
+  return { name, verdict, says: `${path ?? "not found"}: ${use}` };
 }

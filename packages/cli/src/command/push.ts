@@ -8,10 +8,12 @@ import {
   SeenEvents,
   verifyNotification,
 } from "@devtool/client/webhook";
-import { PushFormat, type TaskEvent } from "@devtool/schema";
+import { oneLine, PushFormat, type TaskEvent } from "@devtool/schema";
 import { type ConnectionOptions, connect, findServer } from "../connection.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
+import { pinnedFetch } from "../pinned-tls.ts";
+import { writeJsonText } from "../render/json-line.ts";
 import { interruptSignal, printerOf } from "../session.ts";
 
 /** A post may have so many bytes. */
@@ -32,12 +34,12 @@ export async function pushListen(options: PushListenOptions, io: Io): Promise<nu
   using interrupt = interruptSignal(io);
   const server = createServer();
   const url = await listening(server, portOf(options.port));
-  const keys = notificationKeys(await keysUrl(options, io));
+  const keys = await keysOf(options, io);
   const print = printerOf(options, io);
   const seen = new SeenEvents();
   server.on("request", async (request, response) => {
     const status = await take(request, { url, keys, seen, io, print }).catch((reason: unknown) => {
-      writeLine(io.stderr, `devtool: ${reason instanceof Error ? reason.message : String(reason)}`);
+      writeLine(io.stderr, `devtool: ${oneLine(reason instanceof Error ? reason.message : String(reason))}`);
       return reason instanceof NotificationError ? 401 : 500;
     });
     response.writeHead(status).end();
@@ -75,7 +77,7 @@ async function take(request: IncomingMessage, { url, keys, seen, io, print }: Ta
 function show(notification: Notification, io: Io, print: (event: TaskEvent) => void): void {
   const event = notificationEvent(notification);
   if (event) print(event);
-  else writeLine(io.stdout, notification.body);
+  else writeJsonText(io.stdout, notification.body);
 }
 
 async function bodyOf(request: IncomingMessage): Promise<Buffer> {
@@ -99,11 +101,13 @@ async function setConfig(options: PushListenOptions, url: string, io: Io): Promi
   return async () => void (await client.push.deletePushConfig({ taskId, configId }).catch(() => undefined));
 }
 
-/** Where the server publishes its keys. */
-async function keysUrl(options: PushListenOptions, io: Io): Promise<URL> {
+/** The keys that the server signs with, where it publishes them. */
+async function keysOf(options: PushListenOptions, io: Io): Promise<NotificationKeys> {
   const address = await findServer(options, io);
-  if (address) return new URL("/.well-known/jwks.json", address.url);
-  throw new Error('no server is running: start one with "devtool serve", or name one with --url');
+  if (!address) throw new Error('no server is running: start one with "devtool serve", or name one with --url');
+  const { url, certificate } = address;
+  const trusting = certificate === undefined ? {} : { fetch: await pinnedFetch(certificate) };
+  return notificationKeys(new URL("/.well-known/jwks.json", url), trusting);
 }
 
 async function listening(server: Server, port: number): Promise<string> {
@@ -117,5 +121,5 @@ async function listening(server: Server, port: number): Promise<string> {
 function portOf(text: string): number {
   const port = Number(text);
   if (Number.isInteger(port) && port >= 0 && port <= 65535) return port;
-  throw new Error(`port "${text}" is no port: choose 0 to 65535`);
+  throw new Error(`port "${text}" is not a port: choose 0 to 65535`);
 }

@@ -1,55 +1,47 @@
-import { resolve } from "node:path";
 import { type DevtoolClient, textMessage } from "@devtool/client";
 import { emptyTask, reduceTask, type Task, type TaskEvent } from "@devtool/schema";
-import { type ConnectionOptions, clientOf, findServer } from "../connection.ts";
 import { converse } from "../conversation.ts";
-import { defaultDataDirectory } from "../discovery.ts";
-import { ExitCode, exitCodeOf } from "../exit-code.ts";
+import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
+import { type JobOptions, serverForJob } from "../server-for-job.ts";
 import { conversationOf, interruptSignal, type SessionOptions, settingsOf } from "../session.ts";
 
 /** The options of `devtool run`. */
-export interface RunOptions extends ConnectionOptions, SessionOptions {
-  readonly workspace?: string;
-  readonly task?: string;
-}
+export interface RunOptions extends JobOptions, SessionOptions {}
 
-/** `devtool run`: one job, followed to its end. Without a server it starts one of its own for the time of the job. */
+/** `devtool run`: one job, followed to its end. Where no server runs that may work there, it starts one for the time of the job. */
 export async function run(prompt: string, options: RunOptions, io: Io): Promise<number> {
-  await using server = await serverFor(options, io);
+  await using server = await serverForJob(options, io);
   using interrupt = interruptSignal(io);
-  using conversation = conversationOf(server.client, options, io);
+  const conversation = conversationOf(server.client, options, io);
   const taskId = options.task ?? "";
   let seen: Task = emptyTask();
   const onEvent = (event: TaskEvent): void => {
     seen = reduceTask(seen, event);
     conversation.onEvent(event);
   };
-  const request = { message: textMessage(conversation.nextId(), prompt), taskId, ...settingsOf(options.workspace) };
+  const request = { message: textMessage(conversation.nextId(), prompt), taskId, ...settingsOf(server.workspace) };
   try {
     const task = await converse({ request }, { ...conversation, onEvent }, interrupt.signal);
-    if (!options.json) writeLine(io.stderr, `task ${task.id}`);
-    return exitCodeOf(task.state);
+    if (!options.json) writeLine(io.stderr, `task ${task.id}${server.log === "" ? "" : `, its log is ${server.log}`}`);
+    return conversation.exitCode(task);
   } catch (reason) {
     if (!interrupt.signal.aborted) throw reason;
-    if (seen.id !== "") await server.client.tasks.cancelTask({ taskId: seen.id });
+    if (seen.id !== "" && !(await isCanceled(seen.id, server.client))) {
+      writeLine(io.stderr, `task ${seen.id} was not canceled: the server does not answer`);
+    }
     return ExitCode.CANCELED;
   }
 }
 
-/** A server to talk to, closed afterwards when it is our own. */
-interface ServerForRun extends AsyncDisposable {
-  readonly client: DevtoolClient;
-}
+/** The server must cancel a task within this time, in milliseconds: it may be gone. */
+const CANCEL_MS = 3_000;
 
-async function serverFor(options: RunOptions, io: Io): Promise<ServerForRun> {
-  const protocol = options.protocol ?? "connect";
-  const address = await findServer(options, io);
-  if (address) return { client: await clientOf(address, protocol), [Symbol.asyncDispose]: () => Promise.resolve() };
-  const { createServer } = await import("@devtool/server");
-  const { agentOptions } = await import("../agent-options.ts");
-  const agents = await agentOptions(undefined, resolve(options.data ?? defaultDataDirectory(io.env)), io);
-  const server = await createServer({ ...agents, workspace: resolve(options.workspace ?? ".") });
-  const client = await clientOf(server, protocol);
-  return { client, [Symbol.asyncDispose]: () => server.close() };
+async function isCanceled(taskId: string, { tasks }: DevtoolClient): Promise<boolean> {
+  try {
+    await tasks.cancelTask({ taskId }, { signal: AbortSignal.timeout(CANCEL_MS) });
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -2,50 +2,50 @@ import { once } from "node:events";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { create, toJsonString } from "@bufbuild/protobuf";
+import { create, type MessageInitShape, toJsonString } from "@bufbuild/protobuf";
+import { codingAgent } from "@devtool/coding-agent";
 import { ApprovalMode, type ServerInfo, ServerInfoSchema } from "@devtool/schema";
-import { createServer, type DevtoolServer } from "@devtool/server";
-import { agentOptions } from "../agent-options.ts";
+import { createServer, type DevtoolServer, type ServerOptions } from "@devtool/server";
+import { assertSafeExposure, failpoint } from "@devtool/server/operator";
+import { agentSpecs, loadAgents } from "../agent-modules.ts";
+import { agentOptions, operatorConfig } from "../agent-options.ts";
 import { defaultDataDirectory, discoveryPath, removeDiscovery, writeDiscovery } from "../discovery.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
+import { type KeptToken, keptToken } from "../kept-token.ts";
+import { type ListenFlags, listenOptions } from "../listen-options.ts";
+import { assertServes } from "../platform.ts";
+import { assertPrivateDirectory } from "../private-file.ts";
 import { type Profile, profileOptions } from "../profile.ts";
-import { trimMemory } from "../trim-memory.ts";
 
 /** The options of `devtool serve`. */
-export interface ServeOptions {
+export interface ServeOptions extends ListenFlags {
   readonly workspace?: string;
   readonly root?: readonly string[];
+  readonly agent?: readonly string[];
   readonly data?: string;
-  readonly host: string;
-  readonly port: string;
   readonly approvalMode?: string;
   readonly config?: string;
   readonly profile?: Profile;
   readonly anonymous?: true;
+  readonly rotateToken?: true;
   readonly json?: true;
-}
-
-/** Once the first clients were served, who start us and wait. */
-const SETTLE_AFTER_MS = 100;
-
-/** Loads what the first task needs, then gives back what loading took. */
-async function settle(server: DevtoolServer): Promise<void> {
-  await server.warmUp();
-  trimMemory();
 }
 
 /** `devtool serve`: runs a server until it is told to stop (SIGTERM, Ctrl-C), then drains it. */
 export async function serve(options: ServeOptions, io: Io): Promise<number> {
+  assertServes(io);
   if (options.anonymous && !options.profile)
     throw new Error("--anonymous is only for --profile: the coding agent has tools");
   await using place = await dataPlace(options, io);
   const data = place.directory;
-  const server = await start(options, data, io);
-  const info = create(ServerInfoSchema, { url: server.url, token: server.token, pid: process.pid });
+  await assertPrivateDirectory(data);
+  const { server, about, keep } = await start(options, data, io);
+  await keep();
+  const { url, token, proofKey, model } = server;
+  const info = create(ServerInfoSchema, { ...about, url, token, proofKey, model, pid: process.pid });
   await writeDiscovery(data, info);
-  announce(info, { ...options, data, model: server.model }, io);
-  setTimeout(() => void settle(server), SETTLE_AFTER_MS).unref();
+  announce(info, { ...options, data, model, publicUrl: server.publicUrl }, io);
   await stopSignal(io);
   await server.close();
   await removeDiscovery(data, process.pid);
@@ -65,25 +65,56 @@ async function dataPlace({ data, profile }: ServeOptions, { env }: Io): Promise<
   return { directory, [Symbol.asyncDispose]: () => rm(directory, { recursive: true, force: true }) };
 }
 
-async function start(
-  { root = [], host, port, ...options }: ServeOptions,
-  data: string,
-  io: Io,
-): Promise<DevtoolServer> {
+/** A server that started. */
+interface Started {
+  readonly server: DevtoolServer;
+  /** What its discovery file says of it beside its address. */
+  readonly about: MessageInitShape<typeof ServerInfoSchema>;
+  /** Keeps a token that is new for the next start. */
+  readonly keep: () => Promise<void>;
+}
+
+async function start({ root = [], ...options }: ServeOptions, data: string, io: Io): Promise<Started> {
   const workspace = resolve(options.workspace ?? ".");
+  failpoint("devtool:workspace.make.before");
   await mkdir(workspace, { recursive: true });
-  const configured = await agentOptions(options.config, data, io);
-  return createServer({
+  failpoint("devtool:workspace.make.after");
+  const operator = await operatorConfig(options.config, data);
+  const configured = { ...(await agentOptions(operator, io)), ...(await listenOptions(options, operator)) };
+  const specs = agentSpecs(options.agent, operator);
+  const approvalMode = APPROVAL_MODES[options.approvalMode ?? ""] ?? configured.approvalMode ?? ApprovalMode.DEFAULT;
+  const decided: ServerOptions = {
     ...configured,
-    ...(options.profile && (await profileOptions(options.profile, { env: io.env, configured }))),
+    ...(options.profile
+      ? await profileOptions(options.profile, { env: io.env, configured })
+      : { agents: await loadAgents(specs, () => codingAgent({ ...configured, approvalMode })) }),
     ...(options.anonymous && { anonymous: "admit" as const }),
-    ...(options.approvalMode && { approvalMode: APPROVAL_MODES[options.approvalMode] ?? ApprovalMode.DEFAULT }),
-    workspace,
-    workspaceRoots: [workspace, ...root.map((path) => resolve(path))],
-    dataDirectory: data,
-    host,
-    port: portOf(port),
-  });
+  };
+  // A token that the server makes for this machine is not the operator's decision to be reached from others.
+  assertSafeExposure(decided);
+  const { token, keep } = await tokenFor(options, decided.token, data);
+  const workspaceRoots = [workspace, ...root.map((path) => resolve(path))];
+  const server = await createServer({ ...decided, token, workspace, workspaceRoots, dataDirectory: data });
+  return { server, about: { ...aboutOf(decided), approvalMode, workspace, workspaceRoots }, keep };
+}
+
+/** What a discovery file says of how a server was configured. */
+function aboutOf({ agents, tls }: ServerOptions): Started["about"] {
+  const [agent] = Object.values(agents);
+  return { agent: agent?.about.name ?? "", ...(tls && { certificate: tls.certificate }) };
+}
+
+/** The token of a server: that of the operator's own file, or that of its last start, or a new one. */
+async function tokenFor(
+  { rotateToken }: ServeOptions,
+  own: string | undefined,
+  data: string,
+): Promise<Pick<KeptToken, "token" | "keep">> {
+  if (own === undefined) return keptToken(data, rotateToken ? "new" : "kept");
+  if (!rotateToken) return { token: own, keep: () => Promise.resolve() };
+  throw new Error(
+    "--rotate-token makes another token in the data directory, and yours is in a token file: change that",
+  );
 }
 
 const APPROVAL_MODES: Readonly<Record<string, ApprovalMode>> = {
@@ -93,16 +124,11 @@ const APPROVAL_MODES: Readonly<Record<string, ApprovalMode>> = {
   yolo: ApprovalMode.YOLO,
 };
 
-function portOf(text: string): number {
-  const port = Number(text);
-  if (Number.isInteger(port) && port >= 0 && port <= 65535) return port;
-  throw new Error(`port "${text}" is no port: choose 0 to 65535`);
-}
-
 /** What a person is told about a server that started. */
 interface Welcome extends ServeOptions {
   readonly data: string;
   readonly model: string;
+  readonly publicUrl: string;
 }
 
 function announce(info: ServerInfo, options: Welcome, io: Io): void {
@@ -110,27 +136,44 @@ function announce(info: ServerInfo, options: Welcome, io: Io): void {
 }
 
 function welcome(info: ServerInfo, options: Welcome, io: Io): string {
-  if (options.profile) return kitWelcome(info, options, options.profile);
-  const { data, workspace, model } = options;
+  if (options.profile) return kitWelcome(options, options.profile);
+  const { data, workspace, model, publicUrl } = options;
   const at = data === resolve(defaultDataDirectory(io.env)) ? "" : ` --data ${data}`;
-  const isScripted = model === "scripted";
   return `devtool serves ${resolve(workspace ?? ".")}
 
-  A2A 0.3, Connect, gRPC   ${info.url}
-  agent card               ${info.url}/.well-known/agent-card.json
+  A2A 0.3, Connect, gRPC   ${publicUrl}${publicUrl === info.url ? "" : ` (listens at ${info.url})`}
+  agent card               ${publicUrl}/.well-known/agent-card.json
   bearer token             in ${discoveryPath(data)}
-  model                    ${model}${isScripted ? " (plays prompts as scripts; set GEMINI_API_KEY for Gemini)" : ""}
+  ${servedLine(info.agent, model)}
 
 Try it in a second terminal:
 
-  npx -y pnpm@12 devtool chat${at}
+  ${commandName(io.env)} chat${at}
 
-and type, for instance:  ${isScripted ? "write hello.txt hello\\n" : "What is this project about?"}
-Ctrl-C stops the server; its tasks go on with the next start.`;
+and type, for instance:  ${exampleFor(model)}
+Ctrl-C stops the server. The next start has every task: one that was at work waits for a message to go on, one that asked
+still asks.`;
+}
+
+/** What answers: the model of the agent that is the default, or that agent where it names no model. */
+function servedLine(agent: string, model: string): string {
+  if (model === "") return `agent                    ${agent}`;
+  return `model                    ${model}${model === "scripted" ? " (plays prompts as scripts; set GEMINI_API_KEY for Gemini)" : ""}`;
+}
+
+function exampleFor(model: string): string {
+  if (model === "") return "Hello.";
+  return model === "scripted" ? "write hello.txt hello\\n" : "What is this project about?";
+}
+
+/** How a person calls this command where they started it: by a script of the clone, by `npx` in a project, or by its name. */
+function commandName({ PNPM_SCRIPT_SRC_DIR, INIT_CWD, npm_lifecycle_event }: Io["env"]): string {
+  if (PNPM_SCRIPT_SRC_DIR !== undefined && PNPM_SCRIPT_SRC_DIR === INIT_CWD) return "npx -y pnpm@12 devtool";
+  return npm_lifecycle_event === "npx" ? "npx devtool" : "devtool";
 }
 
 /** What is open to whom stands first: a server for a kit is less strict than another. */
-function kitWelcome({ url }: ServerInfo, { data, anonymous }: Welcome, profile: Profile): string {
+function kitWelcome({ data, anonymous, publicUrl: url }: Welcome, profile: Profile): string {
   const callers = anonymous
     ? "everybody on this machine, without credentials"
     : `with the bearer token in ${discoveryPath(data)}`;

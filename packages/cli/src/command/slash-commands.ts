@@ -1,9 +1,9 @@
-import { CommandExecutionStatus, type SlashCommand } from "@devtool/schema";
+import { CommandExecutionStatus, oneLine, type SlashCommand, type Task, ToolCallStatus } from "@devtool/schema";
 import { type ConnectionOptions, connect } from "../connection.ts";
 import { answerAll, followToRest } from "../conversation.ts";
-import { ExitCode, exitCodeOf } from "../exit-code.ts";
+import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
-import { visible } from "../render/style.ts";
+import { visible, visibleName } from "../render/style.ts";
 import { conversationOf, interruptSignal, type SessionOptions } from "../session.ts";
 import { readSlashLine } from "../slash-line.ts";
 
@@ -29,15 +29,30 @@ export async function exec(
     return ExitCode.FAILED;
   }
   using interrupt = interruptSignal(io);
-  using conversation = conversationOf(client, options, io);
-  const begun = await followToRest(result.executionId, conversation, interrupt.signal);
-  const task = await answerAll(begun, conversation, interrupt.signal);
-  return exitCodeOf(task.state);
+  const conversation = conversationOf(client, options, io);
+  const taskId = result.executionId;
+  try {
+    const begun = await followToRest(taskId, conversation, interrupt.signal);
+    const task = await answerAll(begun, conversation, interrupt.signal);
+    const code = conversation.exitCode(task);
+    return code === ExitCode.OK && isLastCallFailed(task) ? ExitCode.FAILED : code;
+  } catch (reason) {
+    if (!interrupt.signal.aborted) throw reason;
+    await client.tasks.cancelTask({ taskId });
+    return ExitCode.CANCELED;
+  }
+}
+
+/** Whether the last call of a command failed: its task completes all the same, since an agent can go on from there. */
+function isLastCallFailed({ history }: Task): boolean {
+  const calls = history.flatMap(({ parts }) => parts.filter(({ content }) => content.case === "toolCall"));
+  const last = calls.at(-1)?.content;
+  return last?.case === "toolCall" && last.value.status === ToolCallStatus.FAILED;
 }
 
 function linesOf(command: SlashCommand, prefix: string): string[] {
   const path = `${prefix}/${command.name}`.replace(/ \//, " ");
   const args = command.arguments.map(({ name, isRequired }) => (isRequired ? ` <${name}>` : ` [${name}]`)).join("");
-  const own = `${visible(path + args).padEnd(28)} ${visible(command.description)}`;
+  const own = `${visibleName(path + args).padEnd(28)} ${oneLine(command.description)}`;
   return [own, ...command.subCommands.flatMap((sub) => linesOf(sub, `${path} `))];
 }

@@ -1,9 +1,10 @@
-import { toJsonString } from "@bufbuild/protobuf";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { TaskState, type TaskSummary, TaskSummarySchema } from "@devtool/schema";
 import { type ConnectionOptions, connect } from "../connection.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
+import { writeJsonLine } from "../render/json-line.ts";
+import { visible } from "../render/style.ts";
 
 /** `devtool tasks`: a line for each task, the latest first. */
 export async function tasks(options: ConnectionOptions & { readonly json?: true }, io: Io): Promise<number> {
@@ -11,8 +12,10 @@ export async function tasks(options: ConnectionOptions & { readonly json?: true 
   let pageToken = "";
   do {
     const page = await client.tasks.listTasks({ pageToken });
-    for (const task of page.tasks)
-      writeLine(io.stdout, options.json ? toJsonString(TaskSummarySchema, task) : lineOf(task));
+    for (const task of page.tasks) {
+      if (options.json) writeJsonLine(io.stdout, TaskSummarySchema, task);
+      else writeLine(io.stdout, lineOf(task));
+    }
     pageToken = page.nextPageToken;
   } while (pageToken !== "");
   return ExitCode.OK;
@@ -29,5 +32,5 @@ export async function cancel(taskId: string, options: ConnectionOptions, io: Io)
 function lineOf({ id, lastEvent }: TaskSummary): string {
   const state = TaskState[lastEvent?.state ?? TaskState.UNSPECIFIED].toLowerCase().replaceAll("_", "-");
   const time = lastEvent?.time ? timestampDate(lastEvent.time).toISOString() : "";
-  return `${id}  ${state.padEnd(14)}  ${time}`;
+  return `${visible(id)}  ${state.padEnd(14)}  ${time}`;
 }

@@ -1,12 +1,12 @@
 import { resolve } from "node:path";
 import { timestampDate } from "@bufbuild/protobuf/wkt";
+import { TrustStore, Workspace } from "@devtool/coding-agent/operator";
 import type { TrustGrant } from "@devtool/schema";
-import { TrustStore, Workspace } from "@devtool/server/operator";
 import { defaultDataDirectory } from "../discovery.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
-import { createPrompter } from "../prompter.ts";
-import { visible } from "../render/style.ts";
+import { createQuestioner } from "../prompter.ts";
+import { visibleName } from "../render/style.ts";
 import { interruptSignal } from "../session.ts";
 
 /** The options of `devtool trust`. */
@@ -23,14 +23,14 @@ export interface TrustOptions {
 export async function trustAdd(directory: string, options: TrustOptions, io: Io): Promise<number> {
   const store = storeOf(options, io);
   const grant = await store.preview(resolve(directory));
-  writeLine(io.stdout, `Agents will be told and configured by these files of ${visible(grant.path)}:`);
+  writeLine(io.stdout, `Agents will be told and configured by these files of ${visibleName(grant.path)}:`);
   for (const line of linesOf(grant)) writeLine(io.stdout, line);
   if (!options.yes && !(await agrees(io))) {
     writeLine(io.stderr, "nothing is trusted: look at the files, then answer y or give --yes");
     return ExitCode.CANCELED;
   }
   await store.grant(grant);
-  writeLine(io.stdout, `trusted ${visible(grant.path)} until one of them changes`);
+  writeLine(io.stdout, `trusted ${visibleName(grant.path)} until one of them changes`);
   return ExitCode.OK;
 }
 
@@ -41,7 +41,7 @@ export async function trustList(options: TrustOptions, io: Io): Promise<number> 
     const { case: now } = await store.trustOf(path);
     const since = time ? timestampDate(time).toISOString() : "";
     const count = `${files.length} ${files.length === 1 ? "file" : "files"}`;
-    writeLine(io.stdout, `${now === "trusted" ? "trusted" : "changed"}  ${since}  ${visible(path)}  ${count}`);
+    writeLine(io.stdout, `${now === "trusted" ? "trusted" : "changed"}  ${since}  ${visibleName(path)}  ${count}`);
   }
   return ExitCode.OK;
 }
@@ -50,10 +50,10 @@ export async function trustList(options: TrustOptions, io: Io): Promise<number> 
 export async function trustRemove(directory: string, options: TrustOptions, io: Io): Promise<number> {
   const path = resolve(directory);
   if (await storeOf(options, io).revoke(path)) {
-    writeLine(io.stdout, `no longer trusted: ${visible(path)}`);
+    writeLine(io.stdout, `no longer trusted: ${visibleName(path)}`);
     return ExitCode.OK;
   }
-  writeLine(io.stderr, `${visible(path)} was not trusted: see devtool trust list`);
+  writeLine(io.stderr, `${visibleName(path)} was not trusted: see devtool trust list`);
   return ExitCode.FAILED;
 }
 
@@ -68,14 +68,14 @@ function storeOf({ data }: TrustOptions, io: Io): TrustStore {
 function linesOf({ files }: TrustGrant): string[] {
   if (files.length === 0) return ["  none yet; each that comes must be trusted anew"];
   return files.map(
-    ({ path, sha256 }) => `  ${visible(path)}  sha256 ${Buffer.from(sha256).toString("hex").slice(0, 16)}`,
+    ({ path, sha256 }) => `  ${visibleName(path)}  sha256 ${Buffer.from(sha256).toString("hex").slice(0, 16)}`,
   );
 }
 
 async function agrees(io: Io): Promise<boolean> {
   if (!io.interactive) return false;
-  using prompter = createPrompter(io);
   using interrupt = interruptSignal(io);
-  const answer = await prompter.ask("Trust them? [y/N] > ", interrupt.signal);
-  return answer === "y" || answer === "yes";
+  const question = { prompt: "Trust them? [y/N] > ", takesWords: false };
+  const answer = await createQuestioner(io).ask(question, interrupt.signal);
+  return answer?.text === "y" || answer?.text === "yes";
 }

@@ -1,5 +1,6 @@
+import { PassThrough } from "node:stream";
 import { describe, expect, it } from "vitest";
-import { paintFor, visible } from "./style.ts";
+import { paintFor, visible, visibleJson } from "./style.ts";
 
 describe("visible", () => {
   const cases = [
@@ -9,6 +10,15 @@ describe("visible", () => {
     { what: "shows what would reorder characters", text: "a\u202eb\u2066c", shown: "a\\u{202e}b\\u{2066}c" },
     { what: "shows what cannot be seen", text: "rm\u200b -rf\u2028/", shown: "rm\\u{200b} -rf\\u{2028}/" },
   ];
+  cases.push(
+    { what: "keeps emoji of several characters", text: "👩‍👩‍👧 🏳️‍🌈 🧑🏽‍🚀", shown: "👩‍👩‍👧 🏳️‍🌈 🧑🏽‍🚀" },
+    { what: "keeps joiners between letters that need them", text: "می‌خواهم ක්‍ෂ", shown: "می‌خواهم ක්‍ෂ" },
+    {
+      what: "shows a joiner elsewhere",
+      text: "r\u200dm 👩\u200d x\u200c",
+      shown: "r\\u{200d}m 👩\\u{200d} x\\u{200c}",
+    },
+  );
   for (const { what, text, shown } of cases) {
     it(what, () => {
       expect(visible(text)).toBe(shown);
@@ -16,10 +26,22 @@ describe("visible", () => {
   }
 });
 
+describe("visible JSON", () => {
+  it("reads the same, and has nothing that changes a terminal or hides", () => {
+    const said = { text: "a\u009b2Jb\u202ec\u{e0041}d\u007f\u200be" };
+    const json = visibleJson(JSON.stringify(said));
+    expect(json).toBe(String.raw`{"text":"a\u009b2Jb\u202ec\udb40\udc41d\u007f\u200be"}`);
+    expect(JSON.parse(json)).toEqual(said);
+  });
+});
+
 describe("paintFor", () => {
   it("colours for a person alone, who did not forbid it", () => {
-    expect(paintFor({ interactive: true, env: {} })("good", "x")).toBe("\u001b[32mx\u001b[39m");
-    expect(paintFor({ interactive: true, env: { NO_COLOR: "1" } })("good", "x")).toBe("x");
-    expect(paintFor({ interactive: false, env: {} })("good", "x")).toBe("x");
+    const terminal = Object.assign(new PassThrough(), { isTTY: true });
+    const stdout = new PassThrough();
+    expect(paintFor({ stdout, env: {} }, terminal)("good", "x")).toBe("\u001b[32mx\u001b[39m");
+    expect(paintFor({ stdout, env: { NO_COLOR: "1" } }, terminal)("good", "x")).toBe("x");
+    expect(paintFor({ stdout, env: { TERM: "dumb" } }, terminal)("good", "x")).toBe("x");
+    expect(paintFor({ stdout, env: {} })("good", "x")).toBe("x");
   });
 });

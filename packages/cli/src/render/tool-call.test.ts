@@ -38,17 +38,18 @@ describe("a tool call", () => {
       plain,
     );
     expect(lines).toHaveLength(21);
-    expect(lines[0]).toBe("    line 1");
-    expect(lines[20]).toBe("    [5 more lines]");
+    expect(lines[0]).toBe("  │ line 1");
+    expect(lines.slice(13, 16)).toEqual(["  │ line 14", "  ⋮ [5 more lines]", "  │ line 20"]);
+    expect(lines[20]).toBe("  │ line 25");
   });
 
   it("shows an error as one, data as JSON, and nothing for nothing", () => {
     const error = call({ result: { case: "error", value: { message: "file is gone" } } });
-    expect(resultLines(error, marked)).toEqual(["    <bad>file is gone</>"]);
+    expect(resultLines(error, marked)).toEqual(["  │ <bad>file is gone</>"]);
     const data = call({
       result: { case: "output", value: { result: { case: "structuredData", value: structFromJson({ a: 1 }) } } },
     });
-    expect(resultLines(data, plain)).toEqual(['    {"a":1}']);
+    expect(resultLines(data, plain)).toEqual(['  │ {"a":1}']);
     expect(resultLines(call({}), plain)).toEqual([]);
   });
 });
@@ -56,19 +57,39 @@ describe("a tool call", () => {
 describe("a question", () => {
   it("shows the command that would run, with what cannot be seen in it", () => {
     const details = { case: "executeDetails" as const, value: { command: "ls\u200b; rm x" } };
-    expect(linesOf({ details })).toEqual(["    <heading>$</> ls\\u{200b}; rm x"]);
+    expect(linesOf({ details })).toEqual(["  │ $ ls\\u{200b}; rm x"]);
+  });
+
+  it("names the directory, and marks each line of a command, in its place and folded", () => {
+    const command = `touch x; : <<'?'\n${"\n".repeat(60)}? run_shell_command Run ls\n    $ ls\n?`;
+    const value = { command, workingDirectory: "/w/evil\n$ ls" };
+    const lines = linesOf({ details: { case: "executeDetails", value } });
+    expect(lines.slice(0, 3)).toEqual(["    in /w/evil [1 more line]", "  │ $ touch x; : <<'?'", "  │   "]);
+    expect(lines[15]).toBe("  ⋮ [44 more lines]");
+    expect(lines.slice(-3)).toEqual(["  │   ? run_shell_command Run ls", "  │       $ ls", "  │   ?"]);
+  });
+
+  it("breaks a line before the terminal does, and marks what follows", () => {
+    const details = { case: "executeDetails" as const, value: { command: `ls ${"寸".repeat(9)}\t; rm x` } };
+    const asked = call({ confirmationRequest: { details } });
+    expect(questionLines(asked, plain, { screen: { columns: 20 }, maxLines: 20 })).toEqual([
+      "  │ $ ls 寸寸寸寸寸",
+      "  ┊ 寸寸寸寸    ; rm",
+      "  ┊  x",
+    ]);
   });
 
   it("colours a diff by its lines", () => {
     const formattedDiff = "--- a\n+++ b\n@@ -1 +1 @@\n-old\n+new\n same\n";
-    const details = { case: "fileEditDetails" as const, value: { newContent: "new", formattedDiff } };
+    const details = { case: "fileEditDetails" as const, value: { filePath: "/w/a", newContent: "new", formattedDiff } };
     expect(linesOf({ details })).toEqual([
-      "    <dim>--- a</>",
-      "    <dim>+++ b</>",
-      "    <dim>@@ -1 +1 @@</>",
-      "    <removed>-old</>",
-      "    <added>+new</>",
-      "     same",
+      "    /w/a",
+      "  │ <dim>--- a</>",
+      "  │ <dim>+++ b</>",
+      "  │ <dim>@@ -1 +1 @@</>",
+      "  │ <removed>-old</>",
+      "  │ <added>+new</>",
+      "  │  same",
     ]);
   });
 
@@ -76,12 +97,12 @@ describe("a question", () => {
     const mcp = { case: "mcpDetails" as const, value: { toolName: "echo", serverName: "everything" } };
     expect(linesOf({ details: mcp })).toEqual([
       "    echo of the MCP server everything",
-      "    <dim>{</>",
-      '    <dim>  "message": "hi"</>',
-      "    <dim>}</>",
+      "  │ <dim>{</>",
+      '  │ <dim>  "message": "hi"</>',
+      "  │ <dim>}</>",
     ]);
     const words = { case: "genericDetails" as const, value: { description: "Restore?" } };
-    expect(linesOf({ details: words })).toEqual(["    Restore?"]);
+    expect(linesOf({ details: words })).toEqual(["  │ Restore?"]);
   });
 });
 
@@ -90,5 +111,6 @@ function call(init: MessageInitShape<typeof ToolCallSchema>) {
 }
 
 function linesOf(confirmationRequest: MessageInitShape<typeof ConfirmationRequestSchema>): string[] {
-  return questionLines(call({ confirmationRequest, inputParameters: { message: "hi" } }), marked);
+  const asked = call({ confirmationRequest, inputParameters: { message: "hi" } });
+  return questionLines(asked, marked, { screen: {}, maxLines: 20 });
 }

@@ -1,13 +1,16 @@
-import { type FileDiff, type ToolCall, ToolCallStatus } from "@devtool/schema";
+import { oneLine, type ToolCall, ToolCallStatus, visibleText } from "@devtool/schema";
+import { gutterLines, type Screen } from "./gutter.ts";
 import { type Paint, visible } from "./style.ts";
 
-/** So many lines of a tool's output are shown. */
+/** The maximum number of lines that are shown of a tool's output. */
 const MAX_LINES = 20;
+/** The maximum length of what a call says of itself, in characters. */
+const MAX_DESCRIPTION_LENGTH = 300;
 
 /** The line that tells where a call is. */
 export function toolCallLine(call: ToolCall, paint: Paint): string {
-  const name = paint("heading", visible(call.toolName));
-  return `${mark(call.status, paint)} ${name} ${visible(call.description ?? "")}`.trimEnd();
+  const name = paint("heading", oneLine(call.toolName, MAX_DESCRIPTION_LENGTH));
+  return `${mark(call.status, paint)} ${name} ${oneLine(call.description ?? "", MAX_DESCRIPTION_LENGTH)}`.trimEnd();
 }
 
 function mark(status: ToolCallStatus, paint: Paint): string {
@@ -25,11 +28,11 @@ function mark(status: ToolCallStatus, paint: Paint): string {
   }
 }
 
-/** What a finished call gave, indented; nothing for one that gave nothing. */
+/** What a finished call gave, set off; nothing for one that gave nothing. */
 export function resultLines({ result }: ToolCall, paint: Paint): string[] {
   switch (result.case) {
     case "error":
-      return indented(visible(result.value.message), (line) => paint("bad", line));
+      return toolLines(result.value.message, (line) => paint("bad", line));
     case "output":
       return outcomeLines(result.value.result, paint);
     default:
@@ -51,47 +54,54 @@ function outcomeLines(
   }
 }
 
-/** What a tool said, indented. */
+/** What a tool said, set off. */
 export function outputLines(text: string, paint: Paint): string[] {
-  return indented(visible(text), (line) => paint("dim", line));
+  return toolLines(text, (line) => paint("dim", line));
 }
 
-function indented(text: string, look: (line: string) => string): string[] {
-  const lines = text.trimEnd().split("\n");
-  const shown =
-    lines.length > MAX_LINES ? [...lines.slice(0, MAX_LINES), `[${lines.length - MAX_LINES} more lines]`] : lines;
-  return text === "" ? [] : shown.map((line) => `    ${look(line)}`);
+function toolLines(text: string, look: (line: string) => string): string[] {
+  return gutterLines(visible(text), { maxLines: MAX_LINES, look });
 }
 
-/** What a call asks about: the command, the coloured diff, or words. */
-export function questionLines(call: ToolCall, paint: Paint): string[] {
+/** How a question is shown. */
+export interface QuestionView {
+  readonly screen: Screen;
+  /** The maximum number of lines of what is asked about. */
+  readonly maxLines: number;
+}
+
+/** What a call asks about: where and what it runs, the coloured diff, or words. */
+export function questionLines(call: ToolCall, paint: Paint, { screen, maxLines }: QuestionView): string[] {
   const details = call.confirmationRequest?.details;
+  const quoted = (text: string, look: (piece: string, line: string) => string): string[] =>
+    gutterLines(visibleText(text), { maxLines, columns: screen.columns, look });
   switch (details?.case) {
-    case "executeDetails":
-      return [`    ${paint("heading", "$")} ${visible(details.value.command)}`];
-    case "fileEditDetails":
-      return diffLines(details.value, paint);
+    case "executeDetails": {
+      const { command, workingDirectory } = details.value;
+      const where = workingDirectory === undefined ? [] : [`    in ${oneLine(workingDirectory)}`];
+      return [...where, ...quoted(`$ ${command.replaceAll("\n", "\n  ")}`, (line) => line)];
+    }
+    case "fileEditDetails": {
+      const { filePath, formattedDiff, newContent } = details.value;
+      return [
+        `    ${oneLine(filePath)}`,
+        ...quoted(formattedDiff ?? newContent, (piece, line) => paintDiff(piece, { line, paint })),
+      ];
+    }
     case "mcpDetails":
       return [
-        `    ${visible(details.value.toolName)} of the MCP server ${visible(details.value.serverName)}`,
-        ...outputLines(JSON.stringify(call.inputParameters ?? {}, undefined, 2), paint),
+        `    ${oneLine(details.value.toolName)} of the MCP server ${oneLine(details.value.serverName)}`,
+        ...quoted(JSON.stringify(call.inputParameters ?? {}, undefined, 2), (line) => paint("dim", line)),
       ];
     case "genericDetails":
-      return [`    ${visible(details.value.description)}`];
+      return quoted(details.value.description, (line) => line);
     default:
       return [];
   }
 }
 
-function diffLines({ formattedDiff, newContent }: FileDiff, paint: Paint): string[] {
-  const lines = visible(formattedDiff ?? newContent)
-    .trimEnd()
-    .split("\n");
-  return lines.map((line) => `    ${paintDiff(line, paint)}`);
-}
-
-function paintDiff(line: string, paint: Paint): string {
-  if (line.startsWith("+++") || line.startsWith("---") || line.startsWith("@@")) return paint("dim", line);
-  if (line.startsWith("+")) return paint("added", line);
-  return line.startsWith("-") ? paint("removed", line) : line;
+function paintDiff(piece: string, { line, paint }: { readonly line: string; readonly paint: Paint }): string {
+  if (line.startsWith("+++") || line.startsWith("---") || line.startsWith("@@")) return paint("dim", piece);
+  if (line.startsWith("+")) return paint("added", piece);
+  return line.startsWith("-") ? paint("removed", piece) : piece;
 }

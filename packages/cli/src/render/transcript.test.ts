@@ -33,7 +33,7 @@ describe("a transcript", () => {
         live("one\ntwo\n"),
         toolCall({ status: ToolCallStatus.SUCCEEDED, result: output }),
       ),
-    ).toBe("▸ run Run it\n    one\n    two\n    three\n✓ run Run it\n");
+    ).toBe("▸ run Run it\n  │ one\n  │ two\n  │ three\n✓ run Run it\n");
   });
 
   it("shows an output whole whose beginning was cut while it ran", () => {
@@ -43,7 +43,7 @@ describe("a transcript", () => {
         toolCall({ status: ToolCallStatus.EXECUTING, liveContent: "one\n" }),
         toolCall({ status: ToolCallStatus.SUCCEEDED, result: output }),
       ),
-    ).toBe("    one\n✓ run Run it\n    [cut]\n    nine\n    ten\n");
+    ).toBe("  │ one\n✓ run Run it\n  │ [cut]\n  │ nine\n  │ ten\n");
   });
 
   it("shows what the agent says of its work, what it summarized and where its answer comes from", () => {

@@ -1,3 +1,5 @@
+import { toJsonString } from "@bufbuild/protobuf";
+import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import {
   type ArtifactUpdate,
   type Citation,
@@ -32,7 +34,7 @@ export class Transcript {
         return visible(payload.value.text);
       case "thought": {
         const { subject, description } = payload.value;
-        return this.#lines([this.#paint("dim", `… ${visible(`${subject}: ${description}`)}`)]);
+        return this.#lines([this.#paint("dim", `… ${indented(`${subject}: ${description}`)}`)]);
       }
       case "toolCall":
         return this.#lines(this.#callLines(payload.value));
@@ -41,23 +43,33 @@ export class Transcript {
           this.#closeText() + this.#lines(stateLines(payload.value.error || payload.value.text, state, this.#paint))
         );
       case "notice":
-        return this.#lines([this.#paint("dim", `· ${visible(payload.value.text)}`)]);
+        return this.#lines([this.#paint("dim", `· ${indented(payload.value.text)}`)]);
       case "summary":
         return this.#lines([this.#paint("dim", "· the conversation before was summarized")]);
       case "citation":
-        return this.#lines([this.#paint("dim", `· source: ${visible(sourceOf(payload.value))}`)]);
+        return this.#lines([this.#paint("dim", `· source: ${indented(sourceOf(payload.value))}`)]);
       case "artifact":
         return this.#lines(artifactLines(payload.value, this.#paint));
       case "reply":
         return this.#lines(partLines(payload.value.parts));
+      case "messageQueued":
+        return this.#lines([this.#paint("dim", "· the message waits until the agent takes it")]);
+      case "messageWithdrawn":
+        return this.#lines([this.#paint("dim", "· a message that waited was withdrawn")]);
       case "created":
       case "message":
+      case "messageTaken":
       case "usage":
       case undefined:
         return "";
       default:
         return payload satisfies never;
     }
+  }
+
+  /** A line that is no event's, in its own place. */
+  line(text: string): string {
+    return this.#lines([text]);
   }
 
   #callLines(call: ToolCall): string[] {
@@ -102,6 +114,11 @@ export class Transcript {
   }
 }
 
+/** Text whose further lines do not begin where ours do. */
+function indented(text: string): string {
+  return visible(text).replaceAll("\n", "\n    ");
+}
+
 function sourceOf({ uri, title, license }: Citation): string {
   return [title, uri, license && `(${license})`].filter((part) => part !== "").join(" ");
 }
@@ -109,13 +126,14 @@ function sourceOf({ uri, title, license }: Citation): string {
 /** An artifact by its name, and what of it a person can read. */
 function artifactLines({ artifact }: ArtifactUpdate, paint: Paint): string[] {
   const { artifactId = "", name = "", parts = [] } = artifact ?? {};
-  return [paint("dim", `· artifact: ${visible(name || artifactId)}`), ...partLines(parts)];
+  return [paint("dim", `· artifact: ${indented(name || artifactId)}`), ...partLines(parts)];
 }
 
 function partLines(parts: readonly Part[]): string[] {
   return parts.flatMap(({ content }) => {
     if (content.case === "text") return visible(content.value).split("\n");
     if (content.case === "data") return [visible(JSON.stringify(content.value))];
+    if (content.case === "dataValue") return [visible(toJsonString(ValueSchema, content.value))];
     return content.case === "file" ? [visible(fileLine(content.value))] : [];
   });
 }

@@ -18,6 +18,7 @@ export function taskCallsV03(endpoint: RpcEndpoint, extension: ExtensionUse): Ta
       throw new ConnectError("A2A 0.3 has no list of tasks: use A2A 1.0, Connect or gRPC", Code.Unimplemented);
     },
     cancel: (id, signal) => endpoint.call("tasks/cancel", { id }, signal),
+    withdraw: ({ taskId, messageId }, signal) => endpoint.call("message/withdraw", { taskId, messageId }, signal),
     subscribe: (id, lastEventId, signal) =>
       endpoint.stream({ method: "tasks/resubscribe", params: { id }, lastEventId }, signal),
   };

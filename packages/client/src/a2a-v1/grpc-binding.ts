@@ -1,13 +1,21 @@
 import type { Transport } from "@connectrpc/connect";
 import { connectErrorOfGrpc } from "../a2a/errors.ts";
+import { type BearerToken, bearerHeader, callWithToken, streamWithToken } from "../bearer-token.ts";
 import type { A2aBinding } from "./binding.ts";
 
 /** A2A 1.0 over gRPC: its service, called over a transport that speaks gRPC. */
-export function grpcBinding(transport: Transport, headers: Readonly<Record<string, string>>): A2aBinding {
+export function grpcBinding(
+  transport: Transport,
+  headers: Readonly<Record<string, string>>,
+  token: BearerToken,
+): A2aBinding {
   return {
     async call(method, request, signal) {
       try {
-        return (await transport.unary(method, signal, undefined, headers, request)).message;
+        return await callWithToken(token, async (value) => {
+          const all = { ...headers, ...bearerHeader(value) };
+          return (await transport.unary(method, signal, undefined, all, request)).message;
+        });
       } catch (reason) {
         throw connectErrorOfGrpc(reason);
       }
@@ -15,9 +23,11 @@ export function grpcBinding(transport: Transport, headers: Readonly<Record<strin
     async *stream(method, { request, lastEventId }, signal) {
       const resume = lastEventId === undefined ? {} : { "last-event-id": String(lastEventId) };
       try {
-        const all = { ...headers, ...resume };
-        const { message } = await transport.stream(method, signal, undefined, all, once(request));
-        for await (const response of message) yield { response, id: undefined };
+        yield* streamWithToken(token, async function* (value) {
+          const all = { ...headers, ...resume, ...bearerHeader(value) };
+          const { message } = await transport.stream(method, signal, undefined, all, once(request));
+          for await (const response of message) yield { response, id: undefined };
+        });
       } catch (reason) {
         throw connectErrorOfGrpc(reason);
       }

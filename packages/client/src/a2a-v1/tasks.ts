@@ -11,6 +11,7 @@ import {
   type A2aTask,
   A2aTaskState,
   frameFromA2a,
+  MessageQueueService,
   type StreamResponse,
   sendRequestToA2a,
   stateFromA2a,
@@ -41,6 +42,11 @@ export function taskCallsV1(binding: A2aBinding, tenant: string): TaskCalls {
     list: (request, signal) => list(request, { binding, tenant }, signal),
     async cancel(id, signal) {
       return jsonOf({ case: "task", value: await binding.call(method.cancelTask, { id, tenant }, signal) });
+    },
+    async withdraw({ taskId, messageId }, signal) {
+      const { withdrawMessage } = MessageQueueService.method;
+      const { task } = await binding.call(withdrawMessage, { taskId, messageId, tenant }, signal);
+      return jsonOf(task ? { case: "task", value: task } : { case: undefined });
     },
     subscribe(id, lastEventId, signal) {
       return framesOf(binding.stream(method.subscribeToTask, { request: { id, tenant }, lastEventId }, signal));

@@ -4,11 +4,11 @@ import { type AgentCard, AgentCardSchema, agentCardFromV03, decodeA2aJson } from
 import { AgentCardSchema as CardV03Schema } from "@devtool/schema/a2a-v03";
 import type { ExtensionUse } from "./headers.ts";
 import { listOf, objectOf } from "./json.ts";
-import { waitFor } from "./peer.ts";
+import { waitFor, wordsOf } from "./peer.ts";
 
 /** Where an agent's card is. */
 export interface AgentCardOptions {
-  /** The base URL of the agent; its card is at `/.well-known/agent-card.json`. */
+  /** The base URL of the agent; its card is at `.well-known/agent-card.json` below it, or at the root of its host. */
   readonly url: string;
   /** Default: the global fetch. */
   readonly fetch?: typeof globalThis.fetch;
@@ -25,14 +25,29 @@ export interface AgentCardOptions {
  * `Code.FailedPrecondition` naming both versions, or that there is no extension.
  */
 export async function fetchAgentCard(options: AgentCardOptions, signal: AbortSignal): Promise<AgentCard> {
-  const { url, fetch = globalThis.fetch } = options;
-  const asked = fetch(new URL("/.well-known/agent-card.json", url), { signal, headers: { "a2a-version": "1.0" } });
-  const response = await waitFor(asked, signal);
-  if (!response.ok) throw new ConnectError(`the agent at ${url} has no card: HTTP ${response.status}`, Code.NotFound);
-  const text = await waitFor(response.text(), signal);
+  const text = await cardText(options, signal);
   const card = reading(() => decodeCard(text));
   assertExtension(card, options);
   return card;
+}
+
+async function cardText({ url, fetch = globalThis.fetch }: AgentCardOptions, signal: AbortSignal): Promise<string> {
+  const refusals: string[] = [];
+  for (const address of cardAddresses(url)) {
+    const response = await waitFor(fetch(address, { signal, headers: { "a2a-version": "1.0" } }), signal);
+    const text = await waitFor(response.text(), signal);
+    if (response.ok) return text;
+    const words = wordsOf(text);
+    refusals.push(`HTTP ${response.status}${words === "" ? "" : `: ${words}`}`);
+  }
+  throw new ConnectError(`the agent at ${url} has no card: ${refusals[0]}`, Code.NotFound);
+}
+
+/** Where the card of an agent may be: below the path of its URL, which may be a proxy's prefix, and at the root of its host. */
+function cardAddresses(url: string): ReadonlySet<string> {
+  const { href, origin } = new URL(url);
+  const path = "/.well-known/agent-card.json";
+  return new Set([`${href.replace(/[?#].*$/, "").replace(/\/+$/, "")}${path}`, `${origin}${path}`]);
 }
 
 /** Reads a card; one that cannot be read is no fault of the call. */
@@ -49,7 +64,7 @@ function reading<T>(read: () => T): T {
 function decodeCard(text: string): AgentCard {
   const json = parseJson(text);
   if (listOf(objectOf(json).supportedInterfaces).length > 0) return decodeA2aJson(AgentCardSchema, json);
-  return agentCardFromV03(decodeRfcJson(CardV03Schema, json));
+  return agentCardFromV03(decodeRfcJson(CardV03Schema, json, "AgentCard"));
 }
 
 /**

@@ -1,5 +1,6 @@
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import type { AgentCard } from "@devtool/schema/a2a-v1";
+import { hasToken } from "../bearer-token.ts";
 import { extensionOf } from "./agent-card.ts";
 import { type A2aTransportOptions, CHOICES, createA2aTransport, isSpoken } from "./transport.ts";
 
@@ -39,7 +40,7 @@ function addressOf(url: string, { url: base, token = "" }: AgentTransportOptions
   if (!address || !/^https?:$/.test(address.protocol)) return undefined;
   const { protocol, hostname } = new URL(base);
   const isOwn = protocol === address.protocol && hostname === address.hostname;
-  return token === "" || address.protocol === "https:" || isOwn ? address.href : undefined;
+  return !hasToken(token) || address.protocol === "https:" || isOwn ? address.href : undefined;
 }
 
 function nothingFits({ name, supportedInterfaces }: AgentCard, { token = "" }: AgentTransportOptions): ConnectError {
@@ -47,7 +48,7 @@ function nothingFits({ name, supportedInterfaces }: AgentCard, { token = "" }: A
     ({ url, protocolVersion, protocolBinding }) => `${protocolVersion} over ${protocolBinding} at ${url}`,
   );
   const shown = offered.length === 0 ? "nothing" : offered.join(", ");
-  const rule = token === "" ? "" : "; a token goes to the card's own host, or over HTTPS";
+  const rule = !hasToken(token) ? "" : "; a token goes to the card's own host, or over HTTPS";
   const message = `agent ${JSON.stringify(name)} offers ${shown}: ${CHOICES}${rule}`;
   return new ConnectError(message, Code.FailedPrecondition);
 }

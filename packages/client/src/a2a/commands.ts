@@ -10,10 +10,10 @@ import {
   type SlashCommandService,
 } from "@devtool/schema";
 import { settingsMetadata } from "@devtool/schema/a2a-v03";
-import type { JsonRpcEndpoint } from "./json-rpc-endpoint.ts";
+import type { RpcEndpoint } from "./rpc-endpoint.ts";
 
 /** Slash commands, which the extension adds to JSON-RPC in either version of A2A (CMD-1). */
-export function slashCommandImpl(endpoint: JsonRpcEndpoint): ServiceImpl<typeof SlashCommandService> {
+export function slashCommandImpl(endpoint: Pick<RpcEndpoint, "call">): ServiceImpl<typeof SlashCommandService> {
   return {
     async getAllSlashCommands(place, { signal }) {
       const params = placeParams(place);

@@ -5,7 +5,7 @@ import { decodeRfcJson, ErrorContextSchema, WireError } from "@devtool/schema";
 import { type BadRequest, BadRequestSchema, type ErrorInfo, ErrorInfoSchema } from "@devtool/schema/a2a-v1";
 import { errorFromRest, JsonRpcCode, type JsonRpcError } from "@devtool/schema/a2a-v03";
 import { listOf, objectOf, textOf } from "./json.ts";
-import { decodeAnswer } from "./peer.ts";
+import { decodeAnswer, refusalOf } from "./peer.ts";
 
 const CODES: ReadonlyMap<number, Code> = new Map([
   [JsonRpcCode.PARSE_ERROR, Code.InvalidArgument],
@@ -19,6 +19,8 @@ const CODES: ReadonlyMap<number, Code> = new Map([
   [JsonRpcCode.UNSUPPORTED_OPERATION, Code.FailedPrecondition],
   [JsonRpcCode.CONTENT_TYPE_NOT_SUPPORTED, Code.InvalidArgument],
   [JsonRpcCode.INVALID_AGENT_RESPONSE, Code.Internal],
+  [JsonRpcCode.RESOURCE_EXHAUSTED, Code.ResourceExhausted],
+  [JsonRpcCode.ALREADY_EXISTS, Code.AlreadyExists],
   // Of 1.0 alone: the extension is required, the version is not supported.
   [-32008, Code.FailedPrecondition],
   [-32009, Code.Unimplemented],
@@ -66,6 +68,8 @@ export function connectErrorOfStatus(json: JsonValue): ConnectError | undefined 
  */
 export function connectErrorOfRest(json: JsonValue, status: number): ConnectError | undefined {
   if (textOf(objectOf(objectOf(json).error).status) !== "") return connectErrorOfStatus(json);
+  // HTTP has a status for these, and the codes of JSON-RPC have none.
+  if (status === 401 || status === 403 || status === 503) return refusalOf(status, JSON.stringify(json));
   const error = decodeAnswer(() => errorFromRest(json, status));
   return error && connectErrorFrom(error);
 }

@@ -54,10 +54,13 @@ export class JsonRpcEndpoint implements RpcEndpoint {
 /** Reads the one answer of a call; a refusal by HTTP alone has no JSON-RPC in it. */
 async function readJson(response: Response, signal: AbortSignal): Promise<JsonValue> {
   const text = await waitFor(response.text(), signal);
-  if (!response.ok && !isJsonRpc(text)) throw refusalOf(response.status, text);
+  if (REFUSED.has(response.status) || (!response.ok && !isJsonRpc(text))) throw refusalOf(response.status, text);
   // The Go SDK for 0.3 answers with nothing at all where there is no result.
   return text === "" ? { jsonrpc: "2.0" } : parseAnswer(text);
 }
+
+/** The statuses that say more than the error of JSON-RPC beside them, which has no code for it. */
+const REFUSED: ReadonlySet<number> = new Set([401, 403, 503]);
 
 function isJsonRpc(text: string): boolean {
   return /"jsonrpc"\s*:/.test(text);

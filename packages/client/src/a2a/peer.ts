@@ -3,6 +3,8 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { WireError } from "@devtool/schema";
 import { ParseError } from "eventsource-parser/stream";
 
+import { objectOf, textOf } from "./json.ts";
+
 /**
  * Waits for the network. Throws `Code.DeadlineExceeded` when the caller's time is up, `Code.Canceled` when the caller gave
  * up, `Code.DataLoss` for a frame past the limit, `Code.Unavailable` for anything else: a connection that was lost.
@@ -59,11 +61,28 @@ export function decodeAnswer<T>(decode: () => T): T {
 
 /** The error for an HTTP status that stands alone. What a proxy says of an agent that is down can be asked again. */
 export function refusalOf(status: number, text: string): ConnectError {
-  if (status === 401) return new ConnectError("the bearer token is missing or wrong", Code.Unauthenticated);
-  const said = text.trim().slice(0, 200);
+  const said = wordsOf(text);
+  if (status === 401) {
+    const told = text.trimStart().startsWith("{") ? said : "";
+    return new ConnectError(told || "the bearer token is missing or wrong", Code.Unauthenticated);
+  }
   const message = `the agent answered with HTTP ${status}${said === "" ? "" : `: ${said}`}`;
   return new ConnectError(message, codeOf(status));
 }
+
+/** What the body of a refusal says for a person: the words of the errors that JSON holds, else the body as it is. */
+export function wordsOf(text: string): string {
+  try {
+    const json = objectOf(JSON.parse(text));
+    const words = textOf(json.error) || textOf(json.message) || textOf(objectOf(json.error).message);
+    return (words || text.trim()).slice(0, MAX_WORDS);
+  } catch {
+    return text.trim().slice(0, MAX_WORDS);
+  }
+}
+
+/** In characters. */
+const MAX_WORDS = 400;
 
 function codeOf(status: number): Code {
   const known = STATUSES.get(status);

@@ -3,6 +3,7 @@ import {
   isInterrupted,
   isTerminal,
   type Message,
+  MessageQueuedSchema,
   StateChangeSchema,
   type Task,
   type TaskEvent,
@@ -10,7 +11,13 @@ import {
   TaskState,
   TextContentSchema,
 } from "@devtool/schema";
-import { decodeStreamFrame, decodeTask, extensionMetadata } from "@devtool/schema/a2a-v03";
+import {
+  decodeQueue,
+  decodeStreamFrame,
+  decodeTask,
+  extensionMetadata,
+  taskEventMetadata,
+} from "@devtool/schema/a2a-v03";
 import { isObject, listOf, objectOf, textOf } from "./json.ts";
 
 /** Where a stream stands: the last event, as far as the next one needs it. Its task is empty when nothing is known yet. */
@@ -41,10 +48,10 @@ export interface FrameEvents {
 }
 
 /**
- * Reads a frame of an agent that numbers nothing, so one that may not know our extension: a frame may be several events.
- * Text in a state that ends the exchange is told before the change of state; artifacts are text. A task that comes whole is
- * as it was before the exchange or as it is after it: its state ends the exchange only when nothing follows, and what is
- * known of it is not told again.
+ * Reads a frame of an agent that may not know our extension: a frame may be several events. What is said in a state that
+ * ends the exchange is told before the change of state; artifacts are text. A task that comes whole is as it was before the
+ * exchange or as it is after it: its state ends the exchange only when nothing follows, and what is known of it is not told
+ * again.
  */
 export function eventsFromFrame(frame: JsonValue, position: StreamPosition): FrameEvents {
   const json = objectOf(frame);
@@ -56,24 +63,31 @@ export function eventsFromFrame(frame: JsonValue, position: StreamPosition): Fra
     case "message":
       return { events: repliedEvents(json, position) };
     default:
-      return { events: updateEvents(decodeStreamFrame(frame, 0n)) };
+      return updateEvents(json, decodeStreamFrame(frame, 0n));
   }
 }
 
 /**
  * A task that goes on may be told as a whole when it has received the message that was sent to it: the event is the
- * message then. Undefined when it is something else.
+ * message then, or that it waits. Undefined when it is something else.
  */
-export function receivedMessage(event: TaskEvent, { taskId, sent }: StreamPosition): TaskEvent | undefined {
+export function receivedMessage(
+  event: TaskEvent,
+  { taskId, sent }: StreamPosition,
+  task: JsonObject,
+): TaskEvent | undefined {
   if (event.payload.case !== "created" || event.taskId !== taskId || !sent) return undefined;
-  return { ...event, payload: { case: "message", value: sent } };
+  const queued = decodeQueue(objectOf(task.metadata)).find(({ message }) => message?.messageId === sent.messageId);
+  if (!queued) return { ...event, payload: { case: "message", value: sent } };
+  const value = create(MessageQueuedSchema, { message: sent, delivery: queued.delivery });
+  return { ...event, payload: { case: "messageQueued", value } };
 }
 
 function wholeTask(json: JsonObject, position: StreamPosition): FrameEvents {
   const created = decodeStreamFrame(json, 0n);
-  const received = receivedMessage(created, position);
+  const received = receivedMessage(created, position, json);
   const known = received ? [received] : [];
-  const events = position.taskId === "" ? openingEvents(json, created) : known;
+  const events = position.taskId === created.taskId ? known : openingEvents(json, created);
   return ends(created.state) ? { events, end: stateChange(json, created.state) } : { events };
 }
 
@@ -97,11 +111,23 @@ function repliedEvents(json: JsonObject, position: StreamPosition): TaskEvent[] 
   return [...textEvents(partsText(json), place), end];
 }
 
-function updateEvents(event: TaskEvent): TaskEvent[] {
-  if (event.payload.case !== "text" || !ends(event.state)) return [event];
-  const { text } = event.payload.value;
+/**
+ * Reads an update of a task. Our own server has one event for each update, and marks the ones that no other agent sends;
+ * of other agents the state alone says that the exchange ends, whatever the update tells beside it.
+ */
+function updateEvents(json: JsonObject, event: TaskEvent): FrameEvents {
+  const { payload, state } = event;
+  const metadata = objectOf(json.metadata);
+  if (!ends(state) || taskEventMetadata(metadata)) return { events: [event] };
   const end = { ...event, payload: { case: "stateChange" as const, value: create(StateChangeSchema) } };
-  return [...textEvents(text, { ...event, state: TaskState.WORKING }), end];
+  if (!extensionMetadata(metadata)) {
+    const said = partsText(objectOf(objectOf(json.status).message));
+    return { events: [...textEvents(said, { ...event, state: TaskState.WORKING }), end] };
+  }
+  if (payload.case === "text") return { events: [{ ...event, state: TaskState.WORKING }, end] };
+  // A question may be one of several: it ends the exchange when nothing follows it.
+  if (payload.case === "toolCall" || payload.case === "thought") return { events: [event], end };
+  return { events: [event] };
 }
 
 function stateChange(json: JsonObject, state: TaskState): TaskEvent {
@@ -142,13 +168,18 @@ function idsOf({ taskId, contextId }: { readonly taskId?: unknown; readonly cont
   return { taskId: textOf(taskId), contextId: textOf(contextId) };
 }
 
+/** Data that is not an object comes wrapped in one, marked in its metadata as official SDKs mark it. */
+function unwrapped(data: JsonObject, metadata: JsonValue | undefined): JsonValue {
+  return objectOf(metadata).data_part_compat === true ? (data.value ?? null) : data;
+}
+
 /** What the parts of a message or an artifact say in words; data is shown as the JSON that it is. */
 function partsText({ parts }: JsonObject): string {
   return listOf(parts)
     .map((part) => {
       const { kind, text, data } = objectOf(part);
       if (kind === "text") return textOf(text);
-      return kind === "data" && isObject(data) ? JSON.stringify(data) : "";
+      return kind === "data" && isObject(data) ? JSON.stringify(unwrapped(data, objectOf(part).metadata)) : "";
     })
     .join("");
 }

@@ -1,5 +1,5 @@
 import type { JsonValue } from "@bufbuild/protobuf";
-import type { ListTasksRequest, ListTasksResponse, SendMessageRequest } from "@devtool/schema";
+import type { ListTasksRequest, ListTasksResponse, SendMessageRequest, WithdrawMessageRequest } from "@devtool/schema";
 import type { KnownTask } from "./known-tasks.ts";
 import type { Frame } from "./rpc-endpoint.ts";
 
@@ -16,6 +16,8 @@ export interface TaskCalls {
   get(taskId: string, signal: AbortSignal): Promise<JsonValue>;
   list(request: ListTasksRequest, signal: AbortSignal): Promise<ListTasksResponse>;
   cancel(taskId: string, signal: AbortSignal): Promise<JsonValue>;
+  /** Removes a message that waits, and gives the task; agents without our extension have no such method. */
+  withdraw(request: WithdrawMessageRequest, signal: AbortSignal): Promise<JsonValue>;
   /** Gives what came after an event, where the agent numbers its events; otherwise the task as it is, and what follows. */
   subscribe(taskId: string, after: bigint, signal: AbortSignal): AsyncIterable<Frame>;
 }

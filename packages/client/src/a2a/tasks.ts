@@ -1,6 +1,7 @@
-import { create } from "@bufbuild/protobuf";
+import { create, type JsonValue } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
 import {
+  type Replay,
   type SendMessageRequest,
   SendMessageRequestSchema,
   type Task,
@@ -8,16 +9,12 @@ import {
   type TaskService,
   TaskState,
 } from "@devtool/schema";
-import { decodeStreamFrame } from "@devtool/schema/a2a-v03";
+import { replayIn } from "@devtool/schema/a2a-v03";
+import { objectOf } from "./json.ts";
 import { KnownTasks } from "./known-tasks.ts";
 import { decodeAnswer } from "./peer.ts";
-import {
-  eventsFromFrame,
-  type FrameEvents,
-  receivedMessage,
-  type StreamPosition,
-  taskFromAnswer,
-} from "./plain-agent.ts";
+import { type StreamPosition, taskFromAnswer } from "./plain-agent.ts";
+import { readFrames } from "./read-frames.ts";
 import type { Frame } from "./rpc-endpoint.ts";
 import type { TaskCalls } from "./task-calls.ts";
 
@@ -28,13 +25,22 @@ export function taskImpl(calls: TaskCalls): ServiceImpl<typeof TaskService> {
     calls.addressed(request, known.addressee(request.taskId, request.message?.messageId ?? ""));
   return {
     async sendMessage(request, { signal }) {
-      return { task: taskIn(await calls.send(addressed(request), signal), known) };
+      const answer = await calls.send(addressed(request), signal);
+      const replay = replayOf(answer);
+      return { task: taskIn(answer, known), ...(replay && { replay }) };
     },
     async *streamMessage({ request: asked = create(SendMessageRequestSchema) }, { signal }) {
       const request = addressed(asked);
       const { taskId, message: sent } = request;
       const start = { ...startOf(known.find(taskId)?.sequence ?? 0n, taskId), ...(sent && { sent }) };
-      for await (const event of eventsOf(calls.stream(request, signal), start, known)) yield { event };
+      let replay: Replay | undefined;
+      const frames = watched(calls.stream(request, signal), ({ result }) => {
+        replay = replayOf(result);
+      });
+      for await (const event of eventsOf(frames, start, known)) {
+        yield { event, ...(replay && { replay }) };
+        replay = undefined;
+      }
     },
     async getTask({ taskId }, { signal }) {
       return { task: taskIn(await calls.get(taskId, signal), known) };
@@ -43,11 +49,26 @@ export function taskImpl(calls: TaskCalls): ServiceImpl<typeof TaskService> {
     async cancelTask({ taskId }, { signal }) {
       return { task: taskIn(await calls.cancel(taskId, signal), known) };
     },
+    async withdrawMessage(request, { signal }) {
+      return { task: taskIn(await calls.withdraw(request, signal), known) };
+    },
     async *subscribeTask({ taskId, afterSequence }, { signal }) {
       const start = startOf(afterSequence, afterSequence === 0n ? "" : taskId);
       for await (const event of eventsOf(calls.subscribe(taskId, afterSequence, signal), start, known)) yield { event };
     },
   };
+}
+
+/** What an answer or a frame says of an exchange that is told again (STREAM-7). */
+function replayOf(answer: JsonValue): Replay | undefined {
+  return decodeAnswer(() => replayIn(objectOf(objectOf(answer).metadata)));
+}
+
+async function* watched(frames: AsyncIterable<Frame>, watch: (frame: Frame) => void): AsyncIterable<Frame> {
+  for await (const frame of frames) {
+    watch(frame);
+    yield frame;
+  }
 }
 
 function taskIn(answer: Parameters<typeof taskFromAnswer>[0], known: KnownTasks): Task {
@@ -61,33 +82,16 @@ function startOf(sequence: bigint, taskId: string): StreamPosition {
   return { sequence, taskId, contextId: "", state: TaskState.WORKING };
 }
 
-/** The events of a stream; where the server gives no ids, they are counted from the position that was asked for. */
+/** The events of a stream, numbered, each noted. */
 async function* eventsOf(
   frames: AsyncIterable<Frame>,
   start: StreamPosition,
   known: KnownTasks,
 ): AsyncIterable<TaskEvent> {
-  let position = start;
-  let end: TaskEvent | undefined;
-  for await (const frame of frames) {
-    const told = decodeAnswer(() => eventsOfFrame(frame, position));
-    end = told.end;
-    for (const event of told.events) {
-      const sequence = event.sequence === 0n ? position.sequence + 1n : event.sequence;
-      position = { ...event, sequence };
-      yield noted({ ...event, sequence }, known);
-    }
-  }
-  if (end) yield noted({ ...end, sequence: position.sequence + 1n }, known);
+  for await (const event of readFrames(frames, start)) yield noted(event, known);
 }
 
 function noted(event: TaskEvent, known: KnownTasks): TaskEvent {
   known.note({ ...event, id: event.taskId });
   return event;
-}
-
-function eventsOfFrame({ result, id }: Frame, position: StreamPosition): FrameEvents {
-  if (id === undefined || !/^\d{1,18}$/.test(id)) return eventsFromFrame(result, position);
-  const event = decodeStreamFrame(result, BigInt(id));
-  return { events: [receivedMessage(event, position) ?? event] };
 }

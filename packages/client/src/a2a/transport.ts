@@ -2,7 +2,7 @@ import { Code, ConnectError, createRouterTransport, type ServiceImpl, type Trans
 import { PushService, SlashCommandService, TaskService } from "@devtool/schema";
 import type { A2aBinding } from "../a2a-v1/binding.ts";
 import { grpcBinding } from "../a2a-v1/grpc-binding.ts";
-import { httpJsonBinding } from "../a2a-v1/http-json-binding.ts";
+import { httpJsonBinding, httpJsonCommands, httpJsonEndpoint } from "../a2a-v1/http-json-binding.ts";
 import { jsonRpcBinding } from "../a2a-v1/json-rpc-binding.ts";
 import { pushImplV1 } from "../a2a-v1/push.ts";
 import { taskCallsV1 } from "../a2a-v1/tasks.ts";
@@ -10,7 +10,7 @@ import { pushImplV03 } from "../a2a-v03/push.ts";
 import { restEndpoint } from "../a2a-v03/rest-endpoint.ts";
 import { taskCallsV03 } from "../a2a-v03/tasks.ts";
 import { slashCommandImpl } from "./commands.ts";
-import { bearerHeader, type EndpointOptions } from "./endpoint.ts";
+import type { EndpointOptions } from "./endpoint.ts";
 import { type ExtensionUse, headersV1, headersV03 } from "./headers.ts";
 import { JsonRpcEndpoint } from "./json-rpc-endpoint.ts";
 import type { RpcEndpoint } from "./rpc-endpoint.ts";
@@ -45,8 +45,8 @@ type Spoken = Pick<A2aTransportOptions, "protocolVersion" | "protocolBinding" | 
 
 /**
  * Makes a transport that speaks A2A with the development-tool extension: our services on the outside, so that a client
- * need not know which of them it uses. `ListTasks` has no form in 0.3, and slash commands have one in JSON-RPC only; they
- * fail with `Code.Unimplemented`. Throws `Code.Unimplemented` for a version or a binding that is not spoken here.
+ * need not know which of them it uses. `ListTasks` has no form in 0.3, and slash commands have none in 1.0 over gRPC;
+ * they fail with `Code.Unimplemented`. Throws `Code.Unimplemented` for a version or a binding that is not spoken here.
  */
 export function createA2aTransport(options: A2aTransportOptions): Transport {
   const { protocolVersion = "0.3", protocolBinding = "JSONRPC" } = options;
@@ -69,7 +69,8 @@ function servicesV03(options: A2aTransportOptions): Services {
   const { protocolBinding = "JSONRPC", extension = "active" } = options;
   const headers = headersV03(extension);
   if (protocolBinding === "HTTP+JSON") {
-    return { ...servicesAt(restEndpoint(options, headers), extension), commands: noCommands(protocolBinding) };
+    const endpoint = restEndpoint(options, headers);
+    return { ...servicesAt(endpoint, extension), commands: slashCommandImpl(endpoint) };
   }
   const endpoint = new JsonRpcEndpoint(options, headers);
   return { ...servicesAt(endpoint, extension), commands: slashCommandImpl(endpoint) };
@@ -80,26 +81,27 @@ function servicesAt(endpoint: RpcEndpoint, extension: ExtensionUse): Pick<Servic
 }
 
 function servicesV1(options: A2aTransportOptions): Services {
-  const { protocolBinding = "JSONRPC", extension = "active", grpc, url, token } = options;
+  const { protocolBinding = "JSONRPC", extension = "active", grpc, url, token = "" } = options;
   const headers = headersV1(extension);
   if (protocolBinding === "JSONRPC") {
     const endpoint = new JsonRpcEndpoint(options, headers);
     return { ...servicesOver(jsonRpcBinding(endpoint), options), commands: slashCommandImpl(endpoint) };
   }
-  const isGrpc = protocolBinding === "GRPC" && grpc;
-  const binding = isGrpc
-    ? grpcBinding(grpc(url), { ...headers, ...bearerHeader(token) })
-    : httpJsonBinding(options, headers);
-  return { ...servicesOver(binding, options), commands: noCommands(protocolBinding) };
+  if (protocolBinding === "GRPC" && grpc) {
+    return { ...servicesOver(grpcBinding(grpc(url), headers, token), options), commands: noCommands() };
+  }
+  const endpoint = httpJsonEndpoint(options, headers);
+  const commands = slashCommandImpl(httpJsonCommands(endpoint));
+  return { ...servicesOver(httpJsonBinding(endpoint), options), commands };
 }
 
 function servicesOver(binding: A2aBinding, { tenant = "" }: A2aTransportOptions): Pick<Services, "tasks" | "push"> {
   return { tasks: taskImpl(taskCallsV1(binding, tenant)), push: pushImplV1(binding, tenant) };
 }
 
-function noCommands(protocolBinding: string): Services["commands"] {
+function noCommands(): Services["commands"] {
   const refuse = (): never => {
-    throw new ConnectError(`slash commands have no form over ${protocolBinding}: use JSONRPC`, Code.Unimplemented);
+    throw new ConnectError("slash commands have no form over GRPC: use JSONRPC or HTTP+JSON", Code.Unimplemented);
   };
   return { getAllSlashCommands: refuse, runSlashCommand: refuse };
 }

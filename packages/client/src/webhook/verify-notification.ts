@@ -1,6 +1,7 @@
 import {
   createLocalJWKSet,
   createRemoteJWKSet,
+  customFetch,
   errors,
   type JSONWebKeySet,
   type JWTPayload,
@@ -58,9 +59,16 @@ export class NotificationError extends Error {
   override readonly name = "NotificationError";
 }
 
-/** The keys of a server: those at its `/.well-known/jwks.json`, asked for when needed and kept, or those given. */
-export function notificationKeys(source: URL | JSONWebKeySet): NotificationKeys {
-  return source instanceof URL ? createRemoteJWKSet(source) : createLocalJWKSet(source);
+/**
+ * The keys of a server: those at its `/.well-known/jwks.json`, asked for when needed and kept, or those given. `fetch` asks
+ * for them; default: the global one.
+ */
+export function notificationKeys(
+  source: URL | JSONWebKeySet,
+  { fetch = globalThis.fetch }: { readonly fetch?: typeof globalThis.fetch } = {},
+): NotificationKeys {
+  if (!(source instanceof URL)) return createLocalJWKSet(source);
+  return createRemoteJWKSet(source, { [customFetch]: (url, options) => fetch(url, options) });
 }
 
 /**

@@ -1,3 +1,4 @@
+import type { SecureClientSessionOptions } from "node:http2";
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import type { Recording } from "./recording.ts";
 
@@ -60,6 +61,15 @@ export interface Endpoint {
   readonly url: string;
   /** The bearer token; none when left out. */
   readonly token: string | undefined;
+  /** How its certificate is trusted. Default: by the authorities that Node knows. */
+  readonly trust?: ServerTrust;
+}
+
+/** How a client trusts a server's certificate. */
+export interface ServerTrust {
+  readonly fetch: typeof globalThis.fetch;
+  /** Options of Node's TLS, for gRPC. */
+  readonly nodeOptions: SecureClientSessionOptions;
 }
 
 /** A result as JSON-RPC has it, whatever the binding that it came over. */

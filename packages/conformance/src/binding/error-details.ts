@@ -30,6 +30,12 @@ export const ERROR_ROWS: readonly ErrorRow[] = [
   { code: -32009, reason: "VERSION_NOT_SUPPORTED", statuses: [400], grpc: ["FAILED_PRECONDITION", "UNIMPLEMENTED"] },
 ];
 
+/** What servers of this project add under names of their own (ERR-2, STREAM-7). */
+const OWN: readonly ErrorRow[] = [
+  { code: -32050, reason: "RESOURCE_EXHAUSTED", statuses: [507], grpc: ["RESOURCE_EXHAUSTED"] },
+  { code: -32051, reason: "ALREADY_EXISTS", statuses: [409], grpc: ["ALREADY_EXISTS"] },
+];
+
 const UNNAMED: readonly ErrorRow[] = [
   { code: -32602, reason: "", statuses: [400], grpc: ["INVALID_ARGUMENT", "OUT_OF_RANGE"] },
   { code: -32601, reason: "", statuses: [404, 405, 501], grpc: ["UNIMPLEMENTED"] },
@@ -52,7 +58,7 @@ export function rowOf(
 /** The row of an error by the reason in its details; undefined when they have none that is known. */
 export function namedRow(details: readonly JsonValue[]): ErrorRow | undefined {
   const reason = infoIn(details)?.reason;
-  return ERROR_ROWS.find((row) => row.reason === reason);
+  return [...ERROR_ROWS, ...OWN].find((row) => row.reason === reason);
 }
 
 /** What is wrong with the details of an error of A2A 1.0: one that has a name carries it in an `ErrorInfo`. */

@@ -35,7 +35,7 @@ describe("the gRPC binding", () => {
   });
 
   const get = (id: string, recording = new Recording()) =>
-    grpcBinding({ url, token: "secret" }).play({ ...ASKED, params: { id } }, recording, AbortSignal.timeout(10_000));
+    grpcBinding({ url, token: "secret" }).play({ ...ASKED, params: { id } }, recording, AbortSignal.timeout(60_000));
 
   it("gives results and errors as JSON-RPC has them", async () => {
     const { documents, breaches } = await get("known");

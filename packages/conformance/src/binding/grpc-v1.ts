@@ -27,7 +27,7 @@ import { headersOf } from "./http.ts";
 import type { Recording } from "./recording.ts";
 
 /** The gRPC binding of A2A 1.0. The library that speaks gRPC is loaded with the first call. */
-export function grpcBinding({ url, token }: Endpoint): Binding {
+export function grpcBinding({ url, token, trust }: Endpoint): Binding {
   const baseUrl = /^https?:/.test(url) ? url : `http://${url}`;
   return {
     name: "GRPC",
@@ -46,7 +46,7 @@ export function grpcBinding({ url, token }: Endpoint): Binding {
       );
       const { createGrpcTransport, Http2SessionManager } = await import("@connectrpc/connect-node");
       // A connection for each call, which ends with it: one that a call was left on would wait for the server.
-      const sessionManager = new Http2SessionManager(baseUrl);
+      const sessionManager = new Http2SessionManager(baseUrl, undefined, trust?.nodeOptions);
       const transport = createGrpcTransport({ baseUrl, sessionManager });
       return run({ method, call, headers, recording, transport }, signal).finally(() => sessionManager.abort());
     },

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { createParser, type EventSourceMessage } from "eventsource-parser";
-import type { Answered } from "./binding.ts";
+import type { Answered, ServerTrust } from "./binding.ts";
 import type { Recording } from "./recording.ts";
 
 /** A request of HTTP. */
@@ -34,10 +34,18 @@ export function headersOf(
   return headers;
 }
 
+/** How a request is sent, and what is kept of it. */
+export interface SendOptions {
+  readonly recording: Recording;
+  /** Leaves after this many events of a stream. */
+  readonly leaveAfter: number;
+  readonly trust: ServerTrust | undefined;
+}
+
 /** Sends a request and reads what comes back, of a stream at most `leaveAfter` events. Throws when a body is no JSON. */
 export async function sendHttp(
   { method, url, headers, body }: HttpRequestInit,
-  { recording, leaveAfter }: { readonly recording: Recording; readonly leaveAfter: number },
+  { recording, leaveAfter, trust }: SendOptions,
   signal: AbortSignal,
 ): Promise<HttpAnswer> {
   recording.sent(`${method} ${url}`, headers, body ?? "");
@@ -45,6 +53,7 @@ export async function sendHttp(
   const both = AbortSignal.any([signal, leave.signal]);
   try {
     const init = { method, headers, signal: both, ...(body !== undefined && { body }) };
+    const { fetch } = trust ?? globalThis;
     const response = await fetch(url, { ...init, redirect: "manual" });
     recording.answered(String(response.status), response.headers);
     const read = isEventStream(response) ? readEvents : readDocument;

@@ -10,7 +10,7 @@ import { headersOf, objectsIn, sendHttp } from "./http.ts";
 const ID = 1;
 
 /** The JSON-RPC binding of A2A 0.3 or 1.0. */
-export function jsonRpcBinding(protocolVersion: ProtocolVersion, { url, token }: Endpoint): Binding {
+export function jsonRpcBinding(protocolVersion: ProtocolVersion, { url, token, trust }: Endpoint): Binding {
   return {
     name: "JSONRPC",
     protocolVersion,
@@ -24,7 +24,7 @@ export function jsonRpcBinding(protocolVersion: ProtocolVersion, { url, token }:
         headers: headersOf(usual, { token, changes: headers }),
         body: JSON.stringify({ jsonrpc: "2.0", id: ID, method, ...(params && { params }) }),
       };
-      const answer = await sendHttp(request, { recording, leaveAfter }, signal);
+      const answer = await sendHttp(request, { recording, leaveAfter, trust }, signal);
       // Who is not let in, or sends too much, is told so by HTTP, before there is any JSON-RPC.
       const isRpc = answer.status === 200;
       const documents = objectsIn(answer);

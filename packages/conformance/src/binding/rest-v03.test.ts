@@ -34,7 +34,7 @@ describe("the HTTP+JSON binding of A2A 0.3", () => {
     const address = server.address();
     const url = `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}/rest/`;
     const recording = new Recording();
-    const soon = AbortSignal.timeout(10_000);
+    const soon = AbortSignal.timeout(300_000);
     const asked = { ...call, headers: {}, leaveAfter: 1 };
     const exchange = await restBindingV03({ url, token: undefined }).play(asked, recording, soon);
     server.close();

@@ -26,7 +26,7 @@ export function restBindingV03(endpoint: Endpoint): Binding {
       const operation = restOperation(method);
       const send = async (call: RestCall): Promise<Exchange> => {
         const request = requestOf(call, endpoint, { accept: acceptOf(method), changes: headers });
-        return exchangeOf(await sendHttp(request, { recording, leaveAfter }, signal), operation);
+        return exchangeOf(await sendHttp(request, { recording, leaveAfter, trust: endpoint.trust }, signal), operation);
       };
       const exchange = await send(operation.encodeCall(params));
       const other = isUnusable(exchange) ? operation.encodeOtherCall?.(params) : undefined;

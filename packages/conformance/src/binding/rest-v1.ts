@@ -16,7 +16,7 @@ import { detailBreaches, rowOf } from "./error-details.ts";
 import { type HttpAnswer, headersOf, objectsIn, sendHttp } from "./http.ts";
 
 /** The HTTP+JSON binding of A2A 1.0: its methods are called as the annotations of its proto say. */
-export function restBinding({ url, token }: Endpoint): Binding {
+export function restBinding({ url, token, trust }: Endpoint): Binding {
   return {
     name: "HTTP+JSON",
     protocolVersion: "1.0",
@@ -34,7 +34,7 @@ export function restBinding({ url, token }: Endpoint): Binding {
         headers: headersOf({ ...USUAL, ...content, accept }, { token, changes: headers }),
         body: call.body === undefined ? undefined : JSON.stringify(call.body),
       };
-      return exchangeOf(await sendHttp(request, { recording, leaveAfter }, signal), method);
+      return exchangeOf(await sendHttp(request, { recording, leaveAfter, trust }, signal), method);
     },
   };
 }

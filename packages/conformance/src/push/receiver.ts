@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage } from "node:http";
 import { createServer as createNetServer, type Socket } from "node:net";
 import type { JsonValue } from "@bufbuild/protobuf";
-import { textOf } from "../client/http.ts";
-import { close, listenAt } from "../client/replay-server.ts";
+import { textOf } from "../replay/http.ts";
+import { close, listenAt } from "../replay/replay-server.ts";
 
 /** A notification that came. */
 export interface Posted {

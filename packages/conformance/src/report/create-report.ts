@@ -48,7 +48,9 @@ export function createReport({ suite, subject, results, known = NONE, time }: Re
   const ids = results.map(({ id }) => id);
   const strays = strayFailures(known, ids, binding).map(strayReport);
   const cases = [
-    ...results.map((result) => caseReport(result, knownFailure(known, result.id, binding)?.reason)),
+    ...results.map((result) =>
+      caseReport(result, knownFailure(known, result.id, binding)?.reason ?? readingOf(result)),
+    ),
     ...strays,
   ];
   return create(ReportSchema, {
@@ -70,7 +72,7 @@ export function createReport({ suite, subject, results, known = NONE, time }: Re
 const NO_BINDING = { name: "", protocolVersion: "" } as const;
 const NONE: KnownFailing = create(KnownFailingSchema);
 
-/** Tells whether a report has anything that somebody must look at. */
+/** Returns whether a report has anything that somebody must look at. */
 export function isClean({ cases }: Report): boolean {
   return cases.every(({ outcome }) => outcome !== Outcome.FAILED && outcome !== Outcome.PASSED_THOUGH_KNOWN);
 }
@@ -85,9 +87,18 @@ function caseReport(result: CaseResult, known: string | undefined): CaseReport {
     outcome: outcomeOf(result.status, known),
     reason: reasonOf(result, known),
     duration: durationFromMs(durationMs),
-    failures: failures.map((failure) => ({ ...failure, requirements: [...failure.requirements] })),
+    failures: failures.map(({ requirements, step, reason }) => ({ requirements: [...requirements], step, reason })),
     exchanges: [...exchanges],
   });
+}
+
+/**
+ * The reading that a server chose where two requirements contradict each other: such a case is known to fail without a list
+ * that says so. Undefined when it failed in any other way too.
+ */
+export function readingOf({ failures = [] }: CaseResult): string | undefined {
+  const [first, ...others] = failures.map(({ reading }) => reading);
+  return others.every((other) => other === first) ? first : undefined;
 }
 
 function outcomeOf(status: CaseResult["status"], known: string | undefined): Outcome {

@@ -22,7 +22,7 @@ export function playedText({ suite, binding }: Report): string {
   return binding === "" ? suite : `${suite} over ${binding}`;
 }
 
-/** A report as lines of text: each requirement with what became of it, where the list of known failures is wrong, the sums. */
+/** A report as lines of text: each requirement with what became of it, why cases are known to fail or where the list of those is wrong, the sums. */
 export function reportTable({ requirements, cases }: Report): string {
   const width = Math.max(...requirements.map(({ id }) => id.length));
   const lines = requirements.map(({ id, outcome, behaviour, reason }) => {
@@ -31,18 +31,19 @@ export function reportTable({ requirements, cases }: Report): string {
   });
   return [
     ...lines,
-    ...cases.filter(isOfList).map(listLine),
+    ...cases.filter(isExplained).map(explainedLine),
     "",
     `${sumText(requirements)} of ${requirements.length} requirements; ${sumText(cases)} of ${cases.length} cases`,
   ].join("\n");
 }
 
-/** Tells whether a case is there for what is wrong with the list: it passes, or it is none, and so has no requirements. */
-function isOfList({ outcome, requirements }: CaseReport): boolean {
-  return outcome === Outcome.PASSED_THOUGH_KNOWN || requirements.length === 0;
+/** Whether a case needs a line of its own: it is known to fail, or the list of those is wrong about it. */
+function isExplained({ outcome, requirements }: CaseReport): boolean {
+  const ofList = [Outcome.KNOWN_FAILING, Outcome.PASSED_THOUGH_KNOWN];
+  return ofList.includes(outcome) || requirements.length === 0;
 }
 
-function listLine({ id, outcome, reason, failures }: CaseReport): string {
+function explainedLine({ id, outcome, reason, failures }: CaseReport): string {
   return `${OUTCOME_NAMES[outcome].padEnd(8)} ${id}: ${reason || failures.map((failure) => failure.reason).join("; ")}`;
 }
 

@@ -11,10 +11,10 @@ import {
   type TaskEvent,
   TaskEventSchema,
 } from "../gen/devtool/v1alpha/task_event_pb.ts";
-import { type Artifact, ArtifactSchema, type Part, PartSchema, TaskState } from "../gen/devtool/v1alpha/task_pb.ts";
+import { type Artifact, ArtifactSchema, TaskState } from "../gen/devtool/v1alpha/task_pb.ts";
 import { encodeRfcJson } from "../rfc-json.ts";
 import { WireError } from "../wire-error.ts";
-import { decodeFile, encodePart } from "./part.ts";
+import { encodePart, partOf } from "./part.ts";
 
 /** An artifact in the envelope of A2A 0.3. */
 export function artifactEnvelope({ parts, metadata, ...artifact }: Artifact): A2aArtifact {
@@ -37,17 +37,10 @@ export function artifactOf({ parts, metadata, ...envelope }: A2aArtifact, path: 
     name,
     description,
     extensions,
-    parts: parts.map((part, index) => create(PartSchema, { content: contentOf(part, `${path}.parts[${index}]`) })),
+    // What an artifact holds is what it is: no data in it is an answer or a call of the extension.
+    parts: parts.map((part, index) => partOf(part, `${path}.parts[${index}]`, (value) => ({ case: "data", value }))),
     ...(metadata && { metadata }),
   });
-}
-
-/** What an artifact holds is what it is: no data in it is an answer or a call of the extension. */
-function contentOf({ kind, text, file, data }: A2aArtifact["parts"][number], path: string): Part["content"] {
-  if (kind === "file" && file) return { case: "file", value: decodeFile(file) };
-  if (kind === "data" && data) return { case: "data", value: data };
-  if (kind === "text") return { case: "text", value: text ?? "" };
-  throw new WireError(path, "", "holds nothing: a part has text, a file or data");
 }
 
 /** Writes what an event does to an artifact as a TaskArtifactUpdateEvent. */

@@ -2,7 +2,7 @@ import { type JsonRpcRequest, JsonRpcRequestSchema } from "../gen/devtool/a2a/v1
 import { decodeRfcJson, isObject } from "../rfc-json.ts";
 import { quote, WireError } from "../wire-error.ts";
 
-/** The error codes of JSON-RPC 2.0 and of A2A 0.3 (section 8). */
+/** The error codes of JSON-RPC 2.0 and of A2A 0.3 (section 8), and two of ours in the range that JSON-RPC leaves to servers. */
 export const JsonRpcCode = {
   PARSE_ERROR: -32700,
   INVALID_REQUEST: -32600,
@@ -16,6 +16,10 @@ export const JsonRpcCode = {
   CONTENT_TYPE_NOT_SUPPORTED: -32005,
   INVALID_AGENT_RESPONSE: -32006,
   AUTHENTICATED_EXTENDED_CARD_NOT_CONFIGURED: -32007,
+  /** The server has no room for what is asked, as when its disk is full (ERR-2). */
+  RESOURCE_EXHAUSTED: -32050,
+  /** The id of a message was used for another one (STREAM-7). */
+  ALREADY_EXISTS: -32051,
 } as const;
 
 /** Reads a JSON-RPC request. Throws a `WireError` when it is none; its `params` are not looked at. */

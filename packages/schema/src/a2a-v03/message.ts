@@ -1,5 +1,5 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
-import { EXTENSION_URI } from "../extension.ts";
+import { EXTENSION_URI, isExtensionUri, TASK_EVENT_URI } from "../extension.ts";
 import {
   type Message as A2aMessage,
   MessageSchema as A2aMessageSchema,
@@ -10,8 +10,10 @@ import {
   DevelopmentToolEvent_DevelopmentToolEventKind as Kind,
 } from "../gen/devtool/a2a/v1alpha/event_pb.ts";
 import { type Message, MessageSchema, type Part, Role } from "../gen/devtool/v1alpha/task_pb.ts";
-import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
+import { decodeRfcJson, encodeRfcJson, isObject } from "../rfc-json.ts";
+import { confirmationsOf } from "../tool-call.ts";
 import { quote, WireError } from "../wire-error.ts";
+import { assertNoBrokenConfirmation, looksLikeConfirmation } from "./confirmation.ts";
 import { extensionMetadata } from "./metadata.ts";
 import { decodePart, encodePart, kindOfPart } from "./part.ts";
 
@@ -21,47 +23,98 @@ export interface MessagePlace {
   readonly contextId: string;
 }
 
-/** Writes the pieces of a message that are of one kind, and says the kind, when they have one, in its metadata. */
+/**
+ * Writes a message, or the pieces of one that are of one kind. What its sender put beside it stands in its metadata as it
+ * was sent; under the extension's URI the kind is added when the sender put nothing there.
+ */
 export function encodeMessage(message: Message, kind: Kind, place: MessagePlace): A2aMessage {
-  const event = encodeRfcJson(DevelopmentToolEventSchema, create(DevelopmentToolEventSchema, { kind }));
+  const metadata = { ...message.metadata, ...kindMetadata(message, kind) };
   return create(A2aMessageSchema, {
     kind: "message",
     messageId: message.messageId,
     role: message.role === Role.USER ? "user" : "agent",
     parts: message.parts.flatMap((part) => encodePart(part) ?? []),
     referenceTaskIds: message.referenceTaskIds,
-    ...(kind !== Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED && { metadata: { [EXTENSION_URI]: event } }),
+    extensions: message.extensions,
+    ...(Object.keys(metadata).length > 0 && { metadata }),
     ...place,
   });
+}
+
+function kindMetadata({ metadata }: Message, kind: Kind): JsonObject {
+  if (kind === Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED || extensionMetadata(metadata)) return {};
+  const event = create(DevelopmentToolEventSchema, { kind });
+  return { [EXTENSION_URI]: encodeRfcJson(DevelopmentToolEventSchema, event) };
+}
+
+/** Writes a message of a task's history: the user's as it was sent, the kind of an answer beside it; the agent's in runs. */
+export function encodeHistoryMessage(message: Message, place: MessagePlace): A2aMessage[] {
+  if (message.role !== Role.USER) return encodeMessageRuns(message, place);
+  const answers = confirmationsOf(message).length > 0;
+  const kind = answers ? Kind.TOOL_CALL_CONFIRMATION : Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED;
+  return [encodeMessage(message, kind, place)];
 }
 
 /**
  * Writes a message as one A2A message for each run of pieces of one kind, so that the metadata of each says what its
  * data parts hold. The first keeps the message's id, the others add a number to it.
  */
-export function encodeMessageRuns(message: Message, place: MessagePlace): A2aMessage[] {
-  const runs: Part[][] = [];
-  for (const part of message.parts) {
-    const run = runs.at(-1);
-    if (run?.[0] && kindOfPart(run[0]) === kindOfPart(part)) run.push(part);
-    else runs.push([part]);
-  }
-  return runs.map((parts, index) => {
+function encodeMessageRuns(message: Message, place: MessagePlace): A2aMessage[] {
+  return runsOf(message.parts).map((parts, index) => {
     const messageId = index === 0 ? message.messageId : `${message.messageId}#${index}`;
     const [first] = parts;
     return encodeMessage({ ...message, messageId, parts }, first ? kindOfPart(first) : Kind.TEXT_CONTENT, place);
   });
 }
 
-/** Reads a message; the kind of its data parts is in its metadata, or is given for a message inside an event. */
+/** Splits parts into runs of one kind each. */
+export function runsOf(parts: readonly Part[]): Part[][] {
+  const runs: Part[][] = [];
+  for (const part of parts) {
+    const run = runs.at(-1);
+    if (run?.[0] && kindOfPart(run[0]) === kindOfPart(part)) run.push(part);
+    else runs.push([part]);
+  }
+  return runs;
+}
+
+/**
+ * Reads a message; the kind of its data parts is in its metadata, or is given for a message inside an event. What says
+ * the kind is left out of the metadata, since it is in the parts.
+ */
 export function decodeMessage(message: A2aMessage, path: string, outer?: DevelopmentToolEvent): Message {
   const kind = outer?.kind || eventOf(message.metadata)?.kind || Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED;
   return create(MessageSchema, {
     messageId: message.messageId,
     role: decodeRole(message.role, path),
     referenceTaskIds: message.referenceTaskIds,
+    extensions: message.extensions,
+    ...metadataField(message.metadata),
     parts: message.parts.map((part, index) => decodePart(part, kind, `${path}.parts[${index}]`)),
   });
+}
+
+/**
+ * Reads a message that a client sends: data that was meant as an answer and cannot be read as one is an error (TOOL-5).
+ * Throws a `WireError`.
+ */
+export function decodeSentMessage(message: A2aMessage, path: string): Message {
+  for (const [index, { data }] of message.parts.entries()) {
+    if (data && !looksLikeConfirmation(data)) assertNoBrokenConfirmation(data, `${path}.parts[${index}].data`);
+  }
+  return decodeMessage(message, path);
+}
+
+/** What a sender put beside a message, without what says the kind of its parts. */
+function metadataField(metadata: JsonObject | undefined): Pick<Message, "metadata"> {
+  const entries = Object.entries(metadata ?? {}).filter(
+    ([key, value]) => key !== TASK_EVENT_URI && !(isExtensionUri(key) && isEvent(value)),
+  );
+  return entries.length === 0 ? {} : { metadata: Object.fromEntries(entries) };
+}
+
+function isEvent(value: unknown): boolean {
+  return isObject(value) && "kind" in value;
 }
 
 /** Reads the extension's event off a `metadata` field; undefined when there is none. */
@@ -73,5 +126,5 @@ export function eventOf(metadata: JsonObject | undefined): DevelopmentToolEvent 
 function decodeRole(role: string, path: string): Role {
   if (role === "user") return Role.USER;
   if (role === "agent") return Role.AGENT;
-  throw new WireError(`${path}.role`, quote(role), "choose user or agent");
+  throw new WireError(`${path}.role`, quote(role), "must be user or agent");
 }

@@ -17,6 +17,14 @@ export function taskEventMetadata(metadata: JsonObject | undefined): JsonObject 
   return find(metadata, (key) => key === TASK_EVENT_URI);
 }
 
+/** The entries of a `metadata` field that are neither the extension's nor ours, as they are; undefined when there are none. */
+export function foreignMetadata(metadata: JsonObject | undefined): JsonObject | undefined {
+  const entries = Object.entries(metadata ?? {}).filter(([key]) => !isExtensionUri(key) && !OWN_URIS.has(key));
+  return entries.length === 0 ? undefined : Object.fromEntries(entries);
+}
+
+const OWN_URIS: ReadonlySet<string> = new Set([SESSION_SETTINGS_URI, TASK_EVENT_URI]);
+
 function find(metadata: JsonObject | undefined, isKey: (key: string) => boolean): JsonObject | undefined {
   const entry = Object.entries(metadata ?? {}).find(([key, value]) => isKey(key) && isObject(value));
   return isObject(entry?.[1]) ? entry[1] : undefined;

@@ -1,5 +1,6 @@
-import { create } from "@bufbuild/protobuf";
-import { ToolCallConfirmationSchema } from "../gen/devtool/a2a/v1alpha/confirmation_pb.ts";
+import { create, fromJson, type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
+import { ValueSchema } from "@bufbuild/protobuf/wkt";
+import { PART_URI } from "../extension.ts";
 import {
   type Part as A2aPart,
   PartSchema as A2aPartSchema,
@@ -12,11 +13,39 @@ import {
 } from "../gen/devtool/a2a/v1alpha/event_pb.ts";
 import { ToolCallSchema } from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 import { type Citation, type File, FileSchema, type Part, PartSchema } from "../gen/devtool/v1alpha/task_pb.ts";
-import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
+import { decodeRfcJson, encodeRfcJson, isObject } from "../rfc-json.ts";
 import { quote, WireError } from "../wire-error.ts";
+import { decodeConfirmation, encodeConfirmation, looksLikeConfirmation } from "./confirmation.ts";
+
+/** Under this name official SDKs mark an object that only wraps data of another type: 0.3 has objects alone. */
+const WRAPPED = "data_part_compat";
+
+/** Data of A2A 0.3 that wraps a value of another type, as `{"value": …}` with a mark in the part's metadata. */
+export function wrapped(value: JsonValue): { readonly data: JsonObject; readonly metadata: JsonObject } {
+  return { data: { value }, metadata: { [WRAPPED]: true } };
+}
+
+/** Finds the value that a data part of A2A 0.3 wraps, and the metadata without the mark; undefined when it wraps none. */
+export function findWrapped({
+  kind,
+  data,
+  metadata,
+}: A2aPart): { readonly value: JsonValue; readonly metadata: JsonObject } | undefined {
+  const { [WRAPPED]: mark, ...rest } = metadata ?? {};
+  const { value, ...others } = data ?? {};
+  const isWrapped = kind === "data" && mark === true && value !== undefined && !isObject(value);
+  return isWrapped && Object.keys(others).length === 0 ? { value, metadata: rest } : undefined;
+}
 
 /** Writes a piece of a message; undefined for one that holds nothing. */
-export function encodePart({ content }: Part): A2aPart | undefined {
+export function encodePart(part: Part): A2aPart | undefined {
+  const written = encodeContent(part.content);
+  if (!written) return undefined;
+  const metadata = { ...part.metadata, ...written.metadata, ...namesMetadata(part) };
+  return Object.keys(metadata).length === 0 ? written : { ...written, metadata };
+}
+
+function encodeContent(content: Part["content"]): A2aPart | undefined {
   switch (content.case) {
     case "text":
       return create(A2aPartSchema, { kind: "text", text: content.value });
@@ -24,12 +53,14 @@ export function encodePart({ content }: Part): A2aPart | undefined {
       return create(A2aPartSchema, { kind: "file", file: encodeFile(content.value) });
     case "data":
       return create(A2aPartSchema, { kind: "data", data: content.value });
+    case "dataValue":
+      return create(A2aPartSchema, { kind: "data", ...wrapped(toJson(ValueSchema, content.value)) });
     case "thought":
       return create(A2aPartSchema, { kind: "data", data: encodeRfcJson(AgentThoughtSchema, content.value) });
     case "toolCall":
       return create(A2aPartSchema, { kind: "data", data: encodeRfcJson(ToolCallSchema, content.value) });
     case "confirmation":
-      return create(A2aPartSchema, { kind: "data", data: encodeRfcJson(ToolCallConfirmationSchema, content.value) });
+      return create(A2aPartSchema, { kind: "data", data: encodeConfirmation(content.value) });
     case "citation":
       return create(A2aPartSchema, { kind: "text", text: citationText(content.value) });
     case "summary":
@@ -39,6 +70,19 @@ export function encodePart({ content }: Part): A2aPart | undefined {
     default:
       return content satisfies never;
   }
+}
+
+/** The media type and file name of text and data, in the metadata of a part of A2A 0.3, which has no fields for them. */
+export function namesMetadata({ mediaType, fileName }: Pick<Part, "mediaType" | "fileName">): JsonObject | undefined {
+  if (mediaType === "" && fileName === "") return undefined;
+  return { [PART_URI]: toJson(PartSchema, create(PartSchema, { mediaType, fileName })) };
+}
+
+/** Reads what `namesMetadata` wrote, and gives the metadata without it; undefined when nothing else is left. */
+export function splitNames(metadata: JsonObject | undefined): Pick<Part, "mediaType" | "fileName" | "metadata"> {
+  const { [PART_URI]: names, ...rest } = metadata ?? {};
+  const { mediaType, fileName } = isObject(names) ? decodeRfcJson(PartSchema, names) : create(PartSchema);
+  return { mediaType, fileName, ...(Object.keys(rest).length > 0 && { metadata: rest }) };
 }
 
 /** A source in words, for those who know no other form of it. */
@@ -66,49 +110,63 @@ export function kindOfPart({ content }: Part): Kind {
  * a tool call and an option, as a client may send it beside text without saying so (TOOL-5).
  */
 export function decodePart(part: A2aPart, kind: Kind, path: string): Part {
+  return partOf(part, path, (data) => decodeData(data, kind, `${path}.data`));
+}
+
+/** Reads a piece with its metadata; objects in data parts are read by the function that is given. */
+export function partOf(part: A2aPart, path: string, readData: (data: JsonObject) => Part["content"]): Part {
+  const found = findWrapped(part);
+  if (!found) return create(PartSchema, { content: contentOf(part, path, readData), ...splitNames(part.metadata) });
+  const value = fromJson(ValueSchema, found.value);
+  return create(PartSchema, { content: { case: "dataValue", value }, ...splitNames(found.metadata) });
+}
+
+function contentOf(part: A2aPart, path: string, readData: (data: JsonObject) => Part["content"]): Part["content"] {
   switch (part.kind) {
     case "text":
-      return create(PartSchema, { content: { case: "text", value: part.text ?? "" } });
+      return { case: "text", value: part.text ?? "" };
     case "file":
       if (!part.file) throw new WireError(`${path}.file`, "", "is missing");
-      return create(PartSchema, { content: { case: "file", value: decodeFile(part.file) } });
+      return { case: "file", value: decodeFile(part.file) };
     case "data":
-      if (!part.data) throw new WireError(`${path}.data`, "", "is missing: a data part holds an object");
-      return create(PartSchema, { content: decodeData(part.data, kind) });
+      if (!part.data) throw new WireError(`${path}.data`, "", "is missing: a data part of A2A 0.3 holds an object");
+      return readData(part.data);
     default:
-      throw new WireError(`${path}.kind`, quote(part.kind), "choose text, file or data");
+      throw new WireError(
+        `${path}.kind`,
+        quote(part.kind),
+        `${part.kind === "" ? "is missing" : "is not known"}: choose text, file or data`,
+      );
   }
 }
 
-function decodeData(data: NonNullable<A2aPart["data"]>, kind: Kind): Part["content"] {
+function decodeData(data: NonNullable<A2aPart["data"]>, kind: Kind, path: string): Part["content"] {
   switch (kind) {
     case Kind.THOUGHT:
-      return { case: "thought", value: decodeRfcJson(AgentThoughtSchema, data) };
+      return { case: "thought", value: decodeRfcJson(AgentThoughtSchema, data, path) };
     case Kind.TOOL_CALL_UPDATE:
-      return { case: "toolCall", value: decodeRfcJson(ToolCallSchema, data) };
-    case Kind.TOOL_CALL_CONFIRMATION:
-      return decodeConfirmation(data);
+      return { case: "toolCall", value: decodeRfcJson(ToolCallSchema, data, path) };
+    case Kind.STATE_CHANGE:
+      return decodeCall(data, path);
     default:
-      return looksLikeConfirmation(data) ? decodeConfirmation(data) : { case: "data", value: data };
+      if (looksLikeConfirmation(data)) return { case: "confirmation", value: decodeConfirmation(data, path) };
+      // An older agent's question is a whole ToolCall under the kind of an answer (STREAM-2).
+      if (kind !== Kind.TOOL_CALL_CONFIRMATION) return { case: "data", value: data };
+      return { case: "toolCall", value: decodeRfcJson(ToolCallSchema, data, path) };
   }
 }
 
-/** Reads an answer; an older agent's question, a whole ToolCall under the kind of an answer, is read as the call (STREAM-2). */
-function decodeConfirmation(data: NonNullable<A2aPart["data"]>): Part["content"] {
-  if (looksLikeConfirmation(data))
-    return { case: "confirmation", value: decodeRfcJson(ToolCallConfirmationSchema, data) };
-  return { case: "toolCall", value: decodeRfcJson(ToolCallSchema, data) };
-}
-
-function looksLikeConfirmation(data: object): boolean {
-  return "selected_option_id" in data || "selectedOptionId" in data;
+/** A change of state holds the calls that the task waits for (STREAM-2); what names no call is plain data. */
+function decodeCall(data: NonNullable<A2aPart["data"]>, path: string): Part["content"] {
+  const isCall = "tool_call_id" in data || "toolCallId" in data;
+  if (!isCall) return { case: "data", value: data };
+  return { case: "toolCall", value: decodeRfcJson(ToolCallSchema, data, path) };
 }
 
 function encodeFile({ name, mediaType, source }: File): FileContent {
   return create(FileContentSchema, { name, mimeType: mediaType, source });
 }
 
-/** The file of a part. */
-export function decodeFile({ name, mimeType, source }: FileContent): File {
+function decodeFile({ name, mimeType, source }: FileContent): File {
   return create(FileSchema, { name, mediaType: mimeType, source });
 }

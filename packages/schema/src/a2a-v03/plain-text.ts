@@ -1,11 +1,12 @@
-import type { ConfirmationRequest, ToolCall } from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
+import type { ToolCall } from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 import type { TaskEvent } from "../gen/devtool/v1alpha/task_event_pb.ts";
-import { isAwaitingApproval } from "../tool-call.ts";
+import { oneLine, quotedLines } from "../shown-text.ts";
+import { OPTION_PROCEED_ONCE } from "../tool-call.ts";
 import { citationText } from "./part.ts";
 
 /**
- * Says what an event means to a client that does not know the extension (CARD-3): its text, a question in words, or
- * nothing but the state (empty). Undefined when there is nothing to say.
+ * Says what an event means to a client that does not know the extension (CARD-3): its text, the questions that the task
+ * waits for in words, or nothing but the state (empty). Undefined when there is nothing to say.
  */
 export function plainText({ payload }: TaskEvent): string | undefined {
   switch (payload.case) {
@@ -16,35 +17,69 @@ export function plainText({ payload }: TaskEvent): string | undefined {
     case "notice":
       return payload.value.text;
     case "stateChange":
-      return payload.value.error || payload.value.text;
+      return stateInWords([payload.value.error, payload.value.text], payload.value.openCalls);
     case "message":
       return "";
+    case "messageQueued":
+      return stateInWords([], payload.value.openCalls);
     case "reply":
       return payload.value.parts.map(({ content }) => (content.case === "text" ? content.value : "")).join("");
-    case "toolCall":
-      return isAwaitingApproval(payload.value) ? question(payload.value) : undefined;
     default:
       return undefined;
   }
 }
 
-function question(call: ToolCall): string {
-  const { details, options = [] } = call.confirmationRequest ?? {};
-  const choices = options.map(({ id, name }) => `${id} (${name})`).join(", ");
-  return `May I call ${call.toolName}? ${describe(details)}\nAnswer yes or no, or with one of: ${choices}`;
+/** The texts that explain a state, and the questions of calls in words. */
+export function stateInWords(texts: readonly string[], openCalls: readonly ToolCall[]): string {
+  return [...texts, ...openCalls.map(question)].filter((words) => words !== "").join("\n\n");
 }
 
-function describe(details: ConfirmationRequest["details"] | undefined): string {
+/** The maximum number of lines that a question shows of what it is about. */
+const MAX_LINES = 200;
+/** The same for the arguments of a tool. */
+const MAX_ARGUMENT_LINES = 40;
+
+/**
+ * Asks about a call. What comes from the tool, the model or a server stands on one line or behind `│`: it cannot add a
+ * line to the question.
+ */
+function question(call: ToolCall): string {
+  const { options = [] } = call.confirmationRequest ?? {};
+  const choices = options.map(({ id, name, description }) => `${oneLine(id)} (${label(name, description)})`).join(", ");
+  const hasYes = options.some(({ id }) => id === OPTION_PROCEED_ONCE);
+  const answers = hasYes ? "yes or no, or with one of" : "no, or with one of";
+  const about = oneLine(call.description ?? "");
+  const asked = `May I call ${oneLine(call.toolName)}?${about === "" ? "" : ` ${about}`}`;
+  return [asked, ...describe(call), `Answer ${answers}: ${choices}`].join("\n");
+}
+
+function label(name: string, description: string | undefined): string {
+  return oneLine(description === undefined ? name : `${name}: ${description}`);
+}
+
+function describe({ confirmationRequest, inputParameters = {} }: ToolCall): string[] {
+  const details = confirmationRequest?.details;
   switch (details?.case) {
-    case "executeDetails":
-      return `It runs: ${details.value.command}`;
-    case "fileEditDetails":
-      return `It changes ${details.value.filePath}:\n${details.value.formattedDiff ?? details.value.newContent}`;
-    case "mcpDetails":
-      return `It is the tool ${details.value.toolName} of the MCP server ${details.value.serverName}.`;
+    case "executeDetails": {
+      const { command, workingDirectory } = details.value;
+      const where = workingDirectory === undefined ? "" : ` in ${oneLine(workingDirectory)}`;
+      return [`It runs${where}:`, quotedLines(command, MAX_LINES)];
+    }
+    case "fileEditDetails": {
+      const { filePath, formattedDiff, newContent } = details.value;
+      return [`It changes ${oneLine(filePath)}:`, quotedLines(formattedDiff ?? newContent, MAX_LINES)];
+    }
+    case "mcpDetails": {
+      const { toolName, serverName } = details.value;
+      const json = JSON.stringify(inputParameters, undefined, 2);
+      return [
+        `It is the tool ${oneLine(toolName)} of the MCP server ${oneLine(serverName)}, with the arguments:`,
+        quotedLines(json, MAX_ARGUMENT_LINES),
+      ];
+    }
     case "genericDetails":
-      return details.value.description;
+      return [quotedLines(details.value.description, MAX_LINES)];
     default:
-      return "";
+      return [];
   }
 }

@@ -44,7 +44,8 @@ export function pushConfigOf(taskId: string, { id, url, token, authentication }:
     id,
     url,
     token,
-    ...(authentication && {
+    // An empty one asks for none: the official kit for 0.3 sends it.
+    ...((authentication?.schemes.length || authentication?.credentials) && {
       authentication: { scheme: authentication.schemes[0] ?? "", credentials: authentication.credentials },
     }),
   });

@@ -14,13 +14,23 @@ describe("the parameters of message/send", () => {
       returnImmediately: true,
       message: { messageId: "m", role: Role.USER, parts: [{ content: { case: "text", value: "hi" } }] },
       settings: { workspacePath: "/w" },
-      sessionSettings: {},
+      sessionSettings: { allowedTools: ["read_file"] },
     });
     const params = encodeMessageSend(request);
-    expect(params).toMatchObject({
-      message: { metadata: { [EXTENSION_URI]: { workspace_path: "/w" }, [SESSION_SETTINGS_URI]: {} } },
+    const metadata = {
+      [EXTENSION_URI]: { workspace_path: "/w" },
+      [SESSION_SETTINGS_URI]: { allowedTools: ["read_file"] },
+    };
+    expect(params).toMatchObject({ message: { metadata } });
+    expect(decodeMessageSend(params).request).toEqual({ ...request, message: { ...request.message, metadata } });
+  });
+
+  it("leave out settings that are empty, and metadata that would be", () => {
+    const request = create(SendMessageRequestSchema, {
+      message: { messageId: "m", role: Role.USER },
+      sessionSettings: {},
     });
-    expect(decodeMessageSend(params).request).toEqual(request);
+    expect(encodeMessageSend(request).message).not.toHaveProperty("metadata");
   });
 
   it("hold answers beside text (TOOL-5)", () => {
@@ -38,7 +48,8 @@ describe("the parameters of message/send", () => {
     });
     const params = encodeMessageSend(request);
     expect(params).toMatchObject({ message: { metadata: { [EXTENSION_URI]: { kind: "TOOL_CALL_CONFIRMATION" } } } });
-    expect(decodeMessageSend(params).request.message).toEqual(request.message);
+    const { metadata } = Object(params.message);
+    expect(decodeMessageSend(params).request.message).toEqual({ ...request.message, metadata });
   });
 
   it("keep a message's id as it is, so that no two are taken for a retry (STREAM-7)", () => {
@@ -57,21 +68,27 @@ describe("the parameters of message/send", () => {
       request: { returnImmediately: true },
       historyLength: 3,
       pushConfig: { taskId: "t", url: "https://example.com/hook", authentication: { scheme: "Bearer" } },
-      usesExtension: false,
     });
-  });
-
-  it("show by their metadata that the sender knows the extension (CARD-3)", () => {
-    const message = { ...hello, metadata: { [EXTENSION_URI]: { workspace_path: "/w" } } };
-    expect(decodeMessageSend({ message }).usesExtension).toBe(true);
-    expect(decodeMessageSend({ message: hello }).usesExtension).toBe(false);
   });
 
   it.each([
     { params: undefined, error: "message is missing" },
     { params: { message: { ...hello, kind: "task" } }, error: 'message.kind "task" must be "message"' },
-    { params: { message: { ...hello, role: "system" } }, error: 'message.role "system" choose user or agent' },
+    { params: { message: { ...hello, role: "system" } }, error: 'message.role "system" must be "user"' },
+    { params: { message: { ...hello, role: "agent" } }, error: 'message.role "agent" must be "user"' },
+    { params: { message: { ...hello, role: "ROLE_USER" } }, error: "is written as in A2A 1.0" },
+    { params: { message: { ...hello, parts: [{ type: "text", text: "x" }] } }, error: 'write "kind": "text"' },
+    { params: { message: { ...hello, parts: [{ text: "x" }] } }, error: "message.parts[0].kind is missing" },
+    { params: { message: { ...hello, workspace_path: "/w" } }, error: "message.workspace_path is in the wrong place" },
+    { params: { message: hello, workspace_path: "/w" }, error: "params.workspace_path is in the wrong place" },
+    { params: [1, 2], error: "expected a JSON object, got [1,2]" },
+    { params: { message: { ...hello, messageId: 7 } }, error: "message.messageId must be a string, got 7" },
+    { params: { message: { ...hello, parts: [5] } }, error: "message.parts[0] must be an object, got 5" },
     { params: { message: { ...hello, parts: [{ kind: "video" }] } }, error: "message.parts[0].kind" },
+    ...["text", [1, 2], 5, null].map((data) => ({
+      params: { message: { ...hello, parts: [{ kind: "data", data }] } },
+      error: `message.parts[0].data "${typeof data === "string" ? data : JSON.stringify(data)}" must be an object in A2A 0.3`,
+    })),
     { params: { message: hello, configuration: { historyLength: -1 } }, error: "configuration.historyLength" },
   ])("are refused: $error (ERR-1)", ({ params, error }) => {
     expect(() => decodeMessageSend(params)).toThrow(error);

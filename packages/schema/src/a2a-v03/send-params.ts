@@ -3,14 +3,18 @@ import { type Message as A2aMessage, MessageSendParamsSchema } from "../gen/devt
 import { DevelopmentToolEvent_DevelopmentToolEventKind as Kind } from "../gen/devtool/a2a/v1alpha/event_pb.ts";
 import type { PushConfig } from "../gen/devtool/v1alpha/push_service_pb.ts";
 import { SessionSettingsSchema } from "../gen/devtool/v1alpha/session_settings_pb.ts";
+import { Role } from "../gen/devtool/v1alpha/task_pb.ts";
 import { type SendMessageRequest, SendMessageRequestSchema } from "../gen/devtool/v1alpha/task_service_pb.ts";
-import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
+import { listOf, objectOf } from "../json-value.ts";
+import { decodeRfcJson, encodeRfcJson, isObject } from "../rfc-json.ts";
 import { confirmationsOf } from "../tool-call.ts";
 import { quote, WireError } from "../wire-error.ts";
-import { decodeMessage, encodeMessage } from "./message.ts";
-import { extensionMetadata } from "./metadata.ts";
+import { decodeSentMessage, encodeMessage } from "./message.ts";
+import { assertMessageForm } from "./message-form.ts";
+import { decodeMessageSettings, messageSettingsMetadata } from "./message-settings.ts";
 import { pushConfigOf, pushEnvelope } from "./push-config.ts";
-import { decodeSettings, settingsMetadata } from "./task.ts";
+import { decodeRequestSettings } from "./settings.ts";
+import { metadataField, settingsMetadata } from "./task.ts";
 
 /** What `message/send` and `message/stream` ask for. */
 export interface MessageSend {
@@ -19,29 +23,36 @@ export interface MessageSend {
   readonly historyLength: number | undefined;
   /** Where to post the task's events; undefined when nobody asked. */
   readonly pushConfig: PushConfig | undefined;
-  /** Whether the message itself shows that its sender knows the extension (CARD-3). */
-  readonly usesExtension: boolean;
 }
 
 /** Writes the parameters of `message/send` and `message/stream`. */
 export function encodeMessageSend(request: SendMessageRequest): JsonObject {
-  const { message, taskId, contextId, pushConfig } = request;
-  if (!message) throw new WireError("message", "", "is missing");
-  const answers = confirmationsOf(message).length > 0;
-  const kind = answers ? Kind.TOOL_CALL_CONFIRMATION : Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED;
-  const envelope = encodeMessage(message, kind, { taskId, contextId });
-  const metadata = { ...(answers && envelope.metadata), ...settingsMetadata(withModel(request, message.model)) };
+  const { message, returnImmediately, pushConfig } = request;
   return encodeRfcJson(
     MessageSendParamsSchema,
     create(MessageSendParamsSchema, {
-      message: { ...envelope, metadata },
+      message: sentEnvelope(request),
       configuration: {
-        blocking: !request.returnImmediately,
-        acceptedOutputModes: message.acceptedOutputModes,
+        blocking: !returnImmediately,
+        acceptedOutputModes: message?.acceptedOutputModes ?? [],
         ...(pushConfig && { pushNotificationConfig: pushEnvelope(pushConfig) }),
       },
     }),
   );
+}
+
+/** The message of a request in the envelope of A2A, with the settings in its metadata. Throws a `WireError` without one. */
+export function sentEnvelope(request: SendMessageRequest): A2aMessage {
+  const { message, taskId, contextId, messageSettings } = request;
+  if (!message) throw new WireError("message", "", "is missing");
+  const answers = confirmationsOf(message).length > 0;
+  const kind = answers ? Kind.TOOL_CALL_CONFIRMATION : Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED;
+  // What a client sends is its user's, also where it did not say so.
+  const role = message.role || Role.USER;
+  const envelope = encodeMessage({ ...message, role }, kind, { taskId, contextId });
+  const settings = settingsMetadata(withModel(request, message.model));
+  const metadata = { ...envelope.metadata, ...settings, ...messageSettingsMetadata(messageSettings) };
+  return { ...envelope, ...metadataField(metadata) };
 }
 
 /** The settings with the model that the message chose: A2A has one place for both. */
@@ -52,7 +63,9 @@ function withModel(request: SendMessageRequest, model: string): SendMessageReque
 
 /** Reads the parameters of `message/send` and `message/stream`. Throws a `WireError` that names the field. */
 export function decodeMessageSend(params: JsonValue | undefined): MessageSend {
-  const { message, configuration } = decodeRfcJson(MessageSendParamsSchema, params ?? {});
+  if (isObject(params)) assertMessageForm(params, "0.3");
+  assertDataObjects(params);
+  const { message, configuration, metadata } = decodeRfcJson(MessageSendParamsSchema, params ?? {});
   if (!message) throw new WireError("message", "", "is missing");
   const historyLength = configuration?.historyLength;
   if (historyLength !== undefined && historyLength < 0) {
@@ -61,28 +74,51 @@ export function decodeMessageSend(params: JsonValue | undefined): MessageSend {
   const push = configuration?.pushNotificationConfig;
   return {
     request: {
-      ...requestOf(message, configuration?.acceptedOutputModes ?? []),
+      ...requestOf(message, configuration?.acceptedOutputModes ?? [], metadata),
       returnImmediately: configuration?.blocking === false,
     },
     historyLength,
     pushConfig: push && pushConfigOf(message.taskId, push),
-    usesExtension: extensionMetadata(message.metadata) !== undefined,
   };
 }
 
-function requestOf(message: A2aMessage, acceptedOutputModes: readonly string[]): SendMessageRequest {
+/** Data of A2A 0.3 is an object. Throws a `WireError` that says how to send another value. */
+function assertDataObjects(params: JsonValue | undefined): void {
+  for (const [index, json] of listOf(objectOf(objectOf(params).message).parts).entries()) {
+    const { kind, data } = objectOf(json);
+    if (kind !== "data" || data === undefined || isObject(data)) continue;
+    const advice =
+      'must be an object in A2A 0.3: send {"value": …} with data_part_compat in the metadata, or use A2A 1.0';
+    throw new WireError(`message.parts[${index}].data`, quote(data), advice);
+  }
+}
+
+function requestOf(
+  message: A2aMessage,
+  acceptedOutputModes: readonly string[],
+  metadata: JsonObject | undefined,
+): SendMessageRequest {
   if (message.kind !== "" && message.kind !== "message") {
     throw new WireError("message.kind", quote(message.kind), 'must be "message"');
   }
-  const settings = decodeSettings(message.metadata);
+  if (message.role !== "user") {
+    throw new WireError("message.role", quote(message.role), 'must be "user" in what a client sends');
+  }
+  const settings = decodeRequestSettings([
+    { metadata: message.metadata, path: "message.metadata" },
+    { metadata, path: "metadata" },
+  ]);
   return create(SendMessageRequestSchema, {
     message: {
-      ...decodeMessage(message, "message"),
+      ...decodeSentMessage(message, "message"),
+      // Kept as it was sent, the settings in it too.
+      ...(message.metadata && { metadata: message.metadata }),
       model: settings.sessionSettings?.model ?? "",
       acceptedOutputModes: [...acceptedOutputModes],
     },
     taskId: message.taskId,
     contextId: message.contextId,
     ...settings,
+    ...decodeMessageSettings(message.metadata),
   });
 }

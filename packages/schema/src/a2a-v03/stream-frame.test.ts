@@ -1,11 +1,12 @@
-import { create, equals, fromJson, type JsonObject, toJson } from "@bufbuild/protobuf";
+import { create, equals, fromJson, type JsonObject, type MessageInitShape, toJson } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { EXTENSION_URI, TASK_EVENT_URI } from "../extension.ts";
 import { TaskSchema as A2aTaskSchema, TaskStatusUpdateEventSchema } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
-import { ToolCallStatus } from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
+import { ToolCallSchema, ToolCallStatus } from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 import { type TaskEvent, TaskEventSchema } from "../gen/devtool/v1alpha/task_event_pb.ts";
-import { Role, TaskState } from "../gen/devtool/v1alpha/task_pb.ts";
+import { type PartSchema, Role, TaskState } from "../gen/devtool/v1alpha/task_pb.ts";
 import { decodeStreamFrame, encodeStreamFrame } from "./stream-frame.ts";
 
 const text = fc.string({ unit: "grapheme", maxLength: 40 });
@@ -36,7 +37,10 @@ const event: fc.Arbitrary<TaskEvent> = fc
     fc.record({ state: working, payload: fc.record({ case: fc.constant("toolCall" as const), value: toolCall }) }),
     fc.record({
       state: fc.constantFrom(TaskState.WORKING, TaskState.COMPLETED, TaskState.FAILED, TaskState.INPUT_REQUIRED),
-      payload: fc.record({ case: fc.constant("stateChange" as const), value: fc.record({ text, error: text }) }),
+      payload: fc.record({
+        case: fc.constant("stateChange" as const),
+        value: fc.record({ text, error: text, openCalls: fc.array(toolCall, { maxLength: 2 }) }),
+      }),
     }),
     fc.record({
       state: working,
@@ -60,6 +64,30 @@ const event: fc.Arbitrary<TaskEvent> = fc
       ...partial,
     }),
   );
+
+const asked = create(ToolCallSchema, {
+  toolCallId: "c1",
+  toolName: "run",
+  status: ToolCallStatus.PENDING,
+  confirmationRequest: { options: [{ id: "proceed_once", name: "Yes" }] },
+});
+
+const asks = eventWith({
+  state: TaskState.INPUT_REQUIRED,
+  payload: { case: "stateChange", value: { openCalls: [asked] } },
+});
+
+function eventWith(fields: MessageInitShape<typeof TaskEventSchema>): TaskEvent {
+  return create(TaskEventSchema, { sequence: 7n, taskId: "t", contextId: "c", state: TaskState.WORKING, ...fields });
+}
+
+function said(content: NonNullable<MessageInitShape<typeof PartSchema>["content"]>): TaskEvent {
+  return eventWith({ payload: { case: "message", value: { messageId: "m2", role: Role.USER, parts: [{ content }] } } });
+}
+
+function frameOf(event: TaskEvent, view: "extension" | "plain"): JsonObject {
+  return JSON.parse(encodeStreamFrame(event, view) ?? "null");
+}
 
 describe("the frames of a stream in A2A 0.3", () => {
   it("hold all that an event holds", () => {
@@ -106,8 +134,66 @@ describe("the frames of a stream in A2A 0.3", () => {
     expect(decodeStreamFrame(frame, 1n)).toEqual(created);
   });
 
-  it("refuse what is no frame, and say why", () => {
-    expect(() => decodeStreamFrame({ kind: "artifact" }, 1n)).toThrow('result.kind "artifact" is no frame of a task');
+  it("ask in the event that is input-required, whole calls as data parts (STREAM-2)", () => {
+    const frame = frameOf(asks, "extension");
+    expect(frame).toMatchObject({
+      status: {
+        state: "input-required",
+        message: { role: "agent", parts: [{ kind: "data", data: { tool_call_id: "c1", tool_name: "run" } }] },
+      },
+      final: true,
+      metadata: { [EXTENSION_URI]: { kind: "STATE_CHANGE" } },
+    });
+  });
+
+  it("ask a client without the extension in words, once (CARD-3)", () => {
+    expect(JSON.stringify(frameOf(asks, "plain"))).toContain("May I call run?");
+    const update = eventWith({ payload: { case: "toolCall", value: asked } });
+    expect(encodeStreamFrame(update, "plain")).toBeUndefined();
+  });
+
+  it("tell a client without the extension why a task failed, and which messages were not taken (STREAM-8)", () => {
+    const value = { error: "no model", text: 'messages that were not taken: "m2"' };
+    const failed = eventWith({ state: TaskState.FAILED, payload: { case: "stateChange", value } });
+    const { status } = frameOf(failed, "plain");
+    expect(status).toMatchObject({ message: { parts: [{ text: `${value.error}\n\n${value.text}` }] } });
+  });
+
+  it("do not repeat what the user said: an answer has none, another message is the change of state (STREAM-2)", () => {
+    expect(encodeStreamFrame(said({ case: "confirmation", value: { toolCallId: "c1" } }), "extension")).toBeUndefined();
+    const frame = frameOf(said({ case: "text", value: "go on" }), "extension");
+    expect(frame.status).toEqual({ state: "working" });
+    expect(frame.metadata).toMatchObject({
+      [EXTENSION_URI]: { kind: "STATE_CHANGE" },
+      [TASK_EVENT_URI]: { message: { messageId: "m2" } },
+    });
+    expect(frameOf(said({ case: "text", value: "go on" }), "plain").status).toEqual({ state: "working" });
+  });
+
+  it("do not show that an answered call waits for its turn (STREAM-4)", () => {
+    const { confirmationRequest: _asked, ...scheduled } = asked;
+    const payload = { case: "toolCall", value: scheduled } as const;
+    expect(encodeStreamFrame(eventWith({ payload }), "extension")).toBeDefined();
+    const answered = eventWith({ payload, toolCallDetail: { selectedOptionId: "proceed_once" } });
+    expect(encodeStreamFrame(answered, "extension")).toBeUndefined();
+  });
+
+  it.each<NonNullable<MessageInitShape<typeof TaskEventSchema>["payload"]>>([
+    { case: "usage", value: {} },
+    { case: "notice", value: { text: "the model is asked again" } },
+    { case: "summary", value: {} },
+  ])("say of $case that it changes no state (STREAM-2)", (payload) => {
+    const { metadata } = frameOf(eventWith({ payload, model: "m" }), "extension");
+    expect(metadata).toMatchObject({
+      [EXTENSION_URI]: { kind: "DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED", model: "m" },
+      [TASK_EVENT_URI]: { [payload.case ?? ""]: {} },
+    });
+  });
+
+  it("refuse what is not a frame, and say why", () => {
+    expect(() => decodeStreamFrame({ kind: "artifact" }, 1n)).toThrow(
+      'result.kind "artifact" is not a frame of a task',
+    );
     expect(() => decodeStreamFrame({ kind: "status-update" }, 1n)).toThrow("result.status is missing");
     expect(() => decodeStreamFrame([], 1n)).toThrow("must be a JSON object");
   });

@@ -1,10 +1,9 @@
 import { create, type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
-import { type Timestamp, timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { EXTENSION_URI, TASK_EVENT_URI } from "../extension.ts";
 import {
   type Message as A2aMessage,
   MessageSchema as A2aMessageSchema,
-  PartSchema as A2aPartSchema,
   TaskArtifactUpdateEventSchema,
   type TaskStatus,
   type TaskStatusUpdateEvent,
@@ -17,14 +16,15 @@ import {
   TaskEventSchema,
   TextContentSchema,
 } from "../gen/devtool/v1alpha/task_event_pb.ts";
-import { type Message, type Part, Role, TaskState, ToolCallDetailSchema } from "../gen/devtool/v1alpha/task_pb.ts";
-import { decodeRfcJson, isObject } from "../rfc-json.ts";
+import { Role, TaskState, ToolCallDetailSchema } from "../gen/devtool/v1alpha/task_pb.ts";
+import { decodeRfcJson, encodeRfcJson, isObject } from "../rfc-json.ts";
 import { endsExchange } from "../task-state.ts";
+import { toolCallsOf } from "../tool-call.ts";
 import { quote, WireError } from "../wire-error.ts";
 import { artifactEventOf, encodeArtifactUpdate } from "./artifact.ts";
-import { decodeMessage, eventOf } from "./message.ts";
+import { agentMessageOf, isFramed, kindOf } from "./event-content.ts";
+import { decodeMessage, encodeMessage, eventOf } from "./message.ts";
 import { taskEventMetadata } from "./metadata.ts";
-import { encodePart } from "./part.ts";
 import { plainText } from "./plain-text.ts";
 import { decodeState, encodeState } from "./state.ts";
 import { decodeCreated, encodeCreated } from "./task.ts";
@@ -55,7 +55,7 @@ export function decodeStreamFrame(result: JsonValue, sequence: bigint): TaskEven
     case "message":
       return repliedEvent(decodeRfcJson(A2aMessageSchema, result), sequence);
     default:
-      throw new WireError("result.kind", quote(result.kind), "is no frame of a task");
+      throw new WireError("result.kind", quote(result.kind), "is not a frame of a task");
   }
 }
 
@@ -73,18 +73,24 @@ function repliedEvent(message: A2aMessage, sequence: bigint): TaskEvent {
 }
 
 /** The update as plain data in the form that the envelope's message has in JSON; a test holds the two together. */
-function extensionUpdate(event: TaskEvent): JsonObject {
+function extensionUpdate(event: TaskEvent): JsonObject | undefined {
+  if (!isFramed(event)) return undefined;
   return updateJson(event, messageJson(event), updateMetadata(event));
+}
+
+function messageJson(event: TaskEvent): JsonObject | undefined {
+  const { payload, taskId, contextId } = event;
+  // Text comes in thousands of pieces: written by hand, which a test holds to the envelope's message.
+  if (payload.case === "text") return textMessage(event, payload.value.text);
+  const message = agentMessageOf(event);
+  const noKind = Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED;
+  return message && encodeRfcJson(A2aMessageSchema, encodeMessage(message, noKind, { taskId, contextId }));
 }
 
 /** The metadata of an update: the extension's event under its URI, beside it what the RFC has no kind or field for. */
 export function updateMetadata(event: TaskEvent): JsonObject {
   const error = event.payload.case === "stateChange" ? event.payload.value.error : "";
-  const metadata: JsonObject = {
-    kind: Kind[kindOf(event)],
-    ...(event.model !== "" && { model: event.model }),
-    ...(error !== "" && { error }),
-  };
+  const metadata: JsonObject = { kind: Kind[kindOf(event)], model: event.model, ...(error !== "" && { error }) };
   return { [EXTENSION_URI]: metadata, ...ownMetadata(event) };
 }
 
@@ -101,12 +107,16 @@ const OWN_PAYLOADS: ReadonlySet<TaskEvent["payload"]["case"]> = new Set([
   "summary",
   "citation",
   "reply",
+  "messageQueued",
+  "messageTaken",
+  "messageWithdrawn",
+  "message",
 ]);
 
 function plainUpdate(event: TaskEvent): JsonObject | undefined {
   const text = plainText(event);
   if (text === undefined) return undefined;
-  return updateJson(event, text === "" ? undefined : agentMessage(event, [{ kind: "text", text }]), undefined);
+  return updateJson(event, text === "" ? undefined : textMessage(event, text), undefined);
 }
 
 function updateJson(event: TaskEvent, message: JsonObject | undefined, metadata: JsonObject | undefined): JsonObject {
@@ -117,75 +127,16 @@ function updateJson(event: TaskEvent, message: JsonObject | undefined, metadata:
     status: {
       state: encodeState(event.state),
       ...(message && { message }),
-      ...(event.time && { timestamp: isoTime(event.time) }),
+      ...(event.time && { timestamp: timestampDate(event.time).toISOString() }),
     },
     final: endsExchange(event),
     ...(metadata && { metadata }),
   };
 }
 
-const ISO_TIMES = new WeakMap<Timestamp, string>();
-
-/** A time as A2A writes it, made once for the events that share it. */
-function isoTime(time: Timestamp): string {
-  const known = ISO_TIMES.get(time);
-  if (known !== undefined) return known;
-  const text = timestampDate(time).toISOString();
-  ISO_TIMES.set(time, text);
-  return text;
-}
-
-function kindOf({ payload }: TaskEvent): Kind {
-  switch (payload.case) {
-    case "text":
-    case "citation":
-      return Kind.TEXT_CONTENT;
-    case "thought":
-      return Kind.THOUGHT;
-    case "toolCall":
-      return Kind.TOOL_CALL_UPDATE;
-    default:
-      return Kind.STATE_CHANGE;
-  }
-}
-
-function messageJson(event: TaskEvent): JsonObject | undefined {
-  const { payload } = event;
-  switch (payload.case) {
-    case "text":
-      return agentMessage(event, [{ kind: "text", text: payload.value.text }]);
-    case "stateChange":
-    case "notice":
-      return payload.value.text === "" ? undefined : agentMessage(event, [{ kind: "text", text: payload.value.text }]);
-    case "citation":
-      return agentMessage(event, partsJson([payload]));
-    case "thought":
-    case "toolCall":
-      return agentMessage(event, partsJson([payload]));
-    case "reply":
-      return agentMessage(event, partsJson(payload.value.parts.map(({ content }) => content)));
-    case "message":
-      return userMessage(event, payload.value);
-    default:
-      return undefined;
-  }
-}
-
-function agentMessage(event: TaskEvent, parts: JsonValue[]): JsonObject {
-  const { taskId, contextId, sequence } = event;
+function textMessage({ taskId, contextId, sequence }: TaskEvent, text: string): JsonObject {
+  const parts = [{ kind: "text", text }];
   return { kind: "message", messageId: `${taskId}:${sequence}`, role: "agent", parts, taskId, contextId };
-}
-
-function userMessage({ taskId, contextId }: TaskEvent, message: Message): JsonObject {
-  const parts = partsJson(message.parts.map(({ content }) => content));
-  return { kind: "message", messageId: message.messageId, role: "user", parts, taskId, contextId };
-}
-
-function partsJson(contents: readonly Part["content"][]): JsonValue[] {
-  return contents.flatMap((content) => {
-    const part = encodePart({ $typeName: "devtool.v1alpha.Part", content });
-    return part ? [toJson(A2aPartSchema, part)] : [];
-  });
 }
 
 /** The event that an update of a stream stands for. */
@@ -215,12 +166,14 @@ function decodePayload({ message: envelope }: TaskStatus, event: ReturnType<type
   const message = envelope && decodeMessage(envelope, "result.status.message", event);
   if (message?.role === Role.USER) return { case: "message", value: message };
   const content = message?.parts[0]?.content;
-  if (content?.case === "toolCall" || content?.case === "thought") return content;
   const text = content?.case === "text" ? content.value : "";
+  const isStateChange = event?.kind === Kind.STATE_CHANGE;
+  if (!isStateChange && (content?.case === "toolCall" || content?.case === "thought")) return content;
   if (event ? event.kind === Kind.TEXT_CONTENT : text !== "") {
     return { case: "text", value: create(TextContentSchema, { text }) };
   }
-  return { case: "stateChange", value: create(StateChangeSchema, { text, error: event?.error ?? "" }) };
+  const openCalls = isStateChange && message ? toolCallsOf(message) : [];
+  return { case: "stateChange", value: create(StateChangeSchema, { text, error: event?.error ?? "", openCalls }) };
 }
 
 /** The time of an event; left out when a peer sends none that can be read. */

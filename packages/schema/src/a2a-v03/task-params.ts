@@ -1,13 +1,25 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { TaskIdParamsSchema, TaskQueryParamsSchema } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
+import { TaskState } from "../gen/devtool/v1alpha/task_pb.ts";
+import { type WithdrawMessageRequest, WithdrawMessageRequestSchema } from "../gen/devtool/v1alpha/task_service_pb.ts";
+import { isObject } from "../json-value.ts";
 import { decodeRfcJson } from "../rfc-json.ts";
 import { quote, WireError } from "../wire-error.ts";
+import { decodeState } from "./state.ts";
 
 /** Reads the parameters of a method that names a task. Throws a `WireError` when it names none. */
 export function decodeTaskId(params: JsonValue | undefined): string {
   const { id } = decodeRfcJson(TaskIdParamsSchema, params ?? {});
   if (id === "") throw new WireError("id", "", "is missing: name the task");
   return id;
+}
+
+/** Reads what asks to withdraw a message that waits. Throws a `WireError` when it does not name task and message. */
+export function decodeWithdrawal(params: JsonValue | undefined): WithdrawMessageRequest {
+  const request = decodeRfcJson(WithdrawMessageRequestSchema, params ?? {});
+  if (request.taskId === "") throw new WireError("taskId", "", "is missing: name the task");
+  if (request.messageId === "") throw new WireError("messageId", "", "is missing: name the message that waits");
+  return request;
 }
 
 /** Reads the parameters of `tasks/get`; an absent history length asks for all of it. */
@@ -20,4 +32,51 @@ export function decodeTaskQuery(params: JsonValue | undefined): {
     throw new WireError("historyLength", quote(historyLength), "must be 0 or more");
   }
   return { taskId: decodeTaskId(params), historyLength };
+}
+
+/** Which tasks to list, and how much of them. */
+export interface TaskListQuery {
+  readonly contextId: string;
+  readonly state: TaskState;
+  readonly pageSize: number;
+  readonly pageToken: string;
+  readonly historyLength: number;
+  readonly includeArtifacts: boolean;
+}
+
+/** Reads the parameters of a list of tasks, which stand in the query of a URL as words. Throws a `WireError`. */
+export function decodeTaskList(params: JsonValue | undefined): TaskListQuery {
+  const given = isObject(params) ? params : {};
+  const text = (name: string, snake: string): string => String(given[name] ?? given[snake] ?? "");
+  const status = text("status", "state");
+  const state = status === "" ? TaskState.UNSPECIFIED : decodeState(stateName(status));
+  if (status !== "" && state === TaskState.UNSPECIFIED) {
+    throw new WireError(
+      "status",
+      quote(status),
+      "is not a state: write it as in a task, for instance TASK_STATE_WORKING",
+    );
+  }
+  return {
+    contextId: text("contextId", "context_id"),
+    state,
+    pageSize: numberIn("pageSize", text("pageSize", "page_size")),
+    pageToken: text("pageToken", "page_token"),
+    historyLength: numberIn("historyLength", text("historyLength", "history_length")),
+    includeArtifacts: text("includeArtifacts", "include_artifacts") === "true",
+  };
+}
+
+/** A state in either spelling of A2A 0.3, as JSON-RPC has it. */
+function stateName(status: string): string {
+  const name = status
+    .replace(/^TASK_STATE_/, "")
+    .toLowerCase()
+    .replaceAll("_", "-");
+  return name === "cancelled" ? "canceled" : name;
+}
+
+function numberIn(field: string, text: string): number {
+  if (/^\d{0,6}$/.test(text)) return Number(text);
+  throw new WireError(field, quote(text), "must be a number, 0 or more");
 }

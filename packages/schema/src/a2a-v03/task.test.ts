@@ -1,9 +1,9 @@
 import { create, fromJson, type MessageInitShape, toJson } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "vitest";
-import { EXTENSION_URI } from "../extension.ts";
+import { EXTENSION_URI, TASK_EVENT_URI } from "../extension.ts";
 import { TaskSchema as A2aTaskSchema } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
-import { ToolCallStatus } from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
+import { ToolCallSchema, ToolCallStatus } from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 import {
   type Message,
   MessageSchema,
@@ -24,6 +24,13 @@ const answer: Content = { case: "confirmation", value: { toolCallId: "c", select
 
 function said(messageId: string, role: Role, ...contents: Content[]): Message {
   return create(MessageSchema, { messageId, role, parts: contents.map((content) => ({ content })) });
+}
+
+const asking = { confirmationRequest: { options: [{ id: "proceed_once", name: "Yes" }] } };
+
+function asCall(toolCallId: string, fields: MessageInitShape<typeof ToolCallSchema>): Content {
+  const value = create(ToolCallSchema, { toolCallId, toolName: toolCallId, status: ToolCallStatus.PENDING, ...fields });
+  return { case: "toolCall", value };
 }
 
 function taskOf(fields: Partial<Pick<Task, "state" | "stateText" | "error" | "history">>): Task {
@@ -57,16 +64,15 @@ describe("a task in A2A 0.3", () => {
     expect(toJson(A2aTaskSchema, fromJson(A2aTaskSchema, json))).toEqual(json);
   });
 
-  it("has a message for each run of parts of one kind, which its metadata tells (META-1)", () => {
+  it("has a message for each run of the agent's parts of one kind, which its metadata tells (META-1)", () => {
     const { history } = fromJson(A2aTaskSchema, encodeTask(talk));
     expect(history.map(({ messageId, metadata }) => [messageId, metadata?.[EXTENSION_URI]])).toEqual([
-      ["u1", { kind: "TEXT_CONTENT" }],
-      ["t:3", { kind: "THOUGHT" }],
-      ["t:3#1", { kind: "TEXT_CONTENT" }],
-      ["t:3#2", { kind: "TOOL_CALL_UPDATE" }],
-      ["u2", { kind: "TEXT_CONTENT" }],
-      ["u2#1", { kind: "TOOL_CALL_CONFIRMATION" }],
-      ["t:9", { kind: "TEXT_CONTENT" }],
+      ["u1", undefined],
+      ["t:3", { kind: "THOUGHT", model: "" }],
+      ["t:3#1", { kind: "TEXT_CONTENT", model: "" }],
+      ["t:3#2", { kind: "TOOL_CALL_UPDATE", model: "" }],
+      ["u2", { kind: "TOOL_CALL_CONFIRMATION", model: "" }],
+      ["t:9", { kind: "TEXT_CONTENT", model: "" }],
     ]);
   });
 
@@ -91,8 +97,8 @@ describe("a task in A2A 0.3", () => {
 
   it.each([
     { historyLength: 0, ids: [] },
-    { historyLength: 2, ids: ["u2#1", "t:9"] },
-    { historyLength: 99, ids: ["u1", "t:3", "t:3#1", "t:3#2", "u2", "u2#1", "t:9"] },
+    { historyLength: 2, ids: ["u2", "t:9"] },
+    { historyLength: 99, ids: ["u1", "t:3", "t:3#1", "t:3#2", "u2", "t:9"] },
   ])("keeps the newest $historyLength messages when asked to", ({ historyLength, ids }) => {
     const { history } = fromJson(A2aTaskSchema, encodeTask(talk, { historyLength }));
     expect(history.map(({ messageId }) => messageId)).toEqual(ids);
@@ -104,7 +110,89 @@ describe("a task in A2A 0.3", () => {
     expect(history.flatMap(({ parts }) => parts.map(({ kind }) => kind))).toEqual(["text", "text", "text", "text"]);
   });
 
+  it("gives the user's metadata and extensions back as they were sent (META-1)", () => {
+    const metadata = { [EXTENSION_URI]: { workspace_path: "/w" }, "https://example.com/x": [1, { y: null }] };
+    const sent = { ...said("u1", Role.USER, text), metadata, extensions: [EXTENSION_URI] };
+    const task = taskOf({ history: [sent] });
+    const { history } = fromJson(A2aTaskSchema, encodeTask(task));
+    expect(history).toMatchObject([{ metadata, extensions: [EXTENSION_URI] }]);
+    const plain = fromJson(A2aTaskSchema, encodeTask(task, { view: "plain" }));
+    expect(plain.history[0]?.metadata).toEqual({ "https://example.com/x": [1, { y: null }] });
+    expect(decodeTask(encodeTask(task))).toEqual(task);
+  });
+
+  it("has the settings alone under the extension's URI, and reads what an older server put beside them (META-1)", () => {
+    const task = taskOf({ state: TaskState.FAILED, stateText: "gave up", error: "no quota" });
+    const { metadata } = fromJson(A2aTaskSchema, encodeTask(task));
+    expect(metadata).toEqual({
+      [EXTENSION_URI]: { workspace_path: "/w" },
+      [TASK_EVENT_URI]: { model: "m", stateChange: { error: "no quota" } },
+    });
+    const older = { workspace_path: "/w", kind: "STATE_CHANGE", model: "m", error: "no quota" };
+    const json = { ...encodeTask(task), metadata: { [EXTENSION_URI]: older } };
+    expect(decodeTask(json)).toEqual(task);
+  });
+
   it("is refused when it is something else", () => {
-    expect(() => decodeTask({ kind: "message" })).toThrow('kind "message" is no task');
+    expect(() => decodeTask({ kind: "message" })).toThrow('kind "message" is not a task');
+  });
+});
+
+describe("a task in A2A 0.3 that waits for an answer (STREAM-2)", () => {
+  const done = asCall("done", { status: ToolCallStatus.SUCCEEDED });
+  const first = asCall("first", asking);
+  const second = asCall("second", asking);
+  const waiting = taskOf({
+    state: TaskState.INPUT_REQUIRED,
+    history: [said("u1", Role.USER, text), said("t:3", Role.AGENT, thought, done, first, second)],
+  });
+
+  it("asks in the message of its status, whole calls as data parts, and not again in its history", () => {
+    const { status, history } = fromJson(A2aTaskSchema, encodeTask(waiting));
+    expect(status?.message).toMatchObject({ role: "agent", parts: [{ kind: "data" }, { kind: "data" }] });
+    expect(status?.message?.parts.map(({ data }) => data?.tool_call_id)).toEqual(["first", "second"]);
+    expect(JSON.stringify(history)).not.toContain('"first"');
+  });
+
+  it("tells a client without the extension why it failed, and which messages were not taken (STREAM-8)", () => {
+    const failed = taskOf({
+      state: TaskState.FAILED,
+      error: "no model",
+      stateText: 'messages that were not taken: "m2"',
+    });
+    const { status } = fromJson(A2aTaskSchema, encodeTask(failed, { view: "plain" }));
+    expect(status?.message?.parts[0]?.text).toBe('no model\n\nmessages that were not taken: "m2"');
+  });
+
+  it("asks a client without the extension in words (CARD-3)", () => {
+    const { status } = fromJson(A2aTaskSchema, encodeTask(waiting, { view: "plain" }));
+    expect(status?.message?.parts).toMatchObject([{ text: expect.stringContaining("May I call first?") }]);
+    expect(status?.message?.parts[0]?.text).toContain("Answer yes or no, or with one of: proceed_once (Yes)");
+  });
+
+  it.each([
+    { step: "of a step with more", history: waiting.history },
+    { step: "of a step that holds nothing else", history: [said("t:3", Role.AGENT, first)] },
+    {
+      step: "of a step before the last answer",
+      history: [said("t:3", Role.AGENT, done, first), said("u2", Role.USER, answer)],
+    },
+    {
+      step: "of a call that runs",
+      history: [
+        said("t:3", Role.AGENT, asCall("parent", { status: ToolCallStatus.EXECUTING })),
+        said("u2", Role.USER, answer),
+        said("t:7", Role.AGENT, first),
+      ],
+    },
+  ])("comes back as it was, with calls $step", ({ history }) => {
+    const task = taskOf({ state: TaskState.INPUT_REQUIRED, stateText: "why", history });
+    expect(decodeTask(encodeTask(task))).toEqual(task);
+  });
+
+  it("keeps a call where it is when an agent has it in both places", () => {
+    const json = encodeTask(waiting);
+    const twice = { ...json, history: encodeTask({ ...waiting, state: TaskState.WORKING }).history ?? [] };
+    expect(decodeTask(twice)).toEqual(waiting);
   });
 });

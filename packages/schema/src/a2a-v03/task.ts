@@ -1,30 +1,41 @@
-import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
+import { create, type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { EXTENSION_URI, SESSION_SETTINGS_URI } from "../extension.ts";
+import { EXTENSION_URI, SESSION_SETTINGS_URI, TASK_EVENT_URI, TASK_URI } from "../extension.ts";
 import {
+  type Message as A2aMessage,
   type Task as A2aTask,
   TaskSchema as A2aTaskSchema,
   TaskStatusSchema,
 } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
-import {
-  DevelopmentToolEventSchema,
-  DevelopmentToolEvent_DevelopmentToolEventKind as Kind,
-} from "../gen/devtool/a2a/v1alpha/event_pb.ts";
+import { DevelopmentToolEvent_DevelopmentToolEventKind as Kind } from "../gen/devtool/a2a/v1alpha/event_pb.ts";
 import { AgentSettingsSchema } from "../gen/devtool/a2a/v1alpha/settings_pb.ts";
 import { SessionSettingsSchema } from "../gen/devtool/v1alpha/session_settings_pb.ts";
 import {
+  StateChangeSchema,
   type TaskCreated,
   TaskCreatedSchema,
   type TaskEvent,
   TaskEventSchema,
 } from "../gen/devtool/v1alpha/task_event_pb.ts";
-import { type Message, MessageSchema, Role, type Task, TaskSchema } from "../gen/devtool/v1alpha/task_pb.ts";
-import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
-import { isEnded, toolCallsOf } from "../tool-call.ts";
+import {
+  type Message,
+  MessageSchema,
+  type Part,
+  PartSchema,
+  type QueuedMessage,
+  Role,
+  type Task,
+  TaskSchema,
+} from "../gen/devtool/v1alpha/task_pb.ts";
+import { decodeRfcJson, encodeRfcJson, isObject } from "../rfc-json.ts";
+import { isInterrupted } from "../task-state.ts";
+import { awaitedToolCalls } from "../tool-call.ts";
 import { quote, WireError } from "../wire-error.ts";
 import { artifactEnvelope, artifactOf } from "./artifact.ts";
-import { decodeMessage, encodeMessage, encodeMessageRuns, eventOf } from "./message.ts";
-import { extensionMetadata, sessionMetadata } from "./metadata.ts";
+import { mergeSteps, splitQuestion, withQuestion } from "./history.ts";
+import { decodeMessage, encodeHistoryMessage, encodeMessage, eventOf, type MessagePlace } from "./message.ts";
+import { extensionMetadata, foreignMetadata, sessionMetadata, taskEventMetadata } from "./metadata.ts";
+import { stateInWords } from "./plain-text.ts";
 import { decodeState, encodeState } from "./state.ts";
 import type { StreamView } from "./view.ts";
 
@@ -39,14 +50,14 @@ export function encodeCreated(event: TaskEvent, created: TaskCreated, view: Stre
 /** The Task that an event opens, in the envelope of A2A. */
 export function createdEnvelope(event: TaskEvent, created: TaskCreated, view: StreamView): A2aTask {
   const place = { taskId: event.taskId, contextId: event.contextId };
-  const history = created.message ? [encodeMessage(created.message, NO_KIND, place)] : [];
+  const history = created.message ? [encodeMessage(shown(created.message, view), NO_KIND, place)] : [];
   return create(A2aTaskSchema, {
     kind: "task",
     id: event.taskId,
     contextId: event.contextId,
     status: statusOf(event.state, event.time),
     history,
-    ...(view === "extension" && { metadata: settingsMetadata(created) }),
+    ...(view === "extension" && metadataField(settingsMetadata(created))),
   });
 }
 
@@ -63,7 +74,7 @@ function createdOf(task: A2aTask, sequence: bigint): TaskEvent {
     taskId: task.id,
     contextId: task.contextId,
     state: decodeState(task.status?.state ?? ""),
-    model: eventOf(task.metadata)?.model ?? "",
+    model: answeringOf(task.metadata).model,
     ...timeField("time", task.status?.timestamp),
     payload: {
       case: "created",
@@ -91,32 +102,33 @@ export function encodeTask(task: Task, options: EncodeTaskOptions = {}): JsonObj
 /** A task in the envelope of A2A, its conversation as messages and what it made as artifacts. */
 export function taskEnvelope(task: Task, { historyLength, view = "extension" }: EncodeTaskOptions): A2aTask {
   const place = { taskId: task.id, contextId: task.contextId };
-  const messages = task.history.map((message) => shown(message, view)).filter(({ parts }) => parts.length > 0);
+  const { rest, question } = view === "extension" ? splitQuestion(task) : { rest: task.history };
+  const messages = rest.map((message) => shown(message, view)).filter(({ parts }) => parts.length > 0);
   const history = messages.flatMap((message) =>
-    view === "extension" ? encodeMessageRuns(message, place) : [encodeMessage(message, NO_KIND, place)],
+    view === "extension" ? encodeHistoryMessage(message, place) : [encodeMessage(message, NO_KIND, place)],
   );
+  const said = view === "extension" ? statusMessage(task, question) : plainStatusMessage(task);
   return create(A2aTaskSchema, {
     kind: "task",
     id: task.id,
     contextId: task.contextId,
-    status: { ...statusOf(task.state, task.updateTime), ...statusMessage(task, view) },
+    status: { ...statusOf(task.state, task.updateTime), ...(said && { message: said }) },
     history:
       historyLength === undefined ? history : history.slice(history.length - Math.min(historyLength, history.length)),
     artifacts: task.artifacts.map(artifactEnvelope),
-    ...(view === "extension" && { metadata: taskMetadata(task) }),
+    ...(view === "extension" && { metadata: { ...taskMetadata(task), ...queueMetadata(task) } }),
   });
 }
 
 /** Reads a task as A2A 0.3 has it. What its JSON does not hold (sequence, principal) is left empty. */
 export function decodeTask(json: JsonValue): Task {
   const task = decodeRfcJson(A2aTaskSchema, json);
-  if (task.kind !== "task") throw new WireError("kind", quote(task.kind), "is no task");
+  if (task.kind !== "task") throw new WireError("kind", quote(task.kind), "is not a task");
   return taskOf(task);
 }
 
 /** The task that an envelope of A2A holds. */
 function taskOf(task: A2aTask): Task {
-  const event = eventOf(task.metadata);
   const explained = task.status?.message && decodeMessage(task.status.message, "status.message");
   const content = explained?.parts[0]?.content;
   return create(TaskSchema, {
@@ -124,47 +136,36 @@ function taskOf(task: A2aTask): Task {
     contextId: task.contextId,
     state: decodeState(task.status?.state ?? ""),
     stateText: content?.case === "text" ? content.value : "",
-    error: event?.error ?? "",
-    model: event?.model ?? "",
-    history: mergeSteps(decodeHistory(task)),
+    ...answeringOf(task.metadata),
+    history: withQuestion(mergeSteps(decodeHistory(task)), explained),
     artifacts: task.artifacts.map((artifact, index) => artifactOf(artifact, `artifacts[${index}]`)),
+    queuedMessages: decodeQueue(task.metadata),
     ...decodeSettings(task.metadata),
     ...timeField("updateTime", task.status?.timestamp),
   });
+}
+
+/** Who answers and what failed; an older server says it under the extension's URI, among the settings. */
+function answeringOf(metadata: JsonObject | undefined): Pick<Task, "model" | "error"> {
+  const json = taskEventMetadata(metadata);
+  if (!json) return { model: eventOf(metadata)?.model ?? "", error: eventOf(metadata)?.error ?? "" };
+  const { model, payload } = decodeRfcJson(TaskEventSchema, json);
+  return { model, error: payload.case === "stateChange" ? payload.value.error : "" };
 }
 
 function decodeHistory(task: A2aTask): Message[] {
   return task.history.map((message, index) => decodeMessage(message, `history[${index}]`));
 }
 
-/** Puts the runs of one message, and the pieces of one step of an agent that numbers them otherwise, together again. */
-function mergeSteps(messages: readonly Message[]): Message[] {
-  const merged: Message[] = [];
-  for (const message of messages) {
-    const last = merged.at(-1);
-    if (last && last.role === message.role && (isRunOf(last, message) || isOpenStep(last))) {
-      merged[merged.length - 1] = { ...last, parts: [...last.parts, ...message.parts] };
-    } else merged.push(message);
-  }
-  return merged;
+/** A message as a view shows it: without the extension nothing of it, neither among the parts nor beside them. */
+function shown({ metadata, ...message }: Message, view: StreamView): Message {
+  if (view === "extension") return { ...message, ...(metadata && { metadata }) };
+  const foreign = foreignMetadata(metadata);
+  const parts = message.parts.filter(({ content }) => PLAIN_PARTS.has(content.case));
+  return { ...message, parts, ...(foreign && { metadata: foreign }) };
 }
 
-/** Tells whether a message is a later run of another: its id is that one's with a number. */
-function isRunOf({ messageId }: Message, later: Message): boolean {
-  return later.messageId.startsWith(`${messageId}#`) && /^#\d+$/.test(later.messageId.slice(messageId.length));
-}
-
-function isOpenStep(message: Message): boolean {
-  const calls = toolCallsOf(message);
-  return message.role === Role.AGENT && !(calls.length > 0 && calls.every(isEnded));
-}
-
-function shown(message: Message, view: StreamView): Message {
-  if (view === "extension") return message;
-  return { ...message, parts: message.parts.filter(({ content }) => PLAIN_PARTS.has(content.case)) };
-}
-
-const PLAIN_PARTS: ReadonlySet<string | undefined> = new Set(["text", "file", "data"]);
+const PLAIN_PARTS: ReadonlySet<string | undefined> = new Set(["text", "file", "data", "dataValue"]);
 
 function statusOf(state: Task["state"], time: Task["updateTime"]): ReturnType<typeof create<typeof TaskStatusSchema>> {
   return create(TaskStatusSchema, {
@@ -173,24 +174,56 @@ function statusOf(state: Task["state"], time: Task["updateTime"]): ReturnType<ty
   });
 }
 
-function statusMessage(task: Task, view: StreamView): { message?: ReturnType<typeof encodeMessage> } {
-  const text = task.stateText || task.error;
-  if (text === "") return {};
-  const place = { taskId: task.id, contextId: task.contextId };
-  const said = create(MessageSchema, {
-    messageId: `${task.id}:${task.sequence}`,
-    role: Role.AGENT,
-    parts: [{ content: { case: "text", value: text } }],
-  });
-  return { message: encodeMessage(said, view === "extension" ? Kind.STATE_CHANGE : NO_KIND, place) };
+/** Says why a task is in its state, and asks what it waits for; undefined when there is nothing to say. */
+function statusMessage(task: Task, question: Message | undefined): A2aMessage | undefined {
+  const parts = [...textParts(task.stateText || task.error), ...(question?.parts ?? [])];
+  if (parts.length === 0) return undefined;
+  const said = agentMessage(task, parts);
+  const messageId = question?.messageId ?? said.messageId;
+  return encodeMessage({ ...said, messageId }, question ? Kind.TOOL_CALL_UPDATE : Kind.STATE_CHANGE, placeOf(task));
 }
 
-/** The RFC's settings stand under its URI; beside them the event that tells model and error. */
+/** The same in words (CARD-3). */
+function plainStatusMessage(task: Task): A2aMessage | undefined {
+  const asked = isInterrupted(task.state) ? awaitedToolCalls(task) : [];
+  const parts = textParts(stateInWords([task.error, task.stateText], asked));
+  return parts.length === 0 ? undefined : encodeMessage(agentMessage(task, parts), NO_KIND, placeOf(task));
+}
+
+function agentMessage(task: Task, parts: Part[]): Message {
+  return create(MessageSchema, { messageId: `${task.id}:${task.sequence}`, role: Role.AGENT, parts });
+}
+
+function textParts(value: string): Part[] {
+  return value === "" ? [] : [create(PartSchema, { content: { case: "text", value } })];
+}
+
+function placeOf({ id, contextId }: Task): MessagePlace {
+  return { taskId: id, contextId };
+}
+
+/** The RFC's settings stand under its URI; model and error, which no field of a Task holds, under ours. */
 function taskMetadata(task: Task): JsonObject {
-  const event = create(DevelopmentToolEventSchema, { kind: Kind.STATE_CHANGE, model: task.model, error: task.error });
-  const settings = settingsMetadata(task);
-  const own = extensionMetadata(settings) ?? {};
-  return { ...settings, [EXTENSION_URI]: { ...own, ...encodeRfcJson(DevelopmentToolEventSchema, event) } };
+  const { model, error } = task;
+  const own = create(TaskEventSchema, { model, ...(error !== "" && { payload: failedWith(error) }) });
+  const isEmpty = model === "" && error === "";
+  return { ...settingsMetadata(task), ...(!isEmpty && { [TASK_EVENT_URI]: toJson(TaskEventSchema, own) }) };
+}
+
+function failedWith(error: string): TaskEvent["payload"] {
+  return { case: "stateChange", value: create(StateChangeSchema, { error }) };
+}
+
+/** The messages that wait, as a message `Task` that holds nothing else; nothing when none waits. */
+function queueMetadata({ queuedMessages }: Task): JsonObject {
+  if (queuedMessages.length === 0) return {};
+  return { [TASK_URI]: toJson(TaskSchema, create(TaskSchema, { queuedMessages })) };
+}
+
+/** Reads the messages that wait off the `metadata` of a task (STREAM-8). */
+export function decodeQueue(metadata: JsonObject | undefined): QueuedMessage[] {
+  const json = metadata?.[TASK_URI];
+  return isObject(json) ? decodeRfcJson(TaskSchema, json).queuedMessages : [];
 }
 
 /** The settings of a session as a `metadata` field holds them (META-1). */
@@ -198,10 +231,20 @@ export function settingsMetadata({
   settings,
   sessionSettings,
 }: Pick<TaskCreated, "settings" | "sessionSettings">): JsonObject {
+  // Empty ones are left out: the Java SDK for 0.3 cannot read an empty object over HTTP+JSON.
   return {
-    ...(settings && { [EXTENSION_URI]: encodeRfcJson(AgentSettingsSchema, settings) }),
-    ...(sessionSettings && { [SESSION_SETTINGS_URI]: encodeRfcJson(SessionSettingsSchema, sessionSettings) }),
+    ...filled(EXTENSION_URI, settings && encodeRfcJson(AgentSettingsSchema, settings)),
+    ...filled(SESSION_SETTINGS_URI, sessionSettings && encodeRfcJson(SessionSettingsSchema, sessionSettings)),
   };
+}
+
+/** A `metadata` field; left out when it would be empty. */
+export function metadataField(metadata: JsonObject): { readonly metadata?: JsonObject } {
+  return Object.keys(metadata).length === 0 ? {} : { metadata };
+}
+
+function filled(uri: string, json: JsonObject | undefined): JsonObject {
+  return json && Object.keys(json).length > 0 ? { [uri]: json } : {};
 }
 
 /** Reads the settings of a session off a `metadata` field; each is left out when it is not there. */

@@ -29,12 +29,15 @@ export function agentCardFromV03(card: CardV03): AgentCard {
     securityRequirements: card.security.map(requirementFromV03),
     defaultInputModes,
     defaultOutputModes,
-    skills: skills.map(({ id, name: title, description: what, tags, examples }) => ({
+    skills: skills.map(({ id, name: title, description: what, tags, examples, ...skill }) => ({
       id,
       name: title,
       description: what,
       tags,
       examples,
+      inputModes: skill.inputModes,
+      outputModes: skill.outputModes,
+      securityRequirements: skill.security.map(requirementFromV03),
     })),
   });
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { canonicalCard, canonicalJson } from "./canonical-card.ts";
+import { canonicalJson } from "../canonical-json.ts";
+import { canonicalCard } from "./canonical-card.ts";
 
 describe("canonical JSON (RFC 8785)", () => {
   it("has names in the order of UTF-16 code units, and neither blanks nor needless escapes", () => {
@@ -15,6 +16,14 @@ describe("canonical JSON (RFC 8785)", () => {
     };
     expect(canonicalJson(value)).toBe(
       '{"\\r":2,"1":3,"a":["b ","\u20ac\\u000f"],"\u0080":5,"\u00f6":6,"\u20ac":1,"\ud83d\ude00":4,"\ufb33":7}',
+    );
+  });
+
+  // Digests of calls, hashes of definitions and the audit log are of this text: it must never change.
+  it("is the same text for the same call in every version, also with half of a surrogate pair", () => {
+    const call = { toolName: "run", inputParameters: { z: [1, { b: null, a: "é\ud800" }], "": false, A: -1.5e-7 } };
+    expect(canonicalJson(call)).toBe(
+      '{"inputParameters":{"":false,"A":-1.5e-7,"z":[1,{"a":"é\\ud800","b":null}]},"toolName":"run"}',
     );
   });
 

@@ -1,4 +1,5 @@
 import type { DescField, DescMessage, JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { canonicalJson } from "../canonical-json.ts";
 import { AgentCardSchema } from "../gen/lf/a2a/v1/a2a_pb.ts";
 import { isObject } from "../rfc-json.ts";
 import { isRequired } from "./required.ts";
@@ -13,14 +14,6 @@ import { isRequired } from "./required.ts";
 export function canonicalCard(card: JsonObject): string {
   const { signatures: _signatures, ...signed } = card;
   return canonicalJson(withoutDefaults(AgentCardSchema, signed));
-}
-
-/** Writes JSON in its canonical form (RFC 8785): names in the order of their UTF-16 code units, no blanks. */
-export function canonicalJson(value: JsonValue): string {
-  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
-  if (!isObject(value)) return JSON.stringify(value);
-  const names = Object.keys(value).sort();
-  return `{${names.map((name) => `${JSON.stringify(name)}:${canonicalJson(value[name] ?? null)}`).join(",")}}`;
 }
 
 function withoutDefaults(schema: DescMessage, json: JsonValue): JsonValue {

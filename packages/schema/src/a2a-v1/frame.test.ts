@@ -1,5 +1,5 @@
 import { create, equals, fromJson, type JsonObject } from "@bufbuild/protobuf";
-import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { timestampFromDate, ValueSchema } from "@bufbuild/protobuf/wkt";
 import { describe, expect, it } from "vitest";
 import { decodeStreamFrame } from "../a2a-v03/stream-frame.ts";
 import { decodeTask } from "../a2a-v03/task.ts";
@@ -159,7 +159,9 @@ describe("an element of a stream of A2A 1.0", () => {
       },
     };
     const read = decodeStreamFrame(frameFromA2a(fromJson(StreamResponseSchema, json).payload), 1n);
-    expect(read.payload.value).toMatchObject({ parts: [{ content: { case: "data", value: { value: [1, "a"] } } }] });
+    expect(read.payload.value).toMatchObject({
+      parts: [{ content: { case: "dataValue", value: fromJson(ValueSchema, [1, "a"]) } }],
+    });
   });
 
   it("is refused when it holds nothing, or lacks what it is about", () => {

@@ -7,6 +7,8 @@ import {
   ScalarType,
   toJson,
 } from "@bufbuild/protobuf";
+import { assertMessageForm } from "../a2a-v03/message-form.ts";
+import { SendMessageRequestSchema } from "../gen/lf/a2a/v1/a2a_pb.ts";
 import { decodeRfcJson, isObject } from "../rfc-json.ts";
 import { quote, WireError } from "../wire-error.ts";
 import { type FieldViolation, isRequired } from "./required.ts";
@@ -16,6 +18,7 @@ import { type FieldViolation, isRequired } from "./required.ts";
  * name or number. Throws a `WireError` for anything else, also for the name of an enum value that there is not.
  */
 export function decodeA2aJson<Desc extends DescMessage>(schema: Desc, json: JsonValue): MessageShape<Desc> {
+  if (schema.typeName === SendMessageRequestSchema.typeName && isObject(json)) assertMessageForm(json, "1.0");
   const message = decodeRfcJson(schema, json);
   const [odd] = unknownNames(schema, json, "");
   if (odd) throw new WireError(odd.field, odd.value, odd.description);
@@ -62,5 +65,5 @@ function unknownNames(schema: DescMessage, json: JsonValue | undefined, path: st
 function oddName(field: DescField & { fieldKind: "enum" }, value: JsonValue | undefined, at: string): OddName[] {
   const names = field.enum.values.map(({ name }) => name);
   if (typeof value !== "string" || names.includes(value)) return [];
-  return [{ field: at, value: quote(value), description: `is none of ${names.join(", ")}` }];
+  return [{ field: at, value: quote(value), description: `is not one of ${names.join(", ")}` }];
 }

@@ -1,5 +1,6 @@
 import { create, fromJson, type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { type Value, ValueSchema } from "@bufbuild/protobuf/wkt";
+import { findWrapped, namesMetadata, splitNames, wrapped } from "../a2a-v03/part.ts";
 import {
   FileContentSchema,
   type Part as PartV03,
@@ -9,41 +10,41 @@ import { type Part, PartSchema } from "../gen/lf/a2a/v1/a2a_pb.ts";
 import { isObject } from "../rfc-json.ts";
 import { WireError } from "../wire-error.ts";
 
-/** Under this name both official SDKs tell that an object only wraps data that is none: 0.3 knows objects alone. */
-const WRAPPED = "data_part_compat";
-
 /** Writes a piece of A2A 0.3 in the form of 1.0: without a kind, its data any JSON value. */
 export function partFromV03(part: PartV03): Part {
-  return create(PartSchema, { ...contentFromV03(part), ...(part.metadata && { metadata: part.metadata }) });
+  const found = findWrapped(part);
+  const { mediaType, fileName, metadata } = splitNames(found ? found.metadata : part.metadata);
+  return create(PartSchema, {
+    filename: part.file?.name ?? fileName,
+    mediaType: part.file?.mimeType ?? mediaType,
+    content: found ? { case: "data", value: jsonValue(found.value) } : contentFromV03(part),
+    ...(metadata && { metadata }),
+  });
 }
 
-function contentFromV03({ kind, text, file, data, metadata }: PartV03): Partial<Omit<Part, "$typeName">> {
+function contentFromV03({ kind, text, file, data }: PartV03): Part["content"] {
   if (kind === "file" && file) {
     const { source } = file;
-    const named = { filename: file.name, mediaType: file.mimeType };
-    if (source.case === "bytes") return { content: { case: "raw", value: source.value }, ...named };
-    return { content: { case: "url", value: source.value ?? "" }, ...named };
+    return source.case === "bytes" ? { case: "raw", value: source.value } : { case: "url", value: source.value ?? "" };
   }
-  if (kind === "data") {
-    const value = metadata?.[WRAPPED] === true ? (data?.value ?? null) : (data ?? {});
-    return { content: { case: "data", value: jsonValue(value) } };
-  }
-  return { content: { case: "text", value: text ?? "" } };
+  if (kind === "data") return { case: "data", value: jsonValue(data ?? {}) };
+  return { case: "text", value: text ?? "" };
 }
 
 /** Reads a piece of A2A 1.0 in the form of 0.3. Throws a `WireError` when it holds nothing. */
 export function partToV03({ content, metadata, filename, mediaType }: Part, path: string): PartV03 {
   const named = { name: filename, mimeType: mediaType };
   const own = metadata && { metadata };
+  const withNames = { ...metadata, ...namesMetadata({ mediaType, fileName: filename }) };
   switch (content.case) {
     case "text":
-      return create(PartV03Schema, { kind: "text", text: content.value, ...own });
+      return create(PartV03Schema, { kind: "text", text: content.value, ...filled(withNames) });
     case "raw":
       return filePart({ ...named, source: { case: "bytes", value: content.value } }, own);
     case "url":
       return filePart({ ...named, source: { case: "uri", value: content.value } }, own);
     case "data":
-      return dataPart(toJson(ValueSchema, content.value), metadata);
+      return dataPart(toJson(ValueSchema, content.value), withNames);
     case undefined:
       throw new WireError(path, "", "holds nothing: a part has text, raw, url or data");
     default:
@@ -62,9 +63,14 @@ function filePart(
   return create(PartV03Schema, { kind: "file", file: create(FileContentSchema, file), ...own });
 }
 
-function dataPart(value: JsonValue, metadata: JsonObject | undefined): PartV03 {
-  if (isObject(value)) return create(PartV03Schema, { kind: "data", data: value, ...(metadata && { metadata }) });
-  return create(PartV03Schema, { kind: "data", data: { value }, metadata: { ...metadata, [WRAPPED]: true } });
+function dataPart(value: JsonValue, metadata: JsonObject): PartV03 {
+  if (isObject(value)) return create(PartV03Schema, { kind: "data", data: value, ...filled(metadata) });
+  const inner = wrapped(value);
+  return create(PartV03Schema, { kind: "data", data: inner.data, metadata: { ...metadata, ...inner.metadata } });
+}
+
+function filled(metadata: JsonObject): { metadata?: JsonObject } {
+  return Object.keys(metadata).length === 0 ? {} : { metadata };
 }
 
 /** A JSON value as the message that stands for it. */

@@ -10,26 +10,37 @@ export interface FieldViolation {
   readonly description: string;
 }
 
-/** Lists every field of a message that A2A 1.0 requires and that is not there, at any depth. */
+/** The number of fields that an error lists: each takes a hundred times the bytes of an empty part. */
+const MAX_VIOLATIONS = 20;
+
+/** Lists the fields of a message that A2A 1.0 requires and that are not there, at any depth: the first 20 of them. */
 export function missingFields(schema: DescMessage, message: Message): FieldViolation[] {
-  return missingIn(reflect(schema, message), "");
+  const found: FieldViolation[] = [];
+  for (const violation of missingIn(reflect(schema, message), "")) {
+    found.push(violation);
+    if (found.length === MAX_VIOLATIONS) break;
+  }
+  return found;
 }
 
-function missingIn(message: ReflectMessage, path: string): FieldViolation[] {
-  if (message.desc.typeName === PartSchema.typeName) return missingContent(message, path);
-  return message.fields.flatMap((field) => {
+function* missingIn(message: ReflectMessage, path: string): Generator<FieldViolation> {
+  if (message.desc.typeName === PartSchema.typeName) return yield* missingContent(message, path);
+  for (const field of message.fields) {
     const at = path === "" ? field.jsonName : `${path}.${field.jsonName}`;
-    if (!message.isSet(field)) return isRequired(field) ? [{ field: at, description: "is missing" }] : [];
-    return missingBelow(message, field, at);
-  });
+    if (message.isSet(field)) yield* missingBelow(message, field, at);
+    else if (isRequired(field)) yield { field: at, description: "is missing" };
+  }
 }
 
-function missingBelow(message: ReflectMessage, field: DescField, path: string): FieldViolation[] {
-  if (field.message?.typeName.startsWith("google.protobuf.")) return [];
-  if (field.fieldKind === "message") return missingIn(message.get(field), path);
-  if (field.fieldKind !== "list" || field.listKind !== "message") return [];
-  const items = [...message.get(field)];
-  return items.flatMap((item, index) => (isReflected(item) ? missingIn(item, `${path}[${index}]`) : []));
+function* missingBelow(message: ReflectMessage, field: DescField, path: string): Generator<FieldViolation> {
+  if (field.message?.typeName.startsWith("google.protobuf.")) return;
+  if (field.fieldKind === "message") return yield* missingIn(message.get(field), path);
+  if (field.fieldKind !== "list" || field.listKind !== "message") return;
+  let index = 0;
+  for (const item of message.get(field)) {
+    if (isReflected(item)) yield* missingIn(item, `${path}[${index}]`);
+    index++;
+  }
 }
 
 function isReflected(value: unknown): value is ReflectMessage {
@@ -43,6 +54,7 @@ function missingContent(part: ReflectMessage, path: string): FieldViolation[] {
   return [{ field: path, description: "holds nothing: a part has text, raw, url or data" }];
 }
 
+/** Read once for each field: its options are decoded each time they are asked for, which takes 6 µs, and an event of a stream 15. */
 const REQUIRED = new WeakMap<DescField, boolean>();
 
 /** Tells whether A2A 1.0 requires a field. */

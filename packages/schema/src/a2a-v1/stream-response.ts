@@ -1,15 +1,17 @@
 import { create } from "@bufbuild/protobuf";
 import { artifactEnvelope } from "../a2a-v03/artifact.ts";
-import { encodePart } from "../a2a-v03/part.ts";
+import { agentMessageOf, isFramed } from "../a2a-v03/event-content.ts";
+import { encodeMessage } from "../a2a-v03/message.ts";
 import { plainText } from "../a2a-v03/plain-text.ts";
 import { updateMetadata } from "../a2a-v03/stream-frame.ts";
 import { createdEnvelope } from "../a2a-v03/task.ts";
 import type { StreamView } from "../a2a-v03/view.ts";
+import { DevelopmentToolEvent_DevelopmentToolEventKind as Kind } from "../gen/devtool/a2a/v1alpha/event_pb.ts";
 import type { ArtifactUpdate, TaskEvent } from "../gen/devtool/v1alpha/task_event_pb.ts";
 import {
-  type Part as ContentPart,
   ArtifactSchema as OwnArtifactSchema,
   type Message as OwnMessage,
+  Role as OwnRole,
 } from "../gen/devtool/v1alpha/task_pb.ts";
 import {
   type Message,
@@ -21,7 +23,7 @@ import {
   TaskStatusUpdateEventSchema,
 } from "../gen/lf/a2a/v1/a2a_pb.ts";
 import { artifactFromV03 } from "./artifact.ts";
-import { partFromV03 } from "./part.ts";
+import { messageFromV03 } from "./message.ts";
 import { stateToA2a } from "./state.ts";
 import { taskFromV03 } from "./task.ts";
 
@@ -41,9 +43,7 @@ export function streamResponseOf(event: TaskEvent, view: StreamView): StreamResp
 
 /** Writes an answer that is a message alone: it names its conversation and no task, since its client is shown none. */
 export function replyToA2a(reply: OwnMessage, contextId: string): Message {
-  const { messageId } = reply;
-  const parts = reply.parts.flatMap(({ content }) => partsOf(content));
-  return create(MessageSchema, { messageId, contextId, role: Role.AGENT, parts });
+  return messageFromV03(encodeMessage({ ...reply, role: OwnRole.AGENT }, NO_KIND, { taskId: "", contextId }));
 }
 
 function artifactUpdate({ taskId, contextId }: TaskEvent, update: ArtifactUpdate): StreamResponse {
@@ -58,14 +58,18 @@ function artifactUpdate({ taskId, contextId }: TaskEvent, update: ArtifactUpdate
   return create(StreamResponseSchema, { payload: { case: "artifactUpdate", value } });
 }
 
-function extensionUpdate(event: TaskEvent): StreamResponse {
-  return updateOf(event, messageOf(event), updateMetadata(event));
+function extensionUpdate(event: TaskEvent): StreamResponse | undefined {
+  if (!isFramed(event)) return undefined;
+  const { taskId, contextId } = event;
+  const message = agentMessageOf(event);
+  const written = message && messageFromV03(encodeMessage(message, NO_KIND, { taskId, contextId }));
+  return updateOf(event, written, updateMetadata(event));
 }
 
 function plainUpdate(event: TaskEvent): StreamResponse | undefined {
   const text = plainText(event);
   if (text === undefined) return undefined;
-  return updateOf(event, text === "" ? undefined : agentMessage(event, [{ case: "text", value: text }]), undefined);
+  return updateOf(event, text === "" ? undefined : textMessage(event, text), undefined);
 }
 
 function updateOf(
@@ -79,48 +83,10 @@ function updateOf(
   return create(StreamResponseSchema, { payload: { case: "statusUpdate", value } });
 }
 
-function messageOf(event: TaskEvent): Message | undefined {
-  const { payload } = event;
-  switch (payload.case) {
-    case "text":
-      return agentMessage(event, [{ case: "text", value: payload.value.text }]);
-    case "stateChange":
-    case "notice":
-      return payload.value.text === "" ? undefined : agentMessage(event, [{ case: "text", value: payload.value.text }]);
-    case "citation":
-    case "thought":
-    case "toolCall":
-      return agentMessage(event, [payload]);
-    case "reply":
-      return agentMessage(
-        event,
-        payload.value.parts.map(({ content }) => content),
-      );
-    case "message":
-      return userMessage(event, payload.value);
-    default:
-      return undefined;
-  }
-}
-
-function agentMessage(
-  { taskId, contextId, sequence }: TaskEvent,
-  contents: readonly ContentPart["content"][],
-): Message {
+function textMessage({ taskId, contextId, sequence }: TaskEvent, text: string): Message {
   const place = { taskId, contextId, messageId: `${taskId}:${sequence}` };
-  return create(MessageSchema, { ...place, role: Role.AGENT, parts: contents.flatMap(partsOf) });
+  return create(MessageSchema, { ...place, role: Role.AGENT, parts: [{ content: { case: "text", value: text } }] });
 }
 
-function userMessage(
-  { taskId, contextId }: TaskEvent,
-  said: { readonly messageId: string; readonly parts: readonly ContentPart[]; readonly referenceTaskIds: string[] },
-): Message {
-  const parts = said.parts.flatMap(({ content }) => partsOf(content));
-  const { messageId, referenceTaskIds } = said;
-  return create(MessageSchema, { taskId, contextId, messageId, role: Role.USER, parts, referenceTaskIds });
-}
-
-function partsOf(content: ContentPart["content"]): Message["parts"] {
-  const part = encodePart({ $typeName: "devtool.v1alpha.Part", content });
-  return part ? [partFromV03(part)] : [];
-}
+/** Of messages whose metadata says nothing of the extension. */
+const NO_KIND = Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED;

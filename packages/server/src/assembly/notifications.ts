@@ -10,22 +10,22 @@ import type { SigningKeys } from "../push/signing-keys.ts";
 import { keyOf, type PushConfigStore } from "../store/push-config-store.ts";
 import type { TaskStore } from "../store/task-store.ts";
 import type { SessionRegistry } from "../task/session-registry.ts";
-import { A2A_V1_PUSH_ENCODINGS } from "../transport/a2a_v1/push-configs.ts";
-import { A2A_V03_PUSH_ENCODINGS } from "../transport/a2a_v03/push-methods.ts";
+import { A2A_V1_PUSH_ENCODINGS } from "../transport/a2a-v1/push-configs.ts";
+import { A2A_V03_PUSH_ENCODINGS } from "../transport/a2a-v03/push-configs.ts";
 
 /** What notifications are made of. */
 export interface NotificationsOptions {
   readonly store: TaskStore;
   readonly configs: PushConfigStore;
   /** Finds the open tasks, whose logs say when a config is given up. */
-  readonly registry: () => SessionRegistry;
+  readonly registry: SessionRegistry;
   /** What posts are signed with. */
   readonly keys: SigningKeys;
   /** What may be posted to although it is not public or not https, as `host:port`. */
   readonly pushTargets: readonly string[];
   /** The ports of this server, which nothing is posted to. */
   readonly ownPorts: () => readonly number[];
-  /** Where this server listens. */
+  /** Where clients reach this server. */
   readonly issuer: () => string;
   readonly clock: Clock;
   readonly random: () => number;
@@ -42,14 +42,15 @@ export interface Notifications {
 /** Puts together what notifies clients that went away. Begins to post with `notifier.start()`. */
 export function createNotifications(options: NotificationsOptions): Notifications {
   const { store, configs, keys, clock, random, onError, nextId } = options;
-  const policy = { allowedHosts: options.pushTargets, ownPorts: options.ownPorts };
+  const allowing = (target: string): string => `--push-target ${target} (push_targets)`;
+  const policy = { allowedHosts: options.pushTargets, ownPorts: options.ownPorts, allowing };
   const now = (): number => clock.now();
   const encodings = new Map(ENCODINGS.map(([format, encoding]) => [format, shownEncoding(encoding)]));
   const notifier = new PushNotifier({
     ...{ store, configs, clock, random, encodings, onError },
     poster: createGuardedPoster({ policy, keys, issuer: options.issuer, now }),
     onEnded: (subscription, text) => {
-      noteIn(options.registry(), keyOf(subscription).taskId, text).catch(onError);
+      noteIn(options.registry, keyOf(subscription).taskId, text).catch(onError);
     },
   });
   return { notifier, registrar: new PushRegistrar({ configs, notifier, encodings, policy, nextId }) };
@@ -64,6 +65,6 @@ const ENCODINGS: readonly (readonly [PushFormat, PushEncoding])[] = [
 
 /** Says in a task's log what its clients should know of their notifications. */
 async function noteIn(registry: SessionRegistry, taskId: string, text: string): Promise<void> {
-  const session = await registry.get(taskId);
-  await session?.log.append([{ payload: { case: "notice", value: create(NoticeSchema, { text }) } }]);
+  using held = await registry.get(taskId);
+  await held?.session.log.append([{ payload: { case: "notice", value: create(NoticeSchema, { text }) } }]);
 }

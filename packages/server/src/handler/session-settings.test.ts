@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { AgentSettingsSchema } from "@devtool/schema";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { settleSettings, type WorkspaceOptions } from "./session-settings.ts";
+import { type SessionOptions, settleSettings } from "./session-settings.ts";
 
 describe("the workspace of a session (SESSION-1)", () => {
   let root: string;
@@ -54,8 +54,9 @@ describe("the workspace of a session (SESSION-1)", () => {
     expect(settled(root, { dataDirectory: join(root, "missing") })).toBe(root);
   });
 
-  function settled(workspacePath: string, options: Partial<WorkspaceOptions> = {}): string | undefined {
-    const all: WorkspaceOptions = { workspaceRoots: [root], clientMcpServers: "none", ...options };
+  function settled(workspacePath: string, options: Partial<SessionOptions> = {}): string | undefined {
+    const agents = { settleAgent: String, assertMcpServers: () => undefined };
+    const all: SessionOptions = { workspaceRoots: [root], clientMcpServers: "none", ...agents, ...options };
     const { settings } = settleSettings({ settings: create(AgentSettingsSchema, { workspacePath }) }, undefined, all);
     return settings?.workspacePath;
   }

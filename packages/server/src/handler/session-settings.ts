@@ -9,11 +9,12 @@ import {
   SessionSettingsSchema,
   type TaskCreated,
 } from "@devtool/schema";
-import { invalid } from "../errors.ts";
+import { invalid, quoted } from "../errors.ts";
 import type { TaskStore } from "../store/task-store.ts";
+import { assertName } from "./name-limit.ts";
 
-/** Which directories agents may work in. */
-export interface WorkspaceOptions {
+/** What a server allows sessions: their directories, MCP servers and agents. */
+export interface SessionOptions {
   /** Where an agent works when its client names no workspace: an absolute path. Without it, a client must. */
   readonly workspace?: string;
   /** The directories in which workspaces may lie: absolute paths. */
@@ -22,6 +23,10 @@ export interface WorkspaceOptions {
   readonly dataDirectory?: string;
   /** Which MCP servers a client may add. */
   readonly clientMcpServers: "none" | "http" | "all";
+  /** Gives the name of the agent that a session keeps which asks for one, or for none. Throws for an unknown one. */
+  readonly settleAgent: (name: string) => string;
+  /** Throws where the agent, by its settled name, takes no MCP servers of clients and there are some, given by their names. */
+  readonly assertMcpServers: (agent: string, servers: readonly string[]) => void;
 }
 
 /** The settings of one session: the same for all tasks of a context. */
@@ -31,61 +36,87 @@ export type Settings = Pick<TaskCreated, "settings" | "sessionSettings">;
  * Settles the settings of a new task: those of its context when it has tasks already, otherwise those of the request,
  * with the workspace checked (SESSION-1). Settings that differ from the context's are refused (SESSION-2).
  */
-export function settleSettings(
-  requested: Settings,
-  earlier: Settings | undefined,
-  options: WorkspaceOptions,
-): Settings {
+export function settleSettings(requested: Settings, earlier: Settings | undefined, options: SessionOptions): Settings {
   if (earlier) {
-    assertUnchanged(requested, earlier);
+    assertUnchanged(requested, earlier, options);
     return earlier;
   }
   const workspacePath = resolveWorkspace(requested.settings, options);
-  assertMcpServers(requested.sessionSettings?.mcpServers ?? [], options);
+  assertName("model", requested.sessionSettings?.model ?? "");
+  const agent = options.settleAgent(requested.sessionSettings?.agent ?? "");
+  const { mcpServers = [] } = requested.sessionSettings ?? {};
+  assertAllowed(mcpServers, options);
+  options.assertMcpServers(
+    agent,
+    mcpServers.map(({ name }) => name),
+  );
   return {
     settings: create(AgentSettingsSchema, { workspacePath }),
-    sessionSettings: requested.sessionSettings ?? create(SessionSettingsSchema),
+    sessionSettings: { ...(requested.sessionSettings ?? create(SessionSettingsSchema)), agent },
   };
 }
 
 /** A server that is a command is a command: only the operator lets clients bring those. */
-function assertMcpServers(servers: readonly McpServer[], { clientMcpServers }: WorkspaceOptions): void {
+function assertAllowed(servers: readonly McpServer[], { clientMcpServers }: SessionOptions): void {
   const forbidden = servers.find(
     ({ transport }) => clientMcpServers === "none" || (clientMcpServers === "http" && transport.case === "stdio"),
   );
   if (!forbidden) return;
   const problem = clientMcpServers === "none" ? "clients may bring no MCP servers" : "clients may bring no commands";
-  throw invalid("mcp_servers", forbidden.name, `${problem}: leave it out, or have the operator set client_mcp_servers`);
+  throw invalid(
+    "mcp_servers",
+    forbidden.name,
+    `is not allowed, since ${problem}`,
+    "leave it out, or have the operator set client_mcp_servers",
+  );
 }
 
-/** Finds the settings of a context by its latest task; undefined when the principal has none there. */
-export async function findSettings(
+/** What the tasks of a context have in common. */
+export interface Session {
+  readonly settings: Settings;
+  /** Whether the client of the conversation knows the development-tool extension (CARD-3). */
+  readonly extensionActive: boolean;
+}
+
+/** Finds the session of a context by its latest task; undefined when the principal has none there. */
+export async function findSession(
   store: TaskStore,
   contextId: string,
   principal: string,
-): Promise<Settings | undefined> {
-  const { tasks } = await store.list({ contextId, principal, limit: 1 });
-  const [latest] = tasks;
+): Promise<Session | undefined> {
+  const latest = await store.findLatest(principal, contextId);
   if (!latest) return undefined;
+  const { extensionActive } = latest;
   for await (const { payload } of store.readEvents(latest.taskId, 0n)) {
-    return payload.case === "created" ? payload.value : undefined;
+    return payload.case === "created" ? { settings: payload.value, extensionActive } : undefined;
   }
   return undefined;
 }
 
 /** Throws when a request names settings that differ from those of its session (SESSION-2). */
-export function assertUnchanged(requested: Settings, earlier: Settings): void {
+export function assertUnchanged(
+  requested: Settings,
+  earlier: Settings,
+  { settleAgent }: Pick<SessionOptions, "settleAgent">,
+): void {
   const path = requested.settings?.workspacePath ?? "";
   const current = earlier.settings?.workspacePath ?? "";
   if (path !== "" && directoryAt(realPath(path)) !== current) {
     throw invalid(
       "workspace_path",
       path,
-      `this session works in ${JSON.stringify(current)}: start a new context to change it`,
+      `this session works in ${JSON.stringify(current)}`,
+      "start a new context to change it",
     );
   }
+  const agent = requested.sessionSettings?.agent ?? "";
+  const kept = earlier.sessionSettings?.agent || settleAgent("");
+  if (agent !== "" && kept !== "" && settleAgent(agent) !== kept) {
+    const problem = `this session belongs to agent ${quoted(kept)}`;
+    throw invalid("session_settings.agent", agent, problem, "start a new context for another");
+  }
   if (requested.sessionSettings && differs(requested.sessionSettings, earlier.sessionSettings)) {
-    throw invalid("session_settings", "", "differ from those of this session: start a new context to change them");
+    throw invalid("session_settings", "", "differ from those of this session", "start a new context to change them");
   }
 }
 
@@ -104,13 +135,13 @@ function differs(requested: SessionSettings, earlier: SessionSettings | undefine
   );
 }
 
-function resolveWorkspace(settings: AgentSettings | undefined, options: WorkspaceOptions): string {
+function resolveWorkspace(settings: AgentSettings | undefined, options: SessionOptions): string {
   const requested = settings?.workspacePath || options.workspace;
   if (requested === undefined) {
     throw invalid(
       "workspace_path",
       "",
-      "the first message of a session needs it: this server has no default workspace",
+      "is missing: this server has no default workspace, so the first message of a session names one",
     );
   }
   if (!isAbsolute(requested)) throw invalid("workspace_path", requested, "must be an absolute path");
@@ -121,13 +152,20 @@ function resolveWorkspace(settings: AgentSettings | undefined, options: Workspac
   const roots = workspaceRoots.map((root) => real.get(root));
   if (path === undefined) throw invalid("workspace_path", requested, "must be a directory that exists on the server");
   if (!roots.some((root) => root !== undefined && isInside(root, path))) {
-    throw invalid("workspace_path", requested, `is outside the allowed roots: ${workspaceRoots.join(", ")}`);
+    const known = workspaceRoots.join(", ");
+    throw invalid(
+      "workspace_path",
+      requested,
+      "is outside the allowed roots",
+      `choose a directory in ${known}, or start the server with --root for another`,
+    );
   }
   if (data !== undefined && (isInside(path, data) || isInside(data, path))) {
     throw invalid(
       "workspace_path",
       requested,
-      `holds the server's own data, or lies in it: choose a directory beside ${data}`,
+      "holds the server's own data, or lies in it",
+      `choose a directory beside ${data}`,
     );
   }
   return path;

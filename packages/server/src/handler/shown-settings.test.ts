@@ -1,7 +1,7 @@
 import { create, toJson } from "@bufbuild/protobuf";
-import { SessionSettingsSchema, TaskEventSchema, TaskSchema } from "@devtool/schema";
+import { MessageSchema, SessionSettingsSchema, TaskEventSchema, TaskSchema } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
-import { shownEvent, shownTask } from "./shown-settings.ts";
+import { keptMessage, shownEvent, shownTask } from "./shown-settings.ts";
 
 const SESSION_SETTINGS = create(SessionSettingsSchema, {
   allowedTools: ["read_file"],
@@ -21,6 +21,20 @@ const SHOWN = [
   { name: "wiki", http: { url: "https://wiki.example:8443/mcp", headers: { auth: "[hidden]" } } },
   { name: "files", stdio: { command: "serve", args: ["-v"], env: { KEY: "[hidden]" } } },
 ];
+
+describe("a message as it is kept (META-1, S12)", () => {
+  it("has what its sender put beside it, without what MCP servers are reached with", () => {
+    const settings = toJson(SessionSettingsSchema, SESSION_SETTINGS);
+    const other = { "https://example.com/x": [1, { y: null }] };
+    const message = create(MessageSchema, { messageId: "m", metadata: { own: settings, ...other } });
+    expect(keptMessage(message).metadata).toEqual({
+      own: { allowedTools: ["read_file"], mcpServers: SHOWN },
+      ...other,
+    });
+    const rfc = create(MessageSchema, { metadata: { rfc: { workspace_path: "/w", mcp_servers: [7] } } });
+    expect(keptMessage(rfc).metadata).toEqual({ rfc: { workspace_path: "/w", mcp_servers: ["[hidden]"] } });
+  });
+});
 
 describe("the settings that clients see (S12)", () => {
   it("name MCP servers without what they are reached with, in tasks and in events", () => {

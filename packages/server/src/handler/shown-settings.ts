@@ -1,4 +1,14 @@
-import type { McpHttp, McpServer, SessionSettings, Task, TaskEvent } from "@devtool/schema";
+import { type JsonValue, toJson } from "@bufbuild/protobuf";
+import {
+  decodeRfcJson,
+  type McpHttp,
+  type McpServer,
+  McpServerSchema,
+  type Message,
+  type SessionSettings,
+  type Task,
+  type TaskEvent,
+} from "@devtool/schema";
 
 /** What stands in place of a secret. */
 const HIDDEN = "[hidden]";
@@ -13,6 +23,36 @@ export function shownEvent(event: TaskEvent): TaskEvent {
 /** A task as clients may see it, like its events. */
 export function shownTask(task: Task): Task {
   return hasServers(task) ? withShownSettings(task) : task;
+}
+
+/**
+ * A message as it is kept: what its sender put beside it comes back as it was sent, except the secrets of MCP servers,
+ * which are kept in the settings of the session alone.
+ */
+export function keptMessage(message: Message): Message {
+  const { metadata } = message;
+  if (!metadata) return message;
+  const kept = Object.entries(metadata).map(([uri, value]): [string, JsonValue] => [uri, withoutSecrets(value)]);
+  return { ...message, metadata: Object.fromEntries(kept) };
+}
+
+function withoutSecrets(value: JsonValue): JsonValue {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  const entries = Object.entries(value).map(([key, item]): [string, JsonValue] =>
+    SERVERS.has(key) && Array.isArray(item) ? [key, item.map(shownServerJson)] : [key, item],
+  );
+  return Object.fromEntries(entries);
+}
+
+/** The field of the settings that lists MCP servers, in both of its spellings. */
+const SERVERS: ReadonlySet<string> = new Set(["mcp_servers", "mcpServers"]);
+
+function shownServerJson(json: JsonValue): JsonValue {
+  try {
+    return toJson(McpServerSchema, shownServer(decodeRfcJson(McpServerSchema, json)));
+  } catch {
+    return HIDDEN;
+  }
 }
 
 interface WithSettings {

@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import {
   endsExchange,
+  exchangeHistory,
   isTerminal,
   type ListTasksRequest,
   type ListTasksResponse,
@@ -9,93 +10,126 @@ import {
   type SendMessageRequest,
   SendMessageRequestSchema,
   type SubscribeTaskRequest,
+  type Task,
   type TaskEvent,
   type TaskService,
   TaskState,
   TaskSummarySchema,
 } from "@devtool/schema";
 import { Code, DevtoolError, invalid } from "../errors.ts";
+import { failpoint } from "../failpoint.ts";
+import type { PushRegistrar } from "../push/push-registrar.ts";
 import type { TaskQuery, TaskStore } from "../store/task-store.ts";
+import type { HeldSession } from "../task/held-session.ts";
+import type { TaskSession } from "../task/task-session.ts";
+import { addressed } from "./addressed-agent.ts";
 import { principalOf } from "./caller.ts";
 import type { Exchange, Exchanges } from "./exchange.ts";
-import { pushNotSupported, type RegistrarOf } from "./push-handler.ts";
+import { pushNotSupported } from "./push-handler.ts";
 import { shownEvent, shownTask } from "./shown-settings.ts";
+import type { StreamLimit } from "./stream-limit.ts";
 
 /** What a client may do with tasks; without a registrar, nobody is notified. */
 export function createTaskHandler(
   exchanges: Exchanges,
   store: TaskStore,
-  registrarOf?: RegistrarOf,
+  streams: StreamLimit,
+  registrar?: PushRegistrar,
 ): ServiceImpl<typeof TaskService> {
   const begin = (request: SendMessageRequest, context: HandlerContext) =>
-    beginExchange({ exchanges, registrarOf }, request, context);
+    beginExchange({ exchanges, registrar }, addressed(request, context), context);
   const find = (taskId: string, context: HandlerContext) => exchanges.find(taskId, principalOf(context));
   return {
     async sendMessage(request, context) {
       const exchange = await begin(request, context);
+      using held = exchange.held;
+      const { session } = held;
       // A task that nobody is shown cannot be asked for later.
-      const waits = !request.returnImmediately || exchange.session.task.replyOnly;
+      const waits = !request.returnImmediately || session.task.replyOnly;
       if (waits) await exchangeEnd(exchange, context.signal);
-      return { task: shownTask(exchange.session.task) };
+      const task = taskOf(session);
+      const history = exchangeHistory(task, request.message?.messageId ?? "");
+      return { task: { ...task, history }, ...(exchange.replay && { replay: exchange.replay }) };
     },
     async *streamMessage({ request = create(SendMessageRequestSchema) }, context) {
+      using _stream = streams.enter(context);
       const exchange = await begin(request, context);
-      for await (const event of exchange.session.log.read(exchange.after, context.signal)) {
-        yield { event: shownEvent(event) };
+      using held = exchange.held;
+      for await (const event of held.session.log.read(exchange.after, context.signal)) {
+        const { replay } = event.sequence === exchange.after + 1n ? exchange : {};
+        failpoint("devtool:exchange.show.before");
+        yield { event: shownEvent(event), ...(replay && { replay }) };
+        failpoint("devtool:exchange.show.after");
         if (endsExchange(event)) return;
       }
     },
     async getTask({ taskId }, context) {
-      return { task: shownTask((await find(taskId, context)).task) };
+      using held = await find(taskId, context);
+      return { task: taskOf(held.session) };
     },
     listTasks: (request, context) => listTasks(store, request, principalOf(context)),
     async cancelTask({ taskId }, context) {
-      const session = await find(taskId, context);
-      await session.cancel();
-      return { task: shownTask(session.task) };
+      using held = await find(taskId, context);
+      await held.session.cancel();
+      return { task: taskOf(held.session) };
     },
-    async *subscribeTask(request, context) {
-      const { log } = await find(request.taskId, context);
-      assertReached(request, log.task.sequence);
-      for await (const event of readTask(log, request.afterSequence, context.signal)) {
-        yield { event: shownEvent(event) };
-      }
+    async withdrawMessage({ taskId, messageId }, context) {
+      if (messageId === "") throw invalid("message_id", "", "is missing", "name the message to withdraw");
+      using held = await find(taskId, context);
+      await held.session.withdraw(messageId);
+      return { task: taskOf(held.session) };
+    },
+    // Counted here, not with its first event: a transport may show the task before, and a client is refused before that.
+    subscribeTask(request, context) {
+      const stream = streams.enter(context);
+      return follow(() => find(request.taskId, context), request, { stream, signal: context.signal });
     },
   };
 }
 
+/** The events of a task after a sequence, to its end. */
+async function* follow(
+  find: () => Promise<HeldSession>,
+  request: SubscribeTaskRequest,
+  { stream, signal }: { readonly stream: Disposable; readonly signal: AbortSignal },
+): AsyncIterable<{ readonly event: TaskEvent }> {
+  using _stream = stream;
+  using held = await find();
+  const { log } = held.session;
+  assertReached(request, log.task.sequence);
+  if (request.afterSequence === log.task.sequence && isTerminal(log.task.state)) return;
+  for await (const event of log.read(request.afterSequence, signal)) {
+    failpoint("devtool:subscription.show.before");
+    yield { event: shownEvent(event) };
+    failpoint("devtool:subscription.show.after");
+    if (isTerminal(event.state) && event.sequence === log.task.sequence) return;
+  }
+}
+
+/** The task of a session as clients may see it, with what is active in its conversation also when no event of it says so. */
+function taskOf({ task, extensionActive }: TaskSession): Task {
+  return { ...shownTask(task), extensionActive };
+}
+
 /** Begins the exchange of a message. Who is to be notified is checked before anything happens, and told of all of it. */
 async function beginExchange(
-  { exchanges, registrarOf }: { readonly exchanges: Exchanges; readonly registrarOf: RegistrarOf | undefined },
+  { exchanges, registrar }: { readonly exchanges: Exchanges; readonly registrar: PushRegistrar | undefined },
   request: SendMessageRequest,
   context: HandlerContext,
 ): Promise<Exchange> {
   const principal = principalOf(context);
   if (!request.pushConfig) return exchanges.begin(request, principal);
-  if (!registrarOf) throw pushNotSupported();
-  const registrar = await registrarOf();
-  const config = await registrar.check(request.pushConfig, context.signal);
+  if (!registrar) throw pushNotSupported();
+  const config = await registrar.check(request.pushConfig, "push_config", context.signal);
   const exchange = await exchanges.begin(request, principal);
-  await registrar.put(config, { taskId: exchange.session.task.id, principal, after: exchange.after });
-  return exchange;
+  using held = exchange.held;
+  await registrar.put(config, { taskId: held.session.task.id, principal, after: exchange.after });
+  return { ...exchange, held: held.hold() };
 }
 
 /** Waits until an exchange has ended. */
-async function exchangeEnd({ session, after }: Exchange, signal: AbortSignal): Promise<void> {
-  for await (const event of session.log.read(after, signal)) if (endsExchange(event)) return;
-}
-
-/** Reads a task's log to the point where the task has ended and nothing follows. */
-async function* readTask(
-  log: Exchange["session"]["log"],
-  after: bigint,
-  signal: AbortSignal,
-): AsyncIterable<TaskEvent> {
-  if (after === log.task.sequence && isTerminal(log.task.state)) return;
-  for await (const event of log.read(after, signal)) {
-    yield event;
-    if (isTerminal(event.state) && event.sequence === log.task.sequence) return;
-  }
+async function exchangeEnd({ held, after }: Exchange, signal: AbortSignal): Promise<void> {
+  for await (const event of held.session.log.read(after, signal)) if (endsExchange(event)) return;
 }
 
 function assertReached({ afterSequence, taskId }: SubscribeTaskRequest, head: bigint): void {

@@ -1,6 +1,6 @@
 import { DevtoolError } from "../errors.ts";
-import { guardedFetch } from "../tool/outbound/guarded-fetch.ts";
-import type { OutboundPolicy } from "../tool/outbound/outbound-policy.ts";
+import { guardedFetch } from "../outbound/guarded-fetch.ts";
+import type { OutboundPolicy } from "../outbound/outbound-policy.ts";
 import type { Notification, Poster, PostOutcome } from "./notification.ts";
 import { claimsOf, headersOf } from "./post-headers.ts";
 import { assertPushTarget } from "./push-target.ts";

@@ -1,20 +1,27 @@
 import type { AuditRecord, TaskEvent } from "@devtool/schema";
+import { failpoint } from "../failpoint.ts";
 import type { TaskPage, TaskQuery, TaskStore } from "../store/task-store.ts";
 
 /** A task store that tells of each append when it is durable: how notifications learn that there is something to post. */
 export class ObservedTaskStore implements TaskStore {
   readonly #store: TaskStore;
-  readonly #onAppended: (taskId: string) => void;
+  #onAppended: (taskId: string) => void = () => undefined;
 
-  constructor(store: TaskStore, onAppended: (taskId: string) => void) {
+  constructor(store: TaskStore) {
     this.#store = store;
+  }
+
+  /** Sets who is told the id of a task whose append became durable, in place of the one before. Default: nobody. */
+  observe(onAppended: (taskId: string) => void): void {
     this.#onAppended = onAppended;
   }
 
   async append(events: readonly TaskEvent[], audit?: readonly AuditRecord[]): Promise<void> {
     await this.#store.append(events, audit);
     const [first] = events;
+    failpoint("devtool:push.wake.before");
     if (first) this.#onAppended(first.taskId);
+    failpoint("devtool:push.wake.after");
   }
 
   readEvents(taskId: string, after: bigint): AsyncIterable<TaskEvent> {
@@ -25,12 +32,20 @@ export class ObservedTaskStore implements TaskStore {
     return this.#store.list(query);
   }
 
+  findLatest(principal: string, contextId: string): Promise<TaskEvent | undefined> {
+    return this.#store.findLatest(principal, contextId);
+  }
+
   findMessage(principal: string, messageId: string): Promise<TaskEvent | undefined> {
     return this.#store.findMessage(principal, messageId);
   }
 
   readAudit(after: bigint): AsyncIterable<AuditRecord> {
     return this.#store.readAudit(after);
+  }
+
+  assertWritable(): Promise<void> {
+    return this.#store.assertWritable();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

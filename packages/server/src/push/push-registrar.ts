@@ -6,11 +6,11 @@ import {
   PushProgressSchema,
   PushSubscriptionSchema,
 } from "@devtool/schema";
-import { invalid } from "../errors.ts";
+import { invalid, withFieldNames } from "../errors.ts";
+import type { OutboundPolicy } from "../outbound/outbound-policy.ts";
 import type { PushConfigStore } from "../store/push-config-store.ts";
-import type { OutboundPolicy } from "../tool/outbound/outbound-policy.ts";
 import { isStandardWebhooks, webhookSecret } from "./post-headers.ts";
-import type { PushEncodings } from "./push-format.ts";
+import { isSameFormat, type PushEncodings } from "./push-format.ts";
 import type { PushNotifier } from "./push-notifier.ts";
 import { checkPushTarget } from "./push-target.ts";
 
@@ -41,16 +41,23 @@ export class PushRegistrar {
     this.#options = options;
   }
 
-  /** Checks a config, and fills in its format. Throws `Code.InvalidArgument` for one that cannot be used. */
-  async check(config: PushConfig, signal: AbortSignal): Promise<PushConfig> {
+  /**
+   * Checks a config, and fills in its format. Throws `Code.InvalidArgument` for one that cannot be used, with the field in
+   * it at `path`, which is where the request has the config.
+   */
+  async check(config: PushConfig, path: "config" | "push_config", signal: AbortSignal): Promise<PushConfig> {
     const format = config.format || PushFormat.TASK_EVENT;
     if (!this.#options.encodings.has(format)) {
-      throw invalid("config.format", String(format), "is not posted by this server: choose another");
+      throw invalid(`${path}.format`, String(format), "is not posted by this server", "choose another");
     }
-    assertWords("config.id", config.id);
-    assertHeader("config.token", config.token);
-    if (config.authentication) assertAuthentication(config.authentication);
-    await checkPushTarget(config.url, this.#options.policy, signal);
+    assertWords(`${path}.id`, config.id);
+    assertHeader(`${path}.token`, config.token);
+    if (config.authentication) assertAuthentication(config.authentication, `${path}.authentication`);
+    try {
+      await checkPushTarget(config.url, this.#options.policy, signal);
+    } catch (reason) {
+      throw withFieldNames(reason, { url: `${path}.url` });
+    }
     return { ...config, format, endedReason: "" };
   }
 
@@ -81,18 +88,20 @@ export class PushRegistrar {
   /** A config without an id is the one that posts the same to the same place, so that a retry makes no second one. */
   async #idFor({ url, format }: PushConfig, taskId: string): Promise<string> {
     const configs = await this.list(taskId);
-    return configs.find((config) => config.url === url && config.format === format)?.id ?? this.#options.nextId();
+    return (
+      configs.find((config) => config.url === url && isSameFormat(config.format, format))?.id ?? this.#options.nextId()
+    );
   }
 }
 
-function assertAuthentication(authentication: PushAuthentication): void {
+function assertAuthentication(authentication: PushAuthentication, path: string): void {
   const { scheme, credentials } = authentication;
   if (!/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/.test(scheme)) {
-    throw invalid("config.authentication.scheme", scheme, "is no scheme: for instance, Bearer or Basic");
+    throw invalid(`${path}.scheme`, scheme, "is not the name of a scheme", "for instance, Bearer or Basic");
   }
-  assertHeader("config.authentication.credentials", credentials);
+  assertHeader(`${path}.credentials`, credentials);
   if (isStandardWebhooks(authentication) && webhookSecret(authentication).length < 16) {
-    throw invalid("config.authentication.credentials", "", "must hold a secret of at least 16 bytes in base64");
+    throw invalid(`${path}.credentials`, "", "must hold a secret of at least 16 bytes in base64");
   }
 }
 

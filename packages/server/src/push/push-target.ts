@@ -1,5 +1,11 @@
 import { Code, DevtoolError, invalid } from "../errors.ts";
-import { checkedAddresses, isAllowedHost, type OutboundPolicy, parseTarget } from "../tool/outbound/outbound-policy.ts";
+import {
+  checkedAddresses,
+  hostPort,
+  isAllowedHost,
+  type OutboundPolicy,
+  parseTarget,
+} from "../outbound/outbound-policy.ts";
 
 /** The names of a target are looked up for so long before they are left to the first post. */
 const LOOKUP_MS = 5000;
@@ -8,7 +14,8 @@ const LOOKUP_MS = 5000;
 export function assertPushTarget(text: string, policy: OutboundPolicy): URL {
   const url = parseTarget(text);
   if (url.protocol === "https:" || isAllowedHost(url, policy)) return url;
-  throw invalid("url", url.origin, "must begin with https://, or be listed by the operator in push_targets");
+  const remedy = `the operator allows it with ${policy.allowing(hostPort(url))}`;
+  throw invalid("url", url.origin, "does not begin with https://", remedy);
 }
 
 /**
@@ -22,7 +29,8 @@ export async function checkPushTarget(text: string, policy: OutboundPolicy, sign
   } catch (reason) {
     signal.throwIfAborted();
     if (reason instanceof DevtoolError && reason.code === Code.PermissionDenied) {
-      throw new DevtoolError(reason.message, Code.InvalidArgument, { cause: reason, details: urlDetails(url) });
+      const { problem, remedy } = reason;
+      throw new DevtoolError(problem, Code.InvalidArgument, { remedy, cause: reason, details: urlDetails(url) });
     }
   }
 }

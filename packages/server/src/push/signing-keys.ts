@@ -7,7 +7,8 @@ import { create, fromJsonString, toJsonString } from "@bufbuild/protobuf";
 import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import { type SigningKey, type SigningKeyFile, SigningKeyFileSchema, SigningKeySchema } from "@devtool/schema";
 import type { JSONWebKeySet, JWTPayload } from "jose";
-import { Code, DevtoolError } from "../errors.ts";
+import { Code, DevtoolError, type ErrorOptions } from "../errors.ts";
+import { failpoint } from "../failpoint.ts";
 
 const DAY_MS = 24 * 60 * 60_000;
 
@@ -102,7 +103,7 @@ export class SigningKeys {
 /** The newest key that was published long enough; the oldest when none was. */
 function signingKey(keys: readonly SigningKey[], now: number): SigningKey {
   const key = keys.findLast((one) => now - madeMs(one) >= OVERLAP_MS) ?? keys[0];
-  if (!key) throw new DevtoolError("there is no signing key: start the server again", Code.Internal);
+  if (!key) throw new DevtoolError("there is no signing key", Code.Internal, { remedy: "start the server again" });
   return key;
 }
 
@@ -134,18 +135,20 @@ function jwkOf(privateKey: KeyObject): { kty: string; crv: string; x: string; y:
 async function readKeys(path: string): Promise<SigningKeyFile> {
   try {
     const { mode } = await stat(path);
-    if ((mode & 0o077) !== 0) throw unusable(path, "others may read it: remove it, and a new one is made");
+    if ((mode & 0o077) !== 0)
+      throw unusable(path, "others may read it", { remedy: "remove it, and a new one is made" });
     return fromJsonString(SigningKeyFileSchema, await readFile(path, "utf8"));
   } catch (reason) {
     if (reason instanceof DevtoolError) throw reason;
     if (reason instanceof Error && "code" in reason && reason.code === "ENOENT") return create(SigningKeyFileSchema);
-    throw unusable(path, "it cannot be read: mend or remove it", reason);
+    throw unusable(path, "it cannot be read", { remedy: "mend or remove it", cause: reason });
   }
 }
 
 /** Writes a new file beside the old one, synced before it takes its place. */
 async function writeKeys(path: string, keys: SigningKeyFile): Promise<void> {
   const beside = `${path}.new`;
+  failpoint("devtool:signing-keys.write.before");
   await rm(beside, { force: true });
   {
     const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
@@ -153,13 +156,14 @@ async function writeKeys(path: string, keys: SigningKeyFile): Promise<void> {
     await file.writeFile(`${toJsonString(SigningKeyFileSchema, keys, { prettySpaces: 2 })}\n`);
     await file.sync();
   }
+  failpoint("devtool:signing-keys.rename.before");
   await rename(beside, path);
   await using directory = await open(dirname(path), constants.O_RDONLY);
   await directory.sync();
+  failpoint("devtool:signing-keys.rename.after");
 }
 
-function unusable(path: string, problem: string, cause?: unknown): DevtoolError {
-  return new DevtoolError(`signing keys ${JSON.stringify(path)} cannot be used: ${problem}`, Code.FailedPrecondition, {
-    cause,
-  });
+function unusable(path: string, why: string, options: ErrorOptions): DevtoolError {
+  const problem = `signing keys ${JSON.stringify(path)} cannot be used: ${why}`;
+  return new DevtoolError(problem, Code.FailedPrecondition, options);
 }

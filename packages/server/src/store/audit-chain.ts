@@ -46,7 +46,9 @@ export function decodeRecord(data: unknown): AuditRecord | undefined {
 export function decodeAuditRow({ number, data }: Readonly<Record<string, unknown>>): AuditRecord {
   const record = decodeRecord(data);
   if (record && String(record.number) === number) return record;
-  throw new DevtoolError("the audit log holds a row that is no record: restore the file from a backup", Code.DataLoss);
+  throw new DevtoolError("the audit log holds a row that is not a record", Code.DataLoss, {
+    remedy: "restore the file from a backup",
+  });
 }
 
 /** Says what is wrong with a record in its place; undefined when nothing is. */

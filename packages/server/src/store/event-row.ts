@@ -2,9 +2,28 @@ import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { EventRowSchema, type TaskEvent } from "@devtool/schema";
 import { Code, DevtoolError } from "../errors.ts";
 
-/** Writes the events of one append as one row. */
+/** Writes events as one row. */
 export function encodeRow(events: readonly TaskEvent[]): Uint8Array {
   return toBinary(EventRowSchema, create(EventRowSchema, { events: [...events] }));
+}
+
+/** A row: events that follow each other, and the sequence of the last. */
+export interface EventRow {
+  readonly sequence: bigint;
+  readonly data: Uint8Array;
+}
+
+/** The maximum size of a row of several events, in bytes: a row is read as a whole. */
+const MAX_ROW_BYTES = 256 * 1024;
+
+/** Writes the events of one append as one row, or as several where that would be a large one. */
+export function encodeRows(events: readonly TaskEvent[]): EventRow[] {
+  const last = events.at(-1);
+  if (!last) return [];
+  const data = encodeRow(events);
+  if (events.length === 1 || data.length <= MAX_ROW_BYTES) return [{ sequence: last.sequence, data }];
+  const middle = Math.ceil(events.length / 2);
+  return [...encodeRows(events.slice(0, middle)), ...encodeRows(events.slice(middle))];
 }
 
 /** Reads the events of a row. Throws `Code.DataLoss` for one that holds anything else. */
@@ -20,6 +39,6 @@ export function decodeRow(data: unknown): TaskEvent[] {
 }
 
 function dataLoss(cause: unknown): DevtoolError {
-  const problem = "the store holds a row that is no event: restore the file from a backup";
-  return new DevtoolError(problem, Code.DataLoss, { cause });
+  const remedy = "restore the file from a backup";
+  return new DevtoolError("the store holds a row that is not an event", Code.DataLoss, { remedy, cause });
 }

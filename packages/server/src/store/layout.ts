@@ -2,15 +2,30 @@ import type { DatabaseSync } from "node:sqlite";
 import { BinaryWriter, sizeDelimitedPeek, WireType } from "@bufbuild/protobuf/wire";
 import { EventRowSchema } from "@devtool/schema";
 
-/** The layout of the file that this release reads and writes. In layout 1 a row was its events, each behind its size. */
-export const LAYOUT = 2;
+/**
+ * The layout of the file that this release reads and writes. In layout 1 a row was its events, each behind its size; in
+ * layout 2 there was no table `context`.
+ */
+export const LAYOUT = 3;
 
 /** So many rows are rewritten at a time. */
 const PAGE = 256;
 
 /** Brings the rows of a file that has the tables of an older layout to this one. To be called in a transaction. */
 export function migrate(database: DatabaseSync, layout: number): void {
-  if (layout !== 1) return;
+  if (layout === 1) tagRows(database);
+  if (layout === 1 || layout === 2) fillContexts(database);
+}
+
+/** Notes which task of each context changed last. */
+function fillContexts(database: DatabaseSync): void {
+  database.exec(
+    `INSERT OR REPLACE INTO context (principal, id, task_id)
+     SELECT principal, context_id, id FROM task ORDER BY time_ms, id`,
+  );
+}
+
+function tagRows(database: DatabaseSync): void {
   const read = database.prepare("SELECT rowid AS row, data FROM event WHERE rowid > ? ORDER BY rowid LIMIT ?");
   const write = database.prepare("UPDATE event SET data = ? WHERE rowid = ?");
   let position = 0;

@@ -33,5 +33,5 @@ export function decodeCursor(cursor: string): ListPosition {
   } catch {
     // Falls through to the error that names the token.
   }
-  throw invalid("page_token", cursor, "is no token that this server gave: start at the first page");
+  throw invalid("page_token", cursor, "is not a page token of this server", "start at the first page");
 }

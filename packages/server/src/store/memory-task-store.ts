@@ -12,6 +12,8 @@ export class MemoryTaskStore implements TaskStore {
   readonly pushConfigs: MemoryPushConfigStore = new MemoryPushConfigStore();
   readonly #logs = new Map<string, TaskEvent[]>();
   readonly #messages = new Map<string, TaskEvent>();
+  /** The last event of the task that changed last, by principal and context. */
+  readonly #latest = new Map<string, TaskEvent>();
   readonly #audit: AuditRecord[] = [];
 
   async append(events: readonly TaskEvent[], audit: readonly AuditRecord[] = []): Promise<void> {
@@ -22,6 +24,7 @@ export class MemoryTaskStore implements TaskStore {
     log.push(...events);
     this.#logs.set(first.taskId, log);
     for (const event of events) this.#index(event, principalOf(log));
+    this.#latest.set(JSON.stringify([principalOf(log), first.contextId]), events.at(-1) ?? first);
     for (const record of audit) this.#audit.push(chainRecord(record, this.#audit.at(-1)).record);
   }
 
@@ -43,12 +46,20 @@ export class MemoryTaskStore implements TaskStore {
     return { tasks: page, cursor: tasks.length > limit && last ? encodeCursor(positionOf(last)) : undefined };
   }
 
+  findLatest(principal: string, contextId: string): Promise<TaskEvent | undefined> {
+    return Promise.resolve(this.#latest.get(JSON.stringify([principal, contextId])));
+  }
+
   findMessage(principal: string, messageId: string): Promise<TaskEvent | undefined> {
     return Promise.resolve(this.#messages.get(JSON.stringify([principal, messageId])));
   }
 
   async *readAudit(after: bigint): AsyncIterable<AuditRecord> {
     yield* this.#audit.slice(Number(after));
+  }
+
+  assertWritable(): Promise<void> {
+    return Promise.resolve();
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -47,6 +47,7 @@ export function tooManyConfigs(): Error {
   return invalid(
     "config",
     "",
-    `is one too many: a task has at most ${MAX_PUSH_CONFIGS}, delete one that is not needed`,
+    `is one too many, a task has at most ${MAX_PUSH_CONFIGS}`,
+    "delete one that is not needed",
   );
 }

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { Code, DevtoolError } from "../errors.ts";
+import { failpoint } from "../failpoint.ts";
 import { LAYOUT, migrate } from "./layout.ts";
 
 /**
@@ -20,6 +21,7 @@ export async function openDatabase(path: string, schema: string): Promise<Databa
 }
 
 function prepare(database: DatabaseSync, schema: string, path: string): void {
+  failpoint("devtool:store.open.before");
   // One process per file: a log has one writer.
   database.exec("PRAGMA locking_mode = EXCLUSIVE; PRAGMA busy_timeout = 0");
   database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
@@ -34,20 +36,22 @@ function prepare(database: DatabaseSync, schema: string, path: string): void {
   database.exec(schema);
   migrate(database, layout);
   database.exec(`PRAGMA user_version = ${LAYOUT}`);
+  failpoint("devtool:store.layout.before");
   database.exec("COMMIT");
+  failpoint("devtool:store.layout.after");
 }
 
 function openError(path: string, reason: unknown): DevtoolError {
   if (reason instanceof DevtoolError) return reason;
   const code = sqliteCode(reason);
   const file = JSON.stringify(path);
-  const problem =
+  const [problem, remedy] =
     code === SQLITE_BUSY || code === SQLITE_LOCKED
-      ? `${file} is in use by another server: stop it, or choose another data directory`
+      ? ["is in use by another server", "stop it, or choose another data directory"]
       : code === SQLITE_CORRUPT || code === SQLITE_NOTADB
-        ? `${file} is damaged: restore it from a backup, or move it away to start anew`
-        : `${file} cannot be opened: check that the directory exists and can be written`;
-  return new DevtoolError(problem, Code.FailedPrecondition, { cause: reason });
+        ? ["is damaged", "restore it from a backup, or move it away to start anew"]
+        : ["cannot be opened", "check that the directory exists and can be written"];
+  return new DevtoolError(`${file} ${problem}`, Code.FailedPrecondition, { remedy, cause: reason });
 }
 
 const SQLITE_BUSY = 5;
@@ -56,9 +60,21 @@ const SQLITE_CORRUPT = 11;
 const SQLITE_FULL = 13;
 const SQLITE_NOTADB = 26;
 
-/** Tells whether a write failed for want of space. */
-export function isDiskFull(reason: unknown): boolean {
-  return sqliteCode(reason) === SQLITE_FULL;
+/** The error for a write that failed. */
+export function storeError(reason: unknown): DevtoolError {
+  if (sqliteCode(reason) === SQLITE_FULL) return diskFull(reason);
+  return new DevtoolError("the store cannot write", Code.Unavailable, {
+    remedy: "the server's log says more",
+    cause: reason,
+  });
+}
+
+/** The error for a disk without room. It names nothing in a request: no client can help it. */
+export function diskFull(cause: unknown): DevtoolError {
+  return new DevtoolError("the disk is full", Code.ResourceExhausted, {
+    remedy: "free some space and try again",
+    cause,
+  });
 }
 
 /** The primary result code of SQLite; undefined for another error. */

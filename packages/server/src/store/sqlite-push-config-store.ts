@@ -1,6 +1,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type PushProgress, PushProgressSchema, type PushSubscription, PushSubscriptionSchema } from "@devtool/schema";
+import { failpoint } from "../failpoint.ts";
 import {
   keyOf,
   MAX_PUSH_CONFIGS,
@@ -80,7 +81,9 @@ export class SqlitePushConfigStore implements PushConfigStore {
   }
 
   async delete({ taskId, configId }: PushConfigKey): Promise<void> {
+    failpoint("devtool:push-config.delete.before");
     this.#statements.remove.run(taskId, configId);
+    failpoint("devtool:push-config.delete.after");
   }
 
   #flush(): void {
@@ -88,10 +91,12 @@ export class SqlitePushConfigStore implements PushConfigStore {
     this.#queue = [];
     try {
       this.#transaction(() => {
+        failpoint("devtool:push-config.save.before");
         for (const { key, progress } of queue) {
           const active = Number(progress.endedReason === "");
           this.#statements.save.run(active, toBinary(PushProgressSchema, progress), key.taskId, key.configId);
         }
+        failpoint("devtool:push-config.save.after");
       });
       for (const { committed } of queue) committed.resolve();
     } catch (reason) {
@@ -100,10 +105,13 @@ export class SqlitePushConfigStore implements PushConfigStore {
   }
 
   #transaction<T>(run: () => T): T {
+    failpoint("devtool:push-config.begin.before");
     this.#database.exec("BEGIN IMMEDIATE");
     try {
       const result = run();
+      failpoint("devtool:push-config.commit.before");
       this.#database.exec("COMMIT");
+      failpoint("devtool:push-config.commit.after");
       return result;
     } catch (reason) {
       if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
@@ -120,7 +128,9 @@ export class SqlitePushConfigStore implements PushConfigStore {
     const { taskId, configId } = keyOf(subscription);
     const active = Number(progress.endedReason === "");
     const data = toBinary(PushSubscriptionSchema, subscription);
+    failpoint("devtool:push-config.put.before");
     this.#statements.put.run(taskId, configId, active, data, toBinary(PushProgressSchema, progress));
+    failpoint("devtool:push-config.put.after");
   }
 }
 

@@ -5,11 +5,13 @@ import { DatabaseSync } from "node:sqlite";
 import { create } from "@bufbuild/protobuf";
 import { sizeDelimitedEncode } from "@bufbuild/protobuf/wire";
 import { TimestampSchema } from "@bufbuild/protobuf/wkt";
-import { TaskEventSchema } from "@devtool/schema";
+import { type TaskEvent, TaskEventSchema, TaskState } from "@devtool/schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Code } from "../errors.ts";
 import { openDatabase } from "./sqlite-database.ts";
-import { SqliteTaskStore, TASK_SCHEMA } from "./sqlite-task-store.ts";
+import { SqliteTaskStore } from "./sqlite-task-store.ts";
+import { TASK_SCHEMA } from "./task-schema.ts";
+import { prepareTaskStatements } from "./task-statements.ts";
 import { created, eventsOf, testTaskStore, text } from "./task-store.contract.ts";
 
 describe("SqliteTaskStore", () => {
@@ -20,6 +22,51 @@ describe("SqliteTaskStore", () => {
   afterEach(() => rmSync(directory, { recursive: true }));
 
   testTaskStore(() => SqliteTaskStore.open(join(directory, "tasks.db")));
+
+  it("reads large rows a page of bytes at a time, and lets others in between (R5)", async () => {
+    await using store = await SqliteTaskStore.open(join(directory, "tasks.db"));
+    const size = 100_000;
+    const log = [created("t1"), ...Array.from({ length: 40 }, (_, at) => text("t1", BigInt(at + 2), "x".repeat(size)))];
+    for (const event of log) await store.append([event]);
+    const read = await bytesByTurn(store.readEvents("t1", 0n));
+    expect(read.reduce((sum, bytes) => sum + bytes, 0)).toBe(40 * size);
+    expect(Math.max(...read)).toBeLessThanOrEqual(256 * 1024 + size);
+  });
+
+  it("keeps a large append in several rows, all or none of them, and finds its messages and its end (R5)", async () => {
+    await using store = await SqliteTaskStore.open(join(directory, "tasks.db"));
+    const large = Array.from({ length: 20 }, (_, at) => text("t1", BigInt(at + 2), "x".repeat(100_000)));
+    const log = [created("t1"), ...large];
+    await store.append(log);
+    expect(await eventsOf(store, "t1")).toEqual(log);
+    expect((await store.list({ limit: 1 })).tasks).toEqual(log.slice(-1));
+    expect(Math.max(...(await bytesByTurn(store.readEvents("t1", 3n))))).toBeLessThanOrEqual(600_000);
+    await expect(store.append(large)).rejects.toMatchObject({ code: Code.Aborted });
+    expect(await eventsOf(store, "t1")).toEqual(log);
+  });
+
+  it("writes no index of states for an event that leaves its task in its state (R17)", async () => {
+    await using store = await SqliteTaskStore.open(join(directory, "tasks.db"));
+    await store.append([created("t1")]);
+    await store.append([text("t1", 2n)]);
+    const page = 4096 + 24;
+    const before = statSync(join(directory, "tasks.db-wal")).size;
+    await store.append([text("t1", 3n)]);
+    expect((statSync(join(directory, "tasks.db-wal")).size - before) / page).toBe(4);
+    expect((await store.list({ limit: 1, state: TaskState.WORKING })).tasks).toHaveLength(1);
+  });
+
+  it("finds the latest task of a context by keys alone, so that its other tasks cost nothing", async () => {
+    const database = await openDatabase(join(directory, "tasks.db"), TASK_SCHEMA);
+    const { sourceSQL } = prepareTaskStatements(database).findLatest;
+    const steps = database.prepare(`EXPLAIN QUERY PLAN ${sourceSQL}`).all("me", "c");
+    expect(steps.map(({ detail }) => String(detail).replace(/INDEX \w+/, "INDEX"))).toEqual([
+      "SEARCH context USING PRIMARY KEY (principal=? AND id=?)",
+      "SEARCH task USING PRIMARY KEY (id=?)",
+      "SEARCH event USING INDEX (task_id=? AND sequence=?)",
+    ]);
+    database.close();
+  });
 
   it("refuses a file that another server uses, and names it", async () => {
     await using _first = await SqliteTaskStore.open(join(directory, "tasks.db"));
@@ -56,6 +103,21 @@ describe("SqliteTaskStore", () => {
     await using store = await SqliteTaskStore.open(path);
     expect(await eventsOf(store, "t1")).toEqual(kept);
     await expect(eventsOf(store, "damaged")).rejects.toMatchObject({ code: Code.DataLoss });
+  });
+
+  it("finds the latest task of each context in a file of layout 2, which did not name it", async () => {
+    const path = join(directory, "tasks.db");
+    {
+      await using store = await SqliteTaskStore.open(path);
+      await store.append([created("t1", 1)]);
+      await store.append([created("t2", 3)]);
+      await store.append([created("t3", 2)]);
+    }
+    const database = new DatabaseSync(path);
+    database.exec("DROP TABLE context; PRAGMA user_version = 2");
+    database.close();
+    await using store = await SqliteTaskStore.open(path);
+    expect((await store.findLatest("me", "c"))?.taskId).toBe("t2");
   });
 
   it("refuses a directory that is not there", async () => {
@@ -136,4 +198,19 @@ async function fill(path: string, count: number): Promise<void> {
   await using store = await SqliteTaskStore.open(path);
   await store.append([created("t1")]);
   for (let sequence = 2; sequence <= count; sequence++) void store.append([text("t1", BigInt(sequence))]);
+}
+
+/** How many bytes of text a reader that waits for nothing gets in each turn of the event loop. */
+async function bytesByTurn(events: AsyncIterable<TaskEvent>): Promise<number[]> {
+  const read = [0];
+  const everyTurn = (): void => {
+    read.push(0);
+    next = setImmediate(everyTurn);
+  };
+  let next = setImmediate(everyTurn);
+  for await (const { payload } of events) {
+    if (payload.case === "text") read.push((read.pop() ?? 0) + payload.value.text.length);
+  }
+  clearImmediate(next);
+  return read;
 }

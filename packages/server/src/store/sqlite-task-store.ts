@@ -1,51 +1,37 @@
-import type { DatabaseSync, SQLInputValue } from "node:sqlite";
-import type { AuditRecord, TaskEvent } from "@devtool/schema";
+import type { DatabaseSync } from "node:sqlite";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { AuditRecord, TaskEvent, TaskState } from "@devtool/schema";
 import { Code, DevtoolError } from "../errors.ts";
+import { failpoint } from "../failpoint.ts";
 import { assertFollows } from "./assert-follows.ts";
+import { assertWritable } from "./assert-writable.ts";
 import { chainRecord, decodeAuditRow } from "./audit-chain.ts";
-import { decodeRow, encodeRow } from "./event-row.ts";
+import { decodeRow, type EventRow, encodeRows } from "./event-row.ts";
+import { Filters } from "./filters.ts";
 import { decodeCursor, encodeCursor, positionOf } from "./list-position.ts";
 import { messageIdOf } from "./message-id.ts";
-import { isDiskFull, openDatabase } from "./sqlite-database.ts";
-import { PUSH_SCHEMA, SqlitePushConfigStore } from "./sqlite-push-config-store.ts";
+import { openDatabase, storeError } from "./sqlite-database.ts";
+import { SqlitePushConfigStore } from "./sqlite-push-config-store.ts";
+import { TASK_SCHEMA } from "./task-schema.ts";
 import { prepareTaskStatements, type TaskStatements } from "./task-statements.ts";
 import type { TaskPage, TaskQuery, TaskStore } from "./task-store.ts";
 
-/** So many rows are read at a time, so that no statement stays open while a reader waits. */
+/** The maximum number of rows that are read at a time, so that no statement stays open while a reader waits. */
 const PAGE = 64;
+
+/**
+ * The size in bytes at which a page ends, after at least one row: a row can have megabytes, and the event loop stands still
+ * while a page is read. It is what a stream sends before it waits for its client.
+ */
+const PAGE_BYTES = 256 * 1024;
 
 /** The least number that a row can have. */
 const LEAST = -(2n ** 63n);
 
-/**
- * The tables and indexes that the store keeps its logs in. A row of `event` holds the events of one append, which were
- * one to their writer too, under the sequence of the last. Events lie in the order in which they came (so `event` has row
- * ids), and only one index moves with time: together they make 200 busy tasks write half as fast again.
- */
-export const TASK_SCHEMA: string = `
-  CREATE TABLE IF NOT EXISTS task (
-    id TEXT PRIMARY KEY, context_id TEXT NOT NULL, principal TEXT NOT NULL,
-    state INTEGER NOT NULL, time_ms INTEGER NOT NULL, sequence INTEGER NOT NULL
-  ) STRICT, WITHOUT ROWID;
-  CREATE INDEX IF NOT EXISTS task_by_time ON task (principal, time_ms DESC, id DESC);
-  CREATE INDEX IF NOT EXISTS task_by_context ON task (context_id);
-  CREATE INDEX IF NOT EXISTS task_by_state ON task (state);
-  CREATE TABLE IF NOT EXISTS event (
-    task_id TEXT NOT NULL, sequence INTEGER NOT NULL, data BLOB NOT NULL,
-    PRIMARY KEY (task_id, sequence)
-  ) STRICT;
-  CREATE TABLE IF NOT EXISTS message (
-    principal TEXT NOT NULL, message_id TEXT NOT NULL, task_id TEXT NOT NULL, sequence INTEGER NOT NULL,
-    PRIMARY KEY (principal, message_id)
-  ) STRICT, WITHOUT ROWID;
-  CREATE TABLE IF NOT EXISTS audit (number INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT;
-  ${PUSH_SCHEMA}
-`;
-
 interface Append {
   readonly events: readonly TaskEvent[];
   /** The events in binary, made before they queue: one that cannot be written fails no other's commit. */
-  readonly row: Uint8Array;
+  readonly rows: readonly EventRow[];
   readonly audit: readonly AuditRecord[];
   readonly committed: PromiseWithResolvers<void>;
 }
@@ -54,6 +40,10 @@ interface Append {
 interface Head {
   readonly sequence: bigint;
   readonly principal: string;
+  /** The state in the file; undefined for a task that is not in it. */
+  readonly state: TaskState | undefined;
+  /** Whether the file names the task as the one of its context that changed last. */
+  readonly isLatest: boolean;
   readonly last: TaskEvent;
 }
 
@@ -87,10 +77,10 @@ export class SqliteTaskStore implements TaskStore {
   }
 
   async append(events: readonly TaskEvent[], audit: readonly AuditRecord[] = []): Promise<void> {
-    if (this.#closed) throw new DevtoolError("the store is closed: start the server again", Code.Unavailable);
-    const row = encodeRow(events);
+    if (this.#closed) throw closed();
+    const rows = encodeRows(events);
     const committed = Promise.withResolvers<void>();
-    this.#queue.push({ events, row, audit, committed });
+    this.#queue.push({ events, rows, audit, committed });
     this.#flushing ??= setImmediate(() => this.#flush());
     return committed.promise;
   }
@@ -98,13 +88,27 @@ export class SqliteTaskStore implements TaskStore {
   async *readEvents(taskId: string, after: bigint): AsyncIterable<TaskEvent> {
     let position = after;
     for (;;) {
-      const rows = this.#statements.read.all(taskId, position, PAGE);
-      const events = rows.flatMap(({ data }) => decodeRow(data)).filter(({ sequence }) => sequence > after);
-      yield* events;
-      const last = events.at(-1);
-      if (!last || rows.length < PAGE) return;
-      position = last.sequence;
+      const page = this.#readPage(taskId, position);
+      for (const row of page.rows) {
+        const events = decodeRow(row).filter(({ sequence }) => sequence > after);
+        yield* events;
+        position = events.at(-1)?.sequence ?? position;
+      }
+      if (page.isLast) return;
+      // Readers that wait for nothing themselves must let others in, too.
+      await nextTurn();
     }
+  }
+
+  #readPage(taskId: string, after: bigint): { readonly rows: readonly unknown[]; readonly isLast: boolean } {
+    const rows: unknown[] = [];
+    let bytes = 0;
+    for (const { data } of this.#statements.read.iterate(taskId, after)) {
+      rows.push(data);
+      bytes += data instanceof Uint8Array ? data.length : 0;
+      if (rows.length === PAGE || bytes >= PAGE_BYTES) return { rows, isLast: false };
+    }
+    return { rows, isLast: true };
   }
 
   async list({ principal, contextId, state, limit, cursor }: TaskQuery): Promise<TaskPage> {
@@ -119,13 +123,21 @@ export class SqliteTaskStore implements TaskStore {
     }
     const rows = this.#database
       .prepare(
-        `SELECT event.data FROM task JOIN event ON event.task_id = task.id AND event.sequence = task.sequence
-         ${filters.where} ORDER BY task.time_ms DESC, task.id DESC LIMIT ?`,
+        // The tasks first, then their events: those of all that match would be read before the latest are known.
+        `SELECT event.data FROM
+           (SELECT id, sequence, time_ms FROM task ${filters.where} ORDER BY time_ms DESC, id DESC LIMIT ?) AS task
+         JOIN event ON event.task_id = task.id AND event.sequence = task.sequence
+         ORDER BY task.time_ms DESC, task.id DESC`,
       )
       .all(...filters.values, limit + 1);
     const tasks = rows.slice(0, limit).flatMap(({ data }) => decodeRow(data).at(-1) ?? []);
     const last = tasks.at(-1);
     return { tasks, cursor: rows.length > limit && last ? encodeCursor(positionOf(last)) : undefined };
+  }
+
+  findLatest(principal: string, contextId: string): Promise<TaskEvent | undefined> {
+    const row = this.#statements.findLatest.get(principal, contextId);
+    return Promise.resolve(row && decodeRow(row.data).at(-1));
   }
 
   findMessage(principal: string, messageId: string): Promise<TaskEvent | undefined> {
@@ -144,6 +156,11 @@ export class SqliteTaskStore implements TaskStore {
       if (!last || records.length < PAGE) return;
       position = last.number;
     }
+  }
+
+  async assertWritable(): Promise<void> {
+    if (this.#closed) throw closed();
+    await assertWritable(this.#database);
   }
 
   /** Writes what is queued and closes the file. */
@@ -170,11 +187,14 @@ export class SqliteTaskStore implements TaskStore {
   #commit(queue: readonly Append[]): readonly Append[] {
     const heads = new Map<string, Head>();
     try {
+      failpoint("devtool:store.append.before");
       this.#statements.begin.run();
       const written = queue.filter((append) => this.#fits(append, heads));
-      for (const head of heads.values()) this.#writeHead(head);
+      this.#writeHeads([...heads.values()]);
       const lastRecord = this.#writeAudit(written.flatMap(({ audit }) => audit));
+      failpoint("devtool:store.commit.before");
       this.#statements.commit.run();
+      failpoint("devtool:store.commit.after");
       this.#lastRecord = lastRecord;
       return written;
     } catch (reason) {
@@ -187,11 +207,13 @@ export class SqliteTaskStore implements TaskStore {
   /** Chains records behind those that are there; gives the last. */
   #writeAudit(records: readonly AuditRecord[]): AuditRecord | undefined {
     let last = this.#lastRecord;
+    failpoint("devtool:store.audit.before");
     for (const record of records) {
       const { record: chained, data } = chainRecord(record, last);
       this.#statements.putAudit.run(chained.number, data);
       last = chained;
     }
+    failpoint("devtool:store.audit.after");
     return last;
   }
 
@@ -203,65 +225,66 @@ export class SqliteTaskStore implements TaskStore {
     }
   }
 
-  #fits({ events, row, committed }: Append, heads: Map<string, Head>): boolean {
+  #fits({ events, rows, committed }: Append, heads: Map<string, Head>): boolean {
     const [first] = events;
     const last = events.at(-1);
     if (!first || !last) return true;
-    const { sequence, principal } = heads.get(first.taskId) ?? this.#head(first);
+    const head = heads.get(first.taskId) ?? this.#head(first);
     try {
-      assertFollows(events, sequence);
+      assertFollows(events, head.sequence);
     } catch (reason) {
       committed.reject(reason);
       return false;
     }
-    this.#write({ events, row, last }, principal);
-    heads.set(first.taskId, { sequence: last.sequence, principal, last });
+    this.#write({ events, rows }, head.principal);
+    // Behind the others: of the tasks of one context the last one here is the latest.
+    heads.delete(first.taskId);
+    heads.set(first.taskId, { ...head, sequence: last.sequence, last });
     return true;
   }
 
   #head({ taskId, payload }: TaskEvent): Omit<Head, "last"> {
     const row = this.#statements.head.get(taskId);
-    if (row) return { sequence: BigInt(Number(row.sequence)), principal: String(row.principal) };
-    return { sequence: 0n, principal: payload.case === "created" ? payload.value.principal : "" };
+    const principal = payload.case === "created" ? payload.value.principal : "";
+    if (!row) return { sequence: 0n, principal, state: undefined, isLatest: false };
+    const { sequence, state, latest } = row;
+    return {
+      sequence: BigInt(Number(sequence)),
+      principal: String(row.principal),
+      state: Number(state),
+      isLatest: latest === taskId,
+    };
   }
 
-  #writeHead({ last, principal }: Head): void {
+  #writeHeads(heads: readonly Head[]): void {
+    failpoint("devtool:store.head.before");
+    for (const head of heads) this.#writeHead(head);
+    // Of each context the task that changed last, unless the file names it already: most appends write nothing here.
+    const latest = new Map(heads.map((head) => [JSON.stringify([head.principal, head.last.contextId]), head]));
+    for (const { principal, last, isLatest } of latest.values())
+      if (!isLatest) this.#statements.putLatest.run(principal, last.contextId, last.taskId);
+    failpoint("devtool:store.head.after");
+  }
+
+  #writeHead({ last, principal, state: before }: Head): void {
     const { taskId, contextId, state, sequence } = last;
-    this.#statements.putTask.run(taskId, contextId, principal, state, positionOf(last).timeMs, sequence);
+    const { timeMs } = positionOf(last);
+    if (state === before) this.#statements.advanceTask.run(timeMs, sequence, taskId);
+    else this.#statements.putTask.run(taskId, contextId, principal, state, timeMs, sequence);
   }
 
-  #write(
-    { events, row, last }: Pick<Append, "events" | "row"> & { readonly last: TaskEvent },
-    principal: string,
-  ): void {
-    this.#statements.putEvents.run(last.taskId, last.sequence, row);
+  #write({ events, rows }: Pick<Append, "events" | "rows">, principal: string): void {
+    const taskId = events[0]?.taskId ?? "";
+    failpoint("devtool:store.events.before");
+    for (const { sequence, data } of rows) this.#statements.putEvents.run(taskId, sequence, data);
     for (const event of events) {
       const messageId = messageIdOf(event);
       if (messageId !== undefined) this.#statements.putMessage.run(principal, messageId, event.taskId, event.sequence);
     }
+    failpoint("devtool:store.events.after");
   }
 }
 
-/** The conditions of a query that are asked for, with their values. */
-class Filters {
-  readonly values: SQLInputValue[] = [];
-  readonly #conditions: string[] = [];
-
-  add(condition: string, ...values: readonly (SQLInputValue | undefined)[]): this {
-    const given = values.filter((value) => value !== undefined);
-    if (given.length < values.length) return this;
-    this.#conditions.push(condition);
-    this.values.push(...given);
-    return this;
-  }
-
-  get where(): string {
-    return this.#conditions.length > 0 ? `WHERE ${this.#conditions.join(" AND ")}` : "";
-  }
-}
-
-function storeError(reason: unknown): DevtoolError {
-  return isDiskFull(reason)
-    ? new DevtoolError("the disk is full: free some space and try again", Code.ResourceExhausted, { cause: reason })
-    : new DevtoolError("the store cannot write: the server's log says more", Code.Unavailable, { cause: reason });
+function closed(): DevtoolError {
+  return new DevtoolError("the store is closed", Code.Unavailable, { remedy: "start the server again" });
 }

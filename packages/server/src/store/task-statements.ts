@@ -6,6 +6,10 @@ export interface TaskStatements {
   readonly commit: StatementSync;
   readonly head: StatementSync;
   readonly putTask: StatementSync;
+  /** For a task that stays in its state: its index of states, one page of five, is not written. */
+  readonly advanceTask: StatementSync;
+  readonly putLatest: StatementSync;
+  readonly findLatest: StatementSync;
   readonly putEvents: StatementSync;
   readonly putMessage: StatementSync;
   readonly read: StatementSync;
@@ -20,16 +24,30 @@ export function prepareTaskStatements(database: DatabaseSync): TaskStatements {
   return {
     begin: database.prepare("BEGIN IMMEDIATE"),
     commit: database.prepare("COMMIT"),
-    head: database.prepare("SELECT sequence, principal FROM task WHERE id = ?"),
+    head: database.prepare(
+      `SELECT sequence, task.principal, state, context.task_id AS latest FROM task
+         LEFT JOIN context ON context.principal = task.principal AND context.id = task.context_id
+       WHERE task.id = ?`,
+    ),
     putTask: database.prepare(
       "INSERT INTO task (id, context_id, principal, state, time_ms, sequence) VALUES (?, ?, ?, ?, ?, ?)" +
         " ON CONFLICT (id) DO UPDATE SET state = excluded.state, time_ms = excluded.time_ms, sequence = excluded.sequence",
+    ),
+    advanceTask: database.prepare("UPDATE task SET time_ms = ?, sequence = ? WHERE id = ?"),
+    putLatest: database.prepare(
+      "INSERT INTO context (principal, id, task_id) VALUES (?, ?, ?)" +
+        " ON CONFLICT (principal, id) DO UPDATE SET task_id = excluded.task_id",
+    ),
+    findLatest: database.prepare(
+      `SELECT event.data FROM context JOIN task ON task.id = context.task_id
+         JOIN event ON event.task_id = task.id AND event.sequence = task.sequence
+       WHERE context.principal = ? AND context.id = ?`,
     ),
     putEvents: database.prepare("INSERT INTO event (task_id, sequence, data) VALUES (?, ?, ?)"),
     putMessage: database.prepare(
       "INSERT OR REPLACE INTO message (principal, message_id, task_id, sequence) VALUES (?, ?, ?, ?)",
     ),
-    read: database.prepare("SELECT data FROM event WHERE task_id = ? AND sequence > ? ORDER BY sequence LIMIT ?"),
+    read: database.prepare("SELECT data FROM event WHERE task_id = ? AND sequence > ? ORDER BY sequence"),
     findMessage: database.prepare(
       `SELECT event.data, message.sequence FROM message JOIN event ON event.task_id = message.task_id
          AND event.sequence >= message.sequence

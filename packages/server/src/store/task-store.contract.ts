@@ -142,6 +142,26 @@ export function testTaskStore(open: () => Promise<TaskStore>): void {
     });
   });
 
+  describe("findLatest", () => {
+    it("finds the last event of the task that changed last, of a principal in a context", async () => {
+      await using store = await open();
+      expect(await store.findLatest("me", "c")).toBeUndefined();
+      await store.append([created("t1")]);
+      await store.append([created("t2")]);
+      expect((await store.findLatest("me", "c"))?.taskId).toBe("t2");
+      await store.append([text("t1", 2n), text("t1", 3n)]);
+      expect(await store.findLatest("me", "c")).toEqual(text("t1", 3n));
+      expect(await store.findLatest("other", "c")).toBeUndefined();
+      expect(await store.findLatest("me", "other")).toBeUndefined();
+    });
+
+    it("finds it also when several tasks changed at once", async () => {
+      await using store = await open();
+      await Promise.all([store.append([created("t1")]), store.append([created("t2")]), store.append([text("t1", 2n)])]);
+      expect(await store.findLatest("me", "c")).toEqual(text("t1", 2n));
+    });
+  });
+
   describe("findMessage", () => {
     it("finds a message that was appended among other events", async () => {
       await using store = await open();

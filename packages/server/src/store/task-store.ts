@@ -45,10 +45,22 @@ export interface TaskStore extends AsyncDisposable {
   list(query: TaskQuery): Promise<TaskPage>;
 
   /**
+   * Finds the last event of the task that changed last among those of a principal in a context. Costs the same however many
+   * tasks the context has: each message of A2A 1.0 asks for it. Undefined when there is none.
+   */
+  findLatest(principal: string, contextId: string): Promise<TaskEvent | undefined>;
+
+  /**
    * Finds the latest event by which a message of this principal entered a log (`created` or `message`).
    * Undefined when there is none.
    */
   findMessage(principal: string, messageId: string): Promise<TaskEvent | undefined>;
+
+  /**
+   * Checks that an append would be kept, as far as that can be known. Rejects with `Code.ResourceExhausted` when the disk is
+   * full, with `Code.Unavailable` when nothing can be written for another reason.
+   */
+  assertWritable(): Promise<void>;
 
   /** Reads the committed audit records after a number, in order. */
   readAudit(after: bigint): AsyncIterable<AuditRecord>;

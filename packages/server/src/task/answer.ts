@@ -6,18 +6,17 @@ import {
   findToolCallDetail,
   isAwaitingApproval,
   isEnded,
-  isInterrupted,
   isTerminal,
   type Message,
   OPTION_MODIFY_WITH_EDITOR,
-  openToolCalls,
   type Task,
+  TaskState,
   type ToolCall,
   type ToolCallConfirmation,
   ToolCallStage,
 } from "@devtool/schema";
-import { Code, DevtoolError, invalid } from "../errors.ts";
-import { type CallUpdate, changedDetail } from "../tool/call-update.ts";
+import { type CallUpdate, changedDetail } from "../agent/call-update.ts";
+import { Code, DevtoolError, invalid, quoted } from "../errors.ts";
 
 /**
  * Checks that a task can take a message now, and gives the calls that it answers in their new form (TOOL-5). Throws a
@@ -26,7 +25,7 @@ import { type CallUpdate, changedDetail } from "../tool/call-update.ts";
 export function answeredCalls(task: Task, message: Message): CallUpdate[] {
   const confirmations = confirmationsOf(message);
   if (confirmations.length === 0) {
-    assertTakesMessage(task);
+    assertTakesMessages(task);
     return [];
   }
   assertDistinct(confirmations);
@@ -35,24 +34,31 @@ export function answeredCalls(task: Task, message: Message): CallUpdate[] {
 
 /** A call that its user wants to see with their own content is checked anew. */
 function answeredCall(task: Task, confirmation: ToolCallConfirmation): CallUpdate {
+  const { selectedOptionId } = confirmation;
   const call = answeredToolCall(awaitedCall(task, confirmation), confirmation);
-  if (confirmation.selectedOptionId !== OPTION_MODIFY_WITH_EDITOR) return { call };
-  const detail = findToolCallDetail(task, call.toolCallId);
-  return { call, detail: changedDetail(detail, { stage: ToolCallStage.VALIDATING }) };
+  const isCheckedAnew = selectedOptionId === OPTION_MODIFY_WITH_EDITOR;
+  const change = { selectedOptionId, ...(isCheckedAnew && { stage: ToolCallStage.VALIDATING }) };
+  return { call, detail: changedDetail(findToolCallDetail(task, call.toolCallId), change) };
 }
 
-function assertTakesMessage(task: Task): void {
-  const asked = openToolCalls(task).filter(isAwaitingApproval);
-  const subject = `task ${JSON.stringify(task.id)}`;
-  const precondition = (problem: string): DevtoolError =>
-    new DevtoolError(`${subject} ${problem}`, Code.FailedPrecondition, {
-      details: { field: "task_id", value: task.id },
-    });
-  if (asked.length > 0) throw precondition(`waits for an answer to ${quoteIds(asked)}: answer it or cancel the task`);
-  if (!isTerminal(task.state) && !isInterrupted(task.state)) {
-    throw precondition("is working: cancel it or wait for input-required");
-  }
-  if (task.command) throw precondition("ran a slash command: start a new task");
+/** A slash command and an agent that answers with one message alone take nothing more. */
+function assertTakesMessages({ id, command, replyOnly, state }: Task): void {
+  if (!command && (!replyOnly || isTerminal(state))) return;
+  const problem = command ? "runs a slash command" : "is answered with one message";
+  throw new DevtoolError(`task ${JSON.stringify(id)} ${problem} and takes no other message`, Code.FailedPrecondition, {
+    remedy: "start a new task",
+    details: { field: "task_id", value: id },
+  });
+}
+
+/** Throws `Code.FailedPrecondition` when a task has ended, so that there is nothing to cancel. */
+export function assertNotEnded({ id, state }: Task): void {
+  if (!isTerminal(state)) return;
+  throw new DevtoolError(
+    `task ${JSON.stringify(id)} is already ${TaskState[state].toLowerCase()}: it cannot be canceled`,
+    Code.FailedPrecondition,
+    { details: { field: "task_id", value: id } },
+  );
 }
 
 function assertDistinct(confirmations: readonly ToolCallConfirmation[]): void {
@@ -65,6 +71,7 @@ function assertDistinct(confirmations: readonly ToolCallConfirmation[]): void {
 
 function awaitedCall(task: Task, confirmation: ToolCallConfirmation): ToolCall {
   const { toolCallId, selectedOptionId, modifiedDetails } = confirmation;
+  if (toolCallId === "") throw invalid("tool_call_id", "", "is missing", "name the tool call that is answered");
   const call = findToolCall(task, toolCallId);
   if (!call) throw invalid("tool_call_id", toolCallId, `is unknown in task ${JSON.stringify(task.id)}`);
   if (!isAwaitingApproval(call)) throw notAwaiting(task, call);
@@ -73,21 +80,19 @@ function awaitedCall(task: Task, confirmation: ToolCallConfirmation): ToolCall {
     throw invalid(
       "selected_option_id",
       selectedOptionId,
-      `is not offered for tool call ${JSON.stringify(toolCallId)}: choose ${options.join(", ")}`,
+      `is not offered for tool call ${quoted(toolCallId)}`,
+      `choose ${options.join(", ")}`,
     );
   }
   if (selectedOptionId === OPTION_MODIFY_WITH_EDITOR && modifiedDetails.case !== "fileDetails") {
-    throw invalid(
-      "modified_details",
-      "",
-      `option ${selectedOptionId} needs it: send file_details with the new content`,
-    );
+    throw invalid("file_details", "", `is missing: option ${selectedOptionId} needs the new content of the file`);
   }
   if (modifiedDetails.case === "fileDetails" && call.confirmationRequest?.details.case !== "fileEditDetails") {
     throw invalid(
-      "modified_details",
       "file_details",
-      `tool call ${JSON.stringify(toolCallId)} proposes no file: leave it out`,
+      "",
+      `is not for tool call ${quoted(toolCallId)}, which changes no file`,
+      "leave it out",
     );
   }
   return call;
@@ -100,8 +105,4 @@ function notAwaiting(task: Task, call: ToolCall): DevtoolError {
   return new DevtoolError(`tool call ${JSON.stringify(call.toolCallId)} ${problem}`, Code.FailedPrecondition, {
     details: { field: "tool_call_id", value: call.toolCallId },
   });
-}
-
-function quoteIds(calls: readonly ToolCall[]): string {
-  return calls.map((call) => `tool call ${JSON.stringify(call.toolCallId)}`).join(", ");
 }

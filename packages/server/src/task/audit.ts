@@ -3,6 +3,7 @@ import {
   AuditAction,
   type AuditRecord,
   AuditRecordSchema,
+  canonicalJson,
   confirmationsOf,
   findConfirmation,
   findToolCallDetail,
@@ -14,8 +15,7 @@ import {
   ToolCallSchema,
   ToolCallStage,
 } from "@devtool/schema";
-import { canonicalJson } from "../tool/call-digest.ts";
-import type { FailureType } from "../tool/failure.ts";
+import type { FailureType } from "../agent/failure.ts";
 
 /**
  * Says, for the events of one append, what was decided about tool calls and what became of them. Numbers and hashes are

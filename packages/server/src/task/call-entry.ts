@@ -8,25 +8,30 @@ import {
   type ToolCallDetail,
   ToolCallStage,
 } from "@devtool/schema";
+import { type CallUpdate, changedDetail } from "../agent/call-update.ts";
 import { Code, DevtoolError } from "../errors.ts";
-import { type CallUpdate, changedDetail } from "../tool/call-update.ts";
 import type { LogEntry } from "./event-log.ts";
 
 /**
- * Makes the entries of tool calls in their new form, each with its stage. Throws `Code.Internal` when a call would move
- * as no call may: that is a fault of ours, and must not enter a log.
+ * Makes the entries of tool calls in their new form, each with its stage. A call that was cancelled already is not
+ * cancelled again: the session does so when its user declines it, and the agent may say so as well. Throws `Code.Internal`
+ * when a call would move as no call may: that is a fault of the agent, and must not enter a log.
  */
 export function callEntries(task: Task, updates: readonly CallUpdate[]): LogEntry[] {
   const details = new Map<string, ToolCallDetail>();
-  return updates.map(({ call, detail: said }) => {
+  return updates.flatMap(({ call, detail: said }): LogEntry[] => {
     const known = details.get(call.toolCallId);
     const part = known ? undefined : findToolCallPart(task, call.toolCallId);
     const earlier = known ?? part?.toolCallDetail;
     const stage = nextStage(call, said);
-    assertStageMove(call, earlier?.stage ?? stageIn(part), stage);
-    const detail = changedDetail(said ?? earlier, { stage });
+    const stageBefore = earlier?.stage ?? stageIn(part);
+    if (stage === ToolCallStage.CANCELLED && stageBefore === ToolCallStage.CANCELLED) return [];
+    assertStageMove(call, stageBefore, stage);
+    const asks = stage === ToolCallStage.AWAITING_APPROVAL;
+    const selectedOptionId = asks ? "" : said?.selectedOptionId || earlier?.selectedOptionId || "";
+    const detail = changedDetail(said ?? earlier, { stage, selectedOptionId });
     details.set(call.toolCallId, detail);
-    return { payload: { case: "toolCall", value: call }, detail };
+    return [{ payload: { case: "toolCall", value: call }, detail }];
   });
 }
 

@@ -12,7 +12,7 @@ import {
 } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { MemoryTaskStore } from "../store/memory-task-store.ts";
-import { earlierConversation } from "./earlier-conversation.ts";
+import { EarlierConversation } from "./earlier-conversation.ts";
 
 interface Told {
   readonly contextId?: string;
@@ -26,7 +26,7 @@ interface Told {
 describe("the conversation that a task goes on from (STREAM-5)", () => {
   it("is that of the tasks it refers to, and of those they refer to, oldest first and each once", async () => {
     const store = await storeWith({ a: {}, b: { refersTo: ["a"] }, c: { refersTo: ["b", "a"] } });
-    expect(textsOf(await earlierConversation(store, task("d", { refersTo: ["c", "a"] })))).toEqual([
+    expect(textsOf(await new EarlierConversation().of(store, task("d", { refersTo: ["c", "a"] })))).toEqual([
       "to a",
       "from a",
       "to b",
@@ -38,8 +38,8 @@ describe("the conversation that a task goes on from (STREAM-5)", () => {
 
   it("is nothing for a task that refers to none, and for a circle only what stands in it", async () => {
     const store = await storeWith({ a: { refersTo: ["b"] }, b: { refersTo: ["a", "d"] } });
-    expect(await earlierConversation(store, task("d", {}))).toEqual([]);
-    expect(textsOf(await earlierConversation(store, task("d", { refersTo: ["a"] })))).toEqual([
+    expect(await new EarlierConversation().of(store, task("d", {}))).toEqual([]);
+    expect(textsOf(await new EarlierConversation().of(store, task("d", { refersTo: ["a"] })))).toEqual([
       "to b",
       "from b",
       "to a",
@@ -54,20 +54,64 @@ describe("the conversation that a task goes on from (STREAM-5)", () => {
     ["that waits", { state: TaskState.INPUT_REQUIRED }],
   ])("has nothing of a task %s", async (_what, about) => {
     const store = await storeWith({ a: about });
-    expect(await earlierConversation(store, task("d", { refersTo: ["a", "nowhere"] }))).toEqual([]);
+    expect(await new EarlierConversation().of(store, task("d", { refersTo: ["a", "nowhere"] }))).toEqual([]);
   });
 
   it("goes back no further than to a summary that stands for all before it", async () => {
     const summed = await storeWith({ a: {}, b: { refersTo: ["a"], keeps: 1 } });
-    expect(textsOf(await earlierConversation(summed, task("d", { refersTo: ["b"] })))).toEqual([
+    expect(textsOf(await new EarlierConversation().of(summed, task("d", { refersTo: ["b"] })))).toEqual([
       "to b",
       "summary",
       "from b",
     ]);
     const keeping = await storeWith({ a: {}, b: { refersTo: ["a"], keeps: 2 } });
-    expect(textsOf(await earlierConversation(keeping, task("d", { refersTo: ["b"] })))[0]).toBe("to a");
+    expect(textsOf(await new EarlierConversation().of(keeping, task("d", { refersTo: ["b"] })))[0]).toBe("to a");
+  });
+
+  it("costs one log a turn, however long the chain is", async () => {
+    const store = new CountingStore();
+    const earlier = new EarlierConversation();
+    const reads: number[] = [];
+    for (let index = 1; index <= 100; index++) {
+      const told = { refersTo: index === 1 ? [] : [`t${index - 1}`] };
+      store.reads = 0;
+      expect(await earlier.of(store, task(`t${index}`, told))).toHaveLength(2 * (index - 1));
+      reads.push(store.reads);
+      await store.append(eventsOf(`t${index}`, told));
+      earlier.noteChange(`t${index}`);
+    }
+    expect(reads).toEqual([0, ...Array.from({ length: 99 }, () => 1)]);
+  });
+
+  it("is read again when one of its tasks has changed, also while it was read", async () => {
+    const store = new CountingStore();
+    for (const [id, told] of [
+      ["a", {}],
+      ["b", { refersTo: ["a"] }],
+      ["c", { refersTo: ["b"] }],
+    ] as const) {
+      await store.append(eventsOf(id, told));
+    }
+    const earlier = new EarlierConversation();
+    await earlier.of(store, task("c", { refersTo: ["b"] }));
+    earlier.noteChange("a");
+    const reading = earlier.of(store, task("d", { refersTo: ["c"] }));
+    earlier.noteChange("b");
+    expect(textsOf(await reading)).toHaveLength(6);
+    store.reads = 0;
+    await earlier.of(store, task("d", { refersTo: ["c"] }));
+    expect(store.reads).toBe(3);
   });
 });
+
+class CountingStore extends MemoryTaskStore {
+  reads = 0;
+
+  override readEvents(taskId: string, after: bigint): AsyncIterable<TaskEvent> {
+    this.reads++;
+    return super.readEvents(taskId, after);
+  }
+}
 
 async function storeWith(tasks: Readonly<Record<string, Told>>): Promise<MemoryTaskStore> {
   const store = new MemoryTaskStore();

@@ -1,15 +1,61 @@
-import { isTerminal, type Message, type Task } from "@devtool/schema";
-import { summaryOf } from "../agent/history.ts";
+import { isTerminal, type Message, summaryOf, type Task } from "@devtool/schema";
 import type { TaskStore } from "../store/task-store.ts";
 import { readTask } from "./read-task.ts";
+
+/** What one task goes on from. */
+interface Known {
+  readonly taskId: string;
+  readonly before: readonly Message[];
+  /** The tasks that were looked at for it. */
+  readonly ids: Set<string>;
+}
 
 /**
  * The conversation that a task goes on from (STREAM-5), oldest first: that of the tasks which its first message refers to,
  * and of those which theirs do. Only what has ended counts, in the same context and of the same principal; other
  * references are only words. Empty for a task that refers to none.
+ *
+ * What was read last is kept for the next task of the conversation, which in A2A 1.0 refers to the last one: a turn reads
+ * one log, however many tasks came before it.
  */
-export function earlierConversation(store: TaskStore, task: Task): Promise<readonly Message[]> {
-  return messagesBefore(store, task, new Set([task.id]));
+export class EarlierConversation {
+  #known: Known | undefined;
+  /** The tasks that changed since each read began that has not ended. */
+  readonly #reads = new Set<Set<string>>();
+
+  /** Reads what a task goes on from. */
+  async of(store: TaskStore, task: Task): Promise<readonly Message[]> {
+    if (this.#known?.taskId === task.id) return this.#known.before;
+    if ((task.history[0]?.referenceTaskIds ?? []).length === 0) return [];
+    const changed = new Set<string>();
+    this.#reads.add(changed);
+    const found = await this.#read(store, task).finally(() => this.#reads.delete(changed));
+    if (![...changed].some((id) => found.ids.has(id))) this.#known = found;
+    return found.before;
+  }
+
+  /** Notes that the log of a task has grown: what was read of it no longer holds. */
+  noteChange(taskId: string): void {
+    if (this.#known?.ids.has(taskId)) this.#known = undefined;
+    for (const changed of this.#reads) changed.add(taskId);
+  }
+
+  async #read(store: TaskStore, task: Task): Promise<Known> {
+    const known = this.#known;
+    const [id, ...others] = task.history[0]?.referenceTaskIds ?? [];
+    if (known && known.taskId === id && others.length === 0 && !known.ids.has(task.id)) {
+      const earlier = await readTask(store, id);
+      if (this.#known === known && earlier && isContinued(earlier, task)) {
+        const before = reachesBack(earlier.history) ? known.before : [];
+        // Handed on, not copied: from now on it is what the newer task goes on from.
+        return { taskId: task.id, before: [...before, ...earlier.history], ids: known.ids.add(id) };
+      }
+    }
+    const seen = new Set([task.id]);
+    const before = await messagesBefore(store, task, seen);
+    seen.delete(task.id);
+    return { taskId: task.id, before, ids: seen };
+  }
 }
 
 async function messagesBefore(store: TaskStore, task: Task, seen: Set<string>): Promise<readonly Message[]> {

@@ -1,11 +1,15 @@
 import { create } from "@bufbuild/protobuf";
 import { type Timestamp, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { type Task, type TaskEvent, TaskEventSchema, type TaskState, type ToolCallDetail } from "@devtool/schema";
+import { failpoint } from "../failpoint.ts";
 import type { TaskStore } from "../store/task-store.ts";
-import { abortable } from "../stream/abortable.ts";
 import { auditRecords } from "./audit.ts";
+import type { Conversation } from "./conversation.ts";
 import { EventTail } from "./event-tail.ts";
 import { LazyFold } from "./lazy-fold.ts";
+
+/** The maximum number of readers that are woken in one turn of the event loop: each of them encodes and sends. */
+const MAX_WOKEN = 64;
 
 /** What to add to a log: sequence, time and ids are the log's own. */
 export interface LogEntry {
@@ -23,22 +27,30 @@ export interface EventLogOptions {
   readonly store: TaskStore;
   /** The task as the store has it; for a new one, empty but for its ids. */
   readonly task: Task;
+  /** The conversation of the task; each event records its state at that time. */
+  readonly conversation: Conversation;
   readonly now: () => Date;
 }
 
 /** The append-only log of one live task: one writer (its session), any number of readers. */
 export class EventLog {
+  readonly conversation: Conversation;
   readonly #store: TaskStore;
   readonly #now: () => Date;
   readonly #tail: EventTail;
   readonly #fold: LazyFold;
   #committed: bigint;
-  #wake = Promise.withResolvers<void>();
+  /** Wakes those who read and wait for more. */
+  readonly #waiting = new Set<() => void>();
+  /** Wakes those whose turn comes: with thousands of readers, others are served in between. */
+  #toWake: (() => void)[] = [];
+  #waking: NodeJS.Immediate | undefined;
   #failure: Error | undefined;
   #readers = 0;
 
-  constructor({ store, task, now }: EventLogOptions) {
+  constructor({ store, task, conversation, now }: EventLogOptions) {
     this.#store = store;
+    this.conversation = conversation;
     this.#now = now;
     this.#fold = new LazyFold(task);
     this.#committed = task.sequence;
@@ -69,13 +81,16 @@ export class EventLog {
     const time = timestampFromDate(this.#now());
     const before = entries.some(({ payload }) => payload.case === "toolCall") ? this.#fold.task : undefined;
     const events = entries.map((entry) => this.#record(entry, time));
+    this.conversation.earlier.noteChange(this.#fold.taskId);
     try {
       await this.#store.append(events, before && auditRecords(before, events));
     } catch (reason) {
       this.#fail(reason);
       throw reason;
     }
+    failpoint("devtool:log.publish.before");
     this.#publish(events);
+    failpoint("devtool:log.publish.after");
   }
 
   /**
@@ -88,7 +103,6 @@ export class EventLog {
     try {
       for (;;) {
         signal.throwIfAborted();
-        const wake = this.#wake.promise;
         const recent = this.#tail.after(position);
         // Without waiting between them: what each event costs here, it costs each reader.
         for (const event of recent ?? []) {
@@ -102,7 +116,7 @@ export class EventLog {
           }
         if (position < this.#committed) continue;
         if (this.#failure) throw this.#failure;
-        await abortable(wake, signal);
+        await this.#more(signal);
       }
     } finally {
       this.#readers--;
@@ -117,6 +131,7 @@ export class EventLog {
       time,
       state,
       model,
+      extensionActive: this.conversation.extensionActive,
       payload,
       ...(detail && { toolCallDetail: detail }),
     });
@@ -127,6 +142,7 @@ export class EventLog {
   #publish(events: readonly TaskEvent[]): void {
     this.#tail.push(events);
     this.#committed = events.at(-1)?.sequence ?? this.#committed;
+    this.conversation.earlier.noteChange(this.#fold.taskId);
     this.#wakeReaders();
   }
 
@@ -135,8 +151,27 @@ export class EventLog {
     this.#wakeReaders();
   }
 
+  /** Waits until there may be more to read, or the signal aborts. One promise for each reader: most of them wait most of the time. */
+  #more(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        this.#waiting.delete(wake);
+        signal.removeEventListener("abort", wake);
+        resolve();
+      };
+      this.#waiting.add(wake);
+      signal.addEventListener("abort", wake);
+    });
+  }
+
   #wakeReaders(): void {
-    this.#wake.resolve();
-    this.#wake = Promise.withResolvers();
+    for (const wake of this.#waiting) this.#toWake.push(wake);
+    this.#waiting.clear();
+    if (!this.#waking) this.#wakeSome();
+  }
+
+  #wakeSome(): void {
+    for (const wake of this.#toWake.splice(0, MAX_WOKEN)) wake();
+    this.#waking = this.#toWake.length > 0 ? setImmediate(() => this.#wakeSome()) : undefined;
   }
 }

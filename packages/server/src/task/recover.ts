@@ -5,16 +5,17 @@ import {
   isInterrupted,
   isQuestionOfCall,
   isTerminal,
+  NoticeSchema,
   openToolCalls,
-  StateChangeSchema,
   type Task,
   TaskState,
   type ToolCall,
   ToolCallStatus,
 } from "@devtool/schema";
-import { toolFailure } from "../tool/failure.ts";
+import { toolFailure } from "../agent/failure.ts";
 import { callEntries } from "./call-entry.ts";
 import type { LogEntry } from "./event-log.ts";
+import { stateEntry } from "./turn-entries.ts";
 
 /** How a task goes on that a stop of the server cut. */
 export type Recovery =
@@ -48,18 +49,21 @@ function isLost(task: Task, call: ToolCall): boolean {
 
 function interruptEntries(task: Task, open: readonly ToolCall[]): LogEntry[] {
   const ended = open.filter((call) => !isAwaitingApproval(call) || isQuestionOfCall(task, call.toolCallId));
-  const asks = ended.length < open.length;
+  const openCalls = open.filter((call) => !ended.includes(call));
   const updates = ended.map((call) => ({ call: interruptedCall(call) }));
-  return [...callEntries(task, updates), inputRequired(asks ? "" : REASON)];
+  const asks = openCalls.length > 0;
+  // Where messages wait, the session goes on with the first of them.
+  const goesOn = !asks && task.queuedMessages.length > 0;
+  const waits = stateEntry(TaskState.INPUT_REQUIRED, { openCalls, text: asks ? "" : REASON });
+  return [...callEntries(task, updates), ...(goesOn ? [] : [waits])];
 }
 
 const REASON = "The server stopped while the agent was working. Send a message to go on.";
 
-function inputRequired(text: string): LogEntry {
-  return {
-    state: TaskState.INPUT_REQUIRED,
-    payload: { case: "stateChange", value: create(StateChangeSchema, { text }) },
-  };
+/** Says that a turn was cut, in a task that goes on with a message that waited. */
+export function cutTurnNotice(): LogEntry {
+  const text = "The server stopped while the agent was working. It goes on with the message that waits.";
+  return { payload: { case: "notice", value: create(NoticeSchema, { text }) } };
 }
 
 /** The call as a stop of the server leaves it: FAILED with `interrupted`, with the output it had shown. */

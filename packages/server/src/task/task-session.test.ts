@@ -4,6 +4,7 @@ import { emptyTask, TaskCreatedSchema, ToolCallSchema, ToolCallStatus } from "@d
 import { describe, expect, it } from "vitest";
 import type { AgentEvent, AgentExecutor } from "../agent/agent-executor.ts";
 import { MemoryTaskStore } from "../store/memory-task-store.ts";
+import { Conversation } from "./conversation.ts";
 import { EventLog } from "./event-log.ts";
 import { TaskSession } from "./task-session.ts";
 
@@ -55,7 +56,8 @@ describe("a session that records tool calls (R1)", () => {
 });
 
 function openSession(store: SlowStore, executor: AgentExecutor): TaskSession {
-  const log = new EventLog({ store, task: { ...emptyTask(), id: "t1", contextId: "c1" }, now: () => new Date(0) });
+  const task = { ...emptyTask(), id: "t1", contextId: "c1" };
+  const log = new EventLog({ store, task, conversation: new Conversation(), now: () => new Date(0) });
   return new TaskSession({ log, executor, earlier: async () => [] });
 }
 

@@ -1,37 +1,44 @@
-import { create } from "@bufbuild/protobuf";
 import {
+  awaitedToolCalls,
   confirmationsOf,
-  deriveState,
   isTerminal,
   type Message,
-  MessageSchema,
+  MessageDelivery,
   openToolCalls,
-  Role,
-  StateChangeSchema,
+  type QueuedMessage,
   type Summary,
   type Task,
   type TaskCreated,
   TaskState,
-  TextContentSchema,
-  type ToolCall,
-  ToolCallStatus,
-  type Usage,
 } from "@devtool/schema";
-import type { AgentEvent, AgentExecutor, Turn } from "../agent/agent-executor.ts";
+import type { Summarized } from "../agent/agent.ts";
+import type { AgentExecutor } from "../agent/agent-executor.ts";
+import { Confirmations } from "../agent/confirmations.ts";
 import { Code, DevtoolError } from "../errors.ts";
-import type { CallUpdate } from "../tool/call-update.ts";
-import { Confirmations } from "../tool/confirmations.ts";
-import { answeredCalls } from "./answer.ts";
+import { answeredCalls, assertNotEnded } from "./answer.ts";
 import { callEntries } from "./call-entry.ts";
 import type { EventLog, LogEntry } from "./event-log.ts";
-import { recoverTask } from "./recover.ts";
+import { createTurn } from "./live-turn.ts";
+import {
+  goesOn,
+  mustWait,
+  queuedEntry,
+  steeringMessages,
+  takenEntry,
+  withdrawnEntry,
+  withUntaken,
+} from "./message-queue.ts";
+import { cutTurnNotice, recoverTask } from "./recover.ts";
+import { CANCELED, cancelledCall, cutEntry, endEntry, saidAtEnd, stateEntry } from "./turn-entries.ts";
+import { TurnRecorder } from "./turn-recorder.ts";
 
-/** So many pieces of an answer may wait to be recorded before the agent is held back. */
-const MAX_WAITING = 1024;
+/** The error of what a server does not take any more. */
+export function stopping(): DevtoolError {
+  return new DevtoolError("the server stops", Code.Unavailable, { remedy: "try again when it runs" });
+}
 
 /** The reason with which a session aborts its agent when the server stops: the task is left as a crash would leave it. */
-const STOPPING = new DevtoolError("the server is stopping", Code.Unavailable);
-const CANCELED = new DevtoolError("the task was canceled", Code.Canceled);
+const STOPPING = stopping();
 
 /** A run of the agent: its end, and the way to end it. */
 interface Run {
@@ -44,7 +51,7 @@ type Outcome =
   | { readonly case: "ended"; readonly entry: LogEntry }
   | { readonly case: "cut"; readonly reason: unknown };
 
-/** What a session is made of. */
+/** Dependencies of `TaskSession`. */
 export interface TaskSessionOptions {
   readonly log: EventLog;
   readonly executor: AgentExecutor;
@@ -52,10 +59,13 @@ export interface TaskSessionOptions {
   readonly earlier: (task: Task) => Promise<readonly Message[]>;
 }
 
-/** What came of summarizing a history: a summary if there was something to gain, and what it used. */
-interface Summarized {
-  readonly summary: Summary | undefined;
-  readonly usage: Usage | undefined;
+/** A client's message to a task that exists. */
+export interface Incoming {
+  readonly message: Message;
+  /** Whether the client shows with it that it knows the development-tool extension. */
+  readonly activateExtension: boolean;
+  /** When the agent takes it, if the task cannot take it now. Default: when the turn ends. */
+  readonly delivery?: MessageDelivery;
 }
 
 /** One live task: the only writer of its log. Starts the agent, records what it does, takes messages, cancels. */
@@ -64,15 +74,15 @@ export class TaskSession implements AsyncDisposable {
   readonly #executor: AgentExecutor;
   readonly #earlier: TaskSessionOptions["earlier"];
   readonly #confirmations = new Confirmations();
+  readonly #recorder: TurnRecorder;
   #run: Run | undefined;
-  /** The model that answers, as it was chosen when the run began. */
-  #model = "";
-  /** Pieces of the answer that wait for the end of this turn of the event loop, to be recorded together. */
-  #waiting: LogEntry[] = [];
-  #flushing: NodeJS.Immediate | undefined;
+  #isStopping = false;
+  /** Whether another executor worked on the task before, and this one has not yet. */
+  #isRestarted = false;
 
   constructor({ log, executor, earlier }: TaskSessionOptions) {
     this.log = log;
+    this.#recorder = new TurnRecorder(log);
     this.#executor = executor;
     this.#earlier = earlier;
   }
@@ -80,6 +90,11 @@ export class TaskSession implements AsyncDisposable {
   /** The task as its log has it now. */
   get task(): Task {
     return this.log.task;
+  }
+
+  /** Whether the client of the conversation knows the development-tool extension; no event of this task may say so yet. */
+  get extensionActive(): boolean {
+    return this.log.conversation.extensionActive;
   }
 
   /** Tells whether nobody needs the session: it may be closed and opened anew. */
@@ -95,22 +110,45 @@ export class TaskSession implements AsyncDisposable {
   }
 
   /**
-   * Takes a client's message: an answer to open questions, or what the agent is to do next. Resolves when it is durable,
-   * with the sequence of its event. Throws a `DevtoolError` when the task cannot take it now; nothing has changed then.
+   * Takes a client's message: an answer to open questions, or what the agent is to do next, which waits while the task is
+   * at work. Resolves when it is durable, with the sequence of its event. Throws a `DevtoolError` when the task cannot
+   * take it; nothing has changed then.
    */
-  async accept(message: Message): Promise<bigint> {
+  async accept({ message, delivery, activateExtension }: Incoming): Promise<bigint> {
+    if (this.#isStopping) throw stopping();
     const answered = callEntries(this.task, answeredCalls(this.task, message));
-    const sequence = this.task.sequence + 1n;
+    const steers = delivery === MessageDelivery.STEER && this.#executor.takesSteering;
+    const queued = mustWait(this.task, message)
+      ? queuedEntry(this.task, message, steers ? MessageDelivery.STEER : MessageDelivery.QUEUE)
+      : undefined;
+    if (activateExtension) this.log.conversation.activateExtension();
+    const sequence = this.#recorder.nextSequence;
+    if (queued) {
+      await this.#recorder.append([queued]);
+      return sequence;
+    }
     const entries: LogEntry[] = [
       { state: TaskState.WORKING, payload: { case: "message", value: message } },
       ...answered,
     ];
     // The agent begins while the disk writes: what it does is in the log behind the message, so it is durable no sooner.
-    const committed = this.#append(entries);
+    const committed = this.#recorder.appendWithState(entries);
     for (const confirmation of confirmationsOf(message)) this.#confirmations.answer(confirmation);
     if (!this.#run) this.#start();
     await committed;
     return sequence;
+  }
+
+  /** Records that the client of the conversation knows the extension, where no message is recorded that would say so. */
+  async activateExtension(): Promise<void> {
+    if (this.extensionActive) return;
+    this.log.conversation.activateExtension();
+    await this.#recorder.append([{ payload: { case: undefined } }]);
+  }
+
+  /** Removes a message that waits. Throws a `DevtoolError` when none of this id does; nothing has changed then. */
+  async withdraw(messageId: string): Promise<void> {
+    await this.#recorder.append([withdrawnEntry(this.task, messageId)]);
   }
 
   /**
@@ -118,7 +156,7 @@ export class TaskSession implements AsyncDisposable {
    * recorded. Throws `Code.FailedPrecondition` when the task has already ended.
    */
   async cancel(): Promise<void> {
-    if (isTerminal(this.task.state)) throw alreadyEnded(this.task);
+    assertNotEnded(this.task);
     const run = this.#run;
     if (!run) return this.#end({ case: "cut", reason: CANCELED });
     run.controller.abort(CANCELED);
@@ -138,30 +176,37 @@ export class TaskSession implements AsyncDisposable {
     this.#assertResting();
     const fits = this.task.sequence === sequence ? summary : undefined;
     const used: LogEntry[] = usage ? [{ payload: { case: "usage", value: usage } }] : [];
-    await this.#log([...used, ...(fits ? [{ payload: { case: "summary", value: fits } as const }] : [])]);
+    await this.#recorder.append([...used, ...(fits ? [{ payload: { case: "summary", value: fits } as const }] : [])]);
     return fits;
   }
 
   #assertResting(): void {
     if (!this.#run) return;
-    throw new DevtoolError(
-      `task ${JSON.stringify(this.task.id)} is working: wait for it or cancel it`,
-      Code.FailedPrecondition,
-    );
+    throw new DevtoolError(`task ${JSON.stringify(this.task.id)} is working`, Code.FailedPrecondition, {
+      remedy: "wait for it or cancel it",
+    });
   }
 
   /** Brings a task that a stop of the server cut to where it can go on (R1). To be called once, before anything else. */
   async recover(): Promise<void> {
     const recovery = recoverTask(this.task);
+    this.#isRestarted = this.task.state !== TaskState.SUBMITTED;
     if (recovery.case === "interrupt") await this.log.append(recovery.entries);
-    if (recovery.case === "resume") this.#start();
+    if (recovery.case === "resume") return this.#start();
+    const [next] = this.task.queuedMessages;
+    if (next && awaitedToolCalls(this.task).length === 0) await this.#goOnWith(next, [cutTurnNotice()]);
   }
 
-  /** Stops the agent without canceling the task: it is left as after a restart. */
-  async [Symbol.asyncDispose](): Promise<void> {
+  /** Stops the agent without canceling the task, which takes no more messages: it is left as after a restart. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
     this.#run?.controller.abort(STOPPING);
     await this.#run?.ended;
-    await this.#executor[Symbol.asyncDispose]();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+    await this.#executor[Symbol.asyncDispose]?.();
   }
 
   #start(): void {
@@ -172,61 +217,42 @@ export class TaskSession implements AsyncDisposable {
   async #execute(signal: AbortSignal): Promise<void> {
     const outcome = await this.#work(signal).then(
       (entry): Outcome => ({ case: "ended", entry }),
-      (reason: unknown): Outcome => ({ case: "cut", reason: signal.aborted ? signal.reason : reason }),
+      (reason: unknown): Outcome => ({ case: "cut", reason }),
     );
     // Before the end is recorded: a message that follows it starts a run of its own.
     this.#run = undefined;
     // A log that failed takes no more: its session is opened anew, and recovers.
-    if (!this.log.failure) await this.#end(outcome).catch(() => undefined);
+    if (this.log.failure) return;
+    // An agent may have come to its end and still be closing what it had open: a cancellation counts until that is done.
+    const isCut = signal.aborted && (outcome.case === "cut" || signal.reason === CANCELED);
+    await this.#end(isCut ? { case: "cut", reason: signal.reason } : outcome).catch(() => undefined);
   }
 
   /** Lets the agent work and gives what is to be recorded as the end of it. */
   async #work(signal: AbortSignal): Promise<LogEntry> {
-    this.#model = await this.#executor.modelFor(this.task);
-    // The agent begins while the disk writes: what it records is behind this. What failed is told by the next record.
-    this.#append([]).catch(() => undefined);
-    const log = this.log;
-    const earlier = await this.#earlier(this.task);
-    const turn: Turn = {
-      get task() {
-        return log.task;
-      },
-      earlier,
+    this.#recorder.model = (await this.#executor.modelFor?.(this.task)) ?? "";
+    // The agent begins while the disk writes: what it records is behind this. Store failures surface on the next append.
+    this.#recorder.appendWithState([]).catch(() => undefined);
+    const turn = createTurn({
+      log: this.log,
+      earlier: await this.#earlier(this.task),
       confirmations: this.#confirmations,
-    };
+      isRestarted: this.#isRestarted,
+      takeSteering: () => this.#takeSteering(),
+    });
+    this.#isRestarted = false;
     for await (const event of this.#executor.execute(turn, signal)) {
       if (event.case === "end" || event.case === "reply") return endEntry(event, this.task);
-      const held = this.#record(event);
+      const held = this.#recorder.record(event);
       if (held) await held;
     }
     return stateEntry(TaskState.COMPLETED);
   }
 
-  /** Records what the agent did. Gives what to wait for before it goes on: a call that runs is durable then; all else is a moment later. */
-  #record(event: Exclude<AgentEvent, Ending>): Promise<void> | undefined {
-    if (event.case === "toolCalls") return this.#recordCalls(event.value);
-    this.#waiting.push({ payload: payloadOf(event), model: this.#model });
-    // What the agent asks next depends on a summary: it must be in the task when it goes on.
-    const held = event.case === "summary" || this.#waiting.length >= MAX_WAITING || this.log.failure;
-    if (held) return this.#log([]);
-    this.#flushing ??= setImmediate(() => this.#log([]).catch(() => undefined));
-    return undefined;
-  }
-
-  /** A call may run, and show more of what it does, once it is durable that it does. What failed is told by the next record. */
-  #recordCalls(updates: readonly CallUpdate[]): Promise<void> | undefined {
-    const recorded = this.#append(callEntries(this.task, updates));
-    if (updates.some(({ call }) => call.status === ToolCallStatus.EXECUTING)) return recorded;
-    recorded.catch(() => undefined);
-    return undefined;
-  }
-
-  /** Appends entries and, when they leave the task in another state, the change of it. */
-  async #append(entries: readonly LogEntry[]): Promise<void> {
-    const appended = entries.length > 0 ? [this.#log(entries)] : [];
-    const state = deriveState(this.task);
-    if (state !== this.task.state) appended.push(this.#log([stateEntry(state)]));
-    await Promise.all(appended);
+  /** Messages that steer are in the task when this returns; store failures surface on the next append. */
+  #takeSteering(): void {
+    const messages = steeringMessages(this.task);
+    if (messages.length > 0) this.#recorder.append(messages.map(takenEntry)).catch(() => undefined);
   }
 
   async #end(outcome: Outcome): Promise<void> {
@@ -234,63 +260,25 @@ export class TaskSession implements AsyncDisposable {
     const entry = outcome.case === "ended" ? outcome.entry : cutEntry(outcome.reason);
     const left = isTerminal(entry.state ?? TaskState.UNSPECIFIED) ? openToolCalls(this.task) : [];
     const cancelled = left.map((call) => ({ call: cancelledCall(call) }));
-    await this.#log([...callEntries(this.task, cancelled), entry]);
+    const ended = callEntries(this.task, cancelled);
+    const [next] = this.task.queuedMessages;
+    if (!next || !goesOn(this.task, entry.state))
+      return this.#recorder.append([...ended, withUntaken(entry, this.task)]);
+    const said = [...ended, ...saidAtEnd(entry)];
+    // The message waits for the next start of the server, and the task stays at work for it.
+    return this.#isStopping ? this.#recorder.append(said) : this.#goOnWith(next, said);
   }
 
-  /** Appends what waits and then entries, under the name of the model that is answering (STREAM-1). */
-  async #log(entries: readonly LogEntry[]): Promise<void> {
-    clearImmediate(this.#flushing);
-    this.#flushing = undefined;
-    const all = [...this.#waiting, ...entries.map((entry) => ({ ...entry, model: this.#model }))];
-    this.#waiting = [];
-    if (all.length > 0) await this.log.append(all);
+  /** Begins the next turn with a message that waited, without the task leaving `working`. */
+  async #goOnWith(next: QueuedMessage, before: readonly LogEntry[]): Promise<void> {
+    const recorded = this.#recorder.append([...before, takenEntry(next)]);
+    this.#start();
+    await recorded;
   }
 
   async #interrupt(): Promise<void> {
-    await this.#log([]);
+    await this.#recorder.append([]);
     const recovery = recoverTask(this.task);
-    if (recovery.case === "interrupt") await this.#log(recovery.entries);
+    if (recovery.case === "interrupt") await this.#recorder.append(recovery.entries);
   }
-}
-
-type Ending = Extract<AgentEvent, { case: "end" | "reply" }>;
-
-/** The end that an agent came to. A failure is an error, whoever says so. */
-function endEntry(ending: Ending, { id, sequence }: Task): LogEntry {
-  if (ending.case === "reply") {
-    const parts = [...ending.value];
-    const value = create(MessageSchema, { messageId: `${id}:${sequence + 1n}`, role: Role.AGENT, parts });
-    return { state: TaskState.COMPLETED, payload: { case: "reply", value } };
-  }
-  const { state, text } = ending.value;
-  return stateEntry(state, state === TaskState.FAILED ? { error: text } : { text });
-}
-
-/** The end of a run that was cut short: by a client, or by what failed. */
-function cutEntry(reason: unknown): LogEntry {
-  if (reason === CANCELED) return stateEntry(TaskState.CANCELED);
-  return stateEntry(TaskState.FAILED, { error: DevtoolError.from(reason).message });
-}
-
-function stateEntry(state: TaskState, change: { readonly text?: string; readonly error?: string } = {}): LogEntry {
-  return { state, payload: { case: "stateChange", value: create(StateChangeSchema, change) } };
-}
-
-function payloadOf(event: Exclude<AgentEvent, Ending | { case: "toolCalls" }>): LogEntry["payload"] {
-  return event.case === "text" ? { case: "text", value: create(TextContentSchema, { text: event.value }) } : event;
-}
-
-function cancelledCall({ confirmationRequest: _closed, ...call }: ToolCall): ToolCall {
-  return { ...call, status: ToolCallStatus.CANCELLED };
-}
-
-function alreadyEnded(task: Task): DevtoolError {
-  const state = TaskState[task.state].toLowerCase();
-  return new DevtoolError(
-    `task ${JSON.stringify(task.id)} is already ${state}: it cannot be canceled`,
-    Code.FailedPrecondition,
-    {
-      details: { field: "task_id", value: task.id },
-    },
-  );
 }

@@ -129,7 +129,7 @@ func (p *player) doCancel(ctx context.Context) error {
 }
 
 func (p *player) doResume(ctx context.Context) error {
-	id, err := p.start(ctx, "wait 300\ntext late")
+	id, err := p.start(ctx, "wait 2000\ntext late")
 	if err != nil {
 		return err
 	}

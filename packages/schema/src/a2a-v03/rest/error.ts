@@ -48,6 +48,8 @@ const ERROR_NAMES: ReadonlyMap<number, string> = new Map([
   [JsonRpcCode.UNSUPPORTED_OPERATION, "UnsupportedOperationError"],
   [JsonRpcCode.CONTENT_TYPE_NOT_SUPPORTED, "ContentTypeNotSupportedError"],
   [JsonRpcCode.INVALID_AGENT_RESPONSE, "InvalidAgentResponseError"],
+  [JsonRpcCode.RESOURCE_EXHAUSTED, "ResourceExhaustedError"],
+  [JsonRpcCode.ALREADY_EXISTS, "AlreadyExistsError"],
 ]);
 
 const ERROR_CODES: ReadonlyMap<string, number> = new Map([...ERROR_NAMES].map(([code, name]) => [name, code]));

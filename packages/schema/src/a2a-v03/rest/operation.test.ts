@@ -45,6 +45,9 @@ describe("a request of HTTP+JSON in A2A 0.3", () => {
       "DELETE /v1/tasks/t/pushNotificationConfigs/p",
     ],
     ["agent/getAuthenticatedExtendedCard", {}, "GET /v1/card"],
+    ["tasks/list", { contextId: "c", pageSize: "2" }, "GET /v1/tasks?contextId=c&pageSize=2"],
+    ["commands/get", { context_id: "c" }, "GET /v1/commands?context_id=c"],
+    ["command/execute", { command_path: ["stats"], context_id: "c" }, "POST /v1/commands:execute"],
   ])("of %s holds %j, and is read as what was written", (method, params, line) => {
     const call = restOperation(method).encodeCall(params);
     expect(`${call.httpMethod} ${call.path}`).toBe(line);
@@ -91,7 +94,7 @@ describe("a request of HTTP+JSON in A2A 0.3", () => {
 
   it("cannot be written without the ids of its path, or for a method that has none", () => {
     expect(() => restOperation("tasks/get").encodeCall({ id: "" })).toThrow("id is missing");
-    expect(() => restOperation("commands/get")).toThrow('method "commands/get" has no path');
+    expect(() => restOperation("tasks/none")).toThrow('method "tasks/none" has no path');
   });
 
   it("cannot be read when an id is not encoded", () => {

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { objectOf, textOf } from "../../json-value.ts";
+import { listOf, objectOf, textOf } from "../../json-value.ts";
 import { quote, WireError } from "../../wire-error.ts";
 import { answerFromRest, answerToRest } from "./answer.ts";
 import {
@@ -46,7 +46,7 @@ export interface RestOperation {
   decodeParams(ids: Readonly<Record<string, string>>, content: RestContent): JsonObject;
   /** Writes the request. Throws a `WireError` when an id of its path is missing. */
   encodeCall(params: JsonObject): RestCall;
-  /** Writes the request in its other form, for a server that cannot use the first (-32602); left out where there is one. */
+  /** Writes the request in its other form or with its other HTTP method, for a server that cannot use the first; left out where there is one. */
   encodeOtherCall?(params: JsonObject): RestCall;
   /** Writes its answer, or a frame of its stream. */
   encodeResult(result: JsonValue): JsonValue;
@@ -70,6 +70,7 @@ interface ResultForm {
 
 const IDS: ParamsForm = { decode: (ids) => ids };
 const SEND: ParamsForm = { decode: (_ids, { body }) => sendParamsFromRest(body), body: sendParamsToRest };
+const BODY: ParamsForm = { decode: (_ids, { body }) => body, body: (params) => params };
 const HISTORY: ParamsForm = {
   decode: (ids, { query }) => ({ ...ids, ...historyLengthIn(query) }),
   query: ({ historyLength }) => (historyLength === undefined ? "" : `?historyLength=${String(historyLength)}`),
@@ -81,10 +82,31 @@ const PUSH_PARAMS: ParamsForm = {
   otherBody: (params) => objectOf(pushParamsToRest(params).config),
 };
 
+/** Parameters that are words in the query; the empty ones are left out. */
+const QUERY: ParamsForm = {
+  decode: (_ids, { query }) => Object.fromEntries(query),
+  query: (params) => {
+    const words = Object.entries(params).flatMap(([name, value]) =>
+      typeof value === "object" || value === "" ? [] : `${name}=${encodeURIComponent(String(value))}`,
+    );
+    return words.length === 0 ? "" : `?${words.join("&")}`;
+  },
+};
+
 const ANSWER: ResultForm = { encode: answerToRest, decode: answerFromRest };
 const TASK: ResultForm = { encode: taskToRest, decode: taskFromRest };
 const PUSH: ResultForm = { encode: pushToRest, decode: pushFromRest };
 const PUSH_LIST: ResultForm = { encode: pushListToRest, decode: pushListFromRest };
+const TASK_LIST: ResultForm = {
+  encode: (json) => ({ ...objectOf(json), tasks: listOf(objectOf(json).tasks).map(taskToRest) }),
+  decode: (json) => ({ ...objectOf(json), tasks: listOf(objectOf(json).tasks).map(taskFromRest) }),
+};
+/** How a command started, as the RFC has it; in a stream the updates of its task follow. */
+const COMMAND: ResultForm = {
+  encode: (json) => ("kind" in objectOf(json) ? answerToRest(json) : json),
+  // The start has a status in one word; those of updates are objects.
+  decode: (json) => (typeof objectOf(json).status === "string" ? json : answerFromRest(json)),
+};
 const NOTHING: ResultForm = { encode: () => ({}), decode: () => null };
 const AS_IS: ResultForm = { encode: (result) => result, decode: (json) => json };
 
@@ -105,6 +127,8 @@ const ONE_PUSH = "tasks/{id}/pushNotificationConfigs/{pushNotificationConfigId}"
 const OUTLINES: readonly Outline[] = [
   { method: "message/send", http: ["POST"], path: "message:send", params: SEND, result: ANSWER },
   { method: "message/stream", http: ["POST"], path: "message:stream", params: SEND, result: ANSWER },
+  { method: "message/withdraw", http: ["POST"], path: "message:withdraw", params: BODY, result: TASK },
+  { method: "tasks/list", http: ["GET"], path: "tasks", params: QUERY, result: TASK_LIST },
   { method: "tasks/get", http: ["GET"], path: "tasks/{id}", params: HISTORY, result: TASK },
   { method: "tasks/cancel", http: ["POST"], path: "tasks/{id}:cancel", params: IDS, result: TASK },
   { method: "tasks/resubscribe", http: ["GET", "POST"], path: "tasks/{id}:subscribe", params: IDS, result: ANSWER },
@@ -125,6 +149,8 @@ const OUTLINES: readonly Outline[] = [
   { method: `${PUSH_METHOD}/get`, http: ["GET"], path: ONE_PUSH, params: IDS, result: PUSH },
   { method: `${PUSH_METHOD}/delete`, http: ["DELETE"], path: ONE_PUSH, params: IDS, result: NOTHING },
   { method: "agent/getAuthenticatedExtendedCard", http: ["GET"], path: "card", params: IDS, result: AS_IS },
+  { method: "commands/get", http: ["GET"], path: "commands", params: QUERY, result: AS_IS },
+  { method: "command/execute", http: ["POST"], path: "commands:execute", params: BODY, result: COMMAND },
 ];
 
 /** The methods of A2A 0.3, with the paths that section 3.5.3 has for them and what its SDKs do beyond it. */
@@ -139,7 +165,7 @@ export function restOperation(method: string): RestOperation {
 
 function operationFrom({ method, http, path, params, result }: Outline): RestOperation {
   const pattern = new RegExp(`^${path.replace(VARIABLES, "(?<$1>[^/:]+)")}$`);
-  const [httpMethod = "GET"] = http;
+  const [httpMethod = "GET", otherMethod = httpMethod] = http;
   const { query, body, otherBody } = params;
   const callWith = (given: JsonObject, write: ParamsForm["body"]): RestCall => {
     const filled = path.replace(VARIABLES, (_variable, name: string) => encodedId(name, given));
@@ -154,7 +180,9 @@ function operationFrom({ method, http, path, params, result }: Outline): RestOpe
     },
     decodeParams: (ids, content) => params.decode(decodedIds(ids), content),
     encodeCall: (given) => callWith(given, body),
-    ...(otherBody && { encodeOtherCall: (given: JsonObject) => callWith(given, otherBody) }),
+    ...((otherBody || otherMethod !== httpMethod) && {
+      encodeOtherCall: (given: JsonObject) => ({ ...callWith(given, otherBody ?? body), httpMethod: otherMethod }),
+    }),
     encodeResult: result.encode,
     decodeResult: result.decode,
   };

@@ -1,7 +1,7 @@
 import type { ContextValues } from "@connectrpc/connect";
 import { Code, DevtoolError } from "../../errors.ts";
 import { type Caller, contextValuesFor } from "../../handler/caller.ts";
-import type { HttpRequest } from "../route.ts";
+import type { HttpRequest } from "../http/route.ts";
 
 const admitted = new WeakMap<HttpRequest, Caller>();
 

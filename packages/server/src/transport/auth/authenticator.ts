@@ -1,5 +1,5 @@
 import type { Caller } from "../../handler/caller.ts";
-import type { HttpRequest } from "../route.ts";
+import type { HttpRequest } from "../http/route.ts";
 
 /** What came of looking at the credentials of a request. */
 export type Verdict =

@@ -1,4 +1,4 @@
-import { type HttpRequest, headerOf } from "../route.ts";
+import { type HttpRequest, headerOf } from "../http/route.ts";
 
 /** The bearer token of a request; empty when it has none, or more in the header than one. */
 export function bearerOf(request: HttpRequest): string {

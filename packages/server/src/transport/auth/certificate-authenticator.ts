@@ -1,6 +1,6 @@
 import { TLSSocket } from "node:tls";
 import type { Right } from "../../handler/caller.ts";
-import type { HttpRequest } from "../route.ts";
+import type { HttpRequest } from "../http/route.ts";
 import type { Authenticator } from "./authenticator.ts";
 
 /**
@@ -10,11 +10,16 @@ import type { Authenticator } from "./authenticator.ts";
 export function createCertificateAuthenticator(rights: ReadonlySet<Right>): Authenticator {
   return {
     authenticate(request) {
+      // Other credentials were looked at before, and what is wrong with them is not made good by the machine they come from.
+      if (request.headers.authorization !== undefined) return { case: "none" };
       const socket = socketOf(request);
       const certificate = socket?.getPeerX509Certificate();
       if (!socket || !certificate) return { case: "none" };
       if (!socket.authorized) return { case: "wrong", message: "the client certificate is of no authority we know" };
-      const principal = `x509:${nameIn(certificate.issuer)}#${nameIn(certificate.subject)}`;
+      const { issuer, subject } = certificate;
+      // A name may be empty, and Node has none then: all who have no name would be one principal.
+      if (!issuer || !subject) return { case: "wrong", message: "the client certificate names no subject" };
+      const principal = `x509:${nameIn(issuer)}#${nameIn(subject)}`;
       return { case: "caller", value: { principal, rights } };
     },
   };

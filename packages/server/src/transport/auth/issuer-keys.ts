@@ -44,10 +44,9 @@ async function discover(issuer: string): Promise<string> {
   const response = await fetch(discoveryUrl(issuer), { redirect: "error", signal: AbortSignal.timeout(TIMEOUT_MS) });
   const found: unknown = response.ok ? await response.json() : undefined;
   if (isDiscovery(found) && found.issuer === issuer) return found.jwks_uri;
-  throw new DevtoolError(
-    `issuer ${JSON.stringify(issuer)} does not describe itself: set jwks_uri, or correct the issuer`,
-    Code.FailedPrecondition,
-  );
+  throw new DevtoolError(`issuer ${JSON.stringify(issuer)} does not describe itself`, Code.FailedPrecondition, {
+    remedy: "set jwks_uri, or correct the issuer",
+  });
 }
 
 function isDiscovery(json: unknown): json is { readonly issuer: string; readonly jwks_uri: string } {

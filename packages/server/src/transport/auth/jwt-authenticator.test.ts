@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { createServer, IncomingMessage, type Server } from "node:http";
 import { type AddressInfo, Socket } from "node:net";
 import {
+  CompactSign,
   type CryptoKey,
   exportJWK,
   exportSPKI,
@@ -71,6 +72,24 @@ describe("an authenticator of signed tokens", () => {
       authenticate: () => ({ case: "caller", value: { principal: "x", rights: new Set() } }),
     };
     for (const [, token] of await forged()) expect((await tell(credulous, token)).case).toBe("caller");
+  });
+
+  it.each([
+    ["a list", ["bob"]],
+    ["a number", 1],
+    ["an object", { toString: "bob" }],
+    ["empty", ""],
+    ["with a control character", "bob\u0000x"],
+    ["with a line break", "bob\nlocal"],
+    ["that is no Unicode", "\ud800"],
+    ["without end", "b".repeat(1001)],
+  ])("takes no subject that could be another's: %s", async (_what, sub) => {
+    const claims = new TextEncoder().encode(JSON.stringify({ ...GOOD, sub }));
+    const token = await new CompactSign(claims).setProtectedHeader({ alg: "ES256", kid: "one" }).sign(key.privateKey);
+    expect(await tell(authenticator, token)).toMatchObject({
+      case: "wrong",
+      message: expect.stringContaining("subject"),
+    });
   });
 
   it("says which claim is wrong, and nothing of the others", async () => {

@@ -78,9 +78,18 @@ function unlessSignature(reason: unknown): undefined {
 }
 
 function verdictOf(payload: JWTPayload, options: JwtOptions): Verdict {
-  const { sub = "" } = payload;
-  if (sub === "") return { case: "wrong", message: "the token names no subject" };
-  return { case: "caller", value: callerOf(sub, scopesOf(payload), options) };
+  const subject = subjectOf(payload);
+  if (subject === undefined)
+    return { case: "wrong", message: "the token names no subject that can be told from others" };
+  return { case: "caller", value: callerOf(subject, scopesOf(payload), options) };
+}
+
+const MAX_SUBJECT_LENGTH = 1000;
+
+/** The subject; undefined for what two callers could share: `["bob"]` reads as `bob`, and lone surrogates are stored alike. */
+function subjectOf({ sub }: Readonly<Record<string, unknown>>): string | undefined {
+  if (typeof sub !== "string" || sub === "" || sub.length > MAX_SUBJECT_LENGTH) return undefined;
+  return sub.isWellFormed() && !/\p{Cc}/u.test(sub) ? sub : undefined;
 }
 
 function callerOf(sub: string, scopes: ReadonlySet<string>, { issuer, approveScope, auditScope }: JwtOptions): Caller {
@@ -132,9 +141,10 @@ function wordsOf(reason: errors.JOSEError): string {
 
 function assertUsable({ issuer, audience, algorithms = ALGORITHMS }: JwtOptions): void {
   const url = URL.parse(issuer);
-  if (url?.hash !== "") throw invalid("issuer", issuer, "is no URL without fragment: write it as in its tokens");
+  if (url?.hash !== "") throw invalid("issuer", issuer, "is no URL without fragment", "write it as in its tokens");
   if (audience === "") throw invalid("audience", audience, "is empty: tokens for other services would be taken");
   const odd = algorithms.find((algorithm) => !SIGNATURES.test(algorithm));
-  if (odd !== undefined) throw invalid("algorithms", odd, "is no signature with a public key: choose ES256 or another");
-  if (algorithms.length === 0) throw invalid("algorithms", "", "is empty: name at least one");
+  if (odd !== undefined)
+    throw invalid("algorithms", odd, "is not a public-key signature algorithm", "choose ES256 or another");
+  if (algorithms.length === 0) throw invalid("algorithms", "", "is empty", "name at least one");
 }

@@ -8,8 +8,9 @@ export function connectErrorFrom(reason: unknown): ConnectError {
   if (reason instanceof ConnectError) return reason;
   const error =
     reason instanceof WireError ? new DevtoolError(reason.message, Code.InvalidArgument) : DevtoolError.from(reason);
-  const details = error.details ? [{ desc: ErrorContextSchema, value: { ...error.details } }] : [];
-  return new ConnectError(error.message, error.code, undefined, details, error.cause);
+  const { message, code, details, remedy, cause } = error;
+  const context = details || remedy !== "" ? [{ desc: ErrorContextSchema, value: { ...details, remedy } }] : [];
+  return new ConnectError(message, code, undefined, context, cause);
 }
 
 /** Applies `connectErrorFrom` to every call, also to what a stream throws later. */

@@ -1,4 +1,4 @@
-import type { Route } from "../route.ts";
+import { type Route, RPC_PATH } from "../http/route.ts";
 import type { ConnectRoutesOptions } from "./options.ts";
 
 /**
@@ -14,12 +14,11 @@ export function connectRoutes(options: ConnectRoutesOptions): Route[] {
       access: "token",
       matches: (_method, path) => RPC_PATH.test(path),
       handle: async (request, response) => {
+        // A proxy speaks HTTP/1.1 to us. Without this, nginx would hold back events until its buffer is full.
+        if (request.httpVersionMajor === 1) response.setHeader("x-accel-buffering", "no");
         loading ??= load();
         return (await loading)(request, response);
       },
     },
   ];
 }
-
-/** `/package.Service/Method`. */
-const RPC_PATH = /^\/[a-z][\w.]*\.[A-Z]\w*\/\w+$/;

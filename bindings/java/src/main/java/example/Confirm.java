@@ -46,7 +46,7 @@ public final class Confirm {
     List<Part> answers = new ArrayList<>();
     for (var call : questions) {
       var edit = call.getConfirmationRequest().getFileEditDetails();
-      System.out.printf("%s wants to write %s: %s%n", call.getToolName(), edit.getFilePath(), edit.getNewContent());
+      System.out.printf("%s wants to write %s: %s%n", call.getToolName(), edit.getFileName(), edit.getNewContent());
       var answer = ToolCallConfirmation.newBuilder()
           .setToolCallId(call.getToolCallId())
           .setSelectedOptionId("proceed_once");

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/checkpoint.proto.
  */
 export const file_devtool_v1alpha_checkpoint: GenFile = /*@__PURE__*/
-  fileDesc("CiBkZXZ0b29sL3YxYWxwaGEvY2hlY2twb2ludC5wcm90bxIPZGV2dG9vbC52MWFscGhhInAKCkNoZWNrcG9pbnQSCgoCaWQYASABKAkSFgoOd29ya3NwYWNlX3BhdGgYAiABKAkSDQoFbGFiZWwYAyABKAkSLwoLY3JlYXRlX3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wYgZwcm90bzM", [file_google_protobuf_timestamp]);
+  fileDesc("CiBkZXZ0b29sL3YxYWxwaGEvY2hlY2twb2ludC5wcm90bxIPZGV2dG9vbC52MWFscGhhIoMBCgpDaGVja3BvaW50EgoKAmlkGAEgASgJEhYKDndvcmtzcGFjZV9wYXRoGAIgASgJEg0KBWxhYmVsGAMgASgJEi8KC2NyZWF0ZV90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCglwcmluY2lwYWwYBSABKAliBnByb3RvMw", [file_google_protobuf_timestamp]);
 
 /**
  * Describes a checkpoint: a state of a workspace's files to go back to. It is
@@ -49,6 +49,14 @@ export type Checkpoint = Message<"devtool.v1alpha.Checkpoint"> & {
    * @generated from field: google.protobuf.Timestamp create_time = 4;
    */
   createTime?: Timestamp | undefined;
+
+  /**
+   * Identifies who made it; only that principal may see it and go back to it.
+   * Empty in those of earlier versions, which are the operator's.
+   *
+   * @generated from field: string principal = 5;
+   */
+  principal: string;
 };
 
 /**
@@ -86,6 +94,14 @@ export type CheckpointJson = {
    * @generated from field: google.protobuf.Timestamp create_time = 4;
    */
   createTime?: TimestampJson;
+
+  /**
+   * Identifies who made it; only that principal may see it and go back to it.
+   * Empty in those of earlier versions, which are the operator's.
+   *
+   * @generated from field: string principal = 5;
+   */
+  principal?: string;
 };
 
 /**

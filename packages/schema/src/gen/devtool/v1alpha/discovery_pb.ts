@@ -4,13 +4,17 @@
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { ApprovalMode, ApprovalModeJson } from "./session_settings_pb.ts";
+import { file_devtool_v1alpha_session_settings } from "./session_settings_pb.ts";
+import type { Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file devtool/v1alpha/discovery.proto.
  */
 export const file_devtool_v1alpha_discovery: GenFile = /*@__PURE__*/
-  fileDesc("Ch9kZXZ0b29sL3YxYWxwaGEvZGlzY292ZXJ5LnByb3RvEg9kZXZ0b29sLnYxYWxwaGEiNQoKU2VydmVySW5mbxILCgN1cmwYASABKAkSDQoFdG9rZW4YAiABKAkSCwoDcGlkGAMgASgFYgZwcm90bzM");
+  fileDesc("Ch9kZXZ0b29sL3YxYWxwaGEvZGlzY292ZXJ5LnByb3RvEg9kZXZ0b29sLnYxYWxwaGEi3QEKClNlcnZlckluZm8SCwoDdXJsGAEgASgJEg0KBXRva2VuGAIgASgJEgsKA3BpZBgDIAEoBRITCgtjZXJ0aWZpY2F0ZRgEIAEoCRIRCglwcm9vZl9rZXkYBSABKAwSDQoFYWdlbnQYBiABKAkSDQoFbW9kZWwYByABKAkSNAoNYXBwcm92YWxfbW9kZRgIIAEoDjIdLmRldnRvb2wudjFhbHBoYS5BcHByb3ZhbE1vZGUSEQoJd29ya3NwYWNlGAkgASgJEhcKD3dvcmtzcGFjZV9yb290cxgKIAMoCSIlChBSZWFkaW5lc3NSZXF1ZXN0EhEKCWNoYWxsZW5nZRgBIAEoDCI7CglSZWFkaW5lc3MSDgoGc3RhdHVzGAEgASgJEg0KBXByb29mGAIgASgMEg8KB3Byb2JsZW0YAyABKAkiSwoJVG9rZW5GaWxlEg0KBXRva2VuGAEgASgJEi8KC2NyZWF0ZV90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcGIGcHJvdG8z", [file_devtool_v1alpha_session_settings, file_google_protobuf_timestamp]);
 
 /**
  * Says where a running server is: the line that `devtool serve --json` prints
@@ -39,6 +43,60 @@ export type ServerInfo = Message<"devtool.v1alpha.ServerInfo"> & {
    * @generated from field: int32 pid = 3;
    */
   pid: number;
+
+  /**
+   * Holds the certificate chain in PEM with which the server listens. Clients
+   * that read this file trust its first certificate and no other. Empty without
+   * TLS.
+   *
+   * @generated from field: string certificate = 4;
+   */
+  certificate: string;
+
+  /**
+   * Is a secret of this start of the server (32 random bytes). With the token it
+   * makes the key of the proof in Readiness.
+   *
+   * @generated from field: bytes proof_key = 5;
+   */
+  proofKey: Uint8Array;
+
+  /**
+   * Names the agent, as its card does.
+   *
+   * @generated from field: string agent = 6;
+   */
+  agent: string;
+
+  /**
+   * Names the model of sessions that choose none.
+   *
+   * @generated from field: string model = 7;
+   */
+  model: string;
+
+  /**
+   * Says how far agents may go without asking. Unspecified asks before every
+   * change.
+   *
+   * @generated from field: devtool.v1alpha.ApprovalMode approval_mode = 8;
+   */
+  approvalMode: ApprovalMode;
+
+  /**
+   * Names the directory in which agents work when a client names none: an
+   * absolute path.
+   *
+   * @generated from field: string workspace = 9;
+   */
+  workspace: string;
+
+  /**
+   * Lists the directories in which workspaces may lie: absolute paths.
+   *
+   * @generated from field: repeated string workspace_roots = 10;
+   */
+  workspaceRoots: string[];
 };
 
 /**
@@ -68,6 +126,60 @@ export type ServerInfoJson = {
    * @generated from field: int32 pid = 3;
    */
   pid?: number;
+
+  /**
+   * Holds the certificate chain in PEM with which the server listens. Clients
+   * that read this file trust its first certificate and no other. Empty without
+   * TLS.
+   *
+   * @generated from field: string certificate = 4;
+   */
+  certificate?: string;
+
+  /**
+   * Is a secret of this start of the server (32 random bytes). With the token it
+   * makes the key of the proof in Readiness.
+   *
+   * @generated from field: bytes proof_key = 5;
+   */
+  proofKey?: string;
+
+  /**
+   * Names the agent, as its card does.
+   *
+   * @generated from field: string agent = 6;
+   */
+  agent?: string;
+
+  /**
+   * Names the model of sessions that choose none.
+   *
+   * @generated from field: string model = 7;
+   */
+  model?: string;
+
+  /**
+   * Says how far agents may go without asking. Unspecified asks before every
+   * change.
+   *
+   * @generated from field: devtool.v1alpha.ApprovalMode approval_mode = 8;
+   */
+  approvalMode?: ApprovalModeJson;
+
+  /**
+   * Names the directory in which agents work when a client names none: an
+   * absolute path.
+   *
+   * @generated from field: string workspace = 9;
+   */
+  workspace?: string;
+
+  /**
+   * Lists the directories in which workspaces may lie: absolute paths.
+   *
+   * @generated from field: repeated string workspace_roots = 10;
+   */
+  workspaceRoots?: string[];
 };
 
 /**
@@ -76,4 +188,167 @@ export type ServerInfoJson = {
  */
 export const ServerInfoSchema: GenMessage<ServerInfo, {jsonType: ServerInfoJson}> = /*@__PURE__*/
   messageDesc(file_devtool_v1alpha_discovery, 0);
+
+/**
+ * Asks whether a server takes work: the query of `GET /readyz`, which needs no
+ * credentials.
+ *
+ * @generated from message devtool.v1alpha.ReadinessRequest
+ */
+export type ReadinessRequest = Message<"devtool.v1alpha.ReadinessRequest"> & {
+  /**
+   * Asks the server to prove that it holds its token: 32 random bytes that are
+   * used once, in base64url. Empty asks for no proof.
+   *
+   * @generated from field: bytes challenge = 1;
+   */
+  challenge: Uint8Array;
+};
+
+/**
+ * Asks whether a server takes work: the query of `GET /readyz`, which needs no
+ * credentials.
+ *
+ * @generated from message devtool.v1alpha.ReadinessRequest
+ */
+export type ReadinessRequestJson = {
+  /**
+   * Asks the server to prove that it holds its token: 32 random bytes that are
+   * used once, in base64url. Empty asks for no proof.
+   *
+   * @generated from field: bytes challenge = 1;
+   */
+  challenge?: string;
+};
+
+/**
+ * Describes the message devtool.v1alpha.ReadinessRequest.
+ * Use `create(ReadinessRequestSchema)` to create a new message.
+ */
+export const ReadinessRequestSchema: GenMessage<ReadinessRequest, {jsonType: ReadinessRequestJson}> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_discovery, 1);
+
+/**
+ * Says whether a server takes work: the answer of `GET /readyz`. `GET /healthz`
+ * gives one without a proof as long as the process answers.
+ *
+ * @generated from message devtool.v1alpha.Readiness
+ */
+export type Readiness = Message<"devtool.v1alpha.Readiness"> & {
+  /**
+   * Is `ok`, or `unavailable` while the server takes no work (HTTP 503).
+   *
+   * @generated from field: string status = 1;
+   */
+  status: string;
+
+  /**
+   * Proves that the server holds its token and belongs to the start that wrote
+   * ServerInfo: HMAC-SHA256 over the challenge. The key is HKDF-SHA256 of the
+   * token, with ServerInfo.proof_key as salt and the info
+   * `devtool server proof v1`, 32 bytes. Empty when there was no challenge.
+   *
+   * @generated from field: bytes proof = 2;
+   */
+  proof: Uint8Array;
+
+  /**
+   * Says why the server takes no work: it stops, its disk is full, or nothing
+   * can be written. At most half a second old. Empty when it takes work.
+   *
+   * @generated from field: string problem = 3;
+   */
+  problem: string;
+};
+
+/**
+ * Says whether a server takes work: the answer of `GET /readyz`. `GET /healthz`
+ * gives one without a proof as long as the process answers.
+ *
+ * @generated from message devtool.v1alpha.Readiness
+ */
+export type ReadinessJson = {
+  /**
+   * Is `ok`, or `unavailable` while the server takes no work (HTTP 503).
+   *
+   * @generated from field: string status = 1;
+   */
+  status?: string;
+
+  /**
+   * Proves that the server holds its token and belongs to the start that wrote
+   * ServerInfo: HMAC-SHA256 over the challenge. The key is HKDF-SHA256 of the
+   * token, with ServerInfo.proof_key as salt and the info
+   * `devtool server proof v1`, 32 bytes. Empty when there was no challenge.
+   *
+   * @generated from field: bytes proof = 2;
+   */
+  proof?: string;
+
+  /**
+   * Says why the server takes no work: it stops, its disk is full, or nothing
+   * can be written. At most half a second old. Empty when it takes work.
+   *
+   * @generated from field: string problem = 3;
+   */
+  problem?: string;
+};
+
+/**
+ * Describes the message devtool.v1alpha.Readiness.
+ * Use `create(ReadinessSchema)` to create a new message.
+ */
+export const ReadinessSchema: GenMessage<Readiness, {jsonType: ReadinessJson}> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_discovery, 2);
+
+/**
+ * Holds the operator's token from one start of a server to the next: the file
+ * `token.json` in its data directory, which only its user may read.
+ *
+ * @generated from message devtool.v1alpha.TokenFile
+ */
+export type TokenFile = Message<"devtool.v1alpha.TokenFile"> & {
+  /**
+   * Holds the bearer token: 256 random bits in base64url.
+   *
+   * @generated from field: string token = 1;
+   */
+  token: string;
+
+  /**
+   * Is the time at which the token was made.
+   *
+   * @generated from field: google.protobuf.Timestamp create_time = 2;
+   */
+  createTime?: Timestamp | undefined;
+};
+
+/**
+ * Holds the operator's token from one start of a server to the next: the file
+ * `token.json` in its data directory, which only its user may read.
+ *
+ * @generated from message devtool.v1alpha.TokenFile
+ */
+export type TokenFileJson = {
+  /**
+   * Holds the bearer token: 256 random bits in base64url.
+   *
+   * @generated from field: string token = 1;
+   */
+  token?: string;
+
+  /**
+   * Is the time at which the token was made.
+   *
+   * @generated from field: google.protobuf.Timestamp create_time = 2;
+   */
+  createTime?: TimestampJson;
+};
+
+/**
+ * Describes the message devtool.v1alpha.TokenFile.
+ * Use `create(TokenFileSchema)` to create a new message.
+ */
+export const TokenFileSchema: GenMessage<TokenFile, {jsonType: TokenFileJson}> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_discovery, 3);
 

@@ -10,11 +10,11 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/error.proto.
  */
 export const file_devtool_v1alpha_error: GenFile = /*@__PURE__*/
-  fileDesc("ChtkZXZ0b29sL3YxYWxwaGEvZXJyb3IucHJvdG8SD2RldnRvb2wudjFhbHBoYSIsCgxFcnJvckNvbnRleHQSDQoFZmllbGQYASABKAkSDQoFdmFsdWUYAiABKAliBnByb3RvMw");
+  fileDesc("ChtkZXZ0b29sL3YxYWxwaGEvZXJyb3IucHJvdG8SD2RldnRvb2wudjFhbHBoYSI8CgxFcnJvckNvbnRleHQSDQoFZmllbGQYASABKAkSDQoFdmFsdWUYAiABKAkSDgoGcmVtZWR5GAMgASgJYgZwcm90bzM");
 
 /**
- * Says what in a request an error is about: a detail of every Connect error
- * and the `data` of every JSON-RPC error that a client can mend.
+ * Says what in a request an error is about, and what helps: a detail of every
+ * Connect error and the `data` of every JSON-RPC error that a client can mend.
  *
  * @generated from message devtool.v1alpha.ErrorContext
  */
@@ -28,16 +28,25 @@ export type ErrorContext = Message<"devtool.v1alpha.ErrorContext"> & {
   field: string;
 
   /**
-   * Quotes the offending value, cut to 200 characters; empty when it is missing.
+   * Quotes the offending value, cut to 80 characters; empty when it is missing.
    *
    * @generated from field: string value = 2;
    */
   value: string;
+
+  /**
+   * Says what helps, for instance `choose another`; empty when nothing is known
+   * to help. The message of the error ends with it, after a colon; Connect and
+   * gRPC send it also for an error that is about no field.
+   *
+   * @generated from field: string remedy = 3;
+   */
+  remedy: string;
 };
 
 /**
- * Says what in a request an error is about: a detail of every Connect error
- * and the `data` of every JSON-RPC error that a client can mend.
+ * Says what in a request an error is about, and what helps: a detail of every
+ * Connect error and the `data` of every JSON-RPC error that a client can mend.
  *
  * @generated from message devtool.v1alpha.ErrorContext
  */
@@ -51,11 +60,20 @@ export type ErrorContextJson = {
   field?: string;
 
   /**
-   * Quotes the offending value, cut to 200 characters; empty when it is missing.
+   * Quotes the offending value, cut to 80 characters; empty when it is missing.
    *
    * @generated from field: string value = 2;
    */
   value?: string;
+
+  /**
+   * Says what helps, for instance `choose another`; empty when nothing is known
+   * to help. The message of the error ends with it, after a colon; Connect and
+   * gRPC send it also for an error that is about no field.
+   *
+   * @generated from field: string remedy = 3;
+   */
+  remedy?: string;
 };
 
 /**

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/policy_file.proto.
  */
 export const file_devtool_v1alpha_policy_file: GenFile = /*@__PURE__*/
-  fileDesc("CiFkZXZ0b29sL3YxYWxwaGEvcG9saWN5X2ZpbGUucHJvdG8SD2RldnRvb2wudjFhbHBoYSI3CgpQb2xpY3lGaWxlEikKBHJ1bGUYASADKAsyGy5kZXZ0b29sLnYxYWxwaGEuUG9saWN5UnVsZSLrAwoKUG9saWN5UnVsZRIMCgRuYW1lGAEgASgJEgwKBHRvb2wYAiADKAkSEgoKbWNwX3NlcnZlchgDIAEoCRIUCgxhcmdzX3BhdHRlcm4YBCABKAkSFgoOY29tbWFuZF9wcmVmaXgYBSADKAkSFQoNY29tbWFuZF9yZWdleBgGIAEoCRIMCgRwYXRoGAcgAygJEkEKC2Fubm90YXRpb25zGAggAygLMiwuZGV2dG9vbC52MWFscGhhLlBvbGljeVJ1bGUuQW5ub3RhdGlvbnNFbnRyeRIvCghkZWNpc2lvbhgJIAEoDjIdLmRldnRvb2wudjFhbHBoYS5SdWxlRGVjaXNpb24SEAoIcHJpb3JpdHkYCiABKAUSLAoFbW9kZXMYCyADKA4yHS5kZXZ0b29sLnYxYWxwaGEuQXBwcm92YWxNb2RlEhkKEWFsbG93X3JlZGlyZWN0aW9uGAwgASgIEhQKDGRlbnlfbWVzc2FnZRgNIAEoCRIXCg9kZWZpbml0aW9uX2hhc2gYDiABKAkSEQoJd29ya3NwYWNlGA8gASgJEhUKDWV4YWN0X2NvbW1hbmQYECABKAgaMgoQQW5ub3RhdGlvbnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAg6AjgBKnUKDFJ1bGVEZWNpc2lvbhIdChlSVUxFX0RFQ0lTSU9OX1VOU1BFQ0lGSUVEEAASFwoTUlVMRV9ERUNJU0lPTl9BTExPVxABEhUKEVJVTEVfREVDSVNJT05fQVNLEAISFgoSUlVMRV9ERUNJU0lPTl9ERU5ZEANiBnByb3RvMw", [file_devtool_v1alpha_session_settings]);
+  fileDesc("CiFkZXZ0b29sL3YxYWxwaGEvcG9saWN5X2ZpbGUucHJvdG8SD2RldnRvb2wudjFhbHBoYSI3CgpQb2xpY3lGaWxlEikKBHJ1bGUYASADKAsyGy5kZXZ0b29sLnYxYWxwaGEuUG9saWN5UnVsZSKdBAoKUG9saWN5UnVsZRIMCgRuYW1lGAEgASgJEgwKBHRvb2wYAiADKAkSEgoKbWNwX3NlcnZlchgDIAEoCRIUCgxhcmdzX3BhdHRlcm4YBCABKAkSFgoOY29tbWFuZF9wcmVmaXgYBSADKAkSFQoNY29tbWFuZF9yZWdleBgGIAEoCRIMCgRwYXRoGAcgAygJEkEKC2Fubm90YXRpb25zGAggAygLMiwuZGV2dG9vbC52MWFscGhhLlBvbGljeVJ1bGUuQW5ub3RhdGlvbnNFbnRyeRIvCghkZWNpc2lvbhgJIAEoDjIdLmRldnRvb2wudjFhbHBoYS5SdWxlRGVjaXNpb24SEAoIcHJpb3JpdHkYCiABKAUSLAoFbW9kZXMYCyADKA4yHS5kZXZ0b29sLnYxYWxwaGEuQXBwcm92YWxNb2RlEhkKEWFsbG93X3JlZGlyZWN0aW9uGAwgASgIEhQKDGRlbnlfbWVzc2FnZRgNIAEoCRIXCg9kZWZpbml0aW9uX2hhc2gYDiABKAkSEQoJd29ya3NwYWNlGA8gASgJEhUKDWV4YWN0X2NvbW1hbmQYECABKAgSFwoPd2l0aG91dF9zYW5kYm94GBEgASgIEhcKD21jcF9zZXJ2ZXJfaGFzaBgSIAEoCRoyChBBbm5vdGF0aW9uc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCDoCOAEqdQoMUnVsZURlY2lzaW9uEh0KGVJVTEVfREVDSVNJT05fVU5TUEVDSUZJRUQQABIXChNSVUxFX0RFQ0lTSU9OX0FMTE9XEAESFQoRUlVMRV9ERUNJU0lPTl9BU0sQAhIWChJSVUxFX0RFQ0lTSU9OX0RFTlkQA2IGcHJvdG8z", [file_devtool_v1alpha_session_settings]);
 
 /**
  * Is a file of policy rules, as its TOML says it: which tool calls run, ask or
@@ -180,6 +180,22 @@ export type PolicyRule = Message<"devtool.v1alpha.PolicyRule"> & {
    * @generated from field: bool exact_command = 16;
    */
   exactCommand: boolean;
+
+  /**
+   * Lets the command run where nothing confines it, too. Set by saved approvals
+   * of a command that was shown so; rules of policy files hold without it.
+   *
+   * @generated from field: bool without_sandbox = 17;
+   */
+  withoutSandbox: boolean;
+
+  /**
+   * Is the SHA-256, in hex, of where the MCP server is: its URL, or its command
+   * with arguments and directory. Set by saved approvals.
+   *
+   * @generated from field: string mcp_server_hash = 18;
+   */
+  mcpServerHash: string;
 };
 
 /**
@@ -311,6 +327,22 @@ export type PolicyRuleJson = {
    * @generated from field: bool exact_command = 16;
    */
   exactCommand?: boolean;
+
+  /**
+   * Lets the command run where nothing confines it, too. Set by saved approvals
+   * of a command that was shown so; rules of policy files hold without it.
+   *
+   * @generated from field: bool without_sandbox = 17;
+   */
+  withoutSandbox?: boolean;
+
+  /**
+   * Is the SHA-256, in hex, of where the MCP server is: its URL, or its command
+   * with arguments and directory. Set by saved approvals.
+   *
+   * @generated from field: string mcp_server_hash = 18;
+   */
+  mcpServerHash?: string;
 };
 
 /**

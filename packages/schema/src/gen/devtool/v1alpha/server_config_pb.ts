@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/server_config.proto.
  */
 export const file_devtool_v1alpha_server_config: GenFile = /*@__PURE__*/
-  fileDesc("CiNkZXZ0b29sL3YxYWxwaGEvc2VydmVyX2NvbmZpZy5wcm90bxIPZGV2dG9vbC52MWFscGhhIrsDCgxTZXJ2ZXJDb25maWcSKwoFbW9kZWwYASABKAsyHC5kZXZ0b29sLnYxYWxwaGEuTW9kZWxDb25maWcSLwoLbWNwX3NlcnZlcnMYAiADKAsyGi5kZXZ0b29sLnYxYWxwaGEuTWNwU2VydmVyEj0KEmNsaWVudF9tY3Bfc2VydmVycxgDIAEoDjIhLmRldnRvb2wudjFhbHBoYS5DbGllbnRNY3BTZXJ2ZXJzEjQKDWFwcHJvdmFsX21vZGUYBCABKA4yHS5kZXZ0b29sLnYxYWxwaGEuQXBwcm92YWxNb2RlEi0KB3NhbmRib3gYBSABKA4yHC5kZXZ0b29sLnYxYWxwaGEuU2FuZGJveEtpbmQSFQoNZmV0Y2hfdGFyZ2V0cxgGIAMoCRIUCgxwb2xpY3lfZmlsZXMYByADKAkSFAoMcHVzaF90YXJnZXRzGAggAygJEj0KDmF1dGhlbnRpY2F0aW9uGAkgASgLMiUuZGV2dG9vbC52MWFscGhhLkF1dGhlbnRpY2F0aW9uQ29uZmlnEicKA3RscxgKIAEoCzIaLmRldnRvb2wudjFhbHBoYS5UbHNDb25maWciXgoLTW9kZWxDb25maWcSDAoEbmFtZRgBIAEoCRIQCghiYXNlX3VybBgCIAEoCRIWCg52ZXJ0ZXhfcHJvamVjdBgDIAEoCRIXCg92ZXJ0ZXhfbG9jYXRpb24YBCABKAkqjAEKEENsaWVudE1jcFNlcnZlcnMSIgoeQ0xJRU5UX01DUF9TRVJWRVJTX1VOU1BFQ0lGSUVEEAASGwoXQ0xJRU5UX01DUF9TRVJWRVJTX05PTkUQARIbChdDTElFTlRfTUNQX1NFUlZFUlNfSFRUUBACEhoKFkNMSUVOVF9NQ1BfU0VSVkVSU19BTEwQAypxCgtTYW5kYm94S2luZBIcChhTQU5EQk9YX0tJTkRfVU5TUEVDSUZJRUQQABIVChFTQU5EQk9YX0tJTkRfQVVUTxABEhUKEVNBTkRCT1hfS0lORF9OT05FEAISFgoSU0FOREJPWF9LSU5EX0JXUkFQEANiBnByb3RvMw", [file_devtool_v1alpha_authentication, file_devtool_v1alpha_mcp_server, file_devtool_v1alpha_session_settings]);
+  fileDesc("CiNkZXZ0b29sL3YxYWxwaGEvc2VydmVyX2NvbmZpZy5wcm90bxIPZGV2dG9vbC52MWFscGhhIrcFCgxTZXJ2ZXJDb25maWcSKwoFbW9kZWwYASABKAsyHC5kZXZ0b29sLnYxYWxwaGEuTW9kZWxDb25maWcSLwoLbWNwX3NlcnZlcnMYAiADKAsyGi5kZXZ0b29sLnYxYWxwaGEuTWNwU2VydmVyEj0KEmNsaWVudF9tY3Bfc2VydmVycxgDIAEoDjIhLmRldnRvb2wudjFhbHBoYS5DbGllbnRNY3BTZXJ2ZXJzEjQKDWFwcHJvdmFsX21vZGUYBCABKA4yHS5kZXZ0b29sLnYxYWxwaGEuQXBwcm92YWxNb2RlEi0KB3NhbmRib3gYBSABKA4yHC5kZXZ0b29sLnYxYWxwaGEuU2FuZGJveEtpbmQSFQoNZmV0Y2hfdGFyZ2V0cxgGIAMoCRIUCgxwb2xpY3lfZmlsZXMYByADKAkSFAoMcHVzaF90YXJnZXRzGAggAygJEj0KDmF1dGhlbnRpY2F0aW9uGAkgASgLMiUuZGV2dG9vbC52MWFscGhhLkF1dGhlbnRpY2F0aW9uQ29uZmlnEicKA3RscxgKIAEoCzIaLmRldnRvb2wudjFhbHBoYS5UbHNDb25maWcSDAoEaG9zdBgLIAEoCRIRCgRwb3J0GAwgASgNSACIAQESEgoKcHVibGljX3VybBgNIAEoCRIVCg1hbGxvd2VkX2hvc3RzGA4gAygJEhcKD2FsbG93ZWRfb3JpZ2lucxgPIAMoCRISCgp0b2tlbl9maWxlGBAgASgJEhoKEnRsc19lbmRlZF9ieV9wcm94eRgRIAEoCBIZChFyZXF1aXJlX2V4dGVuc2lvbhgSIAEoCBITCgttY3BfdGFyZ2V0cxgTIAMoCRIsCgZhZ2VudHMYFCADKAsyHC5kZXZ0b29sLnYxYWxwaGEuQWdlbnRDb25maWdCBwoFX3BvcnQiKwoLQWdlbnRDb25maWcSDAoEbmFtZRgBIAEoCRIOCgZtb2R1bGUYAiABKAkiXgoLTW9kZWxDb25maWcSDAoEbmFtZRgBIAEoCRIQCghiYXNlX3VybBgCIAEoCRIWCg52ZXJ0ZXhfcHJvamVjdBgDIAEoCRIXCg92ZXJ0ZXhfbG9jYXRpb24YBCABKAkqjAEKEENsaWVudE1jcFNlcnZlcnMSIgoeQ0xJRU5UX01DUF9TRVJWRVJTX1VOU1BFQ0lGSUVEEAASGwoXQ0xJRU5UX01DUF9TRVJWRVJTX05PTkUQARIbChdDTElFTlRfTUNQX1NFUlZFUlNfSFRUUBACEhoKFkNMSUVOVF9NQ1BfU0VSVkVSU19BTEwQAypxCgtTYW5kYm94S2luZBIcChhTQU5EQk9YX0tJTkRfVU5TUEVDSUZJRUQQABIVChFTQU5EQk9YX0tJTkRfQVVUTxABEhUKEVNBTkRCT1hfS0lORF9OT05FEAISFgoSU0FOREJPWF9LSU5EX0JXUkFQEANiBnByb3RvMw", [file_devtool_v1alpha_authentication, file_devtool_v1alpha_mcp_server, file_devtool_v1alpha_session_settings]);
 
 /**
  * Holds what the operator of a server decides: the file `config.toml`, read as
@@ -78,8 +78,8 @@ export type ServerConfig = Message<"devtool.v1alpha.ServerConfig"> & {
   policyFiles: string[];
 
   /**
-   * Lists `host:port` that notifications may be posted to although they are not
-   * public or not https.
+   * Lists `host:port` or `host:*` that notifications may be posted to although
+   * they are not public or not https.
    *
    * @generated from field: repeated string push_targets = 8;
    */
@@ -98,6 +98,89 @@ export type ServerConfig = Message<"devtool.v1alpha.ServerConfig"> & {
    * @generated from field: devtool.v1alpha.TlsConfig tls = 10;
    */
   tls?: TlsConfig | undefined;
+
+  /**
+   * Names the address to bind. Empty binds 127.0.0.1. One that other machines
+   * reach needs TLS or `tls_ended_by_proxy`, and `token_file`,
+   * `authentication.jwt` or `tls.client_authorities_file`; one that stands for
+   * all addresses, such as `0.0.0.0`, needs `public_url` too.
+   *
+   * @generated from field: string host = 11;
+   */
+  host: string;
+
+  /**
+   * Gives the port to bind, 0 to 65535; 0 takes a free one. Unset binds 41242.
+   *
+   * @generated from field: optional uint32 port = 12;
+   */
+  port?: number | undefined;
+
+  /**
+   * Names the URL at which clients reach the server when that is not where it
+   * listens, for instance behind a proxy: `https://`, or `http://` with a
+   * loopback host. A path is a prefix that the proxy removes.
+   *
+   * @generated from field: string public_url = 13;
+   */
+  publicUrl: string;
+
+  /**
+   * Lists further values of the Host header to serve: `name:port`, or `name`
+   * for any port.
+   *
+   * @generated from field: repeated string allowed_hosts = 14;
+   */
+  allowedHosts: string[];
+
+  /**
+   * Lists the origins of web pages that may call, as browsers write them, for
+   * instance `https://app.example`.
+   *
+   * @generated from field: repeated string allowed_origins = 15;
+   */
+  allowedOrigins: string[];
+
+  /**
+   * Names a file that holds the operator's bearer token, relative to the config
+   * file. Nobody else may be able to read it (mode 0600). Empty lets the server
+   * make one.
+   *
+   * @generated from field: string token_file = 16;
+   */
+  tokenFile: string;
+
+  /**
+   * Says that a proxy ends TLS in front of the server, so that it may listen
+   * beyond loopback without TLS.
+   *
+   * @generated from field: bool tls_ended_by_proxy = 17;
+   */
+  tlsEndedByProxy: boolean;
+
+  /**
+   * Says in the card that clients must know the development-tool extension, and
+   * refuses those that do not.
+   *
+   * @generated from field: bool require_extension = 18;
+   */
+  requireExtension: boolean;
+
+  /**
+   * Lists `host:port` or `host:*` of MCP servers that clients may bring although
+   * they are not public.
+   *
+   * @generated from field: repeated string mcp_targets = 19;
+   */
+  mcpTargets: string[];
+
+  /**
+   * Lists the agents that are served, the default first. Empty serves the coding
+   * agent alone, as `devtool`.
+   *
+   * @generated from field: repeated devtool.v1alpha.AgentConfig agents = 20;
+   */
+  agents: AgentConfig[];
 };
 
 /**
@@ -160,8 +243,8 @@ export type ServerConfigJson = {
   policyFiles?: string[];
 
   /**
-   * Lists `host:port` that notifications may be posted to although they are not
-   * public or not https.
+   * Lists `host:port` or `host:*` that notifications may be posted to although
+   * they are not public or not https.
    *
    * @generated from field: repeated string push_targets = 8;
    */
@@ -180,6 +263,89 @@ export type ServerConfigJson = {
    * @generated from field: devtool.v1alpha.TlsConfig tls = 10;
    */
   tls?: TlsConfigJson;
+
+  /**
+   * Names the address to bind. Empty binds 127.0.0.1. One that other machines
+   * reach needs TLS or `tls_ended_by_proxy`, and `token_file`,
+   * `authentication.jwt` or `tls.client_authorities_file`; one that stands for
+   * all addresses, such as `0.0.0.0`, needs `public_url` too.
+   *
+   * @generated from field: string host = 11;
+   */
+  host?: string;
+
+  /**
+   * Gives the port to bind, 0 to 65535; 0 takes a free one. Unset binds 41242.
+   *
+   * @generated from field: optional uint32 port = 12;
+   */
+  port?: number;
+
+  /**
+   * Names the URL at which clients reach the server when that is not where it
+   * listens, for instance behind a proxy: `https://`, or `http://` with a
+   * loopback host. A path is a prefix that the proxy removes.
+   *
+   * @generated from field: string public_url = 13;
+   */
+  publicUrl?: string;
+
+  /**
+   * Lists further values of the Host header to serve: `name:port`, or `name`
+   * for any port.
+   *
+   * @generated from field: repeated string allowed_hosts = 14;
+   */
+  allowedHosts?: string[];
+
+  /**
+   * Lists the origins of web pages that may call, as browsers write them, for
+   * instance `https://app.example`.
+   *
+   * @generated from field: repeated string allowed_origins = 15;
+   */
+  allowedOrigins?: string[];
+
+  /**
+   * Names a file that holds the operator's bearer token, relative to the config
+   * file. Nobody else may be able to read it (mode 0600). Empty lets the server
+   * make one.
+   *
+   * @generated from field: string token_file = 16;
+   */
+  tokenFile?: string;
+
+  /**
+   * Says that a proxy ends TLS in front of the server, so that it may listen
+   * beyond loopback without TLS.
+   *
+   * @generated from field: bool tls_ended_by_proxy = 17;
+   */
+  tlsEndedByProxy?: boolean;
+
+  /**
+   * Says in the card that clients must know the development-tool extension, and
+   * refuses those that do not.
+   *
+   * @generated from field: bool require_extension = 18;
+   */
+  requireExtension?: boolean;
+
+  /**
+   * Lists `host:port` or `host:*` of MCP servers that clients may bring although
+   * they are not public.
+   *
+   * @generated from field: repeated string mcp_targets = 19;
+   */
+  mcpTargets?: string[];
+
+  /**
+   * Lists the agents that are served, the default first. Empty serves the coding
+   * agent alone, as `devtool`.
+   *
+   * @generated from field: repeated devtool.v1alpha.AgentConfig agents = 20;
+   */
+  agents?: AgentConfigJson[];
 };
 
 /**
@@ -188,6 +354,61 @@ export type ServerConfigJson = {
  */
 export const ServerConfigSchema: GenMessage<ServerConfig, {jsonType: ServerConfigJson}> = /*@__PURE__*/
   messageDesc(file_devtool_v1alpha_server_config, 0);
+
+/**
+ * Names an agent and says where it is.
+ *
+ * @generated from message devtool.v1alpha.AgentConfig
+ */
+export type AgentConfig = Message<"devtool.v1alpha.AgentConfig"> & {
+  /**
+   * Names the agent for clients that choose it: letters, digits, `-` and `_`.
+   * Empty takes the name of the module's file without its extension.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Names the module that exports it as `agent`, relative to the config file.
+   * The module runs with the rights of the server. `devtool` is the coding
+   * agent.
+   *
+   * @generated from field: string module = 2;
+   */
+  module: string;
+};
+
+/**
+ * Names an agent and says where it is.
+ *
+ * @generated from message devtool.v1alpha.AgentConfig
+ */
+export type AgentConfigJson = {
+  /**
+   * Names the agent for clients that choose it: letters, digits, `-` and `_`.
+   * Empty takes the name of the module's file without its extension.
+   *
+   * @generated from field: string name = 1;
+   */
+  name?: string;
+
+  /**
+   * Names the module that exports it as `agent`, relative to the config file.
+   * The module runs with the rights of the server. `devtool` is the coding
+   * agent.
+   *
+   * @generated from field: string module = 2;
+   */
+  module?: string;
+};
+
+/**
+ * Describes the message devtool.v1alpha.AgentConfig.
+ * Use `create(AgentConfigSchema)` to create a new message.
+ */
+export const AgentConfigSchema: GenMessage<AgentConfig, {jsonType: AgentConfigJson}> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_server_config, 1);
 
 /**
  * Says which model thinks and where it is.
@@ -270,7 +491,7 @@ export type ModelConfigJson = {
  * Use `create(ModelConfigSchema)` to create a new message.
  */
 export const ModelConfigSchema: GenMessage<ModelConfig, {jsonType: ModelConfigJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_server_config, 1);
+  messageDesc(file_devtool_v1alpha_server_config, 2);
 
 /**
  * Tells which MCP servers clients may add to their sessions.

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/session_settings.proto.
  */
 export const file_devtool_v1alpha_session_settings: GenFile = /*@__PURE__*/
-  fileDesc("CiZkZXZ0b29sL3YxYWxwaGEvc2Vzc2lvbl9zZXR0aW5ncy5wcm90bxIPZGV2dG9vbC52MWFscGhhIp4BCg9TZXNzaW9uU2V0dGluZ3MSFQoNYWxsb3dlZF90b29scxgBIAMoCRI0Cg1hcHByb3ZhbF9tb2RlGAIgASgOMh0uZGV2dG9vbC52MWFscGhhLkFwcHJvdmFsTW9kZRINCgVtb2RlbBgDIAEoCRIvCgttY3Bfc2VydmVycxgEIAMoCzIaLmRldnRvb2wudjFhbHBoYS5NY3BTZXJ2ZXIqlQEKDEFwcHJvdmFsTW9kZRIdChlBUFBST1ZBTF9NT0RFX1VOU1BFQ0lGSUVEEAASGQoVQVBQUk9WQUxfTU9ERV9ERUZBVUxUEAESFgoSQVBQUk9WQUxfTU9ERV9QTEFOEAISGwoXQVBQUk9WQUxfTU9ERV9BVVRPX0VESVQQAxIWChJBUFBST1ZBTF9NT0RFX1lPTE8QBGIGcHJvdG8z", [file_devtool_v1alpha_mcp_server]);
+  fileDesc("CiZkZXZ0b29sL3YxYWxwaGEvc2Vzc2lvbl9zZXR0aW5ncy5wcm90bxIPZGV2dG9vbC52MWFscGhhIq0BCg9TZXNzaW9uU2V0dGluZ3MSFQoNYWxsb3dlZF90b29scxgBIAMoCRI0Cg1hcHByb3ZhbF9tb2RlGAIgASgOMh0uZGV2dG9vbC52MWFscGhhLkFwcHJvdmFsTW9kZRINCgVtb2RlbBgDIAEoCRIvCgttY3Bfc2VydmVycxgEIAMoCzIaLmRldnRvb2wudjFhbHBoYS5NY3BTZXJ2ZXISDQoFYWdlbnQYBSABKAkqlQEKDEFwcHJvdmFsTW9kZRIdChlBUFBST1ZBTF9NT0RFX1VOU1BFQ0lGSUVEEAASGQoVQVBQUk9WQUxfTU9ERV9ERUZBVUxUEAESFgoSQVBQUk9WQUxfTU9ERV9QTEFOEAISGwoXQVBQUk9WQUxfTU9ERV9BVVRPX0VESVQQAxIWChJBUFBST1ZBTF9NT0RFX1lPTE8QBGIGcHJvdG8z", [file_devtool_v1alpha_mcp_server]);
 
 /**
  * Holds the settings of a session beyond the RFC's AgentSettings.
@@ -54,6 +54,16 @@ export type SessionSettings = Message<"devtool.v1alpha.SessionSettings"> & {
    * @generated from field: repeated devtool.v1alpha.McpServer mcp_servers = 4;
    */
   mcpServers: McpServer[];
+
+  /**
+   * Names the agent of the session, where a server has several. Empty takes
+   * the one that the call is addressed to (A2A 1.0 by `tenant`, A2A 0.3 by
+   * path), else the server's default. Fails with INVALID_ARGUMENT, and lists
+   * the agents, for one that the server does not have.
+   *
+   * @generated from field: string agent = 5;
+   */
+  agent: string;
 };
 
 /**
@@ -96,6 +106,16 @@ export type SessionSettingsJson = {
    * @generated from field: repeated devtool.v1alpha.McpServer mcp_servers = 4;
    */
   mcpServers?: McpServerJson[];
+
+  /**
+   * Names the agent of the session, where a server has several. Empty takes
+   * the one that the call is addressed to (A2A 1.0 by `tenant`, A2A 0.3 by
+   * path), else the server's default. Fails with INVALID_ARGUMENT, and lists
+   * the agents, for one that the server does not have.
+   *
+   * @generated from field: string agent = 5;
+   */
+  agent?: string;
 };
 
 /**

@@ -8,13 +8,15 @@ import type { ExecuteSlashCommandRequest, ExecuteSlashCommandRequestJson, Execut
 import { file_devtool_a2a_v1alpha_command } from "../a2a/v1alpha/command_pb.ts";
 import type { AgentSettings, AgentSettingsJson } from "../a2a/v1alpha/settings_pb.ts";
 import { file_devtool_a2a_v1alpha_settings } from "../a2a/v1alpha/settings_pb.ts";
+import type { SessionSettings, SessionSettingsJson } from "./session_settings_pb.ts";
+import { file_devtool_v1alpha_session_settings } from "./session_settings_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file devtool/v1alpha/slash_command_service.proto.
  */
 export const file_devtool_v1alpha_slash_command_service: GenFile = /*@__PURE__*/
-  fileDesc("CitkZXZ0b29sL3YxYWxwaGEvc2xhc2hfY29tbWFuZF9zZXJ2aWNlLnByb3RvEg9kZXZ0b29sLnYxYWxwaGEiZgoaR2V0QWxsU2xhc2hDb21tYW5kc1JlcXVlc3QSEgoKY29udGV4dF9pZBgBIAEoCRI0CghzZXR0aW5ncxgCIAEoCzIiLmRldnRvb2wuYTJhLnYxYWxwaGEuQWdlbnRTZXR0aW5ncyKkAQoWUnVuU2xhc2hDb21tYW5kUmVxdWVzdBJACgdjb21tYW5kGAEgASgLMi8uZGV2dG9vbC5hMmEudjFhbHBoYS5FeGVjdXRlU2xhc2hDb21tYW5kUmVxdWVzdBISCgpjb250ZXh0X2lkGAIgASgJEjQKCHNldHRpbmdzGAMgASgLMiIuZGV2dG9vbC5hMmEudjFhbHBoYS5BZ2VudFNldHRpbmdzIlsKF1J1blNsYXNoQ29tbWFuZFJlc3BvbnNlEkAKBnJlc3VsdBgBIAEoCzIwLmRldnRvb2wuYTJhLnYxYWxwaGEuRXhlY3V0ZVNsYXNoQ29tbWFuZFJlc3BvbnNlMvYBChNTbGFzaENvbW1hbmRTZXJ2aWNlEnkKE0dldEFsbFNsYXNoQ29tbWFuZHMSKy5kZXZ0b29sLnYxYWxwaGEuR2V0QWxsU2xhc2hDb21tYW5kc1JlcXVlc3QaMC5kZXZ0b29sLmEyYS52MWFscGhhLkdldEFsbFNsYXNoQ29tbWFuZHNSZXNwb25zZSIDkAIBEmQKD1J1blNsYXNoQ29tbWFuZBInLmRldnRvb2wudjFhbHBoYS5SdW5TbGFzaENvbW1hbmRSZXF1ZXN0GiguZGV2dG9vbC52MWFscGhhLlJ1blNsYXNoQ29tbWFuZFJlc3BvbnNlYgZwcm90bzM", [file_devtool_a2a_v1alpha_command, file_devtool_a2a_v1alpha_settings]);
+  fileDesc("CitkZXZ0b29sL3YxYWxwaGEvc2xhc2hfY29tbWFuZF9zZXJ2aWNlLnByb3RvEg9kZXZ0b29sLnYxYWxwaGEiZgoaR2V0QWxsU2xhc2hDb21tYW5kc1JlcXVlc3QSEgoKY29udGV4dF9pZBgBIAEoCRI0CghzZXR0aW5ncxgCIAEoCzIiLmRldnRvb2wuYTJhLnYxYWxwaGEuQWdlbnRTZXR0aW5ncyL8AQoWUnVuU2xhc2hDb21tYW5kUmVxdWVzdBJACgdjb21tYW5kGAEgASgLMi8uZGV2dG9vbC5hMmEudjFhbHBoYS5FeGVjdXRlU2xhc2hDb21tYW5kUmVxdWVzdBISCgpjb250ZXh0X2lkGAIgASgJEjQKCHNldHRpbmdzGAMgASgLMiIuZGV2dG9vbC5hMmEudjFhbHBoYS5BZ2VudFNldHRpbmdzEhoKEmFjdGl2YXRlX2V4dGVuc2lvbhgEIAEoCBI6ChBzZXNzaW9uX3NldHRpbmdzGAUgASgLMiAuZGV2dG9vbC52MWFscGhhLlNlc3Npb25TZXR0aW5ncyJbChdSdW5TbGFzaENvbW1hbmRSZXNwb25zZRJACgZyZXN1bHQYASABKAsyMC5kZXZ0b29sLmEyYS52MWFscGhhLkV4ZWN1dGVTbGFzaENvbW1hbmRSZXNwb25zZTL2AQoTU2xhc2hDb21tYW5kU2VydmljZRJ5ChNHZXRBbGxTbGFzaENvbW1hbmRzEisuZGV2dG9vbC52MWFscGhhLkdldEFsbFNsYXNoQ29tbWFuZHNSZXF1ZXN0GjAuZGV2dG9vbC5hMmEudjFhbHBoYS5HZXRBbGxTbGFzaENvbW1hbmRzUmVzcG9uc2UiA5ACARJkCg9SdW5TbGFzaENvbW1hbmQSJy5kZXZ0b29sLnYxYWxwaGEuUnVuU2xhc2hDb21tYW5kUmVxdWVzdBooLmRldnRvb2wudjFhbHBoYS5SdW5TbGFzaENvbW1hbmRSZXNwb25zZWIGcHJvdG8z", [file_devtool_a2a_v1alpha_command, file_devtool_a2a_v1alpha_settings, file_devtool_v1alpha_session_settings]);
 
 /**
  * Asks for the commands of a workspace: that of a conversation, or one that
@@ -95,6 +97,21 @@ export type RunSlashCommandRequest = Message<"devtool.v1alpha.RunSlashCommandReq
    * @generated from field: devtool.a2a.v1alpha.AgentSettings settings = 3;
    */
   settings?: AgentSettings | undefined;
+
+  /**
+   * Whether the client shows that it knows the development-tool extension, with
+   * the effect that it has in SendMessageRequest.
+   *
+   * @generated from field: bool activate_extension = 4;
+   */
+  activateExtension: boolean;
+
+  /**
+   * Holds the settings beyond the RFC, under the same rule.
+   *
+   * @generated from field: devtool.v1alpha.SessionSettings session_settings = 5;
+   */
+  sessionSettings?: SessionSettings | undefined;
 };
 
 /**
@@ -123,6 +140,21 @@ export type RunSlashCommandRequestJson = {
    * @generated from field: devtool.a2a.v1alpha.AgentSettings settings = 3;
    */
   settings?: AgentSettingsJson;
+
+  /**
+   * Whether the client shows that it knows the development-tool extension, with
+   * the effect that it has in SendMessageRequest.
+   *
+   * @generated from field: bool activate_extension = 4;
+   */
+  activateExtension?: boolean;
+
+  /**
+   * Holds the settings beyond the RFC, under the same rule.
+   *
+   * @generated from field: devtool.v1alpha.SessionSettings session_settings = 5;
+   */
+  sessionSettings?: SessionSettingsJson;
 };
 
 /**

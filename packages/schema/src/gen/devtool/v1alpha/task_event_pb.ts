@@ -14,7 +14,7 @@ import type { ToolCall, ToolCallJson } from "../a2a/v1alpha/tool_call_pb.ts";
 import { file_devtool_a2a_v1alpha_tool_call } from "../a2a/v1alpha/tool_call_pb.ts";
 import type { SessionSettings, SessionSettingsJson } from "./session_settings_pb.ts";
 import { file_devtool_v1alpha_session_settings } from "./session_settings_pb.ts";
-import type { Artifact, ArtifactJson, Citation, CitationJson, Message as Message$1, MessageJson, Summary, SummaryJson, TaskState, TaskStateJson, ToolCallDetail, ToolCallDetailJson, Usage, UsageJson } from "./task_pb.ts";
+import type { Artifact, ArtifactJson, Citation, CitationJson, Message as Message$1, MessageDelivery, MessageDeliveryJson, MessageJson, Summary, SummaryJson, TaskState, TaskStateJson, ToolCallDetail, ToolCallDetailJson, Usage, UsageJson } from "./task_pb.ts";
 import { file_devtool_v1alpha_task } from "./task_pb.ts";
 import type { Duration, DurationJson, Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_duration, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
@@ -24,7 +24,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/task_event.proto.
  */
 export const file_devtool_v1alpha_task_event: GenFile = /*@__PURE__*/
-  fileDesc("CiBkZXZ0b29sL3YxYWxwaGEvdGFza19ldmVudC5wcm90bxIPZGV2dG9vbC52MWFscGhhIqgGCglUYXNrRXZlbnQSEAoIc2VxdWVuY2UYASABKAMSDwoHdGFza19pZBgCIAEoCRISCgpjb250ZXh0X2lkGAMgASgJEigKBHRpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEikKBXN0YXRlGAUgASgOMhouZGV2dG9vbC52MWFscGhhLlRhc2tTdGF0ZRINCgVtb2RlbBgGIAEoCRIvCgdjcmVhdGVkGAcgASgLMhwuZGV2dG9vbC52MWFscGhhLlRhc2tDcmVhdGVkSAASKwoHbWVzc2FnZRgIIAEoCzIYLmRldnRvb2wudjFhbHBoYS5NZXNzYWdlSAASNAoMc3RhdGVfY2hhbmdlGAkgASgLMhwuZGV2dG9vbC52MWFscGhhLlN0YXRlQ2hhbmdlSAASLAoEdGV4dBgKIAEoCzIcLmRldnRvb2wudjFhbHBoYS5UZXh0Q29udGVudEgAEjQKB3Rob3VnaHQYCyABKAsyIS5kZXZ0b29sLmEyYS52MWFscGhhLkFnZW50VGhvdWdodEgAEjIKCXRvb2xfY2FsbBgMIAEoCzIdLmRldnRvb2wuYTJhLnYxYWxwaGEuVG9vbENhbGxIABInCgV1c2FnZRgNIAEoCzIWLmRldnRvb2wudjFhbHBoYS5Vc2FnZUgAEikKBm5vdGljZRgOIAEoCzIXLmRldnRvb2wudjFhbHBoYS5Ob3RpY2VIABIrCgdzdW1tYXJ5GA8gASgLMhguZGV2dG9vbC52MWFscGhhLlN1bW1hcnlIABItCghjaXRhdGlvbhgQIAEoCzIZLmRldnRvb2wudjFhbHBoYS5DaXRhdGlvbkgAEjMKCGFydGlmYWN0GBIgASgLMh8uZGV2dG9vbC52MWFscGhhLkFydGlmYWN0VXBkYXRlSAASKQoFcmVwbHkYEyABKAsyGC5kZXZ0b29sLnYxYWxwaGEuTWVzc2FnZUgAEjkKEHRvb2xfY2FsbF9kZXRhaWwYESABKAsyHy5kZXZ0b29sLnYxYWxwaGEuVG9vbENhbGxEZXRhaWxCCQoHcGF5bG9hZCJXCgZOb3RpY2USDAoEdGV4dBgBIAEoCRIuCgtyZXRyeV9kZWxheRgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIPCgdhdHRlbXB0GAMgASgFIpMCCgtUYXNrQ3JlYXRlZBIpCgdtZXNzYWdlGAEgASgLMhguZGV2dG9vbC52MWFscGhhLk1lc3NhZ2USNAoIc2V0dGluZ3MYAiABKAsyIi5kZXZ0b29sLmEyYS52MWFscGhhLkFnZW50U2V0dGluZ3MSOgoQc2Vzc2lvbl9zZXR0aW5ncxgDIAEoCzIgLmRldnRvb2wudjFhbHBoYS5TZXNzaW9uU2V0dGluZ3MSQAoHY29tbWFuZBgEIAEoCzIvLmRldnRvb2wuYTJhLnYxYWxwaGEuRXhlY3V0ZVNsYXNoQ29tbWFuZFJlcXVlc3QSEQoJcHJpbmNpcGFsGAUgASgJEhIKCnJlcGx5X29ubHkYBiABKAgiYQoOQXJ0aWZhY3RVcGRhdGUSKwoIYXJ0aWZhY3QYASABKAsyGS5kZXZ0b29sLnYxYWxwaGEuQXJ0aWZhY3QSDgoGYXBwZW5kGAIgASgIEhIKCmxhc3RfY2h1bmsYAyABKAgiKgoLU3RhdGVDaGFuZ2USDAoEdGV4dBgBIAEoCRINCgVlcnJvchgCIAEoCSIbCgtUZXh0Q29udGVudBIMCgR0ZXh0GAEgASgJYgZwcm90bzM", [file_devtool_a2a_v1alpha_command, file_devtool_a2a_v1alpha_event, file_devtool_a2a_v1alpha_settings, file_devtool_a2a_v1alpha_tool_call, file_devtool_v1alpha_session_settings, file_devtool_v1alpha_task, file_google_protobuf_duration, file_google_protobuf_timestamp]);
+  fileDesc("CiBkZXZ0b29sL3YxYWxwaGEvdGFza19ldmVudC5wcm90bxIPZGV2dG9vbC52MWFscGhhIvQHCglUYXNrRXZlbnQSEAoIc2VxdWVuY2UYASABKAMSDwoHdGFza19pZBgCIAEoCRISCgpjb250ZXh0X2lkGAMgASgJEigKBHRpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEikKBXN0YXRlGAUgASgOMhouZGV2dG9vbC52MWFscGhhLlRhc2tTdGF0ZRINCgVtb2RlbBgGIAEoCRIvCgdjcmVhdGVkGAcgASgLMhwuZGV2dG9vbC52MWFscGhhLlRhc2tDcmVhdGVkSAASKwoHbWVzc2FnZRgIIAEoCzIYLmRldnRvb2wudjFhbHBoYS5NZXNzYWdlSAASNAoMc3RhdGVfY2hhbmdlGAkgASgLMhwuZGV2dG9vbC52MWFscGhhLlN0YXRlQ2hhbmdlSAASLAoEdGV4dBgKIAEoCzIcLmRldnRvb2wudjFhbHBoYS5UZXh0Q29udGVudEgAEjQKB3Rob3VnaHQYCyABKAsyIS5kZXZ0b29sLmEyYS52MWFscGhhLkFnZW50VGhvdWdodEgAEjIKCXRvb2xfY2FsbBgMIAEoCzIdLmRldnRvb2wuYTJhLnYxYWxwaGEuVG9vbENhbGxIABInCgV1c2FnZRgNIAEoCzIWLmRldnRvb2wudjFhbHBoYS5Vc2FnZUgAEikKBm5vdGljZRgOIAEoCzIXLmRldnRvb2wudjFhbHBoYS5Ob3RpY2VIABIrCgdzdW1tYXJ5GA8gASgLMhguZGV2dG9vbC52MWFscGhhLlN1bW1hcnlIABItCghjaXRhdGlvbhgQIAEoCzIZLmRldnRvb2wudjFhbHBoYS5DaXRhdGlvbkgAEjMKCGFydGlmYWN0GBIgASgLMh8uZGV2dG9vbC52MWFscGhhLkFydGlmYWN0VXBkYXRlSAASKQoFcmVwbHkYEyABKAsyGC5kZXZ0b29sLnYxYWxwaGEuTWVzc2FnZUgAEjgKDm1lc3NhZ2VfcXVldWVkGBUgASgLMh4uZGV2dG9vbC52MWFscGhhLk1lc3NhZ2VRdWV1ZWRIABI2Cg1tZXNzYWdlX3Rha2VuGBYgASgLMh0uZGV2dG9vbC52MWFscGhhLk1lc3NhZ2VUYWtlbkgAEj4KEW1lc3NhZ2Vfd2l0aGRyYXduGBcgASgLMiEuZGV2dG9vbC52MWFscGhhLk1lc3NhZ2VXaXRoZHJhd25IABI5ChB0b29sX2NhbGxfZGV0YWlsGBEgASgLMh8uZGV2dG9vbC52MWFscGhhLlRvb2xDYWxsRGV0YWlsEhgKEGV4dGVuc2lvbl9hY3RpdmUYFCABKAhCCQoHcGF5bG9hZCJXCgZOb3RpY2USDAoEdGV4dBgBIAEoCRIuCgtyZXRyeV9kZWxheRgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIPCgdhdHRlbXB0GAMgASgFIpMCCgtUYXNrQ3JlYXRlZBIpCgdtZXNzYWdlGAEgASgLMhguZGV2dG9vbC52MWFscGhhLk1lc3NhZ2USNAoIc2V0dGluZ3MYAiABKAsyIi5kZXZ0b29sLmEyYS52MWFscGhhLkFnZW50U2V0dGluZ3MSOgoQc2Vzc2lvbl9zZXR0aW5ncxgDIAEoCzIgLmRldnRvb2wudjFhbHBoYS5TZXNzaW9uU2V0dGluZ3MSQAoHY29tbWFuZBgEIAEoCzIvLmRldnRvb2wuYTJhLnYxYWxwaGEuRXhlY3V0ZVNsYXNoQ29tbWFuZFJlcXVlc3QSEQoJcHJpbmNpcGFsGAUgASgJEhIKCnJlcGx5X29ubHkYBiABKAgioQEKDU1lc3NhZ2VRdWV1ZWQSKQoHbWVzc2FnZRgBIAEoCzIYLmRldnRvb2wudjFhbHBoYS5NZXNzYWdlEjIKCGRlbGl2ZXJ5GAIgASgOMiAuZGV2dG9vbC52MWFscGhhLk1lc3NhZ2VEZWxpdmVyeRIxCgpvcGVuX2NhbGxzGAMgAygLMh0uZGV2dG9vbC5hMmEudjFhbHBoYS5Ub29sQ2FsbCIiCgxNZXNzYWdlVGFrZW4SEgoKbWVzc2FnZV9pZBgBIAEoCSImChBNZXNzYWdlV2l0aGRyYXduEhIKCm1lc3NhZ2VfaWQYASABKAkiYQoOQXJ0aWZhY3RVcGRhdGUSKwoIYXJ0aWZhY3QYASABKAsyGS5kZXZ0b29sLnYxYWxwaGEuQXJ0aWZhY3QSDgoGYXBwZW5kGAIgASgIEhIKCmxhc3RfY2h1bmsYAyABKAgiegoLU3RhdGVDaGFuZ2USDAoEdGV4dBgBIAEoCRINCgVlcnJvchgCIAEoCRIxCgpvcGVuX2NhbGxzGAMgAygLMh0uZGV2dG9vbC5hMmEudjFhbHBoYS5Ub29sQ2FsbBIbChN1bnRha2VuX21lc3NhZ2VfaWRzGAQgAygJIhsKC1RleHRDb250ZW50EgwKBHRleHQYASABKAliBnByb3RvMw", [file_devtool_a2a_v1alpha_command, file_devtool_a2a_v1alpha_event, file_devtool_a2a_v1alpha_settings, file_devtool_a2a_v1alpha_tool_call, file_devtool_v1alpha_session_settings, file_devtool_v1alpha_task, file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
  * Is one record of a task's append-only log: what is stored, streamed and
@@ -76,7 +76,8 @@ export type TaskEvent = Message<"devtool.v1alpha.TaskEvent"> & {
   model: string;
 
   /**
-   * Holds what happened.
+   * Holds what happened. Unset where the event only says that the extension is
+   * active from now on: a message that came again was the first to show it.
    *
    * @generated from oneof devtool.v1alpha.TaskEvent.payload
    */
@@ -177,6 +178,30 @@ export type TaskEvent = Message<"devtool.v1alpha.TaskEvent"> & {
      */
     value: Message$1;
     case: "reply";
+  } | {
+    /**
+     * Keeps a client's message until the agent takes it.
+     *
+     * @generated from field: devtool.v1alpha.MessageQueued message_queued = 21;
+     */
+    value: MessageQueued;
+    case: "messageQueued";
+  } | {
+    /**
+     * Moves a message that waited into the conversation: the agent takes it.
+     *
+     * @generated from field: devtool.v1alpha.MessageTaken message_taken = 22;
+     */
+    value: MessageTaken;
+    case: "messageTaken";
+  } | {
+    /**
+     * Removes a message that waited, as its sender asked.
+     *
+     * @generated from field: devtool.v1alpha.MessageWithdrawn message_withdrawn = 23;
+     */
+    value: MessageWithdrawn;
+    case: "messageWithdrawn";
   } | { case: undefined; value?: undefined };
 
   /**
@@ -185,6 +210,15 @@ export type TaskEvent = Message<"devtool.v1alpha.TaskEvent"> & {
    * @generated from field: devtool.v1alpha.ToolCallDetail tool_call_detail = 17;
    */
   toolCallDetail?: ToolCallDetail | undefined;
+
+  /**
+   * Whether the client of the conversation has shown, as of this event, that it
+   * knows the development-tool extension. Once true it stays true for all later
+   * events of the same principal in the conversation, in each of its tasks.
+   *
+   * @generated from field: bool extension_active = 20;
+   */
+  extensionActive: boolean;
 };
 
 /**
@@ -322,11 +356,41 @@ export type TaskEventJson = {
   reply?: MessageJson;
 
   /**
+   * Keeps a client's message until the agent takes it.
+   *
+   * @generated from field: devtool.v1alpha.MessageQueued message_queued = 21;
+   */
+  messageQueued?: MessageQueuedJson;
+
+  /**
+   * Moves a message that waited into the conversation: the agent takes it.
+   *
+   * @generated from field: devtool.v1alpha.MessageTaken message_taken = 22;
+   */
+  messageTaken?: MessageTakenJson;
+
+  /**
+   * Removes a message that waited, as its sender asked.
+   *
+   * @generated from field: devtool.v1alpha.MessageWithdrawn message_withdrawn = 23;
+   */
+  messageWithdrawn?: MessageWithdrawnJson;
+
+  /**
    * Says more about the tool call in the payload; unset for other payloads.
    *
    * @generated from field: devtool.v1alpha.ToolCallDetail tool_call_detail = 17;
    */
   toolCallDetail?: ToolCallDetailJson;
+
+  /**
+   * Whether the client of the conversation has shown, as of this event, that it
+   * knows the development-tool extension. Once true it stays true for all later
+   * events of the same principal in the conversation, in each of its tasks.
+   *
+   * @generated from field: bool extension_active = 20;
+   */
+  extensionActive?: boolean;
 };
 
 /**
@@ -509,6 +573,143 @@ export const TaskCreatedSchema: GenMessage<TaskCreated, {jsonType: TaskCreatedJs
   messageDesc(file_devtool_v1alpha_task_event, 2);
 
 /**
+ * Keeps a client's message that came while the task was at work, or while it
+ * waited for an answer. It answers no question.
+ *
+ * @generated from message devtool.v1alpha.MessageQueued
+ */
+export type MessageQueued = Message<"devtool.v1alpha.MessageQueued"> & {
+  /**
+   * Holds the message. Required.
+   *
+   * @generated from field: devtool.v1alpha.Message message = 1;
+   */
+  message?: Message$1 | undefined;
+
+  /**
+   * Tells when the agent takes it; never unspecified.
+   *
+   * @generated from field: devtool.v1alpha.MessageDelivery delivery = 2;
+   */
+  delivery: MessageDelivery;
+
+  /**
+   * Lists the calls that wait for an answer, when the task waits for its user:
+   * the message is taken after that.
+   *
+   * @generated from field: repeated devtool.a2a.v1alpha.ToolCall open_calls = 3;
+   */
+  openCalls: ToolCall[];
+};
+
+/**
+ * Keeps a client's message that came while the task was at work, or while it
+ * waited for an answer. It answers no question.
+ *
+ * @generated from message devtool.v1alpha.MessageQueued
+ */
+export type MessageQueuedJson = {
+  /**
+   * Holds the message. Required.
+   *
+   * @generated from field: devtool.v1alpha.Message message = 1;
+   */
+  message?: MessageJson;
+
+  /**
+   * Tells when the agent takes it; never unspecified.
+   *
+   * @generated from field: devtool.v1alpha.MessageDelivery delivery = 2;
+   */
+  delivery?: MessageDeliveryJson;
+
+  /**
+   * Lists the calls that wait for an answer, when the task waits for its user:
+   * the message is taken after that.
+   *
+   * @generated from field: repeated devtool.a2a.v1alpha.ToolCall open_calls = 3;
+   */
+  openCalls?: ToolCallJson[];
+};
+
+/**
+ * Describes the message devtool.v1alpha.MessageQueued.
+ * Use `create(MessageQueuedSchema)` to create a new message.
+ */
+export const MessageQueuedSchema: GenMessage<MessageQueued, {jsonType: MessageQueuedJson}> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_task_event, 3);
+
+/**
+ * Moves a message that waited into the conversation.
+ *
+ * @generated from message devtool.v1alpha.MessageTaken
+ */
+export type MessageTaken = Message<"devtool.v1alpha.MessageTaken"> & {
+  /**
+   * Names the message. Required.
+   *
+   * @generated from field: string message_id = 1;
+   */
+  messageId: string;
+};
+
+/**
+ * Moves a message that waited into the conversation.
+ *
+ * @generated from message devtool.v1alpha.MessageTaken
+ */
+export type MessageTakenJson = {
+  /**
+   * Names the message. Required.
+   *
+   * @generated from field: string message_id = 1;
+   */
+  messageId?: string;
+};
+
+/**
+ * Describes the message devtool.v1alpha.MessageTaken.
+ * Use `create(MessageTakenSchema)` to create a new message.
+ */
+export const MessageTakenSchema: GenMessage<MessageTaken, {jsonType: MessageTakenJson}> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_task_event, 4);
+
+/**
+ * Removes a message that waited.
+ *
+ * @generated from message devtool.v1alpha.MessageWithdrawn
+ */
+export type MessageWithdrawn = Message<"devtool.v1alpha.MessageWithdrawn"> & {
+  /**
+   * Names the message. Required.
+   *
+   * @generated from field: string message_id = 1;
+   */
+  messageId: string;
+};
+
+/**
+ * Removes a message that waited.
+ *
+ * @generated from message devtool.v1alpha.MessageWithdrawn
+ */
+export type MessageWithdrawnJson = {
+  /**
+   * Names the message. Required.
+   *
+   * @generated from field: string message_id = 1;
+   */
+  messageId?: string;
+};
+
+/**
+ * Describes the message devtool.v1alpha.MessageWithdrawn.
+ * Use `create(MessageWithdrawnSchema)` to create a new message.
+ */
+export const MessageWithdrawnSchema: GenMessage<MessageWithdrawn, {jsonType: MessageWithdrawnJson}> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_task_event, 5);
+
+/**
  * Makes an artifact, or adds to one.
  *
  * @generated from message devtool.v1alpha.ArtifactUpdate
@@ -571,7 +772,7 @@ export type ArtifactUpdateJson = {
  * Use `create(ArtifactUpdateSchema)` to create a new message.
  */
 export const ArtifactUpdateSchema: GenMessage<ArtifactUpdate, {jsonType: ArtifactUpdateJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task_event, 3);
+  messageDesc(file_devtool_v1alpha_task_event, 6);
 
 /**
  * Moves a task to the state that the event names.
@@ -593,6 +794,23 @@ export type StateChange = Message<"devtool.v1alpha.StateChange"> & {
    * @generated from field: string error = 2;
    */
   error: string;
+
+  /**
+   * Lists the tool calls that wait for the user's answer, in the order to ask
+   * about them, when the task becomes INPUT_REQUIRED because of them; otherwise
+   * empty. They stand in the task's history too.
+   *
+   * @generated from field: repeated devtool.a2a.v1alpha.ToolCall open_calls = 3;
+   */
+  openCalls: ToolCall[];
+
+  /**
+   * Names the messages that waited and were not taken, because the task has
+   * ended; the text or the error names them too.
+   *
+   * @generated from field: repeated string untaken_message_ids = 4;
+   */
+  untakenMessageIds: string[];
 };
 
 /**
@@ -615,6 +833,23 @@ export type StateChangeJson = {
    * @generated from field: string error = 2;
    */
   error?: string;
+
+  /**
+   * Lists the tool calls that wait for the user's answer, in the order to ask
+   * about them, when the task becomes INPUT_REQUIRED because of them; otherwise
+   * empty. They stand in the task's history too.
+   *
+   * @generated from field: repeated devtool.a2a.v1alpha.ToolCall open_calls = 3;
+   */
+  openCalls?: ToolCallJson[];
+
+  /**
+   * Names the messages that waited and were not taken, because the task has
+   * ended; the text or the error names them too.
+   *
+   * @generated from field: repeated string untaken_message_ids = 4;
+   */
+  untakenMessageIds?: string[];
 };
 
 /**
@@ -622,7 +857,7 @@ export type StateChangeJson = {
  * Use `create(StateChangeSchema)` to create a new message.
  */
 export const StateChangeSchema: GenMessage<StateChange, {jsonType: StateChangeJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task_event, 4);
+  messageDesc(file_devtool_v1alpha_task_event, 7);
 
 /**
  * Is a piece of the agent's answer.
@@ -657,5 +892,5 @@ export type TextContentJson = {
  * Use `create(TextContentSchema)` to create a new message.
  */
 export const TextContentSchema: GenMessage<TextContent, {jsonType: TextContentJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task_event, 5);
+  messageDesc(file_devtool_v1alpha_task_event, 8);
 

@@ -19,7 +19,7 @@ import type { ToolCall, ToolCallJson } from "../a2a/v1alpha/tool_call_pb.ts";
 import { file_devtool_a2a_v1alpha_tool_call } from "../a2a/v1alpha/tool_call_pb.ts";
 import type { SessionSettings, SessionSettingsJson } from "./session_settings_pb.ts";
 import { file_devtool_v1alpha_session_settings } from "./session_settings_pb.ts";
-import type { StructJson, Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
+import type { StructJson, Timestamp, TimestampJson, Value, ValueJson } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_struct, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { JsonObject, Message as Message$1 } from "@bufbuild/protobuf";
 
@@ -27,7 +27,7 @@ import type { JsonObject, Message as Message$1 } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/task.proto.
  */
 export const file_devtool_v1alpha_task: GenFile = /*@__PURE__*/
-  fileDesc("ChpkZXZ0b29sL3YxYWxwaGEvdGFzay5wcm90bxIPZGV2dG9vbC52MWFscGhhItIECgRUYXNrEgoKAmlkGAEgASgJEhIKCmNvbnRleHRfaWQYAiABKAkSKQoFc3RhdGUYAyABKA4yGi5kZXZ0b29sLnYxYWxwaGEuVGFza1N0YXRlEhIKCnN0YXRlX3RleHQYBCABKAkSDQoFZXJyb3IYBSABKAkSEAoIc2VxdWVuY2UYBiABKAMSLwoLY3JlYXRlX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC3VwZGF0ZV90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVtb2RlbBgJIAEoCRIRCglwcmluY2lwYWwYCiABKAkSNAoIc2V0dGluZ3MYCyABKAsyIi5kZXZ0b29sLmEyYS52MWFscGhhLkFnZW50U2V0dGluZ3MSOgoQc2Vzc2lvbl9zZXR0aW5ncxgMIAEoCzIgLmRldnRvb2wudjFhbHBoYS5TZXNzaW9uU2V0dGluZ3MSQAoHY29tbWFuZBgNIAEoCzIvLmRldnRvb2wuYTJhLnYxYWxwaGEuRXhlY3V0ZVNsYXNoQ29tbWFuZFJlcXVlc3QSKQoHaGlzdG9yeRgOIAMoCzIYLmRldnRvb2wudjFhbHBoYS5NZXNzYWdlEiUKBXVzYWdlGA8gASgLMhYuZGV2dG9vbC52MWFscGhhLlVzYWdlEiwKCWFydGlmYWN0cxgQIAMoCzIZLmRldnRvb2wudjFhbHBoYS5BcnRpZmFjdBISCgpyZXBseV9vbmx5GBEgASgIIrIBCgdNZXNzYWdlEhIKCm1lc3NhZ2VfaWQYASABKAkSIwoEcm9sZRgCIAEoDjIVLmRldnRvb2wudjFhbHBoYS5Sb2xlEiQKBXBhcnRzGAMgAygLMhUuZGV2dG9vbC52MWFscGhhLlBhcnQSDQoFbW9kZWwYBCABKAkSGgoScmVmZXJlbmNlX3Rhc2tfaWRzGAUgAygJEh0KFWFjY2VwdGVkX291dHB1dF9tb2RlcxgGIAMoCSKnAQoIQXJ0aWZhY3QSEwoLYXJ0aWZhY3RfaWQYASABKAkSDAoEbmFtZRgCIAEoCRITCgtkZXNjcmlwdGlvbhgDIAEoCRIkCgVwYXJ0cxgEIAMoCzIVLmRldnRvb2wudjFhbHBoYS5QYXJ0EikKCG1ldGFkYXRhGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBISCgpleHRlbnNpb25zGAYgAygJIrUDCgRQYXJ0Eg4KBHRleHQYASABKAlIABIlCgRmaWxlGAIgASgLMhUuZGV2dG9vbC52MWFscGhhLkZpbGVIABInCgRkYXRhGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEgAEjQKB3Rob3VnaHQYBCABKAsyIS5kZXZ0b29sLmEyYS52MWFscGhhLkFnZW50VGhvdWdodEgAEjIKCXRvb2xfY2FsbBgFIAEoCzIdLmRldnRvb2wuYTJhLnYxYWxwaGEuVG9vbENhbGxIABJBCgxjb25maXJtYXRpb24YBiABKAsyKS5kZXZ0b29sLmEyYS52MWFscGhhLlRvb2xDYWxsQ29uZmlybWF0aW9uSAASKwoHc3VtbWFyeRgHIAEoCzIYLmRldnRvb2wudjFhbHBoYS5TdW1tYXJ5SAASLQoIY2l0YXRpb24YCSABKAsyGS5kZXZ0b29sLnYxYWxwaGEuQ2l0YXRpb25IABI5ChB0b29sX2NhbGxfZGV0YWlsGAggASgLMh8uZGV2dG9vbC52MWFscGhhLlRvb2xDYWxsRGV0YWlsQgkKB2NvbnRlbnQiLgoHU3VtbWFyeRIMCgR0ZXh0GAEgASgJEhUKDWtlcHRfbWVzc2FnZXMYAiABKAUiNwoIQ2l0YXRpb24SCwoDdXJpGAEgASgJEg0KBXRpdGxlGAIgASgJEg8KB2xpY2Vuc2UYAyABKAkioQIKDlRvb2xDYWxsRGV0YWlsEi0KBXN0YWdlGAEgASgOMh4uZGV2dG9vbC52MWFscGhhLlRvb2xDYWxsU3RhZ2USDgoGZGlnZXN0GAIgASgMEgwKBHJ1bGUYAyABKAkSDgoGcmVhc29uGAQgASgJEg8KB3NhbmRib3gYBSABKAkSCwoDcGlkGAYgASgFEjMKCHByb2dyZXNzGAcgASgLMiEuZGV2dG9vbC52MWFscGhhLlRvb2xDYWxsUHJvZ3Jlc3MSFwoPbW9kZWxfc2lnbmF0dXJlGAggASgMEhsKE3BhcmVudF90b29sX2NhbGxfaWQYCSABKAkSKQoEZWRpdBgKIAEoCzIbLmRldnRvb2wudjFhbHBoYS5FZGl0UmVjb3JkIkIKCkVkaXRSZWNvcmQSDAoEcGF0aBgBIAEoCRISCgpvbGRfZGlnZXN0GAIgASgMEhIKCm5ld19kaWdlc3QYAyABKAwiPQoQVG9vbENhbGxQcm9ncmVzcxIMCgRkb25lGAEgASgBEg0KBXRvdGFsGAIgASgBEgwKBHRleHQYAyABKAkiYwoFVXNhZ2USFAoMaW5wdXRfdG9rZW5zGAEgASgDEhUKDWNhY2hlZF90b2tlbnMYAiABKAMSFQoNb3V0cHV0X3Rva2VucxgDIAEoAxIWCg50aG91Z2h0X3Rva2VucxgEIAEoAyJSCgRGaWxlEgwKBG5hbWUYASABKAkSEgoKbWVkaWFfdHlwZRgCIAEoCRIPCgVieXRlcxgDIAEoDEgAEg0KA3VyaRgEIAEoCUgAQggKBnNvdXJjZSqPAgoNVG9vbENhbGxTdGFnZRIfChtUT09MX0NBTExfU1RBR0VfVU5TUEVDSUZJRUQQABIeChpUT09MX0NBTExfU1RBR0VfVkFMSURBVElORxABEiUKIVRPT0xfQ0FMTF9TVEFHRV9BV0FJVElOR19BUFBST1ZBTBACEh0KGVRPT0xfQ0FMTF9TVEFHRV9TQ0hFRFVMRUQQAxIdChlUT09MX0NBTExfU1RBR0VfRVhFQ1VUSU5HEAQSHQoZVE9PTF9DQUxMX1NUQUdFX1NVQ0NFRURFRBAFEhoKFlRPT0xfQ0FMTF9TVEFHRV9GQUlMRUQQBhIdChlUT09MX0NBTExfU1RBR0VfQ0FOQ0VMTEVEEAcqOwoEUm9sZRIUChBST0xFX1VOU1BFQ0lGSUVEEAASDQoJUk9MRV9VU0VSEAESDgoKUk9MRV9BR0VOVBACKvkBCglUYXNrU3RhdGUSGgoWVEFTS19TVEFURV9VTlNQRUNJRklFRBAAEhgKFFRBU0tfU1RBVEVfU1VCTUlUVEVEEAESFgoSVEFTS19TVEFURV9XT1JLSU5HEAISGAoUVEFTS19TVEFURV9DT01QTEVURUQQAxIVChFUQVNLX1NUQVRFX0ZBSUxFRBAEEhcKE1RBU0tfU1RBVEVfQ0FOQ0VMRUQQBRIdChlUQVNLX1NUQVRFX0lOUFVUX1JFUVVJUkVEEAYSFwoTVEFTS19TVEFURV9SRUpFQ1RFRBAHEhwKGFRBU0tfU1RBVEVfQVVUSF9SRVFVSVJFRBAIYgZwcm90bzM", [file_devtool_a2a_v1alpha_command, file_devtool_a2a_v1alpha_confirmation, file_devtool_a2a_v1alpha_event, file_devtool_a2a_v1alpha_settings, file_devtool_a2a_v1alpha_tool_call, file_devtool_v1alpha_session_settings, file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("ChpkZXZ0b29sL3YxYWxwaGEvdGFzay5wcm90bxIPZGV2dG9vbC52MWFscGhhIqUFCgRUYXNrEgoKAmlkGAEgASgJEhIKCmNvbnRleHRfaWQYAiABKAkSKQoFc3RhdGUYAyABKA4yGi5kZXZ0b29sLnYxYWxwaGEuVGFza1N0YXRlEhIKCnN0YXRlX3RleHQYBCABKAkSDQoFZXJyb3IYBSABKAkSEAoIc2VxdWVuY2UYBiABKAMSLwoLY3JlYXRlX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC3VwZGF0ZV90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVtb2RlbBgJIAEoCRIRCglwcmluY2lwYWwYCiABKAkSNAoIc2V0dGluZ3MYCyABKAsyIi5kZXZ0b29sLmEyYS52MWFscGhhLkFnZW50U2V0dGluZ3MSOgoQc2Vzc2lvbl9zZXR0aW5ncxgMIAEoCzIgLmRldnRvb2wudjFhbHBoYS5TZXNzaW9uU2V0dGluZ3MSQAoHY29tbWFuZBgNIAEoCzIvLmRldnRvb2wuYTJhLnYxYWxwaGEuRXhlY3V0ZVNsYXNoQ29tbWFuZFJlcXVlc3QSKQoHaGlzdG9yeRgOIAMoCzIYLmRldnRvb2wudjFhbHBoYS5NZXNzYWdlEiUKBXVzYWdlGA8gASgLMhYuZGV2dG9vbC52MWFscGhhLlVzYWdlEiwKCWFydGlmYWN0cxgQIAMoCzIZLmRldnRvb2wudjFhbHBoYS5BcnRpZmFjdBISCgpyZXBseV9vbmx5GBEgASgIEhgKEGV4dGVuc2lvbl9hY3RpdmUYEiABKAgSNwoPcXVldWVkX21lc3NhZ2VzGBMgAygLMh4uZGV2dG9vbC52MWFscGhhLlF1ZXVlZE1lc3NhZ2UibgoNUXVldWVkTWVzc2FnZRIpCgdtZXNzYWdlGAEgASgLMhguZGV2dG9vbC52MWFscGhhLk1lc3NhZ2USMgoIZGVsaXZlcnkYAiABKA4yIC5kZXZ0b29sLnYxYWxwaGEuTWVzc2FnZURlbGl2ZXJ5IvEBCgdNZXNzYWdlEhIKCm1lc3NhZ2VfaWQYASABKAkSIwoEcm9sZRgCIAEoDjIVLmRldnRvb2wudjFhbHBoYS5Sb2xlEiQKBXBhcnRzGAMgAygLMhUuZGV2dG9vbC52MWFscGhhLlBhcnQSDQoFbW9kZWwYBCABKAkSGgoScmVmZXJlbmNlX3Rhc2tfaWRzGAUgAygJEh0KFWFjY2VwdGVkX291dHB1dF9tb2RlcxgGIAMoCRIpCghtZXRhZGF0YRgHIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSEgoKZXh0ZW5zaW9ucxgIIAMoCSKnAQoIQXJ0aWZhY3QSEwoLYXJ0aWZhY3RfaWQYASABKAkSDAoEbmFtZRgCIAEoCRITCgtkZXNjcmlwdGlvbhgDIAEoCRIkCgVwYXJ0cxgEIAMoCzIVLmRldnRvb2wudjFhbHBoYS5QYXJ0EikKCG1ldGFkYXRhGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBISCgpleHRlbnNpb25zGAYgAygJIrUECgRQYXJ0Eg4KBHRleHQYASABKAlIABIlCgRmaWxlGAIgASgLMhUuZGV2dG9vbC52MWFscGhhLkZpbGVIABInCgRkYXRhGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEgAEjQKB3Rob3VnaHQYBCABKAsyIS5kZXZ0b29sLmEyYS52MWFscGhhLkFnZW50VGhvdWdodEgAEjIKCXRvb2xfY2FsbBgFIAEoCzIdLmRldnRvb2wuYTJhLnYxYWxwaGEuVG9vbENhbGxIABJBCgxjb25maXJtYXRpb24YBiABKAsyKS5kZXZ0b29sLmEyYS52MWFscGhhLlRvb2xDYWxsQ29uZmlybWF0aW9uSAASKwoHc3VtbWFyeRgHIAEoCzIYLmRldnRvb2wudjFhbHBoYS5TdW1tYXJ5SAASLQoIY2l0YXRpb24YCSABKAsyGS5kZXZ0b29sLnYxYWxwaGEuQ2l0YXRpb25IABIsCgpkYXRhX3ZhbHVlGAogASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlSAASOQoQdG9vbF9jYWxsX2RldGFpbBgIIAEoCzIfLmRldnRvb2wudjFhbHBoYS5Ub29sQ2FsbERldGFpbBIpCghtZXRhZGF0YRgLIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSEgoKbWVkaWFfdHlwZRgMIAEoCRIRCglmaWxlX25hbWUYDSABKAlCCQoHY29udGVudCIuCgdTdW1tYXJ5EgwKBHRleHQYASABKAkSFQoNa2VwdF9tZXNzYWdlcxgCIAEoBSI3CghDaXRhdGlvbhILCgN1cmkYASABKAkSDQoFdGl0bGUYAiABKAkSDwoHbGljZW5zZRgDIAEoCSLWAgoOVG9vbENhbGxEZXRhaWwSLQoFc3RhZ2UYASABKA4yHi5kZXZ0b29sLnYxYWxwaGEuVG9vbENhbGxTdGFnZRIOCgZkaWdlc3QYAiABKAwSDAoEcnVsZRgDIAEoCRIOCgZyZWFzb24YBCABKAkSDwoHc2FuZGJveBgFIAEoCRILCgNwaWQYBiABKAUSMwoIcHJvZ3Jlc3MYByABKAsyIS5kZXZ0b29sLnYxYWxwaGEuVG9vbENhbGxQcm9ncmVzcxIXCg9tb2RlbF9zaWduYXR1cmUYCCABKAwSGwoTcGFyZW50X3Rvb2xfY2FsbF9pZBgJIAEoCRIpCgRlZGl0GAogASgLMhsuZGV2dG9vbC52MWFscGhhLkVkaXRSZWNvcmQSGgoSc2VsZWN0ZWRfb3B0aW9uX2lkGAsgASgJEhcKD3dpdGhvdXRfc2FuZGJveBgMIAEoCCJCCgpFZGl0UmVjb3JkEgwKBHBhdGgYASABKAkSEgoKb2xkX2RpZ2VzdBgCIAEoDBISCgpuZXdfZGlnZXN0GAMgASgMIj0KEFRvb2xDYWxsUHJvZ3Jlc3MSDAoEZG9uZRgBIAEoARINCgV0b3RhbBgCIAEoARIMCgR0ZXh0GAMgASgJImMKBVVzYWdlEhQKDGlucHV0X3Rva2VucxgBIAEoAxIVCg1jYWNoZWRfdG9rZW5zGAIgASgDEhUKDW91dHB1dF90b2tlbnMYAyABKAMSFgoOdGhvdWdodF90b2tlbnMYBCABKAMiUgoERmlsZRIMCgRuYW1lGAEgASgJEhIKCm1lZGlhX3R5cGUYAiABKAkSDwoFYnl0ZXMYAyABKAxIABINCgN1cmkYBCABKAlIAEIICgZzb3VyY2UqawoPTWVzc2FnZURlbGl2ZXJ5EiAKHE1FU1NBR0VfREVMSVZFUllfVU5TUEVDSUZJRUQQABIaChZNRVNTQUdFX0RFTElWRVJZX1FVRVVFEAESGgoWTUVTU0FHRV9ERUxJVkVSWV9TVEVFUhACKo8CCg1Ub29sQ2FsbFN0YWdlEh8KG1RPT0xfQ0FMTF9TVEFHRV9VTlNQRUNJRklFRBAAEh4KGlRPT0xfQ0FMTF9TVEFHRV9WQUxJREFUSU5HEAESJQohVE9PTF9DQUxMX1NUQUdFX0FXQUlUSU5HX0FQUFJPVkFMEAISHQoZVE9PTF9DQUxMX1NUQUdFX1NDSEVEVUxFRBADEh0KGVRPT0xfQ0FMTF9TVEFHRV9FWEVDVVRJTkcQBBIdChlUT09MX0NBTExfU1RBR0VfU1VDQ0VFREVEEAUSGgoWVE9PTF9DQUxMX1NUQUdFX0ZBSUxFRBAGEh0KGVRPT0xfQ0FMTF9TVEFHRV9DQU5DRUxMRUQQByo7CgRSb2xlEhQKEFJPTEVfVU5TUEVDSUZJRUQQABINCglST0xFX1VTRVIQARIOCgpST0xFX0FHRU5UEAIq+QEKCVRhc2tTdGF0ZRIaChZUQVNLX1NUQVRFX1VOU1BFQ0lGSUVEEAASGAoUVEFTS19TVEFURV9TVUJNSVRURUQQARIWChJUQVNLX1NUQVRFX1dPUktJTkcQAhIYChRUQVNLX1NUQVRFX0NPTVBMRVRFRBADEhUKEVRBU0tfU1RBVEVfRkFJTEVEEAQSFwoTVEFTS19TVEFURV9DQU5DRUxFRBAFEh0KGVRBU0tfU1RBVEVfSU5QVVRfUkVRVUlSRUQQBhIXChNUQVNLX1NUQVRFX1JFSkVDVEVEEAcSHAoYVEFTS19TVEFURV9BVVRIX1JFUVVJUkVEEAhiBnByb3RvMw", [file_devtool_a2a_v1alpha_command, file_devtool_a2a_v1alpha_confirmation, file_devtool_a2a_v1alpha_event, file_devtool_a2a_v1alpha_settings, file_devtool_a2a_v1alpha_tool_call, file_devtool_v1alpha_session_settings, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * Is the whole of a task at one moment: the fold of its events, and nothing
@@ -157,6 +157,23 @@ export type Task = Message$1<"devtool.v1alpha.Task"> & {
    * @generated from field: bool reply_only = 17;
    */
   replyOnly: boolean;
+
+  /**
+   * Whether the client of the conversation has shown that it knows the
+   * development-tool extension. GetTask sets it also when another task of the
+   * conversation showed it and no event of this one has followed yet.
+   *
+   * @generated from field: bool extension_active = 18;
+   */
+  extensionActive: boolean;
+
+  /**
+   * Lists the messages that wait for the agent, the first one to be taken
+   * first. At most 16. Empty once the task has ended.
+   *
+   * @generated from field: repeated devtool.v1alpha.QueuedMessage queued_messages = 19;
+   */
+  queuedMessages: QueuedMessage[];
 };
 
 /**
@@ -287,6 +304,23 @@ export type TaskJson = {
    * @generated from field: bool reply_only = 17;
    */
   replyOnly?: boolean;
+
+  /**
+   * Whether the client of the conversation has shown that it knows the
+   * development-tool extension. GetTask sets it also when another task of the
+   * conversation showed it and no event of this one has followed yet.
+   *
+   * @generated from field: bool extension_active = 18;
+   */
+  extensionActive?: boolean;
+
+  /**
+   * Lists the messages that wait for the agent, the first one to be taken
+   * first. At most 16. Empty once the task has ended.
+   *
+   * @generated from field: repeated devtool.v1alpha.QueuedMessage queued_messages = 19;
+   */
+  queuedMessages?: QueuedMessageJson[];
 };
 
 /**
@@ -295,6 +329,55 @@ export type TaskJson = {
  */
 export const TaskSchema: GenMessage<Task, {jsonType: TaskJson}> = /*@__PURE__*/
   messageDesc(file_devtool_v1alpha_task, 0);
+
+/**
+ * Is a client's message that waits until the agent takes it.
+ *
+ * @generated from message devtool.v1alpha.QueuedMessage
+ */
+export type QueuedMessage = Message$1<"devtool.v1alpha.QueuedMessage"> & {
+  /**
+   * Holds the message. Required.
+   *
+   * @generated from field: devtool.v1alpha.Message message = 1;
+   */
+  message?: Message | undefined;
+
+  /**
+   * Tells when the agent takes it.
+   *
+   * @generated from field: devtool.v1alpha.MessageDelivery delivery = 2;
+   */
+  delivery: MessageDelivery;
+};
+
+/**
+ * Is a client's message that waits until the agent takes it.
+ *
+ * @generated from message devtool.v1alpha.QueuedMessage
+ */
+export type QueuedMessageJson = {
+  /**
+   * Holds the message. Required.
+   *
+   * @generated from field: devtool.v1alpha.Message message = 1;
+   */
+  message?: MessageJson;
+
+  /**
+   * Tells when the agent takes it.
+   *
+   * @generated from field: devtool.v1alpha.MessageDelivery delivery = 2;
+   */
+  delivery?: MessageDeliveryJson;
+};
+
+/**
+ * Describes the message devtool.v1alpha.QueuedMessage.
+ * Use `create(QueuedMessageSchema)` to create a new message.
+ */
+export const QueuedMessageSchema: GenMessage<QueuedMessage, {jsonType: QueuedMessageJson}> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_task, 1);
 
 /**
  * Is one message of the conversation.
@@ -348,6 +431,22 @@ export type Message = Message$1<"devtool.v1alpha.Message"> & {
    * @generated from field: repeated string accepted_output_modes = 6;
    */
   acceptedOutputModes: string[];
+
+  /**
+   * Holds the custom data that the sender put beside the message, keyed by
+   * extension URI; unset when there is none. The server acts on what it read
+   * from it when the message came, and keeps it as it was sent.
+   *
+   * @generated from field: google.protobuf.Struct metadata = 7;
+   */
+  metadata?: JsonObject | undefined;
+
+  /**
+   * Lists the URIs of the extensions that the message uses.
+   *
+   * @generated from field: repeated string extensions = 8;
+   */
+  extensions: string[];
 };
 
 /**
@@ -402,6 +501,22 @@ export type MessageJson = {
    * @generated from field: repeated string accepted_output_modes = 6;
    */
   acceptedOutputModes?: string[];
+
+  /**
+   * Holds the custom data that the sender put beside the message, keyed by
+   * extension URI; unset when there is none. The server acts on what it read
+   * from it when the message came, and keeps it as it was sent.
+   *
+   * @generated from field: google.protobuf.Struct metadata = 7;
+   */
+  metadata?: StructJson;
+
+  /**
+   * Lists the URIs of the extensions that the message uses.
+   *
+   * @generated from field: repeated string extensions = 8;
+   */
+  extensions?: string[];
 };
 
 /**
@@ -409,7 +524,7 @@ export type MessageJson = {
  * Use `create(MessageSchema)` to create a new message.
  */
 export const MessageSchema: GenMessage<Message, {jsonType: MessageJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task, 1);
+  messageDesc(file_devtool_v1alpha_task, 2);
 
 /**
  * Is something that a task made: a document, a file, data.
@@ -516,7 +631,7 @@ export type ArtifactJson = {
  * Use `create(ArtifactSchema)` to create a new message.
  */
 export const ArtifactSchema: GenMessage<Artifact, {jsonType: ArtifactJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task, 2);
+  messageDesc(file_devtool_v1alpha_task, 3);
 
 /**
  * Is one piece of a message.
@@ -593,6 +708,15 @@ export type Part = Message$1<"devtool.v1alpha.Part"> & {
      */
     value: Citation;
     case: "citation";
+  } | {
+    /**
+     * Holds data that is not an object: a string, a number, a boolean, a list
+     * or null. A2A 1.0 has it; in 0.3 it is wrapped in an object.
+     *
+     * @generated from field: google.protobuf.Value data_value = 10;
+     */
+    value: Value;
+    case: "dataValue";
   } | { case: undefined; value?: undefined };
 
   /**
@@ -601,6 +725,30 @@ export type Part = Message$1<"devtool.v1alpha.Part"> & {
    * @generated from field: devtool.v1alpha.ToolCallDetail tool_call_detail = 8;
    */
   toolCallDetail?: ToolCallDetail | undefined;
+
+  /**
+   * Holds the custom data that the sender put beside the content, as it was
+   * sent; unset when there is none.
+   *
+   * @generated from field: google.protobuf.Struct metadata = 11;
+   */
+  metadata?: JsonObject | undefined;
+
+  /**
+   * Holds the media type of text or data, for instance `text/markdown`; empty
+   * when the sender names none, and for files, which have their own.
+   *
+   * @generated from field: string media_type = 12;
+   */
+  mediaType: string;
+
+  /**
+   * Names the file that text or data comes from; empty when the sender names
+   * none, and for files, which have their own.
+   *
+   * @generated from field: string file_name = 13;
+   */
+  fileName: string;
 };
 
 /**
@@ -666,11 +814,43 @@ export type PartJson = {
   citation?: CitationJson;
 
   /**
+   * Holds data that is not an object: a string, a number, a boolean, a list
+   * or null. A2A 1.0 has it; in 0.3 it is wrapped in an object.
+   *
+   * @generated from field: google.protobuf.Value data_value = 10;
+   */
+  dataValue?: ValueJson;
+
+  /**
    * Says more about the tool call in this part; unset for other parts.
    *
    * @generated from field: devtool.v1alpha.ToolCallDetail tool_call_detail = 8;
    */
   toolCallDetail?: ToolCallDetailJson;
+
+  /**
+   * Holds the custom data that the sender put beside the content, as it was
+   * sent; unset when there is none.
+   *
+   * @generated from field: google.protobuf.Struct metadata = 11;
+   */
+  metadata?: StructJson;
+
+  /**
+   * Holds the media type of text or data, for instance `text/markdown`; empty
+   * when the sender names none, and for files, which have their own.
+   *
+   * @generated from field: string media_type = 12;
+   */
+  mediaType?: string;
+
+  /**
+   * Names the file that text or data comes from; empty when the sender names
+   * none, and for files, which have their own.
+   *
+   * @generated from field: string file_name = 13;
+   */
+  fileName?: string;
 };
 
 /**
@@ -678,7 +858,7 @@ export type PartJson = {
  * Use `create(PartSchema)` to create a new message.
  */
 export const PartSchema: GenMessage<Part, {jsonType: PartJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task, 3);
+  messageDesc(file_devtool_v1alpha_task, 4);
 
 /**
  * Stands for what was said before it when a model is asked. The history keeps
@@ -731,7 +911,7 @@ export type SummaryJson = {
  * Use `create(SummarySchema)` to create a new message.
  */
 export const SummarySchema: GenMessage<Summary, {jsonType: SummaryJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task, 4);
+  messageDesc(file_devtool_v1alpha_task, 5);
 
 /**
  * Names a source of the agent's answer.
@@ -794,7 +974,7 @@ export type CitationJson = {
  * Use `create(CitationSchema)` to create a new message.
  */
 export const CitationSchema: GenMessage<Citation, {jsonType: CitationJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task, 5);
+  messageDesc(file_devtool_v1alpha_task, 6);
 
 /**
  * Says what the scheduler knows about a tool call beyond the RFC's ToolCall.
@@ -877,6 +1057,22 @@ export type ToolCallDetail = Message$1<"devtool.v1alpha.ToolCallDetail"> & {
    * @generated from field: devtool.v1alpha.EditRecord edit = 10;
    */
   edit?: EditRecord | undefined;
+
+  /**
+   * Names the option that the user chose last for the call; empty while it asks
+   * and for calls that nobody was asked about.
+   *
+   * @generated from field: string selected_option_id = 11;
+   */
+  selectedOptionId: string;
+
+  /**
+   * Tells whether the call was shown as one that nothing confines: an answer
+   * to a call that was shown with a sandbox holds for calls with one.
+   *
+   * @generated from field: bool without_sandbox = 12;
+   */
+  withoutSandbox: boolean;
 };
 
 /**
@@ -960,6 +1156,22 @@ export type ToolCallDetailJson = {
    * @generated from field: devtool.v1alpha.EditRecord edit = 10;
    */
   edit?: EditRecordJson;
+
+  /**
+   * Names the option that the user chose last for the call; empty while it asks
+   * and for calls that nobody was asked about.
+   *
+   * @generated from field: string selected_option_id = 11;
+   */
+  selectedOptionId?: string;
+
+  /**
+   * Tells whether the call was shown as one that nothing confines: an answer
+   * to a call that was shown with a sandbox holds for calls with one.
+   *
+   * @generated from field: bool without_sandbox = 12;
+   */
+  withoutSandbox?: boolean;
 };
 
 /**
@@ -967,7 +1179,7 @@ export type ToolCallDetailJson = {
  * Use `create(ToolCallDetailSchema)` to create a new message.
  */
 export const ToolCallDetailSchema: GenMessage<ToolCallDetail, {jsonType: ToolCallDetailJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task, 6);
+  messageDesc(file_devtool_v1alpha_task, 7);
 
 /**
  * Says what an edit makes of a file.
@@ -1030,7 +1242,7 @@ export type EditRecordJson = {
  * Use `create(EditRecordSchema)` to create a new message.
  */
 export const EditRecordSchema: GenMessage<EditRecord, {jsonType: EditRecordJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task, 7);
+  messageDesc(file_devtool_v1alpha_task, 8);
 
 /**
  * Tells how far a tool call has come, in units of its own.
@@ -1093,7 +1305,7 @@ export type ToolCallProgressJson = {
  * Use `create(ToolCallProgressSchema)` to create a new message.
  */
 export const ToolCallProgressSchema: GenMessage<ToolCallProgress, {jsonType: ToolCallProgressJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task, 8);
+  messageDesc(file_devtool_v1alpha_task, 9);
 
 /**
  * Counts the tokens that a model used.
@@ -1172,7 +1384,7 @@ export type UsageJson = {
  * Use `create(UsageSchema)` to create a new message.
  */
 export const UsageSchema: GenMessage<Usage, {jsonType: UsageJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task, 9);
+  messageDesc(file_devtool_v1alpha_task, 10);
 
 /**
  * Is a file inside a message.
@@ -1258,7 +1470,50 @@ export type FileJson = {
  * Use `create(FileSchema)` to create a new message.
  */
 export const FileSchema: GenMessage<File, {jsonType: FileJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task, 10);
+  messageDesc(file_devtool_v1alpha_task, 11);
+
+/**
+ * Tells when the agent takes a message that comes while it is at work.
+ *
+ * @generated from enum devtool.v1alpha.MessageDelivery
+ */
+export enum MessageDelivery {
+  /**
+   * Is the same as QUEUE.
+   *
+   * @generated from enum value: MESSAGE_DELIVERY_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Takes it when the current turn has ended, as the beginning of the next.
+   *
+   * @generated from enum value: MESSAGE_DELIVERY_QUEUE = 1;
+   */
+  QUEUE = 1,
+
+  /**
+   * Takes it before the next step of the model, within the current turn. An
+   * agent that cannot do that takes it as QUEUE does, and the event that
+   * records the message says QUEUE.
+   *
+   * @generated from enum value: MESSAGE_DELIVERY_STEER = 2;
+   */
+  STEER = 2,
+}
+
+/**
+ * Tells when the agent takes a message that comes while it is at work.
+ *
+ * @generated from enum devtool.v1alpha.MessageDelivery
+ */
+export type MessageDeliveryJson = "MESSAGE_DELIVERY_UNSPECIFIED" | "MESSAGE_DELIVERY_QUEUE" | "MESSAGE_DELIVERY_STEER";
+
+/**
+ * Describes the enum devtool.v1alpha.MessageDelivery.
+ */
+export const MessageDeliverySchema: GenEnum<MessageDelivery, MessageDeliveryJson> = /*@__PURE__*/
+  enumDesc(file_devtool_v1alpha_task, 0);
 
 /**
  * Tells where the scheduler has a tool call. PENDING of the RFC is the first
@@ -1336,7 +1591,7 @@ export type ToolCallStageJson = "TOOL_CALL_STAGE_UNSPECIFIED" | "TOOL_CALL_STAGE
  * Describes the enum devtool.v1alpha.ToolCallStage.
  */
 export const ToolCallStageSchema: GenEnum<ToolCallStage, ToolCallStageJson> = /*@__PURE__*/
-  enumDesc(file_devtool_v1alpha_task, 0);
+  enumDesc(file_devtool_v1alpha_task, 1);
 
 /**
  * Tells who speaks.
@@ -1377,7 +1632,7 @@ export type RoleJson = "ROLE_UNSPECIFIED" | "ROLE_USER" | "ROLE_AGENT";
  * Describes the enum devtool.v1alpha.Role.
  */
 export const RoleSchema: GenEnum<Role, RoleJson> = /*@__PURE__*/
-  enumDesc(file_devtool_v1alpha_task, 1);
+  enumDesc(file_devtool_v1alpha_task, 2);
 
 /**
  * Tells where a task stands; the states of A2A.
@@ -1460,5 +1715,5 @@ export type TaskStateJson = "TASK_STATE_UNSPECIFIED" | "TASK_STATE_SUBMITTED" | 
  * Describes the enum devtool.v1alpha.TaskState.
  */
 export const TaskStateSchema: GenEnum<TaskState, TaskStateJson> = /*@__PURE__*/
-  enumDesc(file_devtool_v1alpha_task, 2);
+  enumDesc(file_devtool_v1alpha_task, 3);
 

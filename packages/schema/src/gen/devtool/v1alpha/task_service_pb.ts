@@ -6,6 +6,8 @@ import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegen
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { AgentSettings, AgentSettingsJson } from "../a2a/v1alpha/settings_pb.ts";
 import { file_devtool_a2a_v1alpha_settings } from "../a2a/v1alpha/settings_pb.ts";
+import type { MessageSettings, MessageSettingsJson } from "./message_settings_pb.ts";
+import { file_devtool_v1alpha_message_settings } from "./message_settings_pb.ts";
 import type { PushConfig, PushConfigJson } from "./push_service_pb.ts";
 import { file_devtool_v1alpha_push_service } from "./push_service_pb.ts";
 import type { SessionSettings, SessionSettingsJson } from "./session_settings_pb.ts";
@@ -14,13 +16,15 @@ import type { Message as Message$1, MessageJson, Task, TaskJson, TaskState, Task
 import { file_devtool_v1alpha_task } from "./task_pb.ts";
 import type { TaskEvent, TaskEventJson } from "./task_event_pb.ts";
 import { file_devtool_v1alpha_task_event } from "./task_event_pb.ts";
+import type { Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file devtool/v1alpha/task_service.proto.
  */
 export const file_devtool_v1alpha_task_service: GenFile = /*@__PURE__*/
-  fileDesc("CiJkZXZ0b29sL3YxYWxwaGEvdGFza19zZXJ2aWNlLnByb3RvEg9kZXZ0b29sLnYxYWxwaGEipAIKElNlbmRNZXNzYWdlUmVxdWVzdBIpCgdtZXNzYWdlGAEgASgLMhguZGV2dG9vbC52MWFscGhhLk1lc3NhZ2USDwoHdGFza19pZBgCIAEoCRISCgpjb250ZXh0X2lkGAMgASgJEjQKCHNldHRpbmdzGAQgASgLMiIuZGV2dG9vbC5hMmEudjFhbHBoYS5BZ2VudFNldHRpbmdzEjoKEHNlc3Npb25fc2V0dGluZ3MYBSABKAsyIC5kZXZ0b29sLnYxYWxwaGEuU2Vzc2lvblNldHRpbmdzEhoKEnJldHVybl9pbW1lZGlhdGVseRgGIAEoCBIwCgtwdXNoX2NvbmZpZxgHIAEoCzIbLmRldnRvb2wudjFhbHBoYS5QdXNoQ29uZmlnIjoKE1NlbmRNZXNzYWdlUmVzcG9uc2USIwoEdGFzaxgBIAEoCzIVLmRldnRvb2wudjFhbHBoYS5UYXNrIkwKFFN0cmVhbU1lc3NhZ2VSZXF1ZXN0EjQKB3JlcXVlc3QYASABKAsyIy5kZXZ0b29sLnYxYWxwaGEuU2VuZE1lc3NhZ2VSZXF1ZXN0IkIKFVN0cmVhbU1lc3NhZ2VSZXNwb25zZRIpCgVldmVudBgBIAEoCzIaLmRldnRvb2wudjFhbHBoYS5UYXNrRXZlbnQiIQoOR2V0VGFza1JlcXVlc3QSDwoHdGFza19pZBgBIAEoCSI2Cg9HZXRUYXNrUmVzcG9uc2USIwoEdGFzaxgBIAEoCzIVLmRldnRvb2wudjFhbHBoYS5UYXNrIngKEExpc3RUYXNrc1JlcXVlc3QSEgoKY29udGV4dF9pZBgBIAEoCRIpCgVzdGF0ZRgCIAEoDjIaLmRldnRvb2wudjFhbHBoYS5UYXNrU3RhdGUSEQoJcGFnZV9zaXplGAMgASgFEhIKCnBhZ2VfdG9rZW4YBCABKAkiWQoRTGlzdFRhc2tzUmVzcG9uc2USKwoFdGFza3MYASADKAsyHC5kZXZ0b29sLnYxYWxwaGEuVGFza1N1bW1hcnkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIl0KC1Rhc2tTdW1tYXJ5EgoKAmlkGAEgASgJEhIKCmNvbnRleHRfaWQYAiABKAkSLgoKbGFzdF9ldmVudBgDIAEoCzIaLmRldnRvb2wudjFhbHBoYS5UYXNrRXZlbnQiJAoRQ2FuY2VsVGFza1JlcXVlc3QSDwoHdGFza19pZBgBIAEoCSI5ChJDYW5jZWxUYXNrUmVzcG9uc2USIwoEdGFzaxgBIAEoCzIVLmRldnRvb2wudjFhbHBoYS5UYXNrIj8KFFN1YnNjcmliZVRhc2tSZXF1ZXN0Eg8KB3Rhc2tfaWQYASABKAkSFgoOYWZ0ZXJfc2VxdWVuY2UYAiABKAMiQgoVU3Vic2NyaWJlVGFza1Jlc3BvbnNlEikKBWV2ZW50GAEgASgLMhouZGV2dG9vbC52MWFscGhhLlRhc2tFdmVudDKuBAoLVGFza1NlcnZpY2USWAoLU2VuZE1lc3NhZ2USIy5kZXZ0b29sLnYxYWxwaGEuU2VuZE1lc3NhZ2VSZXF1ZXN0GiQuZGV2dG9vbC52MWFscGhhLlNlbmRNZXNzYWdlUmVzcG9uc2USYAoNU3RyZWFtTWVzc2FnZRIlLmRldnRvb2wudjFhbHBoYS5TdHJlYW1NZXNzYWdlUmVxdWVzdBomLmRldnRvb2wudjFhbHBoYS5TdHJlYW1NZXNzYWdlUmVzcG9uc2UwARJRCgdHZXRUYXNrEh8uZGV2dG9vbC52MWFscGhhLkdldFRhc2tSZXF1ZXN0GiAuZGV2dG9vbC52MWFscGhhLkdldFRhc2tSZXNwb25zZSIDkAIBElcKCUxpc3RUYXNrcxIhLmRldnRvb2wudjFhbHBoYS5MaXN0VGFza3NSZXF1ZXN0GiIuZGV2dG9vbC52MWFscGhhLkxpc3RUYXNrc1Jlc3BvbnNlIgOQAgESVQoKQ2FuY2VsVGFzaxIiLmRldnRvb2wudjFhbHBoYS5DYW5jZWxUYXNrUmVxdWVzdBojLmRldnRvb2wudjFhbHBoYS5DYW5jZWxUYXNrUmVzcG9uc2USYAoNU3Vic2NyaWJlVGFzaxIlLmRldnRvb2wudjFhbHBoYS5TdWJzY3JpYmVUYXNrUmVxdWVzdBomLmRldnRvb2wudjFhbHBoYS5TdWJzY3JpYmVUYXNrUmVzcG9uc2UwAWIGcHJvdG8z", [file_devtool_a2a_v1alpha_settings, file_devtool_v1alpha_push_service, file_devtool_v1alpha_session_settings, file_devtool_v1alpha_task, file_devtool_v1alpha_task_event]);
+  fileDesc("CiJkZXZ0b29sL3YxYWxwaGEvdGFza19zZXJ2aWNlLnByb3RvEg9kZXZ0b29sLnYxYWxwaGEi/AIKElNlbmRNZXNzYWdlUmVxdWVzdBIpCgdtZXNzYWdlGAEgASgLMhguZGV2dG9vbC52MWFscGhhLk1lc3NhZ2USDwoHdGFza19pZBgCIAEoCRISCgpjb250ZXh0X2lkGAMgASgJEjQKCHNldHRpbmdzGAQgASgLMiIuZGV2dG9vbC5hMmEudjFhbHBoYS5BZ2VudFNldHRpbmdzEjoKEHNlc3Npb25fc2V0dGluZ3MYBSABKAsyIC5kZXZ0b29sLnYxYWxwaGEuU2Vzc2lvblNldHRpbmdzEjoKEG1lc3NhZ2Vfc2V0dGluZ3MYCSABKAsyIC5kZXZ0b29sLnYxYWxwaGEuTWVzc2FnZVNldHRpbmdzEhoKEnJldHVybl9pbW1lZGlhdGVseRgGIAEoCBIwCgtwdXNoX2NvbmZpZxgHIAEoCzIbLmRldnRvb2wudjFhbHBoYS5QdXNoQ29uZmlnEhoKEmFjdGl2YXRlX2V4dGVuc2lvbhgIIAEoCCJjChNTZW5kTWVzc2FnZVJlc3BvbnNlEiMKBHRhc2sYASABKAsyFS5kZXZ0b29sLnYxYWxwaGEuVGFzaxInCgZyZXBsYXkYAiABKAsyFy5kZXZ0b29sLnYxYWxwaGEuUmVwbGF5IkwKBlJlcGxheRISCgptZXNzYWdlX2lkGAEgASgJEi4KCmZpcnN0X3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIkwKFFN0cmVhbU1lc3NhZ2VSZXF1ZXN0EjQKB3JlcXVlc3QYASABKAsyIy5kZXZ0b29sLnYxYWxwaGEuU2VuZE1lc3NhZ2VSZXF1ZXN0ImsKFVN0cmVhbU1lc3NhZ2VSZXNwb25zZRIpCgVldmVudBgBIAEoCzIaLmRldnRvb2wudjFhbHBoYS5UYXNrRXZlbnQSJwoGcmVwbGF5GAIgASgLMhcuZGV2dG9vbC52MWFscGhhLlJlcGxheSIhCg5HZXRUYXNrUmVxdWVzdBIPCgd0YXNrX2lkGAEgASgJIjYKD0dldFRhc2tSZXNwb25zZRIjCgR0YXNrGAEgASgLMhUuZGV2dG9vbC52MWFscGhhLlRhc2sieAoQTGlzdFRhc2tzUmVxdWVzdBISCgpjb250ZXh0X2lkGAEgASgJEikKBXN0YXRlGAIgASgOMhouZGV2dG9vbC52MWFscGhhLlRhc2tTdGF0ZRIRCglwYWdlX3NpemUYAyABKAUSEgoKcGFnZV90b2tlbhgEIAEoCSJZChFMaXN0VGFza3NSZXNwb25zZRIrCgV0YXNrcxgBIAMoCzIcLmRldnRvb2wudjFhbHBoYS5UYXNrU3VtbWFyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiXQoLVGFza1N1bW1hcnkSCgoCaWQYASABKAkSEgoKY29udGV4dF9pZBgCIAEoCRIuCgpsYXN0X2V2ZW50GAMgASgLMhouZGV2dG9vbC52MWFscGhhLlRhc2tFdmVudCIkChFDYW5jZWxUYXNrUmVxdWVzdBIPCgd0YXNrX2lkGAEgASgJIjkKEkNhbmNlbFRhc2tSZXNwb25zZRIjCgR0YXNrGAEgASgLMhUuZGV2dG9vbC52MWFscGhhLlRhc2siPQoWV2l0aGRyYXdNZXNzYWdlUmVxdWVzdBIPCgd0YXNrX2lkGAEgASgJEhIKCm1lc3NhZ2VfaWQYAiABKAkiPgoXV2l0aGRyYXdNZXNzYWdlUmVzcG9uc2USIwoEdGFzaxgBIAEoCzIVLmRldnRvb2wudjFhbHBoYS5UYXNrIj8KFFN1YnNjcmliZVRhc2tSZXF1ZXN0Eg8KB3Rhc2tfaWQYASABKAkSFgoOYWZ0ZXJfc2VxdWVuY2UYAiABKAMiQgoVU3Vic2NyaWJlVGFza1Jlc3BvbnNlEikKBWV2ZW50GAEgASgLMhouZGV2dG9vbC52MWFscGhhLlRhc2tFdmVudDKUBQoLVGFza1NlcnZpY2USWAoLU2VuZE1lc3NhZ2USIy5kZXZ0b29sLnYxYWxwaGEuU2VuZE1lc3NhZ2VSZXF1ZXN0GiQuZGV2dG9vbC52MWFscGhhLlNlbmRNZXNzYWdlUmVzcG9uc2USYAoNU3RyZWFtTWVzc2FnZRIlLmRldnRvb2wudjFhbHBoYS5TdHJlYW1NZXNzYWdlUmVxdWVzdBomLmRldnRvb2wudjFhbHBoYS5TdHJlYW1NZXNzYWdlUmVzcG9uc2UwARJRCgdHZXRUYXNrEh8uZGV2dG9vbC52MWFscGhhLkdldFRhc2tSZXF1ZXN0GiAuZGV2dG9vbC52MWFscGhhLkdldFRhc2tSZXNwb25zZSIDkAIBElcKCUxpc3RUYXNrcxIhLmRldnRvb2wudjFhbHBoYS5MaXN0VGFza3NSZXF1ZXN0GiIuZGV2dG9vbC52MWFscGhhLkxpc3RUYXNrc1Jlc3BvbnNlIgOQAgESVQoKQ2FuY2VsVGFzaxIiLmRldnRvb2wudjFhbHBoYS5DYW5jZWxUYXNrUmVxdWVzdBojLmRldnRvb2wudjFhbHBoYS5DYW5jZWxUYXNrUmVzcG9uc2USZAoPV2l0aGRyYXdNZXNzYWdlEicuZGV2dG9vbC52MWFscGhhLldpdGhkcmF3TWVzc2FnZVJlcXVlc3QaKC5kZXZ0b29sLnYxYWxwaGEuV2l0aGRyYXdNZXNzYWdlUmVzcG9uc2USYAoNU3Vic2NyaWJlVGFzaxIlLmRldnRvb2wudjFhbHBoYS5TdWJzY3JpYmVUYXNrUmVxdWVzdBomLmRldnRvb2wudjFhbHBoYS5TdWJzY3JpYmVUYXNrUmVzcG9uc2UwAWIGcHJvdG8z", [file_devtool_a2a_v1alpha_settings, file_devtool_v1alpha_message_settings, file_devtool_v1alpha_push_service, file_devtool_v1alpha_session_settings, file_devtool_v1alpha_task, file_devtool_v1alpha_task_event, file_google_protobuf_timestamp]);
 
 /**
  * Asks to send a message.
@@ -66,6 +70,13 @@ export type SendMessageRequest = Message<"devtool.v1alpha.SendMessageRequest"> &
   sessionSettings?: SessionSettings | undefined;
 
   /**
+   * Holds the settings of this message alone.
+   *
+   * @generated from field: devtool.v1alpha.MessageSettings message_settings = 9;
+   */
+  messageSettings?: MessageSettings | undefined;
+
+  /**
    * Answers as soon as the message is accepted instead of when its exchange
    * has ended. StreamMessage ignores it.
    *
@@ -80,6 +91,16 @@ export type SendMessageRequest = Message<"devtool.v1alpha.SendMessageRequest"> &
    * @generated from field: devtool.v1alpha.PushConfig push_config = 7;
    */
   pushConfig?: PushConfig | undefined;
+
+  /**
+   * Whether the client shows with this message that it knows the
+   * development-tool extension: A2A clients are then sent the payloads of the
+   * extension in this conversation from this message on, also by requests that
+   * do not name it. False leaves the conversation as it is.
+   *
+   * @generated from field: bool activate_extension = 8;
+   */
+  activateExtension: boolean;
 };
 
 /**
@@ -126,6 +147,13 @@ export type SendMessageRequestJson = {
   sessionSettings?: SessionSettingsJson;
 
   /**
+   * Holds the settings of this message alone.
+   *
+   * @generated from field: devtool.v1alpha.MessageSettings message_settings = 9;
+   */
+  messageSettings?: MessageSettingsJson;
+
+  /**
    * Answers as soon as the message is accepted instead of when its exchange
    * has ended. StreamMessage ignores it.
    *
@@ -140,6 +168,16 @@ export type SendMessageRequestJson = {
    * @generated from field: devtool.v1alpha.PushConfig push_config = 7;
    */
   pushConfig?: PushConfigJson;
+
+  /**
+   * Whether the client shows with this message that it knows the
+   * development-tool extension: A2A clients are then sent the payloads of the
+   * extension in this conversation from this message on, also by requests that
+   * do not name it. False leaves the conversation as it is.
+   *
+   * @generated from field: bool activate_extension = 8;
+   */
+  activateExtension?: boolean;
 };
 
 /**
@@ -156,11 +194,20 @@ export const SendMessageRequestSchema: GenMessage<SendMessageRequest, {jsonType:
  */
 export type SendMessageResponse = Message<"devtool.v1alpha.SendMessageResponse"> & {
   /**
-   * Holds the task as the exchange left it.
+   * Holds the task as the exchange left it. Its history begins with the message
+   * that was sent or, where that answers tool calls or the task waits for some,
+   * with the step that made them; GetTask has the whole history.
    *
    * @generated from field: devtool.v1alpha.Task task = 1;
    */
   task?: Task | undefined;
+
+  /**
+   * Says that this answers a retry: nothing was started. Unset otherwise.
+   *
+   * @generated from field: devtool.v1alpha.Replay replay = 2;
+   */
+  replay?: Replay | undefined;
 };
 
 /**
@@ -170,11 +217,20 @@ export type SendMessageResponse = Message<"devtool.v1alpha.SendMessageResponse">
  */
 export type SendMessageResponseJson = {
   /**
-   * Holds the task as the exchange left it.
+   * Holds the task as the exchange left it. Its history begins with the message
+   * that was sent or, where that answers tool calls or the task waits for some,
+   * with the step that made them; GetTask has the whole history.
    *
    * @generated from field: devtool.v1alpha.Task task = 1;
    */
   task?: TaskJson;
+
+  /**
+   * Says that this answers a retry: nothing was started. Unset otherwise.
+   *
+   * @generated from field: devtool.v1alpha.Replay replay = 2;
+   */
+  replay?: ReplayJson;
 };
 
 /**
@@ -183,6 +239,63 @@ export type SendMessageResponseJson = {
  */
 export const SendMessageResponseSchema: GenMessage<SendMessageResponse, {jsonType: SendMessageResponseJson}> = /*@__PURE__*/
   messageDesc(file_devtool_v1alpha_task_service, 1);
+
+/**
+ * Says that an exchange is told again, because its message came before: the same
+ * id and payload within the server's window for retries.
+ *
+ * Over A2A it travels in the `metadata` of the first thing that is answered,
+ * keyed by the URI `https://devtool.dev/a2a/replay/v1alpha`.
+ *
+ * @generated from message devtool.v1alpha.Replay
+ */
+export type Replay = Message<"devtool.v1alpha.Replay"> & {
+  /**
+   * Is the id of the message. A new message needs an id of its own.
+   *
+   * @generated from field: string message_id = 1;
+   */
+  messageId: string;
+
+  /**
+   * Is when the message came first.
+   *
+   * @generated from field: google.protobuf.Timestamp first_time = 2;
+   */
+  firstTime?: Timestamp | undefined;
+};
+
+/**
+ * Says that an exchange is told again, because its message came before: the same
+ * id and payload within the server's window for retries.
+ *
+ * Over A2A it travels in the `metadata` of the first thing that is answered,
+ * keyed by the URI `https://devtool.dev/a2a/replay/v1alpha`.
+ *
+ * @generated from message devtool.v1alpha.Replay
+ */
+export type ReplayJson = {
+  /**
+   * Is the id of the message. A new message needs an id of its own.
+   *
+   * @generated from field: string message_id = 1;
+   */
+  messageId?: string;
+
+  /**
+   * Is when the message came first.
+   *
+   * @generated from field: google.protobuf.Timestamp first_time = 2;
+   */
+  firstTime?: TimestampJson;
+};
+
+/**
+ * Describes the message devtool.v1alpha.Replay.
+ * Use `create(ReplaySchema)` to create a new message.
+ */
+export const ReplaySchema: GenMessage<Replay, {jsonType: ReplayJson}> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_task_service, 2);
 
 /**
  * Asks to send a message and to stream its exchange.
@@ -217,7 +330,7 @@ export type StreamMessageRequestJson = {
  * Use `create(StreamMessageRequestSchema)` to create a new message.
  */
 export const StreamMessageRequestSchema: GenMessage<StreamMessageRequest, {jsonType: StreamMessageRequestJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task_service, 2);
+  messageDesc(file_devtool_v1alpha_task_service, 3);
 
 /**
  * Streams one event of an exchange.
@@ -231,6 +344,13 @@ export type StreamMessageResponse = Message<"devtool.v1alpha.StreamMessageRespon
    * @generated from field: devtool.v1alpha.TaskEvent event = 1;
    */
   event?: TaskEvent | undefined;
+
+  /**
+   * Says that this answers a retry, with the first event. Unset otherwise.
+   *
+   * @generated from field: devtool.v1alpha.Replay replay = 2;
+   */
+  replay?: Replay | undefined;
 };
 
 /**
@@ -245,6 +365,13 @@ export type StreamMessageResponseJson = {
    * @generated from field: devtool.v1alpha.TaskEvent event = 1;
    */
   event?: TaskEventJson;
+
+  /**
+   * Says that this answers a retry, with the first event. Unset otherwise.
+   *
+   * @generated from field: devtool.v1alpha.Replay replay = 2;
+   */
+  replay?: ReplayJson;
 };
 
 /**
@@ -252,7 +379,7 @@ export type StreamMessageResponseJson = {
  * Use `create(StreamMessageResponseSchema)` to create a new message.
  */
 export const StreamMessageResponseSchema: GenMessage<StreamMessageResponse, {jsonType: StreamMessageResponseJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task_service, 3);
+  messageDesc(file_devtool_v1alpha_task_service, 4);
 
 /**
  * Asks for a task.
@@ -287,7 +414,7 @@ export type GetTaskRequestJson = {
  * Use `create(GetTaskRequestSchema)` to create a new message.
  */
 export const GetTaskRequestSchema: GenMessage<GetTaskRequest, {jsonType: GetTaskRequestJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task_service, 4);
+  messageDesc(file_devtool_v1alpha_task_service, 5);
 
 /**
  * Answers with a task.
@@ -322,7 +449,7 @@ export type GetTaskResponseJson = {
  * Use `create(GetTaskResponseSchema)` to create a new message.
  */
 export const GetTaskResponseSchema: GenMessage<GetTaskResponse, {jsonType: GetTaskResponseJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task_service, 5);
+  messageDesc(file_devtool_v1alpha_task_service, 6);
 
 /**
  * Asks for a page of tasks.
@@ -401,7 +528,7 @@ export type ListTasksRequestJson = {
  * Use `create(ListTasksRequestSchema)` to create a new message.
  */
 export const ListTasksRequestSchema: GenMessage<ListTasksRequest, {jsonType: ListTasksRequestJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task_service, 6);
+  messageDesc(file_devtool_v1alpha_task_service, 7);
 
 /**
  * Answers with a page of tasks.
@@ -450,7 +577,7 @@ export type ListTasksResponseJson = {
  * Use `create(ListTasksResponseSchema)` to create a new message.
  */
 export const ListTasksResponseSchema: GenMessage<ListTasksResponse, {jsonType: ListTasksResponseJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task_service, 7);
+  messageDesc(file_devtool_v1alpha_task_service, 8);
 
 /**
  * Describes a task in a list.
@@ -513,7 +640,7 @@ export type TaskSummaryJson = {
  * Use `create(TaskSummarySchema)` to create a new message.
  */
 export const TaskSummarySchema: GenMessage<TaskSummary, {jsonType: TaskSummaryJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task_service, 8);
+  messageDesc(file_devtool_v1alpha_task_service, 9);
 
 /**
  * Asks to cancel a task.
@@ -548,7 +675,7 @@ export type CancelTaskRequestJson = {
  * Use `create(CancelTaskRequestSchema)` to create a new message.
  */
 export const CancelTaskRequestSchema: GenMessage<CancelTaskRequest, {jsonType: CancelTaskRequestJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task_service, 9);
+  messageDesc(file_devtool_v1alpha_task_service, 10);
 
 /**
  * Answers a cancellation.
@@ -583,7 +710,91 @@ export type CancelTaskResponseJson = {
  * Use `create(CancelTaskResponseSchema)` to create a new message.
  */
 export const CancelTaskResponseSchema: GenMessage<CancelTaskResponse, {jsonType: CancelTaskResponseJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task_service, 10);
+  messageDesc(file_devtool_v1alpha_task_service, 11);
+
+/**
+ * Asks to remove a message that waits.
+ *
+ * @generated from message devtool.v1alpha.WithdrawMessageRequest
+ */
+export type WithdrawMessageRequest = Message<"devtool.v1alpha.WithdrawMessageRequest"> & {
+  /**
+   * Names the task. Required.
+   *
+   * @generated from field: string task_id = 1;
+   */
+  taskId: string;
+
+  /**
+   * Names the message. Required.
+   *
+   * @generated from field: string message_id = 2;
+   */
+  messageId: string;
+};
+
+/**
+ * Asks to remove a message that waits.
+ *
+ * @generated from message devtool.v1alpha.WithdrawMessageRequest
+ */
+export type WithdrawMessageRequestJson = {
+  /**
+   * Names the task. Required.
+   *
+   * @generated from field: string task_id = 1;
+   */
+  taskId?: string;
+
+  /**
+   * Names the message. Required.
+   *
+   * @generated from field: string message_id = 2;
+   */
+  messageId?: string;
+};
+
+/**
+ * Describes the message devtool.v1alpha.WithdrawMessageRequest.
+ * Use `create(WithdrawMessageRequestSchema)` to create a new message.
+ */
+export const WithdrawMessageRequestSchema: GenMessage<WithdrawMessageRequest, {jsonType: WithdrawMessageRequestJson}> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_task_service, 12);
+
+/**
+ * Answers a withdrawal.
+ *
+ * @generated from message devtool.v1alpha.WithdrawMessageResponse
+ */
+export type WithdrawMessageResponse = Message<"devtool.v1alpha.WithdrawMessageResponse"> & {
+  /**
+   * Holds the task without the message.
+   *
+   * @generated from field: devtool.v1alpha.Task task = 1;
+   */
+  task?: Task | undefined;
+};
+
+/**
+ * Answers a withdrawal.
+ *
+ * @generated from message devtool.v1alpha.WithdrawMessageResponse
+ */
+export type WithdrawMessageResponseJson = {
+  /**
+   * Holds the task without the message.
+   *
+   * @generated from field: devtool.v1alpha.Task task = 1;
+   */
+  task?: TaskJson;
+};
+
+/**
+ * Describes the message devtool.v1alpha.WithdrawMessageResponse.
+ * Use `create(WithdrawMessageResponseSchema)` to create a new message.
+ */
+export const WithdrawMessageResponseSchema: GenMessage<WithdrawMessageResponse, {jsonType: WithdrawMessageResponseJson}> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_task_service, 13);
 
 /**
  * Asks for the events of a task.
@@ -632,7 +843,7 @@ export type SubscribeTaskRequestJson = {
  * Use `create(SubscribeTaskRequestSchema)` to create a new message.
  */
 export const SubscribeTaskRequestSchema: GenMessage<SubscribeTaskRequest, {jsonType: SubscribeTaskRequestJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task_service, 11);
+  messageDesc(file_devtool_v1alpha_task_service, 14);
 
 /**
  * Streams one event of a task.
@@ -667,14 +878,16 @@ export type SubscribeTaskResponseJson = {
  * Use `create(SubscribeTaskResponseSchema)` to create a new message.
  */
 export const SubscribeTaskResponseSchema: GenMessage<SubscribeTaskResponse, {jsonType: SubscribeTaskResponseJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_v1alpha_task_service, 12);
+  messageDesc(file_devtool_v1alpha_task_service, 15);
 
 /**
  * Runs tasks: takes messages, streams what happens, cancels.
  *
  * An exchange is what one message sets off: it starts with the event that
  * records the message and ends with the first event after which the task waits
- * for the user or has ended.
+ * for the user or has ended. A message to a task that is at work waits until
+ * the agent takes it; the task stays at work until no message waits, so the
+ * exchanges of all of them end together.
  *
  * @generated from service devtool.v1alpha.TaskService
  */
@@ -684,7 +897,9 @@ export const TaskService: GenService<{
    *
    * Fails with INVALID_ARGUMENT for a bad message or settings, NOT_FOUND for an
    * unknown task, FAILED_PRECONDITION when the task cannot take the message
-   * now. A failed request changes nothing.
+   * now, RESOURCE_EXHAUSTED when 16 messages wait for it already,
+   * ALREADY_EXISTS when the id of the message was used for another one. A
+   * failed request changes nothing.
    *
    * @generated from rpc devtool.v1alpha.TaskService.SendMessage
    */
@@ -735,6 +950,18 @@ export const TaskService: GenService<{
     methodKind: "unary";
     input: typeof CancelTaskRequestSchema;
     output: typeof CancelTaskResponseSchema;
+  },
+  /**
+   * Removes a message that waits for the agent. Fails with NOT_FOUND for an
+   * unknown task or message, FAILED_PRECONDITION when the agent has taken the
+   * message, or the task has ended.
+   *
+   * @generated from rpc devtool.v1alpha.TaskService.WithdrawMessage
+   */
+  withdrawMessage: {
+    methodKind: "unary";
+    input: typeof WithdrawMessageRequestSchema;
+    output: typeof WithdrawMessageResponseSchema;
   },
   /**
    * Streams the events of a task after a sequence, then those to come. Ends

@@ -12,7 +12,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file devtool/a2a/v1alpha/agent_card.proto.
  */
 export const file_devtool_a2a_v1alpha_agent_card: GenFile = /*@__PURE__*/
-  fileDesc("CiRkZXZ0b29sL2EyYS92MWFscGhhL2FnZW50X2NhcmQucHJvdG8SE2RldnRvb2wuYTJhLnYxYWxwaGEi9QUKCUFnZW50Q2FyZBIYChBwcm90b2NvbF92ZXJzaW9uGAEgASgJEgwKBG5hbWUYAiABKAkSEwoLZGVzY3JpcHRpb24YAyABKAkSCwoDdXJsGAQgASgJEhsKE3ByZWZlcnJlZF90cmFuc3BvcnQYBSABKAkSQgoVYWRkaXRpb25hbF9pbnRlcmZhY2VzGAYgAygLMiMuZGV2dG9vbC5hMmEudjFhbHBoYS5BZ2VudEludGVyZmFjZRI0Cghwcm92aWRlchgHIAEoCzIiLmRldnRvb2wuYTJhLnYxYWxwaGEuQWdlbnRQcm92aWRlchIPCgd2ZXJzaW9uGAggASgJEhkKEWRvY3VtZW50YXRpb25fdXJsGAkgASgJEjwKDGNhcGFiaWxpdGllcxgKIAEoCzImLmRldnRvb2wuYTJhLnYxYWxwaGEuQWdlbnRDYXBhYmlsaXRpZXMSTQoQc2VjdXJpdHlfc2NoZW1lcxgLIAMoCzIzLmRldnRvb2wuYTJhLnYxYWxwaGEuQWdlbnRDYXJkLlNlY3VyaXR5U2NoZW1lc0VudHJ5EikKCHNlY3VyaXR5GAwgAygLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIbChNkZWZhdWx0X2lucHV0X21vZGVzGA0gAygJEhwKFGRlZmF1bHRfb3V0cHV0X21vZGVzGA4gAygJEi8KBnNraWxscxgPIAMoCzIfLmRldnRvb2wuYTJhLnYxYWxwaGEuQWdlbnRTa2lsbBIxCiRzdXBwb3J0c19hdXRoZW50aWNhdGVkX2V4dGVuZGVkX2NhcmQYECABKAhIAIgBARpbChRTZWN1cml0eVNjaGVtZXNFbnRyeRILCgNrZXkYASABKAkSMgoFdmFsdWUYAiABKAsyIy5kZXZ0b29sLmEyYS52MWFscGhhLlNlY3VyaXR5U2NoZW1lOgI4AUInCiVfc3VwcG9ydHNfYXV0aGVudGljYXRlZF9leHRlbmRlZF9jYXJkIjAKDkFnZW50SW50ZXJmYWNlEgsKA3VybBgBIAEoCRIRCgl0cmFuc3BvcnQYAiABKAkiMgoNQWdlbnRQcm92aWRlchIUCgxvcmdhbml6YXRpb24YASABKAkSCwoDdXJsGAIgASgJIu4BChFBZ2VudENhcGFiaWxpdGllcxIWCglzdHJlYW1pbmcYASABKAhIAIgBARIfChJwdXNoX25vdGlmaWNhdGlvbnMYAiABKAhIAYgBARIlChhzdGF0ZV90cmFuc2l0aW9uX2hpc3RvcnkYAyABKAhIAogBARI3CgpleHRlbnNpb25zGAQgAygLMiMuZGV2dG9vbC5hMmEudjFhbHBoYS5BZ2VudEV4dGVuc2lvbkIMCgpfc3RyZWFtaW5nQhUKE19wdXNoX25vdGlmaWNhdGlvbnNCGwoZX3N0YXRlX3RyYW5zaXRpb25faGlzdG9yeSJ/Cg5BZ2VudEV4dGVuc2lvbhILCgN1cmkYASABKAkSEwoLZGVzY3JpcHRpb24YAiABKAkSFQoIcmVxdWlyZWQYAyABKAhIAIgBARInCgZwYXJhbXMYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgsKCV9yZXF1aXJlZCJbCgpBZ2VudFNraWxsEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSEwoLZGVzY3JpcHRpb24YAyABKAkSDAoEdGFncxgEIAMoCRIQCghleGFtcGxlcxgFIAMoCSKRAQoOU2VjdXJpdHlTY2hlbWUSDAoEdHlwZRgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRIOCgZzY2hlbWUYAyABKAkSFQoNYmVhcmVyX2Zvcm1hdBgEIAEoCRIMCgRuYW1lGAUgASgJEgoKAmluGAYgASgJEhsKE29wZW5faWRfY29ubmVjdF91cmwYByABKAliBnByb3RvMw", [file_google_protobuf_struct]);
+  fileDesc("CiRkZXZ0b29sL2EyYS92MWFscGhhL2FnZW50X2NhcmQucHJvdG8SE2RldnRvb2wuYTJhLnYxYWxwaGEi9QUKCUFnZW50Q2FyZBIYChBwcm90b2NvbF92ZXJzaW9uGAEgASgJEgwKBG5hbWUYAiABKAkSEwoLZGVzY3JpcHRpb24YAyABKAkSCwoDdXJsGAQgASgJEhsKE3ByZWZlcnJlZF90cmFuc3BvcnQYBSABKAkSQgoVYWRkaXRpb25hbF9pbnRlcmZhY2VzGAYgAygLMiMuZGV2dG9vbC5hMmEudjFhbHBoYS5BZ2VudEludGVyZmFjZRI0Cghwcm92aWRlchgHIAEoCzIiLmRldnRvb2wuYTJhLnYxYWxwaGEuQWdlbnRQcm92aWRlchIPCgd2ZXJzaW9uGAggASgJEhkKEWRvY3VtZW50YXRpb25fdXJsGAkgASgJEjwKDGNhcGFiaWxpdGllcxgKIAEoCzImLmRldnRvb2wuYTJhLnYxYWxwaGEuQWdlbnRDYXBhYmlsaXRpZXMSTQoQc2VjdXJpdHlfc2NoZW1lcxgLIAMoCzIzLmRldnRvb2wuYTJhLnYxYWxwaGEuQWdlbnRDYXJkLlNlY3VyaXR5U2NoZW1lc0VudHJ5EikKCHNlY3VyaXR5GAwgAygLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIbChNkZWZhdWx0X2lucHV0X21vZGVzGA0gAygJEhwKFGRlZmF1bHRfb3V0cHV0X21vZGVzGA4gAygJEi8KBnNraWxscxgPIAMoCzIfLmRldnRvb2wuYTJhLnYxYWxwaGEuQWdlbnRTa2lsbBIxCiRzdXBwb3J0c19hdXRoZW50aWNhdGVkX2V4dGVuZGVkX2NhcmQYECABKAhIAIgBARpbChRTZWN1cml0eVNjaGVtZXNFbnRyeRILCgNrZXkYASABKAkSMgoFdmFsdWUYAiABKAsyIy5kZXZ0b29sLmEyYS52MWFscGhhLlNlY3VyaXR5U2NoZW1lOgI4AUInCiVfc3VwcG9ydHNfYXV0aGVudGljYXRlZF9leHRlbmRlZF9jYXJkIjAKDkFnZW50SW50ZXJmYWNlEgsKA3VybBgBIAEoCRIRCgl0cmFuc3BvcnQYAiABKAkiMgoNQWdlbnRQcm92aWRlchIUCgxvcmdhbml6YXRpb24YASABKAkSCwoDdXJsGAIgASgJIu4BChFBZ2VudENhcGFiaWxpdGllcxIWCglzdHJlYW1pbmcYASABKAhIAIgBARIfChJwdXNoX25vdGlmaWNhdGlvbnMYAiABKAhIAYgBARIlChhzdGF0ZV90cmFuc2l0aW9uX2hpc3RvcnkYAyABKAhIAogBARI3CgpleHRlbnNpb25zGAQgAygLMiMuZGV2dG9vbC5hMmEudjFhbHBoYS5BZ2VudEV4dGVuc2lvbkIMCgpfc3RyZWFtaW5nQhUKE19wdXNoX25vdGlmaWNhdGlvbnNCGwoZX3N0YXRlX3RyYW5zaXRpb25faGlzdG9yeSJ/Cg5BZ2VudEV4dGVuc2lvbhILCgN1cmkYASABKAkSEwoLZGVzY3JpcHRpb24YAiABKAkSFQoIcmVxdWlyZWQYAyABKAhIAIgBARInCgZwYXJhbXMYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgsKCV9yZXF1aXJlZCKxAQoKQWdlbnRTa2lsbBIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEhMKC2Rlc2NyaXB0aW9uGAMgASgJEgwKBHRhZ3MYBCADKAkSEAoIZXhhbXBsZXMYBSADKAkSEwoLaW5wdXRfbW9kZXMYBiADKAkSFAoMb3V0cHV0X21vZGVzGAcgAygJEikKCHNlY3VyaXR5GAggAygLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCKRAQoOU2VjdXJpdHlTY2hlbWUSDAoEdHlwZRgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRIOCgZzY2hlbWUYAyABKAkSFQoNYmVhcmVyX2Zvcm1hdBgEIAEoCRIMCgRuYW1lGAUgASgJEgoKAmluGAYgASgJEhsKE29wZW5faWRfY29ubmVjdF91cmwYByABKAliBnByb3RvMw", [file_google_protobuf_struct]);
 
 /**
  * Describes an agent to its clients, in A2A 0.3 (section 5.5).
@@ -553,6 +553,29 @@ export type AgentSkill = Message<"devtool.a2a.v1alpha.AgentSkill"> & {
    * @generated from field: repeated string examples = 5;
    */
   examples: string[];
+
+  /**
+   * Lists the media types that it takes, where they differ from the agent's.
+   *
+   * @generated from field: repeated string input_modes = 6;
+   */
+  inputModes: string[];
+
+  /**
+   * Lists the media types that it answers with, where they differ from the
+   * agent's.
+   *
+   * @generated from field: repeated string output_modes = 7;
+   */
+  outputModes: string[];
+
+  /**
+   * Lists the ways to authenticate of which one is enough for it, each with its
+   * scopes, where they differ from the agent's.
+   *
+   * @generated from field: repeated google.protobuf.Struct security = 8;
+   */
+  security: JsonObject[];
 };
 
 /**
@@ -595,6 +618,29 @@ export type AgentSkillJson = {
    * @generated from field: repeated string examples = 5;
    */
   examples?: string[];
+
+  /**
+   * Lists the media types that it takes, where they differ from the agent's.
+   *
+   * @generated from field: repeated string input_modes = 6;
+   */
+  inputModes?: string[];
+
+  /**
+   * Lists the media types that it answers with, where they differ from the
+   * agent's.
+   *
+   * @generated from field: repeated string output_modes = 7;
+   */
+  outputModes?: string[];
+
+  /**
+   * Lists the ways to authenticate of which one is enough for it, each with its
+   * scopes, where they differ from the agent's.
+   *
+   * @generated from field: repeated google.protobuf.Struct security = 8;
+   */
+  security?: StructJson[];
 };
 
 /**

@@ -98,8 +98,9 @@ export const ToolCallConfirmationSchema: GenMessage<ToolCallConfirmation, {jsonT
  */
 export type ModifiedFileDetails = Message<"devtool.a2a.v1alpha.ModifiedFileDetails"> & {
   /**
-   * Holds the whole new content of the file. Empty means an empty file, and is
-   * then left out of the JSON like any default value.
+   * Holds the whole new content of the file. Empty means an empty file. In JSON
+   * it must be written also when it is empty: without it the answer is refused,
+   * so that a mistyped name cannot empty a file.
    *
    * @generated from field: string new_content = 1 [json_name = "new_content"];
    */
@@ -113,8 +114,9 @@ export type ModifiedFileDetails = Message<"devtool.a2a.v1alpha.ModifiedFileDetai
  */
 export type ModifiedFileDetailsJson = {
   /**
-   * Holds the whole new content of the file. Empty means an empty file, and is
-   * then left out of the JSON like any default value.
+   * Holds the whole new content of the file. Empty means an empty file. In JSON
+   * it must be written also when it is empty: without it the answer is refused,
+   * so that a mistyped name cannot empty a file.
    *
    * @generated from field: string new_content = 1 [json_name = "new_content"];
    */

@@ -37,7 +37,8 @@ export type DevelopmentToolEvent = Message<"devtool.a2a.v1alpha.DevelopmentToolE
   model: string;
 
   /**
-   * Names the tier of the user's subscription. Empty when there is none.
+   * Names the tier of the user's subscription. Empty when there is none: our
+   * server knows of no subscriptions and never sets it.
    *
    * @generated from field: string user_tier = 3 [json_name = "user_tier"];
    */
@@ -76,7 +77,8 @@ export type DevelopmentToolEventJson = {
   model?: string;
 
   /**
-   * Names the tier of the user's subscription. Empty when there is none.
+   * Names the tier of the user's subscription. Empty when there is none: our
+   * server knows of no subscriptions and never sets it.
    *
    * @generated from field: string user_tier = 3 [json_name = "user_tier"];
    */
@@ -107,14 +109,17 @@ export const DevelopmentToolEventSchema: GenMessage<DevelopmentToolEvent, {jsonT
  */
 export enum DevelopmentToolEvent_DevelopmentToolEventKind {
   /**
-   * Is not sent; a reader takes an unknown value for it.
+   * Carries what this list has no kind for and what changes no state, for
+   * instance the tokens that were used. A reader takes an unknown value for
+   * it.
    *
    * @generated from enum value: DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED = 0;
    */
   DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED = 0,
 
   /**
-   * Carries a user's answer to a confirmation (client to agent).
+   * Carries a user's answer to a confirmation: on the user's message, as it
+   * is sent and in a task's history, never on an event of the agent.
    *
    * @generated from enum value: TOOL_CALL_CONFIRMATION = 1;
    */

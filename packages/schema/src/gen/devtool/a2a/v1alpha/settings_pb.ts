@@ -27,8 +27,9 @@ export type AgentSettings = Message<"devtool.a2a.v1alpha.AgentSettings"> & {
   /**
    * Names the directory the agent works in: an absolute path on the agent's
    * machine. Must exist and lie inside a root the operator allowed, otherwise
-   * the message is refused with INVALID_ARGUMENT. Empty means the server's
-   * default workspace.
+   * the message is refused with INVALID_ARGUMENT. In JSON an empty path is
+   * refused too; a request without settings works in the server's default
+   * workspace.
    *
    * @generated from field: string workspace_path = 1 [json_name = "workspace_path"];
    */
@@ -47,8 +48,9 @@ export type AgentSettingsJson = {
   /**
    * Names the directory the agent works in: an absolute path on the agent's
    * machine. Must exist and lie inside a root the operator allowed, otherwise
-   * the message is refused with INVALID_ARGUMENT. Empty means the server's
-   * default workspace.
+   * the message is refused with INVALID_ARGUMENT. In JSON an empty path is
+   * refused too; a request without settings works in the server's default
+   * workspace.
    *
    * @generated from field: string workspace_path = 1 [json_name = "workspace_path"];
    */

@@ -552,7 +552,7 @@ export type FileDiff = Message<"devtool.a2a.v1alpha.FileDiff"> & {
   fileName: string;
 
   /**
-   * Holds the path, relative to the workspace where it lies inside.
+   * Holds the absolute path on the agent's machine.
    *
    * @generated from field: string file_path = 2 [json_name = "file_path"];
    */
@@ -594,7 +594,7 @@ export type FileDiffJson = {
   file_name?: string;
 
   /**
-   * Holds the path, relative to the workspace where it lies inside.
+   * Holds the absolute path on the agent's machine.
    *
    * @generated from field: string file_path = 2 [json_name = "file_path"];
    */

@@ -6,15 +6,15 @@ import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import type { AgentSettings, AgentSettingsJson } from "./stream_pb.ts";
 import { file_devtool_coder_agent_v1alpha_stream } from "./stream_pb.ts";
-import type { Value, ValueJson } from "@bufbuild/protobuf/wkt";
+import type { StructJson, Value, ValueJson } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_struct } from "@bufbuild/protobuf/wkt";
-import type { Message } from "@bufbuild/protobuf";
+import type { JsonObject, Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file devtool/coder_agent/v1alpha/http.proto.
  */
 export const file_devtool_coder_agent_v1alpha_http: GenFile = /*@__PURE__*/
-  fileDesc("CiZkZXZ0b29sL2NvZGVyX2FnZW50L3YxYWxwaGEvaHR0cC5wcm90bxIbZGV2dG9vbC5jb2Rlcl9hZ2VudC52MWFscGhhIk4KFExpc3RDb21tYW5kc1Jlc3BvbnNlEjYKCGNvbW1hbmRzGAEgAygLMiQuZGV2dG9vbC5jb2Rlcl9hZ2VudC52MWFscGhhLkNvbW1hbmQiqQEKB0NvbW1hbmQSDAoEbmFtZRgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRI/Cglhcmd1bWVudHMYAyADKAsyLC5kZXZ0b29sLmNvZGVyX2FnZW50LnYxYWxwaGEuQ29tbWFuZEFyZ3VtZW50EjoKDHN1Yl9jb21tYW5kcxgEIAMoCzIkLmRldnRvb2wuY29kZXJfYWdlbnQudjFhbHBoYS5Db21tYW5kIkkKD0NvbW1hbmRBcmd1bWVudBIMCgRuYW1lGAEgASgJEhMKC2Rlc2NyaXB0aW9uGAIgASgJEhMKC2lzX3JlcXVpcmVkGAMgASgIIo4BChVFeGVjdXRlQ29tbWFuZFJlcXVlc3QSDwoHY29tbWFuZBgBIAEoCRIMCgRhcmdzGAIgAygJEkIKDmFnZW50X3NldHRpbmdzGAMgASgLMiouZGV2dG9vbC5jb2Rlcl9hZ2VudC52MWFscGhhLkFnZW50U2V0dGluZ3MSEgoKY29udGV4dF9pZBgEIAEoCSJdChZFeGVjdXRlQ29tbWFuZFJlc3BvbnNlEgwKBG5hbWUYASABKAkSJAoEZGF0YRgCIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRIPCgd0YXNrX2lkGAMgASgJImsKEUNyZWF0ZVRhc2tSZXF1ZXN0EkIKDmFnZW50X3NldHRpbmdzGAEgASgLMiouZGV2dG9vbC5jb2Rlcl9hZ2VudC52MWFscGhhLkFnZW50U2V0dGluZ3MSEgoKY29udGV4dF9pZBgCIAEoCSLOAQoIVGFza0luZm8SCgoCaWQYASABKAkSEgoKY29udGV4dF9pZBgCIAEoCRISCgp0YXNrX3N0YXRlGAMgASgJEg0KBW1vZGVsGAQgASgJEj8KC21jcF9zZXJ2ZXJzGAUgAygLMiouZGV2dG9vbC5jb2Rlcl9hZ2VudC52MWFscGhhLk1jcFNlcnZlckluZm8SPgoPYXZhaWxhYmxlX3Rvb2xzGAYgAygLMiUuZGV2dG9vbC5jb2Rlcl9hZ2VudC52MWFscGhhLlRvb2xJbmZvImMKDU1jcFNlcnZlckluZm8SDAoEbmFtZRgBIAEoCRIOCgZzdGF0dXMYAiABKAkSNAoFdG9vbHMYAyADKAsyJS5kZXZ0b29sLmNvZGVyX2FnZW50LnYxYWxwaGEuVG9vbEluZm8iLQoIVG9vbEluZm8SDAoEbmFtZRgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCSIeCg1FcnJvclJlc3BvbnNlEg0KBWVycm9yGAEgASgJYgZwcm90bzM", [file_devtool_coder_agent_v1alpha_stream, file_google_protobuf_struct]);
+  fileDesc("CiZkZXZ0b29sL2NvZGVyX2FnZW50L3YxYWxwaGEvaHR0cC5wcm90bxIbZGV2dG9vbC5jb2Rlcl9hZ2VudC52MWFscGhhIk4KFExpc3RDb21tYW5kc1Jlc3BvbnNlEjYKCGNvbW1hbmRzGAEgAygLMiQuZGV2dG9vbC5jb2Rlcl9hZ2VudC52MWFscGhhLkNvbW1hbmQiqQEKB0NvbW1hbmQSDAoEbmFtZRgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRI/Cglhcmd1bWVudHMYAyADKAsyLC5kZXZ0b29sLmNvZGVyX2FnZW50LnYxYWxwaGEuQ29tbWFuZEFyZ3VtZW50EjoKDHN1Yl9jb21tYW5kcxgEIAMoCzIkLmRldnRvb2wuY29kZXJfYWdlbnQudjFhbHBoYS5Db21tYW5kIkkKD0NvbW1hbmRBcmd1bWVudBIMCgRuYW1lGAEgASgJEhMKC2Rlc2NyaXB0aW9uGAIgASgJEhMKC2lzX3JlcXVpcmVkGAMgASgIIo4BChVFeGVjdXRlQ29tbWFuZFJlcXVlc3QSDwoHY29tbWFuZBgBIAEoCRIMCgRhcmdzGAIgAygJEkIKDmFnZW50X3NldHRpbmdzGAMgASgLMiouZGV2dG9vbC5jb2Rlcl9hZ2VudC52MWFscGhhLkFnZW50U2V0dGluZ3MSEgoKY29udGV4dF9pZBgEIAEoCSJdChZFeGVjdXRlQ29tbWFuZFJlc3BvbnNlEgwKBG5hbWUYASABKAkSJAoEZGF0YRgCIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRIPCgd0YXNrX2lkGAMgASgJImsKEUNyZWF0ZVRhc2tSZXF1ZXN0EkIKDmFnZW50X3NldHRpbmdzGAEgASgLMiouZGV2dG9vbC5jb2Rlcl9hZ2VudC52MWFscGhhLkFnZW50U2V0dGluZ3MSEgoKY29udGV4dF9pZBgCIAEoCSLOAQoIVGFza0luZm8SCgoCaWQYASABKAkSEgoKY29udGV4dF9pZBgCIAEoCRISCgp0YXNrX3N0YXRlGAMgASgJEg0KBW1vZGVsGAQgASgJEj8KC21jcF9zZXJ2ZXJzGAUgAygLMiouZGV2dG9vbC5jb2Rlcl9hZ2VudC52MWFscGhhLk1jcFNlcnZlckluZm8SPgoPYXZhaWxhYmxlX3Rvb2xzGAYgAygLMiUuZGV2dG9vbC5jb2Rlcl9hZ2VudC52MWFscGhhLlRvb2xJbmZvImMKDU1jcFNlcnZlckluZm8SDAoEbmFtZRgBIAEoCRIOCgZzdGF0dXMYAiABKAkSNAoFdG9vbHMYAyADKAsyJS5kZXZ0b29sLmNvZGVyX2FnZW50LnYxYWxwaGEuVG9vbEluZm8iYAoIVG9vbEluZm8SDAoEbmFtZRgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRIxChBwYXJhbWV0ZXJfc2NoZW1hGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCIeCg1FcnJvclJlc3BvbnNlEg0KBWVycm9yGAEgASgJYgZwcm90bzM", [file_devtool_coder_agent_v1alpha_stream, file_google_protobuf_struct]);
 
 /**
  * Answers `GET /listCommands`.
@@ -575,6 +575,13 @@ export type ToolInfo = Message<"devtool.coder_agent.v1alpha.ToolInfo"> & {
    * @generated from field: string description = 2;
    */
   description: string;
+
+  /**
+   * Describes its arguments as a JSON Schema of type object.
+   *
+   * @generated from field: google.protobuf.Struct parameter_schema = 3;
+   */
+  parameterSchema?: JsonObject | undefined;
 };
 
 /**
@@ -596,6 +603,13 @@ export type ToolInfoJson = {
    * @generated from field: string description = 2;
    */
   description?: string;
+
+  /**
+   * Describes its arguments as a JSON Schema of type object.
+   *
+   * @generated from field: google.protobuf.Struct parameter_schema = 3;
+   */
+  parameterSchema?: StructJson;
 };
 
 /**

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/conformance/v1alpha/case.proto.
  */
 export const file_devtool_conformance_v1alpha_case: GenFile = /*@__PURE__*/
-  fileDesc("CiZkZXZ0b29sL2NvbmZvcm1hbmNlL3YxYWxwaGEvY2FzZS5wcm90bxIbZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhImEKBVN1aXRlEgwKBG5hbWUYASABKAkSMAoFY2FzZXMYAiADKAsyIS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ2FzZRIYChBwcm90b2NvbF92ZXJzaW9uGBQgASgJInsKBENhc2USCgoCaWQYASABKAkSFAoMcmVxdWlyZW1lbnRzGAIgAygJEjAKBXN0ZXBzGAMgAygLMiEuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLlN0ZXASEAoIYmluZGluZ3MYFCADKAkSDQoFbmVlZHMYFSADKAkizwMKBFN0ZXASDgoGbWV0aG9kGAEgASgJEiYKBnBhcmFtcxgCIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRI2CgRodHRwGAMgASgLMiguZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkh0dHBSZXF1ZXN0Ej8KB2hlYWRlcnMYBCADKAsyLi5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuU3RlcC5IZWFkZXJzRW50cnkSEwoLbGVhdmVfYWZ0ZXIYBSABKAUSOAoGZXhwZWN0GAYgASgLMiguZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkV4cGVjdGF0aW9uEj8KB2NhcHR1cmUYByADKAsyLi5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuU3RlcC5DYXB0dXJlRW50cnkSFAoMcmVxdWlyZW1lbnRzGBQgAygJEhAKCGJpbmRpbmdzGBUgAygJGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGi4KDENhcHR1cmVFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIjkKC0h0dHBSZXF1ZXN0Eg4KBm1ldGhvZBgBIAEoCRIMCgRwYXRoGAIgASgJEgwKBGJvZHkYAyABKAkiiAQKC0V4cGVjdGF0aW9uEhMKC2h0dHBfc3RhdHVzGAEgASgFEhcKCmVycm9yX2NvZGUYAiABKAVIAIgBARIqCgplcnJvcl9kYXRhGAMgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEiYKBnJlc3VsdBgEIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRImCgZmcmFtZXMYBSADKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSKQoJbm9fZnJhbWVzGAYgAygLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEisKC2ZpcnN0X2ZyYW1lGAcgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEioKCmxhc3RfZnJhbWUYCCABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSFwoPY29uc2VjdXRpdmVfaWRzGAkgASgIEhAKCGZpcnN0X2lkGAogASgJEkYKB2hlYWRlcnMYCyADKAsyNS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuRXhwZWN0YXRpb24uSGVhZGVyc0VudHJ5EhkKEW90aGVyX2Vycm9yX2NvZGVzGBQgAygFGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQg0KC19lcnJvcl9jb2RlIkMKC0dvbGRlblN1aXRlEjQKB2dvbGRlbnMYASADKAsyIy5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuR29sZGVuItUBCgZHb2xkZW4SDAoEdHlwZRgBIAEoCRIkCgRqc29uGAIgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEg4KBmJpbmFyeRgDIAEoDBInCgdsZW5pZW50GAQgAygLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEjIKA2JhZBgFIAMoCzIlLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5CYWRJbnB1dBIqCgplcXVpdmFsZW50GAYgAygLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlIj4KCEJhZElucHV0EiQKBGpzb24YASABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSDAoEc2F5cxgCIAEoCWIGcHJvdG8z", [file_google_protobuf_struct]);
+  fileDesc("CiZkZXZ0b29sL2NvbmZvcm1hbmNlL3YxYWxwaGEvY2FzZS5wcm90bxIbZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhImEKBVN1aXRlEgwKBG5hbWUYASABKAkSMAoFY2FzZXMYAiADKAsyIS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ2FzZRIYChBwcm90b2NvbF92ZXJzaW9uGBQgASgJInsKBENhc2USCgoCaWQYASABKAkSFAoMcmVxdWlyZW1lbnRzGAIgAygJEjAKBXN0ZXBzGAMgAygLMiEuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLlN0ZXASEAoIYmluZGluZ3MYFCADKAkSDQoFbmVlZHMYFSADKAkihgQKBFN0ZXASDgoGbWV0aG9kGAEgASgJEiYKBnBhcmFtcxgCIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRI2CgRodHRwGAMgASgLMiguZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkh0dHBSZXF1ZXN0Ej8KB2hlYWRlcnMYBCADKAsyLi5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuU3RlcC5IZWFkZXJzRW50cnkSEwoLbGVhdmVfYWZ0ZXIYBSABKAUSOAoGZXhwZWN0GAYgASgLMiguZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkV4cGVjdGF0aW9uEj8KB2NhcHR1cmUYByADKAsyLi5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuU3RlcC5DYXB0dXJlRW50cnkSFAoMcmVxdWlyZW1lbnRzGBQgAygJEhAKCGJpbmRpbmdzGBUgAygJEjUKB3JlYWRpbmcYFiABKAsyJC5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuUmVhZGluZxouCgxIZWFkZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARouCgxDYXB0dXJlRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJ3CgdSZWFkaW5nEhMKC3JlcXVpcmVtZW50GAEgASgJEg4KBnJlYXNvbhgCIAEoCRINCgVuZWVkcxgDIAMoCRI4CgZleHBlY3QYBCABKAsyKC5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuRXhwZWN0YXRpb24iOQoLSHR0cFJlcXVlc3QSDgoGbWV0aG9kGAEgASgJEgwKBHBhdGgYAiABKAkSDAoEYm9keRgDIAEoCSKZBAoLRXhwZWN0YXRpb24SEwoLaHR0cF9zdGF0dXMYASABKAUSFwoKZXJyb3JfY29kZRgCIAEoBUgAiAEBEioKCmVycm9yX2RhdGEYAyABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSJgoGcmVzdWx0GAQgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEiYKBmZyYW1lcxgFIAMoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRIpCglub19mcmFtZXMYBiADKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSKwoLZmlyc3RfZnJhbWUYByABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSKgoKbGFzdF9mcmFtZRgIIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRIXCg9jb25zZWN1dGl2ZV9pZHMYCSABKAgSDwoHbmV3X2lkcxgVIAEoCBIQCghmaXJzdF9pZBgKIAEoCRJGCgdoZWFkZXJzGAsgAygLMjUuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkV4cGVjdGF0aW9uLkhlYWRlcnNFbnRyeRIZChFvdGhlcl9lcnJvcl9jb2RlcxgUIAMoBRouCgxIZWFkZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUINCgtfZXJyb3JfY29kZSJDCgtHb2xkZW5TdWl0ZRI0Cgdnb2xkZW5zGAEgAygLMiMuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkdvbGRlbiLVAQoGR29sZGVuEgwKBHR5cGUYASABKAkSJAoEanNvbhgCIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRIOCgZiaW5hcnkYAyABKAwSJwoHbGVuaWVudBgEIAMoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRIyCgNiYWQYBSADKAsyJS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQmFkSW5wdXQSKgoKZXF1aXZhbGVudBgGIAMoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZSI+CghCYWRJbnB1dBIkCgRqc29uGAEgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEgwKBHNheXMYAiABKAliBnByb3RvMw", [file_google_protobuf_struct]);
 
 /**
  * Is a file of cases.
@@ -259,6 +259,14 @@ export type Step = Message<"devtool.conformance.v1alpha.Step"> & {
    * @generated from field: repeated string bindings = 21;
    */
   bindings: string[];
+
+  /**
+   * Says what else may come back, where another requirement contradicts the one
+   * that `expect` stands for.
+   *
+   * @generated from field: devtool.conformance.v1alpha.Reading reading = 22;
+   */
+  reading?: Reading | undefined;
 };
 
 /**
@@ -338,6 +346,14 @@ export type StepJson = {
    * @generated from field: repeated string bindings = 21;
    */
   bindings?: string[];
+
+  /**
+   * Says what else may come back, where another requirement contradicts the one
+   * that `expect` stands for.
+   *
+   * @generated from field: devtool.conformance.v1alpha.Reading reading = 22;
+   */
+  reading?: ReadingJson;
 };
 
 /**
@@ -346,6 +362,89 @@ export type StepJson = {
  */
 export const StepSchema: GenMessage<Step, {jsonType: StepJson}> = /*@__PURE__*/
   messageDesc(file_devtool_conformance_v1alpha_case, 2);
+
+/**
+ * Is an answer that another requirement demands than the one that a step shows,
+ * where the two cannot both be met. A case that comes out so is not met, and its
+ * report names the reading instead of a failure.
+ *
+ * @generated from message devtool.conformance.v1alpha.Reading
+ */
+export type Reading = Message<"devtool.conformance.v1alpha.Reading"> & {
+  /**
+   * Identifies the requirement that the answer follows, for instance `STREAM-5`.
+   *
+   * @generated from field: string requirement = 1;
+   */
+  requirement: string;
+
+  /**
+   * Says why the two contradict each other.
+   *
+   * @generated from field: string reason = 2;
+   */
+  reason: string;
+
+  /**
+   * Names what the agent must claim in its card, as in `Case.needs`. An agent
+   * that does not claim it has no such choice.
+   *
+   * @generated from field: repeated string needs = 3;
+   */
+  needs: string[];
+
+  /**
+   * Says what must come back then.
+   *
+   * @generated from field: devtool.conformance.v1alpha.Expectation expect = 4;
+   */
+  expect?: Expectation | undefined;
+};
+
+/**
+ * Is an answer that another requirement demands than the one that a step shows,
+ * where the two cannot both be met. A case that comes out so is not met, and its
+ * report names the reading instead of a failure.
+ *
+ * @generated from message devtool.conformance.v1alpha.Reading
+ */
+export type ReadingJson = {
+  /**
+   * Identifies the requirement that the answer follows, for instance `STREAM-5`.
+   *
+   * @generated from field: string requirement = 1;
+   */
+  requirement?: string;
+
+  /**
+   * Says why the two contradict each other.
+   *
+   * @generated from field: string reason = 2;
+   */
+  reason?: string;
+
+  /**
+   * Names what the agent must claim in its card, as in `Case.needs`. An agent
+   * that does not claim it has no such choice.
+   *
+   * @generated from field: repeated string needs = 3;
+   */
+  needs?: string[];
+
+  /**
+   * Says what must come back then.
+   *
+   * @generated from field: devtool.conformance.v1alpha.Expectation expect = 4;
+   */
+  expect?: ExpectationJson;
+};
+
+/**
+ * Describes the message devtool.conformance.v1alpha.Reading.
+ * Use `create(ReadingSchema)` to create a new message.
+ */
+export const ReadingSchema: GenMessage<Reading, {jsonType: ReadingJson}> = /*@__PURE__*/
+  messageDesc(file_devtool_conformance_v1alpha_case, 3);
 
 /**
  * Is a plain HTTP request.
@@ -408,15 +507,16 @@ export type HttpRequestJson = {
  * Use `create(HttpRequestSchema)` to create a new message.
  */
 export const HttpRequestSchema: GenMessage<HttpRequest, {jsonType: HttpRequestJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_conformance_v1alpha_case, 3);
+  messageDesc(file_devtool_conformance_v1alpha_case, 4);
 
 /**
  * Says what must come back.
  *
  * Values are compared in part: an object must have the keys that are given, a
  * list its items from the first on. The string `<any>` stands for any value,
- * `<absent>` for none, `<has:TEXT>` for a string that contains TEXT, and
- * `<one:A|B>` for either string. An object with the one key `<contains>` stands
+ * `<absent>` for none, `<empty>` for none or an empty string, an empty list or
+ * false, `<has:TEXT>` for a string that contains TEXT, and `<one:A|B>` for either
+ * string. An object with the one key `<contains>` stands
  * for a list that has each of the items under it somewhere, one with `<length>`
  * for a list of so many items, where one that is absent or null has none.
  *
@@ -491,6 +591,14 @@ export type Expectation = Message<"devtool.conformance.v1alpha.Expectation"> & {
   consecutiveIds: boolean;
 
   /**
+   * Demands that no frame has an id that an earlier frame of the case had: what
+   * a stream told, the one that resumes it does not tell again.
+   *
+   * @generated from field: bool new_ids = 21;
+   */
+  newIds: boolean;
+
+  /**
    * Is the id that the first frame must have. Empty demands none.
    *
    * @generated from field: string first_id = 10;
@@ -518,8 +626,9 @@ export type Expectation = Message<"devtool.conformance.v1alpha.Expectation"> & {
  *
  * Values are compared in part: an object must have the keys that are given, a
  * list its items from the first on. The string `<any>` stands for any value,
- * `<absent>` for none, `<has:TEXT>` for a string that contains TEXT, and
- * `<one:A|B>` for either string. An object with the one key `<contains>` stands
+ * `<absent>` for none, `<empty>` for none or an empty string, an empty list or
+ * false, `<has:TEXT>` for a string that contains TEXT, and `<one:A|B>` for either
+ * string. An object with the one key `<contains>` stands
  * for a list that has each of the items under it somewhere, one with `<length>`
  * for a list of so many items, where one that is absent or null has none.
  *
@@ -594,6 +703,14 @@ export type ExpectationJson = {
   consecutiveIds?: boolean;
 
   /**
+   * Demands that no frame has an id that an earlier frame of the case had: what
+   * a stream told, the one that resumes it does not tell again.
+   *
+   * @generated from field: bool new_ids = 21;
+   */
+  newIds?: boolean;
+
+  /**
    * Is the id that the first frame must have. Empty demands none.
    *
    * @generated from field: string first_id = 10;
@@ -621,7 +738,7 @@ export type ExpectationJson = {
  * Use `create(ExpectationSchema)` to create a new message.
  */
 export const ExpectationSchema: GenMessage<Expectation, {jsonType: ExpectationJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_conformance_v1alpha_case, 4);
+  messageDesc(file_devtool_conformance_v1alpha_case, 5);
 
 /**
  * Is a file of golden documents.
@@ -656,7 +773,7 @@ export type GoldenSuiteJson = {
  * Use `create(GoldenSuiteSchema)` to create a new message.
  */
 export const GoldenSuiteSchema: GenMessage<GoldenSuite, {jsonType: GoldenSuiteJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_conformance_v1alpha_case, 5);
+  messageDesc(file_devtool_conformance_v1alpha_case, 6);
 
 /**
  * Is a message in each of its forms.
@@ -765,7 +882,7 @@ export type GoldenJson = {
  * Use `create(GoldenSchema)` to create a new message.
  */
 export const GoldenSchema: GenMessage<Golden, {jsonType: GoldenJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_conformance_v1alpha_case, 6);
+  messageDesc(file_devtool_conformance_v1alpha_case, 7);
 
 /**
  * Is JSON that a reader must refuse.
@@ -814,5 +931,5 @@ export type BadInputJson = {
  * Use `create(BadInputSchema)` to create a new message.
  */
 export const BadInputSchema: GenMessage<BadInput, {jsonType: BadInputJson}> = /*@__PURE__*/
-  messageDesc(file_devtool_conformance_v1alpha_case, 7);
+  messageDesc(file_devtool_conformance_v1alpha_case, 8);
 

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/conformance/v1alpha/push.proto.
  */
 export const file_devtool_conformance_v1alpha_push: GenFile = /*@__PURE__*/
-  fileDesc("CiZkZXZ0b29sL2NvbmZvcm1hbmNlL3YxYWxwaGEvcHVzaC5wcm90bxIbZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhIlsKCVB1c2hTdWl0ZRI0CgVjYXNlcxgBIAMoCzIlLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5QdXNoQ2FzZRIYChBwcm90b2NvbF92ZXJzaW9uGAIgASgJIrMBCghQdXNoQ2FzZRIKCgJpZBgBIAEoCRIUCgxyZXF1aXJlbWVudHMYAiADKAkSMAoFc3RlcHMYAyADKAsyIS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuU3RlcBIPCgdhbnN3ZXJzGAQgAygFEjAKBXBvc3RzGAUgAygLMiEuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLlBvc3QSEAoIcXVpZXRfbXMYBiABKAUixAEKBFBvc3QSJAoEYm9keRgBIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRI/CgdoZWFkZXJzGAIgAygLMi4uZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLlBvc3QuSGVhZGVyc0VudHJ5Eg8KB3JlcGVhdHMYAyABKAgSFAoMcmVxdWlyZW1lbnRzGAQgAygJGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBYgZwcm90bzM", [file_devtool_conformance_v1alpha_case, file_google_protobuf_struct]);
+  fileDesc("CiZkZXZ0b29sL2NvbmZvcm1hbmNlL3YxYWxwaGEvcHVzaC5wcm90bxIbZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhIlsKCVB1c2hTdWl0ZRI0CgVjYXNlcxgBIAMoCzIlLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5QdXNoQ2FzZRIYChBwcm90b2NvbF92ZXJzaW9uGAIgASgJIsIBCghQdXNoQ2FzZRIKCgJpZBgBIAEoCRIUCgxyZXF1aXJlbWVudHMYAiADKAkSMAoFc3RlcHMYAyADKAsyIS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuU3RlcBIPCgdhbnN3ZXJzGAQgAygFEjAKBXBvc3RzGAUgAygLMiEuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLlBvc3QSEAoIcXVpZXRfbXMYBiABKAUSDQoFbmVlZHMYFCADKAkixAEKBFBvc3QSJAoEYm9keRgBIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRI/CgdoZWFkZXJzGAIgAygLMi4uZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLlBvc3QuSGVhZGVyc0VudHJ5Eg8KB3JlcGVhdHMYAyABKAgSFAoMcmVxdWlyZW1lbnRzGAQgAygJGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBYgZwcm90bzM", [file_devtool_conformance_v1alpha_case, file_google_protobuf_struct]);
 
 /**
  * Is a file of cases that a runner plays as the receiver of notifications.
@@ -119,6 +119,14 @@ export type PushCase = Message<"devtool.conformance.v1alpha.PushCase"> & {
    * @generated from field: int32 quiet_ms = 6;
    */
   quietMs: number;
+
+  /**
+   * Names what the agent must claim in its card beside `pushNotifications`, as
+   * in Case.
+   *
+   * @generated from field: repeated string needs = 20;
+   */
+  needs: string[];
 };
 
 /**
@@ -175,6 +183,14 @@ export type PushCaseJson = {
    * @generated from field: int32 quiet_ms = 6;
    */
   quietMs?: number;
+
+  /**
+   * Names what the agent must claim in its card beside `pushNotifications`, as
+   * in Case.
+   *
+   * @generated from field: repeated string needs = 20;
+   */
+  needs?: string[];
 };
 
 /**

@@ -1,0 +1,63 @@
+/** How long the command with the coding agent, and a server with an agent of twenty lines, take to listen, and their memory at rest. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { median, numberNamed, printRow } from "./load/row.ts";
+import { watchStolenTime } from "./stolen-time.ts";
+import { DEVTOOL, ECHO, NODE_HTTP, type SubjectCommand, startSubject } from "./subject.ts";
+
+/** The number of starts of each server; the median counts. */
+const STARTS = numberNamed("starts", 11);
+
+/** A server is at rest this long after it listens, in milliseconds. */
+const AT_REST_MS = 1500;
+
+interface Cost {
+  readonly startMs: number;
+  readonly startCpuMs: number;
+  readonly restingMb: number;
+}
+
+const stolen = watchStolenTime();
+const caches = mkdtempSync(join(tmpdir(), "devtool-bench-caches-"));
+try {
+  const node = await costOf(NODE_HTTP);
+  printCost("a server of Node alone", node);
+  const command = await costOf({ ...DEVTOOL, env: { XDG_CACHE_HOME: caches } });
+  printCost("the command", command);
+  printRow({ name: "command.start-ms", value: command.startMs, target: { atMost: 300 } });
+  printRow({ name: "command.idle-mb", value: command.restingMb, target: { atMost: 110 } });
+  const server = await costOf(ECHO);
+  printCost("the server", server);
+  printRow({ name: "server.start-ms", value: server.startMs, target: { atMost: 150 } });
+  printRow({ name: "server.idle-mb", value: server.restingMb, target: { atMost: 75 } });
+} finally {
+  rmSync(caches, { recursive: true, force: true });
+}
+console.log(`# Node ${process.version}, medians of ${STARTS} starts, ${stolen()}`);
+
+/** Starts a server once so that what Node keeps of a first start is there, and then to measure. */
+async function costOf(command: SubjectCommand): Promise<Cost> {
+  await (await startSubject(command))[Symbol.asyncDispose]();
+  const costs: Cost[] = [];
+  for (let index = 0; index < STARTS; index++) {
+    await using subject = await startSubject(command);
+    await delay(AT_REST_MS);
+    costs.push({
+      startMs: subject.listeningMs,
+      startCpuMs: subject.listeningCpuMs,
+      restingMb: subject.memoryMb(),
+    });
+  }
+  return {
+    startMs: median(costs.map(({ startMs }) => startMs)),
+    startCpuMs: median(costs.map(({ startCpuMs }) => startCpuMs)),
+    restingMb: median(costs.map(({ restingMb }) => restingMb)),
+  };
+}
+
+function printCost(name: string, { startMs, startCpuMs, restingMb }: Cost): void {
+  const times = `${startMs.toFixed(0)} ms, ${startCpuMs} ms of them of a processor`;
+  console.log(`# ${name}: ${times}, ${restingMb.toFixed(1)} MB`);
+}

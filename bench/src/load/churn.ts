@@ -1,0 +1,90 @@
+import { Agent, request as request1 } from "node:http";
+import { connect } from "node:http2";
+import { EXTENSION, prompt, stream, type Target, taskIdOf } from "../client.ts";
+
+/** A task gets this many turns before the next one begins. */
+const TURNS_OF_TASK = 50;
+const PROMPT = "think\nsay 5 80";
+
+/** Turns of clients that come and go; each kind in its turn. Some leave in the middle of an answer. */
+export class Churn {
+  readonly #target: Target;
+  readonly #kinds = [
+    () => this.#newTask(),
+    () => this.#followUp(),
+    () => this.#ownConnection(() => undefined),
+    () => this.#ownConnection((answer) => answer.destroy()),
+    () => this.#ownSession(),
+  ];
+  #task = { id: "", turns: 0 };
+  #count = 0;
+
+  constructor(target: Target) {
+    this.#target = target;
+  }
+
+  /** The number of turns begun so far. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Plays one turn to its end, or to the moment at which its client leaves. */
+  async turn(): Promise<void> {
+    await this.#kinds[this.#count++ % this.#kinds.length]?.();
+  }
+
+  async #newTask(): Promise<void> {
+    await stream(this.#target, prompt(PROMPT));
+  }
+
+  async #followUp(): Promise<void> {
+    const { id } = this.#task;
+    if (id !== "" && this.#task.turns++ < TURNS_OF_TASK) {
+      await stream(this.#target, { ...prompt(PROMPT), taskId: id });
+      return;
+    }
+    this.#task = { id: taskIdOf(await stream(this.#target, prompt(PROMPT))), turns: 0 };
+  }
+
+  /** Streams over a connection of its own, and hands its first piece to who may end it there. */
+  #ownConnection(onFirst: (answer: { destroy(): void }) => void): Promise<void> {
+    const { url, token } = this.#target;
+    const headers = {
+      "content-type": "application/json",
+      accept: "text/event-stream",
+      authorization: `Bearer ${token}`,
+      "x-a2a-extensions": EXTENSION,
+    };
+    const agent = new Agent({ keepAlive: false });
+    return new Promise((resolve, reject) => {
+      const sent = request1(url, { method: "POST", agent, headers }, (answer) => {
+        answer.once("data", () => onFirst(answer));
+        answer.on("error", () => undefined).once("close", resolve);
+      });
+      sent.once("error", reject).end(body());
+    });
+  }
+
+  /** Sends a message over HTTP/2, in a session of its own. */
+  #ownSession(): Promise<void> {
+    const { url, token } = this.#target;
+    const session = connect(url);
+    const sent = session.request({
+      ":method": "POST",
+      ":path": "/devtool.v1alpha.TaskService/SendMessage",
+      "content-type": "application/json",
+      authorization: `Bearer ${token}`,
+    });
+    const message = { messageId: crypto.randomUUID(), parts: [{ text: PROMPT }] };
+    return new Promise((resolve, reject) => {
+      session.once("error", reject).once("close", resolve);
+      sent.once("error", reject).once("close", () => session.close());
+      sent.resume().end(JSON.stringify({ message }));
+    });
+  }
+}
+
+function body(): string {
+  const message = { kind: "message", role: "user", messageId: crypto.randomUUID(), ...prompt(PROMPT) };
+  return JSON.stringify({ jsonrpc: "2.0", id: 1, method: "message/stream", params: { message } });
+}

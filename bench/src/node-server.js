@@ -1,0 +1,8 @@
+/** A server of Node that answers everything with `{}`: what no server on Node can be below. */
+import { createServer } from "node:http";
+
+const server = createServer((_request, response) => response.end("{}"));
+server.listen(0, "127.0.0.1", () => {
+  console.log(JSON.stringify({ url: `http://127.0.0.1:${server.address().port}`, token: "" }));
+});
+process.on("SIGTERM", () => process.exit());

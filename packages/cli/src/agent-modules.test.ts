@@ -1,0 +1,124 @@
+import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createConnectTransport } from "@connectrpc/connect-node";
+import { bearerInterceptor, createDevtoolClient, textMessage } from "@devtool/client";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { FakeTerminal } from "../test/fake-terminal.ts";
+import { runProgram } from "./program.ts";
+
+/** A module whose agent says a text. */
+const saying = (text: string): string => `
+export const agent = {
+  about: { name: "Sayer", description: "Says ${text}." },
+  open: () => ({ createExecutor: () => ({ async *execute(turn) { yield* turn.say("${text}"); } }) }),
+};`;
+
+describe("devtool serve --agent", () => {
+  let base: string;
+  let work: string;
+  beforeEach(async () => {
+    base = await mkdtemp(join(tmpdir(), "devtool-modules-"));
+    work = join(base, "work");
+    await mkdir(work);
+    await mkdir(join(base, "data"), { mode: 0o700 });
+  });
+  afterEach(() => rm(base, { recursive: true }));
+
+  it("serves the agents of modules, and the coding agent by its name; the first is the default", async () => {
+    const [first, second] = [await module("first.mjs", saying("one")), await module("second.mjs", saying("two"))];
+    const answers = await answersOf(
+      ["", "second", "other", "devtool"],
+      first,
+      `other=${second}`,
+      `second=${second}`,
+      "devtool",
+    );
+    expect(answers).toEqual(["one", "two", "two", expect.stringContaining("scripted agent")]);
+  });
+
+  it("serves those of the config file, whose paths are relative to it, where no flag names one", async () => {
+    await writeFile(join(base, "data/config.toml"), '[[agents]]\nname = "mine"\nmodule = "../first.mjs"\n', {
+      mode: 0o600,
+    });
+    await module("first.mjs", saying("one"));
+    expect(await answersOf(["mine"])).toEqual(["one"]);
+    const other = await module("other.mjs", saying("two"));
+    await expect(answersOf(["mine"], other)).rejects.toThrow('agent "mine" is not served here: choose other');
+  });
+
+  it("loads nothing that only lies in the workspace", async () => {
+    for (const name of ["agent.mjs", "devtool", "config.toml"]) {
+      await writeFile(join(work, name), name === "config.toml" ? '[[agents]]\nmodule = "agent.mjs"' : saying("evil"));
+    }
+    expect(await answersOf([""])).toEqual([expect.stringContaining("scripted agent")]);
+    expect(await answersOf(["devtool"], "devtool")).toEqual([expect.stringContaining("scripted agent")]);
+  });
+
+  it.each([
+    ["missing.mjs", undefined, /--agent ".*missing.mjs" cannot be read: ENOENT.*: name a module that exports "agent"/],
+    ["empty.mjs", "", /exports no "agent", only nothing: write `export const agent = …`/],
+    ["default.mjs", "export default {};", /exports no "agent", only default/],
+    ["shape.mjs", "export const agent = { about: {} };", /exports an "agent" that is none: give it about.name/],
+    ["broken.mjs", "throw new Error('no luck');", /cannot be loaded: no luck/],
+    ["a.b.mjs", "", /gives no name of letters, digits, - and _: name it \(--agent NAME=MODULE/],
+  ])("says what is wrong with %s, and what to do", async (name, text, problem) => {
+    const path = text === undefined ? join(base, name) : await module(name, text);
+    expect(await refusalOf(path)).toMatch(problem);
+  });
+
+  it("loads nothing that somebody else could change", async () => {
+    const path = await module("open.mjs", saying("one"));
+    await chmod(path, 0o666);
+    expect(await refusalOf(path)).toContain("may be changed by everybody: chmod o-w it");
+  });
+
+  it("takes no two agents of one name, no agent without a module, and none beside a profile", async () => {
+    const path = await module("first.mjs", saying("one"));
+    expect(await refusalOf(path, path)).toContain('has the name "first" of another agent: choose another name');
+    expect(await refusalOf("first=")).toContain('--agent "first=" names no module');
+    expect(await refusalOf(path, "--profile", "tck")).toContain("cannot be used with option '--profile");
+  });
+
+  async function module(name: string, text: string): Promise<string> {
+    await writeFile(join(base, name), text);
+    return join(base, name);
+  }
+
+  function argumentsOf(agents: readonly string[]): string[] {
+    const flags = agents.flatMap((each, at) =>
+      agents.indexOf("--profile") >= 0 && at > 0 ? [each] : ["--agent", each],
+    );
+    return ["serve", "--json", "--port", "0", "--data", join(base, "data"), "--workspace", work, ...flags];
+  }
+
+  /** What a server with these agents answers in sessions that choose agents by name. */
+  async function answersOf(names: readonly string[], ...agents: readonly string[]): Promise<string[]> {
+    const terminal = new FakeTerminal();
+    const code = runProgram(argumentsOf(agents), terminal.io);
+    await terminal.shows('"token"');
+    const { url, token } = JSON.parse(terminal.said);
+    const interceptors = [bearerInterceptor(token)];
+    const transport = createConnectTransport({ baseUrl: url, httpVersion: "1.1", interceptors });
+    const { tasks } = createDevtoolClient(transport);
+    const answers: string[] = [];
+    try {
+      for (const agent of names) {
+        const message = textMessage(crypto.randomUUID(), "Hello.");
+        const { task } = await tasks.sendMessage({ message, sessionSettings: { agent } });
+        const content = task?.history.at(-1)?.parts[0]?.content;
+        answers.push(content?.case === "text" ? content.value : "");
+      }
+      return answers;
+    } finally {
+      terminal.interrupt();
+      await code;
+    }
+  }
+
+  async function refusalOf(...agents: readonly string[]): Promise<string> {
+    const terminal = new FakeTerminal();
+    expect(await runProgram(argumentsOf(agents), terminal.io)).not.toBe(0);
+    return terminal.said;
+  }
+});

@@ -1,0 +1,89 @@
+import { spawnSync } from "node:child_process";
+import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { PassThrough } from "node:stream";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { FakeTerminal } from "../../test/fake-terminal.ts";
+import { runProgram } from "../program.ts";
+
+const canConfine = spawnSync("bwrap", ["--unshare-user", "--ro-bind", "/", "/", "true"]).status === 0;
+
+describe("devtool run without a server", () => {
+  let home: string;
+  let workspace: string;
+  let data: string;
+  beforeEach(async () => {
+    home = await mkdtemp(join(tmpdir(), "devtool-alone-"));
+    workspace = join(home, "workspace");
+    data = join(home, ".devtool");
+    await mkdir(workspace);
+    await mkdir(data, { mode: 0o700 });
+  });
+  afterEach(() => rm(home, { recursive: true }));
+
+  it("is held to the user's policy", async () => {
+    await writeFile(join(workspace, ".env"), "KEY=secret-of-env");
+    await writeFile(
+      join(data, "policy.toml"),
+      `[[rule]]\ncommand_prefix = "touch"\ndecision = "deny"\n[[rule]]\ntool = "*"\npath = ".env"\ndecision = "deny"\n`,
+      { mode: 0o600 },
+    );
+    const { out } = await devtool(["run", "--approve", "all", "--workspace", workspace, "run touch x\nread .env"]);
+    expect(out).toContain('tool "run_shell_command" is denied');
+    expect(out).toContain('tool "read_file" is denied');
+    expect(out).not.toContain("secret-of-env");
+    expect(await readdir(workspace)).toEqual([".env"]);
+  });
+
+  it("works in no directory that holds the user's data", async () => {
+    await writeFile(
+      join(data, "config.toml"),
+      `[[mcp_servers]]\nname = "s"\nhttp = { url = "http://127.0.0.1:1/" }\n`,
+      {
+        mode: 0o600,
+      },
+    );
+    for (const place of [home, data]) {
+      const { code, err, out } = await devtool(["run", "--workspace", place, "read .devtool/config.toml"]);
+      expect(code, place).toBe(1);
+      expect(err).toContain("holds the server's own data, or lies in it");
+      expect(out).toBe("");
+    }
+  });
+
+  it.skipIf(!canConfine)("does not end the sandbox of a command because all is approved", async () => {
+    const outside = join(home, "outside");
+    const script = `run touch ${outside}; echo "mount: Operation not permitted"; exit 1`;
+    const words = ["run", "--approve", "all", "--workspace", workspace];
+    const { err } = await devtool([...words, script]);
+    expect(await readdir(home)).not.toContain("outside");
+    expect(err).toContain("declined run_shell_command: it would run without the sandbox");
+    await devtool([...words, "--approve-without-sandbox", script]);
+    expect(await readdir(home)).toContain("outside");
+  });
+
+  it("keeps an audit log that says why each call ran", async () => {
+    const { err } = await devtool(["run", "--approve", "all", "--workspace", workspace, "write a.txt a"]);
+    const [, log = ""] = /, its log is (.*)\n/.exec(err) ?? [];
+    expect(log.startsWith(join(data, "jobs/"))).toBe(true);
+    expect((await devtool(["audit", "export", "--log", log])).out).toMatch(/"AUDIT_ACTION_APPROVED"/);
+    expect(await devtool(["audit", "verify", "--log", log])).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^4 records are in order/),
+    });
+  });
+
+  it("leaves the tasks of a server alone, which can be started meanwhile", async () => {
+    await devtool(["run", "--workspace", workspace, "text Hello."]);
+    expect(await readdir(data)).toEqual(["jobs"]);
+  });
+
+  async function devtool(words: readonly string[]) {
+    const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+    const env = { DEVTOOL_DATA: data, NO_COLOR: "1" };
+    const io = { ...new FakeTerminal(env).io, stdout, stderr, interactive: false };
+    const code = await runProgram(words, io);
+    return { code, out: String(stdout.read() ?? ""), err: String(stderr.read() ?? "") };
+  }
+});

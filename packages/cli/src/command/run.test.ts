@@ -1,0 +1,77 @@
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { PassThrough } from "node:stream";
+import { serveCodingAgent } from "@devtool/coding-agent";
+import type { DevtoolServer } from "@devtool/server";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { FakeTerminal } from "../../test/fake-terminal.ts";
+import { runProgram } from "../program.ts";
+
+describe("the exit code of devtool run and exec", () => {
+  let server: DevtoolServer;
+  let workspace: string;
+
+  beforeAll(async () => {
+    workspace = await mkdtemp(join(tmpdir(), "devtool-run-"));
+    server = await serveCodingAgent({ workspace, sandbox: "none" });
+  });
+  afterAll(async () => {
+    await server.close();
+    await rm(workspace, { recursive: true });
+  });
+
+  const cases: readonly { readonly what: string; readonly words: readonly string[]; readonly code: number }[] = [
+    { what: "0 when nothing was asked", words: ["run", "text Hello."], code: 0 },
+    { what: "3 when something was declined because nobody could be asked", words: ["run", "write a.txt a"], code: 3 },
+    {
+      what: "0 when the user wanted all to be declined",
+      words: ["run", "--approve", "never", "write b.txt b"],
+      code: 0,
+    },
+    { what: "3 when a command was declined as well", words: ["exec", "/shell", "touch c.txt"], code: 3 },
+    { what: "0 when a command went well", words: ["exec", "--approve", "all", "/shell", "true"], code: 0 },
+    { what: "1 when a command failed", words: ["exec", "--approve", "all", "/shell", "exit 3"], code: 1 },
+    { what: "0 when an agent went on after a call that failed", words: ["run", "read nothing.txt"], code: 0 },
+  ];
+  for (const { what, words, code } of cases) {
+    it(`is ${what}`, async () => {
+      const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
+      const io = { ...new FakeTerminal().io, stdin, stdout, stderr, interactive: false };
+      expect([
+        await runProgram([...words.slice(0, 1), "--url", server.url, "--token", server.token, ...words.slice(1)], io),
+        String(stdout.read()),
+      ]).toEqual([code, expect.any(String)]);
+    });
+  }
+
+  it("is 3 when the person leaves the question open", async () => {
+    const terminal = new FakeTerminal();
+    const code = run(terminal, "write d.txt d");
+    await terminal.shows("choose > ");
+    terminal.press("\u0004");
+    expect(await code).toBe(3);
+    expect(await readdir(workspace)).toEqual([]);
+  });
+
+  it("asks beside the lines of JSON, not among them", async () => {
+    const terminal = new FakeTerminal();
+    let printed = "";
+    const stdout = new PassThrough().on("data", (chunk) => (printed += chunk));
+    const words = ["run", "--json", "--url", server.url, "--token", server.token, "write e.txt e"];
+    const code = runProgram(words, { ...terminal.io, stdout });
+    await terminal.shows("choose > ");
+    terminal.press("n\r");
+    expect(await code).toBe(0);
+    expect(
+      printed
+        .trimEnd()
+        .split("\n")
+        .map((line) => typeof JSON.parse(line)),
+    ).not.toContain("string");
+  });
+
+  function run(terminal: FakeTerminal, prompt: string): Promise<number> {
+    return runProgram(["run", "--url", server.url, "--token", server.token, prompt], terminal.io);
+  }
+});

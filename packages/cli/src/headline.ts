@@ -1,0 +1,21 @@
+import { resolve } from "node:path";
+import { ApprovalMode } from "@devtool/schema";
+import type { Address } from "./address.ts";
+
+/** What a chat begins with: the agent, where it works, its model and how far it goes without asking, as far as they are known. */
+export function headline({ url, info }: Address, workspace: string | undefined): string {
+  const where = workspace === undefined ? info?.workspace : resolve(workspace);
+  return [
+    info ? `agent ${info.agent}` : `agent at ${url}`,
+    ...(where ? [`workspace ${where}`] : []),
+    ...(info ? [`model ${info.model}`, `mode ${MODES[info.approvalMode]}`] : []),
+  ].join(" · ");
+}
+
+const MODES: Readonly<Record<ApprovalMode, string>> = {
+  [ApprovalMode.UNSPECIFIED]: "default (asks before every change)",
+  [ApprovalMode.DEFAULT]: "default (asks before every change)",
+  [ApprovalMode.PLAN]: "plan (changes nothing)",
+  [ApprovalMode.AUTO_EDIT]: "auto-edit (edits files without asking)",
+  [ApprovalMode.YOLO]: "yolo (asks nothing)",
+};

@@ -1,0 +1,45 @@
+import { resolve } from "node:path";
+import type { ServerSettings } from "@devtool/server";
+import type { OperatorConfig } from "./agent-options.ts";
+import { readTokenFile } from "./token-file.ts";
+
+/** The flags of `devtool serve` that say where a server listens, and who reaches it. Each goes before its config field. */
+export interface ListenFlags {
+  readonly host?: string;
+  readonly port?: string;
+  readonly publicUrl?: string;
+  readonly allowHost?: readonly string[];
+  readonly allowOrigin?: readonly string[];
+  readonly tokenFile?: string;
+  readonly tlsEndedByProxy?: true;
+  readonly requireExtension?: true;
+  readonly pushTarget?: readonly string[];
+}
+
+const DEFAULT_PORT = 41242;
+
+/** Where a server listens, and who reaches it. Lists of the flags are added to those of the config file. */
+export async function listenOptions(
+  flags: ListenFlags,
+  { config, directory }: OperatorConfig,
+): Promise<ServerSettings & { readonly host: string }> {
+  const publicUrl = flags.publicUrl ?? config.publicUrl;
+  const tokenFile = flags.tokenFile ?? (config.tokenFile && resolve(directory, config.tokenFile));
+  return {
+    host: flags.host ?? (config.host || "127.0.0.1"),
+    port: flags.port === undefined ? portOf(config.port ?? DEFAULT_PORT) : portOf(flags.port),
+    ...(publicUrl !== "" && { publicUrl }),
+    allowedHosts: [...config.allowedHosts, ...(flags.allowHost ?? [])],
+    allowedOrigins: [...config.allowedOrigins, ...(flags.allowOrigin ?? [])],
+    pushTargets: [...config.pushTargets, ...(flags.pushTarget ?? [])],
+    ...(tokenFile !== "" && { token: await readTokenFile(tokenFile) }),
+    tlsEndedByProxy: flags.tlsEndedByProxy ?? config.tlsEndedByProxy,
+    extensionRequired: flags.requireExtension ?? config.requireExtension,
+  };
+}
+
+function portOf(value: string | number): number {
+  const port = Number(value);
+  if (value !== "" && Number.isInteger(port) && port >= 0 && port <= 65535) return port;
+  throw new Error(`port "${value}" is not a port: choose 0 to 65535`);
+}

@@ -1,0 +1,82 @@
+import { constants, type Stats } from "node:fs";
+import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { failpoint, isOtherProcess } from "@devtool/server/operator";
+
+const { O_CREAT, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY } = constants;
+
+/** The permission bits of everybody but the owner. */
+const OTHERS = 0o077;
+
+/**
+ * Checks that nobody else can read or change a data directory; a missing one is fine. Throws an error that says what to do
+ * when other users have any permission, or when it belongs to another user.
+ */
+export async function assertPrivateDirectory(path: string): Promise<void> {
+  const problem = problemOf(await stat(path).catch(() => undefined), path, "700");
+  if (problem !== undefined) throw new Error(`data directory "${path}" ${problem}`);
+}
+
+/** Writes a file of mode 0600, and the directory that it lies in: under another name, then renamed, so that nobody reads half of it. */
+export async function writePrivateFile(path: string, text: string): Promise<void> {
+  const directory = dirname(path);
+  failpoint("devtool:private-file.write.before");
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const temporary = join(directory, `.${basename(path)}.${process.pid}.tmp`);
+  await removeLeftovers(path);
+  try {
+    await using file = await open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
+    await file.chmod(0o600);
+    await file.writeFile(text);
+    await file.sync();
+    failpoint("devtool:private-file.rename.before");
+    await rename(temporary, path);
+    failpoint("devtool:private-file.rename.after");
+  } catch (reason) {
+    await rm(temporary, { force: true });
+    throw reason;
+  }
+}
+
+/** Removes what writes of a file left behind that a crash of their process cut; those of living processes stay. */
+async function removeLeftovers(path: string): Promise<void> {
+  const [prefix, suffix] = [`.${basename(path)}.`, ".tmp"];
+  for (const name of await readdir(dirname(path))) {
+    if (!name.startsWith(prefix) || !name.endsWith(suffix)) continue;
+    const pid = Number(name.slice(prefix.length, -suffix.length));
+    if (!isOtherProcess(pid)) await rm(join(dirname(path), name), { force: true });
+  }
+}
+
+/**
+ * Reads a file that nobody else can read; undefined when there is none. The owner, the mode and the text are of the same
+ * open file. Throws an error that says what to do when other users have any permission, when it belongs to another user,
+ * and when it cannot be read.
+ */
+export async function readPrivateFile(path: string): Promise<string | undefined> {
+  try {
+    await using file = await open(path, O_RDONLY | O_NOFOLLOW);
+    const problem = problemOf(await file.stat(), path, "600");
+    if (problem !== undefined) throw new Error(`file "${path}" ${problem}`);
+    return await file.readFile("utf8");
+  } catch (reason) {
+    if (!(reason instanceof Error) || !("code" in reason)) throw reason;
+    if (reason.code === "ENOENT") return undefined;
+    throw new Error(`file "${path}" cannot be read (${reason.message}): ${REMEDIES.get(reason.code) ?? "remove it"}`, {
+      cause: reason,
+    });
+  }
+}
+
+/** What to do about a file that cannot be opened, by the code of the failure. */
+const REMEDIES: ReadonlyMap<unknown, string> = new Map([
+  ["EACCES", "run as the user who owns it, or give that user permission"],
+  ["ELOOP", "it is a link, remove it"],
+]);
+
+function problemOf(stats: Stats | undefined, path: string, mode: string): string | undefined {
+  if (!stats) return undefined;
+  const user = process.getuid?.();
+  if (user !== undefined && stats.uid !== user) return `belongs to another user: chown ${user} ${path}`;
+  return (stats.mode & OTHERS) === 0 ? undefined : `is open to other users: chmod ${mode} ${path}`;
+}

@@ -1,0 +1,126 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { Code, ConnectError, type Transport } from "@connectrpc/connect";
+import type { Address } from "./address.ts";
+
+/** A call waits this long for a server to start again, in milliseconds. */
+const MAX_WAIT_MS = 120_000;
+
+/** The time between two looks for the server, in milliseconds. */
+const LOOK_EVERY_MS = 200;
+
+/** A transport to a server, and where that is. */
+export interface OpenTransport {
+  readonly address: Address;
+  readonly transport: Transport;
+}
+
+/** How a server is found again. */
+export interface ReconnectOptions {
+  /** Finds the server as it runs now, proven to be it; undefined while none runs. Throws when another program listens in its place. */
+  readonly find: () => Promise<Address | undefined>;
+  readonly open: (address: Address) => Promise<Transport>;
+  /** Takes what the user should know, in words. */
+  readonly notify: (text: string) => void;
+  /** A call waits this long for the server, in milliseconds. Default: 2 minutes. */
+  readonly maxWaitMs?: number;
+}
+
+/**
+ * A transport that follows a server over its restarts, also to another port and to another token. Each call first looks
+ * where the server is, so that the token never goes to another program that has taken its port, and waits while no server
+ * runs. A stream that breaks fails with the error of its connection: the client opens another one, which waits here.
+ */
+export class ReconnectingTransport implements Transport {
+  #current: OpenTransport;
+  #waiting = 0;
+  /** Whether the user knows that the server is gone. */
+  #isToldGone = false;
+  readonly #options: ReconnectOptions;
+
+  constructor(first: OpenTransport, options: ReconnectOptions) {
+    this.#current = first;
+    this.#options = options;
+  }
+
+  /** Whether a call waits for the server to start again. */
+  get isWaiting(): boolean {
+    return this.#waiting > 0;
+  }
+
+  readonly unary: Transport["unary"] = async (method, signal, timeoutMs, header, input, contextValues) => {
+    const transport = await this.#connected(signal);
+    return transport.unary(method, signal, timeoutMs, header, input, contextValues);
+  };
+
+  readonly stream: Transport["stream"] = async (method, signal, timeoutMs, header, input, contextValues) => {
+    const transport = await this.#connected(signal);
+    return transport.stream(method, signal, timeoutMs, header, input, contextValues);
+  };
+
+  /** A transport to the server as it runs now. Throws a `ConnectError` when none came within the limit, and when the signal aborts. */
+  async #connected(signal: AbortSignal = NEVER): Promise<Transport> {
+    const found = await this.#look();
+    return found ? this.#transportTo(found) : this.#wait(signal);
+  }
+
+  async #wait(signal: AbortSignal): Promise<Transport> {
+    const { notify, maxWaitMs = MAX_WAIT_MS } = this.#options;
+    if (!this.#isToldGone) notify(`the server at ${this.#current.address.url} is gone: waiting for it to start again`);
+    this.#isToldGone = true;
+    this.#waiting++;
+    try {
+      const end = performance.now() + maxWaitMs;
+      while (performance.now() < end) {
+        await delay(LOOK_EVERY_MS, undefined, { signal });
+        const found = await this.#look();
+        if (found) return await this.#transportTo(found);
+      }
+    } catch (reason) {
+      throw signal.aborted ? new ConnectError("canceled", Code.Canceled, undefined, undefined, reason) : reason;
+    } finally {
+      this.#waiting--;
+    }
+    // The next call waits anew, and says so.
+    this.#isToldGone = false;
+    const message = `no server came back within ${maxWaitMs / 1000} seconds: start it with "devtool serve" and try again`;
+    throw new ConnectError(message, FINAL);
+  }
+
+  async #look(): Promise<Address | undefined> {
+    try {
+      return await this.#options.find();
+    } catch (reason) {
+      const message = reason instanceof Error ? reason.message : String(reason);
+      throw new ConnectError(message, FINAL, undefined, undefined, reason);
+    }
+  }
+
+  async #transportTo(address: Address): Promise<Transport> {
+    const { open, notify } = this.#options;
+    const before = this.#current;
+    this.#isToldGone = false;
+    if (isSameStart(address, before.address)) return before.transport;
+    const transport = isSamePlace(address, before.address) ? before.transport : await open(address);
+    // Another call may have been quicker.
+    if (this.#current === before) {
+      this.#current = { address, transport };
+      notify(`reconnected to ${address.url}`);
+    }
+    return this.#current.transport;
+  }
+}
+
+const NEVER: AbortSignal = new AbortController().signal;
+
+/** A code that tells the client not to try again by itself. */
+const FINAL = Code.FailedPrecondition;
+
+/** Whether two addresses are of the same start of a server. */
+function isSameStart({ info: a }: Address, { info: b }: Address): boolean {
+  return a !== undefined && b !== undefined && Buffer.from(a.proofKey).equals(b.proofKey);
+}
+
+/** Whether a transport to one address reaches the other: what it knows of its tasks is worth keeping. */
+function isSamePlace(a: Address, b: Address): boolean {
+  return a.url === b.url && a.token === b.token && a.certificate === b.certificate;
+}

@@ -1,0 +1,18 @@
+import type { Writable } from "node:stream";
+import { type DescMessage, type MessageShape, toJsonString } from "@bufbuild/protobuf";
+import { isTerminal, writeLine } from "../io.ts";
+import { visibleJson } from "./style.ts";
+
+/** Writes a message as a line of JSON. A terminal gets characters that would change it or hide as JSON escapes. */
+export function writeJsonLine<Desc extends DescMessage>(
+  out: Writable,
+  schema: Desc,
+  message: MessageShape<Desc>,
+): void {
+  writeJsonText(out, toJsonString(schema, message));
+}
+
+/** Writes JSON that was not read, in the same way. */
+export function writeJsonText(out: Writable, json: string): void {
+  writeLine(out, isTerminal(out) ? visibleJson(json) : json);
+}

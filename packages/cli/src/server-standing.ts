@@ -1,0 +1,95 @@
+import { randomBytes, timingSafeEqual } from "node:crypto";
+import { get as getOpenly, type IncomingMessage } from "node:http";
+import { get as getOverTls } from "node:https";
+import { fromJsonString } from "@bufbuild/protobuf";
+import { ReadinessSchema, type ServerInfo } from "@devtool/schema";
+import { PROOF_BYTES, serverProof } from "@devtool/server/operator";
+import { pinnedTls } from "./pinned-tls.ts";
+
+/** What listens at the address of a discovery file. */
+export type Standing =
+  /** The server that wrote the file. */
+  | { readonly case: "proven" }
+  /** Nothing. */
+  | { readonly case: "absent" }
+  /** Something that did not prove that it is that server: it must not see the token. */
+  | { readonly case: "foreign"; readonly reason: string }
+  /** Something that took the connection and did not answer in time: perhaps that server, with too much to do. */
+  | { readonly case: "silent"; readonly timeoutMs: number };
+
+/** The server must answer a challenge within this time, in milliseconds. */
+const TIMEOUT_MS = 5_000;
+
+/** No answer to a challenge is longer, in bytes. */
+const MAX_ANSWER_BYTES = 4_096;
+
+/**
+ * Has what listens at the address of a discovery file prove that it is the server that wrote it. Nothing is sent but a
+ * random challenge, once more when the connection was cut: a server that ends does that to it, and is absent then. Throws
+ * when the signal aborts.
+ */
+export async function standingOf(info: ServerInfo, signal: AbortSignal, timeoutMs = TIMEOUT_MS): Promise<Standing> {
+  const ask = () => askForProof(info, { signal, timeoutMs });
+  return (await ask()) ?? (await ask()) ?? CUT;
+}
+
+/** Says what does not answer, for the one who runs the server. */
+export function silenceOf({ url, pid }: ServerInfo, timeoutMs: number): string {
+  return `the server at ${url} did not answer within ${timeoutMs / 1000} seconds: try again, or stop process ${pid} and start it again`;
+}
+
+const CUT: Standing = { case: "foreign", reason: "it cut the connection twice" };
+
+/** Asks once; undefined when the connection was cut. */
+async function askForProof(
+  info: ServerInfo,
+  { signal, timeoutMs }: { readonly signal: AbortSignal; readonly timeoutMs: number },
+): Promise<Standing | undefined> {
+  const challenge = randomBytes(PROOF_BYTES);
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+  try {
+    const answer = await answerTo(challenge, info, limit);
+    const { proof } = fromJsonString(ReadinessSchema, answer, { ignoreUnknownFields: true });
+    const expected = serverProof(info, challenge);
+    const isProven = proof.length === expected.length && timingSafeEqual(proof, expected);
+    return isProven ? { case: "proven" } : { case: "foreign", reason: "its proof is missing or wrong" };
+  } catch (reason) {
+    signal.throwIfAborted();
+    const code = codeOf(reason);
+    if (code === "ECONNREFUSED") return { case: "absent" };
+    if (code === "ECONNRESET" || code === "EPIPE") return undefined;
+    return limit.aborted ? { case: "silent", timeoutMs } : { case: "foreign", reason: wordsOf(reason) };
+  }
+}
+
+/** The text that a server answers a challenge with. */
+async function answerTo(challenge: Buffer, info: ServerInfo, signal: AbortSignal): Promise<string> {
+  const url = new URL("/readyz", info.url);
+  url.searchParams.set("challenge", challenge.toString("base64url"));
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  const request = requestOf(url, info, signal);
+  request.on("response", resolve).on("error", reject);
+  const response = await promise;
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of response) {
+    size += chunk.length;
+    if (size > MAX_ANSWER_BYTES) throw new Error(`its answer is longer than ${MAX_ANSWER_BYTES} bytes`);
+    chunks.push(chunk);
+  }
+  if (response.statusCode !== 200 && response.statusCode !== 503) throw new Error(`HTTP ${response.statusCode}`);
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+function requestOf(url: URL, { certificate }: ServerInfo, signal: AbortSignal): ReturnType<typeof getOpenly> {
+  if (url.protocol !== "https:") return getOpenly(url, { agent: false, signal });
+  return getOverTls(url, { agent: false, signal, ...(certificate !== "" && pinnedTls(certificate)) });
+}
+
+function codeOf(reason: unknown): unknown {
+  return reason instanceof Error && "code" in reason ? reason.code : undefined;
+}
+
+function wordsOf(reason: unknown): string {
+  return reason instanceof Error ? reason.message : String(reason);
+}

@@ -1,0 +1,129 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  type Message,
+  MessageSchema,
+  Role,
+  SummarySchema,
+  ToolCallStatus,
+  toolCallsOf,
+  UsageSchema,
+} from "@devtool/schema";
+import { describe, expect, it } from "vitest";
+import { compress, needsCompression } from "./compress.ts";
+import { modelHistory } from "./history.ts";
+import type { Model, ModelRequest } from "./model.ts";
+
+const signal = AbortSignal.timeout(300_000);
+
+describe("a history that grows long", () => {
+  it("is summarized past 70 % of what the model can be asked with", () => {
+    const used = (inputTokens: bigint) => create(UsageSchema, { inputTokens, outputTokens: 100n });
+    expect(needsCompression([], used(600n), 1000)).toBe(false);
+    expect(needsCompression([], used(601n), 1000)).toBe(true);
+  });
+
+  it("is estimated when the last step did not say what it used", () => {
+    expect(needsCompression([said("x".repeat(2800))], undefined, 1000)).toBe(false);
+    expect(needsCompression([said("x".repeat(2804))], undefined, 1000)).toBe(true);
+  });
+
+  it("is never summarized for a model without a limit", () => {
+    expect(needsCompression([said("x".repeat(10_000))], undefined, undefined)).toBe(false);
+  });
+
+  it("does not count what a summary stands for", () => {
+    const history = [said("x".repeat(10_000)), summarized("notes", 0), said("short")];
+    expect(needsCompression(history, undefined, 1000)).toBe(false);
+  });
+});
+
+describe("a summary", () => {
+  it("is asked for without tools, and keeps the newest messages word for word", async () => {
+    const model = notingModel("the notes");
+    const history = [...Array.from({ length: 10 }, (_, index) => said(`${index}`.padEnd(400, "."))), said("now?")];
+    const { summary } = await compress(model, request(history), signal);
+    expect(summary).toMatchObject({ text: "the notes", keptMessages: 3 });
+    expect(model.asked).toHaveLength(1);
+    expect(model.asked[0]?.tools).toEqual([]);
+    expect(model.asked[0]?.history).toHaveLength(history.length - 3 + 1);
+  });
+
+  it("keeps the prompt that waits for its answer, however long", async () => {
+    const history = [said("a".repeat(400)), said("b".repeat(4000))];
+    expect(await compress(notingModel("notes"), request(history), signal)).toMatchObject({
+      summary: { keptMessages: 1 },
+    });
+  });
+
+  it("repeats the request that is being worked on when it is not kept", async () => {
+    const history = [said(`Fix the bug. ${"a".repeat(400)}`), called("x".repeat(4000)), called("y".repeat(400))];
+    const { summary } = await compress(notingModel("notes"), request(history), signal);
+    expect(summary?.text).toContain("word for word:\n\nFix the bug.");
+  });
+
+  it("never parts a call from its result", async () => {
+    const history = [said("go"), ...Array.from({ length: 20 }, () => called("x".repeat(500)))];
+    const { summary } = await compress(notingModel("notes"), request(history), signal);
+    if (!summary) throw new Error("it should be summarized");
+    const told = modelHistory([...history, summarized(summary.text, summary.keptMessages)]);
+    const calls = told.flatMap(toolCallsOf);
+    expect(calls.length).toBeGreaterThan(0);
+    expect(calls.every(({ result }) => result.case === "output")).toBe(true);
+  });
+
+  it("contains the earlier one, and keeps nothing from before it", async () => {
+    const model = notingModel("all notes");
+    const history = [said("a".repeat(100)), summarized("early notes", 1), said("b".repeat(900)), said("c")];
+    const { summary } = await compress(model, request(history), signal);
+    expect(summary?.keptMessages).toBeLessThanOrEqual(2);
+    expect(model.asked[0]?.history[0]?.parts[0]?.content).toMatchObject({ value: { text: "early notes" } });
+  });
+
+  it("is not made when there is nothing to gain", async () => {
+    expect(await compress(notingModel("notes"), request([said("short")]), signal)).toMatchObject({
+      summary: undefined,
+    });
+    expect(
+      await compress(notingModel("x".repeat(9000)), request([said("a".repeat(400)), said("b")]), signal),
+    ).toMatchObject({ summary: undefined });
+    expect(await compress(notingModel(""), request([said("a".repeat(400)), said("b")]), signal)).toMatchObject({
+      summary: undefined,
+    });
+  });
+});
+
+/** A model that always says the same, and remembers what it was asked. */
+function notingModel(text: string): Model & { readonly asked: ModelRequest[] } {
+  const asked: ModelRequest[] = [];
+  return {
+    name: "notes",
+    asked,
+    generate: async function* (asking) {
+      asked.push(asking);
+      yield { case: "text", value: text };
+    },
+  };
+}
+
+function request(history: readonly Message[]): ModelRequest {
+  const tools = [{ name: "read_file", description: "", parameters: {} }];
+  return { history, tools, workspacePath: "/w", instructions: async () => "", model: "" };
+}
+
+function said(text: string): Message {
+  return create(MessageSchema, { role: Role.USER, parts: [{ content: { case: "text", value: text } }] });
+}
+
+function called(output: string): Message {
+  const value = {
+    toolName: "read_file",
+    status: ToolCallStatus.SUCCEEDED,
+    result: { case: "output" as const, value: { result: { case: "text" as const, value: output } } },
+  };
+  return create(MessageSchema, { role: Role.AGENT, parts: [{ content: { case: "toolCall", value } }] });
+}
+
+function summarized(text: string, keptMessages: number): Message {
+  const value = create(SummarySchema, { text, keptMessages });
+  return create(MessageSchema, { role: Role.AGENT, parts: [{ content: { case: "summary", value } }] });
+}

@@ -1,0 +1,122 @@
+import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { Workspace } from "../tool/workspace.ts";
+import { TrustStore } from "../trust/trust-store.ts";
+import { loadMemory, MAX_MEMORY_FILE_BYTES, type Memory } from "./memory.ts";
+
+describe("loadMemory", () => {
+  let base: string;
+  let workspace: string;
+  let trust: TrustStore;
+  let told: string[];
+
+  beforeEach(async () => {
+    told = [];
+    base = await mkdtemp(join(tmpdir(), "devtool-memory-"));
+    workspace = join(base, "root/team/repository");
+    await write("config/AGENTS.md", "operator");
+    await write("AGENTS.md", "above the root");
+    await write("root/GEMINI.md", "root");
+    await write("root/team/AGENTS.md", "team");
+    await write("root/team/repository/AGENTS.md", "repository");
+    await write("root/team/repository/GEMINI.md", "repository for Gemini");
+    trust = new TrustStore({
+      dataDirectory: join(base, "data"),
+      openDirectory: (path) => new Workspace(path),
+      now: () => new Date(0),
+    });
+  });
+  afterEach(() => rm(base, { recursive: true }));
+
+  it("tells the operator's memory alone in a workspace that nobody trusted, and says so (S4)", async () => {
+    const memory = await load();
+    expect(textsOf(memory)).toEqual(["operator"]);
+    expect(memory.notices).toEqual([
+      `configuration in "${workspace}" is not read: nobody trusted it: look at it, then run: devtool trust add ${workspace}`,
+    ]);
+  });
+
+  it("tells from the most general to the nearest where every directory is trusted, and nothing above the root", async () => {
+    for (const directory of [".", "root", "root/team", "root/team/repository"]) await grant(directory);
+    const memory = await load();
+    expect(textsOf(memory)).toEqual(["operator", "root", "team", "repository", "repository for Gemini"]);
+    expect(memory.notices).toEqual([]);
+  });
+
+  it("leaves out a directory above that is not trusted, silently, and one that changed, with words", async () => {
+    for (const directory of ["root/team", "root/team/repository"]) await grant(directory);
+    expect((await load()).notices).toEqual([]);
+    await write("root/team/AGENTS.md", "team, changed");
+    const memory = await load();
+    expect(textsOf(memory)).toEqual(["operator", "repository", "repository for Gemini"]);
+    expect(memory.notices).toEqual([expect.stringContaining("(AGENTS.md changed)")]);
+  });
+
+  it("cuts a file at the end of a line past the limit, and says so", async () => {
+    await write("config/AGENTS.md", `${"x".repeat(99)}\n`.repeat(700));
+    const memory = await load();
+    expect(textsOf(memory)[0]).toHaveLength(Math.floor(MAX_MEMORY_FILE_BYTES / 100) * 100);
+    expect(memory.notices[1]).toBe(
+      `memory file "${join(base, "config/AGENTS.md")}" has 70000 bytes: limit is 65536, the rest is cut`,
+    );
+  });
+
+  it("leaves out files past the limit of all", async () => {
+    for (const directory of ["root", "root/team", "root/team/repository"]) {
+      for (const name of ["AGENTS.md", "GEMINI.md"]) await write(`${directory}/${name}`, "y".repeat(60_000));
+      await grant(directory);
+    }
+    const memory = await load();
+    expect(memory.files).toHaveLength(5);
+    expect(memory.notices).toHaveLength(2);
+    expect(memory.notices[1]).toContain("is left out: all together have more than 262144 bytes");
+  });
+
+  it("follows no link in the operator's directory, and says so", async () => {
+    await rm(join(base, "config/AGENTS.md"));
+    await symlink(join(base, "AGENTS.md"), join(base, "config/AGENTS.md"));
+    const memory = await load();
+    expect(memory.files).toEqual([]);
+    expect(memory.notices[0]).toContain("goes through a symbolic link: name the place that it points to");
+  });
+
+  it("says nothing of trust where there is nothing to trust", async () => {
+    for (const name of ["AGENTS.md", "GEMINI.md"]) await rm(join(workspace, name));
+    expect(await load()).toMatchObject({ files: [{ text: "operator" }], notices: [] });
+  });
+
+  it("says to the operator what went wrong where the user is told only that the log says more", async () => {
+    const memory = await load(join(base, "x".repeat(300)));
+    expect(memory.notices[0]).toContain("internal error: the server's log says more");
+    expect(told).toEqual([
+      expect.stringMatching(
+        /^reading memory failed inside the server: \{.*"error":"Error","code":"ENAMETOOLONG","at":/,
+      ),
+    ]);
+  });
+
+  it("needs no directory of the operator's", async () => {
+    await rm(join(base, "config"), { recursive: true });
+    expect((await load()).files).toEqual([]);
+  });
+
+  function load(configDirectory = join(base, "config")): Promise<Memory> {
+    const onNotice = (text: string): unknown => told.push(text);
+    return loadMemory({ configDirectory, workspaceRoots: [join(base, "root")], trust, onNotice }, workspace);
+  }
+
+  async function grant(directory: string): Promise<void> {
+    await trust.grant(await trust.preview(join(base, directory)));
+  }
+
+  async function write(path: string, content: string): Promise<void> {
+    await mkdir(dirname(join(base, path)), { recursive: true });
+    await writeFile(join(base, path), content);
+  }
+});
+
+function textsOf({ files }: Memory): string[] {
+  return files.map(({ text }) => text);
+}

@@ -1,0 +1,65 @@
+import { posix } from "node:path";
+import { Workspace } from "../../tool/workspace.ts";
+import { trustProblem } from "../../trust/trust.ts";
+import { followApproved } from "../follow-approved.ts";
+import type { CommandServices } from "../services.ts";
+import type { SlashCommand } from "../slash-command.ts";
+import { callingOnce, type FirstStep, prompting } from "../steps.ts";
+
+const FILE = "AGENTS.md";
+
+/**
+ * `/init`: has the model look at the workspace with its tools and write a memory file for it; without a model that
+ * understands prose it proposes one to fill in. Writing it needs approval.
+ */
+export function initCommand({
+  prose,
+  trust,
+  operator,
+}: Pick<CommandServices, "prose" | "trust" | "operator">): SlashCommand {
+  return {
+    path: ["init"],
+    description: "Looks at the workspace and writes AGENTS.md, a file that tells agents about it",
+    arguments: [],
+    play: (_args, place) => {
+      if (prose) return prompting(prose, async () => [{ role: "user", text: REQUEST }]);
+      return callingOnce({
+        first: (request) => proposal(request.workspacePath),
+        last: async ({ history }) => {
+          if (!trust) return "";
+          await followApproved(history, place, { trust, operator });
+          return trustProblem(place.workspacePath, await trust.trustOf(place.workspacePath));
+        },
+      });
+    },
+  };
+}
+
+function proposal(workspacePath: string): FirstStep {
+  using workspace = new Workspace(workspacePath);
+  if ((workspace.readDirectory("") ?? []).some(({ name }) => name === FILE)) {
+    return { text: `${FILE} is already there: change it with /memory add, or delete it and run /init again.` };
+  }
+  const content = `# ${posix.basename(workspace.root)}\n\n${SECTIONS}`;
+  return { call: { name: "write_file", args: { file_path: FILE, content } } };
+}
+
+const SECTIONS = `Say here what the project is for.
+
+## Layout
+
+- Say here what the directories hold.
+
+## Commands
+
+- Say here how to build, test and check it.
+
+## Conventions
+
+- Say here what an agent cannot see in the code: rules to keep, traps, whom to ask.
+`;
+
+const REQUEST = `Look at this workspace with your tools and write ${FILE}, the file that tells coding agents what they must \
+know to work here: what it is for, how it is laid out, how to build, test and check it, and the conventions that the code \
+keeps. List the directory and read the manifests, the README and the CI workflows first. At most 80 lines, nothing that is \
+obvious from the code, no claims that you did not check. Keep what is true of a ${FILE} that is there.`;

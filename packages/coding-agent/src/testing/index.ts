@@ -1,0 +1,14 @@
+// What @devtool/coding-agent/testing exports, in this repository alone: what the tests of the whole need of the inside.
+export { loadMemory } from "../agent/memory.ts";
+export { builtinCommands } from "../command/builtin/builtin-commands.ts";
+export { readCommandFile } from "../command/files/command-file.ts";
+export { createCommandFiles } from "../command/files/command-files.ts";
+export type { SlashCommand } from "../command/slash-command.ts";
+export { SlashCommands } from "../command/slash-commands.ts";
+export { BackgroundProcesses } from "../tool/builtin/background-processes.ts";
+export { builtinTools } from "../tool/builtin/builtin-tools.ts";
+export { webFetchTool } from "../tool/builtin/web-fetch.ts";
+export { callDigest } from "../tool/call-digest.ts";
+export { prepareCall } from "../tool/prepared-call.ts";
+export { readConfigFiles } from "../trust/config-files.ts";
+export type { WorkspaceTrust } from "../trust/trust.ts";

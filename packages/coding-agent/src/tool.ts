@@ -1,0 +1,25 @@
+// What @devtool/coding-agent/tool exports: the seams that tools and MCP servers stand behind, and what makes a tool.
+export type { ToolFacts } from "@devtool/policy";
+export { defineTool, type ToolDefinition } from "./tool/define-tool.ts";
+export type {
+  Mcp,
+  McpPrompt,
+  McpPromptMessage,
+  McpServerStatus,
+  McpServices,
+  McpSession,
+  OpenMcp,
+  Sample,
+  SampleRequest,
+} from "./tool/mcp.ts";
+export type {
+  Answer,
+  Question,
+  Tool,
+  ToolDeclaration,
+  ToolEvent,
+  ToolInvocation,
+  ToolResult,
+} from "./tool/tool.ts";
+export { type ToolArgs, toolArgs } from "./tool/tool-args.ts";
+export { failureResult, textResult } from "./tool/tool-result.ts";

@@ -1,0 +1,193 @@
+import { spawn } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { JsonObject } from "@bufbuild/protobuf";
+import { findSandbox, noSandbox, type Sandbox } from "@devtool/sandbox";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Tool, ToolEvent } from "../tool.ts";
+import { Workspace } from "../workspace.ts";
+import { BackgroundProcesses } from "./background-processes.ts";
+import { readBackgroundOutputTool, stopBackgroundProcessTool } from "./background-tools.ts";
+import { runShellCommandTool } from "./run-shell-command.ts";
+
+const PATH = "/usr/local/bin:/usr/bin:/bin";
+const found = await findSandbox("auto", { hidden: [], path: PATH, machine: process.arch }, AbortSignal.timeout(60_000));
+const sandboxes = found.confines ? [noSandbox(""), found] : [noSandbox("")];
+
+describe.each(sandboxes.map((sandbox) => ({ sandbox, name: sandbox.name })))(
+  "background processes, sandbox $name",
+  ({ sandbox }) => {
+    let root: string;
+    let workspace: Workspace;
+    let background: BackgroundProcesses;
+    let ids: number;
+    beforeEach(() => {
+      root = realpathSync(mkdtempSync(join(tmpdir(), "devtool-background-")));
+      workspace = new Workspace(root);
+      ids = 0;
+      background = new BackgroundProcesses({
+        nextId: () => `bg-${++ids}`,
+        maxRunning: 2,
+        maxEnded: 2,
+        maxOutputBytes: 100,
+      });
+    });
+    afterEach(async () => {
+      await background[Symbol.asyncDispose]();
+      workspace[Symbol.dispose]();
+      rmSync(root, { recursive: true });
+    });
+
+    it("goes on at once, and asks like any command", async () => {
+      const invocation = await shell().prepare({ command: "sleep 60", background: true }, signal());
+      expect(invocation.description).toMatch(/^Run sleep 60 \(in the background\)/);
+      expect(invocation.confirmation).toMatchObject({ value: { command: "sleep 60" } });
+      const events = await start("sleep 60");
+      expect(events[0]).toMatchObject({ case: "process", value: { sandbox: sandbox.name } });
+      expect(textOf(events.at(-1))).toContain("background process bg-1 runs");
+    });
+
+    it("gives the output so far, waits for more, and tells how it ended", async () => {
+      await start("echo one; until test -e go; do sleep 0.01; done; echo two; exit 3");
+      expect(await readUntil("bg-1", "one\n")).toContain(
+        "until test -e go; do sleep 0.01; done; echo two; exit 3) runs\none\n",
+      );
+      await call(shell(), { command: "touch go" });
+      expect(await readUntil("bg-1", "exit code")).toMatch(/ended with exit code 3\none\ntwo\n$/);
+    });
+
+    it("keeps the newest of its output", async () => {
+      await start("seq 1000");
+      const text = await readUntil("bg-1", "exit code");
+      expect(text).toContain("characters cut]\n");
+      expect(text).toMatch(/\n1000\n$/);
+      expect(text.length).toBeLessThan(300);
+    });
+
+    it("ends one with all that it started", async () => {
+      const sleeping = `sleep ${process.pid}3.1`;
+      await start(`echo begun; ${sleeping} & wait`);
+      await readUntil("bg-1", "begun");
+      expect(await call(stopBackgroundProcessTool(background), { id: "bg-1" })).toMatch(/ended|was ended/);
+      expect(isRunning(sleeping)).toBe(false);
+      expect(await call(readBackgroundOutputTool(background), { id: "bg-1" })).not.toContain("runs");
+    });
+
+    it("ends all of them with the task, and when what started them is canceled", async () => {
+      const sleeping = `sleep ${process.pid}3.2`;
+      const stop = new AbortController();
+      await start(`echo begun; ${sleeping}`);
+      await start(`echo begun; ${sleeping}`, stop.signal);
+      await readUntil("bg-1", "begun");
+      await readUntil("bg-2", "begun");
+      stop.abort();
+      expect(await readUntil("bg-2", "ended")).not.toContain("runs");
+      await background[Symbol.asyncDispose]();
+      expect(isRunning(sleeping)).toBe(false);
+    });
+
+    it("runs so many at once, and forgets the oldest that have ended", async () => {
+      for (const _ of [1, 2, 3, 4]) {
+        await start("true");
+        await readUntil(`bg-${ids}`, "exit code");
+      }
+      await expect(call(readBackgroundOutputTool(background), { id: "bg-1" })).rejects.toThrow("is gone");
+      await start("sleep 60");
+      await start("sleep 60");
+      await expect(start("sleep 60")).rejects.toThrow("limit is 2: stop one of bg-5, bg-6");
+    });
+
+    it("says of one that went with an earlier server that it is gone", async () => {
+      await expect(call(readBackgroundOutputTool(background), { id: "bg-77" })).rejects.toThrow(
+        'background process "bg-77" is gone: it ended with the server that ran it, or never was: there is none',
+      );
+    });
+
+    it("knows no background without a place for it", async () => {
+      const tool = runShellCommandTool(workspace, options());
+      expect(JSON.stringify(tool.declaration)).not.toContain("background");
+      const invocation = await tool.prepare({ command: "echo hi", background: true }, signal());
+      expect(invocation.description).toMatch(/^Run echo hi( \(without a sandbox\))?$/);
+    });
+
+    function options() {
+      const environment = { PATH, HOME: root };
+      return { environment, timeoutMs: 20_000, maxOutputBytes: 4000, sandbox: () => Promise.resolve<Sandbox>(sandbox) };
+    }
+
+    function shell(): Tool {
+      return runShellCommandTool(workspace, { ...options(), background });
+    }
+
+    async function start(command: string, until = signal()): Promise<ToolEvent[]> {
+      const invocation = await shell().prepare({ command, background: true }, until);
+      return await Array.fromAsync(invocation.execute(until));
+    }
+
+    async function readUntil(id: string, text: string): Promise<string> {
+      for (;;) {
+        const read = await call(readBackgroundOutputTool(background), { id, wait_ms: 5000 });
+        if (read.includes(text)) return read;
+      }
+    }
+  },
+);
+
+if (!found.confines) console.info(`skipped: ${found.notice}`);
+describe.skipIf(!found.confines)("a confined process", () => {
+  it("dies with the server that runs it, even when that is killed", async () => {
+    const root = realpathSync(mkdtempSync(join(tmpdir(), "devtool-background-")));
+    const sleeping = `sleep ${process.pid}3.3`;
+    const { argv, environment } = await found.command({
+      argv: ["bash", "-c", `setsid ${sleeping} & touch begun; wait`],
+      workingDirectory: root,
+      shell: "/bin/bash",
+      environment: { PATH },
+      access: { workspace: root, readable: [], writable: [], network: "none" },
+    });
+    const descriptors = ["--seccomp", "--info-fd"];
+    const unfiltered = argv.filter(
+      (word, index) => ![word, argv[index - 1] ?? ""].some((one) => descriptors.includes(one)),
+    );
+    const script = `require("child_process").spawn(${JSON.stringify(unfiltered[0])}, ${JSON.stringify(unfiltered.slice(1))}, { detached: true, env: ${JSON.stringify(environment)} })`;
+    const server = spawn(process.execPath, ["-e", script]);
+    while (!existsSync(join(root, "begun")) || !isRunning(sleeping)) await turn();
+    server.kill("SIGKILL");
+    while (isRunning(sleeping)) await turn();
+    expect(isRunning(sleeping)).toBe(false);
+    rmSync(root, { recursive: true });
+  });
+});
+
+async function call(tool: Tool, args: JsonObject): Promise<string> {
+  const invocation = await tool.prepare(args, signal());
+  const events = await Array.fromAsync(invocation.execute(signal()));
+  return textOf(events.at(-1));
+}
+
+function textOf(event: ToolEvent | undefined): string {
+  if (event?.case !== "result" || event.value.case !== "output") return "";
+  const { result } = event.value.value;
+  return result.case === "text" ? result.value : "";
+}
+
+function signal(): AbortSignal {
+  return AbortSignal.timeout(60_000);
+}
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+function isRunning(command: string): boolean {
+  return readdirSync("/proc").some((pid) => /^\d+$/.test(pid) && commandLine(pid) === command);
+}
+
+function commandLine(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0").join(" ").trim();
+  } catch {
+    return "";
+  }
+}

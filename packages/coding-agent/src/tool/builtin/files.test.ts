@@ -1,0 +1,444 @@
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { JsonObject } from "@bufbuild/protobuf";
+import { Code } from "@devtool/server/agent";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { IgnoreWalk } from "../ignore-walk.ts";
+import type { ToolEvent, ToolInvocation } from "../tool.ts";
+import { Workspace } from "../workspace.ts";
+import { globTool } from "./glob.ts";
+import { listDirectoryTool } from "./list-directory.ts";
+import { multiEditTool } from "./multi-edit.ts";
+import { readFileTool } from "./read-file.ts";
+import { readManyFilesTool } from "./read-many-files.ts";
+import { replaceTool } from "./replace.ts";
+import { saveMemoryTool } from "./save-memory.ts";
+import { searchFileContentTool } from "./search-file-content.ts";
+import { Searches } from "./searches.ts";
+import { updatePlanTool } from "./update-plan.ts";
+import { writeFileTool } from "./write-file.ts";
+
+const TOOLS = [
+  globTool,
+  listDirectoryTool,
+  multiEditTool,
+  readFileTool,
+  readManyFilesTool,
+  replaceTool,
+  saveMemoryTool,
+  searchFileContentTool,
+  updatePlanTool,
+  writeFileTool,
+];
+
+describe("the tools for files", () => {
+  const signal = AbortSignal.timeout(300_000);
+  let root: string;
+  let workspace: Workspace;
+  beforeEach(() => {
+    root = realpathSync(mkdtempSync(join(tmpdir(), "devtool-files-")));
+    workspace = new Workspace(root);
+    mkdirSync(join(root, "src"));
+    writeFileSync(join(root, "src/a.ts"), "one\ntwo\nthree\n");
+    writeFileSync(join(root, "src/b.md"), "# two\n");
+    writeFileSync(join(root, "image.png"), Buffer.from([0x89, 0x50, 0, 0xff]));
+    symlinkSync("/etc", join(root, "link"));
+  });
+  afterEach(() => {
+    workspace[Symbol.dispose]();
+    rmSync(root, { recursive: true });
+  });
+
+  it("read_file reads a file, or some of its lines, and says what it cannot read", async () => {
+    expect(await text("read_file", { file_path: "src/a.ts" })).toBe("one\ntwo\nthree\n");
+    expect(await text("read_file", { file_path: join(root, "src/a.ts"), offset: 1, limit: 1 })).toBe(
+      "[lines 2 to 2 of 4]\ntwo",
+    );
+    await expect(text("read_file", { file_path: "image.png" })).rejects.toThrow("is binary (4 bytes)");
+    await expect(text("read_file", { file_path: "missing" })).rejects.toThrow('file "missing" does not exist');
+    await expect(text("read_file", { file_path: "link/passwd" })).rejects.toThrow("goes through a symbolic link");
+    await expect(prepare("read_file", { file_path: "/etc/passwd" })).rejects.toThrow("is outside workspace");
+    await expect(prepare("read_file", {})).rejects.toThrow("file_path is missing: it must be of type string");
+    await expect(prepare("read_file", { file_path: "a", limit: "9" })).rejects.toThrow(
+      'limit "\\"9\\"" must be of type integer',
+    );
+  });
+
+  it("list_directory, glob and search_file_content find what is there and follow no link", async () => {
+    expect(await text("list_directory", { path: "." })).toBe("image.png\nlink@\nsrc/");
+    expect(await text("glob", { pattern: "**/*.{ts,md}" })).toBe("src/a.ts\nsrc/b.md");
+    expect(await text("search_file_content", { pattern: "^two|# t" })).toBe("src/a.ts:2:two\nsrc/b.md:1:# two");
+    expect(await text("search_file_content", { pattern: "two", include: "*.md" })).toBe("src/b.md:1:# two");
+    expect(await text("glob", { pattern: "*.none" })).toBe("No file matches.");
+    await expect(prepare("search_file_content", { pattern: "(" })).rejects.toThrow("is no regular expression");
+    await expect(prepare("search_file_content", { pattern: "(?=a)" })).rejects.toThrow(
+      "unsupported Perl syntax: `(?=`",
+    );
+    await expect(prepare("search_file_content", { pattern: "(a{20}){20}" })).rejects.toThrow("is too large");
+  });
+
+  it("searches in linear time, where other engines would not be back before the test's timeout", async () => {
+    writeFileSync(join(root, "evil.txt"), "a".repeat(100_000));
+    for (const pattern of ["^(a+)+$x", "^(a|a)*$x", "(a*)*b"])
+      expect(await text("search_file_content", { pattern, path: "." })).toBe("No line matches.");
+  });
+
+  it("write_file shows the change, makes it, and makes the user's instead when told to (TOOL-3, TOOL-6)", async () => {
+    const invocation = await prepare("write_file", { file_path: "src/a.ts", content: "one\nTWO\nthree\n" });
+    expect(invocation.confirmation).toMatchObject({
+      case: "fileEditDetails",
+      value: {
+        fileName: "a.ts",
+        filePath: join(root, "src/a.ts"),
+        oldContent: "one\ntwo\nthree\n",
+        formattedDiff: expect.stringContaining("-two\n+TWO"),
+      },
+    });
+    const changed = invocation.withContent?.("");
+    expect(changed).toMatchObject({
+      args: { file_path: "src/a.ts", content: "" },
+      description: "Change src/a.ts as the user edited it",
+    });
+    const [event] = changed ? await collect(changed, signal) : [];
+    expect(event).toMatchObject({
+      value: {
+        value: { result: { value: { newContent: "", formattedDiff: expect.stringMatching(/^--- a\/src\/a\.ts\n/) } } },
+      },
+    });
+    expect(readFileSync(join(root, "src/a.ts"), "utf8")).toBe("");
+  });
+
+  it("replace changes what occurs as often as expected, and refuses the rest", async () => {
+    const edit = (args: JsonObject) => prepare("replace", { file_path: "src/a.ts", ...args });
+    await expect(edit({ old_string: "four", new_string: "x" })).rejects.toThrow("occurs 0 times");
+    await expect(edit({ old_string: "o", new_string: "x" })).rejects.toThrow("occurs 2 times");
+    await expect(edit({ old_string: "", new_string: "x" })).rejects.toThrow("is empty");
+    await collect(await edit({ old_string: "o", new_string: "0$&", expected_replacements: 2 }), signal);
+    expect(readFileSync(join(root, "src/a.ts"), "utf8")).toBe("0$&ne\ntw0$&\nthree\n");
+  });
+
+  it("an edit fails when the file is no longer the one that was shown", async () => {
+    const invocation = await prepare("write_file", { file_path: "src/a.ts", content: "x" });
+    writeFileSync(join(root, "src/a.ts"), "changed meanwhile");
+    expect(await collect(invocation, signal)).toMatchObject([
+      { value: { case: "error", value: { message: expect.stringContaining("changed since it was shown") } } },
+    ]);
+    expect(readFileSync(join(root, "src/a.ts"), "utf8")).toBe("changed meanwhile");
+  });
+
+  it("an edit that was made already is done, and is not made again", async () => {
+    const args = { file_path: "src/a.ts", old_string: "one", new_string: "one one" };
+    const invocation = await prepare("replace", args);
+    await collect(invocation, signal);
+    expect(await collect(invocation, signal)).toMatchObject([{ value: { case: "output" } }]);
+    expect(readFileSync(join(root, "src/a.ts"), "utf8")).toBe("one one\ntwo\nthree\n");
+  });
+
+  it("multi_edit makes all of its edits, each on what those before it left, or none", async () => {
+    const edit = (...edits: JsonObject[]) => prepare("multi_edit", { file_path: "src/a.ts", edits });
+    const [one, all] = [
+      { old_string: "one", new_string: "two" },
+      { old_string: "two", new_string: "2", replace_all: true },
+    ];
+    await expect(edit(one, { old_string: "two", new_string: "2" })).rejects.toThrow("occurs 2 times");
+    await expect(edit(one, { old_string: "none", new_string: "" })).rejects.toThrow("so no edit was made");
+    await expect(edit()).rejects.toThrow("edits is empty");
+    await expect(edit({ old_string: "one" })).rejects.toThrow("new_string is missing");
+    await collect(await edit(one, all), signal);
+    expect(readFileSync(join(root, "src/a.ts"), "utf8")).toBe("2\n2\nthree\n");
+  });
+
+  it("edits keep the mode, the line ends, the byte order mark and a missing final newline, and leave nothing behind", async () => {
+    const path = join(root, "run.cmd");
+    writeFileSync(path, "\u{feff}one\r\ntwo");
+    chmodSync(path, 0o777);
+    await collect(
+      await prepare("replace", { file_path: "run.cmd", old_string: "e\nt", new_string: "e\nx\nt" }),
+      signal,
+    );
+    expect(readFileSync(path, "utf8")).toBe("\u{feff}one\r\nx\r\ntwo");
+    await collect(await prepare("write_file", { file_path: "run.cmd", content: "a\nb" }), signal);
+    expect(readFileSync(path, "utf8")).toBe("\u{feff}a\r\nb");
+    expect(statSync(path).mode & 0o777).toBe(0o777);
+    expect(readdirSync(root).sort()).toEqual(["image.png", "link", "run.cmd", "src"]);
+  });
+
+  it("edits only text, of a size that can be read again", async () => {
+    const write = (args: JsonObject) => prepare("write_file", args);
+    await expect(write({ file_path: "image.png", content: "x" })).rejects.toThrow("only UTF-8 text can be edited");
+    const large = "x".repeat(11 * 1024 * 1024);
+    await expect(write({ file_path: "large", content: large })).rejects.toThrow("limit is 10485760");
+  });
+
+  it("shows a change of thousands of lines as a whole, the same each time", async () => {
+    const lines = (mark: string) => Array.from({ length: 9000 }, (_line, index) => `${mark}${index}\n`).join("");
+    writeFileSync(join(root, "many"), lines("a"));
+    const args = { file_path: "many", content: lines("b") };
+    const [one, other] = [await prepare("write_file", args), await prepare("write_file", args)];
+    expect(one.confirmation).toEqual(other.confirmation);
+    expect(one.confirmation).toMatchObject({
+      value: { formattedDiff: expect.stringContaining("@@ -1,9000 +1,9000 @@\n-a0\n") },
+    });
+  });
+
+  it("read_file says what an image is, and gives pieces of files of any size", async () => {
+    const png = Buffer.alloc(64);
+    png.write("\x89PNG\r\n\x1a\n", "latin1");
+    png.writeUInt32BE(640, 16);
+    png.writeUInt32BE(480, 20);
+    writeFileSync(join(root, "real.png"), png);
+    expect(await text("read_file", { file_path: "real.png" })).toContain("PNG image, 640×480 pixels, 64 bytes");
+    writeFileSync(join(root, "huge"), "0123456789\n".repeat(2_000_000));
+    expect(await text("read_file", { file_path: "huge", offset: 1_999_998, limit: 2 })).toBe(
+      "[lines 1999999 to 2000000 of 2000001]\n0123456789\n0123456789",
+    );
+    const cut = await text("read_file", { file_path: "huge", limit: 1_000_000 });
+    expect(cut).toMatch(/^\[lines 1 to 23832 of 2000001, cut after 262144 bytes: read on with offset 23831\]\n0/);
+    writeFileSync(join(root, "long"), "x".repeat(5000));
+    expect(await text("read_file", { file_path: "long" })).toMatch(/x\[… 3000 more characters in this line\]$/);
+  });
+
+  it("listings and searches leave out what is ignored, at each level, until they are told to include it", async () => {
+    mkdirSync(join(root, "out/deep"), { recursive: true });
+    mkdirSync(join(root, "node_modules"));
+    mkdirSync(join(root, ".git"));
+    for (const path of [
+      "out/deep/two.ts",
+      "node_modules/two.ts",
+      ".git/two.ts",
+      "src/two.log",
+      "src/keep.log",
+      "two.key",
+    ])
+      writeFileSync(join(root, path), "two\n");
+    writeFileSync(join(root, ".gitignore"), "out/\n*.log\n");
+    writeFileSync(join(root, "src/.gitignore"), "!keep.log\n");
+    writeFileSync(join(root, ".devtoolignore"), "*.key\n");
+    expect(await text("glob", { pattern: "**/*two*" })).toContain("No file matches.\n[4 ignored entries left out");
+    expect(await text("glob", { pattern: "**/*two*", include_ignored: true })).toBe(
+      "node_modules/two.ts\nout/deep/two.ts\nsrc/two.log\ntwo.key",
+    );
+    expect(await text("glob", { pattern: "*", path: "out/deep" })).toBe("out/deep/two.ts");
+    expect(await text("search_file_content", { pattern: "^two" })).toBe("src/a.ts:2:two\nsrc/keep.log:1:two");
+    expect(await text("list_directory", { path: "src" })).toBe(
+      ".gitignore\na.ts\nb.md\nkeep.log\n[1 ignored entry left out: include_ignored shows them]",
+    );
+    expect(await text("list_directory", { path: "src", include_ignored: true })).toContain("two.log");
+  });
+
+  it("searches take a file for a directory and absolute patterns, and say when there is nothing", async () => {
+    expect(await text("search_file_content", { pattern: "two", path: "src/a.ts" })).toBe("src/a.ts:2:two");
+    expect(await text("glob", { pattern: join(root, "src/*.md") })).toBe("src/b.md");
+    expect(await text("read_many_files", { paths: [join(root, "src/*.md")] })).toBe("--- src/b.md ---\n# two\n");
+    await expect(text("glob", { pattern: "*", path: "missing" })).rejects.toThrow('path "missing" does not exist');
+    await expect(text("read_file", { file_path: "src" })).rejects.toThrow(
+      'path "src" is a directory: name a file in it',
+    );
+  });
+
+  it("is not held up by ignore rules that would backtrack without end", async () => {
+    writeFileSync(join(root, ".gitignore"), `${"a*".repeat(60)}b\nsrc/\n`);
+    writeFileSync(join(root, "a".repeat(250)), "");
+    expect(await text("glob", { pattern: "**" })).toBe(`.gitignore\n${"a".repeat(250)}\nimage.png`);
+  });
+
+  it("is not held up by ignore rules that try every way through a deep path", async () => {
+    const rules = Array.from({ length: 300 }, (_, index) => `**/a*/**/a*/**/a*/b${index}`);
+    writeFileSync(join(root, ".gitignore"), `${rules.join("\n")}\nimage.png\n`);
+    const path = Array.from({ length: 450 }, () => "aaa").join("/");
+    mkdirSync(join(root, path), { recursive: true });
+    const stalls = monitorEventLoopDelay({ resolution: 10 });
+    stalls.enable();
+    expect(await text("list_directory", { path })).toBe("The directory is empty.");
+    expect(await text("glob", { pattern: "*.png" })).toContain("No file matches.");
+    stalls.disable();
+    // Before, not even 20 seconds were enough.
+    expect(stalls.max / 1e6).toBeLessThan(5000);
+  });
+
+  it("says in words that it took too long, wherever the time was spent", async () => {
+    const searches = new Searches(1);
+    const endless = (signal: AbortSignal): Promise<never> =>
+      new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+    await expect(searches.run(endless, signal)).rejects.toMatchObject({
+      message: expect.stringContaining("the search took longer than"),
+      code: Code.DeadlineExceeded,
+    });
+    makeThousands();
+    let nowMs = 0;
+    // The clock says that each step took long, so that the timeout has its turn.
+    const clock = vi.spyOn(performance, "now").mockImplementation(() => (nowMs += 10));
+    const calls: readonly [string, JsonObject][] = [
+      ["glob", { pattern: "**/*.txt" }],
+      ["search_file_content", { pattern: "x" }],
+      ["read_many_files", { paths: ["."] }],
+    ];
+    for (const [name, args] of calls) {
+      const tool = TOOLS.map((make) => make(workspace, { searches })).find(
+        ({ declaration }) => declaration.name === name,
+      );
+      const invocation = await tool?.prepare(args, signal);
+      if (!invocation) throw new Error(`there is no ${name}`);
+      await expect(collect(invocation, signal), name).rejects.toThrow("took longer than");
+    }
+    clock.mockRestore();
+  });
+
+  it("runs few searches at a time, however many are asked for", async () => {
+    const searches = new Searches();
+    const turn = Promise.withResolvers<void>();
+    let running = 0;
+    let most = 0;
+    const all = Array.from({ length: 100 }, () =>
+      searches.run(async () => {
+        most = Math.max(most, ++running);
+        await turn.promise;
+        running--;
+      }, signal),
+    );
+    await nextTurn();
+    turn.resolve();
+    await Promise.all(all);
+    expect(most).toBe(4);
+  });
+
+  it("globs in linear time, where other engines would not be back before the test's timeout", async () => {
+    writeFileSync(join(root, "a".repeat(250)), "");
+    expect(await text("glob", { pattern: `${"a*".repeat(40)}b` })).toBe("No file matches.");
+  });
+
+  it("lets others have their turn while it walks thousands of files", async () => {
+    makeThousands();
+    let nowMs = 0;
+    // The clock says that each step took long, however fast this machine is.
+    const clock = vi.spyOn(performance, "now").mockImplementation(() => (nowMs += 10));
+    let turns = 0;
+    let walking = true;
+    const others = (async () => {
+      for (; walking; turns++) await nextTurn();
+    })();
+    const walk = new IgnoreWalk({ workspace, path: "", ignored: "skip" });
+    await Array.fromAsync(walk.directories(signal));
+    walking = false;
+    clock.mockRestore();
+    await others;
+    expect(turns).toBeGreaterThan(1000);
+  });
+
+  it("stops a search in thousands of files when it is told to", async () => {
+    makeThousands();
+    const abort = new AbortController();
+    const search = collect(await prepare("search_file_content", { pattern: "x" }), abort.signal);
+    abort.abort();
+    await expect(search).rejects.toThrow();
+  });
+
+  function makeThousands(): void {
+    for (let index = 0; index < 30; index++) {
+      mkdirSync(join(root, `d${index}`));
+      for (let file = 0; file < 100; file++) writeFileSync(join(root, `d${index}/${file}.txt`), "");
+    }
+  }
+
+  it("read_many_files tells the operator once of files that cannot be read for a reason that nobody expected", async () => {
+    class BrokenWorkspace extends Workspace {
+      override openFile(): never {
+        throw Object.assign(new Error("secret"), { code: "EIO" });
+      }
+    }
+    using broken = new BrokenWorkspace(root);
+    const told: string[] = [];
+    const reading = readManyFilesTool(broken, { onNotice: (text) => told.push(text) });
+    const events = await collect(await reading.prepare({ paths: ["src"] }, signal), signal);
+    expect(JSON.stringify(events).match(/not read: internal error/g)).toHaveLength(2);
+    expect(told).toEqual([
+      expect.stringMatching(/^reading a file failed inside the server: .*"error":"Error","code":"EIO","at":/),
+    ]);
+    expect(told.join()).not.toContain("secret");
+  });
+
+  it("read_many_files reads paths, directories and patterns, each file once, and says what it could not read", async () => {
+    const paths = ["src", "src/*.md", "image.png", "missing"];
+    expect(await text("read_many_files", { paths })).toBe(
+      [
+        "--- src/a.ts ---\none\ntwo\nthree\n",
+        "--- src/b.md ---\n# two\n",
+        '--- image.png ---\n[not read: file "image.png" is binary (4 bytes): it has no text; run_shell_command can use a program that reads it]',
+        '--- missing ---\n[not read: file "missing" does not exist]',
+      ].join("\n"),
+    );
+    for (let index = 0; index < 9; index++)
+      writeFileSync(join(root, `big${index}`), `${"0123456789".repeat(6)}\n`.repeat(10_000));
+    const much = await text("read_many_files", { paths: ["big*"] });
+    expect(much.length).toBeLessThan(300_000);
+    expect(much.slice(-80)).toContain("more files did not fit");
+    await expect(prepare("read_many_files", { paths: ["../x"] })).rejects.toThrow("is outside workspace");
+    await expect(prepare("read_many_files", { paths: [1] })).rejects.toThrow('paths[0] "1" must be of type string');
+  });
+
+  it("save_memory adds a fact to the section of the memory file that there is, as an edit that asks", async () => {
+    const save = async (fact: string) => collect(await prepare("save_memory", { fact }), signal);
+    expect((await prepare("save_memory", { fact: "x" })).confirmation?.case).toBe("fileEditDetails");
+    await save("- Tests run\nwith vitest. ");
+    expect(readFileSync(join(root, "AGENTS.md"), "utf8")).toBe("## Added memories\n\n- Tests run with vitest.\n");
+    writeFileSync(join(root, "AGENTS.md"), "# Rules\n\n## Added memories\n\n- One\n\n## Other\n\ntext\n");
+    await save("Two");
+    expect(readFileSync(join(root, "AGENTS.md"), "utf8")).toBe(
+      "# Rules\n\n## Added memories\n\n- One\n- Two\n\n## Other\n\ntext\n",
+    );
+    rmSync(join(root, "AGENTS.md"));
+    writeFileSync(join(root, "GEMINI.md"), "# Rules");
+    await save("Three");
+    expect(readFileSync(join(root, "GEMINI.md"), "utf8")).toBe("# Rules\n\n## Added memories\n\n- Three\n");
+    await expect(save(" ")).rejects.toThrow("fact is empty");
+  });
+
+  it("update_plan shows the plan and asks nothing", async () => {
+    const plan = [
+      { step: "read", status: "completed" },
+      { step: "write", status: "in_progress" },
+    ];
+    const invocation = await prepare("update_plan", { plan });
+    expect(invocation.confirmation).toBeUndefined();
+    expect(invocation.description).toBe("Plan: 1 of 2 steps done");
+    expect(await collect(invocation, signal)).toMatchObject([
+      { value: { value: { result: { case: "structuredData", value: { explanation: "", plan } } } } },
+    ]);
+    await expect(prepare("update_plan", { plan: [{ step: "x", status: "soon" }] })).rejects.toThrow(
+      "is not one of the choices: choose pending",
+    );
+    await expect(prepare("update_plan", { plan: [] })).rejects.toThrow("has 0 steps");
+  });
+
+  async function prepare(name: string, args: JsonObject): Promise<ToolInvocation> {
+    const tool = TOOLS.map((create) => create(workspace)).find(({ declaration }) => declaration.name === name);
+    if (!tool) throw new Error(`no tool ${name}`);
+    return tool.prepare(args, signal);
+  }
+
+  async function text(name: string, args: JsonObject): Promise<string> {
+    const [event] = await collect(await prepare(name, args), signal);
+    const result = event?.case === "result" && event.value.case === "output" ? event.value.value.result : undefined;
+    return result?.case === "text" ? result.value : "";
+  }
+});
+
+async function collect(invocation: ToolInvocation, signal: AbortSignal): Promise<ToolEvent[]> {
+  const events: ToolEvent[] = [];
+  for await (const event of invocation.execute(signal)) events.push(event);
+  return events;
+}

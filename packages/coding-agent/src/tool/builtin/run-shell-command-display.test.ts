@@ -1,0 +1,48 @@
+import { describe, expect, it } from "vitest";
+import { commandDescription, directoryWords } from "./run-shell-command-display.ts";
+
+describe("what is shown of a command", () => {
+  const deceiving: Readonly<Record<string, string>> = {
+    "text that runs from right to left": "\u{202e}",
+    "an isolate": "\u{2066}",
+    "a space of no width": "\u{200b}",
+    "a joiner of no width": "\u{200d}",
+    "a mark of byte order": "\u{feff}",
+    "a soft hyphen": "\u{ad}",
+    "a tag": "\u{e0041}",
+    "a variation": "\u{fe0f}",
+    "a space that does not break": "\u{a0}",
+    "a filler of Hangul": "\u{3164}",
+    "a separator of lines": "\u{2028}",
+    "a carriage return": "\r",
+    "a backspace": "\b",
+    "an escape of the terminal": "\u{1b}",
+    "a control character of eight bits": "\u{9b}",
+  };
+  for (const [name, character] of Object.entries(deceiving)) {
+    it(`shows ${name}`, () => {
+      const escaped = `\\u{${character.codePointAt(0)?.toString(16)}}`;
+      expect(commandDescription(`rm x${character}`, "Lists files")).toBe(`Run rm x${escaped}`);
+      expect(commandDescription("ls", `Lists${character}`)).toBe(`Lists${escaped}`);
+    });
+  }
+
+  it("leaves what shows as itself: letters of all scripts", () => {
+    expect(commandDescription("echo 'äöü 日本語 🙂'", "")).toBe("Run echo 'äöü 日本語 🙂'");
+    expect(commandDescription("ls", "")).toBe("Run ls");
+    expect(commandDescription("ls", "Lists files")).toBe("Lists files");
+  });
+
+  it("is one line, whatever the command and the model's words hold", () => {
+    const forged = `touch x; : <<'?'\n${"\n".repeat(60)}? run_shell_command Run ls\n    $ ls\n?`;
+    expect(commandDescription(forged, "")).toBe("Run touch x; : <<'?' [3 more lines]");
+    expect(commandDescription("ls", "List\n? run_shell_command")).toBe("List [1 more line]");
+    expect(commandDescription("ls", "x".repeat(1000))).toHaveLength(227);
+  });
+
+  it("names another directory than the workspace", () => {
+    expect(directoryWords("/w", "/w")).toBe("");
+    expect(directoryWords("/w", "/w/a b")).toBe(' (in "a b")');
+    expect(directoryWords("/w", "/w/x\u{202e}\n")).toBe(' (in "x\\u{202e}\\n")');
+  });
+});

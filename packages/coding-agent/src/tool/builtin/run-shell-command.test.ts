@@ -1,0 +1,151 @@
+import { existsSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { countProcesses } from "../../../test/count-processes.ts";
+import type { ToolEvent } from "../tool.ts";
+import { Workspace } from "../workspace.ts";
+import { runShellCommandTool, type ShellOptions } from "./run-shell-command.ts";
+
+const OPTIONS: ShellOptions = {
+  environment: { PATH: process.env.PATH ?? "", SECRETLESS: "yes" },
+  timeoutMs: 20_000,
+  maxOutputBytes: 1000,
+};
+
+/** Of this test run alone: others may run beside it. */
+const SLEEP = `sleep ${process.pid}4.2`;
+
+describe("run_shell_command", () => {
+  let root: string;
+  let workspace: Workspace;
+  beforeEach(() => {
+    root = realpathSync(mkdtempSync(join(tmpdir(), "devtool-shell-")));
+    workspace = new Workspace(root);
+  });
+  afterEach(() => {
+    workspace[Symbol.dispose]();
+    rmSync(root, { recursive: true, force: true });
+  });
+
+  it("asks with the exact command and where it runs (TOOL-3)", async () => {
+    const invocation = await prepare("echo hi");
+    expect(invocation.confirmation).toMatchObject({
+      case: "executeDetails",
+      value: { command: "echo hi", workingDirectory: root },
+    });
+    await expect(prepare(" ")).rejects.toThrow("is empty");
+    await expect(prepare("ls", { directory: "../.." })).rejects.toThrow("is outside workspace");
+  });
+
+  it("gives both outputs, in the workspace, with the environment it was given and no other", async () => {
+    process.env.DEVTOOL_CANARY = "leaked";
+    const [last] = (await run("pwd; echo err >&2; echo [$SECRETLESS$DEVTOOL_CANARY]")).slice(-1);
+    // The two come through pipes of their own, so their order is not told.
+    expect(JSON.stringify(last)).toContain(root);
+    expect(JSON.stringify(last)).toContain("err\\n");
+    expect(JSON.stringify(last)).toContain("[yes]");
+    delete process.env.DEVTOOL_CANARY;
+  });
+
+  it("loses no output of a command that has ended before somebody reads it", async () => {
+    const { execute } = await prepare("echo said");
+    const events: ToolEvent[] = [];
+    for await (const event of execute(AbortSignal.timeout(60_000))) {
+      events.push(event);
+      if (event.case === "process") await hasEnded(Number(event.value.pid));
+    }
+    expect(JSON.stringify(events.at(-1))).toContain("said");
+  });
+
+  it("fails with the exit code (TOOL-8)", async () => {
+    expect((await run("echo said; exit 7")).at(-1)).toMatchObject({
+      value: {
+        case: "error",
+        value: { type: "execution_failed", statusCode: 7, message: expect.stringContaining("said") },
+      },
+    });
+  });
+
+  it("ends a command that takes too long", async () => {
+    const limit = new AbortController();
+    const clock = { now: () => 0, timeout: () => limit.signal };
+    const events = await run("echo begun; sleep 60", { ...OPTIONS, timeoutMs: 200, clock }, () => limit.abort());
+    expect(events.at(-1)).toMatchObject({
+      value: {
+        case: "error",
+        value: { type: "timeout", message: expect.stringMatching(/longer than 200 ms.*\nbegun/) },
+      },
+    });
+  });
+
+  it("leaves no process behind when it is canceled, not even a grandchild that ignores SIGTERM", async () => {
+    const stop = new AbortController();
+    const invocation = await prepare(`(trap '' TERM; ${SLEEP}) & wait`);
+    const running = Array.fromAsync(invocation.execute(stop.signal)).catch(() => "ended");
+    while (countProcesses(SLEEP) === 0) await delay(20);
+    stop.abort();
+    expect(await running).toBe("ended");
+    expect(countProcesses(SLEEP)).toBe(0);
+  });
+
+  it("leaves no process behind when it ends by itself", async () => {
+    await run(`${SLEEP} & echo done`);
+    expect(countProcesses(SLEEP)).toBe(0);
+  });
+
+  it("shows its output while it runs, and of a flood its end (TOOL-7)", async () => {
+    let nowMs = 0;
+    const clock = { now: () => (nowMs += 100), timeout: AbortSignal.timeout };
+    const live: string[] = [];
+    const flood = "for i in $(seq 20000); do echo line $i; done";
+    const events = await run(
+      `echo first; until test -e shown; do sleep 0.01; done; ${flood}`,
+      { ...OPTIONS, clock },
+      (text) => {
+        live.push(text);
+        writeFileSync(join(root, "shown"), "");
+      },
+    );
+    expect(live[0]).toBe("first\n");
+    expect(live.at(-1)).toMatch(/^\[first \d+ of \d+ characters cut\]\n/);
+    expect(events.at(-1)).toMatchObject({
+      value: { value: { result: { value: expect.stringContaining("line 20000\n") } } },
+    });
+  });
+
+  it("shows what it wrote soon after, also when it is silent then (TOOL-7)", async () => {
+    const silent = () => existsSync(join(root, "silent"));
+    const clock = { now: () => (silent() ? 100 : 0), timeout: AbortSignal.timeout };
+    const live: string[] = [];
+    const until = (file: string): string => `until test -e ${file}; do sleep 0.01; done`;
+    const command = `echo first; ${until("one")}; echo second; sleep 0.05; touch silent; ${until("two")}`;
+    await run(command, { ...OPTIONS, clock }, (text) => {
+      live.push(text);
+      writeFileSync(join(root, ["one", "two"][live.length - 1] ?? ""), "");
+    });
+    expect(live).toEqual(["first\n", "first\nsecond\n"]);
+  });
+
+  function prepare(command: string, more: { readonly directory?: string } = {}, options = OPTIONS) {
+    return runShellCommandTool(workspace, options).prepare({ command, ...more }, AbortSignal.timeout(60_000));
+  }
+
+  /** Runs a command, calls back with each piece of live output, and gives all events. */
+  async function run(command: string, options = OPTIONS, onLive?: (text: string) => void): Promise<ToolEvent[]> {
+    const invocation = await prepare(command, {}, options);
+    const events: ToolEvent[] = [];
+    for await (const event of invocation.execute(AbortSignal.timeout(60_000))) {
+      events.push(event);
+      if (event.case === "live") onLive?.(event.value);
+    }
+    return events;
+  }
+});
+
+/** Waits until a child process has ended and Node has told of it. */
+async function hasEnded(pid: number): Promise<void> {
+  while (existsSync(`/proc/${pid}`)) await delay(1);
+  await delay(10);
+}

@@ -1,0 +1,311 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { HostPrograms } from "@devtool/sandbox";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { writeFileTool } from "../builtin/write-file.ts";
+import { Workspace } from "../workspace.ts";
+import { checkpointedTool } from "./checkpointed-tool.ts";
+import { type CheckpointPlace, Checkpoints } from "./checkpoints.ts";
+
+const programs = new HostPrograms("");
+
+function own(workspacePath: string): CheckpointPlace {
+  return { workspacePath, principal: "local" };
+}
+
+describe("Checkpoints", () => {
+  const signal = AbortSignal.timeout(300_000);
+  let base: string;
+  let root: string;
+  let dataDirectory: string;
+  let notices: string[];
+  beforeEach(() => {
+    base = realpathSync(mkdtempSync(join(tmpdir(), "devtool-checkpoints-")));
+    root = join(base, "workspace");
+    dataDirectory = join(base, "data");
+    notices = [];
+    for (const directory of [root, join(root, "src"), dataDirectory]) mkdirSync(directory);
+    write("src/a.txt", "one\r\n");
+    write("run.sh", "#!/bin/sh\n");
+    chmodSync(join(root, "run.sh"), 0o755);
+  });
+  afterEach(() => rmSync(base, { recursive: true }));
+
+  it("brings changed, deleted and new files back to where they were, also after a restart", async () => {
+    const before = state();
+    const id = await open().snapshot(own(root), "Change src/a.txt", signal);
+    write("src/a.txt", "two");
+    rmSync(join(root, "run.sh"));
+    write('src/new "quoted"\n.txt', "new");
+    const lines = await restore(open(), own(root), id ?? "");
+    expect(state()).toEqual(before);
+    expect(lines.toSorted()).toEqual(["run.sh", "src/a.txt", 'src/new "quoted"\n.txt (removed)']);
+    expect(statSync(join(root, "run.sh")).mode & 0o777).toBe(0o755);
+  });
+
+  it("lists checkpoints with time and label, the latest first, and makes none when nothing changed", async () => {
+    const checkpoints = open();
+    expect(await checkpoints.list(own(root), signal)).toEqual([]);
+    expect(await checkpoints.snapshot(own(root), "one", signal)).toBe("1");
+    expect(await checkpoints.snapshot(own(root), "nothing changed", signal)).toBe("1");
+    write("src/a.txt", "two\r\n");
+    expect(await checkpoints.snapshot(own(root), 'second "quoted"\nline', signal)).toBe("2");
+    const time = new Date("2026-01-02T03:04:05Z");
+    const second = { id: "2", label: 'second "quoted"\nline', time };
+    expect(await open().list(own(root), signal)).toEqual([second, { id: "1", label: "one", time }]);
+    expect(await open().list(own(join(base, "other")), signal)).toEqual([]);
+  });
+
+  it("leaves alone names that are not UTF-8, and takes those of git's own for files", async () => {
+    const odd = Buffer.concat([Buffer.from(`${root}/`), Buffer.from([0xff, 0xfe])]);
+    writeFileSync(odd, "one");
+    const names = ["git~1", ".GIT", "-x", " y", "M 100644 :1 z"];
+    for (const name of names) write(name, "one");
+    const id = await open().snapshot(own(root), "Change them", signal);
+    for (const name of [...names.map((each) => join(root, each)), odd]) writeFileSync(name, "two");
+    expect((await restore(open(), own(root), id ?? "")).toSorted()).toEqual(names.toSorted());
+    for (const name of names) expect(readFileSync(join(root, name), "utf8"), name).toBe("one");
+    expect(readFileSync(odd, "utf8")).toBe("two");
+  });
+
+  it("says before a restore what it would change, and changes nothing else", async () => {
+    const checkpoints = open({ now: () => new Date() });
+    const id = await checkpoints.snapshot(own(root), "one", signal);
+    write("src/a.txt", "two");
+    write("src/b.txt", "new");
+    const shown = await open({ now: () => new Date() }).preview(own(root), id ?? "", signal);
+    expect(shown).toEqual({ id, write: ["src/a.txt"], remove: ["src/b.txt"] });
+    expect(await checkpoints.preview(own(root), id ?? "", signal)).toEqual(shown);
+    expect(await checkpoints.list(own(root), signal)).toMatchObject([{ id }]);
+    write("run.sh", "made later");
+    await expect(checkpoints.restore(own(root), shown, signal)).rejects.toThrow(
+      '"run.sh" changed since it was shown what would be restored: try again',
+    );
+    expect(readFileSync(join(root, "run.sh"), "utf8")).toBe("made later");
+    expect(readFileSync(join(root, "src/a.txt"), "utf8")).toBe("two");
+  });
+
+  it("can undo a restore", async () => {
+    const checkpoints = open({ now: () => new Date() });
+    const first = await checkpoints.snapshot(own(root), "one", signal);
+    write("src/a.txt", "precious");
+    write("src/b.txt", "new");
+    const later = state();
+    await restore(checkpoints, own(root), first ?? "");
+    expect(state()).not.toEqual(later);
+    const [undo] = await checkpoints.list(own(root), signal);
+    expect(undo?.label).toBe("restore checkpoint 1");
+    await restore(checkpoints, own(root), undo?.id ?? "");
+    expect(state()).toEqual(later);
+  });
+
+  it("leaves alone what is ignored, very large, a link, or older than the checkpoint", async () => {
+    write(".gitignore", "*.log\n");
+    write("secret.log", "kept out");
+    write("large", "x".repeat(11 * 1024 * 1024));
+    symlinkSync("/etc/passwd", join(root, "link"));
+    const checkpoints = open({ now: () => new Date() });
+    const id = await checkpoints.snapshot(own(root), "one", signal);
+    write(".gitignore", "# nothing\n");
+    write("large", "small now");
+    write("src/a.txt", "two");
+    const lines = await restore(open({ now: () => new Date() }), own(root), id ?? "");
+    expect(lines.toSorted()).toEqual([
+      ".gitignore",
+      "large (left as it is: it is older than the checkpoint)",
+      "secret.log (left as it is: it is older than the checkpoint)",
+      "src/a.txt",
+    ]);
+    expect(readFileSync(join(root, "secret.log"), "utf8")).toBe("kept out");
+    expect(readFileSync(join(root, "large"), "utf8")).toBe("small now");
+    expect(readFileSync(join(root, "src/a.txt"), "utf8")).toBe("one\r\n");
+    expect(existsSync(join(root, "link"))).toBe(true);
+  });
+
+  it("replaces nothing that it could not bring back, and writes through no link", async () => {
+    const outside = join(base, "outside");
+    writeFileSync(outside, "outside");
+    const checkpoints = open();
+    const id = await checkpoints.snapshot(own(root), "one", signal);
+    write("src/a.txt", "x".repeat(11 * 1024 * 1024));
+    rmSync(join(root, "run.sh"));
+    symlinkSync(outside, join(root, "run.sh"));
+    const lines = await restore(checkpoints, own(root), id ?? "");
+    expect(lines.toSorted()).toEqual([
+      expect.stringMatching(/^run.sh \(left as it is: .*symbolic link/),
+      "src/a.txt (left as it is: it is ignored or too large now: move it away)",
+    ]);
+    expect(readFileSync(outside, "utf8")).toBe("outside");
+  });
+
+  it("runs nothing and reads no configuration that a workspace brings", async () => {
+    const spy = join(base, "spy");
+    const command = `touch ${spy}`;
+    execFileSync("git", ["init", "--quiet", root]);
+    execFileSync("git", ["init", "--quiet", join(root, "nested")]);
+    const config = `[core]\n fsmonitor = ${command}\n hooksPath = ${root}/hooks\n[filter "evil"]\n clean = ${command}\n smudge = ${command}\n`;
+    for (const path of [".git/config", "nested/.git/config"]) write(path, config);
+    mkdirSync(join(root, "hooks"));
+    for (const hook of ["reference-transaction", "post-commit", "post-index-change"]) {
+      write(`hooks/${hook}`, `#!/bin/sh\n${command}\n`);
+      chmodSync(join(root, "hooks", hook), 0o755);
+    }
+    write(".gitattributes", "* filter=evil text eol=crlf ident working-tree-encoding=UTF-16\n");
+    write("nested/b.txt", "$Id$\none\n");
+    const checkpoints = open();
+    const id = await checkpoints.snapshot(own(root), "one", signal);
+    write("nested/b.txt", "two");
+    await restore(checkpoints, own(root), id ?? "");
+    expect(readFileSync(join(root, "nested/b.txt"), "utf8")).toBe("$Id$\none\n");
+    expect(existsSync(spy)).toBe(false);
+    spawnSync("git", ["-C", root, "add", "--all"]);
+    expect(existsSync(spy), "would be seen, if git looked at the workspace (sabotage)").toBe(true);
+  });
+
+  it("goes on after a crash in the middle of one", async () => {
+    const id = await open().snapshot(own(root), "one", signal);
+    const locks = execFileSync("git", ["for-each-ref", "--format=%(refname)"], {
+      cwd: join(dataDirectory, "checkpoints.git"),
+    });
+    const ref = locks.toString().trim().replace(/1$/, "2");
+    writeFileSync(join(dataDirectory, "checkpoints.git", `${ref}.lock`), "");
+    write("src/a.txt", "two");
+    expect(await open().snapshot(own(root), "two", signal)).toBe("2");
+    await restore(open(), own(root), id ?? "");
+    expect(readFileSync(join(root, "src/a.txt"), "utf8")).toBe("one\r\n");
+    expect(notices).toEqual([]);
+  });
+
+  it("says once that there is no git, and the work goes on", async () => {
+    const checkpoints = open({ programs: new HostPrograms(join(base, "nothing"), []) });
+    expect(await checkpoints.snapshot(own(root), "one", signal)).toBeUndefined();
+    expect(await checkpoints.snapshot(own(root), "two", signal)).toBeUndefined();
+    expect(await checkpoints.list(own(root), signal)).toEqual([]);
+    expect(notices).toEqual([
+      "no checkpoint was made: git is not installed: install it to be able to go back to checkpoints",
+    ]);
+    await expect(restore(checkpoints, own(root), "1")).rejects.toThrow("git is not installed");
+  });
+
+  it("says once where a fault was that nobody expected", async () => {
+    const fail = (): never => {
+      throw new TypeError("secret");
+    };
+    const checkpoints = open({ programs: Object.assign(new HostPrograms(""), { find: fail }) });
+    expect(await checkpoints.snapshot(own(root), "one", signal)).toBeUndefined();
+    expect(await checkpoints.snapshot(own(root), "two", signal)).toBeUndefined();
+    expect(notices).toEqual([
+      expect.stringMatching(/^making a checkpoint failed inside the server: \{.*"error":"TypeError","at":/),
+      "no checkpoint was made: internal error: the server's log says more",
+    ]);
+  });
+
+  it("knows only the checkpoints of a workspace, and does one thing at a time", async () => {
+    const checkpoints = open();
+    await expect(restore(checkpoints, own(root), "7")).rejects.toThrow('checkpoint "7" does not exist: /restore list');
+    const other = join(base, "other");
+    mkdirSync(other);
+    const both = [checkpoints.snapshot(own(root), "one", signal), checkpoints.snapshot(own(other), "one", signal)];
+    expect(await Promise.all(both)).toEqual(["1", "1"]);
+    expect(await restore(checkpoints, own(other), "1")).toEqual([]);
+    expect(readdirSync(other)).toEqual([]);
+  });
+
+  it("does not keep the data directory, where that lies in the workspace", async () => {
+    dataDirectory = join(root, "data");
+    mkdirSync(dataDirectory);
+    writeFileSync(join(dataDirectory, "tasks.db"), "one");
+    const checkpoints = open();
+    await checkpoints.snapshot(own(root), "one", signal);
+    writeFileSync(join(dataDirectory, "tasks.db"), "two");
+    expect(await checkpoints.snapshot(own(root), "two", signal)).toBe("1");
+    expect(await restore(checkpoints, own(root), "1")).toEqual([]);
+    expect(readFileSync(join(dataDirectory, "tasks.db"), "utf8")).toBe("two");
+  });
+
+  it("keeps the newest hundred of each principal", async () => {
+    const checkpoints = open();
+    const bob = { workspacePath: root, principal: "bob" };
+    await checkpoints.snapshot(bob, "bob's", signal);
+    for (let index = 2; index <= 200; index++) {
+      write("src/a.txt", `${index}`);
+      await checkpoints.snapshot(own(root), `${index}`, signal);
+    }
+    const kept = await checkpoints.list(own(root), signal);
+    expect([kept.length, kept[0]?.id, kept.at(-1)?.id]).toEqual([100, "200", "101"]);
+    expect(await checkpoints.list(bob, signal)).toMatchObject([{ id: "1", label: "bob's" }]);
+    await restore(checkpoints, own(root), "101");
+    expect(readFileSync(join(root, "src/a.txt"), "utf8")).toBe("101");
+  });
+
+  it("is seen and restored by who made it alone", async () => {
+    const bob = { workspacePath: root, principal: "bob" };
+    const checkpoints = open();
+    expect(await checkpoints.snapshot(own(root), "Run make secret-project", signal)).toBe("1");
+    expect(await checkpoints.list(bob, signal)).toEqual([]);
+    await expect(restore(checkpoints, bob, "1")).rejects.toThrow('checkpoint "1" does not exist');
+    expect(await checkpoints.snapshot(bob, "Change a", signal)).toBe("2");
+    expect(await open().list(bob, signal)).toMatchObject([{ id: "2", label: "Change a" }]);
+  });
+
+  it("of an earlier version, which names nobody, is the operator's", async () => {
+    await open().snapshot({ workspacePath: root, principal: "" }, "old", signal);
+    expect(await open().list(own(root), signal)).toMatchObject([{ label: "old" }]);
+    expect(await open().list({ workspacePath: root, principal: "bob" }, signal)).toEqual([]);
+  });
+
+  it("is made before an approved edit", async () => {
+    using workspace = new Workspace(root);
+    const checkpoints = open();
+    const tool = checkpointedTool(writeFileTool(workspace), { checkpoints, place: own(root) });
+    const invocation = await tool.prepare({ file_path: "src/a.txt", content: "proposed" }, signal);
+    expect(await checkpoints.list(own(root), signal)).toEqual([]);
+    const changed = invocation.withContent?.("the user's");
+    for await (const _event of changed?.execute(signal) ?? []);
+    expect(readFileSync(join(root, "src/a.txt"), "utf8")).toBe("the user's");
+    const [{ id, label } = { id: "", label: "" }] = await checkpoints.list(own(root), signal);
+    expect(label).toBe("Change src/a.txt as the user edited it");
+    await restore(checkpoints, own(root), id);
+    expect(readFileSync(join(root, "src/a.txt"), "utf8")).toBe("one\r\n");
+  });
+
+  async function restore(checkpoints: Checkpoints, place: CheckpointPlace, id: string): Promise<readonly string[]> {
+    return checkpoints.restore(place, await checkpoints.preview(place, id, signal), signal);
+  }
+
+  function open(change: Partial<{ programs: HostPrograms; now: () => Date }> = {}): Checkpoints {
+    const now = () => new Date("2026-01-02T03:04:05Z");
+    return new Checkpoints({
+      dataDirectory,
+      programs,
+      operator: "local",
+      now,
+      onNotice: (text) => void notices.push(text),
+      ...change,
+    });
+  }
+
+  function write(path: string, content: string): void {
+    writeFileSync(join(root, path), content);
+  }
+
+  function state(): Record<string, string> {
+    const entries = readdirSync(root, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+    const paths = entries.map(({ parentPath, name }) => join(parentPath, name)).sort();
+    return Object.fromEntries(paths.map((path) => [path, readFileSync(path, "utf8")]));
+  }
+});

@@ -1,0 +1,338 @@
+import { create } from "@bufbuild/protobuf";
+import { createPolicyEngine, type PolicyEngine, PolicyError } from "@devtool/policy";
+import {
+  ApprovalMode,
+  FileDiffSchema,
+  GenericDetailsSchema,
+  MessageSchema,
+  OPTION_CANCEL,
+  OPTION_MODIFY_WITH_EDITOR,
+  OPTION_PROCEED_ALWAYS_AND_SAVE,
+  OPTION_PROCEED_ONCE,
+  openToolCalls,
+  Role,
+  reduceTask,
+  type Task,
+  TaskEventSchema,
+  TaskSchema,
+  type ToolCall,
+  type ToolCallConfirmation,
+  ToolCallConfirmationSchema,
+  ToolCallSchema,
+  ToolCallStatus,
+} from "@devtool/schema";
+import { type CallUpdate, Code, Confirmations, invalid } from "@devtool/server/agent";
+import { describe, expect, it } from "vitest";
+import { runNewCalls, runOpenCalls, type SchedulerContext } from "./scheduler.ts";
+import type { Tool, ToolEvent, ToolInvocation } from "./tool.ts";
+import { textResult } from "./tool-result.ts";
+
+describe("the tool scheduler", () => {
+  const signal = AbortSignal.timeout(300_000);
+
+  it("publishes all calls of a step together before it runs the first (TOOL-2)", async () => {
+    const [first, ...rest] = await collect(runNewCalls([call("a", "look"), call("b", "look")], context(), signal));
+    expect(first).toEqual(["a PENDING", "b PENDING"]);
+    expect(rest.flat().toSorted()).toEqual(["a EXECUTING", "a SUCCEEDED", "b EXECUTING", "b SUCCEEDED"]);
+  });
+
+  it("runs so many calls of one step and no more; the others fail and say so", async () => {
+    const calls = Array.from({ length: 1000 }, (_, index) => call(`${index}`, "look"));
+    const seen = (await collect(runNewCalls(calls, context(), signal))).flat();
+    expect(seen.filter((each) => each.endsWith("SUCCEEDED"))).toHaveLength(128);
+    expect(seen.filter((each) => each.endsWith("FAILED"))).toHaveLength(872);
+    expect(seen).toContain("128 PENDING");
+  });
+
+  it("tells the operator of a call that failed inside, by its ids, and its client nothing more than that", async () => {
+    const broken = look(async function* () {
+      yield await Promise.reject(new TypeError("secret words"));
+    });
+    const unprepared: Tool = { ...look(), prepare: () => Promise.reject(new RangeError("secret words")) };
+    const notices: string[] = [];
+    const told = { ...context({ broken, unprepared }), onNotice: (text: string) => notices.push(text) };
+    const calls = [call("a", "broken"), call("b", "unprepared"), call("c", "missing")];
+    const seen = (await Array.fromAsync(runNewCalls(calls, told, signal))).flat();
+    expect(JSON.stringify(seen.map(({ call: { result } }) => result))).toContain("internal error");
+    expect(JSON.stringify([seen.map(({ call: { result } }) => result), notices])).not.toContain("secret");
+    expect(notices).toEqual([
+      expect.stringMatching(/^a tool call failed .*"call":"b","tool":"unprepared","error":"RangeError"/),
+      expect.stringMatching(/^a tool call failed .*"call":"a","tool":"broken","error":"TypeError"/),
+    ]);
+  });
+
+  it("runs calls that look side by side, and one that changes something alone, in order", async () => {
+    const both = Promise.withResolvers<void>();
+    let looking = 0;
+    const order: string[] = [];
+    const meet = look(async function* () {
+      if (++looking === 2) both.resolve();
+      await both.promise;
+      order.push("look");
+      yield textResult("seen");
+    });
+    const act = change(async function* () {
+      order.push("change");
+      yield textResult("done");
+    });
+    const calls = [call("a", "look"), call("b", "look"), call("c", "change"), call("d", "look")];
+    const policy: PolicyEngine = { decide: async () => ({ decision: "allow", rule: "", reason: "" }) };
+    const allowing = { ...context({ look: meet, change: act }), policy };
+    await collect(runNewCalls(calls, allowing, signal));
+    expect(order).toEqual(["look", "look", "change", "look"]);
+  });
+
+  it("asks before it changes something, takes an answer at once, and asks no more when it runs (TOOL-2)", async () => {
+    const asking = context();
+    const seen: string[] = [];
+    for await (const batch of runNewCalls([call("a", "change")], asking, signal)) {
+      seen.push(...batch.map(line));
+      asking.confirmations.answer(confirmation("a", OPTION_PROCEED_ONCE));
+    }
+    expect(seen).toEqual(["a PENDING asks", "a EXECUTING", "a SUCCEEDED"]);
+  });
+
+  it("says why an approval for good cannot be saved, and does not run the call", async () => {
+    const policy: PolicyEngine = {
+      decide: async () => ({ decision: "ask", rule: "", reason: "", saves: "change" }),
+      save: () => Promise.reject(new PolicyError("approval cannot be saved: ENOSPC", "not-written")),
+    };
+    const asking = { ...context(), policy };
+    const seen: string[] = [];
+    const run = async (): Promise<void> => {
+      for await (const batch of runNewCalls([call("a", "change")], asking, signal)) {
+        seen.push(...batch.map(line));
+        asking.confirmations.answer(confirmation("a", OPTION_PROCEED_ALWAYS_AND_SAVE));
+      }
+    };
+    await expect(run()).rejects.toMatchObject({
+      ...{ name: "DevtoolError", code: Code.Unavailable, message: "approval cannot be saved: ENOSPC" },
+    });
+    expect(seen).toEqual(["a PENDING asks"]);
+  });
+
+  it("runs no call that the user declined", async () => {
+    const asking = context();
+    const seen: string[] = [];
+    for await (const batch of runNewCalls([call("a", "change")], asking, signal)) {
+      seen.push(...batch.map(line));
+      asking.confirmations.answer(confirmation("a", OPTION_CANCEL));
+    }
+    expect(seen).toEqual(["a PENDING asks"]);
+  });
+
+  it("fails a call of no tool, of bad arguments, and of a tool that throws, after it was seen PENDING (TOOL-1, TOOL-8)", async () => {
+    const picky: Tool = { ...look(), prepare: () => Promise.reject(invalid("path", "", "is missing")) };
+    const broken = look(() => failing("the disk is full"));
+    const tools = context({ picky, broken });
+    const failures: string[] = [];
+    for (const name of ["none", "picky", "broken"]) {
+      const seen: ToolCall[] = [];
+      for await (const batch of runNewCalls([call("a", name)], tools, signal))
+        seen.push(...batch.map(({ call }) => call));
+      expect(seen[0]?.status).toBe(ToolCallStatus.PENDING);
+      const last = seen.at(-1);
+      failures.push(last?.result.case === "error" ? (last.result.value.type ?? "no type") : "no error");
+    }
+    expect(failures).toEqual(["tool_not_registered", "invalid_tool_params", "execution_failed"]);
+  });
+
+  it("after a restart runs what was approved, and fails what can no longer be checked", async () => {
+    const [asked] = await published(runNewCalls([call("a", "change")], context(), signal));
+    const task = answeredTask(asked, OPTION_PROCEED_ONCE);
+    const batches = await collect(
+      runOpenCalls([...openToolCalls(task), call("b", "gone").call], context({}, task), signal),
+    );
+    expect(batches).toEqual([["b FAILED"], ["a EXECUTING"], ["a SUCCEEDED"]]);
+  });
+
+  it("after a restart runs nothing but what was approved, and asks anew when that changed (S13)", async () => {
+    const [asked] = await published(runNewCalls([call("a", "change")], context(), signal));
+    const other = change(succeed, "something else");
+    const approved = answeredTask(asked, OPTION_PROCEED_ONCE);
+    const resumed = await published(
+      runOpenCalls(openToolCalls(approved), context({ change: other }, approved), signal),
+    );
+    expect(resumed.map(({ call }) => call.result)).toMatchObject([
+      { case: "error", value: { type: "approval_outdated" } },
+    ]);
+    const asking = taskWith(asked);
+    const [again] = await published(runOpenCalls(openToolCalls(asking), context({ change: other }, asking), signal));
+    expect(again?.call.confirmationRequest?.details).toMatchObject({ value: { description: "something else" } });
+    expect(again?.detail?.digest).not.toEqual(asked?.detail?.digest);
+  });
+
+  it("cancels what only waited behind a call that the user declined, but not what they were asked about", async () => {
+    const asking = context();
+    const seen: string[] = [];
+    const calls = [call("a", "change"), call("b", "look"), call("c", "change")];
+    for await (const batch of runNewCalls(calls, asking, signal)) {
+      seen.push(...batch.map(line));
+      asking.confirmations.answer(confirmation("a", OPTION_CANCEL));
+      asking.confirmations.answer(confirmation("c", OPTION_PROCEED_ONCE));
+    }
+    expect(seen).toEqual([
+      "a PENDING asks",
+      "b PENDING",
+      "c PENDING asks",
+      "b CANCELLED",
+      "c EXECUTING",
+      "c SUCCEEDED",
+    ]);
+  });
+
+  it("puts a call anew with the content of the user until they let it run (TOOL-4)", async () => {
+    const asking = context({ write: write("draft") });
+    const seen: string[] = [];
+    const answers = [modification("a", "better"), modification("a", "best"), confirmation("a", OPTION_PROCEED_ONCE)];
+    for await (const batch of runNewCalls([call("a", "write")], asking, signal)) {
+      for (const { call } of batch) {
+        const details = call.confirmationRequest?.details;
+        seen.push(details?.case === "fileEditDetails" ? `asks about ${details.value.newContent}` : line({ call }));
+      }
+      const answer = answers.shift();
+      if (answer) asking.confirmations.answer(answer);
+    }
+    expect(seen).toEqual(["asks about draft", "asks about better", "asks about best", "a EXECUTING", "a SUCCEEDED"]);
+  });
+
+  it("puts what a running call asks as a call of its own, and gives the tool the answer", async () => {
+    const answers: string[] = [];
+    const curious = look(async function* () {
+      const details = { case: "genericDetails", value: create(GenericDetailsSchema, { description: "who?" }) } as const;
+      const value = { description: "Ask who", details, options: [] };
+      yield { case: "question", value, reply: ({ optionId }) => answers.push(optionId) };
+      yield textResult("done");
+    });
+    const asking = context({ look: curious });
+    const seen: string[] = [];
+    for await (const batch of runNewCalls([call("a", "look")], asking, signal)) {
+      seen.push(...batch.map(line));
+      asking.confirmations.answer(confirmation("q1", OPTION_PROCEED_ONCE));
+    }
+    expect(seen).toEqual([
+      "a PENDING",
+      "a EXECUTING",
+      "q1 PENDING asks of a",
+      "q1 EXECUTING of a",
+      "q1 SUCCEEDED of a",
+      "a SUCCEEDED",
+    ]);
+    expect(answers).toEqual([OPTION_PROCEED_ONCE]);
+  });
+
+  it("stops waiting for an answer when the task is canceled", async () => {
+    const stop = new AbortController();
+    const running = runNewCalls([call("a", "change")], context(), stop.signal)[Symbol.asyncIterator]();
+    await running.next();
+    const next = running.next();
+    stop.abort(new Error("canceled"));
+    await expect(next).rejects.toThrow("canceled");
+  });
+});
+
+function context(more: Readonly<Record<string, Tool>> = {}, task: Task = create(TaskSchema)): SchedulerContext {
+  let questions = 0;
+  return {
+    tools: new Map(Object.entries({ look: look(), change: change(), ...more })),
+    policy: createPolicyEngine({ mode: ApprovalMode.DEFAULT, workspace: "/w", shellConfinement: "none" }),
+    confirmations: new Confirmations(),
+    nextId: () => `q${++questions}`,
+    onNotice: () => undefined,
+    task,
+    settle: () => "unknown",
+  };
+}
+
+function look(execute: () => AsyncIterable<ToolEvent> = succeed): Tool {
+  return {
+    declaration: { name: "look", description: "", parameters: {} },
+    prepare: async (args) => ({ args, description: "Look", execute }),
+  };
+}
+
+function change(execute: () => AsyncIterable<ToolEvent> = succeed, description = "something"): Tool {
+  const details = { case: "genericDetails", value: create(GenericDetailsSchema, { description }) } as const;
+  return {
+    declaration: { name: "change", description: "", parameters: {} },
+    prepare: async (args) => ({ args, description: "Change", confirmation: details, execute }),
+  };
+}
+
+function write(content: string): Tool {
+  const invocation = (newContent: string): ToolInvocation => ({
+    args: { content: newContent },
+    description: "Write",
+    confirmation: { case: "fileEditDetails", value: create(FileDiffSchema, { newContent }) },
+    withContent: invocation,
+    execute: succeed,
+  });
+  return {
+    declaration: { name: "write", description: "", parameters: {} },
+    prepare: async () => invocation(content),
+  };
+}
+
+async function* succeed(): AsyncIterable<ToolEvent> {
+  yield textResult("done");
+}
+
+function failing(message: string): AsyncIterable<ToolEvent> {
+  return { [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(new Error(message)) }) };
+}
+
+function call(toolCallId: string, toolName: string): CallUpdate {
+  return {
+    call: create(ToolCallSchema, { toolCallId, toolName, status: ToolCallStatus.PENDING, inputParameters: {} }),
+  };
+}
+
+function confirmation(toolCallId: string, selectedOptionId: string): ToolCallConfirmation {
+  return create(ToolCallConfirmationSchema, { toolCallId, selectedOptionId });
+}
+
+function modification(toolCallId: string, newContent: string): ToolCallConfirmation {
+  return create(ToolCallConfirmationSchema, {
+    toolCallId,
+    selectedOptionId: OPTION_MODIFY_WITH_EDITOR,
+    modifiedDetails: { case: "fileDetails", value: { newContent } },
+  });
+}
+
+/** A task that made one call. */
+function taskWith(update: CallUpdate | undefined): Task {
+  if (!update) throw new Error("no call was published");
+  const { call, detail } = update;
+  const part = { content: { case: "toolCall", value: call } as const, ...(detail && { toolCallDetail: detail }) };
+  return create(TaskSchema, { history: [create(MessageSchema, { role: Role.AGENT, parts: [part] })] });
+}
+
+/** A task whose user answered the one call it made. */
+function answeredTask(update: CallUpdate | undefined, optionId: string): Task {
+  const payload = {
+    case: "message",
+    value: create(MessageSchema, {
+      role: Role.USER,
+      parts: [{ content: { case: "confirmation", value: confirmation("a", optionId) } }],
+    }),
+  } as const;
+  return reduceTask(taskWith(update), create(TaskEventSchema, { sequence: 1n, payload }));
+}
+
+/** What a scheduler publishes first. */
+async function published(batches: AsyncIterable<readonly CallUpdate[]>): Promise<readonly CallUpdate[]> {
+  for await (const batch of batches) return batch;
+  return [];
+}
+
+async function collect(batches: AsyncIterable<readonly CallUpdate[]>): Promise<string[][]> {
+  const lines: string[][] = [];
+  for await (const batch of batches) lines.push(batch.map(line));
+  return lines;
+}
+
+/** A call as its id, its status, whether it asks, and for whom. */
+function line({ call: { toolCallId, status, confirmationRequest }, detail }: CallUpdate): string {
+  const parent = detail?.parentToolCallId ? ` of ${detail.parentToolCallId}` : "";
+  return `${toolCallId} ${ToolCallStatus[status]}${confirmationRequest ? " asks" : ""}${parent}`;
+}

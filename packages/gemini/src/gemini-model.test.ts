@@ -1,0 +1,253 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { create } from "@bufbuild/protobuf";
+import type { Model, ModelEvent, ModelRequest } from "@devtool/coding-agent/model";
+import { type FakeGemini, startFakeGemini } from "@devtool/fake-gemini";
+import { type Message, MessageSchema, Role, ToolCallStatus } from "@devtool/schema";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { createGeminiModel, type GeminiModelOptions } from "./gemini-model.ts";
+import { decodeSignature } from "./signature.ts";
+
+const signal = AbortSignal.timeout(300_000);
+
+describe("the Gemini model", () => {
+  let fake: FakeGemini;
+  const waits: number[] = [];
+  beforeAll(async () => {
+    fake = await startFakeGemini();
+  });
+  beforeEach(() => {
+    fake.reset();
+    waits.length = 0;
+  });
+  afterAll(() => fake[Symbol.asyncDispose]());
+
+  function model(options: Partial<GeminiModelOptions> = {}): Model {
+    return createGeminiModel({
+      apiKey: "secret-key",
+      baseUrl: fake.url,
+      model: "gemini-test",
+      random: () => 0.5,
+      sleep: async (ms) => {
+        waits.push(ms);
+      },
+      ...options,
+    });
+  }
+
+  const ask = (script: string, options?: Partial<GeminiModelOptions>): Promise<ModelEvent[]> =>
+    collect(model(options).generate(request([prompt(script)]), signal));
+
+  it("streams thoughts, text, sources and what it used", async () => {
+    const events = await ask("think\ntext hello\ncite https://example.org/a");
+    expect(events.map(({ case: kind }) => kind)).toEqual(["thought", "text", "citation", "usage"]);
+    expect(events[0]?.value).toMatchObject({ subject: "Subject 1", description: "Description 1." });
+    expect(events[2]?.value).toMatchObject({ uri: "https://example.org/a" });
+    expect(events[3]?.value).toMatchObject({ outputTokens: 2n });
+  });
+
+  it("asks with the tools, the instructions and the model of the request", async () => {
+    const tools = [{ name: "read_file", description: "Reads.", parameters: { type: "object", properties: {} } }];
+    const asked = {
+      ...request([prompt("text hi")]),
+      tools,
+      instructions: async () => "Be brief.",
+      model: "gemini-other",
+    };
+    await collect(model().generate(asked, signal));
+    expect(fake.requests()).toMatchObject([
+      {
+        model: "gemini-other",
+        tools: ["read_file"],
+        body: {
+          systemInstruction: { parts: [{ text: "Be brief." }] },
+          generationConfig: { thinkingConfig: { includeThoughts: true } },
+          tools: [{ functionDeclarations: [{ parametersJsonSchema: { type: "object" } }] }],
+        },
+      },
+    ]);
+  });
+
+  it("keeps the signature of a call and gives it back letter by letter", async () => {
+    const [call] = callsOf(await ask("read a.txt\nnext\ntext done"));
+    expect(call?.signature).toBeDefined();
+    const step = create(MessageSchema, {
+      role: Role.AGENT,
+      parts: [
+        {
+          content: {
+            case: "toolCall",
+            value: { toolCallId: "c1", toolName: "read_file", status: ToolCallStatus.FAILED },
+          },
+          toolCallDetail: { modelSignature: call?.signature ?? new Uint8Array() },
+        },
+      ],
+    });
+    const history = [prompt("read a.txt\nnext\ntext done"), step];
+    expect(textOf(await collect(model().generate(request(history), signal)))).toBe("done");
+    expect(fake.requests().at(-1)?.signatures.map(decodeSignature)).toEqual([call?.signature]);
+  });
+
+  it("takes a call that comes twice under one id once, and two calls that are alike twice", async () => {
+    expect(callsOf(await ask("read a.txt\nduplicate"))).toHaveLength(1);
+    expect(callsOf(await ask("read a.txt x2"))).toHaveLength(2);
+  });
+
+  describe("when a request fails before its answer begins", () => {
+    it("asks again, says so, and waits at random below a bound that doubles", async () => {
+      const events = await ask("fail 503 3\ntext hello");
+      expect(textOf(events)).toBe("hello");
+      expect(waits).toEqual([500, 1000, 2000]);
+      const notices = events.filter(({ case: kind }) => kind === "notice");
+      expect(notices.map(({ value }) => value)).toMatchObject([{ attempt: 1 }, { attempt: 2 }, { attempt: 3 }]);
+      expect(notices[0]?.value).toMatchObject({ retryDelay: { seconds: 0n, nanos: 500_000_000 } });
+    });
+
+    it("waits as long as the API asks", async () => {
+      await ask("fail 429 1 after 7\ntext hello");
+      expect(waits).toEqual([7000]);
+    });
+
+    it("fails at once when the API asks for a longer wait than is allowed", async () => {
+      await expect(ask("fail 429 1 after 500\ntext hello")).rejects.toThrow("status 429");
+      expect(waits).toEqual([]);
+    });
+
+    it("gives up after five tries", async () => {
+      await expect(ask("fail 500")).rejects.toThrow(/status 500.*5 tries/);
+      expect(fake.requests()).toHaveLength(5);
+    });
+
+    it.each([400, 401, 403, 404])("does not repeat what status %d refuses", async (status) => {
+      await expect(ask(`fail ${status}`)).rejects.toThrow(`status ${status}`);
+      expect(fake.requests()).toHaveLength(1);
+    });
+
+    it.each(["reset", "cut", "malformed", "badutf8", "empty", "hang"])("asks again after: %s", async (how) => {
+      // What follows a silence must come in the same time, so that is long enough for a busy machine.
+      const timeouts = how === "hang" ? { firstByteMs: 2000 } : {};
+      expect(textOf(await ask(`${how} 2\ntext hello`, { timeouts }))).toBe("hello");
+      expect(fake.requests()).toHaveLength(3);
+    });
+
+    it("asks again when the model made a call that cannot be read", async () => {
+      await expect(ask("finish MALFORMED_FUNCTION_CALL")).rejects.toThrow("cannot be read");
+      expect(fake.requests()).toHaveLength(5);
+    });
+
+    it("says when the request cannot be made, and does not try again", async () => {
+      const vertex = { project: "p", location: "global" };
+      vi.stubEnv("GOOGLE_APPLICATION_CREDENTIALS", "/no/such/file.json");
+      await expect(ask("text hi", { vertex })).rejects.toThrow(/could not be made .*check the credentials/);
+      vi.unstubAllEnvs();
+      expect([fake.requests(), waits]).toEqual([[], []]);
+    });
+
+    it("says when nothing listens", async () => {
+      const gone = await startFakeGemini();
+      await gone[Symbol.asyncDispose]();
+      await expect(ask("text hi", { baseUrl: gone.url })).rejects.toThrow("ECONNREFUSED");
+    });
+  });
+
+  describe("when an answer breaks off", () => {
+    it.each([
+      ["reset", /connection to the model broke/],
+      ["cut", /ended in the middle/],
+      ["malformed", /not JSON/],
+      ["badutf8", /not UTF-8/],
+      ["hang", /next piece .* did not come in 100 ms/],
+    ])("fails after: %s, with its text kept and its calls dropped", async (how, words) => {
+      const seen: ModelEvent[] = [];
+      const read = async (): Promise<void> => {
+        const script = `text begun\nwait 20\nwrite a.txt\n${how}`;
+        const timeouts = how === "hang" ? { idleMs: 100 } : {};
+        for await (const event of model({ timeouts }).generate(request([prompt(script)]), signal)) {
+          seen.push(event);
+        }
+      };
+      await expect(read()).rejects.toThrow(words);
+      expect(seen).toEqual([{ case: "text", value: "begun" }]);
+      expect(fake.requests()).toHaveLength(1);
+    });
+
+    it.each([
+      ["MAX_TOKENS", "output limit"],
+      ["SAFETY", "safety filter"],
+      ["RECITATION", "protected text"],
+      ["NEW_REASON", "NEW_REASON"],
+    ])("says in words why it stopped: %s", async (reason, words) => {
+      await expect(ask(`text begun\nfinish ${reason}`)).rejects.toThrow(words);
+    });
+  });
+
+  it("bounds one answer, however it drips", async () => {
+    const asked = ask("drip 5\nsay 1000", { timeouts: { turnMs: 200, idleMs: 5000 } });
+    await expect(asked).rejects.toThrow("longer than 200 ms");
+  });
+
+  it("refuses arguments past a mebibyte", async () => {
+    await expect(ask("hugeargs 1100000")).rejects.toThrow(/"write_file" are too large.*1048576/);
+  });
+
+  it("ends soon after the caller aborts, with the caller's reason", async () => {
+    const controller = new AbortController();
+    const reason = new Error("enough");
+    const reading = async (): Promise<void> => {
+      for await (const { case: kind } of model().generate(request([prompt("text a\nhang")]), controller.signal))
+        if (kind === "text") controller.abort(reason);
+    };
+    await expect(reading()).rejects.toBe(reason);
+  });
+
+  it.each([
+    [400, 0],
+    [500, 0],
+    [500, 270],
+  ])(
+    "says its key in no error and no notice, also when the message is cut in it: status %d, after %d characters",
+    async (status, before) => {
+      const echo = createServer(({ headers }, response) => {
+        const message = `${"x".repeat(before)} ${headers["x-goog-api-key"]} is wrong`;
+        response.writeHead(status).end(JSON.stringify({ error: { message } }));
+      });
+      await once(echo.listen(0, "127.0.0.1"), "listening");
+      const { port } = echo.address() as AddressInfo;
+      const told: string[] = [];
+      const asking = async (): Promise<void> => {
+        const apiKey = `secret-key-${"0123456789".repeat(4)}`;
+        const asked = model({ baseUrl: `http://127.0.0.1:${port}`, apiKey });
+        for await (const event of asked.generate(request([prompt("text hi")]), signal)) {
+          if (event.case === "notice") told.push(event.value.text);
+        }
+      };
+      told.push(String(await asking().catch((reason: unknown) => reason)));
+      expect(told).toHaveLength(status === 500 ? 5 : 1);
+      for (const text of told) expect(text).toMatch(/^(?!.*secret-k).*\*\*\*/);
+      echo.close();
+    },
+  );
+});
+
+function request(history: readonly Message[]): ModelRequest {
+  return { history, tools: [], workspacePath: "/w", instructions: async () => "", model: "" };
+}
+
+function prompt(text: string): Message {
+  return create(MessageSchema, { role: Role.USER, parts: [{ content: { case: "text", value: text } }] });
+}
+
+async function collect(events: AsyncIterable<ModelEvent>): Promise<ModelEvent[]> {
+  const all: ModelEvent[] = [];
+  for await (const event of events) all.push(event);
+  return all;
+}
+
+function callsOf(events: readonly ModelEvent[]) {
+  return events.flatMap((event) => (event.case === "toolCall" ? [event.value] : []));
+}
+
+function textOf(events: readonly ModelEvent[]): string {
+  return events.map((event) => (event.case === "text" ? event.value : "")).join("");
+}

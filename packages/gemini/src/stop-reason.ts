@@ -1,0 +1,88 @@
+import { Code } from "@devtool/server/agent";
+import { GeminiFault } from "./gemini-fault.ts";
+
+interface Stop {
+  readonly problem: string;
+  readonly remedy: string;
+  readonly code: Code;
+  /** The model may do better when it is asked again. */
+  readonly retriable?: true;
+}
+
+const REFUSED = "say it in another way";
+
+const STOPS: ReadonlyMap<string, Stop> = new Map<string, Stop>([
+  [
+    "MAX_TOKENS",
+    { problem: "the answer reached the model's output limit", remedy: "ask it to go on", code: Code.ResourceExhausted },
+  ],
+  [
+    "SAFETY",
+    { problem: "the model's safety filter stopped the answer", remedy: REFUSED, code: Code.FailedPrecondition },
+  ],
+  ["RECITATION", { problem: "the answer repeated a protected text", remedy: REFUSED, code: Code.FailedPrecondition }],
+  [
+    "LANGUAGE",
+    { problem: "the model does not speak this language", remedy: "use another", code: Code.FailedPrecondition },
+  ],
+  ["BLOCKLIST", { problem: "the answer held a forbidden word", remedy: REFUSED, code: Code.FailedPrecondition }],
+  [
+    "PROHIBITED_CONTENT",
+    { problem: "the answer held forbidden content", remedy: REFUSED, code: Code.FailedPrecondition },
+  ],
+  ["SPII", { problem: "the answer held personal data", remedy: REFUSED, code: Code.FailedPrecondition }],
+  [
+    "MALFORMED_FUNCTION_CALL",
+    {
+      problem: "the model made a tool call that cannot be read",
+      remedy: "send the message again",
+      code: Code.Unavailable,
+      retriable: true,
+    },
+  ],
+  [
+    "MALFORMED_RESPONSE",
+    {
+      problem: "the model gave an answer that cannot be read",
+      remedy: "send the message again",
+      code: Code.Unavailable,
+      retriable: true,
+    },
+  ],
+  [
+    "UNEXPECTED_TOOL_CALL",
+    {
+      problem: "the model called a tool where none was offered",
+      remedy: "send the message again",
+      code: Code.Unavailable,
+      retriable: true,
+    },
+  ],
+  [
+    "TOO_MANY_TOOL_CALLS",
+    { problem: "the model made too many tool calls at once", remedy: "ask for less", code: Code.ResourceExhausted },
+  ],
+]);
+
+/** The fault that a finish reason stands for; undefined for the good one. */
+export function stopFault(reason: string, words = ""): GeminiFault | undefined {
+  if (reason === "STOP") return undefined;
+  const stop = STOPS.get(reason) ?? {
+    problem: `the model stopped for the reason ${JSON.stringify(reason.slice(0, 40))}`,
+    remedy: "send the message again",
+    code: Code.Unavailable,
+  };
+  const { problem, remedy, code, retriable } = stop;
+  return new GeminiFault(withWords(problem, words), code, { remedy, ...(retriable && { retriable }) });
+}
+
+/** The fault of a prompt that was blocked before the model saw it. */
+export function blockFault(reason: string, words = ""): GeminiFault {
+  const problem = `the prompt was blocked (${reason.slice(0, 40)})`;
+  return new GeminiFault(withWords(problem, words), Code.FailedPrecondition, { remedy: REFUSED });
+}
+
+function withWords(problem: string, words: string): string {
+  const line = words.split("\n", 1)[0]?.slice(0, 200) ?? "";
+  return line === "" ? problem : `${problem} (${line})`;
+}

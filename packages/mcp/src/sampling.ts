@@ -1,0 +1,44 @@
+import { create } from "@bufbuild/protobuf";
+import type { Sample, SampleRequest } from "@devtool/coding-agent/tool";
+import { ConfirmationOptionSchema, GenericDetailsSchema, OPTION_CANCEL, OPTION_PROCEED_ONCE } from "@devtool/schema";
+import { Code, DevtoolError } from "@devtool/server/agent";
+import type { CreateMessageRequest, CreateMessageResult } from "@modelcontextprotocol/client";
+import type { CallHooks } from "./call-hooks.ts";
+import { contentText } from "./call-result.ts";
+import { type AskingServer, titleOf } from "./server-place.ts";
+
+/** Who asks the model, and how the user and the model are reached. */
+export interface Sampling {
+  readonly server: AskingServer;
+  readonly hooks: CallHooks;
+  readonly sample: Sample;
+}
+
+/** Shows the user what a server wants to ask the model, and asks it when they agree. */
+export async function sampleFor(
+  { params }: CreateMessageRequest,
+  { server, hooks, sample }: Sampling,
+  signal: AbortSignal,
+): Promise<CreateMessageResult> {
+  const messages = params.messages.map(({ role, content }) => ({ role, text: contentText(content) }));
+  const request = { systemPrompt: params.systemPrompt ?? "", messages, maxTokens: params.maxTokens };
+  const { optionId } = await hooks.ask({
+    description: `${titleOf(server)} wants to ask the model`,
+    details: { case: "genericDetails", value: create(GenericDetailsSchema, { description: inWords(server, request) }) },
+    options: [
+      create(ConfirmationOptionSchema, { id: OPTION_PROCEED_ONCE, name: "Allow once" }),
+      create(ConfirmationOptionSchema, { id: OPTION_CANCEL, name: "Decline" }),
+    ],
+  });
+  if (optionId !== OPTION_PROCEED_ONCE) throw new DevtoolError("the user declined", Code.PermissionDenied);
+  const { model, text } = await sample(request, signal);
+  return { model, role: "assistant", content: { type: "text", text } };
+}
+
+function inWords(server: AskingServer, { systemPrompt, messages, maxTokens }: SampleRequest): string {
+  return [
+    `${titleOf(server)} wants to ask the model, for at most ${maxTokens} tokens:`,
+    ...(systemPrompt === "" ? [] : [`system: ${systemPrompt}`]),
+    ...messages.map(({ role, text }) => `${role}: ${text}`),
+  ].join("\n");
+}

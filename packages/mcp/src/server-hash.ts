@@ -1,0 +1,29 @@
+import { createHash } from "node:crypto";
+import type { McpServer } from "@devtool/schema";
+import { canonicalJson } from "@devtool/schema";
+
+/**
+ * The SHA-256, in hex, of where an MCP server is: its URL, or its command with arguments and directory. Approvals bind to it,
+ * since another server can have the same name. Headers and the environment are left out: they hold tokens, which change.
+ */
+export function serverHash({ transport }: Pick<McpServer, "transport">): string {
+  return createHash("sha256")
+    .update(canonicalJson(placeOf(transport)))
+    .digest("hex");
+}
+
+function placeOf(transport: McpServer["transport"]) {
+  switch (transport.case) {
+    case "stdio": {
+      const { command, args, workingDirectory } = transport.value;
+      return { case: transport.case, command, args: [...args], workingDirectory };
+    }
+    case "http":
+    case "sse":
+      return { case: transport.case, url: transport.value.url };
+    case undefined:
+      return {};
+    default:
+      return transport satisfies never;
+  }
+}

@@ -1,0 +1,199 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { create, type JsonObject } from "@bufbuild/protobuf";
+import {
+  ApprovalMode,
+  ExecuteDetailsSchema,
+  FileDiffSchema,
+  McpDetailsSchema,
+  MessageSchema,
+  OPTION_PROCEED_ALWAYS,
+  OPTION_PROCEED_ALWAYS_AND_SAVE,
+  OPTION_PROCEED_ALWAYS_SERVER,
+  OPTION_PROCEED_ALWAYS_TOOL,
+  Role,
+  type Task,
+  TaskSchema,
+  ToolCallDetailSchema,
+  ToolCallSchema,
+  ToolCallStatus,
+} from "@devtool/schema";
+import { describe, expect, it } from "vitest";
+import type { PolicyRequest } from "./policy-engine.ts";
+import { parsePolicyFile } from "./policy-file.ts";
+import { createPolicyEngine, type PolicyOptions } from "./rule-policy.ts";
+import { SavedApprovals } from "./saved-approvals.ts";
+import { createShellAnalyzer } from "./shell/shell-analysis.ts";
+
+type Asked = Omit<PolicyRequest, "task">;
+
+const analyze = createShellAnalyzer();
+const signal = AbortSignal.timeout(300_000);
+const ASKING = `
+[[rule]]
+name = "migrations"
+path = "migrations/**"
+decision = "ask"
+[[rule]]
+name = "deletes"
+tool = "mcp__notes__delete"
+decision = "ask"
+`;
+
+describe("an answer covers what was shown, and nothing else", () => {
+  const confined = shell({ command: "make" });
+  const free = unconfined(confined);
+  const background = shell({ command: "make", background: true });
+  const elsewhere = mcp("add", {}, "ba");
+  const always = OPTION_PROCEED_ALWAYS;
+  it.each([
+    ["a command in a sandbox: the same again", confined, always, confined, "allow"],
+    ["a command in a sandbox: not without one", confined, always, free, "ask"],
+    ["a command without a sandbox: the same again", free, always, free, "allow"],
+    ["a command without a sandbox: in one, too", free, always, confined, "allow"],
+    [
+      "a command in a sandbox, for good: not without one in this task",
+      confined,
+      OPTION_PROCEED_ALWAYS_AND_SAVE,
+      free,
+      "ask",
+    ],
+    ["a command: not in the background", confined, always, background, "ask"],
+    ["a command in the background: not in front", background, always, confined, "ask"],
+    ["a command: not in another directory", confined, always, shell({ command: "make", directory: "sub" }), "ask"],
+    ["an edit: other files", edit("a.txt"), always, edit("b.txt"), "allow"],
+    ["an edit: no file that a rule asks about", edit("a.txt"), always, edit("migrations/1.sql"), "ask"],
+    [
+      "an edit that a rule asked about: what that rule asks",
+      edit("migrations/1.sql"),
+      always,
+      edit("migrations/2.sql"),
+      "allow",
+    ],
+    ["an edit: no guarded file", edit("a.txt"), always, edit(".mcp.json"), "ask"],
+    ["a guarded file: that file", edit(".mcp.json"), always, edit(".mcp.json"), "allow"],
+    ["a guarded file: no other", edit(".mcp.json"), always, edit(".exrc"), "ask"],
+    ["a tool: with other arguments", mcp("add", { a: 1 }), OPTION_PROCEED_ALWAYS_TOOL, mcp("add", { a: 2 }), "allow"],
+    ["a tool: no other tool", mcp("add"), OPTION_PROCEED_ALWAYS_TOOL, mcp("list"), "ask"],
+    ["a server: its other tools", mcp("add"), OPTION_PROCEED_ALWAYS_SERVER, mcp("list"), "allow"],
+    ["a tool: not of a server elsewhere with its name", mcp("add"), OPTION_PROCEED_ALWAYS_TOOL, elsewhere, "ask"],
+    ["the same call: not of a server elsewhere with its name", mcp("add"), always, elsewhere, "ask"],
+    ["a server: none elsewhere with its name", mcp("add"), OPTION_PROCEED_ALWAYS_SERVER, elsewhere, "ask"],
+    ["a server: no tool that a rule asks about", mcp("add"), OPTION_PROCEED_ALWAYS_SERVER, mcp("delete"), "ask"],
+  ])("%s", async (_name, shown, option, next, expected) => {
+    const rules = parsePolicyFile(ASKING, { tier: "user", file: "user.toml" });
+    expect(await decide(next, { rules }, await answered(shown, option, { rules }))).toBe(expected);
+  });
+
+  it.each([
+    ["a command in a sandbox: there", confined, confined, "allow"],
+    ["a command in a sandbox: not without one", confined, free, "ask"],
+    ["a command without a sandbox: anywhere", free, confined, "allow"],
+    ["a command without a sandbox: there", free, free, "allow"],
+    ["a command: not in the background", confined, background, "ask"],
+    ["a tool: with other arguments", mcp("add"), mcp("add", { a: 2 }), "allow"],
+    ["a tool: not of a server elsewhere with its name", mcp("add"), elsewhere, "ask"],
+  ])("for good: %s", async (_name, shown, next, expected) => {
+    const directory = await mkdtemp(join(tmpdir(), "devtool-grants-"));
+    try {
+      const saved = await SavedApprovals.open(directory, expect.unreachable);
+      await engineFor(shown, { saved }).save?.({ ...shown, task: create(TaskSchema) }, signal);
+      const again = await SavedApprovals.open(directory, expect.unreachable);
+      expect(await decide(next, { saved: again }, create(TaskSchema))).toBe(expected);
+    } finally {
+      await rm(directory, { recursive: true });
+    }
+  });
+
+  it("asks again about MCP tools where an earlier version did not keep where the server is", async () => {
+    const task = await answered(mcp("add"), OPTION_PROCEED_ALWAYS_TOOL, {});
+    const [asked] = task.history.flatMap(({ parts }) => parts);
+    if (!asked?.toolCallDetail) throw new Error("no call asks");
+    expect(asked.toolCallDetail.rule).toBe("mcp:notes:aa:5e");
+    const old = { ...asked, toolCallDetail: { ...asked.toolCallDetail, rule: "mcp:notes:aa" } };
+    const message = create(MessageSchema, { role: Role.AGENT, parts: [old] });
+    expect(await decide(mcp("add"), {}, task)).toBe("allow");
+    expect(await decide(mcp("add"), {}, { ...task, history: [message, ...task.history.slice(1)] })).toBe("ask");
+
+    const directory = await mkdtemp(join(tmpdir(), "devtool-grants-"));
+    try {
+      const rule = 'tool = "mcp__notes__add"\nmcp_server = "notes"\ndefinition_hash = "aa"\ndecision = "allow"\n';
+      await writeFile(join(directory, "saved-approvals.toml"), `[[rule]]\n${rule}`);
+      const saved = await SavedApprovals.open(directory, expect.unreachable);
+      expect(saved.rules.length).toBe(1);
+      expect(await decide(mcp("add"), { saved }, create(TaskSchema))).toBe("ask");
+    } finally {
+      await rm(directory, { recursive: true });
+    }
+  });
+
+  it("cannot be given for good for a command in the background, and says when it is for none without a sandbox", async () => {
+    const directory = await mkdtemp(join(tmpdir(), "devtool-grants-"));
+    try {
+      const saved = await SavedApprovals.open(directory, expect.unreachable);
+      const saves = async (asked: Asked) =>
+        (await engineFor(asked, { saved }).decide({ ...asked, task: create(TaskSchema) }, signal)).saves;
+      expect(await saves(background)).toBeUndefined();
+      expect(await saves(confined)).toBe("make");
+      expect(await saves(free)).toBe("make also without a sandbox");
+    } finally {
+      await rm(directory, { recursive: true });
+    }
+  });
+});
+
+function shell(args: { readonly command: string } & JsonObject): Asked {
+  const { command } = args;
+  const value = create(ExecuteDetailsSchema, { command });
+  return { call: call("run_shell_command", args), facts: undefined, details: { case: "executeDetails", value } };
+}
+
+function unconfined(asked: Asked): Asked {
+  return { ...asked, confinement: "none" };
+}
+
+function edit(filePath: string): Asked {
+  const value = create(FileDiffSchema, { filePath });
+  return {
+    call: call("write_file", { file_path: filePath }),
+    facts: undefined,
+    details: { case: "fileEditDetails", value },
+  };
+}
+
+function mcp(tool: string, args: JsonObject = {}, mcpServerHash = "5e"): Asked {
+  const value = create(McpDetailsSchema, { serverName: "notes", toolName: tool });
+  return {
+    call: call(`mcp__notes__${tool}`, args),
+    facts: { mcpServer: "notes", mcpServerHash, definitionHash: "aa" },
+    details: { case: "mcpDetails", value },
+  };
+}
+
+function call(toolName: string, inputParameters: JsonObject): PolicyRequest["call"] {
+  return create(ToolCallSchema, { toolCallId: "c1", toolName, inputParameters, status: ToolCallStatus.SUCCEEDED });
+}
+
+function engineFor({ confinement }: Asked, options: Partial<PolicyOptions>) {
+  const shellConfinement = confinement ?? "sandbox";
+  return createPolicyEngine({ mode: ApprovalMode.DEFAULT, workspace: "/w", shellConfinement, analyze, ...options });
+}
+
+async function decide(next: Asked, options: Partial<PolicyOptions>, task: Task): Promise<string> {
+  return (await engineFor(next, options).decide({ ...next, task }, signal)).decision;
+}
+
+/** A task in which a call asked, as the policy decided, and its user chose an option. */
+async function answered(shown: Asked, selectedOptionId: string, options: Partial<PolicyOptions>): Promise<Task> {
+  const { rule } = await engineFor(shown, options).decide({ ...shown, task: create(TaskSchema) }, signal);
+  const toolCallDetail = create(ToolCallDetailSchema, { rule, withoutSandbox: shown.confinement === "none" });
+  const part = { content: { case: "toolCall" as const, value: shown.call }, toolCallDetail };
+  const confirmation = { case: "confirmation" as const, value: { toolCallId: "c1", selectedOptionId } };
+  return create(TaskSchema, {
+    history: [
+      create(MessageSchema, { role: Role.AGENT, parts: [part] }),
+      create(MessageSchema, { role: Role.USER, parts: [{ content: confirmation }] }),
+    ],
+  });
+}

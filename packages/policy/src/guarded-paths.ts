@@ -1,0 +1,57 @@
+/** Directories whose files say what tools, editors, hooks and pipelines run. */
+const DIRECTORIES: ReadonlySet<string> = new Set(
+  (
+    ".git .hg .svn .devtool .gemini .claude .codex .cursor .windsurf .continue .roo .kiro .vscode .idea .zed .fleet .nova " +
+    ".devcontainer .husky .github .gitlab .forgejo .gitea .circleci .buildkite .woodpecker .teamcity .semaphore .ssh .gnupg " +
+    ".direnv .opencode .amazonq .junie .trae .qwen .factory .kilocode .augment .devin .agents .agent .clinerules .helix " +
+    ".vs .theia .mise .run .tekton .builds .mvn .jj .sl"
+  ).split(" "),
+);
+
+/** Files of the same kind. */
+const FILES: ReadonlySet<string> = new Set(
+  (
+    ".mcp.json .gitmodules .gitattributes .gitconfig .envrc .npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .pnpmfile.mjs " +
+    // A directory with these two is a repository to git, and its config names programs.
+    "head config config.worktree .pre-commit-config.yaml lefthook.yml lefthook.yaml .lefthook.yml .lefthook.yaml " +
+    "lefthook-local.yml .devcontainer.json .mise.toml mise.toml .mise.local.toml mise.local.toml .tool-versions .bazelrc .nvim.lua .nvimrc .exrc .vimrc " +
+    ".lvimrc .dir-locals.el .gitlab-ci.yml .gitlab-ci.yaml .travis.yml .travis.yaml .drone.yml .drone.yaml " +
+    ".drone.jsonnet .drone.star appveyor.yml .appveyor.yml appveyor.yaml .appveyor.yaml azure-pipelines.yml " +
+    "azure-pipelines.yaml bitbucket-pipelines.yml bitbucket-pipelines.yaml cloudbuild.yaml cloudbuild.yml .woodpecker.yml " +
+    ".woodpecker.yaml .cirrus.yml .cirrus.star jenkinsfile .bashrc .bash_profile .bash_login .bash_logout .bash_aliases " +
+    ".profile .zshrc .zshenv .zprofile .zlogin .zlogout .kshrc .cshrc .tcshrc .login .inputrc gemini.md agents.md " +
+    "agent.md claude.md claude.local.md .cursorrules .windsurfrules .clinerules .goosehints .aider.conf.yml .rules " +
+    "qwen.md crush.md warp.md codex.md opencode.json opencode.jsonc crush.json .crush.json lefthook.toml lefthook.json " +
+    ".lefthook.toml .lefthook.json lefthook-local.yaml buildspec.yml buildspec.yaml wercker.yml bunfig.toml .pnp.cjs " +
+    // Interpreters, debuggers and tool chains run what these say when they start in the directory.
+    ".pnp.loader.mjs rust-toolchain rust-toolchain.toml .gdbinit .lldbinit .rprofile .irbrc .pryrc .pdbrc .ghci .ocamlinit " +
+    ".iex.exs .project .overcommit.yml"
+  ).split(" "),
+);
+
+/**
+ * Returns whether a path of the workspace is one whose change makes programs or agents act later: writing it always asks,
+ * unless a rule or an approval names the path. Letter case and invisible characters do not hide one.
+ */
+export function isGuardedPath(path: string): boolean {
+  const segments = path
+    .replaceAll(/\p{Cf}/gu, "")
+    .toLowerCase()
+    .split("/");
+  const [parent = "", name = ""] = ["", ...segments].slice(-2);
+  if (segments.some((segment) => DIRECTORIES.has(segment)) || FILES.has(name)) return true;
+  return (
+    /\.(code-workspace|sublime-project)$/.test(name) ||
+    PLACED.has(`${parent}/${name}`) ||
+    /(^|\/)(\.yarn\/(releases|plugins)|\.config\/mise)\//.test(segments.join("/"))
+  );
+}
+
+/** Files that count in one directory only. */
+const PLACED: ReadonlySet<string> = new Set([
+  ".cargo/config",
+  ".cargo/config.toml",
+  ".config/mise.toml",
+  ".config/lefthook.yml",
+  "wrapper/gradle-wrapper.properties",
+]);

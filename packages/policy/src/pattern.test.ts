@@ -1,0 +1,81 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { compilePattern, MAX_SEARCHED_LENGTH } from "./pattern.ts";
+
+describe("a pattern of a rule", () => {
+  it("finds what JavaScript's own patterns find", () => {
+    fc.assert(
+      fc.property(
+        pattern(),
+        fc.string({ unit: fc.constantFrom("a", "b", "c", "1", " ", "\n", ".") }),
+        (text, searched) => {
+          expect(compilePattern(text).occursIn(searched), `/${text}/ in ${JSON.stringify(searched)}`).toBe(
+            new RegExp(text, "u").test(searched),
+          );
+        },
+      ),
+      { numRuns: 3000 },
+    );
+  });
+
+  it("takes no longer for a pattern that makes others go back for ever", () => {
+    const text = `${"a".repeat(5000)}!`;
+    // Others would not be back before the test's timeout, nor in a year.
+    for (const evil of ["^(a+)+$", "^(a|a)*$", "^(a|aa)+$", "(a*)*b", "^(([a-z])+.)+[A-Z]([a-z])+$"])
+      expect(compilePattern(evil).occursIn(text)).toBe(false);
+  });
+
+  it("does not search a text that is too long, and says so", () => {
+    expect(compilePattern("a").occursIn("a".repeat(MAX_SEARCHED_LENGTH + 1))).toBeUndefined();
+  });
+
+  it("reads no more than RE2's syntax, in which \\s is ASCII's and . is all but a newline", () => {
+    expect(compilePattern("a\\sb").occursIn("a\u00a0b")).toBe(false);
+    expect(compilePattern("a.b").occursIn("a\rb")).toBe(true);
+    expect(compilePattern("a.b").occursIn("a\nb")).toBe(false);
+  });
+
+  it("matches the whole of a text when it must, whatever it holds", () => {
+    expect(compilePattern("a|b", "whole").occursIn("ab")).toBe(false);
+    expect(compilePattern("a|b", "whole").occursIn("b")).toBe(true);
+    expect(compilePattern("a|ab", "whole").occursIn("ab")).toBe(true);
+    expect(compilePattern("(?m)^a$", "whole").occursIn("a\nb")).toBe(false);
+  });
+
+  it.each([
+    ["(a", "missing closing )"],
+    ["a)", "unexpected )"],
+    ["(?=a)", "invalid or unsupported Perl syntax: `(?=`"],
+    ["(a)\\1", "invalid escape sequence: `\\1`"],
+    ["*a", "missing argument to repetition operator: `*`"],
+    ["[a", "missing closing ]: `[a`"],
+    ["((a{100}){100}){100}", "invalid repeat count"],
+    ["(a{25}){25}", 'pattern "(a{25}){25}" is too large: use lower counts'],
+    ["a".repeat(513), "has 513 characters: the limit is 512"],
+  ])("refuses %s and says why", (text, problem) => {
+    expect(() => compilePattern(text)).toThrow(problem);
+  });
+});
+
+/** Patterns of all that is supported. */
+function pattern(): fc.Arbitrary<string> {
+  const { node } = fc.letrec<{ node: string; atom: string }>((tie) => ({
+    atom: fc.oneof(
+      { depthSize: "small" },
+      fc.constantFrom("a", "b", ".", "\\.", "\\d", "\\s", "\\W", "[ab]", "[^a]", "[a-c1]", "[\\d ]", "\\n"),
+      fc.constantFrom("^", "$"),
+      tie("node").map((text) => `(${text})`),
+      tie("node").map((text) => `(?:${text})`),
+    ),
+    node: fc.oneof(
+      { depthSize: "small" },
+      tie("atom"),
+      fc
+        .tuple(tie("atom"), fc.constantFrom("*", "+", "?", "{2}", "{1,}", "{0,2}", "*?"))
+        .map(([atom, count]) => (atom === "^" || atom === "$" ? atom : `${atom}${count}`)),
+      fc.tuple(tie("node"), tie("node")).map((texts) => texts.join("")),
+      fc.tuple(tie("node"), tie("node")).map((texts) => texts.join("|")),
+    ),
+  }));
+  return node;
+}

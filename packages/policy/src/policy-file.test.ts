@@ -1,0 +1,72 @@
+import { chmod, chown, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { parsePolicyFile, readPolicyFile } from "./policy-file.ts";
+
+describe("a policy file", () => {
+  let directory: string;
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), "devtool-policy-"));
+  });
+  afterAll(() => rm(directory, { recursive: true }));
+
+  it("says which rule, which field and what to do when it is wrong", () => {
+    const said = (text: string): string => {
+      try {
+        parsePolicyFile(text, { tier: "user", file: "policy.toml" });
+        return "nothing";
+      } catch (reason) {
+        return String(reason);
+      }
+    };
+    const rule = (text: string): string => said(`[[rule]]\ndecision = "ask"\n[[rule]]\n${text}`);
+    const about = 'PolicyError: policy file "policy.toml"';
+    expect(said("[[rule]")).toContain(`${about} is not valid TOML: Invalid TOML document`);
+    expect(said("rules = 1")).toBe(`${about} has "rules": write [[rule]] tables only`);
+    expect(said("rule = 1")).toBe(`${about} has a rule that is not a [[rule]] table`);
+    expect(rule('tool = "a"')).toBe(`${about} rule 2: decision is missing: choose allow, ask or deny`);
+    expect(rule('decision = "alow"')).toBe(`${about} rule 2: decision "alow" is unknown: choose allow, ask, deny`);
+    expect(rule('decision = "ask"\nmodes = ["fast"]')).toBe(
+      `${about} rule 2: modes "fast" is unknown: choose default, auto_edit, plan, yolo`,
+    );
+    expect(rule('decision = "ask"\npriority = 1000')).toBe(
+      `${about} rule 2: priority "1000" cannot be used: choose 0 to 999`,
+    );
+    expect(rule('decision = "ask"\ntool = "mcp_*"')).toBe(
+      `${about} rule 2: tool "mcp_*" cannot be used: choose a name, * or mcp__<server>__*`,
+    );
+    expect(rule('decision = "ask"\ncommand_prefix = "git  push"')).toBe(
+      `${about} rule 2: command_prefix "git  push" cannot be used: separate words by single spaces and put others in single quotes`,
+    );
+    expect(rule('decision = "ask"\ncommand_regex = "(a"')).toBe(
+      `${about} rule 2: pattern "(a" is not in RE2's syntax: missing closing ): \`(a\``,
+    );
+    expect(rule('decision = "ask"\ncomand_prefix = "git push"')).toContain(`${about} rule 2: `);
+    expect(rule('decision = "ask"\ncomand_prefix = "git push"')).toContain('key "comand_prefix" is unknown');
+    expect(rule('decision = "ask"\npriority = "high"')).toContain("PolicyRule.priority");
+  });
+
+  it("may be missing", async () => {
+    expect(await readPolicyFile({ path: join(directory, "none.toml"), tier: "user" })).toEqual([]);
+  });
+
+  it("is read when only its owner may change it", async () => {
+    const path = join(directory, "policy.toml");
+    await writeFile(path, '[[rule]]\ntool = "*"\ndecision = "deny"\n');
+    await chmod(path, 0o666);
+    const source = { path, tier: "operator", label: "operator/policy.toml" } as const;
+    await expect(readPolicyFile(source)).rejects.toThrow(
+      'policy file "operator/policy.toml" may be changed by others (mode 666): run chmod go-w',
+    );
+    await chmod(path, 0o644);
+    expect(await readPolicyFile(source)).toMatchObject([{ decision: "deny", label: "operator/policy.toml:1" }]);
+  });
+
+  it.skipIf(process.getuid?.() !== 0)("is not read when it belongs to another user", async () => {
+    const path = join(directory, "theirs.toml");
+    await writeFile(path, "");
+    await chown(path, 65_534, 65_534);
+    await expect(readPolicyFile({ path, tier: "operator" })).rejects.toThrow("belongs to another user: chown it");
+  });
+});

@@ -1,0 +1,19 @@
+// The public names of @devtool/sandbox, one by one. Adding a name is adding API.
+export { type Extension, extendedAccess, extensionWords, type FailedCommand, findDenial } from "./denial.ts";
+export { type FindSandboxOptions, findSandbox, lazySandbox, type SandboxKind } from "./find-sandbox.ts";
+export { HostPrograms } from "./host-programs.ts";
+export { noSandbox } from "./no-sandbox.ts";
+export { isPlaceholder } from "./placeholder.ts";
+export type {
+  GuardedLink,
+  GuardedPlaces,
+  ProcessLimits,
+  Sandbox,
+  SandboxAccess,
+  SandboxedCommand,
+  SandboxRequest,
+} from "./sandbox.ts";
+export { SandboxError, type SandboxErrorReason } from "./sandbox-error.ts";
+export { SandboxGrants } from "./sandbox-grants.ts";
+export { type SearchPath, sortSearchPath } from "./search-path.ts";
+export { type ProcessEnd, type RunningProcess, startProcess } from "./start-process.ts";

@@ -1,0 +1,144 @@
+/**
+ * The system calls that a confined process is refused, beyond what its namespaces keep from it. The kernel's keyrings
+ * are shared with the server's session, io_uring goes around other filters, the kernel's log is that of the machine, and
+ * the rest is a large part of the kernel that no build needs, namespaces of its own first: bubblewrap before 0.8 does not
+ * refuse those. A lease makes whoever opens the file wait, outside of the sandbox too. Sockets are of the families unix,
+ * inet, inet6 and netlink: others, vsock first, are bound to no network namespace.
+ */
+interface Calls {
+  readonly architecture: number;
+  readonly socket: number;
+  readonly refused: readonly number[];
+  /** `clone` and `unshare`: their first argument has the namespaces to make. */
+  readonly namespaces: readonly number[];
+  readonly fcntl: number;
+}
+
+const IO_URING = [425, 426, 427];
+const CALLS: ReadonlyMap<string, Calls> = new Map([
+  // add_key, request_key, keyctl, perf_event_open, bpf, userfaultfd, syslog
+  [
+    "x64",
+    {
+      architecture: 0xc000003e,
+      socket: 41,
+      refused: [248, 249, 250, 298, 321, 323, 103, ...IO_URING],
+      namespaces: [56, 272],
+      fcntl: 72,
+    },
+  ],
+  [
+    "arm64",
+    {
+      architecture: 0xc00000b7,
+      socket: 198,
+      refused: [217, 218, 219, 241, 280, 282, 116, ...IO_URING],
+      namespaces: [220, 97],
+      fcntl: 25,
+    },
+  ],
+]);
+
+/** Its flags are in memory, where a filter cannot look; the C library uses `clone` when it is not there. */
+const CLONE3 = 435;
+const CLONE_NEWUSER = 0x10000000;
+/** `F_SETLEASE` and `F_SETDELEG`. */
+const LEASES = [1024, 1040];
+const FAMILIES = [1, 2, 10, 16];
+
+const LOAD = 0x20;
+const JUMP_IF_EQUAL = 0x15;
+const JUMP_IF_AT_LEAST = 0x35;
+const JUMP_IF_ANY_BIT = 0x45;
+const RETURN = 0x06;
+const ALLOW = 0x7fff0000;
+const KILL_PROCESS = 0x80000000;
+const ERROR = 0x00050000;
+const EPERM = 1;
+const ENOSYS = 38;
+const EAFNOSUPPORT = 97;
+/** Where `struct seccomp_data` has the call's number, the architecture, and the low halves of the first arguments. */
+const NUMBER_AT = 0;
+const ARCHITECTURE_AT = 4;
+const FIRST_ARGUMENT_AT = 16;
+const SECOND_ARGUMENT_AT = 24;
+/** The numbers of the x32 interface begin here; no other architecture has numbers so large. */
+const X32 = 0x40000000;
+
+/** An instruction: its code, how many to skip when true and when false, and its operand. */
+type Instruction = readonly [code: number, whenTrue: number, whenFalse: number, operand: number];
+
+/** Makes the filter for a machine, as Node names it, in the byte order of both that we know; undefined for others. */
+export function seccompFilter(machine: string): Uint8Array | undefined {
+  const calls = CALLS.get(machine);
+  if (!calls) return undefined;
+  return assemble([
+    ...guard(calls),
+    ...calls.refused.flatMap((call) => refusal(call, EPERM)),
+    ...refusal(CLONE3, ENOSYS),
+    ...calls.namespaces.flatMap(namespaceRule),
+    ...leaseRule(calls.fcntl),
+    ...socketRule(calls.socket),
+  ]);
+}
+
+function guard({ architecture }: Calls): Instruction[] {
+  return [
+    [LOAD, 0, 0, ARCHITECTURE_AT],
+    [JUMP_IF_EQUAL, 1, 0, architecture],
+    [RETURN, 0, 0, KILL_PROCESS],
+    [LOAD, 0, 0, NUMBER_AT],
+    [JUMP_IF_AT_LEAST, 0, 1, X32],
+    [RETURN, 0, 0, ERROR | EPERM],
+  ];
+}
+
+function refusal(call: number, error: number): Instruction[] {
+  return [
+    [JUMP_IF_EQUAL, 0, 1, call],
+    [RETURN, 0, 0, ERROR | error],
+  ];
+}
+
+function namespaceRule(call: number): Instruction[] {
+  return [
+    [JUMP_IF_EQUAL, 0, 4, call],
+    [LOAD, 0, 0, FIRST_ARGUMENT_AT],
+    [JUMP_IF_ANY_BIT, 0, 1, CLONE_NEWUSER],
+    [RETURN, 0, 0, ERROR | EPERM],
+    [RETURN, 0, 0, ALLOW],
+  ];
+}
+
+function leaseRule(call: number): Instruction[] {
+  const tests = LEASES.map((command, index): Instruction => [JUMP_IF_EQUAL, LEASES.length - index, 0, command]);
+  return [
+    [JUMP_IF_EQUAL, 0, LEASES.length + 3, call],
+    [LOAD, 0, 0, SECOND_ARGUMENT_AT],
+    ...tests,
+    [RETURN, 0, 0, ALLOW],
+    [RETURN, 0, 0, ERROR | EPERM],
+  ];
+}
+
+function socketRule(socket: number): Instruction[] {
+  const allowed = FAMILIES.map((family, index): Instruction => [JUMP_IF_EQUAL, FAMILIES.length - index, 0, family]);
+  return [
+    [JUMP_IF_EQUAL, 0, FAMILIES.length + 2, socket],
+    [LOAD, 0, 0, FIRST_ARGUMENT_AT],
+    ...allowed,
+    [RETURN, 0, 0, ERROR | EAFNOSUPPORT],
+    [RETURN, 0, 0, ALLOW],
+  ];
+}
+
+function assemble(program: readonly Instruction[]): Uint8Array {
+  const view = new DataView(new ArrayBuffer(program.length * 8));
+  for (const [index, [code, whenTrue, whenFalse, operand]] of program.entries()) {
+    view.setUint16(index * 8, code, true);
+    view.setUint8(index * 8 + 2, whenTrue);
+    view.setUint8(index * 8 + 3, whenFalse);
+    view.setUint32(index * 8 + 4, operand, true);
+  }
+  return new Uint8Array(view.buffer);
+}

@@ -1,0 +1,49 @@
+import { create, type JsonValue } from "@bufbuild/protobuf";
+import { AgentSettingsSchema } from "../gen/devtool/a2a/v1alpha/settings_pb.ts";
+import type { RunSlashCommandRequest } from "../gen/devtool/v1alpha/slash_command_service_pb.ts";
+import { isObject } from "../json-value.ts";
+import { mistyped, WireError } from "../wire-error.ts";
+import { assertNoSettings, decodeRequestSettings } from "./settings.ts";
+
+/** The session of a command. */
+type CommandPlace = Partial<Pick<RunSlashCommandRequest, "contextId" | "settings" | "sessionSettings">>;
+
+/**
+ * Reads where `commands/get` and `command/execute` are to run, beside the RFC's fields: `context_id`, or a workspace as
+ * `workspace_path` or in `metadata`, as a message has it (CMD-1). Throws a `WireError` that names the field.
+ */
+export function decodeCommandPlace(params: JsonValue | undefined): CommandPlace {
+  if (!isObject(params)) return {};
+  const { workspace_path, workspacePath: camel, ...others } = params;
+  assertNoSettings(others, "params");
+  const contextId = textIn(params, "context_id", "contextId");
+  const workspacePath = textIn(params, "workspace_path", "workspacePath");
+  if (workspacePath === "" || workspace_path === null || camel === null) {
+    throw new WireError(
+      "workspace_path",
+      "",
+      "is empty: give an absolute path, or leave it out for the default workspace",
+    );
+  }
+  const beside = workspacePath === undefined ? {} : { settings: create(AgentSettingsSchema, { workspacePath }) };
+  const { metadata } = params;
+  if (metadata !== undefined && !isObject(metadata)) throw mistyped("metadata", metadata, "an object");
+  const within = decodeRequestSettings([{ metadata, path: "metadata" }]);
+  if (beside.settings && within.settings && within.settings.workspacePath !== workspacePath) {
+    throw new WireError("workspace_path", workspacePath ?? "", "differs from the one in metadata: give one");
+  }
+  return { ...(contextId !== undefined && { contextId }), ...beside, ...within };
+}
+
+/** A field that is a string, in either spelling. */
+function textIn(params: Readonly<Record<string, JsonValue>>, name: string, camel: string): string | undefined {
+  const given = [name, camel].filter((key) => params[key] !== undefined && params[key] !== null);
+  const [key] = given;
+  if (key === undefined) return undefined;
+  const value = params[key];
+  if (typeof value !== "string") throw mistyped(key, value, "a string");
+  const [, other] = given;
+  if (other !== undefined && params[other] !== value)
+    throw new WireError(key, value, `differs from ${other}: give one`);
+  return value;
+}

@@ -1,0 +1,83 @@
+import { create } from "@bufbuild/protobuf";
+import { DevelopmentToolEvent_DevelopmentToolEventKind as Kind } from "../gen/devtool/a2a/v1alpha/event_pb.ts";
+import { ToolCallStatus } from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
+import type { StateChange, TaskEvent } from "../gen/devtool/v1alpha/task_event_pb.ts";
+import { type Message, MessageSchema, type Part, PartSchema, Role } from "../gen/devtool/v1alpha/task_pb.ts";
+
+/**
+ * Returns whether clients of A2A with the extension get an update for an event (STREAM-2). They get none for an answer
+ * that holds nothing else, nor for the call that it lets run, before that runs: the first update after an answer is the
+ * call EXECUTING or CANCELLED. An event without a payload only records that the extension is active.
+ */
+export function isFramed({ payload, toolCallDetail }: TaskEvent): boolean {
+  if (payload.case === "message") return payload.value.parts.some(({ content }) => content.case !== "confirmation");
+  if (payload.case !== "toolCall") return payload.case !== undefined;
+  const { status, confirmationRequest } = payload.value;
+  const wasAnswered = (toolCallDetail?.selectedOptionId ?? "") !== "";
+  return !(wasAnswered && status === ToolCallStatus.PENDING && confirmationRequest === undefined);
+}
+
+/** The kind of an event. Only what moves the task to another state is a STATE_CHANGE. */
+export function kindOf({ payload }: TaskEvent): Kind {
+  switch (payload.case) {
+    case "text":
+    case "citation":
+      return Kind.TEXT_CONTENT;
+    case "thought":
+      return Kind.THOUGHT;
+    case "toolCall":
+      return Kind.TOOL_CALL_UPDATE;
+    case "created":
+    case "message":
+    case "stateChange":
+    case "reply":
+      return Kind.STATE_CHANGE;
+    case "usage":
+    case "notice":
+    case "summary":
+    case "artifact":
+    case "messageQueued":
+    case "messageTaken":
+    case "messageWithdrawn":
+    case undefined:
+      return Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED;
+    default:
+      return payload satisfies never;
+  }
+}
+
+/** The agent's message in the update of an event; undefined when the update has none. */
+export function agentMessageOf(event: TaskEvent): Message | undefined {
+  const messageId = `${event.taskId}:${event.sequence}`;
+  if (event.payload.case === "reply") return { ...event.payload.value, messageId, role: Role.AGENT };
+  const parts = contentsOf(event).map((content) => create(PartSchema, { content }));
+  return parts.length === 0 ? undefined : create(MessageSchema, { messageId, role: Role.AGENT, parts });
+}
+
+function contentsOf({ payload }: TaskEvent): readonly Part["content"][] {
+  switch (payload.case) {
+    case "text":
+      return [{ case: "text", value: payload.value.text }];
+    case "notice":
+      return textContents(payload.value.text);
+    case "stateChange":
+      return stateContents(payload.value);
+    case "messageQueued":
+      return payload.value.openCalls.map((value) => ({ case: "toolCall", value }));
+    case "citation":
+    case "thought":
+    case "toolCall":
+      return [payload];
+    default:
+      return [];
+  }
+}
+
+function stateContents({ text, openCalls }: StateChange): readonly Part["content"][] {
+  const asked = openCalls.map((value) => ({ case: "toolCall", value }) as const);
+  return [...textContents(text), ...asked];
+}
+
+function textContents(value: string): readonly Part["content"][] {
+  return value === "" ? [] : [{ case: "text", value }];
+}

@@ -1,0 +1,39 @@
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { listOf, objectOf, textOf } from "../json-value.ts";
+import { quote, WireError } from "../wire-error.ts";
+import { assertNoSettings } from "./settings.ts";
+
+/**
+ * Throws a `WireError` for what is often wrong with the parameters that carry a message, and what a reader that leaves out
+ * unknown fields would not see: a message in the form of the other version of A2A, a part with `type`, and settings that
+ * stand beside `metadata` instead of in it.
+ */
+export function assertMessageForm({ metadata: _metadata, ...params }: JsonObject, version: "0.3" | "1.0"): void {
+  const { metadata: _ofMessage, ...message } = objectOf(params.message);
+  const role = textOf(message.role);
+  const other = version === "0.3" ? /^ROLE_(USER|AGENT)$/ : /^(user|agent)$/;
+  if (other.test(role)) throw new WireError("message.role", quote(role), OTHER_FORM[version]);
+  for (const [index, part] of listOf(message.parts).entries()) assertPart(part, `message.parts[${index}]`, version);
+  assertNoSettings(params, "params");
+  assertNoSettings(message, "message");
+}
+
+const OTHER_FORM = {
+  "0.3": 'is written as in A2A 1.0, and this method is of A2A 0.3: write "user", or call SendMessage',
+  "1.0": 'is written as in A2A 0.3, and this method is of A2A 1.0: write "ROLE_USER", or call message/send',
+} as const;
+
+function assertPart(part: JsonValue, path: string, version: "0.3" | "1.0"): void {
+  const { kind, type, file, text } = objectOf(part);
+  if (version === "1.0") {
+    if (kind !== "file" || file === undefined) return;
+    throw new WireError(`${path}.file`, "", "is written as in A2A 0.3: A2A 1.0 has url or raw in its place");
+  }
+  if (kind !== undefined || type === undefined) return;
+  const wanted = text === undefined ? quote(type) : "text";
+  throw new WireError(
+    `${path}.type`,
+    quote(type),
+    `is not a field of A2A 0.3: write "kind": ${JSON.stringify(wanted)}`,
+  );
+}

@@ -1,0 +1,17 @@
+import { type JsonObject, toJson } from "@bufbuild/protobuf";
+import { REPLAY_URI } from "../extension.ts";
+import { type Replay, ReplaySchema } from "../gen/devtool/v1alpha/task_service_pb.ts";
+import { isObject } from "../json-value.ts";
+import { decodeRfcJson } from "../rfc-json.ts";
+
+/** A `metadata` field that also says that what carries it repeats an earlier exchange (STREAM-7). */
+export function withReplay(metadata: JsonObject | undefined, replay: Replay): JsonObject {
+  const json = toJson(ReplaySchema, replay);
+  return { ...metadata, [REPLAY_URI]: isObject(json) ? json : {} };
+}
+
+/** What a `metadata` field says of an exchange that is told again; undefined when it says nothing of it. Throws a `WireError`. */
+export function replayIn(metadata: JsonObject | undefined): Replay | undefined {
+  const json = metadata?.[REPLAY_URI];
+  return isObject(json) ? decodeRfcJson(ReplaySchema, json) : undefined;
+}

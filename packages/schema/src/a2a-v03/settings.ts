@@ -1,0 +1,156 @@
+import { create, equals, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
+import {
+  EXTENSION_URI,
+  extensionVersionProblem,
+  isExtensionUri,
+  isOtherSessionSettingsUri,
+  SESSION_SETTINGS_URI,
+} from "../extension.ts";
+import { type AgentSettings, AgentSettingsSchema } from "../gen/devtool/a2a/v1alpha/settings_pb.ts";
+import { type SessionSettings, SessionSettingsSchema } from "../gen/devtool/v1alpha/session_settings_pb.ts";
+import type { TaskCreated } from "../gen/devtool/v1alpha/task_event_pb.ts";
+import { isObject } from "../json-value.ts";
+import { decodeStrictJson, type Hints } from "../strict-json.ts";
+import { mistyped, quote, WireError } from "../wire-error.ts";
+
+/** The settings of a session. */
+type Settings = Pick<TaskCreated, "settings" | "sessionSettings">;
+
+/** A `metadata` field of a request, and where it stands. */
+export interface SettingsPlace {
+  readonly metadata: JsonValue | undefined;
+  /** Its path in the request, for errors. */
+  readonly path: string;
+}
+
+/**
+ * Reads the settings that a request asks for (SESSION-1, SESSION-3). They say where an agent works and what it may do, so
+ * nothing of them is passed over: a wrong type, a wrong place, another version of the extension, an unknown field, and
+ * settings that are given twice and differ are errors that say what to write instead. Keys of others are left alone.
+ */
+export function decodeRequestSettings(places: readonly SettingsPlace[]): Settings {
+  const found = places.flatMap(({ metadata, path }) =>
+    isObject(metadata) ? Object.entries(metadata).flatMap(([key, value]) => settingsUnder(key, value, path)) : [],
+  );
+  const workspaces = found.flatMap(({ settings }) => settings ?? []);
+  const sessions = found.flatMap(({ sessionSettings }) => sessionSettings ?? []);
+  const [settings] = workspaces;
+  const other = workspaces.find(({ workspacePath }) => workspacePath !== settings?.workspacePath);
+  if (settings && other) throw differing("workspace_path", [settings.workspacePath, other.workspacePath]);
+  return {
+    ...(settings && { settings }),
+    ...(sessions.length > 0 && { sessionSettings: sessions.reduce(merged) }),
+  };
+}
+
+function settingsUnder(key: string, value: JsonValue, path: string): Settings[] {
+  if (isExtensionUri(key)) return [agentSettings(value)];
+  if (key === SESSION_SETTINGS_URI) {
+    if (!isObject(value)) throw mistyped("SessionSettings", value, "an object");
+    return [{ sessionSettings: decodeStrictJson(SessionSettingsSchema, value, "") }];
+  }
+  const version = extensionVersionProblem(key);
+  if (version !== undefined) throw new WireError(path, quote(key), version);
+  if (isOtherSessionSettingsUri(key)) {
+    throw new WireError(path, quote(key), `is not a key that this agent reads: use ${SESSION_SETTINGS_URI}`);
+  }
+  assertNoSettings({ [key]: value }, path);
+  return [];
+}
+
+/** Throws a `WireError` when an object holds settings that belong under a key of `metadata`. */
+export function assertNoSettings(object: JsonObject, path: string): void {
+  const field = Object.keys(object).find((key) => MISPLACED.has(key) || isExtensionUri(key));
+  if (field === undefined) return;
+  const isKey = isExtensionUri(field);
+  const where = isKey ? "it is a key of message.metadata" : `write it under the key of its message: ${form(field)}`;
+  throw new WireError(isKey ? path : `${path}.${field}`, isKey ? quote(field) : "", `is in the wrong place: ${where}`);
+}
+
+function form(field: string): string {
+  const isRfc = /^(agent|workspace)/i.test(field);
+  const [key, example] = isRfc
+    ? [EXTENSION_URI, '{"workspace_path": "/absolute/path"}']
+    : [SESSION_SETTINGS_URI, '{"allowedTools": ["read_file"]}'];
+  return `"metadata": {"${key}": ${example}}`;
+}
+
+const MISPLACED: ReadonlySet<string> = new Set([
+  ...["AgentSettings", "agentSettings", "agent_settings", "workspace_path", "workspacePath"],
+  ...["SessionSettings", "sessionSettings", "session_settings", "allowed_tools", "allowedTools"],
+  ...["approval_mode", "approvalMode", "mcp_servers", "mcpServers"],
+]);
+
+/** The RFC's settings, and those that it allows beside them: they mean what they mean in the settings of a session. */
+function agentSettings(value: JsonValue): Settings {
+  if (!isObject(value)) throw mistyped("AgentSettings", value, 'an object like {"workspace_path": "/absolute/path"}');
+  const entries = Object.entries(value);
+  const isEvent = "kind" in value;
+  const own = entries.filter(([key]) => !BESIDE.has(key) && !(isEvent && OF_EVENT.has(key)));
+  const beside = entries.filter(([key]) => BESIDE.has(key));
+  const settings = decodeWorkspace(Object.fromEntries(own));
+  return {
+    ...(settings && { settings }),
+    ...(beside.length > 0 && { sessionSettings: decodeBeside(Object.fromEntries(beside)) }),
+  };
+}
+
+const BESIDE: ReadonlySet<string> = new Set(["allowed_tools", "allowedTools", "mcp_servers", "mcpServers"]);
+
+/** Fields of the event that stands under the same key beside an answer (META-1). */
+const OF_EVENT: ReadonlySet<string> = new Set(["kind", "model", "user_tier", "userTier", "error"]);
+
+function decodeWorkspace(json: JsonObject): AgentSettings | undefined {
+  const [entry] = Object.entries(json).filter(([key]) => key === "workspace_path" || key === "workspacePath");
+  if (entry && (entry[1] === null || entry[1] === "")) {
+    const problem = "is empty: give an absolute path, or leave it out for the server's default workspace";
+    throw new WireError("workspace_path", "", problem);
+  }
+  const settings = decodeStrictJson(AgentSettingsSchema, json, "", HINTS);
+  return entry && settings;
+}
+
+function decodeBeside(json: JsonObject): SessionSettings {
+  const empty = Object.entries(json).find(([, value]) => Array.isArray(value) && value.length === 0);
+  if (empty) throw new WireError(empty[0], "", "is an empty list: name what is allowed, or leave it out");
+  return decodeStrictJson(SessionSettingsSchema, json, "");
+}
+
+const FLAT = 'write the fields directly under the key of the extension, as {"workspace_path": "/absolute/path"}';
+const ELSEWHERE = `AgentSettings has workspace_path, allowed_tools and mcp_servers; other settings go under ${SESSION_SETTINGS_URI}`;
+
+const HINTS: Hints = {
+  get: (key: string) => (/^agent_?settings$/i.test(key) ? FLAT : ELSEWHERE),
+};
+
+/** Settings from two places; each field counts where it is given. Throws when it is given in both and differs. */
+function merged(one: SessionSettings, other: SessionSettings): SessionSettings {
+  const both = create(SessionSettingsSchema, {
+    allowedTools: one.allowedTools.length > 0 ? one.allowedTools : other.allowedTools,
+    mcpServers: one.mcpServers.length > 0 ? one.mcpServers : other.mcpServers,
+    approvalMode: one.approvalMode || other.approvalMode,
+    model: one.model || other.model,
+  });
+  for (const given of [one, other]) assertWithin(given, both);
+  return both;
+}
+
+function assertWithin(
+  given: SessionSettings,
+  { allowedTools, mcpServers, approvalMode, model }: SessionSettings,
+): void {
+  const kept = create(SessionSettingsSchema, {
+    allowedTools: given.allowedTools.length > 0 ? allowedTools : [],
+    mcpServers: given.mcpServers.length > 0 ? mcpServers : [],
+    approvalMode: given.approvalMode === 0 ? 0 : approvalMode,
+    model: given.model === "" ? "" : model,
+  });
+  if (!equals(SessionSettingsSchema, kept, given)) throw differing("session settings", []);
+}
+
+function differing(field: string, values: readonly string[]): WireError {
+  const shown = values.length === 0 ? "" : `, as ${values.map((value) => JSON.stringify(quote(value))).join(" and ")}`;
+  return new WireError(field, "", "", {
+    sentence: `${field} ${/s$/.test(field) ? "are" : "is"} given twice${shown}, and differently: give one`,
+  });
+}

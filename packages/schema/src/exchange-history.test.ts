@@ -1,0 +1,67 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { describe, expect, it } from "vitest";
+import { exchangeHistory } from "./exchange-history.ts";
+import { ToolCallStatus } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
+import { type PartSchema, Role, TaskSchema } from "./gen/devtool/v1alpha/task_pb.ts";
+
+type Said = readonly [id: string, ...parts: MessageInitShape<typeof PartSchema>[]];
+
+const text: MessageInitShape<typeof PartSchema> = { content: { case: "text", value: "words" } };
+
+describe("the history of an exchange (STREAM-9)", () => {
+  it("begins with the message that was sent, and has what was taken meanwhile", () => {
+    expect(shown([["u1"], ["a1"], ["u2"], ["a2"], ["u3"], ["a3"]], "u2")).toEqual(["u2", "a2", "u3", "a3"]);
+  });
+
+  it("begins with the step whose calls the message answers", () => {
+    const history: Said[] = [
+      ["u1"],
+      ["a1", call("c1")],
+      ["a2", call("c2")],
+      ["u2", answer("c1"), answer("c2")],
+      ["a3"],
+    ];
+    expect(shown(history, "u2")).toEqual(["a1", "a2", "u2", "a3"]);
+  });
+
+  it("has the question that the task waits for, also when the message waits behind it", () => {
+    const history: Said[] = [["u1"], ["a1"], ["u2"], ["a2", asking("c1")]];
+    expect(shown(history, "u3", ["u3"])).toEqual(["a2"]);
+    expect(shown(history, "u2")).toEqual(["u2", "a2"]);
+  });
+
+  it("is empty for a message that waits, and for one that was withdrawn", () => {
+    expect(shown([["u1"], ["a1"]], "u2", ["u2"])).toEqual([]);
+    expect(shown([["u1"], ["a1"]], "u2")).toEqual([]);
+  });
+
+  it("begins with the last message of an id that was used before, and never with the agent's", () => {
+    expect(shown([["u1"], ["a1"], ["u1"], ["a2"]], "u1")).toEqual(["u1", "a2"]);
+    expect(shown([["u1"], ["a1"]], "a1")).toEqual([]);
+  });
+});
+
+function shown(history: readonly Said[], messageId: string, queued: readonly string[] = []): string[] {
+  const task = create(TaskSchema, {
+    history: history.map(([id, ...parts]) => ({
+      messageId: id,
+      role: id.startsWith("u") ? Role.USER : Role.AGENT,
+      parts: parts.length > 0 ? parts : [text],
+    })),
+    queuedMessages: queued.map((id) => ({ message: { messageId: id } })),
+  });
+  return exchangeHistory(task, messageId).map((message) => message.messageId);
+}
+
+function call(toolCallId: string): MessageInitShape<typeof PartSchema> {
+  return { content: { case: "toolCall", value: { toolCallId, status: ToolCallStatus.SUCCEEDED } } };
+}
+
+function asking(toolCallId: string): MessageInitShape<typeof PartSchema> {
+  const confirmationRequest = { options: [{ id: "cancel" }] };
+  return { content: { case: "toolCall", value: { toolCallId, status: ToolCallStatus.PENDING, confirmationRequest } } };
+}
+
+function answer(toolCallId: string): MessageInitShape<typeof PartSchema> {
+  return { content: { case: "confirmation", value: { toolCallId, selectedOptionId: "cancel" } } };
+}

@@ -1,0 +1,148 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import {
+  type ConfirmationOption,
+  type ConfirmationRequest,
+  ConfirmationRequestSchema,
+  type FileDiff,
+  type ToolCall,
+} from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
+import {
+  type ConfirmationDetails,
+  ConfirmationDetailsSchema,
+  type Outcome,
+  OutcomeSchema,
+} from "../gen/devtool/coder_agent/v1alpha/tool_call_pb.ts";
+import { oneLine } from "../shown-text.ts";
+import {
+  OPTION_CANCEL,
+  OPTION_PROCEED_ALWAYS,
+  OPTION_PROCEED_ALWAYS_SERVER,
+  OPTION_PROCEED_ALWAYS_TOOL,
+  OPTION_PROCEED_ONCE,
+} from "../tool-call.ts";
+
+/**
+ * Writes the question of a call. The options stand beside, for those who look for them; what a yes does stands in the
+ * fields that every client of the dialect shows.
+ */
+export function encodeConfirmationDetails(call: ToolCall, request: ConfirmationRequest): ConfirmationDetails {
+  return create(ConfirmationDetailsSchema, {
+    ...typedDetails(call, request),
+    options: request.options.map(encodeOutcome),
+  });
+}
+
+type Details = MessageInitShape<typeof ConfirmationDetailsSchema>;
+
+function encodeOutcome({ id, name, description = "" }: ConfirmationOption): Outcome {
+  return create(OutcomeSchema, { id, name, description });
+}
+
+function typedDetails(call: ToolCall, { details }: ConfirmationRequest): Details {
+  const described = oneLine(call.description ?? "");
+  switch (details.case) {
+    case "executeDetails": {
+      const { command } = details.value;
+      return {
+        type: "exec",
+        title: described || "Run a shell command",
+        command: annotated(command, described),
+        rootCommand: command.trim().split(/\s/, 1)[0] ?? "",
+      };
+    }
+    case "fileEditDetails":
+      return { type: "edit", title: `Change ${oneLine(details.value.filePath)}`, ...editDetails(details.value) };
+    case "mcpDetails": {
+      const { serverName, toolName } = details.value;
+      const toolDisplayName = `${oneLine(toolName)} with ${oneLine(JSON.stringify(call.inputParameters ?? {}))}`;
+      const title = `Call ${toolDisplayName} of ${oneLine(serverName)}`;
+      return { type: "mcp", title, serverName, toolName, toolDisplayName };
+    }
+    case "genericDetails":
+      return { type: "info", title: "Allow a tool call", prompt: details.value.description };
+    case undefined:
+      return { type: "info", title: "Allow a tool call" };
+    default:
+      return details satisfies never;
+  }
+}
+
+/**
+ * The command, below a comment with its description where that says more: the directory, `in the background`, the end of
+ * its sandbox, characters that cannot be seen. Clients show the command, and few show the title.
+ */
+function annotated(command: string, described: string): string {
+  return described === "" || described === `Run ${command}` ? command : `# ${described}\n${command}`;
+}
+
+function editDetails({ fileName, filePath, formattedDiff, oldContent, newContent }: FileDiff): Details {
+  return {
+    fileName,
+    filePath,
+    fileDiff: formattedDiff ?? "",
+    newContent,
+    originalContent: oldContent ?? "",
+  };
+}
+
+/** Reads the question of a call. A peer that lists no outcomes offers those that belong to the type. */
+export function decodeConfirmationDetails(asked: ConfirmationDetails): ConfirmationRequest {
+  const options =
+    asked.options.length > 0 ? asked.options.map(decodeOutcome) : (OPTIONS[asked.type] ?? DEFAULT_OPTIONS);
+  return create(ConfirmationRequestSchema, { options: [...options], details: detailsOf(asked) });
+}
+
+function decodeOutcome({ id, name, description }: Outcome): Option {
+  return { id, name, ...(description !== "" && { description }) };
+}
+
+type Option = Pick<ConfirmationOption, "id" | "name" | "description">;
+
+const ONCE = { id: OPTION_PROCEED_ONCE, name: "Allow once" } as const;
+const ALWAYS = { id: OPTION_PROCEED_ALWAYS, name: "Always allow in this session" } as const;
+const DECLINE = { id: OPTION_CANCEL, name: "Decline" } as const;
+const DEFAULT_OPTIONS: readonly Option[] = [ONCE, ALWAYS, DECLINE];
+
+/** What Gemini CLI's server takes as an answer; its editor would open beside the server, so it is not offered. */
+const OPTIONS: Readonly<Record<string, readonly Option[]>> = {
+  mcp: [
+    ONCE,
+    { id: OPTION_PROCEED_ALWAYS_TOOL, name: "Always allow this tool in this session" },
+    { id: OPTION_PROCEED_ALWAYS_SERVER, name: "Always allow tools of this server in this session" },
+    DECLINE,
+  ],
+};
+
+function detailsOf(
+  asked: ConfirmationDetails,
+): NonNullable<MessageInitShape<typeof ConfirmationRequestSchema>["details"]> {
+  switch (asked.type) {
+    case "exec":
+      return { case: "executeDetails", value: { command: asked.command } };
+    case "edit":
+      return { case: "fileEditDetails", value: fileDiffOf(asked) };
+    case "mcp":
+      return { case: "mcpDetails", value: { serverName: asked.serverName, toolName: asked.toolName } };
+    default:
+      return {
+        case: "genericDetails",
+        value: { description: [asked.prompt || asked.title, ...asked.urls].join("\n") },
+      };
+  }
+}
+
+function fileDiffOf({
+  fileName,
+  filePath,
+  fileDiff,
+  originalContent,
+  newContent = "",
+}: ConfirmationDetails): Omit<FileDiff, "$typeName"> {
+  return {
+    fileName,
+    filePath,
+    newContent,
+    ...(originalContent !== "" && { oldContent: originalContent }),
+    ...(fileDiff !== "" && { formattedDiff: fileDiff }),
+  };
+}

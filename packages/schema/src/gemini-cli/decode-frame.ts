@@ -1,0 +1,151 @@
+import { create, type JsonObject, type JsonValue, type MessageInitShape } from "@bufbuild/protobuf";
+import { decodePart } from "../a2a-v03/part.ts";
+import { decodeState } from "../a2a-v03/state.ts";
+import { timeOf } from "../a2a-v03/stream-frame.ts";
+import {
+  type Message as A2aMessage,
+  type TaskArtifactUpdateEvent,
+  TaskArtifactUpdateEventSchema,
+  type TaskStatusUpdateEvent,
+  TaskStatusUpdateEventSchema,
+} from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
+import {
+  AgentThoughtSchema,
+  DevelopmentToolEvent_DevelopmentToolEventKind as Kind,
+} from "../gen/devtool/a2a/v1alpha/event_pb.ts";
+import { ToolCallSchema, ToolCallStatus } from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
+import { UpdateMetadataSchema } from "../gen/devtool/coder_agent/v1alpha/stream_pb.ts";
+import { type TaskEvent, TaskEventSchema } from "../gen/devtool/v1alpha/task_event_pb.ts";
+import { type Task, TaskState } from "../gen/devtool/v1alpha/task_pb.ts";
+import { decodeRfcJson, isObject } from "../rfc-json.ts";
+import { findToolCall, isAwaitingApproval, openToolCalls } from "../tool-call.ts";
+import { quote, WireError } from "../wire-error.ts";
+import { decodeGeminiCliCreated } from "./task.ts";
+import { decodeGeminiCliCall } from "./tool-call.ts";
+
+/**
+ * Reads a `result` of a stream of the dialect as events that follow a task: the frames carry no numbers, so they are
+ * counted on from it. The task is what earlier frames made, or an empty one. Throws a `WireError`.
+ */
+export function decodeGeminiCliFrame(result: JsonValue, task: Task): TaskEvent[] {
+  if (!isObject(result)) throw new WireError("result", quote(result), "must be a JSON object");
+  switch (result.kind) {
+    case "task":
+      // A task that is known is told again by some answers; it opens only once.
+      return task.sequence > 0n ? [] : [decodeGeminiCliCreated(result, 1n)];
+    case "status-update":
+      return updateEvents(decodeRfcJson(TaskStatusUpdateEventSchema, result), task);
+    case "artifact-update":
+      return outputEvents(decodeRfcJson(TaskArtifactUpdateEventSchema, result), task);
+    default:
+      throw new WireError("result.kind", quote(result.kind), "is not a frame of a task");
+  }
+}
+
+type Payload = Pick<MessageInitShape<typeof TaskEventSchema>, "payload" | "toolCallDetail">;
+
+function updateEvents(update: TaskStatusUpdateEvent, task: Task): TaskEvent[] {
+  const { status, taskId, contextId, metadata, final = false } = update;
+  if (!status) throw new WireError("result.status", "", "is missing");
+  const about = decodeRfcJson(UpdateMetadataSchema, metadata ?? {});
+  const state = final ? restingState(update, task) : workingState(decodeState(status.state));
+  const told = payloadsOf(about.coderAgent?.kind ?? "", status.message, about.error);
+  const left = state === TaskState.CANCELED ? leftPayloads(task) : [];
+  const payloads = final ? withEnd([...left, ...told]) : told;
+  return payloads.map((payload, index) =>
+    create(TaskEventSchema, {
+      sequence: task.sequence + 1n + BigInt(index),
+      taskId,
+      contextId,
+      state,
+      model: about.model,
+      ...timeOf(status.timestamp),
+      ...payload,
+    }),
+  );
+}
+
+/** The calls that a canceled task leaves open: the peer does not say what becomes of them. */
+function leftPayloads(task: Task): Payload[] {
+  return openToolCalls(task).map(({ confirmationRequest: _asked, liveContent: _shown, ...call }) => ({
+    payload: { case: "toolCall", value: { ...call, status: ToolCallStatus.CANCELLED } },
+  }));
+}
+
+/** Makes sure that the last payload is one that ends an exchange: a change of state. */
+function withEnd(payloads: readonly Payload[]): Payload[] {
+  const ends = payloads.at(-1)?.payload?.case === "stateChange";
+  return ends ? [...payloads] : [...payloads, { payload: { case: "stateChange", value: {} } }];
+}
+
+/** While a turn goes on the peer may still tell the state in which it last asked. */
+function workingState(state: TaskState): TaskState {
+  return state === TaskState.INPUT_REQUIRED ? TaskState.WORKING : state;
+}
+
+/** The state of a turn's end in our own terms: `input-required` with nothing asked and nothing said is the end of the work. */
+function restingState({ status }: TaskStatusUpdateEvent, task: Task): TaskState {
+  const state = decodeState(status?.state ?? "");
+  const isAsked = status?.message !== undefined || openToolCalls(task).some(isAwaitingApproval);
+  return state === TaskState.INPUT_REQUIRED && !isAsked ? TaskState.COMPLETED : state;
+}
+
+function payloadsOf(kind: string, message: A2aMessage | undefined, error: string): Payload[] {
+  const texts = (message?.parts ?? []).flatMap(({ kind, text = "" }) => (kind === "text" ? [text] : []));
+  const data = (message?.parts ?? []).flatMap((part) => (part.data ? [part.data] : []));
+  const text = texts.join("");
+  switch (kind) {
+    case "text-content":
+      return [{ payload: { case: "text", value: { text } } }];
+    case "thought":
+      return data.map((each) => ({ payload: { case: "thought", value: decodeRfcJson(AgentThoughtSchema, each) } }));
+    case "citation":
+      return [{ payload: { case: "citation", value: citationOf(text) } }];
+    case "tool-call-update":
+    case "tool-call-confirmation":
+      return [...data.map(callPayload), ...(text === "" ? [] : [noticeOf(text)])];
+    default:
+      return [{ payload: { case: "stateChange", value: error === "" ? { text } : { text, error } } }];
+  }
+}
+
+function callPayload(data: JsonObject): Payload {
+  const { call, detail } = decodeGeminiCliCall(data);
+  return { payload: { case: "toolCall", value: call }, toolCallDetail: detail };
+}
+
+function noticeOf(text: string): Payload {
+  return { payload: { case: "notice", value: { text } } };
+}
+
+/** A source in words: the first address in them, or else all of them. */
+function citationOf(text: string): { readonly uri: string } | { readonly title: string } {
+  const [uri] = /https?:\/\/[^\s<>)]+/.exec(text) ?? [];
+  return uri === undefined ? { title: text.trim() } : { uri };
+}
+
+/** The output of a call that runs, all of it so far. Another artifact is left out: the dialect has no other. */
+function outputEvents({ artifact, taskId, contextId }: TaskArtifactUpdateEvent, task: Task): TaskEvent[] {
+  const [, callId] = /^tool-(.+)-output$/s.exec(artifact?.artifactId ?? "") ?? [];
+  if (callId === undefined || !artifact) return [];
+  const known = findToolCall(task, callId) ?? create(ToolCallSchema, { toolCallId: callId });
+  const pieces = artifact.parts.map((part) => decodePart(part, Kind.TEXT_CONTENT, "artifact.parts").content);
+  const text = pieces.map((piece) => (piece.case === "text" ? piece.value : "")).join("");
+  const { confirmationRequest: _answered, ...rest } = known;
+  const call = { ...rest, status: ToolCallStatus.EXECUTING, liveContent: withoutPadding(text) };
+  return [
+    create(TaskEventSchema, {
+      sequence: task.sequence + 1n,
+      taskId,
+      contextId,
+      state: TaskState.WORKING,
+      model: task.model,
+      payload: { case: "toolCall", value: call },
+    }),
+  ];
+}
+
+/** The peer sends the screen of a terminal: each line filled up with blanks, and empty lines below. */
+function withoutPadding(text: string): string {
+  return text.replace(/ +$/gm, "").replace(/\n{2,}$/, "\n");
+}

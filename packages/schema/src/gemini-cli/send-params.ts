@@ -1,0 +1,77 @@
+import { create, type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
+import { encodePart } from "../a2a-v03/part.ts";
+import { settingsMetadata } from "../a2a-v03/task.ts";
+import { PartSchema as A2aPartSchema } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
+import { AgentSettingsSchema } from "../gen/devtool/coder_agent/v1alpha/stream_pb.ts";
+import { PartSchema } from "../gen/devtool/v1alpha/task_pb.ts";
+import type { SendMessageRequest } from "../gen/devtool/v1alpha/task_service_pb.ts";
+import { objectOf } from "../json-value.ts";
+import { encodeRfcJson, isObject } from "../rfc-json.ts";
+import { WireError } from "../wire-error.ts";
+import { decodeConfirmation, isConfirmation } from "./confirmation.ts";
+import { encodeGeminiCliPart } from "./part.ts";
+import { CODER_AGENT_KEY, coderAgentMetadata, decodeGeminiCliSettings, encodeGeminiCliSettings } from "./settings.ts";
+
+/** Writes the parameters of `message/send` and `message/stream` for a server that speaks the dialect. */
+export function encodeGeminiCliSend(request: SendMessageRequest): JsonObject {
+  const { message, taskId, contextId } = request;
+  if (!message) throw new WireError("message", "", "is missing");
+  return {
+    message: {
+      kind: "message",
+      messageId: message.messageId,
+      role: "user",
+      parts: message.parts.flatMap((part) => encodeGeminiCliPart(part) ?? []),
+      metadata: { [CODER_AGENT_KEY]: encodeRfcJson(AgentSettingsSchema, encodeGeminiCliSettings(request)) },
+      ...(taskId !== "" && { taskId }),
+      ...(contextId !== "" && { contextId }),
+    },
+    configuration: { blocking: !request.returnImmediately },
+  };
+}
+
+/** Tells whether the parameters of a call are in the dialect: by its settings, or by an answer in its form. */
+export function isGeminiCliSend(params: JsonValue | undefined): boolean {
+  const message = messageOf(params);
+  return message !== undefined && (settingsIn(message) !== undefined || partsOf(message).some(isAnswer));
+}
+
+/**
+ * Puts the parameters of a call in the dialect into the RFC's terms; what is not the dialect's stays as it is. Throws a
+ * `WireError` when its settings or an answer cannot be read.
+ */
+export function rfcSendParams(params: JsonValue | undefined): JsonValue | undefined {
+  const message = messageOf(params);
+  if (!message || !isObject(params)) return params;
+  const settings = settingsIn(message);
+  const metadata = {
+    ...objectOf(message.metadata),
+    ...(settings && settingsMetadata(decodeGeminiCliSettings(settings))),
+  };
+  return { ...params, message: { ...message, metadata, parts: partsOf(message).map(rfcPart) } };
+}
+
+function rfcPart(part: JsonValue): JsonValue {
+  const data = isObject(part) ? part.data : undefined;
+  if (!isObject(part) || !isObject(data) || !isAnswer(part)) return part;
+  const content = { case: "confirmation", value: decodeConfirmation(data) } as const;
+  const written = encodePart(create(PartSchema, { content }));
+  return written ? toJson(A2aPartSchema, written) : part;
+}
+
+function isAnswer(part: JsonValue): boolean {
+  return isObject(part) && part.kind === "data" && isObject(part.data) && isConfirmation(part.data);
+}
+
+function messageOf(params: JsonValue | undefined): JsonObject | undefined {
+  const message = isObject(params) ? params.message : undefined;
+  return isObject(message) ? message : undefined;
+}
+
+function settingsIn({ metadata }: JsonObject): JsonObject | undefined {
+  return coderAgentMetadata(objectOf(metadata));
+}
+
+function partsOf({ parts }: JsonObject): JsonValue[] {
+  return Array.isArray(parts) ? parts : [];
+}

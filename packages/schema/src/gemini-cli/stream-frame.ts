@@ -1,0 +1,110 @@
+import { create, type JsonObject } from "@bufbuild/protobuf";
+import { timestampDate } from "@bufbuild/protobuf/wkt";
+import { encodeArtifactUpdate } from "../a2a-v03/artifact.ts";
+import { citationText } from "../a2a-v03/part.ts";
+import { plainText } from "../a2a-v03/plain-text.ts";
+import { type ToolCall, ToolCallStatus } from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
+import { UpdateMetadataSchema } from "../gen/devtool/coder_agent/v1alpha/stream_pb.ts";
+import type { TaskEvent } from "../gen/devtool/v1alpha/task_event_pb.ts";
+import { type Part, PartSchema, type ToolCallDetail } from "../gen/devtool/v1alpha/task_pb.ts";
+import { encodeRfcJson } from "../rfc-json.ts";
+import { endsExchange } from "../task-state.ts";
+import { isAwaitingApproval } from "../tool-call.ts";
+import { encodeGeminiCliPart } from "./part.ts";
+import { encodeGeminiCliState } from "./state.ts";
+import { encodeGeminiCliCreated } from "./task.ts";
+
+/**
+ * Writes an event as the JSON text of a `result` in a stream of the dialect. Undefined when it shows nothing of it.
+ *
+ * A turn that ended well is `input-required` there: its clients take that for "your turn", and a completed task for one
+ * that takes no more.
+ */
+export function encodeGeminiCliFrame(event: TaskEvent): string | undefined {
+  const frame = frameOf(event);
+  return frame && JSON.stringify(frame);
+}
+
+function frameOf(event: TaskEvent): JsonObject | undefined {
+  const { payload } = event;
+  switch (payload.case) {
+    case "created":
+      return encodeGeminiCliCreated(event, payload.value);
+    case "text":
+      return update(event, "text-content", { case: "text", value: payload.value.text });
+    case "thought":
+      return update(event, "thought", payload);
+    case "citation":
+      return update(event, "citation", { case: "text", value: citationText(payload.value) });
+    case "toolCall":
+      return callFrame(event, payload.value, event.toolCallDetail);
+    case "stateChange":
+      return update(event, "state-change", textOf(payload.value.error || payload.value.text), payload.value.error);
+    case "notice":
+      return update(event, "state-change", textOf(payload.value.text));
+    case "message":
+    case "messageQueued":
+      return update(event, "state-change", NOTHING);
+    case "artifact":
+      return encodeArtifactUpdate(event, payload.value);
+    case "reply":
+      return update(event, "text-content", textOf(plainText(event) ?? ""));
+    case "usage":
+    case "summary":
+    case "messageTaken":
+    case "messageWithdrawn":
+    case undefined:
+      return undefined;
+    default:
+      return payload satisfies never;
+  }
+}
+
+const NOTHING: Part["content"] = { case: undefined };
+
+function textOf(text: string): Part["content"] {
+  return text === "" ? NOTHING : { case: "text", value: text };
+}
+
+/** Output that grows is an artifact; what only says more about a call that runs has no form. */
+function callFrame(event: TaskEvent, call: ToolCall, detail: ToolCallDetail | undefined): JsonObject | undefined {
+  const running = call.status === ToolCallStatus.EXECUTING;
+  if (running && call.liveContent !== undefined) return outputFrame(event, call.toolCallId, call.liveContent);
+  if (running && (detail?.pid || detail?.progress)) return undefined;
+  const kind = isAwaitingApproval(call) ? "tool-call-confirmation" : "tool-call-update";
+  return update(event, kind, { case: "toolCall", value: call });
+}
+
+/** The whole output so far, as the original has it: `append` notwithstanding. */
+function outputFrame({ taskId, contextId }: TaskEvent, callId: string, text: string): JsonObject {
+  return {
+    kind: "artifact-update",
+    taskId,
+    contextId,
+    artifact: { artifactId: `tool-${callId}-output`, parts: [{ kind: "text", text }] },
+    append: true,
+    lastChunk: false,
+  };
+}
+
+function update(event: TaskEvent, kind: string, content: Part["content"], error = ""): JsonObject {
+  const metadata = create(UpdateMetadataSchema, { coderAgent: { kind }, model: event.model, error });
+  const { toolCallDetail } = event;
+  const part = encodeGeminiCliPart(create(PartSchema, { content, ...(toolCallDetail && { toolCallDetail }) }));
+  return {
+    kind: "status-update",
+    taskId: event.taskId,
+    contextId: event.contextId,
+    status: {
+      state: encodeGeminiCliState(event.state),
+      ...(part && { message: agentMessage(event, part) }),
+      ...(event.time && { timestamp: timestampDate(event.time).toISOString() }),
+    },
+    final: endsExchange(event),
+    metadata: encodeRfcJson(UpdateMetadataSchema, metadata),
+  };
+}
+
+function agentMessage({ taskId, contextId, sequence }: TaskEvent, part: JsonObject): JsonObject {
+  return { kind: "message", messageId: `${taskId}:${sequence}`, role: "agent", parts: [part], taskId, contextId };
+}

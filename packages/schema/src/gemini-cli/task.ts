@@ -1,0 +1,103 @@
+import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
+import { timestampDate } from "@bufbuild/protobuf/wkt";
+import { artifactEnvelope } from "../a2a-v03/artifact.ts";
+import { decodeCreated, decodeTask } from "../a2a-v03/task.ts";
+import { ArtifactSchema } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
+import { TaskMetadataSchema } from "../gen/devtool/coder_agent/v1alpha/stream_pb.ts";
+import type { TaskCreated, TaskEvent } from "../gen/devtool/v1alpha/task_event_pb.ts";
+import { type Message, Role, type Task } from "../gen/devtool/v1alpha/task_pb.ts";
+import { decodeRfcJson, encodeRfcJson, isObject } from "../rfc-json.ts";
+import { encodeGeminiCliPart } from "./part.ts";
+import { encodeGeminiCliSettings, settingsOf } from "./settings.ts";
+import { encodeGeminiCliState } from "./state.ts";
+
+/** Writes the event that opens a task as the Task it opens. */
+export function encodeGeminiCliCreated(event: TaskEvent, created: TaskCreated): JsonObject {
+  const { taskId: id, contextId, state, time } = event;
+  const history = created.message ? [created.message] : [];
+  return taskJson({ id, contextId, state, history, time, ...created });
+}
+
+/** Writes a task, each piece of its conversation as a message of its own. */
+export function encodeGeminiCliTask(task: Task, historyLength?: number): JsonObject {
+  const { updateTime: time, history } = task;
+  const kept =
+    historyLength === undefined ? history : history.slice(history.length - Math.min(historyLength, history.length));
+  return taskJson({ ...task, history: kept, time });
+}
+
+type Shown = Pick<Task, "id" | "contextId" | "state" | "history"> &
+  Pick<TaskCreated, "settings" | "sessionSettings"> & {
+    readonly time: TaskEvent["time"];
+    readonly error?: string;
+    readonly stateText?: string;
+    readonly artifacts?: Task["artifacts"];
+  };
+
+function taskJson(task: Shown): JsonObject {
+  const { id, contextId, artifacts = [] } = task;
+  return {
+    kind: "task",
+    id,
+    contextId,
+    status: statusJson(task),
+    metadata: metadataJson(task),
+    history: task.history.flatMap((message) => messagesJson(message, { taskId: id, contextId })),
+    artifacts: artifacts.map((artifact) => encodeRfcJson(ArtifactSchema, artifactEnvelope(artifact))),
+  };
+}
+
+function statusJson({ id, contextId, state, time, error = "", stateText = "" }: Shown): JsonObject {
+  const text = [error, stateText].filter((words) => words !== "").join("\n\n");
+  const place = { messageId: `${id}:state`, role: "agent", taskId: id, contextId };
+  return {
+    state: encodeGeminiCliState(state),
+    ...(text !== "" && { message: { kind: "message", ...place, parts: [{ kind: "text", text }] } }),
+    ...(time && { timestamp: timestampDate(time).toISOString() }),
+  };
+}
+
+function metadataJson(task: Shown): JsonObject {
+  return encodeRfcJson(
+    TaskMetadataSchema,
+    create(TaskMetadataSchema, {
+      persistedState: { agentSettings: encodeGeminiCliSettings(task), taskState: encodeGeminiCliState(task.state) },
+      contextId: task.contextId,
+    }),
+  );
+}
+
+/** What the user said stays together; what the agent did are updates, each a message. */
+function messagesJson(
+  { messageId, role, parts }: Message,
+  place: { readonly taskId: string; readonly contextId: string },
+): JsonObject[] {
+  const written = parts.flatMap((part) => encodeGeminiCliPart(part) ?? []);
+  if (written.length === 0) return [];
+  if (role === Role.USER) return [{ kind: "message", messageId, role: "user", parts: written, ...place }];
+  return written.map((part, index) => ({
+    kind: "message",
+    messageId: index === 0 ? messageId : `${messageId}#${index}`,
+    role: "agent",
+    parts: [part],
+    ...place,
+  }));
+}
+
+/** Reads a Task frame of a stream: the event that opened it. */
+export function decodeGeminiCliCreated(json: JsonObject, sequence: bigint): TaskEvent {
+  const event = decodeCreated({ ...json, metadata: {} }, sequence);
+  if (event.payload.case !== "created") return event;
+  return { ...event, payload: { case: "created", value: { ...event.payload.value, ...taskSettings(json) } } };
+}
+
+/** Reads a task. Its history is what the peer tells, in plain parts: Gemini CLI's server tells none of a task at rest. */
+export function decodeGeminiCliTask(json: JsonValue): Task {
+  const task = decodeTask(isObject(json) ? { ...json, metadata: {} } : json);
+  return { ...task, ...(isObject(json) && taskSettings(json)) };
+}
+
+function taskSettings({ metadata }: JsonObject): Pick<TaskCreated, "settings" | "sessionSettings"> {
+  const { persistedState } = decodeRfcJson(TaskMetadataSchema, isObject(metadata) ? metadata : {});
+  return persistedState?.agentSettings ? settingsOf(persistedState.agentSettings) : {};
+}

@@ -1,0 +1,93 @@
+import { create, type JsonObject } from "@bufbuild/protobuf";
+import { type ToolCall, ToolCallSchema } from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
+import {
+  type ToolCall as GeminiCliToolCall,
+  ToolCallSchema as GeminiCliToolCallSchema,
+  type Tool,
+  ToolSchema,
+} from "../gen/devtool/coder_agent/v1alpha/tool_call_pb.ts";
+import { type ToolCallDetail, ToolCallDetailSchema } from "../gen/devtool/v1alpha/task_pb.ts";
+import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
+import { isAwaitingApproval } from "../tool-call.ts";
+import { WireError } from "../wire-error.ts";
+import { decodeConfirmationDetails, encodeConfirmationDetails } from "./confirmation-details.ts";
+import { decodeCallResult, encodeCallResponse } from "./response.ts";
+import { decodeCallStage, encodeCallStatus, statusOfStage } from "./status.ts";
+
+/** Writes a call as the data of a part. A tool's parameter schema, most of the bytes in the original, stays out. */
+export function encodeGeminiCliCall(call: ToolCall, detail: ToolCallDetail | undefined): JsonObject {
+  const { toolCallId, toolName, inputParameters, confirmationRequest } = call;
+  const response = encodeCallResponse(call);
+  const asked = isAwaitingApproval(call) && confirmationRequest;
+  return encodeRfcJson(
+    GeminiCliToolCallSchema,
+    create(GeminiCliToolCallSchema, {
+      request: { callId: toolCallId, name: toolName, args: inputParameters ?? {}, isClientInitiated: false },
+      status: encodeCallStatus(call, detail),
+      tool: encodeTool(call),
+      ...(asked && { confirmationDetails: encodeConfirmationDetails(call, asked) }),
+      ...(response && { response }),
+    }),
+  );
+}
+
+function encodeTool({ toolName, description = "" }: ToolCall): Tool {
+  const kind = KINDS[toolName] ?? "other";
+  return create(ToolSchema, {
+    name: toolName,
+    displayName: toolName,
+    description,
+    kind,
+    isOutputMarkdown: false,
+    canUpdateOutput: kind === "execute",
+  });
+}
+
+/** The kinds of the tools that every agent here has; others are `other`. */
+const KINDS: Readonly<Record<string, string>> = {
+  glob: "search",
+  list_directory: "read",
+  multi_edit: "edit",
+  read_file: "read",
+  read_many_files: "read",
+  replace: "edit",
+  run_shell_command: "execute",
+  save_memory: "think",
+  search_file_content: "search",
+  update_plan: "think",
+  web_fetch: "fetch",
+  write_file: "edit",
+};
+
+/** A call as the dialect tells it, with where its scheduler has it. */
+export interface DecodedCall {
+  readonly call: ToolCall;
+  readonly detail: ToolCallDetail;
+}
+
+/** Reads a call from the data of a part. Throws a `WireError` when it names none. */
+export function decodeGeminiCliCall(data: JsonObject): DecodedCall {
+  const told = decodeRfcJson(GeminiCliToolCallSchema, data);
+  if (!told.request?.callId) throw new WireError("request.callId", "", "is missing");
+  const stage = decodeCallStage(told.status);
+  const status = statusOfStage(stage);
+  const result = decodeCallResult(status, told.response);
+  const { callId, name, args } = told.request;
+  const call = create(ToolCallSchema, {
+    toolCallId: callId,
+    toolName: name,
+    status,
+    ...(args && { inputParameters: args }),
+    ...(result && { result }),
+    ...questionOf(told),
+  });
+  return { call, detail: create(ToolCallDetailSchema, { stage }) };
+}
+
+function questionOf({
+  status,
+  confirmationDetails,
+}: GeminiCliToolCall): Pick<ToolCall, "confirmationRequest"> | object {
+  if (status !== "awaiting_approval" || !confirmationDetails) return {};
+  return { confirmationRequest: decodeConfirmationDetails(confirmationDetails) };
+}

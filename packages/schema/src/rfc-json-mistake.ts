@@ -1,0 +1,105 @@
+import { type DescField, type DescMessage, type JsonObject, type JsonValue, ScalarType } from "@bufbuild/protobuf";
+import { isObject } from "./json-value.ts";
+import { mistyped, WireError } from "./wire-error.ts";
+
+/** Reads the fields of a message from JSON. Throws for what it cannot read. */
+type Read = (schema: DescMessage, json: JsonObject) => unknown;
+
+/** The field that a key of JSON stands for, in either spelling; undefined when the message has none of this name. */
+export function fieldNamed(schema: DescMessage, key: string): DescField | undefined {
+  return schema.fields.find(({ name, jsonName, localName }) => name === key || jsonName === key || localName === key);
+}
+
+/**
+ * Finds the field for which JSON could not be read, by reading each alone: an error that names it as its sender spelled
+ * it, where the library names our packages.
+ */
+export function mistakeIn(
+  schema: DescMessage,
+  json: JsonObject,
+  { path, cause, read }: { readonly path: string; readonly cause: unknown; readonly read: Read },
+): WireError {
+  for (const [key, value] of Object.entries(json)) {
+    const field = fieldNamed(schema, key);
+    const reason = field && failureOf(() => read(schema, { [key]: value }));
+    if (field && reason) return mistakeOf(field, value, { path: joined(path, key), cause: reason, read });
+  }
+  return new WireError(path, "", `cannot be read: ${reasonOf(cause)}`, {
+    cause,
+    ...(path === "" && { sentence: reasonOf(cause) }),
+  });
+}
+
+function mistakeOf(
+  field: DescField,
+  value: JsonValue,
+  where: { readonly path: string; readonly cause: unknown; readonly read: Read },
+): WireError {
+  const { path, cause, read } = where;
+  const schema = field.message;
+  const wanted = wantedBy(field);
+  if (!schema || schema.typeName.startsWith("google.protobuf.")) return mistyped(path, value, wanted, cause);
+  if (field.fieldKind === "list" && Array.isArray(value)) {
+    const index = value.findIndex((item) => !isObject(item) || failureOf(() => read(schema, item)));
+    const item = value[index];
+    const at = `${path}[${index}]`;
+    return isObject(item) ? mistakeIn(schema, item, { ...where, path: at }) : mistyped(at, item, "an object", cause);
+  }
+  if (field.fieldKind === "map" && isObject(value)) {
+    const [key, item] =
+      Object.entries(value).find(([, item]) => isObject(item) && failureOf(() => read(schema, item))) ?? [];
+    if (isObject(item)) return mistakeIn(schema, item, { ...where, path: `${path}.${key}` });
+  }
+  return isObject(value) && field.fieldKind === "message"
+    ? mistakeIn(schema, value, where)
+    : mistyped(path, value, wanted, cause);
+}
+
+function failureOf(read: () => unknown): unknown {
+  try {
+    read();
+    return undefined;
+  } catch (reason) {
+    return reason;
+  }
+}
+
+/** What a field holds, in words. */
+function wantedBy(field: DescField): string {
+  if (field.fieldKind === "list") return `a list of ${field.message ? "objects" : `${nameOf(field.scalar)}s`}`;
+  if (field.fieldKind === "map" || field.fieldKind === "message")
+    return field.message && isValue(field.message) ? "a JSON value" : "an object";
+  if (field.fieldKind === "enum") return `one of ${field.enum.values.map(({ name }) => name).join(", ")}`;
+  const name = nameOf(field.scalar);
+  return `${/^[aeiou]/.test(name) ? "an" : "a"} ${name}`;
+}
+
+function isValue({ typeName }: DescMessage): boolean {
+  return typeName === "google.protobuf.Value";
+}
+
+function nameOf(scalar: ScalarType | undefined): string {
+  switch (scalar) {
+    case ScalarType.STRING:
+      return "string";
+    case ScalarType.BOOL:
+      return "boolean";
+    case ScalarType.BYTES:
+      return "base64 string";
+    case ScalarType.DOUBLE:
+    case ScalarType.FLOAT:
+      return "number";
+    default:
+      return "integer";
+  }
+}
+
+function joined(path: string, key: string): string {
+  return path === "" ? key : `${path}.${key}`;
+}
+
+function reasonOf(cause: unknown): string {
+  return cause instanceof Error
+    ? cause.message.replaceAll(/\b(?:[a-z]\w*\.)+(?=[A-Z])/g, "").slice(0, 200)
+    : "the JSON cannot be read";
+}

@@ -1,0 +1,56 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  TaskCreatedSchema,
+  TaskState,
+  ToolCallConfirmationSchema,
+  ToolCallSchema,
+  ToolCallStatus,
+} from "@devtool/schema";
+import { describe, expect, it } from "vitest";
+import type { AgentEvent, AgentExecutor } from "../agent/agent-executor.ts";
+import { MemoryTaskStore } from "../store/memory-task-store.ts";
+import { SessionRegistry } from "../task/session-registry.ts";
+import { findAsking } from "./asking-task.ts";
+
+const signal = AbortSignal.timeout(60_000);
+
+describe("an answer that names no task (TOOL-5)", () => {
+  it("finds the session that its task has, also where more tasks ask than stay open", async () => {
+    const store = new MemoryTaskStore();
+    await using registry = new SessionRegistry({ store, createExecutor: asking, now: () => new Date() });
+    for (let index = 0; index < 300; index++) await askIn(registry, `t${index}`);
+    const answer = create(ToolCallConfirmationSchema, { toolCallId: "call-of-t299" });
+    using found = await findAsking({ registry, store }, [answer], { contextId: "", principal: "p" });
+    expect(found.session.task.id).toBe("t299");
+    using again = await registry.get("t299");
+    expect(again?.session).toBe(found.session);
+  });
+});
+
+async function askIn(registry: SessionRegistry, taskId: string): Promise<void> {
+  const created = create(TaskCreatedSchema, { principal: "p", message: { messageId: taskId } });
+  using held = await registry.create(taskId, { contextId: `context-of-${taskId}`, extensionActive: true }, created);
+  let asked = 0;
+  for await (const { state } of held.session.log.read(0n, signal)) {
+    // The change to the question, and the end of the turn.
+    if (state === TaskState.INPUT_REQUIRED) asked++;
+    if (asked === 2) return;
+  }
+}
+
+/** An agent that puts a call to its user and ends its turn. */
+function asking({ history }: { readonly history: readonly { readonly messageId: string }[] }): AgentExecutor {
+  return {
+    modelFor: () => "",
+    async *execute(): AsyncIterable<AgentEvent> {
+      const call = create(ToolCallSchema, {
+        toolCallId: `call-of-${history[0]?.messageId}`,
+        status: ToolCallStatus.PENDING,
+        confirmationRequest: { options: [{ id: "proceed_once", name: "Yes" }] },
+      });
+      yield { case: "toolCalls", value: [{ call }] };
+      yield { case: "end", value: { state: TaskState.INPUT_REQUIRED, text: "" } };
+    },
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
+}

@@ -1,0 +1,117 @@
+import { create } from "@bufbuild/protobuf";
+import { type SendMessageRequest, SendMessageRequestSchema, type TaskEvent, TaskState } from "@devtool/schema";
+import { describe, expect, it } from "vitest";
+import type { AgentExecutor } from "../agent/agent-executor.ts";
+import { Code } from "../errors.ts";
+import { MemoryTaskStore } from "../store/memory-task-store.ts";
+import type { TaskPage, TaskQuery, TaskStore } from "../store/task-store.ts";
+import { SessionRegistry } from "../task/session-registry.ts";
+import { Exchanges } from "./exchange.ts";
+
+describe("a message that comes twice at once (STREAM-7)", () => {
+  it("starts one exchange, whichever is read first", async () => {
+    const store = new MemoryTaskStore();
+    await using registry = new SessionRegistry({ store, createExecutor: silent, now });
+    const exchanges = exchangesOf(registry, store);
+    const request = requestOf("m1");
+    const begun = await Promise.all([1, 2, 3].map(() => exchanges.begin(request, "p")));
+    expect(new Set(begun.map(({ held }) => held.session.task.id)).size).toBe(1);
+    expect(begun.map(({ replay }) => replay?.messageId)).toEqual([undefined, "m1", "m1"]);
+    expect((await store.list({ principal: "p", limit: 10 })).tasks).toHaveLength(1);
+  });
+
+  it("is the same whether it goes to a task or, where that has ended meanwhile, to a new one that refers to it", async () => {
+    const store = new MemoryTaskStore();
+    await using registry = new SessionRegistry({ store, createExecutor: silent, now });
+    const exchanges = exchangesOf(registry, store);
+    const { contextId, id: taskId } = (await exchanges.begin(requestOf("m1"), "p")).held.session.task;
+    const to = (messageId: string) => requestOf(messageId, { taskId });
+    const after = (messageId: string) => requestOf(messageId, { contextId, referenceTaskIds: [taskId] });
+    await exchanges.begin(to("m2"), "p");
+    expect((await exchanges.begin(after("m2"), "p")).replay?.messageId).toBe("m2");
+    const { held } = await exchanges.begin(after("m3"), "p");
+    expect(held.session.task.id).not.toBe(taskId);
+    expect((await exchanges.begin(to("m3"), "p")).held.session.task.id).toBe(held.session.task.id);
+    const other = [requestOf("m2", { contextId }), requestOf("m3", { contextId }), requestOf("m1", { taskId: "id9" })];
+    for (const request of other) {
+      await expect(exchanges.begin(request, "p")).rejects.toMatchObject({ code: Code.AlreadyExists });
+    }
+  });
+});
+
+describe("a message in a conversation of many tasks", () => {
+  it("asks the store for the latest of them alone", async () => {
+    const store = new CountingStore();
+    await using registry = new SessionRegistry({ store, createExecutor: silent, now });
+    const exchanges = exchangesOf(registry, store);
+    for (let index = 0; index < 50; index++) await exchanges.begin(requestOf(`m${index}`, { contextId: "c" }), "p");
+    store.calls.length = 0;
+    await exchanges.begin(requestOf("m50", { contextId: "c" }), "p");
+    expect(store.calls.filter((name) => name === "list")).toEqual([]);
+    expect(store.calls.filter((name) => name === "findLatest")).toHaveLength(1);
+    expect(store.calls.filter((name) => name === "readEvents").length).toBeLessThanOrEqual(1);
+  });
+});
+
+/** Says by which of its methods it was asked. */
+class CountingStore extends MemoryTaskStore {
+  readonly calls: string[] = [];
+
+  override list(query: TaskQuery): Promise<TaskPage> {
+    this.calls.push("list");
+    return super.list(query);
+  }
+
+  override findLatest(principal: string, contextId: string): Promise<TaskEvent | undefined> {
+    this.calls.push("findLatest");
+    return super.findLatest(principal, contextId);
+  }
+
+  override readEvents(taskId: string, after: bigint): AsyncIterable<TaskEvent> {
+    this.calls.push("readEvents");
+    return super.readEvents(taskId, after);
+  }
+}
+
+function now(): Date {
+  return new Date();
+}
+
+function exchangesOf(registry: SessionRegistry, store: TaskStore): Exchanges {
+  let count = 0;
+  return new Exchanges({
+    ...{
+      registry,
+      store,
+      now,
+      retryWindowMs: 60_000,
+      maxParts: 10,
+      clientMcpServers: "none",
+      settleAgent: String,
+      assertMcpServers: () => undefined,
+    },
+    ...{ workspace: import.meta.dirname, workspaceRoots: [import.meta.dirname] },
+    nextId: () => `id${++count}`,
+  });
+}
+
+interface Addressed {
+  readonly taskId?: string;
+  readonly contextId?: string;
+  readonly referenceTaskIds?: string[];
+}
+
+function requestOf(messageId: string, { referenceTaskIds = [], ...address }: Addressed = {}): SendMessageRequest {
+  const parts = [{ content: { case: "text" as const, value: "hello" } }];
+  return create(SendMessageRequestSchema, { ...address, message: { messageId, referenceTaskIds, parts } });
+}
+
+function silent(): AgentExecutor {
+  return {
+    modelFor: () => "",
+    async *execute() {
+      yield { case: "end", value: { state: TaskState.COMPLETED, text: "" } };
+    },
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
+}

@@ -1,0 +1,23 @@
+import type { Task } from "@devtool/schema";
+import type { AgentOffers } from "../agent/agent.ts";
+import { DevtoolError } from "../errors.ts";
+import { principalOf } from "./caller.ts";
+import type { Exchanges } from "./exchange.ts";
+import type { RequestHandler } from "./request-handler.ts";
+
+/** Lists what a task can use. The agent gets the task as it is kept: with the secrets of its MCP servers, which clients never see. */
+export function createOffersHandler(
+  exchanges: Exchanges,
+  offersOf: (task: Task, signal: AbortSignal) => Promise<AgentOffers>,
+): RequestHandler["offers"] {
+  return async (taskId, context) => {
+    using held = await exchanges.find(taskId, principalOf(context));
+    try {
+      return await offersOf(held.session.task, context.signal);
+    } catch (reason) {
+      // For instance, the workspace is gone: what else there is to say of the task is still shown.
+      if (reason instanceof DevtoolError) return { tools: [], mcpServers: [] };
+      throw reason;
+    }
+  };
+}

@@ -1,0 +1,54 @@
+import { Readable } from "node:stream";
+import { Code, DevtoolError } from "../errors.ts";
+import { lookupOf } from "./guarded-fetch.ts";
+import { checkedAddresses, hostPort, type OutboundPolicy, parseTarget } from "./outbound-policy.ts";
+
+/**
+ * Makes a `fetch` that can reach only what the policy lets it reach (S7), for a library that streams: names are resolved
+ * once per request, and the connection goes to the addresses that were checked. A redirect is an error.
+ */
+export function checkedFetch(policy: OutboundPolicy): (url: string | URL, init?: RequestInit) => Promise<Response> {
+  return async (url, init) => {
+    const target = parseTarget(String(url));
+    const request = new Request(target, init);
+    const addresses = await checkedAddresses(target, policy, request.signal);
+    const { Agent, request: send } = await import("undici");
+    const agent = new Agent({ connect: { lookup: lookupOf(addresses) }, pipelining: 0 });
+    try {
+      const answer = await send(target.href, {
+        dispatcher: agent,
+        method: request.method === "POST" ? "POST" : request.method === "DELETE" ? "DELETE" : "GET",
+        headers: { ...Object.fromEntries(request.headers), "accept-encoding": "identity" },
+        ...(request.body && { body: await request.text() }),
+        signal: request.signal,
+      });
+      const { statusCode, body } = answer;
+      body.once("close", () => void agent.destroy());
+      if (statusCode >= 300 && statusCode < 400) {
+        body.on("error", () => undefined).destroy();
+        throw new DevtoolError(`host ${JSON.stringify(hostPort(target))} redirects`, Code.FailedPrecondition, {
+          remedy: "name the last address",
+        });
+      }
+      return responseOf(target, answer.headers, { status: statusCode, body });
+    } catch (reason) {
+      void agent.destroy();
+      throw reason;
+    }
+  };
+}
+
+function responseOf(
+  url: URL,
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+  { status, body }: { readonly status: number; readonly body: Readable },
+): Response {
+  const isEmpty = status === 204 || status === 205;
+  if (isEmpty) body.resume();
+  const fields = Object.entries(headers).flatMap(([name, value]): [string, string][] =>
+    [value ?? []].flat().map((each) => [name, each]),
+  );
+  const response = new Response(isEmpty ? null : Readable.toWeb(body), { status, headers: fields });
+  Object.defineProperty(response, "url", { value: url.href });
+  return response;
+}

@@ -1,0 +1,24 @@
+import { describe, expect, it } from "vitest";
+import { isAllowedHost } from "./outbound-policy.ts";
+
+describe("a host that the operator allows", () => {
+  it.each<[string, string, boolean]>([
+    ["localhost:8088", "http://localhost:8088/x", true],
+    ["localhost:8088", "http://localhost:8089/x", false],
+    ["localhost:*", "http://localhost:8089/x", true],
+    ["localhost:*", "https://localhost/x", true],
+    ["localhost:*", "http://127.0.0.1:8089/x", false],
+    ["localhost:*", "http://localhost.evil.example:8089/x", false],
+    ["[::1]:*", "http://[::1]:1/x", true],
+    ["[::1]:1", "http://[::1]:1/x", true],
+    ["wiki.internal:443", "https://wiki.internal/x", true],
+    ["localhost", "http://localhost/x", false],
+    ["*:*", "http://localhost/x", false],
+    ["*", "http://localhost/x", false],
+    ["", "http://localhost/x", false],
+  ])("as %j covers %s: %s", (entry, url, isCovered) => {
+    expect(isAllowedHost(new URL(url), { allowedHosts: [entry], allowing: String, ownPorts: () => [] })).toBe(
+      isCovered,
+    );
+  });
+});

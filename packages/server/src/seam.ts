@@ -1,0 +1,33 @@
+// What @devtool/server/agent exports: the seam between a server and its agents, and what agents share with it.
+
+export type {
+  About,
+  Agent,
+  AgentCommands,
+  AgentConversations,
+  AgentOffers,
+  AgentServices,
+  CommandContext,
+  CommandPlace,
+  OfferedMcpServer,
+  OfferedTool,
+  OpenAgent,
+  Skill,
+  Summarized,
+} from "./agent/agent.ts";
+export type { AgentCall, CallOutcome, CallOutput, CallQuestion } from "./agent/agent-call.ts";
+export type { AgentEvent, AgentExecutor, Turn, TurnEnd, TurnNews } from "./agent/agent-executor.ts";
+export { type CallUpdate, changedDetail } from "./agent/call-update.ts";
+export { Confirmations } from "./agent/confirmations.ts";
+export { type FailureType, toolFailure } from "./agent/failure.ts";
+export { Code, DevtoolError, type ErrorOptions, invalid, quoted } from "./errors.ts";
+export { failpoint } from "./failpoint.ts";
+export { isOtherProcess } from "./other-process.ts";
+export { checkedFetch } from "./outbound/checked-fetch.ts";
+export { guardedFetch, type OutboundResponse } from "./outbound/guarded-fetch.ts";
+export { type OutboundPolicy, parseTarget } from "./outbound/outbound-policy.ts";
+export { assertTarget } from "./outbound/target.ts";
+export { abortable } from "./stream/abortable.ts";
+export { mergeReady } from "./stream/merge.ts";
+export { Semaphore } from "./stream/semaphore.ts";
+export { VERSION } from "./version.ts";

@@ -1,0 +1,26 @@
+import type { AgentConversations } from "../agent/agent.ts";
+import type { TaskStore } from "../store/task-store.ts";
+import type { SessionRegistry } from "./session-registry.ts";
+
+/** The maximum number of a context's latest tasks that are searched for the conversation. */
+const MAX_SEARCHED = 50;
+
+/** The conversations of a server, for its agents. */
+export function createAgentConversations(registry: SessionRegistry, store: TaskStore): AgentConversations {
+  return {
+    async find({ contextId, principal }) {
+      if (contextId === "") return undefined;
+      const { tasks } = await store.list({ contextId, principal, limit: MAX_SEARCHED });
+      for (const { taskId } of tasks) {
+        using held = await registry.get(taskId);
+        const task = held?.session.task;
+        if (task && !task.command) return task;
+      }
+      return undefined;
+    },
+    async summarize(taskId, make) {
+      using held = await registry.get(taskId);
+      return await held?.session.summarize(make);
+    },
+  };
+}

@@ -1,0 +1,67 @@
+import { create } from "@bufbuild/protobuf";
+import { emptyTask, TextContentSchema } from "@devtool/schema";
+import { describe, expect, it } from "vitest";
+import { MemoryTaskStore } from "../store/memory-task-store.ts";
+import { Conversation } from "./conversation.ts";
+import { EventLog, type LogEntry } from "./event-log.ts";
+
+const READERS = 1000;
+
+describe("a log that a thousand readers wait on", () => {
+  it("wakes some at a time, so that others are served in between, and each of them once", async () => {
+    const log = emptyLog();
+    const stop = new AbortController();
+    const woken: number[] = [0];
+    const reads = Array.from({ length: READERS }, () => firstOf(log, stop.signal, woken));
+    const everyTurn = (): void => {
+      woken.push(0);
+      next = setImmediate(everyTurn);
+    };
+    let next = setImmediate(everyTurn);
+    await log.append([words("first")]);
+    expect(await Promise.all(reads)).toEqual(Array.from({ length: READERS }, () => 1n));
+    clearImmediate(next);
+    expect(woken.reduce((sum, count) => sum + count, 0)).toBe(READERS);
+    expect(Math.max(...woken)).toBeLessThanOrEqual(64);
+  });
+
+  it("gives all of them all events, whenever their turn comes, and lets go of those whose signal aborts", async () => {
+    const log = emptyLog();
+    const gone = new AbortController();
+    const stays = new AbortController();
+    const left = Array.from({ length: READERS }, () => allOf(log, 3, gone.signal));
+    const reads = Array.from({ length: READERS }, () => allOf(log, 3, stays.signal));
+    for (const text of ["one", "two"]) await log.append([words(text)]);
+    gone.abort(new Error("gone"));
+    await log.append([words("three")]);
+    expect(new Set((await Promise.allSettled(left)).map(({ status }) => status))).toEqual(new Set(["rejected"]));
+    for (const sequences of await Promise.all(reads)) expect(sequences).toEqual([1n, 2n, 3n]);
+    expect(log.idle).toBe(true);
+  });
+});
+
+function emptyLog(): EventLog {
+  const task = { ...emptyTask(), id: "t1", contextId: "c1" };
+  return new EventLog({ store: new MemoryTaskStore(), task, conversation: new Conversation(), now: () => new Date(0) });
+}
+
+function words(text: string): LogEntry {
+  return { payload: { case: "text", value: create(TextContentSchema, { text }) } };
+}
+
+async function firstOf(log: EventLog, signal: AbortSignal, woken: number[]): Promise<bigint> {
+  for await (const { sequence } of log.read(0n, signal)) {
+    woken.push((woken.pop() ?? 0) + 1);
+    return sequence;
+  }
+  throw new Error("the log ended");
+}
+
+async function allOf(log: EventLog, count: number, signal: AbortSignal): Promise<bigint[]> {
+  const sequences: bigint[] = [];
+  for await (const { sequence } of log.read(0n, signal)) {
+    sequences.push(sequence);
+    if (sequences.length === count) return sequences;
+  }
+  return sequences;
+}

@@ -1,0 +1,57 @@
+import { TaskState } from "@devtool/schema";
+import { describe, expect, it } from "vitest";
+import { AskingAgent, InquiringAgent, LeavingAgent } from "../../test/asking-agents.ts";
+import { answer, begin, eventsOf, reopen, sent, text, until, waiting } from "../../test/queue-session.ts";
+import { SteppedAgent } from "../../test/stepped-agent.ts";
+import { MemoryTaskStore } from "../store/memory-task-store.ts";
+
+describe("a message to a task with an open question (STREAM-8)", () => {
+  it("answers no question: it waits behind the one that is open, also when the server has stopped meanwhile", async () => {
+    const store = new MemoryTaskStore();
+    const agent = new AskingAgent();
+    const session = await begin(agent, store);
+    await until(session, ({ state }) => state === TaskState.INPUT_REQUIRED);
+    const sequence = await session.accept(sent(text("second")));
+    const { payload, state } = (await eventsOf(store)).find((event) => event.sequence === sequence) ?? {};
+    expect(state).toBe(TaskState.INPUT_REQUIRED);
+    expect(payload?.case === "messageQueued" && payload.value.openCalls.map(({ toolCallId }) => toolCallId)).toEqual([
+      "c1",
+    ]);
+    await session[Symbol.asyncDispose]();
+
+    const again = new AskingAgent();
+    const reopened = await reopen(again, store);
+    expect(waiting(reopened)).toEqual(["second"]);
+    await reopened.accept(sent(answer("c1")));
+    await until(reopened, (event) => event.state === TaskState.COMPLETED);
+    expect(again.heard).toEqual(["first", "second"]);
+  });
+
+  it("is taken after a stop when the open question was that of a call which the stop ended", async () => {
+    const store = new MemoryTaskStore();
+    const session = await begin(new InquiringAgent(), store);
+    await until(session, ({ state }) => state === TaskState.INPUT_REQUIRED);
+    await session.accept(sent(text("second")));
+    await session[Symbol.asyncDispose]();
+
+    const next = new SteppedAgent();
+    const reopened = await reopen(next, store);
+    await next.turn();
+    expect(next.heard).toEqual(["second"]);
+    expect(reopened.task.state).toBe(TaskState.WORKING);
+    await reopened[Symbol.asyncDispose]();
+  });
+
+  it("waits behind a question that its agent left open at the end of the turn", async () => {
+    const agent = new LeavingAgent();
+    const session = await begin(agent);
+    await session.accept(sent(text("second")));
+    await until(session, ({ state }) => state === TaskState.INPUT_REQUIRED);
+    agent.left.resolve();
+    await until(session, ({ payload }) => payload.case === "stateChange" && payload.value.text === "May I?");
+    expect(waiting(session)).toEqual(["second"]);
+    await session.accept(sent(answer("c1")));
+    await until(session, (event) => event.state === TaskState.COMPLETED);
+    expect(agent.heard).toEqual(["first", "answer", "second"]);
+  });
+});

@@ -1,0 +1,88 @@
+import { TaskState } from "@devtool/schema";
+import { describe, expect, it } from "vitest";
+import { begin, eventsOf, reopen, sent, text, until, waiting } from "../../test/queue-session.ts";
+import { SteppedAgent } from "../../test/stepped-agent.ts";
+import type { AgentEvent, AgentExecutor } from "../agent/agent-executor.ts";
+import { MemoryTaskStore } from "../store/memory-task-store.ts";
+import { readTask } from "./read-task.ts";
+
+describe("a message that waits while its turn or its server ends (STREAM-8)", () => {
+  it("goes on after a stop that cut the turn, and says that the turn was cut", async () => {
+    const store = new MemoryTaskStore();
+    const agent = new SteppedAgent();
+    const session = await begin(agent, store);
+    await agent.turn();
+    await session.accept(sent(text("second")));
+    await session[Symbol.asyncDispose]();
+    expect((await readTask(store, "t1"))?.state).toBe(TaskState.WORKING);
+
+    const next = new SteppedAgent();
+    const reopened = await reopen(next, store);
+    await next.turn();
+    next.endTurn();
+    await until(reopened, (event) => event.state === TaskState.COMPLETED);
+    expect(next.heard).toEqual(["second"]);
+    const notices = (await eventsOf(store)).flatMap(({ payload }) =>
+      payload.case === "notice" ? [payload.value.text] : [],
+    );
+    expect(notices).toEqual([
+      "The server stopped while the agent was working. It goes on with the message that waits.",
+    ]);
+  });
+
+  it("begins no turn when the task is canceled while its turn ends", async () => {
+    const agent = new ClosingAgent();
+    const session = await begin(agent);
+    await agent.closing.promise;
+    await session.accept(sent(text("second")));
+    const canceled = session.cancel();
+    agent.closed.resolve();
+    await canceled;
+    expect(session.task.state).toBe(TaskState.CANCELED);
+    expect(agent.turns).toBe(1);
+  });
+
+  it("waits for the next start when the server stops while the turn ends", async () => {
+    const store = new MemoryTaskStore();
+    const agent = new ClosingAgent();
+    const session = await begin(agent, store);
+    await agent.closing.promise;
+    await session.accept(sent(text("second")));
+    const stopped = session[Symbol.asyncDispose]();
+    agent.closed.resolve();
+    await stopped;
+    expect(agent.turns).toBe(1);
+    expect(session.idle).toBe(true);
+    expect(waiting(session)).toEqual(["second"]);
+
+    const next = new SteppedAgent();
+    const reopened = await reopen(next, store);
+    await next.turn();
+    expect(next.heard).toEqual(["second"]);
+    expect(reopened.task.history.map(({ parts }) => parts[0]?.content.value)).toEqual(["first", "All done.", "second"]);
+    await reopened[Symbol.asyncDispose]();
+  });
+});
+
+/** An agent that has said how its turn ends, and closes what it had open when the test says so. */
+class ClosingAgent implements AgentExecutor {
+  readonly closing = Promise.withResolvers<void>();
+  readonly closed = Promise.withResolvers<void>();
+  turns = 0;
+
+  modelFor(): string {
+    return "";
+  }
+
+  async *execute(): AsyncIterable<AgentEvent> {
+    this.turns++;
+    try {
+      yield { case: "end", value: { state: TaskState.COMPLETED, text: "All done." } };
+    } finally {
+      this.closing.resolve();
+      await this.closed.promise;
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {}
+}

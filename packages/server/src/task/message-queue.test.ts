@@ -1,0 +1,139 @@
+import { MessageDelivery, TaskState } from "@devtool/schema";
+import { describe, expect, it } from "vitest";
+import { begin, loggedUntilEnd, sent, text, until, waiting } from "../../test/queue-session.ts";
+import { SteppedAgent } from "../../test/stepped-agent.ts";
+import { Code, DevtoolError } from "../errors.ts";
+import { MemoryTaskStore } from "../store/memory-task-store.ts";
+import type { TaskSession } from "./task-session.ts";
+
+describe("a message to a task at work (STREAM-8)", () => {
+  it("waits for the end of the turn, and the task stays at work until no message waits", async () => {
+    const agent = new SteppedAgent();
+    const session = await begin(agent);
+    await agent.turn();
+    await session.accept(sent(text("second")));
+    expect(waiting(session)).toEqual(["second"]);
+    agent.endTurn();
+    await agent.turn();
+    expect(waiting(session)).toEqual([]);
+    agent.endTurn();
+    expect(await loggedUntilEnd(session)).toEqual([
+      "created SUBMITTED",
+      "stateChange WORKING",
+      "messageQueued WORKING",
+      "messageTaken WORKING",
+      "stateChange COMPLETED",
+    ]);
+    expect(agent.heard).toEqual(["first", "second"]);
+  });
+
+  it("is taken in the order in which it came, with the words of the turn before it", async () => {
+    const agent = new SteppedAgent();
+    const session = await begin(agent);
+    await agent.turn();
+    await session.accept(sent(text("second")));
+    await session.accept(sent(text("third")));
+    agent.endTurn({ state: TaskState.INPUT_REQUIRED, text: "Which colour?" });
+    await agent.turn();
+    expect(session.task.history.map(({ parts }) => parts[0]?.content.value)).toEqual([
+      "first",
+      "Which colour?",
+      "second",
+    ]);
+    expect(session.task.state).toBe(TaskState.WORKING);
+    agent.endTurn();
+    await agent.turn();
+    agent.endTurn();
+    await loggedUntilEnd(session);
+    expect(agent.heard).toEqual(["first", "second", "third"]);
+  });
+
+  it("steers: an agent that can takes it before its next step, ahead of those that wait for the turn", async () => {
+    const agent = new SteppedAgent({ takesSteering: true });
+    const session = await begin(agent);
+    await agent.turn();
+    await session.accept(sent(text("later")));
+    await session.accept(sent(text("now"), MessageDelivery.STEER));
+    agent.step();
+    await agent.stepped();
+    expect(session.task.history.map(({ messageId }) => messageId)).toEqual(["first", "now"]);
+    expect(waiting(session)).toEqual(["later"]);
+  });
+
+  it("waits for the turn where the agent cannot steer, and the event says so", async () => {
+    const agent = new SteppedAgent();
+    const session = await begin(agent);
+    await agent.turn();
+    await session.accept(sent(text("now"), MessageDelivery.STEER));
+    expect(session.task.queuedMessages.map(({ delivery }) => delivery)).toEqual([MessageDelivery.QUEUE]);
+  });
+
+  it("is refused when 16 wait already, and nothing changes", async () => {
+    const agent = new SteppedAgent();
+    const session = await begin(agent);
+    await agent.turn();
+    for (let count = 1; count <= 16; count++) await session.accept(sent(text(`m${count}`)));
+    const { sequence } = session.task;
+    const refused = session.accept(sent(text("m17")));
+    await expect(refused).rejects.toMatchObject({ code: Code.ResourceExhausted });
+    await expect(refused).rejects.toThrow('task "t1" has 16 messages waiting: limit is 16');
+    expect(session.task.sequence).toBe(sequence);
+  });
+
+  it("can be withdrawn while it waits, and not once it was taken", async () => {
+    const agent = new SteppedAgent();
+    const session = await begin(agent);
+    await agent.turn();
+    await session.accept(sent(text("second")));
+    await session.accept(sent(text("third")));
+    await session.withdraw("second");
+    expect(waiting(session)).toEqual(["third"]);
+    agent.endTurn();
+    await agent.turn();
+    await expect(session.withdraw("third")).rejects.toThrow(
+      'message "third" was already taken: it cannot be withdrawn',
+    );
+    await expect(session.withdraw("second")).rejects.toMatchObject({ code: Code.NotFound });
+    agent.endTurn();
+    await loggedUntilEnd(session);
+    expect(agent.heard).toEqual(["first", "third"]);
+  });
+
+  it.each([
+    ["a cancellation", (session: TaskSession) => session.cancel(), TaskState.CANCELED],
+    [
+      "a failure",
+      async (_session: TaskSession, agent: SteppedAgent) => agent.fail(new DevtoolError("no model", Code.Unavailable)),
+      TaskState.FAILED,
+    ],
+  ] as const)("is named by %s as not taken", async (_name, end, state) => {
+    const agent = new SteppedAgent();
+    const session = await begin(agent);
+    await agent.turn();
+    await session.accept(sent(text("second")));
+    await session.accept(sent(text("third")));
+    await end(session, agent);
+    const last = await until(session, (event) => event.state === state);
+    expect(last.payload).toMatchObject({
+      case: "stateChange",
+      value: {
+        text: 'messages that were not taken: "second", "third"',
+        untakenMessageIds: ["second", "third"],
+        ...(state === TaskState.FAILED && { error: "no model" }),
+      },
+    });
+    expect(waiting(session)).toEqual([]);
+    await session.accept(sent(text("fourth")));
+    await agent.turn();
+    expect(agent.heard).toEqual(["first", "fourth"]);
+  });
+
+  it("is refused by a slash command and by an agent that answers with one message", async () => {
+    for (const created of [{ command: { commandPath: ["stats"] } }, { replyOnly: true }]) {
+      const agent = new SteppedAgent();
+      const session = await begin(agent, new MemoryTaskStore(), created);
+      await agent.turn();
+      await expect(session.accept(sent(text("second")))).rejects.toMatchObject({ code: Code.FailedPrecondition });
+    }
+  });
+});

@@ -1,0 +1,87 @@
+import { create } from "@bufbuild/protobuf";
+import { Code } from "@connectrpc/connect";
+import { isTerminal, type Message, MessageSchema, Role, TaskCreatedSchema, TaskState } from "@devtool/schema";
+import { describe, expect, it } from "vitest";
+import type { AgentExecutor } from "../agent/agent-executor.ts";
+import { MemoryTaskStore } from "../store/memory-task-store.ts";
+import { SessionRegistry } from "./session-registry.ts";
+
+const signal = AbortSignal.timeout(60_000);
+const MORE_THAN_STAY_OPEN = Array.from({ length: 300 }, (_, index) => `t${index}`);
+
+describe("the open tasks of a server", () => {
+  it("keep the session that somebody holds, however many others are opened, and close it after that", async () => {
+    await using registry = await registryOf(MORE_THAN_STAY_OPEN);
+    const found = await registry.get("t0");
+    await useAll(registry, MORE_THAN_STAY_OPEN.slice(1));
+    const again = await registry.get("t0");
+    expect(again?.session).toBe(found?.session);
+    found?.[Symbol.dispose]();
+    again?.[Symbol.dispose]();
+    again?.[Symbol.dispose]();
+    await useAll(registry, MORE_THAN_STAY_OPEN.slice(1));
+    using anew = await registry.get("t0");
+    expect(anew?.session).not.toBe(found?.session);
+  });
+
+  it("take a message each, also when more of them are found at once than stay open", async () => {
+    await using registry = await registryOf(MORE_THAN_STAY_OPEN);
+    const found = await Promise.all(MORE_THAN_STAY_OPEN.map((taskId) => registry.get(taskId)));
+    await useAll(registry, MORE_THAN_STAY_OPEN);
+    for (const held of found) {
+      await held?.session.accept({ message: said("second"), activateExtension: false });
+      held?.[Symbol.dispose]();
+    }
+    for (const taskId of MORE_THAN_STAY_OPEN) {
+      using held = await registry.get(taskId);
+      expect(held?.session.task.history.map(({ messageId }) => messageId)).toEqual(["first", "second"]);
+    }
+  });
+
+  it("can be read when the server stops, and take nothing more; others are not opened", async () => {
+    await using registry = await registryOf(MORE_THAN_STAY_OPEN);
+    await registry.stop();
+    using held = await registry.get("t299");
+    expect(held?.session.task.state).toBe(TaskState.COMPLETED);
+    const unavailable = { code: Code.Unavailable };
+    const late = held?.session.accept({ message: said("late"), activateExtension: false });
+    await expect(late).rejects.toMatchObject(unavailable);
+    await expect(registry.get("t0")).rejects.toMatchObject(unavailable);
+    await expect(begin(registry, "new")).rejects.toMatchObject(unavailable);
+  });
+});
+
+async function registryOf(taskIds: readonly string[]): Promise<SessionRegistry> {
+  const store = new MemoryTaskStore();
+  const registry = new SessionRegistry({ store, createExecutor: silent, now: () => new Date() });
+  for (const taskId of taskIds) await begin(registry, taskId);
+  return registry;
+}
+
+/** Begins a task and waits until it has ended. */
+async function begin(registry: SessionRegistry, taskId: string): Promise<void> {
+  const created = create(TaskCreatedSchema, { principal: "p", message: said("first") });
+  using held = await registry.create(taskId, { contextId: `context-of-${taskId}`, extensionActive: false }, created);
+  for await (const { state } of held.session.log.read(0n, signal)) if (isTerminal(state)) return;
+}
+
+async function useAll(registry: SessionRegistry, taskIds: readonly string[]): Promise<void> {
+  for (const taskId of taskIds) {
+    using _used = await registry.get(taskId);
+  }
+}
+
+function said(messageId: string): Message {
+  return create(MessageSchema, { messageId, role: Role.USER, parts: [{ content: { case: "text", value: "hi" } }] });
+}
+
+/** An agent that ends its turn at once. */
+function silent(): AgentExecutor {
+  return {
+    modelFor: () => "",
+    async *execute() {
+      yield { case: "end", value: { state: TaskState.COMPLETED, text: "" } };
+    },
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
+}

@@ -1,0 +1,84 @@
+import { create } from "@bufbuild/protobuf";
+import { type PushConfig, PushConfigSchema } from "@devtool/schema";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type ServedRoutes, serveRoutes, silentHandler } from "../../../test/serve-routes.ts";
+import { Code, DevtoolError } from "../../errors.ts";
+import type { RequestHandler } from "../../handler/request-handler.ts";
+import { Heartbeats } from "../http/heartbeats.ts";
+import { a2aV03Routes } from "./routes.ts";
+
+const HOOK = { id: "h1", url: "https://hooks.example/x", token: "t" };
+
+describe("push configs over the HTTP+JSON binding of A2A 0.3 (PUSH-1)", () => {
+  let agent: ServedRoutes;
+  beforeAll(async () => {
+    const handler = { ...silentHandler(() => undefined), push: memoryPush() };
+    agent = await serveRoutes(a2aV03Routes({ ...OPTIONS, handler }));
+  });
+  afterAll(() => agent[Symbol.asyncDispose]());
+
+  it.each([
+    { form: "bare", body: HOOK },
+    { form: "with the name of the task", body: { name: "tasks/t/x", pushNotificationConfig: HOOK } },
+    {
+      form: "in a request of the proto",
+      body: { parent: "tasks/t", configId: "h1", config: nested({ ...HOOK, id: "" }) },
+    },
+    { form: "in snake_case", body: { config_id: "h1", config: { push_notification_config: HOOK } } },
+  ])("are set $form, and read, listed and deleted", async ({ body }) => {
+    const set = await ask("POST", "", body);
+    expect(set).toMatchObject({ status: 200, json: { name: "tasks/t/pushNotificationConfigs/h1" } });
+    expect(set.json.pushNotificationConfig).toMatchObject(HOOK);
+    expect((await ask("GET", "/h1")).json).toEqual(set.json);
+    expect((await ask("GET", "")).json).toEqual({ configs: [set.json] });
+    expect(await ask("DELETE", "/h1")).toEqual({ status: 200, json: {} });
+    expect((await ask("GET", "")).json).toEqual({ configs: [] });
+    expect((await ask("GET", "/h1")).status).toBe(404);
+  });
+
+  async function ask(method: string, path: string, body?: object) {
+    const response = await fetch(`${agent.url}v1/tasks/t/pushNotificationConfigs${path}`, {
+      method,
+      headers: { "content-type": "application/json" },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    return { status: response.status, json: JSON.parse(await response.text()) };
+  }
+});
+
+const OPTIONS = {
+  name: "agent",
+  description: "",
+  version: "1",
+  extensionRequired: false,
+  baseUrl: "http://127.0.0.1",
+  principal: "local",
+  maxRequestBytes: 10_000,
+  heartbeats: new Heartbeats(60_000),
+  shutdown: new AbortController().signal,
+  onError: () => undefined,
+};
+
+function nested(config: object) {
+  return { name: "tasks/t/pushNotificationConfigs/h1", pushNotificationConfig: config };
+}
+
+function memoryPush(): RequestHandler["push"] {
+  const configs = new Map<string, PushConfig>();
+  return {
+    setPushConfig({ config = create(PushConfigSchema) }) {
+      configs.set(config.id, config);
+      return { config };
+    },
+    getPushConfig({ configId }) {
+      const config = configs.get(configId);
+      if (!config) throw new DevtoolError(`push config "${configId}" does not exist: list them`, Code.NotFound);
+      return { config };
+    },
+    listPushConfigs: () => ({ configs: [...configs.values()] }),
+    deletePushConfig({ configId }) {
+      configs.delete(configId);
+      return {};
+    },
+  };
+}

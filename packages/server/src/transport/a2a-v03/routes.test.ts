@@ -1,0 +1,102 @@
+import { JsonRpcCode } from "@devtool/schema/a2a-v03";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { idleAgent } from "../../../test/idle-agent.ts";
+import { serveRoutes, silentHandler } from "../../../test/serve-routes.ts";
+import { createServer, type DevtoolServer } from "../../server.ts";
+import { Heartbeats } from "../http/heartbeats.ts";
+import { a2aV03Routes } from "./routes.ts";
+
+const agents = { idle: idleAgent };
+const card = { name: "agent", description: "", version: "1", extensionRequired: false };
+
+describe("the routes of A2A 0.3", () => {
+  let server: DevtoolServer;
+  beforeAll(async () => {
+    server = await createServer({ agents, workspace: process.cwd(), limits: { maxRequestBytes: 1000 } });
+  });
+  afterAll(() => server.close());
+
+  it("answer a card that the client has with 304 (CARD-1)", async () => {
+    const url = `${server.url}/.well-known/agent-card.json`;
+    const first = await fetch(url);
+    const again = await fetch(url, { headers: { "if-none-match": first.headers.get("etag") ?? "" } });
+    expect([first.status, again.status, await again.text()]).toEqual([200, 304, ""]);
+  });
+
+  it("refuse another content type with 415 and too much with 413, in the form of JSON-RPC (ERR-2)", async () => {
+    const typed = await post("{}", { "content-type": "text/plain" });
+    expect([typed.status, typed.json.error.code]).toEqual([415, JsonRpcCode.INVALID_REQUEST]);
+    const large = await post(JSON.stringify({ text: "x".repeat(2000) }));
+    expect([large.status, large.json.error.code]).toEqual([413, JsonRpcCode.INVALID_REQUEST]);
+    expect(large.json.error.message).toContain("limit is 1000");
+  });
+
+  it("refuse a batch and a request without id, and repeat the id of a method that does not exist (ERR-1)", async () => {
+    expect((await post("[]")).json).toMatchObject({ id: null, error: { code: JsonRpcCode.INVALID_REQUEST } });
+    const unnamed = JSON.stringify({ jsonrpc: "2.0", method: "tasks/get", params: { id: "t" } });
+    expect((await post(unnamed)).json).toMatchObject({ id: null, error: { code: JsonRpcCode.INVALID_REQUEST } });
+    const unknown = await call("tasks/nothing", {});
+    expect(unknown.json).toMatchObject({ id: "r1", error: { code: JsonRpcCode.METHOD_NOT_FOUND } });
+  });
+
+  it("name the header when the position to resume from is none of ours (STREAM-3)", async () => {
+    const { json } = await call("tasks/resubscribe", { id: "t" }, { "last-event-id": "-1" });
+    expect(json.error).toMatchObject({
+      code: JsonRpcCode.INVALID_PARAMS,
+      data: { field: "Last-Event-ID", value: "-1" },
+    });
+  });
+
+  it("give who has the token a card with the slash commands, and others none of it", async () => {
+    const { json } = await call("agent/getAuthenticatedExtendedCard", {});
+    const open = JSON.parse(await (await fetch(`${server.url}/.well-known/agent-card.json`)).text());
+    expect(open.supportsAuthenticatedExtendedCard).toBe(true);
+    expect(json.result).toMatchObject({ name: open.name, url: open.url });
+    const names = json.result.skills.map(({ name }: { name: string }) => name);
+    expect(names).toEqual(expect.arrayContaining(["idle", "/memory", "/memory show"]));
+    expect(open.skills).toHaveLength(1);
+    expect((await fetch(`${server.url}/v1/card`)).status).toBe(401);
+  });
+
+  it("notice in a silent stream that its client has gone", async () => {
+    const gone = Promise.withResolvers<void>();
+    const lasts = new AbortController();
+    await using agent = await serveRoutes(
+      a2aV03Routes({
+        ...card,
+        handler: silentHandler(gone.resolve),
+        baseUrl: "http://127.0.0.1",
+        maxRequestBytes: 1000,
+        heartbeats: new Heartbeats(60_000),
+        shutdown: lasts.signal,
+        onError: () => undefined,
+      }),
+    );
+    const client = new AbortController();
+    const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tasks/resubscribe", params: { id: "t" } });
+    const headers = { "content-type": "application/json", "last-event-id": "0" };
+    const response = await fetch(agent.url, { method: "POST", headers, body, signal: client.signal });
+    expect(response.status).toBe(200);
+    client.abort();
+    await gone.promise;
+  });
+
+  it("turn away a client without the extension where it is required (CARD-1, CARD-3)", async () => {
+    await using strict = await createServer({ agents, workspace: process.cwd(), extensionRequired: true });
+    const message = { role: "user", messageId: "m1", parts: [{ kind: "text", text: "text Hi." }] };
+    const { json } = await call("message/send", { message }, {}, strict);
+    expect(json.error).toMatchObject({ code: JsonRpcCode.INVALID_REQUEST });
+    expect(json.error.message).toContain("X-A2A-Extensions");
+  });
+
+  function call(method: string, params: object, headers: Record<string, string> = {}, to: DevtoolServer = server) {
+    return post(JSON.stringify({ jsonrpc: "2.0", id: "r1", method, params }), headers, to);
+  }
+
+  async function post(body: string, headers: Record<string, string> = {}, to: DevtoolServer = server) {
+    const authorization = `Bearer ${to.token}`;
+    const all = { "content-type": "application/json", authorization, ...headers };
+    const response = await fetch(to.url, { method: "POST", headers: all, body });
+    return { status: response.status, json: JSON.parse(await response.text()) };
+  }
+});

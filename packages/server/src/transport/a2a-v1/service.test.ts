@@ -1,0 +1,165 @@
+import { create } from "@bufbuild/protobuf";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { type ConnectError, createClient, createRouterTransport, type Interceptor } from "@connectrpc/connect";
+import { type TaskEvent, TaskEventSchema, TaskState } from "@devtool/schema";
+import { A2AService, A2aRole, ErrorInfoSchema } from "@devtool/schema/a2a-v1";
+import { describe, expect, it } from "vitest";
+import type { AgentExecutor } from "../../agent/agent-executor.ts";
+import { createAuditHandler } from "../../handler/audit-handler.ts";
+import { OPERATOR } from "../../handler/caller.ts";
+import { createCommandHandler } from "../../handler/command-handler.ts";
+import { Exchanges } from "../../handler/exchange.ts";
+import { createPushHandler } from "../../handler/push-handler.ts";
+import { principalKey, type RequestHandler } from "../../handler/request-handler.ts";
+import { StreamLimit } from "../../handler/stream-limit.ts";
+import { createTaskHandler } from "../../handler/task-handler.ts";
+import { MemoryTaskStore } from "../../store/memory-task-store.ts";
+import { SessionRegistry } from "../../task/session-registry.ts";
+import { connectErrorOf, ERROR_TABLE, ERROR_TABLE_1_0_0, httpErrorOf, InvalidRequest, rpcErrorOf } from "./errors.ts";
+import type { A2aServiceOptions } from "./options.ts";
+import { createA2aService } from "./service.ts";
+
+describe("the service of A2A 1.0", () => {
+  it("refuses a message to a task that has ended where the operator wants that, and changes nothing", async () => {
+    const { client, store } = await serving({ endedTask: "refuse" });
+    const message = { messageId: "m2", taskId: "t1", role: A2aRole.USER, parts: [text("more")] };
+    const reason = await failure(client.sendMessage({ message }));
+    expect(reason.findDetails(ErrorInfoSchema)).toMatchObject([{ reason: "UNSUPPORTED_OPERATION" }]);
+    expect((await store.list({ limit: 10 })).tasks).toHaveLength(1);
+  });
+
+  it("refuses a message that names the task of another context, also when that has ended", async () => {
+    const { client } = await serving({});
+    const message = { messageId: "m2", taskId: "t1", contextId: "other", role: A2aRole.USER, parts: [text("more")] };
+    expect((await failure(client.sendMessage({ message }))).rawMessage).toContain("is not the context of task");
+  });
+
+  it("says that it has no extended card, and that callers without the extension are not taken where it is required", async () => {
+    const { client } = await serving({});
+    const none = await failure(client.getExtendedAgentCard({}));
+    expect(none.findDetails(ErrorInfoSchema)).toMatchObject([{ reason: "UNSUPPORTED_OPERATION" }]);
+    const strict = await serving({ extensionRequired: true });
+    const needed = await failure(strict.client.getTask({ id: "t1" }));
+    expect(needed.findDetails(ErrorInfoSchema)).toMatchObject([{ reason: "EXTENSION_SUPPORT_REQUIRED" }]);
+  });
+
+  it("says of every way to ask for notifications that there are none, and starts nothing (PUSH-1)", async () => {
+    const { client, store } = await serving({});
+    const config = { taskId: "t1", url: "https://example.com/hook" };
+    const message = { messageId: "m2", role: A2aRole.USER, parts: [text("more")] };
+    const configuration = { taskPushNotificationConfig: config };
+    const refused = [
+      client.createTaskPushNotificationConfig(config),
+      client.listTaskPushNotificationConfigs({ taskId: "t1" }),
+      client.sendMessage({ message, configuration }),
+      drained(client.sendStreamingMessage({ message, configuration })),
+    ];
+    for (const reason of await Promise.all(refused.map(failure))) {
+      expect(reason.findDetails(ErrorInfoSchema)).toMatchObject([{ reason: "PUSH_NOTIFICATION_NOT_SUPPORTED" }]);
+    }
+    expect((await store.list({ limit: 10 })).tasks).toHaveLength(1);
+  });
+
+  it("tells failures by the table of 1.0.0 where that is chosen", async () => {
+    const { client } = await serving({ errorTable: ERROR_TABLE_1_0_0 });
+    const reason = await failure(client.cancelTask({ id: "t1" }));
+    expect(httpErrorOf(reason, ERROR_TABLE_1_0_0).status).toBe(409);
+    expect(httpErrorOf(reason, ERROR_TABLE).status).toBe(400);
+    expect(rpcErrorOf(reason, ERROR_TABLE).code).toBe(-32002);
+  });
+});
+
+describe("an error", () => {
+  it("hides what was not thrown on purpose, and keeps it for the operator", () => {
+    const error = connectErrorOf(new Error("secret"), ERROR_TABLE);
+    expect(JSON.stringify([httpErrorOf(error, ERROR_TABLE), rpcErrorOf(error, ERROR_TABLE)])).not.toContain("secret");
+    expect(httpErrorOf(error, ERROR_TABLE).status).toBe(500);
+  });
+
+  it("names all violations of a request", () => {
+    const violations = ["a", "b"].map((field) => ({ field, description: "is missing" }));
+    const { body } = httpErrorOf(connectErrorOf(new InvalidRequest(violations), ERROR_TABLE), ERROR_TABLE);
+    expect(body).toMatchObject({ error: { status: "INVALID_ARGUMENT", message: "a is missing; b is missing" } });
+  });
+});
+
+/** The service over a store that holds one task, which has ended. */
+async function serving(more: Partial<A2aServiceOptions>) {
+  const store = new MemoryTaskStore();
+  await store.append([event(1n, TaskState.SUBMITTED), event(2n, TaskState.COMPLETED)]);
+  const handler = handlerOf(store);
+  const service = createA2aService({ handler, extensionRequired: false, ...more });
+  const asOperator: Interceptor = (next) => (request) => {
+    request.contextValues.set(principalKey, OPERATOR.principal);
+    return next(request);
+  };
+  const router = { interceptors: [asOperator] };
+  const transport = createRouterTransport(({ service: serve }) => serve(A2AService, service), { router });
+  return { client: createClient(A2AService, transport), store };
+}
+
+function handlerOf(store: MemoryTaskStore): RequestHandler {
+  const now = (): Date => new Date(0);
+  const registry = new SessionRegistry({ store, createExecutor: () => idle, now });
+  const exchanges = new Exchanges({
+    registry,
+    store,
+    now,
+    nextId: () => "t2",
+    retryWindowMs: 0,
+    maxParts: 10,
+    workspaceRoots: [process.cwd()],
+    workspace: process.cwd(),
+    clientMcpServers: "none",
+    settleAgent: String,
+    assertMcpServers: () => undefined,
+  });
+  const streams = new StreamLimit(10);
+  return {
+    streams,
+    tasks: createTaskHandler(exchanges, store, streams),
+    commands: createCommandHandler(exchanges, () => {
+      throw new Error("there are no commands here");
+    }),
+    push: createPushHandler(),
+    audit: createAuditHandler(store),
+    offers: () => Promise.resolve({ tools: [], mcpServers: [] }),
+  };
+}
+
+/** An agent that does nothing. */
+const idle: AgentExecutor = {
+  modelFor: () => "",
+  async *execute() {},
+  [Symbol.asyncDispose]: () => Promise.resolve(),
+};
+
+function event(sequence: bigint, state: TaskState): TaskEvent {
+  const message = { messageId: "m1", parts: [text("first")] };
+  const opening = { case: "created" as const, value: { principal: "local", message } };
+  const payload = sequence === 1n ? opening : { case: "stateChange" as const, value: {} };
+  return create(TaskEventSchema, {
+    sequence,
+    taskId: "t1",
+    contextId: "c1",
+    time: timestampFromDate(new Date(0)),
+    state,
+    payload,
+  });
+}
+
+function text(value: string) {
+  return { content: { case: "text" as const, value } };
+}
+
+async function drained(stream: AsyncIterable<unknown>): Promise<void> {
+  for await (const _item of stream);
+}
+
+/** What a call fails with; fails itself when it does not. */
+async function failure(call: Promise<unknown>): Promise<ConnectError> {
+  return call.then(
+    () => Promise.reject(new Error("the call did not fail")),
+    (reason: ConnectError) => reason,
+  );
+}

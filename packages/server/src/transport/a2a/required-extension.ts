@@ -1,0 +1,46 @@
+import { create } from "@bufbuild/protobuf";
+import type { HandlerContext } from "@connectrpc/connect";
+import { EXTENSION_URI, GetTaskRequestSchema, ListTasksRequestSchema } from "@devtool/schema";
+import type { RequestHandler } from "../../handler/request-handler.ts";
+import type { AskedView } from "./activation.ts";
+
+/** The conversation that a call belongs to. */
+export interface CallPlace {
+  /** The task that it names; empty when it names none. */
+  readonly taskId: string;
+  /** The context that a message names; empty when it names none. */
+  readonly contextId: string;
+  /** Whether the call is a message, which begins a conversation where it names none. */
+  readonly isMessage: boolean;
+}
+
+/** What tells whether a call meets the card of a server that requires the extension (CARD-1). */
+export interface RequiringCall {
+  readonly view: AskedView;
+  readonly place: CallPlace;
+  readonly context: HandlerContext;
+}
+
+/**
+ * Returns whether a server that requires the extension takes a call: one that shows that its client knows the extension, or
+ * belongs to a conversation in which that was shown. Throws `Code.NotFound` for a task that does not exist.
+ */
+export async function meetsRequirement({ tasks }: RequestHandler, call: RequiringCall): Promise<boolean> {
+  const { view, place, context } = call;
+  if (view !== "inherited") return view === "extension";
+  if (place.taskId !== "") {
+    const request = create(GetTaskRequestSchema, { taskId: place.taskId });
+    const { task } = await tasks.getTask(request, context);
+    return task?.extensionActive ?? false;
+  }
+  if (!place.isMessage) return true;
+  if (place.contextId === "") return false;
+  const request = create(ListTasksRequestSchema, { contextId: place.contextId, pageSize: 1 });
+  const { tasks: [latest] = [] } = await tasks.listTasks(request, context);
+  return latest?.lastEvent?.extensionActive ?? false;
+}
+
+/** Says what a call must do that does not meet the requirement; `header` is the name that its version of A2A has for it. */
+export function extensionNeeded(header: string): string {
+  return `this agent needs the development-tool extension: name ${EXTENSION_URI} in the header ${header}, or send the message with AgentSettings ({"workspace_path": "/…"}) under that URI in its metadata`;
+}

@@ -1,0 +1,193 @@
+import { once } from "node:events";
+import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
+import { connect, type Socket } from "node:net";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { readBody } from "./body.ts";
+import { type HttpListener, listen } from "./listener.ts";
+import { type Route, send } from "./route.ts";
+import { CONNECTION_TIMEOUTS, type ConnectionLimits } from "./sniffing-server.ts";
+
+const PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+const SETTINGS = Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]);
+
+describe("the connections of a server", () => {
+  let listener: HttpListener | undefined;
+  let opened: (Socket | ClientHttp2Session)[] = [];
+  beforeEach(() => {
+    opened = [];
+  });
+  afterEach(async () => {
+    for (const connection of opened) connection.destroy();
+    await listener?.close(0);
+  });
+
+  it.each([
+    ["only says PRI", ["PRI"]],
+    ["says the preface of HTTP/2", [PREFACE]],
+    ["says the preface and its settings", [PREFACE, SETTINGS]],
+  ])("end when nobody was let in: one that %s", async (_what, says) => {
+    await serve({ admissionTimeoutMs: 50 });
+    const socket = open().resume();
+    for (const data of says) socket.write(data);
+    await once(socket, "close");
+  });
+
+  it("end when only the public can be seen over them", async () => {
+    await serve({ admissionTimeoutMs: 1_000 });
+    const session = openHttp2();
+    expect(await statusOf(session, {})).toBe(401);
+    await once(session, "close");
+  });
+
+  it("stay after a request that was let in, and end when they were idle for long", async () => {
+    await serve({ admissionTimeoutMs: 1_000, idleTimeoutMs: 2_000 });
+    const session = openHttp2();
+    const since = performance.now();
+    expect(await statusOf(session, { authorization: "right" })).toBe(404);
+    await once(session, "close");
+    expect(performance.now() - since).toBeGreaterThan(1_500);
+  });
+
+  // Less than the half minute after which Node would look for them by itself.
+  it("end at their timeout when a thousand send a head bit by bit, and others are served meanwhile (S3)", {
+    timeout: 28_000,
+  }, async () => {
+    await serve({ headersTimeoutMs: 1_000, requestTimeoutMs: 1_000, maxConnections: 2_000 });
+    const slow = Array.from({ length: 1_000 }, () => open().resume());
+    const drip = setInterval(() => {
+      for (const socket of slow) if (socket.writable) socket.write("y");
+    }, 300);
+    for (const socket of slow) {
+      socket.on("error", () => undefined).write("POST / HTTP/1.1\r\nhost: a\r\nx-slow: ");
+    }
+    expect(await statusOf(openHttp2(), { authorization: "right" })).toBe(404);
+    const ends = slow.map((socket) => new Promise((resolve) => socket.once("close", resolve)));
+    await Promise.all(ends).finally(() => clearInterval(drip));
+  });
+
+  it("without credentials make room for those that come, so that nobody is locked out", async () => {
+    await serve({ maxConnections: 8 });
+    const first = openHttp2();
+    expect(await statusOf(first, { authorization: "right" })).toBe(404);
+    for (let index = 0; index < 20; index++)
+      await once(
+        open().on("error", () => undefined),
+        "connect",
+      );
+    const late = openHttp2();
+    expect(await statusOf(late, { authorization: "right" })).toBe(404);
+    expect(await statusOf(first, { authorization: "right" })).toBe(404);
+  });
+
+  it("on which nothing came, as browsers open them ahead, do not hold a server that closes", async () => {
+    await serve({ headersTimeoutMs: 120_000, requestTimeoutMs: 120_000 });
+    const socket = open().resume();
+    // The server has this connection as well once it answers a later one.
+    expect(await statusOf(openHttp2(), { authorization: "right" })).toBe(404);
+    const ended = once(socket, "close");
+    await listener?.close(120_000);
+    await ended;
+  });
+
+  describe.each([
+    ["nothing was sent", ""],
+    ["half of a request's headers was sent", "POST /read HTTP/1.1\r\nhost: "],
+    ["half of a request's body was sent", "POST /read HTTP/1.1\r\nhost: HOST\r\ncontent-length: 10\r\n\r\nabc"],
+    ["a response is not read", "GET /much HTTP/1.1\r\nhost: HOST\r\n\r\n"],
+    ["half of a session of HTTP/2 was opened", PREFACE],
+  ])("where %s", (_what, sent) => {
+    it("do not hold a server that closes", async () => {
+      await serve({ headersTimeoutMs: 120_000, requestTimeoutMs: 120_000 }, ROUTES);
+      const socket = open().pause();
+      socket.on("error", () => undefined);
+      socket.write(sent.replace("HOST", new URL(listener?.url ?? "").host));
+      // The server has read what was sent once it answers later ones.
+      for (let turn = 0; turn < 3; turn++) expect(await statusOf(openHttp2(), RIGHT)).toBe(404);
+      await listener?.close(120_000);
+    });
+  });
+
+  it("of HTTP/2 whose client does not read do not hold a server that closes", async () => {
+    await serve({ admissionTimeoutMs: 120_000 }, ROUTES);
+    const session = openHttp2().on("error", () => undefined);
+    const stream = session.request({ ":path": "/much" }).on("error", () => undefined);
+    await once(stream, "response");
+    await listener?.close(120_000);
+  });
+
+  it.each(["HTTP/1.1", "HTTP/2"])(
+    "of %s get the answer that is being made when the server closes, and no other",
+    async (version) => {
+      const answer = Promise.withResolvers<void>();
+      const asked = Promise.withResolvers<void>();
+      const slow = routeOf("/slow", async (_request, response) => {
+        asked.resolve();
+        await answer.promise;
+        send(response, 200, { body: "{}" });
+      });
+      await serve({}, [slow]);
+      const status =
+        version === "HTTP/2"
+          ? statusOf(openHttp2(), { ":path": "/slow" })
+          : fetch(`${listener?.url}/slow`).then(({ status }) => status);
+      await asked.promise;
+      listener?.stopTaking();
+      await expect(fetch(`${listener?.url}/slow`)).rejects.toThrow();
+      const closed = listener?.close(120_000);
+      answer.resolve();
+      expect(await status).toBe(200);
+      await closed;
+    },
+  );
+
+  async function serve(limits: Partial<ConnectionLimits>, routes: readonly Route[] = []): Promise<void> {
+    listener = await listen({
+      host: "127.0.0.1",
+      port: 0,
+      allowedHosts: [],
+      allowedOrigins: [],
+      limits: { ...CONNECTION_TIMEOUTS, maxConnections: 100, maxConcurrentStreams: 10, ...limits },
+      onError: () => undefined,
+    });
+    listener.serve({
+      routes,
+      authenticator: {
+        authenticate: ({ headers }) =>
+          headers.authorization === "right"
+            ? { case: "caller", value: { principal: "p", rights: new Set() } }
+            : { case: "none" },
+      },
+    });
+  }
+
+  function open(): Socket {
+    const socket = connect(Number(new URL(listener?.url ?? "").port), "127.0.0.1");
+    opened.push(socket);
+    return socket;
+  }
+
+  function openHttp2(): ClientHttp2Session {
+    const session = connectHttp2(listener?.url ?? "");
+    opened.push(session);
+    return session;
+  }
+});
+
+function routeOf(path: string, handle: Route["handle"]): Route {
+  return { name: path, access: "public", matches: (_method, asked) => asked === path, handle };
+}
+
+/** One that reads what it gets, and one that answers with more than a connection holds. */
+const ROUTES: readonly Route[] = [
+  routeOf("/read", async (request, response) => send(response, 200, { body: await readBody(request, 100) })),
+  routeOf("/much", (_request, response) => send(response, 200, { body: "x".repeat(32 * 1024 * 1024) })),
+];
+
+const RIGHT = { authorization: "right" };
+
+async function statusOf(session: ClientHttp2Session, headers: Record<string, string>): Promise<unknown> {
+  const stream = session.request({ ":path": "/nothing", ...headers });
+  stream.resume();
+  const [answer] = await once(stream, "response");
+  return answer[":status"];
+}

@@ -1,0 +1,93 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import {
+  emptyTask,
+  type Message,
+  MessageDelivery,
+  MessageSchema,
+  Role,
+  reduceTask,
+  TaskCreatedSchema,
+  type TaskEvent,
+  TaskState,
+} from "@devtool/schema";
+import { expect } from "vitest";
+import type { AgentExecutor } from "../src/agent/agent-executor.ts";
+import { MemoryTaskStore } from "../src/store/memory-task-store.ts";
+import { Conversation } from "../src/task/conversation.ts";
+import { EventLog } from "../src/task/event-log.ts";
+import { readTask } from "../src/task/read-task.ts";
+import { type Incoming, TaskSession } from "../src/task/task-session.ts";
+
+/** The ids of the messages that wait. */
+export function waiting({ task }: TaskSession): string[] {
+  return task.queuedMessages.map(({ message }) => message?.messageId ?? "");
+}
+
+/** A message of the user whose id is its text. */
+export function text(value: string): Message {
+  return create(MessageSchema, { messageId: value, role: Role.USER, parts: [{ content: { case: "text", value } }] });
+}
+
+/** A message as it comes in. */
+export function sent(message: Message, delivery: MessageDelivery = MessageDelivery.QUEUE): Incoming {
+  return { message, delivery, activateExtension: false };
+}
+
+/** The approval of a call. */
+export function answer(toolCallId: string): Message {
+  const value = { toolCallId, selectedOptionId: "proceed_once" };
+  return create(MessageSchema, {
+    messageId: "answer",
+    role: Role.USER,
+    parts: [{ content: { case: "confirmation", value } }],
+  });
+}
+
+/** A session whose task begins with the message `first`. */
+export async function begin(
+  executor: AgentExecutor,
+  store = new MemoryTaskStore(),
+  created: MessageInitShape<typeof TaskCreatedSchema> = {},
+): Promise<TaskSession> {
+  const task = { ...emptyTask(), id: "t1", contextId: "c1" };
+  const log = new EventLog({ store, task, now: () => new Date(0), conversation: new Conversation() });
+  const session = new TaskSession({ log, executor, earlier: async () => [] });
+  await session.create(create(TaskCreatedSchema, { message: text("first"), ...created }));
+  return session;
+}
+
+/** The session as a server that starts again opens it. */
+export async function reopen(executor: AgentExecutor, store: MemoryTaskStore): Promise<TaskSession> {
+  const task = (await readTask(store, "t1")) ?? expect.fail("the store has the task");
+  const log = new EventLog({ store, task, now: () => new Date(0), conversation: new Conversation() });
+  const session = new TaskSession({ log, executor, earlier: async () => [] });
+  await session.recover();
+  return session;
+}
+
+/** All events of the task. */
+export function eventsOf(store: MemoryTaskStore): Promise<TaskEvent[]> {
+  return Array.fromAsync(store.readEvents("t1", 0n));
+}
+
+/** Waits for an event that nothing of the past may be, and checks that the log folds to the task there is. */
+export async function until(session: TaskSession, isIt: (event: TaskEvent) => boolean): Promise<TaskEvent> {
+  let task = emptyTask();
+  for await (const event of session.log.read(0n, AbortSignal.timeout(50_000))) {
+    task = reduceTask(task, event);
+    if (!isIt(event)) continue;
+    expect(task.queuedMessages).toEqual(session.task.queuedMessages);
+    return event;
+  }
+  throw new Error("a log has no end");
+}
+
+/** The events of a task that completes, each with its state. */
+export async function loggedUntilEnd(session: TaskSession): Promise<string[]> {
+  const logged: string[] = [];
+  for await (const { payload, state } of session.log.read(0n, AbortSignal.timeout(50_000))) {
+    logged.push(`${payload.case} ${TaskState[state]}`);
+    if (state === TaskState.COMPLETED) break;
+  }
+  return logged;
+}

@@ -1,0 +1,19 @@
+import { spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+
+/** What git says, without the white space around it; undefined when it fails. */
+export function git(...args: readonly string[]): string | undefined {
+  const { status, stdout } = spawnSync("git", args, { cwd: root, encoding: "utf8", maxBuffer: 64 * 1024 * 1024 });
+  return status === 0 ? stdout.trim() : undefined;
+}
+
+/** The commit to compare with: `main` on a branch, the commit before on `main` itself. Undefined where none has the path. */
+export function earlierCommit(path: string): string | undefined {
+  const head = git("rev-parse", "HEAD");
+  const candidates = ["origin/main", "main", "HEAD~1"].map((name) => git("rev-parse", "--verify", "--quiet", name));
+  return candidates.find(
+    (commit) => commit && commit !== head && git("cat-file", "-e", `${commit}:${path}`) !== undefined,
+  );
+}

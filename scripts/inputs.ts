@@ -1,0 +1,32 @@
+/** What takes minutes to install and to play, and depends on few files. */
+export type Part = "bindings" | "peers";
+
+/** What speaks with others: whoever changes one of these can change what the bindings and the peers see. */
+const SPEAKS = [
+  ...["proto/", "packages/schema/", "packages/conformance/", "packages/server/src/transport/"],
+  ...["packages/server/src/handler/", "pnpm-lock.yaml", ".ci/", "scripts/inputs.ts"],
+];
+
+/** The inputs of each part: files, and folders with a slash at their end. */
+export const INPUTS: Readonly<Record<Part, readonly string[]>> = {
+  bindings: [
+    ...SPEAKS,
+    ...["bindings/", "scripts/bindings.ts", "test/bindings/", "test/bindings.test.ts"],
+    "packages/cli/src/command/conformance-program.ts",
+  ],
+  peers: [
+    ...SPEAKS,
+    ...["packages/client/", "packages/fake-gemini/", "peers/", "scripts/peers.ts", "scripts/interop.ts"],
+    ...["test/interop/", "test/interop.test.ts", "test/conformance/", "test/conformance-peers.test.ts"],
+    ...["test/gemini-cli/", "test/gemini-cli.test.ts", "test/gemini-cli-client.test.ts"],
+  ],
+};
+
+/** The parts of which no input is among the files that changed. */
+export function unchangedParts(changed: readonly string[]): Part[] {
+  const isInput = (path: string, input: string): boolean =>
+    path === input || (/\/$/.test(input) && path.startsWith(input));
+  return PARTS.filter((part) => !INPUTS[part].some((input) => changed.some((path) => isInput(path, input))));
+}
+
+const PARTS = ["bindings", "peers"] as const satisfies readonly Part[];

@@ -1,0 +1,35 @@
+/** How thorough a test run is: `quick` is `pnpm test`, `ci` is `.ci/run`, `deep` is `pnpm test:deep`. */
+export type Depth = "quick" | "ci" | "deep";
+
+const DEPTHS: readonly string[] = ["quick", "ci", "deep"] satisfies Depth[];
+
+/** The depth of this run: `DEVTOOL_DEPTH`, default `quick`. */
+export const DEPTH: Depth = readDepth(process.env.DEVTOOL_DEPTH ?? "quick");
+
+/** How many rounds a test plays at each depth. The environment variable that is named sets another number. */
+export function roundsOf(variable: string, rounds: Readonly<Record<Depth, number>>): number {
+  const set = process.env[variable];
+  if (set === undefined) return rounds[DEPTH];
+  const number = Number(set);
+  if (!Number.isSafeInteger(number) || number < 1)
+    throw new Error(`${variable} is "${set}": give a whole number from 1`);
+  return number;
+}
+
+/** The seed of what a test draws, which is printed: `DEVTOOL_SEED`, else 7 in a quick run and a fresh one in the others. */
+export function seedOf(): number {
+  const set = process.env.DEVTOOL_SEED;
+  const fresh = DEPTH === "quick" ? 7 : Date.now() % 1_000_000;
+  const seed = set === undefined ? fresh : Number(set);
+  console.info(`drawn from the seed ${seed}: DEVTOOL_SEED=${seed} plays it again`);
+  return seed;
+}
+
+function readDepth(text: string): Depth {
+  if (isDepth(text)) return text;
+  throw new Error(`DEVTOOL_DEPTH is "${text}": give one of ${DEPTHS.join(", ")}`);
+}
+
+function isDepth(text: string): text is Depth {
+  return DEPTHS.includes(text);
+}

@@ -1,0 +1,30 @@
+/**
+ * Is loaded into a server by the test of its failpoints (`--import`): ends the process at one of them, so that nothing of
+ * it runs any more, not even the next line.
+ */
+import { subscribe } from "node:diagnostics_channel";
+
+/** Where a process is to end. */
+export interface KillOrder {
+  readonly failpoint: string;
+  /** At which passage, from 1. */
+  readonly passage: number;
+  /** From when passages count: from the start, or from SIGUSR2 on. */
+  readonly from: "start" | "signal";
+}
+
+/** The variable of the environment that holds the order, as JSON. */
+export const KILL_ORDER = "DEVTOOL_TEST_KILL_ORDER";
+
+const text = process.env[KILL_ORDER];
+if (text !== undefined) obey(JSON.parse(text));
+
+function obey({ failpoint, passage, from }: KillOrder): void {
+  let left = passage;
+  const arm = (): void =>
+    subscribe(failpoint, () => {
+      if (--left <= 0) process.kill(process.pid, "SIGKILL");
+    });
+  if (from === "start") arm();
+  else process.once("SIGUSR2", arm);
+}

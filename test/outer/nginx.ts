@@ -1,0 +1,79 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { connect, createServer } from "node:net";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+
+/** The nginx of the system; undefined where there is none. */
+export const NGINX = ["/usr/sbin/nginx", "/usr/bin/nginx", "/usr/local/bin/nginx"].find(existsSync);
+
+/** One of the configurations that docs/deployment.md shows, by the name in the comment before it. */
+export async function documentedConfig(name: string): Promise<string> {
+  const text = await readFile(new URL("../../docs/deployment.md", import.meta.url), "utf8");
+  const found = new RegExp(`<!-- nginx: ${name} -->\n\`\`\`nginx\n([\\s\\S]*?)\`\`\``).exec(text)?.[1];
+  if (found === undefined) throw new Error(`docs/deployment.md shows no configuration named ${name}`);
+  return found;
+}
+
+/** A port of this machine that leads to a socket in the file system: nginx takes no free port by itself. */
+export interface Entrance extends AsyncDisposable {
+  readonly port: number;
+}
+
+/** Opens a free port whose connections go to a socket, byte for byte. */
+export async function openEntrance(socketPath: string): Promise<Entrance> {
+  const server = createServer((client) => {
+    const inner = connect(socketPath);
+    client.on("error", () => inner.destroy()).on("close", () => inner.destroy());
+    inner.on("error", () => client.destroy()).on("close", () => client.destroy());
+    client.pipe(inner).pipe(client);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  return {
+    port: typeof address === "object" && address ? address.port : 0,
+    [Symbol.asyncDispose]: () => new Promise((closed) => void server.close(() => closed())),
+  };
+}
+
+/** Runs nginx with some `server` blocks: in the foreground, with all its files in a directory. */
+export async function startNginx(directory: string, servers: string): Promise<AsyncDisposable> {
+  await mkdir(directory, { recursive: true });
+  const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
+    (kind) => `${kind}_temp_path ${join(directory, kind)};`,
+  );
+  const config = `daemon off;
+master_process off;
+pid ${join(directory, "nginx.pid")};
+error_log ${join(directory, "error.log")};
+events {}
+http {
+access_log off;
+${temporary.join("\n")}
+${servers}
+}
+`;
+  await writeFile(join(directory, "nginx.conf"), config);
+  const log = join(directory, "error.log");
+  const args = ["-p", directory, "-e", log, "-c", join(directory, "nginx.conf")];
+  const nginx = spawn(NGINX ?? "nginx", args, { stdio: ["ignore", "ignore", "inherit"] });
+  await untilReady(nginx, join(directory, "nginx.pid"), log);
+  return {
+    async [Symbol.asyncDispose]() {
+      if (nginx.exitCode !== null) return;
+      nginx.kill("SIGTERM");
+      await once(nginx, "exit");
+    },
+  };
+}
+
+/** It writes its process id once it listens. */
+async function untilReady(nginx: ChildProcess, pidFile: string, log: string): Promise<void> {
+  while (!existsSync(pidFile)) {
+    if (nginx.exitCode !== null) throw new Error(`nginx does not start: ${await readFile(log, "utf8")}`);
+    await delay(10);
+  }
+}

@@ -1,0 +1,108 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createConnectTransport } from "@connectrpc/connect-node";
+import {
+  bearerInterceptor,
+  confirmationPart,
+  createDevtoolClient,
+  pendingToolCalls,
+  textMessage,
+} from "@devtool/client";
+import { helpCommand, SlashCommands, saying } from "@devtool/coding-agent/commands";
+import { readFileTool, runTools, settleEdit, Workspace, writeFileTool } from "@devtool/coding-agent/tools";
+import { createPolicyEngine } from "@devtool/policy";
+import { OPTION_PROCEED_ONCE, TaskState, toolCallsOf } from "@devtool/schema";
+import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+
+/** An agent of somebody else that reads one file and writes another, with tools of ours under a policy of ours. */
+function copying(workspacePath: string): Agent {
+  const policy = createPolicyEngine({ workspace: workspacePath, shellConfinement: "none" });
+  const greet = { path: ["greet"], description: "Greets.", arguments: [], play: () => saying(() => "Hello.") };
+  return {
+    about: { name: "copier", description: "Copies a file." },
+    open: ({ nextId }) => ({
+      commands: new SlashCommands([helpCommand([greet]), greet]),
+      createExecutor: () => ({
+        async *execute(turn, signal) {
+          using workspace = new Workspace(workspacePath);
+          const tools = [readFileTool(workspace), writeFileTool(workspace)];
+          const options = {
+            tools,
+            policy,
+            nextId,
+            settle: (edit: Parameters<typeof settleEdit>[1]) => settleEdit(workspace, edit),
+          };
+          const calls = [
+            { name: "read_file", args: { file_path: "a.txt" } },
+            { name: "write_file", args: { file_path: "b.txt", content: "copied" } },
+            { name: "run_shell_command", args: { command: "ls" } },
+          ];
+          yield* runTools(turn, options, turn.news.message ? calls : [], signal);
+          yield* turn.say("Copied.");
+        },
+      }),
+    }),
+  };
+}
+
+describe("tools and commands of ours in an agent of somebody else", () => {
+  let base: string;
+  let server: DevtoolServer;
+  beforeEach(async () => {
+    base = await mkdtemp(join(tmpdir(), "devtool-own-tools-"));
+    await start();
+    await writeFile(join(base, "work", "a.txt"), "original");
+  });
+  afterEach(async () => {
+    await server.close();
+    await rm(base, { recursive: true });
+  });
+
+  it("ask under the policy, run after a restart, and are only those that it picked", async () => {
+    const { task: asked } = await tasks().sendMessage({ message: textMessage("m", "go") });
+    if (!asked) throw new Error("there is no task");
+    const [question, ...others] = pendingToolCalls(asked);
+    expect([question?.toolName, others]).toEqual(["write_file", []]);
+    await server.close();
+    await start();
+    const parts = question ? [confirmationPart(question, OPTION_PROCEED_ONCE)] : [];
+    await tasks().sendMessage({ message: { ...textMessage("a", ""), parts }, taskId: asked.id });
+    const { task: ended } = await tasks().getTask({ taskId: asked.id });
+    expect([ended?.state, await readFile(join(base, "work", "b.txt"), "utf8")]).toEqual([
+      TaskState.COMPLETED,
+      "copied",
+    ]);
+    const calls = ended?.history.flatMap(toolCallsOf) ?? [];
+    expect(calls.map(({ result }) => result.value?.$typeName.split(".").at(-1))).toEqual([
+      "ToolOutput",
+      "ToolOutput",
+      "ErrorDetails",
+    ]);
+  });
+
+  it("are listed as its commands", async () => {
+    const { commands } = await client().commands.getAllSlashCommands({});
+    expect(commands.map(({ name }) => name)).toEqual(["help", "greet"]);
+  });
+
+  async function start(): Promise<void> {
+    const workspace = join(base, "work");
+    await mkdir(workspace, { recursive: true });
+    server = await createServer({
+      agents: { copier: copying(workspace) },
+      workspace,
+      dataDirectory: join(base, "data"),
+    });
+  }
+
+  function client() {
+    const interceptors = [bearerInterceptor(server.token)];
+    return createDevtoolClient(createConnectTransport({ baseUrl: server.url, httpVersion: "1.1", interceptors }));
+  }
+
+  function tasks() {
+    return client().tasks;
+  }
+});

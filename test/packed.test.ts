@@ -1,0 +1,174 @@
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { serveCodingAgent } from "@devtool/coding-agent";
+import { startCuttingProxy } from "@devtool/conformance";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startServing } from "./crash/server-process.ts";
+import { DEPTH } from "./depth.ts";
+import { type FoundNode, findNode } from "./packed/nodes.ts";
+import { PackedProject, programOf } from "./packed/project.ts";
+import { SAYS, snippetOf } from "./packed/snippets.ts";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const PUBLISHED = [
+  "schema",
+  "client",
+  "server",
+  "policy",
+  "sandbox",
+  "coding-agent",
+  "gemini",
+  "mcp",
+  "conformance",
+  "cli",
+];
+/** The oldest of `engines`. A quick run has only the Node that runs the tests: others are installed first. */
+const OLDEST = "22.19.0";
+const TOO_OLD = "20.20.2";
+const OTHERS = DEPTH === "quick" ? [] : [OLDEST, TOO_OLD];
+
+/** Reads a long answer through connections that break, over Connect and over A2A, and prints how many gaps it saw. */
+const RESUMING = `
+import { createConnectTransport } from "@connectrpc/connect-node";
+import { bearerInterceptor, createDevtoolClient, streamMessage, textMessage } from "@devtool/client";
+import { createA2aTransport } from "@devtool/client/a2a";
+
+const { DEVTOOL_URL: url, DEVTOOL_TOKEN: token } = process.env;
+const connect = { baseUrl: url, httpVersion: "1.1", interceptors: [bearerInterceptor(token)], nodeOptions: { agent: false } };
+for (const transport of [createConnectTransport(connect), createA2aTransport({ url, token })]) {
+  const message = textMessage(crypto.randomUUID(), "say 150\\nwait 5\\nsay 150");
+  const sequences = [];
+  const signal = AbortSignal.timeout(60_000);
+  const retries = { baseDelayMs: 1, maxAttempts: 1000 };
+  for await (const { sequence } of streamMessage(createDevtoolClient(transport), { message }, signal, retries))
+    sequences.push(Number(sequence));
+  console.log(sequences.filter((sequence, index) => sequence !== index + 1).length, sequences.length > 300);
+}
+`;
+
+describe("the packed packages in a project of somebody else", () => {
+  const nodes = new Map<string, FoundNode>([[process.versions.node, { program: process.execPath }]]);
+  let project: PackedProject;
+  let scratch: string;
+  beforeAll(async () => {
+    for (const version of OTHERS) nodes.set(version, await findNode(version));
+    const { dependencies } = JSON.parse(await readFile(join(root, "packages/client/package.json"), "utf8"));
+    project = await PackedProject.install([`@connectrpc/connect-node@${dependencies["@connectrpc/connect"]}`]);
+    scratch = await mkdtemp(join(tmpdir(), "devtool-packed-work-"));
+  }, 400_000);
+  afterAll(async () => {
+    await project[Symbol.asyncDispose]();
+    await rm(scratch, { recursive: true });
+  });
+
+  describe.each([...OTHERS.slice(0, 1), process.versions.node])("on Node %s", (version) => {
+    it("have a command that serves and does a job", async ({ skip }) => {
+      const node = programOf(nodes.get(version), skip);
+      const [data, workspace] = [join(scratch, `data-${version}`), join(scratch, `work-${version}`)];
+      await mkdir(workspace);
+      const main = join(project.directory, "node_modules/@devtool/cli/dist/main.js");
+      const flags = ["--data", data, "--workspace", workspace];
+      const server = await startServing(flags, project.environment(), main, node);
+      const script = "write a.txt hello\nrun cat a.txt\ntext All is done.";
+      for (const protocol of ["connect", "grpc", "a2a"]) {
+        const ended = await project.devtool(node, "run", "--protocol", protocol, ...flags, "--approve", "all", script);
+        expect(ended, protocol).toMatchObject({ code: 0, stdout: expect.stringContaining("All is done.") });
+      }
+      expect(await readFile(join(workspace, "a.txt"), "utf8")).toBe("hello");
+      expect(await server.stop()).toBe(0);
+      // It uses the same modules of Node as the server, and nothing is wrong with them.
+      expect(await project.devtool(node, "doctor", "--data", data)).toMatchObject({ code: 0, stderr: "" });
+    });
+
+    it.for(Object.entries(SAYS))("run the code in the README of %s", async ([name, says], { skip }) => {
+      const node = programOf(nodes.get(version), skip);
+      const workspace = await mkdtemp(join(scratch, "readme-"));
+      await using server = await serveCodingAgent({ workspace });
+      const environment = { DEVTOOL_URL: server.url, DEVTOOL_TOKEN: server.token };
+      expect(await project.runModule(node, await snippetOf(name), environment)).toBe(says);
+    });
+
+    it("have a client that goes on where its connection was lost", async ({ skip }) => {
+      const node = programOf(nodes.get(version), skip);
+      const workspace = await mkdtemp(join(scratch, "resume-"));
+      await using proxy = await startCuttingProxy(
+        () => server.url,
+        () => 5000,
+      );
+      await using server = await serveCodingAgent({ workspace, allowedHosts: [new URL(proxy.url).host] });
+      const environment = { DEVTOOL_URL: proxy.url, DEVTOOL_TOKEN: server.token };
+      expect(await project.runModule(node, RESUMING, environment)).toBe("0 true\n0 true\n");
+      expect(proxy.cuts()).toBeGreaterThan(4);
+    });
+  });
+
+  it.runIf(OTHERS.includes(TOO_OLD))(`have a command that refuses Node ${TOO_OLD} in a sentence`, async ({ skip }) => {
+    const node = programOf(nodes.get(TOO_OLD), skip);
+    for (const args of [["serve"], ["--version"], ["run", "text hi"]]) {
+      expect(await project.devtool(node, ...args)).toEqual({
+        code: 1,
+        stdout: "",
+        stderr: `devtool: Node ${TOO_OLD} is too old: install Node 22.19 or newer\n`,
+      });
+    }
+  });
+
+  it("share one copy of connect with the transport that the README of the client names", async () => {
+    const text = await readFile(join(root, "packages/client/README.md"), "utf8");
+    const named = [...text.matchAll(/@connectrpc\/connect-(?:node|web)@([\d.]+)/g)].map(([, version]) => version);
+    const { dependencies } = JSON.parse(await readFile(join(root, "packages/client/package.json"), "utf8"));
+    expect(new Set(named)).toEqual(new Set([dependencies["@connectrpc/connect"]]));
+    const nested = join(project.directory, "node_modules/@connectrpc/connect-node/node_modules/@connectrpc/connect");
+    expect(existsSync(nested)).toBe(false);
+  });
+
+  it("have READMEs whose links lead to files that are packed with them", async () => {
+    for (const name of PUBLISHED) {
+      const readme = join(project.directory, "node_modules/@devtool", name, "README.md");
+      const links = [...(await readFile(readme, "utf8")).matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(
+        ([, to = ""]) => to,
+      );
+      expect(
+        links.filter((to) => !existsSync(resolve(dirname(readme), to))),
+        name,
+      ).toEqual([]);
+      expect(
+        links.filter((to) => to.startsWith("..")),
+        name,
+      ).toEqual([]);
+    }
+  });
+
+  it("have READMEs that say how to install them, and whose code strict TypeScript takes", {
+    timeout: 120_000,
+  }, async () => {
+    for (const name of PUBLISHED) {
+      const text = await readFile(join(root, "packages", name, "README.md"), "utf8");
+      expect(text, name).toMatch(new RegExp(`npm install \\$CLONE/tarballs/devtool-.*\\b${name}\\b.*-0\\.1\\.0\\.tgz`));
+      expect(text, name).toContain("Node 22.19 or newer");
+    }
+    for (const name of Object.keys(SAYS)) await writeFile(join(project.directory, `${name}.ts`), await snippetOf(name));
+    const compilerOptions = {
+      ...{
+        strict: true,
+        exactOptionalPropertyTypes: true,
+        noUncheckedIndexedAccess: true,
+        noEmit: true,
+        skipLibCheck: true,
+      },
+      ...{ module: "nodenext", target: "es2024", types: ["node"], typeRoots: [join(root, "node_modules/@types")] },
+    };
+    const files = Object.keys(SAYS).map((name) => `${name}.ts`);
+    await writeFile(join(project.directory, "tsconfig.json"), JSON.stringify({ compilerOptions, files }));
+    const tsc = join(root, "node_modules/typescript/bin/tsc");
+    const failed = await promisify(execFile)(process.execPath, [tsc, "-p", project.directory]).catch(
+      ({ stdout }) => stdout,
+    );
+    expect(failed).toMatchObject({ stdout: "" });
+  });
+});

@@ -1,0 +1,76 @@
+import { execFile, spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+
+/** Whether tmux is on this machine. */
+export const HAS_TMUX: boolean = spawnSync("tmux", ["-V"]).status === 0;
+
+/** How long something may take to be shown. */
+const PATIENCE_MS = 45_000;
+
+/** Options of a terminal. */
+export interface TmuxOptions {
+  readonly env: Readonly<Record<string, string>>;
+  readonly columns?: number;
+  readonly rows?: number;
+}
+
+/** A shell in a terminal of its own, played by tmux: keys go in, and what a person would see comes out. */
+export class Tmux implements AsyncDisposable {
+  readonly #directory = mkdtempSync(join(tmpdir(), "devtool-tmux-"));
+
+  /** Opens a terminal with a shell whose prompt is `$ `. */
+  static async open({ env, columns = 100, rows = 40 }: TmuxOptions): Promise<Tmux> {
+    const tmux = new Tmux();
+    const given = Object.entries({ PS1: "$ ", ENV: "", HISTFILE: "", ...env }).map(
+      ([name, value]) => `${name}=${value}`,
+    );
+    const size = ["-x", String(columns), "-y", String(rows)];
+    await tmux.#tmux("-f", "/dev/null", "new-session", "-d", ...size, "env", ...given, "sh", "-i");
+    await tmux.shows(/^\$$/m);
+    return tmux;
+  }
+
+  /** Types a text, and presses what stands behind it: `Enter`, `C-c`, `Escape`. */
+  async type(text: string, ...keys: readonly string[]): Promise<void> {
+    if (text !== "") await this.#tmux("send-keys", "-l", "--", text);
+    if (keys.length > 0) await this.#tmux("send-keys", ...keys);
+  }
+
+  /** Pastes a text, marked as a paste when the program asked for that. */
+  async paste(text: string): Promise<void> {
+    await this.#tmux("set-buffer", "--", text);
+    await this.#tmux("paste-buffer", "-p");
+  }
+
+  /** What the terminal has shown since it was opened, its lines without spaces at their ends. */
+  async screen(): Promise<string> {
+    const { stdout } = await this.#tmux("capture-pane", "-p", "-J", "-S", "-");
+    return stdout.replaceAll(/ +$/gm, "");
+  }
+
+  /** Waits until the terminal shows something, and returns all that it shows. */
+  async shows(pattern: RegExp): Promise<string> {
+    const deadline = performance.now() + PATIENCE_MS;
+    for (;;) {
+      const screen = await this.screen();
+      if (pattern.test(screen)) return screen;
+      if (performance.now() > deadline) throw new Error(`the terminal does not show ${pattern}:\n${screen.trimEnd()}`);
+      await sleep(20);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#tmux("kill-server").catch(() => undefined);
+    rmSync(this.#directory, { recursive: true, force: true });
+  }
+
+  #tmux(...args: readonly string[]): Promise<{ readonly stdout: string }> {
+    return run("tmux", ["-S", join(this.#directory, "socket"), ...args]);
+  }
+}

@@ -1,0 +1,175 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { create } from "@bufbuild/protobuf";
+import { createMcp } from "@devtool/mcp";
+import { findSandbox } from "@devtool/sandbox";
+import { ApprovalMode, McpServerSchema } from "@devtool/schema";
+import { describe, expect, it } from "vitest";
+import { answer, asked, outputs, say, Victim } from "./workspace-attacks/victim.ts";
+
+const found = await findSandbox("auto", { hidden: [], path: "", machine: process.arch }, AbortSignal.timeout(60_000));
+const why = found.confines ? "" : ` (skipped: ${found.notice})`;
+
+describe("a workspace with programs in the way of PATH (C1)", () => {
+  const BIN = "node_modules/.bin";
+
+  it("runs none of them while a question is put, nor after the answer", async () => {
+    await using victim = new Victim();
+    for (const name of ["bwrap", "git", "bash", "sh", "touch"]) victim.program(join(BIN, name), `/usr/bin/${name}`);
+    const server = await victim.serve({}, [BIN, "", "."]);
+    const task = await say(server, "run touch made");
+    expect(asked(task)).toHaveLength(1);
+    expect(readdirSync(victim.loot)).toEqual([]);
+    await answer(task, server);
+    await answer(await say(server, "write file.txt text"), server);
+    expect(victim.read("file.txt")).toBe("text");
+    expect(victim.has("made")).toBe(true);
+    expect(readdirSync(victim.loot)).toEqual([]);
+  });
+
+  it("runs none of them without a sandbox", async () => {
+    await using victim = new Victim();
+    for (const name of ["bash", "sh", "touch"]) victim.program(join("tools", name), `/usr/bin/${name}`);
+    const server = await victim.serve({ sandbox: "none" }, ["tools"]);
+    await answer(await say(server, "run touch made"), server);
+    expect(victim.has("made")).toBe(true);
+    expect(readdirSync(victim.loot)).toEqual([]);
+  });
+
+  it("gives no MCP server a program of its own", async () => {
+    await using victim = new Victim();
+    victim.program(join(BIN, "notes-mcp"), "/bin/true");
+    const notices: string[] = [];
+    const transport = { case: "stdio", value: { command: "notes-mcp" } } as const;
+    const mcpServers = [create(McpServerSchema, { name: "notes", transport })];
+    const server = await victim.serve(
+      { mcp: createMcp({ servers: mcpServers }), onNotice: (text) => notices.push(text) },
+      [BIN],
+    );
+    await say(server, "hello");
+    await expect.poll(() => notices.join("\n")).toContain("ENOENT");
+    expect(readdirSync(victim.loot)).toEqual([]);
+  });
+
+  for (const there of ["there", "missing"]) {
+    it.skipIf(!found.confines)(`lets no command plant git where the directory is ${there}${why}`, async () => {
+      await using victim = new Victim();
+      if (there === "there") victim.file(join(BIN, "eslint"), "");
+      const server = await victim.serve({}, [BIN]);
+      await answer(await say(server, "write first.txt text"), server);
+      victim.file(
+        "plant.sh",
+        `touch changed; mv node_modules old 2>/dev/null; mkdir -p ${BIN}; cp trap ${BIN}/git; chmod +x ${BIN}/git`,
+      );
+      victim.file("trap", victim.trap("/usr/bin/git"));
+      await answer(await say(server, "run bash plant.sh"), server);
+      expect(victim.has(join(BIN, "git"))).toBe(true);
+      await answer(await say(server, "write second.txt text"), server);
+      expect(victim.read("second.txt")).toBe("text");
+      expect(readdirSync(victim.loot)).toEqual([]);
+    });
+  }
+});
+
+describe.skipIf(!found.confines)(`a command that nobody was asked about${why}`, () => {
+  it("gets no descriptor that the server was started with (L1)", async () => {
+    await using victim = new Victim();
+    victim.file("../loot/secret", "canary");
+    const main = fileURLToPath(new URL("../packages/cli/src/main.ts", import.meta.url));
+    const node = [process.execPath, "--no-warnings", "--experimental-transform-types", "--conditions=@devtool/source"];
+    const run = [main, "run", "--workspace", victim.workspace, "--data", join(victim.loot, "data")];
+    const prompt = "run cat /proc/self/fd/200/secret\nrun ls /proc/self/fd\nrun pwd";
+    const script = 'exec 200<"$0" 9<"$0" 30<"$0"; exec "$@"';
+    const { stdout } = spawnSync("bash", ["-c", script, victim.loot, ...node, ...run, prompt], { encoding: "utf8" });
+    expect(stdout).not.toContain("canary");
+    expect(stdout).toContain(victim.workspace);
+    expect(stdout).not.toMatch(/^\s*(9|30|200)$/m);
+  });
+
+  it("cannot use up the machine (L6)", async () => {
+    await using victim = new Victim();
+    const task = await say(await victim.serve(), "run sort /dev/zero");
+    expect(asked(task)).toEqual([]);
+    expect(outputs(task)).toMatch(/memory exhausted|No space left|ended by SIG/);
+  });
+});
+
+describe.skipIf(!found.confines)(`a repository that names programs for git (H2)${why}`, () => {
+  const HOSTILE = "[core]\n\tfsmonitor = touch PWNED; false\n\trepositoryformatversion = 0\n";
+
+  it("runs none of them unasked, by its own configuration", async () => {
+    await using victim = new Victim();
+    execFileSync("git", ["init", "--quiet", victim.workspace]);
+    execFileSync("git", ["-C", victim.workspace, "config", "core.fsmonitor", "touch PWNED; false"]);
+    const task = await say(await victim.serve(), "run git status");
+    expect(asked(task)).toEqual([]);
+    expect(outputs(task)).toContain("No commits yet");
+    expect(victim.has("PWNED")).toBe(false);
+  });
+
+  it("runs none of them unasked, as a repository without a work tree", async () => {
+    await using victim = new Victim();
+    bareRepository(victim, "");
+    const task = await say(await victim.serve(), "run git status");
+    expect(asked(task)).toEqual([]);
+    expect(victim.has("PWNED")).toBe(false);
+  });
+
+  it("changes nothing unasked, whatever git is made to run", async () => {
+    await using victim = new Victim();
+    const git = (...args: readonly string[]): Buffer => execFileSync("git", ["-C", victim.workspace, ...args]);
+    git("init", "--quiet");
+    victim.file(".gitattributes", "* diff=evil filter=evil\n");
+    victim.file("file.txt", "one\n");
+    git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "--allow-empty", "-m", "first");
+    git("add", ".");
+    for (const key of ["diff.evil.textconv", "diff.evil.command", "filter.evil.clean", "diff.external", "core.pager"])
+      git("config", key, "touch PWNED; cat");
+    victim.file("file.txt", "two\n");
+    const server = await victim.serve();
+    for (const command of ["git diff", "git status", "git log -p", "git show", "git grep one"]) {
+      expect(asked(await say(server, `run ${command}`))).toEqual([]);
+    }
+    expect(victim.has("PWNED")).toBe(false);
+  });
+
+  it("cannot be made by the model in auto_edit without a question", async () => {
+    await using victim = new Victim();
+    const server = await victim.serve({ approvalMode: ApprovalMode.AUTO_EDIT });
+    for (const path of ["HEAD", "sub/HEAD", "config", "sub/config"])
+      expect(asked(await say(server, `write ${path} text`))).toHaveLength(1);
+    expect(asked(await say(server, "write objects/x text"))).toEqual([]);
+  });
+
+  it("asks for git beside a command that a rule lets do more", async () => {
+    await using victim = new Victim();
+    victim.file("../data/policy.toml", '[[rule]]\ncommand_prefix = "touch"\ndecision = "allow"\n', 0o600);
+    const server = await victim.serve();
+    expect(asked(await say(server, "run touch made && ls"))).toEqual([]);
+    expect(asked(await say(server, "run touch made && git status"))).toHaveLength(1);
+  });
+
+  it("gives what nobody was asked about no grant of the task", async () => {
+    await using victim = new Victim();
+    const git = (...args: readonly string[]): Buffer => execFileSync("git", ["-C", victim.workspace, ...args]);
+    git("init", "--quiet");
+    victim.file("file.txt", "one\n");
+    git("add", ".");
+    victim.file(".gitattributes", "* filter=evil\n");
+    git("config", "filter.evil.clean", "touch .git/PWNED; cat");
+    victim.file("file.txt", "two\n");
+    const server = await victim.serve();
+    const asking = await answer(await say(server, "run touch .git/made\nrun git diff"), server);
+    const granted = await answer(asking, server, "proceed_for_task");
+    expect(outputs(granted)).toContain("+two");
+    expect([victim.has(".git/made"), victim.has(".git/PWNED")]).toEqual([true, false]);
+  });
+
+  function bareRepository(victim: Victim, directory: string): void {
+    victim.file(join(directory, "HEAD"), "ref: refs/heads/main\n");
+    victim.file(join(directory, "config"), `${HOSTILE}\tbare = false\n\tworktree = .\n`);
+    for (const path of ["objects/x", "refs/x"]) victim.file(join(directory, path), "");
+  }
+});
