@@ -113,11 +113,17 @@ const PACKAGES: ReadonlyMap<string, readonly RegExp[]> = new Map([
   // What the server may not know are our other packages, above all agents; its libraries are in its package.json.
   ["server", [/^@devtool\/schema(\/|$)/, /^(?!@devtool\/)/]],
   // What plugs into the coding agent imports its seams, which have entries of their own.
-  ["gemini", [/^@devtool\/schema$/, /^@devtool\/server\/agent$/, /^@devtool\/coding-agent\/model$/, /^(?!@devtool\/)/]],
-  ["mcp", [/^@devtool\/schema$/, /^@devtool\/server\/agent$/, /^@devtool\/coding-agent\/tool$/, /^(?!@devtool\/)/]],
+  [
+    "gemini",
+    [/^@devtool\/schema(\/json)?$/, /^@devtool\/server\/agent$/, /^@devtool\/coding-agent\/model$/, /^(?!@devtool\/)/],
+  ],
+  [
+    "mcp",
+    [/^@devtool\/schema(\/json)?$/, /^@devtool\/server\/agent$/, /^@devtool\/coding-agent\/tool$/, /^(?!@devtool\/)/],
+  ],
   ["coding-agent", [/^@devtool\/(schema|policy|sandbox)(\/|$)/, /^@devtool\/server(\/agent)?$/, /^(?!@devtool\/)/]],
   // For the owners of other agents: none of ours but the messages that files of rules are.
-  ["policy", [/^@devtool\/schema$/, /^(?!@devtool\/)/]],
+  ["policy", [/^@devtool\/schema(\/json)?$/, /^(?!@devtool\/)/]],
   ["sandbox", [/^node:/]],
 ]);
 

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { McpServer } from "@devtool/schema";
-import { canonicalJson } from "@devtool/schema";
+import { canonicalJson } from "@devtool/schema/json";
 
 /**
  * The SHA-256, in hex, of where an MCP server is: its URL, or its command with arguments and directory. Approvals bind to it,

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { JsonObject } from "@bufbuild/protobuf";
-import { canonicalJson } from "@devtool/schema";
+import { canonicalJson } from "@devtool/schema/json";
 import type { Tool as SdkTool } from "@modelcontextprotocol/client";
 
 /** A tool as its server defines it. */

@@ -1,6 +1,7 @@
 import { realpathSync } from "node:fs";
 import { posix } from "node:path";
-import { type ApprovalMode, canonicalJson, type ToolCall } from "@devtool/schema";
+import type { ApprovalMode, ToolCall } from "@devtool/schema";
+import { canonicalJson } from "@devtool/schema/json";
 import type { PolicyRequest, ToolFacts } from "./policy-engine.ts";
 import { readGitCommand } from "./shell/git-options.ts";
 

@@ -2,7 +2,6 @@
 
 export { assertNoBrokenAnswer } from "./a2a-v03/confirmation.ts";
 export { assertBinaryBudget } from "./binary-budget.ts";
-export { canonicalJson } from "./canonical-json.ts";
 export { exchangeHistory } from "./exchange-history.ts";
 export {
   EXTENSION_URI,
@@ -236,7 +235,6 @@ export {
   TrustGrantSchema,
 } from "./gen/devtool/v1alpha/trust_pb.ts";
 export { assertJsonBudget, DEFAULT_LIMITS, type JsonLimits, parseJson } from "./json-budget.ts";
-export { isObject, objectOf, textOf } from "./json-value.ts";
 // The rules that both sides must agree on
 export { takesMode } from "./output-mode.ts";
 export { emptyTask, reduceTask } from "./reduce-task.ts";

@@ -1,5 +1,5 @@
 import { type DescField, type DescMessage, type JsonObject, type JsonValue, ScalarType } from "@bufbuild/protobuf";
-import { isObject } from "./json-value.ts";
+import { isObject } from "./json.ts";
 import { mistyped, WireError } from "./wire-error.ts";
 
 /** Reads the fields of a message from JSON. Throws for what it cannot read. */

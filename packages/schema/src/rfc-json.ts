@@ -12,8 +12,8 @@ import { ToolCallConfirmationSchema } from "./gen/devtool/a2a/v1alpha/confirmati
 import { DevelopmentToolEventSchema } from "./gen/devtool/a2a/v1alpha/event_pb.ts";
 import { AgentSettingsSchema } from "./gen/devtool/a2a/v1alpha/settings_pb.ts";
 import { ToolCallSchema } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
+import { isObject } from "./json.ts";
 import { assertBudget, DEFAULT_LIMITS, type JsonLimits, parseJson } from "./json-budget.ts";
-import { isObject } from "./json-value.ts";
 import { fieldNamed, mistakeIn } from "./rfc-json-mistake.ts";
 import { mistyped, WireError } from "./wire-error.ts";
 
@@ -123,5 +123,3 @@ function fieldJson(field: DescField, value: JsonValue): JsonValue {
 function messageJson(schema: DescMessage, value: JsonValue): JsonValue {
   return isObject(value) ? withJsonNames(schema, value) : value;
 }
-
-export { isObject } from "./json-value.ts";

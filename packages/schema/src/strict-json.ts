@@ -1,5 +1,5 @@
 import type { DescField, DescMessage, JsonObject, JsonValue, MessageShape } from "@bufbuild/protobuf";
-import { isObject } from "./json-value.ts";
+import { isObject } from "./json.ts";
 import { decodeRfcJson } from "./rfc-json.ts";
 import { fieldNamed } from "./rfc-json-mistake.ts";
 import { quote, WireError } from "./wire-error.ts";

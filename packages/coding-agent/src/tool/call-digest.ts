@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import { create, type JsonValue, toJson } from "@bufbuild/protobuf";
-import { ConfirmationRequestSchema, canonicalJson, type ToolCall } from "@devtool/schema";
+import { ConfirmationRequestSchema, type ToolCall } from "@devtool/schema";
+import { canonicalJson } from "@devtool/schema/json";
 import type { ToolInvocation } from "./tool.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { create, type JsonValue } from "@bufbuild/protobuf";
 import { AgentSettingsSchema } from "../gen/devtool/a2a/v1alpha/settings_pb.ts";
 import type { RunSlashCommandRequest } from "../gen/devtool/v1alpha/slash_command_service_pb.ts";
-import { isObject } from "../json-value.ts";
+import { isObject } from "../json.ts";
 import { mistyped, WireError } from "../wire-error.ts";
 import { assertNoSettings, decodeRequestSettings } from "./settings.ts";
 

@@ -1,6 +1,6 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { type ToolCallConfirmation, ToolCallConfirmationSchema } from "../gen/devtool/a2a/v1alpha/confirmation_pb.ts";
-import { isObject } from "../json-value.ts";
+import { isObject } from "../json.ts";
 import { encodeRfcJson } from "../rfc-json.ts";
 import { decodeStrictJson } from "../strict-json.ts";
 import { WireError } from "../wire-error.ts";

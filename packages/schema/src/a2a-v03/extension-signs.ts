@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { isExtensionUri } from "../extension.ts";
-import { isObject } from "../rfc-json.ts";
+import { isObject } from "../json.ts";
 import { extensionMetadata } from "./metadata.ts";
 
 /** The places of a request in which its sender can show that it knows the extension (CARD-3). */

@@ -1,5 +1,6 @@
 import { type JsonRpcRequest, JsonRpcRequestSchema } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
-import { decodeRfcJson, isObject } from "../rfc-json.ts";
+import { isObject } from "../json.ts";
+import { decodeRfcJson } from "../rfc-json.ts";
 import { quote, WireError } from "../wire-error.ts";
 
 /** The error codes of JSON-RPC 2.0 and of A2A 0.3 (section 8), and two of ours in the range that JSON-RPC leaves to servers. */

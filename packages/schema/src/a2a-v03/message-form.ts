@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { listOf, objectOf, textOf } from "../json-value.ts";
+import { listOrEmpty, objectOrEmpty, stringOrEmpty } from "../json.ts";
 import { quote, WireError } from "../wire-error.ts";
 import { assertNoSettings } from "./settings.ts";
 
@@ -9,11 +9,12 @@ import { assertNoSettings } from "./settings.ts";
  * stand beside `metadata` instead of in it.
  */
 export function assertMessageForm({ metadata: _metadata, ...params }: JsonObject, version: "0.3" | "1.0"): void {
-  const { metadata: _ofMessage, ...message } = objectOf(params.message);
-  const role = textOf(message.role);
+  const { metadata: _ofMessage, ...message } = objectOrEmpty(params.message);
+  const role = stringOrEmpty(message.role);
   const other = version === "0.3" ? /^ROLE_(USER|AGENT)$/ : /^(user|agent)$/;
   if (other.test(role)) throw new WireError("message.role", quote(role), OTHER_FORM[version]);
-  for (const [index, part] of listOf(message.parts).entries()) assertPart(part, `message.parts[${index}]`, version);
+  for (const [index, part] of listOrEmpty(message.parts).entries())
+    assertPart(part, `message.parts[${index}]`, version);
   assertNoSettings(params, "params");
   assertNoSettings(message, "message");
 }
@@ -24,7 +25,7 @@ const OTHER_FORM = {
 } as const;
 
 function assertPart(part: JsonValue, path: string, version: "0.3" | "1.0"): void {
-  const { kind, type, file, text } = objectOf(part);
+  const { kind, type, file, text } = objectOrEmpty(part);
   if (version === "1.0") {
     if (kind !== "file" || file === undefined) return;
     throw new WireError(`${path}.file`, "", "is written as in A2A 0.3: A2A 1.0 has url or raw in its place");

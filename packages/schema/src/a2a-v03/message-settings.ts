@@ -1,7 +1,7 @@
 import { fromJson, type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { MESSAGE_SETTINGS_URI } from "../extension.ts";
 import { type MessageSettings, MessageSettingsSchema } from "../gen/devtool/v1alpha/message_settings_pb.ts";
-import { isObject } from "../rfc-json.ts";
+import { isObject } from "../json.ts";
 import { quote, WireError } from "../wire-error.ts";
 
 /** The settings of a message as its `metadata` holds them; nothing when there are none. */

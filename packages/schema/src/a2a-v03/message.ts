@@ -10,7 +10,8 @@ import {
   DevelopmentToolEvent_DevelopmentToolEventKind as Kind,
 } from "../gen/devtool/a2a/v1alpha/event_pb.ts";
 import { type Message, MessageSchema, type Part, Role } from "../gen/devtool/v1alpha/task_pb.ts";
-import { decodeRfcJson, encodeRfcJson, isObject } from "../rfc-json.ts";
+import { isObject } from "../json.ts";
+import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 import { confirmationsOf } from "../tool-call.ts";
 import { quote, WireError } from "../wire-error.ts";
 import { assertNoBrokenConfirmation, looksLikeConfirmation } from "./confirmation.ts";

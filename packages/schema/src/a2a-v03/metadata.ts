@@ -1,6 +1,6 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { isExtensionUri, SESSION_SETTINGS_URI, TASK_EVENT_URI } from "../extension.ts";
-import { isObject } from "../rfc-json.ts";
+import { isObject } from "../json.ts";
 
 /** Finds the extension's object in a `metadata` field (META-1): under its URI, also without the scheme. */
 export function extensionMetadata(metadata: JsonObject | undefined): JsonObject | undefined {

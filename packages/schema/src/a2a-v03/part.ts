@@ -13,7 +13,8 @@ import {
 } from "../gen/devtool/a2a/v1alpha/event_pb.ts";
 import { ToolCallSchema } from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 import { type Citation, type File, FileSchema, type Part, PartSchema } from "../gen/devtool/v1alpha/task_pb.ts";
-import { decodeRfcJson, encodeRfcJson, isObject } from "../rfc-json.ts";
+import { isObject } from "../json.ts";
+import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 import { quote, WireError } from "../wire-error.ts";
 import { decodeConfirmation, encodeConfirmation, looksLikeConfirmation } from "./confirmation.ts";
 

@@ -1,7 +1,7 @@
 import { type JsonObject, toJson } from "@bufbuild/protobuf";
 import { REPLAY_URI } from "../extension.ts";
 import { type Replay, ReplaySchema } from "../gen/devtool/v1alpha/task_service_pb.ts";
-import { isObject } from "../json-value.ts";
+import { isObject } from "../json.ts";
 import { decodeRfcJson } from "../rfc-json.ts";
 
 /** A `metadata` field that also says that what carries it repeats an earlier exchange (STREAM-7). */

@@ -5,8 +5,8 @@ import type { PushConfig } from "../gen/devtool/v1alpha/push_service_pb.ts";
 import { SessionSettingsSchema } from "../gen/devtool/v1alpha/session_settings_pb.ts";
 import { Role } from "../gen/devtool/v1alpha/task_pb.ts";
 import { type SendMessageRequest, SendMessageRequestSchema } from "../gen/devtool/v1alpha/task_service_pb.ts";
-import { listOf, objectOf } from "../json-value.ts";
-import { decodeRfcJson, encodeRfcJson, isObject } from "../rfc-json.ts";
+import { isObject, listOrEmpty, objectOrEmpty } from "../json.ts";
+import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 import { confirmationsOf } from "../tool-call.ts";
 import { quote, WireError } from "../wire-error.ts";
 import { decodeSentMessage, encodeMessage } from "./message.ts";
@@ -84,8 +84,8 @@ export function decodeMessageSend(params: JsonValue | undefined): MessageSend {
 
 /** Data of A2A 0.3 is an object. Throws a `WireError` that says how to send another value. */
 function assertDataObjects(params: JsonValue | undefined): void {
-  for (const [index, json] of listOf(objectOf(objectOf(params).message).parts).entries()) {
-    const { kind, data } = objectOf(json);
+  for (const [index, json] of listOrEmpty(objectOrEmpty(objectOrEmpty(params).message).parts).entries()) {
+    const { kind, data } = objectOrEmpty(json);
     if (kind !== "data" || data === undefined || isObject(data)) continue;
     const advice =
       'must be an object in A2A 0.3: send {"value": …} with data_part_compat in the metadata, or use A2A 1.0';

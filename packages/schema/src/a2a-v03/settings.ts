@@ -9,7 +9,7 @@ import {
 import { type AgentSettings, AgentSettingsSchema } from "../gen/devtool/a2a/v1alpha/settings_pb.ts";
 import { type SessionSettings, SessionSettingsSchema } from "../gen/devtool/v1alpha/session_settings_pb.ts";
 import type { TaskCreated } from "../gen/devtool/v1alpha/task_event_pb.ts";
-import { isObject } from "../json-value.ts";
+import { isObject } from "../json.ts";
 import { decodeStrictJson, type Hints } from "../strict-json.ts";
 import { mistyped, quote, WireError } from "../wire-error.ts";
 

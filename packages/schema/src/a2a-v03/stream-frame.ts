@@ -17,7 +17,8 @@ import {
   TextContentSchema,
 } from "../gen/devtool/v1alpha/task_event_pb.ts";
 import { Role, TaskState, ToolCallDetailSchema } from "../gen/devtool/v1alpha/task_pb.ts";
-import { decodeRfcJson, encodeRfcJson, isObject } from "../rfc-json.ts";
+import { isObject } from "../json.ts";
+import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 import { endsExchange } from "../task-state.ts";
 import { toolCallsOf } from "../tool-call.ts";
 import { quote, WireError } from "../wire-error.ts";

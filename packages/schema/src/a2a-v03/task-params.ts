@@ -2,7 +2,7 @@ import type { JsonValue } from "@bufbuild/protobuf";
 import { TaskIdParamsSchema, TaskQueryParamsSchema } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
 import { TaskState } from "../gen/devtool/v1alpha/task_pb.ts";
 import { type WithdrawMessageRequest, WithdrawMessageRequestSchema } from "../gen/devtool/v1alpha/task_service_pb.ts";
-import { isObject } from "../json-value.ts";
+import { isObject } from "../json.ts";
 import { decodeRfcJson } from "../rfc-json.ts";
 import { quote, WireError } from "../wire-error.ts";
 import { decodeState } from "./state.ts";

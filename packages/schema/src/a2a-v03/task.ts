@@ -27,7 +27,8 @@ import {
   type Task,
   TaskSchema,
 } from "../gen/devtool/v1alpha/task_pb.ts";
-import { decodeRfcJson, encodeRfcJson, isObject } from "../rfc-json.ts";
+import { isObject } from "../json.ts";
+import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 import { isInterrupted } from "../task-state.ts";
 import { awaitedToolCalls } from "../tool-call.ts";
 import { quote, WireError } from "../wire-error.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { canonicalJson } from "../canonical-json.ts";
+import { canonicalJson } from "../json.ts";
 import { canonicalCard } from "./canonical-card.ts";
 
 describe("canonical JSON (RFC 8785)", () => {

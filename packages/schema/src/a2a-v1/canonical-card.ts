@@ -1,7 +1,6 @@
 import type { DescField, DescMessage, JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { canonicalJson } from "../canonical-json.ts";
 import { AgentCardSchema } from "../gen/lf/a2a/v1/a2a_pb.ts";
-import { isObject } from "../rfc-json.ts";
+import { canonicalJson, isObject } from "../json.ts";
 import { isRequired } from "./required.ts";
 
 /**

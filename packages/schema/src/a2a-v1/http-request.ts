@@ -6,7 +6,7 @@ import {
   type JsonValue,
   ScalarType,
 } from "@bufbuild/protobuf";
-import { isObject } from "../rfc-json.ts";
+import { isObject } from "../json.ts";
 import { WireError } from "../wire-error.ts";
 import { type HttpBinding, httpBindingsOf } from "./http-rule.ts";
 

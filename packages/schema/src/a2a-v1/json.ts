@@ -9,7 +9,8 @@ import {
 } from "@bufbuild/protobuf";
 import { assertMessageForm } from "../a2a-v03/message-form.ts";
 import { SendMessageRequestSchema } from "../gen/lf/a2a/v1/a2a_pb.ts";
-import { decodeRfcJson, isObject } from "../rfc-json.ts";
+import { isObject } from "../json.ts";
+import { decodeRfcJson } from "../rfc-json.ts";
 import { quote, WireError } from "../wire-error.ts";
 import { type FieldViolation, isRequired } from "./required.ts";
 

@@ -7,7 +7,7 @@ import {
   PartSchema as PartV03Schema,
 } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
 import { type Part, PartSchema } from "../gen/lf/a2a/v1/a2a_pb.ts";
-import { isObject } from "../rfc-json.ts";
+import { isObject } from "../json.ts";
 import { WireError } from "../wire-error.ts";
 
 /** Writes a piece of A2A 0.3 in the form of 1.0: without a kind, its data any JSON value. */

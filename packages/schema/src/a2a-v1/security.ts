@@ -6,7 +6,7 @@ import {
   type SecurityScheme,
   SecuritySchemeSchema,
 } from "../gen/lf/a2a/v1/a2a_pb.ts";
-import { listOf, textOf } from "../json-value.ts";
+import { listOrEmpty, stringOrEmpty } from "../json.ts";
 
 /** The schemes of a card of 0.3, by their names. OAuth is left out: of its flows 1.0 has one where 0.3 has several. */
 export function schemesFromV03(schemes: Readonly<Record<string, SchemeV03>>): Record<string, SecurityScheme> {
@@ -41,6 +41,9 @@ function schemeOf(scheme: SchemeV03): MessageInitShape<typeof SecuritySchemeSche
 
 /** An alternative of what a caller must present: the schemes by their names, each with its scopes. */
 export function requirementFromV03(schemes: JsonObject): SecurityRequirement {
-  const entries = Object.entries(schemes).map(([name, scopes]) => [name, { list: listOf(scopes).map(textOf) }]);
+  const entries = Object.entries(schemes).map(([name, scopes]) => [
+    name,
+    { list: listOrEmpty(scopes).map(stringOrEmpty) },
+  ]);
   return create(SecurityRequirementSchema, { schemes: Object.fromEntries(entries) });
 }

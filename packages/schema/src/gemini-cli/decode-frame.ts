@@ -17,7 +17,8 @@ import { ToolCallSchema, ToolCallStatus } from "../gen/devtool/a2a/v1alpha/tool_
 import { UpdateMetadataSchema } from "../gen/devtool/coder_agent/v1alpha/stream_pb.ts";
 import { type TaskEvent, TaskEventSchema } from "../gen/devtool/v1alpha/task_event_pb.ts";
 import { type Task, TaskState } from "../gen/devtool/v1alpha/task_pb.ts";
-import { decodeRfcJson, isObject } from "../rfc-json.ts";
+import { isObject } from "../json.ts";
+import { decodeRfcJson } from "../rfc-json.ts";
 import { findToolCall, isAwaitingApproval, openToolCalls } from "../tool-call.ts";
 import { quote, WireError } from "../wire-error.ts";
 import { decodeGeminiCliCreated } from "./task.ts";

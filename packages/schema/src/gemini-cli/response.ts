@@ -13,7 +13,8 @@ import {
   type ToolCallResponse,
   ToolCallResponseSchema,
 } from "../gen/devtool/coder_agent/v1alpha/tool_call_pb.ts";
-import { decodeRfcJson, encodeRfcJson, isObject } from "../rfc-json.ts";
+import { isObject } from "../json.ts";
+import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 
 /** Writes what came of a call; undefined for one that has not ended. */
 export function encodeCallResponse(call: ToolCall): ToolCallResponse | undefined {

@@ -5,8 +5,8 @@ import { PartSchema as A2aPartSchema } from "../gen/devtool/a2a/v1alpha/envelope
 import { AgentSettingsSchema } from "../gen/devtool/coder_agent/v1alpha/stream_pb.ts";
 import { PartSchema } from "../gen/devtool/v1alpha/task_pb.ts";
 import type { SendMessageRequest } from "../gen/devtool/v1alpha/task_service_pb.ts";
-import { objectOf } from "../json-value.ts";
-import { encodeRfcJson, isObject } from "../rfc-json.ts";
+import { isObject, objectOrEmpty } from "../json.ts";
+import { encodeRfcJson } from "../rfc-json.ts";
 import { WireError } from "../wire-error.ts";
 import { decodeConfirmation, isConfirmation } from "./confirmation.ts";
 import { encodeGeminiCliPart } from "./part.ts";
@@ -45,7 +45,7 @@ export function rfcSendParams(params: JsonValue | undefined): JsonValue | undefi
   if (!message || !isObject(params)) return params;
   const settings = settingsIn(message);
   const metadata = {
-    ...objectOf(message.metadata),
+    ...objectOrEmpty(message.metadata),
     ...(settings && settingsMetadata(decodeGeminiCliSettings(settings))),
   };
   return { ...params, message: { ...message, metadata, parts: partsOf(message).map(rfcPart) } };
@@ -69,7 +69,7 @@ function messageOf(params: JsonValue | undefined): JsonObject | undefined {
 }
 
 function settingsIn({ metadata }: JsonObject): JsonObject | undefined {
-  return coderAgentMetadata(objectOf(metadata));
+  return coderAgentMetadata(objectOrEmpty(metadata));
 }
 
 function partsOf({ parts }: JsonObject): JsonValue[] {

@@ -6,7 +6,8 @@ import {
 } from "../gen/devtool/coder_agent/v1alpha/stream_pb.ts";
 import { ApprovalMode, SessionSettingsSchema } from "../gen/devtool/v1alpha/session_settings_pb.ts";
 import type { TaskCreated } from "../gen/devtool/v1alpha/task_event_pb.ts";
-import { decodeRfcJson, isObject } from "../rfc-json.ts";
+import { isObject } from "../json.ts";
+import { decodeRfcJson } from "../rfc-json.ts";
 
 /** The key of the dialect in a `metadata` field. */
 export const CODER_AGENT_KEY = "coderAgent";

@@ -2,7 +2,6 @@ import { create } from "@bufbuild/protobuf";
 import {
   type ConfirmationRequest,
   ConfirmationRequestSchema,
-  canonicalJson,
   findConfirmation,
   findToolCall,
   GenericDetailsSchema,
@@ -20,6 +19,7 @@ import {
   ToolOutputSchema,
   toolCallsOf,
 } from "@devtool/schema";
+import { canonicalJson } from "@devtool/schema/json";
 import { devtoolErrorOf } from "../errors.ts";
 import type { AgentCall, CallOutcome, CallOutput, CallQuestion } from "./agent-call.ts";
 import type { AgentEvent } from "./agent-executor.ts";

@@ -3,7 +3,6 @@ import {
   AuditAction,
   type AuditRecord,
   AuditRecordSchema,
-  canonicalJson,
   confirmationsOf,
   findConfirmation,
   findToolCallDetail,
@@ -15,6 +14,7 @@ import {
   ToolCallSchema,
   ToolCallStage,
 } from "@devtool/schema";
+import { canonicalJson } from "@devtool/schema/json";
 import type { FailureType } from "../agent/failure.ts";
 
 /**

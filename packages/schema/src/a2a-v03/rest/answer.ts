@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { mapObject, objectOf } from "../../json-value.ts";
+import { objectOrEmpty } from "../../json.ts";
+import { mapObject } from "./map-json.ts";
 import { messageToRest } from "./message.ts";
 import {
   artifactFromRest,
@@ -13,7 +14,7 @@ import {
 
 /** Writes a frame of a stream, or the answer to a message, in ProtoJSON: the variant is the name of the field. */
 export function answerToRest(json: JsonValue): JsonObject {
-  const { kind, ...rest } = objectOf(json);
+  const { kind, ...rest } = objectOrEmpty(json);
   switch (kind) {
     case "status-update":
       return { statusUpdate: { ...rest, status: statusToRest(rest.status) } };

@@ -1,8 +1,8 @@
 import { type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { type JsonRpcError, JsonRpcErrorSchema } from "../../gen/devtool/a2a/v1alpha/envelope_pb.ts";
-import { objectOf, textOf } from "../../json-value.ts";
-import { decodeRfcJson, isObject } from "../../rfc-json.ts";
+import { isObject, objectOrEmpty, stringOrEmpty } from "../../json.ts";
+import { decodeRfcJson } from "../../rfc-json.ts";
 import { JsonRpcCode } from "../json-rpc.ts";
 
 /**
@@ -25,10 +25,10 @@ export function errorToRest({ code, message, data }: JsonRpcError): JsonObject &
  * rest to the status (Python). Throws a `WireError` for one past a limit.
  */
 export function errorFromRest(json: JsonValue, status: number): JsonRpcError | undefined {
-  const body = objectOf(json);
+  const body = objectOrEmpty(json);
   const { code, message, type, data } = isObject(body.error) ? body.error : body;
   if (typeof message !== "string") return undefined;
-  const name = (textOf(type) || textOf(body.error)).split(".").at(-1) ?? "";
+  const name = (stringOrEmpty(type) || stringOrEmpty(body.error)).split(".").at(-1) ?? "";
   const told = typeof code === "number" && code < 0 ? code : undefined;
   const meant = told ?? ERROR_CODES.get(name) ?? STATUS_CODES.get(status);
   if (meant === undefined) return undefined;

@@ -1,9 +1,10 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { listOf, mapList, mapObject, objectOf } from "../../json-value.ts";
+import { listOrEmpty, objectOrEmpty } from "../../json.ts";
+import { mapList, mapObject } from "./map-json.ts";
 
 /** Writes a message in ProtoJSON. That has no place for the tasks that it refers to, and strict readers refuse what they do not know. */
 export function messageToRest(json: JsonValue | undefined): JsonObject {
-  const { kind: _kind, referenceTaskIds: _tasks, role, parts, ...rest } = objectOf(json);
+  const { kind: _kind, referenceTaskIds: _tasks, role, parts, ...rest } = objectOrEmpty(json);
   return {
     ...rest,
     ...(role !== undefined && { role: ROLES_WRITTEN.get(role) ?? role }),
@@ -34,9 +35,9 @@ const ROLES_READ: ReadonlyMap<JsonValue, string> = new Map<JsonValue, string>([
 
 /** Writes parts in ProtoJSON, where a part is told by its field and data has an envelope of its own. */
 export function partsToRest(parts: JsonValue | undefined): JsonObject[] {
-  return listOf(parts).map((json) => {
-    const { kind: _kind, file, data, ...part } = objectOf(json);
-    if (file !== undefined) return { ...part, file: fileToRest(objectOf(file)) };
+  return listOrEmpty(parts).map((json) => {
+    const { kind: _kind, file, data, ...part } = objectOrEmpty(json);
+    if (file !== undefined) return { ...part, file: fileToRest(objectOrEmpty(file)) };
     return data === undefined ? part : { ...part, data: { data } };
   });
 }
@@ -51,7 +52,7 @@ function partFromRest(part: JsonObject): JsonObject {
   const { text, file, data, ...rest } = part;
   if (text !== undefined) return { ...rest, kind: "text", text };
   if (file !== undefined) return { ...rest, kind: "file", file: mapObject(file, fileFromRest) };
-  return { ...rest, kind: "data", data: objectOf(data).data ?? data ?? null };
+  return { ...rest, kind: "data", data: objectOrEmpty(data).data ?? data ?? null };
 }
 
 function fileToRest({ uri, bytes, ...rest }: JsonObject): JsonObject {

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { listOf, objectOf, textOf } from "../../json-value.ts";
+import { listOrEmpty, objectOrEmpty, stringOrEmpty } from "../../json.ts";
 import { quote, WireError } from "../../wire-error.ts";
 import { answerFromRest, answerToRest } from "./answer.ts";
 import {
@@ -77,9 +77,9 @@ const HISTORY: ParamsForm = {
 };
 /** The annotation in the proto has the config alone in the body, as the JavaScript SDK for 1.0 reads it; the SDKs for 0.3 read the whole request. */
 const PUSH_PARAMS: ParamsForm = {
-  decode: ({ taskId }, { body }) => pushParamsFromRest(textOf(taskId), body),
+  decode: ({ taskId }, { body }) => pushParamsFromRest(stringOrEmpty(taskId), body),
   body: pushParamsToRest,
-  otherBody: (params) => objectOf(pushParamsToRest(params).config),
+  otherBody: (params) => objectOrEmpty(pushParamsToRest(params).config),
 };
 
 /** Parameters that are words in the query; the empty ones are left out. */
@@ -98,14 +98,14 @@ const TASK: ResultForm = { encode: taskToRest, decode: taskFromRest };
 const PUSH: ResultForm = { encode: pushToRest, decode: pushFromRest };
 const PUSH_LIST: ResultForm = { encode: pushListToRest, decode: pushListFromRest };
 const TASK_LIST: ResultForm = {
-  encode: (json) => ({ ...objectOf(json), tasks: listOf(objectOf(json).tasks).map(taskToRest) }),
-  decode: (json) => ({ ...objectOf(json), tasks: listOf(objectOf(json).tasks).map(taskFromRest) }),
+  encode: (json) => ({ ...objectOrEmpty(json), tasks: listOrEmpty(objectOrEmpty(json).tasks).map(taskToRest) }),
+  decode: (json) => ({ ...objectOrEmpty(json), tasks: listOrEmpty(objectOrEmpty(json).tasks).map(taskFromRest) }),
 };
 /** How a command started, as the RFC has it; in a stream the updates of its task follow. */
 const COMMAND: ResultForm = {
-  encode: (json) => ("kind" in objectOf(json) ? answerToRest(json) : json),
+  encode: (json) => ("kind" in objectOrEmpty(json) ? answerToRest(json) : json),
   // The start has a status in one word; those of updates are objects.
-  decode: (json) => (typeof objectOf(json).status === "string" ? json : answerFromRest(json)),
+  decode: (json) => (typeof objectOrEmpty(json).status === "string" ? json : answerFromRest(json)),
 };
 const NOTHING: ResultForm = { encode: () => ({}), decode: () => null };
 const AS_IS: ResultForm = { encode: (result) => result, decode: (json) => json };
@@ -189,7 +189,7 @@ function operationFrom({ method, http, path, params, result }: Outline): RestOpe
 }
 
 function encodedId(name: string, params: JsonObject): string {
-  const id = textOf(params[name]);
+  const id = stringOrEmpty(params[name]);
   if (id === "") throw new WireError(name, "", "is missing: the path needs it");
   return encodeURIComponent(id);
 }

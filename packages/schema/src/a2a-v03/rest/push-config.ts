@@ -1,28 +1,28 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { listOf, mapList, mapObject, objectOf, textOf } from "../../json-value.ts";
-import { isObject } from "../../rfc-json.ts";
+import { isObject, listOrEmpty, objectOrEmpty, stringOrEmpty } from "../../json.ts";
+import { mapList, mapObject } from "./map-json.ts";
 
 /** Writes the parameters of `tasks/pushNotificationConfig/set` as the proto's whole request, as the SDKs for 0.3 read it. */
 export function pushParamsToRest(params: JsonObject): JsonObject {
-  const { id } = objectOf(params.pushNotificationConfig);
-  return { parent: `tasks/${textOf(params.taskId)}`, configId: textOf(id), config: pushToRest(params) };
+  const { id } = objectOrEmpty(params.pushNotificationConfig);
+  return { parent: `tasks/${stringOrEmpty(params.taskId)}`, configId: stringOrEmpty(id), config: pushToRest(params) };
 }
 
 /** Reads the parameters of `tasks/pushNotificationConfig/set`: the config bare, in an envelope, or in an envelope of its own. */
 export function pushParamsFromRest(taskId: string, body: JsonObject): JsonObject {
-  const inner = objectOf(body.config ?? body);
-  const config = objectOf(inner.pushNotificationConfig ?? inner.push_notification_config ?? inner);
+  const inner = objectOrEmpty(body.config ?? body);
+  const config = objectOrEmpty(inner.pushNotificationConfig ?? inner.push_notification_config ?? inner);
   const { name: _name, ...pushNotificationConfig } = config;
-  const id = textOf(config.id) || textOf(body.configId ?? body.config_id);
+  const id = stringOrEmpty(config.id) || stringOrEmpty(body.configId ?? body.config_id);
   return { taskId, pushNotificationConfig: { ...pushNotificationConfig, ...(id !== "" && { id }) } };
 }
 
 /** Writes a push notification config of a task in ProtoJSON, where its name holds both ids. */
 export function pushToRest(json: JsonValue): JsonObject {
-  const { taskId, pushNotificationConfig } = objectOf(json);
-  const config = objectOf(pushNotificationConfig);
+  const { taskId, pushNotificationConfig } = objectOrEmpty(json);
+  const config = objectOrEmpty(pushNotificationConfig);
   return {
-    name: `tasks/${textOf(taskId)}/pushNotificationConfigs/${textOf(config.id)}`,
+    name: `tasks/${stringOrEmpty(taskId)}/pushNotificationConfigs/${stringOrEmpty(config.id)}`,
     pushNotificationConfig: config,
   };
 }
@@ -30,11 +30,11 @@ export function pushToRest(json: JsonValue): JsonObject {
 /** Reads a push notification config of a task in either form. */
 export function pushFromRest(json: JsonValue): JsonValue {
   return mapObject(json, ({ name, taskId, pushNotificationConfig, push_notification_config, ...rest }) => {
-    const [, task = "", , id = ""] = textOf(name).split("/");
+    const [, task = "", , id = ""] = stringOrEmpty(name).split("/");
     const config = pushNotificationConfig ?? push_notification_config ?? {};
     return {
       ...rest,
-      taskId: textOf(taskId) || task,
+      taskId: stringOrEmpty(taskId) || task,
       pushNotificationConfig: mapObject(config, (given) => ({ ...(id !== "" && { id }), ...given })),
     };
   });
@@ -42,7 +42,7 @@ export function pushFromRest(json: JsonValue): JsonValue {
 
 /** Writes the configs of a task in ProtoJSON. */
 export function pushListToRest(json: JsonValue): JsonObject {
-  return { configs: listOf(json).map(pushToRest) };
+  return { configs: listOrEmpty(json).map(pushToRest) };
 }
 
 /** Reads the configs of a task: a list in an envelope, or as in JSON-RPC bare. */

@@ -1,5 +1,6 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import { mapObject, objectOf } from "../../json-value.ts";
+import { objectOrEmpty } from "../../json.ts";
+import { mapObject } from "./map-json.ts";
 import { messageFromRest, messageToRest } from "./message.ts";
 
 /**
@@ -10,7 +11,7 @@ export function sendParamsToRest({ message, configuration, ...rest }: JsonObject
   return {
     ...rest,
     ...(message !== undefined && { message: messageToRest(message) }),
-    configuration: { blocking: true, ...configurationToRest(objectOf(configuration)) },
+    configuration: { blocking: true, ...configurationToRest(objectOrEmpty(configuration)) },
   };
 }
 
@@ -18,7 +19,7 @@ export function sendParamsToRest({ message, configuration, ...rest }: JsonObject
 export function sendParamsFromRest(body: JsonObject): JsonObject {
   const { message, request, configuration, ...rest } = body;
   const said = message ?? request;
-  const unsaid: JsonObject = "content" in objectOf(said) ? PROTO_DEFAULTS : {};
+  const unsaid: JsonObject = "content" in objectOrEmpty(said) ? PROTO_DEFAULTS : {};
   return {
     ...rest,
     ...(said !== undefined && { message: messageFromRest(said) }),

@@ -1,15 +1,16 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { listOf, mapList, mapObject, objectOf, textOf } from "../../json-value.ts";
+import { listOrEmpty, objectOrEmpty, stringOrEmpty } from "../../json.ts";
+import { mapList, mapObject } from "./map-json.ts";
 import { messageFromRest, messageToRest, partsFromRest, partsToRest } from "./message.ts";
 
 /** Writes a task in ProtoJSON. */
 export function taskToRest(json: JsonValue): JsonObject {
-  const { kind: _kind, status, history, artifacts, ...rest } = objectOf(json);
+  const { kind: _kind, status, history, artifacts, ...rest } = objectOrEmpty(json);
   return {
     ...rest,
     ...(status !== undefined && { status: statusToRest(status) }),
-    ...(history !== undefined && { history: listOf(history).map(messageToRest) }),
-    ...(artifacts !== undefined && { artifacts: listOf(artifacts).map(artifactToRest) }),
+    ...(history !== undefined && { history: listOrEmpty(history).map(messageToRest) }),
+    ...(artifacts !== undefined && { artifacts: listOrEmpty(artifacts).map(artifactToRest) }),
   };
 }
 
@@ -26,10 +27,10 @@ export function taskFromRest(json: JsonValue): JsonValue {
 
 /** Writes a status in ProtoJSON. */
 export function statusToRest(json: JsonValue | undefined): JsonObject {
-  const { state, message, ...rest } = objectOf(json);
+  const { state, message, ...rest } = objectOrEmpty(json);
   return {
     ...rest,
-    state: STATES_WRITTEN.get(textOf(state)) ?? "TASK_STATE_UNSPECIFIED",
+    state: STATES_WRITTEN.get(stringOrEmpty(state)) ?? "TASK_STATE_UNSPECIFIED",
     ...(message !== undefined && { message: messageToRest(message) }),
   };
 }
@@ -48,7 +49,7 @@ export function statusFromRest(json: JsonValue): JsonValue {
 
 /** Writes an artifact in ProtoJSON. */
 export function artifactToRest(json: JsonValue | undefined): JsonObject {
-  const { parts, ...rest } = objectOf(json);
+  const { parts, ...rest } = objectOrEmpty(json);
   return { ...rest, parts: partsToRest(parts) };
 }
 

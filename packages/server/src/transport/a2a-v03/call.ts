@@ -1,6 +1,7 @@
 import type { JsonValue } from "@bufbuild/protobuf";
-import { EXTENSION_URI, objectOf, textOf } from "@devtool/schema";
+import { EXTENSION_URI } from "@devtool/schema";
 import { JsonRpcCode, type StreamView, showsExtension, signsIn } from "@devtool/schema/a2a-v03";
+import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 import { agentKey } from "../../handler/addressed-agent.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
 import { type Active, activationOf, viewOf } from "../a2a/activation.ts";
@@ -67,11 +68,11 @@ export async function assertExtension(handler: RequestHandler, name: string, cal
 /** The conversation that a call belongs to; undefined for methods that everybody may call, also where the extension is required. */
 function placeOf(name: string, params: JsonValue | undefined): CallPlace | undefined {
   if (EXTENSION_METHODS.has(name) || name === "agent/getAuthenticatedExtendedCard") return undefined;
-  const { message, id, taskId = id } = objectOf(params);
+  const { message, id, taskId = id } = objectOrEmpty(params);
   const isMessage = MESSAGE_METHODS.has(name);
-  if (!isMessage) return { taskId: textOf(taskId), contextId: "", isMessage };
-  const said = objectOf(message);
-  return { taskId: textOf(said.taskId), contextId: textOf(said.contextId), isMessage };
+  if (!isMessage) return { taskId: stringOrEmpty(taskId), contextId: "", isMessage };
+  const said = objectOrEmpty(message);
+  return { taskId: stringOrEmpty(said.taskId), contextId: stringOrEmpty(said.contextId), isMessage };
 }
 
 /** The view in which a call shows a task or an event. Where that is the extension's, the response names it. */

@@ -1,6 +1,7 @@
 import type { JsonValue } from "@bufbuild/protobuf";
-import { isObject, mistyped } from "@devtool/schema";
+import { mistyped } from "@devtool/schema";
 import { JsonRpcCode } from "@devtool/schema/a2a-v03";
+import { isObject } from "@devtool/schema/json";
 import { quoted } from "../../errors.ts";
 import type { MethodCall, MethodDialect } from "../a2a/method.ts";
 import type { Answered } from "../http/answer.ts";

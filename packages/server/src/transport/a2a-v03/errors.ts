@@ -1,6 +1,6 @@
 import type { JsonValue } from "@bufbuild/protobuf";
-import { objectOf } from "@devtool/schema";
 import { JsonRpcCode, type JsonRpcError } from "@devtool/schema/a2a-v03";
+import { objectOrEmpty } from "@devtool/schema/json";
 import { Code, DevtoolError, withFieldNames } from "../../errors.ts";
 import { jsonRpcErrorFrom } from "../a2a/json-rpc-errors.ts";
 import { pushFieldNames } from "../a2a/push-fields.ts";
@@ -26,7 +26,7 @@ export function reported(reason: unknown, { onError, shutdown }: FailureReport, 
 
 /** The methods on tasks name theirs by `id`, messages and configs by `taskId`. */
 function namesIn(params: JsonValue | undefined): Readonly<Record<string, string>> {
-  const { id, taskId } = objectOf(params);
+  const { id, taskId } = objectOrEmpty(params);
   return { ...PUSH_NAMES, ...(id !== undefined && taskId === undefined && { task_id: "id" }) };
 }
 

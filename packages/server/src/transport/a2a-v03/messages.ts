@@ -1,7 +1,6 @@
 import { create, type JsonValue, type MessageInitShape } from "@bufbuild/protobuf";
 import {
   endsExchange,
-  isObject,
   type Replay,
   ReplaySchema,
   replyOf,
@@ -11,6 +10,7 @@ import {
   type TaskService,
 } from "@devtool/schema";
 import { encodeReply, type MessageSend, withReplay } from "@devtool/schema/a2a-v03";
+import { isObject } from "@devtool/schema/json";
 import type { RequestHandler } from "../../handler/request-handler.ts";
 import { assertTakesOutput, eventOf, findTask, type MethodCall } from "../a2a/method.ts";
 import { withPlainAnswer } from "../a2a/plain-answer.ts";

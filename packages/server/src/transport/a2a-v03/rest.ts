@@ -1,6 +1,6 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import { isObject } from "@devtool/schema";
 import { errorToRest, JsonRpcCode } from "@devtool/schema/a2a-v03";
+import { isObject } from "@devtool/schema/json";
 import type { Answered } from "../http/answer.ts";
 import { assertJson, readBody } from "../http/body.ts";
 import { ClientGone } from "../http/client-gone.ts";

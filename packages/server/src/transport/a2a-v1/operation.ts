@@ -7,8 +7,9 @@ import {
   type Message,
 } from "@bufbuild/protobuf";
 import { createServiceImplSpec, type HandlerContext, type MethodImplSpec, type ServiceImpl } from "@connectrpc/connect";
-import { isObject, mistyped } from "@devtool/schema";
+import { mistyped } from "@devtool/schema";
 import { decodeA2aJson, encodeA2aJson, StreamResponseSchema } from "@devtool/schema/a2a-v1";
+import { isObject } from "@devtool/schema/json";
 import type { Answer, Frame } from "../http/answer.ts";
 import { RequestContext } from "../http/request-context.ts";
 import type { HttpRequest } from "../http/route.ts";

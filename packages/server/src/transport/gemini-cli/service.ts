@@ -1,7 +1,8 @@
 import { create, type JsonValue } from "@bufbuild/protobuf";
-import { isObject, objectOf, StreamMessageRequestSchema, type Task, TaskSchema, textOf } from "@devtool/schema";
+import { StreamMessageRequestSchema, type Task, TaskSchema } from "@devtool/schema";
 import { decodeTaskId, decodeTaskQuery } from "@devtool/schema/a2a-v03";
 import { encodeGeminiCliTask, isGeminiCliSend } from "@devtool/schema/gemini-cli";
+import { isObject, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 import { principalOf } from "../../handler/caller.ts";
 import { cancelTask, findTask, type Method, type MethodCall, type MethodDialect } from "../a2a/method.ts";
 import { subscriptionFrames } from "../a2a/subscription.ts";
@@ -91,7 +92,7 @@ export class GeminiCliService implements MethodDialect {
     const clientId = taskIdIn(call.params);
     const taskId = this.#options.tasks.resolve(clientId);
     if (taskId === clientId) return method(call);
-    const answer = await method({ ...call, params: { ...objectOf(call.params), id: taskId } });
+    const answer = await method({ ...call, params: { ...objectOrEmpty(call.params), id: taskId } });
     if (answer.case === "stream" || !isObject(answer.value) || answer.value.taskId !== taskId) return answer;
     return { case: "result", value: { ...answer.value, taskId: clientId } };
   }
@@ -117,6 +118,6 @@ export class GeminiCliService implements MethodDialect {
 
 /** The id of the task that parameters name; empty when they name none. */
 function taskIdIn(params: JsonValue | undefined): string {
-  const { message, id } = objectOf(params);
-  return textOf(objectOf(message).taskId ?? id);
+  const { message, id } = objectOrEmpty(params);
+  return stringOrEmpty(objectOrEmpty(message).taskId ?? id);
 }

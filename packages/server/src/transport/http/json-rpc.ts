@@ -1,6 +1,7 @@
 import type { JsonValue } from "@bufbuild/protobuf";
-import { isObject, parseJson, WireError } from "@devtool/schema";
+import { parseJson, WireError } from "@devtool/schema";
 import { decodeJsonRpcRequest, JsonRpcCode } from "@devtool/schema/a2a-v03";
+import { isObject } from "@devtool/schema/json";
 
 /** The paths that JSON-RPC is served at. */
 export const JSON_RPC_PATHS: ReadonlySet<string> = new Set(["/", "/a2a", "/a2a/"]);
