@@ -92,15 +92,18 @@ function isThere(path: string): boolean {
   return path === "" || parent.some((name) => join(dirname(path), name) === join(path));
 }
 
-/** The headings of a document as they stand in links. */
+/** The anchors of a document's headings. Headings of equal text are numbered. */
 function headings(text: string): string[] {
-  const lines = [...text.matchAll(/^#+ (.*)$/gm)].map(([, line = ""]) => line);
-  return lines.map((line) =>
-    line
+  const counts = new Map<string, number>();
+  return [...text.matchAll(/^#+ (.*)$/gm)].map(([, line = ""]) => {
+    const anchor = line
       .toLowerCase()
       .replaceAll(/[^\w\- ]/g, "")
-      .replaceAll(" ", "-"),
-  );
+      .replaceAll(" ", "-");
+    const count = counts.get(anchor) ?? 0;
+    counts.set(anchor, count + 1);
+    return count === 0 ? anchor : `${anchor}-${count}`;
+  });
 }
 
 /** Reads a policy file or a config file, whichever it is. Rejects when it cannot be used. */

@@ -4,20 +4,20 @@ import { openApi } from "./openapi.ts";
 import { readProtos } from "./protos.ts";
 import { reference } from "./reference.ts";
 
-/** What is written from the protos besides code: the content of each file by its path. */
+/** Returns the documents that are generated from the protos: the content of each file, by its path. */
 export function documents(): ReadonlyMap<string, string> {
   const protos = readProtos();
   const schemas = [...jsonSchemas(protos)].map(([name, schema]): [string, string] => [
     `packages/schema/documents/json-schema/${name}.schema.json`,
-    textOf(schema),
+    formatJson(schema),
   ]);
   return new Map([
     ...schemas,
-    ["packages/schema/documents/openapi.json", textOf(openApi(protos))],
+    ["packages/schema/documents/openapi.json", formatJson(openApi(protos))],
     ["docs/reference.md", reference(protos)],
   ]);
 }
 
-function textOf(json: JsonValue): string {
+function formatJson(json: JsonValue): string {
   return `${JSON.stringify(json, undefined, 2)}\n`;
 }

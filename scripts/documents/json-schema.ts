@@ -8,17 +8,17 @@ import {
 } from "@bufbuild/protobuf";
 import { commentOf } from "./protos.ts";
 
-/** The files of the RFC's messages. */
+/** The files with the messages of the RFC. */
 const RFC_FILES = ["command", "confirmation", "event", "settings", "tool_call"];
 
-/** A JSON Schema for each message of the RFC, by the name of the message. */
+/** Creates a JSON Schema for each message of the RFC, keyed by the name of the message. */
 export function jsonSchemas(protos: FileRegistry): ReadonlyMap<string, JsonObject> {
   const files = RFC_FILES.map((name) => protos.getFile(`devtool/a2a/v1alpha/${name}.proto`));
   const messages = files.flatMap((file) => file?.messages ?? []);
   return new Map(messages.map((message) => [message.name, documentOf(message)]));
 }
 
-/** A document that stands alone: what the message refers to is in its `$defs`. */
+/** Creates a self-contained document: the messages that it refers to are in its `$defs`. */
 function documentOf(message: DescMessage): JsonObject {
   const others = reachable([message]).filter((other) => other !== message);
   const refer = (other: DescMessage): string => (other === message ? "#" : `#/$defs/${other.name}`);
@@ -32,12 +32,12 @@ function documentOf(message: DescMessage): JsonObject {
   };
 }
 
-/** A writer of this version writes no other keys; what a reader takes besides is no matter of a schema. */
+/** Forbids other keys. Writers of this version produce none; readers may accept more than the schema says. */
 function closed(schema: JsonObject): JsonObject {
   return { ...schema, additionalProperties: false };
 }
 
-/** The messages that messages hold, at any depth, themselves first; without the protobuf library's own. */
+/** Returns the messages and all messages that they contain at any depth, except those of protobuf itself. */
 export function reachable(messages: readonly DescMessage[]): DescMessage[] {
   const found = new Set(messages);
   for (const message of found) {
@@ -46,7 +46,7 @@ export function reachable(messages: readonly DescMessage[]): DescMessage[] {
   return [...found];
 }
 
-/** The schema of a message in ProtoJSON. `refer` gives the place of another one. */
+/** Creates the schema of a message in ProtoJSON. `refer` returns the `$ref` of another message. */
 export function messageSchema(message: DescMessage, refer: (message: DescMessage) => string): JsonObject {
   const properties = message.fields.map((field) => [field.jsonName, described(field, fieldSchema(field, refer))]);
   const pairs = message.oneofs.flatMap(({ fields }) => pairsOf(fields.map(({ jsonName }) => jsonName)));
@@ -58,7 +58,7 @@ export function messageSchema(message: DescMessage, refer: (message: DescMessage
   };
 }
 
-/** Of the members of a `oneof` no two may be there. */
+/** All pairs of the members of a `oneof`, of which no two may be present. */
 function pairsOf(names: readonly string[]): string[][] {
   return names.flatMap((name, index) => names.slice(index + 1).map((other) => [name, other]));
 }
@@ -82,7 +82,7 @@ function valueSchema(field: DescField, refer: (message: DescMessage) => string):
   if (field.message) return WELL_KNOWN[field.message.typeName] ?? { $ref: refer(field.message) };
   if (field.enum) return enumSchema(field.enum);
   if (field.scalar) return SCALARS[field.scalar];
-  throw new Error(`field ${field} has a kind that no schema is known for`);
+  throw new Error(`field ${field} has no JSON Schema: add its kind to valueSchema`);
 }
 
 function enumSchema({ typeName, values }: DescEnum): JsonObject {

@@ -1,9 +1,10 @@
 import { type DescMessage, type DescMethod, type FileRegistry, getOption, type JsonObject } from "@bufbuild/protobuf";
 import { fieldBehavior, httpRule } from "@devtool/schema/a2a-v1";
+import { isObject } from "@devtool/schema/json";
 import { messageSchema, reachable } from "./json-schema.ts";
 import { commentOf } from "./protos.ts";
 
-/** The HTTP+JSON binding of A2A 1.0 in OpenAPI 3.1, out of the service's annotations. */
+/** Describes the HTTP+JSON binding of A2A 1.0 in OpenAPI 3.1, from the annotations of the service. */
 export function openApi(protos: FileRegistry): JsonObject {
   const service = protos.getService("lf.a2a.v1.A2AService");
   if (!service) throw new Error("the service of A2A 1.0 is not among the protos");
@@ -19,7 +20,7 @@ export function openApi(protos: FileRegistry): JsonObject {
     paths: Object.fromEntries([...paths].map(([path, entries]) => [path, pathItem(entries)])),
     components: {
       securitySchemes: { bearer: { type: "http", scheme: "bearer" } },
-      responses: { Error: { description: "What went wrong.", content: { "application/json": { schema: STATUS } } } },
+      responses: { Error: { description: "The error.", content: { "application/json": { schema: STATUS } } } },
       schemas: Object.fromEntries(own.map((message) => [message.name, componentOf(message)])),
     },
   };
@@ -27,7 +28,7 @@ export function openApi(protos: FileRegistry): JsonObject {
 
 const LICENSE: JsonObject = { name: "Apache-2.0", identifier: "Apache-2.0" };
 
-/** The form of errors: `google.rpc.Status` in ProtoJSON, in `error`. */
+/** Error responses: `google.rpc.Status` in ProtoJSON, in the field `error`. */
 const STATUS: JsonObject = {
   type: "object",
   required: ["error"],
@@ -54,7 +55,7 @@ function pathItem(operations: readonly Operation[]): JsonObject {
   return Object.fromEntries(operations.map(({ verb, item }) => [verb, item]));
 }
 
-/** A method as its first binding has it; the others only put a tenant in front. */
+/** Describes a method by its first binding. The others only add a tenant to the path. */
 function operationOf(method: DescMethod): Operation {
   const { pattern, body } = getOption(method, httpRule);
   if (pattern.case === undefined || pattern.case === "custom") throw new Error(`${method} has no route`);
@@ -71,7 +72,7 @@ function operationOf(method: DescMethod): Operation {
   return { path: pattern.value.replaceAll(/\{(\w+)=[^}]*\}/g, "{$1}"), verb: pattern.case, item };
 }
 
-/** What stands in the path and, where there is no body, the other fields in the query. */
+/** The parameters of the path and, if there is no body, of the query: all other fields. */
 function parametersOf(
   input: DescMessage,
   { names, hasBody }: { readonly names: readonly string[]; readonly hasBody: boolean },
@@ -84,7 +85,7 @@ function parametersOf(
   });
 }
 
-/** The body of a request: the message, without what stands in the path. */
+/** The body of a request: the message without the fields that are in the path. */
 function bodyOf(input: DescMessage, names: readonly string[]): JsonObject {
   if (names.length === 0) return contentOf(input);
   const inPath = input.fields.filter(({ name }) => names.includes(name)).map(({ jsonName }) => jsonName);
@@ -99,7 +100,9 @@ function bodyOf(input: DescMessage, names: readonly string[]): JsonObject {
 function responseOf(method: DescMethod): JsonObject {
   const type = method.methodKind === "server_streaming" ? "text/event-stream" : "application/json";
   const description =
-    type === "text/event-stream" ? "Server-sent events; the data of each is such a document." : "The answer.";
+    type === "text/event-stream"
+      ? "Server-sent events; the data of each event is a document of this schema."
+      : "The response.";
   return { description, content: { [type]: contentOf(method.output) } };
 }
 
@@ -119,8 +122,4 @@ function componentOf(message: DescMessage): JsonObject {
 
 function refer({ name }: DescMessage): string {
   return `#/components/schemas/${name}`;
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

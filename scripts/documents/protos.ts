@@ -3,14 +3,18 @@ import { createFileRegistry, type FileRegistry, fromBinary } from "@bufbuild/pro
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { getComments } from "@bufbuild/protoplugin";
 
-/** The protos as they are published, with their comments. */
+/** Reads the protos as they are published, including their comments. */
 export function readProtos(): FileRegistry {
   const url = new URL("../../packages/schema/dist/devtool.binpb", import.meta.url);
   return createFileRegistry(fromBinary(FileDescriptorSetSchema, readFileSync(url)));
 }
 
-/** The comment above an element, its paragraphs in a line each. */
+/**
+ * Returns the comment above an element as Markdown: one line for each paragraph, which are separated by blank lines, and
+ * one for each item of a list.
+ */
 export function commentOf(element: Parameters<typeof getComments>[0]): string {
   const paragraphs = getComments(element).leading?.split(/\n\s*\n/) ?? [];
-  return paragraphs.map((paragraph) => paragraph.trim().replaceAll(/\s*\n\s*/g, " ")).join("\n");
+  const joined = paragraphs.map((paragraph) => paragraph.trim().replaceAll(/\s*\n\s*/g, "\n"));
+  return joined.map((paragraph) => paragraph.replaceAll(/\n(?!- )/g, " ")).join("\n\n");
 }

@@ -15,13 +15,14 @@ export const file_devtool_v1alpha_audit: GenFile = /*@__PURE__*/
   fileDesc("ChtkZXZ0b29sL3YxYWxwaGEvYXVkaXQucHJvdG8SD2RldnRvb2wudjFhbHBoYSIoChBSZWFkQXVkaXRSZXF1ZXN0EhQKDGFmdGVyX251bWJlchgBIAEoAyJBChFSZWFkQXVkaXRSZXNwb25zZRIsCgZyZWNvcmQYASABKAsyHC5kZXZ0b29sLnYxYWxwaGEuQXVkaXRSZWNvcmQiygIKC0F1ZGl0UmVjb3JkEg4KBm51bWJlchgBIAEoAxIoCgR0aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCglwcmluY2lwYWwYAyABKAkSDwoHdGFza19pZBgEIAEoCRIQCghzZXF1ZW5jZRgFIAEoAxIUCgx0b29sX2NhbGxfaWQYBiABKAkSEQoJdG9vbF9uYW1lGAcgASgJEiwKBmFjdGlvbhgIIAEoDjIcLmRldnRvb2wudjFhbHBoYS5BdWRpdEFjdGlvbhIOCgZkaWdlc3QYCSABKAwSDQoFc2hvd24YCiABKAkSEQoJb3B0aW9uX2lkGAsgASgJEgwKBHJ1bGUYDCABKAkSDwoHc2FuZGJveBgNIAEoCRIVCg1wcmV2aW91c19oYXNoGA4gASgMEgwKBGhhc2gYDyABKAwqlwIKC0F1ZGl0QWN0aW9uEhwKGEFVRElUX0FDVElPTl9VTlNQRUNJRklFRBAAEhgKFEFVRElUX0FDVElPTl9BTExPV0VEEAESFgoSQVVESVRfQUNUSU9OX0FTS0VEEAISFwoTQVVESVRfQUNUSU9OX0RFTklFRBADEhkKFUFVRElUX0FDVElPTl9BUFBST1ZFRBAEEhkKFUFVRElUX0FDVElPTl9ERUNMSU5FRBAFEhgKFEFVRElUX0FDVElPTl9TVEFSVEVEEAYSGgoWQVVESVRfQUNUSU9OX1NVQ0NFRURFRBAHEhcKE0FVRElUX0FDVElPTl9GQUlMRUQQCBIaChZBVURJVF9BQ1RJT05fQ0FOQ0VMTEVEEAkyaQoMQXVkaXRTZXJ2aWNlElkKCVJlYWRBdWRpdBIhLmRldnRvb2wudjFhbHBoYS5SZWFkQXVkaXRSZXF1ZXN0GiIuZGV2dG9vbC52MWFscGhhLlJlYWRBdWRpdFJlc3BvbnNlIgOQAgEwAWIGcHJvdG8z", [file_google_protobuf_timestamp]);
 
 /**
- * Asks for audit records.
+ * Request of ReadAudit.
  *
  * @generated from message devtool.v1alpha.ReadAuditRequest
  */
 export type ReadAuditRequest = Message<"devtool.v1alpha.ReadAuditRequest"> & {
   /**
-   * Leaves out the records up to and including this number. 0 streams all.
+   * Number of the last record that the client already has. The stream starts
+   * with the record after it. 0 streams all records.
    *
    * @generated from field: int64 after_number = 1;
    */
@@ -29,13 +30,14 @@ export type ReadAuditRequest = Message<"devtool.v1alpha.ReadAuditRequest"> & {
 };
 
 /**
- * Asks for audit records.
+ * Request of ReadAudit.
  *
  * @generated from message devtool.v1alpha.ReadAuditRequest
  */
 export type ReadAuditRequestJson = {
   /**
-   * Leaves out the records up to and including this number. 0 streams all.
+   * Number of the last record that the client already has. The stream starts
+   * with the record after it. 0 streams all records.
    *
    * @generated from field: int64 after_number = 1;
    */
@@ -50,13 +52,13 @@ export const ReadAuditRequestSchema: GenMessage<ReadAuditRequest, {jsonType: Rea
   messageDesc(file_devtool_v1alpha_audit, 0);
 
 /**
- * Streams one audit record.
+ * One audit record.
  *
  * @generated from message devtool.v1alpha.ReadAuditResponse
  */
 export type ReadAuditResponse = Message<"devtool.v1alpha.ReadAuditResponse"> & {
   /**
-   * Holds the record.
+   * The record.
    *
    * @generated from field: devtool.v1alpha.AuditRecord record = 1;
    */
@@ -64,13 +66,13 @@ export type ReadAuditResponse = Message<"devtool.v1alpha.ReadAuditResponse"> & {
 };
 
 /**
- * Streams one audit record.
+ * One audit record.
  *
  * @generated from message devtool.v1alpha.ReadAuditResponse
  */
 export type ReadAuditResponseJson = {
   /**
-   * Holds the record.
+   * The record.
    *
    * @generated from field: devtool.v1alpha.AuditRecord record = 1;
    */
@@ -85,79 +87,83 @@ export const ReadAuditResponseSchema: GenMessage<ReadAuditResponse, {jsonType: R
   messageDesc(file_devtool_v1alpha_audit, 1);
 
 /**
- * Is one entry of the audit log: why a tool call ran, or why it did not. It is
- * stored together with the event it explains.
+ * One entry of the audit log: why a tool call ran, or why it did not.
+ *
+ * It is stored in one transaction with the event that it explains. The records
+ * form a hash chain, so that a removed or altered record can be detected.
  *
  * @generated from message devtool.v1alpha.AuditRecord
  */
 export type AuditRecord = Message<"devtool.v1alpha.AuditRecord"> & {
   /**
-   * Numbers the records of a store: 1 for the first, each next one higher by 1.
+   * Number of the record within its store: 1 for the first record, then
+   * ascending by 1.
    *
    * @generated from field: int64 number = 1;
    */
   number: bigint;
 
   /**
-   * Tells when the decision was recorded, by the server's clock.
+   * When the decision was recorded, by the server's clock.
    *
    * @generated from field: google.protobuf.Timestamp time = 2;
    */
   time?: Timestamp | undefined;
 
   /**
-   * Identifies who the task belongs to.
+   * The principal that the task belongs to.
    *
    * @generated from field: string principal = 3;
    */
   principal: string;
 
   /**
-   * Names the task.
+   * The id of the task.
    *
    * @generated from field: string task_id = 4;
    */
   taskId: string;
 
   /**
-   * Is the sequence of the event in the task's log.
+   * Sequence number of the event in the task's log.
    *
    * @generated from field: int64 sequence = 5;
    */
   sequence: bigint;
 
   /**
-   * Names the tool call.
+   * The id of the tool call.
    *
    * @generated from field: string tool_call_id = 6;
    */
   toolCallId: string;
 
   /**
-   * Names the tool.
+   * The name of the tool.
    *
    * @generated from field: string tool_name = 7;
    */
   toolName: string;
 
   /**
-   * Tells what was decided, or became of the call.
+   * What was decided, or what happened to the call.
    *
    * @generated from field: devtool.v1alpha.AuditAction action = 8;
    */
   action: AuditAction;
 
   /**
-   * Holds the SHA-256 of what was shown and would run; see ToolCallDetail.
-   * Empty when the user approved with content of their own: the record that
-   * follows before the start has the one of that.
+   * SHA-256 of the call's effect; see `ToolCallDetail.digest`.
+   *
+   * Empty if the user approved the call with changed content: the next record
+   * of the call, written before it starts, has the digest of the changed call.
    *
    * @generated from field: bytes digest = 9;
    */
   digest: Uint8Array;
 
   /**
-   * Holds what was shown: the call as ProtoJSON with sorted keys. Empty for
+   * The call as it was shown to the user: ProtoJSON with sorted keys. Empty for
    * outcomes.
    *
    * @generated from field: string shown = 10;
@@ -165,35 +171,35 @@ export type AuditRecord = Message<"devtool.v1alpha.AuditRecord"> & {
   shown: string;
 
   /**
-   * Names the option that the user chose; empty when no user did.
+   * The option that the user chose. Empty if no user decided.
    *
    * @generated from field: string option_id = 11;
    */
   optionId: string;
 
   /**
-   * Names the rule that decided; empty when none did.
+   * The policy rule that decided. Empty if none did.
    *
    * @generated from field: string rule = 12;
    */
   rule: string;
 
   /**
-   * Names how the call's processes are confined; empty when they are not.
+   * The sandbox of the call's processes. Empty if they are not confined.
    *
    * @generated from field: string sandbox = 13;
    */
   sandbox: string;
 
   /**
-   * Is the SHA-256 over the record before, and empty for the first.
+   * `hash` of the previous record. Empty for the first.
    *
    * @generated from field: bytes previous_hash = 14;
    */
   previousHash: Uint8Array;
 
   /**
-   * Is the SHA-256 over this record in binary without this field.
+   * SHA-256 of this record in binary form, without this field.
    *
    * @generated from field: bytes hash = 15;
    */
@@ -201,79 +207,83 @@ export type AuditRecord = Message<"devtool.v1alpha.AuditRecord"> & {
 };
 
 /**
- * Is one entry of the audit log: why a tool call ran, or why it did not. It is
- * stored together with the event it explains.
+ * One entry of the audit log: why a tool call ran, or why it did not.
+ *
+ * It is stored in one transaction with the event that it explains. The records
+ * form a hash chain, so that a removed or altered record can be detected.
  *
  * @generated from message devtool.v1alpha.AuditRecord
  */
 export type AuditRecordJson = {
   /**
-   * Numbers the records of a store: 1 for the first, each next one higher by 1.
+   * Number of the record within its store: 1 for the first record, then
+   * ascending by 1.
    *
    * @generated from field: int64 number = 1;
    */
   number?: string;
 
   /**
-   * Tells when the decision was recorded, by the server's clock.
+   * When the decision was recorded, by the server's clock.
    *
    * @generated from field: google.protobuf.Timestamp time = 2;
    */
   time?: TimestampJson;
 
   /**
-   * Identifies who the task belongs to.
+   * The principal that the task belongs to.
    *
    * @generated from field: string principal = 3;
    */
   principal?: string;
 
   /**
-   * Names the task.
+   * The id of the task.
    *
    * @generated from field: string task_id = 4;
    */
   taskId?: string;
 
   /**
-   * Is the sequence of the event in the task's log.
+   * Sequence number of the event in the task's log.
    *
    * @generated from field: int64 sequence = 5;
    */
   sequence?: string;
 
   /**
-   * Names the tool call.
+   * The id of the tool call.
    *
    * @generated from field: string tool_call_id = 6;
    */
   toolCallId?: string;
 
   /**
-   * Names the tool.
+   * The name of the tool.
    *
    * @generated from field: string tool_name = 7;
    */
   toolName?: string;
 
   /**
-   * Tells what was decided, or became of the call.
+   * What was decided, or what happened to the call.
    *
    * @generated from field: devtool.v1alpha.AuditAction action = 8;
    */
   action?: AuditActionJson;
 
   /**
-   * Holds the SHA-256 of what was shown and would run; see ToolCallDetail.
-   * Empty when the user approved with content of their own: the record that
-   * follows before the start has the one of that.
+   * SHA-256 of the call's effect; see `ToolCallDetail.digest`.
+   *
+   * Empty if the user approved the call with changed content: the next record
+   * of the call, written before it starts, has the digest of the changed call.
    *
    * @generated from field: bytes digest = 9;
    */
   digest?: string;
 
   /**
-   * Holds what was shown: the call as ProtoJSON with sorted keys. Empty for
+   * The call as it was shown to the user: ProtoJSON with sorted keys. Empty for
    * outcomes.
    *
    * @generated from field: string shown = 10;
@@ -281,35 +291,35 @@ export type AuditRecordJson = {
   shown?: string;
 
   /**
-   * Names the option that the user chose; empty when no user did.
+   * The option that the user chose. Empty if no user decided.
    *
    * @generated from field: string option_id = 11;
    */
   optionId?: string;
 
   /**
-   * Names the rule that decided; empty when none did.
+   * The policy rule that decided. Empty if none did.
    *
    * @generated from field: string rule = 12;
    */
   rule?: string;
 
   /**
-   * Names how the call's processes are confined; empty when they are not.
+   * The sandbox of the call's processes. Empty if they are not confined.
    *
    * @generated from field: string sandbox = 13;
    */
   sandbox?: string;
 
   /**
-   * Is the SHA-256 over the record before, and empty for the first.
+   * `hash` of the previous record. Empty for the first.
    *
    * @generated from field: bytes previous_hash = 14;
    */
   previousHash?: string;
 
   /**
-   * Is the SHA-256 over this record in binary without this field.
+   * SHA-256 of this record in binary form, without this field.
    *
    * @generated from field: bytes hash = 15;
    */
@@ -324,76 +334,76 @@ export const AuditRecordSchema: GenMessage<AuditRecord, {jsonType: AuditRecordJs
   messageDesc(file_devtool_v1alpha_audit, 2);
 
 /**
- * Tells what an audit record is about.
+ * What an audit record is about.
  *
  * @generated from enum devtool.v1alpha.AuditAction
  */
 export enum AuditAction {
   /**
-   * Is not written.
+   * Not used.
    *
    * @generated from enum value: AUDIT_ACTION_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
-   * Was allowed by policy without asking.
+   * The policy allowed the call without approval.
    *
    * @generated from enum value: AUDIT_ACTION_ALLOWED = 1;
    */
   ALLOWED = 1,
 
   /**
-   * Was put to the user.
+   * The user was asked for approval.
    *
    * @generated from enum value: AUDIT_ACTION_ASKED = 2;
    */
   ASKED = 2,
 
   /**
-   * Was denied by policy.
+   * The policy denied the call.
    *
    * @generated from enum value: AUDIT_ACTION_DENIED = 3;
    */
   DENIED = 3,
 
   /**
-   * Was approved by the user.
+   * The user approved the call.
    *
    * @generated from enum value: AUDIT_ACTION_APPROVED = 4;
    */
   APPROVED = 4,
 
   /**
-   * Was declined by the user.
+   * The user declined the call.
    *
    * @generated from enum value: AUDIT_ACTION_DECLINED = 5;
    */
   DECLINED = 5,
 
   /**
-   * Was started.
+   * The call started.
    *
    * @generated from enum value: AUDIT_ACTION_STARTED = 6;
    */
   STARTED = 6,
 
   /**
-   * Ended well.
+   * The call succeeded.
    *
    * @generated from enum value: AUDIT_ACTION_SUCCEEDED = 7;
    */
   SUCCEEDED = 7,
 
   /**
-   * Ended badly.
+   * The call failed.
    *
    * @generated from enum value: AUDIT_ACTION_FAILED = 8;
    */
   FAILED = 8,
 
   /**
-   * Was canceled.
+   * The call was canceled.
    *
    * @generated from enum value: AUDIT_ACTION_CANCELLED = 9;
    */
@@ -401,7 +411,7 @@ export enum AuditAction {
 }
 
 /**
- * Tells what an audit record is about.
+ * What an audit record is about.
  *
  * @generated from enum devtool.v1alpha.AuditAction
  */
@@ -414,13 +424,15 @@ export const AuditActionSchema: GenEnum<AuditAction, AuditActionJson> = /*@__PUR
   enumDesc(file_devtool_v1alpha_audit, 0);
 
 /**
- * Reads the audit log of a server.
+ * Reads the audit log of a server. The caller needs the right to do so; see
+ * CallerRight.
  *
  * @generated from service devtool.v1alpha.AuditService
  */
 export const AuditService: GenService<{
   /**
-   * Streams the records after a number, in order, up to the last one there is.
+   * Streams the records after a given number, in order. Ends after the last
+   * record that exists.
    *
    * @generated from rpc devtool.v1alpha.AuditService.ReadAudit
    */

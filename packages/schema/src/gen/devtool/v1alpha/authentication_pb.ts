@@ -13,21 +13,21 @@ export const file_devtool_v1alpha_authentication: GenFile = /*@__PURE__*/
   fileDesc("CiRkZXZ0b29sL3YxYWxwaGEvYXV0aGVudGljYXRpb24ucHJvdG8SD2RldnRvb2wudjFhbHBoYSJ5ChRBdXRoZW50aWNhdGlvbkNvbmZpZxInCgNqd3QYASABKAsyGi5kZXZ0b29sLnYxYWxwaGEuSnd0Q29uZmlnEjgKEmNlcnRpZmljYXRlX3JpZ2h0cxgCIAMoDjIcLmRldnRvb2wudjFhbHBoYS5DYWxsZXJSaWdodCKSAQoJSnd0Q29uZmlnEg4KBmlzc3VlchgBIAEoCRIQCghhdWRpZW5jZRgCIAEoCRIQCghqd2tzX3VyaRgDIAEoCRIRCglrZXlzX2ZpbGUYBCABKAkSEgoKYWxnb3JpdGhtcxgFIAMoCRIVCg1hcHByb3ZlX3Njb3BlGAYgASgJEhMKC2F1ZGl0X3Njb3BlGAcgASgJIlgKCVRsc0NvbmZpZxIYChBjZXJ0aWZpY2F0ZV9maWxlGAEgASgJEhAKCGtleV9maWxlGAIgASgJEh8KF2NsaWVudF9hdXRob3JpdGllc19maWxlGAMgASgJKl0KC0NhbGxlclJpZ2h0EhwKGENBTExFUl9SSUdIVF9VTlNQRUNJRklFRBAAEhgKFENBTExFUl9SSUdIVF9BUFBST1ZFEAESFgoSQ0FMTEVSX1JJR0hUX0FVRElUEAJiBnByb3RvMw");
 
 /**
- * Says who is let in besides the holder of the operator's token.
+ * Who can authenticate, besides the holder of the operator's token.
  *
  * @generated from message devtool.v1alpha.AuthenticationConfig
  */
 export type AuthenticationConfig = Message<"devtool.v1alpha.AuthenticationConfig"> & {
   /**
-   * Takes the signed tokens of an issuer; unset takes none.
+   * Accepts the signed tokens of one issuer. Unset accepts none.
    *
    * @generated from field: devtool.v1alpha.JwtConfig jwt = 1;
    */
   jwt?: JwtConfig | undefined;
 
   /**
-   * Lists what callers may that are known by their client certificate. Empty
-   * lets them neither approve nor read the audit log.
+   * Rights of callers that authenticate with a client certificate. Empty: they
+   * can neither approve tool calls nor read the audit log.
    *
    * @generated from field: repeated devtool.v1alpha.CallerRight certificate_rights = 2;
    */
@@ -35,21 +35,21 @@ export type AuthenticationConfig = Message<"devtool.v1alpha.AuthenticationConfig
 };
 
 /**
- * Says who is let in besides the holder of the operator's token.
+ * Who can authenticate, besides the holder of the operator's token.
  *
  * @generated from message devtool.v1alpha.AuthenticationConfig
  */
 export type AuthenticationConfigJson = {
   /**
-   * Takes the signed tokens of an issuer; unset takes none.
+   * Accepts the signed tokens of one issuer. Unset accepts none.
    *
    * @generated from field: devtool.v1alpha.JwtConfig jwt = 1;
    */
   jwt?: JwtConfigJson;
 
   /**
-   * Lists what callers may that are known by their client certificate. Empty
-   * lets them neither approve nor read the audit log.
+   * Rights of callers that authenticate with a client certificate. Empty: they
+   * can neither approve tool calls nor read the audit log.
    *
    * @generated from field: repeated devtool.v1alpha.CallerRight certificate_rights = 2;
    */
@@ -64,60 +64,61 @@ export const AuthenticationConfigSchema: GenMessage<AuthenticationConfig, {jsonT
   messageDesc(file_devtool_v1alpha_authentication, 0);
 
 /**
- * Says whose signed tokens are taken, and what they may.
+ * An issuer whose JSON Web Tokens are accepted, and the rights that its tokens
+ * carry.
  *
  * @generated from message devtool.v1alpha.JwtConfig
  */
 export type JwtConfig = Message<"devtool.v1alpha.JwtConfig"> & {
   /**
-   * Names the issuer, character by character as its tokens do: a URL. Required.
+   * URL of the issuer, exactly as in the `iss` claim of its tokens. Required.
    *
    * @generated from field: string issuer = 1;
    */
   issuer: string;
 
   /**
-   * Names this server as the issuer knows it: tokens for others are refused.
-   * Required.
+   * Identifier of this server in the `aud` claim. Tokens for other audiences
+   * are rejected. Required.
    *
    * @generated from field: string audience = 2;
    */
   audience: string;
 
   /**
-   * Names where the issuer's keys are. Empty asks the issuer's discovery
-   * document.
+   * URL of the issuer's JSON Web Key Set. Empty looks it up in the issuer's
+   * discovery document.
    *
    * @generated from field: string jwks_uri = 3;
    */
   jwksUri: string;
 
   /**
-   * Names a file with the issuer's keys, relative to the config file; nothing
-   * is fetched then. Empty fetches them.
+   * File with the issuer's key set, relative to the config file. If set,
+   * nothing is fetched.
    *
    * @generated from field: string keys_file = 4;
    */
   keysFile: string;
 
   /**
-   * Lists the signature algorithms that are taken, none with a shared secret.
-   * Empty takes RS256, PS256, ES256 and EdDSA.
+   * Accepted signature algorithms; algorithms with a shared secret are not
+   * allowed. Empty accepts RS256, PS256, ES256 and EdDSA.
    *
    * @generated from field: repeated string algorithms = 5;
    */
   algorithms: string[];
 
   /**
-   * Names the scope that a token needs to answer what tools ask. Empty lets
-   * every token.
+   * Scope that a token needs to approve tool calls. Empty allows every token
+   * to.
    *
    * @generated from field: string approve_scope = 6;
    */
   approveScope: string;
 
   /**
-   * Names the scope that a token needs to read the audit log. Empty lets none.
+   * Scope that a token needs to read the audit log. Empty allows no token to.
    *
    * @generated from field: string audit_scope = 7;
    */
@@ -125,60 +126,61 @@ export type JwtConfig = Message<"devtool.v1alpha.JwtConfig"> & {
 };
 
 /**
- * Says whose signed tokens are taken, and what they may.
+ * An issuer whose JSON Web Tokens are accepted, and the rights that its tokens
+ * carry.
  *
  * @generated from message devtool.v1alpha.JwtConfig
  */
 export type JwtConfigJson = {
   /**
-   * Names the issuer, character by character as its tokens do: a URL. Required.
+   * URL of the issuer, exactly as in the `iss` claim of its tokens. Required.
    *
    * @generated from field: string issuer = 1;
    */
   issuer?: string;
 
   /**
-   * Names this server as the issuer knows it: tokens for others are refused.
-   * Required.
+   * Identifier of this server in the `aud` claim. Tokens for other audiences
+   * are rejected. Required.
    *
    * @generated from field: string audience = 2;
    */
   audience?: string;
 
   /**
-   * Names where the issuer's keys are. Empty asks the issuer's discovery
-   * document.
+   * URL of the issuer's JSON Web Key Set. Empty looks it up in the issuer's
+   * discovery document.
    *
    * @generated from field: string jwks_uri = 3;
    */
   jwksUri?: string;
 
   /**
-   * Names a file with the issuer's keys, relative to the config file; nothing
-   * is fetched then. Empty fetches them.
+   * File with the issuer's key set, relative to the config file. If set,
+   * nothing is fetched.
    *
    * @generated from field: string keys_file = 4;
    */
   keysFile?: string;
 
   /**
-   * Lists the signature algorithms that are taken, none with a shared secret.
-   * Empty takes RS256, PS256, ES256 and EdDSA.
+   * Accepted signature algorithms; algorithms with a shared secret are not
+   * allowed. Empty accepts RS256, PS256, ES256 and EdDSA.
    *
    * @generated from field: repeated string algorithms = 5;
    */
   algorithms?: string[];
 
   /**
-   * Names the scope that a token needs to answer what tools ask. Empty lets
-   * every token.
+   * Scope that a token needs to approve tool calls. Empty allows every token
+   * to.
    *
    * @generated from field: string approve_scope = 6;
    */
   approveScope?: string;
 
   /**
-   * Names the scope that a token needs to read the audit log. Empty lets none.
+   * Scope that a token needs to read the audit log. Empty allows no token to.
    *
    * @generated from field: string audit_scope = 7;
    */
@@ -193,29 +195,29 @@ export const JwtConfigSchema: GenMessage<JwtConfig, {jsonType: JwtConfigJson}> =
   messageDesc(file_devtool_v1alpha_authentication, 1);
 
 /**
- * Says with which certificate a server listens.
+ * TLS certificate of the server, and the client certificates that it accepts.
  *
  * @generated from message devtool.v1alpha.TlsConfig
  */
 export type TlsConfig = Message<"devtool.v1alpha.TlsConfig"> & {
   /**
-   * Names the file with the certificate in PEM, relative to the config file.
-   * Required.
+   * PEM file with the certificate chain, relative to the config file. Required.
    *
    * @generated from field: string certificate_file = 1;
    */
   certificateFile: string;
 
   /**
-   * Names the file with its private key in PEM. Required.
+   * PEM file with the private key, relative to the config file. Required.
    *
    * @generated from field: string key_file = 2;
    */
   keyFile: string;
 
   /**
-   * Names the file with the authorities in PEM whose clients are known by their
-   * certificates. Empty asks clients for none.
+   * PEM file with the certificate authorities of clients, relative to the
+   * config file. Clients authenticate with a certificate that one of them has
+   * signed. Empty requests no client certificates.
    *
    * @generated from field: string client_authorities_file = 3;
    */
@@ -223,29 +225,29 @@ export type TlsConfig = Message<"devtool.v1alpha.TlsConfig"> & {
 };
 
 /**
- * Says with which certificate a server listens.
+ * TLS certificate of the server, and the client certificates that it accepts.
  *
  * @generated from message devtool.v1alpha.TlsConfig
  */
 export type TlsConfigJson = {
   /**
-   * Names the file with the certificate in PEM, relative to the config file.
-   * Required.
+   * PEM file with the certificate chain, relative to the config file. Required.
    *
    * @generated from field: string certificate_file = 1;
    */
   certificateFile?: string;
 
   /**
-   * Names the file with its private key in PEM. Required.
+   * PEM file with the private key, relative to the config file. Required.
    *
    * @generated from field: string key_file = 2;
    */
   keyFile?: string;
 
   /**
-   * Names the file with the authorities in PEM whose clients are known by their
-   * certificates. Empty asks clients for none.
+   * PEM file with the certificate authorities of clients, relative to the
+   * config file. Clients authenticate with a certificate that one of them has
+   * signed. Empty requests no client certificates.
    *
    * @generated from field: string client_authorities_file = 3;
    */
@@ -260,27 +262,27 @@ export const TlsConfigSchema: GenMessage<TlsConfig, {jsonType: TlsConfigJson}> =
   messageDesc(file_devtool_v1alpha_authentication, 2);
 
 /**
- * Names what not everybody who is let in may do.
+ * A right that not every authenticated caller has.
  *
  * @generated from enum devtool.v1alpha.CallerRight
  */
 export enum CallerRight {
   /**
-   * Is not used.
+   * Not used.
    *
    * @generated from enum value: CALLER_RIGHT_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
-   * Answers what tools ask.
+   * Answer the confirmation requests of tool calls.
    *
    * @generated from enum value: CALLER_RIGHT_APPROVE = 1;
    */
   APPROVE = 1,
 
   /**
-   * Reads the audit log.
+   * Read the audit log.
    *
    * @generated from enum value: CALLER_RIGHT_AUDIT = 2;
    */
@@ -288,7 +290,7 @@ export enum CallerRight {
 }
 
 /**
- * Names what not everybody who is let in may do.
+ * A right that not every authenticated caller has.
  *
  * @generated from enum devtool.v1alpha.CallerRight
  */

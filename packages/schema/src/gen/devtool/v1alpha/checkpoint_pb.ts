@@ -15,44 +15,46 @@ export const file_devtool_v1alpha_checkpoint: GenFile = /*@__PURE__*/
   fileDesc("CiBkZXZ0b29sL3YxYWxwaGEvY2hlY2twb2ludC5wcm90bxIPZGV2dG9vbC52MWFscGhhIoMBCgpDaGVja3BvaW50EgoKAmlkGAEgASgJEhYKDndvcmtzcGFjZV9wYXRoGAIgASgJEg0KBWxhYmVsGAMgASgJEi8KC2NyZWF0ZV90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCglwcmluY2lwYWwYBSABKAliBnByb3RvMw", [file_google_protobuf_timestamp]);
 
 /**
- * Describes a checkpoint: a state of a workspace's files to go back to. It is
- * the message, as ProtoJSON, of a commit in the shadow repository of the data
- * directory; the commit's tree holds the files.
+ * A saved state of the files of a workspace, which can be restored.
+ *
+ * As ProtoJSON, it is the commit message in the shadow repository of the data
+ * directory; the tree of the commit holds the files.
  *
  * @generated from message devtool.v1alpha.Checkpoint
  */
 export type Checkpoint = Message<"devtool.v1alpha.Checkpoint"> & {
   /**
-   * Identifies the checkpoint within its workspace: a number that grows.
+   * The id of the checkpoint: an ascending number within its workspace.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Names the workspace by its real path.
+   * Real path of the workspace.
    *
    * @generated from field: string workspace_path = 2;
    */
   workspacePath: string;
 
   /**
-   * Says in a line what was about to happen.
+   * One-line description of the change that followed.
    *
    * @generated from field: string label = 3;
    */
   label: string;
 
   /**
-   * Tells when its files were looked at.
+   * When the state of the files was read.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 4;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * Identifies who made it; only that principal may see it and go back to it.
-   * Empty in those of earlier versions, which are the operator's.
+   * The principal that created the checkpoint. Only this principal can see and
+   * restore it. Empty in checkpoints of earlier versions, which belong to the
+   * operator.
    *
    * @generated from field: string principal = 5;
    */
@@ -60,44 +62,46 @@ export type Checkpoint = Message<"devtool.v1alpha.Checkpoint"> & {
 };
 
 /**
- * Describes a checkpoint: a state of a workspace's files to go back to. It is
- * the message, as ProtoJSON, of a commit in the shadow repository of the data
- * directory; the commit's tree holds the files.
+ * A saved state of the files of a workspace, which can be restored.
+ *
+ * As ProtoJSON, it is the commit message in the shadow repository of the data
+ * directory; the tree of the commit holds the files.
  *
  * @generated from message devtool.v1alpha.Checkpoint
  */
 export type CheckpointJson = {
   /**
-   * Identifies the checkpoint within its workspace: a number that grows.
+   * The id of the checkpoint: an ascending number within its workspace.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * Names the workspace by its real path.
+   * Real path of the workspace.
    *
    * @generated from field: string workspace_path = 2;
    */
   workspacePath?: string;
 
   /**
-   * Says in a line what was about to happen.
+   * One-line description of the change that followed.
    *
    * @generated from field: string label = 3;
    */
   label?: string;
 
   /**
-   * Tells when its files were looked at.
+   * When the state of the files was read.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 4;
    */
   createTime?: TimestampJson;
 
   /**
-   * Identifies who made it; only that principal may see it and go back to it.
-   * Empty in those of earlier versions, which are the operator's.
+   * The principal that created the checkpoint. Only this principal can see and
+   * restore it. Empty in checkpoints of earlier versions, which belong to the
+   * operator.
    *
    * @generated from field: string principal = 5;
    */

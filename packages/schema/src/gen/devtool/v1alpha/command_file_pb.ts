@@ -15,31 +15,35 @@ export const file_devtool_v1alpha_command_file: GenFile = /*@__PURE__*/
   fileDesc("CiJkZXZ0b29sL3YxYWxwaGEvY29tbWFuZF9maWxlLnByb3RvEg9kZXZ0b29sLnYxYWxwaGEicAoLQ29tbWFuZEZpbGUSEwoLZGVzY3JpcHRpb24YASABKAkSDgoGcHJvbXB0GAIgASgJEjwKCWFyZ3VtZW50cxgDIAMoCzIpLmRldnRvb2wuYTJhLnYxYWxwaGEuU2xhc2hDb21tYW5kQXJndW1lbnRiBnByb3RvMw", [file_devtool_a2a_v1alpha_command]);
 
 /**
- * Is a slash command as a file of a trusted workspace defines it:
- * `.devtool/commands/**\/<name>.toml`, or `<name>.md` with a head and the prompt
- * below it. The directories are the words before the name.
+ * A slash command that a trusted workspace defines in a file:
+ * `.devtool/commands/**\/<name>.toml`, or `<name>.md` with a front matter,
+ * followed by the prompt.
+ *
+ * The directories are the words of the command before its name.
  *
  * @generated from message devtool.v1alpha.CommandFile
  */
 export type CommandFile = Message<"devtool.v1alpha.CommandFile"> & {
   /**
-   * Says in a line what the command does. Empty takes the file's name.
+   * One-line description of the command. Empty uses the name of the file.
    *
    * @generated from field: string description = 1;
    */
   description: string;
 
   /**
-   * Holds what the model is told. `{{args}}` stands for what was typed after
-   * the command; without it, that follows the prompt. Required.
+   * Prompt for the model. Required.
+   *
+   * `{{args}}` is replaced by the text that was typed after the command.
+   * Without it, that text is appended to the prompt.
    *
    * @generated from field: string prompt = 2;
    */
   prompt: string;
 
   /**
-   * Lists what may be typed after the command. Empty offers one argument, not
-   * required, when the prompt has `{{args}}`.
+   * Arguments of the command. If empty and the prompt has `{{args}}`, the
+   * command has one optional argument.
    *
    * @generated from field: repeated devtool.a2a.v1alpha.SlashCommandArgument arguments = 3;
    */
@@ -47,31 +51,35 @@ export type CommandFile = Message<"devtool.v1alpha.CommandFile"> & {
 };
 
 /**
- * Is a slash command as a file of a trusted workspace defines it:
- * `.devtool/commands/**\/<name>.toml`, or `<name>.md` with a head and the prompt
- * below it. The directories are the words before the name.
+ * A slash command that a trusted workspace defines in a file:
+ * `.devtool/commands/**\/<name>.toml`, or `<name>.md` with a front matter,
+ * followed by the prompt.
+ *
+ * The directories are the words of the command before its name.
  *
  * @generated from message devtool.v1alpha.CommandFile
  */
 export type CommandFileJson = {
   /**
-   * Says in a line what the command does. Empty takes the file's name.
+   * One-line description of the command. Empty uses the name of the file.
    *
    * @generated from field: string description = 1;
    */
   description?: string;
 
   /**
-   * Holds what the model is told. `{{args}}` stands for what was typed after
-   * the command; without it, that follows the prompt. Required.
+   * Prompt for the model. Required.
+   *
+   * `{{args}}` is replaced by the text that was typed after the command.
+   * Without it, that text is appended to the prompt.
    *
    * @generated from field: string prompt = 2;
    */
   prompt?: string;
 
   /**
-   * Lists what may be typed after the command. Empty offers one argument, not
-   * required, when the prompt has `{{args}}`.
+   * Arguments of the command. If empty and the prompt has `{{args}}`, the
+   * command has one optional argument.
    *
    * @generated from field: repeated devtool.a2a.v1alpha.SlashCommandArgument arguments = 3;
    */

@@ -17,66 +17,70 @@ export const file_devtool_v1alpha_discovery: GenFile = /*@__PURE__*/
   fileDesc("Ch9kZXZ0b29sL3YxYWxwaGEvZGlzY292ZXJ5LnByb3RvEg9kZXZ0b29sLnYxYWxwaGEi3QEKClNlcnZlckluZm8SCwoDdXJsGAEgASgJEg0KBXRva2VuGAIgASgJEgsKA3BpZBgDIAEoBRITCgtjZXJ0aWZpY2F0ZRgEIAEoCRIRCglwcm9vZl9rZXkYBSABKAwSDQoFYWdlbnQYBiABKAkSDQoFbW9kZWwYByABKAkSNAoNYXBwcm92YWxfbW9kZRgIIAEoDjIdLmRldnRvb2wudjFhbHBoYS5BcHByb3ZhbE1vZGUSEQoJd29ya3NwYWNlGAkgASgJEhcKD3dvcmtzcGFjZV9yb290cxgKIAMoCSIlChBSZWFkaW5lc3NSZXF1ZXN0EhEKCWNoYWxsZW5nZRgBIAEoDCI7CglSZWFkaW5lc3MSDgoGc3RhdHVzGAEgASgJEg0KBXByb29mGAIgASgMEg8KB3Byb2JsZW0YAyABKAkiSwoJVG9rZW5GaWxlEg0KBXRva2VuGAEgASgJEi8KC2NyZWF0ZV90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcGIGcHJvdG8z", [file_devtool_v1alpha_session_settings, file_google_protobuf_timestamp]);
 
 /**
- * Says where a running server is: the line that `devtool serve --json` prints
- * when it is ready, and the discovery file in its data directory (mode 0600).
+ * Address and credentials of a running server.
+ *
+ * `devtool serve --json` prints it as one line of JSON when the server is
+ * ready. The same JSON is the discovery file `server.json` in the data
+ * directory (mode 0600).
  *
  * @generated from message devtool.v1alpha.ServerInfo
  */
 export type ServerInfo = Message<"devtool.v1alpha.ServerInfo"> & {
   /**
-   * Names the server's base URL, for instance `http://127.0.0.1:41242`.
+   * Base URL of the server, such as `http://127.0.0.1:41242`.
    *
    * @generated from field: string url = 1;
    */
   url: string;
 
   /**
-   * Holds the bearer token that every request needs.
+   * Bearer token to send with every request.
    *
    * @generated from field: string token = 2;
    */
   token: string;
 
   /**
-   * Is the id of the server's process.
+   * Process id of the server.
    *
    * @generated from field: int32 pid = 3;
    */
   pid: number;
 
   /**
-   * Holds the certificate chain in PEM with which the server listens. Clients
-   * that read this file trust its first certificate and no other. Empty without
-   * TLS.
+   * Certificate chain of the server in PEM. Empty without TLS.
+   *
+   * Clients that read this file trust the first certificate of the chain, and
+   * no other.
    *
    * @generated from field: string certificate = 4;
    */
   certificate: string;
 
   /**
-   * Is a secret of this start of the server (32 random bytes). With the token it
-   * makes the key of the proof in Readiness.
+   * Random secret of this server start (32 bytes). Together with the token, it
+   * is the key of `Readiness.proof`.
    *
    * @generated from field: bytes proof_key = 5;
    */
   proofKey: Uint8Array;
 
   /**
-   * Names the agent, as its card does.
+   * Name of the agent, as in its agent card.
    *
    * @generated from field: string agent = 6;
    */
   agent: string;
 
   /**
-   * Names the model of sessions that choose none.
+   * The default model of sessions.
    *
    * @generated from field: string model = 7;
    */
   model: string;
 
   /**
-   * Says how far agents may go without asking. Unspecified asks before every
+   * What agents may do without approval. Unspecified: they ask before every
    * change.
    *
    * @generated from field: devtool.v1alpha.ApprovalMode approval_mode = 8;
@@ -84,15 +88,14 @@ export type ServerInfo = Message<"devtool.v1alpha.ServerInfo"> & {
   approvalMode: ApprovalMode;
 
   /**
-   * Names the directory in which agents work when a client names none: an
-   * absolute path.
+   * Absolute path of the directory in which agents work if a client names none.
    *
    * @generated from field: string workspace = 9;
    */
   workspace: string;
 
   /**
-   * Lists the directories in which workspaces may lie: absolute paths.
+   * Absolute paths of the directories that may contain workspaces.
    *
    * @generated from field: repeated string workspace_roots = 10;
    */
@@ -100,66 +103,70 @@ export type ServerInfo = Message<"devtool.v1alpha.ServerInfo"> & {
 };
 
 /**
- * Says where a running server is: the line that `devtool serve --json` prints
- * when it is ready, and the discovery file in its data directory (mode 0600).
+ * Address and credentials of a running server.
+ *
+ * `devtool serve --json` prints it as one line of JSON when the server is
+ * ready. The same JSON is the discovery file `server.json` in the data
+ * directory (mode 0600).
  *
  * @generated from message devtool.v1alpha.ServerInfo
  */
 export type ServerInfoJson = {
   /**
-   * Names the server's base URL, for instance `http://127.0.0.1:41242`.
+   * Base URL of the server, such as `http://127.0.0.1:41242`.
    *
    * @generated from field: string url = 1;
    */
   url?: string;
 
   /**
-   * Holds the bearer token that every request needs.
+   * Bearer token to send with every request.
    *
    * @generated from field: string token = 2;
    */
   token?: string;
 
   /**
-   * Is the id of the server's process.
+   * Process id of the server.
    *
    * @generated from field: int32 pid = 3;
    */
   pid?: number;
 
   /**
-   * Holds the certificate chain in PEM with which the server listens. Clients
-   * that read this file trust its first certificate and no other. Empty without
-   * TLS.
+   * Certificate chain of the server in PEM. Empty without TLS.
+   *
+   * Clients that read this file trust the first certificate of the chain, and
+   * no other.
    *
    * @generated from field: string certificate = 4;
    */
   certificate?: string;
 
   /**
-   * Is a secret of this start of the server (32 random bytes). With the token it
-   * makes the key of the proof in Readiness.
+   * Random secret of this server start (32 bytes). Together with the token, it
+   * is the key of `Readiness.proof`.
    *
    * @generated from field: bytes proof_key = 5;
    */
   proofKey?: string;
 
   /**
-   * Names the agent, as its card does.
+   * Name of the agent, as in its agent card.
    *
    * @generated from field: string agent = 6;
    */
   agent?: string;
 
   /**
-   * Names the model of sessions that choose none.
+   * The default model of sessions.
    *
    * @generated from field: string model = 7;
    */
   model?: string;
 
   /**
-   * Says how far agents may go without asking. Unspecified asks before every
+   * What agents may do without approval. Unspecified: they ask before every
    * change.
    *
    * @generated from field: devtool.v1alpha.ApprovalMode approval_mode = 8;
@@ -167,15 +174,14 @@ export type ServerInfoJson = {
   approvalMode?: ApprovalModeJson;
 
   /**
-   * Names the directory in which agents work when a client names none: an
-   * absolute path.
+   * Absolute path of the directory in which agents work if a client names none.
    *
    * @generated from field: string workspace = 9;
    */
   workspace?: string;
 
   /**
-   * Lists the directories in which workspaces may lie: absolute paths.
+   * Absolute paths of the directories that may contain workspaces.
    *
    * @generated from field: repeated string workspace_roots = 10;
    */
@@ -190,15 +196,15 @@ export const ServerInfoSchema: GenMessage<ServerInfo, {jsonType: ServerInfoJson}
   messageDesc(file_devtool_v1alpha_discovery, 0);
 
 /**
- * Asks whether a server takes work: the query of `GET /readyz`, which needs no
- * credentials.
+ * Query of `GET /readyz`, which reports whether the server accepts work. Needs
+ * no credentials.
  *
  * @generated from message devtool.v1alpha.ReadinessRequest
  */
 export type ReadinessRequest = Message<"devtool.v1alpha.ReadinessRequest"> & {
   /**
-   * Asks the server to prove that it holds its token: 32 random bytes that are
-   * used once, in base64url. Empty asks for no proof.
+   * Asks the server to prove that it holds its token: 32 random bytes for one
+   * use, as base64url in the query. Empty requests no proof.
    *
    * @generated from field: bytes challenge = 1;
    */
@@ -206,15 +212,15 @@ export type ReadinessRequest = Message<"devtool.v1alpha.ReadinessRequest"> & {
 };
 
 /**
- * Asks whether a server takes work: the query of `GET /readyz`, which needs no
- * credentials.
+ * Query of `GET /readyz`, which reports whether the server accepts work. Needs
+ * no credentials.
  *
  * @generated from message devtool.v1alpha.ReadinessRequest
  */
 export type ReadinessRequestJson = {
   /**
-   * Asks the server to prove that it holds its token: 32 random bytes that are
-   * used once, in base64url. Empty asks for no proof.
+   * Asks the server to prove that it holds its token: 32 random bytes for one
+   * use, as base64url in the query. Empty requests no proof.
    *
    * @generated from field: bytes challenge = 1;
    */
@@ -229,32 +235,36 @@ export const ReadinessRequestSchema: GenMessage<ReadinessRequest, {jsonType: Rea
   messageDesc(file_devtool_v1alpha_discovery, 1);
 
 /**
- * Says whether a server takes work: the answer of `GET /readyz`. `GET /healthz`
- * gives one without a proof as long as the process answers.
+ * Response of `GET /readyz`: whether the server accepts work.
+ *
+ * `GET /healthz` returns one without a proof as long as the process responds.
  *
  * @generated from message devtool.v1alpha.Readiness
  */
 export type Readiness = Message<"devtool.v1alpha.Readiness"> & {
   /**
-   * Is `ok`, or `unavailable` while the server takes no work (HTTP 503).
+   * `ok`, or `unavailable` while the server does not accept work (HTTP status
+   * 503).
    *
    * @generated from field: string status = 1;
    */
   status: string;
 
   /**
-   * Proves that the server holds its token and belongs to the start that wrote
-   * ServerInfo: HMAC-SHA256 over the challenge. The key is HKDF-SHA256 of the
-   * token, with ServerInfo.proof_key as salt and the info
-   * `devtool server proof v1`, 32 bytes. Empty when there was no challenge.
+   * Proves that the server holds its token, and is the process that wrote
+   * ServerInfo: HMAC-SHA256 of the challenge. Empty if the request had no
+   * challenge.
+   *
+   * The 32-byte key is HKDF-SHA256 of the token, with `ServerInfo.proof_key` as
+   * the salt and `devtool server proof v1` as the info.
    *
    * @generated from field: bytes proof = 2;
    */
   proof: Uint8Array;
 
   /**
-   * Says why the server takes no work: it stops, its disk is full, or nothing
-   * can be written. At most half a second old. Empty when it takes work.
+   * Why the server does not accept work: it is stopping, its disk is full, or
+   * it cannot write. At most half a second old. Empty if it accepts work.
    *
    * @generated from field: string problem = 3;
    */
@@ -262,32 +272,36 @@ export type Readiness = Message<"devtool.v1alpha.Readiness"> & {
 };
 
 /**
- * Says whether a server takes work: the answer of `GET /readyz`. `GET /healthz`
- * gives one without a proof as long as the process answers.
+ * Response of `GET /readyz`: whether the server accepts work.
+ *
+ * `GET /healthz` returns one without a proof as long as the process responds.
  *
  * @generated from message devtool.v1alpha.Readiness
  */
 export type ReadinessJson = {
   /**
-   * Is `ok`, or `unavailable` while the server takes no work (HTTP 503).
+   * `ok`, or `unavailable` while the server does not accept work (HTTP status
+   * 503).
    *
    * @generated from field: string status = 1;
    */
   status?: string;
 
   /**
-   * Proves that the server holds its token and belongs to the start that wrote
-   * ServerInfo: HMAC-SHA256 over the challenge. The key is HKDF-SHA256 of the
-   * token, with ServerInfo.proof_key as salt and the info
-   * `devtool server proof v1`, 32 bytes. Empty when there was no challenge.
+   * Proves that the server holds its token, and is the process that wrote
+   * ServerInfo: HMAC-SHA256 of the challenge. Empty if the request had no
+   * challenge.
+   *
+   * The 32-byte key is HKDF-SHA256 of the token, with `ServerInfo.proof_key` as
+   * the salt and `devtool server proof v1` as the info.
    *
    * @generated from field: bytes proof = 2;
    */
   proof?: string;
 
   /**
-   * Says why the server takes no work: it stops, its disk is full, or nothing
-   * can be written. At most half a second old. Empty when it takes work.
+   * Why the server does not accept work: it is stopping, its disk is full, or
+   * it cannot write. At most half a second old. Empty if it accepts work.
    *
    * @generated from field: string problem = 3;
    */
@@ -302,21 +316,21 @@ export const ReadinessSchema: GenMessage<Readiness, {jsonType: ReadinessJson}> =
   messageDesc(file_devtool_v1alpha_discovery, 2);
 
 /**
- * Holds the operator's token from one start of a server to the next: the file
- * `token.json` in its data directory, which only its user may read.
+ * The file `token.json` in the data directory (mode 0600), which keeps the
+ * operator's token across restarts.
  *
  * @generated from message devtool.v1alpha.TokenFile
  */
 export type TokenFile = Message<"devtool.v1alpha.TokenFile"> & {
   /**
-   * Holds the bearer token: 256 random bits in base64url.
+   * The bearer token: 256 random bits in base64url.
    *
    * @generated from field: string token = 1;
    */
   token: string;
 
   /**
-   * Is the time at which the token was made.
+   * When the token was created.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 2;
    */
@@ -324,21 +338,21 @@ export type TokenFile = Message<"devtool.v1alpha.TokenFile"> & {
 };
 
 /**
- * Holds the operator's token from one start of a server to the next: the file
- * `token.json` in its data directory, which only its user may read.
+ * The file `token.json` in the data directory (mode 0600), which keeps the
+ * operator's token across restarts.
  *
  * @generated from message devtool.v1alpha.TokenFile
  */
 export type TokenFileJson = {
   /**
-   * Holds the bearer token: 256 random bits in base64url.
+   * The bearer token: 256 random bits in base64url.
    *
    * @generated from field: string token = 1;
    */
   token?: string;
 
   /**
-   * Is the time at which the token was made.
+   * When the token was created.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 2;
    */

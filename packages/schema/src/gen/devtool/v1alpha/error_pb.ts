@@ -13,31 +13,36 @@ export const file_devtool_v1alpha_error: GenFile = /*@__PURE__*/
   fileDesc("ChtkZXZ0b29sL3YxYWxwaGEvZXJyb3IucHJvdG8SD2RldnRvb2wudjFhbHBoYSI8CgxFcnJvckNvbnRleHQSDQoFZmllbGQYASABKAkSDQoFdmFsdWUYAiABKAkSDgoGcmVtZWR5GAMgASgJYgZwcm90bzM");
 
 /**
- * Says what in a request an error is about, and what helps: a detail of every
- * Connect error and the `data` of every JSON-RPC error that a client can mend.
+ * The part of a request that an error is about, and its remedy.
+ *
+ * It is a detail of every Connect error and the `data` of every JSON-RPC error
+ * that the client can correct.
  *
  * @generated from message devtool.v1alpha.ErrorContext
  */
 export type ErrorContext = Message<"devtool.v1alpha.ErrorContext"> & {
   /**
-   * Names the field or the kind of id that is meant, in the request's own
-   * terms, for instance `task_id` or `message.parts`.
+   * The field, or the kind of id, in the terms of the request, such as
+   * `task_id` or `message.parts`.
    *
    * @generated from field: string field = 1;
    */
   field: string;
 
   /**
-   * Quotes the offending value, cut to 80 characters; empty when it is missing.
+   * The invalid value, truncated to 80 characters. Empty if the value is
+   * missing.
    *
    * @generated from field: string value = 2;
    */
   value: string;
 
   /**
-   * Says what helps, for instance `choose another`; empty when nothing is known
-   * to help. The message of the error ends with it, after a colon; Connect and
-   * gRPC send it also for an error that is about no field.
+   * What the client can do, such as `choose another`. Empty if no remedy is
+   * known.
+   *
+   * The error message ends with it, after a colon. In Connect and gRPC, errors
+   * that concern no field have it too.
    *
    * @generated from field: string remedy = 3;
    */
@@ -45,31 +50,36 @@ export type ErrorContext = Message<"devtool.v1alpha.ErrorContext"> & {
 };
 
 /**
- * Says what in a request an error is about, and what helps: a detail of every
- * Connect error and the `data` of every JSON-RPC error that a client can mend.
+ * The part of a request that an error is about, and its remedy.
+ *
+ * It is a detail of every Connect error and the `data` of every JSON-RPC error
+ * that the client can correct.
  *
  * @generated from message devtool.v1alpha.ErrorContext
  */
 export type ErrorContextJson = {
   /**
-   * Names the field or the kind of id that is meant, in the request's own
-   * terms, for instance `task_id` or `message.parts`.
+   * The field, or the kind of id, in the terms of the request, such as
+   * `task_id` or `message.parts`.
    *
    * @generated from field: string field = 1;
    */
   field?: string;
 
   /**
-   * Quotes the offending value, cut to 80 characters; empty when it is missing.
+   * The invalid value, truncated to 80 characters. Empty if the value is
+   * missing.
    *
    * @generated from field: string value = 2;
    */
   value?: string;
 
   /**
-   * Says what helps, for instance `choose another`; empty when nothing is known
-   * to help. The message of the error ends with it, after a colon; Connect and
-   * gRPC send it also for an error that is about no field.
+   * What the client can do, such as `choose another`. Empty if no remedy is
+   * known.
+   *
+   * The error message ends with it, after a colon. In Connect and gRPC, errors
+   * that concern no field have it too.
    *
    * @generated from field: string remedy = 3;
    */

@@ -15,14 +15,13 @@ export const file_devtool_v1alpha_event_row: GenFile = /*@__PURE__*/
   fileDesc("Ch9kZXZ0b29sL3YxYWxwaGEvZXZlbnRfcm93LnByb3RvEg9kZXZ0b29sLnYxYWxwaGEiNgoIRXZlbnRSb3cSKgoGZXZlbnRzGAEgAygLMhouZGV2dG9vbC52MWFscGhhLlRhc2tFdmVudGIGcHJvdG8z", [file_devtool_v1alpha_task_event]);
 
 /**
- * Is one row of a store: the events of one append, which were one to their
- * writer too.
+ * One row of a task store: the events of one atomic append.
  *
  * @generated from message devtool.v1alpha.EventRow
  */
 export type EventRow = Message<"devtool.v1alpha.EventRow"> & {
   /**
-   * Holds the events in order; at least one.
+   * The events, in order. At least one.
    *
    * @generated from field: repeated devtool.v1alpha.TaskEvent events = 1;
    */
@@ -30,14 +29,13 @@ export type EventRow = Message<"devtool.v1alpha.EventRow"> & {
 };
 
 /**
- * Is one row of a store: the events of one append, which were one to their
- * writer too.
+ * One row of a task store: the events of one atomic append.
  *
  * @generated from message devtool.v1alpha.EventRow
  */
 export type EventRowJson = {
   /**
-   * Holds the events in order; at least one.
+   * The events, in order. At least one.
    *
    * @generated from field: repeated devtool.v1alpha.TaskEvent events = 1;
    */

@@ -15,27 +15,28 @@ export const file_devtool_v1alpha_mcp_server: GenFile = /*@__PURE__*/
   fileDesc("CiBkZXZ0b29sL3YxYWxwaGEvbWNwX3NlcnZlci5wcm90bxIPZGV2dG9vbC52MWFscGhhIoQCCglNY3BTZXJ2ZXISDAoEbmFtZRgBIAEoCRIqCgVzdGRpbxgCIAEoCzIZLmRldnRvb2wudjFhbHBoYS5NY3BTdGRpb0gAEigKBGh0dHAYAyABKAsyGC5kZXZ0b29sLnYxYWxwaGEuTWNwSHR0cEgAEicKA3NzZRgEIAEoCzIYLmRldnRvb2wudjFhbHBoYS5NY3BIdHRwSAASFQoNaW5jbHVkZV90b29scxgFIAMoCRIVCg1leGNsdWRlX3Rvb2xzGAYgAygJEi8KDGNhbGxfdGltZW91dBgHIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbkILCgl0cmFuc3BvcnQioQEKCE1jcFN0ZGlvEg8KB2NvbW1hbmQYASABKAkSDAoEYXJncxgCIAMoCRIvCgNlbnYYAyADKAsyIi5kZXZ0b29sLnYxYWxwaGEuTWNwU3RkaW8uRW52RW50cnkSGQoRd29ya2luZ19kaXJlY3RvcnkYBCABKAkaKgoIRW52RW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJ+CgdNY3BIdHRwEgsKA3VybBgBIAEoCRI2CgdoZWFkZXJzGAIgAygLMiUuZGV2dG9vbC52MWFscGhhLk1jcEh0dHAuSGVhZGVyc0VudHJ5Gi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBYgZwcm90bzM", [file_google_protobuf_duration]);
 
 /**
- * Says how to reach an MCP server and which of its tools to take.
+ * Connection to an MCP server, and the tools to use from it.
  *
  * @generated from message devtool.v1alpha.McpServer
  */
 export type McpServer = Message<"devtool.v1alpha.McpServer"> & {
   /**
-   * Names the server: unique among the servers of a session; its tools are
-   * called `mcp__<name>__<tool>`. Required.
+   * Name of the server, unique within a session. Required. Its tools are called
+   * `mcp__<name>__<tool>`.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * Holds how to reach it. Required.
+   * How to connect. Required.
    *
    * @generated from oneof devtool.v1alpha.McpServer.transport
    */
   transport: {
     /**
-     * Starts a process and speaks over its standard input and output.
+     * Starts the server as a process and communicates through its standard
+     * input and output.
      *
      * @generated from field: devtool.v1alpha.McpStdio stdio = 2;
      */
@@ -43,7 +44,7 @@ export type McpServer = Message<"devtool.v1alpha.McpServer"> & {
     case: "stdio";
   } | {
     /**
-     * Speaks Streamable HTTP.
+     * Connects over Streamable HTTP.
      *
      * @generated from field: devtool.v1alpha.McpHttp http = 3;
      */
@@ -51,7 +52,8 @@ export type McpServer = Message<"devtool.v1alpha.McpServer"> & {
     case: "http";
   } | {
     /**
-     * Speaks HTTP with server-sent events, as before Streamable HTTP.
+     * Connects over HTTP with server-sent events, the transport before
+     * Streamable HTTP.
      *
      * @generated from field: devtool.v1alpha.McpHttp sse = 4;
      */
@@ -60,21 +62,21 @@ export type McpServer = Message<"devtool.v1alpha.McpServer"> & {
   } | { case: undefined; value?: undefined };
 
   /**
-   * Lists the tools to take, by the server's names. Empty takes all.
+   * Tools to use, by their names on the server. Empty uses all.
    *
    * @generated from field: repeated string include_tools = 5;
    */
   includeTools: string[];
 
   /**
-   * Lists the tools to leave out, by the server's names.
+   * Tools not to use, by their names on the server.
    *
    * @generated from field: repeated string exclude_tools = 6;
    */
   excludeTools: string[];
 
   /**
-   * Bounds a call without progress. Unset means 60 seconds.
+   * Maximum time of a call without progress. Default: 60 seconds.
    *
    * @generated from field: google.protobuf.Duration call_timeout = 7;
    */
@@ -82,56 +84,58 @@ export type McpServer = Message<"devtool.v1alpha.McpServer"> & {
 };
 
 /**
- * Says how to reach an MCP server and which of its tools to take.
+ * Connection to an MCP server, and the tools to use from it.
  *
  * @generated from message devtool.v1alpha.McpServer
  */
 export type McpServerJson = {
   /**
-   * Names the server: unique among the servers of a session; its tools are
-   * called `mcp__<name>__<tool>`. Required.
+   * Name of the server, unique within a session. Required. Its tools are called
+   * `mcp__<name>__<tool>`.
    *
    * @generated from field: string name = 1;
    */
   name?: string;
 
   /**
-   * Starts a process and speaks over its standard input and output.
+   * Starts the server as a process and communicates through its standard
+   * input and output.
    *
    * @generated from field: devtool.v1alpha.McpStdio stdio = 2;
    */
   stdio?: McpStdioJson;
 
   /**
-   * Speaks Streamable HTTP.
+   * Connects over Streamable HTTP.
    *
    * @generated from field: devtool.v1alpha.McpHttp http = 3;
    */
   http?: McpHttpJson;
 
   /**
-   * Speaks HTTP with server-sent events, as before Streamable HTTP.
+   * Connects over HTTP with server-sent events, the transport before
+   * Streamable HTTP.
    *
    * @generated from field: devtool.v1alpha.McpHttp sse = 4;
    */
   sse?: McpHttpJson;
 
   /**
-   * Lists the tools to take, by the server's names. Empty takes all.
+   * Tools to use, by their names on the server. Empty uses all.
    *
    * @generated from field: repeated string include_tools = 5;
    */
   includeTools?: string[];
 
   /**
-   * Lists the tools to leave out, by the server's names.
+   * Tools not to use, by their names on the server.
    *
    * @generated from field: repeated string exclude_tools = 6;
    */
   excludeTools?: string[];
 
   /**
-   * Bounds a call without progress. Unset means 60 seconds.
+   * Maximum time of a call without progress. Default: 60 seconds.
    *
    * @generated from field: google.protobuf.Duration call_timeout = 7;
    */
@@ -146,34 +150,34 @@ export const McpServerSchema: GenMessage<McpServer, {jsonType: McpServerJson}> =
   messageDesc(file_devtool_v1alpha_mcp_server, 0);
 
 /**
- * Says which process is an MCP server.
+ * An MCP server that is started as a process.
  *
  * @generated from message devtool.v1alpha.McpStdio
  */
 export type McpStdio = Message<"devtool.v1alpha.McpStdio"> & {
   /**
-   * Names the program. Required.
+   * The program to run. Required.
    *
    * @generated from field: string command = 1;
    */
   command: string;
 
   /**
-   * Lists its arguments.
+   * Arguments of the program.
    *
    * @generated from field: repeated string args = 2;
    */
   args: string[];
 
   /**
-   * Holds the variables of its environment beside the few it needs to run.
+   * Environment variables, in addition to the few that a process needs.
    *
    * @generated from field: map<string, string> env = 3;
    */
   env: { [key: string]: string };
 
   /**
-   * Names the directory it starts in. Empty is the workspace.
+   * Working directory of the process. Empty uses the workspace.
    *
    * @generated from field: string working_directory = 4;
    */
@@ -181,34 +185,34 @@ export type McpStdio = Message<"devtool.v1alpha.McpStdio"> & {
 };
 
 /**
- * Says which process is an MCP server.
+ * An MCP server that is started as a process.
  *
  * @generated from message devtool.v1alpha.McpStdio
  */
 export type McpStdioJson = {
   /**
-   * Names the program. Required.
+   * The program to run. Required.
    *
    * @generated from field: string command = 1;
    */
   command?: string;
 
   /**
-   * Lists its arguments.
+   * Arguments of the program.
    *
    * @generated from field: repeated string args = 2;
    */
   args?: string[];
 
   /**
-   * Holds the variables of its environment beside the few it needs to run.
+   * Environment variables, in addition to the few that a process needs.
    *
    * @generated from field: map<string, string> env = 3;
    */
   env?: { [key: string]: string };
 
   /**
-   * Names the directory it starts in. Empty is the workspace.
+   * Working directory of the process. Empty uses the workspace.
    *
    * @generated from field: string working_directory = 4;
    */
@@ -223,20 +227,20 @@ export const McpStdioSchema: GenMessage<McpStdio, {jsonType: McpStdioJson}> = /*
   messageDesc(file_devtool_v1alpha_mcp_server, 1);
 
 /**
- * Says where an MCP server listens.
+ * An MCP server that is reached over HTTP.
  *
  * @generated from message devtool.v1alpha.McpHttp
  */
 export type McpHttp = Message<"devtool.v1alpha.McpHttp"> & {
   /**
-   * Names its endpoint: absolute, http or https. Required.
+   * Absolute `http` or `https` URL of the endpoint. Required.
    *
    * @generated from field: string url = 1;
    */
   url: string;
 
   /**
-   * Holds the headers of every request, for instance `Authorization`.
+   * Headers to send with every request, such as `Authorization`.
    *
    * @generated from field: map<string, string> headers = 2;
    */
@@ -244,20 +248,20 @@ export type McpHttp = Message<"devtool.v1alpha.McpHttp"> & {
 };
 
 /**
- * Says where an MCP server listens.
+ * An MCP server that is reached over HTTP.
  *
  * @generated from message devtool.v1alpha.McpHttp
  */
 export type McpHttpJson = {
   /**
-   * Names its endpoint: absolute, http or https. Required.
+   * Absolute `http` or `https` URL of the endpoint. Required.
    *
    * @generated from field: string url = 1;
    */
   url?: string;
 
   /**
-   * Holds the headers of every request, for instance `Authorization`.
+   * Headers to send with every request, such as `Authorization`.
    *
    * @generated from field: map<string, string> headers = 2;
    */

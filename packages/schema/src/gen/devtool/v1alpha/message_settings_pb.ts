@@ -15,17 +15,17 @@ export const file_devtool_v1alpha_message_settings: GenFile = /*@__PURE__*/
   fileDesc("CiZkZXZ0b29sL3YxYWxwaGEvbWVzc2FnZV9zZXR0aW5ncy5wcm90bxIPZGV2dG9vbC52MWFscGhhIkUKD01lc3NhZ2VTZXR0aW5ncxIyCghkZWxpdmVyeRgBIAEoDjIgLmRldnRvb2wudjFhbHBoYS5NZXNzYWdlRGVsaXZlcnliBnByb3RvMw", [file_devtool_v1alpha_task]);
 
 /**
- * Holds the settings of one message beyond the RFC.
+ * Settings of one message that the RFC does not have.
  *
- * In A2A it stands in the `metadata` of the message, keyed by the URI
+ * In A2A, they are in the `metadata` of the message, keyed by the URI
  * `https://devtool.dev/a2a/message-settings/v1alpha`.
  *
  * @generated from message devtool.v1alpha.MessageSettings
  */
 export type MessageSettings = Message<"devtool.v1alpha.MessageSettings"> & {
   /**
-   * Tells when the agent takes the message, if it comes while the task is at
-   * work. Unspecified is QUEUE. Has no effect on a task at rest.
+   * When the agent takes the message, if the task is working. Unspecified means
+   * QUEUE. Ignored if the task is not working.
    *
    * @generated from field: devtool.v1alpha.MessageDelivery delivery = 1;
    */
@@ -33,17 +33,17 @@ export type MessageSettings = Message<"devtool.v1alpha.MessageSettings"> & {
 };
 
 /**
- * Holds the settings of one message beyond the RFC.
+ * Settings of one message that the RFC does not have.
  *
- * In A2A it stands in the `metadata` of the message, keyed by the URI
+ * In A2A, they are in the `metadata` of the message, keyed by the URI
  * `https://devtool.dev/a2a/message-settings/v1alpha`.
  *
  * @generated from message devtool.v1alpha.MessageSettings
  */
 export type MessageSettingsJson = {
   /**
-   * Tells when the agent takes the message, if it comes while the task is at
-   * work. Unspecified is QUEUE. Has no effect on a task at rest.
+   * When the agent takes the message, if the task is working. Unspecified means
+   * QUEUE. Ignored if the task is not working.
    *
    * @generated from field: devtool.v1alpha.MessageDelivery delivery = 1;
    */

@@ -15,14 +15,14 @@ export const file_devtool_v1alpha_policy_file: GenFile = /*@__PURE__*/
   fileDesc("CiFkZXZ0b29sL3YxYWxwaGEvcG9saWN5X2ZpbGUucHJvdG8SD2RldnRvb2wudjFhbHBoYSI3CgpQb2xpY3lGaWxlEikKBHJ1bGUYASADKAsyGy5kZXZ0b29sLnYxYWxwaGEuUG9saWN5UnVsZSKdBAoKUG9saWN5UnVsZRIMCgRuYW1lGAEgASgJEgwKBHRvb2wYAiADKAkSEgoKbWNwX3NlcnZlchgDIAEoCRIUCgxhcmdzX3BhdHRlcm4YBCABKAkSFgoOY29tbWFuZF9wcmVmaXgYBSADKAkSFQoNY29tbWFuZF9yZWdleBgGIAEoCRIMCgRwYXRoGAcgAygJEkEKC2Fubm90YXRpb25zGAggAygLMiwuZGV2dG9vbC52MWFscGhhLlBvbGljeVJ1bGUuQW5ub3RhdGlvbnNFbnRyeRIvCghkZWNpc2lvbhgJIAEoDjIdLmRldnRvb2wudjFhbHBoYS5SdWxlRGVjaXNpb24SEAoIcHJpb3JpdHkYCiABKAUSLAoFbW9kZXMYCyADKA4yHS5kZXZ0b29sLnYxYWxwaGEuQXBwcm92YWxNb2RlEhkKEWFsbG93X3JlZGlyZWN0aW9uGAwgASgIEhQKDGRlbnlfbWVzc2FnZRgNIAEoCRIXCg9kZWZpbml0aW9uX2hhc2gYDiABKAkSEQoJd29ya3NwYWNlGA8gASgJEhUKDWV4YWN0X2NvbW1hbmQYECABKAgSFwoPd2l0aG91dF9zYW5kYm94GBEgASgIEhcKD21jcF9zZXJ2ZXJfaGFzaBgSIAEoCRoyChBBbm5vdGF0aW9uc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCDoCOAEqdQoMUnVsZURlY2lzaW9uEh0KGVJVTEVfREVDSVNJT05fVU5TUEVDSUZJRUQQABIXChNSVUxFX0RFQ0lTSU9OX0FMTE9XEAESFQoRUlVMRV9ERUNJU0lPTl9BU0sQAhIWChJSVUxFX0RFQ0lTSU9OX0RFTlkQA2IGcHJvdG8z", [file_devtool_v1alpha_session_settings]);
 
 /**
- * Is a file of policy rules, as its TOML says it: which tool calls run, ask or
- * are denied.
+ * A TOML file with policy rules, which decide whether tool calls run, ask for
+ * approval or are denied.
  *
  * @generated from message devtool.v1alpha.PolicyFile
  */
 export type PolicyFile = Message<"devtool.v1alpha.PolicyFile"> & {
   /**
-   * Lists the rules, as `[[rule]]` tables. Their order only tells them apart.
+   * The rules, one `[[rule]]` table each. Their order has no effect.
    *
    * @generated from field: repeated devtool.v1alpha.PolicyRule rule = 1;
    */
@@ -30,14 +30,14 @@ export type PolicyFile = Message<"devtool.v1alpha.PolicyFile"> & {
 };
 
 /**
- * Is a file of policy rules, as its TOML says it: which tool calls run, ask or
- * are denied.
+ * A TOML file with policy rules, which decide whether tool calls run, ask for
+ * approval or are denied.
  *
  * @generated from message devtool.v1alpha.PolicyFile
  */
 export type PolicyFileJson = {
   /**
-   * Lists the rules, as `[[rule]]` tables. Their order only tells them apart.
+   * The rules, one `[[rule]]` table each. Their order has no effect.
    *
    * @generated from field: repeated devtool.v1alpha.PolicyRule rule = 1;
    */
@@ -52,146 +52,150 @@ export const PolicyFileSchema: GenMessage<PolicyFile, {jsonType: PolicyFileJson}
   messageDesc(file_devtool_v1alpha_policy_file, 0);
 
 /**
- * Decides about the tool calls that meet all its conditions. Of the rules that
- * a call meets, the one of the highest tier decides, in it the one of the
- * highest priority, and of those the strictest. A condition that is left out is
- * met by every call.
+ * Decides about the tool calls that match all of its conditions. An unset
+ * condition matches every call.
+ *
+ * If several rules match a call, the one of the highest tier decides; within a
+ * tier, the one with the highest `priority`; among those, the strictest.
  *
  * @generated from message devtool.v1alpha.PolicyRule
  */
 export type PolicyRule = Message<"devtool.v1alpha.PolicyRule"> & {
   /**
-   * Names the rule for people. Empty shows its file and number.
+   * Name of the rule for people. Empty shows its file and number instead.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * Lists the tools it is for: a name, `*` for all, or `mcp__<server>__*` for
-   * all of an MCP server.
+   * Tools that the rule applies to: the name of a tool, `*` for all, or
+   * `mcp__<server>__*` for all tools of an MCP server.
    *
    * @generated from field: repeated string tool = 2;
    */
   tool: string[];
 
   /**
-   * Names the MCP server that the tool belongs to; `*` for any.
+   * Name of the MCP server that the tool belongs to, or `*` for any server.
    *
    * @generated from field: string mcp_server = 3;
    */
   mcpServer: string;
 
   /**
-   * Is a pattern that must occur in the arguments, written as JSON with sorted
-   * keys and no spaces.
+   * Regular expression that must match somewhere in the arguments, written as
+   * JSON with sorted keys and without spaces.
    *
    * @generated from field: string args_pattern = 4;
    */
   argsPattern: string;
 
   /**
-   * Lists commands by their first words, separated by single spaces: a command
-   * is met when its words start with these. For shell commands only.
+   * First words of the shell command, separated by single spaces, such as `git
+   * status`. One of the entries must match. For shell commands only.
    *
    * @generated from field: repeated string command_prefix = 5;
    */
   commandPrefix: string[];
 
   /**
-   * Is a pattern that the whole command must match, its words separated by
-   * single spaces. For shell commands only.
+   * Regular expression that must match the whole shell command, its words
+   * separated by single spaces. For shell commands only.
    *
    * @generated from field: string command_regex = 6;
    */
   commandRegex: string;
 
   /**
-   * Lists what files the call is about: paths in the workspace, with `*` and
-   * `**`.
+   * Files that the call is about: paths in the workspace, with the wildcards
+   * `*` and `**`. An allow rule applies if all files of the call match, other
+   * rules if any file matches.
    *
    * @generated from field: repeated string path = 7;
    */
   path: string[];
 
   /**
-   * Holds what the tool must say of itself, by MCP's names, for instance
-   * `readOnlyHint`. It is the tool's claim.
+   * Required values of the tool's MCP annotations, such as `readOnlyHint`. They
+   * are claims of the MCP server, and not verified.
    *
    * @generated from field: map<string, bool> annotations = 8;
    */
   annotations: { [key: string]: boolean };
 
   /**
-   * Tells what becomes of the call. Required.
+   * What happens to the call. Required.
    *
    * @generated from field: devtool.v1alpha.RuleDecision decision = 9;
    */
   decision: RuleDecision;
 
   /**
-   * Orders the rules of one tier: 0 to 999, the highest decides.
+   * Priority within the tier, from 0 to 999. The highest decides.
    *
    * @generated from field: int32 priority = 10;
    */
   priority: number;
 
   /**
-   * Lists the modes it is for. Empty means all but plan.
+   * Approval modes that the rule applies to. Empty applies to all except PLAN.
    *
    * @generated from field: repeated devtool.v1alpha.ApprovalMode modes = 11;
    */
   modes: ApprovalMode[];
 
   /**
-   * Lets an allowed command write and read files by redirections.
+   * Whether an allowed command may read and write files by redirection.
    *
    * @generated from field: bool allow_redirection = 12;
    */
   allowRedirection: boolean;
 
   /**
-   * Says to the model why the call is denied. Empty has words of its own.
+   * Explains to the model why the call is denied. Empty uses a standard text.
    *
    * @generated from field: string deny_message = 13;
    */
   denyMessage: string;
 
   /**
-   * Is the SHA-256, in hex, of the definition that the MCP tool must have. Set
-   * by saved approvals.
+   * SHA-256 in hex that the definition of the MCP tool must have. Set by saved
+   * approvals.
    *
    * @generated from field: string definition_hash = 14;
    */
   definitionHash: string;
 
   /**
-   * Names the workspace it is for, as an absolute path. Empty means all. Set by
-   * saved approvals.
+   * Absolute path of the workspace that the rule applies to. Empty applies to
+   * all. Set by saved approvals.
    *
    * @generated from field: string workspace = 15;
    */
   workspace: string;
 
   /**
-   * Requires the command to have no more words than its prefix. Set by saved
-   * approvals.
+   * Whether the command may have no further words after its prefix. Set by
+   * saved approvals.
    *
    * @generated from field: bool exact_command = 16;
    */
   exactCommand: boolean;
 
   /**
-   * Lets the command run where nothing confines it, too. Set by saved approvals
-   * of a command that was shown so; rules of policy files hold without it.
+   * Whether the command may run without a sandbox too.
+   *
+   * Set by saved approvals of a command that was shown without a sandbox. Rules
+   * of policy files apply with and without a sandbox, whatever the value.
    *
    * @generated from field: bool without_sandbox = 17;
    */
   withoutSandbox: boolean;
 
   /**
-   * Is the SHA-256, in hex, of where the MCP server is: its URL, or its command
-   * with arguments and directory. Set by saved approvals.
+   * SHA-256 in hex of the MCP server's location: its URL, or its command with
+   * arguments and working directory. Set by saved approvals.
    *
    * @generated from field: string mcp_server_hash = 18;
    */
@@ -199,146 +203,150 @@ export type PolicyRule = Message<"devtool.v1alpha.PolicyRule"> & {
 };
 
 /**
- * Decides about the tool calls that meet all its conditions. Of the rules that
- * a call meets, the one of the highest tier decides, in it the one of the
- * highest priority, and of those the strictest. A condition that is left out is
- * met by every call.
+ * Decides about the tool calls that match all of its conditions. An unset
+ * condition matches every call.
+ *
+ * If several rules match a call, the one of the highest tier decides; within a
+ * tier, the one with the highest `priority`; among those, the strictest.
  *
  * @generated from message devtool.v1alpha.PolicyRule
  */
 export type PolicyRuleJson = {
   /**
-   * Names the rule for people. Empty shows its file and number.
+   * Name of the rule for people. Empty shows its file and number instead.
    *
    * @generated from field: string name = 1;
    */
   name?: string;
 
   /**
-   * Lists the tools it is for: a name, `*` for all, or `mcp__<server>__*` for
-   * all of an MCP server.
+   * Tools that the rule applies to: the name of a tool, `*` for all, or
+   * `mcp__<server>__*` for all tools of an MCP server.
    *
    * @generated from field: repeated string tool = 2;
    */
   tool?: string[];
 
   /**
-   * Names the MCP server that the tool belongs to; `*` for any.
+   * Name of the MCP server that the tool belongs to, or `*` for any server.
    *
    * @generated from field: string mcp_server = 3;
    */
   mcpServer?: string;
 
   /**
-   * Is a pattern that must occur in the arguments, written as JSON with sorted
-   * keys and no spaces.
+   * Regular expression that must match somewhere in the arguments, written as
+   * JSON with sorted keys and without spaces.
    *
    * @generated from field: string args_pattern = 4;
    */
   argsPattern?: string;
 
   /**
-   * Lists commands by their first words, separated by single spaces: a command
-   * is met when its words start with these. For shell commands only.
+   * First words of the shell command, separated by single spaces, such as `git
+   * status`. One of the entries must match. For shell commands only.
    *
    * @generated from field: repeated string command_prefix = 5;
    */
   commandPrefix?: string[];
 
   /**
-   * Is a pattern that the whole command must match, its words separated by
-   * single spaces. For shell commands only.
+   * Regular expression that must match the whole shell command, its words
+   * separated by single spaces. For shell commands only.
    *
    * @generated from field: string command_regex = 6;
    */
   commandRegex?: string;
 
   /**
-   * Lists what files the call is about: paths in the workspace, with `*` and
-   * `**`.
+   * Files that the call is about: paths in the workspace, with the wildcards
+   * `*` and `**`. An allow rule applies if all files of the call match, other
+   * rules if any file matches.
    *
    * @generated from field: repeated string path = 7;
    */
   path?: string[];
 
   /**
-   * Holds what the tool must say of itself, by MCP's names, for instance
-   * `readOnlyHint`. It is the tool's claim.
+   * Required values of the tool's MCP annotations, such as `readOnlyHint`. They
+   * are claims of the MCP server, and not verified.
    *
    * @generated from field: map<string, bool> annotations = 8;
    */
   annotations?: { [key: string]: boolean };
 
   /**
-   * Tells what becomes of the call. Required.
+   * What happens to the call. Required.
    *
    * @generated from field: devtool.v1alpha.RuleDecision decision = 9;
    */
   decision?: RuleDecisionJson;
 
   /**
-   * Orders the rules of one tier: 0 to 999, the highest decides.
+   * Priority within the tier, from 0 to 999. The highest decides.
    *
    * @generated from field: int32 priority = 10;
    */
   priority?: number;
 
   /**
-   * Lists the modes it is for. Empty means all but plan.
+   * Approval modes that the rule applies to. Empty applies to all except PLAN.
    *
    * @generated from field: repeated devtool.v1alpha.ApprovalMode modes = 11;
    */
   modes?: ApprovalModeJson[];
 
   /**
-   * Lets an allowed command write and read files by redirections.
+   * Whether an allowed command may read and write files by redirection.
    *
    * @generated from field: bool allow_redirection = 12;
    */
   allowRedirection?: boolean;
 
   /**
-   * Says to the model why the call is denied. Empty has words of its own.
+   * Explains to the model why the call is denied. Empty uses a standard text.
    *
    * @generated from field: string deny_message = 13;
    */
   denyMessage?: string;
 
   /**
-   * Is the SHA-256, in hex, of the definition that the MCP tool must have. Set
-   * by saved approvals.
+   * SHA-256 in hex that the definition of the MCP tool must have. Set by saved
+   * approvals.
    *
    * @generated from field: string definition_hash = 14;
    */
   definitionHash?: string;
 
   /**
-   * Names the workspace it is for, as an absolute path. Empty means all. Set by
-   * saved approvals.
+   * Absolute path of the workspace that the rule applies to. Empty applies to
+   * all. Set by saved approvals.
    *
    * @generated from field: string workspace = 15;
    */
   workspace?: string;
 
   /**
-   * Requires the command to have no more words than its prefix. Set by saved
-   * approvals.
+   * Whether the command may have no further words after its prefix. Set by
+   * saved approvals.
    *
    * @generated from field: bool exact_command = 16;
    */
   exactCommand?: boolean;
 
   /**
-   * Lets the command run where nothing confines it, too. Set by saved approvals
-   * of a command that was shown so; rules of policy files hold without it.
+   * Whether the command may run without a sandbox too.
+   *
+   * Set by saved approvals of a command that was shown without a sandbox. Rules
+   * of policy files apply with and without a sandbox, whatever the value.
    *
    * @generated from field: bool without_sandbox = 17;
    */
   withoutSandbox?: boolean;
 
   /**
-   * Is the SHA-256, in hex, of where the MCP server is: its URL, or its command
-   * with arguments and directory. Set by saved approvals.
+   * SHA-256 in hex of the MCP server's location: its URL, or its command with
+   * arguments and working directory. Set by saved approvals.
    *
    * @generated from field: string mcp_server_hash = 18;
    */
@@ -353,34 +361,34 @@ export const PolicyRuleSchema: GenMessage<PolicyRule, {jsonType: PolicyRuleJson}
   messageDesc(file_devtool_v1alpha_policy_file, 1);
 
 /**
- * Tells what becomes of a tool call.
+ * What happens to a tool call.
  *
  * @generated from enum devtool.v1alpha.RuleDecision
  */
 export enum RuleDecision {
   /**
-   * Is not allowed in a rule.
+   * Not valid in a rule.
    *
    * @generated from enum value: RULE_DECISION_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
-   * Runs at once.
+   * The call runs without approval.
    *
    * @generated from enum value: RULE_DECISION_ALLOW = 1;
    */
   ALLOW = 1,
 
   /**
-   * Asks the user.
+   * The call asks the user for approval.
    *
    * @generated from enum value: RULE_DECISION_ASK = 2;
    */
   ASK = 2,
 
   /**
-   * Does not run.
+   * The call does not run.
    *
    * @generated from enum value: RULE_DECISION_DENY = 3;
    */
@@ -388,7 +396,7 @@ export enum RuleDecision {
 }
 
 /**
- * Tells what becomes of a tool call.
+ * What happens to a tool call.
  *
  * @generated from enum devtool.v1alpha.RuleDecision
  */

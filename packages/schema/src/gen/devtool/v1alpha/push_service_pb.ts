@@ -15,58 +15,63 @@ export const file_devtool_v1alpha_push_service: GenFile = /*@__PURE__*/
   fileDesc("CiJkZXZ0b29sL3YxYWxwaGEvcHVzaF9zZXJ2aWNlLnByb3RvEg9kZXZ0b29sLnYxYWxwaGEixQEKClB1c2hDb25maWcSCgoCaWQYASABKAkSDwoHdGFza19pZBgCIAEoCRILCgN1cmwYAyABKAkSDQoFdG9rZW4YBCABKAkSOwoOYXV0aGVudGljYXRpb24YBSABKAsyIy5kZXZ0b29sLnYxYWxwaGEuUHVzaEF1dGhlbnRpY2F0aW9uEisKBmZvcm1hdBgGIAEoDjIbLmRldnRvb2wudjFhbHBoYS5QdXNoRm9ybWF0EhQKDGVuZGVkX3JlYXNvbhgHIAEoCSI5ChJQdXNoQXV0aGVudGljYXRpb24SDgoGc2NoZW1lGAEgASgJEhMKC2NyZWRlbnRpYWxzGAIgASgJIoMBChBQdXNoU3Vic2NyaXB0aW9uEisKBmNvbmZpZxgBIAEoCzIbLmRldnRvb2wudjFhbHBoYS5QdXNoQ29uZmlnEhEKCXByaW5jaXBhbBgCIAEoCRIvCghwcm9ncmVzcxgDIAEoCzIdLmRldnRvb2wudjFhbHBoYS5QdXNoUHJvZ3Jlc3MisAEKDFB1c2hQcm9ncmVzcxIOCgZjdXJzb3IYASABKAMSEAoIZmFpbHVyZXMYAiABKAUSMQoNZmFpbGluZ19zaW5jZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASNQoRbmV4dF9hdHRlbXB0X3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhQKDGVuZGVkX3JlYXNvbhgFIAEoCSJDChRTZXRQdXNoQ29uZmlnUmVxdWVzdBIrCgZjb25maWcYASABKAsyGy5kZXZ0b29sLnYxYWxwaGEuUHVzaENvbmZpZyJEChVTZXRQdXNoQ29uZmlnUmVzcG9uc2USKwoGY29uZmlnGAEgASgLMhsuZGV2dG9vbC52MWFscGhhLlB1c2hDb25maWciOgoUR2V0UHVzaENvbmZpZ1JlcXVlc3QSDwoHdGFza19pZBgBIAEoCRIRCgljb25maWdfaWQYAiABKAkiRAoVR2V0UHVzaENvbmZpZ1Jlc3BvbnNlEisKBmNvbmZpZxgBIAEoCzIbLmRldnRvb2wudjFhbHBoYS5QdXNoQ29uZmlnIikKFkxpc3RQdXNoQ29uZmlnc1JlcXVlc3QSDwoHdGFza19pZBgBIAEoCSJHChdMaXN0UHVzaENvbmZpZ3NSZXNwb25zZRIsCgdjb25maWdzGAEgAygLMhsuZGV2dG9vbC52MWFscGhhLlB1c2hDb25maWciPQoXRGVsZXRlUHVzaENvbmZpZ1JlcXVlc3QSDwoHdGFza19pZBgBIAEoCRIRCgljb25maWdfaWQYAiABKAkiGgoYRGVsZXRlUHVzaENvbmZpZ1Jlc3BvbnNlKvgBCgpQdXNoRm9ybWF0EhsKF1BVU0hfRk9STUFUX1VOU1BFQ0lGSUVEEAASGgoWUFVTSF9GT1JNQVRfVEFTS19FVkVOVBABEhcKE1BVU0hfRk9STUFUX0EyQV9WMDMQAhIdChlQVVNIX0ZPUk1BVF9BMkFfVjAzX1BMQUlOEAMSFgoSUFVTSF9GT1JNQVRfQTJBX1YxEAQSHAoYUFVTSF9GT1JNQVRfQTJBX1YxX1BMQUlOEAUSIQodUFVTSF9GT1JNQVRfQTJBX1YwM19JTkhFUklURUQQBhIgChxQVVNIX0ZPUk1BVF9BMkFfVjFfSU5IRVJJVEVEEAcypgMKC1B1c2hTZXJ2aWNlEl4KDVNldFB1c2hDb25maWcSJS5kZXZ0b29sLnYxYWxwaGEuU2V0UHVzaENvbmZpZ1JlcXVlc3QaJi5kZXZ0b29sLnYxYWxwaGEuU2V0UHVzaENvbmZpZ1Jlc3BvbnNlEmMKDUdldFB1c2hDb25maWcSJS5kZXZ0b29sLnYxYWxwaGEuR2V0UHVzaENvbmZpZ1JlcXVlc3QaJi5kZXZ0b29sLnYxYWxwaGEuR2V0UHVzaENvbmZpZ1Jlc3BvbnNlIgOQAgESaQoPTGlzdFB1c2hDb25maWdzEicuZGV2dG9vbC52MWFscGhhLkxpc3RQdXNoQ29uZmlnc1JlcXVlc3QaKC5kZXZ0b29sLnYxYWxwaGEuTGlzdFB1c2hDb25maWdzUmVzcG9uc2UiA5ACARJnChBEZWxldGVQdXNoQ29uZmlnEiguZGV2dG9vbC52MWFscGhhLkRlbGV0ZVB1c2hDb25maWdSZXF1ZXN0GikuZGV2dG9vbC52MWFscGhhLkRlbGV0ZVB1c2hDb25maWdSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_timestamp]);
 
 /**
- * Says where the events of a task are posted.
+ * Where and how the events of a task are posted.
  *
  * @generated from message devtool.v1alpha.PushConfig
  */
 export type PushConfig = Message<"devtool.v1alpha.PushConfig"> & {
   /**
-   * Identifies the config within its task. Empty takes the one that posts to the
-   * same URL in the same format, or else lets the server choose.
+   * The id of the config, unique within its task.
+   *
+   * If empty, the config replaces the one with the same URL and format, or the
+   * server assigns an id.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Names the task. Required, except beside a message, whose task it is.
+   * The id of the task. Required, except in SendMessageRequest, where the task
+   * is that of the message.
    *
    * @generated from field: string task_id = 2;
    */
   taskId: string;
 
   /**
-   * Names the endpoint to post to. Required: absolute, and https unless the
-   * operator lists its host and port.
+   * The URL to post to. Required. It must be absolute, and `https` unless the
+   * operator allows its host and port.
    *
    * @generated from field: string url = 3;
    */
   url: string;
 
   /**
-   * Is sent back in the header `X-A2A-Notification-Token`. Empty sends none.
+   * Value of the header `X-A2A-Notification-Token` of each post. Empty omits
+   * the header.
    *
    * @generated from field: string token = 4;
    */
   token: string;
 
   /**
-   * Holds the authentication of the posts; unset sends none.
+   * Authentication of the posts. Unset sends none.
    *
    * @generated from field: devtool.v1alpha.PushAuthentication authentication = 5;
    */
   authentication?: PushAuthentication | undefined;
 
   /**
-   * Says what is posted. Unspecified posts TASK_EVENT.
+   * Format of the body. Unspecified posts TASK_EVENT.
    *
    * @generated from field: devtool.v1alpha.PushFormat format = 6;
    */
   format: PushFormat;
 
   /**
-   * Says why nothing is posted any more, for a person; empty while events are
-   * posted. Written by the server: storing the config again clears it.
+   * Why the server stopped posting, for people. Empty while it posts.
+   *
+   * Set by the server; storing the config again clears it.
    *
    * @generated from field: string ended_reason = 7;
    */
@@ -74,58 +79,63 @@ export type PushConfig = Message<"devtool.v1alpha.PushConfig"> & {
 };
 
 /**
- * Says where the events of a task are posted.
+ * Where and how the events of a task are posted.
  *
  * @generated from message devtool.v1alpha.PushConfig
  */
 export type PushConfigJson = {
   /**
-   * Identifies the config within its task. Empty takes the one that posts to the
-   * same URL in the same format, or else lets the server choose.
+   * The id of the config, unique within its task.
+   *
+   * If empty, the config replaces the one with the same URL and format, or the
+   * server assigns an id.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * Names the task. Required, except beside a message, whose task it is.
+   * The id of the task. Required, except in SendMessageRequest, where the task
+   * is that of the message.
    *
    * @generated from field: string task_id = 2;
    */
   taskId?: string;
 
   /**
-   * Names the endpoint to post to. Required: absolute, and https unless the
-   * operator lists its host and port.
+   * The URL to post to. Required. It must be absolute, and `https` unless the
+   * operator allows its host and port.
    *
    * @generated from field: string url = 3;
    */
   url?: string;
 
   /**
-   * Is sent back in the header `X-A2A-Notification-Token`. Empty sends none.
+   * Value of the header `X-A2A-Notification-Token` of each post. Empty omits
+   * the header.
    *
    * @generated from field: string token = 4;
    */
   token?: string;
 
   /**
-   * Holds the authentication of the posts; unset sends none.
+   * Authentication of the posts. Unset sends none.
    *
    * @generated from field: devtool.v1alpha.PushAuthentication authentication = 5;
    */
   authentication?: PushAuthenticationJson;
 
   /**
-   * Says what is posted. Unspecified posts TASK_EVENT.
+   * Format of the body. Unspecified posts TASK_EVENT.
    *
    * @generated from field: devtool.v1alpha.PushFormat format = 6;
    */
   format?: PushFormatJson;
 
   /**
-   * Says why nothing is posted any more, for a person; empty while events are
-   * posted. Written by the server: storing the config again clears it.
+   * Why the server stopped posting, for people. Empty while it posts.
+   *
+   * Set by the server; storing the config again clears it.
    *
    * @generated from field: string ended_reason = 7;
    */
@@ -140,23 +150,25 @@ export const PushConfigSchema: GenMessage<PushConfig, {jsonType: PushConfigJson}
   messageDesc(file_devtool_v1alpha_push_service, 0);
 
 /**
- * Says how posts authenticate.
+ * Authentication of posts.
  *
  * @generated from message devtool.v1alpha.PushAuthentication
  */
 export type PushAuthentication = Message<"devtool.v1alpha.PushAuthentication"> & {
   /**
-   * Names the HTTP authentication scheme, for instance `Bearer`, or
-   * `StandardWebhooks`, which signs each post with the credentials instead.
+   * HTTP authentication scheme, such as `Bearer`, or `StandardWebhooks` to sign
+   * each post instead.
    *
    * @generated from field: string scheme = 1;
    */
   scheme: string;
 
   /**
-   * Holds the credentials that follow the scheme. Empty beside `Bearer` sends the
-   * server's own signed token. For `StandardWebhooks`, the secret in base64,
-   * with or without `whsec_` before it.
+   * Credentials for the scheme.
+   *
+   * For `Bearer`, empty sends a token that the server signs itself. For
+   * `StandardWebhooks`, the signing secret in base64, with or without the
+   * prefix `whsec_`.
    *
    * @generated from field: string credentials = 2;
    */
@@ -164,23 +176,25 @@ export type PushAuthentication = Message<"devtool.v1alpha.PushAuthentication"> &
 };
 
 /**
- * Says how posts authenticate.
+ * Authentication of posts.
  *
  * @generated from message devtool.v1alpha.PushAuthentication
  */
 export type PushAuthenticationJson = {
   /**
-   * Names the HTTP authentication scheme, for instance `Bearer`, or
-   * `StandardWebhooks`, which signs each post with the credentials instead.
+   * HTTP authentication scheme, such as `Bearer`, or `StandardWebhooks` to sign
+   * each post instead.
    *
    * @generated from field: string scheme = 1;
    */
   scheme?: string;
 
   /**
-   * Holds the credentials that follow the scheme. Empty beside `Bearer` sends the
-   * server's own signed token. For `StandardWebhooks`, the secret in base64,
-   * with or without `whsec_` before it.
+   * Credentials for the scheme.
+   *
+   * For `Bearer`, empty sends a token that the server signs itself. For
+   * `StandardWebhooks`, the signing secret in base64, with or without the
+   * prefix `whsec_`.
    *
    * @generated from field: string credentials = 2;
    */
@@ -195,27 +209,27 @@ export const PushAuthenticationSchema: GenMessage<PushAuthentication, {jsonType:
   messageDesc(file_devtool_v1alpha_push_service, 1);
 
 /**
- * Is what a store keeps of a config; never leaves the server.
+ * A config as it is stored. Never leaves the server.
  *
  * @generated from message devtool.v1alpha.PushSubscription
  */
 export type PushSubscription = Message<"devtool.v1alpha.PushSubscription"> & {
   /**
-   * Holds the config.
+   * The config.
    *
    * @generated from field: devtool.v1alpha.PushConfig config = 1;
    */
   config?: PushConfig | undefined;
 
   /**
-   * Identifies who set it.
+   * The principal that created the config.
    *
    * @generated from field: string principal = 2;
    */
   principal: string;
 
   /**
-   * Tells how far delivery has come.
+   * Progress of the delivery.
    *
    * @generated from field: devtool.v1alpha.PushProgress progress = 3;
    */
@@ -223,27 +237,27 @@ export type PushSubscription = Message<"devtool.v1alpha.PushSubscription"> & {
 };
 
 /**
- * Is what a store keeps of a config; never leaves the server.
+ * A config as it is stored. Never leaves the server.
  *
  * @generated from message devtool.v1alpha.PushSubscription
  */
 export type PushSubscriptionJson = {
   /**
-   * Holds the config.
+   * The config.
    *
    * @generated from field: devtool.v1alpha.PushConfig config = 1;
    */
   config?: PushConfigJson;
 
   /**
-   * Identifies who set it.
+   * The principal that created the config.
    *
    * @generated from field: string principal = 2;
    */
   principal?: string;
 
   /**
-   * Tells how far delivery has come.
+   * Progress of the delivery.
    *
    * @generated from field: devtool.v1alpha.PushProgress progress = 3;
    */
@@ -258,41 +272,41 @@ export const PushSubscriptionSchema: GenMessage<PushSubscription, {jsonType: Pus
   messageDesc(file_devtool_v1alpha_push_service, 2);
 
 /**
- * Tells how far the delivery of a task's events to one config has come.
+ * Progress of the delivery of a task's events to one config.
  *
  * @generated from message devtool.v1alpha.PushProgress
  */
 export type PushProgress = Message<"devtool.v1alpha.PushProgress"> & {
   /**
-   * Is the sequence of the last event that is done with.
+   * Sequence number of the last event that was delivered or skipped.
    *
    * @generated from field: int64 cursor = 1;
    */
   cursor: bigint;
 
   /**
-   * Counts the tries of the next event that failed; 0 when none did.
+   * Number of failed attempts to deliver the next event.
    *
    * @generated from field: int32 failures = 2;
    */
   failures: number;
 
   /**
-   * Tells when the first of them failed.
+   * When the first of these attempts failed. Unset if none has.
    *
    * @generated from field: google.protobuf.Timestamp failing_since = 3;
    */
   failingSince?: Timestamp | undefined;
 
   /**
-   * Tells when the next try is due; unset when none failed.
+   * When the next attempt is due. Unset if none has failed.
    *
    * @generated from field: google.protobuf.Timestamp next_attempt_time = 4;
    */
   nextAttemptTime?: Timestamp | undefined;
 
   /**
-   * Says why nothing is posted any more; empty while events are posted.
+   * Why the server stopped posting. Empty while it posts.
    *
    * @generated from field: string ended_reason = 5;
    */
@@ -300,41 +314,41 @@ export type PushProgress = Message<"devtool.v1alpha.PushProgress"> & {
 };
 
 /**
- * Tells how far the delivery of a task's events to one config has come.
+ * Progress of the delivery of a task's events to one config.
  *
  * @generated from message devtool.v1alpha.PushProgress
  */
 export type PushProgressJson = {
   /**
-   * Is the sequence of the last event that is done with.
+   * Sequence number of the last event that was delivered or skipped.
    *
    * @generated from field: int64 cursor = 1;
    */
   cursor?: string;
 
   /**
-   * Counts the tries of the next event that failed; 0 when none did.
+   * Number of failed attempts to deliver the next event.
    *
    * @generated from field: int32 failures = 2;
    */
   failures?: number;
 
   /**
-   * Tells when the first of them failed.
+   * When the first of these attempts failed. Unset if none has.
    *
    * @generated from field: google.protobuf.Timestamp failing_since = 3;
    */
   failingSince?: TimestampJson;
 
   /**
-   * Tells when the next try is due; unset when none failed.
+   * When the next attempt is due. Unset if none has failed.
    *
    * @generated from field: google.protobuf.Timestamp next_attempt_time = 4;
    */
   nextAttemptTime?: TimestampJson;
 
   /**
-   * Says why nothing is posted any more; empty while events are posted.
+   * Why the server stopped posting. Empty while it posts.
    *
    * @generated from field: string ended_reason = 5;
    */
@@ -349,13 +363,13 @@ export const PushProgressSchema: GenMessage<PushProgress, {jsonType: PushProgres
   messageDesc(file_devtool_v1alpha_push_service, 3);
 
 /**
- * Asks to store a config.
+ * Request of SetPushConfig.
  *
  * @generated from message devtool.v1alpha.SetPushConfigRequest
  */
 export type SetPushConfigRequest = Message<"devtool.v1alpha.SetPushConfigRequest"> & {
   /**
-   * Holds the config. Required.
+   * The config. Required.
    *
    * @generated from field: devtool.v1alpha.PushConfig config = 1;
    */
@@ -363,13 +377,13 @@ export type SetPushConfigRequest = Message<"devtool.v1alpha.SetPushConfigRequest
 };
 
 /**
- * Asks to store a config.
+ * Request of SetPushConfig.
  *
  * @generated from message devtool.v1alpha.SetPushConfigRequest
  */
 export type SetPushConfigRequestJson = {
   /**
-   * Holds the config. Required.
+   * The config. Required.
    *
    * @generated from field: devtool.v1alpha.PushConfig config = 1;
    */
@@ -384,13 +398,13 @@ export const SetPushConfigRequestSchema: GenMessage<SetPushConfigRequest, {jsonT
   messageDesc(file_devtool_v1alpha_push_service, 4);
 
 /**
- * Answers with the config as stored.
+ * Response of SetPushConfig.
  *
  * @generated from message devtool.v1alpha.SetPushConfigResponse
  */
 export type SetPushConfigResponse = Message<"devtool.v1alpha.SetPushConfigResponse"> & {
   /**
-   * Holds the config.
+   * The config as stored, with its id.
    *
    * @generated from field: devtool.v1alpha.PushConfig config = 1;
    */
@@ -398,13 +412,13 @@ export type SetPushConfigResponse = Message<"devtool.v1alpha.SetPushConfigRespon
 };
 
 /**
- * Answers with the config as stored.
+ * Response of SetPushConfig.
  *
  * @generated from message devtool.v1alpha.SetPushConfigResponse
  */
 export type SetPushConfigResponseJson = {
   /**
-   * Holds the config.
+   * The config as stored, with its id.
    *
    * @generated from field: devtool.v1alpha.PushConfig config = 1;
    */
@@ -419,20 +433,20 @@ export const SetPushConfigResponseSchema: GenMessage<SetPushConfigResponse, {jso
   messageDesc(file_devtool_v1alpha_push_service, 5);
 
 /**
- * Asks for a config.
+ * Request of GetPushConfig.
  *
  * @generated from message devtool.v1alpha.GetPushConfigRequest
  */
 export type GetPushConfigRequest = Message<"devtool.v1alpha.GetPushConfigRequest"> & {
   /**
-   * Names the task. Required.
+   * The id of the task. Required.
    *
    * @generated from field: string task_id = 1;
    */
   taskId: string;
 
   /**
-   * Names the config. Empty takes the first of the task.
+   * The id of the config. Empty returns the first config of the task.
    *
    * @generated from field: string config_id = 2;
    */
@@ -440,20 +454,20 @@ export type GetPushConfigRequest = Message<"devtool.v1alpha.GetPushConfigRequest
 };
 
 /**
- * Asks for a config.
+ * Request of GetPushConfig.
  *
  * @generated from message devtool.v1alpha.GetPushConfigRequest
  */
 export type GetPushConfigRequestJson = {
   /**
-   * Names the task. Required.
+   * The id of the task. Required.
    *
    * @generated from field: string task_id = 1;
    */
   taskId?: string;
 
   /**
-   * Names the config. Empty takes the first of the task.
+   * The id of the config. Empty returns the first config of the task.
    *
    * @generated from field: string config_id = 2;
    */
@@ -468,13 +482,13 @@ export const GetPushConfigRequestSchema: GenMessage<GetPushConfigRequest, {jsonT
   messageDesc(file_devtool_v1alpha_push_service, 6);
 
 /**
- * Answers with a config.
+ * Response of GetPushConfig.
  *
  * @generated from message devtool.v1alpha.GetPushConfigResponse
  */
 export type GetPushConfigResponse = Message<"devtool.v1alpha.GetPushConfigResponse"> & {
   /**
-   * Holds the config.
+   * The config.
    *
    * @generated from field: devtool.v1alpha.PushConfig config = 1;
    */
@@ -482,13 +496,13 @@ export type GetPushConfigResponse = Message<"devtool.v1alpha.GetPushConfigRespon
 };
 
 /**
- * Answers with a config.
+ * Response of GetPushConfig.
  *
  * @generated from message devtool.v1alpha.GetPushConfigResponse
  */
 export type GetPushConfigResponseJson = {
   /**
-   * Holds the config.
+   * The config.
    *
    * @generated from field: devtool.v1alpha.PushConfig config = 1;
    */
@@ -503,13 +517,13 @@ export const GetPushConfigResponseSchema: GenMessage<GetPushConfigResponse, {jso
   messageDesc(file_devtool_v1alpha_push_service, 7);
 
 /**
- * Asks for the configs of a task.
+ * Request of ListPushConfigs.
  *
  * @generated from message devtool.v1alpha.ListPushConfigsRequest
  */
 export type ListPushConfigsRequest = Message<"devtool.v1alpha.ListPushConfigsRequest"> & {
   /**
-   * Names the task. Required.
+   * The id of the task. Required.
    *
    * @generated from field: string task_id = 1;
    */
@@ -517,13 +531,13 @@ export type ListPushConfigsRequest = Message<"devtool.v1alpha.ListPushConfigsReq
 };
 
 /**
- * Asks for the configs of a task.
+ * Request of ListPushConfigs.
  *
  * @generated from message devtool.v1alpha.ListPushConfigsRequest
  */
 export type ListPushConfigsRequestJson = {
   /**
-   * Names the task. Required.
+   * The id of the task. Required.
    *
    * @generated from field: string task_id = 1;
    */
@@ -538,13 +552,13 @@ export const ListPushConfigsRequestSchema: GenMessage<ListPushConfigsRequest, {j
   messageDesc(file_devtool_v1alpha_push_service, 8);
 
 /**
- * Answers with the configs of a task.
+ * Response of ListPushConfigs.
  *
  * @generated from message devtool.v1alpha.ListPushConfigsResponse
  */
 export type ListPushConfigsResponse = Message<"devtool.v1alpha.ListPushConfigsResponse"> & {
   /**
-   * Lists the configs.
+   * The configs, in the order in which they were created.
    *
    * @generated from field: repeated devtool.v1alpha.PushConfig configs = 1;
    */
@@ -552,13 +566,13 @@ export type ListPushConfigsResponse = Message<"devtool.v1alpha.ListPushConfigsRe
 };
 
 /**
- * Answers with the configs of a task.
+ * Response of ListPushConfigs.
  *
  * @generated from message devtool.v1alpha.ListPushConfigsResponse
  */
 export type ListPushConfigsResponseJson = {
   /**
-   * Lists the configs.
+   * The configs, in the order in which they were created.
    *
    * @generated from field: repeated devtool.v1alpha.PushConfig configs = 1;
    */
@@ -573,20 +587,20 @@ export const ListPushConfigsResponseSchema: GenMessage<ListPushConfigsResponse, 
   messageDesc(file_devtool_v1alpha_push_service, 9);
 
 /**
- * Asks to delete a config.
+ * Request of DeletePushConfig.
  *
  * @generated from message devtool.v1alpha.DeletePushConfigRequest
  */
 export type DeletePushConfigRequest = Message<"devtool.v1alpha.DeletePushConfigRequest"> & {
   /**
-   * Names the task. Required.
+   * The id of the task. Required.
    *
    * @generated from field: string task_id = 1;
    */
   taskId: string;
 
   /**
-   * Names the config. Required.
+   * The id of the config. Required.
    *
    * @generated from field: string config_id = 2;
    */
@@ -594,20 +608,20 @@ export type DeletePushConfigRequest = Message<"devtool.v1alpha.DeletePushConfigR
 };
 
 /**
- * Asks to delete a config.
+ * Request of DeletePushConfig.
  *
  * @generated from message devtool.v1alpha.DeletePushConfigRequest
  */
 export type DeletePushConfigRequestJson = {
   /**
-   * Names the task. Required.
+   * The id of the task. Required.
    *
    * @generated from field: string task_id = 1;
    */
   taskId?: string;
 
   /**
-   * Names the config. Required.
+   * The id of the config. Required.
    *
    * @generated from field: string config_id = 2;
    */
@@ -622,7 +636,7 @@ export const DeletePushConfigRequestSchema: GenMessage<DeletePushConfigRequest, 
   messageDesc(file_devtool_v1alpha_push_service, 10);
 
 /**
- * Answers a deletion.
+ * Response of DeletePushConfig.
  *
  * @generated from message devtool.v1alpha.DeletePushConfigResponse
  */
@@ -630,7 +644,7 @@ export type DeletePushConfigResponse = Message<"devtool.v1alpha.DeletePushConfig
 };
 
 /**
- * Answers a deletion.
+ * Response of DeletePushConfig.
  *
  * @generated from message devtool.v1alpha.DeletePushConfigResponse
  */
@@ -645,65 +659,66 @@ export const DeletePushConfigResponseSchema: GenMessage<DeletePushConfigResponse
   messageDesc(file_devtool_v1alpha_push_service, 11);
 
 /**
- * Says what the body of a post holds.
+ * Format of the body of a post.
  *
  * @generated from enum devtool.v1alpha.PushFormat
  */
 export enum PushFormat {
   /**
-   * Lets the server choose.
+   * Chosen by the server.
    *
    * @generated from enum value: PUSH_FORMAT_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
-   * Holds a TaskEvent in ProtoJSON.
+   * A TaskEvent in ProtoJSON.
    *
    * @generated from enum value: PUSH_FORMAT_TASK_EVENT = 1;
    */
   TASK_EVENT = 1,
 
   /**
-   * Holds the result of a stream's frame in A2A 0.3, for who knows the extension.
+   * The result of a stream frame in A2A 0.3, with the payloads of the
+   * extension.
    *
    * @generated from enum value: PUSH_FORMAT_A2A_V03 = 2;
    */
   A2A_V03 = 2,
 
   /**
-   * Holds the result of a stream's frame in A2A 0.3, for who does not.
+   * The result of a stream frame in A2A 0.3, without the payloads of the
+   * extension.
    *
    * @generated from enum value: PUSH_FORMAT_A2A_V03_PLAIN = 3;
    */
   A2A_V03_PLAIN = 3,
 
   /**
-   * Holds a StreamResponse of A2A 1.0, for who knows the extension.
+   * A StreamResponse of A2A 1.0, with the payloads of the extension.
    *
    * @generated from enum value: PUSH_FORMAT_A2A_V1 = 4;
    */
   A2A_V1 = 4,
 
   /**
-   * Holds a StreamResponse of A2A 1.0, for who does not know the extension.
+   * A StreamResponse of A2A 1.0, without the payloads of the extension.
    *
    * @generated from enum value: PUSH_FORMAT_A2A_V1_PLAIN = 5;
    */
   A2A_V1_PLAIN = 5,
 
   /**
-   * Holds the result of a stream's frame in A2A 0.3: of events whose
-   * `extension_active` is set as PUSH_FORMAT_A2A_V03 does, of others as
-   * PUSH_FORMAT_A2A_V03_PLAIN does.
+   * A2A 0.3, where each event decides: PUSH_FORMAT_A2A_V03 if its
+   * `extension_active` is set, otherwise PUSH_FORMAT_A2A_V03_PLAIN.
    *
    * @generated from enum value: PUSH_FORMAT_A2A_V03_INHERITED = 6;
    */
   A2A_V03_INHERITED = 6,
 
   /**
-   * Holds a StreamResponse of A2A 1.0: of events whose `extension_active` is set
-   * as PUSH_FORMAT_A2A_V1 does, of others as PUSH_FORMAT_A2A_V1_PLAIN does.
+   * A2A 1.0, where each event decides: PUSH_FORMAT_A2A_V1 if its
+   * `extension_active` is set, otherwise PUSH_FORMAT_A2A_V1_PLAIN.
    *
    * @generated from enum value: PUSH_FORMAT_A2A_V1_INHERITED = 7;
    */
@@ -711,7 +726,7 @@ export enum PushFormat {
 }
 
 /**
- * Says what the body of a post holds.
+ * Format of the body of a post.
  *
  * @generated from enum devtool.v1alpha.PushFormat
  */
@@ -724,16 +739,18 @@ export const PushFormatSchema: GenEnum<PushFormat, PushFormatJson> = /*@__PURE__
   enumDesc(file_devtool_v1alpha_push_service, 0);
 
 /**
- * Keeps the push notification configs of tasks.
+ * Manages the push notification configs of tasks. See the page on push
+ * notifications for retries and signatures.
  *
  * @generated from service devtool.v1alpha.PushService
  */
 export const PushService: GenService<{
   /**
-   * Stores a config, or replaces the one with its id; what was not delivered yet
-   * goes where the new one says. Fails with NOT_FOUND for an unknown task and
-   * INVALID_ARGUMENT for a URL that must not be called and for one config more
-   * than the 10 that a task may have.
+   * Creates a config, or replaces the one with the same id. Events that are not
+   * delivered yet are sent to the new address.
+   *
+   * Fails with NOT_FOUND if the task does not exist, and with INVALID_ARGUMENT
+   * if the URL is not allowed or the task already has 10 configs.
    *
    * @generated from rpc devtool.v1alpha.PushService.SetPushConfig
    */
@@ -743,7 +760,8 @@ export const PushService: GenService<{
     output: typeof SetPushConfigResponseSchema;
   },
   /**
-   * Gets a config. Fails with NOT_FOUND for an unknown task or config.
+   * Returns a config. Fails with NOT_FOUND if the task or the config does not
+   * exist.
    *
    * @generated from rpc devtool.v1alpha.PushService.GetPushConfig
    */
@@ -753,7 +771,7 @@ export const PushService: GenService<{
     output: typeof GetPushConfigResponseSchema;
   },
   /**
-   * Lists the configs of a task, in the order they were stored.
+   * Lists the configs of a task, in the order in which they were created.
    *
    * @generated from rpc devtool.v1alpha.PushService.ListPushConfigs
    */
@@ -763,7 +781,7 @@ export const PushService: GenService<{
     output: typeof ListPushConfigsResponseSchema;
   },
   /**
-   * Deletes a config; deleting one that is gone is no error.
+   * Deletes a config. Succeeds if the config does not exist.
    *
    * @generated from rpc devtool.v1alpha.PushService.DeletePushConfig
    */

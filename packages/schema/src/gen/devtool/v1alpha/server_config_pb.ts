@@ -19,164 +19,170 @@ export const file_devtool_v1alpha_server_config: GenFile = /*@__PURE__*/
   fileDesc("CiNkZXZ0b29sL3YxYWxwaGEvc2VydmVyX2NvbmZpZy5wcm90bxIPZGV2dG9vbC52MWFscGhhIrcFCgxTZXJ2ZXJDb25maWcSKwoFbW9kZWwYASABKAsyHC5kZXZ0b29sLnYxYWxwaGEuTW9kZWxDb25maWcSLwoLbWNwX3NlcnZlcnMYAiADKAsyGi5kZXZ0b29sLnYxYWxwaGEuTWNwU2VydmVyEj0KEmNsaWVudF9tY3Bfc2VydmVycxgDIAEoDjIhLmRldnRvb2wudjFhbHBoYS5DbGllbnRNY3BTZXJ2ZXJzEjQKDWFwcHJvdmFsX21vZGUYBCABKA4yHS5kZXZ0b29sLnYxYWxwaGEuQXBwcm92YWxNb2RlEi0KB3NhbmRib3gYBSABKA4yHC5kZXZ0b29sLnYxYWxwaGEuU2FuZGJveEtpbmQSFQoNZmV0Y2hfdGFyZ2V0cxgGIAMoCRIUCgxwb2xpY3lfZmlsZXMYByADKAkSFAoMcHVzaF90YXJnZXRzGAggAygJEj0KDmF1dGhlbnRpY2F0aW9uGAkgASgLMiUuZGV2dG9vbC52MWFscGhhLkF1dGhlbnRpY2F0aW9uQ29uZmlnEicKA3RscxgKIAEoCzIaLmRldnRvb2wudjFhbHBoYS5UbHNDb25maWcSDAoEaG9zdBgLIAEoCRIRCgRwb3J0GAwgASgNSACIAQESEgoKcHVibGljX3VybBgNIAEoCRIVCg1hbGxvd2VkX2hvc3RzGA4gAygJEhcKD2FsbG93ZWRfb3JpZ2lucxgPIAMoCRISCgp0b2tlbl9maWxlGBAgASgJEhoKEnRsc19lbmRlZF9ieV9wcm94eRgRIAEoCBIZChFyZXF1aXJlX2V4dGVuc2lvbhgSIAEoCBITCgttY3BfdGFyZ2V0cxgTIAMoCRIsCgZhZ2VudHMYFCADKAsyHC5kZXZ0b29sLnYxYWxwaGEuQWdlbnRDb25maWdCBwoFX3BvcnQiKwoLQWdlbnRDb25maWcSDAoEbmFtZRgBIAEoCRIOCgZtb2R1bGUYAiABKAkiXgoLTW9kZWxDb25maWcSDAoEbmFtZRgBIAEoCRIQCghiYXNlX3VybBgCIAEoCRIWCg52ZXJ0ZXhfcHJvamVjdBgDIAEoCRIXCg92ZXJ0ZXhfbG9jYXRpb24YBCABKAkqjAEKEENsaWVudE1jcFNlcnZlcnMSIgoeQ0xJRU5UX01DUF9TRVJWRVJTX1VOU1BFQ0lGSUVEEAASGwoXQ0xJRU5UX01DUF9TRVJWRVJTX05PTkUQARIbChdDTElFTlRfTUNQX1NFUlZFUlNfSFRUUBACEhoKFkNMSUVOVF9NQ1BfU0VSVkVSU19BTEwQAypxCgtTYW5kYm94S2luZBIcChhTQU5EQk9YX0tJTkRfVU5TUEVDSUZJRUQQABIVChFTQU5EQk9YX0tJTkRfQVVUTxABEhUKEVNBTkRCT1hfS0lORF9OT05FEAISFgoSU0FOREJPWF9LSU5EX0JXUkFQEANiBnByb3RvMw", [file_devtool_v1alpha_authentication, file_devtool_v1alpha_mcp_server, file_devtool_v1alpha_session_settings]);
 
 /**
- * Holds what the operator of a server decides: the file `config.toml`, read as
- * TOML with these names. Enum values are written without their prefix and in
- * lower case, for instance `approval_mode = "auto_edit"`.
+ * The operator's configuration of a server: the file `config.toml`, with the
+ * field names of this message.
+ *
+ * Enum values are written in lower case and without their prefix, for example
+ * `approval_mode = "auto_edit"`.
  *
  * @generated from message devtool.v1alpha.ServerConfig
  */
 export type ServerConfig = Message<"devtool.v1alpha.ServerConfig"> & {
   /**
-   * Says which model thinks.
+   * The default model.
    *
    * @generated from field: devtool.v1alpha.ModelConfig model = 1;
    */
   model?: ModelConfig | undefined;
 
   /**
-   * Lists the MCP servers of every session.
+   * MCP servers of every session.
    *
    * @generated from field: repeated devtool.v1alpha.McpServer mcp_servers = 2;
    */
   mcpServers: McpServer[];
 
   /**
-   * Tells which MCP servers clients may add to their sessions.
+   * Which MCP servers clients may add to their sessions.
    *
    * @generated from field: devtool.v1alpha.ClientMcpServers client_mcp_servers = 3;
    */
   clientMcpServers: ClientMcpServers;
 
   /**
-   * Tells how far agents may go without asking. Unspecified asks before every
-   * change. A session can only narrow it.
+   * What agents may do without approval. A session can only narrow it.
+   * Unspecified: agents ask before every change.
    *
    * @generated from field: devtool.v1alpha.ApprovalMode approval_mode = 4;
    */
   approvalMode: ApprovalMode;
 
   /**
-   * Tells how the processes of tools are confined.
+   * How the processes of tools are confined.
    *
    * @generated from field: devtool.v1alpha.SandboxKind sandbox = 5;
    */
   sandbox: SandboxKind;
 
   /**
-   * Lists `host:port` that `web_fetch` may reach although they are not public.
+   * Non-public addresses that the tool `web_fetch` may access, as `host:port`.
    *
    * @generated from field: repeated string fetch_targets = 6;
    */
   fetchTargets: string[];
 
   /**
-   * Lists further policy files, relative to the config file. They outrank the
-   * rules of the user's own.
+   * Policy files, relative to the config file. They take precedence over the
+   * rules in the data directory.
    *
    * @generated from field: repeated string policy_files = 7;
    */
   policyFiles: string[];
 
   /**
-   * Lists `host:port` or `host:*` that notifications may be posted to although
-   * they are not public or not https.
+   * Addresses that push notifications may be posted to although they are not
+   * public or not `https`, as `host:port` or `host:*`.
    *
    * @generated from field: repeated string push_targets = 8;
    */
   pushTargets: string[];
 
   /**
-   * Says who is let in besides the holder of the token.
+   * Who can authenticate, besides the holder of the operator's token.
    *
    * @generated from field: devtool.v1alpha.AuthenticationConfig authentication = 9;
    */
   authentication?: AuthenticationConfig | undefined;
 
   /**
-   * Listens with TLS; unset listens without.
+   * TLS of the server. Unset listens without TLS.
    *
    * @generated from field: devtool.v1alpha.TlsConfig tls = 10;
    */
   tls?: TlsConfig | undefined;
 
   /**
-   * Names the address to bind. Empty binds 127.0.0.1. One that other machines
-   * reach needs TLS or `tls_ended_by_proxy`, and `token_file`,
-   * `authentication.jwt` or `tls.client_authorities_file`; one that stands for
-   * all addresses, such as `0.0.0.0`, needs `public_url` too.
+   * Address to bind. Empty binds 127.0.0.1.
+   *
+   * An address that other machines can reach requires encryption (`tls` or
+   * `tls_ended_by_proxy`) and credentials (`token_file`, `authentication.jwt`
+   * or `tls.client_authorities_file`). An address that stands for all
+   * interfaces, such as `0.0.0.0`, also requires `public_url`.
    *
    * @generated from field: string host = 11;
    */
   host: string;
 
   /**
-   * Gives the port to bind, 0 to 65535; 0 takes a free one. Unset binds 41242.
+   * Port to bind, from 0 to 65535. 0 chooses a free port. Default: 41242.
    *
    * @generated from field: optional uint32 port = 12;
    */
   port?: number | undefined;
 
   /**
-   * Names the URL at which clients reach the server when that is not where it
-   * listens, for instance behind a proxy: `https://`, or `http://` with a
-   * loopback host. A path is a prefix that the proxy removes.
+   * URL at which clients reach the server, if it differs from the address that
+   * the server binds, for example behind a proxy.
+   *
+   * It must be `https`, or `http` with a loopback host. Its path is a prefix
+   * that the proxy removes.
    *
    * @generated from field: string public_url = 13;
    */
   publicUrl: string;
 
   /**
-   * Lists further values of the Host header to serve: `name:port`, or `name`
-   * for any port.
+   * Further accepted values of the `Host` header: `name:port`, or `name` for
+   * any port.
    *
    * @generated from field: repeated string allowed_hosts = 14;
    */
   allowedHosts: string[];
 
   /**
-   * Lists the origins of web pages that may call, as browsers write them, for
-   * instance `https://app.example`.
+   * Origins of web pages that may call the server, as browsers send them, such
+   * as `https://app.example`.
    *
    * @generated from field: repeated string allowed_origins = 15;
    */
   allowedOrigins: string[];
 
   /**
-   * Names a file that holds the operator's bearer token, relative to the config
-   * file. Nobody else may be able to read it (mode 0600). Empty lets the server
-   * make one.
+   * File with the operator's bearer token, relative to the config file. Only
+   * the owner may be able to read it (mode 0600). Empty: the server creates a
+   * token.
    *
    * @generated from field: string token_file = 16;
    */
   tokenFile: string;
 
   /**
-   * Says that a proxy ends TLS in front of the server, so that it may listen
-   * beyond loopback without TLS.
+   * Whether a proxy in front of the server terminates TLS. Allows the server to
+   * bind a non-loopback address without TLS.
    *
    * @generated from field: bool tls_ended_by_proxy = 17;
    */
   tlsEndedByProxy: boolean;
 
   /**
-   * Says in the card that clients must know the development-tool extension, and
-   * refuses those that do not.
+   * Whether clients must support the development-tool extension. If set, the
+   * agent card says so, and the server refuses other clients.
    *
    * @generated from field: bool require_extension = 18;
    */
   requireExtension: boolean;
 
   /**
-   * Lists `host:port` or `host:*` of MCP servers that clients may bring although
-   * they are not public.
+   * Non-public addresses of MCP servers that clients may add, as `host:port` or
+   * `host:*`.
    *
    * @generated from field: repeated string mcp_targets = 19;
    */
   mcpTargets: string[];
 
   /**
-   * Lists the agents that are served, the default first. Empty serves the coding
-   * agent alone, as `devtool`.
+   * The agents to serve, the default one first. Empty serves the coding agent
+   * only, under the name `devtool`.
    *
    * @generated from field: repeated devtool.v1alpha.AgentConfig agents = 20;
    */
@@ -184,164 +190,170 @@ export type ServerConfig = Message<"devtool.v1alpha.ServerConfig"> & {
 };
 
 /**
- * Holds what the operator of a server decides: the file `config.toml`, read as
- * TOML with these names. Enum values are written without their prefix and in
- * lower case, for instance `approval_mode = "auto_edit"`.
+ * The operator's configuration of a server: the file `config.toml`, with the
+ * field names of this message.
+ *
+ * Enum values are written in lower case and without their prefix, for example
+ * `approval_mode = "auto_edit"`.
  *
  * @generated from message devtool.v1alpha.ServerConfig
  */
 export type ServerConfigJson = {
   /**
-   * Says which model thinks.
+   * The default model.
    *
    * @generated from field: devtool.v1alpha.ModelConfig model = 1;
    */
   model?: ModelConfigJson;
 
   /**
-   * Lists the MCP servers of every session.
+   * MCP servers of every session.
    *
    * @generated from field: repeated devtool.v1alpha.McpServer mcp_servers = 2;
    */
   mcpServers?: McpServerJson[];
 
   /**
-   * Tells which MCP servers clients may add to their sessions.
+   * Which MCP servers clients may add to their sessions.
    *
    * @generated from field: devtool.v1alpha.ClientMcpServers client_mcp_servers = 3;
    */
   clientMcpServers?: ClientMcpServersJson;
 
   /**
-   * Tells how far agents may go without asking. Unspecified asks before every
-   * change. A session can only narrow it.
+   * What agents may do without approval. A session can only narrow it.
+   * Unspecified: agents ask before every change.
    *
    * @generated from field: devtool.v1alpha.ApprovalMode approval_mode = 4;
    */
   approvalMode?: ApprovalModeJson;
 
   /**
-   * Tells how the processes of tools are confined.
+   * How the processes of tools are confined.
    *
    * @generated from field: devtool.v1alpha.SandboxKind sandbox = 5;
    */
   sandbox?: SandboxKindJson;
 
   /**
-   * Lists `host:port` that `web_fetch` may reach although they are not public.
+   * Non-public addresses that the tool `web_fetch` may access, as `host:port`.
    *
    * @generated from field: repeated string fetch_targets = 6;
    */
   fetchTargets?: string[];
 
   /**
-   * Lists further policy files, relative to the config file. They outrank the
-   * rules of the user's own.
+   * Policy files, relative to the config file. They take precedence over the
+   * rules in the data directory.
    *
    * @generated from field: repeated string policy_files = 7;
    */
   policyFiles?: string[];
 
   /**
-   * Lists `host:port` or `host:*` that notifications may be posted to although
-   * they are not public or not https.
+   * Addresses that push notifications may be posted to although they are not
+   * public or not `https`, as `host:port` or `host:*`.
    *
    * @generated from field: repeated string push_targets = 8;
    */
   pushTargets?: string[];
 
   /**
-   * Says who is let in besides the holder of the token.
+   * Who can authenticate, besides the holder of the operator's token.
    *
    * @generated from field: devtool.v1alpha.AuthenticationConfig authentication = 9;
    */
   authentication?: AuthenticationConfigJson;
 
   /**
-   * Listens with TLS; unset listens without.
+   * TLS of the server. Unset listens without TLS.
    *
    * @generated from field: devtool.v1alpha.TlsConfig tls = 10;
    */
   tls?: TlsConfigJson;
 
   /**
-   * Names the address to bind. Empty binds 127.0.0.1. One that other machines
-   * reach needs TLS or `tls_ended_by_proxy`, and `token_file`,
-   * `authentication.jwt` or `tls.client_authorities_file`; one that stands for
-   * all addresses, such as `0.0.0.0`, needs `public_url` too.
+   * Address to bind. Empty binds 127.0.0.1.
+   *
+   * An address that other machines can reach requires encryption (`tls` or
+   * `tls_ended_by_proxy`) and credentials (`token_file`, `authentication.jwt`
+   * or `tls.client_authorities_file`). An address that stands for all
+   * interfaces, such as `0.0.0.0`, also requires `public_url`.
    *
    * @generated from field: string host = 11;
    */
   host?: string;
 
   /**
-   * Gives the port to bind, 0 to 65535; 0 takes a free one. Unset binds 41242.
+   * Port to bind, from 0 to 65535. 0 chooses a free port. Default: 41242.
    *
    * @generated from field: optional uint32 port = 12;
    */
   port?: number;
 
   /**
-   * Names the URL at which clients reach the server when that is not where it
-   * listens, for instance behind a proxy: `https://`, or `http://` with a
-   * loopback host. A path is a prefix that the proxy removes.
+   * URL at which clients reach the server, if it differs from the address that
+   * the server binds, for example behind a proxy.
+   *
+   * It must be `https`, or `http` with a loopback host. Its path is a prefix
+   * that the proxy removes.
    *
    * @generated from field: string public_url = 13;
    */
   publicUrl?: string;
 
   /**
-   * Lists further values of the Host header to serve: `name:port`, or `name`
-   * for any port.
+   * Further accepted values of the `Host` header: `name:port`, or `name` for
+   * any port.
    *
    * @generated from field: repeated string allowed_hosts = 14;
    */
   allowedHosts?: string[];
 
   /**
-   * Lists the origins of web pages that may call, as browsers write them, for
-   * instance `https://app.example`.
+   * Origins of web pages that may call the server, as browsers send them, such
+   * as `https://app.example`.
    *
    * @generated from field: repeated string allowed_origins = 15;
    */
   allowedOrigins?: string[];
 
   /**
-   * Names a file that holds the operator's bearer token, relative to the config
-   * file. Nobody else may be able to read it (mode 0600). Empty lets the server
-   * make one.
+   * File with the operator's bearer token, relative to the config file. Only
+   * the owner may be able to read it (mode 0600). Empty: the server creates a
+   * token.
    *
    * @generated from field: string token_file = 16;
    */
   tokenFile?: string;
 
   /**
-   * Says that a proxy ends TLS in front of the server, so that it may listen
-   * beyond loopback without TLS.
+   * Whether a proxy in front of the server terminates TLS. Allows the server to
+   * bind a non-loopback address without TLS.
    *
    * @generated from field: bool tls_ended_by_proxy = 17;
    */
   tlsEndedByProxy?: boolean;
 
   /**
-   * Says in the card that clients must know the development-tool extension, and
-   * refuses those that do not.
+   * Whether clients must support the development-tool extension. If set, the
+   * agent card says so, and the server refuses other clients.
    *
    * @generated from field: bool require_extension = 18;
    */
   requireExtension?: boolean;
 
   /**
-   * Lists `host:port` or `host:*` of MCP servers that clients may bring although
-   * they are not public.
+   * Non-public addresses of MCP servers that clients may add, as `host:port` or
+   * `host:*`.
    *
    * @generated from field: repeated string mcp_targets = 19;
    */
   mcpTargets?: string[];
 
   /**
-   * Lists the agents that are served, the default first. Empty serves the coding
-   * agent alone, as `devtool`.
+   * The agents to serve, the default one first. Empty serves the coding agent
+   * only, under the name `devtool`.
    *
    * @generated from field: repeated devtool.v1alpha.AgentConfig agents = 20;
    */
@@ -356,23 +368,24 @@ export const ServerConfigSchema: GenMessage<ServerConfig, {jsonType: ServerConfi
   messageDesc(file_devtool_v1alpha_server_config, 0);
 
 /**
- * Names an agent and says where it is.
+ * An agent to serve.
  *
  * @generated from message devtool.v1alpha.AgentConfig
  */
 export type AgentConfig = Message<"devtool.v1alpha.AgentConfig"> & {
   /**
-   * Names the agent for clients that choose it: letters, digits, `-` and `_`.
-   * Empty takes the name of the module's file without its extension.
+   * Name by which clients choose the agent: letters, digits, `-` and `_`. Empty
+   * uses the file name of the module without its extension.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * Names the module that exports it as `agent`, relative to the config file.
-   * The module runs with the rights of the server. `devtool` is the coding
-   * agent.
+   * Path of the module that exports the agent as `agent`, relative to the
+   * config file. `devtool` is the coding agent.
+   *
+   * The module runs with the privileges of the server.
    *
    * @generated from field: string module = 2;
    */
@@ -380,23 +393,24 @@ export type AgentConfig = Message<"devtool.v1alpha.AgentConfig"> & {
 };
 
 /**
- * Names an agent and says where it is.
+ * An agent to serve.
  *
  * @generated from message devtool.v1alpha.AgentConfig
  */
 export type AgentConfigJson = {
   /**
-   * Names the agent for clients that choose it: letters, digits, `-` and `_`.
-   * Empty takes the name of the module's file without its extension.
+   * Name by which clients choose the agent: letters, digits, `-` and `_`. Empty
+   * uses the file name of the module without its extension.
    *
    * @generated from field: string name = 1;
    */
   name?: string;
 
   /**
-   * Names the module that exports it as `agent`, relative to the config file.
-   * The module runs with the rights of the server. `devtool` is the coding
-   * agent.
+   * Path of the module that exports the agent as `agent`, relative to the
+   * config file. `devtool` is the coding agent.
+   *
+   * The module runs with the privileges of the server.
    *
    * @generated from field: string module = 2;
    */
@@ -411,37 +425,38 @@ export const AgentConfigSchema: GenMessage<AgentConfig, {jsonType: AgentConfigJs
   messageDesc(file_devtool_v1alpha_server_config, 1);
 
 /**
- * Says which model thinks and where it is.
+ * The model, and how to reach it.
  *
  * @generated from message devtool.v1alpha.ModelConfig
  */
 export type ModelConfig = Message<"devtool.v1alpha.ModelConfig"> & {
   /**
-   * Names the model, for instance `gemini-2.5-pro`. Empty takes the variable
-   * GEMINI_MODEL, or else a default.
+   * Name of the model, such as `gemini-2.5-pro`. Empty uses the environment
+   * variable GEMINI_MODEL, or else a default.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * Names the base URL of the API. Empty takes GOOGLE_GEMINI_BASE_URL, or else
-   * Google's.
+   * Base URL of the API. Empty uses the environment variable
+   * GOOGLE_GEMINI_BASE_URL, or else Google's API.
    *
    * @generated from field: string base_url = 2;
    */
   baseUrl: string;
 
   /**
-   * Names the Google Cloud project for Vertex AI. Empty takes
-   * GOOGLE_CLOUD_PROJECT; without either, an API key is used.
+   * Google Cloud project for Vertex AI. Empty uses the environment variable
+   * GOOGLE_CLOUD_PROJECT; if that is empty too, an API key is used.
    *
    * @generated from field: string vertex_project = 3;
    */
   vertexProject: string;
 
   /**
-   * Names the location for Vertex AI. Empty takes GOOGLE_CLOUD_LOCATION.
+   * Location for Vertex AI. Empty uses the environment variable
+   * GOOGLE_CLOUD_LOCATION.
    *
    * @generated from field: string vertex_location = 4;
    */
@@ -449,37 +464,38 @@ export type ModelConfig = Message<"devtool.v1alpha.ModelConfig"> & {
 };
 
 /**
- * Says which model thinks and where it is.
+ * The model, and how to reach it.
  *
  * @generated from message devtool.v1alpha.ModelConfig
  */
 export type ModelConfigJson = {
   /**
-   * Names the model, for instance `gemini-2.5-pro`. Empty takes the variable
-   * GEMINI_MODEL, or else a default.
+   * Name of the model, such as `gemini-2.5-pro`. Empty uses the environment
+   * variable GEMINI_MODEL, or else a default.
    *
    * @generated from field: string name = 1;
    */
   name?: string;
 
   /**
-   * Names the base URL of the API. Empty takes GOOGLE_GEMINI_BASE_URL, or else
-   * Google's.
+   * Base URL of the API. Empty uses the environment variable
+   * GOOGLE_GEMINI_BASE_URL, or else Google's API.
    *
    * @generated from field: string base_url = 2;
    */
   baseUrl?: string;
 
   /**
-   * Names the Google Cloud project for Vertex AI. Empty takes
-   * GOOGLE_CLOUD_PROJECT; without either, an API key is used.
+   * Google Cloud project for Vertex AI. Empty uses the environment variable
+   * GOOGLE_CLOUD_PROJECT; if that is empty too, an API key is used.
    *
    * @generated from field: string vertex_project = 3;
    */
   vertexProject?: string;
 
   /**
-   * Names the location for Vertex AI. Empty takes GOOGLE_CLOUD_LOCATION.
+   * Location for Vertex AI. Empty uses the environment variable
+   * GOOGLE_CLOUD_LOCATION.
    *
    * @generated from field: string vertex_location = 4;
    */
@@ -494,35 +510,35 @@ export const ModelConfigSchema: GenMessage<ModelConfig, {jsonType: ModelConfigJs
   messageDesc(file_devtool_v1alpha_server_config, 2);
 
 /**
- * Tells which MCP servers clients may add to their sessions.
+ * Which MCP servers clients may add to their sessions.
  *
  * @generated from enum devtool.v1alpha.ClientMcpServers
  */
 export enum ClientMcpServers {
   /**
-   * Allows what HTTP allows.
+   * Same as HTTP.
    *
    * @generated from enum value: CLIENT_MCP_SERVERS_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
-   * Allows none.
+   * None.
    *
    * @generated from enum value: CLIENT_MCP_SERVERS_NONE = 1;
    */
   NONE = 1,
 
   /**
-   * Allows those that are reached over HTTP.
+   * Servers that are reached over HTTP.
    *
    * @generated from enum value: CLIENT_MCP_SERVERS_HTTP = 2;
    */
   HTTP = 2,
 
   /**
-   * Allows also those that are commands: whoever holds the token can then run
-   * programs without being asked.
+   * All servers, including those that are started as a process. Every client
+   * can then run programs without approval.
    *
    * @generated from enum value: CLIENT_MCP_SERVERS_ALL = 3;
    */
@@ -530,7 +546,7 @@ export enum ClientMcpServers {
 }
 
 /**
- * Tells which MCP servers clients may add to their sessions.
+ * Which MCP servers clients may add to their sessions.
  *
  * @generated from enum devtool.v1alpha.ClientMcpServers
  */
@@ -543,34 +559,35 @@ export const ClientMcpServersSchema: GenEnum<ClientMcpServers, ClientMcpServersJ
   enumDesc(file_devtool_v1alpha_server_config, 0);
 
 /**
- * Tells how the processes of tools are confined.
+ * How the processes of tools are confined.
  *
  * @generated from enum devtool.v1alpha.SandboxKind
  */
 export enum SandboxKind {
   /**
-   * Takes AUTO.
+   * Same as AUTO.
    *
    * @generated from enum value: SANDBOX_KIND_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
-   * Takes bwrap where it works, and none elsewhere.
+   * bubblewrap if it works on this machine, otherwise no sandbox.
    *
    * @generated from enum value: SANDBOX_KIND_AUTO = 1;
    */
   AUTO = 1,
 
   /**
-   * Confines nothing: a command asks unless a rule or an answer names it.
+   * No sandbox. A command asks for approval unless a rule or an earlier answer
+   * covers it.
    *
    * @generated from enum value: SANDBOX_KIND_NONE = 2;
    */
   NONE = 2,
 
   /**
-   * Takes bubblewrap, and does not start without it.
+   * bubblewrap. The server does not start without it.
    *
    * @generated from enum value: SANDBOX_KIND_BWRAP = 3;
    */
@@ -578,7 +595,7 @@ export enum SandboxKind {
 }
 
 /**
- * Tells how the processes of tools are confined.
+ * How the processes of tools are confined.
  *
  * @generated from enum devtool.v1alpha.SandboxKind
  */

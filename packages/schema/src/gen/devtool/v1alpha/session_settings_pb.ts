@@ -15,51 +15,54 @@ export const file_devtool_v1alpha_session_settings: GenFile = /*@__PURE__*/
   fileDesc("CiZkZXZ0b29sL3YxYWxwaGEvc2Vzc2lvbl9zZXR0aW5ncy5wcm90bxIPZGV2dG9vbC52MWFscGhhIq0BCg9TZXNzaW9uU2V0dGluZ3MSFQoNYWxsb3dlZF90b29scxgBIAMoCRI0Cg1hcHByb3ZhbF9tb2RlGAIgASgOMh0uZGV2dG9vbC52MWFscGhhLkFwcHJvdmFsTW9kZRINCgVtb2RlbBgDIAEoCRIvCgttY3Bfc2VydmVycxgEIAMoCzIaLmRldnRvb2wudjFhbHBoYS5NY3BTZXJ2ZXISDQoFYWdlbnQYBSABKAkqlQEKDEFwcHJvdmFsTW9kZRIdChlBUFBST1ZBTF9NT0RFX1VOU1BFQ0lGSUVEEAASGQoVQVBQUk9WQUxfTU9ERV9ERUZBVUxUEAESFgoSQVBQUk9WQUxfTU9ERV9QTEFOEAISGwoXQVBQUk9WQUxfTU9ERV9BVVRPX0VESVQQAxIWChJBUFBST1ZBTF9NT0RFX1lPTE8QBGIGcHJvdG8z", [file_devtool_v1alpha_mcp_server]);
 
 /**
- * Holds the settings of a session beyond the RFC's AgentSettings.
+ * Settings of a session that the RFC's AgentSettings does not have. They can
+ * narrow what the operator allows, never widen it.
  *
- * Travels in the `metadata` of the first message of a context, keyed by the
- * URI `https://devtool.dev/a2a/session-settings/v1alpha`. They can only narrow
- * what the operator allows, never widen it.
+ * In A2A, they are in the `metadata` of the first message of a conversation,
+ * keyed by the URI `https://devtool.dev/a2a/session-settings/v1alpha`.
  *
  * @generated from message devtool.v1alpha.SessionSettings
  */
 export type SessionSettings = Message<"devtool.v1alpha.SessionSettings"> & {
   /**
-   * Lists the names of the tools that the agent may use. Empty means all that
-   * the server has.
+   * Names of the tools that the agent may use. Empty allows all tools of the
+   * server.
    *
    * @generated from field: repeated string allowed_tools = 1;
    */
   allowedTools: string[];
 
   /**
-   * Tells how far the agent may go without asking.
+   * What the agent may do without approval.
    *
    * @generated from field: devtool.v1alpha.ApprovalMode approval_mode = 2;
    */
   approvalMode: ApprovalMode;
 
   /**
-   * Names the model that answers. Empty takes the server's. The only setting
-   * that a later message may change, for the exchange it starts.
+   * The model to use. Empty uses the server's default.
+   *
+   * The only setting that a later message may change, for the exchange that it
+   * starts.
    *
    * @generated from field: string model = 3;
    */
   model: string;
 
   /**
-   * Lists the MCP servers whose tools the agent gets beside its own. A server
-   * that is a command needs the operator's leave.
+   * MCP servers whose tools the agent may use in addition to its own. Servers
+   * that are started as a process need the operator's permission.
    *
    * @generated from field: repeated devtool.v1alpha.McpServer mcp_servers = 4;
    */
   mcpServers: McpServer[];
 
   /**
-   * Names the agent of the session, where a server has several. Empty takes
-   * the one that the call is addressed to (A2A 1.0 by `tenant`, A2A 0.3 by
-   * path), else the server's default. Fails with INVALID_ARGUMENT, and lists
-   * the agents, for one that the server does not have.
+   * The agent of the session, on a server with several.
+   *
+   * Empty uses the agent that the request is addressed to (by `tenant` in A2A
+   * 1.0, by path in A2A 0.3), or else the server's default. An unknown name
+   * fails with INVALID_ARGUMENT, and the error lists the agents.
    *
    * @generated from field: string agent = 5;
    */
@@ -67,51 +70,54 @@ export type SessionSettings = Message<"devtool.v1alpha.SessionSettings"> & {
 };
 
 /**
- * Holds the settings of a session beyond the RFC's AgentSettings.
+ * Settings of a session that the RFC's AgentSettings does not have. They can
+ * narrow what the operator allows, never widen it.
  *
- * Travels in the `metadata` of the first message of a context, keyed by the
- * URI `https://devtool.dev/a2a/session-settings/v1alpha`. They can only narrow
- * what the operator allows, never widen it.
+ * In A2A, they are in the `metadata` of the first message of a conversation,
+ * keyed by the URI `https://devtool.dev/a2a/session-settings/v1alpha`.
  *
  * @generated from message devtool.v1alpha.SessionSettings
  */
 export type SessionSettingsJson = {
   /**
-   * Lists the names of the tools that the agent may use. Empty means all that
-   * the server has.
+   * Names of the tools that the agent may use. Empty allows all tools of the
+   * server.
    *
    * @generated from field: repeated string allowed_tools = 1;
    */
   allowedTools?: string[];
 
   /**
-   * Tells how far the agent may go without asking.
+   * What the agent may do without approval.
    *
    * @generated from field: devtool.v1alpha.ApprovalMode approval_mode = 2;
    */
   approvalMode?: ApprovalModeJson;
 
   /**
-   * Names the model that answers. Empty takes the server's. The only setting
-   * that a later message may change, for the exchange it starts.
+   * The model to use. Empty uses the server's default.
+   *
+   * The only setting that a later message may change, for the exchange that it
+   * starts.
    *
    * @generated from field: string model = 3;
    */
   model?: string;
 
   /**
-   * Lists the MCP servers whose tools the agent gets beside its own. A server
-   * that is a command needs the operator's leave.
+   * MCP servers whose tools the agent may use in addition to its own. Servers
+   * that are started as a process need the operator's permission.
    *
    * @generated from field: repeated devtool.v1alpha.McpServer mcp_servers = 4;
    */
   mcpServers?: McpServerJson[];
 
   /**
-   * Names the agent of the session, where a server has several. Empty takes
-   * the one that the call is addressed to (A2A 1.0 by `tenant`, A2A 0.3 by
-   * path), else the server's default. Fails with INVALID_ARGUMENT, and lists
-   * the agents, for one that the server does not have.
+   * The agent of the session, on a server with several.
+   *
+   * Empty uses the agent that the request is addressed to (by `tenant` in A2A
+   * 1.0, by path in A2A 0.3), or else the server's default. An unknown name
+   * fails with INVALID_ARGUMENT, and the error lists the agents.
    *
    * @generated from field: string agent = 5;
    */
@@ -126,13 +132,13 @@ export const SessionSettingsSchema: GenMessage<SessionSettings, {jsonType: Sessi
   messageDesc(file_devtool_v1alpha_session_settings, 0);
 
 /**
- * Tells how far the agent may go without asking.
+ * What an agent may do without approval.
  *
  * @generated from enum devtool.v1alpha.ApprovalMode
  */
 export enum ApprovalMode {
   /**
-   * Takes the server's mode.
+   * The server's mode.
    *
    * @generated from enum value: APPROVAL_MODE_UNSPECIFIED = 0;
    */
@@ -153,15 +159,16 @@ export enum ApprovalMode {
   PLAN = 2,
 
   /**
-   * Changes files of the workspace without asking; asks before the rest. For
-   * operators only.
+   * Changes files of the workspace without asking, and asks before any other
+   * change. Only operators can choose it.
    *
    * @generated from enum value: APPROVAL_MODE_AUTO_EDIT = 3;
    */
   AUTO_EDIT = 3,
 
   /**
-   * Asks nothing that no rule asks or denies. For operators only.
+   * Asks nothing, unless a policy rule asks or denies. Only operators can
+   * choose it.
    *
    * @generated from enum value: APPROVAL_MODE_YOLO = 4;
    */
@@ -169,7 +176,7 @@ export enum ApprovalMode {
 }
 
 /**
- * Tells how far the agent may go without asking.
+ * What an agent may do without approval.
  *
  * @generated from enum devtool.v1alpha.ApprovalMode
  */

@@ -15,14 +15,14 @@ export const file_devtool_v1alpha_signing_key: GenFile = /*@__PURE__*/
   fileDesc("CiFkZXZ0b29sL3YxYWxwaGEvc2lnbmluZ19rZXkucHJvdG8SD2RldnRvb2wudjFhbHBoYSI7Cg5TaWduaW5nS2V5RmlsZRIpCgRrZXlzGAEgAygLMhsuZGV2dG9vbC52MWFscGhhLlNpZ25pbmdLZXkiXgoKU2lnbmluZ0tleRIKCgJpZBgBIAEoCRITCgtwcml2YXRlX2tleRgCIAEoDBIvCgtjcmVhdGVfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBiBnByb3RvMw", [file_google_protobuf_timestamp]);
 
 /**
- * Holds the keys that a server signs notifications with: the file
- * `signing-keys.json` in its data directory, which only its user may read.
+ * The file `signing-keys.json` in the data directory (mode 0600): the keys with
+ * which the server signs push notifications.
  *
  * @generated from message devtool.v1alpha.SigningKeyFile
  */
 export type SigningKeyFile = Message<"devtool.v1alpha.SigningKeyFile"> & {
   /**
-   * Lists the keys, the oldest first.
+   * The keys, oldest first.
    *
    * @generated from field: repeated devtool.v1alpha.SigningKey keys = 1;
    */
@@ -30,14 +30,14 @@ export type SigningKeyFile = Message<"devtool.v1alpha.SigningKeyFile"> & {
 };
 
 /**
- * Holds the keys that a server signs notifications with: the file
- * `signing-keys.json` in its data directory, which only its user may read.
+ * The file `signing-keys.json` in the data directory (mode 0600): the keys with
+ * which the server signs push notifications.
  *
  * @generated from message devtool.v1alpha.SigningKeyFile
  */
 export type SigningKeyFileJson = {
   /**
-   * Lists the keys, the oldest first.
+   * The keys, oldest first.
    *
    * @generated from field: repeated devtool.v1alpha.SigningKey keys = 1;
    */
@@ -52,27 +52,27 @@ export const SigningKeyFileSchema: GenMessage<SigningKeyFile, {jsonType: Signing
   messageDesc(file_devtool_v1alpha_signing_key, 0);
 
 /**
- * Is one key.
+ * A signing key.
  *
  * @generated from message devtool.v1alpha.SigningKey
  */
 export type SigningKey = Message<"devtool.v1alpha.SigningKey"> & {
   /**
-   * Identifies the key: the thumbprint of its public half (RFC 7638).
+   * The key id: the JWK thumbprint of the public key (RFC 7638).
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Holds the private key for ES256 (PKCS #8, DER).
+   * The private key for ES256, as PKCS #8 in DER.
    *
    * @generated from field: bytes private_key = 2;
    */
   privateKey: Uint8Array;
 
   /**
-   * Tells since when the public half is published.
+   * When the public key was first published.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 3;
    */
@@ -80,27 +80,27 @@ export type SigningKey = Message<"devtool.v1alpha.SigningKey"> & {
 };
 
 /**
- * Is one key.
+ * A signing key.
  *
  * @generated from message devtool.v1alpha.SigningKey
  */
 export type SigningKeyJson = {
   /**
-   * Identifies the key: the thumbprint of its public half (RFC 7638).
+   * The key id: the JWK thumbprint of the public key (RFC 7638).
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * Holds the private key for ES256 (PKCS #8, DER).
+   * The private key for ES256, as PKCS #8 in DER.
    *
    * @generated from field: bytes private_key = 2;
    */
   privateKey?: string;
 
   /**
-   * Tells since when the public half is published.
+   * When the public key was first published.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 3;
    */

@@ -19,22 +19,24 @@ export const file_devtool_v1alpha_slash_command_service: GenFile = /*@__PURE__*/
   fileDesc("CitkZXZ0b29sL3YxYWxwaGEvc2xhc2hfY29tbWFuZF9zZXJ2aWNlLnByb3RvEg9kZXZ0b29sLnYxYWxwaGEiZgoaR2V0QWxsU2xhc2hDb21tYW5kc1JlcXVlc3QSEgoKY29udGV4dF9pZBgBIAEoCRI0CghzZXR0aW5ncxgCIAEoCzIiLmRldnRvb2wuYTJhLnYxYWxwaGEuQWdlbnRTZXR0aW5ncyL8AQoWUnVuU2xhc2hDb21tYW5kUmVxdWVzdBJACgdjb21tYW5kGAEgASgLMi8uZGV2dG9vbC5hMmEudjFhbHBoYS5FeGVjdXRlU2xhc2hDb21tYW5kUmVxdWVzdBISCgpjb250ZXh0X2lkGAIgASgJEjQKCHNldHRpbmdzGAMgASgLMiIuZGV2dG9vbC5hMmEudjFhbHBoYS5BZ2VudFNldHRpbmdzEhoKEmFjdGl2YXRlX2V4dGVuc2lvbhgEIAEoCBI6ChBzZXNzaW9uX3NldHRpbmdzGAUgASgLMiAuZGV2dG9vbC52MWFscGhhLlNlc3Npb25TZXR0aW5ncyJbChdSdW5TbGFzaENvbW1hbmRSZXNwb25zZRJACgZyZXN1bHQYASABKAsyMC5kZXZ0b29sLmEyYS52MWFscGhhLkV4ZWN1dGVTbGFzaENvbW1hbmRSZXNwb25zZTL2AQoTU2xhc2hDb21tYW5kU2VydmljZRJ5ChNHZXRBbGxTbGFzaENvbW1hbmRzEisuZGV2dG9vbC52MWFscGhhLkdldEFsbFNsYXNoQ29tbWFuZHNSZXF1ZXN0GjAuZGV2dG9vbC5hMmEudjFhbHBoYS5HZXRBbGxTbGFzaENvbW1hbmRzUmVzcG9uc2UiA5ACARJkCg9SdW5TbGFzaENvbW1hbmQSJy5kZXZ0b29sLnYxYWxwaGEuUnVuU2xhc2hDb21tYW5kUmVxdWVzdBooLmRldnRvb2wudjFhbHBoYS5SdW5TbGFzaENvbW1hbmRSZXNwb25zZWIGcHJvdG8z", [file_devtool_a2a_v1alpha_command, file_devtool_a2a_v1alpha_settings, file_devtool_v1alpha_session_settings]);
 
 /**
- * Asks for the commands of a workspace: that of a conversation, or one that
- * would begin with these settings. Leaving both out asks for those of the
- * server's default workspace.
+ * Request of GetAllSlashCommands.
+ *
+ * Commands depend on the workspace: that of an existing conversation, or of one
+ * that would start with the given settings. If neither is set, the server's
+ * default workspace applies.
  *
  * @generated from message devtool.v1alpha.GetAllSlashCommandsRequest
  */
 export type GetAllSlashCommandsRequest = Message<"devtool.v1alpha.GetAllSlashCommandsRequest"> & {
   /**
-   * Names the conversation.
+   * The id of the conversation.
    *
    * @generated from field: string context_id = 1;
    */
   contextId: string;
 
   /**
-   * Holds the RFC's settings, under the rule of SendMessageRequest.
+   * The RFC's settings, as in SendMessageRequest.
    *
    * @generated from field: devtool.a2a.v1alpha.AgentSettings settings = 2;
    */
@@ -42,22 +44,24 @@ export type GetAllSlashCommandsRequest = Message<"devtool.v1alpha.GetAllSlashCom
 };
 
 /**
- * Asks for the commands of a workspace: that of a conversation, or one that
- * would begin with these settings. Leaving both out asks for those of the
- * server's default workspace.
+ * Request of GetAllSlashCommands.
+ *
+ * Commands depend on the workspace: that of an existing conversation, or of one
+ * that would start with the given settings. If neither is set, the server's
+ * default workspace applies.
  *
  * @generated from message devtool.v1alpha.GetAllSlashCommandsRequest
  */
 export type GetAllSlashCommandsRequestJson = {
   /**
-   * Names the conversation.
+   * The id of the conversation.
    *
    * @generated from field: string context_id = 1;
    */
   contextId?: string;
 
   /**
-   * Holds the RFC's settings, under the rule of SendMessageRequest.
+   * The RFC's settings, as in SendMessageRequest.
    *
    * @generated from field: devtool.a2a.v1alpha.AgentSettings settings = 2;
    */
@@ -72,42 +76,42 @@ export const GetAllSlashCommandsRequestSchema: GenMessage<GetAllSlashCommandsReq
   messageDesc(file_devtool_v1alpha_slash_command_service, 0);
 
 /**
- * Asks to start a command.
+ * Request of RunSlashCommand.
  *
  * @generated from message devtool.v1alpha.RunSlashCommandRequest
  */
 export type RunSlashCommandRequest = Message<"devtool.v1alpha.RunSlashCommandRequest"> & {
   /**
-   * Holds the RFC's request. Required.
+   * The RFC's request. Required.
    *
    * @generated from field: devtool.a2a.v1alpha.ExecuteSlashCommandRequest command = 1;
    */
   command?: ExecuteSlashCommandRequest | undefined;
 
   /**
-   * Names the conversation that the command belongs to. Empty starts a new one.
+   * The conversation that the command belongs to. Empty starts a new one.
    *
    * @generated from field: string context_id = 2;
    */
   contextId: string;
 
   /**
-   * Holds the RFC's settings, under the rule of SendMessageRequest.
+   * The RFC's settings, as in SendMessageRequest.
    *
    * @generated from field: devtool.a2a.v1alpha.AgentSettings settings = 3;
    */
   settings?: AgentSettings | undefined;
 
   /**
-   * Whether the client shows that it knows the development-tool extension, with
-   * the effect that it has in SendMessageRequest.
+   * Whether the client shows that it supports the development-tool extension,
+   * as in SendMessageRequest.
    *
    * @generated from field: bool activate_extension = 4;
    */
   activateExtension: boolean;
 
   /**
-   * Holds the settings beyond the RFC, under the same rule.
+   * Settings that the RFC does not have, as in SendMessageRequest.
    *
    * @generated from field: devtool.v1alpha.SessionSettings session_settings = 5;
    */
@@ -115,42 +119,42 @@ export type RunSlashCommandRequest = Message<"devtool.v1alpha.RunSlashCommandReq
 };
 
 /**
- * Asks to start a command.
+ * Request of RunSlashCommand.
  *
  * @generated from message devtool.v1alpha.RunSlashCommandRequest
  */
 export type RunSlashCommandRequestJson = {
   /**
-   * Holds the RFC's request. Required.
+   * The RFC's request. Required.
    *
    * @generated from field: devtool.a2a.v1alpha.ExecuteSlashCommandRequest command = 1;
    */
   command?: ExecuteSlashCommandRequestJson;
 
   /**
-   * Names the conversation that the command belongs to. Empty starts a new one.
+   * The conversation that the command belongs to. Empty starts a new one.
    *
    * @generated from field: string context_id = 2;
    */
   contextId?: string;
 
   /**
-   * Holds the RFC's settings, under the rule of SendMessageRequest.
+   * The RFC's settings, as in SendMessageRequest.
    *
    * @generated from field: devtool.a2a.v1alpha.AgentSettings settings = 3;
    */
   settings?: AgentSettingsJson;
 
   /**
-   * Whether the client shows that it knows the development-tool extension, with
-   * the effect that it has in SendMessageRequest.
+   * Whether the client shows that it supports the development-tool extension,
+   * as in SendMessageRequest.
    *
    * @generated from field: bool activate_extension = 4;
    */
   activateExtension?: boolean;
 
   /**
-   * Holds the settings beyond the RFC, under the same rule.
+   * Settings that the RFC does not have, as in SendMessageRequest.
    *
    * @generated from field: devtool.v1alpha.SessionSettings session_settings = 5;
    */
@@ -165,13 +169,13 @@ export const RunSlashCommandRequestSchema: GenMessage<RunSlashCommandRequest, {j
   messageDesc(file_devtool_v1alpha_slash_command_service, 1);
 
 /**
- * Answers the start of a command.
+ * Response of RunSlashCommand.
  *
  * @generated from message devtool.v1alpha.RunSlashCommandResponse
  */
 export type RunSlashCommandResponse = Message<"devtool.v1alpha.RunSlashCommandResponse"> & {
   /**
-   * Holds the RFC's response.
+   * The RFC's response.
    *
    * @generated from field: devtool.a2a.v1alpha.ExecuteSlashCommandResponse result = 1;
    */
@@ -179,13 +183,13 @@ export type RunSlashCommandResponse = Message<"devtool.v1alpha.RunSlashCommandRe
 };
 
 /**
- * Answers the start of a command.
+ * Response of RunSlashCommand.
  *
  * @generated from message devtool.v1alpha.RunSlashCommandResponse
  */
 export type RunSlashCommandResponseJson = {
   /**
-   * Holds the RFC's response.
+   * The RFC's response.
    *
    * @generated from field: devtool.a2a.v1alpha.ExecuteSlashCommandResponse result = 1;
    */
@@ -206,7 +210,7 @@ export const RunSlashCommandResponseSchema: GenMessage<RunSlashCommandResponse, 
  */
 export const SlashCommandService: GenService<{
   /**
-   * Lists the commands that the agent has now.
+   * Lists the commands that are currently available.
    *
    * @generated from rpc devtool.v1alpha.SlashCommandService.GetAllSlashCommands
    */
@@ -216,9 +220,11 @@ export const SlashCommandService: GenService<{
     output: typeof GetAllSlashCommandsResponseSchema;
   },
   /**
-   * Starts a command. A command that cannot start is an answer with
-   * FAILED_TO_START, not an error. What the command then does are the events
-   * of the task that `execution_id` names: see TaskService.SubscribeTask.
+   * Starts a command.
+   *
+   * A command that cannot start is a response with FAILED_TO_START, not an
+   * error. A started command runs as a task whose id is `execution_id`;
+   * TaskService.SubscribeTask streams its events.
    *
    * @generated from rpc devtool.v1alpha.SlashCommandService.RunSlashCommand
    */

@@ -27,63 +27,69 @@ export const file_devtool_v1alpha_task_event: GenFile = /*@__PURE__*/
   fileDesc("CiBkZXZ0b29sL3YxYWxwaGEvdGFza19ldmVudC5wcm90bxIPZGV2dG9vbC52MWFscGhhIvQHCglUYXNrRXZlbnQSEAoIc2VxdWVuY2UYASABKAMSDwoHdGFza19pZBgCIAEoCRISCgpjb250ZXh0X2lkGAMgASgJEigKBHRpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEikKBXN0YXRlGAUgASgOMhouZGV2dG9vbC52MWFscGhhLlRhc2tTdGF0ZRINCgVtb2RlbBgGIAEoCRIvCgdjcmVhdGVkGAcgASgLMhwuZGV2dG9vbC52MWFscGhhLlRhc2tDcmVhdGVkSAASKwoHbWVzc2FnZRgIIAEoCzIYLmRldnRvb2wudjFhbHBoYS5NZXNzYWdlSAASNAoMc3RhdGVfY2hhbmdlGAkgASgLMhwuZGV2dG9vbC52MWFscGhhLlN0YXRlQ2hhbmdlSAASLAoEdGV4dBgKIAEoCzIcLmRldnRvb2wudjFhbHBoYS5UZXh0Q29udGVudEgAEjQKB3Rob3VnaHQYCyABKAsyIS5kZXZ0b29sLmEyYS52MWFscGhhLkFnZW50VGhvdWdodEgAEjIKCXRvb2xfY2FsbBgMIAEoCzIdLmRldnRvb2wuYTJhLnYxYWxwaGEuVG9vbENhbGxIABInCgV1c2FnZRgNIAEoCzIWLmRldnRvb2wudjFhbHBoYS5Vc2FnZUgAEikKBm5vdGljZRgOIAEoCzIXLmRldnRvb2wudjFhbHBoYS5Ob3RpY2VIABIrCgdzdW1tYXJ5GA8gASgLMhguZGV2dG9vbC52MWFscGhhLlN1bW1hcnlIABItCghjaXRhdGlvbhgQIAEoCzIZLmRldnRvb2wudjFhbHBoYS5DaXRhdGlvbkgAEjMKCGFydGlmYWN0GBIgASgLMh8uZGV2dG9vbC52MWFscGhhLkFydGlmYWN0VXBkYXRlSAASKQoFcmVwbHkYEyABKAsyGC5kZXZ0b29sLnYxYWxwaGEuTWVzc2FnZUgAEjgKDm1lc3NhZ2VfcXVldWVkGBUgASgLMh4uZGV2dG9vbC52MWFscGhhLk1lc3NhZ2VRdWV1ZWRIABI2Cg1tZXNzYWdlX3Rha2VuGBYgASgLMh0uZGV2dG9vbC52MWFscGhhLk1lc3NhZ2VUYWtlbkgAEj4KEW1lc3NhZ2Vfd2l0aGRyYXduGBcgASgLMiEuZGV2dG9vbC52MWFscGhhLk1lc3NhZ2VXaXRoZHJhd25IABI5ChB0b29sX2NhbGxfZGV0YWlsGBEgASgLMh8uZGV2dG9vbC52MWFscGhhLlRvb2xDYWxsRGV0YWlsEhgKEGV4dGVuc2lvbl9hY3RpdmUYFCABKAhCCQoHcGF5bG9hZCJXCgZOb3RpY2USDAoEdGV4dBgBIAEoCRIuCgtyZXRyeV9kZWxheRgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIPCgdhdHRlbXB0GAMgASgFIpMCCgtUYXNrQ3JlYXRlZBIpCgdtZXNzYWdlGAEgASgLMhguZGV2dG9vbC52MWFscGhhLk1lc3NhZ2USNAoIc2V0dGluZ3MYAiABKAsyIi5kZXZ0b29sLmEyYS52MWFscGhhLkFnZW50U2V0dGluZ3MSOgoQc2Vzc2lvbl9zZXR0aW5ncxgDIAEoCzIgLmRldnRvb2wudjFhbHBoYS5TZXNzaW9uU2V0dGluZ3MSQAoHY29tbWFuZBgEIAEoCzIvLmRldnRvb2wuYTJhLnYxYWxwaGEuRXhlY3V0ZVNsYXNoQ29tbWFuZFJlcXVlc3QSEQoJcHJpbmNpcGFsGAUgASgJEhIKCnJlcGx5X29ubHkYBiABKAgioQEKDU1lc3NhZ2VRdWV1ZWQSKQoHbWVzc2FnZRgBIAEoCzIYLmRldnRvb2wudjFhbHBoYS5NZXNzYWdlEjIKCGRlbGl2ZXJ5GAIgASgOMiAuZGV2dG9vbC52MWFscGhhLk1lc3NhZ2VEZWxpdmVyeRIxCgpvcGVuX2NhbGxzGAMgAygLMh0uZGV2dG9vbC5hMmEudjFhbHBoYS5Ub29sQ2FsbCIiCgxNZXNzYWdlVGFrZW4SEgoKbWVzc2FnZV9pZBgBIAEoCSImChBNZXNzYWdlV2l0aGRyYXduEhIKCm1lc3NhZ2VfaWQYASABKAkiYQoOQXJ0aWZhY3RVcGRhdGUSKwoIYXJ0aWZhY3QYASABKAsyGS5kZXZ0b29sLnYxYWxwaGEuQXJ0aWZhY3QSDgoGYXBwZW5kGAIgASgIEhIKCmxhc3RfY2h1bmsYAyABKAgiegoLU3RhdGVDaGFuZ2USDAoEdGV4dBgBIAEoCRINCgVlcnJvchgCIAEoCRIxCgpvcGVuX2NhbGxzGAMgAygLMh0uZGV2dG9vbC5hMmEudjFhbHBoYS5Ub29sQ2FsbBIbChN1bnRha2VuX21lc3NhZ2VfaWRzGAQgAygJIhsKC1RleHRDb250ZW50EgwKBHRleHQYASABKAliBnByb3RvMw", [file_devtool_a2a_v1alpha_command, file_devtool_a2a_v1alpha_event, file_devtool_a2a_v1alpha_settings, file_devtool_a2a_v1alpha_tool_call, file_devtool_v1alpha_session_settings, file_devtool_v1alpha_task, file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
- * Is one record of a task's append-only log: what is stored, streamed and
- * posted. Holds all that is needed to encode it, the state after it included.
+ * One record of a task's append-only log: the unit that is stored, streamed and
+ * posted.
+ *
+ * An event holds everything needed to encode it, including the state of the
+ * task after it.
  *
  * @generated from message devtool.v1alpha.TaskEvent
  */
 export type TaskEvent = Message<"devtool.v1alpha.TaskEvent"> & {
   /**
-   * Numbers the events of a task: 1 for the first, each next one higher by 1.
+   * Sequence number within the task: 1 for the first event, then ascending by
+   * 1.
    *
    * @generated from field: int64 sequence = 1;
    */
   sequence: bigint;
 
   /**
-   * Names the task.
+   * The id of the task.
    *
    * @generated from field: string task_id = 2;
    */
   taskId: string;
 
   /**
-   * Names the conversation of the task.
+   * The id of the task's conversation.
    *
    * @generated from field: string context_id = 3;
    */
   contextId: string;
 
   /**
-   * Tells when the event was appended, by the server's clock.
+   * When the event was appended, by the server's clock.
    *
    * @generated from field: google.protobuf.Timestamp time = 4;
    */
   time?: Timestamp | undefined;
 
   /**
-   * Tells the state of the task after this event.
+   * State of the task after this event.
    *
    * @generated from field: devtool.v1alpha.TaskState state = 5;
    */
   state: TaskState;
 
   /**
-   * Names the model that is answering; empty when none takes part.
+   * The model that is responding. Empty if no model is involved.
    *
    * @generated from field: string model = 6;
    */
   model: string;
 
   /**
-   * Holds what happened. Unset where the event only says that the extension is
-   * active from now on: a message that came again was the first to show it.
+   * What happened.
+   *
+   * Unset if the event only records that the extension is now active: a retry
+   * was the first message to show it.
    *
    * @generated from oneof devtool.v1alpha.TaskEvent.payload
    */
   payload: {
     /**
-     * Opens the task; always and only the first event.
+     * The task was created. Always the first event, and only the first.
      *
      * @generated from field: devtool.v1alpha.TaskCreated created = 7;
      */
@@ -91,7 +97,7 @@ export type TaskEvent = Message<"devtool.v1alpha.TaskEvent"> & {
     case: "created";
   } | {
     /**
-     * Holds a client's message to the task that exists.
+     * A client sent a message to the existing task.
      *
      * @generated from field: devtool.v1alpha.Message message = 8;
      */
@@ -99,7 +105,7 @@ export type TaskEvent = Message<"devtool.v1alpha.TaskEvent"> & {
     case: "message";
   } | {
     /**
-     * Moves the task to another state.
+     * The task moved to another state.
      *
      * @generated from field: devtool.v1alpha.StateChange state_change = 9;
      */
@@ -107,7 +113,7 @@ export type TaskEvent = Message<"devtool.v1alpha.TaskEvent"> & {
     case: "stateChange";
   } | {
     /**
-     * Adds text to the agent's answer.
+     * The agent added text to its response.
      *
      * @generated from field: devtool.v1alpha.TextContent text = 10;
      */
@@ -115,7 +121,7 @@ export type TaskEvent = Message<"devtool.v1alpha.TaskEvent"> & {
     case: "text";
   } | {
     /**
-     * Adds a thought.
+     * The model had a thought.
      *
      * @generated from field: devtool.a2a.v1alpha.AgentThought thought = 11;
      */
@@ -123,7 +129,8 @@ export type TaskEvent = Message<"devtool.v1alpha.TaskEvent"> & {
     case: "thought";
   } | {
     /**
-     * Opens or replaces a tool call.
+     * A tool call was made or changed. It replaces an earlier version with the
+     * same id.
      *
      * @generated from field: devtool.a2a.v1alpha.ToolCall tool_call = 12;
      */
@@ -131,7 +138,7 @@ export type TaskEvent = Message<"devtool.v1alpha.TaskEvent"> & {
     case: "toolCall";
   } | {
     /**
-     * Tells what one step of the model used.
+     * Tokens that one model step used.
      *
      * @generated from field: devtool.v1alpha.Usage usage = 13;
      */
@@ -139,8 +146,7 @@ export type TaskEvent = Message<"devtool.v1alpha.TaskEvent"> & {
     case: "usage";
   } | {
     /**
-     * Says something about the work itself, for instance that the model is
-     * asked again.
+     * A notice about the work itself, such as a retried model request.
      *
      * @generated from field: devtool.v1alpha.Notice notice = 14;
      */
@@ -148,7 +154,8 @@ export type TaskEvent = Message<"devtool.v1alpha.TaskEvent"> & {
     case: "notice";
   } | {
     /**
-     * Stands for the conversation before it from now on.
+     * The conversation so far was summarized. From now on, models receive the
+     * summary instead.
      *
      * @generated from field: devtool.v1alpha.Summary summary = 15;
      */
@@ -156,7 +163,7 @@ export type TaskEvent = Message<"devtool.v1alpha.TaskEvent"> & {
     case: "summary";
   } | {
     /**
-     * Names a source of the agent's answer.
+     * A source of the agent's response.
      *
      * @generated from field: devtool.v1alpha.Citation citation = 16;
      */
@@ -164,7 +171,7 @@ export type TaskEvent = Message<"devtool.v1alpha.TaskEvent"> & {
     case: "citation";
   } | {
     /**
-     * Makes an artifact, or adds to one.
+     * An artifact was created or extended.
      *
      * @generated from field: devtool.v1alpha.ArtifactUpdate artifact = 18;
      */
@@ -172,7 +179,7 @@ export type TaskEvent = Message<"devtool.v1alpha.TaskEvent"> & {
     case: "artifact";
   } | {
     /**
-     * Ends the task with a message of the agent that is its whole answer.
+     * The task ended with this message of the agent as its whole response.
      *
      * @generated from field: devtool.v1alpha.Message reply = 19;
      */
@@ -180,7 +187,7 @@ export type TaskEvent = Message<"devtool.v1alpha.TaskEvent"> & {
     case: "reply";
   } | {
     /**
-     * Keeps a client's message until the agent takes it.
+     * A client's message was queued until the agent takes it.
      *
      * @generated from field: devtool.v1alpha.MessageQueued message_queued = 21;
      */
@@ -188,7 +195,7 @@ export type TaskEvent = Message<"devtool.v1alpha.TaskEvent"> & {
     case: "messageQueued";
   } | {
     /**
-     * Moves a message that waited into the conversation: the agent takes it.
+     * The agent took a queued message into the conversation.
      *
      * @generated from field: devtool.v1alpha.MessageTaken message_taken = 22;
      */
@@ -196,7 +203,7 @@ export type TaskEvent = Message<"devtool.v1alpha.TaskEvent"> & {
     case: "messageTaken";
   } | {
     /**
-     * Removes a message that waited, as its sender asked.
+     * The sender withdrew a queued message.
      *
      * @generated from field: devtool.v1alpha.MessageWithdrawn message_withdrawn = 23;
      */
@@ -205,16 +212,19 @@ export type TaskEvent = Message<"devtool.v1alpha.TaskEvent"> & {
   } | { case: undefined; value?: undefined };
 
   /**
-   * Says more about the tool call in the payload; unset for other payloads.
+   * Further information about the tool call in the payload. Unset for other
+   * payloads.
    *
    * @generated from field: devtool.v1alpha.ToolCallDetail tool_call_detail = 17;
    */
   toolCallDetail?: ToolCallDetail | undefined;
 
   /**
-   * Whether the client of the conversation has shown, as of this event, that it
-   * knows the development-tool extension. Once true it stays true for all later
-   * events of the same principal in the conversation, in each of its tasks.
+   * Whether the client of the conversation has shown, by this event, that it
+   * supports the development-tool extension.
+   *
+   * Once true, it stays true for all later events of the same principal in the
+   * conversation, in each of its tasks.
    *
    * @generated from field: bool extension_active = 20;
    */
@@ -222,171 +232,179 @@ export type TaskEvent = Message<"devtool.v1alpha.TaskEvent"> & {
 };
 
 /**
- * Is one record of a task's append-only log: what is stored, streamed and
- * posted. Holds all that is needed to encode it, the state after it included.
+ * One record of a task's append-only log: the unit that is stored, streamed and
+ * posted.
+ *
+ * An event holds everything needed to encode it, including the state of the
+ * task after it.
  *
  * @generated from message devtool.v1alpha.TaskEvent
  */
 export type TaskEventJson = {
   /**
-   * Numbers the events of a task: 1 for the first, each next one higher by 1.
+   * Sequence number within the task: 1 for the first event, then ascending by
+   * 1.
    *
    * @generated from field: int64 sequence = 1;
    */
   sequence?: string;
 
   /**
-   * Names the task.
+   * The id of the task.
    *
    * @generated from field: string task_id = 2;
    */
   taskId?: string;
 
   /**
-   * Names the conversation of the task.
+   * The id of the task's conversation.
    *
    * @generated from field: string context_id = 3;
    */
   contextId?: string;
 
   /**
-   * Tells when the event was appended, by the server's clock.
+   * When the event was appended, by the server's clock.
    *
    * @generated from field: google.protobuf.Timestamp time = 4;
    */
   time?: TimestampJson;
 
   /**
-   * Tells the state of the task after this event.
+   * State of the task after this event.
    *
    * @generated from field: devtool.v1alpha.TaskState state = 5;
    */
   state?: TaskStateJson;
 
   /**
-   * Names the model that is answering; empty when none takes part.
+   * The model that is responding. Empty if no model is involved.
    *
    * @generated from field: string model = 6;
    */
   model?: string;
 
   /**
-   * Opens the task; always and only the first event.
+   * The task was created. Always the first event, and only the first.
    *
    * @generated from field: devtool.v1alpha.TaskCreated created = 7;
    */
   created?: TaskCreatedJson;
 
   /**
-   * Holds a client's message to the task that exists.
+   * A client sent a message to the existing task.
    *
    * @generated from field: devtool.v1alpha.Message message = 8;
    */
   message?: MessageJson;
 
   /**
-   * Moves the task to another state.
+   * The task moved to another state.
    *
    * @generated from field: devtool.v1alpha.StateChange state_change = 9;
    */
   stateChange?: StateChangeJson;
 
   /**
-   * Adds text to the agent's answer.
+   * The agent added text to its response.
    *
    * @generated from field: devtool.v1alpha.TextContent text = 10;
    */
   text?: TextContentJson;
 
   /**
-   * Adds a thought.
+   * The model had a thought.
    *
    * @generated from field: devtool.a2a.v1alpha.AgentThought thought = 11;
    */
   thought?: AgentThoughtJson;
 
   /**
-   * Opens or replaces a tool call.
+   * A tool call was made or changed. It replaces an earlier version with the
+   * same id.
    *
    * @generated from field: devtool.a2a.v1alpha.ToolCall tool_call = 12;
    */
   toolCall?: ToolCallJson;
 
   /**
-   * Tells what one step of the model used.
+   * Tokens that one model step used.
    *
    * @generated from field: devtool.v1alpha.Usage usage = 13;
    */
   usage?: UsageJson;
 
   /**
-   * Says something about the work itself, for instance that the model is
-   * asked again.
+   * A notice about the work itself, such as a retried model request.
    *
    * @generated from field: devtool.v1alpha.Notice notice = 14;
    */
   notice?: NoticeJson;
 
   /**
-   * Stands for the conversation before it from now on.
+   * The conversation so far was summarized. From now on, models receive the
+   * summary instead.
    *
    * @generated from field: devtool.v1alpha.Summary summary = 15;
    */
   summary?: SummaryJson;
 
   /**
-   * Names a source of the agent's answer.
+   * A source of the agent's response.
    *
    * @generated from field: devtool.v1alpha.Citation citation = 16;
    */
   citation?: CitationJson;
 
   /**
-   * Makes an artifact, or adds to one.
+   * An artifact was created or extended.
    *
    * @generated from field: devtool.v1alpha.ArtifactUpdate artifact = 18;
    */
   artifact?: ArtifactUpdateJson;
 
   /**
-   * Ends the task with a message of the agent that is its whole answer.
+   * The task ended with this message of the agent as its whole response.
    *
    * @generated from field: devtool.v1alpha.Message reply = 19;
    */
   reply?: MessageJson;
 
   /**
-   * Keeps a client's message until the agent takes it.
+   * A client's message was queued until the agent takes it.
    *
    * @generated from field: devtool.v1alpha.MessageQueued message_queued = 21;
    */
   messageQueued?: MessageQueuedJson;
 
   /**
-   * Moves a message that waited into the conversation: the agent takes it.
+   * The agent took a queued message into the conversation.
    *
    * @generated from field: devtool.v1alpha.MessageTaken message_taken = 22;
    */
   messageTaken?: MessageTakenJson;
 
   /**
-   * Removes a message that waited, as its sender asked.
+   * The sender withdrew a queued message.
    *
    * @generated from field: devtool.v1alpha.MessageWithdrawn message_withdrawn = 23;
    */
   messageWithdrawn?: MessageWithdrawnJson;
 
   /**
-   * Says more about the tool call in the payload; unset for other payloads.
+   * Further information about the tool call in the payload. Unset for other
+   * payloads.
    *
    * @generated from field: devtool.v1alpha.ToolCallDetail tool_call_detail = 17;
    */
   toolCallDetail?: ToolCallDetailJson;
 
   /**
-   * Whether the client of the conversation has shown, as of this event, that it
-   * knows the development-tool extension. Once true it stays true for all later
-   * events of the same principal in the conversation, in each of its tasks.
+   * Whether the client of the conversation has shown, by this event, that it
+   * supports the development-tool extension.
+   *
+   * Once true, it stays true for all later events of the same principal in the
+   * conversation, in each of its tasks.
    *
    * @generated from field: bool extension_active = 20;
    */
@@ -401,28 +419,28 @@ export const TaskEventSchema: GenMessage<TaskEvent, {jsonType: TaskEventJson}> =
   messageDesc(file_devtool_v1alpha_task_event, 0);
 
 /**
- * Says something about the work itself: a wait, a retry, a part that is out of
- * order. Takes no part in the conversation.
+ * A notice about the work itself, such as a delay, a retry or an unavailable
+ * component. It is not part of the conversation.
  *
  * @generated from message devtool.v1alpha.Notice
  */
 export type Notice = Message<"devtool.v1alpha.Notice"> & {
   /**
-   * Says it for a person.
+   * Text for people.
    *
    * @generated from field: string text = 1;
    */
   text: string;
 
   /**
-   * Tells how long the agent waits before it goes on; unset when it does not.
+   * How long the agent waits before it continues. Unset if it does not wait.
    *
    * @generated from field: google.protobuf.Duration retry_delay = 2;
    */
   retryDelay?: Duration | undefined;
 
   /**
-   * Counts the tries so far when something is tried again; otherwise 0.
+   * Number of attempts so far, if something is being retried; otherwise 0.
    *
    * @generated from field: int32 attempt = 3;
    */
@@ -430,28 +448,28 @@ export type Notice = Message<"devtool.v1alpha.Notice"> & {
 };
 
 /**
- * Says something about the work itself: a wait, a retry, a part that is out of
- * order. Takes no part in the conversation.
+ * A notice about the work itself, such as a delay, a retry or an unavailable
+ * component. It is not part of the conversation.
  *
  * @generated from message devtool.v1alpha.Notice
  */
 export type NoticeJson = {
   /**
-   * Says it for a person.
+   * Text for people.
    *
    * @generated from field: string text = 1;
    */
   text?: string;
 
   /**
-   * Tells how long the agent waits before it goes on; unset when it does not.
+   * How long the agent waits before it continues. Unset if it does not wait.
    *
    * @generated from field: google.protobuf.Duration retry_delay = 2;
    */
   retryDelay?: DurationJson;
 
   /**
-   * Counts the tries so far when something is tried again; otherwise 0.
+   * Number of attempts so far, if something is being retried; otherwise 0.
    *
    * @generated from field: int32 attempt = 3;
    */
@@ -466,49 +484,49 @@ export const NoticeSchema: GenMessage<Notice, {jsonType: NoticeJson}> = /*@__PUR
   messageDesc(file_devtool_v1alpha_task_event, 1);
 
 /**
- * Opens a task.
+ * Creation of a task.
  *
  * @generated from message devtool.v1alpha.TaskCreated
  */
 export type TaskCreated = Message<"devtool.v1alpha.TaskCreated"> & {
   /**
-   * Holds the client's first message; unset when a slash command opens the task.
+   * The client's first message. Unset if a slash command created the task.
    *
    * @generated from field: devtool.v1alpha.Message message = 1;
    */
   message?: Message$1 | undefined;
 
   /**
-   * Holds the RFC's settings, with the workspace that was resolved.
+   * The RFC's settings, with the resolved path of the workspace.
    *
    * @generated from field: devtool.a2a.v1alpha.AgentSettings settings = 2;
    */
   settings?: AgentSettings | undefined;
 
   /**
-   * Holds the settings beyond the RFC.
+   * Settings that the RFC does not have.
    *
    * @generated from field: devtool.v1alpha.SessionSettings session_settings = 3;
    */
   sessionSettings?: SessionSettings | undefined;
 
   /**
-   * Holds the slash command; unset when a message opens the task.
+   * The slash command. Unset if a message created the task.
    *
    * @generated from field: devtool.a2a.v1alpha.ExecuteSlashCommandRequest command = 4;
    */
   command?: ExecuteSlashCommandRequest | undefined;
 
   /**
-   * Identifies who created the task.
+   * The principal that created the task.
    *
    * @generated from field: string principal = 5;
    */
   principal: string;
 
   /**
-   * Tells that the agent answers with a `reply` and nothing else, so that
-   * protocols that know such answers need not show the task.
+   * Whether the agent responds with a single `reply`. Protocols that support
+   * such responses need not show the task.
    *
    * @generated from field: bool reply_only = 6;
    */
@@ -516,49 +534,49 @@ export type TaskCreated = Message<"devtool.v1alpha.TaskCreated"> & {
 };
 
 /**
- * Opens a task.
+ * Creation of a task.
  *
  * @generated from message devtool.v1alpha.TaskCreated
  */
 export type TaskCreatedJson = {
   /**
-   * Holds the client's first message; unset when a slash command opens the task.
+   * The client's first message. Unset if a slash command created the task.
    *
    * @generated from field: devtool.v1alpha.Message message = 1;
    */
   message?: MessageJson;
 
   /**
-   * Holds the RFC's settings, with the workspace that was resolved.
+   * The RFC's settings, with the resolved path of the workspace.
    *
    * @generated from field: devtool.a2a.v1alpha.AgentSettings settings = 2;
    */
   settings?: AgentSettingsJson;
 
   /**
-   * Holds the settings beyond the RFC.
+   * Settings that the RFC does not have.
    *
    * @generated from field: devtool.v1alpha.SessionSettings session_settings = 3;
    */
   sessionSettings?: SessionSettingsJson;
 
   /**
-   * Holds the slash command; unset when a message opens the task.
+   * The slash command. Unset if a message created the task.
    *
    * @generated from field: devtool.a2a.v1alpha.ExecuteSlashCommandRequest command = 4;
    */
   command?: ExecuteSlashCommandRequestJson;
 
   /**
-   * Identifies who created the task.
+   * The principal that created the task.
    *
    * @generated from field: string principal = 5;
    */
   principal?: string;
 
   /**
-   * Tells that the agent answers with a `reply` and nothing else, so that
-   * protocols that know such answers need not show the task.
+   * Whether the agent responds with a single `reply`. Protocols that support
+   * such responses need not show the task.
    *
    * @generated from field: bool reply_only = 6;
    */
@@ -573,29 +591,29 @@ export const TaskCreatedSchema: GenMessage<TaskCreated, {jsonType: TaskCreatedJs
   messageDesc(file_devtool_v1alpha_task_event, 2);
 
 /**
- * Keeps a client's message that came while the task was at work, or while it
- * waited for an answer. It answers no question.
+ * Queues a message that arrived while the task was working or waiting for an
+ * answer. It does not answer a question.
  *
  * @generated from message devtool.v1alpha.MessageQueued
  */
 export type MessageQueued = Message<"devtool.v1alpha.MessageQueued"> & {
   /**
-   * Holds the message. Required.
+   * The message. Required.
    *
    * @generated from field: devtool.v1alpha.Message message = 1;
    */
   message?: Message$1 | undefined;
 
   /**
-   * Tells when the agent takes it; never unspecified.
+   * When the agent takes the message. Never unspecified.
    *
    * @generated from field: devtool.v1alpha.MessageDelivery delivery = 2;
    */
   delivery: MessageDelivery;
 
   /**
-   * Lists the calls that wait for an answer, when the task waits for its user:
-   * the message is taken after that.
+   * The tool calls that wait for an answer, if the task waits for its user. The
+   * agent takes the message after they are answered.
    *
    * @generated from field: repeated devtool.a2a.v1alpha.ToolCall open_calls = 3;
    */
@@ -603,29 +621,29 @@ export type MessageQueued = Message<"devtool.v1alpha.MessageQueued"> & {
 };
 
 /**
- * Keeps a client's message that came while the task was at work, or while it
- * waited for an answer. It answers no question.
+ * Queues a message that arrived while the task was working or waiting for an
+ * answer. It does not answer a question.
  *
  * @generated from message devtool.v1alpha.MessageQueued
  */
 export type MessageQueuedJson = {
   /**
-   * Holds the message. Required.
+   * The message. Required.
    *
    * @generated from field: devtool.v1alpha.Message message = 1;
    */
   message?: MessageJson;
 
   /**
-   * Tells when the agent takes it; never unspecified.
+   * When the agent takes the message. Never unspecified.
    *
    * @generated from field: devtool.v1alpha.MessageDelivery delivery = 2;
    */
   delivery?: MessageDeliveryJson;
 
   /**
-   * Lists the calls that wait for an answer, when the task waits for its user:
-   * the message is taken after that.
+   * The tool calls that wait for an answer, if the task waits for its user. The
+   * agent takes the message after they are answered.
    *
    * @generated from field: repeated devtool.a2a.v1alpha.ToolCall open_calls = 3;
    */
@@ -640,13 +658,13 @@ export const MessageQueuedSchema: GenMessage<MessageQueued, {jsonType: MessageQu
   messageDesc(file_devtool_v1alpha_task_event, 3);
 
 /**
- * Moves a message that waited into the conversation.
+ * Moves a queued message into the conversation.
  *
  * @generated from message devtool.v1alpha.MessageTaken
  */
 export type MessageTaken = Message<"devtool.v1alpha.MessageTaken"> & {
   /**
-   * Names the message. Required.
+   * The id of the message. Required.
    *
    * @generated from field: string message_id = 1;
    */
@@ -654,13 +672,13 @@ export type MessageTaken = Message<"devtool.v1alpha.MessageTaken"> & {
 };
 
 /**
- * Moves a message that waited into the conversation.
+ * Moves a queued message into the conversation.
  *
  * @generated from message devtool.v1alpha.MessageTaken
  */
 export type MessageTakenJson = {
   /**
-   * Names the message. Required.
+   * The id of the message. Required.
    *
    * @generated from field: string message_id = 1;
    */
@@ -675,13 +693,13 @@ export const MessageTakenSchema: GenMessage<MessageTaken, {jsonType: MessageTake
   messageDesc(file_devtool_v1alpha_task_event, 4);
 
 /**
- * Removes a message that waited.
+ * Removes a queued message.
  *
  * @generated from message devtool.v1alpha.MessageWithdrawn
  */
 export type MessageWithdrawn = Message<"devtool.v1alpha.MessageWithdrawn"> & {
   /**
-   * Names the message. Required.
+   * The id of the message. Required.
    *
    * @generated from field: string message_id = 1;
    */
@@ -689,13 +707,13 @@ export type MessageWithdrawn = Message<"devtool.v1alpha.MessageWithdrawn"> & {
 };
 
 /**
- * Removes a message that waited.
+ * Removes a queued message.
  *
  * @generated from message devtool.v1alpha.MessageWithdrawn
  */
 export type MessageWithdrawnJson = {
   /**
-   * Names the message. Required.
+   * The id of the message. Required.
    *
    * @generated from field: string message_id = 1;
    */
@@ -710,28 +728,28 @@ export const MessageWithdrawnSchema: GenMessage<MessageWithdrawn, {jsonType: Mes
   messageDesc(file_devtool_v1alpha_task_event, 5);
 
 /**
- * Makes an artifact, or adds to one.
+ * Creates, replaces or extends an artifact.
  *
  * @generated from message devtool.v1alpha.ArtifactUpdate
  */
 export type ArtifactUpdate = Message<"devtool.v1alpha.ArtifactUpdate"> & {
   /**
-   * Holds the artifact, or the parts to add to it and its id. Required.
+   * The artifact; if `append` is set, its id and the parts to append. Required.
    *
    * @generated from field: devtool.v1alpha.Artifact artifact = 1;
    */
   artifact?: Artifact | undefined;
 
   /**
-   * Adds the parts to the artifact with this id instead of replacing it. One
-   * that does not exist is made.
+   * Whether to append the parts to the artifact with this id instead of
+   * replacing it. Creates the artifact if it does not exist.
    *
    * @generated from field: bool append = 2;
    */
   append: boolean;
 
   /**
-   * Tells that nothing follows for this artifact.
+   * Whether this is the last update of the artifact.
    *
    * @generated from field: bool last_chunk = 3;
    */
@@ -739,28 +757,28 @@ export type ArtifactUpdate = Message<"devtool.v1alpha.ArtifactUpdate"> & {
 };
 
 /**
- * Makes an artifact, or adds to one.
+ * Creates, replaces or extends an artifact.
  *
  * @generated from message devtool.v1alpha.ArtifactUpdate
  */
 export type ArtifactUpdateJson = {
   /**
-   * Holds the artifact, or the parts to add to it and its id. Required.
+   * The artifact; if `append` is set, its id and the parts to append. Required.
    *
    * @generated from field: devtool.v1alpha.Artifact artifact = 1;
    */
   artifact?: ArtifactJson;
 
   /**
-   * Adds the parts to the artifact with this id instead of replacing it. One
-   * that does not exist is made.
+   * Whether to append the parts to the artifact with this id instead of
+   * replacing it. Creates the artifact if it does not exist.
    *
    * @generated from field: bool append = 2;
    */
   append?: boolean;
 
   /**
-   * Tells that nothing follows for this artifact.
+   * Whether this is the last update of the artifact.
    *
    * @generated from field: bool last_chunk = 3;
    */
@@ -775,38 +793,38 @@ export const ArtifactUpdateSchema: GenMessage<ArtifactUpdate, {jsonType: Artifac
   messageDesc(file_devtool_v1alpha_task_event, 6);
 
 /**
- * Moves a task to the state that the event names.
+ * Moves a task to the state of the event.
  *
  * @generated from message devtool.v1alpha.StateChange
  */
 export type StateChange = Message<"devtool.v1alpha.StateChange"> & {
   /**
-   * Explains the state for a person, or is what an agent has to say at its
-   * end; empty when it needs no words.
+   * Text that explains the state, or the agent's closing words. Empty if there
+   * is nothing to say.
    *
    * @generated from field: string text = 1;
    */
   text: string;
 
   /**
-   * Says what failed when the new state is FAILED; otherwise empty.
+   * What failed, if the new state is FAILED; otherwise empty.
    *
    * @generated from field: string error = 2;
    */
   error: string;
 
   /**
-   * Lists the tool calls that wait for the user's answer, in the order to ask
-   * about them, when the task becomes INPUT_REQUIRED because of them; otherwise
-   * empty. They stand in the task's history too.
+   * The tool calls that wait for the user's answer, in the order in which to
+   * ask about them, if the task becomes INPUT_REQUIRED because of them;
+   * otherwise empty. They are in the task's history too.
    *
    * @generated from field: repeated devtool.a2a.v1alpha.ToolCall open_calls = 3;
    */
   openCalls: ToolCall[];
 
   /**
-   * Names the messages that waited and were not taken, because the task has
-   * ended; the text or the error names them too.
+   * Ids of the queued messages that were not taken because the task has ended.
+   * `text` or `error` mentions them too.
    *
    * @generated from field: repeated string untaken_message_ids = 4;
    */
@@ -814,38 +832,38 @@ export type StateChange = Message<"devtool.v1alpha.StateChange"> & {
 };
 
 /**
- * Moves a task to the state that the event names.
+ * Moves a task to the state of the event.
  *
  * @generated from message devtool.v1alpha.StateChange
  */
 export type StateChangeJson = {
   /**
-   * Explains the state for a person, or is what an agent has to say at its
-   * end; empty when it needs no words.
+   * Text that explains the state, or the agent's closing words. Empty if there
+   * is nothing to say.
    *
    * @generated from field: string text = 1;
    */
   text?: string;
 
   /**
-   * Says what failed when the new state is FAILED; otherwise empty.
+   * What failed, if the new state is FAILED; otherwise empty.
    *
    * @generated from field: string error = 2;
    */
   error?: string;
 
   /**
-   * Lists the tool calls that wait for the user's answer, in the order to ask
-   * about them, when the task becomes INPUT_REQUIRED because of them; otherwise
-   * empty. They stand in the task's history too.
+   * The tool calls that wait for the user's answer, in the order in which to
+   * ask about them, if the task becomes INPUT_REQUIRED because of them;
+   * otherwise empty. They are in the task's history too.
    *
    * @generated from field: repeated devtool.a2a.v1alpha.ToolCall open_calls = 3;
    */
   openCalls?: ToolCallJson[];
 
   /**
-   * Names the messages that waited and were not taken, because the task has
-   * ended; the text or the error names them too.
+   * Ids of the queued messages that were not taken because the task has ended.
+   * `text` or `error` mentions them too.
    *
    * @generated from field: repeated string untaken_message_ids = 4;
    */
@@ -860,13 +878,13 @@ export const StateChangeSchema: GenMessage<StateChange, {jsonType: StateChangeJs
   messageDesc(file_devtool_v1alpha_task_event, 7);
 
 /**
- * Is a piece of the agent's answer.
+ * A piece of the agent's response.
  *
  * @generated from message devtool.v1alpha.TextContent
  */
 export type TextContent = Message<"devtool.v1alpha.TextContent"> & {
   /**
-   * Holds the text to add to what came before.
+   * The text to append to the response.
    *
    * @generated from field: string text = 1;
    */
@@ -874,13 +892,13 @@ export type TextContent = Message<"devtool.v1alpha.TextContent"> & {
 };
 
 /**
- * Is a piece of the agent's answer.
+ * A piece of the agent's response.
  *
  * @generated from message devtool.v1alpha.TextContent
  */
 export type TextContentJson = {
   /**
-   * Holds the text to add to what came before.
+   * The text to append to the response.
    *
    * @generated from field: string text = 1;
    */

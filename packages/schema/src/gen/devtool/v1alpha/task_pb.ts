@@ -2,8 +2,8 @@
 // @generated from file devtool/v1alpha/task.proto (package devtool.v1alpha, syntax proto3)
 /* eslint-disable */
 
-// The services of devtool, and the record that its log, streams, stores and
-// notifications share.
+// The services of devtool, and the event record that the log, the streams, the
+// stores and the notifications share.
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
@@ -30,146 +30,153 @@ export const file_devtool_v1alpha_task: GenFile = /*@__PURE__*/
   fileDesc("ChpkZXZ0b29sL3YxYWxwaGEvdGFzay5wcm90bxIPZGV2dG9vbC52MWFscGhhIqUFCgRUYXNrEgoKAmlkGAEgASgJEhIKCmNvbnRleHRfaWQYAiABKAkSKQoFc3RhdGUYAyABKA4yGi5kZXZ0b29sLnYxYWxwaGEuVGFza1N0YXRlEhIKCnN0YXRlX3RleHQYBCABKAkSDQoFZXJyb3IYBSABKAkSEAoIc2VxdWVuY2UYBiABKAMSLwoLY3JlYXRlX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC3VwZGF0ZV90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVtb2RlbBgJIAEoCRIRCglwcmluY2lwYWwYCiABKAkSNAoIc2V0dGluZ3MYCyABKAsyIi5kZXZ0b29sLmEyYS52MWFscGhhLkFnZW50U2V0dGluZ3MSOgoQc2Vzc2lvbl9zZXR0aW5ncxgMIAEoCzIgLmRldnRvb2wudjFhbHBoYS5TZXNzaW9uU2V0dGluZ3MSQAoHY29tbWFuZBgNIAEoCzIvLmRldnRvb2wuYTJhLnYxYWxwaGEuRXhlY3V0ZVNsYXNoQ29tbWFuZFJlcXVlc3QSKQoHaGlzdG9yeRgOIAMoCzIYLmRldnRvb2wudjFhbHBoYS5NZXNzYWdlEiUKBXVzYWdlGA8gASgLMhYuZGV2dG9vbC52MWFscGhhLlVzYWdlEiwKCWFydGlmYWN0cxgQIAMoCzIZLmRldnRvb2wudjFhbHBoYS5BcnRpZmFjdBISCgpyZXBseV9vbmx5GBEgASgIEhgKEGV4dGVuc2lvbl9hY3RpdmUYEiABKAgSNwoPcXVldWVkX21lc3NhZ2VzGBMgAygLMh4uZGV2dG9vbC52MWFscGhhLlF1ZXVlZE1lc3NhZ2UibgoNUXVldWVkTWVzc2FnZRIpCgdtZXNzYWdlGAEgASgLMhguZGV2dG9vbC52MWFscGhhLk1lc3NhZ2USMgoIZGVsaXZlcnkYAiABKA4yIC5kZXZ0b29sLnYxYWxwaGEuTWVzc2FnZURlbGl2ZXJ5IvEBCgdNZXNzYWdlEhIKCm1lc3NhZ2VfaWQYASABKAkSIwoEcm9sZRgCIAEoDjIVLmRldnRvb2wudjFhbHBoYS5Sb2xlEiQKBXBhcnRzGAMgAygLMhUuZGV2dG9vbC52MWFscGhhLlBhcnQSDQoFbW9kZWwYBCABKAkSGgoScmVmZXJlbmNlX3Rhc2tfaWRzGAUgAygJEh0KFWFjY2VwdGVkX291dHB1dF9tb2RlcxgGIAMoCRIpCghtZXRhZGF0YRgHIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSEgoKZXh0ZW5zaW9ucxgIIAMoCSKnAQoIQXJ0aWZhY3QSEwoLYXJ0aWZhY3RfaWQYASABKAkSDAoEbmFtZRgCIAEoCRITCgtkZXNjcmlwdGlvbhgDIAEoCRIkCgVwYXJ0cxgEIAMoCzIVLmRldnRvb2wudjFhbHBoYS5QYXJ0EikKCG1ldGFkYXRhGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBISCgpleHRlbnNpb25zGAYgAygJIrUECgRQYXJ0Eg4KBHRleHQYASABKAlIABIlCgRmaWxlGAIgASgLMhUuZGV2dG9vbC52MWFscGhhLkZpbGVIABInCgRkYXRhGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEgAEjQKB3Rob3VnaHQYBCABKAsyIS5kZXZ0b29sLmEyYS52MWFscGhhLkFnZW50VGhvdWdodEgAEjIKCXRvb2xfY2FsbBgFIAEoCzIdLmRldnRvb2wuYTJhLnYxYWxwaGEuVG9vbENhbGxIABJBCgxjb25maXJtYXRpb24YBiABKAsyKS5kZXZ0b29sLmEyYS52MWFscGhhLlRvb2xDYWxsQ29uZmlybWF0aW9uSAASKwoHc3VtbWFyeRgHIAEoCzIYLmRldnRvb2wudjFhbHBoYS5TdW1tYXJ5SAASLQoIY2l0YXRpb24YCSABKAsyGS5kZXZ0b29sLnYxYWxwaGEuQ2l0YXRpb25IABIsCgpkYXRhX3ZhbHVlGAogASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlSAASOQoQdG9vbF9jYWxsX2RldGFpbBgIIAEoCzIfLmRldnRvb2wudjFhbHBoYS5Ub29sQ2FsbERldGFpbBIpCghtZXRhZGF0YRgLIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSEgoKbWVkaWFfdHlwZRgMIAEoCRIRCglmaWxlX25hbWUYDSABKAlCCQoHY29udGVudCIuCgdTdW1tYXJ5EgwKBHRleHQYASABKAkSFQoNa2VwdF9tZXNzYWdlcxgCIAEoBSI3CghDaXRhdGlvbhILCgN1cmkYASABKAkSDQoFdGl0bGUYAiABKAkSDwoHbGljZW5zZRgDIAEoCSLWAgoOVG9vbENhbGxEZXRhaWwSLQoFc3RhZ2UYASABKA4yHi5kZXZ0b29sLnYxYWxwaGEuVG9vbENhbGxTdGFnZRIOCgZkaWdlc3QYAiABKAwSDAoEcnVsZRgDIAEoCRIOCgZyZWFzb24YBCABKAkSDwoHc2FuZGJveBgFIAEoCRILCgNwaWQYBiABKAUSMwoIcHJvZ3Jlc3MYByABKAsyIS5kZXZ0b29sLnYxYWxwaGEuVG9vbENhbGxQcm9ncmVzcxIXCg9tb2RlbF9zaWduYXR1cmUYCCABKAwSGwoTcGFyZW50X3Rvb2xfY2FsbF9pZBgJIAEoCRIpCgRlZGl0GAogASgLMhsuZGV2dG9vbC52MWFscGhhLkVkaXRSZWNvcmQSGgoSc2VsZWN0ZWRfb3B0aW9uX2lkGAsgASgJEhcKD3dpdGhvdXRfc2FuZGJveBgMIAEoCCJCCgpFZGl0UmVjb3JkEgwKBHBhdGgYASABKAkSEgoKb2xkX2RpZ2VzdBgCIAEoDBISCgpuZXdfZGlnZXN0GAMgASgMIj0KEFRvb2xDYWxsUHJvZ3Jlc3MSDAoEZG9uZRgBIAEoARINCgV0b3RhbBgCIAEoARIMCgR0ZXh0GAMgASgJImMKBVVzYWdlEhQKDGlucHV0X3Rva2VucxgBIAEoAxIVCg1jYWNoZWRfdG9rZW5zGAIgASgDEhUKDW91dHB1dF90b2tlbnMYAyABKAMSFgoOdGhvdWdodF90b2tlbnMYBCABKAMiUgoERmlsZRIMCgRuYW1lGAEgASgJEhIKCm1lZGlhX3R5cGUYAiABKAkSDwoFYnl0ZXMYAyABKAxIABINCgN1cmkYBCABKAlIAEIICgZzb3VyY2UqawoPTWVzc2FnZURlbGl2ZXJ5EiAKHE1FU1NBR0VfREVMSVZFUllfVU5TUEVDSUZJRUQQABIaChZNRVNTQUdFX0RFTElWRVJZX1FVRVVFEAESGgoWTUVTU0FHRV9ERUxJVkVSWV9TVEVFUhACKo8CCg1Ub29sQ2FsbFN0YWdlEh8KG1RPT0xfQ0FMTF9TVEFHRV9VTlNQRUNJRklFRBAAEh4KGlRPT0xfQ0FMTF9TVEFHRV9WQUxJREFUSU5HEAESJQohVE9PTF9DQUxMX1NUQUdFX0FXQUlUSU5HX0FQUFJPVkFMEAISHQoZVE9PTF9DQUxMX1NUQUdFX1NDSEVEVUxFRBADEh0KGVRPT0xfQ0FMTF9TVEFHRV9FWEVDVVRJTkcQBBIdChlUT09MX0NBTExfU1RBR0VfU1VDQ0VFREVEEAUSGgoWVE9PTF9DQUxMX1NUQUdFX0ZBSUxFRBAGEh0KGVRPT0xfQ0FMTF9TVEFHRV9DQU5DRUxMRUQQByo7CgRSb2xlEhQKEFJPTEVfVU5TUEVDSUZJRUQQABINCglST0xFX1VTRVIQARIOCgpST0xFX0FHRU5UEAIq+QEKCVRhc2tTdGF0ZRIaChZUQVNLX1NUQVRFX1VOU1BFQ0lGSUVEEAASGAoUVEFTS19TVEFURV9TVUJNSVRURUQQARIWChJUQVNLX1NUQVRFX1dPUktJTkcQAhIYChRUQVNLX1NUQVRFX0NPTVBMRVRFRBADEhUKEVRBU0tfU1RBVEVfRkFJTEVEEAQSFwoTVEFTS19TVEFURV9DQU5DRUxFRBAFEh0KGVRBU0tfU1RBVEVfSU5QVVRfUkVRVUlSRUQQBhIXChNUQVNLX1NUQVRFX1JFSkVDVEVEEAcSHAoYVEFTS19TVEFURV9BVVRIX1JFUVVJUkVEEAhiBnByb3RvMw", [file_devtool_a2a_v1alpha_command, file_devtool_a2a_v1alpha_confirmation, file_devtool_a2a_v1alpha_event, file_devtool_a2a_v1alpha_settings, file_devtool_a2a_v1alpha_tool_call, file_devtool_v1alpha_session_settings, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
- * Is the whole of a task at one moment: the fold of its events, and nothing
- * that its events do not hold.
+ * The full state of a task at one moment.
+ *
+ * It is the fold of the task's events: it holds nothing that the events do not.
  *
  * @generated from message devtool.v1alpha.Task
  */
 export type Task = Message$1<"devtool.v1alpha.Task"> & {
   /**
-   * Identifies the task; chosen by the server.
+   * The id of the task, assigned by the server.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Identifies the conversation that the task belongs to.
+   * The id of the conversation that the task belongs to.
    *
    * @generated from field: string context_id = 2;
    */
   contextId: string;
 
   /**
-   * Tells where the task stands.
+   * The state of the task.
    *
    * @generated from field: devtool.v1alpha.TaskState state = 3;
    */
   state: TaskState;
 
   /**
-   * Holds the text that explains the state; empty when it needs none.
+   * Text that explains the state. Empty if it needs none.
    *
    * @generated from field: string state_text = 4;
    */
   stateText: string;
 
   /**
-   * Says what failed when the state is FAILED; otherwise empty.
+   * What failed, if the state is FAILED; otherwise empty.
    *
    * @generated from field: string error = 5;
    */
   error: string;
 
   /**
-   * Is the sequence of the last event folded in; 0 for an empty task.
+   * Sequence number of the last event that is included. 0 for an empty task.
    *
    * @generated from field: int64 sequence = 6;
    */
   sequence: bigint;
 
   /**
-   * Tells when the first event was appended.
+   * When the first event was appended.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 7;
    */
   createTime?: Timestamp | undefined;
 
   /**
-   * Tells when the last event was appended.
+   * When the last event was appended.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 8;
    */
   updateTime?: Timestamp | undefined;
 
   /**
-   * Names the model that answered last; empty before one did.
+   * The model that responded last. Empty before the first response.
    *
    * @generated from field: string model = 9;
    */
   model: string;
 
   /**
-   * Identifies who created the task; only that principal may see it.
+   * The principal that created the task. Only this principal can see it.
    *
    * @generated from field: string principal = 10;
    */
   principal: string;
 
   /**
-   * Holds the RFC's settings of the session.
+   * The RFC's settings of the session.
    *
    * @generated from field: devtool.a2a.v1alpha.AgentSettings settings = 11;
    */
   settings?: AgentSettings | undefined;
 
   /**
-   * Holds the settings of the session beyond the RFC.
+   * Settings of the session that the RFC does not have.
    *
    * @generated from field: devtool.v1alpha.SessionSettings session_settings = 12;
    */
   sessionSettings?: SessionSettings | undefined;
 
   /**
-   * Holds the slash command that the task executes; unset for a conversation.
+   * The slash command that the task executes. Unset for a conversation.
    *
    * @generated from field: devtool.a2a.v1alpha.ExecuteSlashCommandRequest command = 13;
    */
   command?: ExecuteSlashCommandRequest | undefined;
 
   /**
-   * Holds the conversation in order. An agent's message is one step of its
-   * model: its text and thoughts, then its tool calls in their latest form.
+   * The conversation, oldest message first.
+   *
+   * Each message of the agent is one model step: its text and thoughts,
+   * followed by its tool calls in their latest version.
    *
    * @generated from field: repeated devtool.v1alpha.Message history = 14;
    */
   history: Message[];
 
   /**
-   * Adds up what the models of the task used; unset before one said so.
+   * Total tokens used by the models of the task. Unset until a model reports
+   * its usage.
    *
    * @generated from field: devtool.v1alpha.Usage usage = 15;
    */
   usage?: Usage | undefined;
 
   /**
-   * Holds what the task made, in the order in which it was begun; empty when
-   * all it has to say stands in its messages.
+   * The results of the task, in the order in which they were started. Empty if
+   * the messages hold everything.
    *
    * @generated from field: repeated devtool.v1alpha.Artifact artifacts = 16;
    */
   artifacts: Artifact[];
 
   /**
-   * Tells that the agent answers with one message and nothing else: protocols
-   * that know such answers show that message in place of the task.
+   * Whether the agent responds with a single message and nothing else.
+   * Protocols that support such responses return that message instead of the
+   * task.
    *
    * @generated from field: bool reply_only = 17;
    */
   replyOnly: boolean;
 
   /**
-   * Whether the client of the conversation has shown that it knows the
-   * development-tool extension. GetTask sets it also when another task of the
-   * conversation showed it and no event of this one has followed yet.
+   * Whether the client of the conversation has shown that it supports the
+   * development-tool extension.
+   *
+   * In GetTask it is also set if another task of the conversation showed it,
+   * even before the next event of this task records it.
    *
    * @generated from field: bool extension_active = 18;
    */
   extensionActive: boolean;
 
   /**
-   * Lists the messages that wait for the agent, the first one to be taken
-   * first. At most 16. Empty once the task has ended.
+   * The messages that wait for the agent, in the order in which it takes them.
+   * At most 16. Empty once the task has ended.
    *
    * @generated from field: repeated devtool.v1alpha.QueuedMessage queued_messages = 19;
    */
@@ -177,146 +184,153 @@ export type Task = Message$1<"devtool.v1alpha.Task"> & {
 };
 
 /**
- * Is the whole of a task at one moment: the fold of its events, and nothing
- * that its events do not hold.
+ * The full state of a task at one moment.
+ *
+ * It is the fold of the task's events: it holds nothing that the events do not.
  *
  * @generated from message devtool.v1alpha.Task
  */
 export type TaskJson = {
   /**
-   * Identifies the task; chosen by the server.
+   * The id of the task, assigned by the server.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * Identifies the conversation that the task belongs to.
+   * The id of the conversation that the task belongs to.
    *
    * @generated from field: string context_id = 2;
    */
   contextId?: string;
 
   /**
-   * Tells where the task stands.
+   * The state of the task.
    *
    * @generated from field: devtool.v1alpha.TaskState state = 3;
    */
   state?: TaskStateJson;
 
   /**
-   * Holds the text that explains the state; empty when it needs none.
+   * Text that explains the state. Empty if it needs none.
    *
    * @generated from field: string state_text = 4;
    */
   stateText?: string;
 
   /**
-   * Says what failed when the state is FAILED; otherwise empty.
+   * What failed, if the state is FAILED; otherwise empty.
    *
    * @generated from field: string error = 5;
    */
   error?: string;
 
   /**
-   * Is the sequence of the last event folded in; 0 for an empty task.
+   * Sequence number of the last event that is included. 0 for an empty task.
    *
    * @generated from field: int64 sequence = 6;
    */
   sequence?: string;
 
   /**
-   * Tells when the first event was appended.
+   * When the first event was appended.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 7;
    */
   createTime?: TimestampJson;
 
   /**
-   * Tells when the last event was appended.
+   * When the last event was appended.
    *
    * @generated from field: google.protobuf.Timestamp update_time = 8;
    */
   updateTime?: TimestampJson;
 
   /**
-   * Names the model that answered last; empty before one did.
+   * The model that responded last. Empty before the first response.
    *
    * @generated from field: string model = 9;
    */
   model?: string;
 
   /**
-   * Identifies who created the task; only that principal may see it.
+   * The principal that created the task. Only this principal can see it.
    *
    * @generated from field: string principal = 10;
    */
   principal?: string;
 
   /**
-   * Holds the RFC's settings of the session.
+   * The RFC's settings of the session.
    *
    * @generated from field: devtool.a2a.v1alpha.AgentSettings settings = 11;
    */
   settings?: AgentSettingsJson;
 
   /**
-   * Holds the settings of the session beyond the RFC.
+   * Settings of the session that the RFC does not have.
    *
    * @generated from field: devtool.v1alpha.SessionSettings session_settings = 12;
    */
   sessionSettings?: SessionSettingsJson;
 
   /**
-   * Holds the slash command that the task executes; unset for a conversation.
+   * The slash command that the task executes. Unset for a conversation.
    *
    * @generated from field: devtool.a2a.v1alpha.ExecuteSlashCommandRequest command = 13;
    */
   command?: ExecuteSlashCommandRequestJson;
 
   /**
-   * Holds the conversation in order. An agent's message is one step of its
-   * model: its text and thoughts, then its tool calls in their latest form.
+   * The conversation, oldest message first.
+   *
+   * Each message of the agent is one model step: its text and thoughts,
+   * followed by its tool calls in their latest version.
    *
    * @generated from field: repeated devtool.v1alpha.Message history = 14;
    */
   history?: MessageJson[];
 
   /**
-   * Adds up what the models of the task used; unset before one said so.
+   * Total tokens used by the models of the task. Unset until a model reports
+   * its usage.
    *
    * @generated from field: devtool.v1alpha.Usage usage = 15;
    */
   usage?: UsageJson;
 
   /**
-   * Holds what the task made, in the order in which it was begun; empty when
-   * all it has to say stands in its messages.
+   * The results of the task, in the order in which they were started. Empty if
+   * the messages hold everything.
    *
    * @generated from field: repeated devtool.v1alpha.Artifact artifacts = 16;
    */
   artifacts?: ArtifactJson[];
 
   /**
-   * Tells that the agent answers with one message and nothing else: protocols
-   * that know such answers show that message in place of the task.
+   * Whether the agent responds with a single message and nothing else.
+   * Protocols that support such responses return that message instead of the
+   * task.
    *
    * @generated from field: bool reply_only = 17;
    */
   replyOnly?: boolean;
 
   /**
-   * Whether the client of the conversation has shown that it knows the
-   * development-tool extension. GetTask sets it also when another task of the
-   * conversation showed it and no event of this one has followed yet.
+   * Whether the client of the conversation has shown that it supports the
+   * development-tool extension.
+   *
+   * In GetTask it is also set if another task of the conversation showed it,
+   * even before the next event of this task records it.
    *
    * @generated from field: bool extension_active = 18;
    */
   extensionActive?: boolean;
 
   /**
-   * Lists the messages that wait for the agent, the first one to be taken
-   * first. At most 16. Empty once the task has ended.
+   * The messages that wait for the agent, in the order in which it takes them.
+   * At most 16. Empty once the task has ended.
    *
    * @generated from field: repeated devtool.v1alpha.QueuedMessage queued_messages = 19;
    */
@@ -331,20 +345,20 @@ export const TaskSchema: GenMessage<Task, {jsonType: TaskJson}> = /*@__PURE__*/
   messageDesc(file_devtool_v1alpha_task, 0);
 
 /**
- * Is a client's message that waits until the agent takes it.
+ * A client's message that waits until the agent takes it.
  *
  * @generated from message devtool.v1alpha.QueuedMessage
  */
 export type QueuedMessage = Message$1<"devtool.v1alpha.QueuedMessage"> & {
   /**
-   * Holds the message. Required.
+   * The message. Always set.
    *
    * @generated from field: devtool.v1alpha.Message message = 1;
    */
   message?: Message | undefined;
 
   /**
-   * Tells when the agent takes it.
+   * When the agent takes the message.
    *
    * @generated from field: devtool.v1alpha.MessageDelivery delivery = 2;
    */
@@ -352,20 +366,20 @@ export type QueuedMessage = Message$1<"devtool.v1alpha.QueuedMessage"> & {
 };
 
 /**
- * Is a client's message that waits until the agent takes it.
+ * A client's message that waits until the agent takes it.
  *
  * @generated from message devtool.v1alpha.QueuedMessage
  */
 export type QueuedMessageJson = {
   /**
-   * Holds the message. Required.
+   * The message. Always set.
    *
    * @generated from field: devtool.v1alpha.Message message = 1;
    */
   message?: MessageJson;
 
   /**
-   * Tells when the agent takes it.
+   * When the agent takes the message.
    *
    * @generated from field: devtool.v1alpha.MessageDelivery delivery = 2;
    */
@@ -380,69 +394,71 @@ export const QueuedMessageSchema: GenMessage<QueuedMessage, {jsonType: QueuedMes
   messageDesc(file_devtool_v1alpha_task, 1);
 
 /**
- * Is one message of the conversation.
+ * One message of a conversation.
  *
  * @generated from message devtool.v1alpha.Message
  */
 export type Message = Message$1<"devtool.v1alpha.Message"> & {
   /**
-   * Identifies the message. A client chooses it; sending the same message
-   * under the same id again is a retry and starts nothing.
+   * The id of the message, chosen by the client. Sending the same message with
+   * the same id again is a retry, and starts nothing.
    *
    * @generated from field: string message_id = 1;
    */
   messageId: string;
 
   /**
-   * Tells who speaks.
+   * Who sent the message.
    *
    * @generated from field: devtool.v1alpha.Role role = 2;
    */
   role: Role;
 
   /**
-   * Holds the content in order; never empty for a client's message.
+   * The content, in order. A client's message has at least one part.
    *
    * @generated from field: repeated devtool.v1alpha.Part parts = 3;
    */
   parts: Part[];
 
   /**
-   * Names the model that shall answer this message (user only). Empty takes
-   * the session's model, or else the server's.
+   * The model that should respond to this message (user messages only). Empty
+   * uses the model of the session, or else the server's default.
    *
    * @generated from field: string model = 4;
    */
   model: string;
 
   /**
-   * Names other tasks that the message goes on from or speaks of. In the first
-   * message of a task, those of its conversation that have ended are what the
-   * agent is told of before it.
+   * Ids of other tasks that the message continues or refers to.
+   *
+   * In the first message of a task, those that belong to the same conversation
+   * and have ended are given to the agent as earlier context.
    *
    * @generated from field: repeated string reference_task_ids = 5;
    */
   referenceTaskIds: string[];
 
   /**
-   * Lists the media types that the sender takes in the answer, for instance
-   * `text/plain` or `image/*` (user only). Empty takes all.
+   * Media types that the sender accepts in the response, such as `text/plain`
+   * or `image/*` (user messages only). Empty accepts all.
    *
    * @generated from field: repeated string accepted_output_modes = 6;
    */
   acceptedOutputModes: string[];
 
   /**
-   * Holds the custom data that the sender put beside the message, keyed by
-   * extension URI; unset when there is none. The server acts on what it read
-   * from it when the message came, and keeps it as it was sent.
+   * Custom data of the sender, keyed by extension URI. Unset if there is none.
+   *
+   * The server evaluates it once, when it receives the message, and stores it
+   * as it was sent.
    *
    * @generated from field: google.protobuf.Struct metadata = 7;
    */
   metadata?: JsonObject | undefined;
 
   /**
-   * Lists the URIs of the extensions that the message uses.
+   * URIs of the extensions that the message uses.
    *
    * @generated from field: repeated string extensions = 8;
    */
@@ -450,69 +466,71 @@ export type Message = Message$1<"devtool.v1alpha.Message"> & {
 };
 
 /**
- * Is one message of the conversation.
+ * One message of a conversation.
  *
  * @generated from message devtool.v1alpha.Message
  */
 export type MessageJson = {
   /**
-   * Identifies the message. A client chooses it; sending the same message
-   * under the same id again is a retry and starts nothing.
+   * The id of the message, chosen by the client. Sending the same message with
+   * the same id again is a retry, and starts nothing.
    *
    * @generated from field: string message_id = 1;
    */
   messageId?: string;
 
   /**
-   * Tells who speaks.
+   * Who sent the message.
    *
    * @generated from field: devtool.v1alpha.Role role = 2;
    */
   role?: RoleJson;
 
   /**
-   * Holds the content in order; never empty for a client's message.
+   * The content, in order. A client's message has at least one part.
    *
    * @generated from field: repeated devtool.v1alpha.Part parts = 3;
    */
   parts?: PartJson[];
 
   /**
-   * Names the model that shall answer this message (user only). Empty takes
-   * the session's model, or else the server's.
+   * The model that should respond to this message (user messages only). Empty
+   * uses the model of the session, or else the server's default.
    *
    * @generated from field: string model = 4;
    */
   model?: string;
 
   /**
-   * Names other tasks that the message goes on from or speaks of. In the first
-   * message of a task, those of its conversation that have ended are what the
-   * agent is told of before it.
+   * Ids of other tasks that the message continues or refers to.
+   *
+   * In the first message of a task, those that belong to the same conversation
+   * and have ended are given to the agent as earlier context.
    *
    * @generated from field: repeated string reference_task_ids = 5;
    */
   referenceTaskIds?: string[];
 
   /**
-   * Lists the media types that the sender takes in the answer, for instance
-   * `text/plain` or `image/*` (user only). Empty takes all.
+   * Media types that the sender accepts in the response, such as `text/plain`
+   * or `image/*` (user messages only). Empty accepts all.
    *
    * @generated from field: repeated string accepted_output_modes = 6;
    */
   acceptedOutputModes?: string[];
 
   /**
-   * Holds the custom data that the sender put beside the message, keyed by
-   * extension URI; unset when there is none. The server acts on what it read
-   * from it when the message came, and keeps it as it was sent.
+   * Custom data of the sender, keyed by extension URI. Unset if there is none.
+   *
+   * The server evaluates it once, when it receives the message, and stores it
+   * as it was sent.
    *
    * @generated from field: google.protobuf.Struct metadata = 7;
    */
   metadata?: StructJson;
 
   /**
-   * Lists the URIs of the extensions that the message uses.
+   * URIs of the extensions that the message uses.
    *
    * @generated from field: repeated string extensions = 8;
    */
@@ -527,49 +545,49 @@ export const MessageSchema: GenMessage<Message, {jsonType: MessageJson}> = /*@__
   messageDesc(file_devtool_v1alpha_task, 2);
 
 /**
- * Is something that a task made: a document, a file, data.
+ * A result of a task, such as a document, a file or data.
  *
  * @generated from message devtool.v1alpha.Artifact
  */
 export type Artifact = Message$1<"devtool.v1alpha.Artifact"> & {
   /**
-   * Identifies the artifact within its task. Required.
+   * The id of the artifact, unique within its task. Required.
    *
    * @generated from field: string artifact_id = 1;
    */
   artifactId: string;
 
   /**
-   * Names it for a person; empty when it has no name.
+   * Display name. Empty if it has none.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Describes it for a person; empty when it needs no words.
+   * Description for people. Empty if it has none.
    *
    * @generated from field: string description = 3;
    */
   description: string;
 
   /**
-   * Holds its content in order: text, files and data, no other kind of part.
-   * Never empty.
+   * The content, in order. At least one part; only text, file and data parts
+   * are allowed.
    *
    * @generated from field: repeated devtool.v1alpha.Part parts = 4;
    */
   parts: Part[];
 
   /**
-   * Holds custom data, keyed by extension URI.
+   * Custom data, keyed by extension URI.
    *
    * @generated from field: google.protobuf.Struct metadata = 5;
    */
   metadata?: JsonObject | undefined;
 
   /**
-   * Lists the URIs of the extensions that the artifact uses.
+   * URIs of the extensions that the artifact uses.
    *
    * @generated from field: repeated string extensions = 6;
    */
@@ -577,49 +595,49 @@ export type Artifact = Message$1<"devtool.v1alpha.Artifact"> & {
 };
 
 /**
- * Is something that a task made: a document, a file, data.
+ * A result of a task, such as a document, a file or data.
  *
  * @generated from message devtool.v1alpha.Artifact
  */
 export type ArtifactJson = {
   /**
-   * Identifies the artifact within its task. Required.
+   * The id of the artifact, unique within its task. Required.
    *
    * @generated from field: string artifact_id = 1;
    */
   artifactId?: string;
 
   /**
-   * Names it for a person; empty when it has no name.
+   * Display name. Empty if it has none.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * Describes it for a person; empty when it needs no words.
+   * Description for people. Empty if it has none.
    *
    * @generated from field: string description = 3;
    */
   description?: string;
 
   /**
-   * Holds its content in order: text, files and data, no other kind of part.
-   * Never empty.
+   * The content, in order. At least one part; only text, file and data parts
+   * are allowed.
    *
    * @generated from field: repeated devtool.v1alpha.Part parts = 4;
    */
   parts?: PartJson[];
 
   /**
-   * Holds custom data, keyed by extension URI.
+   * Custom data, keyed by extension URI.
    *
    * @generated from field: google.protobuf.Struct metadata = 5;
    */
   metadata?: StructJson;
 
   /**
-   * Lists the URIs of the extensions that the artifact uses.
+   * URIs of the extensions that the artifact uses.
    *
    * @generated from field: repeated string extensions = 6;
    */
@@ -634,19 +652,19 @@ export const ArtifactSchema: GenMessage<Artifact, {jsonType: ArtifactJson}> = /*
   messageDesc(file_devtool_v1alpha_task, 3);
 
 /**
- * Is one piece of a message.
+ * One piece of a message or an artifact.
  *
  * @generated from message devtool.v1alpha.Part
  */
 export type Part = Message$1<"devtool.v1alpha.Part"> & {
   /**
-   * Holds the content of the piece.
+   * The content of the part.
    *
    * @generated from oneof devtool.v1alpha.Part.content
    */
   content: {
     /**
-     * Holds plain text.
+     * Plain text.
      *
      * @generated from field: string text = 1;
      */
@@ -654,7 +672,7 @@ export type Part = Message$1<"devtool.v1alpha.Part"> & {
     case: "text";
   } | {
     /**
-     * Holds a file, or where to find one.
+     * A file, inline or by URI.
      *
      * @generated from field: devtool.v1alpha.File file = 2;
      */
@@ -662,7 +680,7 @@ export type Part = Message$1<"devtool.v1alpha.Part"> & {
     case: "file";
   } | {
     /**
-     * Holds structured data that no other kind of part describes.
+     * A JSON object.
      *
      * @generated from field: google.protobuf.Struct data = 3;
      */
@@ -670,7 +688,7 @@ export type Part = Message$1<"devtool.v1alpha.Part"> & {
     case: "data";
   } | {
     /**
-     * Holds a thought (agent only).
+     * A thought of the model (agent only).
      *
      * @generated from field: devtool.a2a.v1alpha.AgentThought thought = 4;
      */
@@ -678,7 +696,7 @@ export type Part = Message$1<"devtool.v1alpha.Part"> & {
     case: "thought";
   } | {
     /**
-     * Holds a tool call (agent only).
+     * A tool call (agent only).
      *
      * @generated from field: devtool.a2a.v1alpha.ToolCall tool_call = 5;
      */
@@ -686,7 +704,7 @@ export type Part = Message$1<"devtool.v1alpha.Part"> & {
     case: "toolCall";
   } | {
     /**
-     * Holds the answer to a confirmation request (user only).
+     * The answer to a confirmation request (user only).
      *
      * @generated from field: devtool.a2a.v1alpha.ToolCallConfirmation confirmation = 6;
      */
@@ -694,7 +712,8 @@ export type Part = Message$1<"devtool.v1alpha.Part"> & {
     case: "confirmation";
   } | {
     /**
-     * Stands for the conversation before it (agent only).
+     * A summary that replaces the earlier conversation for the model (agent
+     * only).
      *
      * @generated from field: devtool.v1alpha.Summary summary = 7;
      */
@@ -702,7 +721,7 @@ export type Part = Message$1<"devtool.v1alpha.Part"> & {
     case: "summary";
   } | {
     /**
-     * Names a source of the answer (agent only).
+     * A source of the response (agent only).
      *
      * @generated from field: devtool.v1alpha.Citation citation = 9;
      */
@@ -710,8 +729,9 @@ export type Part = Message$1<"devtool.v1alpha.Part"> & {
     case: "citation";
   } | {
     /**
-     * Holds data that is not an object: a string, a number, a boolean, a list
-     * or null. A2A 1.0 has it; in 0.3 it is wrapped in an object.
+     * A JSON value that is not an object: a string, a number, a boolean, a list
+     * or null. A2A 1.0 supports it directly; in A2A 0.3 it is wrapped in an
+     * object.
      *
      * @generated from field: google.protobuf.Value data_value = 10;
      */
@@ -720,31 +740,32 @@ export type Part = Message$1<"devtool.v1alpha.Part"> & {
   } | { case: undefined; value?: undefined };
 
   /**
-   * Says more about the tool call in this part; unset for other parts.
+   * Further information about the tool call of this part. Unset for other
+   * parts.
    *
    * @generated from field: devtool.v1alpha.ToolCallDetail tool_call_detail = 8;
    */
   toolCallDetail?: ToolCallDetail | undefined;
 
   /**
-   * Holds the custom data that the sender put beside the content, as it was
-   * sent; unset when there is none.
+   * Custom data that the sender attached to the part, stored as it was sent.
+   * Unset if there is none.
    *
    * @generated from field: google.protobuf.Struct metadata = 11;
    */
   metadata?: JsonObject | undefined;
 
   /**
-   * Holds the media type of text or data, for instance `text/markdown`; empty
-   * when the sender names none, and for files, which have their own.
+   * Media type of a text or data part, such as `text/markdown`. Empty if the
+   * sender did not give one, and for file parts, which have their own.
    *
    * @generated from field: string media_type = 12;
    */
   mediaType: string;
 
   /**
-   * Names the file that text or data comes from; empty when the sender names
-   * none, and for files, which have their own.
+   * Name of the file that a text or data part was read from. Empty if the
+   * sender did not give one, and for file parts, which have their own.
    *
    * @generated from field: string file_name = 13;
    */
@@ -752,101 +773,104 @@ export type Part = Message$1<"devtool.v1alpha.Part"> & {
 };
 
 /**
- * Is one piece of a message.
+ * One piece of a message or an artifact.
  *
  * @generated from message devtool.v1alpha.Part
  */
 export type PartJson = {
   /**
-   * Holds plain text.
+   * Plain text.
    *
    * @generated from field: string text = 1;
    */
   text?: string;
 
   /**
-   * Holds a file, or where to find one.
+   * A file, inline or by URI.
    *
    * @generated from field: devtool.v1alpha.File file = 2;
    */
   file?: FileJson;
 
   /**
-   * Holds structured data that no other kind of part describes.
+   * A JSON object.
    *
    * @generated from field: google.protobuf.Struct data = 3;
    */
   data?: StructJson;
 
   /**
-   * Holds a thought (agent only).
+   * A thought of the model (agent only).
    *
    * @generated from field: devtool.a2a.v1alpha.AgentThought thought = 4;
    */
   thought?: AgentThoughtJson;
 
   /**
-   * Holds a tool call (agent only).
+   * A tool call (agent only).
    *
    * @generated from field: devtool.a2a.v1alpha.ToolCall tool_call = 5;
    */
   toolCall?: ToolCallJson;
 
   /**
-   * Holds the answer to a confirmation request (user only).
+   * The answer to a confirmation request (user only).
    *
    * @generated from field: devtool.a2a.v1alpha.ToolCallConfirmation confirmation = 6;
    */
   confirmation?: ToolCallConfirmationJson;
 
   /**
-   * Stands for the conversation before it (agent only).
+   * A summary that replaces the earlier conversation for the model (agent
+   * only).
    *
    * @generated from field: devtool.v1alpha.Summary summary = 7;
    */
   summary?: SummaryJson;
 
   /**
-   * Names a source of the answer (agent only).
+   * A source of the response (agent only).
    *
    * @generated from field: devtool.v1alpha.Citation citation = 9;
    */
   citation?: CitationJson;
 
   /**
-   * Holds data that is not an object: a string, a number, a boolean, a list
-   * or null. A2A 1.0 has it; in 0.3 it is wrapped in an object.
+   * A JSON value that is not an object: a string, a number, a boolean, a list
+   * or null. A2A 1.0 supports it directly; in A2A 0.3 it is wrapped in an
+   * object.
    *
    * @generated from field: google.protobuf.Value data_value = 10;
    */
   dataValue?: ValueJson;
 
   /**
-   * Says more about the tool call in this part; unset for other parts.
+   * Further information about the tool call of this part. Unset for other
+   * parts.
    *
    * @generated from field: devtool.v1alpha.ToolCallDetail tool_call_detail = 8;
    */
   toolCallDetail?: ToolCallDetailJson;
 
   /**
-   * Holds the custom data that the sender put beside the content, as it was
-   * sent; unset when there is none.
+   * Custom data that the sender attached to the part, stored as it was sent.
+   * Unset if there is none.
    *
    * @generated from field: google.protobuf.Struct metadata = 11;
    */
   metadata?: StructJson;
 
   /**
-   * Holds the media type of text or data, for instance `text/markdown`; empty
-   * when the sender names none, and for files, which have their own.
+   * Media type of a text or data part, such as `text/markdown`. Empty if the
+   * sender did not give one, and for file parts, which have their own.
    *
    * @generated from field: string media_type = 12;
    */
   mediaType?: string;
 
   /**
-   * Names the file that text or data comes from; empty when the sender names
-   * none, and for files, which have their own.
+   * Name of the file that a text or data part was read from. Empty if the
+   * sender did not give one, and for file parts, which have their own.
    *
    * @generated from field: string file_name = 13;
    */
@@ -861,22 +885,22 @@ export const PartSchema: GenMessage<Part, {jsonType: PartJson}> = /*@__PURE__*/
   messageDesc(file_devtool_v1alpha_task, 4);
 
 /**
- * Stands for what was said before it when a model is asked. The history keeps
- * what it stands for.
+ * A summary that models receive in place of the messages before it. The history
+ * keeps those messages.
  *
  * @generated from message devtool.v1alpha.Summary
  */
 export type Summary = Message$1<"devtool.v1alpha.Summary"> & {
   /**
-   * Holds the summary.
+   * The text of the summary.
    *
    * @generated from field: string text = 1;
    */
   text: string;
 
   /**
-   * Counts the messages right before this one that models still get word for
-   * word.
+   * Number of messages directly before the summary that models still receive
+   * verbatim.
    *
    * @generated from field: int32 kept_messages = 2;
    */
@@ -884,22 +908,22 @@ export type Summary = Message$1<"devtool.v1alpha.Summary"> & {
 };
 
 /**
- * Stands for what was said before it when a model is asked. The history keeps
- * what it stands for.
+ * A summary that models receive in place of the messages before it. The history
+ * keeps those messages.
  *
  * @generated from message devtool.v1alpha.Summary
  */
 export type SummaryJson = {
   /**
-   * Holds the summary.
+   * The text of the summary.
    *
    * @generated from field: string text = 1;
    */
   text?: string;
 
   /**
-   * Counts the messages right before this one that models still get word for
-   * word.
+   * Number of messages directly before the summary that models still receive
+   * verbatim.
    *
    * @generated from field: int32 kept_messages = 2;
    */
@@ -914,27 +938,27 @@ export const SummarySchema: GenMessage<Summary, {jsonType: SummaryJson}> = /*@__
   messageDesc(file_devtool_v1alpha_task, 5);
 
 /**
- * Names a source of the agent's answer.
+ * A source of the agent's response.
  *
  * @generated from message devtool.v1alpha.Citation
  */
 export type Citation = Message$1<"devtool.v1alpha.Citation"> & {
   /**
-   * Names where the source lies; empty when the model gave none.
+   * URI of the source. Empty if the model gave none.
    *
    * @generated from field: string uri = 1;
    */
   uri: string;
 
   /**
-   * Names the source; empty when the model gave no title.
+   * Title of the source. Empty if the model gave none.
    *
    * @generated from field: string title = 2;
    */
   title: string;
 
   /**
-   * Names the licence of the source; empty when unknown.
+   * License of the source. Empty if unknown.
    *
    * @generated from field: string license = 3;
    */
@@ -942,27 +966,27 @@ export type Citation = Message$1<"devtool.v1alpha.Citation"> & {
 };
 
 /**
- * Names a source of the agent's answer.
+ * A source of the agent's response.
  *
  * @generated from message devtool.v1alpha.Citation
  */
 export type CitationJson = {
   /**
-   * Names where the source lies; empty when the model gave none.
+   * URI of the source. Empty if the model gave none.
    *
    * @generated from field: string uri = 1;
    */
   uri?: string;
 
   /**
-   * Names the source; empty when the model gave no title.
+   * Title of the source. Empty if the model gave none.
    *
    * @generated from field: string title = 2;
    */
   title?: string;
 
   /**
-   * Names the licence of the source; empty when unknown.
+   * License of the source. Empty if unknown.
    *
    * @generated from field: string license = 3;
    */
@@ -977,98 +1001,100 @@ export const CitationSchema: GenMessage<Citation, {jsonType: CitationJson}> = /*
   messageDesc(file_devtool_v1alpha_task, 6);
 
 /**
- * Says what the scheduler knows about a tool call beyond the RFC's ToolCall.
+ * What the server knows about a tool call beyond the RFC's ToolCall.
  *
  * @generated from message devtool.v1alpha.ToolCallDetail
  */
 export type ToolCallDetail = Message$1<"devtool.v1alpha.ToolCallDetail"> & {
   /**
-   * Tells where the scheduler has the call.
+   * The stage of the call in the scheduler.
    *
    * @generated from field: devtool.v1alpha.ToolCallStage stage = 1;
    */
   stage: ToolCallStage;
 
   /**
-   * Holds the SHA-256 of what the call would do, as it was shown: only a call
-   * with this digest runs on an approval. Empty before it was decided.
+   * SHA-256 of the call's effect as it was shown to the user. An approval is
+   * valid only for a call with this digest. Empty before the policy has
+   * decided.
    *
    * @generated from field: bytes digest = 2;
    */
   digest: Uint8Array;
 
   /**
-   * Names the rule that decided whether the call asks, for instance
-   * `user/policy.toml:3`; empty when no rule did.
+   * The policy rule that decided whether the call asks for approval, such as
+   * `user/policy.toml:3`. Empty if no rule applied.
    *
    * @generated from field: string rule = 3;
    */
   rule: string;
 
   /**
-   * Says why the call asks or was denied, for a person; empty when it needs no
-   * words.
+   * Why the call asks for approval or was denied, for people. Empty if there is
+   * nothing to explain.
    *
    * @generated from field: string reason = 4;
    */
   reason: string;
 
   /**
-   * Names how the call's processes are confined, for instance `bwrap`; empty
-   * when they are not.
+   * The sandbox of the call's processes, such as `bwrap`. Empty if they are not
+   * confined.
    *
    * @generated from field: string sandbox = 5;
    */
   sandbox: string;
 
   /**
-   * Is the id of the process that the call runs; 0 when it runs none.
+   * Process id of the running command. 0 if the call runs none.
    *
    * @generated from field: int32 pid = 6;
    */
   pid: number;
 
   /**
-   * Tells how far a call that reports progress has come.
+   * Progress of the call, if its tool reports any.
    *
    * @generated from field: devtool.v1alpha.ToolCallProgress progress = 7;
    */
   progress?: ToolCallProgress | undefined;
 
   /**
-   * Holds what the model gave with the call and wants to see again; opaque.
+   * Opaque data that the model attached to the call and needs to receive again.
    *
    * @generated from field: bytes model_signature = 8;
    */
   modelSignature: Uint8Array;
 
   /**
-   * Names the tool call that this one belongs to, when a running call asks
-   * something; otherwise empty.
+   * The id of the running call that this call asks a question for. Empty for
+   * other calls.
    *
    * @generated from field: string parent_tool_call_id = 9;
    */
   parentToolCallId: string;
 
   /**
-   * Says what the call does to a file, so that what became of it can be found
-   * out after a crash; unset for calls that edit no file.
+   * How the call changes a file. After a crash, the server uses it to find out
+   * whether the edit was made. Unset for calls that do not edit files.
    *
    * @generated from field: devtool.v1alpha.EditRecord edit = 10;
    */
   edit?: EditRecord | undefined;
 
   /**
-   * Names the option that the user chose last for the call; empty while it asks
-   * and for calls that nobody was asked about.
+   * The id of the option that the user chose last for the call. Empty while the
+   * call waits for an answer, and for calls that need none.
    *
    * @generated from field: string selected_option_id = 11;
    */
   selectedOptionId: string;
 
   /**
-   * Tells whether the call was shown as one that nothing confines: an answer
-   * to a call that was shown with a sandbox holds for calls with one.
+   * Whether the call was shown to the user as one without a sandbox. An
+   * approval of a call that was shown with a sandbox is valid only with a
+   * sandbox.
    *
    * @generated from field: bool without_sandbox = 12;
    */
@@ -1076,98 +1102,100 @@ export type ToolCallDetail = Message$1<"devtool.v1alpha.ToolCallDetail"> & {
 };
 
 /**
- * Says what the scheduler knows about a tool call beyond the RFC's ToolCall.
+ * What the server knows about a tool call beyond the RFC's ToolCall.
  *
  * @generated from message devtool.v1alpha.ToolCallDetail
  */
 export type ToolCallDetailJson = {
   /**
-   * Tells where the scheduler has the call.
+   * The stage of the call in the scheduler.
    *
    * @generated from field: devtool.v1alpha.ToolCallStage stage = 1;
    */
   stage?: ToolCallStageJson;
 
   /**
-   * Holds the SHA-256 of what the call would do, as it was shown: only a call
-   * with this digest runs on an approval. Empty before it was decided.
+   * SHA-256 of the call's effect as it was shown to the user. An approval is
+   * valid only for a call with this digest. Empty before the policy has
+   * decided.
    *
    * @generated from field: bytes digest = 2;
    */
   digest?: string;
 
   /**
-   * Names the rule that decided whether the call asks, for instance
-   * `user/policy.toml:3`; empty when no rule did.
+   * The policy rule that decided whether the call asks for approval, such as
+   * `user/policy.toml:3`. Empty if no rule applied.
    *
    * @generated from field: string rule = 3;
    */
   rule?: string;
 
   /**
-   * Says why the call asks or was denied, for a person; empty when it needs no
-   * words.
+   * Why the call asks for approval or was denied, for people. Empty if there is
+   * nothing to explain.
    *
    * @generated from field: string reason = 4;
    */
   reason?: string;
 
   /**
-   * Names how the call's processes are confined, for instance `bwrap`; empty
-   * when they are not.
+   * The sandbox of the call's processes, such as `bwrap`. Empty if they are not
+   * confined.
    *
    * @generated from field: string sandbox = 5;
    */
   sandbox?: string;
 
   /**
-   * Is the id of the process that the call runs; 0 when it runs none.
+   * Process id of the running command. 0 if the call runs none.
    *
    * @generated from field: int32 pid = 6;
    */
   pid?: number;
 
   /**
-   * Tells how far a call that reports progress has come.
+   * Progress of the call, if its tool reports any.
    *
    * @generated from field: devtool.v1alpha.ToolCallProgress progress = 7;
    */
   progress?: ToolCallProgressJson;
 
   /**
-   * Holds what the model gave with the call and wants to see again; opaque.
+   * Opaque data that the model attached to the call and needs to receive again.
    *
    * @generated from field: bytes model_signature = 8;
    */
   modelSignature?: string;
 
   /**
-   * Names the tool call that this one belongs to, when a running call asks
-   * something; otherwise empty.
+   * The id of the running call that this call asks a question for. Empty for
+   * other calls.
    *
    * @generated from field: string parent_tool_call_id = 9;
    */
   parentToolCallId?: string;
 
   /**
-   * Says what the call does to a file, so that what became of it can be found
-   * out after a crash; unset for calls that edit no file.
+   * How the call changes a file. After a crash, the server uses it to find out
+   * whether the edit was made. Unset for calls that do not edit files.
    *
    * @generated from field: devtool.v1alpha.EditRecord edit = 10;
    */
   edit?: EditRecordJson;
 
   /**
-   * Names the option that the user chose last for the call; empty while it asks
-   * and for calls that nobody was asked about.
+   * The id of the option that the user chose last for the call. Empty while the
+   * call waits for an answer, and for calls that need none.
    *
    * @generated from field: string selected_option_id = 11;
    */
   selectedOptionId?: string;
 
   /**
-   * Tells whether the call was shown as one that nothing confines: an answer
-   * to a call that was shown with a sandbox holds for calls with one.
+   * Whether the call was shown to the user as one without a sandbox. An
+   * approval of a call that was shown with a sandbox is valid only with a
+   * sandbox.
    *
    * @generated from field: bool without_sandbox = 12;
    */
@@ -1182,27 +1210,27 @@ export const ToolCallDetailSchema: GenMessage<ToolCallDetail, {jsonType: ToolCal
   messageDesc(file_devtool_v1alpha_task, 7);
 
 /**
- * Says what an edit makes of a file.
+ * How a tool call changes a file.
  *
  * @generated from message devtool.v1alpha.EditRecord
  */
 export type EditRecord = Message$1<"devtool.v1alpha.EditRecord"> & {
   /**
-   * Names the file, relative to the workspace.
+   * Path of the file, relative to the workspace.
    *
    * @generated from field: string path = 1;
    */
   path: string;
 
   /**
-   * Is the SHA-256 of the content before; empty when there is no file before.
+   * SHA-256 of the content before the edit. Empty if the file did not exist.
    *
    * @generated from field: bytes old_digest = 2;
    */
   oldDigest: Uint8Array;
 
   /**
-   * Is the SHA-256 of the content after.
+   * SHA-256 of the content after the edit.
    *
    * @generated from field: bytes new_digest = 3;
    */
@@ -1210,27 +1238,27 @@ export type EditRecord = Message$1<"devtool.v1alpha.EditRecord"> & {
 };
 
 /**
- * Says what an edit makes of a file.
+ * How a tool call changes a file.
  *
  * @generated from message devtool.v1alpha.EditRecord
  */
 export type EditRecordJson = {
   /**
-   * Names the file, relative to the workspace.
+   * Path of the file, relative to the workspace.
    *
    * @generated from field: string path = 1;
    */
   path?: string;
 
   /**
-   * Is the SHA-256 of the content before; empty when there is no file before.
+   * SHA-256 of the content before the edit. Empty if the file did not exist.
    *
    * @generated from field: bytes old_digest = 2;
    */
   oldDigest?: string;
 
   /**
-   * Is the SHA-256 of the content after.
+   * SHA-256 of the content after the edit.
    *
    * @generated from field: bytes new_digest = 3;
    */
@@ -1245,27 +1273,27 @@ export const EditRecordSchema: GenMessage<EditRecord, {jsonType: EditRecordJson}
   messageDesc(file_devtool_v1alpha_task, 8);
 
 /**
- * Tells how far a tool call has come, in units of its own.
+ * Progress of a tool call, in units of its own.
  *
  * @generated from message devtool.v1alpha.ToolCallProgress
  */
 export type ToolCallProgress = Message$1<"devtool.v1alpha.ToolCallProgress"> & {
   /**
-   * Is what is done.
+   * Units done so far.
    *
    * @generated from field: double done = 1;
    */
   done: number;
 
   /**
-   * Is all there is to do; 0 when unknown.
+   * Total units. 0 if unknown.
    *
    * @generated from field: double total = 2;
    */
   total: number;
 
   /**
-   * Says what is being done; empty when the tool does not say.
+   * What the tool is doing. Empty if it does not say.
    *
    * @generated from field: string text = 3;
    */
@@ -1273,27 +1301,27 @@ export type ToolCallProgress = Message$1<"devtool.v1alpha.ToolCallProgress"> & {
 };
 
 /**
- * Tells how far a tool call has come, in units of its own.
+ * Progress of a tool call, in units of its own.
  *
  * @generated from message devtool.v1alpha.ToolCallProgress
  */
 export type ToolCallProgressJson = {
   /**
-   * Is what is done.
+   * Units done so far.
    *
    * @generated from field: double done = 1;
    */
   done?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * Is all there is to do; 0 when unknown.
+   * Total units. 0 if unknown.
    *
    * @generated from field: double total = 2;
    */
   total?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * Says what is being done; empty when the tool does not say.
+   * What the tool is doing. Empty if it does not say.
    *
    * @generated from field: string text = 3;
    */
@@ -1308,35 +1336,34 @@ export const ToolCallProgressSchema: GenMessage<ToolCallProgress, {jsonType: Too
   messageDesc(file_devtool_v1alpha_task, 9);
 
 /**
- * Counts the tokens that a model used.
+ * Number of tokens that models used.
  *
  * @generated from message devtool.v1alpha.Usage
  */
 export type Usage = Message$1<"devtool.v1alpha.Usage"> & {
   /**
-   * Counts the tokens of what the model was asked, those from a cache included.
+   * Tokens of the input, including cached ones.
    *
    * @generated from field: int64 input_tokens = 1;
    */
   inputTokens: bigint;
 
   /**
-   * Counts the tokens that came from a cache.
+   * Tokens of the input that were read from a cache.
    *
    * @generated from field: int64 cached_tokens = 2;
    */
   cachedTokens: bigint;
 
   /**
-   * Counts the tokens that the model answered with, those of thoughts
-   * included.
+   * Tokens of the output, including those of thoughts.
    *
    * @generated from field: int64 output_tokens = 3;
    */
   outputTokens: bigint;
 
   /**
-   * Counts the tokens of thoughts.
+   * Tokens of thoughts.
    *
    * @generated from field: int64 thought_tokens = 4;
    */
@@ -1344,35 +1371,34 @@ export type Usage = Message$1<"devtool.v1alpha.Usage"> & {
 };
 
 /**
- * Counts the tokens that a model used.
+ * Number of tokens that models used.
  *
  * @generated from message devtool.v1alpha.Usage
  */
 export type UsageJson = {
   /**
-   * Counts the tokens of what the model was asked, those from a cache included.
+   * Tokens of the input, including cached ones.
    *
    * @generated from field: int64 input_tokens = 1;
    */
   inputTokens?: string;
 
   /**
-   * Counts the tokens that came from a cache.
+   * Tokens of the input that were read from a cache.
    *
    * @generated from field: int64 cached_tokens = 2;
    */
   cachedTokens?: string;
 
   /**
-   * Counts the tokens that the model answered with, those of thoughts
-   * included.
+   * Tokens of the output, including those of thoughts.
    *
    * @generated from field: int64 output_tokens = 3;
    */
   outputTokens?: string;
 
   /**
-   * Counts the tokens of thoughts.
+   * Tokens of thoughts.
    *
    * @generated from field: int64 thought_tokens = 4;
    */
@@ -1387,33 +1413,33 @@ export const UsageSchema: GenMessage<Usage, {jsonType: UsageJson}> = /*@__PURE__
   messageDesc(file_devtool_v1alpha_task, 10);
 
 /**
- * Is a file inside a message.
+ * A file in a message or an artifact.
  *
  * @generated from message devtool.v1alpha.File
  */
 export type File = Message$1<"devtool.v1alpha.File"> & {
   /**
-   * Names the file; empty when it has no name.
+   * Name of the file. Empty if it has none.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * Holds the media type, for instance `image/png`; empty when unknown.
+   * Media type, such as `image/png`. Empty if unknown.
    *
    * @generated from field: string media_type = 2;
    */
   mediaType: string;
 
   /**
-   * Holds the content, or where it lies.
+   * The content, or its location.
    *
    * @generated from oneof devtool.v1alpha.File.source
    */
   source: {
     /**
-     * Holds the content itself.
+     * The content of the file.
      *
      * @generated from field: bytes bytes = 3;
      */
@@ -1421,7 +1447,7 @@ export type File = Message$1<"devtool.v1alpha.File"> & {
     case: "bytes";
   } | {
     /**
-     * Names where the content lies.
+     * URI of the content.
      *
      * @generated from field: string uri = 4;
      */
@@ -1431,34 +1457,34 @@ export type File = Message$1<"devtool.v1alpha.File"> & {
 };
 
 /**
- * Is a file inside a message.
+ * A file in a message or an artifact.
  *
  * @generated from message devtool.v1alpha.File
  */
 export type FileJson = {
   /**
-   * Names the file; empty when it has no name.
+   * Name of the file. Empty if it has none.
    *
    * @generated from field: string name = 1;
    */
   name?: string;
 
   /**
-   * Holds the media type, for instance `image/png`; empty when unknown.
+   * Media type, such as `image/png`. Empty if unknown.
    *
    * @generated from field: string media_type = 2;
    */
   mediaType?: string;
 
   /**
-   * Holds the content itself.
+   * The content of the file.
    *
    * @generated from field: bytes bytes = 3;
    */
   bytes?: string;
 
   /**
-   * Names where the content lies.
+   * URI of the content.
    *
    * @generated from field: string uri = 4;
    */
@@ -1473,29 +1499,30 @@ export const FileSchema: GenMessage<File, {jsonType: FileJson}> = /*@__PURE__*/
   messageDesc(file_devtool_v1alpha_task, 11);
 
 /**
- * Tells when the agent takes a message that comes while it is at work.
+ * When the agent takes a message that arrives while the task is working.
  *
  * @generated from enum devtool.v1alpha.MessageDelivery
  */
 export enum MessageDelivery {
   /**
-   * Is the same as QUEUE.
+   * Same as QUEUE.
    *
    * @generated from enum value: MESSAGE_DELIVERY_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
-   * Takes it when the current turn has ended, as the beginning of the next.
+   * After the current turn, as the start of the next one.
    *
    * @generated from enum value: MESSAGE_DELIVERY_QUEUE = 1;
    */
   QUEUE = 1,
 
   /**
-   * Takes it before the next step of the model, within the current turn. An
-   * agent that cannot do that takes it as QUEUE does, and the event that
-   * records the message says QUEUE.
+   * Before the next model step of the current turn.
+   *
+   * An agent that does not support steering treats it as QUEUE, and the event
+   * that records the message says QUEUE.
    *
    * @generated from enum value: MESSAGE_DELIVERY_STEER = 2;
    */
@@ -1503,7 +1530,7 @@ export enum MessageDelivery {
 }
 
 /**
- * Tells when the agent takes a message that comes while it is at work.
+ * When the agent takes a message that arrives while the task is working.
  *
  * @generated from enum devtool.v1alpha.MessageDelivery
  */
@@ -1516,63 +1543,65 @@ export const MessageDeliverySchema: GenEnum<MessageDelivery, MessageDeliveryJson
   enumDesc(file_devtool_v1alpha_task, 0);
 
 /**
- * Tells where the scheduler has a tool call. PENDING of the RFC is the first
- * three; the others carry the RFC's names.
+ * The stage of a tool call in the scheduler.
+ *
+ * The RFC's PENDING covers VALIDATING, AWAITING_APPROVAL and SCHEDULED; the
+ * other stages match the RFC's statuses of the same name.
  *
  * @generated from enum devtool.v1alpha.ToolCallStage
  */
 export enum ToolCallStage {
   /**
-   * Is not known.
+   * Unknown.
    *
    * @generated from enum value: TOOL_CALL_STAGE_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
-   * Has its arguments checked.
+   * The arguments are being checked.
    *
    * @generated from enum value: TOOL_CALL_STAGE_VALIDATING = 1;
    */
   VALIDATING = 1,
 
   /**
-   * Waits for the user.
+   * The call waits for the user's answer.
    *
    * @generated from enum value: TOOL_CALL_STAGE_AWAITING_APPROVAL = 2;
    */
   AWAITING_APPROVAL = 2,
 
   /**
-   * May run and waits for its turn.
+   * The call may run and waits for its turn.
    *
    * @generated from enum value: TOOL_CALL_STAGE_SCHEDULED = 3;
    */
   SCHEDULED = 3,
 
   /**
-   * Runs.
+   * The call is running.
    *
    * @generated from enum value: TOOL_CALL_STAGE_EXECUTING = 4;
    */
   EXECUTING = 4,
 
   /**
-   * Ended well.
+   * The call succeeded.
    *
    * @generated from enum value: TOOL_CALL_STAGE_SUCCEEDED = 5;
    */
   SUCCEEDED = 5,
 
   /**
-   * Ended badly.
+   * The call failed.
    *
    * @generated from enum value: TOOL_CALL_STAGE_FAILED = 6;
    */
   FAILED = 6,
 
   /**
-   * Was declined or canceled.
+   * The call was declined or canceled.
    *
    * @generated from enum value: TOOL_CALL_STAGE_CANCELLED = 7;
    */
@@ -1580,8 +1609,10 @@ export enum ToolCallStage {
 }
 
 /**
- * Tells where the scheduler has a tool call. PENDING of the RFC is the first
- * three; the others carry the RFC's names.
+ * The stage of a tool call in the scheduler.
+ *
+ * The RFC's PENDING covers VALIDATING, AWAITING_APPROVAL and SCHEDULED; the
+ * other stages match the RFC's statuses of the same name.
  *
  * @generated from enum devtool.v1alpha.ToolCallStage
  */
@@ -1594,27 +1625,27 @@ export const ToolCallStageSchema: GenEnum<ToolCallStage, ToolCallStageJson> = /*
   enumDesc(file_devtool_v1alpha_task, 1);
 
 /**
- * Tells who speaks.
+ * The sender of a message.
  *
  * @generated from enum devtool.v1alpha.Role
  */
 export enum Role {
   /**
-   * Is not sent.
+   * Not used.
    *
    * @generated from enum value: ROLE_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
-   * Speaks for the person or program that uses the agent.
+   * The person or program that uses the agent.
    *
    * @generated from enum value: ROLE_USER = 1;
    */
   USER = 1,
 
   /**
-   * Speaks for the agent.
+   * The agent.
    *
    * @generated from enum value: ROLE_AGENT = 2;
    */
@@ -1622,7 +1653,7 @@ export enum Role {
 }
 
 /**
- * Tells who speaks.
+ * The sender of a message.
  *
  * @generated from enum devtool.v1alpha.Role
  */
@@ -1635,69 +1666,69 @@ export const RoleSchema: GenEnum<Role, RoleJson> = /*@__PURE__*/
   enumDesc(file_devtool_v1alpha_task, 2);
 
 /**
- * Tells where a task stands; the states of A2A.
+ * The state of a task. These are the states of A2A.
  *
  * @generated from enum devtool.v1alpha.TaskState
  */
 export enum TaskState {
   /**
-   * Is not sent.
+   * Not used.
    *
    * @generated from enum value: TASK_STATE_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
-   * Was accepted and not begun.
+   * The task was accepted, and has not started.
    *
    * @generated from enum value: TASK_STATE_SUBMITTED = 1;
    */
   SUBMITTED = 1,
 
   /**
-   * Is worked on.
+   * The agent is working on the task.
    *
    * @generated from enum value: TASK_STATE_WORKING = 2;
    */
   WORKING = 2,
 
   /**
-   * Ended well. A further message continues it.
+   * The task succeeded. Another message continues it.
    *
    * @generated from enum value: TASK_STATE_COMPLETED = 3;
    */
   COMPLETED = 3,
 
   /**
-   * Ended badly; `error` says how. A further message continues it.
+   * The task failed; `error` says why. Another message continues it.
    *
    * @generated from enum value: TASK_STATE_FAILED = 4;
    */
   FAILED = 4,
 
   /**
-   * Was canceled by a client. A further message continues it.
+   * A client canceled the task. Another message continues it.
    *
    * @generated from enum value: TASK_STATE_CANCELED = 5;
    */
   CANCELED = 5,
 
   /**
-   * Waits for the user: for an approval, or for a message.
+   * The task waits for the user: for an approval, or for a message.
    *
    * @generated from enum value: TASK_STATE_INPUT_REQUIRED = 6;
    */
   INPUT_REQUIRED = 6,
 
   /**
-   * Was refused by the agent.
+   * The agent rejected the task.
    *
    * @generated from enum value: TASK_STATE_REJECTED = 7;
    */
   REJECTED = 7,
 
   /**
-   * Waits for the user to authenticate.
+   * The task waits for the user to authenticate.
    *
    * @generated from enum value: TASK_STATE_AUTH_REQUIRED = 8;
    */
@@ -1705,7 +1736,7 @@ export enum TaskState {
 }
 
 /**
- * Tells where a task stands; the states of A2A.
+ * The state of a task. These are the states of A2A.
  *
  * @generated from enum devtool.v1alpha.TaskState
  */

@@ -27,76 +27,83 @@ export const file_devtool_v1alpha_task_service: GenFile = /*@__PURE__*/
   fileDesc("CiJkZXZ0b29sL3YxYWxwaGEvdGFza19zZXJ2aWNlLnByb3RvEg9kZXZ0b29sLnYxYWxwaGEi/AIKElNlbmRNZXNzYWdlUmVxdWVzdBIpCgdtZXNzYWdlGAEgASgLMhguZGV2dG9vbC52MWFscGhhLk1lc3NhZ2USDwoHdGFza19pZBgCIAEoCRISCgpjb250ZXh0X2lkGAMgASgJEjQKCHNldHRpbmdzGAQgASgLMiIuZGV2dG9vbC5hMmEudjFhbHBoYS5BZ2VudFNldHRpbmdzEjoKEHNlc3Npb25fc2V0dGluZ3MYBSABKAsyIC5kZXZ0b29sLnYxYWxwaGEuU2Vzc2lvblNldHRpbmdzEjoKEG1lc3NhZ2Vfc2V0dGluZ3MYCSABKAsyIC5kZXZ0b29sLnYxYWxwaGEuTWVzc2FnZVNldHRpbmdzEhoKEnJldHVybl9pbW1lZGlhdGVseRgGIAEoCBIwCgtwdXNoX2NvbmZpZxgHIAEoCzIbLmRldnRvb2wudjFhbHBoYS5QdXNoQ29uZmlnEhoKEmFjdGl2YXRlX2V4dGVuc2lvbhgIIAEoCCJjChNTZW5kTWVzc2FnZVJlc3BvbnNlEiMKBHRhc2sYASABKAsyFS5kZXZ0b29sLnYxYWxwaGEuVGFzaxInCgZyZXBsYXkYAiABKAsyFy5kZXZ0b29sLnYxYWxwaGEuUmVwbGF5IkwKBlJlcGxheRISCgptZXNzYWdlX2lkGAEgASgJEi4KCmZpcnN0X3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIkwKFFN0cmVhbU1lc3NhZ2VSZXF1ZXN0EjQKB3JlcXVlc3QYASABKAsyIy5kZXZ0b29sLnYxYWxwaGEuU2VuZE1lc3NhZ2VSZXF1ZXN0ImsKFVN0cmVhbU1lc3NhZ2VSZXNwb25zZRIpCgVldmVudBgBIAEoCzIaLmRldnRvb2wudjFhbHBoYS5UYXNrRXZlbnQSJwoGcmVwbGF5GAIgASgLMhcuZGV2dG9vbC52MWFscGhhLlJlcGxheSIhCg5HZXRUYXNrUmVxdWVzdBIPCgd0YXNrX2lkGAEgASgJIjYKD0dldFRhc2tSZXNwb25zZRIjCgR0YXNrGAEgASgLMhUuZGV2dG9vbC52MWFscGhhLlRhc2sieAoQTGlzdFRhc2tzUmVxdWVzdBISCgpjb250ZXh0X2lkGAEgASgJEikKBXN0YXRlGAIgASgOMhouZGV2dG9vbC52MWFscGhhLlRhc2tTdGF0ZRIRCglwYWdlX3NpemUYAyABKAUSEgoKcGFnZV90b2tlbhgEIAEoCSJZChFMaXN0VGFza3NSZXNwb25zZRIrCgV0YXNrcxgBIAMoCzIcLmRldnRvb2wudjFhbHBoYS5UYXNrU3VtbWFyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiXQoLVGFza1N1bW1hcnkSCgoCaWQYASABKAkSEgoKY29udGV4dF9pZBgCIAEoCRIuCgpsYXN0X2V2ZW50GAMgASgLMhouZGV2dG9vbC52MWFscGhhLlRhc2tFdmVudCIkChFDYW5jZWxUYXNrUmVxdWVzdBIPCgd0YXNrX2lkGAEgASgJIjkKEkNhbmNlbFRhc2tSZXNwb25zZRIjCgR0YXNrGAEgASgLMhUuZGV2dG9vbC52MWFscGhhLlRhc2siPQoWV2l0aGRyYXdNZXNzYWdlUmVxdWVzdBIPCgd0YXNrX2lkGAEgASgJEhIKCm1lc3NhZ2VfaWQYAiABKAkiPgoXV2l0aGRyYXdNZXNzYWdlUmVzcG9uc2USIwoEdGFzaxgBIAEoCzIVLmRldnRvb2wudjFhbHBoYS5UYXNrIj8KFFN1YnNjcmliZVRhc2tSZXF1ZXN0Eg8KB3Rhc2tfaWQYASABKAkSFgoOYWZ0ZXJfc2VxdWVuY2UYAiABKAMiQgoVU3Vic2NyaWJlVGFza1Jlc3BvbnNlEikKBWV2ZW50GAEgASgLMhouZGV2dG9vbC52MWFscGhhLlRhc2tFdmVudDKUBQoLVGFza1NlcnZpY2USWAoLU2VuZE1lc3NhZ2USIy5kZXZ0b29sLnYxYWxwaGEuU2VuZE1lc3NhZ2VSZXF1ZXN0GiQuZGV2dG9vbC52MWFscGhhLlNlbmRNZXNzYWdlUmVzcG9uc2USYAoNU3RyZWFtTWVzc2FnZRIlLmRldnRvb2wudjFhbHBoYS5TdHJlYW1NZXNzYWdlUmVxdWVzdBomLmRldnRvb2wudjFhbHBoYS5TdHJlYW1NZXNzYWdlUmVzcG9uc2UwARJRCgdHZXRUYXNrEh8uZGV2dG9vbC52MWFscGhhLkdldFRhc2tSZXF1ZXN0GiAuZGV2dG9vbC52MWFscGhhLkdldFRhc2tSZXNwb25zZSIDkAIBElcKCUxpc3RUYXNrcxIhLmRldnRvb2wudjFhbHBoYS5MaXN0VGFza3NSZXF1ZXN0GiIuZGV2dG9vbC52MWFscGhhLkxpc3RUYXNrc1Jlc3BvbnNlIgOQAgESVQoKQ2FuY2VsVGFzaxIiLmRldnRvb2wudjFhbHBoYS5DYW5jZWxUYXNrUmVxdWVzdBojLmRldnRvb2wudjFhbHBoYS5DYW5jZWxUYXNrUmVzcG9uc2USZAoPV2l0aGRyYXdNZXNzYWdlEicuZGV2dG9vbC52MWFscGhhLldpdGhkcmF3TWVzc2FnZVJlcXVlc3QaKC5kZXZ0b29sLnYxYWxwaGEuV2l0aGRyYXdNZXNzYWdlUmVzcG9uc2USYAoNU3Vic2NyaWJlVGFzaxIlLmRldnRvb2wudjFhbHBoYS5TdWJzY3JpYmVUYXNrUmVxdWVzdBomLmRldnRvb2wudjFhbHBoYS5TdWJzY3JpYmVUYXNrUmVzcG9uc2UwAWIGcHJvdG8z", [file_devtool_a2a_v1alpha_settings, file_devtool_v1alpha_message_settings, file_devtool_v1alpha_push_service, file_devtool_v1alpha_session_settings, file_devtool_v1alpha_task, file_devtool_v1alpha_task_event, file_google_protobuf_timestamp]);
 
 /**
- * Asks to send a message.
+ * Request of SendMessage.
  *
  * @generated from message devtool.v1alpha.SendMessageRequest
  */
 export type SendMessageRequest = Message<"devtool.v1alpha.SendMessageRequest"> & {
   /**
-   * Holds the message. Required; its role is taken to be the user's.
+   * The message. Required. Its role is ignored: the sender is the user.
    *
    * @generated from field: devtool.v1alpha.Message message = 1;
    */
   message?: Message$1 | undefined;
 
   /**
-   * Names the task to continue. Empty starts a new one.
+   * The task to continue. Empty starts a new task.
    *
    * @generated from field: string task_id = 2;
    */
   taskId: string;
 
   /**
-   * Names the conversation. Empty starts a new one, or takes the task's.
+   * The conversation. Empty uses the conversation of the task, or starts a new
+   * one.
    *
    * @generated from field: string context_id = 3;
    */
   contextId: string;
 
   /**
-   * Holds the RFC's settings. Needed with the first message of a context where
-   * the server has no default workspace; later ones may omit it, and must not
-   * differ.
+   * The RFC's settings of the session.
+   *
+   * Required in the first message of a conversation, unless the server has a
+   * default workspace. Later messages may omit the settings, but cannot change
+   * them.
    *
    * @generated from field: devtool.a2a.v1alpha.AgentSettings settings = 4;
    */
   settings?: AgentSettings | undefined;
 
   /**
-   * Holds the settings beyond the RFC, under the same rule.
+   * Settings of the session that the RFC does not have. Fixed by the first
+   * message, like `settings`, except where a field says otherwise.
    *
    * @generated from field: devtool.v1alpha.SessionSettings session_settings = 5;
    */
   sessionSettings?: SessionSettings | undefined;
 
   /**
-   * Holds the settings of this message alone.
+   * Settings that apply to this message only.
    *
    * @generated from field: devtool.v1alpha.MessageSettings message_settings = 9;
    */
   messageSettings?: MessageSettings | undefined;
 
   /**
-   * Answers as soon as the message is accepted instead of when its exchange
-   * has ended. StreamMessage ignores it.
+   * Whether to respond as soon as the message is accepted, instead of when its
+   * exchange has ended. Ignored by StreamMessage.
    *
    * @generated from field: bool return_immediately = 6;
    */
   returnImmediately: boolean;
 
   /**
-   * Says where the events of the exchange and all later ones are posted; its
-   * task is the message's. Unset posts none.
+   * Where to post the events of this exchange and of all later ones. The config
+   * belongs to the task of the message; its own `task_id` may be empty. Unset
+   * posts nothing.
    *
    * @generated from field: devtool.v1alpha.PushConfig push_config = 7;
    */
   pushConfig?: PushConfig | undefined;
 
   /**
-   * Whether the client shows with this message that it knows the
-   * development-tool extension: A2A clients are then sent the payloads of the
-   * extension in this conversation from this message on, also by requests that
-   * do not name it. False leaves the conversation as it is.
+   * Whether the client shows with this message that it supports the
+   * development-tool extension.
+   *
+   * From this message on, A2A clients of the conversation receive the payloads
+   * of the extension, even for requests that do not name it. False leaves the
+   * conversation unchanged.
    *
    * @generated from field: bool activate_extension = 8;
    */
@@ -104,76 +111,83 @@ export type SendMessageRequest = Message<"devtool.v1alpha.SendMessageRequest"> &
 };
 
 /**
- * Asks to send a message.
+ * Request of SendMessage.
  *
  * @generated from message devtool.v1alpha.SendMessageRequest
  */
 export type SendMessageRequestJson = {
   /**
-   * Holds the message. Required; its role is taken to be the user's.
+   * The message. Required. Its role is ignored: the sender is the user.
    *
    * @generated from field: devtool.v1alpha.Message message = 1;
    */
   message?: MessageJson;
 
   /**
-   * Names the task to continue. Empty starts a new one.
+   * The task to continue. Empty starts a new task.
    *
    * @generated from field: string task_id = 2;
    */
   taskId?: string;
 
   /**
-   * Names the conversation. Empty starts a new one, or takes the task's.
+   * The conversation. Empty uses the conversation of the task, or starts a new
+   * one.
    *
    * @generated from field: string context_id = 3;
    */
   contextId?: string;
 
   /**
-   * Holds the RFC's settings. Needed with the first message of a context where
-   * the server has no default workspace; later ones may omit it, and must not
-   * differ.
+   * The RFC's settings of the session.
+   *
+   * Required in the first message of a conversation, unless the server has a
+   * default workspace. Later messages may omit the settings, but cannot change
+   * them.
    *
    * @generated from field: devtool.a2a.v1alpha.AgentSettings settings = 4;
    */
   settings?: AgentSettingsJson;
 
   /**
-   * Holds the settings beyond the RFC, under the same rule.
+   * Settings of the session that the RFC does not have. Fixed by the first
+   * message, like `settings`, except where a field says otherwise.
    *
    * @generated from field: devtool.v1alpha.SessionSettings session_settings = 5;
    */
   sessionSettings?: SessionSettingsJson;
 
   /**
-   * Holds the settings of this message alone.
+   * Settings that apply to this message only.
    *
    * @generated from field: devtool.v1alpha.MessageSettings message_settings = 9;
    */
   messageSettings?: MessageSettingsJson;
 
   /**
-   * Answers as soon as the message is accepted instead of when its exchange
-   * has ended. StreamMessage ignores it.
+   * Whether to respond as soon as the message is accepted, instead of when its
+   * exchange has ended. Ignored by StreamMessage.
    *
    * @generated from field: bool return_immediately = 6;
    */
   returnImmediately?: boolean;
 
   /**
-   * Says where the events of the exchange and all later ones are posted; its
-   * task is the message's. Unset posts none.
+   * Where to post the events of this exchange and of all later ones. The config
+   * belongs to the task of the message; its own `task_id` may be empty. Unset
+   * posts nothing.
    *
    * @generated from field: devtool.v1alpha.PushConfig push_config = 7;
    */
   pushConfig?: PushConfigJson;
 
   /**
-   * Whether the client shows with this message that it knows the
-   * development-tool extension: A2A clients are then sent the payloads of the
-   * extension in this conversation from this message on, also by requests that
-   * do not name it. False leaves the conversation as it is.
+   * Whether the client shows with this message that it supports the
+   * development-tool extension.
+   *
+   * From this message on, A2A clients of the conversation receive the payloads
+   * of the extension, even for requests that do not name it. False leaves the
+   * conversation unchanged.
    *
    * @generated from field: bool activate_extension = 8;
    */
@@ -188,22 +202,25 @@ export const SendMessageRequestSchema: GenMessage<SendMessageRequest, {jsonType:
   messageDesc(file_devtool_v1alpha_task_service, 0);
 
 /**
- * Answers a message.
+ * Response of SendMessage.
  *
  * @generated from message devtool.v1alpha.SendMessageResponse
  */
 export type SendMessageResponse = Message<"devtool.v1alpha.SendMessageResponse"> & {
   /**
-   * Holds the task as the exchange left it. Its history begins with the message
-   * that was sent or, where that answers tool calls or the task waits for some,
-   * with the step that made them; GetTask has the whole history.
+   * The task at the end of the exchange, or at once with `return_immediately`.
+   *
+   * Its history starts at the message that was sent. If the message answers
+   * tool calls, or the task waits for answers to some, the history starts at
+   * the model step that made the calls. GetTask returns the whole history.
    *
    * @generated from field: devtool.v1alpha.Task task = 1;
    */
   task?: Task | undefined;
 
   /**
-   * Says that this answers a retry: nothing was started. Unset otherwise.
+   * Set if the request is a retry: the response repeats an earlier exchange,
+   * and nothing was started.
    *
    * @generated from field: devtool.v1alpha.Replay replay = 2;
    */
@@ -211,22 +228,25 @@ export type SendMessageResponse = Message<"devtool.v1alpha.SendMessageResponse">
 };
 
 /**
- * Answers a message.
+ * Response of SendMessage.
  *
  * @generated from message devtool.v1alpha.SendMessageResponse
  */
 export type SendMessageResponseJson = {
   /**
-   * Holds the task as the exchange left it. Its history begins with the message
-   * that was sent or, where that answers tool calls or the task waits for some,
-   * with the step that made them; GetTask has the whole history.
+   * The task at the end of the exchange, or at once with `return_immediately`.
+   *
+   * Its history starts at the message that was sent. If the message answers
+   * tool calls, or the task waits for answers to some, the history starts at
+   * the model step that made the calls. GetTask returns the whole history.
    *
    * @generated from field: devtool.v1alpha.Task task = 1;
    */
   task?: TaskJson;
 
   /**
-   * Says that this answers a retry: nothing was started. Unset otherwise.
+   * Set if the request is a retry: the response repeats an earlier exchange,
+   * and nothing was started.
    *
    * @generated from field: devtool.v1alpha.Replay replay = 2;
    */
@@ -241,24 +261,26 @@ export const SendMessageResponseSchema: GenMessage<SendMessageResponse, {jsonTyp
   messageDesc(file_devtool_v1alpha_task_service, 1);
 
 /**
- * Says that an exchange is told again, because its message came before: the same
- * id and payload within the server's window for retries.
+ * Marks a response that repeats an earlier exchange, because the same message
+ * (same id, same payload) was sent before, within the server's retention window
+ * for retries.
  *
- * Over A2A it travels in the `metadata` of the first thing that is answered,
- * keyed by the URI `https://devtool.dev/a2a/replay/v1alpha`.
+ * In A2A, it is in the `metadata` of the first object of the response, keyed by
+ * the URI `https://devtool.dev/a2a/replay/v1alpha`.
  *
  * @generated from message devtool.v1alpha.Replay
  */
 export type Replay = Message<"devtool.v1alpha.Replay"> & {
   /**
-   * Is the id of the message. A new message needs an id of its own.
+   * The id of the message. A message that is not a retry needs an id of its
+   * own.
    *
    * @generated from field: string message_id = 1;
    */
   messageId: string;
 
   /**
-   * Is when the message came first.
+   * When the message was first received.
    *
    * @generated from field: google.protobuf.Timestamp first_time = 2;
    */
@@ -266,24 +288,26 @@ export type Replay = Message<"devtool.v1alpha.Replay"> & {
 };
 
 /**
- * Says that an exchange is told again, because its message came before: the same
- * id and payload within the server's window for retries.
+ * Marks a response that repeats an earlier exchange, because the same message
+ * (same id, same payload) was sent before, within the server's retention window
+ * for retries.
  *
- * Over A2A it travels in the `metadata` of the first thing that is answered,
- * keyed by the URI `https://devtool.dev/a2a/replay/v1alpha`.
+ * In A2A, it is in the `metadata` of the first object of the response, keyed by
+ * the URI `https://devtool.dev/a2a/replay/v1alpha`.
  *
  * @generated from message devtool.v1alpha.Replay
  */
 export type ReplayJson = {
   /**
-   * Is the id of the message. A new message needs an id of its own.
+   * The id of the message. A message that is not a retry needs an id of its
+   * own.
    *
    * @generated from field: string message_id = 1;
    */
   messageId?: string;
 
   /**
-   * Is when the message came first.
+   * When the message was first received.
    *
    * @generated from field: google.protobuf.Timestamp first_time = 2;
    */
@@ -298,13 +322,13 @@ export const ReplaySchema: GenMessage<Replay, {jsonType: ReplayJson}> = /*@__PUR
   messageDesc(file_devtool_v1alpha_task_service, 2);
 
 /**
- * Asks to send a message and to stream its exchange.
+ * Request of StreamMessage.
  *
  * @generated from message devtool.v1alpha.StreamMessageRequest
  */
 export type StreamMessageRequest = Message<"devtool.v1alpha.StreamMessageRequest"> & {
   /**
-   * Holds what SendMessage takes.
+   * The message to send, as in SendMessage.
    *
    * @generated from field: devtool.v1alpha.SendMessageRequest request = 1;
    */
@@ -312,13 +336,13 @@ export type StreamMessageRequest = Message<"devtool.v1alpha.StreamMessageRequest
 };
 
 /**
- * Asks to send a message and to stream its exchange.
+ * Request of StreamMessage.
  *
  * @generated from message devtool.v1alpha.StreamMessageRequest
  */
 export type StreamMessageRequestJson = {
   /**
-   * Holds what SendMessage takes.
+   * The message to send, as in SendMessage.
    *
    * @generated from field: devtool.v1alpha.SendMessageRequest request = 1;
    */
@@ -333,20 +357,21 @@ export const StreamMessageRequestSchema: GenMessage<StreamMessageRequest, {jsonT
   messageDesc(file_devtool_v1alpha_task_service, 3);
 
 /**
- * Streams one event of an exchange.
+ * One event of an exchange.
  *
  * @generated from message devtool.v1alpha.StreamMessageResponse
  */
 export type StreamMessageResponse = Message<"devtool.v1alpha.StreamMessageResponse"> & {
   /**
-   * Holds the event.
+   * The event.
    *
    * @generated from field: devtool.v1alpha.TaskEvent event = 1;
    */
   event?: TaskEvent | undefined;
 
   /**
-   * Says that this answers a retry, with the first event. Unset otherwise.
+   * Set in the first response of the stream if the request is a retry: the
+   * stream repeats an earlier exchange, and nothing was started.
    *
    * @generated from field: devtool.v1alpha.Replay replay = 2;
    */
@@ -354,20 +379,21 @@ export type StreamMessageResponse = Message<"devtool.v1alpha.StreamMessageRespon
 };
 
 /**
- * Streams one event of an exchange.
+ * One event of an exchange.
  *
  * @generated from message devtool.v1alpha.StreamMessageResponse
  */
 export type StreamMessageResponseJson = {
   /**
-   * Holds the event.
+   * The event.
    *
    * @generated from field: devtool.v1alpha.TaskEvent event = 1;
    */
   event?: TaskEventJson;
 
   /**
-   * Says that this answers a retry, with the first event. Unset otherwise.
+   * Set in the first response of the stream if the request is a retry: the
+   * stream repeats an earlier exchange, and nothing was started.
    *
    * @generated from field: devtool.v1alpha.Replay replay = 2;
    */
@@ -382,13 +408,13 @@ export const StreamMessageResponseSchema: GenMessage<StreamMessageResponse, {jso
   messageDesc(file_devtool_v1alpha_task_service, 4);
 
 /**
- * Asks for a task.
+ * Request of GetTask.
  *
  * @generated from message devtool.v1alpha.GetTaskRequest
  */
 export type GetTaskRequest = Message<"devtool.v1alpha.GetTaskRequest"> & {
   /**
-   * Names the task. Required.
+   * The id of the task. Required.
    *
    * @generated from field: string task_id = 1;
    */
@@ -396,13 +422,13 @@ export type GetTaskRequest = Message<"devtool.v1alpha.GetTaskRequest"> & {
 };
 
 /**
- * Asks for a task.
+ * Request of GetTask.
  *
  * @generated from message devtool.v1alpha.GetTaskRequest
  */
 export type GetTaskRequestJson = {
   /**
-   * Names the task. Required.
+   * The id of the task. Required.
    *
    * @generated from field: string task_id = 1;
    */
@@ -417,13 +443,13 @@ export const GetTaskRequestSchema: GenMessage<GetTaskRequest, {jsonType: GetTask
   messageDesc(file_devtool_v1alpha_task_service, 5);
 
 /**
- * Answers with a task.
+ * Response of GetTask.
  *
  * @generated from message devtool.v1alpha.GetTaskResponse
  */
 export type GetTaskResponse = Message<"devtool.v1alpha.GetTaskResponse"> & {
   /**
-   * Holds the task.
+   * The task, with its whole history.
    *
    * @generated from field: devtool.v1alpha.Task task = 1;
    */
@@ -431,13 +457,13 @@ export type GetTaskResponse = Message<"devtool.v1alpha.GetTaskResponse"> & {
 };
 
 /**
- * Answers with a task.
+ * Response of GetTask.
  *
  * @generated from message devtool.v1alpha.GetTaskResponse
  */
 export type GetTaskResponseJson = {
   /**
-   * Holds the task.
+   * The task, with its whole history.
    *
    * @generated from field: devtool.v1alpha.Task task = 1;
    */
@@ -452,35 +478,35 @@ export const GetTaskResponseSchema: GenMessage<GetTaskResponse, {jsonType: GetTa
   messageDesc(file_devtool_v1alpha_task_service, 6);
 
 /**
- * Asks for a page of tasks.
+ * Request of ListTasks.
  *
  * @generated from message devtool.v1alpha.ListTasksRequest
  */
 export type ListTasksRequest = Message<"devtool.v1alpha.ListTasksRequest"> & {
   /**
-   * Keeps the tasks of one conversation. Empty keeps all.
+   * Only tasks of this conversation. Empty: of all conversations.
    *
    * @generated from field: string context_id = 1;
    */
   contextId: string;
 
   /**
-   * Keeps the tasks in one state. Unspecified keeps all.
+   * Only tasks in this state. Unspecified: in any state.
    *
    * @generated from field: devtool.v1alpha.TaskState state = 2;
    */
   state: TaskState;
 
   /**
-   * Limits the page: 1 to 100, 0 means 50. Out of range fails with
-   * INVALID_ARGUMENT.
+   * Maximum number of tasks per page, from 1 to 100. 0 means 50. Other values
+   * fail with INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize: number;
 
   /**
-   * Continues after an earlier page. Empty starts at the first.
+   * `next_page_token` of the previous page. Empty requests the first page.
    *
    * @generated from field: string page_token = 4;
    */
@@ -488,35 +514,35 @@ export type ListTasksRequest = Message<"devtool.v1alpha.ListTasksRequest"> & {
 };
 
 /**
- * Asks for a page of tasks.
+ * Request of ListTasks.
  *
  * @generated from message devtool.v1alpha.ListTasksRequest
  */
 export type ListTasksRequestJson = {
   /**
-   * Keeps the tasks of one conversation. Empty keeps all.
+   * Only tasks of this conversation. Empty: of all conversations.
    *
    * @generated from field: string context_id = 1;
    */
   contextId?: string;
 
   /**
-   * Keeps the tasks in one state. Unspecified keeps all.
+   * Only tasks in this state. Unspecified: in any state.
    *
    * @generated from field: devtool.v1alpha.TaskState state = 2;
    */
   state?: TaskStateJson;
 
   /**
-   * Limits the page: 1 to 100, 0 means 50. Out of range fails with
-   * INVALID_ARGUMENT.
+   * Maximum number of tasks per page, from 1 to 100. 0 means 50. Other values
+   * fail with INVALID_ARGUMENT.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize?: number;
 
   /**
-   * Continues after an earlier page. Empty starts at the first.
+   * `next_page_token` of the previous page. Empty requests the first page.
    *
    * @generated from field: string page_token = 4;
    */
@@ -531,20 +557,20 @@ export const ListTasksRequestSchema: GenMessage<ListTasksRequest, {jsonType: Lis
   messageDesc(file_devtool_v1alpha_task_service, 7);
 
 /**
- * Answers with a page of tasks.
+ * One page of tasks.
  *
  * @generated from message devtool.v1alpha.ListTasksResponse
  */
 export type ListTasksResponse = Message<"devtool.v1alpha.ListTasksResponse"> & {
   /**
-   * Lists the tasks, the latest changed first.
+   * The tasks, most recently updated first.
    *
    * @generated from field: repeated devtool.v1alpha.TaskSummary tasks = 1;
    */
   tasks: TaskSummary[];
 
   /**
-   * Continues the list. Empty when this page is the last.
+   * Token for the next page. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -552,20 +578,20 @@ export type ListTasksResponse = Message<"devtool.v1alpha.ListTasksResponse"> & {
 };
 
 /**
- * Answers with a page of tasks.
+ * One page of tasks.
  *
  * @generated from message devtool.v1alpha.ListTasksResponse
  */
 export type ListTasksResponseJson = {
   /**
-   * Lists the tasks, the latest changed first.
+   * The tasks, most recently updated first.
    *
    * @generated from field: repeated devtool.v1alpha.TaskSummary tasks = 1;
    */
   tasks?: TaskSummaryJson[];
 
   /**
-   * Continues the list. Empty when this page is the last.
+   * Token for the next page. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -580,27 +606,27 @@ export const ListTasksResponseSchema: GenMessage<ListTasksResponse, {jsonType: L
   messageDesc(file_devtool_v1alpha_task_service, 8);
 
 /**
- * Describes a task in a list.
+ * An entry in a list of tasks.
  *
  * @generated from message devtool.v1alpha.TaskSummary
  */
 export type TaskSummary = Message<"devtool.v1alpha.TaskSummary"> & {
   /**
-   * Identifies the task.
+   * The id of the task.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Identifies its conversation.
+   * The id of its conversation.
    *
    * @generated from field: string context_id = 2;
    */
   contextId: string;
 
   /**
-   * Holds its last event: state, time, sequence.
+   * Its latest event, which holds the state, the time and the sequence number.
    *
    * @generated from field: devtool.v1alpha.TaskEvent last_event = 3;
    */
@@ -608,27 +634,27 @@ export type TaskSummary = Message<"devtool.v1alpha.TaskSummary"> & {
 };
 
 /**
- * Describes a task in a list.
+ * An entry in a list of tasks.
  *
  * @generated from message devtool.v1alpha.TaskSummary
  */
 export type TaskSummaryJson = {
   /**
-   * Identifies the task.
+   * The id of the task.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * Identifies its conversation.
+   * The id of its conversation.
    *
    * @generated from field: string context_id = 2;
    */
   contextId?: string;
 
   /**
-   * Holds its last event: state, time, sequence.
+   * Its latest event, which holds the state, the time and the sequence number.
    *
    * @generated from field: devtool.v1alpha.TaskEvent last_event = 3;
    */
@@ -643,13 +669,13 @@ export const TaskSummarySchema: GenMessage<TaskSummary, {jsonType: TaskSummaryJs
   messageDesc(file_devtool_v1alpha_task_service, 9);
 
 /**
- * Asks to cancel a task.
+ * Request of CancelTask.
  *
  * @generated from message devtool.v1alpha.CancelTaskRequest
  */
 export type CancelTaskRequest = Message<"devtool.v1alpha.CancelTaskRequest"> & {
   /**
-   * Names the task. Required.
+   * The id of the task. Required.
    *
    * @generated from field: string task_id = 1;
    */
@@ -657,13 +683,13 @@ export type CancelTaskRequest = Message<"devtool.v1alpha.CancelTaskRequest"> & {
 };
 
 /**
- * Asks to cancel a task.
+ * Request of CancelTask.
  *
  * @generated from message devtool.v1alpha.CancelTaskRequest
  */
 export type CancelTaskRequestJson = {
   /**
-   * Names the task. Required.
+   * The id of the task. Required.
    *
    * @generated from field: string task_id = 1;
    */
@@ -678,13 +704,13 @@ export const CancelTaskRequestSchema: GenMessage<CancelTaskRequest, {jsonType: C
   messageDesc(file_devtool_v1alpha_task_service, 10);
 
 /**
- * Answers a cancellation.
+ * Response of CancelTask.
  *
  * @generated from message devtool.v1alpha.CancelTaskResponse
  */
 export type CancelTaskResponse = Message<"devtool.v1alpha.CancelTaskResponse"> & {
   /**
-   * Holds the task, canceled.
+   * The canceled task.
    *
    * @generated from field: devtool.v1alpha.Task task = 1;
    */
@@ -692,13 +718,13 @@ export type CancelTaskResponse = Message<"devtool.v1alpha.CancelTaskResponse"> &
 };
 
 /**
- * Answers a cancellation.
+ * Response of CancelTask.
  *
  * @generated from message devtool.v1alpha.CancelTaskResponse
  */
 export type CancelTaskResponseJson = {
   /**
-   * Holds the task, canceled.
+   * The canceled task.
    *
    * @generated from field: devtool.v1alpha.Task task = 1;
    */
@@ -713,20 +739,20 @@ export const CancelTaskResponseSchema: GenMessage<CancelTaskResponse, {jsonType:
   messageDesc(file_devtool_v1alpha_task_service, 11);
 
 /**
- * Asks to remove a message that waits.
+ * Request of WithdrawMessage.
  *
  * @generated from message devtool.v1alpha.WithdrawMessageRequest
  */
 export type WithdrawMessageRequest = Message<"devtool.v1alpha.WithdrawMessageRequest"> & {
   /**
-   * Names the task. Required.
+   * The id of the task. Required.
    *
    * @generated from field: string task_id = 1;
    */
   taskId: string;
 
   /**
-   * Names the message. Required.
+   * The id of the queued message. Required.
    *
    * @generated from field: string message_id = 2;
    */
@@ -734,20 +760,20 @@ export type WithdrawMessageRequest = Message<"devtool.v1alpha.WithdrawMessageReq
 };
 
 /**
- * Asks to remove a message that waits.
+ * Request of WithdrawMessage.
  *
  * @generated from message devtool.v1alpha.WithdrawMessageRequest
  */
 export type WithdrawMessageRequestJson = {
   /**
-   * Names the task. Required.
+   * The id of the task. Required.
    *
    * @generated from field: string task_id = 1;
    */
   taskId?: string;
 
   /**
-   * Names the message. Required.
+   * The id of the queued message. Required.
    *
    * @generated from field: string message_id = 2;
    */
@@ -762,13 +788,13 @@ export const WithdrawMessageRequestSchema: GenMessage<WithdrawMessageRequest, {j
   messageDesc(file_devtool_v1alpha_task_service, 12);
 
 /**
- * Answers a withdrawal.
+ * Response of WithdrawMessage.
  *
  * @generated from message devtool.v1alpha.WithdrawMessageResponse
  */
 export type WithdrawMessageResponse = Message<"devtool.v1alpha.WithdrawMessageResponse"> & {
   /**
-   * Holds the task without the message.
+   * The task without the message.
    *
    * @generated from field: devtool.v1alpha.Task task = 1;
    */
@@ -776,13 +802,13 @@ export type WithdrawMessageResponse = Message<"devtool.v1alpha.WithdrawMessageRe
 };
 
 /**
- * Answers a withdrawal.
+ * Response of WithdrawMessage.
  *
  * @generated from message devtool.v1alpha.WithdrawMessageResponse
  */
 export type WithdrawMessageResponseJson = {
   /**
-   * Holds the task without the message.
+   * The task without the message.
    *
    * @generated from field: devtool.v1alpha.Task task = 1;
    */
@@ -797,20 +823,21 @@ export const WithdrawMessageResponseSchema: GenMessage<WithdrawMessageResponse, 
   messageDesc(file_devtool_v1alpha_task_service, 13);
 
 /**
- * Asks for the events of a task.
+ * Request of SubscribeTask.
  *
  * @generated from message devtool.v1alpha.SubscribeTaskRequest
  */
 export type SubscribeTaskRequest = Message<"devtool.v1alpha.SubscribeTaskRequest"> & {
   /**
-   * Names the task. Required.
+   * The id of the task. Required.
    *
    * @generated from field: string task_id = 1;
    */
   taskId: string;
 
   /**
-   * Leaves out the events up to and including this sequence. 0 streams all.
+   * The last sequence number that the client already has. The stream starts
+   * with the event after it. 0 streams all events.
    *
    * @generated from field: int64 after_sequence = 2;
    */
@@ -818,20 +845,21 @@ export type SubscribeTaskRequest = Message<"devtool.v1alpha.SubscribeTaskRequest
 };
 
 /**
- * Asks for the events of a task.
+ * Request of SubscribeTask.
  *
  * @generated from message devtool.v1alpha.SubscribeTaskRequest
  */
 export type SubscribeTaskRequestJson = {
   /**
-   * Names the task. Required.
+   * The id of the task. Required.
    *
    * @generated from field: string task_id = 1;
    */
   taskId?: string;
 
   /**
-   * Leaves out the events up to and including this sequence. 0 streams all.
+   * The last sequence number that the client already has. The stream starts
+   * with the event after it. 0 streams all events.
    *
    * @generated from field: int64 after_sequence = 2;
    */
@@ -846,13 +874,13 @@ export const SubscribeTaskRequestSchema: GenMessage<SubscribeTaskRequest, {jsonT
   messageDesc(file_devtool_v1alpha_task_service, 14);
 
 /**
- * Streams one event of a task.
+ * One event of a task.
  *
  * @generated from message devtool.v1alpha.SubscribeTaskResponse
  */
 export type SubscribeTaskResponse = Message<"devtool.v1alpha.SubscribeTaskResponse"> & {
   /**
-   * Holds the event.
+   * The event.
    *
    * @generated from field: devtool.v1alpha.TaskEvent event = 1;
    */
@@ -860,13 +888,13 @@ export type SubscribeTaskResponse = Message<"devtool.v1alpha.SubscribeTaskRespon
 };
 
 /**
- * Streams one event of a task.
+ * One event of a task.
  *
  * @generated from message devtool.v1alpha.SubscribeTaskResponse
  */
 export type SubscribeTaskResponseJson = {
   /**
-   * Holds the event.
+   * The event.
    *
    * @generated from field: devtool.v1alpha.TaskEvent event = 1;
    */
@@ -881,25 +909,31 @@ export const SubscribeTaskResponseSchema: GenMessage<SubscribeTaskResponse, {jso
   messageDesc(file_devtool_v1alpha_task_service, 15);
 
 /**
- * Runs tasks: takes messages, streams what happens, cancels.
+ * Runs tasks: accepts messages, streams what happens, cancels.
  *
- * An exchange is what one message sets off: it starts with the event that
- * records the message and ends with the first event after which the task waits
- * for the user or has ended. A message to a task that is at work waits until
- * the agent takes it; the task stays at work until no message waits, so the
- * exchanges of all of them end together.
+ * A message starts an exchange. The exchange begins with the event that records
+ * the message, and ends with the first event after which the task waits for the
+ * user or has ended.
+ *
+ * A message to a working task is queued until the agent takes it. The task
+ * keeps working until its queue is empty, so the exchanges of all queued
+ * messages end together.
+ *
+ * A caller sees its own tasks only; the tasks of others are NOT_FOUND.
  *
  * @generated from service devtool.v1alpha.TaskService
  */
 export const TaskService: GenService<{
   /**
-   * Sends a message and answers when its exchange has ended.
+   * Sends a message, and responds when its exchange has ended.
    *
-   * Fails with INVALID_ARGUMENT for a bad message or settings, NOT_FOUND for an
-   * unknown task, FAILED_PRECONDITION when the task cannot take the message
-   * now, RESOURCE_EXHAUSTED when 16 messages wait for it already,
-   * ALREADY_EXISTS when the id of the message was used for another one. A
-   * failed request changes nothing.
+   * A failed request changes nothing. Errors:
+   *
+   * - INVALID_ARGUMENT: the message or the settings are invalid.
+   * - NOT_FOUND: the task does not exist.
+   * - FAILED_PRECONDITION: the task cannot take the message now.
+   * - RESOURCE_EXHAUSTED: 16 messages are already queued for the task.
+   * - ALREADY_EXISTS: another message with the same id was sent before.
    *
    * @generated from rpc devtool.v1alpha.TaskService.SendMessage
    */
@@ -909,8 +943,10 @@ export const TaskService: GenService<{
     output: typeof SendMessageResponseSchema;
   },
   /**
-   * Sends a message and streams its exchange. Fails as SendMessage does, before
-   * the first event. A client that goes away stops nothing.
+   * Sends a message, and streams the events of its exchange.
+   *
+   * Fails before the first event, with the errors of SendMessage. A client that
+   * disconnects does not stop the task; SubscribeTask continues the stream.
    *
    * @generated from rpc devtool.v1alpha.TaskService.StreamMessage
    */
@@ -920,7 +956,8 @@ export const TaskService: GenService<{
     output: typeof StreamMessageResponseSchema;
   },
   /**
-   * Gets a task as it is now. Fails with NOT_FOUND for an unknown task.
+   * Returns the current state of a task. Fails with NOT_FOUND if the task does
+   * not exist.
    *
    * @generated from rpc devtool.v1alpha.TaskService.GetTask
    */
@@ -930,7 +967,7 @@ export const TaskService: GenService<{
     output: typeof GetTaskResponseSchema;
   },
   /**
-   * Lists the caller's tasks, the latest changed first.
+   * Lists the caller's tasks, most recently updated first.
    *
    * @generated from rpc devtool.v1alpha.TaskService.ListTasks
    */
@@ -940,9 +977,11 @@ export const TaskService: GenService<{
     output: typeof ListTasksResponseSchema;
   },
   /**
-   * Cancels a task: its model, tools and processes end, open calls become
-   * CANCELLED. Answers when that is done. Fails with FAILED_PRECONDITION when
-   * the task has already ended.
+   * Cancels a task, and responds when it has stopped.
+   *
+   * The agent's model, tools and processes are stopped, and open tool calls
+   * become CANCELLED. Fails with NOT_FOUND if the task does not exist, and with
+   * FAILED_PRECONDITION if it has already ended.
    *
    * @generated from rpc devtool.v1alpha.TaskService.CancelTask
    */
@@ -952,9 +991,11 @@ export const TaskService: GenService<{
     output: typeof CancelTaskResponseSchema;
   },
   /**
-   * Removes a message that waits for the agent. Fails with NOT_FOUND for an
-   * unknown task or message, FAILED_PRECONDITION when the agent has taken the
-   * message, or the task has ended.
+   * Removes a message from the queue of a task.
+   *
+   * Fails with NOT_FOUND if the task or the message does not exist, and with
+   * FAILED_PRECONDITION if the agent has already taken the message or the task
+   * has ended.
    *
    * @generated from rpc devtool.v1alpha.TaskService.WithdrawMessage
    */
@@ -964,10 +1005,12 @@ export const TaskService: GenService<{
     output: typeof WithdrawMessageResponseSchema;
   },
   /**
-   * Streams the events of a task after a sequence, then those to come. Ends
-   * when the task has ended; goes on over a state that waits for the user.
-   * Fails with NOT_FOUND for an unknown task and OUT_OF_RANGE for a sequence
-   * that the task has not reached.
+   * Streams the events of a task: first those after a given sequence number,
+   * then new ones as they happen.
+   *
+   * The stream ends when the task has ended; it stays open while the task waits
+   * for the user. Fails with NOT_FOUND if the task does not exist, and with
+   * OUT_OF_RANGE if the task has not reached the sequence number.
    *
    * @generated from rpc devtool.v1alpha.TaskService.SubscribeTask
    */

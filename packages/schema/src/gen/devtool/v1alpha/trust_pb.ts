@@ -15,14 +15,14 @@ export const file_devtool_v1alpha_trust: GenFile = /*@__PURE__*/
   fileDesc("ChtkZXZ0b29sL3YxYWxwaGEvdHJ1c3QucHJvdG8SD2RldnRvb2wudjFhbHBoYSI4CglUcnVzdEZpbGUSKwoGZ3JhbnRzGAEgAygLMhsuZGV2dG9vbC52MWFscGhhLlRydXN0R3JhbnQicQoKVHJ1c3RHcmFudBIMCgRwYXRoGAEgASgJEigKBHRpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEisKBWZpbGVzGAMgAygLMhwuZGV2dG9vbC52MWFscGhhLlRydXN0ZWRGaWxlIisKC1RydXN0ZWRGaWxlEgwKBHBhdGgYASABKAkSDgoGc2hhMjU2GAIgASgMYgZwcm90bzM", [file_google_protobuf_timestamp]);
 
 /**
- * Holds the directories whose configuration the operator trusts: the file
- * `trust.json` in the data directory (mode 0600).
+ * The file `trust.json` in the data directory (mode 0600): directories whose
+ * configuration the operator trusts.
  *
  * @generated from message devtool.v1alpha.TrustFile
  */
 export type TrustFile = Message<"devtool.v1alpha.TrustFile"> & {
   /**
-   * Lists the grants, at most one for a path, sorted by path.
+   * The grants, sorted by path. At most one for each path.
    *
    * @generated from field: repeated devtool.v1alpha.TrustGrant grants = 1;
    */
@@ -30,14 +30,14 @@ export type TrustFile = Message<"devtool.v1alpha.TrustFile"> & {
 };
 
 /**
- * Holds the directories whose configuration the operator trusts: the file
- * `trust.json` in the data directory (mode 0600).
+ * The file `trust.json` in the data directory (mode 0600): directories whose
+ * configuration the operator trusts.
  *
  * @generated from message devtool.v1alpha.TrustFile
  */
 export type TrustFileJson = {
   /**
-   * Lists the grants, at most one for a path, sorted by path.
+   * The grants, sorted by path. At most one for each path.
    *
    * @generated from field: repeated devtool.v1alpha.TrustGrant grants = 1;
    */
@@ -52,29 +52,30 @@ export const TrustFileSchema: GenMessage<TrustFile, {jsonType: TrustFileJson}> =
   messageDesc(file_devtool_v1alpha_trust, 0);
 
 /**
- * Trusts the configuration of one directory as it was when it was granted.
+ * Trust in the configuration of one directory, as it was when trust was
+ * granted.
  *
  * @generated from message devtool.v1alpha.TrustGrant
  */
 export type TrustGrant = Message<"devtool.v1alpha.TrustGrant"> & {
   /**
-   * Names the directory by its real path. No directory above or below it is
-   * meant.
+   * Real path of the directory. Trust does not extend to its parents or
+   * subdirectories.
    *
    * @generated from field: string path = 1;
    */
   path: string;
 
   /**
-   * Tells when it was granted, or when a change was taken over.
+   * When trust was granted, or when the operator last accepted a change.
    *
    * @generated from field: google.protobuf.Timestamp time = 2;
    */
   time?: Timestamp | undefined;
 
   /**
-   * Lists every configuration file there was, sorted by path; no other is
-   * trusted.
+   * All configuration files that the directory had, sorted by path. Other files
+   * are not trusted.
    *
    * @generated from field: repeated devtool.v1alpha.TrustedFile files = 3;
    */
@@ -82,29 +83,30 @@ export type TrustGrant = Message<"devtool.v1alpha.TrustGrant"> & {
 };
 
 /**
- * Trusts the configuration of one directory as it was when it was granted.
+ * Trust in the configuration of one directory, as it was when trust was
+ * granted.
  *
  * @generated from message devtool.v1alpha.TrustGrant
  */
 export type TrustGrantJson = {
   /**
-   * Names the directory by its real path. No directory above or below it is
-   * meant.
+   * Real path of the directory. Trust does not extend to its parents or
+   * subdirectories.
    *
    * @generated from field: string path = 1;
    */
   path?: string;
 
   /**
-   * Tells when it was granted, or when a change was taken over.
+   * When trust was granted, or when the operator last accepted a change.
    *
    * @generated from field: google.protobuf.Timestamp time = 2;
    */
   time?: TimestampJson;
 
   /**
-   * Lists every configuration file there was, sorted by path; no other is
-   * trusted.
+   * All configuration files that the directory had, sorted by path. Other files
+   * are not trusted.
    *
    * @generated from field: repeated devtool.v1alpha.TrustedFile files = 3;
    */
@@ -119,20 +121,20 @@ export const TrustGrantSchema: GenMessage<TrustGrant, {jsonType: TrustGrantJson}
   messageDesc(file_devtool_v1alpha_trust, 1);
 
 /**
- * Is one configuration file as it is trusted.
+ * A trusted configuration file.
  *
  * @generated from message devtool.v1alpha.TrustedFile
  */
 export type TrustedFile = Message<"devtool.v1alpha.TrustedFile"> & {
   /**
-   * Names the file relative to the directory, with `/`.
+   * Path of the file, relative to the directory, with `/` as the separator.
    *
    * @generated from field: string path = 1;
    */
   path: string;
 
   /**
-   * Holds the SHA-256 of its content.
+   * SHA-256 of the content of the file.
    *
    * @generated from field: bytes sha256 = 2;
    */
@@ -140,20 +142,20 @@ export type TrustedFile = Message<"devtool.v1alpha.TrustedFile"> & {
 };
 
 /**
- * Is one configuration file as it is trusted.
+ * A trusted configuration file.
  *
  * @generated from message devtool.v1alpha.TrustedFile
  */
 export type TrustedFileJson = {
   /**
-   * Names the file relative to the directory, with `/`.
+   * Path of the file, relative to the directory, with `/` as the separator.
    *
    * @generated from field: string path = 1;
    */
   path?: string;
 
   /**
-   * Holds the SHA-256 of its content.
+   * SHA-256 of the content of the file.
    *
    * @generated from field: bytes sha256 = 2;
    */

@@ -15,119 +15,119 @@ export const file_devtool_a2a_v1alpha_agent_card: GenFile = /*@__PURE__*/
   fileDesc("CiRkZXZ0b29sL2EyYS92MWFscGhhL2FnZW50X2NhcmQucHJvdG8SE2RldnRvb2wuYTJhLnYxYWxwaGEi9QUKCUFnZW50Q2FyZBIYChBwcm90b2NvbF92ZXJzaW9uGAEgASgJEgwKBG5hbWUYAiABKAkSEwoLZGVzY3JpcHRpb24YAyABKAkSCwoDdXJsGAQgASgJEhsKE3ByZWZlcnJlZF90cmFuc3BvcnQYBSABKAkSQgoVYWRkaXRpb25hbF9pbnRlcmZhY2VzGAYgAygLMiMuZGV2dG9vbC5hMmEudjFhbHBoYS5BZ2VudEludGVyZmFjZRI0Cghwcm92aWRlchgHIAEoCzIiLmRldnRvb2wuYTJhLnYxYWxwaGEuQWdlbnRQcm92aWRlchIPCgd2ZXJzaW9uGAggASgJEhkKEWRvY3VtZW50YXRpb25fdXJsGAkgASgJEjwKDGNhcGFiaWxpdGllcxgKIAEoCzImLmRldnRvb2wuYTJhLnYxYWxwaGEuQWdlbnRDYXBhYmlsaXRpZXMSTQoQc2VjdXJpdHlfc2NoZW1lcxgLIAMoCzIzLmRldnRvb2wuYTJhLnYxYWxwaGEuQWdlbnRDYXJkLlNlY3VyaXR5U2NoZW1lc0VudHJ5EikKCHNlY3VyaXR5GAwgAygLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBIbChNkZWZhdWx0X2lucHV0X21vZGVzGA0gAygJEhwKFGRlZmF1bHRfb3V0cHV0X21vZGVzGA4gAygJEi8KBnNraWxscxgPIAMoCzIfLmRldnRvb2wuYTJhLnYxYWxwaGEuQWdlbnRTa2lsbBIxCiRzdXBwb3J0c19hdXRoZW50aWNhdGVkX2V4dGVuZGVkX2NhcmQYECABKAhIAIgBARpbChRTZWN1cml0eVNjaGVtZXNFbnRyeRILCgNrZXkYASABKAkSMgoFdmFsdWUYAiABKAsyIy5kZXZ0b29sLmEyYS52MWFscGhhLlNlY3VyaXR5U2NoZW1lOgI4AUInCiVfc3VwcG9ydHNfYXV0aGVudGljYXRlZF9leHRlbmRlZF9jYXJkIjAKDkFnZW50SW50ZXJmYWNlEgsKA3VybBgBIAEoCRIRCgl0cmFuc3BvcnQYAiABKAkiMgoNQWdlbnRQcm92aWRlchIUCgxvcmdhbml6YXRpb24YASABKAkSCwoDdXJsGAIgASgJIu4BChFBZ2VudENhcGFiaWxpdGllcxIWCglzdHJlYW1pbmcYASABKAhIAIgBARIfChJwdXNoX25vdGlmaWNhdGlvbnMYAiABKAhIAYgBARIlChhzdGF0ZV90cmFuc2l0aW9uX2hpc3RvcnkYAyABKAhIAogBARI3CgpleHRlbnNpb25zGAQgAygLMiMuZGV2dG9vbC5hMmEudjFhbHBoYS5BZ2VudEV4dGVuc2lvbkIMCgpfc3RyZWFtaW5nQhUKE19wdXNoX25vdGlmaWNhdGlvbnNCGwoZX3N0YXRlX3RyYW5zaXRpb25faGlzdG9yeSJ/Cg5BZ2VudEV4dGVuc2lvbhILCgN1cmkYASABKAkSEwoLZGVzY3JpcHRpb24YAiABKAkSFQoIcmVxdWlyZWQYAyABKAhIAIgBARInCgZwYXJhbXMYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QgsKCV9yZXF1aXJlZCKxAQoKQWdlbnRTa2lsbBIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEhMKC2Rlc2NyaXB0aW9uGAMgASgJEgwKBHRhZ3MYBCADKAkSEAoIZXhhbXBsZXMYBSADKAkSEwoLaW5wdXRfbW9kZXMYBiADKAkSFAoMb3V0cHV0X21vZGVzGAcgAygJEikKCHNlY3VyaXR5GAggAygLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCKRAQoOU2VjdXJpdHlTY2hlbWUSDAoEdHlwZRgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRIOCgZzY2hlbWUYAyABKAkSFQoNYmVhcmVyX2Zvcm1hdBgEIAEoCRIMCgRuYW1lGAUgASgJEgoKAmluGAYgASgJEhsKE29wZW5faWRfY29ubmVjdF91cmwYByABKAliBnByb3RvMw", [file_google_protobuf_struct]);
 
 /**
- * Describes an agent to its clients, in A2A 0.3 (section 5.5).
+ * Describes an agent to its clients (A2A 0.3, section 5.5).
  *
  * @generated from message devtool.a2a.v1alpha.AgentCard
  */
 export type AgentCard = Message<"devtool.a2a.v1alpha.AgentCard"> & {
   /**
-   * Is the version of A2A that `url` speaks, for instance `0.3.0`.
+   * Version of A2A at `url`, such as `0.3.0`.
    *
    * @generated from field: string protocol_version = 1;
    */
   protocolVersion: string;
 
   /**
-   * Names the agent.
+   * Name of the agent.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Says what the agent does.
+   * What the agent does, for people.
    *
    * @generated from field: string description = 3;
    */
   description: string;
 
   /**
-   * Names the endpoint of the preferred transport.
+   * URL of the endpoint for the preferred transport.
    *
    * @generated from field: string url = 4;
    */
   url: string;
 
   /**
-   * Names the preferred transport: `JSONRPC`, `GRPC` or `HTTP+JSON`.
+   * Transport at `url`: `JSONRPC`, `GRPC` or `HTTP+JSON`.
    *
    * @generated from field: string preferred_transport = 5;
    */
   preferredTransport: string;
 
   /**
-   * Lists further endpoints.
+   * Further endpoints.
    *
    * @generated from field: repeated devtool.a2a.v1alpha.AgentInterface additional_interfaces = 6;
    */
   additionalInterfaces: AgentInterface[];
 
   /**
-   * Names who offers the agent.
+   * Organization that provides the agent.
    *
    * @generated from field: devtool.a2a.v1alpha.AgentProvider provider = 7;
    */
   provider?: AgentProvider | undefined;
 
   /**
-   * Is the version of the agent itself.
+   * Version of the agent itself.
    *
    * @generated from field: string version = 8;
    */
   version: string;
 
   /**
-   * Names where its documentation lies.
+   * URL of the agent's documentation.
    *
    * @generated from field: string documentation_url = 9;
    */
   documentationUrl: string;
 
   /**
-   * Tells what the agent can do beyond the minimum.
+   * Optional features that the agent supports.
    *
    * @generated from field: devtool.a2a.v1alpha.AgentCapabilities capabilities = 10;
    */
   capabilities?: AgentCapabilities | undefined;
 
   /**
-   * Describes the ways to authenticate, by name.
+   * Supported authentication methods, by name.
    *
    * @generated from field: map<string, devtool.a2a.v1alpha.SecurityScheme> security_schemes = 11;
    */
   securitySchemes: { [key: string]: SecurityScheme };
 
   /**
-   * Lists alternatives; each object names schemes that are needed together,
-   * with their scopes.
+   * Alternative ways to authenticate. Each object maps the names of the schemes
+   * that are required together to their scopes.
    *
    * @generated from field: repeated google.protobuf.Struct security = 12;
    */
   security: JsonObject[];
 
   /**
-   * Lists the media types that the agent takes.
+   * Media types that the agent accepts.
    *
    * @generated from field: repeated string default_input_modes = 13;
    */
   defaultInputModes: string[];
 
   /**
-   * Lists the media types that the agent sends.
+   * Media types that the agent produces.
    *
    * @generated from field: repeated string default_output_modes = 14;
    */
   defaultOutputModes: string[];
 
   /**
-   * Lists what the agent is good at.
+   * What the agent can do.
    *
    * @generated from field: repeated devtool.a2a.v1alpha.AgentSkill skills = 15;
    */
   skills: AgentSkill[];
 
   /**
-   * Tells whether an authenticated client can get more of the card.
+   * Whether authenticated clients can request a more detailed card.
    *
    * @generated from field: optional bool supports_authenticated_extended_card = 16;
    */
@@ -135,119 +135,119 @@ export type AgentCard = Message<"devtool.a2a.v1alpha.AgentCard"> & {
 };
 
 /**
- * Describes an agent to its clients, in A2A 0.3 (section 5.5).
+ * Describes an agent to its clients (A2A 0.3, section 5.5).
  *
  * @generated from message devtool.a2a.v1alpha.AgentCard
  */
 export type AgentCardJson = {
   /**
-   * Is the version of A2A that `url` speaks, for instance `0.3.0`.
+   * Version of A2A at `url`, such as `0.3.0`.
    *
    * @generated from field: string protocol_version = 1;
    */
   protocolVersion?: string;
 
   /**
-   * Names the agent.
+   * Name of the agent.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * Says what the agent does.
+   * What the agent does, for people.
    *
    * @generated from field: string description = 3;
    */
   description?: string;
 
   /**
-   * Names the endpoint of the preferred transport.
+   * URL of the endpoint for the preferred transport.
    *
    * @generated from field: string url = 4;
    */
   url?: string;
 
   /**
-   * Names the preferred transport: `JSONRPC`, `GRPC` or `HTTP+JSON`.
+   * Transport at `url`: `JSONRPC`, `GRPC` or `HTTP+JSON`.
    *
    * @generated from field: string preferred_transport = 5;
    */
   preferredTransport?: string;
 
   /**
-   * Lists further endpoints.
+   * Further endpoints.
    *
    * @generated from field: repeated devtool.a2a.v1alpha.AgentInterface additional_interfaces = 6;
    */
   additionalInterfaces?: AgentInterfaceJson[];
 
   /**
-   * Names who offers the agent.
+   * Organization that provides the agent.
    *
    * @generated from field: devtool.a2a.v1alpha.AgentProvider provider = 7;
    */
   provider?: AgentProviderJson;
 
   /**
-   * Is the version of the agent itself.
+   * Version of the agent itself.
    *
    * @generated from field: string version = 8;
    */
   version?: string;
 
   /**
-   * Names where its documentation lies.
+   * URL of the agent's documentation.
    *
    * @generated from field: string documentation_url = 9;
    */
   documentationUrl?: string;
 
   /**
-   * Tells what the agent can do beyond the minimum.
+   * Optional features that the agent supports.
    *
    * @generated from field: devtool.a2a.v1alpha.AgentCapabilities capabilities = 10;
    */
   capabilities?: AgentCapabilitiesJson;
 
   /**
-   * Describes the ways to authenticate, by name.
+   * Supported authentication methods, by name.
    *
    * @generated from field: map<string, devtool.a2a.v1alpha.SecurityScheme> security_schemes = 11;
    */
   securitySchemes?: { [key: string]: SecuritySchemeJson };
 
   /**
-   * Lists alternatives; each object names schemes that are needed together,
-   * with their scopes.
+   * Alternative ways to authenticate. Each object maps the names of the schemes
+   * that are required together to their scopes.
    *
    * @generated from field: repeated google.protobuf.Struct security = 12;
    */
   security?: StructJson[];
 
   /**
-   * Lists the media types that the agent takes.
+   * Media types that the agent accepts.
    *
    * @generated from field: repeated string default_input_modes = 13;
    */
   defaultInputModes?: string[];
 
   /**
-   * Lists the media types that the agent sends.
+   * Media types that the agent produces.
    *
    * @generated from field: repeated string default_output_modes = 14;
    */
   defaultOutputModes?: string[];
 
   /**
-   * Lists what the agent is good at.
+   * What the agent can do.
    *
    * @generated from field: repeated devtool.a2a.v1alpha.AgentSkill skills = 15;
    */
   skills?: AgentSkillJson[];
 
   /**
-   * Tells whether an authenticated client can get more of the card.
+   * Whether authenticated clients can request a more detailed card.
    *
    * @generated from field: optional bool supports_authenticated_extended_card = 16;
    */
@@ -262,20 +262,20 @@ export const AgentCardSchema: GenMessage<AgentCard, {jsonType: AgentCardJson}> =
   messageDesc(file_devtool_a2a_v1alpha_agent_card, 0);
 
 /**
- * Names an endpoint of an agent.
+ * An endpoint of an agent.
  *
  * @generated from message devtool.a2a.v1alpha.AgentInterface
  */
 export type AgentInterface = Message<"devtool.a2a.v1alpha.AgentInterface"> & {
   /**
-   * Names the endpoint.
+   * URL of the endpoint.
    *
    * @generated from field: string url = 1;
    */
   url: string;
 
   /**
-   * Names its transport.
+   * Transport at the URL: `JSONRPC`, `GRPC` or `HTTP+JSON`.
    *
    * @generated from field: string transport = 2;
    */
@@ -283,20 +283,20 @@ export type AgentInterface = Message<"devtool.a2a.v1alpha.AgentInterface"> & {
 };
 
 /**
- * Names an endpoint of an agent.
+ * An endpoint of an agent.
  *
  * @generated from message devtool.a2a.v1alpha.AgentInterface
  */
 export type AgentInterfaceJson = {
   /**
-   * Names the endpoint.
+   * URL of the endpoint.
    *
    * @generated from field: string url = 1;
    */
   url?: string;
 
   /**
-   * Names its transport.
+   * Transport at the URL: `JSONRPC`, `GRPC` or `HTTP+JSON`.
    *
    * @generated from field: string transport = 2;
    */
@@ -311,20 +311,20 @@ export const AgentInterfaceSchema: GenMessage<AgentInterface, {jsonType: AgentIn
   messageDesc(file_devtool_a2a_v1alpha_agent_card, 1);
 
 /**
- * Names who offers an agent.
+ * Organization that provides an agent.
  *
  * @generated from message devtool.a2a.v1alpha.AgentProvider
  */
 export type AgentProvider = Message<"devtool.a2a.v1alpha.AgentProvider"> & {
   /**
-   * Names the organization.
+   * Name of the organization.
    *
    * @generated from field: string organization = 1;
    */
   organization: string;
 
   /**
-   * Names its page.
+   * Website of the organization.
    *
    * @generated from field: string url = 2;
    */
@@ -332,20 +332,20 @@ export type AgentProvider = Message<"devtool.a2a.v1alpha.AgentProvider"> & {
 };
 
 /**
- * Names who offers an agent.
+ * Organization that provides an agent.
  *
  * @generated from message devtool.a2a.v1alpha.AgentProvider
  */
 export type AgentProviderJson = {
   /**
-   * Names the organization.
+   * Name of the organization.
    *
    * @generated from field: string organization = 1;
    */
   organization?: string;
 
   /**
-   * Names its page.
+   * Website of the organization.
    *
    * @generated from field: string url = 2;
    */
@@ -360,34 +360,34 @@ export const AgentProviderSchema: GenMessage<AgentProvider, {jsonType: AgentProv
   messageDesc(file_devtool_a2a_v1alpha_agent_card, 2);
 
 /**
- * Tells what an agent can do beyond the minimum.
+ * Optional features of A2A that an agent supports.
  *
  * @generated from message devtool.a2a.v1alpha.AgentCapabilities
  */
 export type AgentCapabilities = Message<"devtool.a2a.v1alpha.AgentCapabilities"> & {
   /**
-   * Tells whether it streams. Always written.
+   * Whether the agent supports streaming. Always written.
    *
    * @generated from field: optional bool streaming = 1;
    */
   streaming?: boolean | undefined;
 
   /**
-   * Tells whether it posts notifications. Always written.
+   * Whether the agent supports push notifications. Always written.
    *
    * @generated from field: optional bool push_notifications = 2;
    */
   pushNotifications?: boolean | undefined;
 
   /**
-   * Tells whether it keeps the history of states. Always written.
+   * Whether the agent keeps the history of a task's states. Always written.
    *
    * @generated from field: optional bool state_transition_history = 3;
    */
   stateTransitionHistory?: boolean | undefined;
 
   /**
-   * Lists its extensions.
+   * Extensions that the agent supports.
    *
    * @generated from field: repeated devtool.a2a.v1alpha.AgentExtension extensions = 4;
    */
@@ -395,34 +395,34 @@ export type AgentCapabilities = Message<"devtool.a2a.v1alpha.AgentCapabilities">
 };
 
 /**
- * Tells what an agent can do beyond the minimum.
+ * Optional features of A2A that an agent supports.
  *
  * @generated from message devtool.a2a.v1alpha.AgentCapabilities
  */
 export type AgentCapabilitiesJson = {
   /**
-   * Tells whether it streams. Always written.
+   * Whether the agent supports streaming. Always written.
    *
    * @generated from field: optional bool streaming = 1;
    */
   streaming?: boolean;
 
   /**
-   * Tells whether it posts notifications. Always written.
+   * Whether the agent supports push notifications. Always written.
    *
    * @generated from field: optional bool push_notifications = 2;
    */
   pushNotifications?: boolean;
 
   /**
-   * Tells whether it keeps the history of states. Always written.
+   * Whether the agent keeps the history of a task's states. Always written.
    *
    * @generated from field: optional bool state_transition_history = 3;
    */
   stateTransitionHistory?: boolean;
 
   /**
-   * Lists its extensions.
+   * Extensions that the agent supports.
    *
    * @generated from field: repeated devtool.a2a.v1alpha.AgentExtension extensions = 4;
    */
@@ -437,34 +437,34 @@ export const AgentCapabilitiesSchema: GenMessage<AgentCapabilities, {jsonType: A
   messageDesc(file_devtool_a2a_v1alpha_agent_card, 3);
 
 /**
- * Declares an extension.
+ * An extension that an agent supports.
  *
  * @generated from message devtool.a2a.v1alpha.AgentExtension
  */
 export type AgentExtension = Message<"devtool.a2a.v1alpha.AgentExtension"> & {
   /**
-   * Identifies the extension and its version.
+   * URI of the extension, including its version.
    *
    * @generated from field: string uri = 1;
    */
   uri: string;
 
   /**
-   * Says what it is for.
+   * How the agent uses the extension, for people.
    *
    * @generated from field: string description = 2;
    */
   description: string;
 
   /**
-   * Tells whether a client must know it. Always written.
+   * Whether clients must support the extension. Always written.
    *
    * @generated from field: optional bool required = 3;
    */
   required?: boolean | undefined;
 
   /**
-   * Holds its settings.
+   * Parameters of the extension.
    *
    * @generated from field: google.protobuf.Struct params = 4;
    */
@@ -472,34 +472,34 @@ export type AgentExtension = Message<"devtool.a2a.v1alpha.AgentExtension"> & {
 };
 
 /**
- * Declares an extension.
+ * An extension that an agent supports.
  *
  * @generated from message devtool.a2a.v1alpha.AgentExtension
  */
 export type AgentExtensionJson = {
   /**
-   * Identifies the extension and its version.
+   * URI of the extension, including its version.
    *
    * @generated from field: string uri = 1;
    */
   uri?: string;
 
   /**
-   * Says what it is for.
+   * How the agent uses the extension, for people.
    *
    * @generated from field: string description = 2;
    */
   description?: string;
 
   /**
-   * Tells whether a client must know it. Always written.
+   * Whether clients must support the extension. Always written.
    *
    * @generated from field: optional bool required = 3;
    */
   required?: boolean;
 
   /**
-   * Holds its settings.
+   * Parameters of the extension.
    *
    * @generated from field: google.protobuf.Struct params = 4;
    */
@@ -514,64 +514,63 @@ export const AgentExtensionSchema: GenMessage<AgentExtension, {jsonType: AgentEx
   messageDesc(file_devtool_a2a_v1alpha_agent_card, 4);
 
 /**
- * Describes one thing that an agent is good at.
+ * Something that an agent can do.
  *
  * @generated from message devtool.a2a.v1alpha.AgentSkill
  */
 export type AgentSkill = Message<"devtool.a2a.v1alpha.AgentSkill"> & {
   /**
-   * Identifies the skill.
+   * The id of the skill.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Names it.
+   * Name of the skill.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Describes it.
+   * Description of the skill.
    *
    * @generated from field: string description = 3;
    */
   description: string;
 
   /**
-   * Lists words to find it by.
+   * Keywords.
    *
    * @generated from field: repeated string tags = 4;
    */
   tags: string[];
 
   /**
-   * Lists prompts that show it.
+   * Example prompts.
    *
    * @generated from field: repeated string examples = 5;
    */
   examples: string[];
 
   /**
-   * Lists the media types that it takes, where they differ from the agent's.
+   * Media types that the skill accepts. Empty uses those of the agent.
    *
    * @generated from field: repeated string input_modes = 6;
    */
   inputModes: string[];
 
   /**
-   * Lists the media types that it answers with, where they differ from the
-   * agent's.
+   * Media types that the skill produces. Empty uses those of the agent.
    *
    * @generated from field: repeated string output_modes = 7;
    */
   outputModes: string[];
 
   /**
-   * Lists the ways to authenticate of which one is enough for it, each with its
-   * scopes, where they differ from the agent's.
+   * Alternative ways to authenticate for the skill, in the form of
+   * `AgentCard.security`. Empty uses those of the agent.
    *
    * @generated from field: repeated google.protobuf.Struct security = 8;
    */
@@ -579,64 +578,63 @@ export type AgentSkill = Message<"devtool.a2a.v1alpha.AgentSkill"> & {
 };
 
 /**
- * Describes one thing that an agent is good at.
+ * Something that an agent can do.
  *
  * @generated from message devtool.a2a.v1alpha.AgentSkill
  */
 export type AgentSkillJson = {
   /**
-   * Identifies the skill.
+   * The id of the skill.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * Names it.
+   * Name of the skill.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * Describes it.
+   * Description of the skill.
    *
    * @generated from field: string description = 3;
    */
   description?: string;
 
   /**
-   * Lists words to find it by.
+   * Keywords.
    *
    * @generated from field: repeated string tags = 4;
    */
   tags?: string[];
 
   /**
-   * Lists prompts that show it.
+   * Example prompts.
    *
    * @generated from field: repeated string examples = 5;
    */
   examples?: string[];
 
   /**
-   * Lists the media types that it takes, where they differ from the agent's.
+   * Media types that the skill accepts. Empty uses those of the agent.
    *
    * @generated from field: repeated string input_modes = 6;
    */
   inputModes?: string[];
 
   /**
-   * Lists the media types that it answers with, where they differ from the
-   * agent's.
+   * Media types that the skill produces. Empty uses those of the agent.
    *
    * @generated from field: repeated string output_modes = 7;
    */
   outputModes?: string[];
 
   /**
-   * Lists the ways to authenticate of which one is enough for it, each with its
-   * scopes, where they differ from the agent's.
+   * Alternative ways to authenticate for the skill, in the form of
+   * `AgentCard.security`. Empty uses those of the agent.
    *
    * @generated from field: repeated google.protobuf.Struct security = 8;
    */
@@ -651,56 +649,55 @@ export const AgentSkillSchema: GenMessage<AgentSkill, {jsonType: AgentSkillJson}
   messageDesc(file_devtool_a2a_v1alpha_agent_card, 5);
 
 /**
- * Describes one way to authenticate, in the form of OpenAPI 3.0.
+ * An authentication method, as in OpenAPI 3.0.
  *
  * @generated from message devtool.a2a.v1alpha.SecurityScheme
  */
 export type SecurityScheme = Message<"devtool.a2a.v1alpha.SecurityScheme"> & {
   /**
-   * Is `http`, `apiKey`, `oauth2`, `openIdConnect` or `mutualTLS`.
+   * `http`, `apiKey`, `oauth2`, `openIdConnect` or `mutualTLS`.
    *
    * @generated from field: string type = 1;
    */
   type: string;
 
   /**
-   * Describes it for a person.
+   * Description for people.
    *
    * @generated from field: string description = 2;
    */
   description: string;
 
   /**
-   * Names the HTTP scheme, for instance `bearer`, when the type is `http`.
+   * HTTP authentication scheme, such as `bearer`, if the type is `http`.
    *
    * @generated from field: string scheme = 3;
    */
   scheme: string;
 
   /**
-   * Hints at the form of the bearer token.
+   * Format of the bearer token, such as `JWT`, as a hint.
    *
    * @generated from field: string bearer_format = 4;
    */
   bearerFormat: string;
 
   /**
-   * Names the header, query or cookie, when the type is `apiKey`.
+   * Name of the header, query parameter or cookie, if the type is `apiKey`.
    *
    * @generated from field: string name = 5;
    */
   name: string;
 
   /**
-   * Is `header`, `query` or `cookie`, when the type is `apiKey`.
+   * `header`, `query` or `cookie`, if the type is `apiKey`.
    *
    * @generated from field: string in = 6;
    */
   in: string;
 
   /**
-   * Names where the issuer says what its tokens are, when the type is
-   * `openIdConnect`.
+   * URL of the issuer's discovery document, if the type is `openIdConnect`.
    *
    * @generated from field: string open_id_connect_url = 7;
    */
@@ -708,56 +705,55 @@ export type SecurityScheme = Message<"devtool.a2a.v1alpha.SecurityScheme"> & {
 };
 
 /**
- * Describes one way to authenticate, in the form of OpenAPI 3.0.
+ * An authentication method, as in OpenAPI 3.0.
  *
  * @generated from message devtool.a2a.v1alpha.SecurityScheme
  */
 export type SecuritySchemeJson = {
   /**
-   * Is `http`, `apiKey`, `oauth2`, `openIdConnect` or `mutualTLS`.
+   * `http`, `apiKey`, `oauth2`, `openIdConnect` or `mutualTLS`.
    *
    * @generated from field: string type = 1;
    */
   type?: string;
 
   /**
-   * Describes it for a person.
+   * Description for people.
    *
    * @generated from field: string description = 2;
    */
   description?: string;
 
   /**
-   * Names the HTTP scheme, for instance `bearer`, when the type is `http`.
+   * HTTP authentication scheme, such as `bearer`, if the type is `http`.
    *
    * @generated from field: string scheme = 3;
    */
   scheme?: string;
 
   /**
-   * Hints at the form of the bearer token.
+   * Format of the bearer token, such as `JWT`, as a hint.
    *
    * @generated from field: string bearer_format = 4;
    */
   bearerFormat?: string;
 
   /**
-   * Names the header, query or cookie, when the type is `apiKey`.
+   * Name of the header, query parameter or cookie, if the type is `apiKey`.
    *
    * @generated from field: string name = 5;
    */
   name?: string;
 
   /**
-   * Is `header`, `query` or `cookie`, when the type is `apiKey`.
+   * `header`, `query` or `cookie`, if the type is `apiKey`.
    *
    * @generated from field: string in = 6;
    */
   in?: string;
 
   /**
-   * Names where the issuer says what its tokens are, when the type is
-   * `openIdConnect`.
+   * URL of the issuer's discovery document, if the type is `openIdConnect`.
    *
    * @generated from field: string open_id_connect_url = 7;
    */

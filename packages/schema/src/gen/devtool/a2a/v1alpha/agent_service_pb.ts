@@ -19,19 +19,19 @@ export const file_devtool_a2a_v1alpha_agent_service: GenFile = /*@__PURE__*/
   fileDesc("CidkZXZ0b29sL2EyYS92MWFscGhhL2FnZW50X3NlcnZpY2UucHJvdG8SE2RldnRvb2wuYTJhLnYxYWxwaGEieQoRU2VuZE1lc3NhZ2VSZXN1bHQSKQoEdGFzaxgBIAEoCzIZLmRldnRvb2wuYTJhLnYxYWxwaGEuVGFza0gAEi8KB21lc3NhZ2UYAiABKAsyHC5kZXZ0b29sLmEyYS52MWFscGhhLk1lc3NhZ2VIAEIICgZyZXN1bHQigAIKC1N0cmVhbUZyYW1lEikKBHRhc2sYASABKAsyGS5kZXZ0b29sLmEyYS52MWFscGhhLlRhc2tIABIvCgdtZXNzYWdlGAIgASgLMhwuZGV2dG9vbC5hMmEudjFhbHBoYS5NZXNzYWdlSAASQwoNc3RhdHVzX3VwZGF0ZRgDIAEoCzIqLmRldnRvb2wuYTJhLnYxYWxwaGEuVGFza1N0YXR1c1VwZGF0ZUV2ZW50SAASRwoPYXJ0aWZhY3RfdXBkYXRlGAQgASgLMiwuZGV2dG9vbC5hMmEudjFhbHBoYS5UYXNrQXJ0aWZhY3RVcGRhdGVFdmVudEgAQgcKBWZyYW1lIo8BCg9MaXN0VGFza3NQYXJhbXMSEgoKY29udGV4dF9pZBgBIAEoCRIOCgZzdGF0dXMYAiABKAkSEQoJcGFnZV9zaXplGAMgASgFEhIKCnBhZ2VfdG9rZW4YBCABKAkSFgoOaGlzdG9yeV9sZW5ndGgYBSABKAUSGQoRaW5jbHVkZV9hcnRpZmFjdHMYBiABKAgiVAoPTGlzdFRhc2tzUmVzdWx0EigKBXRhc2tzGAEgAygLMhkuZGV2dG9vbC5hMmEudjFhbHBoYS5UYXNrEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJZChVMaXN0UHVzaENvbmZpZ3NSZXN1bHQSQAoHY29uZmlncxgBIAMoCzIvLmRldnRvb2wuYTJhLnYxYWxwaGEuVGFza1B1c2hOb3RpZmljYXRpb25Db25maWcy6AoKDEFnZW50U2VydmljZRJvCgtTZW5kTWVzc2FnZRImLmRldnRvb2wuYTJhLnYxYWxwaGEuTWVzc2FnZVNlbmRQYXJhbXMaJi5kZXZ0b29sLmEyYS52MWFscGhhLlNlbmRNZXNzYWdlUmVzdWx0IhC6hhkMbWVzc2FnZS9zZW5kEm8KDVN0cmVhbU1lc3NhZ2USJi5kZXZ0b29sLmEyYS52MWFscGhhLk1lc3NhZ2VTZW5kUGFyYW1zGiAuZGV2dG9vbC5hMmEudjFhbHBoYS5TdHJlYW1GcmFtZSISuoYZDm1lc3NhZ2Uvc3RyZWFtMAESWQoHR2V0VGFzaxIkLmRldnRvb2wuYTJhLnYxYWxwaGEuVGFza1F1ZXJ5UGFyYW1zGhkuZGV2dG9vbC5hMmEudjFhbHBoYS5UYXNrIg26hhkJdGFza3MvZ2V0EmcKCUxpc3RUYXNrcxIkLmRldnRvb2wuYTJhLnYxYWxwaGEuTGlzdFRhc2tzUGFyYW1zGiQuZGV2dG9vbC5hMmEudjFhbHBoYS5MaXN0VGFza3NSZXN1bHQiDrqGGQp0YXNrcy9saXN0ElwKCkNhbmNlbFRhc2sSIS5kZXZ0b29sLmEyYS52MWFscGhhLlRhc2tJZFBhcmFtcxoZLmRldnRvb2wuYTJhLnYxYWxwaGEuVGFzayIQuoYZDHRhc2tzL2NhbmNlbBJvCg9SZXN1YnNjcmliZVRhc2sSIS5kZXZ0b29sLmEyYS52MWFscGhhLlRhc2tJZFBhcmFtcxogLmRldnRvb2wuYTJhLnYxYWxwaGEuU3RyZWFtRnJhbWUiFbqGGRF0YXNrcy9yZXN1YnNjcmliZTABEpcBCg1TZXRQdXNoQ29uZmlnEi8uZGV2dG9vbC5hMmEudjFhbHBoYS5UYXNrUHVzaE5vdGlmaWNhdGlvbkNvbmZpZxovLmRldnRvb2wuYTJhLnYxYWxwaGEuVGFza1B1c2hOb3RpZmljYXRpb25Db25maWciJLqGGSB0YXNrcy9wdXNoTm90aWZpY2F0aW9uQ29uZmlnL3NldBKdAQoNR2V0UHVzaENvbmZpZxI1LmRldnRvb2wuYTJhLnYxYWxwaGEuVGFza1B1c2hOb3RpZmljYXRpb25Db25maWdQYXJhbXMaLy5kZXZ0b29sLmEyYS52MWFscGhhLlRhc2tQdXNoTm90aWZpY2F0aW9uQ29uZmlnIiS6hhkgdGFza3MvcHVzaE5vdGlmaWNhdGlvbkNvbmZpZy9nZXQSmwEKD0xpc3RQdXNoQ29uZmlncxI1LmRldnRvb2wuYTJhLnYxYWxwaGEuVGFza1B1c2hOb3RpZmljYXRpb25Db25maWdQYXJhbXMaKi5kZXZ0b29sLmEyYS52MWFscGhhLkxpc3RQdXNoQ29uZmlnc1Jlc3VsdCIluoYZIXRhc2tzL3B1c2hOb3RpZmljYXRpb25Db25maWcvbGlzdBKKAQoQRGVsZXRlUHVzaENvbmZpZxI1LmRldnRvb2wuYTJhLnYxYWxwaGEuVGFza1B1c2hOb3RpZmljYXRpb25Db25maWdQYXJhbXMaFi5nb29nbGUucHJvdG9idWYuRW1wdHkiJ7qGGSN0YXNrcy9wdXNoTm90aWZpY2F0aW9uQ29uZmlnL2RlbGV0ZRJ+ChxHZXRBdXRoZW50aWNhdGVkRXh0ZW5kZWRDYXJkEhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5Gh4uZGV2dG9vbC5hMmEudjFhbHBoYS5BZ2VudENhcmQiJrqGGSJhZ2VudC9nZXRBdXRoZW50aWNhdGVkRXh0ZW5kZWRDYXJkOkgKD2pzb25fcnBjX21ldGhvZBIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGOeQAyABKAlSDWpzb25ScGNNZXRob2RiBnByb3RvMw", [file_devtool_a2a_v1alpha_agent_card, file_devtool_a2a_v1alpha_envelope, file_google_protobuf_descriptor, file_google_protobuf_empty]);
 
 /**
- * Answers a message.
+ * Result of SendMessage.
  *
  * @generated from message devtool.a2a.v1alpha.SendMessageResult
  */
 export type SendMessageResult = Message<"devtool.a2a.v1alpha.SendMessageResult"> & {
   /**
-   * Is the answer.
+   * The result.
    *
    * @generated from oneof devtool.a2a.v1alpha.SendMessageResult.result
    */
   result: {
     /**
-     * Is the task that the message began or continued.
+     * The task that the message started or continued.
      *
      * @generated from field: devtool.a2a.v1alpha.Task task = 1;
      */
@@ -39,7 +39,7 @@ export type SendMessageResult = Message<"devtool.a2a.v1alpha.SendMessageResult">
     case: "task";
   } | {
     /**
-     * Is the message that is the whole answer.
+     * A message that is the whole response.
      *
      * @generated from field: devtool.a2a.v1alpha.Message message = 2;
      */
@@ -49,20 +49,20 @@ export type SendMessageResult = Message<"devtool.a2a.v1alpha.SendMessageResult">
 };
 
 /**
- * Answers a message.
+ * Result of SendMessage.
  *
  * @generated from message devtool.a2a.v1alpha.SendMessageResult
  */
 export type SendMessageResultJson = {
   /**
-   * Is the task that the message began or continued.
+   * The task that the message started or continued.
    *
    * @generated from field: devtool.a2a.v1alpha.Task task = 1;
    */
   task?: TaskJson;
 
   /**
-   * Is the message that is the whole answer.
+   * A message that is the whole response.
    *
    * @generated from field: devtool.a2a.v1alpha.Message message = 2;
    */
@@ -77,19 +77,19 @@ export const SendMessageResultSchema: GenMessage<SendMessageResult, {jsonType: S
   messageDesc(file_devtool_a2a_v1alpha_agent_service, 0);
 
 /**
- * Is the `result` of one event of a stream.
+ * The `result` of one frame of a stream.
  *
  * @generated from message devtool.a2a.v1alpha.StreamFrame
  */
 export type StreamFrame = Message<"devtool.a2a.v1alpha.StreamFrame"> & {
   /**
-   * Is what the frame says.
+   * The content of the frame.
    *
    * @generated from oneof devtool.a2a.v1alpha.StreamFrame.frame
    */
   frame: {
     /**
-     * Is the task as it is.
+     * The task, in its current state.
      *
      * @generated from field: devtool.a2a.v1alpha.Task task = 1;
      */
@@ -97,7 +97,7 @@ export type StreamFrame = Message<"devtool.a2a.v1alpha.StreamFrame"> & {
     case: "task";
   } | {
     /**
-     * Is the message that is the whole answer.
+     * A message that is the whole response.
      *
      * @generated from field: devtool.a2a.v1alpha.Message message = 2;
      */
@@ -105,7 +105,7 @@ export type StreamFrame = Message<"devtool.a2a.v1alpha.StreamFrame"> & {
     case: "message";
   } | {
     /**
-     * Is an update of the state of the task, or of what the agent does.
+     * An update of the task's state, or of what the agent is doing.
      *
      * @generated from field: devtool.a2a.v1alpha.TaskStatusUpdateEvent status_update = 3;
      */
@@ -113,7 +113,7 @@ export type StreamFrame = Message<"devtool.a2a.v1alpha.StreamFrame"> & {
     case: "statusUpdate";
   } | {
     /**
-     * Is an update of an artifact.
+     * An update of an artifact.
      *
      * @generated from field: devtool.a2a.v1alpha.TaskArtifactUpdateEvent artifact_update = 4;
      */
@@ -123,34 +123,34 @@ export type StreamFrame = Message<"devtool.a2a.v1alpha.StreamFrame"> & {
 };
 
 /**
- * Is the `result` of one event of a stream.
+ * The `result` of one frame of a stream.
  *
  * @generated from message devtool.a2a.v1alpha.StreamFrame
  */
 export type StreamFrameJson = {
   /**
-   * Is the task as it is.
+   * The task, in its current state.
    *
    * @generated from field: devtool.a2a.v1alpha.Task task = 1;
    */
   task?: TaskJson;
 
   /**
-   * Is the message that is the whole answer.
+   * A message that is the whole response.
    *
    * @generated from field: devtool.a2a.v1alpha.Message message = 2;
    */
   message?: MessageJson;
 
   /**
-   * Is an update of the state of the task, or of what the agent does.
+   * An update of the task's state, or of what the agent is doing.
    *
    * @generated from field: devtool.a2a.v1alpha.TaskStatusUpdateEvent status_update = 3;
    */
   statusUpdate?: TaskStatusUpdateEventJson;
 
   /**
-   * Is an update of an artifact.
+   * An update of an artifact.
    *
    * @generated from field: devtool.a2a.v1alpha.TaskArtifactUpdateEvent artifact_update = 4;
    */
@@ -165,49 +165,49 @@ export const StreamFrameSchema: GenMessage<StreamFrame, {jsonType: StreamFrameJs
   messageDesc(file_devtool_a2a_v1alpha_agent_service, 1);
 
 /**
- * Asks for tasks, in the query of a URL.
+ * Parameters of ListTasks, sent in the query of the URL.
  *
  * @generated from message devtool.a2a.v1alpha.ListTasksParams
  */
 export type ListTasksParams = Message<"devtool.a2a.v1alpha.ListTasksParams"> & {
   /**
-   * Names the context of the tasks. Empty takes all contexts.
+   * Only tasks of this conversation. Empty: of all conversations.
    *
    * @generated from field: string context_id = 1;
    */
   contextId: string;
 
   /**
-   * Names the state of the tasks, as a task has it or as `TASK_STATE_WORKING`.
-   * Empty takes all states.
+   * Only tasks in this state, as `working` or `TASK_STATE_WORKING`. Empty: in
+   * any state.
    *
    * @generated from field: string status = 2;
    */
   status: string;
 
   /**
-   * Is the maximum number of tasks. 0 leaves it to the server.
+   * Maximum number of tasks per page. 0 lets the server choose.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize: number;
 
   /**
-   * Is `next_page_token` of the page before. Empty asks for the first page.
+   * `next_page_token` of the previous page. Empty requests the first page.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken: string;
 
   /**
-   * Is the maximum number of messages in the history of each task. Default: 0.
+   * Maximum number of messages in the history of each task. Default: 0.
    *
    * @generated from field: int32 history_length = 5;
    */
   historyLength: number;
 
   /**
-   * Says whether each task comes with its artifacts.
+   * Whether to include the artifacts of each task.
    *
    * @generated from field: bool include_artifacts = 6;
    */
@@ -215,49 +215,49 @@ export type ListTasksParams = Message<"devtool.a2a.v1alpha.ListTasksParams"> & {
 };
 
 /**
- * Asks for tasks, in the query of a URL.
+ * Parameters of ListTasks, sent in the query of the URL.
  *
  * @generated from message devtool.a2a.v1alpha.ListTasksParams
  */
 export type ListTasksParamsJson = {
   /**
-   * Names the context of the tasks. Empty takes all contexts.
+   * Only tasks of this conversation. Empty: of all conversations.
    *
    * @generated from field: string context_id = 1;
    */
   contextId?: string;
 
   /**
-   * Names the state of the tasks, as a task has it or as `TASK_STATE_WORKING`.
-   * Empty takes all states.
+   * Only tasks in this state, as `working` or `TASK_STATE_WORKING`. Empty: in
+   * any state.
    *
    * @generated from field: string status = 2;
    */
   status?: string;
 
   /**
-   * Is the maximum number of tasks. 0 leaves it to the server.
+   * Maximum number of tasks per page. 0 lets the server choose.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize?: number;
 
   /**
-   * Is `next_page_token` of the page before. Empty asks for the first page.
+   * `next_page_token` of the previous page. Empty requests the first page.
    *
    * @generated from field: string page_token = 4;
    */
   pageToken?: string;
 
   /**
-   * Is the maximum number of messages in the history of each task. Default: 0.
+   * Maximum number of messages in the history of each task. Default: 0.
    *
    * @generated from field: int32 history_length = 5;
    */
   historyLength?: number;
 
   /**
-   * Says whether each task comes with its artifacts.
+   * Whether to include the artifacts of each task.
    *
    * @generated from field: bool include_artifacts = 6;
    */
@@ -272,20 +272,20 @@ export const ListTasksParamsSchema: GenMessage<ListTasksParams, {jsonType: ListT
   messageDesc(file_devtool_a2a_v1alpha_agent_service, 2);
 
 /**
- * Is a page of tasks.
+ * One page of tasks.
  *
  * @generated from message devtool.a2a.v1alpha.ListTasksResult
  */
 export type ListTasksResult = Message<"devtool.a2a.v1alpha.ListTasksResult"> & {
   /**
-   * Holds the tasks.
+   * The tasks, most recently updated first.
    *
    * @generated from field: repeated devtool.a2a.v1alpha.Task tasks = 1;
    */
   tasks: Task[];
 
   /**
-   * Asks for the next page; empty on the last one.
+   * Token for the next page. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -293,20 +293,20 @@ export type ListTasksResult = Message<"devtool.a2a.v1alpha.ListTasksResult"> & {
 };
 
 /**
- * Is a page of tasks.
+ * One page of tasks.
  *
  * @generated from message devtool.a2a.v1alpha.ListTasksResult
  */
 export type ListTasksResultJson = {
   /**
-   * Holds the tasks.
+   * The tasks, most recently updated first.
    *
    * @generated from field: repeated devtool.a2a.v1alpha.Task tasks = 1;
    */
   tasks?: TaskJson[];
 
   /**
-   * Asks for the next page; empty on the last one.
+   * Token for the next page. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -321,13 +321,13 @@ export const ListTasksResultSchema: GenMessage<ListTasksResult, {jsonType: ListT
   messageDesc(file_devtool_a2a_v1alpha_agent_service, 3);
 
 /**
- * Are the push notification configs of a task.
+ * The push notification configs of a task.
  *
  * @generated from message devtool.a2a.v1alpha.ListPushConfigsResult
  */
 export type ListPushConfigsResult = Message<"devtool.a2a.v1alpha.ListPushConfigsResult"> & {
   /**
-   * Holds the configs.
+   * The configs.
    *
    * @generated from field: repeated devtool.a2a.v1alpha.TaskPushNotificationConfig configs = 1;
    */
@@ -335,13 +335,13 @@ export type ListPushConfigsResult = Message<"devtool.a2a.v1alpha.ListPushConfigs
 };
 
 /**
- * Are the push notification configs of a task.
+ * The push notification configs of a task.
  *
  * @generated from message devtool.a2a.v1alpha.ListPushConfigsResult
  */
 export type ListPushConfigsResultJson = {
   /**
-   * Holds the configs.
+   * The configs.
    *
    * @generated from field: repeated devtool.a2a.v1alpha.TaskPushNotificationConfig configs = 1;
    */
@@ -356,18 +356,21 @@ export const ListPushConfigsResultSchema: GenMessage<ListPushConfigsResult, {jso
   messageDesc(file_devtool_a2a_v1alpha_agent_service, 4);
 
 /**
- * Is an agent as A2A 0.3 has it: the methods of sections 7.1 to 7.10, from which
- * our server makes its JSON-RPC and HTTP+JSON bindings.
+ * The methods of an agent in A2A 0.3 (sections 7.1 to 7.10).
  *
- * It is not served over gRPC: A2A 0.3 has a gRPC service of other names and
- * messages. In JSON a oneof of these messages is its member alone, told by `kind`,
- * and a message with one list is the list alone.
+ * The JSON-RPC and HTTP+JSON bindings of A2A 0.3 are derived from this service.
+ * It is not served over gRPC, for which A2A 0.3 has a service with other names
+ * and messages.
+ *
+ * In JSON, a response with a `oneof` is the member alone, identified by its
+ * `kind`, and a response with a single list is the list alone.
  *
  * @generated from service devtool.a2a.v1alpha.AgentService
  */
 export const AgentService: GenService<{
   /**
-   * Sends a message, and answers when the exchange is over or, if asked, at once.
+   * Sends a message, and responds when the exchange has ended or, if requested,
+   * at once.
    *
    * @generated from rpc devtool.a2a.v1alpha.AgentService.SendMessage
    */
@@ -377,7 +380,7 @@ export const AgentService: GenService<{
     output: typeof SendMessageResultSchema;
   },
   /**
-   * Sends a message and streams the exchange.
+   * Sends a message, and streams the events of the exchange.
    *
    * @generated from rpc devtool.a2a.v1alpha.AgentService.StreamMessage
    */
@@ -387,7 +390,7 @@ export const AgentService: GenService<{
     output: typeof StreamFrameSchema;
   },
   /**
-   * Gets a task.
+   * Returns the current state of a task.
    *
    * @generated from rpc devtool.a2a.v1alpha.AgentService.GetTask
    */
@@ -397,8 +400,8 @@ export const AgentService: GenService<{
     output: typeof TaskSchema;
   },
   /**
-   * Lists tasks, the latest changed first. JSON-RPC of A2A 0.3 has no such
-   * method: it is `GET /v1/tasks` alone.
+   * Lists tasks, most recently updated first. Only in HTTP+JSON, as `GET
+   * /v1/tasks`: the JSON-RPC binding of A2A 0.3 has no such method.
    *
    * @generated from rpc devtool.a2a.v1alpha.AgentService.ListTasks
    */
@@ -418,7 +421,7 @@ export const AgentService: GenService<{
     output: typeof TaskSchema;
   },
   /**
-   * Streams a task and its updates until it waits or has ended.
+   * Streams a task and its updates until it waits for the user or has ended.
    *
    * @generated from rpc devtool.a2a.v1alpha.AgentService.ResubscribeTask
    */
@@ -438,7 +441,7 @@ export const AgentService: GenService<{
     output: typeof TaskPushNotificationConfigSchema;
   },
   /**
-   * Gets where the updates of a task are posted.
+   * Returns a push notification config of a task.
    *
    * @generated from rpc devtool.a2a.v1alpha.AgentService.GetPushConfig
    */
@@ -448,7 +451,7 @@ export const AgentService: GenService<{
     output: typeof TaskPushNotificationConfigSchema;
   },
   /**
-   * Lists where the updates of a task are posted.
+   * Lists the push notification configs of a task.
    *
    * @generated from rpc devtool.a2a.v1alpha.AgentService.ListPushConfigs
    */
@@ -458,7 +461,8 @@ export const AgentService: GenService<{
     output: typeof ListPushConfigsResultSchema;
   },
   /**
-   * Stops the posts of the updates of a task. Answers `null` in JSON-RPC.
+   * Deletes a push notification config of a task. The result in JSON-RPC is
+   * `null`.
    *
    * @generated from rpc devtool.a2a.v1alpha.AgentService.DeletePushConfig
    */
@@ -468,7 +472,7 @@ export const AgentService: GenService<{
     output: typeof EmptySchema;
   },
   /**
-   * Gets the card for callers with credentials.
+   * Returns the agent card for authenticated callers.
    *
    * @generated from rpc devtool.a2a.v1alpha.AgentService.GetAuthenticatedExtendedCard
    */
@@ -481,7 +485,7 @@ export const AgentService: GenService<{
   serviceDesc(file_devtool_a2a_v1alpha_agent_service, 0);
 
 /**
- * Names the method in JSON-RPC, for instance `message/send`.
+ * Name of the method in JSON-RPC, such as `message/send`.
  *
  * @generated from extension: string json_rpc_method = 51303;
  */

@@ -13,13 +13,13 @@ export const file_devtool_a2a_v1alpha_command: GenFile = /*@__PURE__*/
   fileDesc("CiFkZXZ0b29sL2EyYS92MWFscGhhL2NvbW1hbmQucHJvdG8SE2RldnRvb2wuYTJhLnYxYWxwaGEiUgobR2V0QWxsU2xhc2hDb21tYW5kc1Jlc3BvbnNlEjMKCGNvbW1hbmRzGAEgAygLMiEuZGV2dG9vbC5hMmEudjFhbHBoYS5TbGFzaENvbW1hbmQitgEKDFNsYXNoQ29tbWFuZBIMCgRuYW1lGAEgASgJEhMKC2Rlc2NyaXB0aW9uGAIgASgJEjwKCWFyZ3VtZW50cxgDIAMoCzIpLmRldnRvb2wuYTJhLnYxYWxwaGEuU2xhc2hDb21tYW5kQXJndW1lbnQSRQoMc3ViX2NvbW1hbmRzGAQgAygLMiEuZGV2dG9vbC5hMmEudjFhbHBoYS5TbGFzaENvbW1hbmRSDHN1Yl9jb21tYW5kcyJbChRTbGFzaENvbW1hbmRBcmd1bWVudBIMCgRuYW1lGAEgASgJEhMKC2Rlc2NyaXB0aW9uGAIgASgJEiAKC2lzX3JlcXVpcmVkGAMgASgIUgtpc19yZXF1aXJlZCJOChpFeGVjdXRlU2xhc2hDb21tYW5kUmVxdWVzdBIiCgxjb21tYW5kX3BhdGgYASADKAlSDGNvbW1hbmRfcGF0aBIMCgRhcmdzGAIgASgJIo8BChtFeGVjdXRlU2xhc2hDb21tYW5kUmVzcG9uc2USIgoMZXhlY3V0aW9uX2lkGAEgASgJUgxleGVjdXRpb25faWQSOwoGc3RhdHVzGAIgASgOMisuZGV2dG9vbC5hMmEudjFhbHBoYS5Db21tYW5kRXhlY3V0aW9uU3RhdHVzEg8KB21lc3NhZ2UYAyABKAkqpwEKFkNvbW1hbmRFeGVjdXRpb25TdGF0dXMSKAokQ09NTUFORF9FWEVDVVRJT05fU1RBVFVTX1VOU1BFQ0lGSUVEEAASCwoHU1RBUlRFRBABEhMKD0ZBSUxFRF9UT19TVEFSVBACEh8KG0FXQUlUSU5HX1NIRUxMX0NPTkZJUk1BVElPThADEiAKHEFXQUlUSU5HX0FDVElPTl9DT05GSVJNQVRJT04QBGIGcHJvdG8z");
 
 /**
- * Lists the slash commands that the agent has now.
+ * The slash commands that are currently available.
  *
  * @generated from message devtool.a2a.v1alpha.GetAllSlashCommandsResponse
  */
 export type GetAllSlashCommandsResponse = Message<"devtool.a2a.v1alpha.GetAllSlashCommandsResponse"> & {
   /**
-   * Lists the top-level commands, in the order to show them.
+   * The top-level commands, in the order in which to show them.
    *
    * @generated from field: repeated devtool.a2a.v1alpha.SlashCommand commands = 1;
    */
@@ -27,13 +27,13 @@ export type GetAllSlashCommandsResponse = Message<"devtool.a2a.v1alpha.GetAllSla
 };
 
 /**
- * Lists the slash commands that the agent has now.
+ * The slash commands that are currently available.
  *
  * @generated from message devtool.a2a.v1alpha.GetAllSlashCommandsResponse
  */
 export type GetAllSlashCommandsResponseJson = {
   /**
-   * Lists the top-level commands, in the order to show them.
+   * The top-level commands, in the order in which to show them.
    *
    * @generated from field: repeated devtool.a2a.v1alpha.SlashCommand commands = 1;
    */
@@ -48,34 +48,34 @@ export const GetAllSlashCommandsResponseSchema: GenMessage<GetAllSlashCommandsRe
   messageDesc(file_devtool_a2a_v1alpha_command, 0);
 
 /**
- * Describes one slash command.
+ * A slash command.
  *
  * @generated from message devtool.a2a.v1alpha.SlashCommand
  */
 export type SlashCommand = Message<"devtool.a2a.v1alpha.SlashCommand"> & {
   /**
-   * Holds the word that is typed, without the slash.
+   * The word that the user types, without the slash.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * Says in a line what the command does.
+   * One-line description.
    *
    * @generated from field: string description = 2;
    */
   description: string;
 
   /**
-   * Lists the arguments in the order they are typed.
+   * Arguments, in the order in which they are typed.
    *
    * @generated from field: repeated devtool.a2a.v1alpha.SlashCommandArgument arguments = 3;
    */
   arguments: SlashCommandArgument[];
 
   /**
-   * Lists the commands below this one, for instance `memory show`.
+   * Commands below this one, such as `show` in `memory show`.
    *
    * @generated from field: repeated devtool.a2a.v1alpha.SlashCommand sub_commands = 4 [json_name = "sub_commands"];
    */
@@ -83,34 +83,34 @@ export type SlashCommand = Message<"devtool.a2a.v1alpha.SlashCommand"> & {
 };
 
 /**
- * Describes one slash command.
+ * A slash command.
  *
  * @generated from message devtool.a2a.v1alpha.SlashCommand
  */
 export type SlashCommandJson = {
   /**
-   * Holds the word that is typed, without the slash.
+   * The word that the user types, without the slash.
    *
    * @generated from field: string name = 1;
    */
   name?: string;
 
   /**
-   * Says in a line what the command does.
+   * One-line description.
    *
    * @generated from field: string description = 2;
    */
   description?: string;
 
   /**
-   * Lists the arguments in the order they are typed.
+   * Arguments, in the order in which they are typed.
    *
    * @generated from field: repeated devtool.a2a.v1alpha.SlashCommandArgument arguments = 3;
    */
   arguments?: SlashCommandArgumentJson[];
 
   /**
-   * Lists the commands below this one, for instance `memory show`.
+   * Commands below this one, such as `show` in `memory show`.
    *
    * @generated from field: repeated devtool.a2a.v1alpha.SlashCommand sub_commands = 4 [json_name = "sub_commands"];
    */
@@ -125,27 +125,27 @@ export const SlashCommandSchema: GenMessage<SlashCommand, {jsonType: SlashComman
   messageDesc(file_devtool_a2a_v1alpha_command, 1);
 
 /**
- * Describes one argument of a slash command.
+ * An argument of a slash command.
  *
  * @generated from message devtool.a2a.v1alpha.SlashCommandArgument
  */
 export type SlashCommandArgument = Message<"devtool.a2a.v1alpha.SlashCommandArgument"> & {
   /**
-   * Names the argument.
+   * Name of the argument.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * Says what it means.
+   * Description of the argument.
    *
    * @generated from field: string description = 2;
    */
   description: string;
 
   /**
-   * Tells whether the command refuses to start without it.
+   * Whether the argument is required. The command does not start without it.
    *
    * @generated from field: bool is_required = 3 [json_name = "is_required"];
    */
@@ -153,27 +153,27 @@ export type SlashCommandArgument = Message<"devtool.a2a.v1alpha.SlashCommandArgu
 };
 
 /**
- * Describes one argument of a slash command.
+ * An argument of a slash command.
  *
  * @generated from message devtool.a2a.v1alpha.SlashCommandArgument
  */
 export type SlashCommandArgumentJson = {
   /**
-   * Names the argument.
+   * Name of the argument.
    *
    * @generated from field: string name = 1;
    */
   name?: string;
 
   /**
-   * Says what it means.
+   * Description of the argument.
    *
    * @generated from field: string description = 2;
    */
   description?: string;
 
   /**
-   * Tells whether the command refuses to start without it.
+   * Whether the argument is required. The command does not start without it.
    *
    * @generated from field: bool is_required = 3 [json_name = "is_required"];
    */
@@ -194,15 +194,15 @@ export const SlashCommandArgumentSchema: GenMessage<SlashCommandArgument, {jsonT
  */
 export type ExecuteSlashCommandRequest = Message<"devtool.a2a.v1alpha.ExecuteSlashCommandRequest"> & {
   /**
-   * Holds the words of the command without the slash, for instance
-   * `["memory", "add"]`. Required.
+   * Words of the command without the slash, such as `["memory", "add"]`.
+   * Required.
    *
    * @generated from field: repeated string command_path = 1 [json_name = "command_path"];
    */
   commandPath: string[];
 
   /**
-   * Holds everything typed after the words of the command.
+   * Everything that was typed after the words of the command.
    *
    * @generated from field: string args = 2;
    */
@@ -216,15 +216,15 @@ export type ExecuteSlashCommandRequest = Message<"devtool.a2a.v1alpha.ExecuteSla
  */
 export type ExecuteSlashCommandRequestJson = {
   /**
-   * Holds the words of the command without the slash, for instance
-   * `["memory", "add"]`. Required.
+   * Words of the command without the slash, such as `["memory", "add"]`.
+   * Required.
    *
    * @generated from field: repeated string command_path = 1 [json_name = "command_path"];
    */
   command_path?: string[];
 
   /**
-   * Holds everything typed after the words of the command.
+   * Everything that was typed after the words of the command.
    *
    * @generated from field: string args = 2;
    */
@@ -239,28 +239,28 @@ export const ExecuteSlashCommandRequestSchema: GenMessage<ExecuteSlashCommandReq
   messageDesc(file_devtool_a2a_v1alpha_command, 3);
 
 /**
- * Says how a slash command started.
+ * Result of starting a slash command.
  *
  * @generated from message devtool.a2a.v1alpha.ExecuteSlashCommandResponse
  */
 export type ExecuteSlashCommandResponse = Message<"devtool.a2a.v1alpha.ExecuteSlashCommandResponse"> & {
   /**
-   * Identifies the execution: the id of the task whose status updates carry
-   * everything the command does. Empty when it did not start.
+   * The id of the execution. It is the id of the task whose status updates
+   * carry the output of the command. Empty if the command did not start.
    *
    * @generated from field: string execution_id = 1 [json_name = "execution_id"];
    */
   executionId: string;
 
   /**
-   * Tells whether it started or waits for an approval.
+   * Whether the command started.
    *
    * @generated from field: devtool.a2a.v1alpha.CommandExecutionStatus status = 2;
    */
   status: CommandExecutionStatus;
 
   /**
-   * Says more, for a person: why it did not start, or what it waits for.
+   * Details for people: why the command did not start, or what it waits for.
    *
    * @generated from field: string message = 3;
    */
@@ -268,28 +268,28 @@ export type ExecuteSlashCommandResponse = Message<"devtool.a2a.v1alpha.ExecuteSl
 };
 
 /**
- * Says how a slash command started.
+ * Result of starting a slash command.
  *
  * @generated from message devtool.a2a.v1alpha.ExecuteSlashCommandResponse
  */
 export type ExecuteSlashCommandResponseJson = {
   /**
-   * Identifies the execution: the id of the task whose status updates carry
-   * everything the command does. Empty when it did not start.
+   * The id of the execution. It is the id of the task whose status updates
+   * carry the output of the command. Empty if the command did not start.
    *
    * @generated from field: string execution_id = 1 [json_name = "execution_id"];
    */
   execution_id?: string;
 
   /**
-   * Tells whether it started or waits for an approval.
+   * Whether the command started.
    *
    * @generated from field: devtool.a2a.v1alpha.CommandExecutionStatus status = 2;
    */
   status?: CommandExecutionStatusJson;
 
   /**
-   * Says more, for a person: why it did not start, or what it waits for.
+   * Details for people: why the command did not start, or what it waits for.
    *
    * @generated from field: string message = 3;
    */
@@ -304,44 +304,45 @@ export const ExecuteSlashCommandResponseSchema: GenMessage<ExecuteSlashCommandRe
   messageDesc(file_devtool_a2a_v1alpha_command, 4);
 
 /**
- * Tells how the start of a slash command went.
+ * Whether a slash command started.
  *
- * Value names carry no prefix because the RFC puts them on the JSON wire. The
- * RFC owns this list.
+ * The names have no prefix because the RFC defines them so in JSON. The RFC
+ * owns this list.
  *
  * @generated from enum devtool.a2a.v1alpha.CommandExecutionStatus
  */
 export enum CommandExecutionStatus {
   /**
-   * Is not sent; a reader takes an unknown value for it.
+   * Not sent. Readers treat unknown values like this one.
    *
    * @generated from enum value: COMMAND_EXECUTION_STATUS_UNSPECIFIED = 0;
    */
   COMMAND_EXECUTION_STATUS_UNSPECIFIED = 0,
 
   /**
-   * Runs, or has already ended.
+   * The command is running, or has already ended.
    *
    * @generated from enum value: STARTED = 1;
    */
   STARTED = 1,
 
   /**
-   * Did not start; `message` names the nearest command or the missing argument.
+   * The command did not start; `message` names the most similar command or the
+   * missing argument.
    *
    * @generated from enum value: FAILED_TO_START = 2;
    */
   FAILED_TO_START = 2,
 
   /**
-   * Waits until the user approves a shell command.
+   * The command waits for the user to approve a shell command.
    *
    * @generated from enum value: AWAITING_SHELL_CONFIRMATION = 3;
    */
   AWAITING_SHELL_CONFIRMATION = 3,
 
   /**
-   * Waits until the user approves another action.
+   * The command waits for the user to approve another action.
    *
    * @generated from enum value: AWAITING_ACTION_CONFIRMATION = 4;
    */
@@ -349,10 +350,10 @@ export enum CommandExecutionStatus {
 }
 
 /**
- * Tells how the start of a slash command went.
+ * Whether a slash command started.
  *
- * Value names carry no prefix because the RFC puts them on the JSON wire. The
- * RFC owns this list.
+ * The names have no prefix because the RFC defines them so in JSON. The RFC
+ * owns this list.
  *
  * @generated from enum devtool.a2a.v1alpha.CommandExecutionStatus
  */

@@ -13,37 +13,37 @@ export const file_devtool_a2a_v1alpha_confirmation: GenFile = /*@__PURE__*/
   fileDesc("CiZkZXZ0b29sL2EyYS92MWFscGhhL2NvbmZpcm1hdGlvbi5wcm90bxITZGV2dG9vbC5hMmEudjFhbHBoYSLOAQoUVG9vbENhbGxDb25maXJtYXRpb24SIgoMdG9vbF9jYWxsX2lkGAEgASgJUgx0b29sX2NhbGxfaWQSLgoSc2VsZWN0ZWRfb3B0aW9uX2lkGAIgASgJUhJzZWxlY3RlZF9vcHRpb25faWQSTgoMZmlsZV9kZXRhaWxzGAMgASgLMiguZGV2dG9vbC5hMmEudjFhbHBoYS5Nb2RpZmllZEZpbGVEZXRhaWxzSABSDGZpbGVfZGV0YWlsc0ISChBtb2RpZmllZF9kZXRhaWxzIjcKE01vZGlmaWVkRmlsZURldGFpbHMSIAoLbmV3X2NvbnRlbnQYASABKAlSC25ld19jb250ZW50YgZwcm90bzM");
 
 /**
- * Answers the confirmation request of one tool call.
+ * Answers the confirmation request of a tool call.
  *
- * Travels in a data part of a message that names the task (RFC,
- * "ToolCallConfirmation"). An unknown call or option, and an answer to a call
- * that was answered before, are refused, and nothing runs.
+ * Sent by the client in a data part of a message that names the task (RFC,
+ * "ToolCallConfirmation"). An answer for an unknown call, with an unknown
+ * option, or to a call that is already answered is rejected, and nothing runs.
  *
  * @generated from message devtool.a2a.v1alpha.ToolCallConfirmation
  */
 export type ToolCallConfirmation = Message<"devtool.a2a.v1alpha.ToolCallConfirmation"> & {
   /**
-   * Names the call that is answered. Required.
+   * The id of the tool call. Required.
    *
    * @generated from field: string tool_call_id = 1 [json_name = "tool_call_id"];
    */
   toolCallId: string;
 
   /**
-   * Names the option chosen, one of those offered. Required.
+   * The id of the chosen option, one of those in the request. Required.
    *
    * @generated from field: string selected_option_id = 2 [json_name = "selected_option_id"];
    */
   selectedOptionId: string;
 
   /**
-   * Replaces the proposal before it runs; unset takes it as proposed.
+   * Changes to the proposal before it runs. Unset accepts it as proposed.
    *
    * @generated from oneof devtool.a2a.v1alpha.ToolCallConfirmation.modified_details
    */
   modifiedDetails: {
     /**
-     * Replaces the content of a proposed file change.
+     * Replaces the proposed content of a file.
      *
      * @generated from field: devtool.a2a.v1alpha.ModifiedFileDetails file_details = 3 [json_name = "file_details"];
      */
@@ -53,31 +53,31 @@ export type ToolCallConfirmation = Message<"devtool.a2a.v1alpha.ToolCallConfirma
 };
 
 /**
- * Answers the confirmation request of one tool call.
+ * Answers the confirmation request of a tool call.
  *
- * Travels in a data part of a message that names the task (RFC,
- * "ToolCallConfirmation"). An unknown call or option, and an answer to a call
- * that was answered before, are refused, and nothing runs.
+ * Sent by the client in a data part of a message that names the task (RFC,
+ * "ToolCallConfirmation"). An answer for an unknown call, with an unknown
+ * option, or to a call that is already answered is rejected, and nothing runs.
  *
  * @generated from message devtool.a2a.v1alpha.ToolCallConfirmation
  */
 export type ToolCallConfirmationJson = {
   /**
-   * Names the call that is answered. Required.
+   * The id of the tool call. Required.
    *
    * @generated from field: string tool_call_id = 1 [json_name = "tool_call_id"];
    */
   tool_call_id?: string;
 
   /**
-   * Names the option chosen, one of those offered. Required.
+   * The id of the chosen option, one of those in the request. Required.
    *
    * @generated from field: string selected_option_id = 2 [json_name = "selected_option_id"];
    */
   selected_option_id?: string;
 
   /**
-   * Replaces the content of a proposed file change.
+   * Replaces the proposed content of a file.
    *
    * @generated from field: devtool.a2a.v1alpha.ModifiedFileDetails file_details = 3 [json_name = "file_details"];
    */
@@ -92,15 +92,16 @@ export const ToolCallConfirmationSchema: GenMessage<ToolCallConfirmation, {jsonT
   messageDesc(file_devtool_a2a_v1alpha_confirmation, 0);
 
 /**
- * Replaces the content of a proposed file change.
+ * Replaces the proposed content of a file.
  *
  * @generated from message devtool.a2a.v1alpha.ModifiedFileDetails
  */
 export type ModifiedFileDetails = Message<"devtool.a2a.v1alpha.ModifiedFileDetails"> & {
   /**
-   * Holds the whole new content of the file. Empty means an empty file. In JSON
-   * it must be written also when it is empty: without it the answer is refused,
-   * so that a mistyped name cannot empty a file.
+   * The whole new content of the file. Empty writes an empty file.
+   *
+   * Required in JSON even if it is empty, so that a misspelled name cannot
+   * empty a file: without it, the answer is rejected.
    *
    * @generated from field: string new_content = 1 [json_name = "new_content"];
    */
@@ -108,15 +109,16 @@ export type ModifiedFileDetails = Message<"devtool.a2a.v1alpha.ModifiedFileDetai
 };
 
 /**
- * Replaces the content of a proposed file change.
+ * Replaces the proposed content of a file.
  *
  * @generated from message devtool.a2a.v1alpha.ModifiedFileDetails
  */
 export type ModifiedFileDetailsJson = {
   /**
-   * Holds the whole new content of the file. Empty means an empty file. In JSON
-   * it must be written also when it is empty: without it the answer is refused,
-   * so that a mistyped name cannot empty a file.
+   * The whole new content of the file. Empty writes an empty file.
+   *
+   * Required in JSON even if it is empty, so that a misspelled name cannot
+   * empty a file: without it, the answer is rejected.
    *
    * @generated from field: string new_content = 1 [json_name = "new_content"];
    */

@@ -15,35 +15,35 @@ export const file_devtool_a2a_v1alpha_envelope: GenFile = /*@__PURE__*/
   fileDesc("CiJkZXZ0b29sL2EyYS92MWFscGhhL2VudmVsb3BlLnByb3RvEhNkZXZ0b29sLmEyYS52MWFscGhhIn0KDkpzb25ScGNSZXF1ZXN0Eg8KB2pzb25ycGMYASABKAkSIgoCaWQYAiABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSDgoGbWV0aG9kGAMgASgJEiYKBnBhcmFtcxgEIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZSKvAQoPSnNvblJwY1Jlc3BvbnNlEg8KB2pzb25ycGMYASABKAkSIgoCaWQYAiABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSKAoGcmVzdWx0GAMgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlSAASMgoFZXJyb3IYBCABKAsyIS5kZXZ0b29sLmEyYS52MWFscGhhLkpzb25ScGNFcnJvckgAQgkKB291dGNvbWUiUwoMSnNvblJwY0Vycm9yEgwKBGNvZGUYASABKAUSDwoHbWVzc2FnZRgCIAEoCRIkCgRkYXRhGAMgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlIrMBChFNZXNzYWdlU2VuZFBhcmFtcxItCgdtZXNzYWdlGAEgASgLMhwuZGV2dG9vbC5hMmEudjFhbHBoYS5NZXNzYWdlEkQKDWNvbmZpZ3VyYXRpb24YAiABKAsyLS5kZXZ0b29sLmEyYS52MWFscGhhLk1lc3NhZ2VTZW5kQ29uZmlndXJhdGlvbhIpCghtZXRhZGF0YRgDIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3Qi3AEKGE1lc3NhZ2VTZW5kQ29uZmlndXJhdGlvbhIdChVhY2NlcHRlZF9vdXRwdXRfbW9kZXMYASADKAkSGwoOaGlzdG9yeV9sZW5ndGgYAiABKAVIAIgBARJNChhwdXNoX25vdGlmaWNhdGlvbl9jb25maWcYAyABKAsyKy5kZXZ0b29sLmEyYS52MWFscGhhLlB1c2hOb3RpZmljYXRpb25Db25maWcSFQoIYmxvY2tpbmcYBCABKAhIAYgBAUIRCg9faGlzdG9yeV9sZW5ndGhCCwoJX2Jsb2NraW5nIkUKDFRhc2tJZFBhcmFtcxIKCgJpZBgBIAEoCRIpCghtZXRhZGF0YRgCIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QieAoPVGFza1F1ZXJ5UGFyYW1zEgoKAmlkGAEgASgJEhsKDmhpc3RvcnlfbGVuZ3RoGAIgASgFSACIAQESKQoIbWV0YWRhdGEYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0QhEKD19oaXN0b3J5X2xlbmd0aCLxAQoEVGFzaxIMCgRraW5kGAEgASgJEgoKAmlkGAIgASgJEhIKCmNvbnRleHRfaWQYAyABKAkSLwoGc3RhdHVzGAQgASgLMh8uZGV2dG9vbC5hMmEudjFhbHBoYS5UYXNrU3RhdHVzEi0KB2hpc3RvcnkYBSADKAsyHC5kZXZ0b29sLmEyYS52MWFscGhhLk1lc3NhZ2USMAoJYXJ0aWZhY3RzGAYgAygLMh0uZGV2dG9vbC5hMmEudjFhbHBoYS5BcnRpZmFjdBIpCghtZXRhZGF0YRgHIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QiXQoKVGFza1N0YXR1cxINCgVzdGF0ZRgBIAEoCRItCgdtZXNzYWdlGAIgASgLMhwuZGV2dG9vbC5hMmEudjFhbHBoYS5NZXNzYWdlEhEKCXRpbWVzdGFtcBgDIAEoCSLjAQoHTWVzc2FnZRIMCgRraW5kGAEgASgJEhIKCm1lc3NhZ2VfaWQYAiABKAkSDAoEcm9sZRgDIAEoCRIoCgVwYXJ0cxgEIAMoCzIZLmRldnRvb2wuYTJhLnYxYWxwaGEuUGFydBIPCgd0YXNrX2lkGAUgASgJEhIKCmNvbnRleHRfaWQYBiABKAkSGgoScmVmZXJlbmNlX3Rhc2tfaWRzGAcgAygJEhIKCmV4dGVuc2lvbnMYCCADKAkSKQoIbWV0YWRhdGEYCSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0IrIBCgRQYXJ0EgwKBGtpbmQYASABKAkSEQoEdGV4dBgCIAEoCUgAiAEBEi4KBGZpbGUYAyABKAsyIC5kZXZ0b29sLmEyYS52MWFscGhhLkZpbGVDb250ZW50EiUKBGRhdGEYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EikKCG1ldGFkYXRhGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEIHCgVfdGV4dCJYCgtGaWxlQ29udGVudBIMCgRuYW1lGAEgASgJEhEKCW1pbWVfdHlwZRgCIAEoCRIPCgVieXRlcxgDIAEoDEgAEg0KA3VyaRgEIAEoCUgAQggKBnNvdXJjZSKrAQoIQXJ0aWZhY3QSEwoLYXJ0aWZhY3RfaWQYASABKAkSDAoEbmFtZRgCIAEoCRITCgtkZXNjcmlwdGlvbhgDIAEoCRIoCgVwYXJ0cxgEIAMoCzIZLmRldnRvb2wuYTJhLnYxYWxwaGEuUGFydBIpCghtZXRhZGF0YRgFIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSEgoKZXh0ZW5zaW9ucxgGIAMoCSLEAQoVVGFza1N0YXR1c1VwZGF0ZUV2ZW50EgwKBGtpbmQYASABKAkSDwoHdGFza19pZBgCIAEoCRISCgpjb250ZXh0X2lkGAMgASgJEi8KBnN0YXR1cxgEIAEoCzIfLmRldnRvb2wuYTJhLnYxYWxwaGEuVGFza1N0YXR1cxISCgVmaW5hbBgFIAEoCEgAiAEBEikKCG1ldGFkYXRhGAYgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEIICgZfZmluYWwizAEKF1Rhc2tBcnRpZmFjdFVwZGF0ZUV2ZW50EgwKBGtpbmQYASABKAkSDwoHdGFza19pZBgCIAEoCRISCgpjb250ZXh0X2lkGAMgASgJEi8KCGFydGlmYWN0GAQgASgLMh0uZGV2dG9vbC5hMmEudjFhbHBoYS5BcnRpZmFjdBIOCgZhcHBlbmQYBSABKAgSEgoKbGFzdF9jaHVuaxgGIAEoCBIpCghtZXRhZGF0YRgHIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QikQEKFlB1c2hOb3RpZmljYXRpb25Db25maWcSCgoCaWQYASABKAkSCwoDdXJsGAIgASgJEg0KBXRva2VuGAMgASgJEk8KDmF1dGhlbnRpY2F0aW9uGAQgASgLMjcuZGV2dG9vbC5hMmEudjFhbHBoYS5QdXNoTm90aWZpY2F0aW9uQXV0aGVudGljYXRpb25JbmZvIkoKIlB1c2hOb3RpZmljYXRpb25BdXRoZW50aWNhdGlvbkluZm8SDwoHc2NoZW1lcxgBIAMoCRITCgtjcmVkZW50aWFscxgCIAEoCSJ8ChpUYXNrUHVzaE5vdGlmaWNhdGlvbkNvbmZpZxIPCgd0YXNrX2lkGAEgASgJEk0KGHB1c2hfbm90aWZpY2F0aW9uX2NvbmZpZxgCIAEoCzIrLmRldnRvb2wuYTJhLnYxYWxwaGEuUHVzaE5vdGlmaWNhdGlvbkNvbmZpZyJ+CiBUYXNrUHVzaE5vdGlmaWNhdGlvbkNvbmZpZ1BhcmFtcxIKCgJpZBgBIAEoCRIjChtwdXNoX25vdGlmaWNhdGlvbl9jb25maWdfaWQYAiABKAkSKQoIbWV0YWRhdGEYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0YgZwcm90bzM", [file_google_protobuf_struct]);
 
 /**
- * Is a request in JSON-RPC 2.0.
+ * A JSON-RPC 2.0 request.
  *
  * @generated from message devtool.a2a.v1alpha.JsonRpcRequest
  */
 export type JsonRpcRequest = Message$1<"devtool.a2a.v1alpha.JsonRpcRequest"> & {
   /**
-   * Is always `2.0`.
+   * Always `2.0`.
    *
    * @generated from field: string jsonrpc = 1;
    */
   jsonrpc: string;
 
   /**
-   * Identifies the request: a string, a number or null. Absent makes it a
-   * notification, which gets no answer.
+   * The id of the request: a string, a number or null. A request without an id
+   * is a notification, which gets no response.
    *
    * @generated from field: google.protobuf.Value id = 2;
    */
   id?: Value | undefined;
 
   /**
-   * Names the method, for instance `message/stream`.
+   * Name of the method, such as `message/stream`.
    *
    * @generated from field: string method = 3;
    */
   method: string;
 
   /**
-   * Holds the parameters of the method.
+   * Parameters of the method.
    *
    * @generated from field: google.protobuf.Value params = 4;
    */
@@ -51,35 +51,35 @@ export type JsonRpcRequest = Message$1<"devtool.a2a.v1alpha.JsonRpcRequest"> & {
 };
 
 /**
- * Is a request in JSON-RPC 2.0.
+ * A JSON-RPC 2.0 request.
  *
  * @generated from message devtool.a2a.v1alpha.JsonRpcRequest
  */
 export type JsonRpcRequestJson = {
   /**
-   * Is always `2.0`.
+   * Always `2.0`.
    *
    * @generated from field: string jsonrpc = 1;
    */
   jsonrpc?: string;
 
   /**
-   * Identifies the request: a string, a number or null. Absent makes it a
-   * notification, which gets no answer.
+   * The id of the request: a string, a number or null. A request without an id
+   * is a notification, which gets no response.
    *
    * @generated from field: google.protobuf.Value id = 2;
    */
   id?: ValueJson;
 
   /**
-   * Names the method, for instance `message/stream`.
+   * Name of the method, such as `message/stream`.
    *
    * @generated from field: string method = 3;
    */
   method?: string;
 
   /**
-   * Holds the parameters of the method.
+   * Parameters of the method.
    *
    * @generated from field: google.protobuf.Value params = 4;
    */
@@ -94,33 +94,33 @@ export const JsonRpcRequestSchema: GenMessage<JsonRpcRequest, {jsonType: JsonRpc
   messageDesc(file_devtool_a2a_v1alpha_envelope, 0);
 
 /**
- * Is a response in JSON-RPC 2.0.
+ * A JSON-RPC 2.0 response.
  *
  * @generated from message devtool.a2a.v1alpha.JsonRpcResponse
  */
 export type JsonRpcResponse = Message$1<"devtool.a2a.v1alpha.JsonRpcResponse"> & {
   /**
-   * Is always `2.0`.
+   * Always `2.0`.
    *
    * @generated from field: string jsonrpc = 1;
    */
   jsonrpc: string;
 
   /**
-   * Repeats the id of the request; null when it could not be read.
+   * The id of the request, or null if it could not be read.
    *
    * @generated from field: google.protobuf.Value id = 2;
    */
   id?: Value | undefined;
 
   /**
-   * Holds the answer, or why there is none.
+   * The result or the error.
    *
    * @generated from oneof devtool.a2a.v1alpha.JsonRpcResponse.outcome
    */
   outcome: {
     /**
-     * Holds the answer.
+     * The result of the method.
      *
      * @generated from field: google.protobuf.Value result = 3;
      */
@@ -128,7 +128,7 @@ export type JsonRpcResponse = Message$1<"devtool.a2a.v1alpha.JsonRpcResponse"> &
     case: "result";
   } | {
     /**
-     * Says why there is no answer.
+     * Why the request failed.
      *
      * @generated from field: devtool.a2a.v1alpha.JsonRpcError error = 4;
      */
@@ -138,34 +138,34 @@ export type JsonRpcResponse = Message$1<"devtool.a2a.v1alpha.JsonRpcResponse"> &
 };
 
 /**
- * Is a response in JSON-RPC 2.0.
+ * A JSON-RPC 2.0 response.
  *
  * @generated from message devtool.a2a.v1alpha.JsonRpcResponse
  */
 export type JsonRpcResponseJson = {
   /**
-   * Is always `2.0`.
+   * Always `2.0`.
    *
    * @generated from field: string jsonrpc = 1;
    */
   jsonrpc?: string;
 
   /**
-   * Repeats the id of the request; null when it could not be read.
+   * The id of the request, or null if it could not be read.
    *
    * @generated from field: google.protobuf.Value id = 2;
    */
   id?: ValueJson;
 
   /**
-   * Holds the answer.
+   * The result of the method.
    *
    * @generated from field: google.protobuf.Value result = 3;
    */
   result?: ValueJson;
 
   /**
-   * Says why there is no answer.
+   * Why the request failed.
    *
    * @generated from field: devtool.a2a.v1alpha.JsonRpcError error = 4;
    */
@@ -180,27 +180,27 @@ export const JsonRpcResponseSchema: GenMessage<JsonRpcResponse, {jsonType: JsonR
   messageDesc(file_devtool_a2a_v1alpha_envelope, 1);
 
 /**
- * Says why a JSON-RPC request failed.
+ * Error of a JSON-RPC request.
  *
  * @generated from message devtool.a2a.v1alpha.JsonRpcError
  */
 export type JsonRpcError = Message$1<"devtool.a2a.v1alpha.JsonRpcError"> & {
   /**
-   * Holds a code of JSON-RPC 2.0 or of A2A 0.3, section 8.
+   * Error code of JSON-RPC 2.0 or of A2A 0.3 (section 8).
    *
    * @generated from field: int32 code = 1;
    */
   code: number;
 
   /**
-   * Says in words what went wrong.
+   * What went wrong, for people.
    *
    * @generated from field: string message = 2;
    */
   message: string;
 
   /**
-   * Tells which field or id was meant.
+   * Further details, such as the field or id that the error is about.
    *
    * @generated from field: google.protobuf.Value data = 3;
    */
@@ -208,27 +208,27 @@ export type JsonRpcError = Message$1<"devtool.a2a.v1alpha.JsonRpcError"> & {
 };
 
 /**
- * Says why a JSON-RPC request failed.
+ * Error of a JSON-RPC request.
  *
  * @generated from message devtool.a2a.v1alpha.JsonRpcError
  */
 export type JsonRpcErrorJson = {
   /**
-   * Holds a code of JSON-RPC 2.0 or of A2A 0.3, section 8.
+   * Error code of JSON-RPC 2.0 or of A2A 0.3 (section 8).
    *
    * @generated from field: int32 code = 1;
    */
   code?: number;
 
   /**
-   * Says in words what went wrong.
+   * What went wrong, for people.
    *
    * @generated from field: string message = 2;
    */
   message?: string;
 
   /**
-   * Tells which field or id was meant.
+   * Further details, such as the field or id that the error is about.
    *
    * @generated from field: google.protobuf.Value data = 3;
    */
@@ -243,27 +243,27 @@ export const JsonRpcErrorSchema: GenMessage<JsonRpcError, {jsonType: JsonRpcErro
   messageDesc(file_devtool_a2a_v1alpha_envelope, 2);
 
 /**
- * Are the parameters of `message/send` and `message/stream`.
+ * Parameters of `message/send` and `message/stream`.
  *
  * @generated from message devtool.a2a.v1alpha.MessageSendParams
  */
 export type MessageSendParams = Message$1<"devtool.a2a.v1alpha.MessageSendParams"> & {
   /**
-   * Holds the message. Required.
+   * The message. Required.
    *
    * @generated from field: devtool.a2a.v1alpha.Message message = 1;
    */
   message?: Message | undefined;
 
   /**
-   * Says how to answer.
+   * How to respond.
    *
    * @generated from field: devtool.a2a.v1alpha.MessageSendConfiguration configuration = 2;
    */
   configuration?: MessageSendConfiguration | undefined;
 
   /**
-   * Holds custom data, keyed by extension URI.
+   * Custom data, keyed by extension URI.
    *
    * @generated from field: google.protobuf.Struct metadata = 3;
    */
@@ -271,27 +271,27 @@ export type MessageSendParams = Message$1<"devtool.a2a.v1alpha.MessageSendParams
 };
 
 /**
- * Are the parameters of `message/send` and `message/stream`.
+ * Parameters of `message/send` and `message/stream`.
  *
  * @generated from message devtool.a2a.v1alpha.MessageSendParams
  */
 export type MessageSendParamsJson = {
   /**
-   * Holds the message. Required.
+   * The message. Required.
    *
    * @generated from field: devtool.a2a.v1alpha.Message message = 1;
    */
   message?: MessageJson;
 
   /**
-   * Says how to answer.
+   * How to respond.
    *
    * @generated from field: devtool.a2a.v1alpha.MessageSendConfiguration configuration = 2;
    */
   configuration?: MessageSendConfigurationJson;
 
   /**
-   * Holds custom data, keyed by extension URI.
+   * Custom data, keyed by extension URI.
    *
    * @generated from field: google.protobuf.Struct metadata = 3;
    */
@@ -306,34 +306,36 @@ export const MessageSendParamsSchema: GenMessage<MessageSendParams, {jsonType: M
   messageDesc(file_devtool_a2a_v1alpha_envelope, 3);
 
 /**
- * Says how to answer a message.
+ * How to respond to a message.
  *
  * @generated from message devtool.a2a.v1alpha.MessageSendConfiguration
  */
 export type MessageSendConfiguration = Message$1<"devtool.a2a.v1alpha.MessageSendConfiguration"> & {
   /**
-   * Lists the media types that the client takes. Empty takes all.
+   * Media types that the client accepts. Empty accepts all.
    *
    * @generated from field: repeated string accepted_output_modes = 1;
    */
   acceptedOutputModes: string[];
 
   /**
-   * Limits the history in the answer to the newest n messages. Absent sends all.
+   * Maximum number of messages in the history of the response, newest kept.
+   * Absent returns all.
    *
    * @generated from field: optional int32 history_length = 2;
    */
   historyLength?: number | undefined;
 
   /**
-   * Asks for notifications of the task.
+   * Where to post the updates of the task.
    *
    * @generated from field: devtool.a2a.v1alpha.PushNotificationConfig push_notification_config = 3;
    */
   pushNotificationConfig?: PushNotificationConfig | undefined;
 
   /**
-   * Waits for the end of the exchange. Absent waits.
+   * Whether to respond when the exchange has ended, instead of at once.
+   * Default: true.
    *
    * @generated from field: optional bool blocking = 4;
    */
@@ -341,34 +343,36 @@ export type MessageSendConfiguration = Message$1<"devtool.a2a.v1alpha.MessageSen
 };
 
 /**
- * Says how to answer a message.
+ * How to respond to a message.
  *
  * @generated from message devtool.a2a.v1alpha.MessageSendConfiguration
  */
 export type MessageSendConfigurationJson = {
   /**
-   * Lists the media types that the client takes. Empty takes all.
+   * Media types that the client accepts. Empty accepts all.
    *
    * @generated from field: repeated string accepted_output_modes = 1;
    */
   acceptedOutputModes?: string[];
 
   /**
-   * Limits the history in the answer to the newest n messages. Absent sends all.
+   * Maximum number of messages in the history of the response, newest kept.
+   * Absent returns all.
    *
    * @generated from field: optional int32 history_length = 2;
    */
   historyLength?: number;
 
   /**
-   * Asks for notifications of the task.
+   * Where to post the updates of the task.
    *
    * @generated from field: devtool.a2a.v1alpha.PushNotificationConfig push_notification_config = 3;
    */
   pushNotificationConfig?: PushNotificationConfigJson;
 
   /**
-   * Waits for the end of the exchange. Absent waits.
+   * Whether to respond when the exchange has ended, instead of at once.
+   * Default: true.
    *
    * @generated from field: optional bool blocking = 4;
    */
@@ -383,20 +387,20 @@ export const MessageSendConfigurationSchema: GenMessage<MessageSendConfiguration
   messageDesc(file_devtool_a2a_v1alpha_envelope, 4);
 
 /**
- * Are the parameters of methods that name a task.
+ * Parameters of methods that take a task.
  *
  * @generated from message devtool.a2a.v1alpha.TaskIdParams
  */
 export type TaskIdParams = Message$1<"devtool.a2a.v1alpha.TaskIdParams"> & {
   /**
-   * Names the task. Required.
+   * The id of the task. Required.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Holds custom data, keyed by extension URI.
+   * Custom data, keyed by extension URI.
    *
    * @generated from field: google.protobuf.Struct metadata = 2;
    */
@@ -404,20 +408,20 @@ export type TaskIdParams = Message$1<"devtool.a2a.v1alpha.TaskIdParams"> & {
 };
 
 /**
- * Are the parameters of methods that name a task.
+ * Parameters of methods that take a task.
  *
  * @generated from message devtool.a2a.v1alpha.TaskIdParams
  */
 export type TaskIdParamsJson = {
   /**
-   * Names the task. Required.
+   * The id of the task. Required.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * Holds custom data, keyed by extension URI.
+   * Custom data, keyed by extension URI.
    *
    * @generated from field: google.protobuf.Struct metadata = 2;
    */
@@ -432,27 +436,28 @@ export const TaskIdParamsSchema: GenMessage<TaskIdParams, {jsonType: TaskIdParam
   messageDesc(file_devtool_a2a_v1alpha_envelope, 5);
 
 /**
- * Are the parameters of `tasks/get`.
+ * Parameters of `tasks/get`.
  *
  * @generated from message devtool.a2a.v1alpha.TaskQueryParams
  */
 export type TaskQueryParams = Message$1<"devtool.a2a.v1alpha.TaskQueryParams"> & {
   /**
-   * Names the task. Required.
+   * The id of the task. Required.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Limits the history to the newest n messages. Absent sends all, 0 none.
+   * Maximum number of messages in the history, newest kept. 0 returns none;
+   * absent returns all.
    *
    * @generated from field: optional int32 history_length = 2;
    */
   historyLength?: number | undefined;
 
   /**
-   * Holds custom data, keyed by extension URI.
+   * Custom data, keyed by extension URI.
    *
    * @generated from field: google.protobuf.Struct metadata = 3;
    */
@@ -460,27 +465,28 @@ export type TaskQueryParams = Message$1<"devtool.a2a.v1alpha.TaskQueryParams"> &
 };
 
 /**
- * Are the parameters of `tasks/get`.
+ * Parameters of `tasks/get`.
  *
  * @generated from message devtool.a2a.v1alpha.TaskQueryParams
  */
 export type TaskQueryParamsJson = {
   /**
-   * Names the task. Required.
+   * The id of the task. Required.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * Limits the history to the newest n messages. Absent sends all, 0 none.
+   * Maximum number of messages in the history, newest kept. 0 returns none;
+   * absent returns all.
    *
    * @generated from field: optional int32 history_length = 2;
    */
   historyLength?: number;
 
   /**
-   * Holds custom data, keyed by extension URI.
+   * Custom data, keyed by extension URI.
    *
    * @generated from field: google.protobuf.Struct metadata = 3;
    */
@@ -495,55 +501,55 @@ export const TaskQueryParamsSchema: GenMessage<TaskQueryParams, {jsonType: TaskQ
   messageDesc(file_devtool_a2a_v1alpha_envelope, 6);
 
 /**
- * Is a task in A2A 0.3.
+ * A task in A2A 0.3.
  *
  * @generated from message devtool.a2a.v1alpha.Task
  */
 export type Task = Message$1<"devtool.a2a.v1alpha.Task"> & {
   /**
-   * Is always `task`.
+   * Always `task`.
    *
    * @generated from field: string kind = 1;
    */
   kind: string;
 
   /**
-   * Identifies the task.
+   * The id of the task.
    *
    * @generated from field: string id = 2;
    */
   id: string;
 
   /**
-   * Identifies the conversation.
+   * The id of its conversation.
    *
    * @generated from field: string context_id = 3;
    */
   contextId: string;
 
   /**
-   * Tells where the task stands.
+   * Status of the task.
    *
    * @generated from field: devtool.a2a.v1alpha.TaskStatus status = 4;
    */
   status?: TaskStatus | undefined;
 
   /**
-   * Holds the conversation, oldest first.
+   * The conversation, oldest message first.
    *
    * @generated from field: repeated devtool.a2a.v1alpha.Message history = 5;
    */
   history: Message[];
 
   /**
-   * Holds what the task made.
+   * Results of the task.
    *
    * @generated from field: repeated devtool.a2a.v1alpha.Artifact artifacts = 6;
    */
   artifacts: Artifact[];
 
   /**
-   * Holds custom data, keyed by extension URI.
+   * Custom data, keyed by extension URI.
    *
    * @generated from field: google.protobuf.Struct metadata = 7;
    */
@@ -551,55 +557,55 @@ export type Task = Message$1<"devtool.a2a.v1alpha.Task"> & {
 };
 
 /**
- * Is a task in A2A 0.3.
+ * A task in A2A 0.3.
  *
  * @generated from message devtool.a2a.v1alpha.Task
  */
 export type TaskJson = {
   /**
-   * Is always `task`.
+   * Always `task`.
    *
    * @generated from field: string kind = 1;
    */
   kind?: string;
 
   /**
-   * Identifies the task.
+   * The id of the task.
    *
    * @generated from field: string id = 2;
    */
   id?: string;
 
   /**
-   * Identifies the conversation.
+   * The id of its conversation.
    *
    * @generated from field: string context_id = 3;
    */
   contextId?: string;
 
   /**
-   * Tells where the task stands.
+   * Status of the task.
    *
    * @generated from field: devtool.a2a.v1alpha.TaskStatus status = 4;
    */
   status?: TaskStatusJson;
 
   /**
-   * Holds the conversation, oldest first.
+   * The conversation, oldest message first.
    *
    * @generated from field: repeated devtool.a2a.v1alpha.Message history = 5;
    */
   history?: MessageJson[];
 
   /**
-   * Holds what the task made.
+   * Results of the task.
    *
    * @generated from field: repeated devtool.a2a.v1alpha.Artifact artifacts = 6;
    */
   artifacts?: ArtifactJson[];
 
   /**
-   * Holds custom data, keyed by extension URI.
+   * Custom data, keyed by extension URI.
    *
    * @generated from field: google.protobuf.Struct metadata = 7;
    */
@@ -614,27 +620,27 @@ export const TaskSchema: GenMessage<Task, {jsonType: TaskJson}> = /*@__PURE__*/
   messageDesc(file_devtool_a2a_v1alpha_envelope, 7);
 
 /**
- * Tells where a task stands in A2A 0.3.
+ * Status of a task in A2A 0.3.
  *
  * @generated from message devtool.a2a.v1alpha.TaskStatus
  */
 export type TaskStatus = Message$1<"devtool.a2a.v1alpha.TaskStatus"> & {
   /**
-   * Names the state, for instance `input-required`.
+   * State of the task, such as `input-required`.
    *
    * @generated from field: string state = 1;
    */
   state: string;
 
   /**
-   * Holds what there is to say with it.
+   * A message about the state.
    *
    * @generated from field: devtool.a2a.v1alpha.Message message = 2;
    */
   message?: Message | undefined;
 
   /**
-   * Tells since when: RFC 3339, UTC, milliseconds.
+   * When the state was entered: RFC 3339, in UTC, with milliseconds.
    *
    * @generated from field: string timestamp = 3;
    */
@@ -642,27 +648,27 @@ export type TaskStatus = Message$1<"devtool.a2a.v1alpha.TaskStatus"> & {
 };
 
 /**
- * Tells where a task stands in A2A 0.3.
+ * Status of a task in A2A 0.3.
  *
  * @generated from message devtool.a2a.v1alpha.TaskStatus
  */
 export type TaskStatusJson = {
   /**
-   * Names the state, for instance `input-required`.
+   * State of the task, such as `input-required`.
    *
    * @generated from field: string state = 1;
    */
   state?: string;
 
   /**
-   * Holds what there is to say with it.
+   * A message about the state.
    *
    * @generated from field: devtool.a2a.v1alpha.Message message = 2;
    */
   message?: MessageJson;
 
   /**
-   * Tells since when: RFC 3339, UTC, milliseconds.
+   * When the state was entered: RFC 3339, in UTC, with milliseconds.
    *
    * @generated from field: string timestamp = 3;
    */
@@ -677,69 +683,69 @@ export const TaskStatusSchema: GenMessage<TaskStatus, {jsonType: TaskStatusJson}
   messageDesc(file_devtool_a2a_v1alpha_envelope, 8);
 
 /**
- * Is a message in A2A 0.3.
+ * A message in A2A 0.3.
  *
  * @generated from message devtool.a2a.v1alpha.Message
  */
 export type Message = Message$1<"devtool.a2a.v1alpha.Message"> & {
   /**
-   * Is always `message`.
+   * Always `message`.
    *
    * @generated from field: string kind = 1;
    */
   kind: string;
 
   /**
-   * Identifies the message; chosen by its sender.
+   * The id of the message, chosen by its sender.
    *
    * @generated from field: string message_id = 2;
    */
   messageId: string;
 
   /**
-   * Is `user` or `agent`.
+   * `user` or `agent`.
    *
    * @generated from field: string role = 3;
    */
   role: string;
 
   /**
-   * Holds the content; never empty.
+   * The content, in order. At least one part.
    *
    * @generated from field: repeated devtool.a2a.v1alpha.Part parts = 4;
    */
   parts: Part[];
 
   /**
-   * Names the task that the message belongs to. Empty starts a new one.
+   * The task that the message belongs to. Empty starts a new task.
    *
    * @generated from field: string task_id = 5;
    */
   taskId: string;
 
   /**
-   * Names the conversation. Empty starts a new one.
+   * The conversation. Empty uses that of the task, or starts a new one.
    *
    * @generated from field: string context_id = 6;
    */
   contextId: string;
 
   /**
-   * Names other tasks that the message refers to.
+   * Ids of other tasks that the message refers to.
    *
    * @generated from field: repeated string reference_task_ids = 7;
    */
   referenceTaskIds: string[];
 
   /**
-   * Lists the URIs of the extensions that the message uses.
+   * URIs of the extensions that the message uses.
    *
    * @generated from field: repeated string extensions = 8;
    */
   extensions: string[];
 
   /**
-   * Holds custom data, keyed by extension URI.
+   * Custom data, keyed by extension URI.
    *
    * @generated from field: google.protobuf.Struct metadata = 9;
    */
@@ -747,69 +753,69 @@ export type Message = Message$1<"devtool.a2a.v1alpha.Message"> & {
 };
 
 /**
- * Is a message in A2A 0.3.
+ * A message in A2A 0.3.
  *
  * @generated from message devtool.a2a.v1alpha.Message
  */
 export type MessageJson = {
   /**
-   * Is always `message`.
+   * Always `message`.
    *
    * @generated from field: string kind = 1;
    */
   kind?: string;
 
   /**
-   * Identifies the message; chosen by its sender.
+   * The id of the message, chosen by its sender.
    *
    * @generated from field: string message_id = 2;
    */
   messageId?: string;
 
   /**
-   * Is `user` or `agent`.
+   * `user` or `agent`.
    *
    * @generated from field: string role = 3;
    */
   role?: string;
 
   /**
-   * Holds the content; never empty.
+   * The content, in order. At least one part.
    *
    * @generated from field: repeated devtool.a2a.v1alpha.Part parts = 4;
    */
   parts?: PartJson[];
 
   /**
-   * Names the task that the message belongs to. Empty starts a new one.
+   * The task that the message belongs to. Empty starts a new task.
    *
    * @generated from field: string task_id = 5;
    */
   taskId?: string;
 
   /**
-   * Names the conversation. Empty starts a new one.
+   * The conversation. Empty uses that of the task, or starts a new one.
    *
    * @generated from field: string context_id = 6;
    */
   contextId?: string;
 
   /**
-   * Names other tasks that the message refers to.
+   * Ids of other tasks that the message refers to.
    *
    * @generated from field: repeated string reference_task_ids = 7;
    */
   referenceTaskIds?: string[];
 
   /**
-   * Lists the URIs of the extensions that the message uses.
+   * URIs of the extensions that the message uses.
    *
    * @generated from field: repeated string extensions = 8;
    */
   extensions?: string[];
 
   /**
-   * Holds custom data, keyed by extension URI.
+   * Custom data, keyed by extension URI.
    *
    * @generated from field: google.protobuf.Struct metadata = 9;
    */
@@ -824,41 +830,41 @@ export const MessageSchema: GenMessage<Message, {jsonType: MessageJson}> = /*@__
   messageDesc(file_devtool_a2a_v1alpha_envelope, 9);
 
 /**
- * Is one piece of a message in A2A 0.3.
+ * One piece of a message or an artifact in A2A 0.3.
  *
  * @generated from message devtool.a2a.v1alpha.Part
  */
 export type Part = Message$1<"devtool.a2a.v1alpha.Part"> & {
   /**
-   * Is `text`, `file` or `data`, and names the field that is set.
+   * `text`, `file` or `data`: the field that is set.
    *
    * @generated from field: string kind = 1;
    */
   kind: string;
 
   /**
-   * Holds the text of a text part.
+   * Text of a text part.
    *
    * @generated from field: optional string text = 2;
    */
   text?: string | undefined;
 
   /**
-   * Holds the file of a file part.
+   * File of a file part.
    *
    * @generated from field: devtool.a2a.v1alpha.FileContent file = 3;
    */
   file?: FileContent | undefined;
 
   /**
-   * Holds the object of a data part.
+   * Object of a data part.
    *
    * @generated from field: google.protobuf.Struct data = 4;
    */
   data?: JsonObject | undefined;
 
   /**
-   * Holds custom data, keyed by extension URI.
+   * Custom data, keyed by extension URI.
    *
    * @generated from field: google.protobuf.Struct metadata = 5;
    */
@@ -866,41 +872,41 @@ export type Part = Message$1<"devtool.a2a.v1alpha.Part"> & {
 };
 
 /**
- * Is one piece of a message in A2A 0.3.
+ * One piece of a message or an artifact in A2A 0.3.
  *
  * @generated from message devtool.a2a.v1alpha.Part
  */
 export type PartJson = {
   /**
-   * Is `text`, `file` or `data`, and names the field that is set.
+   * `text`, `file` or `data`: the field that is set.
    *
    * @generated from field: string kind = 1;
    */
   kind?: string;
 
   /**
-   * Holds the text of a text part.
+   * Text of a text part.
    *
    * @generated from field: optional string text = 2;
    */
   text?: string;
 
   /**
-   * Holds the file of a file part.
+   * File of a file part.
    *
    * @generated from field: devtool.a2a.v1alpha.FileContent file = 3;
    */
   file?: FileContentJson;
 
   /**
-   * Holds the object of a data part.
+   * Object of a data part.
    *
    * @generated from field: google.protobuf.Struct data = 4;
    */
   data?: StructJson;
 
   /**
-   * Holds custom data, keyed by extension URI.
+   * Custom data, keyed by extension URI.
    *
    * @generated from field: google.protobuf.Struct metadata = 5;
    */
@@ -915,33 +921,33 @@ export const PartSchema: GenMessage<Part, {jsonType: PartJson}> = /*@__PURE__*/
   messageDesc(file_devtool_a2a_v1alpha_envelope, 10);
 
 /**
- * Is the file of a file part in A2A 0.3.
+ * File of a file part in A2A 0.3.
  *
  * @generated from message devtool.a2a.v1alpha.FileContent
  */
 export type FileContent = Message$1<"devtool.a2a.v1alpha.FileContent"> & {
   /**
-   * Names the file.
+   * Name of the file.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * Holds its media type.
+   * Media type of the file.
    *
    * @generated from field: string mime_type = 2;
    */
   mimeType: string;
 
   /**
-   * Holds the content, or where it lies.
+   * The content, or its location.
    *
    * @generated from oneof devtool.a2a.v1alpha.FileContent.source
    */
   source: {
     /**
-     * Holds the content itself.
+     * The content of the file.
      *
      * @generated from field: bytes bytes = 3;
      */
@@ -949,7 +955,7 @@ export type FileContent = Message$1<"devtool.a2a.v1alpha.FileContent"> & {
     case: "bytes";
   } | {
     /**
-     * Names where the content lies.
+     * URI of the content.
      *
      * @generated from field: string uri = 4;
      */
@@ -959,34 +965,34 @@ export type FileContent = Message$1<"devtool.a2a.v1alpha.FileContent"> & {
 };
 
 /**
- * Is the file of a file part in A2A 0.3.
+ * File of a file part in A2A 0.3.
  *
  * @generated from message devtool.a2a.v1alpha.FileContent
  */
 export type FileContentJson = {
   /**
-   * Names the file.
+   * Name of the file.
    *
    * @generated from field: string name = 1;
    */
   name?: string;
 
   /**
-   * Holds its media type.
+   * Media type of the file.
    *
    * @generated from field: string mime_type = 2;
    */
   mimeType?: string;
 
   /**
-   * Holds the content itself.
+   * The content of the file.
    *
    * @generated from field: bytes bytes = 3;
    */
   bytes?: string;
 
   /**
-   * Names where the content lies.
+   * URI of the content.
    *
    * @generated from field: string uri = 4;
    */
@@ -1001,48 +1007,48 @@ export const FileContentSchema: GenMessage<FileContent, {jsonType: FileContentJs
   messageDesc(file_devtool_a2a_v1alpha_envelope, 11);
 
 /**
- * Is something that a task made, in A2A 0.3.
+ * A result of a task in A2A 0.3.
  *
  * @generated from message devtool.a2a.v1alpha.Artifact
  */
 export type Artifact = Message$1<"devtool.a2a.v1alpha.Artifact"> & {
   /**
-   * Identifies the artifact within its task.
+   * The id of the artifact, unique within its task.
    *
    * @generated from field: string artifact_id = 1;
    */
   artifactId: string;
 
   /**
-   * Names it for a person.
+   * Display name.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Describes it for a person.
+   * Description for people.
    *
    * @generated from field: string description = 3;
    */
   description: string;
 
   /**
-   * Holds its content; never empty.
+   * The content, in order. At least one part.
    *
    * @generated from field: repeated devtool.a2a.v1alpha.Part parts = 4;
    */
   parts: Part[];
 
   /**
-   * Holds custom data, keyed by extension URI.
+   * Custom data, keyed by extension URI.
    *
    * @generated from field: google.protobuf.Struct metadata = 5;
    */
   metadata?: JsonObject | undefined;
 
   /**
-   * Lists the URIs of the extensions that the artifact uses.
+   * URIs of the extensions that the artifact uses.
    *
    * @generated from field: repeated string extensions = 6;
    */
@@ -1050,48 +1056,48 @@ export type Artifact = Message$1<"devtool.a2a.v1alpha.Artifact"> & {
 };
 
 /**
- * Is something that a task made, in A2A 0.3.
+ * A result of a task in A2A 0.3.
  *
  * @generated from message devtool.a2a.v1alpha.Artifact
  */
 export type ArtifactJson = {
   /**
-   * Identifies the artifact within its task.
+   * The id of the artifact, unique within its task.
    *
    * @generated from field: string artifact_id = 1;
    */
   artifactId?: string;
 
   /**
-   * Names it for a person.
+   * Display name.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * Describes it for a person.
+   * Description for people.
    *
    * @generated from field: string description = 3;
    */
   description?: string;
 
   /**
-   * Holds its content; never empty.
+   * The content, in order. At least one part.
    *
    * @generated from field: repeated devtool.a2a.v1alpha.Part parts = 4;
    */
   parts?: PartJson[];
 
   /**
-   * Holds custom data, keyed by extension URI.
+   * Custom data, keyed by extension URI.
    *
    * @generated from field: google.protobuf.Struct metadata = 5;
    */
   metadata?: StructJson;
 
   /**
-   * Lists the URIs of the extensions that the artifact uses.
+   * URIs of the extensions that the artifact uses.
    *
    * @generated from field: repeated string extensions = 6;
    */
@@ -1106,48 +1112,48 @@ export const ArtifactSchema: GenMessage<Artifact, {jsonType: ArtifactJson}> = /*
   messageDesc(file_devtool_a2a_v1alpha_envelope, 12);
 
 /**
- * Tells a stream of a change of state, or of anything that the extension sends.
+ * Stream update: a change of state, or any payload of the extension.
  *
  * @generated from message devtool.a2a.v1alpha.TaskStatusUpdateEvent
  */
 export type TaskStatusUpdateEvent = Message$1<"devtool.a2a.v1alpha.TaskStatusUpdateEvent"> & {
   /**
-   * Is always `status-update`.
+   * Always `status-update`.
    *
    * @generated from field: string kind = 1;
    */
   kind: string;
 
   /**
-   * Names the task.
+   * The id of the task.
    *
    * @generated from field: string task_id = 2;
    */
   taskId: string;
 
   /**
-   * Names the conversation.
+   * The id of its conversation.
    *
    * @generated from field: string context_id = 3;
    */
   contextId: string;
 
   /**
-   * Holds the state after the event, and its payload as a message.
+   * Status of the task after the event. Its message holds the payload.
    *
    * @generated from field: devtool.a2a.v1alpha.TaskStatus status = 4;
    */
   status?: TaskStatus | undefined;
 
   /**
-   * Tells whether this is the last event of the exchange. Always written.
+   * Whether this is the last event of the exchange. Always written.
    *
    * @generated from field: optional bool final = 5;
    */
   final?: boolean | undefined;
 
   /**
-   * Holds custom data, keyed by extension URI.
+   * Custom data, keyed by extension URI.
    *
    * @generated from field: google.protobuf.Struct metadata = 6;
    */
@@ -1155,48 +1161,48 @@ export type TaskStatusUpdateEvent = Message$1<"devtool.a2a.v1alpha.TaskStatusUpd
 };
 
 /**
- * Tells a stream of a change of state, or of anything that the extension sends.
+ * Stream update: a change of state, or any payload of the extension.
  *
  * @generated from message devtool.a2a.v1alpha.TaskStatusUpdateEvent
  */
 export type TaskStatusUpdateEventJson = {
   /**
-   * Is always `status-update`.
+   * Always `status-update`.
    *
    * @generated from field: string kind = 1;
    */
   kind?: string;
 
   /**
-   * Names the task.
+   * The id of the task.
    *
    * @generated from field: string task_id = 2;
    */
   taskId?: string;
 
   /**
-   * Names the conversation.
+   * The id of its conversation.
    *
    * @generated from field: string context_id = 3;
    */
   contextId?: string;
 
   /**
-   * Holds the state after the event, and its payload as a message.
+   * Status of the task after the event. Its message holds the payload.
    *
    * @generated from field: devtool.a2a.v1alpha.TaskStatus status = 4;
    */
   status?: TaskStatusJson;
 
   /**
-   * Tells whether this is the last event of the exchange. Always written.
+   * Whether this is the last event of the exchange. Always written.
    *
    * @generated from field: optional bool final = 5;
    */
   final?: boolean;
 
   /**
-   * Holds custom data, keyed by extension URI.
+   * Custom data, keyed by extension URI.
    *
    * @generated from field: google.protobuf.Struct metadata = 6;
    */
@@ -1211,55 +1217,56 @@ export const TaskStatusUpdateEventSchema: GenMessage<TaskStatusUpdateEvent, {jso
   messageDesc(file_devtool_a2a_v1alpha_envelope, 13);
 
 /**
- * Tells a stream of something that the task made.
+ * Stream update: a new or extended artifact.
  *
  * @generated from message devtool.a2a.v1alpha.TaskArtifactUpdateEvent
  */
 export type TaskArtifactUpdateEvent = Message$1<"devtool.a2a.v1alpha.TaskArtifactUpdateEvent"> & {
   /**
-   * Is always `artifact-update`.
+   * Always `artifact-update`.
    *
    * @generated from field: string kind = 1;
    */
   kind: string;
 
   /**
-   * Names the task.
+   * The id of the task.
    *
    * @generated from field: string task_id = 2;
    */
   taskId: string;
 
   /**
-   * Names the conversation.
+   * The id of its conversation.
    *
    * @generated from field: string context_id = 3;
    */
   contextId: string;
 
   /**
-   * Holds the artifact, or the piece to append to it.
+   * The artifact; if `append` is set, its id and the parts to append.
    *
    * @generated from field: devtool.a2a.v1alpha.Artifact artifact = 4;
    */
   artifact?: Artifact | undefined;
 
   /**
-   * Appends to the artifact with this id instead of replacing it.
+   * Whether to append the parts to the artifact with this id instead of
+   * replacing it.
    *
    * @generated from field: bool append = 5;
    */
   append: boolean;
 
   /**
-   * Tells that nothing follows for this artifact.
+   * Whether this is the last update of the artifact.
    *
    * @generated from field: bool last_chunk = 6;
    */
   lastChunk: boolean;
 
   /**
-   * Holds custom data, keyed by extension URI.
+   * Custom data, keyed by extension URI.
    *
    * @generated from field: google.protobuf.Struct metadata = 7;
    */
@@ -1267,55 +1274,56 @@ export type TaskArtifactUpdateEvent = Message$1<"devtool.a2a.v1alpha.TaskArtifac
 };
 
 /**
- * Tells a stream of something that the task made.
+ * Stream update: a new or extended artifact.
  *
  * @generated from message devtool.a2a.v1alpha.TaskArtifactUpdateEvent
  */
 export type TaskArtifactUpdateEventJson = {
   /**
-   * Is always `artifact-update`.
+   * Always `artifact-update`.
    *
    * @generated from field: string kind = 1;
    */
   kind?: string;
 
   /**
-   * Names the task.
+   * The id of the task.
    *
    * @generated from field: string task_id = 2;
    */
   taskId?: string;
 
   /**
-   * Names the conversation.
+   * The id of its conversation.
    *
    * @generated from field: string context_id = 3;
    */
   contextId?: string;
 
   /**
-   * Holds the artifact, or the piece to append to it.
+   * The artifact; if `append` is set, its id and the parts to append.
    *
    * @generated from field: devtool.a2a.v1alpha.Artifact artifact = 4;
    */
   artifact?: ArtifactJson;
 
   /**
-   * Appends to the artifact with this id instead of replacing it.
+   * Whether to append the parts to the artifact with this id instead of
+   * replacing it.
    *
    * @generated from field: bool append = 5;
    */
   append?: boolean;
 
   /**
-   * Tells that nothing follows for this artifact.
+   * Whether this is the last update of the artifact.
    *
    * @generated from field: bool last_chunk = 6;
    */
   lastChunk?: boolean;
 
   /**
-   * Holds custom data, keyed by extension URI.
+   * Custom data, keyed by extension URI.
    *
    * @generated from field: google.protobuf.Struct metadata = 7;
    */
@@ -1330,34 +1338,34 @@ export const TaskArtifactUpdateEventSchema: GenMessage<TaskArtifactUpdateEvent, 
   messageDesc(file_devtool_a2a_v1alpha_envelope, 14);
 
 /**
- * Says where the events of a task are posted, in A2A 0.3.
+ * Where and how the updates of a task are posted, in A2A 0.3.
  *
  * @generated from message devtool.a2a.v1alpha.PushNotificationConfig
  */
 export type PushNotificationConfig = Message$1<"devtool.a2a.v1alpha.PushNotificationConfig"> & {
   /**
-   * Identifies the config within its task. Empty lets the server choose.
+   * The id of the config, unique within its task. Empty lets the server choose.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Names the endpoint. Required.
+   * The URL to post to. Required.
    *
    * @generated from field: string url = 2;
    */
   url: string;
 
   /**
-   * Is sent back with each post.
+   * Token that is sent with each post.
    *
    * @generated from field: string token = 3;
    */
   token: string;
 
   /**
-   * Says how posts authenticate.
+   * Authentication of the posts.
    *
    * @generated from field: devtool.a2a.v1alpha.PushNotificationAuthenticationInfo authentication = 4;
    */
@@ -1365,34 +1373,34 @@ export type PushNotificationConfig = Message$1<"devtool.a2a.v1alpha.PushNotifica
 };
 
 /**
- * Says where the events of a task are posted, in A2A 0.3.
+ * Where and how the updates of a task are posted, in A2A 0.3.
  *
  * @generated from message devtool.a2a.v1alpha.PushNotificationConfig
  */
 export type PushNotificationConfigJson = {
   /**
-   * Identifies the config within its task. Empty lets the server choose.
+   * The id of the config, unique within its task. Empty lets the server choose.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * Names the endpoint. Required.
+   * The URL to post to. Required.
    *
    * @generated from field: string url = 2;
    */
   url?: string;
 
   /**
-   * Is sent back with each post.
+   * Token that is sent with each post.
    *
    * @generated from field: string token = 3;
    */
   token?: string;
 
   /**
-   * Says how posts authenticate.
+   * Authentication of the posts.
    *
    * @generated from field: devtool.a2a.v1alpha.PushNotificationAuthenticationInfo authentication = 4;
    */
@@ -1407,20 +1415,20 @@ export const PushNotificationConfigSchema: GenMessage<PushNotificationConfig, {j
   messageDesc(file_devtool_a2a_v1alpha_envelope, 15);
 
 /**
- * Says how posts authenticate, in A2A 0.3.
+ * Authentication of posts in A2A 0.3.
  *
  * @generated from message devtool.a2a.v1alpha.PushNotificationAuthenticationInfo
  */
 export type PushNotificationAuthenticationInfo = Message$1<"devtool.a2a.v1alpha.PushNotificationAuthenticationInfo"> & {
   /**
-   * Lists the HTTP authentication schemes that the endpoint takes.
+   * HTTP authentication schemes that the endpoint supports.
    *
    * @generated from field: repeated string schemes = 1;
    */
   schemes: string[];
 
   /**
-   * Holds the credentials.
+   * Credentials for the scheme.
    *
    * @generated from field: string credentials = 2;
    */
@@ -1428,20 +1436,20 @@ export type PushNotificationAuthenticationInfo = Message$1<"devtool.a2a.v1alpha.
 };
 
 /**
- * Says how posts authenticate, in A2A 0.3.
+ * Authentication of posts in A2A 0.3.
  *
  * @generated from message devtool.a2a.v1alpha.PushNotificationAuthenticationInfo
  */
 export type PushNotificationAuthenticationInfoJson = {
   /**
-   * Lists the HTTP authentication schemes that the endpoint takes.
+   * HTTP authentication schemes that the endpoint supports.
    *
    * @generated from field: repeated string schemes = 1;
    */
   schemes?: string[];
 
   /**
-   * Holds the credentials.
+   * Credentials for the scheme.
    *
    * @generated from field: string credentials = 2;
    */
@@ -1456,20 +1464,20 @@ export const PushNotificationAuthenticationInfoSchema: GenMessage<PushNotificati
   messageDesc(file_devtool_a2a_v1alpha_envelope, 16);
 
 /**
- * Is a push notification config of one task.
+ * A push notification config of a task.
  *
  * @generated from message devtool.a2a.v1alpha.TaskPushNotificationConfig
  */
 export type TaskPushNotificationConfig = Message$1<"devtool.a2a.v1alpha.TaskPushNotificationConfig"> & {
   /**
-   * Names the task. Required.
+   * The id of the task. Required.
    *
    * @generated from field: string task_id = 1;
    */
   taskId: string;
 
   /**
-   * Holds the config. Required.
+   * The config. Required.
    *
    * @generated from field: devtool.a2a.v1alpha.PushNotificationConfig push_notification_config = 2;
    */
@@ -1477,20 +1485,20 @@ export type TaskPushNotificationConfig = Message$1<"devtool.a2a.v1alpha.TaskPush
 };
 
 /**
- * Is a push notification config of one task.
+ * A push notification config of a task.
  *
  * @generated from message devtool.a2a.v1alpha.TaskPushNotificationConfig
  */
 export type TaskPushNotificationConfigJson = {
   /**
-   * Names the task. Required.
+   * The id of the task. Required.
    *
    * @generated from field: string task_id = 1;
    */
   taskId?: string;
 
   /**
-   * Holds the config. Required.
+   * The config. Required.
    *
    * @generated from field: devtool.a2a.v1alpha.PushNotificationConfig push_notification_config = 2;
    */
@@ -1505,27 +1513,28 @@ export const TaskPushNotificationConfigSchema: GenMessage<TaskPushNotificationCo
   messageDesc(file_devtool_a2a_v1alpha_envelope, 17);
 
 /**
- * Are the parameters of `tasks/pushNotificationConfig/get`, `list` and `delete`.
+ * Parameters of `tasks/pushNotificationConfig/get`, `list` and `delete`.
  *
  * @generated from message devtool.a2a.v1alpha.TaskPushNotificationConfigParams
  */
 export type TaskPushNotificationConfigParams = Message$1<"devtool.a2a.v1alpha.TaskPushNotificationConfigParams"> & {
   /**
-   * Names the task. Required.
+   * The id of the task. Required.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Names the config. Empty takes the first; required to delete.
+   * The id of the config. Empty means the first config of the task. Required by
+   * `delete`.
    *
    * @generated from field: string push_notification_config_id = 2;
    */
   pushNotificationConfigId: string;
 
   /**
-   * Holds custom data, keyed by extension URI.
+   * Custom data, keyed by extension URI.
    *
    * @generated from field: google.protobuf.Struct metadata = 3;
    */
@@ -1533,27 +1542,28 @@ export type TaskPushNotificationConfigParams = Message$1<"devtool.a2a.v1alpha.Ta
 };
 
 /**
- * Are the parameters of `tasks/pushNotificationConfig/get`, `list` and `delete`.
+ * Parameters of `tasks/pushNotificationConfig/get`, `list` and `delete`.
  *
  * @generated from message devtool.a2a.v1alpha.TaskPushNotificationConfigParams
  */
 export type TaskPushNotificationConfigParamsJson = {
   /**
-   * Names the task. Required.
+   * The id of the task. Required.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * Names the config. Empty takes the first; required to delete.
+   * The id of the config. Empty means the first config of the task. Required by
+   * `delete`.
    *
    * @generated from field: string push_notification_config_id = 2;
    */
   pushNotificationConfigId?: string;
 
   /**
-   * Holds custom data, keyed by extension URI.
+   * Custom data, keyed by extension URI.
    *
    * @generated from field: google.protobuf.Struct metadata = 3;
    */

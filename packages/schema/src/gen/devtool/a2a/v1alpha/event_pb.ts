@@ -13,39 +13,40 @@ export const file_devtool_a2a_v1alpha_event: GenFile = /*@__PURE__*/
   fileDesc("Ch9kZXZ0b29sL2EyYS92MWFscGhhL2V2ZW50LnByb3RvEhNkZXZ0b29sLmEyYS52MWFscGhhItECChREZXZlbG9wbWVudFRvb2xFdmVudBJQCgRraW5kGAEgASgOMkIuZGV2dG9vbC5hMmEudjFhbHBoYS5EZXZlbG9wbWVudFRvb2xFdmVudC5EZXZlbG9wbWVudFRvb2xFdmVudEtpbmQSDQoFbW9kZWwYAiABKAkSHAoJdXNlcl90aWVyGAMgASgJUgl1c2VyX3RpZXISDQoFZXJyb3IYBCABKAkiqgEKGERldmVsb3BtZW50VG9vbEV2ZW50S2luZBIrCidERVZFTE9QTUVOVF9UT09MX0VWRU5UX0tJTkRfVU5TUEVDSUZJRUQQABIaChZUT09MX0NBTExfQ09ORklSTUFUSU9OEAESFAoQVE9PTF9DQUxMX1VQREFURRACEhAKDFRFWFRfQ09OVEVOVBADEhAKDFNUQVRFX0NIQU5HRRAEEgsKB1RIT1VHSFQQBSI0CgxBZ2VudFRob3VnaHQSDwoHc3ViamVjdBgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCWIGcHJvdG8z");
 
 /**
- * Says what a status update of a task carries.
+ * Describes the content of a status update.
  *
- * Stands in the `metadata` of a status update, keyed by the extension's URI;
- * the payload itself is the status's message (RFC, "DevelopmentToolEvent").
+ * It is in the `metadata` of the status update, keyed by the extension's URI.
+ * The payload itself is the message of the status (RFC,
+ * "DevelopmentToolEvent").
  *
  * @generated from message devtool.a2a.v1alpha.DevelopmentToolEvent
  */
 export type DevelopmentToolEvent = Message<"devtool.a2a.v1alpha.DevelopmentToolEvent"> & {
   /**
-   * Names the kind of the update, and so the payload of its message.
+   * Kind of the update, which determines the payload of its message.
    *
    * @generated from field: devtool.a2a.v1alpha.DevelopmentToolEvent.DevelopmentToolEventKind kind = 1;
    */
   kind: DevelopmentToolEvent_DevelopmentToolEventKind;
 
   /**
-   * Names the model that is answering, for instance `gemini-3-pro`. Empty when
-   * no model takes part.
+   * The model that is responding, such as `gemini-3-pro`. Empty if no model is
+   * involved.
    *
    * @generated from field: string model = 2;
    */
   model: string;
 
   /**
-   * Names the tier of the user's subscription. Empty when there is none: our
-   * server knows of no subscriptions and never sets it.
+   * Tier of the user's subscription. Empty if there is none. Our server never
+   * sets it.
    *
    * @generated from field: string user_tier = 3 [json_name = "user_tier"];
    */
   userTier: string;
 
   /**
-   * Says what failed when the state is failed; otherwise empty.
+   * What failed, if the state is failed; otherwise empty.
    *
    * @generated from field: string error = 4;
    */
@@ -53,39 +54,40 @@ export type DevelopmentToolEvent = Message<"devtool.a2a.v1alpha.DevelopmentToolE
 };
 
 /**
- * Says what a status update of a task carries.
+ * Describes the content of a status update.
  *
- * Stands in the `metadata` of a status update, keyed by the extension's URI;
- * the payload itself is the status's message (RFC, "DevelopmentToolEvent").
+ * It is in the `metadata` of the status update, keyed by the extension's URI.
+ * The payload itself is the message of the status (RFC,
+ * "DevelopmentToolEvent").
  *
  * @generated from message devtool.a2a.v1alpha.DevelopmentToolEvent
  */
 export type DevelopmentToolEventJson = {
   /**
-   * Names the kind of the update, and so the payload of its message.
+   * Kind of the update, which determines the payload of its message.
    *
    * @generated from field: devtool.a2a.v1alpha.DevelopmentToolEvent.DevelopmentToolEventKind kind = 1;
    */
   kind?: DevelopmentToolEvent_DevelopmentToolEventKindJson;
 
   /**
-   * Names the model that is answering, for instance `gemini-3-pro`. Empty when
-   * no model takes part.
+   * The model that is responding, such as `gemini-3-pro`. Empty if no model is
+   * involved.
    *
    * @generated from field: string model = 2;
    */
   model?: string;
 
   /**
-   * Names the tier of the user's subscription. Empty when there is none: our
-   * server knows of no subscriptions and never sets it.
+   * Tier of the user's subscription. Empty if there is none. Our server never
+   * sets it.
    *
    * @generated from field: string user_tier = 3 [json_name = "user_tier"];
    */
   user_tier?: string;
 
   /**
-   * Says what failed when the state is failed; otherwise empty.
+   * What failed, if the state is failed; otherwise empty.
    *
    * @generated from field: string error = 4;
    */
@@ -100,54 +102,55 @@ export const DevelopmentToolEventSchema: GenMessage<DevelopmentToolEvent, {jsonT
   messageDesc(file_devtool_a2a_v1alpha_event, 0);
 
 /**
- * Lists the kinds of update.
+ * The kinds of updates.
  *
- * Value names carry no prefix because the RFC puts them on the JSON wire.
- * The RFC owns this list.
+ * The names have no prefix because the RFC defines them so in JSON. The RFC
+ * owns this list.
  *
  * @generated from enum devtool.a2a.v1alpha.DevelopmentToolEvent.DevelopmentToolEventKind
  */
 export enum DevelopmentToolEvent_DevelopmentToolEventKind {
   /**
-   * Carries what this list has no kind for and what changes no state, for
-   * instance the tokens that were used. A reader takes an unknown value for
-   * it.
+   * An update of no other kind that does not change the state, such as token
+   * usage. Readers treat unknown values like this one.
    *
    * @generated from enum value: DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED = 0;
    */
   DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED = 0,
 
   /**
-   * Carries a user's answer to a confirmation: on the user's message, as it
-   * is sent and in a task's history, never on an event of the agent.
+   * A user's answer to a confirmation request.
+   *
+   * Set on the user's message, when it is sent and in the history of a task;
+   * never on an event of the agent.
    *
    * @generated from enum value: TOOL_CALL_CONFIRMATION = 1;
    */
   TOOL_CALL_CONFIRMATION = 1,
 
   /**
-   * Carries a ToolCall in a data part.
+   * A ToolCall in a data part.
    *
    * @generated from enum value: TOOL_CALL_UPDATE = 2;
    */
   TOOL_CALL_UPDATE = 2,
 
   /**
-   * Carries text of the answer in a text part.
+   * Text of the response in a text part.
    *
    * @generated from enum value: TEXT_CONTENT = 3;
    */
   TEXT_CONTENT = 3,
 
   /**
-   * Carries a change of state, with at most a text that explains it.
+   * A change of state, optionally with a text part that explains it.
    *
    * @generated from enum value: STATE_CHANGE = 4;
    */
   STATE_CHANGE = 4,
 
   /**
-   * Carries an AgentThought in a data part.
+   * An AgentThought in a data part.
    *
    * @generated from enum value: THOUGHT = 5;
    */
@@ -155,10 +158,10 @@ export enum DevelopmentToolEvent_DevelopmentToolEventKind {
 }
 
 /**
- * Lists the kinds of update.
+ * The kinds of updates.
  *
- * Value names carry no prefix because the RFC puts them on the JSON wire.
- * The RFC owns this list.
+ * The names have no prefix because the RFC defines them so in JSON. The RFC
+ * owns this list.
  *
  * @generated from enum devtool.a2a.v1alpha.DevelopmentToolEvent.DevelopmentToolEventKind
  */
@@ -171,20 +174,20 @@ export const DevelopmentToolEvent_DevelopmentToolEventKindSchema: GenEnum<Develo
   enumDesc(file_devtool_a2a_v1alpha_event, 0, 0);
 
 /**
- * Is one thought of the model while it works.
+ * A thought of the model while it works.
  *
  * @generated from message devtool.a2a.v1alpha.AgentThought
  */
 export type AgentThought = Message<"devtool.a2a.v1alpha.AgentThought"> & {
   /**
-   * Names what the thought is about, in a few words.
+   * Subject of the thought, in a few words.
    *
    * @generated from field: string subject = 1;
    */
   subject: string;
 
   /**
-   * Holds the thought itself.
+   * The thought itself.
    *
    * @generated from field: string description = 2;
    */
@@ -192,20 +195,20 @@ export type AgentThought = Message<"devtool.a2a.v1alpha.AgentThought"> & {
 };
 
 /**
- * Is one thought of the model while it works.
+ * A thought of the model while it works.
  *
  * @generated from message devtool.a2a.v1alpha.AgentThought
  */
 export type AgentThoughtJson = {
   /**
-   * Names what the thought is about, in a few words.
+   * Subject of the thought, in a few words.
    *
    * @generated from field: string subject = 1;
    */
   subject?: string;
 
   /**
-   * Holds the thought itself.
+   * The thought itself.
    *
    * @generated from field: string description = 2;
    */

@@ -2,8 +2,8 @@
 // @generated from file devtool/a2a/v1alpha/settings.proto (package devtool.a2a.v1alpha, syntax proto3)
 /* eslint-disable */
 
-// The messages of the A2A development-tool extension, as its RFC names and
-// numbers them, and the A2A 0.3 envelope that carries them.
+// The messages of the A2A development-tool extension, with the names and
+// numbers of its RFC, and the A2A 0.3 envelope that carries them.
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
@@ -16,20 +16,20 @@ export const file_devtool_a2a_v1alpha_settings: GenFile = /*@__PURE__*/
   fileDesc("CiJkZXZ0b29sL2EyYS92MWFscGhhL3NldHRpbmdzLnByb3RvEhNkZXZ0b29sLmEyYS52MWFscGhhIjcKDUFnZW50U2V0dGluZ3MSJgoOd29ya3NwYWNlX3BhdGgYASABKAlSDndvcmtzcGFjZV9wYXRoYgZwcm90bzM");
 
 /**
- * Carries what an agent must know before it starts a session.
+ * Settings that an agent needs before a session starts.
  *
- * Sent in the `metadata` of the first message of a context, keyed by the
- * extension's URI (RFC, "Initialization").
+ * Sent by the client in the `metadata` of the first message of a conversation,
+ * keyed by the extension's URI (RFC, "Initialization").
  *
  * @generated from message devtool.a2a.v1alpha.AgentSettings
  */
 export type AgentSettings = Message<"devtool.a2a.v1alpha.AgentSettings"> & {
   /**
-   * Names the directory the agent works in: an absolute path on the agent's
-   * machine. Must exist and lie inside a root the operator allowed, otherwise
-   * the message is refused with INVALID_ARGUMENT. In JSON an empty path is
-   * refused too; a request without settings works in the server's default
-   * workspace.
+   * Absolute path of the directory to work in, on the agent's machine.
+   *
+   * It must exist and be inside a root that the operator allows; otherwise the
+   * message fails with INVALID_ARGUMENT. An empty path in JSON is rejected too.
+   * A request without settings uses the server's default workspace.
    *
    * @generated from field: string workspace_path = 1 [json_name = "workspace_path"];
    */
@@ -37,20 +37,20 @@ export type AgentSettings = Message<"devtool.a2a.v1alpha.AgentSettings"> & {
 };
 
 /**
- * Carries what an agent must know before it starts a session.
+ * Settings that an agent needs before a session starts.
  *
- * Sent in the `metadata` of the first message of a context, keyed by the
- * extension's URI (RFC, "Initialization").
+ * Sent by the client in the `metadata` of the first message of a conversation,
+ * keyed by the extension's URI (RFC, "Initialization").
  *
  * @generated from message devtool.a2a.v1alpha.AgentSettings
  */
 export type AgentSettingsJson = {
   /**
-   * Names the directory the agent works in: an absolute path on the agent's
-   * machine. Must exist and lie inside a root the operator allowed, otherwise
-   * the message is refused with INVALID_ARGUMENT. In JSON an empty path is
-   * refused too; a request without settings works in the server's default
-   * workspace.
+   * Absolute path of the directory to work in, on the agent's machine.
+   *
+   * It must exist and be inside a root that the operator allows; otherwise the
+   * message fails with INVALID_ARGUMENT. An empty path in JSON is rejected too.
+   * A request without settings uses the server's default workspace.
    *
    * @generated from field: string workspace_path = 1 [json_name = "workspace_path"];
    */

@@ -15,68 +15,70 @@ export const file_devtool_a2a_v1alpha_tool_call: GenFile = /*@__PURE__*/
   fileDesc("CiNkZXZ0b29sL2EyYS92MWFscGhhL3Rvb2xfY2FsbC5wcm90bxITZGV2dG9vbC5hMmEudjFhbHBoYSKXBAoIVG9vbENhbGwSIgoMdG9vbF9jYWxsX2lkGAEgASgJUgx0b29sX2NhbGxfaWQSMwoGc3RhdHVzGAIgASgOMiMuZGV2dG9vbC5hMmEudjFhbHBoYS5Ub29sQ2FsbFN0YXR1cxIcCgl0b29sX25hbWUYAyABKAlSCXRvb2xfbmFtZRIYCgtkZXNjcmlwdGlvbhgEIAEoCUgBiAEBEkMKEGlucHV0X3BhcmFtZXRlcnMYBSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0UhBpbnB1dF9wYXJhbWV0ZXJzEicKDGxpdmVfY29udGVudBgGIAEoCUgCUgxsaXZlX2NvbnRlbnSIAQESMQoGb3V0cHV0GAcgASgLMh8uZGV2dG9vbC5hMmEudjFhbHBoYS5Ub29sT3V0cHV0SAASMgoFZXJyb3IYCCABKAsyIS5kZXZ0b29sLmEyYS52MWFscGhhLkVycm9yRGV0YWlsc0gAEmEKFGNvbmZpcm1hdGlvbl9yZXF1ZXN0GAkgASgLMiguZGV2dG9vbC5hMmEudjFhbHBoYS5Db25maXJtYXRpb25SZXF1ZXN0SANSFGNvbmZpcm1hdGlvbl9yZXF1ZXN0iAEBQggKBnJlc3VsdEIOCgxfZGVzY3JpcHRpb25CDwoNX2xpdmVfY29udGVudEIXChVfY29uZmlybWF0aW9uX3JlcXVlc3QimgEKClRvb2xPdXRwdXQSDgoEdGV4dBgBIAEoCUgAEi0KBGRpZmYYAiABKAsyHS5kZXZ0b29sLmEyYS52MWFscGhhLkZpbGVEaWZmSAASQwoPc3RydWN0dXJlZF9kYXRhGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdEgAUg9zdHJ1Y3R1cmVkX2RhdGFCCAoGcmVzdWx0InIKDEVycm9yRGV0YWlscxIPCgdtZXNzYWdlGAEgASgJEhEKBHR5cGUYAiABKAlIAIgBARIlCgtzdGF0dXNfY29kZRgDIAEoBUgBUgtzdGF0dXNfY29kZYgBAUIHCgVfdHlwZUIOCgxfc3RhdHVzX2NvZGUikAMKE0NvbmZpcm1hdGlvblJlcXVlc3QSOAoHb3B0aW9ucxgBIAMoCzInLmRldnRvb2wuYTJhLnYxYWxwaGEuQ29uZmlybWF0aW9uT3B0aW9uEk8KD2V4ZWN1dGVfZGV0YWlscxgCIAEoCzIjLmRldnRvb2wuYTJhLnYxYWxwaGEuRXhlY3V0ZURldGFpbHNIAFIPZXhlY3V0ZV9kZXRhaWxzEk0KEWZpbGVfZWRpdF9kZXRhaWxzGAMgASgLMh0uZGV2dG9vbC5hMmEudjFhbHBoYS5GaWxlRGlmZkgAUhFmaWxlX2VkaXRfZGV0YWlscxJDCgttY3BfZGV0YWlscxgEIAEoCzIfLmRldnRvb2wuYTJhLnYxYWxwaGEuTWNwRGV0YWlsc0gAUgttY3BfZGV0YWlscxJPCg9nZW5lcmljX2RldGFpbHMYBSABKAsyIy5kZXZ0b29sLmEyYS52MWFscGhhLkdlbmVyaWNEZXRhaWxzSABSD2dlbmVyaWNfZGV0YWlsc0IJCgdkZXRhaWxzIlgKEkNvbmZpcm1hdGlvbk9wdGlvbhIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEhgKC2Rlc2NyaXB0aW9uGAMgASgJSACIAQFCDgoMX2Rlc2NyaXB0aW9uImoKDkV4ZWN1dGVEZXRhaWxzEg8KB2NvbW1hbmQYASABKAkSMQoRd29ya2luZ19kaXJlY3RvcnkYAiABKAlIAFIRd29ya2luZ19kaXJlY3RvcnmIAQFCFAoSX3dvcmtpbmdfZGlyZWN0b3J5It8BCghGaWxlRGlmZhIcCglmaWxlX25hbWUYASABKAlSCWZpbGVfbmFtZRIcCglmaWxlX3BhdGgYAiABKAlSCWZpbGVfcGF0aBIlCgtvbGRfY29udGVudBgDIAEoCUgAUgtvbGRfY29udGVudIgBARIgCgtuZXdfY29udGVudBgEIAEoCVILbmV3X2NvbnRlbnQSKwoOZm9ybWF0dGVkX2RpZmYYBSABKAlIAVIOZm9ybWF0dGVkX2RpZmaIAQFCDgoMX29sZF9jb250ZW50QhEKD19mb3JtYXR0ZWRfZGlmZiJMCgpNY3BEZXRhaWxzEiAKC3NlcnZlcl9uYW1lGAEgASgJUgtzZXJ2ZXJfbmFtZRIcCgl0b29sX25hbWUYAiABKAlSCXRvb2xfbmFtZSIlCg5HZW5lcmljRGV0YWlscxITCgtkZXNjcmlwdGlvbhgBIAEoCSpuCg5Ub29sQ2FsbFN0YXR1cxIWChJTVEFUVVNfVU5TUEVDSUZJRUQQABILCgdQRU5ESU5HEAESDQoJRVhFQ1VUSU5HEAISDQoJU1VDQ0VFREVEEAMSCgoGRkFJTEVEEAQSDQoJQ0FOQ0VMTEVEEAViBnByb3RvMw", [file_google_protobuf_struct]);
 
 /**
- * Describes one tool call in its whole, at one moment of its life.
+ * A tool call at one moment of its life cycle.
  *
- * Sent again in full on every update (RFC, "ToolCall"): a receiver replaces
- * what it had under the same `tool_call_id`.
+ * Every update carries the whole call (RFC, "ToolCall"): a receiver replaces
+ * the version that it had under the same `tool_call_id`.
  *
  * @generated from message devtool.a2a.v1alpha.ToolCall
  */
 export type ToolCall = Message<"devtool.a2a.v1alpha.ToolCall"> & {
   /**
-   * Identifies the call; unique within its task and stable over its life.
+   * The id of the call, unique within its task. It never changes.
    *
    * @generated from field: string tool_call_id = 1 [json_name = "tool_call_id"];
    */
   toolCallId: string;
 
   /**
-   * Tells where the call is in its life. Never moves back, and never changes
-   * once it is SUCCEEDED, FAILED or CANCELLED.
+   * Status of the call. It never moves back, and never changes after SUCCEEDED,
+   * FAILED or CANCELLED.
    *
    * @generated from field: devtool.a2a.v1alpha.ToolCallStatus status = 2;
    */
   status: ToolCallStatus;
 
   /**
-   * Names the tool, as the model called it.
+   * Name of the tool, as the model called it.
    *
    * @generated from field: string tool_name = 3 [json_name = "tool_name"];
    */
   toolName: string;
 
   /**
-   * Says in a line what the call does. Absent when the tool offers no words.
+   * One-line description of the call. Absent if the tool provides none.
    *
    * @generated from field: optional string description = 4;
    */
   description?: string | undefined;
 
   /**
-   * Holds the arguments of the call. After a user changed the proposal, the
-   * changed arguments.
+   * Arguments of the call. If the user changed the proposal, the changed
+   * arguments.
    *
    * @generated from field: google.protobuf.Struct input_parameters = 5 [json_name = "input_parameters"];
    */
   inputParameters?: JsonObject | undefined;
 
   /**
-   * Shows the whole output so far while the call is EXECUTING, coalesced over
-   * time and cut to a tail of bounded size, which then says what was cut.
-   * Absent before there is any and after the result replaced it.
+   * Output so far, while the call is EXECUTING.
+   *
+   * Each update repeats the whole output. It is updated at intervals, and
+   * limited in size: the beginning is cut off, and a note says so. Absent
+   * before there is output and after the result replaced it.
    *
    * @generated from field: optional string live_content = 6 [json_name = "live_content"];
    */
   liveContent?: string | undefined;
 
   /**
-   * Holds the outcome of a finished call; unset before and for CANCELLED.
+   * Result of the call. Unset before it ends, and if it is CANCELLED.
    *
    * @generated from oneof devtool.a2a.v1alpha.ToolCall.result
    */
   result: {
     /**
-     * Holds what the tool gave, when SUCCEEDED.
+     * Output of the tool, if the call is SUCCEEDED.
      *
      * @generated from field: devtool.a2a.v1alpha.ToolOutput output = 7;
      */
@@ -84,7 +86,7 @@ export type ToolCall = Message<"devtool.a2a.v1alpha.ToolCall"> & {
     case: "output";
   } | {
     /**
-     * Says what went wrong, when FAILED.
+     * Cause of the failure, if the call is FAILED.
      *
      * @generated from field: devtool.a2a.v1alpha.ErrorDetails error = 8;
      */
@@ -93,8 +95,8 @@ export type ToolCall = Message<"devtool.a2a.v1alpha.ToolCall"> & {
   } | { case: undefined; value?: undefined };
 
   /**
-   * Asks the user for permission. Set only while PENDING and only while an
-   * answer is wanted.
+   * Asks the user for approval. Set only while the call is PENDING and needs an
+   * answer.
    *
    * @generated from field: optional devtool.a2a.v1alpha.ConfirmationRequest confirmation_request = 9 [json_name = "confirmation_request"];
    */
@@ -102,77 +104,79 @@ export type ToolCall = Message<"devtool.a2a.v1alpha.ToolCall"> & {
 };
 
 /**
- * Describes one tool call in its whole, at one moment of its life.
+ * A tool call at one moment of its life cycle.
  *
- * Sent again in full on every update (RFC, "ToolCall"): a receiver replaces
- * what it had under the same `tool_call_id`.
+ * Every update carries the whole call (RFC, "ToolCall"): a receiver replaces
+ * the version that it had under the same `tool_call_id`.
  *
  * @generated from message devtool.a2a.v1alpha.ToolCall
  */
 export type ToolCallJson = {
   /**
-   * Identifies the call; unique within its task and stable over its life.
+   * The id of the call, unique within its task. It never changes.
    *
    * @generated from field: string tool_call_id = 1 [json_name = "tool_call_id"];
    */
   tool_call_id?: string;
 
   /**
-   * Tells where the call is in its life. Never moves back, and never changes
-   * once it is SUCCEEDED, FAILED or CANCELLED.
+   * Status of the call. It never moves back, and never changes after SUCCEEDED,
+   * FAILED or CANCELLED.
    *
    * @generated from field: devtool.a2a.v1alpha.ToolCallStatus status = 2;
    */
   status?: ToolCallStatusJson;
 
   /**
-   * Names the tool, as the model called it.
+   * Name of the tool, as the model called it.
    *
    * @generated from field: string tool_name = 3 [json_name = "tool_name"];
    */
   tool_name?: string;
 
   /**
-   * Says in a line what the call does. Absent when the tool offers no words.
+   * One-line description of the call. Absent if the tool provides none.
    *
    * @generated from field: optional string description = 4;
    */
   description?: string;
 
   /**
-   * Holds the arguments of the call. After a user changed the proposal, the
-   * changed arguments.
+   * Arguments of the call. If the user changed the proposal, the changed
+   * arguments.
    *
    * @generated from field: google.protobuf.Struct input_parameters = 5 [json_name = "input_parameters"];
    */
   input_parameters?: StructJson;
 
   /**
-   * Shows the whole output so far while the call is EXECUTING, coalesced over
-   * time and cut to a tail of bounded size, which then says what was cut.
-   * Absent before there is any and after the result replaced it.
+   * Output so far, while the call is EXECUTING.
+   *
+   * Each update repeats the whole output. It is updated at intervals, and
+   * limited in size: the beginning is cut off, and a note says so. Absent
+   * before there is output and after the result replaced it.
    *
    * @generated from field: optional string live_content = 6 [json_name = "live_content"];
    */
   live_content?: string;
 
   /**
-   * Holds what the tool gave, when SUCCEEDED.
+   * Output of the tool, if the call is SUCCEEDED.
    *
    * @generated from field: devtool.a2a.v1alpha.ToolOutput output = 7;
    */
   output?: ToolOutputJson;
 
   /**
-   * Says what went wrong, when FAILED.
+   * Cause of the failure, if the call is FAILED.
    *
    * @generated from field: devtool.a2a.v1alpha.ErrorDetails error = 8;
    */
   error?: ErrorDetailsJson;
 
   /**
-   * Asks the user for permission. Set only while PENDING and only while an
-   * answer is wanted.
+   * Asks the user for approval. Set only while the call is PENDING and needs an
+   * answer.
    *
    * @generated from field: optional devtool.a2a.v1alpha.ConfirmationRequest confirmation_request = 9 [json_name = "confirmation_request"];
    */
@@ -187,19 +191,19 @@ export const ToolCallSchema: GenMessage<ToolCall, {jsonType: ToolCallJson}> = /*
   messageDesc(file_devtool_a2a_v1alpha_tool_call, 0);
 
 /**
- * Holds what a tool gave.
+ * Output of a tool.
  *
  * @generated from message devtool.a2a.v1alpha.ToolOutput
  */
 export type ToolOutput = Message<"devtool.a2a.v1alpha.ToolOutput"> & {
   /**
-   * Holds the output in one of three forms; unset when there is none.
+   * The output in one of three forms. Unset if there is none.
    *
    * @generated from oneof devtool.a2a.v1alpha.ToolOutput.result
    */
   result: {
     /**
-     * Holds plain text.
+     * Plain text.
      *
      * @generated from field: string text = 1;
      */
@@ -207,7 +211,7 @@ export type ToolOutput = Message<"devtool.a2a.v1alpha.ToolOutput"> & {
     case: "text";
   } | {
     /**
-     * Holds the change that the tool made to a file.
+     * The change that the tool made to a file.
      *
      * @generated from field: devtool.a2a.v1alpha.FileDiff diff = 2;
      */
@@ -215,7 +219,7 @@ export type ToolOutput = Message<"devtool.a2a.v1alpha.ToolOutput"> & {
     case: "diff";
   } | {
     /**
-     * Holds structured data, for instance of an MCP tool.
+     * Structured data, for example from an MCP tool.
      *
      * @generated from field: google.protobuf.Struct structured_data = 3 [json_name = "structured_data"];
      */
@@ -225,27 +229,27 @@ export type ToolOutput = Message<"devtool.a2a.v1alpha.ToolOutput"> & {
 };
 
 /**
- * Holds what a tool gave.
+ * Output of a tool.
  *
  * @generated from message devtool.a2a.v1alpha.ToolOutput
  */
 export type ToolOutputJson = {
   /**
-   * Holds plain text.
+   * Plain text.
    *
    * @generated from field: string text = 1;
    */
   text?: string;
 
   /**
-   * Holds the change that the tool made to a file.
+   * The change that the tool made to a file.
    *
    * @generated from field: devtool.a2a.v1alpha.FileDiff diff = 2;
    */
   diff?: FileDiffJson;
 
   /**
-   * Holds structured data, for instance of an MCP tool.
+   * Structured data, for example from an MCP tool.
    *
    * @generated from field: google.protobuf.Struct structured_data = 3 [json_name = "structured_data"];
    */
@@ -260,20 +264,20 @@ export const ToolOutputSchema: GenMessage<ToolOutput, {jsonType: ToolOutputJson}
   messageDesc(file_devtool_a2a_v1alpha_tool_call, 1);
 
 /**
- * Says why a tool call failed.
+ * Cause of a failed tool call.
  *
  * @generated from message devtool.a2a.v1alpha.ErrorDetails
  */
 export type ErrorDetails = Message<"devtool.a2a.v1alpha.ErrorDetails"> & {
   /**
-   * Says in words what went wrong, for a person.
+   * What failed, for people.
    *
    * @generated from field: string message = 1;
    */
   message: string;
 
   /**
-   * Names the kind of failure for a program, one of a closed list such as
+   * Kind of failure, for programs. One of a fixed list such as
    * `invalid_tool_params`, `execution_failed`, `timeout` or `interrupted`.
    *
    * @generated from field: optional string type = 2;
@@ -281,7 +285,7 @@ export type ErrorDetails = Message<"devtool.a2a.v1alpha.ErrorDetails"> & {
   type?: string | undefined;
 
   /**
-   * Holds the exit code of a shell command, or another tool's own number.
+   * Exit code of a shell command, or the status number of another tool.
    *
    * @generated from field: optional int32 status_code = 3 [json_name = "status_code"];
    */
@@ -289,20 +293,20 @@ export type ErrorDetails = Message<"devtool.a2a.v1alpha.ErrorDetails"> & {
 };
 
 /**
- * Says why a tool call failed.
+ * Cause of a failed tool call.
  *
  * @generated from message devtool.a2a.v1alpha.ErrorDetails
  */
 export type ErrorDetailsJson = {
   /**
-   * Says in words what went wrong, for a person.
+   * What failed, for people.
    *
    * @generated from field: string message = 1;
    */
   message?: string;
 
   /**
-   * Names the kind of failure for a program, one of a closed list such as
+   * Kind of failure, for programs. One of a fixed list such as
    * `invalid_tool_params`, `execution_failed`, `timeout` or `interrupted`.
    *
    * @generated from field: optional string type = 2;
@@ -310,7 +314,7 @@ export type ErrorDetailsJson = {
   type?: string;
 
   /**
-   * Holds the exit code of a shell command, or another tool's own number.
+   * Exit code of a shell command, or the status number of another tool.
    *
    * @generated from field: optional int32 status_code = 3 [json_name = "status_code"];
    */
@@ -325,26 +329,26 @@ export const ErrorDetailsSchema: GenMessage<ErrorDetails, {jsonType: ErrorDetail
   messageDesc(file_devtool_a2a_v1alpha_tool_call, 2);
 
 /**
- * Asks the user to decide on a tool call.
+ * Asks the user to decide about a tool call.
  *
  * @generated from message devtool.a2a.v1alpha.ConfirmationRequest
  */
 export type ConfirmationRequest = Message<"devtool.a2a.v1alpha.ConfirmationRequest"> & {
   /**
-   * Lists the answers that make sense here, in the order to show them.
+   * The options to choose from, in the order in which to show them.
    *
    * @generated from field: repeated devtool.a2a.v1alpha.ConfirmationOption options = 1;
    */
   options: ConfirmationOption[];
 
   /**
-   * Describes what is asked about, by the kind of tool.
+   * What the call would do, depending on the kind of tool.
    *
    * @generated from oneof devtool.a2a.v1alpha.ConfirmationRequest.details
    */
   details: {
     /**
-     * Describes a shell command.
+     * A shell command.
      *
      * @generated from field: devtool.a2a.v1alpha.ExecuteDetails execute_details = 2 [json_name = "execute_details"];
      */
@@ -352,7 +356,7 @@ export type ConfirmationRequest = Message<"devtool.a2a.v1alpha.ConfirmationReque
     case: "executeDetails";
   } | {
     /**
-     * Describes a change to a file.
+     * A change to a file.
      *
      * @generated from field: devtool.a2a.v1alpha.FileDiff file_edit_details = 3 [json_name = "file_edit_details"];
      */
@@ -360,7 +364,7 @@ export type ConfirmationRequest = Message<"devtool.a2a.v1alpha.ConfirmationReque
     case: "fileEditDetails";
   } | {
     /**
-     * Describes a call to a tool of an MCP server.
+     * A call to a tool of an MCP server.
      *
      * @generated from field: devtool.a2a.v1alpha.McpDetails mcp_details = 4 [json_name = "mcp_details"];
      */
@@ -368,7 +372,7 @@ export type ConfirmationRequest = Message<"devtool.a2a.v1alpha.ConfirmationReque
     case: "mcpDetails";
   } | {
     /**
-     * Describes anything else in words.
+     * A description in words, for anything else.
      *
      * @generated from field: devtool.a2a.v1alpha.GenericDetails generic_details = 5 [json_name = "generic_details"];
      */
@@ -378,41 +382,41 @@ export type ConfirmationRequest = Message<"devtool.a2a.v1alpha.ConfirmationReque
 };
 
 /**
- * Asks the user to decide on a tool call.
+ * Asks the user to decide about a tool call.
  *
  * @generated from message devtool.a2a.v1alpha.ConfirmationRequest
  */
 export type ConfirmationRequestJson = {
   /**
-   * Lists the answers that make sense here, in the order to show them.
+   * The options to choose from, in the order in which to show them.
    *
    * @generated from field: repeated devtool.a2a.v1alpha.ConfirmationOption options = 1;
    */
   options?: ConfirmationOptionJson[];
 
   /**
-   * Describes a shell command.
+   * A shell command.
    *
    * @generated from field: devtool.a2a.v1alpha.ExecuteDetails execute_details = 2 [json_name = "execute_details"];
    */
   execute_details?: ExecuteDetailsJson;
 
   /**
-   * Describes a change to a file.
+   * A change to a file.
    *
    * @generated from field: devtool.a2a.v1alpha.FileDiff file_edit_details = 3 [json_name = "file_edit_details"];
    */
   file_edit_details?: FileDiffJson;
 
   /**
-   * Describes a call to a tool of an MCP server.
+   * A call to a tool of an MCP server.
    *
    * @generated from field: devtool.a2a.v1alpha.McpDetails mcp_details = 4 [json_name = "mcp_details"];
    */
   mcp_details?: McpDetailsJson;
 
   /**
-   * Describes anything else in words.
+   * A description in words, for anything else.
    *
    * @generated from field: devtool.a2a.v1alpha.GenericDetails generic_details = 5 [json_name = "generic_details"];
    */
@@ -427,27 +431,27 @@ export const ConfirmationRequestSchema: GenMessage<ConfirmationRequest, {jsonTyp
   messageDesc(file_devtool_a2a_v1alpha_tool_call, 3);
 
 /**
- * Is one answer that the user may give.
+ * An option of a confirmation request.
  *
  * @generated from message devtool.a2a.v1alpha.ConfirmationOption
  */
 export type ConfirmationOption = Message<"devtool.a2a.v1alpha.ConfirmationOption"> & {
   /**
-   * Identifies the option, for instance `proceed_once` or `cancel`.
+   * The id of the option, such as `proceed_once` or `cancel`.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Labels the option for a person.
+   * Label for people.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Says more about the option. Absent when the name says it all.
+   * Further explanation. Absent if the label suffices.
    *
    * @generated from field: optional string description = 3;
    */
@@ -455,27 +459,27 @@ export type ConfirmationOption = Message<"devtool.a2a.v1alpha.ConfirmationOption
 };
 
 /**
- * Is one answer that the user may give.
+ * An option of a confirmation request.
  *
  * @generated from message devtool.a2a.v1alpha.ConfirmationOption
  */
 export type ConfirmationOptionJson = {
   /**
-   * Identifies the option, for instance `proceed_once` or `cancel`.
+   * The id of the option, such as `proceed_once` or `cancel`.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * Labels the option for a person.
+   * Label for people.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * Says more about the option. Absent when the name says it all.
+   * Further explanation. Absent if the label suffices.
    *
    * @generated from field: optional string description = 3;
    */
@@ -490,20 +494,20 @@ export const ConfirmationOptionSchema: GenMessage<ConfirmationOption, {jsonType:
   messageDesc(file_devtool_a2a_v1alpha_tool_call, 4);
 
 /**
- * Describes a shell command that waits for permission.
+ * A shell command that waits for approval.
  *
  * @generated from message devtool.a2a.v1alpha.ExecuteDetails
  */
 export type ExecuteDetails = Message<"devtool.a2a.v1alpha.ExecuteDetails"> & {
   /**
-   * Holds the exact command line that runs when the user agrees.
+   * The exact command line that runs once approved.
    *
    * @generated from field: string command = 1;
    */
   command: string;
 
   /**
-   * Names the directory it runs in. Absent means the workspace.
+   * Working directory. Absent means the workspace.
    *
    * @generated from field: optional string working_directory = 2 [json_name = "working_directory"];
    */
@@ -511,20 +515,20 @@ export type ExecuteDetails = Message<"devtool.a2a.v1alpha.ExecuteDetails"> & {
 };
 
 /**
- * Describes a shell command that waits for permission.
+ * A shell command that waits for approval.
  *
  * @generated from message devtool.a2a.v1alpha.ExecuteDetails
  */
 export type ExecuteDetailsJson = {
   /**
-   * Holds the exact command line that runs when the user agrees.
+   * The exact command line that runs once approved.
    *
    * @generated from field: string command = 1;
    */
   command?: string;
 
   /**
-   * Names the directory it runs in. Absent means the workspace.
+   * Working directory. Absent means the workspace.
    *
    * @generated from field: optional string working_directory = 2 [json_name = "working_directory"];
    */
@@ -539,41 +543,41 @@ export const ExecuteDetailsSchema: GenMessage<ExecuteDetails, {jsonType: Execute
   messageDesc(file_devtool_a2a_v1alpha_tool_call, 5);
 
 /**
- * Describes a change to one file.
+ * A change to a file.
  *
  * @generated from message devtool.a2a.v1alpha.FileDiff
  */
 export type FileDiff = Message<"devtool.a2a.v1alpha.FileDiff"> & {
   /**
-   * Holds the last segment of the path.
+   * Name of the file: the last segment of its path.
    *
    * @generated from field: string file_name = 1 [json_name = "file_name"];
    */
   fileName: string;
 
   /**
-   * Holds the absolute path on the agent's machine.
+   * Absolute path on the agent's machine.
    *
    * @generated from field: string file_path = 2 [json_name = "file_path"];
    */
   filePath: string;
 
   /**
-   * Holds the content before the change. Absent when the file is new.
+   * Content before the change. Absent if the file is new.
    *
    * @generated from field: optional string old_content = 3 [json_name = "old_content"];
    */
   oldContent?: string | undefined;
 
   /**
-   * Holds the content after the change; may be empty.
+   * Content after the change. May be empty.
    *
    * @generated from field: string new_content = 4 [json_name = "new_content"];
    */
   newContent: string;
 
   /**
-   * Shows the change as a unified diff.
+   * The change as a unified diff.
    *
    * @generated from field: optional string formatted_diff = 5 [json_name = "formatted_diff"];
    */
@@ -581,41 +585,41 @@ export type FileDiff = Message<"devtool.a2a.v1alpha.FileDiff"> & {
 };
 
 /**
- * Describes a change to one file.
+ * A change to a file.
  *
  * @generated from message devtool.a2a.v1alpha.FileDiff
  */
 export type FileDiffJson = {
   /**
-   * Holds the last segment of the path.
+   * Name of the file: the last segment of its path.
    *
    * @generated from field: string file_name = 1 [json_name = "file_name"];
    */
   file_name?: string;
 
   /**
-   * Holds the absolute path on the agent's machine.
+   * Absolute path on the agent's machine.
    *
    * @generated from field: string file_path = 2 [json_name = "file_path"];
    */
   file_path?: string;
 
   /**
-   * Holds the content before the change. Absent when the file is new.
+   * Content before the change. Absent if the file is new.
    *
    * @generated from field: optional string old_content = 3 [json_name = "old_content"];
    */
   old_content?: string;
 
   /**
-   * Holds the content after the change; may be empty.
+   * Content after the change. May be empty.
    *
    * @generated from field: string new_content = 4 [json_name = "new_content"];
    */
   new_content?: string;
 
   /**
-   * Shows the change as a unified diff.
+   * The change as a unified diff.
    *
    * @generated from field: optional string formatted_diff = 5 [json_name = "formatted_diff"];
    */
@@ -630,20 +634,20 @@ export const FileDiffSchema: GenMessage<FileDiff, {jsonType: FileDiffJson}> = /*
   messageDesc(file_devtool_a2a_v1alpha_tool_call, 6);
 
 /**
- * Describes a call to a tool of an MCP server.
+ * A call to a tool of an MCP server.
  *
  * @generated from message devtool.a2a.v1alpha.McpDetails
  */
 export type McpDetails = Message<"devtool.a2a.v1alpha.McpDetails"> & {
   /**
-   * Names the server, as configured.
+   * Name of the server, as configured.
    *
    * @generated from field: string server_name = 1 [json_name = "server_name"];
    */
   serverName: string;
 
   /**
-   * Names the tool, as that server calls it.
+   * Name of the tool on that server.
    *
    * @generated from field: string tool_name = 2 [json_name = "tool_name"];
    */
@@ -651,20 +655,20 @@ export type McpDetails = Message<"devtool.a2a.v1alpha.McpDetails"> & {
 };
 
 /**
- * Describes a call to a tool of an MCP server.
+ * A call to a tool of an MCP server.
  *
  * @generated from message devtool.a2a.v1alpha.McpDetails
  */
 export type McpDetailsJson = {
   /**
-   * Names the server, as configured.
+   * Name of the server, as configured.
    *
    * @generated from field: string server_name = 1 [json_name = "server_name"];
    */
   server_name?: string;
 
   /**
-   * Names the tool, as that server calls it.
+   * Name of the tool on that server.
    *
    * @generated from field: string tool_name = 2 [json_name = "tool_name"];
    */
@@ -679,13 +683,13 @@ export const McpDetailsSchema: GenMessage<McpDetails, {jsonType: McpDetailsJson}
   messageDesc(file_devtool_a2a_v1alpha_tool_call, 7);
 
 /**
- * Describes anything that has no message of its own.
+ * A call that has no message of its own.
  *
  * @generated from message devtool.a2a.v1alpha.GenericDetails
  */
 export type GenericDetails = Message<"devtool.a2a.v1alpha.GenericDetails"> & {
   /**
-   * Says in words what is asked about.
+   * What the user is asked about, in words.
    *
    * @generated from field: string description = 1;
    */
@@ -693,13 +697,13 @@ export type GenericDetails = Message<"devtool.a2a.v1alpha.GenericDetails"> & {
 };
 
 /**
- * Describes anything that has no message of its own.
+ * A call that has no message of its own.
  *
  * @generated from message devtool.a2a.v1alpha.GenericDetails
  */
 export type GenericDetailsJson = {
   /**
-   * Says in words what is asked about.
+   * What the user is asked about, in words.
    *
    * @generated from field: string description = 1;
    */
@@ -714,52 +718,52 @@ export const GenericDetailsSchema: GenMessage<GenericDetails, {jsonType: Generic
   messageDesc(file_devtool_a2a_v1alpha_tool_call, 8);
 
 /**
- * Tells where a tool call is in its life.
+ * Status of a tool call.
  *
- * Value names carry no prefix because the RFC puts them on the JSON wire. The
- * RFC owns this list.
+ * The names have no prefix because the RFC defines them so in JSON. The RFC
+ * owns this list.
  *
  * @generated from enum devtool.a2a.v1alpha.ToolCallStatus
  */
 export enum ToolCallStatus {
   /**
-   * Is not sent; a reader takes an unknown value for it.
+   * Not sent. Readers treat unknown values like this one.
    *
    * @generated from enum value: STATUS_UNSPECIFIED = 0;
    */
   STATUS_UNSPECIFIED = 0,
 
   /**
-   * Waits: for the user's answer when `confirmation_request` is set, otherwise
-   * for its turn.
+   * The call waits: for the user's answer if `confirmation_request` is set,
+   * otherwise for its turn.
    *
    * @generated from enum value: PENDING = 1;
    */
   PENDING = 1,
 
   /**
-   * Runs.
+   * The call is running.
    *
    * @generated from enum value: EXECUTING = 2;
    */
   EXECUTING = 2,
 
   /**
-   * Ended well; `output` holds what it gave.
+   * The call succeeded; see `output`.
    *
    * @generated from enum value: SUCCEEDED = 3;
    */
   SUCCEEDED = 3,
 
   /**
-   * Ended badly; `error` says how.
+   * The call failed; see `error`.
    *
    * @generated from enum value: FAILED = 4;
    */
   FAILED = 4,
 
   /**
-   * Was declined by the user, or canceled before it ended.
+   * The user declined the call, or it was canceled before it ended.
    *
    * @generated from enum value: CANCELLED = 5;
    */
@@ -767,10 +771,10 @@ export enum ToolCallStatus {
 }
 
 /**
- * Tells where a tool call is in its life.
+ * Status of a tool call.
  *
- * Value names carry no prefix because the RFC puts them on the JSON wire. The
- * RFC owns this list.
+ * The names have no prefix because the RFC defines them so in JSON. The RFC
+ * owns this list.
  *
  * @generated from enum devtool.a2a.v1alpha.ToolCallStatus
  */

@@ -17,13 +17,13 @@ export const file_devtool_coder_agent_v1alpha_http: GenFile = /*@__PURE__*/
   fileDesc("CiZkZXZ0b29sL2NvZGVyX2FnZW50L3YxYWxwaGEvaHR0cC5wcm90bxIbZGV2dG9vbC5jb2Rlcl9hZ2VudC52MWFscGhhIk4KFExpc3RDb21tYW5kc1Jlc3BvbnNlEjYKCGNvbW1hbmRzGAEgAygLMiQuZGV2dG9vbC5jb2Rlcl9hZ2VudC52MWFscGhhLkNvbW1hbmQiqQEKB0NvbW1hbmQSDAoEbmFtZRgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRI/Cglhcmd1bWVudHMYAyADKAsyLC5kZXZ0b29sLmNvZGVyX2FnZW50LnYxYWxwaGEuQ29tbWFuZEFyZ3VtZW50EjoKDHN1Yl9jb21tYW5kcxgEIAMoCzIkLmRldnRvb2wuY29kZXJfYWdlbnQudjFhbHBoYS5Db21tYW5kIkkKD0NvbW1hbmRBcmd1bWVudBIMCgRuYW1lGAEgASgJEhMKC2Rlc2NyaXB0aW9uGAIgASgJEhMKC2lzX3JlcXVpcmVkGAMgASgIIo4BChVFeGVjdXRlQ29tbWFuZFJlcXVlc3QSDwoHY29tbWFuZBgBIAEoCRIMCgRhcmdzGAIgAygJEkIKDmFnZW50X3NldHRpbmdzGAMgASgLMiouZGV2dG9vbC5jb2Rlcl9hZ2VudC52MWFscGhhLkFnZW50U2V0dGluZ3MSEgoKY29udGV4dF9pZBgEIAEoCSJdChZFeGVjdXRlQ29tbWFuZFJlc3BvbnNlEgwKBG5hbWUYASABKAkSJAoEZGF0YRgCIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRIPCgd0YXNrX2lkGAMgASgJImsKEUNyZWF0ZVRhc2tSZXF1ZXN0EkIKDmFnZW50X3NldHRpbmdzGAEgASgLMiouZGV2dG9vbC5jb2Rlcl9hZ2VudC52MWFscGhhLkFnZW50U2V0dGluZ3MSEgoKY29udGV4dF9pZBgCIAEoCSLOAQoIVGFza0luZm8SCgoCaWQYASABKAkSEgoKY29udGV4dF9pZBgCIAEoCRISCgp0YXNrX3N0YXRlGAMgASgJEg0KBW1vZGVsGAQgASgJEj8KC21jcF9zZXJ2ZXJzGAUgAygLMiouZGV2dG9vbC5jb2Rlcl9hZ2VudC52MWFscGhhLk1jcFNlcnZlckluZm8SPgoPYXZhaWxhYmxlX3Rvb2xzGAYgAygLMiUuZGV2dG9vbC5jb2Rlcl9hZ2VudC52MWFscGhhLlRvb2xJbmZvImMKDU1jcFNlcnZlckluZm8SDAoEbmFtZRgBIAEoCRIOCgZzdGF0dXMYAiABKAkSNAoFdG9vbHMYAyADKAsyJS5kZXZ0b29sLmNvZGVyX2FnZW50LnYxYWxwaGEuVG9vbEluZm8iYAoIVG9vbEluZm8SDAoEbmFtZRgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRIxChBwYXJhbWV0ZXJfc2NoZW1hGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCIeCg1FcnJvclJlc3BvbnNlEg0KBWVycm9yGAEgASgJYgZwcm90bzM", [file_devtool_coder_agent_v1alpha_stream, file_google_protobuf_struct]);
 
 /**
- * Answers `GET /listCommands`.
+ * Response of `GET /listCommands`.
  *
  * @generated from message devtool.coder_agent.v1alpha.ListCommandsResponse
  */
 export type ListCommandsResponse = Message<"devtool.coder_agent.v1alpha.ListCommandsResponse"> & {
   /**
-   * Lists the top-level commands.
+   * The top-level commands.
    *
    * @generated from field: repeated devtool.coder_agent.v1alpha.Command commands = 1;
    */
@@ -31,13 +31,13 @@ export type ListCommandsResponse = Message<"devtool.coder_agent.v1alpha.ListComm
 };
 
 /**
- * Answers `GET /listCommands`.
+ * Response of `GET /listCommands`.
  *
  * @generated from message devtool.coder_agent.v1alpha.ListCommandsResponse
  */
 export type ListCommandsResponseJson = {
   /**
-   * Lists the top-level commands.
+   * The top-level commands.
    *
    * @generated from field: repeated devtool.coder_agent.v1alpha.Command commands = 1;
    */
@@ -52,34 +52,34 @@ export const ListCommandsResponseSchema: GenMessage<ListCommandsResponse, {jsonT
   messageDesc(file_devtool_coder_agent_v1alpha_http, 0);
 
 /**
- * Describes a command.
+ * A command.
  *
  * @generated from message devtool.coder_agent.v1alpha.Command
  */
 export type Command = Message<"devtool.coder_agent.v1alpha.Command"> & {
   /**
-   * Holds all words of the command, for instance `memory show`.
+   * All words of the command, such as `memory show`.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * Says in a line what the command does.
+   * One-line description.
    *
    * @generated from field: string description = 2;
    */
   description: string;
 
   /**
-   * Lists the arguments in the order they are typed.
+   * Arguments, in the order in which they are typed.
    *
    * @generated from field: repeated devtool.coder_agent.v1alpha.CommandArgument arguments = 3;
    */
   arguments: CommandArgument[];
 
   /**
-   * Lists the commands below this one.
+   * Commands below this one.
    *
    * @generated from field: repeated devtool.coder_agent.v1alpha.Command sub_commands = 4;
    */
@@ -87,34 +87,34 @@ export type Command = Message<"devtool.coder_agent.v1alpha.Command"> & {
 };
 
 /**
- * Describes a command.
+ * A command.
  *
  * @generated from message devtool.coder_agent.v1alpha.Command
  */
 export type CommandJson = {
   /**
-   * Holds all words of the command, for instance `memory show`.
+   * All words of the command, such as `memory show`.
    *
    * @generated from field: string name = 1;
    */
   name?: string;
 
   /**
-   * Says in a line what the command does.
+   * One-line description.
    *
    * @generated from field: string description = 2;
    */
   description?: string;
 
   /**
-   * Lists the arguments in the order they are typed.
+   * Arguments, in the order in which they are typed.
    *
    * @generated from field: repeated devtool.coder_agent.v1alpha.CommandArgument arguments = 3;
    */
   arguments?: CommandArgumentJson[];
 
   /**
-   * Lists the commands below this one.
+   * Commands below this one.
    *
    * @generated from field: repeated devtool.coder_agent.v1alpha.Command sub_commands = 4;
    */
@@ -129,27 +129,27 @@ export const CommandSchema: GenMessage<Command, {jsonType: CommandJson}> = /*@__
   messageDesc(file_devtool_coder_agent_v1alpha_http, 1);
 
 /**
- * Describes an argument of a command.
+ * An argument of a command.
  *
  * @generated from message devtool.coder_agent.v1alpha.CommandArgument
  */
 export type CommandArgument = Message<"devtool.coder_agent.v1alpha.CommandArgument"> & {
   /**
-   * Names the argument.
+   * Name of the argument.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * Says what it means.
+   * Description of the argument.
    *
    * @generated from field: string description = 2;
    */
   description: string;
 
   /**
-   * Tells whether the command needs it.
+   * Whether the argument is required.
    *
    * @generated from field: bool is_required = 3;
    */
@@ -157,27 +157,27 @@ export type CommandArgument = Message<"devtool.coder_agent.v1alpha.CommandArgume
 };
 
 /**
- * Describes an argument of a command.
+ * An argument of a command.
  *
  * @generated from message devtool.coder_agent.v1alpha.CommandArgument
  */
 export type CommandArgumentJson = {
   /**
-   * Names the argument.
+   * Name of the argument.
    *
    * @generated from field: string name = 1;
    */
   name?: string;
 
   /**
-   * Says what it means.
+   * Description of the argument.
    *
    * @generated from field: string description = 2;
    */
   description?: string;
 
   /**
-   * Tells whether the command needs it.
+   * Whether the argument is required.
    *
    * @generated from field: bool is_required = 3;
    */
@@ -192,36 +192,36 @@ export const CommandArgumentSchema: GenMessage<CommandArgument, {jsonType: Comma
   messageDesc(file_devtool_coder_agent_v1alpha_http, 2);
 
 /**
- * Is the body of `POST /executeCommand`.
+ * Body of `POST /executeCommand`.
  *
  * @generated from message devtool.coder_agent.v1alpha.ExecuteCommandRequest
  */
 export type ExecuteCommandRequest = Message<"devtool.coder_agent.v1alpha.ExecuteCommandRequest"> & {
   /**
-   * Holds all words of the command. Required.
+   * All words of the command. Required.
    *
    * @generated from field: string command = 1;
    */
   command: string;
 
   /**
-   * Holds the arguments.
+   * Arguments of the command.
    *
    * @generated from field: repeated string args = 2;
    */
   args: string[];
 
   /**
-   * Holds the settings of the session. Not sent by Gemini CLI's clients; unset
-   * takes the server's default workspace.
+   * Settings of the session. Unset uses the server's default workspace. Not
+   * sent by Gemini CLI's clients.
    *
    * @generated from field: devtool.coder_agent.v1alpha.AgentSettings agent_settings = 3;
    */
   agentSettings?: AgentSettings | undefined;
 
   /**
-   * Names the conversation. Not sent by Gemini CLI's clients; empty starts a
-   * new one.
+   * The id of the conversation. Empty starts a new one. Not sent by Gemini
+   * CLI's clients.
    *
    * @generated from field: string context_id = 4;
    */
@@ -229,36 +229,36 @@ export type ExecuteCommandRequest = Message<"devtool.coder_agent.v1alpha.Execute
 };
 
 /**
- * Is the body of `POST /executeCommand`.
+ * Body of `POST /executeCommand`.
  *
  * @generated from message devtool.coder_agent.v1alpha.ExecuteCommandRequest
  */
 export type ExecuteCommandRequestJson = {
   /**
-   * Holds all words of the command. Required.
+   * All words of the command. Required.
    *
    * @generated from field: string command = 1;
    */
   command?: string;
 
   /**
-   * Holds the arguments.
+   * Arguments of the command.
    *
    * @generated from field: repeated string args = 2;
    */
   args?: string[];
 
   /**
-   * Holds the settings of the session. Not sent by Gemini CLI's clients; unset
-   * takes the server's default workspace.
+   * Settings of the session. Unset uses the server's default workspace. Not
+   * sent by Gemini CLI's clients.
    *
    * @generated from field: devtool.coder_agent.v1alpha.AgentSettings agent_settings = 3;
    */
   agentSettings?: AgentSettingsJson;
 
   /**
-   * Names the conversation. Not sent by Gemini CLI's clients; empty starts a
-   * new one.
+   * The id of the conversation. Empty starts a new one. Not sent by Gemini
+   * CLI's clients.
    *
    * @generated from field: string context_id = 4;
    */
@@ -273,27 +273,27 @@ export const ExecuteCommandRequestSchema: GenMessage<ExecuteCommandRequest, {jso
   messageDesc(file_devtool_coder_agent_v1alpha_http, 3);
 
 /**
- * Answers `POST /executeCommand`.
+ * Response of `POST /executeCommand`.
  *
  * @generated from message devtool.coder_agent.v1alpha.ExecuteCommandResponse
  */
 export type ExecuteCommandResponse = Message<"devtool.coder_agent.v1alpha.ExecuteCommandResponse"> & {
   /**
-   * Repeats the name of the command.
+   * Name of the command, as in the request.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * Holds what the command gave.
+   * Result of the command.
    *
    * @generated from field: google.protobuf.Value data = 2;
    */
   data?: Value | undefined;
 
   /**
-   * Names the task that the command ran as, where its questions are answered.
+   * The id of the task that runs the command, where its questions are answered.
    * Not sent by Gemini CLI's server.
    *
    * @generated from field: string task_id = 3;
@@ -302,27 +302,27 @@ export type ExecuteCommandResponse = Message<"devtool.coder_agent.v1alpha.Execut
 };
 
 /**
- * Answers `POST /executeCommand`.
+ * Response of `POST /executeCommand`.
  *
  * @generated from message devtool.coder_agent.v1alpha.ExecuteCommandResponse
  */
 export type ExecuteCommandResponseJson = {
   /**
-   * Repeats the name of the command.
+   * Name of the command, as in the request.
    *
    * @generated from field: string name = 1;
    */
   name?: string;
 
   /**
-   * Holds what the command gave.
+   * Result of the command.
    *
    * @generated from field: google.protobuf.Value data = 2;
    */
   data?: ValueJson;
 
   /**
-   * Names the task that the command ran as, where its questions are answered.
+   * The id of the task that runs the command, where its questions are answered.
    * Not sent by Gemini CLI's server.
    *
    * @generated from field: string task_id = 3;
@@ -338,20 +338,20 @@ export const ExecuteCommandResponseSchema: GenMessage<ExecuteCommandResponse, {j
   messageDesc(file_devtool_coder_agent_v1alpha_http, 4);
 
 /**
- * Is the body of `POST /tasks`.
+ * Body of `POST /tasks`.
  *
  * @generated from message devtool.coder_agent.v1alpha.CreateTaskRequest
  */
 export type CreateTaskRequest = Message<"devtool.coder_agent.v1alpha.CreateTaskRequest"> & {
   /**
-   * Holds the settings of the session.
+   * Settings of the session.
    *
    * @generated from field: devtool.coder_agent.v1alpha.AgentSettings agent_settings = 1;
    */
   agentSettings?: AgentSettings | undefined;
 
   /**
-   * Names the conversation. Empty starts a new one.
+   * The id of the conversation. Empty starts a new one.
    *
    * @generated from field: string context_id = 2;
    */
@@ -359,20 +359,20 @@ export type CreateTaskRequest = Message<"devtool.coder_agent.v1alpha.CreateTaskR
 };
 
 /**
- * Is the body of `POST /tasks`.
+ * Body of `POST /tasks`.
  *
  * @generated from message devtool.coder_agent.v1alpha.CreateTaskRequest
  */
 export type CreateTaskRequestJson = {
   /**
-   * Holds the settings of the session.
+   * Settings of the session.
    *
    * @generated from field: devtool.coder_agent.v1alpha.AgentSettings agent_settings = 1;
    */
   agentSettings?: AgentSettingsJson;
 
   /**
-   * Names the conversation. Empty starts a new one.
+   * The id of the conversation. Empty starts a new one.
    *
    * @generated from field: string context_id = 2;
    */
@@ -387,49 +387,51 @@ export const CreateTaskRequestSchema: GenMessage<CreateTaskRequest, {jsonType: C
   messageDesc(file_devtool_coder_agent_v1alpha_http, 5);
 
 /**
- * Describes a task: `GET /tasks/metadata` answers with a list of these,
- * `GET /tasks/{id}/metadata` with one under `metadata`.
+ * Describes a task.
+ *
+ * `GET /tasks/metadata` returns a list of these, `GET /tasks/{id}/metadata` a
+ * single one under `metadata`.
  *
  * @generated from message devtool.coder_agent.v1alpha.TaskInfo
  */
 export type TaskInfo = Message<"devtool.coder_agent.v1alpha.TaskInfo"> & {
   /**
-   * Identifies the task.
+   * The id of the task.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Identifies the conversation.
+   * The id of its conversation.
    *
    * @generated from field: string context_id = 2;
    */
   contextId: string;
 
   /**
-   * Names the state in A2A 0.3.
+   * State of the task, as in A2A 0.3.
    *
    * @generated from field: string task_state = 3;
    */
   taskState: string;
 
   /**
-   * Names the model.
+   * The model of the task.
    *
    * @generated from field: string model = 4;
    */
   model: string;
 
   /**
-   * Lists the MCP servers.
+   * MCP servers of the session.
    *
    * @generated from field: repeated devtool.coder_agent.v1alpha.McpServerInfo mcp_servers = 5;
    */
   mcpServers: McpServerInfo[];
 
   /**
-   * Lists the tools.
+   * Tools of the session.
    *
    * @generated from field: repeated devtool.coder_agent.v1alpha.ToolInfo available_tools = 6;
    */
@@ -437,49 +439,51 @@ export type TaskInfo = Message<"devtool.coder_agent.v1alpha.TaskInfo"> & {
 };
 
 /**
- * Describes a task: `GET /tasks/metadata` answers with a list of these,
- * `GET /tasks/{id}/metadata` with one under `metadata`.
+ * Describes a task.
+ *
+ * `GET /tasks/metadata` returns a list of these, `GET /tasks/{id}/metadata` a
+ * single one under `metadata`.
  *
  * @generated from message devtool.coder_agent.v1alpha.TaskInfo
  */
 export type TaskInfoJson = {
   /**
-   * Identifies the task.
+   * The id of the task.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * Identifies the conversation.
+   * The id of its conversation.
    *
    * @generated from field: string context_id = 2;
    */
   contextId?: string;
 
   /**
-   * Names the state in A2A 0.3.
+   * State of the task, as in A2A 0.3.
    *
    * @generated from field: string task_state = 3;
    */
   taskState?: string;
 
   /**
-   * Names the model.
+   * The model of the task.
    *
    * @generated from field: string model = 4;
    */
   model?: string;
 
   /**
-   * Lists the MCP servers.
+   * MCP servers of the session.
    *
    * @generated from field: repeated devtool.coder_agent.v1alpha.McpServerInfo mcp_servers = 5;
    */
   mcpServers?: McpServerInfoJson[];
 
   /**
-   * Lists the tools.
+   * Tools of the session.
    *
    * @generated from field: repeated devtool.coder_agent.v1alpha.ToolInfo available_tools = 6;
    */
@@ -494,27 +498,27 @@ export const TaskInfoSchema: GenMessage<TaskInfo, {jsonType: TaskInfoJson}> = /*
   messageDesc(file_devtool_coder_agent_v1alpha_http, 6);
 
 /**
- * Describes an MCP server.
+ * An MCP server.
  *
  * @generated from message devtool.coder_agent.v1alpha.McpServerInfo
  */
 export type McpServerInfo = Message<"devtool.coder_agent.v1alpha.McpServerInfo"> & {
   /**
-   * Names the server.
+   * Name of the server.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * Is `connected`, `connecting` or `disconnected`.
+   * `connected`, `connecting` or `disconnected`.
    *
    * @generated from field: string status = 2;
    */
   status: string;
 
   /**
-   * Lists its tools.
+   * Tools of the server.
    *
    * @generated from field: repeated devtool.coder_agent.v1alpha.ToolInfo tools = 3;
    */
@@ -522,27 +526,27 @@ export type McpServerInfo = Message<"devtool.coder_agent.v1alpha.McpServerInfo">
 };
 
 /**
- * Describes an MCP server.
+ * An MCP server.
  *
  * @generated from message devtool.coder_agent.v1alpha.McpServerInfo
  */
 export type McpServerInfoJson = {
   /**
-   * Names the server.
+   * Name of the server.
    *
    * @generated from field: string name = 1;
    */
   name?: string;
 
   /**
-   * Is `connected`, `connecting` or `disconnected`.
+   * `connected`, `connecting` or `disconnected`.
    *
    * @generated from field: string status = 2;
    */
   status?: string;
 
   /**
-   * Lists its tools.
+   * Tools of the server.
    *
    * @generated from field: repeated devtool.coder_agent.v1alpha.ToolInfo tools = 3;
    */
@@ -557,27 +561,27 @@ export const McpServerInfoSchema: GenMessage<McpServerInfo, {jsonType: McpServer
   messageDesc(file_devtool_coder_agent_v1alpha_http, 7);
 
 /**
- * Describes a tool that a model may call.
+ * A tool that the model can call.
  *
  * @generated from message devtool.coder_agent.v1alpha.ToolInfo
  */
 export type ToolInfo = Message<"devtool.coder_agent.v1alpha.ToolInfo"> & {
   /**
-   * Names the tool.
+   * Name of the tool.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * Says what it does.
+   * What the tool does.
    *
    * @generated from field: string description = 2;
    */
   description: string;
 
   /**
-   * Describes its arguments as a JSON Schema of type object.
+   * Its arguments, as a JSON Schema of type object.
    *
    * @generated from field: google.protobuf.Struct parameter_schema = 3;
    */
@@ -585,27 +589,27 @@ export type ToolInfo = Message<"devtool.coder_agent.v1alpha.ToolInfo"> & {
 };
 
 /**
- * Describes a tool that a model may call.
+ * A tool that the model can call.
  *
  * @generated from message devtool.coder_agent.v1alpha.ToolInfo
  */
 export type ToolInfoJson = {
   /**
-   * Names the tool.
+   * Name of the tool.
    *
    * @generated from field: string name = 1;
    */
   name?: string;
 
   /**
-   * Says what it does.
+   * What the tool does.
    *
    * @generated from field: string description = 2;
    */
   description?: string;
 
   /**
-   * Describes its arguments as a JSON Schema of type object.
+   * Its arguments, as a JSON Schema of type object.
    *
    * @generated from field: google.protobuf.Struct parameter_schema = 3;
    */
@@ -620,13 +624,13 @@ export const ToolInfoSchema: GenMessage<ToolInfo, {jsonType: ToolInfoJson}> = /*
   messageDesc(file_devtool_coder_agent_v1alpha_http, 8);
 
 /**
- * Is the body of an answer that is an error.
+ * Body of an error response.
  *
  * @generated from message devtool.coder_agent.v1alpha.ErrorResponse
  */
 export type ErrorResponse = Message<"devtool.coder_agent.v1alpha.ErrorResponse"> & {
   /**
-   * Says what went wrong and what to do.
+   * What went wrong and what to do.
    *
    * @generated from field: string error = 1;
    */
@@ -634,13 +638,13 @@ export type ErrorResponse = Message<"devtool.coder_agent.v1alpha.ErrorResponse">
 };
 
 /**
- * Is the body of an answer that is an error.
+ * Body of an error response.
  *
  * @generated from message devtool.coder_agent.v1alpha.ErrorResponse
  */
 export type ErrorResponseJson = {
   /**
-   * Says what went wrong and what to do.
+   * What went wrong and what to do.
    *
    * @generated from field: string error = 1;
    */

@@ -2,8 +2,8 @@
 // @generated from file devtool/coder_agent/v1alpha/stream.proto (package devtool.coder_agent.v1alpha, syntax proto3)
 /* eslint-disable */
 
-// The JSON that Gemini CLI's own A2A server and its clients exchange beside
-// A2A 0.3, under the metadata key `coderAgent`.
+// The JSON that Gemini CLI's own A2A server and its clients exchange in
+// addition to A2A 0.3, under the metadata key `coderAgent`.
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
@@ -16,36 +16,38 @@ export const file_devtool_coder_agent_v1alpha_stream: GenFile = /*@__PURE__*/
   fileDesc("CihkZXZ0b29sL2NvZGVyX2FnZW50L3YxYWxwaGEvc3RyZWFtLnByb3RvEhtkZXZ0b29sLmNvZGVyX2FnZW50LnYxYWxwaGEiiQEKDUFnZW50U2V0dGluZ3MSDAoEa2luZBgBIAEoCRIWCg53b3Jrc3BhY2VfcGF0aBgCIAEoCRIZCgxhdXRvX2V4ZWN1dGUYAyABKAhIAIgBARIXCgppc190cnVzdGVkGAQgASgISAGIAQFCDwoNX2F1dG9fZXhlY3V0ZUINCgtfaXNfdHJ1c3RlZCKNAQoOVXBkYXRlTWV0YWRhdGESOAoLY29kZXJfYWdlbnQYASABKAsyIy5kZXZ0b29sLmNvZGVyX2FnZW50LnYxYWxwaGEuVXBkYXRlEg0KBW1vZGVsGAIgASgJEhEKCXVzZXJfdGllchgDIAEoCRINCgVlcnJvchgEIAEoCRIQCgh0cmFjZV9pZBgFIAEoCSIWCgZVcGRhdGUSDAoEa2luZBgBIAEoCSKGAQoMVGFza01ldGFkYXRhElYKD3BlcnNpc3RlZF9zdGF0ZRgBIAEoCzIrLmRldnRvb2wuY29kZXJfYWdlbnQudjFhbHBoYS5QZXJzaXN0ZWRTdGF0ZVIQX19wZXJzaXN0ZWRTdGF0ZRIeCgpjb250ZXh0X2lkGAIgASgJUgpfY29udGV4dElkIoQBCg5QZXJzaXN0ZWRTdGF0ZRJSCg5hZ2VudF9zZXR0aW5ncxgBIAEoCzIqLmRldnRvb2wuY29kZXJfYWdlbnQudjFhbHBoYS5BZ2VudFNldHRpbmdzUg5fYWdlbnRTZXR0aW5ncxIeCgp0YXNrX3N0YXRlGAIgASgJUgpfdGFza1N0YXRlYgZwcm90bzM");
 
 /**
- * Carries what an agent must know before it starts a session. Stands under
- * `coderAgent` in the metadata of a client's message.
+ * Settings that an agent needs before a session starts.
+ *
+ * Sent under `coderAgent` in the metadata of a client's message.
  *
  * @generated from message devtool.coder_agent.v1alpha.AgentSettings
  */
 export type AgentSettings = Message<"devtool.coder_agent.v1alpha.AgentSettings"> & {
   /**
-   * Is `agent-settings`.
+   * Always `agent-settings`.
    *
    * @generated from field: string kind = 1;
    */
   kind: string;
 
   /**
-   * Names the directory the agent works in: an absolute path on the agent's
-   * machine. Empty takes the server's default.
+   * Absolute path of the directory to work in, on the agent's machine. Empty
+   * uses the server's default.
    *
    * @generated from field: string workspace_path = 2;
    */
   workspacePath: string;
 
   /**
-   * Asks to run tool calls without asking. Absent takes the operator's choice.
+   * Whether to run tool calls without approval. Absent leaves the choice to the
+   * operator.
    *
    * @generated from field: optional bool auto_execute = 3;
    */
   autoExecute?: boolean | undefined;
 
   /**
-   * Says that the client trusts the workspace. Absent says nothing.
+   * Whether the client trusts the workspace. Absent if unknown.
    *
    * @generated from field: optional bool is_trusted = 4;
    */
@@ -53,36 +55,38 @@ export type AgentSettings = Message<"devtool.coder_agent.v1alpha.AgentSettings">
 };
 
 /**
- * Carries what an agent must know before it starts a session. Stands under
- * `coderAgent` in the metadata of a client's message.
+ * Settings that an agent needs before a session starts.
+ *
+ * Sent under `coderAgent` in the metadata of a client's message.
  *
  * @generated from message devtool.coder_agent.v1alpha.AgentSettings
  */
 export type AgentSettingsJson = {
   /**
-   * Is `agent-settings`.
+   * Always `agent-settings`.
    *
    * @generated from field: string kind = 1;
    */
   kind?: string;
 
   /**
-   * Names the directory the agent works in: an absolute path on the agent's
-   * machine. Empty takes the server's default.
+   * Absolute path of the directory to work in, on the agent's machine. Empty
+   * uses the server's default.
    *
    * @generated from field: string workspace_path = 2;
    */
   workspacePath?: string;
 
   /**
-   * Asks to run tool calls without asking. Absent takes the operator's choice.
+   * Whether to run tool calls without approval. Absent leaves the choice to the
+   * operator.
    *
    * @generated from field: optional bool auto_execute = 3;
    */
   autoExecute?: boolean;
 
   /**
-   * Says that the client trusts the workspace. Absent says nothing.
+   * Whether the client trusts the workspace. Absent if unknown.
    *
    * @generated from field: optional bool is_trusted = 4;
    */
@@ -97,41 +101,41 @@ export const AgentSettingsSchema: GenMessage<AgentSettings, {jsonType: AgentSett
   messageDesc(file_devtool_coder_agent_v1alpha_stream, 0);
 
 /**
- * Says what a status update carries. Stands in its metadata.
+ * Metadata of a status update, which describes its content.
  *
  * @generated from message devtool.coder_agent.v1alpha.UpdateMetadata
  */
 export type UpdateMetadata = Message<"devtool.coder_agent.v1alpha.UpdateMetadata"> & {
   /**
-   * Names the kind of the update.
+   * Kind of the update.
    *
    * @generated from field: devtool.coder_agent.v1alpha.Update coder_agent = 1;
    */
   coderAgent?: Update | undefined;
 
   /**
-   * Names the model that is answering.
+   * The model that is responding.
    *
    * @generated from field: string model = 2;
    */
   model: string;
 
   /**
-   * Names the tier of the user's subscription. Empty when there is none.
+   * Tier of the user's subscription. Empty if there is none.
    *
    * @generated from field: string user_tier = 3;
    */
   userTier: string;
 
   /**
-   * Says what failed. Empty when nothing did.
+   * What failed. Empty if nothing did.
    *
    * @generated from field: string error = 4;
    */
   error: string;
 
   /**
-   * Identifies the answer of the model for its operator. Empty when unknown.
+   * The id of the model's response, for its operator. Empty if unknown.
    *
    * @generated from field: string trace_id = 5;
    */
@@ -139,41 +143,41 @@ export type UpdateMetadata = Message<"devtool.coder_agent.v1alpha.UpdateMetadata
 };
 
 /**
- * Says what a status update carries. Stands in its metadata.
+ * Metadata of a status update, which describes its content.
  *
  * @generated from message devtool.coder_agent.v1alpha.UpdateMetadata
  */
 export type UpdateMetadataJson = {
   /**
-   * Names the kind of the update.
+   * Kind of the update.
    *
    * @generated from field: devtool.coder_agent.v1alpha.Update coder_agent = 1;
    */
   coderAgent?: UpdateJson;
 
   /**
-   * Names the model that is answering.
+   * The model that is responding.
    *
    * @generated from field: string model = 2;
    */
   model?: string;
 
   /**
-   * Names the tier of the user's subscription. Empty when there is none.
+   * Tier of the user's subscription. Empty if there is none.
    *
    * @generated from field: string user_tier = 3;
    */
   userTier?: string;
 
   /**
-   * Says what failed. Empty when nothing did.
+   * What failed. Empty if nothing did.
    *
    * @generated from field: string error = 4;
    */
   error?: string;
 
   /**
-   * Identifies the answer of the model for its operator. Empty when unknown.
+   * The id of the model's response, for its operator. Empty if unknown.
    *
    * @generated from field: string trace_id = 5;
    */
@@ -188,14 +192,14 @@ export const UpdateMetadataSchema: GenMessage<UpdateMetadata, {jsonType: UpdateM
   messageDesc(file_devtool_coder_agent_v1alpha_stream, 1);
 
 /**
- * Names the kind of a status update.
+ * Kind of a status update.
  *
  * @generated from message devtool.coder_agent.v1alpha.Update
  */
 export type Update = Message<"devtool.coder_agent.v1alpha.Update"> & {
   /**
-   * Is one of `state-change`, `text-content`, `thought`, `tool-call-update`,
-   * `tool-call-confirmation`, `citation`.
+   * `state-change`, `text-content`, `thought`, `tool-call-update`,
+   * `tool-call-confirmation` or `citation`.
    *
    * @generated from field: string kind = 1;
    */
@@ -203,14 +207,14 @@ export type Update = Message<"devtool.coder_agent.v1alpha.Update"> & {
 };
 
 /**
- * Names the kind of a status update.
+ * Kind of a status update.
  *
  * @generated from message devtool.coder_agent.v1alpha.Update
  */
 export type UpdateJson = {
   /**
-   * Is one of `state-change`, `text-content`, `thought`, `tool-call-update`,
-   * `tool-call-confirmation`, `citation`.
+   * `state-change`, `text-content`, `thought`, `tool-call-update`,
+   * `tool-call-confirmation` or `citation`.
    *
    * @generated from field: string kind = 1;
    */
@@ -225,20 +229,20 @@ export const UpdateSchema: GenMessage<Update, {jsonType: UpdateJson}> = /*@__PUR
   messageDesc(file_devtool_coder_agent_v1alpha_stream, 2);
 
 /**
- * Stands in the metadata of a task.
+ * Metadata of a task.
  *
  * @generated from message devtool.coder_agent.v1alpha.TaskMetadata
  */
 export type TaskMetadata = Message<"devtool.coder_agent.v1alpha.TaskMetadata"> & {
   /**
-   * Holds what the server needs to find the task again.
+   * What the server needs to restore the task.
    *
    * @generated from field: devtool.coder_agent.v1alpha.PersistedState persisted_state = 1 [json_name = "__persistedState"];
    */
   persistedState?: PersistedState | undefined;
 
   /**
-   * Repeats the id of the conversation.
+   * The id of the conversation, as in the task.
    *
    * @generated from field: string context_id = 2 [json_name = "_contextId"];
    */
@@ -246,20 +250,20 @@ export type TaskMetadata = Message<"devtool.coder_agent.v1alpha.TaskMetadata"> &
 };
 
 /**
- * Stands in the metadata of a task.
+ * Metadata of a task.
  *
  * @generated from message devtool.coder_agent.v1alpha.TaskMetadata
  */
 export type TaskMetadataJson = {
   /**
-   * Holds what the server needs to find the task again.
+   * What the server needs to restore the task.
    *
    * @generated from field: devtool.coder_agent.v1alpha.PersistedState persisted_state = 1 [json_name = "__persistedState"];
    */
   __persistedState?: PersistedStateJson;
 
   /**
-   * Repeats the id of the conversation.
+   * The id of the conversation, as in the task.
    *
    * @generated from field: string context_id = 2 [json_name = "_contextId"];
    */
@@ -274,20 +278,20 @@ export const TaskMetadataSchema: GenMessage<TaskMetadata, {jsonType: TaskMetadat
   messageDesc(file_devtool_coder_agent_v1alpha_stream, 3);
 
 /**
- * Holds what the server needs to find a task again.
+ * What the server needs to restore a task.
  *
  * @generated from message devtool.coder_agent.v1alpha.PersistedState
  */
 export type PersistedState = Message<"devtool.coder_agent.v1alpha.PersistedState"> & {
   /**
-   * Holds the settings of the session.
+   * Settings of the session.
    *
    * @generated from field: devtool.coder_agent.v1alpha.AgentSettings agent_settings = 1 [json_name = "_agentSettings"];
    */
   agentSettings?: AgentSettings | undefined;
 
   /**
-   * Names the state of the task in A2A 0.3.
+   * State of the task, as in A2A 0.3.
    *
    * @generated from field: string task_state = 2 [json_name = "_taskState"];
    */
@@ -295,20 +299,20 @@ export type PersistedState = Message<"devtool.coder_agent.v1alpha.PersistedState
 };
 
 /**
- * Holds what the server needs to find a task again.
+ * What the server needs to restore a task.
  *
  * @generated from message devtool.coder_agent.v1alpha.PersistedState
  */
 export type PersistedStateJson = {
   /**
-   * Holds the settings of the session.
+   * Settings of the session.
    *
    * @generated from field: devtool.coder_agent.v1alpha.AgentSettings agent_settings = 1 [json_name = "_agentSettings"];
    */
   _agentSettings?: AgentSettingsJson;
 
   /**
-   * Names the state of the task in A2A 0.3.
+   * State of the task, as in A2A 0.3.
    *
    * @generated from field: string task_state = 2 [json_name = "_taskState"];
    */

@@ -15,51 +15,51 @@ export const file_devtool_coder_agent_v1alpha_tool_call: GenFile = /*@__PURE__*/
   fileDesc("CitkZXZ0b29sL2NvZGVyX2FnZW50L3YxYWxwaGEvdG9vbF9jYWxsLnByb3RvEhtkZXZ0b29sLmNvZGVyX2FnZW50LnYxYWxwaGEiyAIKCFRvb2xDYWxsEj0KB3JlcXVlc3QYASABKAsyLC5kZXZ0b29sLmNvZGVyX2FnZW50LnYxYWxwaGEuVG9vbENhbGxSZXF1ZXN0Eg4KBnN0YXR1cxgCIAEoCRJOChRjb25maXJtYXRpb25fZGV0YWlscxgDIAEoCzIwLmRldnRvb2wuY29kZXJfYWdlbnQudjFhbHBoYS5Db25maXJtYXRpb25EZXRhaWxzEisKC2xpdmVfb3V0cHV0GAQgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEj8KCHJlc3BvbnNlGAUgASgLMi0uZGV2dG9vbC5jb2Rlcl9hZ2VudC52MWFscGhhLlRvb2xDYWxsUmVzcG9uc2USLwoEdG9vbBgGIAEoCzIhLmRldnRvb2wuY29kZXJfYWdlbnQudjFhbHBoYS5Ub29sIq8BCg9Ub29sQ2FsbFJlcXVlc3QSDwoHY2FsbF9pZBgBIAEoCRIMCgRuYW1lGAIgASgJEiUKBGFyZ3MYAyABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EiAKE2lzX2NsaWVudF9pbml0aWF0ZWQYBCABKAhIAIgBARIcCglwcm9tcHRfaWQYBSABKAlSCXByb21wdF9pZEIWChRfaXNfY2xpZW50X2luaXRpYXRlZCK7AQoEVG9vbBIMCgRuYW1lGAEgASgJEhQKDGRpc3BsYXlfbmFtZRgCIAEoCRITCgtkZXNjcmlwdGlvbhgDIAEoCRIMCgRraW5kGAQgASgJEh8KEmlzX291dHB1dF9tYXJrZG93bhgFIAEoCEgAiAEBEh4KEWNhbl91cGRhdGVfb3V0cHV0GAYgASgISAGIAQFCFQoTX2lzX291dHB1dF9tYXJrZG93bkIUChJfY2FuX3VwZGF0ZV9vdXRwdXQiiAMKE0NvbmZpcm1hdGlvbkRldGFpbHMSDAoEdHlwZRgBIAEoCRINCgV0aXRsZRgCIAEoCRIPCgdjb21tYW5kGAMgASgJEhQKDHJvb3RfY29tbWFuZBgEIAEoCRIRCglmaWxlX25hbWUYBSABKAkSEQoJZmlsZV9wYXRoGAYgASgJEhEKCWZpbGVfZGlmZhgHIAEoCRIdChBvcmlnaW5hbF9jb250ZW50GAggASgJSACIAQESGAoLbmV3X2NvbnRlbnQYCSABKAlIAYgBARITCgtzZXJ2ZXJfbmFtZRgKIAEoCRIRCgl0b29sX25hbWUYCyABKAkSGQoRdG9vbF9kaXNwbGF5X25hbWUYDCABKAkSDgoGcHJvbXB0GA0gASgJEgwKBHVybHMYDiADKAkSNQoHb3B0aW9ucxgPIAMoCzIkLmRldnRvb2wuY29kZXJfYWdlbnQudjFhbHBoYS5PdXRjb21lQhMKEV9vcmlnaW5hbF9jb250ZW50Qg4KDF9uZXdfY29udGVudCI4CgdPdXRjb21lEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSEwoLZGVzY3JpcHRpb24YAyABKAkivgEKEFRvb2xDYWxsUmVzcG9uc2USDwoHY2FsbF9pZBgBIAEoCRIuCg5yZXNwb25zZV9wYXJ0cxgCIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRIuCg5yZXN1bHRfZGlzcGxheRgDIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRIlCgVlcnJvchgEIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRISCgplcnJvcl90eXBlGAUgASgJIo8BCgtGaWxlRGlzcGxheRIRCglmaWxlX2RpZmYYASABKAkSEQoJZmlsZV9uYW1lGAIgASgJEhEKCWZpbGVfcGF0aBgDIAEoCRIdChBvcmlnaW5hbF9jb250ZW50GAQgASgJSACIAQESEwoLbmV3X2NvbnRlbnQYBSABKAlCEwoRX29yaWdpbmFsX2NvbnRlbnQiWgoMQ29uZmlybWF0aW9uEg8KB2NhbGxfaWQYASABKAkSDwoHb3V0Y29tZRgCIAEoCRIYCgtuZXdfY29udGVudBgDIAEoCUgAiAEBQg4KDF9uZXdfY29udGVudGIGcHJvdG8z", [file_google_protobuf_struct]);
 
 /**
- * Is one tool call in the form that the server has inside. Travels in a data
- * part of a status update.
+ * A tool call, in the internal form of Gemini CLI's scheduler.
+ *
+ * Sent in a data part of a status update.
  *
  * @generated from message devtool.coder_agent.v1alpha.ToolCall
  */
 export type ToolCall = Message<"devtool.coder_agent.v1alpha.ToolCall"> & {
   /**
-   * Holds what the model asked for.
+   * What the model requested.
    *
    * @generated from field: devtool.coder_agent.v1alpha.ToolCallRequest request = 1;
    */
   request?: ToolCallRequest | undefined;
 
   /**
-   * Is one of `validating`, `awaiting_approval`, `scheduled`, `executing`,
-   * `success`, `error`, `cancelled`.
+   * `validating`, `awaiting_approval`, `scheduled`, `executing`, `success`,
+   * `error` or `cancelled`.
    *
    * @generated from field: string status = 2;
    */
   status: string;
 
   /**
-   * Says what the user is asked. Set only while the status is
-   * `awaiting_approval`.
+   * What the user is asked. Set only while the status is `awaiting_approval`.
    *
    * @generated from field: devtool.coder_agent.v1alpha.ConfirmationDetails confirmation_details = 3;
    */
   confirmationDetails?: ConfirmationDetails | undefined;
 
   /**
-   * Holds the output so far: a text, or rows of styled tokens.
+   * Output so far: a string, or rows of styled tokens.
    *
    * @generated from field: google.protobuf.Value live_output = 4;
    */
   liveOutput?: Value | undefined;
 
   /**
-   * Holds what came of the call, once it has ended.
+   * Result of the call, once it has ended.
    *
    * @generated from field: devtool.coder_agent.v1alpha.ToolCallResponse response = 5;
    */
   response?: ToolCallResponse | undefined;
 
   /**
-   * Describes the tool.
+   * The tool.
    *
    * @generated from field: devtool.coder_agent.v1alpha.Tool tool = 6;
    */
@@ -67,51 +67,51 @@ export type ToolCall = Message<"devtool.coder_agent.v1alpha.ToolCall"> & {
 };
 
 /**
- * Is one tool call in the form that the server has inside. Travels in a data
- * part of a status update.
+ * A tool call, in the internal form of Gemini CLI's scheduler.
+ *
+ * Sent in a data part of a status update.
  *
  * @generated from message devtool.coder_agent.v1alpha.ToolCall
  */
 export type ToolCallJson = {
   /**
-   * Holds what the model asked for.
+   * What the model requested.
    *
    * @generated from field: devtool.coder_agent.v1alpha.ToolCallRequest request = 1;
    */
   request?: ToolCallRequestJson;
 
   /**
-   * Is one of `validating`, `awaiting_approval`, `scheduled`, `executing`,
-   * `success`, `error`, `cancelled`.
+   * `validating`, `awaiting_approval`, `scheduled`, `executing`, `success`,
+   * `error` or `cancelled`.
    *
    * @generated from field: string status = 2;
    */
   status?: string;
 
   /**
-   * Says what the user is asked. Set only while the status is
-   * `awaiting_approval`.
+   * What the user is asked. Set only while the status is `awaiting_approval`.
    *
    * @generated from field: devtool.coder_agent.v1alpha.ConfirmationDetails confirmation_details = 3;
    */
   confirmationDetails?: ConfirmationDetailsJson;
 
   /**
-   * Holds the output so far: a text, or rows of styled tokens.
+   * Output so far: a string, or rows of styled tokens.
    *
    * @generated from field: google.protobuf.Value live_output = 4;
    */
   liveOutput?: ValueJson;
 
   /**
-   * Holds what came of the call, once it has ended.
+   * Result of the call, once it has ended.
    *
    * @generated from field: devtool.coder_agent.v1alpha.ToolCallResponse response = 5;
    */
   response?: ToolCallResponseJson;
 
   /**
-   * Describes the tool.
+   * The tool.
    *
    * @generated from field: devtool.coder_agent.v1alpha.Tool tool = 6;
    */
@@ -126,42 +126,41 @@ export const ToolCallSchema: GenMessage<ToolCall, {jsonType: ToolCallJson}> = /*
   messageDesc(file_devtool_coder_agent_v1alpha_tool_call, 0);
 
 /**
- * Holds what the model asked for.
+ * A tool call as the model requested it.
  *
  * @generated from message devtool.coder_agent.v1alpha.ToolCallRequest
  */
 export type ToolCallRequest = Message<"devtool.coder_agent.v1alpha.ToolCallRequest"> & {
   /**
-   * Identifies the call.
+   * The id of the call.
    *
    * @generated from field: string call_id = 1;
    */
   callId: string;
 
   /**
-   * Names the tool.
+   * Name of the tool.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Holds the arguments.
+   * Arguments of the call.
    *
    * @generated from field: google.protobuf.Struct args = 3;
    */
   args?: JsonObject | undefined;
 
   /**
-   * Tells whether the client made the call instead of the model. Always
-   * written.
+   * Whether the client made the call instead of the model. Always written.
    *
    * @generated from field: optional bool is_client_initiated = 4;
    */
   isClientInitiated?: boolean | undefined;
 
   /**
-   * Identifies the prompt that the call belongs to.
+   * The id of the prompt that the call belongs to.
    *
    * @generated from field: string prompt_id = 5 [json_name = "prompt_id"];
    */
@@ -169,42 +168,41 @@ export type ToolCallRequest = Message<"devtool.coder_agent.v1alpha.ToolCallReque
 };
 
 /**
- * Holds what the model asked for.
+ * A tool call as the model requested it.
  *
  * @generated from message devtool.coder_agent.v1alpha.ToolCallRequest
  */
 export type ToolCallRequestJson = {
   /**
-   * Identifies the call.
+   * The id of the call.
    *
    * @generated from field: string call_id = 1;
    */
   callId?: string;
 
   /**
-   * Names the tool.
+   * Name of the tool.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * Holds the arguments.
+   * Arguments of the call.
    *
    * @generated from field: google.protobuf.Struct args = 3;
    */
   args?: StructJson;
 
   /**
-   * Tells whether the client made the call instead of the model. Always
-   * written.
+   * Whether the client made the call instead of the model. Always written.
    *
    * @generated from field: optional bool is_client_initiated = 4;
    */
   isClientInitiated?: boolean;
 
   /**
-   * Identifies the prompt that the call belongs to.
+   * The id of the prompt that the call belongs to.
    *
    * @generated from field: string prompt_id = 5 [json_name = "prompt_id"];
    */
@@ -219,49 +217,49 @@ export const ToolCallRequestSchema: GenMessage<ToolCallRequest, {jsonType: ToolC
   messageDesc(file_devtool_coder_agent_v1alpha_tool_call, 1);
 
 /**
- * Describes a tool.
+ * A tool.
  *
  * @generated from message devtool.coder_agent.v1alpha.Tool
  */
 export type Tool = Message<"devtool.coder_agent.v1alpha.Tool"> & {
   /**
-   * Names the tool for a model.
+   * Name of the tool for the model.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * Names the tool for a person.
+   * Name of the tool for people.
    *
    * @generated from field: string display_name = 2;
    */
   displayName: string;
 
   /**
-   * Says what the tool does.
+   * What the tool does.
    *
    * @generated from field: string description = 3;
    */
   description: string;
 
   /**
-   * Is one of `read`, `edit`, `delete`, `move`, `search`, `execute`, `think`,
-   * `fetch`, `other`.
+   * `read`, `edit`, `delete`, `move`, `search`, `execute`, `think`, `fetch` or
+   * `other`.
    *
    * @generated from field: string kind = 4;
    */
   kind: string;
 
   /**
-   * Tells whether output is Markdown. Always written.
+   * Whether the output is Markdown. Always written.
    *
    * @generated from field: optional bool is_output_markdown = 5;
    */
   isOutputMarkdown?: boolean | undefined;
 
   /**
-   * Tells whether output comes while the tool runs. Always written.
+   * Whether the tool reports output while it runs. Always written.
    *
    * @generated from field: optional bool can_update_output = 6;
    */
@@ -269,49 +267,49 @@ export type Tool = Message<"devtool.coder_agent.v1alpha.Tool"> & {
 };
 
 /**
- * Describes a tool.
+ * A tool.
  *
  * @generated from message devtool.coder_agent.v1alpha.Tool
  */
 export type ToolJson = {
   /**
-   * Names the tool for a model.
+   * Name of the tool for the model.
    *
    * @generated from field: string name = 1;
    */
   name?: string;
 
   /**
-   * Names the tool for a person.
+   * Name of the tool for people.
    *
    * @generated from field: string display_name = 2;
    */
   displayName?: string;
 
   /**
-   * Says what the tool does.
+   * What the tool does.
    *
    * @generated from field: string description = 3;
    */
   description?: string;
 
   /**
-   * Is one of `read`, `edit`, `delete`, `move`, `search`, `execute`, `think`,
-   * `fetch`, `other`.
+   * `read`, `edit`, `delete`, `move`, `search`, `execute`, `think`, `fetch` or
+   * `other`.
    *
    * @generated from field: string kind = 4;
    */
   kind?: string;
 
   /**
-   * Tells whether output is Markdown. Always written.
+   * Whether the output is Markdown. Always written.
    *
    * @generated from field: optional bool is_output_markdown = 5;
    */
   isOutputMarkdown?: boolean;
 
   /**
-   * Tells whether output comes while the tool runs. Always written.
+   * Whether the tool reports output while it runs. Always written.
    *
    * @generated from field: optional bool can_update_output = 6;
    */
@@ -326,112 +324,113 @@ export const ToolSchema: GenMessage<Tool, {jsonType: ToolJson}> = /*@__PURE__*/
   messageDesc(file_devtool_coder_agent_v1alpha_tool_call, 2);
 
 /**
- * Says what the user is asked. Which fields are set follows from the type.
+ * What the user is asked about a call. The type determines which fields are
+ * set.
  *
  * @generated from message devtool.coder_agent.v1alpha.ConfirmationDetails
  */
 export type ConfirmationDetails = Message<"devtool.coder_agent.v1alpha.ConfirmationDetails"> & {
   /**
-   * Is one of `exec`, `edit`, `mcp`, `info`.
+   * `exec`, `edit`, `mcp` or `info`.
    *
    * @generated from field: string type = 1;
    */
   type: string;
 
   /**
-   * Says in a line what is asked.
+   * One-line question.
    *
    * @generated from field: string title = 2;
    */
   title: string;
 
   /**
-   * Holds the command line (exec).
+   * The command line (`exec`).
    *
    * @generated from field: string command = 3;
    */
   command: string;
 
   /**
-   * Names the programs that the command line starts (exec).
+   * Programs that the command line starts (`exec`).
    *
    * @generated from field: string root_command = 4;
    */
   rootCommand: string;
 
   /**
-   * Holds the last segment of the path (edit).
+   * Name of the file: the last segment of its path (`edit`).
    *
    * @generated from field: string file_name = 5;
    */
   fileName: string;
 
   /**
-   * Holds the path (edit).
+   * Path of the file (`edit`).
    *
    * @generated from field: string file_path = 6;
    */
   filePath: string;
 
   /**
-   * Shows the change as a unified diff (edit).
+   * The change as a unified diff (`edit`).
    *
    * @generated from field: string file_diff = 7;
    */
   fileDiff: string;
 
   /**
-   * Holds the content before the change (edit); empty when the file is new.
+   * Content before the change (`edit`). Empty if the file is new.
    *
    * @generated from field: optional string original_content = 8;
    */
   originalContent?: string | undefined;
 
   /**
-   * Holds the content after the change (edit).
+   * Content after the change (`edit`).
    *
    * @generated from field: optional string new_content = 9;
    */
   newContent?: string | undefined;
 
   /**
-   * Names the MCP server (mcp).
+   * Name of the MCP server (`mcp`).
    *
    * @generated from field: string server_name = 10;
    */
   serverName: string;
 
   /**
-   * Names the tool as that server calls it (mcp).
+   * Name of the tool on that server (`mcp`).
    *
    * @generated from field: string tool_name = 11;
    */
   toolName: string;
 
   /**
-   * Names the tool for a person (mcp).
+   * Name of the tool for people (`mcp`).
    *
    * @generated from field: string tool_display_name = 12;
    */
   toolDisplayName: string;
 
   /**
-   * Says in words what is asked (info).
+   * The question in words (`info`).
    *
    * @generated from field: string prompt = 13;
    */
   prompt: string;
 
   /**
-   * Lists the addresses that are fetched (info).
+   * URLs to fetch (`info`).
    *
    * @generated from field: repeated string urls = 14;
    */
   urls: string[];
 
   /**
-   * Lists the outcomes that may be answered, in the order to show them. Not
-   * sent by Gemini CLI's server, whose type decides them; empty then.
+   * Outcomes to choose from, in the order in which to show them. Empty from
+   * Gemini CLI's server, where the type determines them.
    *
    * @generated from field: repeated devtool.coder_agent.v1alpha.Outcome options = 15;
    */
@@ -439,112 +438,113 @@ export type ConfirmationDetails = Message<"devtool.coder_agent.v1alpha.Confirmat
 };
 
 /**
- * Says what the user is asked. Which fields are set follows from the type.
+ * What the user is asked about a call. The type determines which fields are
+ * set.
  *
  * @generated from message devtool.coder_agent.v1alpha.ConfirmationDetails
  */
 export type ConfirmationDetailsJson = {
   /**
-   * Is one of `exec`, `edit`, `mcp`, `info`.
+   * `exec`, `edit`, `mcp` or `info`.
    *
    * @generated from field: string type = 1;
    */
   type?: string;
 
   /**
-   * Says in a line what is asked.
+   * One-line question.
    *
    * @generated from field: string title = 2;
    */
   title?: string;
 
   /**
-   * Holds the command line (exec).
+   * The command line (`exec`).
    *
    * @generated from field: string command = 3;
    */
   command?: string;
 
   /**
-   * Names the programs that the command line starts (exec).
+   * Programs that the command line starts (`exec`).
    *
    * @generated from field: string root_command = 4;
    */
   rootCommand?: string;
 
   /**
-   * Holds the last segment of the path (edit).
+   * Name of the file: the last segment of its path (`edit`).
    *
    * @generated from field: string file_name = 5;
    */
   fileName?: string;
 
   /**
-   * Holds the path (edit).
+   * Path of the file (`edit`).
    *
    * @generated from field: string file_path = 6;
    */
   filePath?: string;
 
   /**
-   * Shows the change as a unified diff (edit).
+   * The change as a unified diff (`edit`).
    *
    * @generated from field: string file_diff = 7;
    */
   fileDiff?: string;
 
   /**
-   * Holds the content before the change (edit); empty when the file is new.
+   * Content before the change (`edit`). Empty if the file is new.
    *
    * @generated from field: optional string original_content = 8;
    */
   originalContent?: string;
 
   /**
-   * Holds the content after the change (edit).
+   * Content after the change (`edit`).
    *
    * @generated from field: optional string new_content = 9;
    */
   newContent?: string;
 
   /**
-   * Names the MCP server (mcp).
+   * Name of the MCP server (`mcp`).
    *
    * @generated from field: string server_name = 10;
    */
   serverName?: string;
 
   /**
-   * Names the tool as that server calls it (mcp).
+   * Name of the tool on that server (`mcp`).
    *
    * @generated from field: string tool_name = 11;
    */
   toolName?: string;
 
   /**
-   * Names the tool for a person (mcp).
+   * Name of the tool for people (`mcp`).
    *
    * @generated from field: string tool_display_name = 12;
    */
   toolDisplayName?: string;
 
   /**
-   * Says in words what is asked (info).
+   * The question in words (`info`).
    *
    * @generated from field: string prompt = 13;
    */
   prompt?: string;
 
   /**
-   * Lists the addresses that are fetched (info).
+   * URLs to fetch (`info`).
    *
    * @generated from field: repeated string urls = 14;
    */
   urls?: string[];
 
   /**
-   * Lists the outcomes that may be answered, in the order to show them. Not
-   * sent by Gemini CLI's server, whose type decides them; empty then.
+   * Outcomes to choose from, in the order in which to show them. Empty from
+   * Gemini CLI's server, where the type determines them.
    *
    * @generated from field: repeated devtool.coder_agent.v1alpha.Outcome options = 15;
    */
@@ -559,27 +559,27 @@ export const ConfirmationDetailsSchema: GenMessage<ConfirmationDetails, {jsonTyp
   messageDesc(file_devtool_coder_agent_v1alpha_tool_call, 3);
 
 /**
- * Is one outcome that the user may choose.
+ * An outcome that the user can choose.
  *
  * @generated from message devtool.coder_agent.v1alpha.Outcome
  */
 export type Outcome = Message<"devtool.coder_agent.v1alpha.Outcome"> & {
   /**
-   * Is what to answer, for instance `proceed_once`.
+   * The value to answer with, such as `proceed_once`.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Labels the outcome for a person.
+   * Label for people.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Says more about the outcome. Empty when the name says it all.
+   * Further explanation. Empty if the label suffices.
    *
    * @generated from field: string description = 3;
    */
@@ -587,27 +587,27 @@ export type Outcome = Message<"devtool.coder_agent.v1alpha.Outcome"> & {
 };
 
 /**
- * Is one outcome that the user may choose.
+ * An outcome that the user can choose.
  *
  * @generated from message devtool.coder_agent.v1alpha.Outcome
  */
 export type OutcomeJson = {
   /**
-   * Is what to answer, for instance `proceed_once`.
+   * The value to answer with, such as `proceed_once`.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * Labels the outcome for a person.
+   * Label for people.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * Says more about the outcome. Empty when the name says it all.
+   * Further explanation. Empty if the label suffices.
    *
    * @generated from field: string description = 3;
    */
@@ -622,41 +622,41 @@ export const OutcomeSchema: GenMessage<Outcome, {jsonType: OutcomeJson}> = /*@__
   messageDesc(file_devtool_coder_agent_v1alpha_tool_call, 4);
 
 /**
- * Holds what came of a call.
+ * Result of a call.
  *
  * @generated from message devtool.coder_agent.v1alpha.ToolCallResponse
  */
 export type ToolCallResponse = Message<"devtool.coder_agent.v1alpha.ToolCallResponse"> & {
   /**
-   * Identifies the call.
+   * The id of the call.
    *
    * @generated from field: string call_id = 1;
    */
   callId: string;
 
   /**
-   * Holds what the model is told: parts of the Gemini API, one or a list.
+   * Result for the model: one part of the Gemini API, or a list of parts.
    *
    * @generated from field: google.protobuf.Value response_parts = 2;
    */
   responseParts?: Value | undefined;
 
   /**
-   * Holds what a person is shown: a text, or a change to a file.
+   * Result for people: a string, or a change to a file.
    *
    * @generated from field: google.protobuf.Value result_display = 3;
    */
   resultDisplay?: Value | undefined;
 
   /**
-   * Is set when the call failed.
+   * The error. Set if the call failed.
    *
    * @generated from field: google.protobuf.Value error = 4;
    */
   error?: Value | undefined;
 
   /**
-   * Names the kind of failure for a program.
+   * Kind of failure, for programs.
    *
    * @generated from field: string error_type = 5;
    */
@@ -664,41 +664,41 @@ export type ToolCallResponse = Message<"devtool.coder_agent.v1alpha.ToolCallResp
 };
 
 /**
- * Holds what came of a call.
+ * Result of a call.
  *
  * @generated from message devtool.coder_agent.v1alpha.ToolCallResponse
  */
 export type ToolCallResponseJson = {
   /**
-   * Identifies the call.
+   * The id of the call.
    *
    * @generated from field: string call_id = 1;
    */
   callId?: string;
 
   /**
-   * Holds what the model is told: parts of the Gemini API, one or a list.
+   * Result for the model: one part of the Gemini API, or a list of parts.
    *
    * @generated from field: google.protobuf.Value response_parts = 2;
    */
   responseParts?: ValueJson;
 
   /**
-   * Holds what a person is shown: a text, or a change to a file.
+   * Result for people: a string, or a change to a file.
    *
    * @generated from field: google.protobuf.Value result_display = 3;
    */
   resultDisplay?: ValueJson;
 
   /**
-   * Is set when the call failed.
+   * The error. Set if the call failed.
    *
    * @generated from field: google.protobuf.Value error = 4;
    */
   error?: ValueJson;
 
   /**
-   * Names the kind of failure for a program.
+   * Kind of failure, for programs.
    *
    * @generated from field: string error_type = 5;
    */
@@ -713,41 +713,41 @@ export const ToolCallResponseSchema: GenMessage<ToolCallResponse, {jsonType: Too
   messageDesc(file_devtool_coder_agent_v1alpha_tool_call, 5);
 
 /**
- * Holds the change to a file that a call made, as the display of its response.
+ * A change that a call made to a file, for people.
  *
  * @generated from message devtool.coder_agent.v1alpha.FileDisplay
  */
 export type FileDisplay = Message<"devtool.coder_agent.v1alpha.FileDisplay"> & {
   /**
-   * Shows the change as a unified diff.
+   * The change as a unified diff.
    *
    * @generated from field: string file_diff = 1;
    */
   fileDiff: string;
 
   /**
-   * Holds the last segment of the path.
+   * Name of the file: the last segment of its path.
    *
    * @generated from field: string file_name = 2;
    */
   fileName: string;
 
   /**
-   * Holds the path.
+   * Path of the file.
    *
    * @generated from field: string file_path = 3;
    */
   filePath: string;
 
   /**
-   * Holds the content before; empty when the file is new.
+   * Content before the change. Empty if the file is new.
    *
    * @generated from field: optional string original_content = 4;
    */
   originalContent?: string | undefined;
 
   /**
-   * Holds the content after.
+   * Content after the change.
    *
    * @generated from field: string new_content = 5;
    */
@@ -755,41 +755,41 @@ export type FileDisplay = Message<"devtool.coder_agent.v1alpha.FileDisplay"> & {
 };
 
 /**
- * Holds the change to a file that a call made, as the display of its response.
+ * A change that a call made to a file, for people.
  *
  * @generated from message devtool.coder_agent.v1alpha.FileDisplay
  */
 export type FileDisplayJson = {
   /**
-   * Shows the change as a unified diff.
+   * The change as a unified diff.
    *
    * @generated from field: string file_diff = 1;
    */
   fileDiff?: string;
 
   /**
-   * Holds the last segment of the path.
+   * Name of the file: the last segment of its path.
    *
    * @generated from field: string file_name = 2;
    */
   fileName?: string;
 
   /**
-   * Holds the path.
+   * Path of the file.
    *
    * @generated from field: string file_path = 3;
    */
   filePath?: string;
 
   /**
-   * Holds the content before; empty when the file is new.
+   * Content before the change. Empty if the file is new.
    *
    * @generated from field: optional string original_content = 4;
    */
   originalContent?: string;
 
   /**
-   * Holds the content after.
+   * Content after the change.
    *
    * @generated from field: string new_content = 5;
    */
@@ -804,21 +804,23 @@ export const FileDisplaySchema: GenMessage<FileDisplay, {jsonType: FileDisplayJs
   messageDesc(file_devtool_coder_agent_v1alpha_tool_call, 6);
 
 /**
- * Answers the question of a call. Travels in a data part of a client's message.
+ * Answers the confirmation request of a call.
+ *
+ * Sent in a data part of a client's message.
  *
  * @generated from message devtool.coder_agent.v1alpha.Confirmation
  */
 export type Confirmation = Message<"devtool.coder_agent.v1alpha.Confirmation"> & {
   /**
-   * Identifies the call.
+   * The id of the call.
    *
    * @generated from field: string call_id = 1;
    */
   callId: string;
 
   /**
-   * Is one of `proceed_once`, `proceed_always`, `proceed_always_server`,
-   * `proceed_always_tool`, `proceed_always_and_save`, `modify_with_editor`,
+   * `proceed_once`, `proceed_always`, `proceed_always_server`,
+   * `proceed_always_tool`, `proceed_always_and_save`, `modify_with_editor` or
    * `cancel`.
    *
    * @generated from field: string outcome = 2;
@@ -826,7 +828,7 @@ export type Confirmation = Message<"devtool.coder_agent.v1alpha.Confirmation"> &
   outcome: string;
 
   /**
-   * Replaces the proposed content of a file, when set.
+   * Replaces the proposed content of a file, if set.
    *
    * @generated from field: optional string new_content = 3;
    */
@@ -834,21 +836,23 @@ export type Confirmation = Message<"devtool.coder_agent.v1alpha.Confirmation"> &
 };
 
 /**
- * Answers the question of a call. Travels in a data part of a client's message.
+ * Answers the confirmation request of a call.
+ *
+ * Sent in a data part of a client's message.
  *
  * @generated from message devtool.coder_agent.v1alpha.Confirmation
  */
 export type ConfirmationJson = {
   /**
-   * Identifies the call.
+   * The id of the call.
    *
    * @generated from field: string call_id = 1;
    */
   callId?: string;
 
   /**
-   * Is one of `proceed_once`, `proceed_always`, `proceed_always_server`,
-   * `proceed_always_tool`, `proceed_always_and_save`, `modify_with_editor`,
+   * `proceed_once`, `proceed_always`, `proceed_always_server`,
+   * `proceed_always_tool`, `proceed_always_and_save`, `modify_with_editor` or
    * `cancel`.
    *
    * @generated from field: string outcome = 2;
@@ -856,7 +860,7 @@ export type ConfirmationJson = {
   outcome?: string;
 
   /**
-   * Replaces the proposed content of a file, when set.
+   * Replaces the proposed content of a file, if set.
    *
    * @generated from field: optional string new_content = 3;
    */

@@ -2,7 +2,7 @@
 // @generated from file devtool/conformance/v1alpha/case.proto (package devtool.conformance.v1alpha, syntax proto3)
 /* eslint-disable */
 
-// The form of conformance cases: data that a runner plays against a program.
+// Conformance cases: data that a runner plays against a program.
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
@@ -17,28 +17,28 @@ export const file_devtool_conformance_v1alpha_case: GenFile = /*@__PURE__*/
   fileDesc("CiZkZXZ0b29sL2NvbmZvcm1hbmNlL3YxYWxwaGEvY2FzZS5wcm90bxIbZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhImEKBVN1aXRlEgwKBG5hbWUYASABKAkSMAoFY2FzZXMYAiADKAsyIS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ2FzZRIYChBwcm90b2NvbF92ZXJzaW9uGBQgASgJInsKBENhc2USCgoCaWQYASABKAkSFAoMcmVxdWlyZW1lbnRzGAIgAygJEjAKBXN0ZXBzGAMgAygLMiEuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLlN0ZXASEAoIYmluZGluZ3MYFCADKAkSDQoFbmVlZHMYFSADKAkihgQKBFN0ZXASDgoGbWV0aG9kGAEgASgJEiYKBnBhcmFtcxgCIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRI2CgRodHRwGAMgASgLMiguZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkh0dHBSZXF1ZXN0Ej8KB2hlYWRlcnMYBCADKAsyLi5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuU3RlcC5IZWFkZXJzRW50cnkSEwoLbGVhdmVfYWZ0ZXIYBSABKAUSOAoGZXhwZWN0GAYgASgLMiguZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkV4cGVjdGF0aW9uEj8KB2NhcHR1cmUYByADKAsyLi5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuU3RlcC5DYXB0dXJlRW50cnkSFAoMcmVxdWlyZW1lbnRzGBQgAygJEhAKCGJpbmRpbmdzGBUgAygJEjUKB3JlYWRpbmcYFiABKAsyJC5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuUmVhZGluZxouCgxIZWFkZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARouCgxDYXB0dXJlRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJ3CgdSZWFkaW5nEhMKC3JlcXVpcmVtZW50GAEgASgJEg4KBnJlYXNvbhgCIAEoCRINCgVuZWVkcxgDIAMoCRI4CgZleHBlY3QYBCABKAsyKC5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuRXhwZWN0YXRpb24iOQoLSHR0cFJlcXVlc3QSDgoGbWV0aG9kGAEgASgJEgwKBHBhdGgYAiABKAkSDAoEYm9keRgDIAEoCSKZBAoLRXhwZWN0YXRpb24SEwoLaHR0cF9zdGF0dXMYASABKAUSFwoKZXJyb3JfY29kZRgCIAEoBUgAiAEBEioKCmVycm9yX2RhdGEYAyABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSJgoGcmVzdWx0GAQgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEiYKBmZyYW1lcxgFIAMoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRIpCglub19mcmFtZXMYBiADKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSKwoLZmlyc3RfZnJhbWUYByABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSKgoKbGFzdF9mcmFtZRgIIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRIXCg9jb25zZWN1dGl2ZV9pZHMYCSABKAgSDwoHbmV3X2lkcxgVIAEoCBIQCghmaXJzdF9pZBgKIAEoCRJGCgdoZWFkZXJzGAsgAygLMjUuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkV4cGVjdGF0aW9uLkhlYWRlcnNFbnRyeRIZChFvdGhlcl9lcnJvcl9jb2RlcxgUIAMoBRouCgxIZWFkZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUINCgtfZXJyb3JfY29kZSJDCgtHb2xkZW5TdWl0ZRI0Cgdnb2xkZW5zGAEgAygLMiMuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkdvbGRlbiLVAQoGR29sZGVuEgwKBHR5cGUYASABKAkSJAoEanNvbhgCIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRIOCgZiaW5hcnkYAyABKAwSJwoHbGVuaWVudBgEIAMoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRIyCgNiYWQYBSADKAsyJS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQmFkSW5wdXQSKgoKZXF1aXZhbGVudBgGIAMoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZSI+CghCYWRJbnB1dBIkCgRqc29uGAEgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEgwKBHNheXMYAiABKAliBnByb3RvMw", [file_google_protobuf_struct]);
 
 /**
- * Is a file of cases.
+ * A file of conformance cases.
  *
  * @generated from message devtool.conformance.v1alpha.Suite
  */
 export type Suite = Message<"devtool.conformance.v1alpha.Suite"> & {
   /**
-   * Names the suite.
+   * Name of the suite.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * Lists its cases, in the order to play them.
+   * The cases, in the order in which to play them.
    *
    * @generated from field: repeated devtool.conformance.v1alpha.Case cases = 2;
    */
   cases: Case[];
 
   /**
-   * Is the version of A2A that the cases speak: `0.3` or `1.0`. Empty for a
-   * suite that is not played against servers.
+   * Version of A2A that the cases use: `0.3` or `1.0`. Empty for a suite that
+   * is not played against servers.
    *
    * @generated from field: string protocol_version = 20;
    */
@@ -46,28 +46,28 @@ export type Suite = Message<"devtool.conformance.v1alpha.Suite"> & {
 };
 
 /**
- * Is a file of cases.
+ * A file of conformance cases.
  *
  * @generated from message devtool.conformance.v1alpha.Suite
  */
 export type SuiteJson = {
   /**
-   * Names the suite.
+   * Name of the suite.
    *
    * @generated from field: string name = 1;
    */
   name?: string;
 
   /**
-   * Lists its cases, in the order to play them.
+   * The cases, in the order in which to play them.
    *
    * @generated from field: repeated devtool.conformance.v1alpha.Case cases = 2;
    */
   cases?: CaseJson[];
 
   /**
-   * Is the version of A2A that the cases speak: `0.3` or `1.0`. Empty for a
-   * suite that is not played against servers.
+   * Version of A2A that the cases use: `0.3` or `1.0`. Empty for a suite that
+   * is not played against servers.
    *
    * @generated from field: string protocol_version = 20;
    */
@@ -82,46 +82,48 @@ export const SuiteSchema: GenMessage<Suite, {jsonType: SuiteJson}> = /*@__PURE__
   messageDesc(file_devtool_conformance_v1alpha_case, 0);
 
 /**
- * Is one case: steps that a client plays, and what must come back.
+ * A conformance case: steps that a client plays, and the expected responses.
  *
  * @generated from message devtool.conformance.v1alpha.Case
  */
 export type Case = Message<"devtool.conformance.v1alpha.Case"> & {
   /**
-   * Identifies the case over all suites, for instance `tool/declined`.
+   * The id of the case, unique across all suites, such as `tool/declined`.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Lists the ids of the requirements that the case tests; at least one.
+   * Ids of the requirements that the case tests. At least one.
    *
    * @generated from field: repeated string requirements = 2;
    */
   requirements: string[];
 
   /**
-   * Lists the steps in order. The first whose expectation is not met ends the
-   * case.
+   * The steps, in order. The case ends at the first step whose expectation is
+   * not met.
    *
    * @generated from field: repeated devtool.conformance.v1alpha.Step steps = 3;
    */
   steps: Step[];
 
   /**
-   * Names the bindings that the case is played in, as agent cards name them:
-   * `JSONRPC`, `HTTP+JSON`, `GRPC`. Empty means all.
+   * Bindings in which to play the case, as agent cards name them: `JSONRPC`,
+   * `HTTP+JSON`, `GRPC`. Empty means all.
    *
    * @generated from field: repeated string bindings = 20;
    */
   bindings: string[];
 
   /**
-   * Names what the agent must claim in its card, or the case is skipped:
-   * `streaming`, `pushNotifications`, `extendedAgentCard`, `security` for any way
-   * to authenticate, or `extension` for the development-tool extension; with `!`
-   * before it what the agent must not claim.
+   * Capabilities that the agent must claim in its card; otherwise the case is
+   * skipped.
+   *
+   * `streaming`, `pushNotifications`, `extendedAgentCard`, `security` (any way
+   * to authenticate) or `extension` (the development-tool extension). A leading
+   * `!` means that the agent must not claim the capability.
    *
    * @generated from field: repeated string needs = 21;
    */
@@ -129,46 +131,48 @@ export type Case = Message<"devtool.conformance.v1alpha.Case"> & {
 };
 
 /**
- * Is one case: steps that a client plays, and what must come back.
+ * A conformance case: steps that a client plays, and the expected responses.
  *
  * @generated from message devtool.conformance.v1alpha.Case
  */
 export type CaseJson = {
   /**
-   * Identifies the case over all suites, for instance `tool/declined`.
+   * The id of the case, unique across all suites, such as `tool/declined`.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * Lists the ids of the requirements that the case tests; at least one.
+   * Ids of the requirements that the case tests. At least one.
    *
    * @generated from field: repeated string requirements = 2;
    */
   requirements?: string[];
 
   /**
-   * Lists the steps in order. The first whose expectation is not met ends the
-   * case.
+   * The steps, in order. The case ends at the first step whose expectation is
+   * not met.
    *
    * @generated from field: repeated devtool.conformance.v1alpha.Step steps = 3;
    */
   steps?: StepJson[];
 
   /**
-   * Names the bindings that the case is played in, as agent cards name them:
-   * `JSONRPC`, `HTTP+JSON`, `GRPC`. Empty means all.
+   * Bindings in which to play the case, as agent cards name them: `JSONRPC`,
+   * `HTTP+JSON`, `GRPC`. Empty means all.
    *
    * @generated from field: repeated string bindings = 20;
    */
   bindings?: string[];
 
   /**
-   * Names what the agent must claim in its card, or the case is skipped:
-   * `streaming`, `pushNotifications`, `extendedAgentCard`, `security` for any way
-   * to authenticate, or `extension` for the development-tool extension; with `!`
-   * before it what the agent must not claim.
+   * Capabilities that the agent must claim in its card; otherwise the case is
+   * skipped.
+   *
+   * `streaming`, `pushNotifications`, `extendedAgentCard`, `security` (any way
+   * to authenticate) or `extension` (the development-tool extension). A leading
+   * `!` means that the agent must not claim the capability.
    *
    * @generated from field: repeated string needs = 21;
    */
@@ -183,85 +187,86 @@ export const CaseSchema: GenMessage<Case, {jsonType: CaseJson}> = /*@__PURE__*/
   messageDesc(file_devtool_conformance_v1alpha_case, 1);
 
 /**
- * Is one request and what must come back.
+ * A request and the expected response.
  *
- * Strings may hold variables: `${uuid}` is new in each place, `${prompt:NAME}`
- * is the prompt of a behaviour, `${extension}` the extension's URI,
- * `${endpoint}` the address of the binding, and any other name was captured by
- * an earlier step.
+ * Strings may contain variables: `${uuid}` is a new UUID at each occurrence,
+ * `${prompt:NAME}` the prompt of an agent behavior, `${extension}` the
+ * extension's URI and `${endpoint}` the URL of the binding. Other names refer
+ * to values that earlier steps captured.
  *
  * @generated from message devtool.conformance.v1alpha.Step
  */
 export type Step = Message<"devtool.conformance.v1alpha.Step"> & {
   /**
-   * Names the JSON-RPC method to call. Empty makes a plain HTTP request.
+   * JSON-RPC method to call. Empty sends a plain HTTP request.
    *
    * @generated from field: string method = 1;
    */
   method: string;
 
   /**
-   * Holds the parameters of the method.
+   * Parameters of the method.
    *
    * @generated from field: google.protobuf.Value params = 2;
    */
   params?: Value | undefined;
 
   /**
-   * Holds the HTTP request to make when there is no method.
+   * HTTP request to send if there is no method.
    *
    * @generated from field: devtool.conformance.v1alpha.HttpRequest http = 3;
    */
   http?: HttpRequest | undefined;
 
   /**
-   * Adds headers to the request, or replaces those that a client sends.
+   * Headers to add to the request, or to replace in it.
    *
    * @generated from field: map<string, string> headers = 4;
    */
   headers: { [key: string]: string };
 
   /**
-   * Leaves after so many frames of a stream. 0 stays to its end.
+   * Number of stream frames after which to disconnect. 0 reads the stream to
+   * its end.
    *
    * @generated from field: int32 leave_after = 5;
    */
   leaveAfter: number;
 
   /**
-   * Says what must come back.
+   * The expected response.
    *
    * @generated from field: devtool.conformance.v1alpha.Expectation expect = 6;
    */
   expect?: Expectation | undefined;
 
   /**
-   * Remembers values for later steps: by name, where to find the value, as keys
-   * separated by dots, in the result or, for a stream, in its frames;
-   * `<header:NAME>` is a header of the response.
+   * Values to save for later steps: maps the name of a variable to the place of
+   * its value.
+   *
+   * A place is a list of keys separated by dots, in the result or, for a
+   * stream, in its frames. `<header:NAME>` is a header of the response.
    *
    * @generated from field: map<string, string> capture = 7;
    */
   capture: { [key: string]: string };
 
   /**
-   * Lists those of the case's requirements that this step shows. Empty means
-   * all of them.
+   * Which of the case's requirements this step tests. Empty means all of them.
    *
    * @generated from field: repeated string requirements = 20;
    */
   requirements: string[];
 
   /**
-   * Names the bindings that the step is played in. Empty means all of the
-   * case's.
+   * Bindings in which to play the step. Empty means all bindings of the case.
    *
    * @generated from field: repeated string bindings = 21;
    */
   bindings: string[];
 
   /**
-   * Says what else may come back, where another requirement contradicts the one
+   * Another acceptable response, if another requirement contradicts the one
    * that `expect` stands for.
    *
    * @generated from field: devtool.conformance.v1alpha.Reading reading = 22;
@@ -270,85 +275,86 @@ export type Step = Message<"devtool.conformance.v1alpha.Step"> & {
 };
 
 /**
- * Is one request and what must come back.
+ * A request and the expected response.
  *
- * Strings may hold variables: `${uuid}` is new in each place, `${prompt:NAME}`
- * is the prompt of a behaviour, `${extension}` the extension's URI,
- * `${endpoint}` the address of the binding, and any other name was captured by
- * an earlier step.
+ * Strings may contain variables: `${uuid}` is a new UUID at each occurrence,
+ * `${prompt:NAME}` the prompt of an agent behavior, `${extension}` the
+ * extension's URI and `${endpoint}` the URL of the binding. Other names refer
+ * to values that earlier steps captured.
  *
  * @generated from message devtool.conformance.v1alpha.Step
  */
 export type StepJson = {
   /**
-   * Names the JSON-RPC method to call. Empty makes a plain HTTP request.
+   * JSON-RPC method to call. Empty sends a plain HTTP request.
    *
    * @generated from field: string method = 1;
    */
   method?: string;
 
   /**
-   * Holds the parameters of the method.
+   * Parameters of the method.
    *
    * @generated from field: google.protobuf.Value params = 2;
    */
   params?: ValueJson;
 
   /**
-   * Holds the HTTP request to make when there is no method.
+   * HTTP request to send if there is no method.
    *
    * @generated from field: devtool.conformance.v1alpha.HttpRequest http = 3;
    */
   http?: HttpRequestJson;
 
   /**
-   * Adds headers to the request, or replaces those that a client sends.
+   * Headers to add to the request, or to replace in it.
    *
    * @generated from field: map<string, string> headers = 4;
    */
   headers?: { [key: string]: string };
 
   /**
-   * Leaves after so many frames of a stream. 0 stays to its end.
+   * Number of stream frames after which to disconnect. 0 reads the stream to
+   * its end.
    *
    * @generated from field: int32 leave_after = 5;
    */
   leaveAfter?: number;
 
   /**
-   * Says what must come back.
+   * The expected response.
    *
    * @generated from field: devtool.conformance.v1alpha.Expectation expect = 6;
    */
   expect?: ExpectationJson;
 
   /**
-   * Remembers values for later steps: by name, where to find the value, as keys
-   * separated by dots, in the result or, for a stream, in its frames;
-   * `<header:NAME>` is a header of the response.
+   * Values to save for later steps: maps the name of a variable to the place of
+   * its value.
+   *
+   * A place is a list of keys separated by dots, in the result or, for a
+   * stream, in its frames. `<header:NAME>` is a header of the response.
    *
    * @generated from field: map<string, string> capture = 7;
    */
   capture?: { [key: string]: string };
 
   /**
-   * Lists those of the case's requirements that this step shows. Empty means
-   * all of them.
+   * Which of the case's requirements this step tests. Empty means all of them.
    *
    * @generated from field: repeated string requirements = 20;
    */
   requirements?: string[];
 
   /**
-   * Names the bindings that the step is played in. Empty means all of the
-   * case's.
+   * Bindings in which to play the step. Empty means all bindings of the case.
    *
    * @generated from field: repeated string bindings = 21;
    */
   bindings?: string[];
 
   /**
-   * Says what else may come back, where another requirement contradicts the one
+   * Another acceptable response, if another requirement contradicts the one
    * that `expect` stands for.
    *
    * @generated from field: devtool.conformance.v1alpha.Reading reading = 22;
@@ -364,37 +370,39 @@ export const StepSchema: GenMessage<Step, {jsonType: StepJson}> = /*@__PURE__*/
   messageDesc(file_devtool_conformance_v1alpha_case, 2);
 
 /**
- * Is an answer that another requirement demands than the one that a step shows,
- * where the two cannot both be met. A case that comes out so is not met, and its
- * report names the reading instead of a failure.
+ * A response that follows another requirement than the one that the step tests,
+ * where the two contradict each other.
+ *
+ * A case with this outcome does not pass, but its report names the reading
+ * instead of a failure.
  *
  * @generated from message devtool.conformance.v1alpha.Reading
  */
 export type Reading = Message<"devtool.conformance.v1alpha.Reading"> & {
   /**
-   * Identifies the requirement that the answer follows, for instance `STREAM-5`.
+   * The requirement that the response follows, such as `STREAM-5`.
    *
    * @generated from field: string requirement = 1;
    */
   requirement: string;
 
   /**
-   * Says why the two contradict each other.
+   * Why the two requirements contradict each other.
    *
    * @generated from field: string reason = 2;
    */
   reason: string;
 
   /**
-   * Names what the agent must claim in its card, as in `Case.needs`. An agent
-   * that does not claim it has no such choice.
+   * Capabilities that the agent must claim in its card, as in `Case.needs`. For
+   * an agent without them, the reading does not apply.
    *
    * @generated from field: repeated string needs = 3;
    */
   needs: string[];
 
   /**
-   * Says what must come back then.
+   * The expected response under this reading.
    *
    * @generated from field: devtool.conformance.v1alpha.Expectation expect = 4;
    */
@@ -402,37 +410,39 @@ export type Reading = Message<"devtool.conformance.v1alpha.Reading"> & {
 };
 
 /**
- * Is an answer that another requirement demands than the one that a step shows,
- * where the two cannot both be met. A case that comes out so is not met, and its
- * report names the reading instead of a failure.
+ * A response that follows another requirement than the one that the step tests,
+ * where the two contradict each other.
+ *
+ * A case with this outcome does not pass, but its report names the reading
+ * instead of a failure.
  *
  * @generated from message devtool.conformance.v1alpha.Reading
  */
 export type ReadingJson = {
   /**
-   * Identifies the requirement that the answer follows, for instance `STREAM-5`.
+   * The requirement that the response follows, such as `STREAM-5`.
    *
    * @generated from field: string requirement = 1;
    */
   requirement?: string;
 
   /**
-   * Says why the two contradict each other.
+   * Why the two requirements contradict each other.
    *
    * @generated from field: string reason = 2;
    */
   reason?: string;
 
   /**
-   * Names what the agent must claim in its card, as in `Case.needs`. An agent
-   * that does not claim it has no such choice.
+   * Capabilities that the agent must claim in its card, as in `Case.needs`. For
+   * an agent without them, the reading does not apply.
    *
    * @generated from field: repeated string needs = 3;
    */
   needs?: string[];
 
   /**
-   * Says what must come back then.
+   * The expected response under this reading.
    *
    * @generated from field: devtool.conformance.v1alpha.Expectation expect = 4;
    */
@@ -447,27 +457,27 @@ export const ReadingSchema: GenMessage<Reading, {jsonType: ReadingJson}> = /*@__
   messageDesc(file_devtool_conformance_v1alpha_case, 3);
 
 /**
- * Is a plain HTTP request.
+ * A plain HTTP request.
  *
  * @generated from message devtool.conformance.v1alpha.HttpRequest
  */
 export type HttpRequest = Message<"devtool.conformance.v1alpha.HttpRequest"> & {
   /**
-   * Is the method; empty means GET.
+   * HTTP method. Empty means GET.
    *
    * @generated from field: string method = 1;
    */
   method: string;
 
   /**
-   * Is the path, or a whole address.
+   * Path, or an absolute URL.
    *
    * @generated from field: string path = 2;
    */
   path: string;
 
   /**
-   * Is the body, sent as it is.
+   * Body, sent unchanged.
    *
    * @generated from field: string body = 3;
    */
@@ -475,27 +485,27 @@ export type HttpRequest = Message<"devtool.conformance.v1alpha.HttpRequest"> & {
 };
 
 /**
- * Is a plain HTTP request.
+ * A plain HTTP request.
  *
  * @generated from message devtool.conformance.v1alpha.HttpRequest
  */
 export type HttpRequestJson = {
   /**
-   * Is the method; empty means GET.
+   * HTTP method. Empty means GET.
    *
    * @generated from field: string method = 1;
    */
   method?: string;
 
   /**
-   * Is the path, or a whole address.
+   * Path, or an absolute URL.
    *
    * @generated from field: string path = 2;
    */
   path?: string;
 
   /**
-   * Is the body, sent as it is.
+   * Body, sent unchanged.
    *
    * @generated from field: string body = 3;
    */
@@ -510,111 +520,114 @@ export const HttpRequestSchema: GenMessage<HttpRequest, {jsonType: HttpRequestJs
   messageDesc(file_devtool_conformance_v1alpha_case, 4);
 
 /**
- * Says what must come back.
+ * The expected response.
  *
- * Values are compared in part: an object must have the keys that are given, a
- * list its items from the first on. The string `<any>` stands for any value,
- * `<absent>` for none, `<empty>` for none or an empty string, an empty list or
- * false, `<has:TEXT>` for a string that contains TEXT, and `<one:A|B>` for either
- * string. An object with the one key `<contains>` stands
- * for a list that has each of the items under it somewhere, one with `<length>`
- * for a list of so many items, where one that is absent or null has none.
+ * Values are matched partially: an object must have the given keys, and a list
+ * must start with the given items. Special strings and objects:
+ *
+ * - `<any>` matches any value.
+ * - `<absent>` matches a missing value.
+ * - `<empty>` matches a missing value, an empty string, an empty list or false.
+ * - `<has:TEXT>` matches a string that contains TEXT.
+ * - `<one:A|B>` matches either string.
+ * - An object whose only key is `<contains>` matches a list that contains each
+ *   of the given items.
+ * - An object whose only key is `<length>` matches a list with this number of
+ *   items. A missing list or null has 0 items.
  *
  * @generated from message devtool.conformance.v1alpha.Expectation
  */
 export type Expectation = Message<"devtool.conformance.v1alpha.Expectation"> & {
   /**
-   * Is the HTTP status; 0 means one of success, or any where an error is
-   * expected.
+   * HTTP status. 0 means a 2xx status or, if an error is expected, any status.
    *
    * @generated from field: int32 http_status = 1;
    */
   httpStatus: number;
 
   /**
-   * Is the code of the error as JSON-RPC has it; in other bindings the error that
-   * stands for it. Absent means there is none.
+   * Error code in JSON-RPC; in other bindings, the error that corresponds to
+   * it. Absent expects no error.
    *
    * @generated from field: optional int32 error_code = 2;
    */
   errorCode?: number | undefined;
 
   /**
-   * Must be matched by the data of the error; in A2A 1.0 these are its details,
-   * in every binding.
+   * Matches the data of the error. In A2A 1.0, these are the details of the
+   * error, in every binding.
    *
    * @generated from field: google.protobuf.Value error_data = 3;
    */
   errorData?: Value | undefined;
 
   /**
-   * Must be matched by the result.
+   * Matches the result.
    *
    * @generated from field: google.protobuf.Value result = 4;
    */
   result?: Value | undefined;
 
   /**
-   * Must be matched by frames of the stream in this order; others may stand
-   * between.
+   * Match frames of the stream in this order. Other frames may come between
+   * them.
    *
    * @generated from field: repeated google.protobuf.Value frames = 5;
    */
   frames: Value[];
 
   /**
-   * Must be matched by no frame.
+   * Must not match any frame.
    *
    * @generated from field: repeated google.protobuf.Value no_frames = 6;
    */
   noFrames: Value[];
 
   /**
-   * Must be matched by the first frame.
+   * Matches the first frame.
    *
    * @generated from field: google.protobuf.Value first_frame = 7;
    */
   firstFrame?: Value | undefined;
 
   /**
-   * Must be matched by the last frame.
+   * Matches the last frame.
    *
    * @generated from field: google.protobuf.Value last_frame = 8;
    */
   lastFrame?: Value | undefined;
 
   /**
-   * Demands that the ids of the frames go up by one, from the first.
+   * Whether the ids of the frames must ascend by one, from the first frame on.
    *
    * @generated from field: bool consecutive_ids = 9;
    */
   consecutiveIds: boolean;
 
   /**
-   * Demands that no frame has an id that an earlier frame of the case had: what
-   * a stream told, the one that resumes it does not tell again.
+   * Whether all ids of the frames must be new in this case. A resumed stream
+   * must not repeat what was already sent.
    *
    * @generated from field: bool new_ids = 21;
    */
   newIds: boolean;
 
   /**
-   * Is the id that the first frame must have. Empty demands none.
+   * The id of the first frame. Empty accepts any.
    *
    * @generated from field: string first_id = 10;
    */
   firstId: string;
 
   /**
-   * Must be matched by the response's headers.
+   * Match the headers of the response.
    *
    * @generated from field: map<string, string> headers = 11;
    */
   headers: { [key: string]: string };
 
   /**
-   * Lists other codes that the error may have, where the standard leaves open
-   * which of them is meant.
+   * Other acceptable error codes, where the standard is ambiguous.
    *
    * @generated from field: repeated int32 other_error_codes = 20;
    */
@@ -622,111 +635,114 @@ export type Expectation = Message<"devtool.conformance.v1alpha.Expectation"> & {
 };
 
 /**
- * Says what must come back.
+ * The expected response.
  *
- * Values are compared in part: an object must have the keys that are given, a
- * list its items from the first on. The string `<any>` stands for any value,
- * `<absent>` for none, `<empty>` for none or an empty string, an empty list or
- * false, `<has:TEXT>` for a string that contains TEXT, and `<one:A|B>` for either
- * string. An object with the one key `<contains>` stands
- * for a list that has each of the items under it somewhere, one with `<length>`
- * for a list of so many items, where one that is absent or null has none.
+ * Values are matched partially: an object must have the given keys, and a list
+ * must start with the given items. Special strings and objects:
+ *
+ * - `<any>` matches any value.
+ * - `<absent>` matches a missing value.
+ * - `<empty>` matches a missing value, an empty string, an empty list or false.
+ * - `<has:TEXT>` matches a string that contains TEXT.
+ * - `<one:A|B>` matches either string.
+ * - An object whose only key is `<contains>` matches a list that contains each
+ *   of the given items.
+ * - An object whose only key is `<length>` matches a list with this number of
+ *   items. A missing list or null has 0 items.
  *
  * @generated from message devtool.conformance.v1alpha.Expectation
  */
 export type ExpectationJson = {
   /**
-   * Is the HTTP status; 0 means one of success, or any where an error is
-   * expected.
+   * HTTP status. 0 means a 2xx status or, if an error is expected, any status.
    *
    * @generated from field: int32 http_status = 1;
    */
   httpStatus?: number;
 
   /**
-   * Is the code of the error as JSON-RPC has it; in other bindings the error that
-   * stands for it. Absent means there is none.
+   * Error code in JSON-RPC; in other bindings, the error that corresponds to
+   * it. Absent expects no error.
    *
    * @generated from field: optional int32 error_code = 2;
    */
   errorCode?: number;
 
   /**
-   * Must be matched by the data of the error; in A2A 1.0 these are its details,
-   * in every binding.
+   * Matches the data of the error. In A2A 1.0, these are the details of the
+   * error, in every binding.
    *
    * @generated from field: google.protobuf.Value error_data = 3;
    */
   errorData?: ValueJson;
 
   /**
-   * Must be matched by the result.
+   * Matches the result.
    *
    * @generated from field: google.protobuf.Value result = 4;
    */
   result?: ValueJson;
 
   /**
-   * Must be matched by frames of the stream in this order; others may stand
-   * between.
+   * Match frames of the stream in this order. Other frames may come between
+   * them.
    *
    * @generated from field: repeated google.protobuf.Value frames = 5;
    */
   frames?: ValueJson[];
 
   /**
-   * Must be matched by no frame.
+   * Must not match any frame.
    *
    * @generated from field: repeated google.protobuf.Value no_frames = 6;
    */
   noFrames?: ValueJson[];
 
   /**
-   * Must be matched by the first frame.
+   * Matches the first frame.
    *
    * @generated from field: google.protobuf.Value first_frame = 7;
    */
   firstFrame?: ValueJson;
 
   /**
-   * Must be matched by the last frame.
+   * Matches the last frame.
    *
    * @generated from field: google.protobuf.Value last_frame = 8;
    */
   lastFrame?: ValueJson;
 
   /**
-   * Demands that the ids of the frames go up by one, from the first.
+   * Whether the ids of the frames must ascend by one, from the first frame on.
    *
    * @generated from field: bool consecutive_ids = 9;
    */
   consecutiveIds?: boolean;
 
   /**
-   * Demands that no frame has an id that an earlier frame of the case had: what
-   * a stream told, the one that resumes it does not tell again.
+   * Whether all ids of the frames must be new in this case. A resumed stream
+   * must not repeat what was already sent.
    *
    * @generated from field: bool new_ids = 21;
    */
   newIds?: boolean;
 
   /**
-   * Is the id that the first frame must have. Empty demands none.
+   * The id of the first frame. Empty accepts any.
    *
    * @generated from field: string first_id = 10;
    */
   firstId?: string;
 
   /**
-   * Must be matched by the response's headers.
+   * Match the headers of the response.
    *
    * @generated from field: map<string, string> headers = 11;
    */
   headers?: { [key: string]: string };
 
   /**
-   * Lists other codes that the error may have, where the standard leaves open
-   * which of them is meant.
+   * Other acceptable error codes, where the standard is ambiguous.
    *
    * @generated from field: repeated int32 other_error_codes = 20;
    */
@@ -741,13 +757,13 @@ export const ExpectationSchema: GenMessage<Expectation, {jsonType: ExpectationJs
   messageDesc(file_devtool_conformance_v1alpha_case, 5);
 
 /**
- * Is a file of golden documents.
+ * A file of golden documents.
  *
  * @generated from message devtool.conformance.v1alpha.GoldenSuite
  */
 export type GoldenSuite = Message<"devtool.conformance.v1alpha.GoldenSuite"> & {
   /**
-   * Lists the documents.
+   * The documents.
    *
    * @generated from field: repeated devtool.conformance.v1alpha.Golden goldens = 1;
    */
@@ -755,13 +771,13 @@ export type GoldenSuite = Message<"devtool.conformance.v1alpha.GoldenSuite"> & {
 };
 
 /**
- * Is a file of golden documents.
+ * A file of golden documents.
  *
  * @generated from message devtool.conformance.v1alpha.GoldenSuite
  */
 export type GoldenSuiteJson = {
   /**
-   * Lists the documents.
+   * The documents.
    *
    * @generated from field: repeated devtool.conformance.v1alpha.Golden goldens = 1;
    */
@@ -776,50 +792,50 @@ export const GoldenSuiteSchema: GenMessage<GoldenSuite, {jsonType: GoldenSuiteJs
   messageDesc(file_devtool_conformance_v1alpha_case, 6);
 
 /**
- * Is a message in each of its forms.
+ * A message in all of its encodings.
  *
  * @generated from message devtool.conformance.v1alpha.Golden
  */
 export type Golden = Message<"devtool.conformance.v1alpha.Golden"> & {
   /**
-   * Names the message in full, for instance `devtool.a2a.v1alpha.ToolCall`.
+   * Full name of the message, such as `devtool.a2a.v1alpha.ToolCall`.
    *
    * @generated from field: string type = 1;
    */
   type: string;
 
   /**
-   * Is the JSON that a writer writes, but for the order of keys.
+   * The JSON that a writer produces, except for the order of keys.
    *
    * @generated from field: google.protobuf.Value json = 2;
    */
   json?: Value | undefined;
 
   /**
-   * Is the message in binary, its fields in the order of their numbers.
+   * The binary encoding, with fields in the order of their numbers.
    *
    * @generated from field: bytes binary = 3;
    */
   binary: Uint8Array;
 
   /**
-   * Lists other JSON that a lenient reader reads as the same message.
+   * Other JSON that a lenient reader reads as the same message.
    *
    * @generated from field: repeated google.protobuf.Value lenient = 4;
    */
   lenient: Value[];
 
   /**
-   * Lists JSON that a reader must refuse.
+   * JSON that a reader must reject.
    *
    * @generated from field: repeated devtool.conformance.v1alpha.BadInput bad = 5;
    */
   bad: BadInput[];
 
   /**
-   * Lists other JSON that every ProtoJSON reader reads as the same message, if
-   * it leaves out what it does not know: numbers for enums, default values that
-   * are written out, fields and enum names that were added later.
+   * Other JSON that every ProtoJSON reader reads as the same message if it
+   * ignores unknown fields: enum values as numbers, explicit default values,
+   * and fields and enum names of later versions.
    *
    * @generated from field: repeated google.protobuf.Value equivalent = 6;
    */
@@ -827,50 +843,50 @@ export type Golden = Message<"devtool.conformance.v1alpha.Golden"> & {
 };
 
 /**
- * Is a message in each of its forms.
+ * A message in all of its encodings.
  *
  * @generated from message devtool.conformance.v1alpha.Golden
  */
 export type GoldenJson = {
   /**
-   * Names the message in full, for instance `devtool.a2a.v1alpha.ToolCall`.
+   * Full name of the message, such as `devtool.a2a.v1alpha.ToolCall`.
    *
    * @generated from field: string type = 1;
    */
   type?: string;
 
   /**
-   * Is the JSON that a writer writes, but for the order of keys.
+   * The JSON that a writer produces, except for the order of keys.
    *
    * @generated from field: google.protobuf.Value json = 2;
    */
   json?: ValueJson;
 
   /**
-   * Is the message in binary, its fields in the order of their numbers.
+   * The binary encoding, with fields in the order of their numbers.
    *
    * @generated from field: bytes binary = 3;
    */
   binary?: string;
 
   /**
-   * Lists other JSON that a lenient reader reads as the same message.
+   * Other JSON that a lenient reader reads as the same message.
    *
    * @generated from field: repeated google.protobuf.Value lenient = 4;
    */
   lenient?: ValueJson[];
 
   /**
-   * Lists JSON that a reader must refuse.
+   * JSON that a reader must reject.
    *
    * @generated from field: repeated devtool.conformance.v1alpha.BadInput bad = 5;
    */
   bad?: BadInputJson[];
 
   /**
-   * Lists other JSON that every ProtoJSON reader reads as the same message, if
-   * it leaves out what it does not know: numbers for enums, default values that
-   * are written out, fields and enum names that were added later.
+   * Other JSON that every ProtoJSON reader reads as the same message if it
+   * ignores unknown fields: enum values as numbers, explicit default values,
+   * and fields and enum names of later versions.
    *
    * @generated from field: repeated google.protobuf.Value equivalent = 6;
    */
@@ -885,20 +901,20 @@ export const GoldenSchema: GenMessage<Golden, {jsonType: GoldenJson}> = /*@__PUR
   messageDesc(file_devtool_conformance_v1alpha_case, 7);
 
 /**
- * Is JSON that a reader must refuse.
+ * JSON that a reader must reject.
  *
  * @generated from message devtool.conformance.v1alpha.BadInput
  */
 export type BadInput = Message<"devtool.conformance.v1alpha.BadInput"> & {
   /**
-   * Is the JSON.
+   * The JSON.
    *
    * @generated from field: google.protobuf.Value json = 1;
    */
   json?: Value | undefined;
 
   /**
-   * Is what the error must contain: the field, or the kind of fault.
+   * Text that the error must contain: the field, or the kind of mistake.
    *
    * @generated from field: string says = 2;
    */
@@ -906,20 +922,20 @@ export type BadInput = Message<"devtool.conformance.v1alpha.BadInput"> & {
 };
 
 /**
- * Is JSON that a reader must refuse.
+ * JSON that a reader must reject.
  *
  * @generated from message devtool.conformance.v1alpha.BadInput
  */
 export type BadInputJson = {
   /**
-   * Is the JSON.
+   * The JSON.
    *
    * @generated from field: google.protobuf.Value json = 1;
    */
   json?: ValueJson;
 
   /**
-   * Is what the error must contain: the field, or the kind of fault.
+   * Text that the error must contain: the field, or the kind of mistake.
    *
    * @generated from field: string says = 2;
    */

@@ -17,13 +17,13 @@ export const file_devtool_conformance_v1alpha_client: GenFile = /*@__PURE__*/
   fileDesc("CihkZXZ0b29sL2NvbmZvcm1hbmNlL3YxYWxwaGEvY2xpZW50LnByb3RvEhtkZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEiRQoLQ2xpZW50U3VpdGUSNgoFY2FzZXMYASADKAsyJy5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ2xpZW50Q2FzZSKgAQoKQ2xpZW50Q2FzZRIKCgJpZBgBIAEoCRIUCgxyZXF1aXJlbWVudHMYAiADKAkSDgoGcHJvbXB0GAMgASgJEjQKB2Fuc3dlcnMYBCADKAsyIy5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQW5zd2VyEioKBmV2ZW50cxgFIAMoCzIaLmRldnRvb2wudjFhbHBoYS5UYXNrRXZlbnRiBnByb3RvMw", [file_devtool_conformance_v1alpha_program, file_devtool_v1alpha_task_event]);
 
 /**
- * Is a file of conversations that were recorded, to be played to clients.
+ * A file of recorded conversations, to be played to clients.
  *
  * @generated from message devtool.conformance.v1alpha.ClientSuite
  */
 export type ClientSuite = Message<"devtool.conformance.v1alpha.ClientSuite"> & {
   /**
-   * Lists the conversations.
+   * The conversations.
    *
    * @generated from field: repeated devtool.conformance.v1alpha.ClientCase cases = 1;
    */
@@ -31,13 +31,13 @@ export type ClientSuite = Message<"devtool.conformance.v1alpha.ClientSuite"> & {
 };
 
 /**
- * Is a file of conversations that were recorded, to be played to clients.
+ * A file of recorded conversations, to be played to clients.
  *
  * @generated from message devtool.conformance.v1alpha.ClientSuite
  */
 export type ClientSuiteJson = {
   /**
-   * Lists the conversations.
+   * The conversations.
    *
    * @generated from field: repeated devtool.conformance.v1alpha.ClientCase cases = 1;
    */
@@ -52,44 +52,45 @@ export const ClientSuiteSchema: GenMessage<ClientSuite, {jsonType: ClientSuiteJs
   messageDesc(file_devtool_conformance_v1alpha_client, 0);
 
 /**
- * Is a conversation as a server recorded it. The runner plays the server: a
- * client under test sends the prompt and its answers, and must see exactly
- * these events.
+ * A conversation as a server recorded it.
+ *
+ * The runner plays the server. A client under test sends the prompt and its
+ * answers, and must receive exactly these events.
  *
  * @generated from message devtool.conformance.v1alpha.ClientCase
  */
 export type ClientCase = Message<"devtool.conformance.v1alpha.ClientCase"> & {
   /**
-   * Identifies the case over all suites, for instance `client/appendix-a`.
+   * The id of the case, unique across all suites, such as `client/appendix-a`.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Lists the ids of the requirements that the case tests; at least one.
+   * Ids of the requirements that the case tests. At least one.
    *
    * @generated from field: repeated string requirements = 2;
    */
   requirements: string[];
 
   /**
-   * Is the text of the first message.
+   * Text of the first message.
    *
    * @generated from field: string prompt = 3;
    */
   prompt: string;
 
   /**
-   * Holds the answers to the questions, in the order in which they are asked.
+   * Answers to the confirmation requests, in order.
    *
    * @generated from field: repeated devtool.conformance.v1alpha.Answer answers = 4;
    */
   answers: Answer[];
 
   /**
-   * Holds the task's events, the messages of the client among them. A client is
-   * sent its own ids of messages in place of the recorded ones.
+   * Events of the task, including the messages of the client. The runner
+   * replaces the recorded message ids by those of the client.
    *
    * @generated from field: repeated devtool.v1alpha.TaskEvent events = 5;
    */
@@ -97,44 +98,45 @@ export type ClientCase = Message<"devtool.conformance.v1alpha.ClientCase"> & {
 };
 
 /**
- * Is a conversation as a server recorded it. The runner plays the server: a
- * client under test sends the prompt and its answers, and must see exactly
- * these events.
+ * A conversation as a server recorded it.
+ *
+ * The runner plays the server. A client under test sends the prompt and its
+ * answers, and must receive exactly these events.
  *
  * @generated from message devtool.conformance.v1alpha.ClientCase
  */
 export type ClientCaseJson = {
   /**
-   * Identifies the case over all suites, for instance `client/appendix-a`.
+   * The id of the case, unique across all suites, such as `client/appendix-a`.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * Lists the ids of the requirements that the case tests; at least one.
+   * Ids of the requirements that the case tests. At least one.
    *
    * @generated from field: repeated string requirements = 2;
    */
   requirements?: string[];
 
   /**
-   * Is the text of the first message.
+   * Text of the first message.
    *
    * @generated from field: string prompt = 3;
    */
   prompt?: string;
 
   /**
-   * Holds the answers to the questions, in the order in which they are asked.
+   * Answers to the confirmation requests, in order.
    *
    * @generated from field: repeated devtool.conformance.v1alpha.Answer answers = 4;
    */
   answers?: AnswerJson[];
 
   /**
-   * Holds the task's events, the messages of the client among them. A client is
-   * sent its own ids of messages in place of the recorded ones.
+   * Events of the task, including the messages of the client. The runner
+   * replaces the recorded message ids by those of the client.
    *
    * @generated from field: repeated devtool.v1alpha.TaskEvent events = 5;
    */

@@ -19,22 +19,24 @@ export const file_devtool_conformance_v1alpha_program: GenFile = /*@__PURE__*/
   fileDesc("CilkZXZ0b29sL2NvbmZvcm1hbmNlL3YxYWxwaGEvcHJvZ3JhbS5wcm90bxIbZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhIpwDCg5Qcm9ncmFtUmVxdWVzdBI6CglyZWFkX2pzb24YASABKAsyJS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuUmVhZEpzb25IABI+CgtyZWFkX2JpbmFyeRgCIAEoCzInLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5SZWFkQmluYXJ5SAASOQoIY29udmVyc2UYAyABKAsyJS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ29udmVyc2VIABI3CgZyZXN1bWUYCiABKAsyJS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ29udmVyc2VIABJJChFjb252ZXJzZV9vdmVyX2EyYRgLIAEoCzIsLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5Db252ZXJzZU92ZXJBMmFIABJHCg9yZXN1bWVfb3Zlcl9hMmEYDCABKAsyLC5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ29udmVyc2VPdmVyQTJhSABCBgoEd29yayKrAQoPUHJvZ3JhbVJlc3BvbnNlEhAKBmJpbmFyeRgBIAEoDEgAEg4KBGpzb24YAiABKAlIABJBCgxjb252ZXJzYXRpb24YAyABKAsyKS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ29udmVyc2F0aW9uSAASEQoHcmVmdXNlZBgEIAEoCUgAEhUKC3Vuc3VwcG9ydGVkGAUgASgJSABCCQoHb3V0Y29tZSImCghSZWFkSnNvbhIMCgR0eXBlGAEgASgJEgwKBGpzb24YAiABKAkiKgoKUmVhZEJpbmFyeRIMCgR0eXBlGAEgASgJEg4KBmJpbmFyeRgCIAEoDCJsCghDb252ZXJzZRILCgN1cmwYASABKAkSDQoFdG9rZW4YAiABKAkSDgoGcHJvbXB0GAMgASgJEjQKB2Fuc3dlcnMYBCADKAsyIy5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQW5zd2VyIoIBCg9Db252ZXJzZU92ZXJBMmESOwoMY29udmVyc2F0aW9uGAEgASgLMiUuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkNvbnZlcnNlEhgKEHByb3RvY29sX3ZlcnNpb24YAiABKAkSGAoQcHJvdG9jb2xfYmluZGluZxgDIAEoCSJFCgZBbnN3ZXISEQoJb3B0aW9uX2lkGAEgASgJEhgKC25ld19jb250ZW50GAIgASgJSACIAQFCDgoMX25ld19jb250ZW50Il8KDENvbnZlcnNhdGlvbhIqCgZldmVudHMYASADKAsyGi5kZXZ0b29sLnYxYWxwaGEuVGFza0V2ZW50EiMKBHRhc2sYAiABKAsyFS5kZXZ0b29sLnYxYWxwaGEuVGFzayJHCgxQcm9ncmFtU3VpdGUSNwoFY2FzZXMYASADKAsyKC5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuUHJvZ3JhbUNhc2UiwwEKC1Byb2dyYW1DYXNlEgoKAmlkGAEgASgJEhQKDHJlcXVpcmVtZW50cxgCIAMoCRIOCgZwcm9tcHQYAyABKAkSNAoHYW5zd2VycxgEIAMoCzIjLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5BbnN3ZXISJgoGZXZlbnRzGAUgAygLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEiQKBHRhc2sYBiABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUiswIKB0JpbmRpbmcSDQoFdGl0bGUYASABKAkSMwoFbmVlZHMYAiADKAsyJC5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ29tbWFuZBIzCgVidWlsZBgDIAMoCzIkLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5Db21tYW5kEjUKB3Byb2dyYW0YBCABKAsyJC5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuQ29tbWFuZBI1CgdleGFtcGxlGAYgASgLMiQuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkNvbW1hbmQSQQoOa25vd25fZmFpbHVyZXMYBSADKAsyKS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuS25vd25GYWlsdXJlIhgKB0NvbW1hbmQSDQoFd29yZHMYASADKAkiKgoMS25vd25GYWlsdXJlEgoKAmlkGAEgASgJEg4KBnJlYXNvbhgCIAEoCWIGcHJvdG8z", [file_devtool_v1alpha_task, file_devtool_v1alpha_task_event, file_google_protobuf_struct]);
 
 /**
- * Asks a program under test for one piece of work. Requests come on standard
- * input, each behind its length as a varint. The next one comes after the
- * answer to this one; the program ends when its input ends.
+ * Asks a program under test to do one piece of work.
+ *
+ * The program reads requests from standard input, each preceded by its length
+ * as a varint. The next request follows after the response to this one. The
+ * program exits at the end of its input.
  *
  * @generated from message devtool.conformance.v1alpha.ProgramRequest
  */
 export type ProgramRequest = Message<"devtool.conformance.v1alpha.ProgramRequest"> & {
   /**
-   * Says what to do. A program answers work that it does not know, also when
-   * this is unset, with `unsupported`.
+   * What to do. A program that does not support the work, including an unset
+   * one, responds with `unsupported`.
    *
    * @generated from oneof devtool.conformance.v1alpha.ProgramRequest.work
    */
   work: {
     /**
-     * Asks for the binary form of a message.
+     * Convert a message from JSON to binary.
      *
      * @generated from field: devtool.conformance.v1alpha.ReadJson read_json = 1;
      */
@@ -42,7 +44,7 @@ export type ProgramRequest = Message<"devtool.conformance.v1alpha.ProgramRequest
     case: "readJson";
   } | {
     /**
-     * Asks for the JSON form of a message.
+     * Convert a message from binary to JSON.
      *
      * @generated from field: devtool.conformance.v1alpha.ReadBinary read_binary = 2;
      */
@@ -50,7 +52,7 @@ export type ProgramRequest = Message<"devtool.conformance.v1alpha.ProgramRequest
     case: "readBinary";
   } | {
     /**
-     * Asks to talk with a server.
+     * Run a conversation with a server.
      *
      * @generated from field: devtool.conformance.v1alpha.Converse converse = 3;
      */
@@ -58,10 +60,12 @@ export type ProgramRequest = Message<"devtool.conformance.v1alpha.ProgramRequest
     case: "converse";
   } | {
     /**
-     * Asks to talk with a server over connections that can break at any byte. A
-     * stream that broke off is resumed after the last event that came; a
-     * message whose answer did not begin is sent again under the same id. Each
-     * event is told once.
+     * Run a conversation with a server over connections that can break at any
+     * byte.
+     *
+     * The program resumes a broken stream after the last received event, and
+     * sends a message again under the same id if its response did not begin.
+     * Each event must be reported once.
      *
      * @generated from field: devtool.conformance.v1alpha.Converse resume = 10;
      */
@@ -69,7 +73,8 @@ export type ProgramRequest = Message<"devtool.conformance.v1alpha.ProgramRequest
     case: "resume";
   } | {
     /**
-     * Asks to talk with an agent over the A2A that is named, and nothing else.
+     * Run a conversation with an agent over the given version and binding of
+     * A2A, and nothing else.
      *
      * @generated from field: devtool.conformance.v1alpha.ConverseOverA2a converse_over_a2a = 11;
      */
@@ -77,8 +82,8 @@ export type ProgramRequest = Message<"devtool.conformance.v1alpha.ProgramRequest
     case: "converseOverA2a";
   } | {
     /**
-     * Asks for the same over connections that can break at any byte, as
-     * `resume` does.
+     * Same as `converse_over_a2a`, over connections that can break at any byte,
+     * as in `resume`.
      *
      * @generated from field: devtool.conformance.v1alpha.ConverseOverA2a resume_over_a2a = 12;
      */
@@ -88,54 +93,59 @@ export type ProgramRequest = Message<"devtool.conformance.v1alpha.ProgramRequest
 };
 
 /**
- * Asks a program under test for one piece of work. Requests come on standard
- * input, each behind its length as a varint. The next one comes after the
- * answer to this one; the program ends when its input ends.
+ * Asks a program under test to do one piece of work.
+ *
+ * The program reads requests from standard input, each preceded by its length
+ * as a varint. The next request follows after the response to this one. The
+ * program exits at the end of its input.
  *
  * @generated from message devtool.conformance.v1alpha.ProgramRequest
  */
 export type ProgramRequestJson = {
   /**
-   * Asks for the binary form of a message.
+   * Convert a message from JSON to binary.
    *
    * @generated from field: devtool.conformance.v1alpha.ReadJson read_json = 1;
    */
   readJson?: ReadJsonJson;
 
   /**
-   * Asks for the JSON form of a message.
+   * Convert a message from binary to JSON.
    *
    * @generated from field: devtool.conformance.v1alpha.ReadBinary read_binary = 2;
    */
   readBinary?: ReadBinaryJson;
 
   /**
-   * Asks to talk with a server.
+   * Run a conversation with a server.
    *
    * @generated from field: devtool.conformance.v1alpha.Converse converse = 3;
    */
   converse?: ConverseJson;
 
   /**
-   * Asks to talk with a server over connections that can break at any byte. A
-   * stream that broke off is resumed after the last event that came; a
-   * message whose answer did not begin is sent again under the same id. Each
-   * event is told once.
+   * Run a conversation with a server over connections that can break at any
+   * byte.
+   *
+   * The program resumes a broken stream after the last received event, and
+   * sends a message again under the same id if its response did not begin.
+   * Each event must be reported once.
    *
    * @generated from field: devtool.conformance.v1alpha.Converse resume = 10;
    */
   resume?: ConverseJson;
 
   /**
-   * Asks to talk with an agent over the A2A that is named, and nothing else.
+   * Run a conversation with an agent over the given version and binding of
+   * A2A, and nothing else.
    *
    * @generated from field: devtool.conformance.v1alpha.ConverseOverA2a converse_over_a2a = 11;
    */
   converseOverA2a?: ConverseOverA2aJson;
 
   /**
-   * Asks for the same over connections that can break at any byte, as
-   * `resume` does.
+   * Same as `converse_over_a2a`, over connections that can break at any byte,
+   * as in `resume`.
    *
    * @generated from field: devtool.conformance.v1alpha.ConverseOverA2a resume_over_a2a = 12;
    */
@@ -150,21 +160,24 @@ export const ProgramRequestSchema: GenMessage<ProgramRequest, {jsonType: Program
   messageDesc(file_devtool_conformance_v1alpha_program, 0);
 
 /**
- * Answers a request, on standard output and behind its length as a varint.
+ * Response to a request, written to standard output, preceded by its length as
+ * a varint.
  *
  * @generated from message devtool.conformance.v1alpha.ProgramResponse
  */
 export type ProgramResponse = Message<"devtool.conformance.v1alpha.ProgramResponse"> & {
   /**
-   * Holds what came of it.
+   * The outcome of the work.
    *
    * @generated from oneof devtool.conformance.v1alpha.ProgramResponse.outcome
    */
   outcome: {
     /**
-     * Answers ReadJson: the message in binary, its fields in the order of their
-     * numbers. No golden document has a map of several entries, whose order
-     * protobuf leaves open.
+     * Response to ReadJson: the message in binary, with fields in the order of
+     * their numbers.
+     *
+     * Golden documents have no maps with several entries, for which protobuf
+     * defines no order.
      *
      * @generated from field: bytes binary = 1;
      */
@@ -172,7 +185,7 @@ export type ProgramResponse = Message<"devtool.conformance.v1alpha.ProgramRespon
     case: "binary";
   } | {
     /**
-     * Answers ReadBinary: the message in ProtoJSON.
+     * Response to ReadBinary: the message in ProtoJSON.
      *
      * @generated from field: string json = 2;
      */
@@ -180,7 +193,7 @@ export type ProgramResponse = Message<"devtool.conformance.v1alpha.ProgramRespon
     case: "json";
   } | {
     /**
-     * Answers Converse, however it was asked for.
+     * Response to any of the conversations.
      *
      * @generated from field: devtool.conformance.v1alpha.Conversation conversation = 3;
      */
@@ -188,7 +201,7 @@ export type ProgramResponse = Message<"devtool.conformance.v1alpha.ProgramRespon
     case: "conversation";
   } | {
     /**
-     * Says why the input is refused or the server could not be talked with.
+     * Why the input was rejected, or why the conversation failed.
      *
      * @generated from field: string refused = 4;
      */
@@ -196,7 +209,7 @@ export type ProgramResponse = Message<"devtool.conformance.v1alpha.ProgramRespon
     case: "refused";
   } | {
     /**
-     * Names the work that the program does not do.
+     * The work that the program does not support.
      *
      * @generated from field: string unsupported = 5;
      */
@@ -206,43 +219,46 @@ export type ProgramResponse = Message<"devtool.conformance.v1alpha.ProgramRespon
 };
 
 /**
- * Answers a request, on standard output and behind its length as a varint.
+ * Response to a request, written to standard output, preceded by its length as
+ * a varint.
  *
  * @generated from message devtool.conformance.v1alpha.ProgramResponse
  */
 export type ProgramResponseJson = {
   /**
-   * Answers ReadJson: the message in binary, its fields in the order of their
-   * numbers. No golden document has a map of several entries, whose order
-   * protobuf leaves open.
+   * Response to ReadJson: the message in binary, with fields in the order of
+   * their numbers.
+   *
+   * Golden documents have no maps with several entries, for which protobuf
+   * defines no order.
    *
    * @generated from field: bytes binary = 1;
    */
   binary?: string;
 
   /**
-   * Answers ReadBinary: the message in ProtoJSON.
+   * Response to ReadBinary: the message in ProtoJSON.
    *
    * @generated from field: string json = 2;
    */
   json?: string;
 
   /**
-   * Answers Converse, however it was asked for.
+   * Response to any of the conversations.
    *
    * @generated from field: devtool.conformance.v1alpha.Conversation conversation = 3;
    */
   conversation?: ConversationJson;
 
   /**
-   * Says why the input is refused or the server could not be talked with.
+   * Why the input was rejected, or why the conversation failed.
    *
    * @generated from field: string refused = 4;
    */
   refused?: string;
 
   /**
-   * Names the work that the program does not do.
+   * The work that the program does not support.
    *
    * @generated from field: string unsupported = 5;
    */
@@ -257,21 +273,21 @@ export const ProgramResponseSchema: GenMessage<ProgramResponse, {jsonType: Progr
   messageDesc(file_devtool_conformance_v1alpha_program, 1);
 
 /**
- * Asks for the binary form of a message.
+ * Converts a message from JSON to binary.
  *
  * @generated from message devtool.conformance.v1alpha.ReadJson
  */
 export type ReadJson = Message<"devtool.conformance.v1alpha.ReadJson"> & {
   /**
-   * Names the message in full, for instance `devtool.a2a.v1alpha.ToolCall`.
+   * Full name of the message, such as `devtool.a2a.v1alpha.ToolCall`.
    *
    * @generated from field: string type = 1;
    */
   type: string;
 
   /**
-   * Holds the message in ProtoJSON, as text. Fields and enum names that the
-   * message does not have are left out; anything else that is wrong is refused.
+   * The message as ProtoJSON text. Unknown fields and enum names are ignored;
+   * any other mistake is rejected.
    *
    * @generated from field: string json = 2;
    */
@@ -279,21 +295,21 @@ export type ReadJson = Message<"devtool.conformance.v1alpha.ReadJson"> & {
 };
 
 /**
- * Asks for the binary form of a message.
+ * Converts a message from JSON to binary.
  *
  * @generated from message devtool.conformance.v1alpha.ReadJson
  */
 export type ReadJsonJson = {
   /**
-   * Names the message in full, for instance `devtool.a2a.v1alpha.ToolCall`.
+   * Full name of the message, such as `devtool.a2a.v1alpha.ToolCall`.
    *
    * @generated from field: string type = 1;
    */
   type?: string;
 
   /**
-   * Holds the message in ProtoJSON, as text. Fields and enum names that the
-   * message does not have are left out; anything else that is wrong is refused.
+   * The message as ProtoJSON text. Unknown fields and enum names are ignored;
+   * any other mistake is rejected.
    *
    * @generated from field: string json = 2;
    */
@@ -308,20 +324,20 @@ export const ReadJsonSchema: GenMessage<ReadJson, {jsonType: ReadJsonJson}> = /*
   messageDesc(file_devtool_conformance_v1alpha_program, 2);
 
 /**
- * Asks for the JSON form of a message.
+ * Converts a message from binary to JSON.
  *
  * @generated from message devtool.conformance.v1alpha.ReadBinary
  */
 export type ReadBinary = Message<"devtool.conformance.v1alpha.ReadBinary"> & {
   /**
-   * Names the message in full.
+   * Full name of the message.
    *
    * @generated from field: string type = 1;
    */
   type: string;
 
   /**
-   * Holds the message in binary.
+   * The message in binary.
    *
    * @generated from field: bytes binary = 2;
    */
@@ -329,20 +345,20 @@ export type ReadBinary = Message<"devtool.conformance.v1alpha.ReadBinary"> & {
 };
 
 /**
- * Asks for the JSON form of a message.
+ * Converts a message from binary to JSON.
  *
  * @generated from message devtool.conformance.v1alpha.ReadBinary
  */
 export type ReadBinaryJson = {
   /**
-   * Names the message in full.
+   * Full name of the message.
    *
    * @generated from field: string type = 1;
    */
   type?: string;
 
   /**
-   * Holds the message in binary.
+   * The message in binary.
    *
    * @generated from field: bytes binary = 2;
    */
@@ -357,38 +373,40 @@ export const ReadBinarySchema: GenMessage<ReadBinary, {jsonType: ReadBinaryJson}
   messageDesc(file_devtool_conformance_v1alpha_program, 3);
 
 /**
- * Asks to start a task, to answer its questions and to follow it until it ends.
- * Unless it is told which, the program may do so over any protocol that the
- * server speaks.
+ * Starts a task, answers its questions and follows it to its end.
+ *
+ * Unless the request says otherwise, the program may use any protocol that the
+ * server supports.
  *
  * @generated from message devtool.conformance.v1alpha.Converse
  */
 export type Converse = Message<"devtool.conformance.v1alpha.Converse"> & {
   /**
-   * Is where the server listens, for instance `http://127.0.0.1:41242`.
+   * Base URL of the server, such as `http://127.0.0.1:41242`.
    *
    * @generated from field: string url = 1;
    */
   url: string;
 
   /**
-   * Is the bearer token to send. Empty sends none.
+   * Bearer token to send. Empty sends none.
    *
    * @generated from field: string token = 2;
    */
   token: string;
 
   /**
-   * Is the text of the first message.
+   * Text of the first message.
    *
    * @generated from field: string prompt = 3;
    */
   prompt: string;
 
   /**
-   * Holds the answers to the questions, in the order in which they are asked.
-   * Questions that are open at the same time are answered in one message. A
-   * question without an answer here is `refused`.
+   * Answers to the confirmation requests, in order.
+   *
+   * Requests that are open at the same time are answered in one message. A
+   * request without an answer here is `refused`.
    *
    * @generated from field: repeated devtool.conformance.v1alpha.Answer answers = 4;
    */
@@ -396,38 +414,40 @@ export type Converse = Message<"devtool.conformance.v1alpha.Converse"> & {
 };
 
 /**
- * Asks to start a task, to answer its questions and to follow it until it ends.
- * Unless it is told which, the program may do so over any protocol that the
- * server speaks.
+ * Starts a task, answers its questions and follows it to its end.
+ *
+ * Unless the request says otherwise, the program may use any protocol that the
+ * server supports.
  *
  * @generated from message devtool.conformance.v1alpha.Converse
  */
 export type ConverseJson = {
   /**
-   * Is where the server listens, for instance `http://127.0.0.1:41242`.
+   * Base URL of the server, such as `http://127.0.0.1:41242`.
    *
    * @generated from field: string url = 1;
    */
   url?: string;
 
   /**
-   * Is the bearer token to send. Empty sends none.
+   * Bearer token to send. Empty sends none.
    *
    * @generated from field: string token = 2;
    */
   token?: string;
 
   /**
-   * Is the text of the first message.
+   * Text of the first message.
    *
    * @generated from field: string prompt = 3;
    */
   prompt?: string;
 
   /**
-   * Holds the answers to the questions, in the order in which they are asked.
-   * Questions that are open at the same time are answered in one message. A
-   * question without an answer here is `refused`.
+   * Answers to the confirmation requests, in order.
+   *
+   * Requests that are open at the same time are answered in one message. A
+   * request without an answer here is `refused`.
    *
    * @generated from field: repeated devtool.conformance.v1alpha.Answer answers = 4;
    */
@@ -442,30 +462,30 @@ export const ConverseSchema: GenMessage<Converse, {jsonType: ConverseJson}> = /*
   messageDesc(file_devtool_conformance_v1alpha_program, 4);
 
 /**
- * Asks to talk with an agent over one version and binding of A2A, with the
- * development-tool extension. A program that does not speak it answers with
- * `unsupported`.
+ * Runs a conversation over one version and binding of A2A, with the
+ * development-tool extension. A program that does not support them responds
+ * with `unsupported`.
  *
  * @generated from message devtool.conformance.v1alpha.ConverseOverA2a
  */
 export type ConverseOverA2a = Message<"devtool.conformance.v1alpha.ConverseOverA2a"> & {
   /**
-   * Says where, and what is said. Under its `url` is the agent's card, and the
-   * `url` is also the address of the interface that the card lists.
+   * The conversation. Its `url` is the base URL of the agent card, and also the
+   * URL of the interface in the card.
    *
    * @generated from field: devtool.conformance.v1alpha.Converse conversation = 1;
    */
   conversation?: Converse | undefined;
 
   /**
-   * Is the version of A2A as agent cards have it: `1.0`.
+   * Version of A2A, as in agent cards: `1.0`.
    *
    * @generated from field: string protocol_version = 2;
    */
   protocolVersion: string;
 
   /**
-   * Names the binding as agent cards do: `JSONRPC` or `HTTP+JSON`.
+   * Binding, as in agent cards: `JSONRPC` or `HTTP+JSON`.
    *
    * @generated from field: string protocol_binding = 3;
    */
@@ -473,30 +493,30 @@ export type ConverseOverA2a = Message<"devtool.conformance.v1alpha.ConverseOverA
 };
 
 /**
- * Asks to talk with an agent over one version and binding of A2A, with the
- * development-tool extension. A program that does not speak it answers with
- * `unsupported`.
+ * Runs a conversation over one version and binding of A2A, with the
+ * development-tool extension. A program that does not support them responds
+ * with `unsupported`.
  *
  * @generated from message devtool.conformance.v1alpha.ConverseOverA2a
  */
 export type ConverseOverA2aJson = {
   /**
-   * Says where, and what is said. Under its `url` is the agent's card, and the
-   * `url` is also the address of the interface that the card lists.
+   * The conversation. Its `url` is the base URL of the agent card, and also the
+   * URL of the interface in the card.
    *
    * @generated from field: devtool.conformance.v1alpha.Converse conversation = 1;
    */
   conversation?: ConverseJson;
 
   /**
-   * Is the version of A2A as agent cards have it: `1.0`.
+   * Version of A2A, as in agent cards: `1.0`.
    *
    * @generated from field: string protocol_version = 2;
    */
   protocolVersion?: string;
 
   /**
-   * Names the binding as agent cards do: `JSONRPC` or `HTTP+JSON`.
+   * Binding, as in agent cards: `JSONRPC` or `HTTP+JSON`.
    *
    * @generated from field: string protocol_binding = 3;
    */
@@ -511,21 +531,20 @@ export const ConverseOverA2aSchema: GenMessage<ConverseOverA2a, {jsonType: Conve
   messageDesc(file_devtool_conformance_v1alpha_program, 5);
 
 /**
- * Answers one question of a task.
+ * Answer to one confirmation request.
  *
  * @generated from message devtool.conformance.v1alpha.Answer
  */
 export type Answer = Message<"devtool.conformance.v1alpha.Answer"> & {
   /**
-   * Names the option to choose, for instance `proceed_once`.
+   * The id of the option to choose, such as `proceed_once`.
    *
    * @generated from field: string option_id = 1;
    */
   optionId: string;
 
   /**
-   * Replaces the proposed content of a file. Absent leaves it as it is
-   * proposed.
+   * Replaces the proposed content of a file. Absent accepts it as proposed.
    *
    * @generated from field: optional string new_content = 2;
    */
@@ -533,21 +552,20 @@ export type Answer = Message<"devtool.conformance.v1alpha.Answer"> & {
 };
 
 /**
- * Answers one question of a task.
+ * Answer to one confirmation request.
  *
  * @generated from message devtool.conformance.v1alpha.Answer
  */
 export type AnswerJson = {
   /**
-   * Names the option to choose, for instance `proceed_once`.
+   * The id of the option to choose, such as `proceed_once`.
    *
    * @generated from field: string option_id = 1;
    */
   optionId?: string;
 
   /**
-   * Replaces the proposed content of a file. Absent leaves it as it is
-   * proposed.
+   * Replaces the proposed content of a file. Absent accepts it as proposed.
    *
    * @generated from field: optional string new_content = 2;
    */
@@ -562,20 +580,20 @@ export const AnswerSchema: GenMessage<Answer, {jsonType: AnswerJson}> = /*@__PUR
   messageDesc(file_devtool_conformance_v1alpha_program, 6);
 
 /**
- * Is what a program saw of a task.
+ * What a program received of a task.
  *
  * @generated from message devtool.conformance.v1alpha.Conversation
  */
 export type Conversation = Message<"devtool.conformance.v1alpha.Conversation"> & {
   /**
-   * Lists all events of the task as they were received.
+   * All events of the task, in the order in which they were received.
    *
    * @generated from field: repeated devtool.v1alpha.TaskEvent events = 1;
    */
   events: TaskEvent[];
 
   /**
-   * Holds the task as the server gives it afterwards.
+   * The task as the server returned it afterwards.
    *
    * @generated from field: devtool.v1alpha.Task task = 2;
    */
@@ -583,20 +601,20 @@ export type Conversation = Message<"devtool.conformance.v1alpha.Conversation"> &
 };
 
 /**
- * Is what a program saw of a task.
+ * What a program received of a task.
  *
  * @generated from message devtool.conformance.v1alpha.Conversation
  */
 export type ConversationJson = {
   /**
-   * Lists all events of the task as they were received.
+   * All events of the task, in the order in which they were received.
    *
    * @generated from field: repeated devtool.v1alpha.TaskEvent events = 1;
    */
   events?: TaskEventJson[];
 
   /**
-   * Holds the task as the server gives it afterwards.
+   * The task as the server returned it afterwards.
    *
    * @generated from field: devtool.v1alpha.Task task = 2;
    */
@@ -611,13 +629,13 @@ export const ConversationSchema: GenMessage<Conversation, {jsonType: Conversatio
   messageDesc(file_devtool_conformance_v1alpha_program, 7);
 
 /**
- * Is a file of conversations that programs have with a server.
+ * A file of conversations that programs have with a server.
  *
  * @generated from message devtool.conformance.v1alpha.ProgramSuite
  */
 export type ProgramSuite = Message<"devtool.conformance.v1alpha.ProgramSuite"> & {
   /**
-   * Lists the conversations.
+   * The conversations.
    *
    * @generated from field: repeated devtool.conformance.v1alpha.ProgramCase cases = 1;
    */
@@ -625,13 +643,13 @@ export type ProgramSuite = Message<"devtool.conformance.v1alpha.ProgramSuite"> &
 };
 
 /**
- * Is a file of conversations that programs have with a server.
+ * A file of conversations that programs have with a server.
  *
  * @generated from message devtool.conformance.v1alpha.ProgramSuite
  */
 export type ProgramSuiteJson = {
   /**
-   * Lists the conversations.
+   * The conversations.
    *
    * @generated from field: repeated devtool.conformance.v1alpha.ProgramCase cases = 1;
    */
@@ -646,51 +664,50 @@ export const ProgramSuiteSchema: GenMessage<ProgramSuite, {jsonType: ProgramSuit
   messageDesc(file_devtool_conformance_v1alpha_program, 8);
 
 /**
- * Is a conversation that a program has with a server, and what must be seen of
- * it. Strings may hold variables, and values are compared in part, as in Step
- * and Expectation.
+ * A conversation that a program has with a server, and the expected events.
+ *
+ * Variables in strings are as in Step; values are matched as in Expectation.
  *
  * @generated from message devtool.conformance.v1alpha.ProgramCase
  */
 export type ProgramCase = Message<"devtool.conformance.v1alpha.ProgramCase"> & {
   /**
-   * Identifies the case over all suites, for instance `program/appendix-a`.
+   * The id of the case, unique across all suites, such as `program/appendix-a`.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Lists the ids of the requirements that the case tests; at least one.
+   * Ids of the requirements that the case tests. At least one.
    *
    * @generated from field: repeated string requirements = 2;
    */
   requirements: string[];
 
   /**
-   * Is the text of the first message.
+   * Text of the first message.
    *
    * @generated from field: string prompt = 3;
    */
   prompt: string;
 
   /**
-   * Holds the answers to the questions, in order.
+   * Answers to the confirmation requests, in order.
    *
    * @generated from field: repeated devtool.conformance.v1alpha.Answer answers = 4;
    */
   answers: Answer[];
 
   /**
-   * Must be matched by the events of the task in this order; others may stand
-   * between.
+   * Match events of the task in this order. Other events may come between them.
    *
    * @generated from field: repeated google.protobuf.Value events = 5;
    */
   events: Value[];
 
   /**
-   * Must be matched by the task.
+   * Matches the task.
    *
    * @generated from field: google.protobuf.Value task = 6;
    */
@@ -698,51 +715,50 @@ export type ProgramCase = Message<"devtool.conformance.v1alpha.ProgramCase"> & {
 };
 
 /**
- * Is a conversation that a program has with a server, and what must be seen of
- * it. Strings may hold variables, and values are compared in part, as in Step
- * and Expectation.
+ * A conversation that a program has with a server, and the expected events.
+ *
+ * Variables in strings are as in Step; values are matched as in Expectation.
  *
  * @generated from message devtool.conformance.v1alpha.ProgramCase
  */
 export type ProgramCaseJson = {
   /**
-   * Identifies the case over all suites, for instance `program/appendix-a`.
+   * The id of the case, unique across all suites, such as `program/appendix-a`.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * Lists the ids of the requirements that the case tests; at least one.
+   * Ids of the requirements that the case tests. At least one.
    *
    * @generated from field: repeated string requirements = 2;
    */
   requirements?: string[];
 
   /**
-   * Is the text of the first message.
+   * Text of the first message.
    *
    * @generated from field: string prompt = 3;
    */
   prompt?: string;
 
   /**
-   * Holds the answers to the questions, in order.
+   * Answers to the confirmation requests, in order.
    *
    * @generated from field: repeated devtool.conformance.v1alpha.Answer answers = 4;
    */
   answers?: AnswerJson[];
 
   /**
-   * Must be matched by the events of the task in this order; others may stand
-   * between.
+   * Match events of the task in this order. Other events may come between them.
    *
    * @generated from field: repeated google.protobuf.Value events = 5;
    */
   events?: ValueJson[];
 
   /**
-   * Must be matched by the task.
+   * Matches the task.
    *
    * @generated from field: google.protobuf.Value task = 6;
    */
@@ -757,52 +773,52 @@ export const ProgramCaseSchema: GenMessage<ProgramCase, {jsonType: ProgramCaseJs
   messageDesc(file_devtool_conformance_v1alpha_program, 9);
 
 /**
- * Is the file `binding.json` of a language: how its binding is built and run.
+ * The file `binding.json` of a language: how to build and run its binding.
  *
  * @generated from message devtool.conformance.v1alpha.Binding
  */
 export type Binding = Message<"devtool.conformance.v1alpha.Binding"> & {
   /**
-   * Names the language for a person.
+   * Name of the language.
    *
    * @generated from field: string title = 1;
    */
   title: string;
 
   /**
-   * Lists the commands that must be there, each as one that tells its version.
-   * Where one is not, the binding is skipped.
+   * Commands that must be installed, each in the form that prints its version.
+   * If one is missing, the binding is skipped.
    *
    * @generated from field: repeated devtool.conformance.v1alpha.Command needs = 2;
    */
   needs: Command[];
 
   /**
-   * Lists the commands that install and build the binding, in order. Each runs
-   * in the directory of the binding, with `buf` on its path.
+   * Commands that install and build the binding, in order. They run in the
+   * directory of the binding, with `buf` on the path.
    *
    * @generated from field: repeated devtool.conformance.v1alpha.Command build = 3;
    */
   build: Command[];
 
   /**
-   * Is the command that runs the program under test. Unset for a language of
-   * which only the generation is checked.
+   * Command that runs the program under test. Unset if only code generation is
+   * tested.
    *
    * @generated from field: devtool.conformance.v1alpha.Command program = 4;
    */
   program?: Command | undefined;
 
   /**
-   * Is the command that runs the example, with the address and the token of a
-   * server in DEVTOOL_URL and DEVTOOL_TOKEN. Unset where there is none.
+   * Command that runs the example, with the URL and the token of a server in
+   * DEVTOOL_URL and DEVTOOL_TOKEN. Unset if there is none.
    *
    * @generated from field: devtool.conformance.v1alpha.Command example = 6;
    */
   example?: Command | undefined;
 
   /**
-   * Lists where the language's own ProtoJSON is known not to be as it should.
+   * Cases in which the language's ProtoJSON library is known to deviate.
    *
    * @generated from field: repeated devtool.conformance.v1alpha.KnownFailure known_failures = 5;
    */
@@ -810,52 +826,52 @@ export type Binding = Message<"devtool.conformance.v1alpha.Binding"> & {
 };
 
 /**
- * Is the file `binding.json` of a language: how its binding is built and run.
+ * The file `binding.json` of a language: how to build and run its binding.
  *
  * @generated from message devtool.conformance.v1alpha.Binding
  */
 export type BindingJson = {
   /**
-   * Names the language for a person.
+   * Name of the language.
    *
    * @generated from field: string title = 1;
    */
   title?: string;
 
   /**
-   * Lists the commands that must be there, each as one that tells its version.
-   * Where one is not, the binding is skipped.
+   * Commands that must be installed, each in the form that prints its version.
+   * If one is missing, the binding is skipped.
    *
    * @generated from field: repeated devtool.conformance.v1alpha.Command needs = 2;
    */
   needs?: CommandJson[];
 
   /**
-   * Lists the commands that install and build the binding, in order. Each runs
-   * in the directory of the binding, with `buf` on its path.
+   * Commands that install and build the binding, in order. They run in the
+   * directory of the binding, with `buf` on the path.
    *
    * @generated from field: repeated devtool.conformance.v1alpha.Command build = 3;
    */
   build?: CommandJson[];
 
   /**
-   * Is the command that runs the program under test. Unset for a language of
-   * which only the generation is checked.
+   * Command that runs the program under test. Unset if only code generation is
+   * tested.
    *
    * @generated from field: devtool.conformance.v1alpha.Command program = 4;
    */
   program?: CommandJson;
 
   /**
-   * Is the command that runs the example, with the address and the token of a
-   * server in DEVTOOL_URL and DEVTOOL_TOKEN. Unset where there is none.
+   * Command that runs the example, with the URL and the token of a server in
+   * DEVTOOL_URL and DEVTOOL_TOKEN. Unset if there is none.
    *
    * @generated from field: devtool.conformance.v1alpha.Command example = 6;
    */
   example?: CommandJson;
 
   /**
-   * Lists where the language's own ProtoJSON is known not to be as it should.
+   * Cases in which the language's ProtoJSON library is known to deviate.
    *
    * @generated from field: repeated devtool.conformance.v1alpha.KnownFailure known_failures = 5;
    */
@@ -870,13 +886,13 @@ export const BindingSchema: GenMessage<Binding, {jsonType: BindingJson}> = /*@__
   messageDesc(file_devtool_conformance_v1alpha_program, 10);
 
 /**
- * Is a command, started without a shell.
+ * A command, started without a shell.
  *
  * @generated from message devtool.conformance.v1alpha.Command
  */
 export type Command = Message<"devtool.conformance.v1alpha.Command"> & {
   /**
-   * Holds the name of the program and its arguments.
+   * Name of the program, followed by its arguments.
    *
    * @generated from field: repeated string words = 1;
    */
@@ -884,13 +900,13 @@ export type Command = Message<"devtool.conformance.v1alpha.Command"> & {
 };
 
 /**
- * Is a command, started without a shell.
+ * A command, started without a shell.
  *
  * @generated from message devtool.conformance.v1alpha.Command
  */
 export type CommandJson = {
   /**
-   * Holds the name of the program and its arguments.
+   * Name of the program, followed by its arguments.
    *
    * @generated from field: repeated string words = 1;
    */
@@ -905,21 +921,20 @@ export const CommandSchema: GenMessage<Command, {jsonType: CommandJson}> = /*@__
   messageDesc(file_devtool_conformance_v1alpha_program, 11);
 
 /**
- * Is a case that a program is known to fail.
+ * A case that a program is known to fail.
  *
  * @generated from message devtool.conformance.v1alpha.KnownFailure
  */
 export type KnownFailure = Message<"devtool.conformance.v1alpha.KnownFailure"> & {
   /**
-   * Identifies the case. One that does not fail any more is reported as a
-   * failure.
+   * The id of the case. If the case passes, that is reported as a failure.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Says why it fails, and what it means for who uses the language.
+   * Why the case fails, and what this means for users of the language.
    *
    * @generated from field: string reason = 2;
    */
@@ -927,21 +942,20 @@ export type KnownFailure = Message<"devtool.conformance.v1alpha.KnownFailure"> &
 };
 
 /**
- * Is a case that a program is known to fail.
+ * A case that a program is known to fail.
  *
  * @generated from message devtool.conformance.v1alpha.KnownFailure
  */
 export type KnownFailureJson = {
   /**
-   * Identifies the case. One that does not fail any more is reported as a
-   * failure.
+   * The id of the case. If the case passes, that is reported as a failure.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * Says why it fails, and what it means for who uses the language.
+   * Why the case fails, and what this means for users of the language.
    *
    * @generated from field: string reason = 2;
    */

@@ -17,20 +17,20 @@ export const file_devtool_conformance_v1alpha_push: GenFile = /*@__PURE__*/
   fileDesc("CiZkZXZ0b29sL2NvbmZvcm1hbmNlL3YxYWxwaGEvcHVzaC5wcm90bxIbZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhIlsKCVB1c2hTdWl0ZRI0CgVjYXNlcxgBIAMoCzIlLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5QdXNoQ2FzZRIYChBwcm90b2NvbF92ZXJzaW9uGAIgASgJIsIBCghQdXNoQ2FzZRIKCgJpZBgBIAEoCRIUCgxyZXF1aXJlbWVudHMYAiADKAkSMAoFc3RlcHMYAyADKAsyIS5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuU3RlcBIPCgdhbnN3ZXJzGAQgAygFEjAKBXBvc3RzGAUgAygLMiEuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLlBvc3QSEAoIcXVpZXRfbXMYBiABKAUSDQoFbmVlZHMYFCADKAkixAEKBFBvc3QSJAoEYm9keRgBIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRI/CgdoZWFkZXJzGAIgAygLMi4uZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLlBvc3QuSGVhZGVyc0VudHJ5Eg8KB3JlcGVhdHMYAyABKAgSFAoMcmVxdWlyZW1lbnRzGAQgAygJGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBYgZwcm90bzM", [file_devtool_conformance_v1alpha_case, file_google_protobuf_struct]);
 
 /**
- * Is a file of cases that a runner plays as the receiver of notifications.
+ * A file of cases that a runner plays as the receiver of push notifications.
  *
  * @generated from message devtool.conformance.v1alpha.PushSuite
  */
 export type PushSuite = Message<"devtool.conformance.v1alpha.PushSuite"> & {
   /**
-   * Lists its cases, in the order to play them.
+   * The cases, in the order in which to play them.
    *
    * @generated from field: repeated devtool.conformance.v1alpha.PushCase cases = 1;
    */
   cases: PushCase[];
 
   /**
-   * Is the version of A2A that the cases speak: `0.3` or `1.0`.
+   * Version of A2A that the cases use: `0.3` or `1.0`.
    *
    * @generated from field: string protocol_version = 2;
    */
@@ -38,20 +38,20 @@ export type PushSuite = Message<"devtool.conformance.v1alpha.PushSuite"> & {
 };
 
 /**
- * Is a file of cases that a runner plays as the receiver of notifications.
+ * A file of cases that a runner plays as the receiver of push notifications.
  *
  * @generated from message devtool.conformance.v1alpha.PushSuite
  */
 export type PushSuiteJson = {
   /**
-   * Lists its cases, in the order to play them.
+   * The cases, in the order in which to play them.
    *
    * @generated from field: repeated devtool.conformance.v1alpha.PushCase cases = 1;
    */
   cases?: PushCaseJson[];
 
   /**
-   * Is the version of A2A that the cases speak: `0.3` or `1.0`.
+   * Version of A2A that the cases use: `0.3` or `1.0`.
    *
    * @generated from field: string protocol_version = 2;
    */
@@ -66,63 +66,66 @@ export const PushSuiteSchema: GenMessage<PushSuite, {jsonType: PushSuiteJson}> =
   messageDesc(file_devtool_conformance_v1alpha_push, 0);
 
 /**
- * Is one case: what a client asks of a server, how the receiver answers the
- * posts that come, and which must come. In strings, `${receiver}` is the URL
- * of the receiver in this case. What every post must hold to - in A2A 1.0 that
- * it is a `StreamResponse` - no case asks for: a breach is told under the
- * requirement of its own.
+ * What a client requests from a server, how the receiver responds to the posts,
+ * and which posts must arrive.
+ *
+ * In strings, `${receiver}` is the URL of the receiver in this case. Rules for
+ * all posts, such as that they are a `StreamResponse` in A2A 1.0, are not
+ * repeated in cases: a violation is reported under its own requirement.
  *
  * @generated from message devtool.conformance.v1alpha.PushCase
  */
 export type PushCase = Message<"devtool.conformance.v1alpha.PushCase"> & {
   /**
-   * Identifies the case over all suites, for instance `push/retried`.
+   * The id of the case, unique across all suites, such as `push/retried`.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Lists the ids of the requirements that the case tests; at least one.
+   * Ids of the requirements that the case tests. At least one.
    *
    * @generated from field: repeated string requirements = 2;
    */
   requirements: string[];
 
   /**
-   * Lists what the client asks, in order.
+   * Requests of the client, in order.
    *
    * @generated from field: repeated devtool.conformance.v1alpha.Step steps = 3;
    */
   steps: Step[];
 
   /**
-   * Lists the HTTP statuses with which the receiver answers, in the order of
-   * the posts. Those that come after are answered with 204. A redirect leads to
-   * another path of the receiver, which must not be called (PUSH-2).
+   * HTTP statuses with which the receiver responds, in the order of the posts.
+   * Further posts get 204.
+   *
+   * A redirect points to another path of the receiver, which must not be called
+   * (PUSH-2).
    *
    * @generated from field: repeated int32 answers = 4;
    */
   answers: number[];
 
   /**
-   * Lists what must be posted, in this order; other posts may stand between.
+   * Posts that must arrive, in this order. Other posts may come between them.
    *
    * @generated from field: repeated devtool.conformance.v1alpha.Post posts = 5;
    */
   posts: Post[];
 
   /**
-   * Tells for how many milliseconds nothing may be posted after the last of
-   * `posts`. 0 does not wait.
+   * Time in milliseconds after the last of `posts` in which no further post may
+   * arrive. 0 does not wait.
    *
    * @generated from field: int32 quiet_ms = 6;
    */
   quietMs: number;
 
   /**
-   * Names what the agent must claim in its card beside `pushNotifications`, as
-   * in Case.
+   * Capabilities that the agent must claim in its card in addition to
+   * `pushNotifications`, as in `Case.needs`.
    *
    * @generated from field: repeated string needs = 20;
    */
@@ -130,63 +133,66 @@ export type PushCase = Message<"devtool.conformance.v1alpha.PushCase"> & {
 };
 
 /**
- * Is one case: what a client asks of a server, how the receiver answers the
- * posts that come, and which must come. In strings, `${receiver}` is the URL
- * of the receiver in this case. What every post must hold to - in A2A 1.0 that
- * it is a `StreamResponse` - no case asks for: a breach is told under the
- * requirement of its own.
+ * What a client requests from a server, how the receiver responds to the posts,
+ * and which posts must arrive.
+ *
+ * In strings, `${receiver}` is the URL of the receiver in this case. Rules for
+ * all posts, such as that they are a `StreamResponse` in A2A 1.0, are not
+ * repeated in cases: a violation is reported under its own requirement.
  *
  * @generated from message devtool.conformance.v1alpha.PushCase
  */
 export type PushCaseJson = {
   /**
-   * Identifies the case over all suites, for instance `push/retried`.
+   * The id of the case, unique across all suites, such as `push/retried`.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * Lists the ids of the requirements that the case tests; at least one.
+   * Ids of the requirements that the case tests. At least one.
    *
    * @generated from field: repeated string requirements = 2;
    */
   requirements?: string[];
 
   /**
-   * Lists what the client asks, in order.
+   * Requests of the client, in order.
    *
    * @generated from field: repeated devtool.conformance.v1alpha.Step steps = 3;
    */
   steps?: StepJson[];
 
   /**
-   * Lists the HTTP statuses with which the receiver answers, in the order of
-   * the posts. Those that come after are answered with 204. A redirect leads to
-   * another path of the receiver, which must not be called (PUSH-2).
+   * HTTP statuses with which the receiver responds, in the order of the posts.
+   * Further posts get 204.
+   *
+   * A redirect points to another path of the receiver, which must not be called
+   * (PUSH-2).
    *
    * @generated from field: repeated int32 answers = 4;
    */
   answers?: number[];
 
   /**
-   * Lists what must be posted, in this order; other posts may stand between.
+   * Posts that must arrive, in this order. Other posts may come between them.
    *
    * @generated from field: repeated devtool.conformance.v1alpha.Post posts = 5;
    */
   posts?: PostJson[];
 
   /**
-   * Tells for how many milliseconds nothing may be posted after the last of
-   * `posts`. 0 does not wait.
+   * Time in milliseconds after the last of `posts` in which no further post may
+   * arrive. 0 does not wait.
    *
    * @generated from field: int32 quiet_ms = 6;
    */
   quietMs?: number;
 
   /**
-   * Names what the agent must claim in its card beside `pushNotifications`, as
-   * in Case.
+   * Capabilities that the agent must claim in its card in addition to
+   * `pushNotifications`, as in `Case.needs`.
    *
    * @generated from field: repeated string needs = 20;
    */
@@ -201,36 +207,35 @@ export const PushCaseSchema: GenMessage<PushCase, {jsonType: PushCaseJson}> = /*
   messageDesc(file_devtool_conformance_v1alpha_push, 1);
 
 /**
- * Is one post that must come. Values are compared in part, as in Expectation.
+ * An expected post. Values are matched as in Expectation.
  *
  * @generated from message devtool.conformance.v1alpha.Post
  */
 export type Post = Message<"devtool.conformance.v1alpha.Post"> & {
   /**
-   * Must be matched by the body.
+   * Matches the body.
    *
    * @generated from field: google.protobuf.Value body = 1;
    */
   body?: Value | undefined;
 
   /**
-   * Must be matched by the headers.
+   * Match the headers.
    *
    * @generated from field: map<string, string> headers = 2;
    */
   headers: { [key: string]: string };
 
   /**
-   * Demands that the id of the event, in the header `Devtool-Event-Id`, is the
-   * one of the post before.
+   * Whether the event id, in the header `Devtool-Event-Id`, must be that of the
+   * previous post.
    *
    * @generated from field: bool repeats = 3;
    */
   repeats: boolean;
 
   /**
-   * Lists those of the case's requirements that this post shows. Empty means
-   * all of them.
+   * Which of the case's requirements this post tests. Empty means all of them.
    *
    * @generated from field: repeated string requirements = 4;
    */
@@ -238,36 +243,35 @@ export type Post = Message<"devtool.conformance.v1alpha.Post"> & {
 };
 
 /**
- * Is one post that must come. Values are compared in part, as in Expectation.
+ * An expected post. Values are matched as in Expectation.
  *
  * @generated from message devtool.conformance.v1alpha.Post
  */
 export type PostJson = {
   /**
-   * Must be matched by the body.
+   * Matches the body.
    *
    * @generated from field: google.protobuf.Value body = 1;
    */
   body?: ValueJson;
 
   /**
-   * Must be matched by the headers.
+   * Match the headers.
    *
    * @generated from field: map<string, string> headers = 2;
    */
   headers?: { [key: string]: string };
 
   /**
-   * Demands that the id of the event, in the header `Devtool-Event-Id`, is the
-   * one of the post before.
+   * Whether the event id, in the header `Devtool-Event-Id`, must be that of the
+   * previous post.
    *
    * @generated from field: bool repeats = 3;
    */
   repeats?: boolean;
 
   /**
-   * Lists those of the case's requirements that this post shows. Empty means
-   * all of them.
+   * Which of the case's requirements this post tests. Empty means all of them.
    *
    * @generated from field: repeated string requirements = 4;
    */

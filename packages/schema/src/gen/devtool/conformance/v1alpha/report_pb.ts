@@ -15,76 +15,76 @@ export const file_devtool_conformance_v1alpha_report: GenFile = /*@__PURE__*/
   fileDesc("CihkZXZ0b29sL2NvbmZvcm1hbmNlL3YxYWxwaGEvcmVwb3J0LnByb3RvEhtkZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEitgIKBlJlcG9ydBINCgVzdWl0ZRgBIAEoCRIPCgdzdWJqZWN0GAIgASgJEg0KBWFnZW50GAMgASgJEhUKDWFnZW50X3ZlcnNpb24YBCABKAkSGAoQcHJvdG9jb2xfdmVyc2lvbhgFIAEoCRIPCgdiaW5kaW5nGAYgASgJEhMKC2tpdF92ZXJzaW9uGAcgASgJEigKBHRpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjYKBWNhc2VzGAkgAygLMicuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkNhc2VSZXBvcnQSRAoMcmVxdWlyZW1lbnRzGAogAygLMi4uZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLlJlcXVpcmVtZW50UmVwb3J0IpoCCgpDYXNlUmVwb3J0EgoKAmlkGAEgASgJEhQKDHJlcXVpcmVtZW50cxgCIAMoCRI1CgdvdXRjb21lGAMgASgOMiQuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLk91dGNvbWUSDgoGcmVhc29uGAQgASgJEisKCGR1cmF0aW9uGAUgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEjYKCGZhaWx1cmVzGAYgAygLMiQuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkZhaWx1cmUSPgoJZXhjaGFuZ2VzGAcgAygLMisuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLkV4Y2hhbmdlUmVjb3JkIj0KB0ZhaWx1cmUSFAoMcmVxdWlyZW1lbnRzGAEgAygJEgwKBHN0ZXAYAiABKAUSDgoGcmVhc29uGAMgASgJIpYDCg5FeGNoYW5nZVJlY29yZBIMCgRzdGVwGAEgASgFEhQKDHJlcXVlc3RfbGluZRgCIAEoCRJYCg9yZXF1ZXN0X2hlYWRlcnMYAyADKAsyPy5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuRXhjaGFuZ2VSZWNvcmQuUmVxdWVzdEhlYWRlcnNFbnRyeRIUCgxyZXF1ZXN0X2JvZHkYBCABKAkSDgoGc3RhdHVzGAUgASgJEloKEHJlc3BvbnNlX2hlYWRlcnMYBiADKAsyQC5kZXZ0b29sLmNvbmZvcm1hbmNlLnYxYWxwaGEuRXhjaGFuZ2VSZWNvcmQuUmVzcG9uc2VIZWFkZXJzRW50cnkSFQoNcmVzcG9uc2VfYm9keRgHIAEoCRo1ChNSZXF1ZXN0SGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaNgoUUmVzcG9uc2VIZWFkZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASKYAQoRUmVxdWlyZW1lbnRSZXBvcnQSCgoCaWQYASABKAkSEQoJYmVoYXZpb3VyGAIgASgJEg4KBnNvdXJjZRgDIAEoCRI1CgdvdXRjb21lGAQgASgOMiQuZGV2dG9vbC5jb25mb3JtYW5jZS52MWFscGhhLk91dGNvbWUSDgoGcmVhc29uGAUgASgJEg0KBWNhc2VzGAYgAygJIk4KDEtub3duRmFpbGluZxI+CghmYWlsdXJlcxgBIAMoCzIsLmRldnRvb2wuY29uZm9ybWFuY2UudjFhbHBoYS5FeHBlY3RlZEZhaWx1cmUiWAoPRXhwZWN0ZWRGYWlsdXJlEgoKAmlkGAEgASgJEg4KBnJlYXNvbhgCIAEoCRIPCgdiaW5kaW5nGAMgASgJEhgKEHByb3RvY29sX3ZlcnNpb24YBCABKAkqmwEKB091dGNvbWUSFwoTT1VUQ09NRV9VTlNQRUNJRklFRBAAEhIKDk9VVENPTUVfUEFTU0VEEAESEgoOT1VUQ09NRV9GQUlMRUQQAhITCg9PVVRDT01FX1NLSVBQRUQQAxIZChVPVVRDT01FX0tOT1dOX0ZBSUxJTkcQBBIfChtPVVRDT01FX1BBU1NFRF9USE9VR0hfS05PV04QBWIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
- * Is what became of a suite that was played against a program.
+ * Result of playing a suite against a program.
  *
  * @generated from message devtool.conformance.v1alpha.Report
  */
 export type Report = Message<"devtool.conformance.v1alpha.Report"> & {
   /**
-   * Names what was played, for instance `A2A 1.0 server`.
+   * What was played, such as `A2A 1.0 server`.
    *
    * @generated from field: string suite = 1;
    */
   suite: string;
 
   /**
-   * Names the program under test: its address, or its command.
+   * The program under test: its URL, or its command.
    *
    * @generated from field: string subject = 2;
    */
   subject: string;
 
   /**
-   * Names the agent as its card does. Empty when it has no card.
+   * Name of the agent, as in its card. Empty if it has no card.
    *
    * @generated from field: string agent = 3;
    */
   agent: string;
 
   /**
-   * Is the version of the agent as its card has it.
+   * Version of the agent, as in its card.
    *
    * @generated from field: string agent_version = 4;
    */
   agentVersion: string;
 
   /**
-   * Is the version of A2A that was spoken. Empty when none was.
+   * Version of A2A that was used. Empty if none was.
    *
    * @generated from field: string protocol_version = 5;
    */
   protocolVersion: string;
 
   /**
-   * Names the binding that was spoken, as agent cards do. Empty when none was.
+   * Binding that was used, as in agent cards. Empty if none was.
    *
    * @generated from field: string binding = 6;
    */
   binding: string;
 
   /**
-   * Is the version of the kit.
+   * Version of the conformance kit.
    *
    * @generated from field: string kit_version = 7;
    */
   kitVersion: string;
 
   /**
-   * Tells when the report was made.
+   * When the report was created.
    *
    * @generated from field: google.protobuf.Timestamp time = 8;
    */
   time?: Timestamp | undefined;
 
   /**
-   * Lists the cases in the order in which they were played.
+   * The cases, in the order in which they were played.
    *
    * @generated from field: repeated devtool.conformance.v1alpha.CaseReport cases = 9;
    */
   cases: CaseReport[];
 
   /**
-   * Lists every requirement, in the order of the manifest.
+   * All requirements, in the order of the manifest.
    *
    * @generated from field: repeated devtool.conformance.v1alpha.RequirementReport requirements = 10;
    */
@@ -92,76 +92,76 @@ export type Report = Message<"devtool.conformance.v1alpha.Report"> & {
 };
 
 /**
- * Is what became of a suite that was played against a program.
+ * Result of playing a suite against a program.
  *
  * @generated from message devtool.conformance.v1alpha.Report
  */
 export type ReportJson = {
   /**
-   * Names what was played, for instance `A2A 1.0 server`.
+   * What was played, such as `A2A 1.0 server`.
    *
    * @generated from field: string suite = 1;
    */
   suite?: string;
 
   /**
-   * Names the program under test: its address, or its command.
+   * The program under test: its URL, or its command.
    *
    * @generated from field: string subject = 2;
    */
   subject?: string;
 
   /**
-   * Names the agent as its card does. Empty when it has no card.
+   * Name of the agent, as in its card. Empty if it has no card.
    *
    * @generated from field: string agent = 3;
    */
   agent?: string;
 
   /**
-   * Is the version of the agent as its card has it.
+   * Version of the agent, as in its card.
    *
    * @generated from field: string agent_version = 4;
    */
   agentVersion?: string;
 
   /**
-   * Is the version of A2A that was spoken. Empty when none was.
+   * Version of A2A that was used. Empty if none was.
    *
    * @generated from field: string protocol_version = 5;
    */
   protocolVersion?: string;
 
   /**
-   * Names the binding that was spoken, as agent cards do. Empty when none was.
+   * Binding that was used, as in agent cards. Empty if none was.
    *
    * @generated from field: string binding = 6;
    */
   binding?: string;
 
   /**
-   * Is the version of the kit.
+   * Version of the conformance kit.
    *
    * @generated from field: string kit_version = 7;
    */
   kitVersion?: string;
 
   /**
-   * Tells when the report was made.
+   * When the report was created.
    *
    * @generated from field: google.protobuf.Timestamp time = 8;
    */
   time?: TimestampJson;
 
   /**
-   * Lists the cases in the order in which they were played.
+   * The cases, in the order in which they were played.
    *
    * @generated from field: repeated devtool.conformance.v1alpha.CaseReport cases = 9;
    */
   cases?: CaseReportJson[];
 
   /**
-   * Lists every requirement, in the order of the manifest.
+   * All requirements, in the order of the manifest.
    *
    * @generated from field: repeated devtool.conformance.v1alpha.RequirementReport requirements = 10;
    */
@@ -176,56 +176,55 @@ export const ReportSchema: GenMessage<Report, {jsonType: ReportJson}> = /*@__PUR
   messageDesc(file_devtool_conformance_v1alpha_report, 0);
 
 /**
- * Tells what became of a case.
+ * Result of a case.
  *
  * @generated from message devtool.conformance.v1alpha.CaseReport
  */
 export type CaseReport = Message<"devtool.conformance.v1alpha.CaseReport"> & {
   /**
-   * Identifies the case.
+   * The id of the case.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Lists the requirements that it tests.
+   * Ids of the requirements that the case tests.
    *
    * @generated from field: repeated string requirements = 2;
    */
   requirements: string[];
 
   /**
-   * Tells what became of it.
+   * Outcome of the case.
    *
    * @generated from field: devtool.conformance.v1alpha.Outcome outcome = 3;
    */
   outcome: Outcome;
 
   /**
-   * Says why it was skipped, or why its failure is known.
+   * Why the case was skipped, or why its failure is known.
    *
    * @generated from field: string reason = 4;
    */
   reason: string;
 
   /**
-   * Tells how long it took.
+   * Duration of the case.
    *
    * @generated from field: google.protobuf.Duration duration = 5;
    */
   duration?: Duration | undefined;
 
   /**
-   * Lists what was not as it must be.
+   * Expectations that were not met.
    *
    * @generated from field: repeated devtool.conformance.v1alpha.Failure failures = 6;
    */
   failures: Failure[];
 
   /**
-   * Holds what was sent and what came back, in order. Empty for a case that went
-   * well.
+   * Requests and responses of the case, in order. Empty if the case passed.
    *
    * @generated from field: repeated devtool.conformance.v1alpha.ExchangeRecord exchanges = 7;
    */
@@ -233,56 +232,55 @@ export type CaseReport = Message<"devtool.conformance.v1alpha.CaseReport"> & {
 };
 
 /**
- * Tells what became of a case.
+ * Result of a case.
  *
  * @generated from message devtool.conformance.v1alpha.CaseReport
  */
 export type CaseReportJson = {
   /**
-   * Identifies the case.
+   * The id of the case.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * Lists the requirements that it tests.
+   * Ids of the requirements that the case tests.
    *
    * @generated from field: repeated string requirements = 2;
    */
   requirements?: string[];
 
   /**
-   * Tells what became of it.
+   * Outcome of the case.
    *
    * @generated from field: devtool.conformance.v1alpha.Outcome outcome = 3;
    */
   outcome?: OutcomeJson;
 
   /**
-   * Says why it was skipped, or why its failure is known.
+   * Why the case was skipped, or why its failure is known.
    *
    * @generated from field: string reason = 4;
    */
   reason?: string;
 
   /**
-   * Tells how long it took.
+   * Duration of the case.
    *
    * @generated from field: google.protobuf.Duration duration = 5;
    */
   duration?: DurationJson;
 
   /**
-   * Lists what was not as it must be.
+   * Expectations that were not met.
    *
    * @generated from field: repeated devtool.conformance.v1alpha.Failure failures = 6;
    */
   failures?: FailureJson[];
 
   /**
-   * Holds what was sent and what came back, in order. Empty for a case that went
-   * well.
+   * Requests and responses of the case, in order. Empty if the case passed.
    *
    * @generated from field: repeated devtool.conformance.v1alpha.ExchangeRecord exchanges = 7;
    */
@@ -297,27 +295,28 @@ export const CaseReportSchema: GenMessage<CaseReport, {jsonType: CaseReportJson}
   messageDesc(file_devtool_conformance_v1alpha_report, 1);
 
 /**
- * Is one thing that was not as it must be.
+ * An expectation that was not met.
  *
  * @generated from message devtool.conformance.v1alpha.Failure
  */
 export type Failure = Message<"devtool.conformance.v1alpha.Failure"> & {
   /**
-   * Lists the requirements that are not met.
+   * Ids of the requirements that are not met.
    *
    * @generated from field: repeated string requirements = 1;
    */
   requirements: string[];
 
   /**
-   * Counts the steps of the case from 1; 0 when it belongs to none.
+   * Number of the step in the case, from 1. 0 if the failure belongs to no
+   * step.
    *
    * @generated from field: int32 step = 2;
    */
   step: number;
 
   /**
-   * Says what was expected, and what came.
+   * What was expected, and what was received.
    *
    * @generated from field: string reason = 3;
    */
@@ -325,27 +324,28 @@ export type Failure = Message<"devtool.conformance.v1alpha.Failure"> & {
 };
 
 /**
- * Is one thing that was not as it must be.
+ * An expectation that was not met.
  *
  * @generated from message devtool.conformance.v1alpha.Failure
  */
 export type FailureJson = {
   /**
-   * Lists the requirements that are not met.
+   * Ids of the requirements that are not met.
    *
    * @generated from field: repeated string requirements = 1;
    */
   requirements?: string[];
 
   /**
-   * Counts the steps of the case from 1; 0 when it belongs to none.
+   * Number of the step in the case, from 1. 0 if the failure belongs to no
+   * step.
    *
    * @generated from field: int32 step = 2;
    */
   step?: number;
 
   /**
-   * Says what was expected, and what came.
+   * What was expected, and what was received.
    *
    * @generated from field: string reason = 3;
    */
@@ -360,62 +360,63 @@ export const FailureSchema: GenMessage<Failure, {jsonType: FailureJson}> = /*@__
   messageDesc(file_devtool_conformance_v1alpha_report, 2);
 
 /**
- * Is a request and what came back for it.
+ * A request and its response.
  *
  * @generated from message devtool.conformance.v1alpha.ExchangeRecord
  */
 export type ExchangeRecord = Message<"devtool.conformance.v1alpha.ExchangeRecord"> & {
   /**
-   * Counts the steps of the case from 1; 0 for a notification that the server
-   * posted.
+   * Number of the step in the case, from 1. 0 for a push notification.
    *
    * @generated from field: int32 step = 1;
    */
   step: number;
 
   /**
-   * Is the method of HTTP and the address, the method of gRPC, or the work that
-   * a program was asked for, for instance `readJson`.
+   * HTTP method and URL, gRPC method, or the work that a program was asked to
+   * do, such as `readJson`.
    *
    * @generated from field: string request_line = 2;
    */
   requestLine: string;
 
   /**
-   * Holds the headers that were sent, those of credentials hidden. Empty for a
-   * program.
+   * Request headers, with credentials hidden. Empty for a program.
    *
    * @generated from field: map<string, string> request_headers = 3;
    */
   requestHeaders: { [key: string]: string };
 
   /**
-   * Holds what was sent; for a program, its ProgramRequest in ProtoJSON, the
-   * token hidden. At most 65,536 characters; what follows is counted.
+   * Request body; for a program, its ProgramRequest in ProtoJSON with the token
+   * hidden.
+   *
+   * At most 65,536 characters; a note says how many were cut off.
    *
    * @generated from field: string request_body = 4;
    */
   requestBody: string;
 
   /**
-   * Is the status of HTTP or gRPC, or the kind of a program's answer, for
-   * instance `refused`. Empty when nothing came back.
+   * HTTP or gRPC status, or the kind of a program's response, such as
+   * `refused`. Empty if there was no response.
    *
    * @generated from field: string status = 5;
    */
   status: string;
 
   /**
-   * Holds the headers that came back.
+   * Response headers.
    *
    * @generated from field: map<string, string> response_headers = 6;
    */
   responseHeaders: { [key: string]: string };
 
   /**
-   * Holds what came back, up to the moment that the kit left; for a program, its
-   * ProgramResponse in ProtoJSON. At most 65,536 characters; what follows is
-   * counted.
+   * Response body, up to the moment at which the runner disconnected; for a
+   * program, its ProgramResponse in ProtoJSON.
+   *
+   * At most 65,536 characters; a note says how many were cut off.
    *
    * @generated from field: string response_body = 7;
    */
@@ -423,62 +424,63 @@ export type ExchangeRecord = Message<"devtool.conformance.v1alpha.ExchangeRecord
 };
 
 /**
- * Is a request and what came back for it.
+ * A request and its response.
  *
  * @generated from message devtool.conformance.v1alpha.ExchangeRecord
  */
 export type ExchangeRecordJson = {
   /**
-   * Counts the steps of the case from 1; 0 for a notification that the server
-   * posted.
+   * Number of the step in the case, from 1. 0 for a push notification.
    *
    * @generated from field: int32 step = 1;
    */
   step?: number;
 
   /**
-   * Is the method of HTTP and the address, the method of gRPC, or the work that
-   * a program was asked for, for instance `readJson`.
+   * HTTP method and URL, gRPC method, or the work that a program was asked to
+   * do, such as `readJson`.
    *
    * @generated from field: string request_line = 2;
    */
   requestLine?: string;
 
   /**
-   * Holds the headers that were sent, those of credentials hidden. Empty for a
-   * program.
+   * Request headers, with credentials hidden. Empty for a program.
    *
    * @generated from field: map<string, string> request_headers = 3;
    */
   requestHeaders?: { [key: string]: string };
 
   /**
-   * Holds what was sent; for a program, its ProgramRequest in ProtoJSON, the
-   * token hidden. At most 65,536 characters; what follows is counted.
+   * Request body; for a program, its ProgramRequest in ProtoJSON with the token
+   * hidden.
+   *
+   * At most 65,536 characters; a note says how many were cut off.
    *
    * @generated from field: string request_body = 4;
    */
   requestBody?: string;
 
   /**
-   * Is the status of HTTP or gRPC, or the kind of a program's answer, for
-   * instance `refused`. Empty when nothing came back.
+   * HTTP or gRPC status, or the kind of a program's response, such as
+   * `refused`. Empty if there was no response.
    *
    * @generated from field: string status = 5;
    */
   status?: string;
 
   /**
-   * Holds the headers that came back.
+   * Response headers.
    *
    * @generated from field: map<string, string> response_headers = 6;
    */
   responseHeaders?: { [key: string]: string };
 
   /**
-   * Holds what came back, up to the moment that the kit left; for a program, its
-   * ProgramResponse in ProtoJSON. At most 65,536 characters; what follows is
-   * counted.
+   * Response body, up to the moment at which the runner disconnected; for a
+   * program, its ProgramResponse in ProtoJSON.
+   *
+   * At most 65,536 characters; a note says how many were cut off.
    *
    * @generated from field: string response_body = 7;
    */
@@ -493,48 +495,49 @@ export const ExchangeRecordSchema: GenMessage<ExchangeRecord, {jsonType: Exchang
   messageDesc(file_devtool_conformance_v1alpha_report, 3);
 
 /**
- * Tells whether a requirement is met.
+ * Whether a requirement is met.
  *
  * @generated from message devtool.conformance.v1alpha.RequirementReport
  */
 export type RequirementReport = Message<"devtool.conformance.v1alpha.RequirementReport"> & {
   /**
-   * Identifies the requirement.
+   * The id of the requirement.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Says in a line what is required.
+   * One-line description of the required behavior.
    *
    * @generated from field: string behaviour = 2;
    */
   behaviour: string;
 
   /**
-   * Names who requires it: the section of an RFC or of A2A, or `own`.
+   * Source of the requirement: a section of an RFC or of A2A, or `own`.
    *
    * @generated from field: string source = 3;
    */
   source: string;
 
   /**
-   * Tells whether it is met. Skipped means that this run could not show it.
+   * Whether the requirement is met. Skipped means that this run did not test
+   * it.
    *
    * @generated from field: devtool.conformance.v1alpha.Outcome outcome = 4;
    */
   outcome: Outcome;
 
   /**
-   * Says why this run could not show it.
+   * Why this run did not test it.
    *
    * @generated from field: string reason = 5;
    */
   reason: string;
 
   /**
-   * Lists the cases that show it.
+   * Ids of the cases that test it.
    *
    * @generated from field: repeated string cases = 6;
    */
@@ -542,48 +545,49 @@ export type RequirementReport = Message<"devtool.conformance.v1alpha.Requirement
 };
 
 /**
- * Tells whether a requirement is met.
+ * Whether a requirement is met.
  *
  * @generated from message devtool.conformance.v1alpha.RequirementReport
  */
 export type RequirementReportJson = {
   /**
-   * Identifies the requirement.
+   * The id of the requirement.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * Says in a line what is required.
+   * One-line description of the required behavior.
    *
    * @generated from field: string behaviour = 2;
    */
   behaviour?: string;
 
   /**
-   * Names who requires it: the section of an RFC or of A2A, or `own`.
+   * Source of the requirement: a section of an RFC or of A2A, or `own`.
    *
    * @generated from field: string source = 3;
    */
   source?: string;
 
   /**
-   * Tells whether it is met. Skipped means that this run could not show it.
+   * Whether the requirement is met. Skipped means that this run did not test
+   * it.
    *
    * @generated from field: devtool.conformance.v1alpha.Outcome outcome = 4;
    */
   outcome?: OutcomeJson;
 
   /**
-   * Says why this run could not show it.
+   * Why this run did not test it.
    *
    * @generated from field: string reason = 5;
    */
   reason?: string;
 
   /**
-   * Lists the cases that show it.
+   * Ids of the cases that test it.
    *
    * @generated from field: repeated string cases = 6;
    */
@@ -598,14 +602,16 @@ export const RequirementReportSchema: GenMessage<RequirementReport, {jsonType: R
   messageDesc(file_devtool_conformance_v1alpha_report, 4);
 
 /**
- * Is a list of the cases that fail, and why they may. It must be exact: a case
- * that is in it and passes is an error, and so is one that does not exist.
+ * Cases that are expected to fail.
+ *
+ * The list must be exact: a case in it that passes is an error, and so is one
+ * that does not exist.
  *
  * @generated from message devtool.conformance.v1alpha.KnownFailing
  */
 export type KnownFailing = Message<"devtool.conformance.v1alpha.KnownFailing"> & {
   /**
-   * Lists the cases.
+   * The cases.
    *
    * @generated from field: repeated devtool.conformance.v1alpha.ExpectedFailure failures = 1;
    */
@@ -613,14 +619,16 @@ export type KnownFailing = Message<"devtool.conformance.v1alpha.KnownFailing"> &
 };
 
 /**
- * Is a list of the cases that fail, and why they may. It must be exact: a case
- * that is in it and passes is an error, and so is one that does not exist.
+ * Cases that are expected to fail.
+ *
+ * The list must be exact: a case in it that passes is an error, and so is one
+ * that does not exist.
  *
  * @generated from message devtool.conformance.v1alpha.KnownFailing
  */
 export type KnownFailingJson = {
   /**
-   * Lists the cases.
+   * The cases.
    *
    * @generated from field: repeated devtool.conformance.v1alpha.ExpectedFailure failures = 1;
    */
@@ -635,34 +643,36 @@ export const KnownFailingSchema: GenMessage<KnownFailing, {jsonType: KnownFailin
   messageDesc(file_devtool_conformance_v1alpha_report, 5);
 
 /**
- * Is a case that fails.
+ * A case that is expected to fail.
  *
  * @generated from message devtool.conformance.v1alpha.ExpectedFailure
  */
 export type ExpectedFailure = Message<"devtool.conformance.v1alpha.ExpectedFailure"> & {
   /**
-   * Identifies the case.
+   * The id of the case.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Says why it fails, with a link where somebody works on it. Never empty.
+   * Why the case fails, with a link to an issue if there is one. Never empty.
    *
    * @generated from field: string reason = 2;
    */
   reason: string;
 
   /**
-   * Names the binding that it fails in, as agent cards do. Empty means each.
+   * Binding in which the case fails, as in agent cards. Empty means every
+   * binding.
    *
    * @generated from field: string binding = 3;
    */
   binding: string;
 
   /**
-   * Is the version of A2A that it fails in: `0.3` or `1.0`. Empty means each.
+   * Version of A2A in which the case fails: `0.3` or `1.0`. Empty means every
+   * version.
    *
    * @generated from field: string protocol_version = 4;
    */
@@ -670,34 +680,36 @@ export type ExpectedFailure = Message<"devtool.conformance.v1alpha.ExpectedFailu
 };
 
 /**
- * Is a case that fails.
+ * A case that is expected to fail.
  *
  * @generated from message devtool.conformance.v1alpha.ExpectedFailure
  */
 export type ExpectedFailureJson = {
   /**
-   * Identifies the case.
+   * The id of the case.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * Says why it fails, with a link where somebody works on it. Never empty.
+   * Why the case fails, with a link to an issue if there is one. Never empty.
    *
    * @generated from field: string reason = 2;
    */
   reason?: string;
 
   /**
-   * Names the binding that it fails in, as agent cards do. Empty means each.
+   * Binding in which the case fails, as in agent cards. Empty means every
+   * binding.
    *
    * @generated from field: string binding = 3;
    */
   binding?: string;
 
   /**
-   * Is the version of A2A that it fails in: `0.3` or `1.0`. Empty means each.
+   * Version of A2A in which the case fails: `0.3` or `1.0`. Empty means every
+   * version.
    *
    * @generated from field: string protocol_version = 4;
    */
@@ -712,49 +724,49 @@ export const ExpectedFailureSchema: GenMessage<ExpectedFailure, {jsonType: Expec
   messageDesc(file_devtool_conformance_v1alpha_report, 6);
 
 /**
- * Tells what became of a case or a requirement.
+ * Outcome of a case or a requirement.
  *
  * @generated from enum devtool.conformance.v1alpha.Outcome
  */
 export enum Outcome {
   /**
-   * Is never written.
+   * Not used.
    *
    * @generated from enum value: OUTCOME_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
-   * Is as it must be.
+   * Passed.
    *
    * @generated from enum value: OUTCOME_PASSED = 1;
    */
   PASSED = 1,
 
   /**
-   * Is not as it must be.
+   * Failed.
    *
    * @generated from enum value: OUTCOME_FAILED = 2;
    */
   FAILED = 2,
 
   /**
-   * Was not played; the reason says why.
+   * Not played; the reason says why.
    *
    * @generated from enum value: OUTCOME_SKIPPED = 3;
    */
   SKIPPED = 3,
 
   /**
-   * Is not as it must be, and the list of known failures says so.
+   * Failed, as the list of known failures says.
    *
    * @generated from enum value: OUTCOME_KNOWN_FAILING = 4;
    */
   KNOWN_FAILING = 4,
 
   /**
-   * Is as it must be, though the list of known failures says it is not. This is
-   * an error of the list.
+   * Passed, although the list of known failures says that it fails. This is an
+   * error in the list.
    *
    * @generated from enum value: OUTCOME_PASSED_THOUGH_KNOWN = 5;
    */
@@ -762,7 +774,7 @@ export enum Outcome {
 }
 
 /**
- * Tells what became of a case or a requirement.
+ * Outcome of a case or a requirement.
  *
  * @generated from enum devtool.conformance.v1alpha.Outcome
  */

@@ -2,8 +2,8 @@
 // @generated from file devtool/queue/v1alpha/message_queue_service.proto (package devtool.queue.v1alpha, syntax proto3)
 /* eslint-disable */
 
-// What our servers add to A2A 1.0 for messages that wait, with the standard's
-// own messages and in all of its bindings.
+// Message queue methods that our servers add to A2A 1.0, in all of its bindings
+// and with the standard's own messages.
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -20,27 +20,27 @@ export const file_devtool_queue_v1alpha_message_queue_service: GenFile = /*@__PU
   fileDesc("CjFkZXZ0b29sL3F1ZXVlL3YxYWxwaGEvbWVzc2FnZV9xdWV1ZV9zZXJ2aWNlLnByb3RvEhVkZXZ0b29sLnF1ZXVlLnYxYWxwaGEiVwoWV2l0aGRyYXdNZXNzYWdlUmVxdWVzdBIOCgZ0ZW5hbnQYASABKAkSFAoHdGFza19pZBgCIAEoCUID4EECEhcKCm1lc3NhZ2VfaWQYAyABKAlCA+BBAiI9ChdXaXRoZHJhd01lc3NhZ2VSZXNwb25zZRIiCgR0YXNrGAEgASgLMg8ubGYuYTJhLnYxLlRhc2tCA+BBAjLHAQoTTWVzc2FnZVF1ZXVlU2VydmljZRKvAQoPV2l0aGRyYXdNZXNzYWdlEi0uZGV2dG9vbC5xdWV1ZS52MWFscGhhLldpdGhkcmF3TWVzc2FnZVJlcXVlc3QaLi5kZXZ0b29sLnF1ZXVlLnYxYWxwaGEuV2l0aGRyYXdNZXNzYWdlUmVzcG9uc2UiPYLT5JMCNzoBKlofOgEqIhove3RlbmFudH0vbWVzc2FnZTp3aXRoZHJhdyIRL21lc3NhZ2U6d2l0aGRyYXdiBnByb3RvMw", [file_google_api_annotations, file_google_api_field_behavior, file_lf_a2a_v1_a2a]);
 
 /**
- * Asks to remove a message that waits.
+ * Request of WithdrawMessage.
  *
  * @generated from message devtool.queue.v1alpha.WithdrawMessageRequest
  */
 export type WithdrawMessageRequest = Message<"devtool.queue.v1alpha.WithdrawMessageRequest"> & {
   /**
-   * Names the tenant, as in the methods of A2A 1.0. Empty is none.
+   * The tenant, as in the methods of A2A 1.0. Empty if there is none.
    *
    * @generated from field: string tenant = 1;
    */
   tenant: string;
 
   /**
-   * Names the task.
+   * The id of the task.
    *
    * @generated from field: string task_id = 2;
    */
   taskId: string;
 
   /**
-   * Names the message.
+   * The id of the queued message.
    *
    * @generated from field: string message_id = 3;
    */
@@ -48,27 +48,27 @@ export type WithdrawMessageRequest = Message<"devtool.queue.v1alpha.WithdrawMess
 };
 
 /**
- * Asks to remove a message that waits.
+ * Request of WithdrawMessage.
  *
  * @generated from message devtool.queue.v1alpha.WithdrawMessageRequest
  */
 export type WithdrawMessageRequestJson = {
   /**
-   * Names the tenant, as in the methods of A2A 1.0. Empty is none.
+   * The tenant, as in the methods of A2A 1.0. Empty if there is none.
    *
    * @generated from field: string tenant = 1;
    */
   tenant?: string;
 
   /**
-   * Names the task.
+   * The id of the task.
    *
    * @generated from field: string task_id = 2;
    */
   taskId?: string;
 
   /**
-   * Names the message.
+   * The id of the queued message.
    *
    * @generated from field: string message_id = 3;
    */
@@ -83,13 +83,13 @@ export const WithdrawMessageRequestSchema: GenMessage<WithdrawMessageRequest, {j
   messageDesc(file_devtool_queue_v1alpha_message_queue_service, 0);
 
 /**
- * Answers a withdrawal.
+ * Response of WithdrawMessage.
  *
  * @generated from message devtool.queue.v1alpha.WithdrawMessageResponse
  */
 export type WithdrawMessageResponse = Message<"devtool.queue.v1alpha.WithdrawMessageResponse"> & {
   /**
-   * Holds the task without the message.
+   * The task without the message.
    *
    * @generated from field: lf.a2a.v1.Task task = 1;
    */
@@ -97,13 +97,13 @@ export type WithdrawMessageResponse = Message<"devtool.queue.v1alpha.WithdrawMes
 };
 
 /**
- * Answers a withdrawal.
+ * Response of WithdrawMessage.
  *
  * @generated from message devtool.queue.v1alpha.WithdrawMessageResponse
  */
 export type WithdrawMessageResponseJson = {
   /**
-   * Holds the task without the message.
+   * The task without the message.
    *
    * @generated from field: lf.a2a.v1.Task task = 1;
    */
@@ -118,18 +118,18 @@ export const WithdrawMessageResponseSchema: GenMessage<WithdrawMessageResponse, 
   messageDesc(file_devtool_queue_v1alpha_message_queue_service, 1);
 
 /**
- * Manages the messages that were sent to a task at work and wait until the
- * agent takes them.
+ * Manages the messages that wait in the queue of a working task.
  *
  * @generated from service devtool.queue.v1alpha.MessageQueueService
  */
 export const MessageQueueService: GenService<{
   /**
-   * Removes a message that waits. Fails with NOT_FOUND for an unknown task or
-   * message, FAILED_PRECONDITION when the agent has taken the message, or the
-   * task has ended.
+   * Removes a message from the queue of a task. The JSON-RPC method is
+   * `WithdrawMessage`.
    *
-   * In JSON-RPC the method is called `WithdrawMessage`.
+   * Fails with NOT_FOUND if the task or the message does not exist, and with
+   * FAILED_PRECONDITION if the agent has already taken the message or the task
+   * has ended.
    *
    * @generated from rpc devtool.queue.v1alpha.MessageQueueService.WithdrawMessage
    */

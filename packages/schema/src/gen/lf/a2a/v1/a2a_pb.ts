@@ -2,8 +2,8 @@
 // @generated from file lf/a2a/v1/a2a.proto (package lf.a2a.v1, syntax proto3)
 /* eslint-disable */
 
-// A2A 1.0 on the wire: the standard's package, names, numbers and routes, so
-// that every conforming peer understands it. The comments are ours.
+// A2A 1.0, wire-compatible with the standard: its package, names, numbers and
+// routes. The comments are ours.
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
@@ -21,35 +21,35 @@ export const file_lf_a2a_v1_a2a: GenFile = /*@__PURE__*/
   fileDesc("ChNsZi9hMmEvdjEvYTJhLnByb3RvEglsZi5hMmEudjEi0wEKGFNlbmRNZXNzYWdlQ29uZmlndXJhdGlvbhIdChVhY2NlcHRlZF9vdXRwdXRfbW9kZXMYASADKAkSTAoddGFza19wdXNoX25vdGlmaWNhdGlvbl9jb25maWcYAiABKAsyJS5sZi5hMmEudjEuVGFza1B1c2hOb3RpZmljYXRpb25Db25maWcSGwoOaGlzdG9yeV9sZW5ndGgYAyABKAVIAIgBARIaChJyZXR1cm5faW1tZWRpYXRlbHkYBCABKAhCEQoPX2hpc3RvcnlfbGVuZ3RoIs8BCgRUYXNrEg8KAmlkGAEgASgJQgPgQQISEgoKY29udGV4dF9pZBgCIAEoCRIqCgZzdGF0dXMYAyABKAsyFS5sZi5hMmEudjEuVGFza1N0YXR1c0ID4EECEiYKCWFydGlmYWN0cxgEIAMoCzITLmxmLmEyYS52MS5BcnRpZmFjdBIjCgdoaXN0b3J5GAUgAygLMhIubGYuYTJhLnYxLk1lc3NhZ2USKQoIbWV0YWRhdGEYBiABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0IooBCgpUYXNrU3RhdHVzEigKBXN0YXRlGAEgASgOMhQubGYuYTJhLnYxLlRhc2tTdGF0ZUID4EECEiMKB21lc3NhZ2UYAiABKAsyEi5sZi5hMmEudjEuTWVzc2FnZRItCgl0aW1lc3RhbXAYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIrgBCgRQYXJ0Eg4KBHRleHQYASABKAlIABINCgNyYXcYAiABKAxIABINCgN1cmwYAyABKAlIABImCgRkYXRhGAQgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlSAASKQoIbWV0YWRhdGEYBSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EhAKCGZpbGVuYW1lGAYgASgJEhIKCm1lZGlhX3R5cGUYByABKAlCCQoHY29udGVudCLrAQoHTWVzc2FnZRIXCgptZXNzYWdlX2lkGAEgASgJQgPgQQISEgoKY29udGV4dF9pZBgCIAEoCRIPCgd0YXNrX2lkGAMgASgJEiIKBHJvbGUYBCABKA4yDy5sZi5hMmEudjEuUm9sZUID4EECEiMKBXBhcnRzGAUgAygLMg8ubGYuYTJhLnYxLlBhcnRCA+BBAhIpCghtZXRhZGF0YRgGIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSEgoKZXh0ZW5zaW9ucxgHIAMoCRIaChJyZWZlcmVuY2VfdGFza19pZHMYCCADKAkiqwEKCEFydGlmYWN0EhgKC2FydGlmYWN0X2lkGAEgASgJQgPgQQISDAoEbmFtZRgCIAEoCRITCgtkZXNjcmlwdGlvbhgDIAEoCRIjCgVwYXJ0cxgEIAMoCzIPLmxmLmEyYS52MS5QYXJ0QgPgQQISKQoIbWV0YWRhdGEYBSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EhIKCmV4dGVuc2lvbnMYBiADKAkinQEKFVRhc2tTdGF0dXNVcGRhdGVFdmVudBIUCgd0YXNrX2lkGAEgASgJQgPgQQISFwoKY29udGV4dF9pZBgCIAEoCUID4EECEioKBnN0YXR1cxgDIAEoCzIVLmxmLmEyYS52MS5UYXNrU3RhdHVzQgPgQQISKQoIbWV0YWRhdGEYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0IsMBChdUYXNrQXJ0aWZhY3RVcGRhdGVFdmVudBIUCgd0YXNrX2lkGAEgASgJQgPgQQISFwoKY29udGV4dF9pZBgCIAEoCUID4EECEioKCGFydGlmYWN0GAMgASgLMhMubGYuYTJhLnYxLkFydGlmYWN0QgPgQQISDgoGYXBwZW5kGAQgASgIEhIKCmxhc3RfY2h1bmsYBSABKAgSKQoIbWV0YWRhdGEYBiABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Ij4KEkF1dGhlbnRpY2F0aW9uSW5mbxITCgZzY2hlbWUYASABKAlCA+BBAhITCgtjcmVkZW50aWFscxgCIAEoCSJwCg5BZ2VudEludGVyZmFjZRIQCgN1cmwYASABKAlCA+BBAhIdChBwcm90b2NvbF9iaW5kaW5nGAIgASgJQgPgQQISDgoGdGVuYW50GAMgASgJEh0KEHByb3RvY29sX3ZlcnNpb24YBCABKAlCA+BBAiLGBQoJQWdlbnRDYXJkEhEKBG5hbWUYASABKAlCA+BBAhIYCgtkZXNjcmlwdGlvbhgCIAEoCUID4EECEjwKFHN1cHBvcnRlZF9pbnRlcmZhY2VzGAMgAygLMhkubGYuYTJhLnYxLkFnZW50SW50ZXJmYWNlQgPgQQISKgoIcHJvdmlkZXIYBCABKAsyGC5sZi5hMmEudjEuQWdlbnRQcm92aWRlchIUCgd2ZXJzaW9uGAUgASgJQgPgQQISHgoRZG9jdW1lbnRhdGlvbl91cmwYBiABKAlIAIgBARI3CgxjYXBhYmlsaXRpZXMYByABKAsyHC5sZi5hMmEudjEuQWdlbnRDYXBhYmlsaXRpZXNCA+BBAhJDChBzZWN1cml0eV9zY2hlbWVzGAggAygLMikubGYuYTJhLnYxLkFnZW50Q2FyZC5TZWN1cml0eVNjaGVtZXNFbnRyeRI9ChVzZWN1cml0eV9yZXF1aXJlbWVudHMYCSADKAsyHi5sZi5hMmEudjEuU2VjdXJpdHlSZXF1aXJlbWVudBIgChNkZWZhdWx0X2lucHV0X21vZGVzGAogAygJQgPgQQISIQoUZGVmYXVsdF9vdXRwdXRfbW9kZXMYCyADKAlCA+BBAhIqCgZza2lsbHMYDCADKAsyFS5sZi5hMmEudjEuQWdlbnRTa2lsbEID4EECEjEKCnNpZ25hdHVyZXMYDSADKAsyHS5sZi5hMmEudjEuQWdlbnRDYXJkU2lnbmF0dXJlEhUKCGljb25fdXJsGA4gASgJSAGIAQEaUQoUU2VjdXJpdHlTY2hlbWVzRW50cnkSCwoDa2V5GAEgASgJEigKBXZhbHVlGAIgASgLMhkubGYuYTJhLnYxLlNlY3VyaXR5U2NoZW1lOgI4AUIUChJfZG9jdW1lbnRhdGlvbl91cmxCCwoJX2ljb25fdXJsIjwKDUFnZW50UHJvdmlkZXISEAoDdXJsGAEgASgJQgPgQQISGQoMb3JnYW5pemF0aW9uGAIgASgJQgPgQQIi2gEKEUFnZW50Q2FwYWJpbGl0aWVzEhYKCXN0cmVhbWluZxgBIAEoCEgAiAEBEh8KEnB1c2hfbm90aWZpY2F0aW9ucxgCIAEoCEgBiAEBEi0KCmV4dGVuc2lvbnMYAyADKAsyGS5sZi5hMmEudjEuQWdlbnRFeHRlbnNpb24SIAoTZXh0ZW5kZWRfYWdlbnRfY2FyZBgEIAEoCEgCiAEBQgwKCl9zdHJlYW1pbmdCFQoTX3B1c2hfbm90aWZpY2F0aW9uc0IWChRfZXh0ZW5kZWRfYWdlbnRfY2FyZCJtCg5BZ2VudEV4dGVuc2lvbhILCgN1cmkYASABKAkSEwoLZGVzY3JpcHRpb24YAiABKAkSEAoIcmVxdWlyZWQYAyABKAgSJwoGcGFyYW1zGAQgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCLZAQoKQWdlbnRTa2lsbBIPCgJpZBgBIAEoCUID4EECEhEKBG5hbWUYAiABKAlCA+BBAhIYCgtkZXNjcmlwdGlvbhgDIAEoCUID4EECEhEKBHRhZ3MYBCADKAlCA+BBAhIQCghleGFtcGxlcxgFIAMoCRITCgtpbnB1dF9tb2RlcxgGIAMoCRIUCgxvdXRwdXRfbW9kZXMYByADKAkSPQoVc2VjdXJpdHlfcmVxdWlyZW1lbnRzGAggAygLMh4ubGYuYTJhLnYxLlNlY3VyaXR5UmVxdWlyZW1lbnQibQoSQWdlbnRDYXJkU2lnbmF0dXJlEhYKCXByb3RlY3RlZBgBIAEoCUID4EECEhYKCXNpZ25hdHVyZRgCIAEoCUID4EECEicKBmhlYWRlchgDIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QioQEKGlRhc2tQdXNoTm90aWZpY2F0aW9uQ29uZmlnEg4KBnRlbmFudBgBIAEoCRIKCgJpZBgCIAEoCRIPCgd0YXNrX2lkGAMgASgJEhAKA3VybBgEIAEoCUID4EECEg0KBXRva2VuGAUgASgJEjUKDmF1dGhlbnRpY2F0aW9uGAYgASgLMh0ubGYuYTJhLnYxLkF1dGhlbnRpY2F0aW9uSW5mbyIaCgpTdHJpbmdMaXN0EgwKBGxpc3QYASADKAkimgEKE1NlY3VyaXR5UmVxdWlyZW1lbnQSPAoHc2NoZW1lcxgBIAMoCzIrLmxmLmEyYS52MS5TZWN1cml0eVJlcXVpcmVtZW50LlNjaGVtZXNFbnRyeRpFCgxTY2hlbWVzRW50cnkSCwoDa2V5GAEgASgJEiQKBXZhbHVlGAIgASgLMhUubGYuYTJhLnYxLlN0cmluZ0xpc3Q6AjgBIoADCg5TZWN1cml0eVNjaGVtZRJCChdhcGlfa2V5X3NlY3VyaXR5X3NjaGVtZRgBIAEoCzIfLmxmLmEyYS52MS5BUElLZXlTZWN1cml0eVNjaGVtZUgAEkYKGWh0dHBfYXV0aF9zZWN1cml0eV9zY2hlbWUYAiABKAsyIS5sZi5hMmEudjEuSFRUUEF1dGhTZWN1cml0eVNjaGVtZUgAEkEKFm9hdXRoMl9zZWN1cml0eV9zY2hlbWUYAyABKAsyHy5sZi5hMmEudjEuT0F1dGgyU2VjdXJpdHlTY2hlbWVIABJRCh9vcGVuX2lkX2Nvbm5lY3Rfc2VjdXJpdHlfc2NoZW1lGAQgASgLMiYubGYuYTJhLnYxLk9wZW5JZENvbm5lY3RTZWN1cml0eVNjaGVtZUgAEkIKFG10bHNfc2VjdXJpdHlfc2NoZW1lGAUgASgLMiIubGYuYTJhLnYxLk11dHVhbFRsc1NlY3VyaXR5U2NoZW1lSABCCAoGc2NoZW1lIlUKFEFQSUtleVNlY3VyaXR5U2NoZW1lEhMKC2Rlc2NyaXB0aW9uGAEgASgJEhUKCGxvY2F0aW9uGAIgASgJQgPgQQISEQoEbmFtZRgDIAEoCUID4EECIlkKFkhUVFBBdXRoU2VjdXJpdHlTY2hlbWUSEwoLZGVzY3JpcHRpb24YASABKAkSEwoGc2NoZW1lGAIgASgJQgPgQQISFQoNYmVhcmVyX2Zvcm1hdBgDIAEoCSJzChRPQXV0aDJTZWN1cml0eVNjaGVtZRITCgtkZXNjcmlwdGlvbhgBIAEoCRIpCgVmbG93cxgCIAEoCzIVLmxmLmEyYS52MS5PQXV0aEZsb3dzQgPgQQISGwoTb2F1dGgyX21ldGFkYXRhX3VybBgDIAEoCSJUChtPcGVuSWRDb25uZWN0U2VjdXJpdHlTY2hlbWUSEwoLZGVzY3JpcHRpb24YASABKAkSIAoTb3Blbl9pZF9jb25uZWN0X3VybBgCIAEoCUID4EECIi4KF011dHVhbFRsc1NlY3VyaXR5U2NoZW1lEhMKC2Rlc2NyaXB0aW9uGAEgASgJIsECCgpPQXV0aEZsb3dzEkMKEmF1dGhvcml6YXRpb25fY29kZRgBIAEoCzIlLmxmLmEyYS52MS5BdXRob3JpemF0aW9uQ29kZU9BdXRoRmxvd0gAEkMKEmNsaWVudF9jcmVkZW50aWFscxgCIAEoCzIlLmxmLmEyYS52MS5DbGllbnRDcmVkZW50aWFsc09BdXRoRmxvd0gAEjQKCGltcGxpY2l0GAMgASgLMhwubGYuYTJhLnYxLkltcGxpY2l0T0F1dGhGbG93QgIYAUgAEjQKCHBhc3N3b3JkGAQgASgLMhwubGYuYTJhLnYxLlBhc3N3b3JkT0F1dGhGbG93QgIYAUgAEjUKC2RldmljZV9jb2RlGAUgASgLMh4ubGYuYTJhLnYxLkRldmljZUNvZGVPQXV0aEZsb3dIAEIGCgRmbG93IvcBChpBdXRob3JpemF0aW9uQ29kZU9BdXRoRmxvdxIeChFhdXRob3JpemF0aW9uX3VybBgBIAEoCUID4EECEhYKCXRva2VuX3VybBgCIAEoCUID4EECEhMKC3JlZnJlc2hfdXJsGAMgASgJEkYKBnNjb3BlcxgEIAMoCzIxLmxmLmEyYS52MS5BdXRob3JpemF0aW9uQ29kZU9BdXRoRmxvdy5TY29wZXNFbnRyeUID4EECEhUKDXBrY2VfcmVxdWlyZWQYBSABKAgaLQoLU2NvcGVzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASLAAQoaQ2xpZW50Q3JlZGVudGlhbHNPQXV0aEZsb3cSFgoJdG9rZW5fdXJsGAEgASgJQgPgQQISEwoLcmVmcmVzaF91cmwYAiABKAkSRgoGc2NvcGVzGAMgAygLMjEubGYuYTJhLnYxLkNsaWVudENyZWRlbnRpYWxzT0F1dGhGbG93LlNjb3Blc0VudHJ5QgPgQQIaLQoLU2NvcGVzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASKsAQoRSW1wbGljaXRPQXV0aEZsb3cSGQoRYXV0aG9yaXphdGlvbl91cmwYASABKAkSEwoLcmVmcmVzaF91cmwYAiABKAkSOAoGc2NvcGVzGAMgAygLMigubGYuYTJhLnYxLkltcGxpY2l0T0F1dGhGbG93LlNjb3Blc0VudHJ5Gi0KC1Njb3Blc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEipAEKEVBhc3N3b3JkT0F1dGhGbG93EhEKCXRva2VuX3VybBgBIAEoCRITCgtyZWZyZXNoX3VybBgCIAEoCRI4CgZzY29wZXMYAyADKAsyKC5sZi5hMmEudjEuUGFzc3dvcmRPQXV0aEZsb3cuU2NvcGVzRW50cnkaLQoLU2NvcGVzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASLZAQoTRGV2aWNlQ29kZU9BdXRoRmxvdxIlChhkZXZpY2VfYXV0aG9yaXphdGlvbl91cmwYASABKAlCA+BBAhIWCgl0b2tlbl91cmwYAiABKAlCA+BBAhITCgtyZWZyZXNoX3VybBgDIAEoCRI/CgZzY29wZXMYBCADKAsyKi5sZi5hMmEudjEuRGV2aWNlQ29kZU9BdXRoRmxvdy5TY29wZXNFbnRyeUID4EECGi0KC1Njb3Blc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEitQEKElNlbmRNZXNzYWdlUmVxdWVzdBIOCgZ0ZW5hbnQYASABKAkSKAoHbWVzc2FnZRgCIAEoCzISLmxmLmEyYS52MS5NZXNzYWdlQgPgQQISOgoNY29uZmlndXJhdGlvbhgDIAEoCzIjLmxmLmEyYS52MS5TZW5kTWVzc2FnZUNvbmZpZ3VyYXRpb24SKQoIbWV0YWRhdGEYBCABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0ImEKDkdldFRhc2tSZXF1ZXN0Eg4KBnRlbmFudBgBIAEoCRIPCgJpZBgCIAEoCUID4EECEhsKDmhpc3RvcnlfbGVuZ3RoGAMgASgFSACIAQFCEQoPX2hpc3RvcnlfbGVuZ3RoIrgCChBMaXN0VGFza3NSZXF1ZXN0Eg4KBnRlbmFudBgBIAEoCRISCgpjb250ZXh0X2lkGAIgASgJEiQKBnN0YXR1cxgDIAEoDjIULmxmLmEyYS52MS5UYXNrU3RhdGUSFgoJcGFnZV9zaXplGAQgASgFSACIAQESEgoKcGFnZV90b2tlbhgFIAEoCRIbCg5oaXN0b3J5X2xlbmd0aBgGIAEoBUgBiAEBEjoKFnN0YXR1c190aW1lc3RhbXBfYWZ0ZXIYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEh4KEWluY2x1ZGVfYXJ0aWZhY3RzGAggASgISAKIAQFCDAoKX3BhZ2Vfc2l6ZUIRCg9faGlzdG9yeV9sZW5ndGhCFAoSX2luY2x1ZGVfYXJ0aWZhY3RzIocBChFMaXN0VGFza3NSZXNwb25zZRIjCgV0YXNrcxgBIAMoCzIPLmxmLmEyYS52MS5UYXNrQgPgQQISHAoPbmV4dF9wYWdlX3Rva2VuGAIgASgJQgPgQQISFgoJcGFnZV9zaXplGAMgASgFQgPgQQISFwoKdG90YWxfc2l6ZRgEIAEoBUID4EECIl8KEUNhbmNlbFRhc2tSZXF1ZXN0Eg4KBnRlbmFudBgBIAEoCRIPCgJpZBgCIAEoCUID4EECEikKCG1ldGFkYXRhGAMgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCJdCiRHZXRUYXNrUHVzaE5vdGlmaWNhdGlvbkNvbmZpZ1JlcXVlc3QSDgoGdGVuYW50GAEgASgJEhQKB3Rhc2tfaWQYAiABKAlCA+BBAhIPCgJpZBgDIAEoCUID4EECImAKJ0RlbGV0ZVRhc2tQdXNoTm90aWZpY2F0aW9uQ29uZmlnUmVxdWVzdBIOCgZ0ZW5hbnQYASABKAkSFAoHdGFza19pZBgCIAEoCUID4EECEg8KAmlkGAMgASgJQgPgQQIiOQoWU3Vic2NyaWJlVG9UYXNrUmVxdWVzdBIOCgZ0ZW5hbnQYASABKAkSDwoCaWQYAiABKAlCA+BBAiJ1CiZMaXN0VGFza1B1c2hOb3RpZmljYXRpb25Db25maWdzUmVxdWVzdBIOCgZ0ZW5hbnQYBCABKAkSFAoHdGFza19pZBgBIAEoCUID4EECEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJIi0KG0dldEV4dGVuZGVkQWdlbnRDYXJkUmVxdWVzdBIOCgZ0ZW5hbnQYASABKAkiaAoTU2VuZE1lc3NhZ2VSZXNwb25zZRIfCgR0YXNrGAEgASgLMg8ubGYuYTJhLnYxLlRhc2tIABIlCgdtZXNzYWdlGAIgASgLMhIubGYuYTJhLnYxLk1lc3NhZ2VIAEIJCgdwYXlsb2FkIt0BCg5TdHJlYW1SZXNwb25zZRIfCgR0YXNrGAEgASgLMg8ubGYuYTJhLnYxLlRhc2tIABIlCgdtZXNzYWdlGAIgASgLMhIubGYuYTJhLnYxLk1lc3NhZ2VIABI5Cg1zdGF0dXNfdXBkYXRlGAMgASgLMiAubGYuYTJhLnYxLlRhc2tTdGF0dXNVcGRhdGVFdmVudEgAEj0KD2FydGlmYWN0X3VwZGF0ZRgEIAEoCzIiLmxmLmEyYS52MS5UYXNrQXJ0aWZhY3RVcGRhdGVFdmVudEgAQgkKB3BheWxvYWQiegonTGlzdFRhc2tQdXNoTm90aWZpY2F0aW9uQ29uZmlnc1Jlc3BvbnNlEjYKB2NvbmZpZ3MYASADKAsyJS5sZi5hMmEudjEuVGFza1B1c2hOb3RpZmljYXRpb25Db25maWcSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJKvkBCglUYXNrU3RhdGUSGgoWVEFTS19TVEFURV9VTlNQRUNJRklFRBAAEhgKFFRBU0tfU1RBVEVfU1VCTUlUVEVEEAESFgoSVEFTS19TVEFURV9XT1JLSU5HEAISGAoUVEFTS19TVEFURV9DT01QTEVURUQQAxIVChFUQVNLX1NUQVRFX0ZBSUxFRBAEEhcKE1RBU0tfU1RBVEVfQ0FOQ0VMRUQQBRIdChlUQVNLX1NUQVRFX0lOUFVUX1JFUVVJUkVEEAYSFwoTVEFTS19TVEFURV9SRUpFQ1RFRBAHEhwKGFRBU0tfU1RBVEVfQVVUSF9SRVFVSVJFRBAIKjsKBFJvbGUSFAoQUk9MRV9VTlNQRUNJRklFRBAAEg0KCVJPTEVfVVNFUhABEg4KClJPTEVfQUdFTlQQAjKXDwoKQTJBU2VydmljZRKDAQoLU2VuZE1lc3NhZ2USHS5sZi5hMmEudjEuU2VuZE1lc3NhZ2VSZXF1ZXN0Gh4ubGYuYTJhLnYxLlNlbmRNZXNzYWdlUmVzcG9uc2UiNYLT5JMCLzoBKlobOgEqIhYve3RlbmFudH0vbWVzc2FnZTpzZW5kIg0vbWVzc2FnZTpzZW5kEo0BChRTZW5kU3RyZWFtaW5nTWVzc2FnZRIdLmxmLmEyYS52MS5TZW5kTWVzc2FnZVJlcXVlc3QaGS5sZi5hMmEudjEuU3RyZWFtUmVzcG9uc2UiOYLT5JMCMzoBKlodOgEqIhgve3RlbmFudH0vbWVzc2FnZTpzdHJlYW0iDy9tZXNzYWdlOnN0cmVhbTABEmsKB0dldFRhc2sSGS5sZi5hMmEudjEuR2V0VGFza1JlcXVlc3QaDy5sZi5hMmEudjEuVGFzayI02kECaWSC0+STAilaGBIWL3t0ZW5hbnR9L3Rhc2tzL3tpZD0qfRINL3Rhc2tzL3tpZD0qfRJpCglMaXN0VGFza3MSGy5sZi5hMmEudjEuTGlzdFRhc2tzUmVxdWVzdBocLmxmLmEyYS52MS5MaXN0VGFza3NSZXNwb25zZSIhgtPkkwIbWhESDy97dGVuYW50fS90YXNrcxIGL3Rhc2tzEoABCgpDYW5jZWxUYXNrEhwubGYuYTJhLnYxLkNhbmNlbFRhc2tSZXF1ZXN0Gg8ubGYuYTJhLnYxLlRhc2siQ4LT5JMCPToBKloiOgEqIh0ve3RlbmFudH0vdGFza3Mve2lkPSp9OmNhbmNlbCIUL3Rhc2tzL3tpZD0qfTpjYW5jZWwSlgEKD1N1YnNjcmliZVRvVGFzaxIhLmxmLmEyYS52MS5TdWJzY3JpYmVUb1Rhc2tSZXF1ZXN0GhkubGYuYTJhLnYxLlN0cmVhbVJlc3BvbnNlIkOC0+STAj1aIhIgL3t0ZW5hbnR9L3Rhc2tzL3tpZD0qfTpzdWJzY3JpYmUSFy90YXNrcy97aWQ9Kn06c3Vic2NyaWJlMAES8wEKIENyZWF0ZVRhc2tQdXNoTm90aWZpY2F0aW9uQ29uZmlnEiUubGYuYTJhLnYxLlRhc2tQdXNoTm90aWZpY2F0aW9uQ29uZmlnGiUubGYuYTJhLnYxLlRhc2tQdXNoTm90aWZpY2F0aW9uQ29uZmlnIoAB2kEOdGFza19pZCxjb25maWeC0+STAmk6ASpaODoBKiIzL3t0ZW5hbnR9L3Rhc2tzL3t0YXNrX2lkPSp9L3B1c2hOb3RpZmljYXRpb25Db25maWdzIiovdGFza3Mve3Rhc2tfaWQ9Kn0vcHVzaE5vdGlmaWNhdGlvbkNvbmZpZ3MS/gEKHUdldFRhc2tQdXNoTm90aWZpY2F0aW9uQ29uZmlnEi8ubGYuYTJhLnYxLkdldFRhc2tQdXNoTm90aWZpY2F0aW9uQ29uZmlnUmVxdWVzdBolLmxmLmEyYS52MS5UYXNrUHVzaE5vdGlmaWNhdGlvbkNvbmZpZyKEAdpBCnRhc2tfaWQsaWSC0+STAnFaPBI6L3t0ZW5hbnR9L3Rhc2tzL3t0YXNrX2lkPSp9L3B1c2hOb3RpZmljYXRpb25Db25maWdzL3tpZD0qfRIxL3Rhc2tzL3t0YXNrX2lkPSp9L3B1c2hOb3RpZmljYXRpb25Db25maWdzL3tpZD0qfRL9AQofTGlzdFRhc2tQdXNoTm90aWZpY2F0aW9uQ29uZmlncxIxLmxmLmEyYS52MS5MaXN0VGFza1B1c2hOb3RpZmljYXRpb25Db25maWdzUmVxdWVzdBoyLmxmLmEyYS52MS5MaXN0VGFza1B1c2hOb3RpZmljYXRpb25Db25maWdzUmVzcG9uc2Uic9pBB3Rhc2tfaWSC0+STAmNaNRIzL3t0ZW5hbnR9L3Rhc2tzL3t0YXNrX2lkPSp9L3B1c2hOb3RpZmljYXRpb25Db25maWdzEiovdGFza3Mve3Rhc2tfaWQ9Kn0vcHVzaE5vdGlmaWNhdGlvbkNvbmZpZ3MSjwEKFEdldEV4dGVuZGVkQWdlbnRDYXJkEiYubGYuYTJhLnYxLkdldEV4dGVuZGVkQWdlbnRDYXJkUmVxdWVzdBoULmxmLmEyYS52MS5BZ2VudENhcmQiOYLT5JMCM1odEhsve3RlbmFudH0vZXh0ZW5kZWRBZ2VudENhcmQSEi9leHRlbmRlZEFnZW50Q2FyZBL1AQogRGVsZXRlVGFza1B1c2hOb3RpZmljYXRpb25Db25maWcSMi5sZi5hMmEudjEuRGVsZXRlVGFza1B1c2hOb3RpZmljYXRpb25Db25maWdSZXF1ZXN0GhYuZ29vZ2xlLnByb3RvYnVmLkVtcHR5IoQB2kEKdGFza19pZCxpZILT5JMCcVo8Kjove3RlbmFudH0vdGFza3Mve3Rhc2tfaWQ9Kn0vcHVzaE5vdGlmaWNhdGlvbkNvbmZpZ3Mve2lkPSp9KjEvdGFza3Mve3Rhc2tfaWQ9Kn0vcHVzaE5vdGlmaWNhdGlvbkNvbmZpZ3Mve2lkPSp9YgZwcm90bzM", [file_google_api_annotations, file_google_api_client, file_google_api_field_behavior, file_google_protobuf_empty, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
- * Says how a message shall be answered.
+ * How to respond to a message.
  *
  * @generated from message lf.a2a.v1.SendMessageConfiguration
  */
 export type SendMessageConfiguration = Message$1<"lf.a2a.v1.SendMessageConfiguration"> & {
   /**
-   * Lists the media types that the client takes. Empty takes all.
+   * Media types that the client accepts. Empty accepts all.
    *
    * @generated from field: repeated string accepted_output_modes = 1;
    */
   acceptedOutputModes: string[];
 
   /**
-   * Asks for notifications of the task.
+   * Where to post the updates of the task.
    *
    * @generated from field: lf.a2a.v1.TaskPushNotificationConfig task_push_notification_config = 2;
    */
   taskPushNotificationConfig?: TaskPushNotificationConfig | undefined;
 
   /**
-   * Limits the history in the answer to the newest n messages. Unset leaves it
-   * to the server, 0 asks for none.
+   * Maximum number of messages in the history of the response, newest kept. 0
+   * returns none; unset lets the server choose.
    *
    * @generated from field: optional int32 history_length = 3;
    */
   historyLength?: number | undefined;
 
   /**
-   * Asks for the answer as soon as the task is there.
+   * Whether to respond as soon as the task is created.
    *
    * @generated from field: bool return_immediately = 4;
    */
@@ -57,35 +57,35 @@ export type SendMessageConfiguration = Message$1<"lf.a2a.v1.SendMessageConfigura
 };
 
 /**
- * Says how a message shall be answered.
+ * How to respond to a message.
  *
  * @generated from message lf.a2a.v1.SendMessageConfiguration
  */
 export type SendMessageConfigurationJson = {
   /**
-   * Lists the media types that the client takes. Empty takes all.
+   * Media types that the client accepts. Empty accepts all.
    *
    * @generated from field: repeated string accepted_output_modes = 1;
    */
   acceptedOutputModes?: string[];
 
   /**
-   * Asks for notifications of the task.
+   * Where to post the updates of the task.
    *
    * @generated from field: lf.a2a.v1.TaskPushNotificationConfig task_push_notification_config = 2;
    */
   taskPushNotificationConfig?: TaskPushNotificationConfigJson;
 
   /**
-   * Limits the history in the answer to the newest n messages. Unset leaves it
-   * to the server, 0 asks for none.
+   * Maximum number of messages in the history of the response, newest kept. 0
+   * returns none; unset lets the server choose.
    *
    * @generated from field: optional int32 history_length = 3;
    */
   historyLength?: number;
 
   /**
-   * Asks for the answer as soon as the task is there.
+   * Whether to respond as soon as the task is created.
    *
    * @generated from field: bool return_immediately = 4;
    */
@@ -100,48 +100,48 @@ export const SendMessageConfigurationSchema: GenMessage<SendMessageConfiguration
   messageDesc(file_lf_a2a_v1_a2a, 0);
 
 /**
- * Is a piece of work with a life of its own.
+ * A unit of work.
  *
  * @generated from message lf.a2a.v1.Task
  */
 export type Task = Message$1<"lf.a2a.v1.Task"> & {
   /**
-   * Identifies the task; chosen by the server.
+   * The id of the task, assigned by the server.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Identifies the conversation that the task belongs to.
+   * The id of the conversation that the task belongs to.
    *
    * @generated from field: string context_id = 2;
    */
   contextId: string;
 
   /**
-   * Tells where the task stands.
+   * Status of the task.
    *
    * @generated from field: lf.a2a.v1.TaskStatus status = 3;
    */
   status?: TaskStatus | undefined;
 
   /**
-   * Holds what the task made.
+   * Results of the task.
    *
    * @generated from field: repeated lf.a2a.v1.Artifact artifacts = 4;
    */
   artifacts: Artifact[];
 
   /**
-   * Holds the conversation, oldest first.
+   * The conversation, oldest message first.
    *
    * @generated from field: repeated lf.a2a.v1.Message history = 5;
    */
   history: Message[];
 
   /**
-   * Holds custom data, keyed by extension URI.
+   * Custom data, keyed by extension URI.
    *
    * @generated from field: google.protobuf.Struct metadata = 6;
    */
@@ -149,48 +149,48 @@ export type Task = Message$1<"lf.a2a.v1.Task"> & {
 };
 
 /**
- * Is a piece of work with a life of its own.
+ * A unit of work.
  *
  * @generated from message lf.a2a.v1.Task
  */
 export type TaskJson = {
   /**
-   * Identifies the task; chosen by the server.
+   * The id of the task, assigned by the server.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * Identifies the conversation that the task belongs to.
+   * The id of the conversation that the task belongs to.
    *
    * @generated from field: string context_id = 2;
    */
   contextId?: string;
 
   /**
-   * Tells where the task stands.
+   * Status of the task.
    *
    * @generated from field: lf.a2a.v1.TaskStatus status = 3;
    */
   status?: TaskStatusJson;
 
   /**
-   * Holds what the task made.
+   * Results of the task.
    *
    * @generated from field: repeated lf.a2a.v1.Artifact artifacts = 4;
    */
   artifacts?: ArtifactJson[];
 
   /**
-   * Holds the conversation, oldest first.
+   * The conversation, oldest message first.
    *
    * @generated from field: repeated lf.a2a.v1.Message history = 5;
    */
   history?: MessageJson[];
 
   /**
-   * Holds custom data, keyed by extension URI.
+   * Custom data, keyed by extension URI.
    *
    * @generated from field: google.protobuf.Struct metadata = 6;
    */
@@ -205,27 +205,27 @@ export const TaskSchema: GenMessage<Task, {jsonType: TaskJson}> = /*@__PURE__*/
   messageDesc(file_lf_a2a_v1_a2a, 1);
 
 /**
- * Tells where a task stands, and since when.
+ * Status of a task.
  *
  * @generated from message lf.a2a.v1.TaskStatus
  */
 export type TaskStatus = Message$1<"lf.a2a.v1.TaskStatus"> & {
   /**
-   * Names the state.
+   * State of the task.
    *
    * @generated from field: lf.a2a.v1.TaskState state = 1;
    */
   state: TaskState;
 
   /**
-   * Holds what there is to say with it.
+   * A message about the state.
    *
    * @generated from field: lf.a2a.v1.Message message = 2;
    */
   message?: Message | undefined;
 
   /**
-   * Tells since when the task stands there.
+   * When the state was entered.
    *
    * @generated from field: google.protobuf.Timestamp timestamp = 3;
    */
@@ -233,27 +233,27 @@ export type TaskStatus = Message$1<"lf.a2a.v1.TaskStatus"> & {
 };
 
 /**
- * Tells where a task stands, and since when.
+ * Status of a task.
  *
  * @generated from message lf.a2a.v1.TaskStatus
  */
 export type TaskStatusJson = {
   /**
-   * Names the state.
+   * State of the task.
    *
    * @generated from field: lf.a2a.v1.TaskState state = 1;
    */
   state?: TaskStateJson;
 
   /**
-   * Holds what there is to say with it.
+   * A message about the state.
    *
    * @generated from field: lf.a2a.v1.Message message = 2;
    */
   message?: MessageJson;
 
   /**
-   * Tells since when the task stands there.
+   * When the state was entered.
    *
    * @generated from field: google.protobuf.Timestamp timestamp = 3;
    */
@@ -268,19 +268,19 @@ export const TaskStatusSchema: GenMessage<TaskStatus, {jsonType: TaskStatusJson}
   messageDesc(file_lf_a2a_v1_a2a, 2);
 
 /**
- * Is one piece of a message or of an artifact.
+ * One piece of a message or an artifact.
  *
  * @generated from message lf.a2a.v1.Part
  */
 export type Part = Message$1<"lf.a2a.v1.Part"> & {
   /**
-   * Holds the content of the piece.
+   * The content of the part.
    *
    * @generated from oneof lf.a2a.v1.Part.content
    */
   content: {
     /**
-     * Holds plain text.
+     * Plain text.
      *
      * @generated from field: string text = 1;
      */
@@ -288,7 +288,7 @@ export type Part = Message$1<"lf.a2a.v1.Part"> & {
     case: "text";
   } | {
     /**
-     * Holds the bytes of a file.
+     * The content of a file.
      *
      * @generated from field: bytes raw = 2;
      */
@@ -296,7 +296,7 @@ export type Part = Message$1<"lf.a2a.v1.Part"> & {
     case: "raw";
   } | {
     /**
-     * Names where a file lies.
+     * URL of a file.
      *
      * @generated from field: string url = 3;
      */
@@ -304,7 +304,7 @@ export type Part = Message$1<"lf.a2a.v1.Part"> & {
     case: "url";
   } | {
     /**
-     * Holds structured data: any JSON value.
+     * Structured data: any JSON value.
      *
      * @generated from field: google.protobuf.Value data = 4;
      */
@@ -313,21 +313,21 @@ export type Part = Message$1<"lf.a2a.v1.Part"> & {
   } | { case: undefined; value?: undefined };
 
   /**
-   * Holds custom data, keyed by extension URI.
+   * Custom data, keyed by extension URI.
    *
    * @generated from field: google.protobuf.Struct metadata = 5;
    */
   metadata?: JsonObject | undefined;
 
   /**
-   * Names the file; empty when it has no name.
+   * Name of the file. Empty if it has none.
    *
    * @generated from field: string filename = 6;
    */
   filename: string;
 
   /**
-   * Holds the media type of the content; empty when unknown.
+   * Media type of the content. Empty if unknown.
    *
    * @generated from field: string media_type = 7;
    */
@@ -335,55 +335,55 @@ export type Part = Message$1<"lf.a2a.v1.Part"> & {
 };
 
 /**
- * Is one piece of a message or of an artifact.
+ * One piece of a message or an artifact.
  *
  * @generated from message lf.a2a.v1.Part
  */
 export type PartJson = {
   /**
-   * Holds plain text.
+   * Plain text.
    *
    * @generated from field: string text = 1;
    */
   text?: string;
 
   /**
-   * Holds the bytes of a file.
+   * The content of a file.
    *
    * @generated from field: bytes raw = 2;
    */
   raw?: string;
 
   /**
-   * Names where a file lies.
+   * URL of a file.
    *
    * @generated from field: string url = 3;
    */
   url?: string;
 
   /**
-   * Holds structured data: any JSON value.
+   * Structured data: any JSON value.
    *
    * @generated from field: google.protobuf.Value data = 4;
    */
   data?: ValueJson;
 
   /**
-   * Holds custom data, keyed by extension URI.
+   * Custom data, keyed by extension URI.
    *
    * @generated from field: google.protobuf.Struct metadata = 5;
    */
   metadata?: StructJson;
 
   /**
-   * Names the file; empty when it has no name.
+   * Name of the file. Empty if it has none.
    *
    * @generated from field: string filename = 6;
    */
   filename?: string;
 
   /**
-   * Holds the media type of the content; empty when unknown.
+   * Media type of the content. Empty if unknown.
    *
    * @generated from field: string media_type = 7;
    */
@@ -398,62 +398,62 @@ export const PartSchema: GenMessage<Part, {jsonType: PartJson}> = /*@__PURE__*/
   messageDesc(file_lf_a2a_v1_a2a, 3);
 
 /**
- * Is one message of a conversation.
+ * One message of a conversation.
  *
  * @generated from message lf.a2a.v1.Message
  */
 export type Message = Message$1<"lf.a2a.v1.Message"> & {
   /**
-   * Identifies the message; chosen by its sender.
+   * The id of the message, chosen by its sender.
    *
    * @generated from field: string message_id = 1;
    */
   messageId: string;
 
   /**
-   * Names the conversation. Empty starts a new one, or takes the task's.
+   * The conversation. Empty uses that of the task, or starts a new one.
    *
    * @generated from field: string context_id = 2;
    */
   contextId: string;
 
   /**
-   * Names the task that the message continues. Empty starts a new one.
+   * The task that the message continues. Empty starts a new task.
    *
    * @generated from field: string task_id = 3;
    */
   taskId: string;
 
   /**
-   * Tells who speaks.
+   * Who sent the message.
    *
    * @generated from field: lf.a2a.v1.Role role = 4;
    */
   role: Role;
 
   /**
-   * Holds the content in order; never empty.
+   * The content, in order. At least one part.
    *
    * @generated from field: repeated lf.a2a.v1.Part parts = 5;
    */
   parts: Part[];
 
   /**
-   * Holds custom data, keyed by extension URI.
+   * Custom data, keyed by extension URI.
    *
    * @generated from field: google.protobuf.Struct metadata = 6;
    */
   metadata?: JsonObject | undefined;
 
   /**
-   * Lists the URIs of the extensions that the message uses.
+   * URIs of the extensions that the message uses.
    *
    * @generated from field: repeated string extensions = 7;
    */
   extensions: string[];
 
   /**
-   * Names other tasks that the message refers to.
+   * Ids of other tasks that the message refers to.
    *
    * @generated from field: repeated string reference_task_ids = 8;
    */
@@ -461,62 +461,62 @@ export type Message = Message$1<"lf.a2a.v1.Message"> & {
 };
 
 /**
- * Is one message of a conversation.
+ * One message of a conversation.
  *
  * @generated from message lf.a2a.v1.Message
  */
 export type MessageJson = {
   /**
-   * Identifies the message; chosen by its sender.
+   * The id of the message, chosen by its sender.
    *
    * @generated from field: string message_id = 1;
    */
   messageId?: string;
 
   /**
-   * Names the conversation. Empty starts a new one, or takes the task's.
+   * The conversation. Empty uses that of the task, or starts a new one.
    *
    * @generated from field: string context_id = 2;
    */
   contextId?: string;
 
   /**
-   * Names the task that the message continues. Empty starts a new one.
+   * The task that the message continues. Empty starts a new task.
    *
    * @generated from field: string task_id = 3;
    */
   taskId?: string;
 
   /**
-   * Tells who speaks.
+   * Who sent the message.
    *
    * @generated from field: lf.a2a.v1.Role role = 4;
    */
   role?: RoleJson;
 
   /**
-   * Holds the content in order; never empty.
+   * The content, in order. At least one part.
    *
    * @generated from field: repeated lf.a2a.v1.Part parts = 5;
    */
   parts?: PartJson[];
 
   /**
-   * Holds custom data, keyed by extension URI.
+   * Custom data, keyed by extension URI.
    *
    * @generated from field: google.protobuf.Struct metadata = 6;
    */
   metadata?: StructJson;
 
   /**
-   * Lists the URIs of the extensions that the message uses.
+   * URIs of the extensions that the message uses.
    *
    * @generated from field: repeated string extensions = 7;
    */
   extensions?: string[];
 
   /**
-   * Names other tasks that the message refers to.
+   * Ids of other tasks that the message refers to.
    *
    * @generated from field: repeated string reference_task_ids = 8;
    */
@@ -531,48 +531,48 @@ export const MessageSchema: GenMessage<Message, {jsonType: MessageJson}> = /*@__
   messageDesc(file_lf_a2a_v1_a2a, 4);
 
 /**
- * Is something that a task made.
+ * A result of a task.
  *
  * @generated from message lf.a2a.v1.Artifact
  */
 export type Artifact = Message$1<"lf.a2a.v1.Artifact"> & {
   /**
-   * Identifies the artifact within its task.
+   * The id of the artifact, unique within its task.
    *
    * @generated from field: string artifact_id = 1;
    */
   artifactId: string;
 
   /**
-   * Names it for a person.
+   * Display name.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Describes it for a person.
+   * Description for people.
    *
    * @generated from field: string description = 3;
    */
   description: string;
 
   /**
-   * Holds its content; never empty.
+   * The content, in order. At least one part.
    *
    * @generated from field: repeated lf.a2a.v1.Part parts = 4;
    */
   parts: Part[];
 
   /**
-   * Holds custom data, keyed by extension URI.
+   * Custom data, keyed by extension URI.
    *
    * @generated from field: google.protobuf.Struct metadata = 5;
    */
   metadata?: JsonObject | undefined;
 
   /**
-   * Lists the URIs of the extensions that the artifact uses.
+   * URIs of the extensions that the artifact uses.
    *
    * @generated from field: repeated string extensions = 6;
    */
@@ -580,48 +580,48 @@ export type Artifact = Message$1<"lf.a2a.v1.Artifact"> & {
 };
 
 /**
- * Is something that a task made.
+ * A result of a task.
  *
  * @generated from message lf.a2a.v1.Artifact
  */
 export type ArtifactJson = {
   /**
-   * Identifies the artifact within its task.
+   * The id of the artifact, unique within its task.
    *
    * @generated from field: string artifact_id = 1;
    */
   artifactId?: string;
 
   /**
-   * Names it for a person.
+   * Display name.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * Describes it for a person.
+   * Description for people.
    *
    * @generated from field: string description = 3;
    */
   description?: string;
 
   /**
-   * Holds its content; never empty.
+   * The content, in order. At least one part.
    *
    * @generated from field: repeated lf.a2a.v1.Part parts = 4;
    */
   parts?: PartJson[];
 
   /**
-   * Holds custom data, keyed by extension URI.
+   * Custom data, keyed by extension URI.
    *
    * @generated from field: google.protobuf.Struct metadata = 5;
    */
   metadata?: StructJson;
 
   /**
-   * Lists the URIs of the extensions that the artifact uses.
+   * URIs of the extensions that the artifact uses.
    *
    * @generated from field: repeated string extensions = 6;
    */
@@ -636,34 +636,34 @@ export const ArtifactSchema: GenMessage<Artifact, {jsonType: ArtifactJson}> = /*
   messageDesc(file_lf_a2a_v1_a2a, 5);
 
 /**
- * Tells a stream of a change of state, or of what an extension sends with it.
+ * Stream update: a change of state, or a payload of an extension.
  *
  * @generated from message lf.a2a.v1.TaskStatusUpdateEvent
  */
 export type TaskStatusUpdateEvent = Message$1<"lf.a2a.v1.TaskStatusUpdateEvent"> & {
   /**
-   * Names the task.
+   * The id of the task.
    *
    * @generated from field: string task_id = 1;
    */
   taskId: string;
 
   /**
-   * Names its conversation.
+   * The id of its conversation.
    *
    * @generated from field: string context_id = 2;
    */
   contextId: string;
 
   /**
-   * Tells where the task stands after the event.
+   * Status of the task after the event.
    *
    * @generated from field: lf.a2a.v1.TaskStatus status = 3;
    */
   status?: TaskStatus | undefined;
 
   /**
-   * Holds custom data, keyed by extension URI.
+   * Custom data, keyed by extension URI.
    *
    * @generated from field: google.protobuf.Struct metadata = 4;
    */
@@ -671,34 +671,34 @@ export type TaskStatusUpdateEvent = Message$1<"lf.a2a.v1.TaskStatusUpdateEvent">
 };
 
 /**
- * Tells a stream of a change of state, or of what an extension sends with it.
+ * Stream update: a change of state, or a payload of an extension.
  *
  * @generated from message lf.a2a.v1.TaskStatusUpdateEvent
  */
 export type TaskStatusUpdateEventJson = {
   /**
-   * Names the task.
+   * The id of the task.
    *
    * @generated from field: string task_id = 1;
    */
   taskId?: string;
 
   /**
-   * Names its conversation.
+   * The id of its conversation.
    *
    * @generated from field: string context_id = 2;
    */
   contextId?: string;
 
   /**
-   * Tells where the task stands after the event.
+   * Status of the task after the event.
    *
    * @generated from field: lf.a2a.v1.TaskStatus status = 3;
    */
   status?: TaskStatusJson;
 
   /**
-   * Holds custom data, keyed by extension URI.
+   * Custom data, keyed by extension URI.
    *
    * @generated from field: google.protobuf.Struct metadata = 4;
    */
@@ -713,48 +713,49 @@ export const TaskStatusUpdateEventSchema: GenMessage<TaskStatusUpdateEvent, {jso
   messageDesc(file_lf_a2a_v1_a2a, 6);
 
 /**
- * Tells a stream of something that the task made.
+ * Stream update: a new or extended artifact.
  *
  * @generated from message lf.a2a.v1.TaskArtifactUpdateEvent
  */
 export type TaskArtifactUpdateEvent = Message$1<"lf.a2a.v1.TaskArtifactUpdateEvent"> & {
   /**
-   * Names the task.
+   * The id of the task.
    *
    * @generated from field: string task_id = 1;
    */
   taskId: string;
 
   /**
-   * Names its conversation.
+   * The id of its conversation.
    *
    * @generated from field: string context_id = 2;
    */
   contextId: string;
 
   /**
-   * Holds the artifact, or the piece to append to it.
+   * The artifact; if `append` is set, its id and the parts to append.
    *
    * @generated from field: lf.a2a.v1.Artifact artifact = 3;
    */
   artifact?: Artifact | undefined;
 
   /**
-   * Appends to the artifact with this id instead of replacing it.
+   * Whether to append the parts to the artifact with this id instead of
+   * replacing it.
    *
    * @generated from field: bool append = 4;
    */
   append: boolean;
 
   /**
-   * Tells that nothing follows for this artifact.
+   * Whether this is the last update of the artifact.
    *
    * @generated from field: bool last_chunk = 5;
    */
   lastChunk: boolean;
 
   /**
-   * Holds custom data, keyed by extension URI.
+   * Custom data, keyed by extension URI.
    *
    * @generated from field: google.protobuf.Struct metadata = 6;
    */
@@ -762,48 +763,49 @@ export type TaskArtifactUpdateEvent = Message$1<"lf.a2a.v1.TaskArtifactUpdateEve
 };
 
 /**
- * Tells a stream of something that the task made.
+ * Stream update: a new or extended artifact.
  *
  * @generated from message lf.a2a.v1.TaskArtifactUpdateEvent
  */
 export type TaskArtifactUpdateEventJson = {
   /**
-   * Names the task.
+   * The id of the task.
    *
    * @generated from field: string task_id = 1;
    */
   taskId?: string;
 
   /**
-   * Names its conversation.
+   * The id of its conversation.
    *
    * @generated from field: string context_id = 2;
    */
   contextId?: string;
 
   /**
-   * Holds the artifact, or the piece to append to it.
+   * The artifact; if `append` is set, its id and the parts to append.
    *
    * @generated from field: lf.a2a.v1.Artifact artifact = 3;
    */
   artifact?: ArtifactJson;
 
   /**
-   * Appends to the artifact with this id instead of replacing it.
+   * Whether to append the parts to the artifact with this id instead of
+   * replacing it.
    *
    * @generated from field: bool append = 4;
    */
   append?: boolean;
 
   /**
-   * Tells that nothing follows for this artifact.
+   * Whether this is the last update of the artifact.
    *
    * @generated from field: bool last_chunk = 5;
    */
   lastChunk?: boolean;
 
   /**
-   * Holds custom data, keyed by extension URI.
+   * Custom data, keyed by extension URI.
    *
    * @generated from field: google.protobuf.Struct metadata = 6;
    */
@@ -818,20 +820,20 @@ export const TaskArtifactUpdateEventSchema: GenMessage<TaskArtifactUpdateEvent, 
   messageDesc(file_lf_a2a_v1_a2a, 7);
 
 /**
- * Says how notifications authenticate.
+ * Authentication of push notifications.
  *
  * @generated from message lf.a2a.v1.AuthenticationInfo
  */
 export type AuthenticationInfo = Message$1<"lf.a2a.v1.AuthenticationInfo"> & {
   /**
-   * Names the HTTP authentication scheme, for instance `Bearer`.
+   * HTTP authentication scheme, such as `Bearer`.
    *
    * @generated from field: string scheme = 1;
    */
   scheme: string;
 
   /**
-   * Holds the credentials that follow the scheme.
+   * Credentials for the scheme.
    *
    * @generated from field: string credentials = 2;
    */
@@ -839,20 +841,20 @@ export type AuthenticationInfo = Message$1<"lf.a2a.v1.AuthenticationInfo"> & {
 };
 
 /**
- * Says how notifications authenticate.
+ * Authentication of push notifications.
  *
  * @generated from message lf.a2a.v1.AuthenticationInfo
  */
 export type AuthenticationInfoJson = {
   /**
-   * Names the HTTP authentication scheme, for instance `Bearer`.
+   * HTTP authentication scheme, such as `Bearer`.
    *
    * @generated from field: string scheme = 1;
    */
   scheme?: string;
 
   /**
-   * Holds the credentials that follow the scheme.
+   * Credentials for the scheme.
    *
    * @generated from field: string credentials = 2;
    */
@@ -867,34 +869,34 @@ export const AuthenticationInfoSchema: GenMessage<AuthenticationInfo, {jsonType:
   messageDesc(file_lf_a2a_v1_a2a, 8);
 
 /**
- * Names an endpoint of an agent and what it speaks.
+ * An endpoint of an agent, and its protocol.
  *
  * @generated from message lf.a2a.v1.AgentInterface
  */
 export type AgentInterface = Message$1<"lf.a2a.v1.AgentInterface"> & {
   /**
-   * Names the endpoint.
+   * URL of the endpoint.
    *
    * @generated from field: string url = 1;
    */
   url: string;
 
   /**
-   * Names the binding: `JSONRPC`, `GRPC`, `HTTP+JSON`, or a URI.
+   * Binding: `JSONRPC`, `GRPC`, `HTTP+JSON`, or a URI.
    *
    * @generated from field: string protocol_binding = 2;
    */
   protocolBinding: string;
 
   /**
-   * Names the tenant that requests to this endpoint must carry; empty for none.
+   * Tenant that requests to this endpoint must carry. Empty if there is none.
    *
    * @generated from field: string tenant = 3;
    */
   tenant: string;
 
   /**
-   * Is the version of A2A that it speaks, for instance `1.0`.
+   * Version of A2A, such as `1.0`.
    *
    * @generated from field: string protocol_version = 4;
    */
@@ -902,34 +904,34 @@ export type AgentInterface = Message$1<"lf.a2a.v1.AgentInterface"> & {
 };
 
 /**
- * Names an endpoint of an agent and what it speaks.
+ * An endpoint of an agent, and its protocol.
  *
  * @generated from message lf.a2a.v1.AgentInterface
  */
 export type AgentInterfaceJson = {
   /**
-   * Names the endpoint.
+   * URL of the endpoint.
    *
    * @generated from field: string url = 1;
    */
   url?: string;
 
   /**
-   * Names the binding: `JSONRPC`, `GRPC`, `HTTP+JSON`, or a URI.
+   * Binding: `JSONRPC`, `GRPC`, `HTTP+JSON`, or a URI.
    *
    * @generated from field: string protocol_binding = 2;
    */
   protocolBinding?: string;
 
   /**
-   * Names the tenant that requests to this endpoint must carry; empty for none.
+   * Tenant that requests to this endpoint must carry. Empty if there is none.
    *
    * @generated from field: string tenant = 3;
    */
   tenant?: string;
 
   /**
-   * Is the version of A2A that it speaks, for instance `1.0`.
+   * Version of A2A, such as `1.0`.
    *
    * @generated from field: string protocol_version = 4;
    */
@@ -950,98 +952,98 @@ export const AgentInterfaceSchema: GenMessage<AgentInterface, {jsonType: AgentIn
  */
 export type AgentCard = Message$1<"lf.a2a.v1.AgentCard"> & {
   /**
-   * Names the agent.
+   * Name of the agent.
    *
    * @generated from field: string name = 1;
    */
   name: string;
 
   /**
-   * Says what it does.
+   * What the agent does, for people.
    *
    * @generated from field: string description = 2;
    */
   description: string;
 
   /**
-   * Lists its endpoints, the preferred one first.
+   * Endpoints of the agent, the preferred one first.
    *
    * @generated from field: repeated lf.a2a.v1.AgentInterface supported_interfaces = 3;
    */
   supportedInterfaces: AgentInterface[];
 
   /**
-   * Names who offers the agent.
+   * Organization that provides the agent.
    *
    * @generated from field: lf.a2a.v1.AgentProvider provider = 4;
    */
   provider?: AgentProvider | undefined;
 
   /**
-   * Is the version of the agent itself.
+   * Version of the agent itself.
    *
    * @generated from field: string version = 5;
    */
   version: string;
 
   /**
-   * Names where its documentation lies.
+   * URL of the agent's documentation.
    *
    * @generated from field: optional string documentation_url = 6;
    */
   documentationUrl?: string | undefined;
 
   /**
-   * Tells what it can do beyond the minimum.
+   * Optional features that the agent supports.
    *
    * @generated from field: lf.a2a.v1.AgentCapabilities capabilities = 7;
    */
   capabilities?: AgentCapabilities | undefined;
 
   /**
-   * Describes the ways to authenticate, by name.
+   * Supported authentication methods, by name.
    *
    * @generated from field: map<string, lf.a2a.v1.SecurityScheme> security_schemes = 8;
    */
   securitySchemes: { [key: string]: SecurityScheme };
 
   /**
-   * Lists alternatives of what a caller must present.
+   * Alternative ways to authenticate. One of them is sufficient.
    *
    * @generated from field: repeated lf.a2a.v1.SecurityRequirement security_requirements = 9;
    */
   securityRequirements: SecurityRequirement[];
 
   /**
-   * Lists the media types that it takes.
+   * Media types that the agent accepts.
    *
    * @generated from field: repeated string default_input_modes = 10;
    */
   defaultInputModes: string[];
 
   /**
-   * Lists the media types that it sends.
+   * Media types that the agent produces.
    *
    * @generated from field: repeated string default_output_modes = 11;
    */
   defaultOutputModes: string[];
 
   /**
-   * Lists what it is good at.
+   * What the agent can do.
    *
    * @generated from field: repeated lf.a2a.v1.AgentSkill skills = 12;
    */
   skills: AgentSkill[];
 
   /**
-   * Holds signatures over the card without this field.
+   * Signatures of the card without this field.
    *
    * @generated from field: repeated lf.a2a.v1.AgentCardSignature signatures = 13;
    */
   signatures: AgentCardSignature[];
 
   /**
-   * Names where its icon lies.
+   * URL of the agent's icon.
    *
    * @generated from field: optional string icon_url = 14;
    */
@@ -1055,98 +1057,98 @@ export type AgentCard = Message$1<"lf.a2a.v1.AgentCard"> & {
  */
 export type AgentCardJson = {
   /**
-   * Names the agent.
+   * Name of the agent.
    *
    * @generated from field: string name = 1;
    */
   name?: string;
 
   /**
-   * Says what it does.
+   * What the agent does, for people.
    *
    * @generated from field: string description = 2;
    */
   description?: string;
 
   /**
-   * Lists its endpoints, the preferred one first.
+   * Endpoints of the agent, the preferred one first.
    *
    * @generated from field: repeated lf.a2a.v1.AgentInterface supported_interfaces = 3;
    */
   supportedInterfaces?: AgentInterfaceJson[];
 
   /**
-   * Names who offers the agent.
+   * Organization that provides the agent.
    *
    * @generated from field: lf.a2a.v1.AgentProvider provider = 4;
    */
   provider?: AgentProviderJson;
 
   /**
-   * Is the version of the agent itself.
+   * Version of the agent itself.
    *
    * @generated from field: string version = 5;
    */
   version?: string;
 
   /**
-   * Names where its documentation lies.
+   * URL of the agent's documentation.
    *
    * @generated from field: optional string documentation_url = 6;
    */
   documentationUrl?: string;
 
   /**
-   * Tells what it can do beyond the minimum.
+   * Optional features that the agent supports.
    *
    * @generated from field: lf.a2a.v1.AgentCapabilities capabilities = 7;
    */
   capabilities?: AgentCapabilitiesJson;
 
   /**
-   * Describes the ways to authenticate, by name.
+   * Supported authentication methods, by name.
    *
    * @generated from field: map<string, lf.a2a.v1.SecurityScheme> security_schemes = 8;
    */
   securitySchemes?: { [key: string]: SecuritySchemeJson };
 
   /**
-   * Lists alternatives of what a caller must present.
+   * Alternative ways to authenticate. One of them is sufficient.
    *
    * @generated from field: repeated lf.a2a.v1.SecurityRequirement security_requirements = 9;
    */
   securityRequirements?: SecurityRequirementJson[];
 
   /**
-   * Lists the media types that it takes.
+   * Media types that the agent accepts.
    *
    * @generated from field: repeated string default_input_modes = 10;
    */
   defaultInputModes?: string[];
 
   /**
-   * Lists the media types that it sends.
+   * Media types that the agent produces.
    *
    * @generated from field: repeated string default_output_modes = 11;
    */
   defaultOutputModes?: string[];
 
   /**
-   * Lists what it is good at.
+   * What the agent can do.
    *
    * @generated from field: repeated lf.a2a.v1.AgentSkill skills = 12;
    */
   skills?: AgentSkillJson[];
 
   /**
-   * Holds signatures over the card without this field.
+   * Signatures of the card without this field.
    *
    * @generated from field: repeated lf.a2a.v1.AgentCardSignature signatures = 13;
    */
   signatures?: AgentCardSignatureJson[];
 
   /**
-   * Names where its icon lies.
+   * URL of the agent's icon.
    *
    * @generated from field: optional string icon_url = 14;
    */
@@ -1161,20 +1163,20 @@ export const AgentCardSchema: GenMessage<AgentCard, {jsonType: AgentCardJson}> =
   messageDesc(file_lf_a2a_v1_a2a, 10);
 
 /**
- * Names who offers an agent.
+ * Organization that provides an agent.
  *
  * @generated from message lf.a2a.v1.AgentProvider
  */
 export type AgentProvider = Message$1<"lf.a2a.v1.AgentProvider"> & {
   /**
-   * Names the organization's page.
+   * Website of the organization.
    *
    * @generated from field: string url = 1;
    */
   url: string;
 
   /**
-   * Names the organization.
+   * Name of the organization.
    *
    * @generated from field: string organization = 2;
    */
@@ -1182,20 +1184,20 @@ export type AgentProvider = Message$1<"lf.a2a.v1.AgentProvider"> & {
 };
 
 /**
- * Names who offers an agent.
+ * Organization that provides an agent.
  *
  * @generated from message lf.a2a.v1.AgentProvider
  */
 export type AgentProviderJson = {
   /**
-   * Names the organization's page.
+   * Website of the organization.
    *
    * @generated from field: string url = 1;
    */
   url?: string;
 
   /**
-   * Names the organization.
+   * Name of the organization.
    *
    * @generated from field: string organization = 2;
    */
@@ -1210,34 +1212,34 @@ export const AgentProviderSchema: GenMessage<AgentProvider, {jsonType: AgentProv
   messageDesc(file_lf_a2a_v1_a2a, 11);
 
 /**
- * Tells what an agent can do beyond the minimum.
+ * Optional features of A2A that an agent supports.
  *
  * @generated from message lf.a2a.v1.AgentCapabilities
  */
 export type AgentCapabilities = Message$1<"lf.a2a.v1.AgentCapabilities"> & {
   /**
-   * Tells whether it streams.
+   * Whether the agent supports streaming.
    *
    * @generated from field: optional bool streaming = 1;
    */
   streaming?: boolean | undefined;
 
   /**
-   * Tells whether it posts notifications.
+   * Whether the agent supports push notifications.
    *
    * @generated from field: optional bool push_notifications = 2;
    */
   pushNotifications?: boolean | undefined;
 
   /**
-   * Lists its extensions.
+   * Extensions that the agent supports.
    *
    * @generated from field: repeated lf.a2a.v1.AgentExtension extensions = 3;
    */
   extensions: AgentExtension[];
 
   /**
-   * Tells whether a caller that it knows can get more of the card.
+   * Whether authenticated clients can request a more detailed card.
    *
    * @generated from field: optional bool extended_agent_card = 4;
    */
@@ -1245,34 +1247,34 @@ export type AgentCapabilities = Message$1<"lf.a2a.v1.AgentCapabilities"> & {
 };
 
 /**
- * Tells what an agent can do beyond the minimum.
+ * Optional features of A2A that an agent supports.
  *
  * @generated from message lf.a2a.v1.AgentCapabilities
  */
 export type AgentCapabilitiesJson = {
   /**
-   * Tells whether it streams.
+   * Whether the agent supports streaming.
    *
    * @generated from field: optional bool streaming = 1;
    */
   streaming?: boolean;
 
   /**
-   * Tells whether it posts notifications.
+   * Whether the agent supports push notifications.
    *
    * @generated from field: optional bool push_notifications = 2;
    */
   pushNotifications?: boolean;
 
   /**
-   * Lists its extensions.
+   * Extensions that the agent supports.
    *
    * @generated from field: repeated lf.a2a.v1.AgentExtension extensions = 3;
    */
   extensions?: AgentExtensionJson[];
 
   /**
-   * Tells whether a caller that it knows can get more of the card.
+   * Whether authenticated clients can request a more detailed card.
    *
    * @generated from field: optional bool extended_agent_card = 4;
    */
@@ -1287,34 +1289,34 @@ export const AgentCapabilitiesSchema: GenMessage<AgentCapabilities, {jsonType: A
   messageDesc(file_lf_a2a_v1_a2a, 12);
 
 /**
- * Declares an extension.
+ * An extension that an agent supports.
  *
  * @generated from message lf.a2a.v1.AgentExtension
  */
 export type AgentExtension = Message$1<"lf.a2a.v1.AgentExtension"> & {
   /**
-   * Identifies the extension and its version.
+   * URI of the extension, including its version.
    *
    * @generated from field: string uri = 1;
    */
   uri: string;
 
   /**
-   * Says what it is for.
+   * How the agent uses the extension, for people.
    *
    * @generated from field: string description = 2;
    */
   description: string;
 
   /**
-   * Tells whether a client must know it.
+   * Whether clients must support the extension.
    *
    * @generated from field: bool required = 3;
    */
   required: boolean;
 
   /**
-   * Holds its settings.
+   * Parameters of the extension.
    *
    * @generated from field: google.protobuf.Struct params = 4;
    */
@@ -1322,34 +1324,34 @@ export type AgentExtension = Message$1<"lf.a2a.v1.AgentExtension"> & {
 };
 
 /**
- * Declares an extension.
+ * An extension that an agent supports.
  *
  * @generated from message lf.a2a.v1.AgentExtension
  */
 export type AgentExtensionJson = {
   /**
-   * Identifies the extension and its version.
+   * URI of the extension, including its version.
    *
    * @generated from field: string uri = 1;
    */
   uri?: string;
 
   /**
-   * Says what it is for.
+   * How the agent uses the extension, for people.
    *
    * @generated from field: string description = 2;
    */
   description?: string;
 
   /**
-   * Tells whether a client must know it.
+   * Whether clients must support the extension.
    *
    * @generated from field: bool required = 3;
    */
   required?: boolean;
 
   /**
-   * Holds its settings.
+   * Parameters of the extension.
    *
    * @generated from field: google.protobuf.Struct params = 4;
    */
@@ -1364,62 +1366,62 @@ export const AgentExtensionSchema: GenMessage<AgentExtension, {jsonType: AgentEx
   messageDesc(file_lf_a2a_v1_a2a, 13);
 
 /**
- * Describes one thing that an agent is good at.
+ * Something that an agent can do.
  *
  * @generated from message lf.a2a.v1.AgentSkill
  */
 export type AgentSkill = Message$1<"lf.a2a.v1.AgentSkill"> & {
   /**
-   * Identifies the skill.
+   * The id of the skill.
    *
    * @generated from field: string id = 1;
    */
   id: string;
 
   /**
-   * Names it.
+   * Name of the skill.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * Describes it.
+   * Description of the skill.
    *
    * @generated from field: string description = 3;
    */
   description: string;
 
   /**
-   * Lists words to find it by.
+   * Keywords.
    *
    * @generated from field: repeated string tags = 4;
    */
   tags: string[];
 
   /**
-   * Lists prompts that show it.
+   * Example prompts.
    *
    * @generated from field: repeated string examples = 5;
    */
   examples: string[];
 
   /**
-   * Lists the media types that it takes. Empty takes those of the card.
+   * Media types that the skill accepts. Empty uses those of the agent.
    *
    * @generated from field: repeated string input_modes = 6;
    */
   inputModes: string[];
 
   /**
-   * Lists the media types that it sends. Empty sends those of the card.
+   * Media types that the skill produces. Empty uses those of the agent.
    *
    * @generated from field: repeated string output_modes = 7;
    */
   outputModes: string[];
 
   /**
-   * Lists alternatives of what a caller must present for it.
+   * Alternative ways to authenticate for the skill.
    *
    * @generated from field: repeated lf.a2a.v1.SecurityRequirement security_requirements = 8;
    */
@@ -1427,62 +1429,62 @@ export type AgentSkill = Message$1<"lf.a2a.v1.AgentSkill"> & {
 };
 
 /**
- * Describes one thing that an agent is good at.
+ * Something that an agent can do.
  *
  * @generated from message lf.a2a.v1.AgentSkill
  */
 export type AgentSkillJson = {
   /**
-   * Identifies the skill.
+   * The id of the skill.
    *
    * @generated from field: string id = 1;
    */
   id?: string;
 
   /**
-   * Names it.
+   * Name of the skill.
    *
    * @generated from field: string name = 2;
    */
   name?: string;
 
   /**
-   * Describes it.
+   * Description of the skill.
    *
    * @generated from field: string description = 3;
    */
   description?: string;
 
   /**
-   * Lists words to find it by.
+   * Keywords.
    *
    * @generated from field: repeated string tags = 4;
    */
   tags?: string[];
 
   /**
-   * Lists prompts that show it.
+   * Example prompts.
    *
    * @generated from field: repeated string examples = 5;
    */
   examples?: string[];
 
   /**
-   * Lists the media types that it takes. Empty takes those of the card.
+   * Media types that the skill accepts. Empty uses those of the agent.
    *
    * @generated from field: repeated string input_modes = 6;
    */
   inputModes?: string[];
 
   /**
-   * Lists the media types that it sends. Empty sends those of the card.
+   * Media types that the skill produces. Empty uses those of the agent.
    *
    * @generated from field: repeated string output_modes = 7;
    */
   outputModes?: string[];
 
   /**
-   * Lists alternatives of what a caller must present for it.
+   * Alternative ways to authenticate for the skill.
    *
    * @generated from field: repeated lf.a2a.v1.SecurityRequirement security_requirements = 8;
    */
@@ -1497,27 +1499,27 @@ export const AgentSkillSchema: GenMessage<AgentSkill, {jsonType: AgentSkillJson}
   messageDesc(file_lf_a2a_v1_a2a, 14);
 
 /**
- * Is a JSON Web Signature over an agent card, its payload left out.
+ * A JSON Web Signature of an agent card, with a detached payload.
  *
  * @generated from message lf.a2a.v1.AgentCardSignature
  */
 export type AgentCardSignature = Message$1<"lf.a2a.v1.AgentCardSignature"> & {
   /**
-   * Holds the protected header: base64url of a JSON object.
+   * Protected header: a JSON object in base64url.
    *
    * @generated from field: string protected = 1;
    */
   protected: string;
 
   /**
-   * Holds the signature: base64url.
+   * Signature in base64url.
    *
    * @generated from field: string signature = 2;
    */
   signature: string;
 
   /**
-   * Holds the header that is not protected.
+   * Unprotected header.
    *
    * @generated from field: google.protobuf.Struct header = 3;
    */
@@ -1525,27 +1527,27 @@ export type AgentCardSignature = Message$1<"lf.a2a.v1.AgentCardSignature"> & {
 };
 
 /**
- * Is a JSON Web Signature over an agent card, its payload left out.
+ * A JSON Web Signature of an agent card, with a detached payload.
  *
  * @generated from message lf.a2a.v1.AgentCardSignature
  */
 export type AgentCardSignatureJson = {
   /**
-   * Holds the protected header: base64url of a JSON object.
+   * Protected header: a JSON object in base64url.
    *
    * @generated from field: string protected = 1;
    */
   protected?: string;
 
   /**
-   * Holds the signature: base64url.
+   * Signature in base64url.
    *
    * @generated from field: string signature = 2;
    */
   signature?: string;
 
   /**
-   * Holds the header that is not protected.
+   * Unprotected header.
    *
    * @generated from field: google.protobuf.Struct header = 3;
    */
@@ -1560,48 +1562,48 @@ export const AgentCardSignatureSchema: GenMessage<AgentCardSignature, {jsonType:
   messageDesc(file_lf_a2a_v1_a2a, 15);
 
 /**
- * Says where the updates of a task are posted.
+ * Where and how the updates of a task are posted.
  *
  * @generated from message lf.a2a.v1.TaskPushNotificationConfig
  */
 export type TaskPushNotificationConfig = Message$1<"lf.a2a.v1.TaskPushNotificationConfig"> & {
   /**
-   * Names the tenant; empty for none.
+   * The tenant. Empty if there is none.
    *
    * @generated from field: string tenant = 1;
    */
   tenant: string;
 
   /**
-   * Identifies the config within its task. Empty lets the server choose.
+   * The id of the config, unique within its task. Empty lets the server choose.
    *
    * @generated from field: string id = 2;
    */
   id: string;
 
   /**
-   * Names the task.
+   * The id of the task.
    *
    * @generated from field: string task_id = 3;
    */
   taskId: string;
 
   /**
-   * Names the endpoint to post to.
+   * The URL to post to.
    *
    * @generated from field: string url = 4;
    */
   url: string;
 
   /**
-   * Is sent along with each post.
+   * Token that is sent with each post.
    *
    * @generated from field: string token = 5;
    */
   token: string;
 
   /**
-   * Says how posts authenticate.
+   * Authentication of the posts.
    *
    * @generated from field: lf.a2a.v1.AuthenticationInfo authentication = 6;
    */
@@ -1609,48 +1611,48 @@ export type TaskPushNotificationConfig = Message$1<"lf.a2a.v1.TaskPushNotificati
 };
 
 /**
- * Says where the updates of a task are posted.
+ * Where and how the updates of a task are posted.
  *
  * @generated from message lf.a2a.v1.TaskPushNotificationConfig
  */
 export type TaskPushNotificationConfigJson = {
   /**
-   * Names the tenant; empty for none.
+   * The tenant. Empty if there is none.
    *
    * @generated from field: string tenant = 1;
    */
   tenant?: string;
 
   /**
-   * Identifies the config within its task. Empty lets the server choose.
+   * The id of the config, unique within its task. Empty lets the server choose.
    *
    * @generated from field: string id = 2;
    */
   id?: string;
 
   /**
-   * Names the task.
+   * The id of the task.
    *
    * @generated from field: string task_id = 3;
    */
   taskId?: string;
 
   /**
-   * Names the endpoint to post to.
+   * The URL to post to.
    *
    * @generated from field: string url = 4;
    */
   url?: string;
 
   /**
-   * Is sent along with each post.
+   * Token that is sent with each post.
    *
    * @generated from field: string token = 5;
    */
   token?: string;
 
   /**
-   * Says how posts authenticate.
+   * Authentication of the posts.
    *
    * @generated from field: lf.a2a.v1.AuthenticationInfo authentication = 6;
    */
@@ -1665,13 +1667,13 @@ export const TaskPushNotificationConfigSchema: GenMessage<TaskPushNotificationCo
   messageDesc(file_lf_a2a_v1_a2a, 16);
 
 /**
- * Is a list of strings, as the value of a map.
+ * A list of strings, as the value of a map.
  *
  * @generated from message lf.a2a.v1.StringList
  */
 export type StringList = Message$1<"lf.a2a.v1.StringList"> & {
   /**
-   * Holds the strings.
+   * The strings.
    *
    * @generated from field: repeated string list = 1;
    */
@@ -1679,13 +1681,13 @@ export type StringList = Message$1<"lf.a2a.v1.StringList"> & {
 };
 
 /**
- * Is a list of strings, as the value of a map.
+ * A list of strings, as the value of a map.
  *
  * @generated from message lf.a2a.v1.StringList
  */
 export type StringListJson = {
   /**
-   * Holds the strings.
+   * The strings.
    *
    * @generated from field: repeated string list = 1;
    */
@@ -1700,13 +1702,13 @@ export const StringListSchema: GenMessage<StringList, {jsonType: StringListJson}
   messageDesc(file_lf_a2a_v1_a2a, 17);
 
 /**
- * Names schemes that a caller must satisfy together.
+ * Authentication methods that are required together.
  *
  * @generated from message lf.a2a.v1.SecurityRequirement
  */
 export type SecurityRequirement = Message$1<"lf.a2a.v1.SecurityRequirement"> & {
   /**
-   * Holds, by the name of a scheme, the scopes that are needed.
+   * Required scopes, by the name of the scheme.
    *
    * @generated from field: map<string, lf.a2a.v1.StringList> schemes = 1;
    */
@@ -1714,13 +1716,13 @@ export type SecurityRequirement = Message$1<"lf.a2a.v1.SecurityRequirement"> & {
 };
 
 /**
- * Names schemes that a caller must satisfy together.
+ * Authentication methods that are required together.
  *
  * @generated from message lf.a2a.v1.SecurityRequirement
  */
 export type SecurityRequirementJson = {
   /**
-   * Holds, by the name of a scheme, the scopes that are needed.
+   * Required scopes, by the name of the scheme.
    *
    * @generated from field: map<string, lf.a2a.v1.StringList> schemes = 1;
    */
@@ -1735,19 +1737,19 @@ export const SecurityRequirementSchema: GenMessage<SecurityRequirement, {jsonTyp
   messageDesc(file_lf_a2a_v1_a2a, 18);
 
 /**
- * Describes one way to authenticate.
+ * An authentication method.
  *
  * @generated from message lf.a2a.v1.SecurityScheme
  */
 export type SecurityScheme = Message$1<"lf.a2a.v1.SecurityScheme"> & {
   /**
-   * Tells which way it is.
+   * The kind of authentication.
    *
    * @generated from oneof lf.a2a.v1.SecurityScheme.scheme
    */
   scheme: {
     /**
-     * Takes a key in a header, query or cookie.
+     * A key in a header, query parameter or cookie.
      *
      * @generated from field: lf.a2a.v1.APIKeySecurityScheme api_key_security_scheme = 1;
      */
@@ -1755,7 +1757,7 @@ export type SecurityScheme = Message$1<"lf.a2a.v1.SecurityScheme"> & {
     case: "apiKeySecurityScheme";
   } | {
     /**
-     * Takes credentials in the `Authorization` header.
+     * Credentials in the `Authorization` header.
      *
      * @generated from field: lf.a2a.v1.HTTPAuthSecurityScheme http_auth_security_scheme = 2;
      */
@@ -1763,7 +1765,7 @@ export type SecurityScheme = Message$1<"lf.a2a.v1.SecurityScheme"> & {
     case: "httpAuthSecurityScheme";
   } | {
     /**
-     * Takes a token of OAuth 2.0.
+     * OAuth 2.0.
      *
      * @generated from field: lf.a2a.v1.OAuth2SecurityScheme oauth2_security_scheme = 3;
      */
@@ -1771,7 +1773,7 @@ export type SecurityScheme = Message$1<"lf.a2a.v1.SecurityScheme"> & {
     case: "oauth2SecurityScheme";
   } | {
     /**
-     * Takes a token of OpenID Connect.
+     * OpenID Connect.
      *
      * @generated from field: lf.a2a.v1.OpenIdConnectSecurityScheme open_id_connect_security_scheme = 4;
      */
@@ -1779,7 +1781,7 @@ export type SecurityScheme = Message$1<"lf.a2a.v1.SecurityScheme"> & {
     case: "openIdConnectSecurityScheme";
   } | {
     /**
-     * Takes a certificate of the client.
+     * Client certificates (mutual TLS).
      *
      * @generated from field: lf.a2a.v1.MutualTlsSecurityScheme mtls_security_scheme = 5;
      */
@@ -1789,41 +1791,41 @@ export type SecurityScheme = Message$1<"lf.a2a.v1.SecurityScheme"> & {
 };
 
 /**
- * Describes one way to authenticate.
+ * An authentication method.
  *
  * @generated from message lf.a2a.v1.SecurityScheme
  */
 export type SecuritySchemeJson = {
   /**
-   * Takes a key in a header, query or cookie.
+   * A key in a header, query parameter or cookie.
    *
    * @generated from field: lf.a2a.v1.APIKeySecurityScheme api_key_security_scheme = 1;
    */
   apiKeySecurityScheme?: APIKeySecuritySchemeJson;
 
   /**
-   * Takes credentials in the `Authorization` header.
+   * Credentials in the `Authorization` header.
    *
    * @generated from field: lf.a2a.v1.HTTPAuthSecurityScheme http_auth_security_scheme = 2;
    */
   httpAuthSecurityScheme?: HTTPAuthSecuritySchemeJson;
 
   /**
-   * Takes a token of OAuth 2.0.
+   * OAuth 2.0.
    *
    * @generated from field: lf.a2a.v1.OAuth2SecurityScheme oauth2_security_scheme = 3;
    */
   oauth2SecurityScheme?: OAuth2SecuritySchemeJson;
 
   /**
-   * Takes a token of OpenID Connect.
+   * OpenID Connect.
    *
    * @generated from field: lf.a2a.v1.OpenIdConnectSecurityScheme open_id_connect_security_scheme = 4;
    */
   openIdConnectSecurityScheme?: OpenIdConnectSecuritySchemeJson;
 
   /**
-   * Takes a certificate of the client.
+   * Client certificates (mutual TLS).
    *
    * @generated from field: lf.a2a.v1.MutualTlsSecurityScheme mtls_security_scheme = 5;
    */
@@ -1838,27 +1840,27 @@ export const SecuritySchemeSchema: GenMessage<SecurityScheme, {jsonType: Securit
   messageDesc(file_lf_a2a_v1_a2a, 19);
 
 /**
- * Describes a key in a header, query or cookie.
+ * Authentication by a key in a header, query parameter or cookie.
  *
  * @generated from message lf.a2a.v1.APIKeySecurityScheme
  */
 export type APIKeySecurityScheme = Message$1<"lf.a2a.v1.APIKeySecurityScheme"> & {
   /**
-   * Describes it for a person.
+   * Description for people.
    *
    * @generated from field: string description = 1;
    */
   description: string;
 
   /**
-   * Is `header`, `query` or `cookie`.
+   * `header`, `query` or `cookie`.
    *
    * @generated from field: string location = 2;
    */
   location: string;
 
   /**
-   * Names the header, query parameter or cookie.
+   * Name of the header, query parameter or cookie.
    *
    * @generated from field: string name = 3;
    */
@@ -1866,27 +1868,27 @@ export type APIKeySecurityScheme = Message$1<"lf.a2a.v1.APIKeySecurityScheme"> &
 };
 
 /**
- * Describes a key in a header, query or cookie.
+ * Authentication by a key in a header, query parameter or cookie.
  *
  * @generated from message lf.a2a.v1.APIKeySecurityScheme
  */
 export type APIKeySecuritySchemeJson = {
   /**
-   * Describes it for a person.
+   * Description for people.
    *
    * @generated from field: string description = 1;
    */
   description?: string;
 
   /**
-   * Is `header`, `query` or `cookie`.
+   * `header`, `query` or `cookie`.
    *
    * @generated from field: string location = 2;
    */
   location?: string;
 
   /**
-   * Names the header, query parameter or cookie.
+   * Name of the header, query parameter or cookie.
    *
    * @generated from field: string name = 3;
    */
@@ -1901,27 +1903,27 @@ export const APIKeySecuritySchemeSchema: GenMessage<APIKeySecurityScheme, {jsonT
   messageDesc(file_lf_a2a_v1_a2a, 20);
 
 /**
- * Describes credentials in the `Authorization` header.
+ * Authentication by credentials in the `Authorization` header.
  *
  * @generated from message lf.a2a.v1.HTTPAuthSecurityScheme
  */
 export type HTTPAuthSecurityScheme = Message$1<"lf.a2a.v1.HTTPAuthSecurityScheme"> & {
   /**
-   * Describes them for a person.
+   * Description for people.
    *
    * @generated from field: string description = 1;
    */
   description: string;
 
   /**
-   * Names the scheme, for instance `Bearer`.
+   * HTTP authentication scheme, such as `Bearer`.
    *
    * @generated from field: string scheme = 2;
    */
   scheme: string;
 
   /**
-   * Hints at the form of a bearer token, for instance `JWT`.
+   * Format of the bearer token, such as `JWT`, as a hint.
    *
    * @generated from field: string bearer_format = 3;
    */
@@ -1929,27 +1931,27 @@ export type HTTPAuthSecurityScheme = Message$1<"lf.a2a.v1.HTTPAuthSecurityScheme
 };
 
 /**
- * Describes credentials in the `Authorization` header.
+ * Authentication by credentials in the `Authorization` header.
  *
  * @generated from message lf.a2a.v1.HTTPAuthSecurityScheme
  */
 export type HTTPAuthSecuritySchemeJson = {
   /**
-   * Describes them for a person.
+   * Description for people.
    *
    * @generated from field: string description = 1;
    */
   description?: string;
 
   /**
-   * Names the scheme, for instance `Bearer`.
+   * HTTP authentication scheme, such as `Bearer`.
    *
    * @generated from field: string scheme = 2;
    */
   scheme?: string;
 
   /**
-   * Hints at the form of a bearer token, for instance `JWT`.
+   * Format of the bearer token, such as `JWT`, as a hint.
    *
    * @generated from field: string bearer_format = 3;
    */
@@ -1964,27 +1966,27 @@ export const HTTPAuthSecuritySchemeSchema: GenMessage<HTTPAuthSecurityScheme, {j
   messageDesc(file_lf_a2a_v1_a2a, 21);
 
 /**
- * Describes OAuth 2.0.
+ * Authentication by OAuth 2.0.
  *
  * @generated from message lf.a2a.v1.OAuth2SecurityScheme
  */
 export type OAuth2SecurityScheme = Message$1<"lf.a2a.v1.OAuth2SecurityScheme"> & {
   /**
-   * Describes it for a person.
+   * Description for people.
    *
    * @generated from field: string description = 1;
    */
   description: string;
 
   /**
-   * Tells how to get a token.
+   * How to obtain a token.
    *
    * @generated from field: lf.a2a.v1.OAuthFlows flows = 2;
    */
   flows?: OAuthFlows | undefined;
 
   /**
-   * Names the metadata of the authorization server (RFC 8414).
+   * URL of the authorization server's metadata (RFC 8414).
    *
    * @generated from field: string oauth2_metadata_url = 3;
    */
@@ -1992,27 +1994,27 @@ export type OAuth2SecurityScheme = Message$1<"lf.a2a.v1.OAuth2SecurityScheme"> &
 };
 
 /**
- * Describes OAuth 2.0.
+ * Authentication by OAuth 2.0.
  *
  * @generated from message lf.a2a.v1.OAuth2SecurityScheme
  */
 export type OAuth2SecuritySchemeJson = {
   /**
-   * Describes it for a person.
+   * Description for people.
    *
    * @generated from field: string description = 1;
    */
   description?: string;
 
   /**
-   * Tells how to get a token.
+   * How to obtain a token.
    *
    * @generated from field: lf.a2a.v1.OAuthFlows flows = 2;
    */
   flows?: OAuthFlowsJson;
 
   /**
-   * Names the metadata of the authorization server (RFC 8414).
+   * URL of the authorization server's metadata (RFC 8414).
    *
    * @generated from field: string oauth2_metadata_url = 3;
    */
@@ -2027,20 +2029,20 @@ export const OAuth2SecuritySchemeSchema: GenMessage<OAuth2SecurityScheme, {jsonT
   messageDesc(file_lf_a2a_v1_a2a, 22);
 
 /**
- * Describes OpenID Connect.
+ * Authentication by OpenID Connect.
  *
  * @generated from message lf.a2a.v1.OpenIdConnectSecurityScheme
  */
 export type OpenIdConnectSecurityScheme = Message$1<"lf.a2a.v1.OpenIdConnectSecurityScheme"> & {
   /**
-   * Describes it for a person.
+   * Description for people.
    *
    * @generated from field: string description = 1;
    */
   description: string;
 
   /**
-   * Names the discovery document.
+   * URL of the issuer's discovery document.
    *
    * @generated from field: string open_id_connect_url = 2;
    */
@@ -2048,20 +2050,20 @@ export type OpenIdConnectSecurityScheme = Message$1<"lf.a2a.v1.OpenIdConnectSecu
 };
 
 /**
- * Describes OpenID Connect.
+ * Authentication by OpenID Connect.
  *
  * @generated from message lf.a2a.v1.OpenIdConnectSecurityScheme
  */
 export type OpenIdConnectSecuritySchemeJson = {
   /**
-   * Describes it for a person.
+   * Description for people.
    *
    * @generated from field: string description = 1;
    */
   description?: string;
 
   /**
-   * Names the discovery document.
+   * URL of the issuer's discovery document.
    *
    * @generated from field: string open_id_connect_url = 2;
    */
@@ -2076,13 +2078,13 @@ export const OpenIdConnectSecuritySchemeSchema: GenMessage<OpenIdConnectSecurity
   messageDesc(file_lf_a2a_v1_a2a, 23);
 
 /**
- * Describes certificates of clients.
+ * Authentication by client certificates.
  *
  * @generated from message lf.a2a.v1.MutualTlsSecurityScheme
  */
 export type MutualTlsSecurityScheme = Message$1<"lf.a2a.v1.MutualTlsSecurityScheme"> & {
   /**
-   * Describes them for a person.
+   * Description for people.
    *
    * @generated from field: string description = 1;
    */
@@ -2090,13 +2092,13 @@ export type MutualTlsSecurityScheme = Message$1<"lf.a2a.v1.MutualTlsSecuritySche
 };
 
 /**
- * Describes certificates of clients.
+ * Authentication by client certificates.
  *
  * @generated from message lf.a2a.v1.MutualTlsSecurityScheme
  */
 export type MutualTlsSecuritySchemeJson = {
   /**
-   * Describes them for a person.
+   * Description for people.
    *
    * @generated from field: string description = 1;
    */
@@ -2111,19 +2113,19 @@ export const MutualTlsSecuritySchemeSchema: GenMessage<MutualTlsSecurityScheme, 
   messageDesc(file_lf_a2a_v1_a2a, 24);
 
 /**
- * Tells how to get a token of OAuth 2.0.
+ * How to obtain a token of OAuth 2.0.
  *
  * @generated from message lf.a2a.v1.OAuthFlows
  */
 export type OAuthFlows = Message$1<"lf.a2a.v1.OAuthFlows"> & {
   /**
-   * Tells which flow it is.
+   * The flow.
    *
    * @generated from oneof lf.a2a.v1.OAuthFlows.flow
    */
   flow: {
     /**
-     * Takes a code that the user's browser brings.
+     * Authorization code flow.
      *
      * @generated from field: lf.a2a.v1.AuthorizationCodeOAuthFlow authorization_code = 1;
      */
@@ -2131,7 +2133,7 @@ export type OAuthFlows = Message$1<"lf.a2a.v1.OAuthFlows"> & {
     case: "authorizationCode";
   } | {
     /**
-     * Takes the client's own credentials.
+     * Client credentials flow.
      *
      * @generated from field: lf.a2a.v1.ClientCredentialsOAuthFlow client_credentials = 2;
      */
@@ -2139,7 +2141,7 @@ export type OAuthFlows = Message$1<"lf.a2a.v1.OAuthFlows"> & {
     case: "clientCredentials";
   } | {
     /**
-     * Takes a token that the user's browser brings.
+     * Implicit flow.
      *
      * @generated from field: lf.a2a.v1.ImplicitOAuthFlow implicit = 3 [deprecated = true];
      * @deprecated
@@ -2148,7 +2150,7 @@ export type OAuthFlows = Message$1<"lf.a2a.v1.OAuthFlows"> & {
     case: "implicit";
   } | {
     /**
-     * Takes the user's password.
+     * Password flow.
      *
      * @generated from field: lf.a2a.v1.PasswordOAuthFlow password = 4 [deprecated = true];
      * @deprecated
@@ -2157,7 +2159,7 @@ export type OAuthFlows = Message$1<"lf.a2a.v1.OAuthFlows"> & {
     case: "password";
   } | {
     /**
-     * Takes a code that the user types in elsewhere (RFC 8628).
+     * Device authorization flow (RFC 8628).
      *
      * @generated from field: lf.a2a.v1.DeviceCodeOAuthFlow device_code = 5;
      */
@@ -2167,27 +2169,27 @@ export type OAuthFlows = Message$1<"lf.a2a.v1.OAuthFlows"> & {
 };
 
 /**
- * Tells how to get a token of OAuth 2.0.
+ * How to obtain a token of OAuth 2.0.
  *
  * @generated from message lf.a2a.v1.OAuthFlows
  */
 export type OAuthFlowsJson = {
   /**
-   * Takes a code that the user's browser brings.
+   * Authorization code flow.
    *
    * @generated from field: lf.a2a.v1.AuthorizationCodeOAuthFlow authorization_code = 1;
    */
   authorizationCode?: AuthorizationCodeOAuthFlowJson;
 
   /**
-   * Takes the client's own credentials.
+   * Client credentials flow.
    *
    * @generated from field: lf.a2a.v1.ClientCredentialsOAuthFlow client_credentials = 2;
    */
   clientCredentials?: ClientCredentialsOAuthFlowJson;
 
   /**
-   * Takes a token that the user's browser brings.
+   * Implicit flow.
    *
    * @generated from field: lf.a2a.v1.ImplicitOAuthFlow implicit = 3 [deprecated = true];
    * @deprecated
@@ -2195,7 +2197,7 @@ export type OAuthFlowsJson = {
   implicit?: ImplicitOAuthFlowJson;
 
   /**
-   * Takes the user's password.
+   * Password flow.
    *
    * @generated from field: lf.a2a.v1.PasswordOAuthFlow password = 4 [deprecated = true];
    * @deprecated
@@ -2203,7 +2205,7 @@ export type OAuthFlowsJson = {
   password?: PasswordOAuthFlowJson;
 
   /**
-   * Takes a code that the user types in elsewhere (RFC 8628).
+   * Device authorization flow (RFC 8628).
    *
    * @generated from field: lf.a2a.v1.DeviceCodeOAuthFlow device_code = 5;
    */
@@ -2218,41 +2220,41 @@ export const OAuthFlowsSchema: GenMessage<OAuthFlows, {jsonType: OAuthFlowsJson}
   messageDesc(file_lf_a2a_v1_a2a, 25);
 
 /**
- * Describes the authorization code flow.
+ * The authorization code flow of OAuth 2.0.
  *
  * @generated from message lf.a2a.v1.AuthorizationCodeOAuthFlow
  */
 export type AuthorizationCodeOAuthFlow = Message$1<"lf.a2a.v1.AuthorizationCodeOAuthFlow"> & {
   /**
-   * Names where the user authorizes.
+   * URL at which the user authorizes the client.
    *
    * @generated from field: string authorization_url = 1;
    */
   authorizationUrl: string;
 
   /**
-   * Names where tokens are had.
+   * URL at which to request a token.
    *
    * @generated from field: string token_url = 2;
    */
   tokenUrl: string;
 
   /**
-   * Names where tokens are refreshed.
+   * URL at which to refresh a token.
    *
    * @generated from field: string refresh_url = 3;
    */
   refreshUrl: string;
 
   /**
-   * Describes the scopes, by name.
+   * Descriptions of the scopes, by name.
    *
    * @generated from field: map<string, string> scopes = 4;
    */
   scopes: { [key: string]: string };
 
   /**
-   * Tells whether PKCE is needed (RFC 7636).
+   * Whether PKCE is required (RFC 7636).
    *
    * @generated from field: bool pkce_required = 5;
    */
@@ -2260,41 +2262,41 @@ export type AuthorizationCodeOAuthFlow = Message$1<"lf.a2a.v1.AuthorizationCodeO
 };
 
 /**
- * Describes the authorization code flow.
+ * The authorization code flow of OAuth 2.0.
  *
  * @generated from message lf.a2a.v1.AuthorizationCodeOAuthFlow
  */
 export type AuthorizationCodeOAuthFlowJson = {
   /**
-   * Names where the user authorizes.
+   * URL at which the user authorizes the client.
    *
    * @generated from field: string authorization_url = 1;
    */
   authorizationUrl?: string;
 
   /**
-   * Names where tokens are had.
+   * URL at which to request a token.
    *
    * @generated from field: string token_url = 2;
    */
   tokenUrl?: string;
 
   /**
-   * Names where tokens are refreshed.
+   * URL at which to refresh a token.
    *
    * @generated from field: string refresh_url = 3;
    */
   refreshUrl?: string;
 
   /**
-   * Describes the scopes, by name.
+   * Descriptions of the scopes, by name.
    *
    * @generated from field: map<string, string> scopes = 4;
    */
   scopes?: { [key: string]: string };
 
   /**
-   * Tells whether PKCE is needed (RFC 7636).
+   * Whether PKCE is required (RFC 7636).
    *
    * @generated from field: bool pkce_required = 5;
    */
@@ -2309,27 +2311,27 @@ export const AuthorizationCodeOAuthFlowSchema: GenMessage<AuthorizationCodeOAuth
   messageDesc(file_lf_a2a_v1_a2a, 26);
 
 /**
- * Describes the client credentials flow.
+ * The client credentials flow of OAuth 2.0.
  *
  * @generated from message lf.a2a.v1.ClientCredentialsOAuthFlow
  */
 export type ClientCredentialsOAuthFlow = Message$1<"lf.a2a.v1.ClientCredentialsOAuthFlow"> & {
   /**
-   * Names where tokens are had.
+   * URL at which to request a token.
    *
    * @generated from field: string token_url = 1;
    */
   tokenUrl: string;
 
   /**
-   * Names where tokens are refreshed.
+   * URL at which to refresh a token.
    *
    * @generated from field: string refresh_url = 2;
    */
   refreshUrl: string;
 
   /**
-   * Describes the scopes, by name.
+   * Descriptions of the scopes, by name.
    *
    * @generated from field: map<string, string> scopes = 3;
    */
@@ -2337,27 +2339,27 @@ export type ClientCredentialsOAuthFlow = Message$1<"lf.a2a.v1.ClientCredentialsO
 };
 
 /**
- * Describes the client credentials flow.
+ * The client credentials flow of OAuth 2.0.
  *
  * @generated from message lf.a2a.v1.ClientCredentialsOAuthFlow
  */
 export type ClientCredentialsOAuthFlowJson = {
   /**
-   * Names where tokens are had.
+   * URL at which to request a token.
    *
    * @generated from field: string token_url = 1;
    */
   tokenUrl?: string;
 
   /**
-   * Names where tokens are refreshed.
+   * URL at which to refresh a token.
    *
    * @generated from field: string refresh_url = 2;
    */
   refreshUrl?: string;
 
   /**
-   * Describes the scopes, by name.
+   * Descriptions of the scopes, by name.
    *
    * @generated from field: map<string, string> scopes = 3;
    */
@@ -2372,27 +2374,27 @@ export const ClientCredentialsOAuthFlowSchema: GenMessage<ClientCredentialsOAuth
   messageDesc(file_lf_a2a_v1_a2a, 27);
 
 /**
- * Describes the implicit flow.
+ * The implicit flow of OAuth 2.0.
  *
  * @generated from message lf.a2a.v1.ImplicitOAuthFlow
  */
 export type ImplicitOAuthFlow = Message$1<"lf.a2a.v1.ImplicitOAuthFlow"> & {
   /**
-   * Names where the user authorizes.
+   * URL at which the user authorizes the client.
    *
    * @generated from field: string authorization_url = 1;
    */
   authorizationUrl: string;
 
   /**
-   * Names where tokens are refreshed.
+   * URL at which to refresh a token.
    *
    * @generated from field: string refresh_url = 2;
    */
   refreshUrl: string;
 
   /**
-   * Describes the scopes, by name.
+   * Descriptions of the scopes, by name.
    *
    * @generated from field: map<string, string> scopes = 3;
    */
@@ -2400,27 +2402,27 @@ export type ImplicitOAuthFlow = Message$1<"lf.a2a.v1.ImplicitOAuthFlow"> & {
 };
 
 /**
- * Describes the implicit flow.
+ * The implicit flow of OAuth 2.0.
  *
  * @generated from message lf.a2a.v1.ImplicitOAuthFlow
  */
 export type ImplicitOAuthFlowJson = {
   /**
-   * Names where the user authorizes.
+   * URL at which the user authorizes the client.
    *
    * @generated from field: string authorization_url = 1;
    */
   authorizationUrl?: string;
 
   /**
-   * Names where tokens are refreshed.
+   * URL at which to refresh a token.
    *
    * @generated from field: string refresh_url = 2;
    */
   refreshUrl?: string;
 
   /**
-   * Describes the scopes, by name.
+   * Descriptions of the scopes, by name.
    *
    * @generated from field: map<string, string> scopes = 3;
    */
@@ -2435,27 +2437,27 @@ export const ImplicitOAuthFlowSchema: GenMessage<ImplicitOAuthFlow, {jsonType: I
   messageDesc(file_lf_a2a_v1_a2a, 28);
 
 /**
- * Describes the password flow.
+ * The password flow of OAuth 2.0.
  *
  * @generated from message lf.a2a.v1.PasswordOAuthFlow
  */
 export type PasswordOAuthFlow = Message$1<"lf.a2a.v1.PasswordOAuthFlow"> & {
   /**
-   * Names where tokens are had.
+   * URL at which to request a token.
    *
    * @generated from field: string token_url = 1;
    */
   tokenUrl: string;
 
   /**
-   * Names where tokens are refreshed.
+   * URL at which to refresh a token.
    *
    * @generated from field: string refresh_url = 2;
    */
   refreshUrl: string;
 
   /**
-   * Describes the scopes, by name.
+   * Descriptions of the scopes, by name.
    *
    * @generated from field: map<string, string> scopes = 3;
    */
@@ -2463,27 +2465,27 @@ export type PasswordOAuthFlow = Message$1<"lf.a2a.v1.PasswordOAuthFlow"> & {
 };
 
 /**
- * Describes the password flow.
+ * The password flow of OAuth 2.0.
  *
  * @generated from message lf.a2a.v1.PasswordOAuthFlow
  */
 export type PasswordOAuthFlowJson = {
   /**
-   * Names where tokens are had.
+   * URL at which to request a token.
    *
    * @generated from field: string token_url = 1;
    */
   tokenUrl?: string;
 
   /**
-   * Names where tokens are refreshed.
+   * URL at which to refresh a token.
    *
    * @generated from field: string refresh_url = 2;
    */
   refreshUrl?: string;
 
   /**
-   * Describes the scopes, by name.
+   * Descriptions of the scopes, by name.
    *
    * @generated from field: map<string, string> scopes = 3;
    */
@@ -2498,34 +2500,34 @@ export const PasswordOAuthFlowSchema: GenMessage<PasswordOAuthFlow, {jsonType: P
   messageDesc(file_lf_a2a_v1_a2a, 29);
 
 /**
- * Describes the device code flow.
+ * The device authorization flow of OAuth 2.0 (RFC 8628).
  *
  * @generated from message lf.a2a.v1.DeviceCodeOAuthFlow
  */
 export type DeviceCodeOAuthFlow = Message$1<"lf.a2a.v1.DeviceCodeOAuthFlow"> & {
   /**
-   * Names where codes are had.
+   * URL at which to request a device code.
    *
    * @generated from field: string device_authorization_url = 1;
    */
   deviceAuthorizationUrl: string;
 
   /**
-   * Names where tokens are had.
+   * URL at which to request a token.
    *
    * @generated from field: string token_url = 2;
    */
   tokenUrl: string;
 
   /**
-   * Names where tokens are refreshed.
+   * URL at which to refresh a token.
    *
    * @generated from field: string refresh_url = 3;
    */
   refreshUrl: string;
 
   /**
-   * Describes the scopes, by name.
+   * Descriptions of the scopes, by name.
    *
    * @generated from field: map<string, string> scopes = 4;
    */
@@ -2533,34 +2535,34 @@ export type DeviceCodeOAuthFlow = Message$1<"lf.a2a.v1.DeviceCodeOAuthFlow"> & {
 };
 
 /**
- * Describes the device code flow.
+ * The device authorization flow of OAuth 2.0 (RFC 8628).
  *
  * @generated from message lf.a2a.v1.DeviceCodeOAuthFlow
  */
 export type DeviceCodeOAuthFlowJson = {
   /**
-   * Names where codes are had.
+   * URL at which to request a device code.
    *
    * @generated from field: string device_authorization_url = 1;
    */
   deviceAuthorizationUrl?: string;
 
   /**
-   * Names where tokens are had.
+   * URL at which to request a token.
    *
    * @generated from field: string token_url = 2;
    */
   tokenUrl?: string;
 
   /**
-   * Names where tokens are refreshed.
+   * URL at which to refresh a token.
    *
    * @generated from field: string refresh_url = 3;
    */
   refreshUrl?: string;
 
   /**
-   * Describes the scopes, by name.
+   * Descriptions of the scopes, by name.
    *
    * @generated from field: map<string, string> scopes = 4;
    */
@@ -2575,34 +2577,34 @@ export const DeviceCodeOAuthFlowSchema: GenMessage<DeviceCodeOAuthFlow, {jsonTyp
   messageDesc(file_lf_a2a_v1_a2a, 30);
 
 /**
- * Asks to send a message.
+ * Request of SendMessage and SendStreamingMessage.
  *
  * @generated from message lf.a2a.v1.SendMessageRequest
  */
 export type SendMessageRequest = Message$1<"lf.a2a.v1.SendMessageRequest"> & {
   /**
-   * Names the tenant; empty for none.
+   * The tenant. Empty if there is none.
    *
    * @generated from field: string tenant = 1;
    */
   tenant: string;
 
   /**
-   * Holds the message.
+   * The message.
    *
    * @generated from field: lf.a2a.v1.Message message = 2;
    */
   message?: Message | undefined;
 
   /**
-   * Says how to answer.
+   * How to respond.
    *
    * @generated from field: lf.a2a.v1.SendMessageConfiguration configuration = 3;
    */
   configuration?: SendMessageConfiguration | undefined;
 
   /**
-   * Holds custom data, keyed by extension URI.
+   * Custom data, keyed by extension URI.
    *
    * @generated from field: google.protobuf.Struct metadata = 4;
    */
@@ -2610,34 +2612,34 @@ export type SendMessageRequest = Message$1<"lf.a2a.v1.SendMessageRequest"> & {
 };
 
 /**
- * Asks to send a message.
+ * Request of SendMessage and SendStreamingMessage.
  *
  * @generated from message lf.a2a.v1.SendMessageRequest
  */
 export type SendMessageRequestJson = {
   /**
-   * Names the tenant; empty for none.
+   * The tenant. Empty if there is none.
    *
    * @generated from field: string tenant = 1;
    */
   tenant?: string;
 
   /**
-   * Holds the message.
+   * The message.
    *
    * @generated from field: lf.a2a.v1.Message message = 2;
    */
   message?: MessageJson;
 
   /**
-   * Says how to answer.
+   * How to respond.
    *
    * @generated from field: lf.a2a.v1.SendMessageConfiguration configuration = 3;
    */
   configuration?: SendMessageConfigurationJson;
 
   /**
-   * Holds custom data, keyed by extension URI.
+   * Custom data, keyed by extension URI.
    *
    * @generated from field: google.protobuf.Struct metadata = 4;
    */
@@ -2652,28 +2654,28 @@ export const SendMessageRequestSchema: GenMessage<SendMessageRequest, {jsonType:
   messageDesc(file_lf_a2a_v1_a2a, 31);
 
 /**
- * Asks for a task.
+ * Request of GetTask.
  *
  * @generated from message lf.a2a.v1.GetTaskRequest
  */
 export type GetTaskRequest = Message$1<"lf.a2a.v1.GetTaskRequest"> & {
   /**
-   * Names the tenant; empty for none.
+   * The tenant. Empty if there is none.
    *
    * @generated from field: string tenant = 1;
    */
   tenant: string;
 
   /**
-   * Names the task.
+   * The id of the task.
    *
    * @generated from field: string id = 2;
    */
   id: string;
 
   /**
-   * Limits the history to the newest n messages. Unset leaves it to the
-   * server, 0 asks for none.
+   * Maximum number of messages in the history, newest kept. 0 returns none;
+   * unset lets the server choose.
    *
    * @generated from field: optional int32 history_length = 3;
    */
@@ -2681,28 +2683,28 @@ export type GetTaskRequest = Message$1<"lf.a2a.v1.GetTaskRequest"> & {
 };
 
 /**
- * Asks for a task.
+ * Request of GetTask.
  *
  * @generated from message lf.a2a.v1.GetTaskRequest
  */
 export type GetTaskRequestJson = {
   /**
-   * Names the tenant; empty for none.
+   * The tenant. Empty if there is none.
    *
    * @generated from field: string tenant = 1;
    */
   tenant?: string;
 
   /**
-   * Names the task.
+   * The id of the task.
    *
    * @generated from field: string id = 2;
    */
   id?: string;
 
   /**
-   * Limits the history to the newest n messages. Unset leaves it to the
-   * server, 0 asks for none.
+   * Maximum number of messages in the history, newest kept. 0 returns none;
+   * unset lets the server choose.
    *
    * @generated from field: optional int32 history_length = 3;
    */
@@ -2717,62 +2719,63 @@ export const GetTaskRequestSchema: GenMessage<GetTaskRequest, {jsonType: GetTask
   messageDesc(file_lf_a2a_v1_a2a, 32);
 
 /**
- * Asks for a page of tasks.
+ * Request of ListTasks.
  *
  * @generated from message lf.a2a.v1.ListTasksRequest
  */
 export type ListTasksRequest = Message$1<"lf.a2a.v1.ListTasksRequest"> & {
   /**
-   * Names the tenant; empty for none.
+   * The tenant. Empty if there is none.
    *
    * @generated from field: string tenant = 1;
    */
   tenant: string;
 
   /**
-   * Keeps the tasks of one conversation. Empty keeps all.
+   * Only tasks of this conversation. Empty: of all conversations.
    *
    * @generated from field: string context_id = 2;
    */
   contextId: string;
 
   /**
-   * Keeps the tasks in one state. Unspecified keeps all.
+   * Only tasks in this state. Unspecified: in any state.
    *
    * @generated from field: lf.a2a.v1.TaskState status = 3;
    */
   status: TaskState;
 
   /**
-   * Limits the page: 1 to 100; unset means 50.
+   * Maximum number of tasks per page, from 1 to 100. Default: 50.
    *
    * @generated from field: optional int32 page_size = 4;
    */
   pageSize?: number | undefined;
 
   /**
-   * Continues after an earlier page. Empty starts at the first.
+   * `next_page_token` of the previous page. Empty requests the first page.
    *
    * @generated from field: string page_token = 5;
    */
   pageToken: string;
 
   /**
-   * Limits the history of each task. Unset leaves it to the server.
+   * Maximum number of messages in the history of each task. Unset lets the
+   * server choose.
    *
    * @generated from field: optional int32 history_length = 6;
    */
   historyLength?: number | undefined;
 
   /**
-   * Keeps the tasks whose status is of this time or later.
+   * Only tasks whose state was entered at this time or later.
    *
    * @generated from field: google.protobuf.Timestamp status_timestamp_after = 7;
    */
   statusTimestampAfter?: Timestamp | undefined;
 
   /**
-   * Shows what the tasks made. Unset does not.
+   * Whether to include the artifacts of each task. Default: false.
    *
    * @generated from field: optional bool include_artifacts = 8;
    */
@@ -2780,62 +2783,63 @@ export type ListTasksRequest = Message$1<"lf.a2a.v1.ListTasksRequest"> & {
 };
 
 /**
- * Asks for a page of tasks.
+ * Request of ListTasks.
  *
  * @generated from message lf.a2a.v1.ListTasksRequest
  */
 export type ListTasksRequestJson = {
   /**
-   * Names the tenant; empty for none.
+   * The tenant. Empty if there is none.
    *
    * @generated from field: string tenant = 1;
    */
   tenant?: string;
 
   /**
-   * Keeps the tasks of one conversation. Empty keeps all.
+   * Only tasks of this conversation. Empty: of all conversations.
    *
    * @generated from field: string context_id = 2;
    */
   contextId?: string;
 
   /**
-   * Keeps the tasks in one state. Unspecified keeps all.
+   * Only tasks in this state. Unspecified: in any state.
    *
    * @generated from field: lf.a2a.v1.TaskState status = 3;
    */
   status?: TaskStateJson;
 
   /**
-   * Limits the page: 1 to 100; unset means 50.
+   * Maximum number of tasks per page, from 1 to 100. Default: 50.
    *
    * @generated from field: optional int32 page_size = 4;
    */
   pageSize?: number;
 
   /**
-   * Continues after an earlier page. Empty starts at the first.
+   * `next_page_token` of the previous page. Empty requests the first page.
    *
    * @generated from field: string page_token = 5;
    */
   pageToken?: string;
 
   /**
-   * Limits the history of each task. Unset leaves it to the server.
+   * Maximum number of messages in the history of each task. Unset lets the
+   * server choose.
    *
    * @generated from field: optional int32 history_length = 6;
    */
   historyLength?: number;
 
   /**
-   * Keeps the tasks whose status is of this time or later.
+   * Only tasks whose state was entered at this time or later.
    *
    * @generated from field: google.protobuf.Timestamp status_timestamp_after = 7;
    */
   statusTimestampAfter?: TimestampJson;
 
   /**
-   * Shows what the tasks made. Unset does not.
+   * Whether to include the artifacts of each task. Default: false.
    *
    * @generated from field: optional bool include_artifacts = 8;
    */
@@ -2850,34 +2854,34 @@ export const ListTasksRequestSchema: GenMessage<ListTasksRequest, {jsonType: Lis
   messageDesc(file_lf_a2a_v1_a2a, 33);
 
 /**
- * Answers with a page of tasks.
+ * One page of tasks.
  *
  * @generated from message lf.a2a.v1.ListTasksResponse
  */
 export type ListTasksResponse = Message$1<"lf.a2a.v1.ListTasksResponse"> & {
   /**
-   * Lists the tasks, the latest changed first.
+   * The tasks, most recently updated first.
    *
    * @generated from field: repeated lf.a2a.v1.Task tasks = 1;
    */
   tasks: Task[];
 
   /**
-   * Continues the list. Empty when this page is the last.
+   * Token for the next page. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
 
   /**
-   * Repeats the limit of the page.
+   * Maximum number of tasks per page that was applied.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize: number;
 
   /**
-   * Counts the tasks of all pages.
+   * Number of tasks on all pages.
    *
    * @generated from field: int32 total_size = 4;
    */
@@ -2885,34 +2889,34 @@ export type ListTasksResponse = Message$1<"lf.a2a.v1.ListTasksResponse"> & {
 };
 
 /**
- * Answers with a page of tasks.
+ * One page of tasks.
  *
  * @generated from message lf.a2a.v1.ListTasksResponse
  */
 export type ListTasksResponseJson = {
   /**
-   * Lists the tasks, the latest changed first.
+   * The tasks, most recently updated first.
    *
    * @generated from field: repeated lf.a2a.v1.Task tasks = 1;
    */
   tasks?: TaskJson[];
 
   /**
-   * Continues the list. Empty when this page is the last.
+   * Token for the next page. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
 
   /**
-   * Repeats the limit of the page.
+   * Maximum number of tasks per page that was applied.
    *
    * @generated from field: int32 page_size = 3;
    */
   pageSize?: number;
 
   /**
-   * Counts the tasks of all pages.
+   * Number of tasks on all pages.
    *
    * @generated from field: int32 total_size = 4;
    */
@@ -2927,27 +2931,27 @@ export const ListTasksResponseSchema: GenMessage<ListTasksResponse, {jsonType: L
   messageDesc(file_lf_a2a_v1_a2a, 34);
 
 /**
- * Asks to cancel a task.
+ * Request of CancelTask.
  *
  * @generated from message lf.a2a.v1.CancelTaskRequest
  */
 export type CancelTaskRequest = Message$1<"lf.a2a.v1.CancelTaskRequest"> & {
   /**
-   * Names the tenant; empty for none.
+   * The tenant. Empty if there is none.
    *
    * @generated from field: string tenant = 1;
    */
   tenant: string;
 
   /**
-   * Names the task.
+   * The id of the task.
    *
    * @generated from field: string id = 2;
    */
   id: string;
 
   /**
-   * Holds custom data, keyed by extension URI.
+   * Custom data, keyed by extension URI.
    *
    * @generated from field: google.protobuf.Struct metadata = 3;
    */
@@ -2955,27 +2959,27 @@ export type CancelTaskRequest = Message$1<"lf.a2a.v1.CancelTaskRequest"> & {
 };
 
 /**
- * Asks to cancel a task.
+ * Request of CancelTask.
  *
  * @generated from message lf.a2a.v1.CancelTaskRequest
  */
 export type CancelTaskRequestJson = {
   /**
-   * Names the tenant; empty for none.
+   * The tenant. Empty if there is none.
    *
    * @generated from field: string tenant = 1;
    */
   tenant?: string;
 
   /**
-   * Names the task.
+   * The id of the task.
    *
    * @generated from field: string id = 2;
    */
   id?: string;
 
   /**
-   * Holds custom data, keyed by extension URI.
+   * Custom data, keyed by extension URI.
    *
    * @generated from field: google.protobuf.Struct metadata = 3;
    */
@@ -2990,27 +2994,27 @@ export const CancelTaskRequestSchema: GenMessage<CancelTaskRequest, {jsonType: C
   messageDesc(file_lf_a2a_v1_a2a, 35);
 
 /**
- * Asks for one of the configs of a task.
+ * Request of GetTaskPushNotificationConfig.
  *
  * @generated from message lf.a2a.v1.GetTaskPushNotificationConfigRequest
  */
 export type GetTaskPushNotificationConfigRequest = Message$1<"lf.a2a.v1.GetTaskPushNotificationConfigRequest"> & {
   /**
-   * Names the tenant; empty for none.
+   * The tenant. Empty if there is none.
    *
    * @generated from field: string tenant = 1;
    */
   tenant: string;
 
   /**
-   * Names the task.
+   * The id of the task.
    *
    * @generated from field: string task_id = 2;
    */
   taskId: string;
 
   /**
-   * Names the config.
+   * The id of the config.
    *
    * @generated from field: string id = 3;
    */
@@ -3018,27 +3022,27 @@ export type GetTaskPushNotificationConfigRequest = Message$1<"lf.a2a.v1.GetTaskP
 };
 
 /**
- * Asks for one of the configs of a task.
+ * Request of GetTaskPushNotificationConfig.
  *
  * @generated from message lf.a2a.v1.GetTaskPushNotificationConfigRequest
  */
 export type GetTaskPushNotificationConfigRequestJson = {
   /**
-   * Names the tenant; empty for none.
+   * The tenant. Empty if there is none.
    *
    * @generated from field: string tenant = 1;
    */
   tenant?: string;
 
   /**
-   * Names the task.
+   * The id of the task.
    *
    * @generated from field: string task_id = 2;
    */
   taskId?: string;
 
   /**
-   * Names the config.
+   * The id of the config.
    *
    * @generated from field: string id = 3;
    */
@@ -3053,27 +3057,27 @@ export const GetTaskPushNotificationConfigRequestSchema: GenMessage<GetTaskPushN
   messageDesc(file_lf_a2a_v1_a2a, 36);
 
 /**
- * Asks to delete one of the configs of a task.
+ * Request of DeleteTaskPushNotificationConfig.
  *
  * @generated from message lf.a2a.v1.DeleteTaskPushNotificationConfigRequest
  */
 export type DeleteTaskPushNotificationConfigRequest = Message$1<"lf.a2a.v1.DeleteTaskPushNotificationConfigRequest"> & {
   /**
-   * Names the tenant; empty for none.
+   * The tenant. Empty if there is none.
    *
    * @generated from field: string tenant = 1;
    */
   tenant: string;
 
   /**
-   * Names the task.
+   * The id of the task.
    *
    * @generated from field: string task_id = 2;
    */
   taskId: string;
 
   /**
-   * Names the config.
+   * The id of the config.
    *
    * @generated from field: string id = 3;
    */
@@ -3081,27 +3085,27 @@ export type DeleteTaskPushNotificationConfigRequest = Message$1<"lf.a2a.v1.Delet
 };
 
 /**
- * Asks to delete one of the configs of a task.
+ * Request of DeleteTaskPushNotificationConfig.
  *
  * @generated from message lf.a2a.v1.DeleteTaskPushNotificationConfigRequest
  */
 export type DeleteTaskPushNotificationConfigRequestJson = {
   /**
-   * Names the tenant; empty for none.
+   * The tenant. Empty if there is none.
    *
    * @generated from field: string tenant = 1;
    */
   tenant?: string;
 
   /**
-   * Names the task.
+   * The id of the task.
    *
    * @generated from field: string task_id = 2;
    */
   taskId?: string;
 
   /**
-   * Names the config.
+   * The id of the config.
    *
    * @generated from field: string id = 3;
    */
@@ -3116,20 +3120,20 @@ export const DeleteTaskPushNotificationConfigRequestSchema: GenMessage<DeleteTas
   messageDesc(file_lf_a2a_v1_a2a, 37);
 
 /**
- * Asks for the updates of a task.
+ * Request of SubscribeToTask.
  *
  * @generated from message lf.a2a.v1.SubscribeToTaskRequest
  */
 export type SubscribeToTaskRequest = Message$1<"lf.a2a.v1.SubscribeToTaskRequest"> & {
   /**
-   * Names the tenant; empty for none.
+   * The tenant. Empty if there is none.
    *
    * @generated from field: string tenant = 1;
    */
   tenant: string;
 
   /**
-   * Names the task.
+   * The id of the task.
    *
    * @generated from field: string id = 2;
    */
@@ -3137,20 +3141,20 @@ export type SubscribeToTaskRequest = Message$1<"lf.a2a.v1.SubscribeToTaskRequest
 };
 
 /**
- * Asks for the updates of a task.
+ * Request of SubscribeToTask.
  *
  * @generated from message lf.a2a.v1.SubscribeToTaskRequest
  */
 export type SubscribeToTaskRequestJson = {
   /**
-   * Names the tenant; empty for none.
+   * The tenant. Empty if there is none.
    *
    * @generated from field: string tenant = 1;
    */
   tenant?: string;
 
   /**
-   * Names the task.
+   * The id of the task.
    *
    * @generated from field: string id = 2;
    */
@@ -3165,34 +3169,34 @@ export const SubscribeToTaskRequestSchema: GenMessage<SubscribeToTaskRequest, {j
   messageDesc(file_lf_a2a_v1_a2a, 38);
 
 /**
- * Asks for a page of the configs of a task.
+ * Request of ListTaskPushNotificationConfigs.
  *
  * @generated from message lf.a2a.v1.ListTaskPushNotificationConfigsRequest
  */
 export type ListTaskPushNotificationConfigsRequest = Message$1<"lf.a2a.v1.ListTaskPushNotificationConfigsRequest"> & {
   /**
-   * Names the tenant; empty for none.
+   * The tenant. Empty if there is none.
    *
    * @generated from field: string tenant = 4;
    */
   tenant: string;
 
   /**
-   * Names the task.
+   * The id of the task.
    *
    * @generated from field: string task_id = 1;
    */
   taskId: string;
 
   /**
-   * Limits the page; 0 leaves it to the server.
+   * Maximum number of configs per page. 0 lets the server choose.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize: number;
 
   /**
-   * Continues after an earlier page. Empty starts at the first.
+   * `next_page_token` of the previous page. Empty requests the first page.
    *
    * @generated from field: string page_token = 3;
    */
@@ -3200,34 +3204,34 @@ export type ListTaskPushNotificationConfigsRequest = Message$1<"lf.a2a.v1.ListTa
 };
 
 /**
- * Asks for a page of the configs of a task.
+ * Request of ListTaskPushNotificationConfigs.
  *
  * @generated from message lf.a2a.v1.ListTaskPushNotificationConfigsRequest
  */
 export type ListTaskPushNotificationConfigsRequestJson = {
   /**
-   * Names the tenant; empty for none.
+   * The tenant. Empty if there is none.
    *
    * @generated from field: string tenant = 4;
    */
   tenant?: string;
 
   /**
-   * Names the task.
+   * The id of the task.
    *
    * @generated from field: string task_id = 1;
    */
   taskId?: string;
 
   /**
-   * Limits the page; 0 leaves it to the server.
+   * Maximum number of configs per page. 0 lets the server choose.
    *
    * @generated from field: int32 page_size = 2;
    */
   pageSize?: number;
 
   /**
-   * Continues after an earlier page. Empty starts at the first.
+   * `next_page_token` of the previous page. Empty requests the first page.
    *
    * @generated from field: string page_token = 3;
    */
@@ -3242,13 +3246,13 @@ export const ListTaskPushNotificationConfigsRequestSchema: GenMessage<ListTaskPu
   messageDesc(file_lf_a2a_v1_a2a, 39);
 
 /**
- * Asks for the extended card.
+ * Request of GetExtendedAgentCard.
  *
  * @generated from message lf.a2a.v1.GetExtendedAgentCardRequest
  */
 export type GetExtendedAgentCardRequest = Message$1<"lf.a2a.v1.GetExtendedAgentCardRequest"> & {
   /**
-   * Names the tenant; empty for none.
+   * The tenant. Empty if there is none.
    *
    * @generated from field: string tenant = 1;
    */
@@ -3256,13 +3260,13 @@ export type GetExtendedAgentCardRequest = Message$1<"lf.a2a.v1.GetExtendedAgentC
 };
 
 /**
- * Asks for the extended card.
+ * Request of GetExtendedAgentCard.
  *
  * @generated from message lf.a2a.v1.GetExtendedAgentCardRequest
  */
 export type GetExtendedAgentCardRequestJson = {
   /**
-   * Names the tenant; empty for none.
+   * The tenant. Empty if there is none.
    *
    * @generated from field: string tenant = 1;
    */
@@ -3277,19 +3281,19 @@ export const GetExtendedAgentCardRequestSchema: GenMessage<GetExtendedAgentCardR
   messageDesc(file_lf_a2a_v1_a2a, 40);
 
 /**
- * Answers a message.
+ * Response of SendMessage.
  *
  * @generated from message lf.a2a.v1.SendMessageResponse
  */
 export type SendMessageResponse = Message$1<"lf.a2a.v1.SendMessageResponse"> & {
   /**
-   * Holds the answer.
+   * The response.
    *
    * @generated from oneof lf.a2a.v1.SendMessageResponse.payload
    */
   payload: {
     /**
-     * Holds the task that the message set off.
+     * The task that the message started or continued.
      *
      * @generated from field: lf.a2a.v1.Task task = 1;
      */
@@ -3297,7 +3301,7 @@ export type SendMessageResponse = Message$1<"lf.a2a.v1.SendMessageResponse"> & {
     case: "task";
   } | {
     /**
-     * Holds a message, where no task was needed.
+     * A message that is the whole response.
      *
      * @generated from field: lf.a2a.v1.Message message = 2;
      */
@@ -3307,20 +3311,20 @@ export type SendMessageResponse = Message$1<"lf.a2a.v1.SendMessageResponse"> & {
 };
 
 /**
- * Answers a message.
+ * Response of SendMessage.
  *
  * @generated from message lf.a2a.v1.SendMessageResponse
  */
 export type SendMessageResponseJson = {
   /**
-   * Holds the task that the message set off.
+   * The task that the message started or continued.
    *
    * @generated from field: lf.a2a.v1.Task task = 1;
    */
   task?: TaskJson;
 
   /**
-   * Holds a message, where no task was needed.
+   * A message that is the whole response.
    *
    * @generated from field: lf.a2a.v1.Message message = 2;
    */
@@ -3335,19 +3339,19 @@ export const SendMessageResponseSchema: GenMessage<SendMessageResponse, {jsonTyp
   messageDesc(file_lf_a2a_v1_a2a, 41);
 
 /**
- * Is one element of a stream.
+ * One element of a stream.
  *
  * @generated from message lf.a2a.v1.StreamResponse
  */
 export type StreamResponse = Message$1<"lf.a2a.v1.StreamResponse"> & {
   /**
-   * Tells what it is.
+   * The content of the element.
    *
    * @generated from oneof lf.a2a.v1.StreamResponse.payload
    */
   payload: {
     /**
-     * Holds the task as it is: the first of its stream.
+     * The current state of the task. The first element of its stream.
      *
      * @generated from field: lf.a2a.v1.Task task = 1;
      */
@@ -3355,7 +3359,7 @@ export type StreamResponse = Message$1<"lf.a2a.v1.StreamResponse"> & {
     case: "task";
   } | {
     /**
-     * Holds a message that is all of the answer.
+     * A message that is the whole response.
      *
      * @generated from field: lf.a2a.v1.Message message = 2;
      */
@@ -3363,7 +3367,7 @@ export type StreamResponse = Message$1<"lf.a2a.v1.StreamResponse"> & {
     case: "message";
   } | {
     /**
-     * Tells of a change of state.
+     * A change of state, or a payload of an extension.
      *
      * @generated from field: lf.a2a.v1.TaskStatusUpdateEvent status_update = 3;
      */
@@ -3371,7 +3375,7 @@ export type StreamResponse = Message$1<"lf.a2a.v1.StreamResponse"> & {
     case: "statusUpdate";
   } | {
     /**
-     * Tells of something that the task made.
+     * A new or extended artifact.
      *
      * @generated from field: lf.a2a.v1.TaskArtifactUpdateEvent artifact_update = 4;
      */
@@ -3381,34 +3385,34 @@ export type StreamResponse = Message$1<"lf.a2a.v1.StreamResponse"> & {
 };
 
 /**
- * Is one element of a stream.
+ * One element of a stream.
  *
  * @generated from message lf.a2a.v1.StreamResponse
  */
 export type StreamResponseJson = {
   /**
-   * Holds the task as it is: the first of its stream.
+   * The current state of the task. The first element of its stream.
    *
    * @generated from field: lf.a2a.v1.Task task = 1;
    */
   task?: TaskJson;
 
   /**
-   * Holds a message that is all of the answer.
+   * A message that is the whole response.
    *
    * @generated from field: lf.a2a.v1.Message message = 2;
    */
   message?: MessageJson;
 
   /**
-   * Tells of a change of state.
+   * A change of state, or a payload of an extension.
    *
    * @generated from field: lf.a2a.v1.TaskStatusUpdateEvent status_update = 3;
    */
   statusUpdate?: TaskStatusUpdateEventJson;
 
   /**
-   * Tells of something that the task made.
+   * A new or extended artifact.
    *
    * @generated from field: lf.a2a.v1.TaskArtifactUpdateEvent artifact_update = 4;
    */
@@ -3423,20 +3427,20 @@ export const StreamResponseSchema: GenMessage<StreamResponse, {jsonType: StreamR
   messageDesc(file_lf_a2a_v1_a2a, 42);
 
 /**
- * Answers with a page of configs.
+ * One page of push notification configs.
  *
  * @generated from message lf.a2a.v1.ListTaskPushNotificationConfigsResponse
  */
 export type ListTaskPushNotificationConfigsResponse = Message$1<"lf.a2a.v1.ListTaskPushNotificationConfigsResponse"> & {
   /**
-   * Lists the configs.
+   * The configs.
    *
    * @generated from field: repeated lf.a2a.v1.TaskPushNotificationConfig configs = 1;
    */
   configs: TaskPushNotificationConfig[];
 
   /**
-   * Continues the list. Empty when this page is the last.
+   * Token for the next page. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -3444,20 +3448,20 @@ export type ListTaskPushNotificationConfigsResponse = Message$1<"lf.a2a.v1.ListT
 };
 
 /**
- * Answers with a page of configs.
+ * One page of push notification configs.
  *
  * @generated from message lf.a2a.v1.ListTaskPushNotificationConfigsResponse
  */
 export type ListTaskPushNotificationConfigsResponseJson = {
   /**
-   * Lists the configs.
+   * The configs.
    *
    * @generated from field: repeated lf.a2a.v1.TaskPushNotificationConfig configs = 1;
    */
   configs?: TaskPushNotificationConfigJson[];
 
   /**
-   * Continues the list. Empty when this page is the last.
+   * Token for the next page. Empty on the last page.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -3472,69 +3476,69 @@ export const ListTaskPushNotificationConfigsResponseSchema: GenMessage<ListTaskP
   messageDesc(file_lf_a2a_v1_a2a, 43);
 
 /**
- * Tells where a task stands.
+ * The state of a task.
  *
  * @generated from enum lf.a2a.v1.TaskState
  */
 export enum TaskState {
   /**
-   * Is not known.
+   * Unknown.
    *
    * @generated from enum value: TASK_STATE_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
-   * Was accepted and not begun.
+   * The task was accepted, and has not started.
    *
    * @generated from enum value: TASK_STATE_SUBMITTED = 1;
    */
   SUBMITTED = 1,
 
   /**
-   * Is worked on.
+   * The agent is working on the task.
    *
    * @generated from enum value: TASK_STATE_WORKING = 2;
    */
   WORKING = 2,
 
   /**
-   * Ended well.
+   * The task succeeded.
    *
    * @generated from enum value: TASK_STATE_COMPLETED = 3;
    */
   COMPLETED = 3,
 
   /**
-   * Ended badly.
+   * The task failed.
    *
    * @generated from enum value: TASK_STATE_FAILED = 4;
    */
   FAILED = 4,
 
   /**
-   * Was canceled by a client.
+   * A client canceled the task.
    *
    * @generated from enum value: TASK_STATE_CANCELED = 5;
    */
   CANCELED = 5,
 
   /**
-   * Waits for the user's words or approval.
+   * The task waits for the user: for a message, or for an approval.
    *
    * @generated from enum value: TASK_STATE_INPUT_REQUIRED = 6;
    */
   INPUT_REQUIRED = 6,
 
   /**
-   * Was refused by the agent.
+   * The agent rejected the task.
    *
    * @generated from enum value: TASK_STATE_REJECTED = 7;
    */
   REJECTED = 7,
 
   /**
-   * Waits for the user to authenticate.
+   * The task waits for the user to authenticate.
    *
    * @generated from enum value: TASK_STATE_AUTH_REQUIRED = 8;
    */
@@ -3542,7 +3546,7 @@ export enum TaskState {
 }
 
 /**
- * Tells where a task stands.
+ * The state of a task.
  *
  * @generated from enum lf.a2a.v1.TaskState
  */
@@ -3555,27 +3559,27 @@ export const TaskStateSchema: GenEnum<TaskState, TaskStateJson> = /*@__PURE__*/
   enumDesc(file_lf_a2a_v1_a2a, 0);
 
 /**
- * Tells who speaks.
+ * The sender of a message.
  *
  * @generated from enum lf.a2a.v1.Role
  */
 export enum Role {
   /**
-   * Is not sent.
+   * Not used.
    *
    * @generated from enum value: ROLE_UNSPECIFIED = 0;
    */
   UNSPECIFIED = 0,
 
   /**
-   * Speaks for whoever uses the agent.
+   * The person or program that uses the agent.
    *
    * @generated from enum value: ROLE_USER = 1;
    */
   USER = 1,
 
   /**
-   * Speaks for the agent.
+   * The agent.
    *
    * @generated from enum value: ROLE_AGENT = 2;
    */
@@ -3583,7 +3587,7 @@ export enum Role {
 }
 
 /**
- * Tells who speaks.
+ * The sender of a message.
  *
  * @generated from enum lf.a2a.v1.Role
  */
@@ -3596,15 +3600,17 @@ export const RoleSchema: GenEnum<Role, RoleJson> = /*@__PURE__*/
   enumDesc(file_lf_a2a_v1_a2a, 1);
 
 /**
- * Is what an agent offers to its clients in A2A 1.0.
+ * The methods of an agent in A2A 1.0.
  *
  * @generated from service lf.a2a.v1.A2AService
  */
 export const A2AService: GenService<{
   /**
-   * Sends a message and answers with the task that it set off, or with a
-   * message where no task is needed. Waits until the task has ended or is
-   * interrupted, unless the client asks to return at once.
+   * Sends a message, and responds with the task that it started, or with a
+   * message if no task is needed.
+   *
+   * Waits until the task has ended or needs input, unless the client requests
+   * an immediate response.
    *
    * @generated from rpc lf.a2a.v1.A2AService.SendMessage
    */
@@ -3614,8 +3620,7 @@ export const A2AService: GenService<{
     output: typeof SendMessageResponseSchema;
   },
   /**
-   * Sends a message and streams what becomes of it: the task first, then its
-   * updates.
+   * Sends a message, and streams the task, followed by its updates.
    *
    * @generated from rpc lf.a2a.v1.A2AService.SendStreamingMessage
    */
@@ -3625,7 +3630,7 @@ export const A2AService: GenService<{
     output: typeof StreamResponseSchema;
   },
   /**
-   * Gets a task as it is now.
+   * Returns the current state of a task.
    *
    * @generated from rpc lf.a2a.v1.A2AService.GetTask
    */
@@ -3635,7 +3640,7 @@ export const A2AService: GenService<{
     output: typeof TaskSchema;
   },
   /**
-   * Lists the caller's tasks in pages, the latest changed first.
+   * Lists the caller's tasks in pages, most recently updated first.
    *
    * @generated from rpc lf.a2a.v1.A2AService.ListTasks
    */
@@ -3645,7 +3650,7 @@ export const A2AService: GenService<{
     output: typeof ListTasksResponseSchema;
   },
   /**
-   * Cancels a task. Fails when it has already ended.
+   * Cancels a task. Fails if the task has already ended.
    *
    * @generated from rpc lf.a2a.v1.A2AService.CancelTask
    */
@@ -3655,8 +3660,8 @@ export const A2AService: GenService<{
     output: typeof TaskSchema;
   },
   /**
-   * Streams a task as it is now, then its updates to its end. Fails when it
-   * has already ended.
+   * Streams the current state of a task, followed by its updates until it ends.
+   * Fails if the task has already ended.
    *
    * @generated from rpc lf.a2a.v1.A2AService.SubscribeToTask
    */
@@ -3666,7 +3671,8 @@ export const A2AService: GenService<{
     output: typeof StreamResponseSchema;
   },
   /**
-   * Stores where to post the updates of a task.
+   * Creates a push notification config, which says where the updates of a task
+   * are posted.
    *
    * @generated from rpc lf.a2a.v1.A2AService.CreateTaskPushNotificationConfig
    */
@@ -3676,7 +3682,7 @@ export const A2AService: GenService<{
     output: typeof TaskPushNotificationConfigSchema;
   },
   /**
-   * Gets one of the configs of a task.
+   * Returns a push notification config of a task.
    *
    * @generated from rpc lf.a2a.v1.A2AService.GetTaskPushNotificationConfig
    */
@@ -3686,7 +3692,7 @@ export const A2AService: GenService<{
     output: typeof TaskPushNotificationConfigSchema;
   },
   /**
-   * Lists the configs of a task in pages.
+   * Lists the push notification configs of a task in pages.
    *
    * @generated from rpc lf.a2a.v1.A2AService.ListTaskPushNotificationConfigs
    */
@@ -3696,7 +3702,7 @@ export const A2AService: GenService<{
     output: typeof ListTaskPushNotificationConfigsResponseSchema;
   },
   /**
-   * Gets what the agent tells only callers that it knows.
+   * Returns the agent card for authenticated callers.
    *
    * @generated from rpc lf.a2a.v1.A2AService.GetExtendedAgentCard
    */
@@ -3706,7 +3712,8 @@ export const A2AService: GenService<{
     output: typeof AgentCardSchema;
   },
   /**
-   * Deletes one of the configs of a task; one that is gone is no error.
+   * Deletes a push notification config of a task. Succeeds if the config does
+   * not exist.
    *
    * @generated from rpc lf.a2a.v1.A2AService.DeleteTaskPushNotificationConfig
    */

@@ -1,0 +1,96 @@
+/** A section of the reference. */
+export interface Section {
+  readonly title: string;
+  /** One sentence: what the section is about. */
+  readonly about: string;
+  /** The form of field names in JSON or, for files that people write, in TOML. */
+  readonly names: "lowerCamelCase" | "snake_case" | "toml";
+  /** The files, without `.proto`, in the order in which to show them. */
+  readonly files: readonly string[];
+}
+
+/** The sections of the reference, in order: what is on the wire first, files of the server last. */
+export const SECTIONS: readonly Section[] = [
+  {
+    title: "The extension's messages",
+    about: "The messages of the development-tool extension, as its RFC defines them.",
+    names: "snake_case",
+    files: paths("devtool/a2a/v1alpha", "settings", "event", "tool_call", "confirmation", "command"),
+  },
+  {
+    title: "Tasks",
+    about: "The service that runs tasks, the state of a task, and the events that it consists of.",
+    names: "lowerCamelCase",
+    files: paths("devtool/v1alpha", "task_service", "task", "task_event"),
+  },
+  {
+    title: "Settings",
+    about: "Settings of sessions and messages that the RFC does not have.",
+    names: "lowerCamelCase",
+    files: paths("devtool/v1alpha", "session_settings", "message_settings", "mcp_server"),
+  },
+  {
+    title: "Slash commands",
+    about: "The service that lists and runs slash commands.",
+    names: "lowerCamelCase",
+    files: paths("devtool/v1alpha", "slash_command_service"),
+  },
+  {
+    title: "Push notifications",
+    about: "The service that manages where the events of a task are posted.",
+    names: "lowerCamelCase",
+    files: paths("devtool/v1alpha", "push_service"),
+  },
+  {
+    title: "Audit log",
+    about: "The service that reads the audit log.",
+    names: "lowerCamelCase",
+    files: paths("devtool/v1alpha", "audit"),
+  },
+  {
+    title: "Errors and readiness",
+    about: "Details of errors, and how a client finds a running server and checks that it is ready.",
+    names: "lowerCamelCase",
+    files: paths("devtool/v1alpha", "error", "discovery"),
+  },
+  {
+    title: "Configuration files",
+    about: "The files that operators and users of a server write, in TOML.",
+    names: "toml",
+    files: paths("devtool/v1alpha", "server_config", "authentication", "policy_file", "command_file"),
+  },
+  {
+    title: "Stored files",
+    about: "What a server stores in its data directory.",
+    names: "lowerCamelCase",
+    files: paths("devtool/v1alpha", "event_row", "checkpoint", "trust", "signing_key"),
+  },
+  {
+    title: "A2A 1.0",
+    about: "The standard's service and messages, and the methods that our servers add to them.",
+    names: "lowerCamelCase",
+    files: ["lf/a2a/v1/a2a", "devtool/queue/v1alpha/message_queue_service"],
+  },
+  {
+    title: "A2A 0.3",
+    about: "The methods and messages of A2A 0.3 that carry the extension.",
+    names: "lowerCamelCase",
+    files: paths("devtool/a2a/v1alpha", "agent_service", "envelope", "agent_card"),
+  },
+  {
+    title: "Gemini CLI",
+    about: "The JSON that Gemini CLI's own A2A server and its clients exchange in addition to A2A 0.3.",
+    names: "lowerCamelCase",
+    files: paths("devtool/coder_agent/v1alpha", "stream", "tool_call", "http"),
+  },
+  {
+    title: "Conformance kit",
+    about: "Conformance cases, the contract with a program under test, and reports.",
+    names: "lowerCamelCase",
+    files: paths("devtool/conformance/v1alpha", "case", "push", "client", "program", "report"),
+  },
+];
+
+function paths(directory: string, ...names: readonly string[]): string[] {
+  return names.map((name) => `${directory}/${name}`);
+}
