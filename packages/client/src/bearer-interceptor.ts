@@ -1,9 +1,20 @@
 import type { Interceptor, StreamResponse } from "@connectrpc/connect";
-import { type BearerToken, callWithToken, streamWithToken, tokenOf } from "./bearer-token.ts";
+import { type BearerToken, callWithToken, currentToken, streamWithToken } from "./bearer-token.ts";
 
 /**
- * Sends a bearer token with every call of a Connect, gRPC or gRPC-Web transport. Where the token is a function, a call that
- * is refused is repeated once with the token that the function gives then; a call that streams requests is not.
+ * Creates an interceptor that sends a bearer token with every call of a Connect, gRPC or gRPC-Web
+ * transport.
+ *
+ * If `token` is a function, a refused call is repeated once with the token that the function then
+ * returns. Calls that stream requests are not repeated, because their requests are already
+ * consumed.
+ *
+ * ```ts
+ * const transport = createGrpcTransport({
+ *   baseUrl: "https://agent.example",
+ *   interceptors: [bearerInterceptor(() => readToken())],
+ * });
+ * ```
  */
 export function bearerInterceptor(token: BearerToken): Interceptor {
   return (next) => async (request) => {
@@ -12,17 +23,23 @@ export function bearerInterceptor(token: BearerToken): Interceptor {
       return sent;
     };
     if (!request.stream) return callWithToken(token, (value) => next(withToken(request, value)));
-    if (request.method.methodKind !== "server_streaming") return next(withToken(request, await tokenOf(token)));
+    if (request.method.methodKind !== "server_streaming") return next(withToken(request, await currentToken(token)));
     const messages = await Array.fromAsync(request.message);
     return openStream(token, async (value) => {
-      const response = await next(withToken({ ...request, message: replay(messages) }, value));
-      if (!response.stream) throw new Error("a call that streams was answered as one that does not");
+      const message = (async function* () {
+        yield* messages;
+      })();
+      const response = await next(withToken({ ...request, message }, value));
+      if (!response.stream) throw new Error(`${request.method.name}: the transport did not answer with a stream`);
       return response;
     });
   };
 }
 
-/** Opens a stream of responses. A server refuses a token before the first message: with the head or, over gRPC, at the end. */
+/**
+ * Opens a stream of responses. A server refuses a token before the first message: in the response
+ * headers or, over gRPC, in the trailers, which arrive only when the messages are read.
+ */
 async function openStream(
   token: BearerToken,
   open: (token: string) => Promise<StreamResponse>,
@@ -32,14 +49,10 @@ async function openStream(
     sent = value;
     return open(value);
   });
-  const rest = (refused?: string): string | Promise<string> =>
+  const nextToken = (refused?: string): string | Promise<string> =>
     refused === undefined || typeof token === "string" ? sent : token(refused);
-  const message = streamWithToken(rest, async function* (value) {
+  const message = streamWithToken(nextToken, async function* (value) {
     yield* value === sent ? response.message : (await open(value)).message;
   });
   return { ...response, message };
-}
-
-async function* replay<T>(messages: readonly T[]): AsyncIterable<T> {
-  yield* messages;
 }

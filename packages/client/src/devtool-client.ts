@@ -1,15 +1,42 @@
 import { type Client, createClient, type Transport } from "@connectrpc/connect";
 import { AuditService, PushService, SlashCommandService, TaskService } from "@devtool/schema";
 
-/** An agent server, as its clients call it: the generated services. */
+/**
+ * The generated clients of an agent server, one for each service. All four share one transport.
+ */
 export interface DevtoolClient {
+  /**
+   * Sends messages, and reads, lists, cancels and follows tasks.
+   */
   readonly tasks: Client<typeof TaskService>;
+  /**
+   * Lists and runs slash commands such as `/help`.
+   */
   readonly commands: Client<typeof SlashCommandService>;
+  /**
+   * Manages the push notification configs of tasks.
+   */
   readonly push: Client<typeof PushService>;
+  /**
+   * Reads the audit log. Only devtool's own server has it, over Connect and gRPC.
+   */
   readonly audit: Client<typeof AuditService>;
 }
 
-/** Makes a client over any Connect transport: Connect, gRPC, gRPC-Web, or A2A by `createA2aTransport`. */
+/**
+ * Creates a client over any Connect transport: Connect, gRPC or gRPC-Web from
+ * `@connectrpc/connect-node` or `-web`, or A2A from `@devtool/client/a2a`.
+ *
+ * ```ts
+ * const transport = createConnectTransport({
+ *   baseUrl: "http://127.0.0.1:41242",
+ *   httpVersion: "1.1",
+ *   interceptors: [bearerInterceptor(token)],
+ * });
+ * const client = createDevtoolClient(transport);
+ * const { task } = await client.tasks.getTask({ taskId });
+ * ```
+ */
 export function createDevtoolClient(transport: Transport): DevtoolClient {
   return {
     tasks: createClient(TaskService, transport),

@@ -10,21 +10,41 @@ import {
   type TaskEvent,
 } from "@devtool/schema";
 import type { DevtoolClient } from "./devtool-client.ts";
-import { type ResumeOptions, resumed } from "./resume.ts";
+import { type ResumableLog, type ResumeOptions, readWithResume } from "./resume.ts";
 
-/** How an exchange is followed. */
+/**
+ * Options of `streamMessage`.
+ */
 export interface ExchangeOptions extends ResumeOptions {
   /**
-   * Is told that the exchange is one from before, since a message of this id and content came already; also when it was
-   * sent again because its connection broke. Default: nobody is told.
+   * Called when the server replays an earlier exchange because a message with this id and content
+   * was sent before. This also happens when the client itself sends it again after a lost
+   * connection.
+   *
+   * Default: not reported.
    */
   readonly onReplay?: (replay: Replay) => void;
 }
 
 /**
- * Sends a message and yields the events of its exchange, also over connections that break: a message whose first event
- * did not come is sent again under its id, which starts nothing twice; after that the task's log is read on. Leaving
- * the loop ends the stream, and stops nothing else on the server.
+ * Sends a message and yields the events of its exchange: everything the agent does until it ends
+ * the task or waits for the user.
+ *
+ * A lost connection is resumed. Until the first event has arrived, the message is sent again under
+ * its id, which does not start anything twice; after that, the task's log is read on. Leaving the
+ * loop ends the stream, but the agent keeps working: call `client.tasks.cancelTask` to stop it.
+ *
+ * ```ts
+ * const message = textMessage(crypto.randomUUID(), "Fix the failing test.");
+ * let task = emptyTask();
+ * for await (const event of streamMessage(client, { message }, signal)) {
+ *   task = reduceTask(task, event);
+ *   if (event.payload.case === "text") process.stdout.write(event.payload.value.text);
+ * }
+ * ```
+ *
+ * Throws a `ConnectError` as described for `ResumeOptions`: errors that a retry cannot fix at
+ * once, others after the last attempt.
  */
 export function streamMessage(
   client: DevtoolClient,
@@ -33,16 +53,28 @@ export function streamMessage(
   { onReplay, ...options }: ExchangeOptions = {},
 ): AsyncIterable<TaskEvent> {
   const message = create(SendMessageRequestSchema, request);
-  const open = (last: TaskEvent | undefined, limit: AbortSignal): AsyncIterable<TaskEvent> =>
-    last
-      ? subscription(client, { taskId: last.taskId, afterSequence: last.sequence }, limit)
-      : eventsOf(client.tasks.streamMessage({ request: message }, { signal: limit }), onReplay);
-  // Nothing comes after a task has ended, and an agent may refuse who subscribes to it.
-  const isComplete = (last: TaskEvent | undefined): boolean => last !== undefined && isTerminal(last.state);
-  return resumed({ open, isEnd: endsExchange, isComplete }, { ...options, signal });
+  const exchange: ResumableLog = {
+    open: (last, limit) =>
+      last
+        ? readLog(client, last.taskId, last.sequence, limit)
+        : unwrapEvents(client.tasks.streamMessage({ request: message }, { signal: limit }), onReplay),
+    isEnd: endsExchange,
+    // A task that has ended has no more events, and an agent may refuse to stream it.
+    isComplete: (last) => last !== undefined && isTerminal(last.state),
+  };
+  return readWithResume(exchange, options, signal);
 }
 
-/** Yields the events of a task after a sequence, 0 for all, until the task has ended; also over connections that break. */
+/**
+ * Yields the events of a task after `afterSequence` until the task has ended. 0, the default,
+ * yields all of them. A lost connection is resumed.
+ *
+ * ```ts
+ * for await (const { sequence, state } of subscribeTask(client, { taskId, afterSequence: 12n }, signal)) {
+ *   console.log(sequence, TaskState[state]);
+ * }
+ * ```
+ */
 export function subscribeTask(
   client: DevtoolClient,
   from: { readonly taskId: string; readonly afterSequence?: bigint },
@@ -50,14 +82,24 @@ export function subscribeTask(
   options: ResumeOptions = {},
 ): AsyncIterable<TaskEvent> {
   const { taskId, afterSequence = 0n } = from;
-  const open = (last: TaskEvent | undefined, limit: AbortSignal): AsyncIterable<TaskEvent> =>
-    subscription(client, { taskId, afterSequence: last?.sequence ?? afterSequence }, limit);
-  // A log is never empty: nothing at all is a stream that broke in good order, unless all of it was read before.
-  const isComplete = (last: TaskEvent | undefined): boolean => (last ? isTerminal(last.state) : afterSequence > 0n);
-  return resumed({ after: afterSequence, open, isEnd: () => false, isComplete }, { ...options, signal });
+  const log: ResumableLog = {
+    after: afterSequence,
+    open: (last, limit) => readLog(client, taskId, last?.sequence ?? afterSequence, limit),
+    isEnd: () => false,
+    // A log is never empty, so a stream without any event was cut short, unless all was read before.
+    isComplete: (last) => (last ? isTerminal(last.state) : afterSequence > 0n),
+  };
+  return readWithResume(log, options, signal);
 }
 
-/** Yields a task each time it changes, from its first event on, until it has ended. */
+/**
+ * Yields a task each time it changes, from its first event until it has ended. A lost connection
+ * is resumed.
+ *
+ * ```ts
+ * for await (const task of observeTask(client, taskId, signal)) render(task);
+ * ```
+ */
 export async function* observeTask(
   client: DevtoolClient,
   taskId: string,
@@ -71,15 +113,16 @@ export async function* observeTask(
   }
 }
 
-function subscription(
+function readLog(
   client: DevtoolClient,
-  from: { readonly taskId: string; readonly afterSequence: bigint },
+  taskId: string,
+  afterSequence: bigint,
   signal: AbortSignal,
 ): AsyncIterable<TaskEvent> {
-  return eventsOf(client.tasks.subscribeTask(from, { signal }));
+  return unwrapEvents(client.tasks.subscribeTask({ taskId, afterSequence }, { signal }));
 }
 
-async function* eventsOf(
+async function* unwrapEvents(
   responses: AsyncIterable<{ readonly event?: TaskEvent | undefined; readonly replay?: Replay | undefined }>,
   onReplay?: (replay: Replay) => void,
 ): AsyncIterable<TaskEvent> {

@@ -1,2 +1,4 @@
-// The dialect of Gemini CLI's own A2A server as a Connect transport.
+/**
+ * The public API of `@devtool/client/gemini-cli`: a Connect transport for Gemini CLI's own A2A server.
+ */
 export { createGeminiCliTransport, type GeminiCliTransportOptions } from "./gemini-cli/transport.ts";

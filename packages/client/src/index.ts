@@ -1,4 +1,9 @@
-// The public names of @devtool/client, one by one. Adding a name is adding API.
+/**
+ * The public API of `@devtool/client`, name by name. Adding a name here adds API.
+ *
+ * Start with `createDevtoolClient` for a client, `streamMessage` to send a message and read
+ * what the agent does, and `pendingToolCalls` with `confirmationPart` to approve tool calls.
+ */
 export { bearerInterceptor } from "./bearer-interceptor.ts";
 export type { BearerToken } from "./bearer-token.ts";
 export { confirmationPart, pendingToolCalls, textMessage } from "./confirmation.ts";

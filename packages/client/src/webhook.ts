@@ -1,5 +1,6 @@
-// The public names of @devtool/client/webhook, one by one. Adding a name is adding API.
-
+/**
+ * The public API of `@devtool/client/webhook`: verifying and reading push notifications.
+ */
 export { notificationEvent } from "./webhook/notification-event.ts";
 export { SeenEvents } from "./webhook/seen-events.ts";
 export {

@@ -1,35 +1,47 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { type RestCall, type RestOperation, restOperation } from "@devtool/schema/a2a-v03";
-import type { EndpointOptions } from "../a2a/endpoint.ts";
-import { connectErrorOfRest } from "../a2a/errors.ts";
+import type { CallHeaders, EndpointOptions } from "../a2a/endpoint.ts";
+import { errorFromHttpJsonV03 } from "../a2a/errors.ts";
 import { HttpJsonEndpoint } from "../a2a/http-json-endpoint.ts";
-import { decodeAnswer, encodeCall } from "../a2a/peer.ts";
 import type { Frame, RpcEndpoint } from "../a2a/rpc-endpoint.ts";
+import { decodeAnswer, encodeCall } from "../a2a/wire.ts";
 
-/** A2A 0.3 over HTTP+JSON: its methods by their names in JSON-RPC, each as a request to a path of its own (section 3.5.3). */
-export function restEndpoint(options: EndpointOptions, headers: Readonly<Record<string, string>>): RpcEndpoint {
-  const endpoint = new HttpJsonEndpoint({ ...options, headers, errorIn: connectErrorOfRest });
+/**
+ * Creates the endpoint of A2A 0.3 over HTTP+JSON: methods keep their JSON-RPC names, and each
+ * becomes a request to a path of its own (section 3.5.3).
+ */
+export function createRestEndpoint(options: EndpointOptions, headers: CallHeaders): RpcEndpoint {
+  const endpoint = new HttpJsonEndpoint({ ...options, headers, errorFrom: errorFromHttpJsonV03 });
   return {
     async call(method, params, signal) {
-      const { operation, call, otherCall } = asked(method, params);
+      const { operation, call, otherCall } = encodeRestCall(method, params);
       const json = await endpoint.call(call, signal).catch((reason: unknown) => {
-        if (otherCall && isUnusable(reason)) return endpoint.call(otherCall, signal);
+        if (otherCall && codeOf(reason) === Code.InvalidArgument) return endpoint.call(otherCall, signal);
         throw reason;
       });
       return decodeAnswer(() => operation.decodeResult(json));
     },
     async *stream({ method, params, lastEventId }, signal) {
-      const { operation, call, otherCall } = asked(method, params);
+      const { operation, call, otherCall } = encodeRestCall(method, params);
       const open = (one: RestCall): AsyncIterable<Frame> => endpoint.stream({ call: one, lastEventId }, signal);
-      for await (const { result, id } of otherCall ? firstToOpen(open, call, otherCall) : open(call)) {
+      for await (const { result, id } of otherCall ? openEither(open, call, otherCall) : open(call)) {
         yield { result: decodeAnswer(() => operation.decodeResult(result)), id };
       }
     },
   };
 }
 
-function asked(method: string, params: JsonObject): Asked {
+/**
+ * A method as a request. `otherCall` is the form that some SDKs have instead.
+ */
+interface EncodedCall {
+  readonly operation: RestOperation;
+  readonly call: RestCall;
+  readonly otherCall: RestCall | undefined;
+}
+
+function encodeRestCall(method: string, params: JsonObject): EncodedCall {
   return encodeCall(() => {
     const operation = restOperation(method);
     return { operation, call: operation.encodeCall(params), otherCall: operation.encodeOtherCall?.(params) };
@@ -37,42 +49,39 @@ function asked(method: string, params: JsonObject): Asked {
 }
 
 /**
- * Opens a stream by one call, or by another when the server does not know the first: for `tasks/resubscribe` some have GET
- * and some POST, and take what they do not know for a task that is missing. Throws what the first call failed with.
+ * The codes that an unknown path or verb may have. For `tasks/resubscribe`, some servers have GET
+ * and some POST, and report the other one as a missing task.
  */
-async function* firstToOpen(
+const MISUNDERSTOOD: ReadonlySet<Code> = new Set([Code.NotFound, Code.Unimplemented, Code.InvalidArgument]);
+
+/**
+ * Opens a stream by one call, or by the other if the server does not understand the first. If both
+ * fail, throws the error of the first.
+ */
+async function* openEither(
   open: (call: RestCall) => AsyncIterable<Frame>,
   call: RestCall,
   otherCall: RestCall,
 ): AsyncIterable<Frame> {
-  let frames = 0;
-  const counted = async function* (one: RestCall): AsyncIterable<Frame> {
+  let isOpen = false;
+  const openNoting = async function* (one: RestCall): AsyncIterable<Frame> {
     for await (const frame of open(one)) {
-      frames++;
+      isOpen = true;
       yield frame;
     }
   };
   try {
-    yield* counted(call);
+    yield* openNoting(call);
   } catch (reason) {
-    if (frames > 0 || !MISUNDERSTOOD.has(ConnectError.from(reason).code)) throw reason;
+    if (isOpen || !MISUNDERSTOOD.has(codeOf(reason))) throw reason;
     try {
-      yield* counted(otherCall);
+      yield* openNoting(otherCall);
     } catch (otherReason) {
-      throw frames > 0 ? otherReason : reason;
+      throw isOpen ? otherReason : reason;
     }
   }
 }
 
-const MISUNDERSTOOD: ReadonlySet<Code> = new Set([Code.NotFound, Code.Unimplemented, Code.InvalidArgument]);
-
-/** Whether the server says that it cannot use the parameters. */
-function isUnusable(reason: unknown): boolean {
-  return ConnectError.from(reason).code === Code.InvalidArgument;
-}
-
-interface Asked {
-  readonly operation: RestOperation;
-  readonly call: RestCall;
-  readonly otherCall: RestCall | undefined;
+function codeOf(reason: unknown): Code {
+  return ConnectError.from(reason).code;
 }

@@ -1,15 +1,18 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { encodeMessageSend } from "@devtool/schema/a2a-v03";
-import { continuation } from "../a2a/continuation.ts";
-import type { ExtensionUse } from "../a2a/headers.ts";
+import type { ExtensionUse } from "../a2a/endpoint.ts";
 import type { RpcEndpoint } from "../a2a/rpc-endpoint.ts";
-import type { TaskCalls } from "../a2a/task-calls.ts";
+import { continueInNewTask, type TaskCalls } from "../a2a/task-calls.ts";
 
-/** The methods on tasks of A2A 0.3, of an agent with the extension or without it. */
+/**
+ * The task methods of A2A 0.3.
+ *
+ * An agent with the extension lets an ended task continue, as the RFC says (STREAM-5). Without it,
+ * a message to an ended task starts a new one.
+ */
 export function taskCallsV03(endpoint: RpcEndpoint, extension: ExtensionUse): TaskCalls {
   return {
-    // With the extension a task that has ended goes on with a message to it: so says the RFC (STREAM-5).
-    addressed: extension === "active" ? (request) => request : continuation,
+    redirect: extension === "active" ? (request) => request : continueInNewTask,
     send: (request, signal) => endpoint.call("message/send", encodeMessageSend(request), signal),
     stream: (request, signal) =>
       endpoint.stream({ method: "message/stream", params: encodeMessageSend(request) }, signal),

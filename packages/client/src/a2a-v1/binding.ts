@@ -7,30 +7,47 @@ import type {
 } from "@bufbuild/protobuf";
 import type { StreamResponse, StreamResponseSchema } from "@devtool/schema/a2a-v1";
 
-/** One element of a stream. */
-export interface Element {
-  readonly response: StreamResponse;
-  /** The id of the event; undefined where the server or the binding gives none. */
-  readonly id: string | undefined;
-}
-
-/** How to call a method that streams. */
-export interface StreamCall<I extends DescMessage> {
-  readonly request: MessageInitShape<I>;
-  /** The last event that is known; undefined for a stream that has none before it. */
-  readonly lastEventId?: bigint;
-}
-
-/** A binding of A2A 1.0: carries the methods of its service. What it throws is a `ConnectError`. */
+/**
+ * A binding of A2A 1.0: it carries the methods of `A2AService` over one protocol. Both methods
+ * throw `ConnectError`s.
+ */
 export interface A2aBinding {
+  /**
+   * Calls a method that returns one message.
+   */
   call<I extends DescMessage, O extends DescMessage>(
     method: DescMethodUnary<I, O>,
     request: MessageInitShape<I>,
     signal: AbortSignal,
   ): Promise<MessageShape<O>>;
+  /**
+   * Calls a method that streams.
+   */
   stream<I extends DescMessage>(
     method: DescMethodServerStreaming<I, typeof StreamResponseSchema>,
-    call: StreamCall<I>,
+    call: A2aStreamCall<I>,
     signal: AbortSignal,
-  ): AsyncIterable<Element>;
+  ): AsyncIterable<StreamElement>;
+}
+
+/**
+ * A call of a method that streams.
+ */
+export interface A2aStreamCall<I extends DescMessage> {
+  readonly request: MessageInitShape<I>;
+  /**
+   * Sent as `Last-Event-ID`: the stream continues after this event. Undefined starts a new stream.
+   */
+  readonly lastEventId?: bigint;
+}
+
+/**
+ * One element of a stream.
+ */
+export interface StreamElement {
+  readonly response: StreamResponse;
+  /**
+   * The event id beside the element. Undefined if the agent or the binding has none.
+   */
+  readonly id: string | undefined;
 }

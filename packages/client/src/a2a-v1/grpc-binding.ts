@@ -1,14 +1,14 @@
 import type { Transport } from "@connectrpc/connect";
-import { connectErrorOfGrpc } from "../a2a/errors.ts";
+import { defined } from "@devtool/schema/json";
+import type { CallHeaders } from "../a2a/endpoint.ts";
+import { errorFromGrpc } from "../a2a/errors.ts";
 import { type BearerToken, bearerHeader, callWithToken, streamWithToken } from "../bearer-token.ts";
 import type { A2aBinding } from "./binding.ts";
 
-/** A2A 1.0 over gRPC: its service, called over a transport that speaks gRPC. */
-export function grpcBinding(
-  transport: Transport,
-  headers: Readonly<Record<string, string>>,
-  token: BearerToken,
-): A2aBinding {
+/**
+ * Creates the gRPC binding of A2A 1.0 over a transport that speaks gRPC. Its events have no ids.
+ */
+export function createGrpcBinding(transport: Transport, headers: CallHeaders, token: BearerToken): A2aBinding {
   return {
     async call(method, request, signal) {
       try {
@@ -17,24 +17,24 @@ export function grpcBinding(
           return (await transport.unary(method, signal, undefined, all, request)).message;
         });
       } catch (reason) {
-        throw connectErrorOfGrpc(reason);
+        throw errorFromGrpc(reason);
       }
     },
     async *stream(method, { request, lastEventId }, signal) {
-      const resume = lastEventId === undefined ? {} : { "last-event-id": String(lastEventId) };
       try {
         yield* streamWithToken(token, async function* (value) {
+          const resume = defined({ "last-event-id": lastEventId?.toString() });
           const all = { ...headers, ...resume, ...bearerHeader(value) };
-          const { message } = await transport.stream(method, signal, undefined, all, once(request));
+          const { message } = await transport.stream(method, signal, undefined, all, only(request));
           for await (const response of message) yield { response, id: undefined };
         });
       } catch (reason) {
-        throw connectErrorOfGrpc(reason);
+        throw errorFromGrpc(reason);
       }
     },
   };
 }
 
-async function* once<T>(value: T): AsyncIterable<T> {
+async function* only<T>(value: T): AsyncIterable<T> {
   yield value;
 }

@@ -1,38 +1,44 @@
 import { create, type DescMessage, type DescMethod, type MessageInitShape } from "@bufbuild/protobuf";
 import { decodeA2aJson, encodeA2aJson, type HttpCall, httpCallOf, StreamResponseSchema } from "@devtool/schema/a2a-v1";
 import { restOperation } from "@devtool/schema/a2a-v03";
-import type { EndpointOptions } from "../a2a/endpoint.ts";
-import { connectErrorOfStatus } from "../a2a/errors.ts";
+import type { CallHeaders, EndpointOptions } from "../a2a/endpoint.ts";
+import { errorFromHttpJsonV1 } from "../a2a/errors.ts";
 import { HttpJsonEndpoint } from "../a2a/http-json-endpoint.ts";
-import { decodeAnswer, encodeCall } from "../a2a/peer.ts";
 import type { RpcEndpoint } from "../a2a/rpc-endpoint.ts";
+import { decodeAnswer, encodeCall } from "../a2a/wire.ts";
 import type { A2aBinding } from "./binding.ts";
 
-/** A2A 1.0 over HTTP+JSON: its methods are called as the annotations of its proto say. */
-export function httpJsonBinding(endpoint: HttpJsonEndpoint): A2aBinding {
+/**
+ * Creates an HTTP+JSON endpoint that reads errors as A2A 1.0 writes them.
+ */
+export function createHttpJsonEndpoint(options: EndpointOptions, headers: CallHeaders): HttpJsonEndpoint {
+  return new HttpJsonEndpoint({ ...options, headers, errorFrom: errorFromHttpJsonV1 });
+}
+
+/**
+ * Creates the HTTP+JSON binding of A2A 1.0. The `google.api.http` annotations of the proto give the
+ * verb and path of each method.
+ */
+export function createHttpJsonBinding(endpoint: HttpJsonEndpoint): A2aBinding {
   return {
     async call(method, request, signal) {
-      const json = await endpoint.call(callOf(method, request), signal);
+      const json = await endpoint.call(encodeHttpCall(method, request), signal);
       return decodeAnswer(() => decodeA2aJson(method.output, json ?? {}));
     },
     async *stream(method, { request, lastEventId }, signal) {
-      for await (const { result, id } of endpoint.stream({ call: callOf(method, request), lastEventId }, signal)) {
+      const call = encodeHttpCall(method, request);
+      for await (const { result, id } of endpoint.stream({ call, lastEventId }, signal)) {
         yield { response: decodeAnswer(() => decodeA2aJson(StreamResponseSchema, result)), id };
       }
     },
   };
 }
 
-/** An endpoint of A2A 1.0 over HTTP+JSON. */
-export function httpJsonEndpoint(
-  options: EndpointOptions,
-  headers: Readonly<Record<string, string>>,
-): HttpJsonEndpoint {
-  return new HttpJsonEndpoint({ ...options, headers, errorIn: connectErrorOfStatus });
-}
-
-/** The methods of slash commands there (CMD-1): at the paths that they have in A2A 0.3, without `/v1`. */
-export function httpJsonCommands(endpoint: HttpJsonEndpoint): Pick<RpcEndpoint, "call"> {
+/**
+ * Calls the slash-command methods over HTTP+JSON (CMD-1). Their paths are those of A2A 0.3 without
+ * `/v1`.
+ */
+export function httpJsonCommandCalls(endpoint: HttpJsonEndpoint): Pick<RpcEndpoint, "call"> {
   return {
     async call(method, params, signal) {
       const operation = restOperation(method);
@@ -43,7 +49,7 @@ export function httpJsonCommands(endpoint: HttpJsonEndpoint): Pick<RpcEndpoint, 
   };
 }
 
-function callOf<I extends DescMessage>(
+function encodeHttpCall<I extends DescMessage>(
   method: DescMethod & { readonly input: I },
   request: MessageInitShape<I>,
 ): HttpCall {

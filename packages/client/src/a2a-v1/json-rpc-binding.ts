@@ -1,11 +1,13 @@
 import { create } from "@bufbuild/protobuf";
 import { decodeA2aJson, encodeA2aJson, StreamResponseSchema } from "@devtool/schema/a2a-v1";
 import type { JsonRpcEndpoint } from "../a2a/json-rpc-endpoint.ts";
-import { decodeAnswer } from "../a2a/peer.ts";
+import { decodeAnswer } from "../a2a/wire.ts";
 import type { A2aBinding } from "./binding.ts";
 
-/** A2A 1.0 over JSON-RPC: its methods are called as the service names them. */
-export function jsonRpcBinding(endpoint: JsonRpcEndpoint): A2aBinding {
+/**
+ * Creates the JSON-RPC binding of A2A 1.0. Methods have the names of the proto service.
+ */
+export function createJsonRpcBinding(endpoint: JsonRpcEndpoint): A2aBinding {
   return {
     async call(method, request, signal) {
       const params = encodeA2aJson(method.input, create(method.input, request));

@@ -4,8 +4,10 @@ import { PushConfigSchema, type PushService } from "@devtool/schema";
 import { A2AService, pushConfigFromA2a, pushConfigToA2a } from "@devtool/schema/a2a-v1";
 import type { A2aBinding } from "./binding.ts";
 
-/** Push notification configs over A2A 1.0, in one of the tenants of an agent. */
-export function pushImplV1(binding: A2aBinding, tenant: string): ServiceImpl<typeof PushService> {
+/**
+ * Creates the service of push notification configs on top of A2A 1.0. An empty tenant is none.
+ */
+export function createPushServiceV1(binding: A2aBinding, tenant: string): ServiceImpl<typeof PushService> {
   const { method } = A2AService;
   return {
     async setPushConfig({ config = create(PushConfigSchema) }, { signal }) {
@@ -15,7 +17,8 @@ export function pushImplV1(binding: A2aBinding, tenant: string): ServiceImpl<typ
     },
     async getPushConfig({ taskId, configId }, { signal }) {
       const request = { taskId, id: configId, tenant };
-      return { config: pushConfigFromA2a(await binding.call(method.getTaskPushNotificationConfig, request, signal)) };
+      const stored = await binding.call(method.getTaskPushNotificationConfig, request, signal);
+      return { config: pushConfigFromA2a(stored) };
     },
     async listPushConfigs({ taskId }, { signal }) {
       const { configs } = await binding.call(method.listTaskPushNotificationConfigs, { taskId, tenant }, signal);

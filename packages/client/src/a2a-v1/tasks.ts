@@ -17,65 +17,79 @@ import {
   stateFromA2a,
   stateToA2a,
 } from "@devtool/schema/a2a-v1";
-import { continuation } from "../a2a/continuation.ts";
-import { decodeAnswer } from "../a2a/peer.ts";
+import { defined } from "@devtool/schema/json";
 import type { Frame } from "../a2a/rpc-endpoint.ts";
-import type { TaskCalls } from "../a2a/task-calls.ts";
-import type { A2aBinding, Element } from "./binding.ts";
+import { continueInNewTask, type TaskCalls } from "../a2a/task-calls.ts";
+import { decodeAnswer } from "../a2a/wire.ts";
+import type { A2aBinding, StreamElement } from "./binding.ts";
 
-/** The methods on tasks of A2A 1.0, in one of the tenants of an agent; an empty one is none. */
+/**
+ * The task methods of A2A 1.0. An empty tenant is none.
+ */
 export function taskCallsV1(binding: A2aBinding, tenant: string): TaskCalls {
   const { method } = A2AService;
   return {
-    addressed: continuation,
+    redirect: continueInNewTask,
     async send(request, signal) {
       const { payload } = await binding.call(method.sendMessage, { ...sendRequestToA2a(request), tenant }, signal);
-      return jsonOf(payload);
+      return frameFromPayload(payload);
     },
-    stream(request, signal) {
-      const asked = { ...sendRequestToA2a(request), tenant };
-      return framesOf(binding.stream(method.sendStreamingMessage, { request: asked }, signal));
+    stream(message, signal) {
+      const request = { ...sendRequestToA2a(message), tenant };
+      return readElements(binding.stream(method.sendStreamingMessage, { request }, signal));
     },
     async get(id, signal) {
-      return jsonOf({ case: "task", value: await binding.call(method.getTask, { id, tenant }, signal) });
+      return frameFromPayload({ case: "task", value: await binding.call(method.getTask, { id, tenant }, signal) });
     },
-    list: (request, signal) => list(request, { binding, tenant }, signal),
+    list: (request, signal) => listTasks(binding, tenant, request, signal),
     async cancel(id, signal) {
-      return jsonOf({ case: "task", value: await binding.call(method.cancelTask, { id, tenant }, signal) });
+      return frameFromPayload({ case: "task", value: await binding.call(method.cancelTask, { id, tenant }, signal) });
     },
     async withdraw({ taskId, messageId }, signal) {
       const { withdrawMessage } = MessageQueueService.method;
       const { task } = await binding.call(withdrawMessage, { taskId, messageId, tenant }, signal);
-      return jsonOf(task ? { case: "task", value: task } : { case: undefined });
+      return frameFromPayload(task ? { case: "task", value: task } : { case: undefined });
     },
     subscribe(id, lastEventId, signal) {
-      return framesOf(binding.stream(method.subscribeToTask, { request: { id, tenant }, lastEventId }, signal));
+      return readElements(binding.stream(method.subscribeToTask, { request: { id, tenant }, lastEventId }, signal));
     },
   };
 }
 
-async function* framesOf(elements: AsyncIterable<Element>): AsyncIterable<Frame> {
-  for await (const { response, id } of elements) yield { result: jsonOf(response.payload), id };
+async function* readElements(elements: AsyncIterable<StreamElement>): AsyncIterable<Frame> {
+  for await (const { response, id } of elements) yield { result: frameFromPayload(response.payload), id };
 }
 
-function jsonOf(payload: StreamResponse["payload"]): JsonValue {
+/**
+ * Converts a payload of A2A 1.0 to the JSON of 0.3.
+ */
+function frameFromPayload(payload: StreamResponse["payload"]): JsonValue {
   return decodeAnswer(() => frameFromA2a(payload));
 }
 
-async function list(
+async function listTasks(
+  binding: A2aBinding,
+  tenant: string,
   { contextId, state, pageSize, pageToken }: ListTasksRequest,
-  { binding, tenant }: { readonly binding: A2aBinding; readonly tenant: string },
   signal: AbortSignal,
 ): Promise<ListTasksResponse> {
-  const size = pageSize === 0 ? {} : { pageSize };
-  const request = { tenant, contextId, status: stateToA2a(state), pageToken, historyLength: 0, ...size };
+  const request = defined({
+    tenant,
+    contextId,
+    status: stateToA2a(state),
+    pageSize: pageSize === 0 ? undefined : pageSize,
+    pageToken,
+    historyLength: 0,
+  });
   const { tasks, nextPageToken } = await binding.call(A2AService.method.listTasks, request, signal);
-  return create(ListTasksResponseSchema, { tasks: tasks.map(summaryOf), nextPageToken });
+  return create(ListTasksResponseSchema, { tasks: tasks.map(summarize), nextPageToken });
 }
 
-/** A task in a list; of its last event there is known the state and the time. */
-function summaryOf({ id, contextId, status }: A2aTask): TaskSummary {
-  const { state = A2aTaskState.UNSPECIFIED, timestamp } = status ?? {};
-  const lastEvent = { taskId: id, contextId, state: stateFromA2a(state), ...(timestamp && { time: timestamp }) };
+/**
+ * Converts a task of a list. Of its last event, only state and time are known.
+ */
+function summarize({ id, contextId, status }: A2aTask): TaskSummary {
+  const state = stateFromA2a(status?.state ?? A2aTaskState.UNSPECIFIED);
+  const lastEvent = defined({ taskId: id, contextId, state, time: status?.timestamp });
   return create(TaskSummarySchema, { id, contextId, lastEvent });
 }

@@ -2,81 +2,106 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { decodeRfcJson, findExtension, parseJson, WireError } from "@devtool/schema";
 import { type AgentCard, AgentCardSchema, agentCardFromV03, decodeA2aJson } from "@devtool/schema/a2a-v1";
 import { AgentCardSchema as CardV03Schema } from "@devtool/schema/a2a-v03";
-import type { ExtensionUse } from "./headers.ts";
-import { listOf, objectOf } from "./json.ts";
-import { waitFor, wordsOf } from "./peer.ts";
+import { listOrEmpty, objectOrEmpty } from "@devtool/schema/json";
+import type { ExtensionUse } from "./endpoint.ts";
+import { readErrorText } from "./errors.ts";
+import { waitFor } from "./wire.ts";
 
-/** Where an agent's card is. */
+/**
+ * Options of `fetchAgentCard`.
+ */
 export interface AgentCardOptions {
-  /** The base URL of the agent; its card is at `.well-known/agent-card.json` below it, or at the root of its host. */
+  /**
+   * The base URL of the agent. The card is looked for at `.well-known/agent-card.json` below this
+   * URL, then at the root of its host.
+   */
   readonly url: string;
-  /** Default: the global fetch. */
+  /**
+   * The function that makes the HTTP request.
+   *
+   * Default: the global `fetch`.
+   */
   readonly fetch?: typeof globalThis.fetch;
   /**
-   * Whether an agent must have the development-tool extension; without it there are text and states alone. A version of it
-   * that does not fit ours is refused either way. Default `required`.
+   * Whether the agent must have the development-tool extension. An agent without it offers text and
+   * task states only. An incompatible version of the extension is refused either way.
+   *
+   * Default: `required`.
    */
   readonly extension?: "required" | "optional";
 }
 
 /**
- * Fetches an agent's card, in the form of A2A 1.0 also where the agent has that of 0.3, and checks that it has the
- * development-tool extension in a version that we can work with (CARD-2). Throws a `ConnectError`:
- * `Code.FailedPrecondition` naming both versions, or that there is no extension.
+ * Fetches an agent's card and checks that the development-tool extension is there in a compatible
+ * version (CARD-2). A card in the form of A2A 0.3 is converted to that of 1.0.
+ *
+ * ```ts
+ * const card = await fetchAgentCard({ url: "http://127.0.0.1:41242" }, signal);
+ * const client = createDevtoolClient(createAgentTransport(card, { url, token }));
+ * ```
+ *
+ * Throws a `ConnectError`: `Code.NotFound` if there is no card; `Code.FailedPrecondition` if the
+ * card is invalid, lacks the extension, or has another version of it, which the message names;
+ * `Code.Unavailable`, `Code.DeadlineExceeded` or `Code.Canceled` if the agent was not reached.
  */
 export async function fetchAgentCard(options: AgentCardOptions, signal: AbortSignal): Promise<AgentCard> {
-  const text = await cardText(options, signal);
-  const card = reading(() => decodeCard(text));
-  assertExtension(card, options);
+  const { url, extension = "required" } = options;
+  const text = await fetchCardText(options, signal);
+  const card = asFailedPrecondition(() => decodeCard(text));
+  if (extensionOf(card) === "none" && extension === "required") {
+    const message = `the agent at ${url} does not have the development-tool extension`;
+    throw new ConnectError(message, Code.FailedPrecondition);
+  }
   return card;
 }
 
-async function cardText({ url, fetch = globalThis.fetch }: AgentCardOptions, signal: AbortSignal): Promise<string> {
+/**
+ * Returns whether a card lists the development-tool extension.
+ *
+ * Throws `Code.FailedPrecondition` for an incompatible version; the message names both versions
+ * (CARD-2).
+ */
+export function extensionOf({ capabilities }: AgentCard): ExtensionUse {
+  const uris = capabilities?.extensions.map(({ uri }) => uri) ?? [];
+  return asFailedPrecondition(() => (findExtension(uris) === undefined ? "none" : "active"));
+}
+
+async function fetchCardText(
+  { url, fetch = globalThis.fetch }: AgentCardOptions,
+  signal: AbortSignal,
+): Promise<string> {
+  const { href, origin } = new URL(url);
+  const path = "/.well-known/agent-card.json";
+  // The path of the URL may be the prefix of a proxy, so the card may be below it.
+  const addresses = new Set([`${href.replace(/[?#].*$/, "").replace(/\/+$/, "")}${path}`, `${origin}${path}`]);
   const refusals: string[] = [];
-  for (const address of cardAddresses(url)) {
+  for (const address of addresses) {
     const response = await waitFor(fetch(address, { signal, headers: { "a2a-version": "1.0" } }), signal);
     const text = await waitFor(response.text(), signal);
     if (response.ok) return text;
-    const words = wordsOf(text);
-    refusals.push(`HTTP ${response.status}${words === "" ? "" : `: ${words}`}`);
+    const reason = readErrorText(text);
+    refusals.push(`HTTP ${response.status}${reason === "" ? "" : `: ${reason}`}`);
   }
   throw new ConnectError(`the agent at ${url} has no card: ${refusals[0]}`, Code.NotFound);
 }
 
-/** Where the card of an agent may be: below the path of its URL, which may be a proxy's prefix, and at the root of its host. */
-function cardAddresses(url: string): ReadonlySet<string> {
-  const { href, origin } = new URL(url);
-  const path = "/.well-known/agent-card.json";
-  return new Set([`${href.replace(/[?#].*$/, "").replace(/\/+$/, "")}${path}`, `${origin}${path}`]);
+/**
+ * Decodes a card. One that lists `supportedInterfaces` has the form of 1.0, or both forms.
+ */
+function decodeCard(text: string): AgentCard {
+  const json = parseJson(text);
+  if (listOrEmpty(objectOrEmpty(json).supportedInterfaces).length > 0) return decodeA2aJson(AgentCardSchema, json);
+  return agentCardFromV03(decodeRfcJson(CardV03Schema, json, "AgentCard"));
 }
 
-/** Reads a card; one that cannot be read is no fault of the call. */
-function reading<T>(read: () => T): T {
+/**
+ * An invalid card is the agent's fault, so it must not look like an invalid argument of the call.
+ */
+function asFailedPrecondition<T>(read: () => T): T {
   try {
     return read();
   } catch (reason) {
     if (!(reason instanceof WireError)) throw reason;
     throw new ConnectError(reason.message, Code.FailedPrecondition);
   }
-}
-
-/** A card that lists interfaces is one of 1.0, or has both forms in one. */
-function decodeCard(text: string): AgentCard {
-  const json = parseJson(text);
-  if (listOf(objectOf(json).supportedInterfaces).length > 0) return decodeA2aJson(AgentCardSchema, json);
-  return agentCardFromV03(decodeRfcJson(CardV03Schema, json, "AgentCard"));
-}
-
-/**
- * Tells whether a card lists the development-tool extension. Throws a `ConnectError` with `Code.FailedPrecondition` that
- * names both versions when it has one that does not fit ours (CARD-2).
- */
-export function extensionOf({ capabilities }: AgentCard): ExtensionUse {
-  const uris = capabilities?.extensions.map(({ uri }) => uri) ?? [];
-  return reading(() => (findExtension(uris) === undefined ? "none" : "active"));
-}
-
-function assertExtension(card: AgentCard, { url, extension = "required" }: AgentCardOptions): void {
-  if (extensionOf(card) === "active" || extension === "optional") return;
-  throw new ConnectError(`the agent at ${url} does not have the development-tool extension`, Code.FailedPrecondition);
 }

@@ -10,34 +10,34 @@ import {
   type SlashCommandService,
 } from "@devtool/schema";
 import { settingsMetadata } from "@devtool/schema/a2a-v03";
+import { defined } from "@devtool/schema/json";
 import type { RpcEndpoint } from "./rpc-endpoint.ts";
 
-/** Slash commands, which the extension adds to JSON-RPC in either version of A2A (CMD-1). */
-export function slashCommandImpl(endpoint: Pick<RpcEndpoint, "call">): ServiceImpl<typeof SlashCommandService> {
+/**
+ * Creates the slash-command service. The extension adds its two methods to both versions of A2A
+ * (CMD-1).
+ */
+export function createA2aCommandService(endpoint: Pick<RpcEndpoint, "call">): ServiceImpl<typeof SlashCommandService> {
   return {
-    async getAllSlashCommands(place, { signal }) {
-      const params = placeParams(place);
-      return decodeRfcJson(GetAllSlashCommandsResponseSchema, await endpoint.call("commands/get", params, signal));
+    async getAllSlashCommands(scope, { signal }) {
+      const json = await endpoint.call("commands/get", scopeParams(scope), signal);
+      return decodeRfcJson(GetAllSlashCommandsResponseSchema, json);
     },
-    async runSlashCommand({ command, ...place }, { signal }) {
-      const params: JsonObject = {
-        ...encodeRfcJson(ExecuteSlashCommandRequestSchema, command ?? create(ExecuteSlashCommandRequestSchema)),
-        ...placeParams(place),
-      };
-      return {
-        result: decodeRfcJson(
-          ExecuteSlashCommandResponseSchema,
-          await endpoint.call("command/execute", params, signal),
-        ),
-      };
+    async runSlashCommand({ command = create(ExecuteSlashCommandRequestSchema), ...scope }, { signal }) {
+      const params = { ...encodeRfcJson(ExecuteSlashCommandRequestSchema, command), ...scopeParams(scope) };
+      const json = await endpoint.call("command/execute", params, signal);
+      return { result: decodeRfcJson(ExecuteSlashCommandResponseSchema, json) };
     },
   };
 }
 
-/** Where commands belong, as a message has it: beside the RFC's own fields. */
-function placeParams({ contextId, settings }: Pick<RunSlashCommandRequest, "contextId" | "settings">): JsonObject {
-  return {
-    ...(contextId !== "" && { contextId }),
-    ...(settings && { metadata: settingsMetadata({ settings }) }),
-  };
+/**
+ * Encodes the conversation and settings that a command applies to, as a message has them: beside
+ * the RFC's own fields.
+ */
+function scopeParams({ contextId, settings }: Pick<RunSlashCommandRequest, "contextId" | "settings">): JsonObject {
+  return defined({
+    contextId: contextId === "" ? undefined : contextId,
+    metadata: settings && settingsMetadata({ settings }),
+  });
 }

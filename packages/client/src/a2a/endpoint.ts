@@ -1,20 +1,45 @@
 import { type BearerToken, fetchWithToken } from "../bearer-token.ts";
-import { waitFor } from "./peer.ts";
+import { waitFor } from "./wire.ts";
 
-/** Where an agent is called, and how. */
+/**
+ * The address of an agent, and how to call it.
+ */
 export interface EndpointOptions {
-  /** The address of one of its interfaces. */
+  /**
+   * The URL of one of the agent's interfaces.
+   */
   readonly url: string;
-  /** Sent as bearer token. Default: none. */
+  /**
+   * The bearer token to send.
+   *
+   * Default: none.
+   */
   readonly token?: BearerToken;
-  /** Default: the global fetch. */
+  /**
+   * The function that makes the HTTP requests.
+   *
+   * Default: the global `fetch`.
+   */
   readonly fetch?: typeof globalThis.fetch;
 }
 
-/** Sends a request to an agent. Throws what `waitFor` throws. */
-export function request(
+/**
+ * Whether the development-tool extension is used with an agent. Only an agent that has the
+ * extension is asked for it.
+ */
+export type ExtensionUse = "active" | "none";
+
+/**
+ * The headers that are sent with every call, beside the token: version and extension.
+ */
+export type CallHeaders = Readonly<Record<string, string>>;
+
+/**
+ * Sends a request to an agent. Throws a `ConnectError` as `waitFor` does.
+ */
+export function sendRequest(
   { url, token = "", fetch = globalThis.fetch }: EndpointOptions,
-  { headers, ...init }: Pick<RequestInit, "method" | "body"> & { readonly headers: Readonly<Record<string, string>> },
+  { headers, ...init }: Pick<RequestInit, "method" | "body"> & { readonly headers: CallHeaders },
   signal: AbortSignal,
 ): Promise<Response> {
   return fetchWithToken(token, (bearer) =>

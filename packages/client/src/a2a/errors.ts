@@ -4,10 +4,128 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { decodeRfcJson, ErrorContextSchema, WireError } from "@devtool/schema";
 import { type BadRequest, BadRequestSchema, type ErrorInfo, ErrorInfoSchema } from "@devtool/schema/a2a-v1";
 import { errorFromRest, JsonRpcCode, type JsonRpcError } from "@devtool/schema/a2a-v03";
-import { listOf, objectOf, textOf } from "./json.ts";
-import { decodeAnswer, refusalOf } from "./peer.ts";
+import { listOrEmpty, objectOrEmpty, parseJsonOrUndefined, stringOrEmpty } from "@devtool/schema/json";
+import { decodeAnswer } from "./wire.ts";
 
-const CODES: ReadonlyMap<number, Code> = new Map([
+/**
+ * Converts an error of A2A over JSON-RPC. In 1.0 its data is a list of `google.rpc` details; in 0.3
+ * it names the field that is wrong.
+ */
+export function errorFromJsonRpc({ code, message, data }: JsonRpcError): ConnectError {
+  const json = data ? toJson(ValueSchema, data) : null;
+  const connectCode = JSON_RPC_CODES.get(code) ?? Code.Unknown;
+  if (Array.isArray(json)) return errorWithDetails(message, connectCode, readDetails(json));
+  const { field, value } = objectOrEmpty(json);
+  if (typeof field !== "string") return new ConnectError(message, connectCode);
+  const context = { desc: ErrorContextSchema, value: { field, value: stringOrEmpty(value) } };
+  return new ConnectError(message, connectCode, undefined, [context]);
+}
+
+/**
+ * Converts the body of an error of A2A 1.0 over HTTP+JSON, which has the form of AIP-193. Returns
+ * undefined if the body is not an error.
+ */
+export function errorFromHttpJsonV1(json: JsonValue): ConnectError | undefined {
+  const { status, message, details } = objectOrEmpty(objectOrEmpty(json).error);
+  if (typeof message !== "string") return undefined;
+  const code = GRPC_STATUSES.get(stringOrEmpty(status)) ?? Code.Unknown;
+  return errorWithDetails(message, code, readDetails(listOrEmpty(details)));
+}
+
+/**
+ * Converts the body of an error of A2A 0.3 over HTTP+JSON. Returns undefined if the body is not an
+ * error.
+ *
+ * A2A 0.3 leaves the form open, so the forms of its SDKs are read, and that of 1.0, which a server
+ * that speaks both may write.
+ */
+export function errorFromHttpJsonV03(json: JsonValue, status: number): ConnectError | undefined {
+  if (stringOrEmpty(objectOrEmpty(objectOrEmpty(json).error).status) !== "") return errorFromHttpJsonV1(json);
+  // JSON-RPC has no codes for these; the HTTP status says more than the body.
+  if (status === 401 || status === 403 || status === 503) return errorFromHttpStatus(status, JSON.stringify(json));
+  const error = decodeAnswer(() => errorFromRest(json, status));
+  return error && errorFromJsonRpc(error);
+}
+
+/**
+ * Gives an error of A2A over gRPC the code of the failure that its details name.
+ */
+export function errorFromGrpc(reason: unknown): ConnectError {
+  const error = ConnectError.from(reason);
+  const details = { infos: error.findDetails(ErrorInfoSchema), requests: error.findDetails(BadRequestSchema) };
+  return errorWithDetails(error.rawMessage, error.code, details, error);
+}
+
+/**
+ * Converts an HTTP error whose body is not an A2A error. A proxy may have sent it, so statuses that
+ * say the agent is down become `Code.Unavailable`, which is retried.
+ */
+export function errorFromHttpStatus(status: number, body: string): ConnectError {
+  const text = readErrorText(body);
+  if (status === 401) {
+    const message = body.trimStart().startsWith("{") && text !== "" ? text : "the bearer token is missing or wrong";
+    return new ConnectError(message, Code.Unauthenticated);
+  }
+  const message = `the agent answered with HTTP ${status}${text === "" ? "" : `: ${text}`}`;
+  return new ConnectError(message, HTTP_CODES.get(status) ?? (status >= 500 ? Code.Unavailable : Code.InvalidArgument));
+}
+
+/**
+ * Returns the human-readable text of an error body: the message that its JSON holds, otherwise the
+ * body itself, cut after 400 characters.
+ */
+export function readErrorText(body: string): string {
+  const json = objectOrEmpty(parseJsonOrUndefined(body));
+  const message =
+    stringOrEmpty(json.error) || stringOrEmpty(json.message) || stringOrEmpty(objectOrEmpty(json.error).message);
+  return (message || body.trim()).slice(0, 400);
+}
+
+/**
+ * The details of an error, as `google.rpc` defines them.
+ */
+interface ErrorDetails {
+  readonly infos: readonly ErrorInfo[];
+  readonly requests: readonly BadRequest[];
+}
+
+function readDetails(json: readonly JsonValue[]): ErrorDetails {
+  return { infos: detailsOfType(ErrorInfoSchema, json), requests: detailsOfType(BadRequestSchema, json) };
+}
+
+/**
+ * Returns the details of one type. Details that cannot be read are skipped.
+ */
+function detailsOfType<Desc extends DescMessage>(schema: Desc, details: readonly JsonValue[]): MessageShape<Desc>[] {
+  return details.map(objectOrEmpty).flatMap((detail) => {
+    if (!stringOrEmpty(detail["@type"]).endsWith(`/${schema.typeName}`)) return [];
+    try {
+      return [decodeRfcJson(schema, detail)];
+    } catch (reason) {
+      if (reason instanceof WireError) return [];
+      throw reason;
+    }
+  });
+}
+
+/**
+ * Builds an error that carries the details as Connect has them. The failure that they name decides
+ * the code, because A2A's own codes of JSON-RPC, HTTP and gRPC are coarser.
+ */
+function errorWithDetails(
+  message: string,
+  code: Code,
+  { infos, requests }: ErrorDetails,
+  cause?: unknown,
+): ConnectError {
+  const named = infos.flatMap(({ reason }) => FAILURE_CODES.get(reason) ?? [])[0];
+  const [violation] = requests.flatMap(({ fieldViolations }) => fieldViolations);
+  const context = violation ? [{ desc: ErrorContextSchema, value: { field: violation.field } }] : [];
+  const details = infos.map((value) => ({ desc: ErrorInfoSchema, value }));
+  return new ConnectError(message, named ?? code, undefined, [...context, ...details], cause);
+}
+
+const JSON_RPC_CODES: ReadonlyMap<number, Code> = new Map([
   [JsonRpcCode.PARSE_ERROR, Code.InvalidArgument],
   [JsonRpcCode.INVALID_REQUEST, Code.InvalidArgument],
   [JsonRpcCode.METHOD_NOT_FOUND, Code.Unimplemented],
@@ -21,13 +139,15 @@ const CODES: ReadonlyMap<number, Code> = new Map([
   [JsonRpcCode.INVALID_AGENT_RESPONSE, Code.Internal],
   [JsonRpcCode.RESOURCE_EXHAUSTED, Code.ResourceExhausted],
   [JsonRpcCode.ALREADY_EXISTS, Code.AlreadyExists],
-  // Of 1.0 alone: the extension is required, the version is not supported.
+  // Only in A2A 1.0: extension support required, version not supported.
   [-32008, Code.FailedPrecondition],
   [-32009, Code.Unimplemented],
 ]);
 
-/** The failures that A2A 1.0 names (section 5.4), in whichever binding; its codes of gRPC tell less. */
-const REASONS: ReadonlyMap<string, Code> = new Map([
+/**
+ * The failures that A2A 1.0 names in an `ErrorInfo`, in every binding (section 5.4).
+ */
+const FAILURE_CODES: ReadonlyMap<string, Code> = new Map([
   ["TASK_NOT_FOUND", Code.NotFound],
   ["TASK_NOT_CANCELABLE", Code.FailedPrecondition],
   ["PUSH_NOTIFICATION_NOT_SUPPORTED", Code.Unimplemented],
@@ -38,76 +158,22 @@ const REASONS: ReadonlyMap<string, Code> = new Map([
   ["VERSION_NOT_SUPPORTED", Code.Unimplemented],
 ]);
 
-/** What the details of an error say, as `google.rpc` has them. */
-interface Details {
-  readonly infos: readonly ErrorInfo[];
-  readonly requests: readonly BadRequest[];
-}
-
-/** Turns an error of JSON-RPC or A2A into the one that Connect has for it; 1.0 has a list of details, 0.3 names a field. */
-export function connectErrorFrom({ code, message, data }: JsonRpcError): ConnectError {
-  const json = data ? toJson(ValueSchema, data) : null;
-  const known = CODES.get(code) ?? Code.Unknown;
-  if (Array.isArray(json)) return detailed(message, known, detailsIn(json));
-  const { field, value } = objectOf(json);
-  if (typeof field !== "string") return new ConnectError(message, known);
-  const context = { desc: ErrorContextSchema, value: { field, value: textOf(value) } };
-  return new ConnectError(message, known, undefined, [context]);
-}
-
-/** Turns the body of an error of HTTP+JSON (AIP-193) into the one that Connect has for it; undefined when it is none. */
-export function connectErrorOfStatus(json: JsonValue): ConnectError | undefined {
-  const { status, message, details } = objectOf(objectOf(json).error);
-  if (typeof message !== "string") return undefined;
-  return detailed(message, STATUSES.get(textOf(status)) ?? Code.Unknown, detailsIn(listOf(details)));
-}
+/**
+ * HTTP statuses that do not follow the rule "5xx can be retried, 4xx cannot".
+ */
+const HTTP_CODES: ReadonlyMap<number, Code> = new Map([
+  [403, Code.PermissionDenied],
+  [404, Code.Unimplemented],
+  [405, Code.Unimplemented],
+  [408, Code.Unavailable],
+  [429, Code.Unavailable],
+  [501, Code.Unimplemented],
+]);
 
 /**
- * Turns the body of an error of A2A 0.3 over HTTP+JSON, whose form is left open, into the one that Connect has for it;
- * undefined when it is none. A server that speaks 1.0 too may write that one's form.
+ * The names that gRPC, and so AIP-193, gives the codes.
  */
-export function connectErrorOfRest(json: JsonValue, status: number): ConnectError | undefined {
-  if (textOf(objectOf(objectOf(json).error).status) !== "") return connectErrorOfStatus(json);
-  // HTTP has a status for these, and the codes of JSON-RPC have none.
-  if (status === 401 || status === 403 || status === 503) return refusalOf(status, JSON.stringify(json));
-  const error = decodeAnswer(() => errorFromRest(json, status));
-  return error && connectErrorFrom(error);
-}
-
-/** Gives an error of gRPC the code that we have for the failure it names. */
-export function connectErrorOfGrpc(reason: unknown): ConnectError {
-  const error = ConnectError.from(reason);
-  const details = { infos: error.findDetails(ErrorInfoSchema), requests: error.findDetails(BadRequestSchema) };
-  return detailed(error.rawMessage, error.code, details, error);
-}
-
-function detailed(message: string, code: Code, { infos, requests }: Details, cause?: unknown): ConnectError {
-  const named = infos.flatMap(({ reason }) => REASONS.get(reason) ?? [])[0];
-  const [violation] = requests.flatMap(({ fieldViolations }) => fieldViolations);
-  const context = violation ? [{ desc: ErrorContextSchema, value: { field: violation.field } }] : [];
-  const details = infos.map((value) => ({ desc: ErrorInfoSchema, value }));
-  return new ConnectError(message, named ?? code, undefined, [...context, ...details], cause);
-}
-
-function detailsIn(details: readonly JsonValue[]): Details {
-  return { infos: ofType(ErrorInfoSchema, details), requests: ofType(BadRequestSchema, details) };
-}
-
-/** The details of one type; what cannot be read says nothing. */
-function ofType<Desc extends DescMessage>(schema: Desc, details: readonly JsonValue[]): MessageShape<Desc>[] {
-  return details.map(objectOf).flatMap((detail) => {
-    if (!textOf(detail["@type"]).endsWith(`/${schema.typeName}`)) return [];
-    try {
-      return [decodeRfcJson(schema, detail)];
-    } catch (reason) {
-      if (reason instanceof WireError) return [];
-      throw reason;
-    }
-  });
-}
-
-/** The codes by the names that `google.rpc` has for them. */
-const STATUSES: ReadonlyMap<string, Code> = new Map([
+const GRPC_STATUSES: ReadonlyMap<string, Code> = new Map([
   ["CANCELLED", Code.Canceled],
   ["INVALID_ARGUMENT", Code.InvalidArgument],
   ["DEADLINE_EXCEEDED", Code.DeadlineExceeded],

@@ -1,27 +1,42 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { HttpCall } from "@devtool/schema/a2a-v1";
-import { type EndpointOptions, request } from "./endpoint.ts";
-import { parseAnswer, refusalOf, waitFor } from "./peer.ts";
+import { defined, parseJsonOrUndefined } from "@devtool/schema/json";
+import { type CallHeaders, type EndpointOptions, sendRequest } from "./endpoint.ts";
+import { errorFromHttpStatus } from "./errors.ts";
 import type { Frame } from "./rpc-endpoint.ts";
-import { isEventStream, serverSentEvents } from "./server-sent-events.ts";
+import { isEventStream, readServerSentEvents } from "./server-sent-events.ts";
+import { parseAnswer, waitFor } from "./wire.ts";
 
-/** What an endpoint of HTTP+JSON needs beside its address. */
+/**
+ * Options of an `HttpJsonEndpoint`.
+ */
 export interface HttpJsonOptions extends EndpointOptions {
-  /** They go with each call: what names the version and the extension. */
-  readonly headers: Readonly<Record<string, string>>;
-  /** Reads an error as a version of A2A writes it; undefined when an answer or a frame is none. */
-  readonly errorIn: (json: JsonValue, status: number) => ConnectError | undefined;
+  /**
+   * Sent with every call.
+   */
+  readonly headers: CallHeaders;
+  /**
+   * Reads an error in the form of one version of A2A. Returns undefined for JSON that is not an
+   * error.
+   */
+  readonly errorFrom: (json: JsonValue, status: number) => ConnectError | undefined;
 }
 
-/** A call that is answered by a stream. */
+/**
+ * A call that is answered with a stream.
+ */
 export interface HttpJsonStream {
   readonly call: HttpCall;
-  /** The last event that is known; undefined for a stream that has none before it. */
+  /**
+   * Sent as `Last-Event-ID`: the stream continues after this event. Undefined starts a new stream.
+   */
   readonly lastEventId?: bigint | undefined;
 }
 
-/** An endpoint of an agent that is called by paths, over fetch. What it throws is a `ConnectError`. */
+/**
+ * An agent's HTTP+JSON interface, called by method and path. Throws `ConnectError`s.
+ */
 export class HttpJsonEndpoint {
   readonly #options: HttpJsonOptions;
 
@@ -29,57 +44,53 @@ export class HttpJsonEndpoint {
     this.#options = options;
   }
 
-  /** Calls what answers once; an answer of nothing is null. */
+  /**
+   * Makes a call that has one answer. An empty answer is null.
+   */
   async call(call: HttpCall, signal: AbortSignal): Promise<JsonValue> {
-    const text = await this.#textOf(await this.#send(call, { accept: "application/json" }, signal), signal);
+    const response = await this.#send(call, { accept: "application/json" }, signal);
+    const text = await this.#readText(response, signal);
     return text === "" ? null : parseAnswer(text);
   }
 
-  /** Calls what streams, after the event with an id when one is given. */
+  /**
+   * Makes a call that streams.
+   */
   async *stream({ call, lastEventId }: HttpJsonStream, signal: AbortSignal): AsyncIterable<Frame> {
-    const resume: Record<string, string> = lastEventId === undefined ? {} : { "last-event-id": String(lastEventId) };
-    const response = await this.#send(call, { accept: "text/event-stream", ...resume }, signal);
+    const headers = defined({ accept: "text/event-stream", "last-event-id": lastEventId?.toString() });
+    const response = await this.#send(call, headers, signal);
     if (!isEventStream(response)) {
-      await this.#textOf(response, signal);
-      throw new ConnectError(`${call.httpMethod} ${call.path} was answered without a stream`, Code.DataLoss);
+      await this.#readText(response, signal);
+      const subject = `${call.httpMethod} ${call.path}`;
+      throw new ConnectError(`${subject}: the agent did not answer with a stream`, Code.DataLoss);
     }
-    for await (const { data, id } of serverSentEvents(response, signal)) {
+    for await (const { data, id } of readServerSentEvents(response, signal)) {
       const result = parseAnswer(data);
-      const error = this.#options.errorIn(result, response.status);
+      const error = this.#options.errorFrom(result, response.status);
       if (error) throw error;
       yield { result, id };
     }
   }
 
-  #send(
-    { httpMethod, path, body }: HttpCall,
-    headers: Readonly<Record<string, string>>,
-    signal: AbortSignal,
-  ): Promise<Response> {
+  #send({ httpMethod, path, body }: HttpCall, headers: CallHeaders, signal: AbortSignal): Promise<Response> {
     const url = `${this.#options.url.replace(/\/+$/, "")}${path}`;
-    const content = body !== undefined && { "content-type": "application/json" };
-    const init = {
+    const contentType = body === undefined ? undefined : "application/json";
+    const init = defined({
       method: httpMethod,
-      headers: { ...content, ...this.#options.headers, ...headers },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    };
-    return request({ ...this.#options, url }, init, signal);
+      headers: defined({ "content-type": contentType, ...this.#options.headers, ...headers }),
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+    return sendRequest({ ...this.#options, url }, init, signal);
   }
 
-  /** What was answered; a refusal is thrown, as the body tells it or else by its status. */
-  async #textOf(response: Response, signal: AbortSignal): Promise<string> {
+  /**
+   * Reads the body of a response. Throws the error that the body describes, or one for its status.
+   */
+  async #readText(response: Response, signal: AbortSignal): Promise<string> {
     const text = await waitFor(response.text(), signal);
     if (response.ok) return text;
-    throw this.#errorIn(text, response.status) ?? refusalOf(response.status, text);
-  }
-
-  #errorIn(text: string, status: number): ConnectError | undefined {
-    let json: JsonValue;
-    try {
-      json = JSON.parse(text);
-    } catch {
-      return undefined;
-    }
-    return this.#options.errorIn(json, status);
+    const json = parseJsonOrUndefined(text);
+    const error = json === undefined ? undefined : this.#options.errorFrom(json, response.status);
+    throw error ?? errorFromHttpStatus(response.status, text);
   }
 }

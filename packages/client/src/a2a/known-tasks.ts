@@ -1,44 +1,60 @@
 import type { TaskState } from "@devtool/schema";
 
-/** Where a task stands, as far as this client was told. */
+/**
+ * What the client last heard about a task.
+ */
 export interface KnownTask {
   readonly id: string;
   readonly contextId: string;
   readonly state: TaskState;
-  /** The sequence of its last event; counted, where the agent numbers nothing. */
+  /**
+   * The sequence of its last event. The client counts events if the agent does not number them.
+   */
   readonly sequence: bigint;
 }
 
-/** The tasks that a client was told of, the newest. */
+/**
+ * Maximum number of tasks, and of message recipients, to remember. The oldest are dropped.
+ */
+const MAX_ENTRIES = 1000;
+
+/**
+ * Remembers the tasks that a client has heard about.
+ */
 export class KnownTasks {
   readonly #tasks = new Map<string, KnownTask>();
-  readonly #addressees = new Map<string, KnownTask | undefined>();
+  readonly #recipients = new Map<string, KnownTask | undefined>();
 
   find(taskId: string): KnownTask | undefined {
     return this.#tasks.get(taskId);
   }
 
-  /** Notes where a task stands; its sequence never goes back. */
-  note(task: KnownTask): void {
+  /**
+   * Stores what a task is like now. Its sequence never decreases.
+   */
+  update(task: KnownTask): void {
     if (task.id === "") return;
     const before = this.#tasks.get(task.id)?.sequence ?? 0n;
-    keep(this.#tasks, task.id, { ...task, sequence: task.sequence > before ? task.sequence : before });
+    store(this.#tasks, task.id, { ...task, sequence: task.sequence > before ? task.sequence : before });
   }
 
-  /** A task as it stood when a message was first sent to it: one that is sent again must say the same again (STREAM-7). */
-  addressee(taskId: string, messageId: string): KnownTask | undefined {
+  /**
+   * Returns the task as it was when a message was first sent to it. A message that is sent again
+   * must have the same content (STREAM-7), even if its task has ended in between.
+   */
+  recipient(taskId: string, messageId: string): KnownTask | undefined {
     const key = JSON.stringify([taskId, messageId]);
-    if (!this.#addressees.has(key)) keep(this.#addressees, key, this.find(taskId));
-    return this.#addressees.get(key);
+    if (!this.#recipients.has(key)) store(this.#recipients, key, this.find(taskId));
+    return this.#recipients.get(key);
   }
 }
 
-/** Puts an entry behind all others, and forgets the oldest of too many. */
-function keep<T>(map: Map<string, T>, key: string, value: T): void {
+/**
+ * Stores an entry as the newest one, and drops the oldest if there are too many.
+ */
+function store<T>(map: Map<string, T>, key: string, value: T): void {
   map.delete(key);
   map.set(key, value);
   const [oldest] = map.keys();
   if (map.size > MAX_ENTRIES && oldest !== undefined) map.delete(oldest);
 }
-
-const MAX_ENTRIES = 1000;

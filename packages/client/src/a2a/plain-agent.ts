@@ -18,58 +18,76 @@ import {
   extensionMetadata,
   taskEventMetadata,
 } from "@devtool/schema/a2a-v03";
-import { isObject, listOf, objectOf, textOf } from "./json.ts";
+import { isObject, listOrEmpty, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 
-/** Where a stream stands: the last event, as far as the next one needs it. Its task is empty when nothing is known yet. */
+/**
+ * What is known of a stream when its next frame is read: the last event, or what the caller knows
+ * before the first one.
+ */
 export interface StreamPosition {
   readonly sequence: bigint;
+  /**
+   * Empty if the task is not known yet.
+   */
   readonly taskId: string;
   readonly contextId: string;
   readonly state: TaskState;
-  /** The message that the stream answers; undefined once something came behind it. */
-  readonly sent?: Message;
+  /**
+   * The message that the stream answers. Undefined after the first event.
+   */
+  readonly sent?: Message | undefined;
 }
 
 /**
- * Reads the answer of `message/send`, `tasks/get` and `tasks/cancel`. What the task made as artifacts is told as messages of
- * the agent behind its history; an agent that answers with a message alone has a task that is completed.
+ * The events that one frame stands for.
  */
-export function taskFromAnswer(json: JsonValue): Task {
-  const answer = objectOf(json);
-  if (answer.kind !== "message") return decodeTask(withArtifacts(answer));
-  return decodeTask({ ...placeOf(answer), kind: "task", status: { state: "completed" }, history: [answer] });
-}
-
-/** What a frame tells. */
 export interface FrameEvents {
   readonly events: readonly TaskEvent[];
-  /** Ends the exchange, unless another frame follows. */
+  /**
+   * Ends the exchange, unless another frame follows.
+   */
   readonly end?: TaskEvent;
 }
 
 /**
- * Reads a frame of an agent that may not know our extension: a frame may be several events. What is said in a state that
- * ends the exchange is told before the change of state; artifacts are text. A task that comes whole is as it was before the
- * exchange or as it is after it: its state ends the exchange only when nothing follows, and what is known of it is not told
- * again.
+ * Reads the answer of `message/send`, `tasks/get` or `tasks/cancel`.
+ *
+ * Artifacts become messages of the agent after the history. An answer that is only a message
+ * becomes a completed task.
+ */
+export function taskFromAnswer(json: JsonValue): Task {
+  const answer = objectOrEmpty(json);
+  if (answer.kind !== "message") return decodeTask(withArtifactsInHistory(answer));
+  const { taskId, contextId } = readIds(answer);
+  return decodeTask({ kind: "task", id: taskId, contextId, status: { state: "completed" }, history: [answer] });
+}
+
+/**
+ * Reads a frame of an agent that may not have the extension. One frame may be several events.
+ *
+ * Text in a status that ends the exchange becomes an event before the change of state, and
+ * artifacts become text. A whole task is a snapshot from before or after the exchange, so its state
+ * ends the exchange only if no frame follows, and what is already known of it is not repeated.
  */
 export function eventsFromFrame(frame: JsonValue, position: StreamPosition): FrameEvents {
-  const json = objectOf(frame);
+  const json = objectOrEmpty(frame);
   switch (json.kind) {
     case "task":
-      return wholeTask(json, position);
-    case "artifact-update":
-      return { events: textEvents(partsText(objectOf(json.artifact)), { ...position, ...idsOf(json) }) };
+      return eventsFromTask(json, position);
+    case "artifact-update": {
+      const text = plainText(objectOrEmpty(json.artifact));
+      return { events: textEvents(text, { ...position, ...readIds(json) }) };
+    }
     case "message":
-      return { events: repliedEvents(json, position) };
+      return { events: eventsFromReply(json, position) };
     default:
-      return updateEvents(json, decodeStreamFrame(frame, 0n));
+      return eventsFromUpdate(json, decodeStreamFrame(frame, 0n));
   }
 }
 
 /**
- * A task that goes on may be told as a whole when it has received the message that was sent to it: the event is the
- * message then, or that it waits. Undefined when it is something else.
+ * Reads a whole task that starts a stream as the receipt of the message just sent to it: the
+ * message, or that it is queued. Returns undefined if the task is something else.
  */
 export function receivedMessage(
   event: TaskEvent,
@@ -77,66 +95,74 @@ export function receivedMessage(
   task: JsonObject,
 ): TaskEvent | undefined {
   if (event.payload.case !== "created" || event.taskId !== taskId || !sent) return undefined;
-  const queued = decodeQueue(objectOf(task.metadata)).find(({ message }) => message?.messageId === sent.messageId);
+  const queue = decodeQueue(objectOrEmpty(task.metadata));
+  const queued = queue.find(({ message }) => message?.messageId === sent.messageId);
   if (!queued) return { ...event, payload: { case: "message", value: sent } };
   const value = create(MessageQueuedSchema, { message: sent, delivery: queued.delivery });
   return { ...event, payload: { case: "messageQueued", value } };
 }
 
-function wholeTask(json: JsonObject, position: StreamPosition): FrameEvents {
+function eventsFromTask(json: JsonObject, position: StreamPosition): FrameEvents {
   const created = decodeStreamFrame(json, 0n);
   const received = receivedMessage(created, position, json);
-  const known = received ? [received] : [];
-  const events = position.taskId === created.taskId ? known : openingEvents(json, created);
-  return ends(created.state) ? { events, end: stateChange(json, created.state) } : { events };
-}
-
-/** How a task began, and what the agent has said and made; what is the extension's own has no form in words. */
-function openingEvents(json: JsonObject, created: TaskEvent): TaskEvent[] {
-  const said = listOf(withArtifacts(json).history)
-    .map(objectOf)
-    .filter(({ role, metadata }) => role === "agent" && extensionMetadata(objectOf(metadata)) === undefined);
-  const status = ends(created.state) ? [] : [objectOf(objectOf(json.status).message)];
-  const open = ends(created.state) ? { ...created, state: TaskState.WORKING } : created;
-  return [open, ...[...said, ...status].flatMap((message) => textEvents(partsText(message), open))];
-}
-
-function repliedEvents(json: JsonObject, position: StreamPosition): TaskEvent[] {
-  const place = { ...position, ...idsOf(json) };
+  const isKnown = position.taskId === created.taskId;
+  const events = isKnown ? (received ? [received] : []) : openingEvents(json, created);
+  if (!endsTurn(created.state)) return { events };
+  const text = plainText(objectOrEmpty(objectOrEmpty(json.status).message));
   const end = create(TaskEventSchema, {
-    ...idsOf(place),
-    state: TaskState.COMPLETED,
-    payload: { case: "stateChange", value: create(StateChangeSchema) },
+    taskId: stringOrEmpty(json.id),
+    contextId: stringOrEmpty(json.contextId),
+    state: created.state,
+    payload: { case: "stateChange", value: create(StateChangeSchema, { text }) },
   });
-  return [...textEvents(partsText(json), place), end];
+  return { events, end };
 }
 
 /**
- * Reads an update of a task. Our own server has one event for each update, and marks the ones that no other agent sends;
- * of other agents the state alone says that the exchange ends, whatever the update tells beside it.
+ * The start of a task, and what the agent has said and made so far. Messages of the extension are
+ * left out, because they are not text.
  */
-function updateEvents(json: JsonObject, event: TaskEvent): FrameEvents {
-  const { payload, state } = event;
-  const metadata = objectOf(json.metadata);
-  if (!ends(state) || taskEventMetadata(metadata)) return { events: [event] };
-  const end = { ...event, payload: { case: "stateChange" as const, value: create(StateChangeSchema) } };
-  if (!extensionMetadata(metadata)) {
-    const said = partsText(objectOf(objectOf(json.status).message));
-    return { events: [...textEvents(said, { ...event, state: TaskState.WORKING }), end] };
-  }
-  if (payload.case === "text") return { events: [{ ...event, state: TaskState.WORKING }, end] };
-  // A question may be one of several: it ends the exchange when nothing follows it.
-  if (payload.case === "toolCall" || payload.case === "thought") return { events: [event], end };
-  return { events: [event] };
+function openingEvents(json: JsonObject, created: TaskEvent): TaskEvent[] {
+  const isEnded = endsTurn(created.state);
+  const open = isEnded ? { ...created, state: TaskState.WORKING } : created;
+  const said = listOrEmpty(withArtifactsInHistory(json).history)
+    .map(objectOrEmpty)
+    .filter(({ role, metadata }) => role === "agent" && extensionMetadata(objectOrEmpty(metadata)) === undefined);
+  const saidNow = isEnded ? [] : [objectOrEmpty(objectOrEmpty(json.status).message)];
+  return [open, ...[...said, ...saidNow].flatMap((message) => textEvents(plainText(message), open))];
 }
 
-function stateChange(json: JsonObject, state: TaskState): TaskEvent {
-  const text = partsText(objectOf(objectOf(json.status).message));
-  return create(TaskEventSchema, {
-    ...idsOf({ taskId: json.id ?? "", contextId: json.contextId ?? "" }),
-    state,
-    payload: { case: "stateChange", value: create(StateChangeSchema, { text }) },
+/**
+ * An answer that is only a message completes its task.
+ */
+function eventsFromReply(json: JsonObject, position: StreamPosition): TaskEvent[] {
+  const ids = readIds(json);
+  const end = create(TaskEventSchema, {
+    ...ids,
+    state: TaskState.COMPLETED,
+    payload: { case: "stateChange", value: create(StateChangeSchema) },
   });
+  return [...textEvents(plainText(json), { ...position, ...ids }), end];
+}
+
+/**
+ * Reads an update of a task. Devtool's server sends one event per update and marks those that no
+ * other agent sends. For other agents, the state alone ends the exchange, whatever the update says
+ * beside it.
+ */
+function eventsFromUpdate(json: JsonObject, event: TaskEvent): FrameEvents {
+  const { payload, state } = event;
+  const metadata = objectOrEmpty(json.metadata);
+  if (!endsTurn(state) || taskEventMetadata(metadata)) return { events: [event] };
+  const end = { ...event, payload: { case: "stateChange" as const, value: create(StateChangeSchema) } };
+  if (!extensionMetadata(metadata)) {
+    const text = plainText(objectOrEmpty(objectOrEmpty(json.status).message));
+    return { events: [...textEvents(text, { ...event, state: TaskState.WORKING }), end] };
+  }
+  if (payload.case === "text") return { events: [{ ...event, state: TaskState.WORKING }, end] };
+  // A question may be one of several, so it ends the exchange only if no frame follows.
+  if (payload.case === "toolCall" || payload.case === "thought") return { events: [event], end };
+  return { events: [event] };
 }
 
 function textEvents(text: string, { taskId, contextId, state }: Omit<StreamPosition, "sequence">): TaskEvent[] {
@@ -145,41 +171,36 @@ function textEvents(text: string, { taskId, contextId, state }: Omit<StreamPosit
   return [create(TaskEventSchema, { taskId, contextId, state, payload })];
 }
 
-function ends(state: TaskState): boolean {
+/**
+ * Whether a state ends the agent's turn: the task has ended or waits for the user.
+ */
+function endsTurn(state: TaskState): boolean {
   return isTerminal(state) || isInterrupted(state);
 }
 
-function withArtifacts(task: JsonObject): JsonObject {
-  const made = listOf(task.artifacts).map((artifact): JsonObject => {
-    const { artifactId, parts } = objectOf(artifact);
-    return { kind: "message", messageId: textOf(artifactId), role: "agent", parts: listOf(parts) };
+function withArtifactsInHistory(task: JsonObject): JsonObject {
+  const messages = listOrEmpty(task.artifacts).map((artifact): JsonObject => {
+    const { artifactId, parts } = objectOrEmpty(artifact);
+    return { kind: "message", messageId: stringOrEmpty(artifactId), role: "agent", parts: listOrEmpty(parts) };
   });
-  return { ...task, history: [...listOf(task.history), ...made] };
+  return { ...task, history: [...listOrEmpty(task.history), ...messages] };
 }
 
-function placeOf({ taskId, contextId }: JsonObject): JsonObject {
-  return { id: textOf(taskId), contextId: textOf(contextId) };
+function readIds({ taskId, contextId }: JsonObject): { readonly taskId: string; readonly contextId: string } {
+  return { taskId: stringOrEmpty(taskId), contextId: stringOrEmpty(contextId) };
 }
 
-function idsOf({ taskId, contextId }: { readonly taskId?: unknown; readonly contextId?: unknown }): {
-  readonly taskId: string;
-  readonly contextId: string;
-} {
-  return { taskId: textOf(taskId), contextId: textOf(contextId) };
-}
-
-/** Data that is not an object comes wrapped in one, marked in its metadata as official SDKs mark it. */
-function unwrapped(data: JsonObject, metadata: JsonValue | undefined): JsonValue {
-  return objectOf(metadata).data_part_compat === true ? (data.value ?? null) : data;
-}
-
-/** What the parts of a message or an artifact say in words; data is shown as the JSON that it is. */
-function partsText({ parts }: JsonObject): string {
-  return listOf(parts)
-    .map((part) => {
-      const { kind, text, data } = objectOf(part);
-      if (kind === "text") return textOf(text);
-      return kind === "data" && isObject(data) ? JSON.stringify(unwrapped(data, objectOf(part).metadata)) : "";
-    })
-    .join("");
+/**
+ * Returns the parts of a message or an artifact as text. Data is shown as JSON.
+ */
+function plainText({ parts }: JsonObject): string {
+  const texts = listOrEmpty(parts).map((part) => {
+    const { kind, text, data, metadata } = objectOrEmpty(part);
+    if (kind === "text") return stringOrEmpty(text);
+    if (kind !== "data" || !isObject(data)) return "";
+    // Official SDKs wrap data that is not an object in one, and mark that in the metadata.
+    const isWrapped = objectOrEmpty(metadata).data_part_compat === true;
+    return JSON.stringify(isWrapped ? (data.value ?? null) : data);
+  });
+  return texts.join("");
 }

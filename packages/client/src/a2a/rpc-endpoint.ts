@@ -1,24 +1,39 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 
-/** Where the methods of an agent are called by their names in JSON-RPC, whichever binding carries them. What it throws is a `ConnectError`. */
+/**
+ * An agent whose methods are called by their JSON-RPC names, whichever binding carries them. Both
+ * methods throw `ConnectError`s.
+ */
 export interface RpcEndpoint {
-  /** Calls a method that answers once. */
+  /**
+   * Calls a method that returns one result.
+   */
   call(method: string, params: JsonObject, signal: AbortSignal): Promise<JsonValue>;
-  /** Calls a method that streams. */
+  /**
+   * Calls a method that streams.
+   */
   stream(call: StreamCall, signal: AbortSignal): AsyncIterable<Frame>;
 }
 
-/** How to call a method that streams. */
+/**
+ * A call of a method that streams.
+ */
 export interface StreamCall {
   readonly method: string;
   readonly params: JsonObject;
-  /** The last event that is known; undefined for a stream that has none before it. */
+  /**
+   * Sent as `Last-Event-ID`: the stream continues after this event. Undefined starts a new stream.
+   */
   readonly lastEventId?: bigint | undefined;
 }
 
-/** One frame of a stream. */
+/**
+ * One frame of a stream.
+ */
 export interface Frame {
   readonly result: JsonValue;
-  /** The id of the event; undefined when the server gives none. */
+  /**
+   * The event id beside the frame. Undefined if the agent sends none.
+   */
   readonly id: string | undefined;
 }

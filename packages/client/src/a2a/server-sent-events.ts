@@ -1,13 +1,27 @@
 import { type EventSourceMessage, EventSourceParserStream } from "eventsource-parser/stream";
-import { waitFor } from "./peer.ts";
+import { waitFor } from "./wire.ts";
 
-/** Tells whether a response is a stream of events. */
+/**
+ * Maximum length of a frame in characters: room for the largest request devtool's server accepts,
+ * repeated in an event.
+ */
+const MAX_FRAME_CHARS = 32 * 1024 * 1024;
+
+/**
+ * Whether a response is a stream of server-sent events.
+ */
 export function isEventStream(response: Response): boolean {
   return response.headers.get("content-type")?.startsWith("text/event-stream") ?? false;
 }
 
-/** The events of a response, as they come. Throws what `waitFor` throws; closing the loop closes the connection. */
-export async function* serverSentEvents(response: Response, signal: AbortSignal): AsyncIterable<EventSourceMessage> {
+/**
+ * Yields the server-sent events of a response as they arrive. Throws as `waitFor` does. Leaving the
+ * loop closes the connection.
+ */
+export async function* readServerSentEvents(
+  response: Response,
+  signal: AbortSignal,
+): AsyncIterable<EventSourceMessage> {
   const parser = new EventSourceParserStream({ maxBufferSize: MAX_FRAME_CHARS });
   const reader = response.body?.pipeThrough(new TextDecoderStream()).pipeThrough(parser).getReader();
   if (!reader) return;
@@ -21,6 +35,3 @@ export async function* serverSentEvents(response: Response, signal: AbortSignal)
     await reader.cancel().catch(() => undefined);
   }
 }
-
-/** A frame may have so many characters: twice what a server of ours takes as a whole request. */
-const MAX_FRAME_CHARS = 32 * 1024 * 1024;

@@ -1,6 +1,7 @@
-import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import type { JsonObject } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { canonicalCard } from "@devtool/schema/a2a-v1";
+import { isObject, listOrEmpty, objectOrEmpty } from "@devtool/schema/json";
 import {
   base64url,
   createLocalJWKSet,
@@ -8,57 +9,73 @@ import {
   type FlattenedJWSInput,
   flattenedVerify,
   type JSONWebKeySet,
+  type FlattenedVerifyGetKey,
 } from "jose";
 
-/** Whose signature a card must bear. */
+/**
+ * Options of `verifyCard`.
+ */
 export interface VerifyCardOptions {
-  /** The keys that are trusted, as a key set. What a card says about where its keys are is never followed. */
+  /**
+   * The trusted keys. The key location that a card names itself is never followed.
+   */
   readonly keys: JSONWebKeySet;
 }
 
-/** A card that somebody signed whose key is trusted. */
+/**
+ * A card with a valid signature of a trusted key.
+ */
 export interface VerifiedCard {
-  /** The key that signed it. */
+  /**
+   * The id of the key that signed the card. Empty if the signature names none.
+   */
   readonly keyId: string;
 }
 
-/** With a public key each: with a shared secret whoever checks a signature could make it. */
+/**
+ * Only algorithms with public keys: with a shared secret, whoever verifies could also sign.
+ */
 const ALGORITHMS = ["ES256", "ES384", "ES512", "EdDSA", "Ed25519", "RS256", "PS256"];
 
-/** No card needs more; each costs a check. */
+/**
+ * Maximum number of signatures to check. Each check costs processor time.
+ */
 const MAX_SIGNATURES = 16;
 
 /**
- * Checks that a card of A2A 1.0 was signed with a trusted key, over the whole of what it says now (section 8.4). One
- * signature that is right is enough. Throws a `ConnectError` with `Code.Unauthenticated` when none is.
+ * Verifies that a card of A2A 1.0 was signed, in its current content, with a trusted key (section
+ * 8.4). One valid signature is enough.
+ *
+ * Throws `Code.Unauthenticated` if there is none.
  */
 export async function verifyCard(card: JsonObject, { keys }: VerifyCardOptions): Promise<VerifiedCard> {
-  const signatures = signaturesOf(card);
-  if (signatures.length === 0) throw refused("it bears no signature");
+  const signatures = readSignatures(card);
+  if (signatures.length === 0) throw notVerified("it has no signature");
   const keySet = createLocalJWKSet(keys);
   const payload = base64url.encode(canonicalCard(card));
   for (const signature of signatures) {
-    const keyId = await keyIdOf({ ...signature, payload }, keySet);
+    const keyId = await findSigningKey({ ...signature, payload }, keySet);
     if (keyId !== undefined) return { keyId };
   }
-  throw refused("no signature is right for it with a key that is trusted");
+  throw notVerified("none of its signatures is valid for a trusted key");
 }
 
 /**
- * Fetches the key set of an agent, for `verifyCard`: from a URL that the caller trusts. Throws a `ConnectError` with
- * `Code.Unavailable` when there is none.
+ * Fetches the key set of an agent, for `verifyCard`. The caller must trust the URL.
+ *
+ * Throws `Code.Unavailable` if there is no key set.
  */
 export async function fetchKeySet(url: string, signal: AbortSignal): Promise<JSONWebKeySet> {
   const response = await fetch(url, { redirect: "error", signal });
-  const found: unknown = response.ok ? await response.json() : undefined;
-  if (isKeySet(found)) return found;
-  throw new ConnectError(`there is no key set at ${url}: HTTP ${response.status}`, Code.Unavailable);
+  const json: unknown = response.ok ? await response.json() : undefined;
+  if (isKeySet(json)) return json;
+  throw new ConnectError(`no key set at ${url}: HTTP ${response.status}`, Code.Unavailable);
 }
 
-async function keyIdOf(
-  jws: FlattenedJWSInput,
-  keySet: ReturnType<typeof createLocalJWKSet>,
-): Promise<string | undefined> {
+/**
+ * Returns the id of the key that made a signature; undefined if the signature is not valid.
+ */
+async function findSigningKey(jws: FlattenedJWSInput, keySet: FlattenedVerifyGetKey): Promise<string | undefined> {
   try {
     const { protectedHeader } = await flattenedVerify(jws, keySet, { algorithms: ALGORITHMS });
     return protectedHeader?.kid ?? "";
@@ -68,22 +85,19 @@ async function keyIdOf(
   }
 }
 
-function signaturesOf({ signatures = [] }: JsonObject): { readonly protected: string; readonly signature: string }[] {
-  if (!Array.isArray(signatures)) return [];
-  return signatures.slice(0, MAX_SIGNATURES).flatMap((each) => {
-    const { protected: header, signature } = objectOf(each);
-    return typeof header === "string" && typeof signature === "string" ? [{ protected: header, signature }] : [];
-  });
-}
-
-function objectOf(value: JsonValue): JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? value : {};
+function readSignatures({ signatures }: JsonObject): { readonly protected: string; readonly signature: string }[] {
+  return listOrEmpty(signatures)
+    .slice(0, MAX_SIGNATURES)
+    .flatMap((item) => {
+      const { protected: header, signature } = objectOrEmpty(item);
+      return typeof header === "string" && typeof signature === "string" ? [{ protected: header, signature }] : [];
+    });
 }
 
 function isKeySet(json: unknown): json is JSONWebKeySet {
-  return typeof json === "object" && json !== null && "keys" in json && Array.isArray(json.keys);
+  return isObject(json) && Array.isArray(json.keys);
 }
 
-function refused(problem: string): ConnectError {
+function notVerified(problem: string): ConnectError {
   return new ConnectError(`the card is not verified: ${problem}`, Code.Unauthenticated);
 }

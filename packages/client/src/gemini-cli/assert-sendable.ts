@@ -4,7 +4,6 @@ import {
   confirmationsOf,
   findToolCall,
   isAwaitingApproval,
-  type Message,
   OPTION_MODIFY_WITH_EDITOR,
   openToolCalls,
   type SendMessageRequest,
@@ -14,59 +13,67 @@ import {
 } from "@devtool/schema";
 
 /**
- * Checks what the peer would not: it leaves a stream open without a word for an answer that it does not understand, and
- * for a prompt in place of an answer. Throws a `ConnectError` before anything is sent.
+ * Checks a message before it is sent, because the server would not: if it does not understand an
+ * answer, or gets a prompt instead of an answer, it leaves the stream open without sending anything.
+ *
+ * Throws a `ConnectError`.
  */
 export function assertSendable(
   { message, taskId, returnImmediately, sessionSettings }: SendMessageRequest,
   task: Task,
 ): void {
   if (!message) throw new ConnectError("message: is missing", Code.InvalidArgument);
-  if (returnImmediately) throw unable("return_immediately", "the server stops its work when nobody listens: stream");
-  if (message.model !== "") throw unable("model", "the server alone chooses its model: leave it out");
+  if (returnImmediately) {
+    throw unavailable("return_immediately", "the server stops its work when nobody listens, so stream");
+  }
+  if (message.model !== "") throw unavailable("model", "the server alone chooses its model, so leave it out");
   if (sessionSettings) assertSettings(sessionSettings);
   const answers = confirmationsOf(message);
   for (const answer of answers) assertAnswer(answer, task);
-  if (taskId !== "" && answers.length === 0) assertNotAsked(message, task);
+  const [pending] = openToolCalls(task).filter(isAwaitingApproval);
+  if (taskId === "" || answers.length > 0 || !pending) return;
+  const subject = `message ${JSON.stringify(message.messageId)}`;
+  const call = `tool call ${JSON.stringify(pending.toolCallId)}`;
+  const problem = `${subject} does not answer ${call}, which waits for approval: answer it or cancel the task`;
+  throw new ConnectError(problem, Code.FailedPrecondition);
 }
+
+const APPROVAL_MODES: ReadonlySet<ApprovalMode> = new Set([
+  ApprovalMode.UNSPECIFIED,
+  ApprovalMode.DEFAULT,
+  ApprovalMode.YOLO,
+]);
 
 function assertSettings({ allowedTools, mcpServers, model, approvalMode }: SessionSettings): void {
-  if (allowedTools.length > 0) throw unable("allowed_tools", "the server's own settings name its tools");
-  if (mcpServers.length > 0) throw unable("mcp_servers", "the server's own settings name its MCP servers");
-  if (model !== "") throw unable("model", "the server alone chooses its model: leave it out");
-  if (!MODES.has(approvalMode)) throw unable("approval_mode", "the server knows only asking and not asking");
+  if (allowedTools.length > 0) throw unavailable("allowed_tools", "the server's own settings name its tools");
+  if (mcpServers.length > 0) throw unavailable("mcp_servers", "the server's own settings name its MCP servers");
+  if (model !== "") throw unavailable("model", "the server alone chooses its model, so leave it out");
+  if (!APPROVAL_MODES.has(approvalMode)) {
+    throw unavailable("approval_mode", "the server knows only DEFAULT and YOLO");
+  }
 }
-
-const MODES: ReadonlySet<ApprovalMode> = new Set([ApprovalMode.UNSPECIFIED, ApprovalMode.DEFAULT, ApprovalMode.YOLO]);
 
 function assertAnswer({ toolCallId, selectedOptionId, modifiedDetails }: ToolCallConfirmation, task: Task): void {
   const call = findToolCall(task, toolCallId);
   const subject = `tool call ${JSON.stringify(toolCallId)}`;
-  if (!call)
-    throw new ConnectError(`${subject} was not asked about: answer where the question came`, Code.InvalidArgument);
-  if (!isAwaitingApproval(call))
-    throw new ConnectError(`${subject} does not wait for an answer`, Code.FailedPrecondition);
+  if (!call) {
+    const problem = `${subject} is not known to this client: answer where the question was received`;
+    throw new ConnectError(problem, Code.InvalidArgument);
+  }
+  if (!isAwaitingApproval(call)) {
+    throw new ConnectError(`${subject} does not wait for approval`, Code.FailedPrecondition);
+  }
   const offered = call.confirmationRequest?.options.map(({ id }) => id) ?? [];
   if (modifiedDetails.case !== undefined && !offered.includes(OPTION_MODIFY_WITH_EDITOR)) {
-    throw unable("modified_details", "the server loses an answer that changes content: decline, and say what you want");
+    const reason = "the server ignores an answer that changes content, so decline and say what you want";
+    throw unavailable("modified_details", reason);
   }
   if (offered.includes(selectedOptionId)) return;
   const option = JSON.stringify(selectedOptionId);
-  throw new ConnectError(
-    `option ${option} is not offered for ${subject}: choose ${offered.join(", ")}`,
-    Code.InvalidArgument,
-  );
+  const problem = `option ${option} is not offered for ${subject}: choose ${offered.join(", ")}`;
+  throw new ConnectError(problem, Code.InvalidArgument);
 }
 
-function assertNotAsked(message: Message, task: Task): void {
-  const [asked] = openToolCalls(task).filter(isAwaitingApproval);
-  if (!asked) return;
-  throw new ConnectError(
-    `message ${JSON.stringify(message.messageId)} comes while tool call ${JSON.stringify(asked.toolCallId)} waits: answer it or cancel the task`,
-    Code.FailedPrecondition,
-  );
-}
-
-function unable(subject: string, reason: string): ConnectError {
-  return new ConnectError(`${subject} cannot be had over the coderAgent dialect: ${reason}`, Code.Unimplemented);
+function unavailable(subject: string, reason: string): ConnectError {
+  return new ConnectError(`${subject} is not available over the coderAgent dialect: ${reason}`, Code.Unimplemented);
 }

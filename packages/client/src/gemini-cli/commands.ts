@@ -12,6 +12,7 @@ import {
   openToolCalls,
   type RunSlashCommandRequest,
   type SlashCommandService,
+  type Task,
   TaskEventSchema,
   TaskState,
 } from "@devtool/schema";
@@ -21,96 +22,106 @@ import {
   encodeGeminiCliSettings,
   GeminiCliSettingsSchema,
 } from "@devtool/schema/gemini-cli";
-import { failureOf, type GeminiCliEndpoint, reasonOf } from "./endpoint.ts";
-import type { SeenTask, SeenTasks } from "./seen-task.ts";
-import { append, taskIdIn } from "./tasks.ts";
+import { defined } from "@devtool/schema/json";
+import { isEventStream } from "../a2a/server-sent-events.ts";
+import { errorFromResponse, type GeminiCliEndpoint, readErrorMessage } from "./endpoint.ts";
+import type { RecordedTask, RecordedTasks } from "./recorded-task.ts";
+import { taskIdFrom } from "./tasks.ts";
 
-/** Slash commands over the dialect. A command has ended, or asks something, when its start is answered. */
-export function slashCommandImpl(
+/**
+ * Creates the slash-command service over the dialect. The server answers only when a command has
+ * ended or waits for approval.
+ */
+export function createGeminiCliCommandService(
   endpoint: GeminiCliEndpoint,
-  seen: SeenTasks,
+  recorded: RecordedTasks,
 ): ServiceImpl<typeof SlashCommandService> {
   let runs = 0;
   return {
-    async getAllSlashCommands(_place, { signal }) {
+    async getAllSlashCommands(_scope, { signal }) {
       return decodeCommandList((await endpoint.get("/listCommands", signal)) ?? {});
     },
     async runSlashCommand(request, { signal }) {
       const command = request.command ?? create(ExecuteSlashCommandRequestSchema);
-      const response = await endpoint.request("/executeCommand", { ...commandInit(request, command), signal });
+      const response = await endpoint.request("/executeCommand", { ...requestInit(request, command), signal });
       if (response.status === 400 || response.status === 404) {
-        return { result: { status: CommandExecutionStatus.FAILED_TO_START, message: await reasonOf(response) } };
+        const message = await readErrorMessage(response);
+        return { result: { status: CommandExecutionStatus.FAILED_TO_START, message } };
       }
-      if (!response.ok) throw await failureOf(response);
-      const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") ?? false;
-      const known = isStream
-        ? await followed(response, seen)
-        : ended(await response.text(), { command, seen, ownId: `command-${++runs}` });
-      return { result: resultOf(known) };
+      if (!response.ok) throw await errorFromResponse(response);
+      const { task } = isEventStream(response)
+        ? await recordStream(response, recorded)
+        : recordOutput(await response.text(), command, `command-${++runs}`, recorded);
+      return { result: executionResult(task) };
     },
   };
 }
 
-/** The words of the command are its name there. A server that knows only `{command, args}` leaves the rest out. */
-function commandInit(
+/**
+ * Encodes a command. The dialect joins its path to one name. A server that knows only
+ * `{command, args}` ignores the other fields.
+ */
+function requestInit(
   { settings, contextId }: RunSlashCommandRequest,
-  command: ExecuteSlashCommandRequest,
+  { commandPath, args }: ExecuteSlashCommandRequest,
 ): RequestInit {
-  const agentSettings = settings && toJson(GeminiCliSettingsSchema, encodeGeminiCliSettings({ settings }));
-  const body: JsonObject = {
-    command: command.commandPath.join(" "),
-    args: command.args === "" ? [] : [command.args],
-    ...(agentSettings !== undefined && { agentSettings }),
-    ...(contextId !== "" && { contextId }),
-  };
+  const body: JsonObject = defined({
+    command: commandPath.join(" "),
+    args: args === "" ? [] : [args],
+    agentSettings: settings && toJson(GeminiCliSettingsSchema, encodeGeminiCliSettings({ settings })),
+    contextId: contextId === "" ? undefined : contextId,
+  });
   const headers = { "content-type": "application/json", accept: "text/event-stream, application/json" };
   return { method: "POST", headers, body: JSON.stringify(body) };
 }
 
-/** Reads the updates of a command to the end of its turn, a frame a line: the peer ends its frames with one newline only. */
-async function followed(response: Response, seen: SeenTasks): Promise<SeenTask> {
-  let known: SeenTask | undefined;
+/**
+ * Records the updates of a command until its turn ends. Each line is a frame: the server ends its
+ * frames with a single newline, so they cannot be parsed as server-sent events.
+ */
+async function recordStream(response: Response, recorded: RecordedTasks): Promise<RecordedTask> {
+  let known: RecordedTask | undefined;
   for (const line of (await response.text()).split("\n")) {
     if (!line.startsWith("data:")) continue;
     const { result } = JSON.parse(line.slice("data:".length));
-    known ??= seen.open(taskIdIn(result));
-    append(known, result);
+    known ??= recorded.open(taskIdFrom(result));
+    known.appendFrame(result);
   }
-  return known ?? seen.open("");
+  return known ?? recorded.open("");
 }
 
-/** What a command gave, as the events of a task that has ended. */
-function ended(
+/**
+ * Records the output of a command as the events of a task that has ended.
+ */
+function recordOutput(
   body: string,
-  {
-    command,
-    seen,
-    ownId,
-  }: { readonly command: ExecuteSlashCommandRequest; readonly seen: SeenTasks; readonly ownId: string },
-): SeenTask {
-  const { data, taskId: told } = decodeRfcText(ExecuteCommandResponseSchema, body);
+  command: ExecuteSlashCommandRequest,
+  ownId: string,
+  recorded: RecordedTasks,
+): RecordedTask {
+  const { data, taskId: givenId } = decodeRfcText(ExecuteCommandResponseSchema, body);
   const json = data ? toJson(ValueSchema, data) : "";
   const text = typeof json === "string" ? json : JSON.stringify(json, undefined, 2);
-  const taskId = told || ownId;
-  const known = seen.open(taskId);
-  const add = (state: TaskState, payload: NonNullable<MessageInitShape<typeof TaskEventSchema>["payload"]>): void =>
-    known.append(
-      create(TaskEventSchema, { sequence: known.task.sequence + 1n, taskId, contextId: taskId, state, payload }),
-    );
-  add(TaskState.SUBMITTED, { case: "created", value: { command } });
-  add(TaskState.WORKING, { case: "text", value: { text } });
-  add(TaskState.COMPLETED, { case: "stateChange", value: {} });
+  const taskId = givenId || ownId;
+  const known = recorded.open(taskId);
+  const events: readonly Pick<MessageInitShape<typeof TaskEventSchema>, "state" | "payload">[] = [
+    { state: TaskState.SUBMITTED, payload: { case: "created", value: { command } } },
+    { state: TaskState.WORKING, payload: { case: "text", value: { text } } },
+    { state: TaskState.COMPLETED, payload: { case: "stateChange", value: {} } },
+  ];
+  for (const event of events) {
+    const sequence = known.task.sequence + 1n;
+    known.append(create(TaskEventSchema, { ...event, sequence, taskId, contextId: taskId }));
+  }
   return known;
 }
 
-function resultOf({ task }: SeenTask): ExecuteSlashCommandResponse {
-  const asked = openToolCalls(task).find(isAwaitingApproval)?.confirmationRequest?.details.case;
+function executionResult(task: Task): ExecuteSlashCommandResponse {
+  const question = openToolCalls(task).find(isAwaitingApproval)?.confirmationRequest?.details.case;
   const awaiting =
-    asked === "executeDetails"
+    question === "executeDetails"
       ? CommandExecutionStatus.AWAITING_SHELL_CONFIRMATION
       : CommandExecutionStatus.AWAITING_ACTION_CONFIRMATION;
-  return create(ExecuteSlashCommandResponseSchema, {
-    executionId: task.id,
-    status: asked === undefined ? CommandExecutionStatus.STARTED : awaiting,
-  });
+  const status = question === undefined ? CommandExecutionStatus.STARTED : awaiting;
+  return create(ExecuteSlashCommandResponseSchema, { executionId: task.id, status });
 }

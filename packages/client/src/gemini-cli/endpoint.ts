@@ -6,43 +6,52 @@ import type { EndpointOptions } from "../a2a/endpoint.ts";
 import { JsonRpcEndpoint } from "../a2a/json-rpc-endpoint.ts";
 import { fetchWithToken } from "../bearer-token.ts";
 
-/** Where a server is that speaks the dialect, and how it is asked: JSON-RPC, and plain HTTP beside it. */
+/**
+ * A server that speaks the dialect: JSON-RPC for tasks, and plain HTTP requests for the rest.
+ */
 export class GeminiCliEndpoint {
   readonly rpc: JsonRpcEndpoint;
   readonly #options: EndpointOptions;
 
   constructor(options: EndpointOptions) {
     this.#options = options;
-    // Without the header that would activate our own extension on a server that has both.
+    // No extension header: on a server that has both, it would activate our own extension.
     this.rpc = new JsonRpcEndpoint(options, {});
   }
 
-  /** Asks for JSON. Undefined when there is nothing to say; throws a `ConnectError`. */
+  /**
+   * Gets JSON from a path. Returns undefined for HTTP 204 and throws a `ConnectError` for a failure.
+   */
   async get(path: string, signal: AbortSignal): Promise<JsonValue | undefined> {
     const response = await this.request(path, { signal });
-    if (!response.ok) throw await failureOf(response);
+    if (!response.ok) throw await errorFromResponse(response);
     return response.status === 204 ? undefined : parseJson(await response.text());
   }
 
-  /** Sends a request to a path below the server's address. Throws a `ConnectError` when it does not get there. */
+  /**
+   * Sends a request to a path below the server's address. Throws a `ConnectError` if the connection
+   * fails.
+   */
   async request(path: string, init: RequestInit): Promise<Response> {
     const { url, token = "", fetch = globalThis.fetch } = this.#options;
     return fetchWithToken(token, async (bearer) => {
       const headers = new Headers(init.headers);
       for (const [name, value] of Object.entries(bearer)) headers.set(name, value);
       return await fetch(new URL(path, url), { ...init, headers }).catch((reason: unknown) => {
-        throw turnLost(reason);
+        throw lostTurnError(reason);
       });
     });
   }
 }
 
-/** The error that a plain response is. */
-export async function failureOf(response: Response): Promise<ConnectError> {
-  return new ConnectError(await reasonOf(response), CODES[response.status] ?? Code.Unknown);
+/**
+ * Converts an error response to a plain HTTP request.
+ */
+export async function errorFromResponse(response: Response): Promise<ConnectError> {
+  return new ConnectError(await readErrorMessage(response), HTTP_CODES[response.status] ?? Code.Unknown);
 }
 
-const CODES: Readonly<Record<number, Code>> = {
+const HTTP_CODES: Readonly<Record<number, Code>> = {
   400: Code.InvalidArgument,
   401: Code.Unauthenticated,
   403: Code.PermissionDenied,
@@ -51,8 +60,10 @@ const CODES: Readonly<Record<number, Code>> = {
   501: Code.Unimplemented,
 };
 
-/** What a response that is an error says. */
-export async function reasonOf(response: Response): Promise<string> {
+/**
+ * Reads the message of an error response: its `error` field, otherwise its body or status.
+ */
+export async function readErrorMessage(response: Response): Promise<string> {
   const text = await response.text();
   try {
     return decodeRfcJson(ErrorResponseSchema, JSON.parse(text)).error || text;
@@ -62,18 +73,20 @@ export async function reasonOf(response: Response): Promise<string> {
 }
 
 /**
- * The error of a connection that broke. The peer has stopped the turn then, knows no retry from a new message and tells
- * nothing again: only a connection that was refused, before anything was sent, is worth another try.
+ * Converts the error of a broken connection so that it is not retried.
+ *
+ * The server has stopped the turn, takes a repeated message for a new one, and does not replay
+ * events. Only a refused connection is worth a retry, because nothing was sent.
  */
-export function turnLost(reason: unknown): ConnectError {
+export function lostTurnError(reason: unknown): ConnectError {
   const error = ConnectError.from(reason);
-  if (error.code === Code.Canceled || isRefused(reason)) return error;
+  if (error.code === Code.Canceled || isConnectionRefused(reason)) return error;
   if (error.code !== Code.Unavailable && error.code !== Code.Unknown) return error;
-  const message = "the connection was lost, and with it the turn: say what to do next";
+  const message = "the connection was lost and the server stopped the turn: send a message to continue";
   return new ConnectError(message, Code.FailedPrecondition, undefined, undefined, reason);
 }
 
-function isRefused(reason: unknown): boolean {
+function isConnectionRefused(reason: unknown): boolean {
   if (!(reason instanceof Error)) return false;
-  return ("code" in reason && reason.code === "ECONNREFUSED") || isRefused(reason.cause);
+  return ("code" in reason && reason.code === "ECONNREFUSED") || isConnectionRefused(reason.cause);
 }

@@ -16,140 +16,133 @@ import {
   TaskSummarySchema,
 } from "@devtool/schema";
 import { decodeState } from "@devtool/schema/a2a-v03";
-import {
-  decodeGeminiCliFrame,
-  decodeGeminiCliTask,
-  encodeGeminiCliSend,
-  type TaskInfo,
-  TaskInfoSchema,
-} from "@devtool/schema/gemini-cli";
+import { decodeGeminiCliTask, encodeGeminiCliSend, TaskInfoSchema } from "@devtool/schema/gemini-cli";
+import { defined, listOrEmpty, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
+import type { Frame } from "../a2a/rpc-endpoint.ts";
 import { assertSendable } from "./assert-sendable.ts";
-import { type GeminiCliEndpoint, turnLost } from "./endpoint.ts";
-import type { SeenTask, SeenTasks } from "./seen-task.ts";
+import { type GeminiCliEndpoint, lostTurnError } from "./endpoint.ts";
+import type { RecordedTasks } from "./recorded-task.ts";
 
-/** Tasks over the dialect. */
-export function taskImpl(endpoint: GeminiCliEndpoint, seen: SeenTasks): ServiceImpl<typeof TaskService> {
+/**
+ * Creates the task service over the dialect.
+ */
+export function createGeminiCliTaskService(
+  endpoint: GeminiCliEndpoint,
+  recorded: RecordedTasks,
+): ServiceImpl<typeof TaskService> {
   return {
     async sendMessage(request, { signal }) {
       let task: Task | undefined;
-      for await (const { taskId } of exchange(request, { endpoint, seen, signal })) task = seen.find(taskId)?.task;
-      return task ? { task } : {};
+      for await (const { taskId } of exchange(request, endpoint, recorded, signal)) task = recorded.find(taskId)?.task;
+      return defined({ task });
     },
     async *streamMessage({ request = create(SendMessageRequestSchema) }, { signal }) {
-      for await (const event of exchange(request, { endpoint, seen, signal })) yield { event };
+      for await (const event of exchange(request, endpoint, recorded, signal)) yield { event };
     },
     async getTask({ taskId }, { signal }) {
-      const told = decodeGeminiCliTask(await endpoint.rpc.call("tasks/get", { id: taskId }, signal));
-      const known = seen.find(taskId)?.task;
-      return { task: known ?? told };
+      const task = decodeGeminiCliTask(await endpoint.rpc.call("tasks/get", { id: taskId }, signal));
+      return { task: recorded.find(taskId)?.task ?? task };
     },
     async listTasks(request, { signal }) {
-      const listed = await endpoint.get("/tasks/metadata", signal);
-      return { tasks: (Array.isArray(listed) ? listed : []).map(summaryOf).filter((task) => isListed(task, request)) };
+      const tasks = listOrEmpty(await endpoint.get("/tasks/metadata", signal)).map(summaryFromJson);
+      return { tasks: tasks.filter((task) => isRequested(task, request)) };
     },
     async cancelTask({ taskId }, { signal }) {
-      const told = await endpoint.rpc.call("tasks/cancel", { id: taskId }, signal);
-      const known = seen.find(taskId);
-      if (!known) return { task: decodeGeminiCliTask(told) };
-      if (known.task.state !== TaskState.CANCELED) append(known, canceledFrame(told));
+      const answer = await endpoint.rpc.call("tasks/cancel", { id: taskId }, signal);
+      const known = recorded.find(taskId);
+      if (!known) return { task: decodeGeminiCliTask(answer) };
+      if (known.task.state !== TaskState.CANCELED) known.appendFrame(frameFromCanceledTask(answer));
       return { task: known.task };
     },
     withdrawMessage() {
-      throw new ConnectError("Gemini CLI's server keeps no messages that wait", Code.Unimplemented);
+      throw new ConnectError("withdrawMessage: Gemini CLI's server does not queue messages", Code.Unimplemented);
     },
     async *subscribeTask({ taskId, afterSequence }, { signal }) {
-      const known = seen.find(taskId);
-      if (!known) throw unseen(taskId);
+      const known = recorded.find(taskId);
+      if (!known) {
+        const message = `task ${JSON.stringify(taskId)} is not known to this client: the server does not replay events`;
+        throw new ConnectError(message, Code.Unimplemented);
+      }
       for await (const event of known.read(afterSequence, signal)) yield { event };
     },
   };
 }
 
-interface Exchanging {
-  readonly endpoint: GeminiCliEndpoint;
-  readonly seen: SeenTasks;
-  readonly signal: AbortSignal;
-}
-
+/**
+ * Sends a message, and records and yields the events of its turn.
+ */
 async function* exchange(
   request: SendMessageRequest,
-  { endpoint, seen, signal }: Exchanging,
+  endpoint: GeminiCliEndpoint,
+  recorded: RecordedTasks,
+  signal: AbortSignal,
 ): AsyncIterable<TaskEvent> {
-  let known = seen.find(request.taskId);
+  let known = recorded.find(request.taskId);
   assertSendable(request, known?.task ?? emptyTask());
   const call = { method: "message/stream", params: encodeGeminiCliSend(request) };
-  let isSaid = request.taskId === "";
-  for await (const { result } of mended(endpoint.rpc.stream(call, signal))) {
-    known ??= seen.open(taskIdIn(result));
-    const said = isSaid ? [] : [saidEvent(request, known.task)];
-    for (const event of said) known.append(event);
-    isSaid = true;
-    for (const event of [...said, ...append(known, result)]) {
+  // The server repeats the message only in a task that it creates.
+  let isMessageRecorded = request.taskId === "";
+  for await (const { result } of withTurnErrors(endpoint.rpc.stream(call, signal))) {
+    known ??= recorded.open(taskIdFrom(result));
+    const events: TaskEvent[] = [];
+    if (!isMessageRecorded) {
+      const event = messageEvent(request, known.task);
+      known.append(event);
+      events.push(event);
+      isMessageRecorded = true;
+    }
+    for (const event of [...events, ...known.appendFrame(result)]) {
       yield event;
       if (endsExchange(event)) return;
     }
   }
-  throw turnLost(new ConnectError("the stream ended before its turn did", Code.Unavailable));
+  throw lostTurnError(new ConnectError("the stream ended before its turn did", Code.Unavailable));
 }
 
-/** Puts the events of a frame behind a task, and gives them. */
-export function append(known: SeenTask, result: JsonValue): TaskEvent[] {
-  const events = decodeGeminiCliFrame(result, known.task);
-  for (const event of events) known.append(event);
-  return events;
+/**
+ * Returns the id of the task that a frame is about.
+ */
+export function taskIdFrom(frame: JsonValue): string {
+  const { kind, id, taskId } = objectOrEmpty(frame);
+  return stringOrEmpty(kind === "task" ? id : taskId);
 }
 
-/** The id of the task that a frame is about. */
-export function taskIdIn(result: JsonValue): string {
-  if (typeof result !== "object" || result === null || Array.isArray(result)) return "";
-  const id = result.kind === "task" ? result.id : result.taskId;
-  return typeof id === "string" ? id : "";
-}
-
-/** Streams, and says of a connection that broke what it means here. */
-async function* mended<T>(frames: AsyncIterable<T>): AsyncIterable<T> {
+async function* withTurnErrors(frames: AsyncIterable<Frame>): AsyncIterable<Frame> {
   try {
     yield* frames;
   } catch (reason) {
-    throw turnLost(reason);
+    throw lostTurnError(reason);
   }
 }
 
-/** The message as an event: the peer does not repeat it in a task that exists. */
-function saidEvent({ message, taskId, contextId }: SendMessageRequest, task: Task): TaskEvent {
-  return create(TaskEventSchema, {
-    sequence: task.sequence + 1n,
-    taskId,
-    contextId: task.contextId || contextId,
-    state: TaskState.WORKING,
-    ...(message && { payload: { case: "message", value: message } }),
-  });
+function messageEvent({ message, taskId, contextId }: SendMessageRequest, task: Task): TaskEvent {
+  return create(
+    TaskEventSchema,
+    defined({
+      sequence: task.sequence + 1n,
+      taskId,
+      contextId: task.contextId || contextId,
+      state: TaskState.WORKING,
+      payload: message && ({ case: "message", value: message } as const),
+    }),
+  );
 }
 
-/** A canceled task as the frame that its stream would have got. */
-function canceledFrame(told: JsonValue): JsonObject {
-  const { id, contextId, status } = decodedObject(told);
-  return { kind: "status-update", taskId: id ?? "", contextId: contextId ?? "", status: status ?? {}, final: true };
+/**
+ * Converts a canceled task to the frame that its stream would have received.
+ */
+function frameFromCanceledTask(task: JsonValue): JsonObject {
+  const { id = "", contextId = "", status = {} } = objectOrEmpty(task);
+  return { kind: "status-update", taskId: id, contextId, status, final: true };
 }
 
-function decodedObject(json: JsonValue): JsonObject {
-  return typeof json === "object" && json !== null && !Array.isArray(json) ? json : {};
-}
-
-function summaryOf(json: JsonValue): TaskSummary {
-  const { id, contextId, taskState, model }: TaskInfo = decodeRfcJson(TaskInfoSchema, json);
+function summaryFromJson(json: JsonValue): TaskSummary {
+  const { id, contextId, taskState, model } = decodeRfcJson(TaskInfoSchema, json);
   const lastEvent = { taskId: id, contextId, state: decodeState(taskState), model };
   return create(TaskSummarySchema, { id, contextId, lastEvent });
 }
 
-function isListed({ contextId, lastEvent }: TaskSummary, asked: ListTasksRequest): boolean {
-  const inContext = asked.contextId === "" || asked.contextId === contextId;
-  return inContext && (asked.state === TaskState.UNSPECIFIED || asked.state === lastEvent?.state);
-}
-
-function unseen(taskId: string): ConnectError {
-  return new ConnectError(
-    `task ${JSON.stringify(taskId)} was not seen by this client: the server tells nothing again`,
-    Code.Unimplemented,
-  );
+function isRequested({ contextId, lastEvent }: TaskSummary, request: ListTasksRequest): boolean {
+  const isInContext = request.contextId === "" || request.contextId === contextId;
+  return isInContext && (request.state === TaskState.UNSPECIFIED || request.state === lastEvent?.state);
 }

@@ -1,32 +1,42 @@
 import { Code, ConnectError, createRouterTransport, type ServiceImpl, type Transport } from "@connectrpc/connect";
 import { PushService, SlashCommandService, TaskService } from "@devtool/schema";
 import type { EndpointOptions } from "../a2a/endpoint.ts";
-import { slashCommandImpl } from "./commands.ts";
+import { createGeminiCliCommandService } from "./commands.ts";
 import { GeminiCliEndpoint } from "./endpoint.ts";
-import { SeenTasks } from "./seen-task.ts";
-import { taskImpl } from "./tasks.ts";
+import { RecordedTasks } from "./recorded-task.ts";
+import { createGeminiCliTaskService } from "./tasks.ts";
 
-/** Where a server is that speaks the `coderAgent` dialect. */
+/**
+ * The address of a server that speaks the `coderAgent` dialect.
+ */
 export type GeminiCliTransportOptions = EndpointOptions;
 
 /**
- * Makes a transport to a server that speaks the `coderAgent` dialect of A2A 0.3, as Gemini CLI's own does: our services
- * on the outside. What the dialect has no form for fails with `Code.Unimplemented`, in words: push notifications, a
- * choice of model, tools or MCP servers. Events can be read again from the transport that saw them, and from no other.
+ * Creates a transport to a server that speaks the `coderAgent` dialect of A2A 0.3, as Gemini CLI's
+ * own does. A client over it has the same services as over Connect or gRPC.
+ *
+ * The dialect has no push notifications, and no choice of model, tools or MCP servers: such calls
+ * fail with `Code.Unimplemented`. Its server does not replay events, so the events of a task can be
+ * read again only from the transport that received them.
+ *
+ * ```ts
+ * const client = createDevtoolClient(createGeminiCliTransport({ url: "http://127.0.0.1:41242" }));
+ * ```
  */
 export function createGeminiCliTransport(options: GeminiCliTransportOptions): Transport {
   const endpoint = new GeminiCliEndpoint(options);
-  const seen = new SeenTasks();
+  const recorded = new RecordedTasks();
   return createRouterTransport(({ service }) => {
-    service(TaskService, taskImpl(endpoint, seen));
-    service(SlashCommandService, slashCommandImpl(endpoint, seen));
-    service(PushService, noPush());
+    service(TaskService, createGeminiCliTaskService(endpoint, recorded));
+    service(SlashCommandService, createGeminiCliCommandService(endpoint, recorded));
+    service(PushService, unavailablePush());
   });
 }
 
-function noPush(): ServiceImpl<typeof PushService> {
+function unavailablePush(): ServiceImpl<typeof PushService> {
   const refuse = (): never => {
-    throw new ConnectError("push notifications: the coderAgent dialect has none: stream", Code.Unimplemented);
+    const message = "push notifications are not available over the coderAgent dialect: stream instead";
+    throw new ConnectError(message, Code.Unimplemented);
   };
   return { setPushConfig: refuse, getPushConfig: refuse, listPushConfigs: refuse, deletePushConfig: refuse };
 }

@@ -1,2 +1,2 @@
-// What @devtool/client/testing exports, in this repository alone: what the tests of the whole need of the inside.
+// Exports of @devtool/client/testing: internals that tests outside this package need. Not published.
 export { fetchKeySet, verifyCard } from "../card/verify-card.ts";

@@ -1,34 +1,41 @@
-/** So many tasks are remembered unless a receiver says otherwise. */
-const MAX_TASKS = 10_000;
-
 /**
- * Remembers how far each task's notifications were taken. They come in order, so one number per task tells an event that
- * came before: a retry of the server, or a replay. The longest unused tasks are forgotten first.
+ * Remembers the last notification accepted for each task, so that duplicates are recognized.
+ *
+ * The notifications of a task arrive in order, so one sequence per task is enough to recognize a
+ * retry or a replayed post. Keep one instance for the life of the receiver. If there are too many
+ * tasks, those unused for the longest time are dropped.
  */
 export class SeenEvents {
-  readonly #last = new Map<string, bigint>();
+  readonly #lastSequences = new Map<string, bigint>();
   readonly #maxTasks: number;
 
-  constructor(maxTasks: number = MAX_TASKS) {
+  /**
+   * `maxTasks` is the maximum number of tasks to remember.
+   */
+  constructor(maxTasks: number = 10_000) {
     this.#maxTasks = maxTasks;
   }
 
-  /** Notes an event; false when it, or a later one of its task, was noted before. */
+  /**
+   * Records an event of a task. Returns false for a duplicate: this event, or a later one of the
+   * same task, was recorded before.
+   *
+   * `source` identifies the task among all servers.
+   */
   note(source: string, sequence: bigint): boolean {
-    const last = this.#last.get(source) ?? 0n;
-    this.#last.delete(source);
-    this.#last.set(source, sequence > last ? sequence : last);
-    if (this.#last.size > this.#maxTasks) this.#forgetOldest();
+    const last = this.#lastSequences.get(source) ?? 0n;
+    this.#lastSequences.delete(source);
+    this.#lastSequences.set(source, sequence > last ? sequence : last);
+    const [oldest] = this.#lastSequences.keys();
+    if (this.#lastSequences.size > this.#maxTasks && oldest !== undefined) this.#lastSequences.delete(oldest);
     return sequence > last;
   }
 
-  /** Takes a note back, so that the next try of an event that could not be dealt with counts. */
+  /**
+   * Removes the record of an event that could not be processed, so that its retry is not taken for
+   * a duplicate. Does nothing if a later event was recorded.
+   */
   forget(source: string, sequence: bigint): void {
-    if (this.#last.get(source) === sequence) this.#last.set(source, sequence - 1n);
-  }
-
-  #forgetOldest(): void {
-    const [oldest] = this.#last.keys();
-    if (oldest !== undefined) this.#last.delete(oldest);
+    if (this.#lastSequences.get(source) === sequence) this.#lastSequences.set(source, sequence - 1n);
   }
 }

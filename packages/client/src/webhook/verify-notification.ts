@@ -1,4 +1,6 @@
+import { defined } from "@devtool/schema/json";
 import {
+  base64url,
   createLocalJWKSet,
   createRemoteJWKSet,
   customFetch,
@@ -10,58 +12,108 @@ import {
 } from "jose";
 import type { SeenEvents } from "./seen-events.ts";
 
-/** Clocks may differ by so many seconds, and a notification may be so old. */
+/**
+ * Maximum age of a notification, and maximum difference between the two clocks, in seconds.
+ */
 const TOLERANCE_S = 300;
 
-/** Finds the public keys of a server. */
+/**
+ * Looks up the public keys of a server. Created by `notificationKeys`.
+ */
 export type NotificationKeys = JWTVerifyGetKey;
 
-/** A post as it came in. */
+/**
+ * An incoming request, before it is verified.
+ */
 export interface NotificationRequest {
-  /** The headers, as `fetch` or Node gives them. */
+  /**
+   * The headers, as `fetch` or Node provide them.
+   */
   readonly headers: Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
-  /** The bytes of the body as they came in, before any parsing. */
+  /**
+   * The body exactly as received, before any parsing: the signature covers its bytes.
+   */
   readonly body: string | Uint8Array;
 }
 
-/** What a receiver expects. */
+/**
+ * Options of `verifyNotification`.
+ */
 export interface VerifyOptions {
-  /** The keys of the server: `notificationKeys(...)`, made once. */
+  /**
+   * The keys of the server. Create them once with `notificationKeys`.
+   */
   readonly keys: NotificationKeys;
-  /** The URL that this receiver was registered with: what was signed for another is not for it. */
+  /**
+   * The URL that the push config names. A notification signed for another URL is rejected.
+   */
   readonly audience: string;
-  /** The server, as its tokens name it; any whose keys fit when left out. */
+  /**
+   * The server, as the `iss` claim of its signatures names it.
+   *
+   * Default: any server whose key matches.
+   */
   readonly issuer?: string;
-  /** The token of the config; not looked at when left out. */
+  /**
+   * The token of the push config.
+   *
+   * Default: not checked.
+   */
   readonly token?: string;
-  /** The time, in milliseconds since 1970. */
+  /**
+   * Returns the current time in milliseconds since 1970, for instance `Date.now`.
+   */
   readonly now: () => number;
-  /** What came before, kept over all requests. */
+  /**
+   * The notifications received so far. Share one instance among all requests.
+   */
   readonly seen: SeenEvents;
 }
 
-/** A notification that is from the server, for this receiver, whole and recent. */
+/**
+ * A verified notification: signed by the server, for this receiver, unchanged and recent.
+ */
 export interface Notification {
-  /** The id of the event: the same each time it is posted. */
+  /**
+   * The id of the event. A retry has the same id.
+   */
   readonly eventId: string;
   readonly taskId: string;
+  /**
+   * The position of the event in the task's log, from 1.
+   */
   readonly sequence: bigint;
-  /** The body, as text. */
+  /**
+   * The body as text. `notificationEvent` reads it.
+   */
   readonly body: string;
-  /** Whether it was taken before: answer with success, and do nothing. */
+  /**
+   * Whether this event was accepted before. Answer with success and do nothing.
+   */
   readonly isDuplicate: boolean;
-  /** Lets the server's next try count, when this one could not be dealt with. To be called before it is answered with an error. */
+  /**
+   * Undoes the acceptance of an event that could not be processed, so that the server's retry is
+   * not taken for a duplicate. Call it before answering with an error.
+   */
   forget(): void;
 }
 
-/** Says why a post is not taken. Answer with 401 or 400, and do nothing. */
+/**
+ * Thrown for a notification that must not be trusted. Answer with HTTP 401 and do nothing.
+ */
 export class NotificationError extends Error {
   override readonly name = "NotificationError";
 }
 
 /**
- * The keys of a server: those at its `/.well-known/jwks.json`, asked for when needed and kept, or those given. `fetch` asks
- * for them; default: the global one.
+ * Creates the key lookup for `verifyNotification`, from a key set or from the URL of one. A remote
+ * key set is fetched when a key is first needed, and then cached.
+ *
+ * ```ts
+ * const keys = notificationKeys(new URL("/.well-known/jwks.json", serverUrl));
+ * ```
+ *
+ * `fetch` makes the request; default: the global `fetch`.
  */
 export function notificationKeys(
   source: URL | JSONWebKeySet,
@@ -72,89 +124,100 @@ export function notificationKeys(
 }
 
 /**
- * Checks a notification: who signed it, for whom, when, over which body, and whether it came before (S8). Throws a
- * `NotificationError` for one that is not to be trusted; rejects with another error when the keys cannot be had.
+ * Verifies a push notification: its signer, receiver, age and body, and whether it is a duplicate
+ * (S8).
+ *
+ * ```ts
+ * const options = { keys, audience: "https://me.example/hook", now: Date.now, seen: new SeenEvents() };
+ * const { body, isDuplicate } = await verifyNotification({ headers, body: bytes }, options);
+ * ```
+ *
+ * Throws a `NotificationError` if the notification must not be trusted, and another error if the
+ * keys could not be fetched.
  */
 export async function verifyNotification(request: NotificationRequest, options: VerifyOptions): Promise<Notification> {
+  const { seen, token, now } = options;
   const bytes = typeof request.body === "string" ? new TextEncoder().encode(request.body) : request.body;
-  assertToken(headerOf(request, "x-a2a-notification-token"), options.token);
-  const claims = await verifiedClaims(headerOf(request, "devtool-signature"), options);
-  assertRecent(claims, options.now());
-  const { taskId, sequence, eventId } = eventOf(claims);
-  if (claims.bodySha256 !== (await digestOf(bytes))) throw new NotificationError("the body is not what was signed");
-  const announced = headerOf(request, "devtool-event-id");
+  if (token !== undefined) assertToken(readHeader(request, "x-a2a-notification-token"), token);
+  const claims = await verifySignature(readHeader(request, "devtool-signature"), options);
+  assertRecent(claims, now());
+  const { taskId, sequence, eventId } = readEvent(claims);
+  if (claims.bodySha256 !== (await sha256(bytes))) throw new NotificationError("the body is not what was signed");
+  const announced = readHeader(request, "devtool-event-id");
   if (announced !== "" && announced !== eventId) throw new NotificationError("the event id is not what was signed");
   const source = JSON.stringify([claims.iss, taskId]);
-  const isDuplicate = !options.seen.note(source, sequence);
-  const body = new TextDecoder().decode(bytes);
+  const isDuplicate = !seen.note(source, sequence);
   const forget = (): void => {
-    if (!isDuplicate) options.seen.forget(source, sequence);
+    if (!isDuplicate) seen.forget(source, sequence);
   };
-  return { eventId, taskId, sequence, body, isDuplicate, forget };
+  return { eventId, taskId, sequence, body: new TextDecoder().decode(bytes), isDuplicate, forget };
 }
 
-async function verifiedClaims(token: string, { keys, audience, issuer, now }: VerifyOptions): Promise<JWTPayload> {
-  if (token === "") throw new NotificationError("the header Devtool-Signature is missing");
-  assertPlain(token);
+async function verifySignature(jws: string, { keys, audience, issuer, now }: VerifyOptions): Promise<JWTPayload> {
+  if (jws === "") throw new NotificationError("the header Devtool-Signature is missing");
+  // Base64 can spell one signature in several ways: the last character has unused bits, which must be 0.
+  if (!/^[\w-]+\.[\w-]+\.[\w-]{85}[AQgw]$/.test(jws)) {
+    throw new NotificationError("the signature is not in canonical form");
+  }
   try {
-    const { payload } = await jwtVerify(token, keys, {
-      algorithms: ["ES256"],
-      audience,
-      clockTolerance: TOLERANCE_S,
-      currentDate: new Date(now()),
-      requiredClaims: ["iss", "aud", "iat", "exp", "jti", "taskId", "seq", "bodySha256"],
-      ...(issuer !== undefined && { issuer }),
-    });
+    const { payload } = await jwtVerify(
+      jws,
+      keys,
+      defined({
+        algorithms: ["ES256"],
+        audience,
+        clockTolerance: TOLERANCE_S,
+        currentDate: new Date(now()),
+        requiredClaims: ["iss", "aud", "iat", "exp", "jti", "taskId", "seq", "bodySha256"],
+        issuer,
+      }),
+    );
     return payload;
   } catch (reason) {
-    if (!(reason instanceof errors.JOSEError) || isOutage(reason)) throw reason;
-    throw new NotificationError(`the signature is not to be trusted: ${reason.message}`, { cause: reason });
+    if (!(reason instanceof errors.JOSEError) || isKeyOutage(reason)) throw reason;
+    throw new NotificationError(`the signature is not valid: ${reason.message}`, { cause: reason });
   }
 }
 
-/** A token counts for as long to both sides, whatever its lifetime. */
+/**
+ * Whether the keys could not be fetched, which says nothing about the notification.
+ */
+function isKeyOutage(reason: errors.JOSEError): boolean {
+  return reason instanceof errors.JWKSTimeout || reason.code === "ERR_JOSE_GENERIC";
+}
+
+/**
+ * Throws if the signature was made too long ago, or in the future, whatever expiry it claims.
+ */
 function assertRecent({ iat = 0 }: JWTPayload, nowMs: number): void {
   const ageS = nowMs / 1000 - iat;
   if (Math.abs(ageS) <= TOLERANCE_S) return;
   throw new NotificationError(`the notification is ${Math.round(ageS)} seconds old: limit is ${TOLERANCE_S}`);
 }
 
-/** A signature has one spelling: the bits that base64 leaves over hold nothing. */
-function assertPlain(token: string): void {
-  if (!/^[\w-]+\.[\w-]+\.[\w-]{85}[AQgw]$/.test(token)) {
-    throw new NotificationError("the signature is not written as it should be");
-  }
-}
-
-/** Tells whether the keys could not be had, which says nothing of the notification. */
-function isOutage(reason: errors.JOSEError): boolean {
-  return reason instanceof errors.JWKSTimeout || reason.code === "ERR_JOSE_GENERIC";
-}
-
-function eventOf({ taskId, seq, jti }: JWTPayload): Pick<Notification, "taskId" | "sequence" | "eventId"> {
+function readEvent({ taskId, seq, jti }: JWTPayload): Pick<Notification, "taskId" | "sequence" | "eventId"> {
   if (typeof taskId !== "string" || typeof seq !== "string" || !/^[1-9]\d{0,18}$/.test(seq) || jti === undefined) {
-    throw new NotificationError("the signature names no event");
+    throw new NotificationError("the signature does not name an event");
   }
   return { taskId, sequence: BigInt(seq), eventId: jti };
 }
 
-async function digestOf(body: Uint8Array): Promise<string> {
-  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", Uint8Array.from(body)));
-  return btoa(String.fromCharCode(...digest))
-    .replaceAll("+", "-")
-    .replaceAll("/", "_")
-    .replace(/=+$/, "");
+async function sha256(body: Uint8Array): Promise<string> {
+  return base64url.encode(new Uint8Array(await crypto.subtle.digest("SHA-256", Uint8Array.from(body))));
 }
 
-/** Compares in a time that tells nothing of where the two differ. */
-function assertToken(got: string, wanted: string | undefined): void {
-  if (wanted === undefined) return;
-  let difference = got.length ^ wanted.length;
-  for (let index = 0; index < wanted.length; index++) difference |= wanted.charCodeAt(index) ^ got.charCodeAt(index);
-  if (difference !== 0) throw new NotificationError("the token is not the one of the config");
+/**
+ * Compares in constant time, so that the time taken does not reveal where the tokens differ.
+ */
+function assertToken(actual: string, expected: string): void {
+  let difference = actual.length ^ expected.length;
+  for (let index = 0; index < expected.length; index++) {
+    difference |= expected.charCodeAt(index) ^ actual.charCodeAt(index);
+  }
+  if (difference !== 0) throw new NotificationError("the token is not that of the push config");
 }
 
-function headerOf({ headers }: NotificationRequest, name: string): string {
+function readHeader({ headers }: NotificationRequest, name: string): string {
   if (headers instanceof Headers) return headers.get(name) ?? "";
   const value = headers[name];
   return typeof value === "string" ? value : "";

@@ -1,0 +1,152 @@
+import { Code, ConnectError, createRouterTransport, type ServiceImpl, type Transport } from "@connectrpc/connect";
+import { EXTENSION_URI, PushService, SlashCommandService, TaskService } from "@devtool/schema";
+import { defined } from "@devtool/schema/json";
+import { createA2aCommandService } from "./a2a/commands.ts";
+import type { CallHeaders, EndpointOptions, ExtensionUse } from "./a2a/endpoint.ts";
+import { JsonRpcEndpoint } from "./a2a/json-rpc-endpoint.ts";
+import { createA2aTaskService } from "./a2a/tasks.ts";
+import type { A2aBinding } from "./a2a-v1/binding.ts";
+import { createGrpcBinding } from "./a2a-v1/grpc-binding.ts";
+import { createHttpJsonBinding, createHttpJsonEndpoint, httpJsonCommandCalls } from "./a2a-v1/http-json-binding.ts";
+import { createJsonRpcBinding } from "./a2a-v1/json-rpc-binding.ts";
+import { createPushServiceV1 } from "./a2a-v1/push.ts";
+import { taskCallsV1 } from "./a2a-v1/tasks.ts";
+import { createPushServiceV03 } from "./a2a-v03/push.ts";
+import { createRestEndpoint } from "./a2a-v03/rest-endpoint.ts";
+import { taskCallsV03 } from "./a2a-v03/tasks.ts";
+
+/**
+ * The interface of an A2A agent: what an entry of `supportedInterfaces` in its card says.
+ */
+export interface A2aTransportOptions extends EndpointOptions {
+  /**
+   * The version of A2A: `0.3` or `1.x`.
+   *
+   * Default: `0.3`.
+   */
+  readonly protocolVersion?: string;
+  /**
+   * `JSONRPC`, `HTTP+JSON` or, with 1.x and `grpc`, `GRPC`.
+   *
+   * Default: `JSONRPC`.
+   */
+  readonly protocolBinding?: string;
+  /**
+   * The tenant that calls are made for, if an interface of 1.x names one.
+   *
+   * Default: none.
+   */
+  readonly tenant?: string;
+  /**
+   * Whether to activate the development-tool extension. With `none` there are text and task states
+   * only, and a message to an ended task starts a new task of its conversation.
+   *
+   * Default: `active`.
+   */
+  readonly extension?: ExtensionUse;
+  /**
+   * Creates the gRPC transport for a base URL, for instance
+   * `(baseUrl) => createGrpcTransport({ baseUrl })` of `@connectrpc/connect-node`.
+   *
+   * Default: none, so `GRPC` is not supported.
+   */
+  readonly grpc?: (baseUrl: string) => Transport;
+}
+
+/**
+ * The supported versions and bindings, as errors list them.
+ */
+export const CHOICES =
+  "choose 1.0 over JSONRPC, HTTP+JSON or, with a transport for it, GRPC, or 0.3 over JSONRPC or HTTP+JSON";
+
+/**
+ * Returns whether `createA2aTransport` supports an interface.
+ */
+export function isSupported({
+  protocolVersion = "0.3",
+  protocolBinding = "JSONRPC",
+  grpc,
+}: Pick<A2aTransportOptions, "protocolVersion" | "protocolBinding" | "grpc">): boolean {
+  const isV1 = /^1(\.|$)/.test(protocolVersion);
+  if (!isV1 && !/^0\.3(\.|$)/.test(protocolVersion)) return false;
+  const isGrpc = isV1 && protocolBinding === "GRPC" && grpc !== undefined;
+  return isGrpc || ["JSONRPC", "HTTP+JSON"].includes(protocolBinding);
+}
+
+/**
+ * Creates a transport that speaks A2A with one interface of an agent. A client over it has the same
+ * services as over Connect or gRPC.
+ *
+ * ```ts
+ * const transport = createA2aTransport({ url, token, protocolVersion: "1.0", protocolBinding: "HTTP+JSON" });
+ * const client = createDevtoolClient(transport);
+ * ```
+ *
+ * Calls without a counterpart in A2A fail with `Code.Unimplemented`: `listTasks` over 0.3, slash
+ * commands over 1.0 with gRPC, and the audit log. Throws `Code.Unimplemented` for an unsupported
+ * version or binding.
+ */
+export function createA2aTransport(options: A2aTransportOptions): Transport {
+  const { protocolVersion = "0.3", protocolBinding = "JSONRPC" } = options;
+  if (!isSupported(options)) {
+    const wanted = `A2A ${JSON.stringify(protocolVersion)} over ${JSON.stringify(protocolBinding)}`;
+    throw new ConnectError(`${wanted} is not supported: ${CHOICES}`, Code.Unimplemented);
+  }
+  const { tasks, commands, push } = protocolVersion.startsWith("0.3")
+    ? createServicesV03(options)
+    : createServicesV1(options);
+  return createRouterTransport(({ service }) => {
+    service(TaskService, tasks);
+    service(SlashCommandService, commands);
+    service(PushService, push);
+  });
+}
+
+interface Services {
+  readonly tasks: ServiceImpl<typeof TaskService>;
+  readonly commands: ServiceImpl<typeof SlashCommandService>;
+  readonly push: ServiceImpl<typeof PushService>;
+}
+
+function createServicesV03(options: A2aTransportOptions): Services {
+  const { protocolBinding, extension = "active" } = options;
+  // The header activates the extension (CARD-3).
+  const headers: CallHeaders = extension === "none" ? {} : { "x-a2a-extensions": EXTENSION_URI };
+  const endpoint =
+    protocolBinding === "HTTP+JSON" ? createRestEndpoint(options, headers) : new JsonRpcEndpoint(options, headers);
+  return {
+    tasks: createA2aTaskService(taskCallsV03(endpoint, extension)),
+    commands: createA2aCommandService(endpoint),
+    push: createPushServiceV03(endpoint),
+  };
+}
+
+function createServicesV1(options: A2aTransportOptions): Services {
+  const { protocolBinding = "JSONRPC", extension = "active", tenant = "", grpc, url, token = "" } = options;
+  const headers: CallHeaders = defined({
+    "a2a-version": "1.0",
+    "a2a-extensions": extension === "active" ? EXTENSION_URI : undefined,
+  });
+  const withBinding = (binding: A2aBinding, commands: Services["commands"]): Services => ({
+    tasks: createA2aTaskService(taskCallsV1(binding, tenant)),
+    commands,
+    push: createPushServiceV1(binding, tenant),
+  });
+  if (protocolBinding === "GRPC" && grpc) {
+    return withBinding(createGrpcBinding(grpc(url), headers, token), unavailableCommands());
+  }
+  if (protocolBinding === "JSONRPC") {
+    const endpoint = new JsonRpcEndpoint(options, headers);
+    return withBinding(createJsonRpcBinding(endpoint), createA2aCommandService(endpoint));
+  }
+  const endpoint = createHttpJsonEndpoint(options, headers);
+  return withBinding(createHttpJsonBinding(endpoint), createA2aCommandService(httpJsonCommandCalls(endpoint)));
+}
+
+function unavailableCommands(): ServiceImpl<typeof SlashCommandService> {
+  const refuse = (): never => {
+    const message = "slash commands are not available over GRPC: use JSONRPC or HTTP+JSON";
+    throw new ConnectError(message, Code.Unimplemented);
+  };
+  return { getAllSlashCommands: refuse, runSlashCommand: refuse };
+}
