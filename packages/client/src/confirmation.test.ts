@@ -4,6 +4,7 @@ import {
   emptyTask,
   Role,
   reduceTask,
+  type TaskEvent,
   TaskEventSchema,
   TaskState,
   type ToolCall,
@@ -19,27 +20,30 @@ const OPTIONS = [
 ];
 
 describe("confirmationPart", () => {
-  it("answers the question of a call with the chosen option (TOOL-5)", () => {
+  it("answers a pending call with the chosen option (TOOL-5)", () => {
     expect(confirmationPart(shellCall(), "cancel").content).toMatchObject({
       case: "confirmation",
       value: { toolCallId: "call-1", selectedOptionId: "cancel", modifiedDetails: { case: undefined } },
     });
   });
 
-  it("refuses an option that is not offered and names those that are (TOOL-4)", () => {
+  it("refuses an option that is not offered and names those that are offered (TOOL-4)", () => {
     expect(() => confirmationPart(shellCall(), "proceed_always")).toThrowError(
       new ConnectError('option "proceed_always" is not offered: choose proceed_once, cancel', Code.InvalidArgument),
     );
   });
 
-  it("refuses to answer a call that does not ask", () => {
+  it("refuses to answer a call that does not wait for an answer", () => {
     const call = toolCall({ status: ToolCallStatus.EXECUTING });
     expect(() => confirmationPart(call, "cancel")).toThrowError(
-      new ConnectError('tool call "call-1" does not ask', Code.InvalidArgument),
+      new ConnectError(
+        'tool call "call-1" does not wait for an answer: answer one of pendingToolCalls',
+        Code.InvalidArgument,
+      ),
     );
   });
 
-  it("replaces the proposed content, also by an empty one (TOOL-6)", () => {
+  it("replaces the proposed content, even with an empty one (TOOL-6)", () => {
     for (const newContent of ["changed\n", ""]) {
       expect(confirmationPart(editCall(), "proceed_once", newContent).content).toMatchObject({
         case: "confirmation",
@@ -48,24 +52,27 @@ describe("confirmationPart", () => {
     }
   });
 
-  it("refuses new content for a call that proposes no file (TOOL-6)", () => {
+  it("refuses new content for a call that does not propose a file change (TOOL-6)", () => {
     expect(() => confirmationPart(shellCall(), "proceed_once", "")).toThrowError(
-      new ConnectError('tool call "call-1" proposes no file: its content cannot be replaced', Code.InvalidArgument),
+      new ConnectError(
+        'tool call "call-1" does not propose a file change: leave out the new content',
+        Code.InvalidArgument,
+      ),
     );
   });
 });
 
 describe("pendingToolCalls", () => {
-  it("gives the calls that ask, in the order they were made, and no others (TOOL-2)", () => {
+  it("returns the calls that wait for approval, in the order they were made (TOOL-2)", () => {
     const running = toolCall({ toolCallId: "runs", status: ToolCallStatus.EXECUTING });
     const calls = [shellCall("first"), running, editCall("second")];
-    const task = calls.map(calledEvent).reduce(reduceTask, emptyTask());
+    const task = calls.map(toolCallEvent).reduce(reduceTask, emptyTask());
     expect(pendingToolCalls(task).map(({ toolCallId }) => toolCallId)).toEqual(["first", "second"]);
   });
 });
 
 describe("textMessage", () => {
-  it("is one text of the user under the given id", () => {
+  it("creates a message of the user with one text under the given id", () => {
     expect(textMessage("m-1", "hi")).toMatchObject({
       messageId: "m-1",
       role: Role.USER,
@@ -88,7 +95,7 @@ function editCall(toolCallId = "call-1"): ToolCall {
   return toolCall({ toolCallId, confirmationRequest: { options: OPTIONS, details } });
 }
 
-function calledEvent(call: ToolCall, index: number): ReturnType<typeof create<typeof TaskEventSchema>> {
+function toolCallEvent(call: ToolCall, index: number): TaskEvent {
   return create(TaskEventSchema, {
     sequence: BigInt(index + 1),
     taskId: "task-1",

@@ -11,54 +11,54 @@ const LOG = taskLog(6);
 const WHOLE = [1n, 2n, 3n, 4n, 5n, 6n];
 const message = textMessage("m-1", "go");
 
-describe("a stream that breaks", () => {
+describe("a stream whose connections break", () => {
   for (let cut = 0; cut <= LOG.length; cut++) {
-    it(`gives each event of an exchange once when every connection breaks after ${cut} events`, async () => {
+    it(`yields each event of an exchange once if connections break after ${cut} events`, async () => {
       const { client } = brokenServer({ cuts: [cut, 0, 1, cut] });
       expect(await sequences(streamMessage(client, { message }, soon(), quick()))).toEqual(WHOLE);
     });
 
-    it(`gives each event of a log once when every connection breaks after ${cut} events`, async () => {
+    it(`yields each event of a log once if connections break after ${cut} events`, async () => {
       const { client } = brokenServer({ cuts: [cut, 0, 1, cut] });
       expect(await sequences(subscribeTask(client, { taskId: "task-1" }, soon(), quick()))).toEqual(WHOLE);
     });
   }
 
-  it("sends a message again under its id as long as none of its events came (STREAM-7)", async () => {
+  it("sends a message again under its id until one of its events has arrived (STREAM-7)", async () => {
     const { client, requests } = brokenServer({ cuts: [0, 0, 2] });
     await sequences(streamMessage(client, { message }, soon(), quick()));
     expect(requests).toEqual(["message m-1", "message m-1", "message m-1", "after 2"]);
   });
 
-  it("asks from the old position again when a stream dies before its first event", async () => {
+  it("asks for the same position again if a stream breaks before its first event", async () => {
     const { client, requests } = brokenServer({ cuts: [1, 0, 0] });
     const events = subscribeTask(client, { taskId: "task-1", afterSequence: 2n }, soon(), quick());
     expect(await sequences(events)).toEqual([3n, 4n, 5n, 6n]);
     expect(requests).toEqual(["after 2", "after 3", "after 3", "after 3"]);
   });
 
-  it("is folded to the whole task", async () => {
+  it("folds to the whole task", async () => {
     const { client } = brokenServer({ cuts: [1, 1, 1] });
     const states: TaskState[] = [];
     for await (const task of observeTask(client, "task-1", soon(), quick())) states.push(task.state);
     expect(states).toEqual(LOG.map(({ state }) => state));
   });
 
-  it("gives up with the last error after so many attempts without a new event", async () => {
+  it("gives up with the last error after maxAttempts streams without a new event", async () => {
     const { client, requests } = brokenServer({ cuts: [2, 0, 0, 0, 0, 0, 0] });
     const events = streamMessage(client, { message }, soon(), { ...quick(), maxAttempts: 3 });
     await expect(sequences(events)).rejects.toMatchObject({ code: Code.Unavailable, rawMessage: "cut 4" });
     expect(requests).toEqual(["message m-1", "after 2", "after 2", "after 2"]);
   });
 
-  it("opens no more streams than that when none has an event", async () => {
+  it("opens only maxAttempts streams if none has an event", async () => {
     const { client, requests } = brokenServer({ cuts: [0, 0, 0, 0, 0, 0, 0] });
     const events = subscribeTask(client, { taskId: "task-1" }, soon(), { ...quick(), maxAttempts: 3 });
     await expect(sequences(events)).rejects.toMatchObject({ code: Code.Unavailable, rawMessage: "cut 3" });
     expect(requests).toEqual(["after 0", "after 0", "after 0"]);
   });
 
-  it("throws at once what trying again cannot mend", async () => {
+  it("throws an error that a retry cannot fix at once", async () => {
     const { client, requests } = brokenServer({ cuts: [0, 0], code: Code.NotFound });
     await expect(sequences(streamMessage(client, { message }, soon(), quick()))).rejects.toMatchObject({
       code: Code.NotFound,
@@ -66,7 +66,7 @@ describe("a stream that breaks", () => {
     expect(requests).toHaveLength(1);
   });
 
-  it("stops with the caller's reason while it waits to try again", async () => {
+  it("stops with the caller's reason while it waits for the next attempt", async () => {
     const { client, requests } = brokenServer({ cuts: [1, 1] });
     const caller = new AbortController();
     const delay = async (_: number, signal: AbortSignal): Promise<void> => {
@@ -77,7 +77,7 @@ describe("a stream that breaks", () => {
     expect(requests).toHaveLength(1);
   });
 
-  it("waits up to twice as long each time, at most 10 seconds, and begins anew after an event", async () => {
+  it("doubles its wait up to 10 seconds, and starts over after an event", async () => {
     const waits: number[] = [];
     const delay = async (ms: number): Promise<void> => void waits.push(ms);
     const { client } = brokenServer({ cuts: [0, 0, 0, 0, 0, 0, 0, 0, 1, 0] });
@@ -86,13 +86,13 @@ describe("a stream that breaks", () => {
   });
 });
 
-describe("a server that keeps no order", () => {
-  it("is read without its doubles when it ignores the position", async () => {
+describe("a server that violates the order of the log", () => {
+  it("yields no duplicates if it ignores the position", async () => {
     const { client } = brokenServer({ cuts: [3, 5], position: () => 0n });
     expect(await sequences(streamMessage(client, { message }, soon(), quick()))).toEqual(WHOLE);
   });
 
-  it("is found out when it leaves out an event", async () => {
+  it("causes data loss if it leaves out an event", async () => {
     const { client } = brokenServer({ cuts: [3], position: (after) => after + 1n });
     await expect(sequences(streamMessage(client, { message }, soon(), quick()))).rejects.toMatchObject({
       code: Code.DataLoss,
@@ -100,7 +100,7 @@ describe("a server that keeps no order", () => {
     });
   });
 
-  it("is found out when it leaves out the first event of a subscription", async () => {
+  it("causes data loss if it leaves out the first event of a subscription", async () => {
     const { client } = brokenServer({ cuts: [], position: (after) => after + 1n });
     const events = subscribeTask(client, { taskId: "task-1", afterSequence: 2n }, soon(), quick());
     await expect(sequences(events)).rejects.toMatchObject({
@@ -109,16 +109,16 @@ describe("a server that keeps no order", () => {
     });
   });
 
-  it("is read from the asked position when a subscription gets older events", async () => {
+  it("has older events of a subscription skipped", async () => {
     const { client } = brokenServer({ cuts: [], position: () => 0n });
     const events = subscribeTask(client, { taskId: "task-1", afterSequence: 4n }, soon(), quick());
     expect(await sequences(events)).toEqual([5n, 6n]);
   });
 });
 
-describe("a reader that leaves before the end", () => {
+describe("a reader that leaves early", () => {
   it.each(["streamMessage", "subscribeTask"] as const)(
-    "ends the call, which would hold its connection: %s",
+    "aborts the call, which would hold its connection: %s",
     async (how) => {
       const ended = Promise.withResolvers<void>();
       async function* endless(_: unknown, { signal }: HandlerContext): AsyncIterable<{ event?: TaskEvent }> {
@@ -142,14 +142,14 @@ describe("a reader that leaves before the end", () => {
 });
 
 interface Breaks {
-  /** After how many events each connection breaks, one after the other; the later ones hold. */
+  /** The number of events after which each connection breaks, in order; later connections hold. */
   readonly cuts: readonly number[];
   readonly code?: Code;
-  /** Where a subscription begins, given where it should. */
+  /** Maps the position that a subscription asks for to the one that it gets. */
   readonly position?: (after: bigint) => bigint;
 }
 
-/** Serves LOG in memory over connections that break, and notes what it was asked. */
+/** Serves LOG in memory over connections that break, and records its requests. */
 function brokenServer({ cuts, code = Code.Unavailable, position = (after) => after }: Breaks): {
   readonly client: DevtoolClient;
   readonly requests: readonly string[];

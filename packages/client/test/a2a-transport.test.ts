@@ -4,15 +4,15 @@ import { describe, expect, it } from "vitest";
 import { createA2aTransport } from "../src/a2a.ts";
 import { createDevtoolClient, type DevtoolClient, streamMessage, subscribeTask, textMessage } from "../src/index.ts";
 import { json, type RecordedAgent, result, silence, sse, startRecordedAgent } from "./recorded-agent.ts";
+import { deadline, joinText, QUICK } from "./streams.ts";
 
 const TASK = { kind: "task", id: "t1", contextId: "c1", status: { state: "submitted" } };
 const MESSAGE = textMessage("m1", "go");
-const QUICK = { delay: async () => undefined, maxAttempts: 3 };
 
 describe("a call over A2A 0.3", () => {
-  it("that takes too long ends as over any other transport, not with a lost connection", async () => {
+  it("that times out fails as over any other transport, not as a lost connection", async () => {
     await using agent = await startRecordedAgent(silence);
-    const { tasks } = clientOf(agent);
+    const { tasks } = connect(agent);
     await expect(tasks.getTask({ taskId: "t1" }, { signal: AbortSignal.timeout(30) })).rejects.toMatchObject({
       code: Code.Canceled,
       rawMessage: expect.stringContaining("timeout"),
@@ -22,10 +22,10 @@ describe("a call over A2A 0.3", () => {
     });
   });
 
-  it("that its caller gives up is canceled", async () => {
+  it("that its caller aborts is canceled", async () => {
     await using agent = await startRecordedAgent(silence);
     const caller = new AbortController();
-    const waiting = clientOf(agent).tasks.getTask({ taskId: "t1" }, { signal: caller.signal });
+    const waiting = connect(agent).tasks.getTask({ taskId: "t1" }, { signal: caller.signal });
     caller.abort();
     await expect(waiting).rejects.toMatchObject({ code: Code.Canceled });
   });
@@ -46,21 +46,21 @@ describe("a call over A2A 0.3", () => {
       answer: json({ jsonrpc: "2.0", id: 1, error: { code: -32602, message: "no" } }, 400),
       code: Code.InvalidArgument,
     },
-  ])("fails with the code for what the agent answered ($code)", async ({ answer, code }) => {
+  ])("fails with the code of the answer ($code)", async ({ answer, code }) => {
     await using agent = await startRecordedAgent(answer);
-    await expect(clientOf(agent).tasks.getTask({ taskId: "t1" })).rejects.toMatchObject({ code });
+    await expect(connect(agent).tasks.getTask({ taskId: "t1" })).rejects.toMatchObject({ code });
   });
 
-  it("takes an answer of nothing where there is nothing to answer, and nowhere else", async () => {
+  it("accepts an empty answer only for a method without a result", async () => {
     await using agent = await startRecordedAgent(json(""));
-    const { push, tasks } = clientOf(agent);
+    const { push, tasks } = connect(agent);
     await expect(push.deletePushConfig({ taskId: "t1", configId: "c" })).resolves.toMatchObject({});
     await expect(tasks.getTask({ taskId: "t1" })).rejects.toMatchObject({ code: Code.DataLoss });
   });
 
   it("names the extension and sends the token", async () => {
     await using agent = await startRecordedAgent(result(TASK));
-    await clientOf(agent).tasks.getTask({ taskId: "t1" });
+    await connect(agent).tasks.getTask({ taskId: "t1" });
     expect(agent.requests[0]?.headers).toMatchObject({
       authorization: "Bearer secret",
       "x-a2a-extensions": expect.stringContaining("developer-profile"),
@@ -70,30 +70,30 @@ describe("a call over A2A 0.3", () => {
 
 describe("a stream over A2A 0.3", () => {
   it.each([
-    { name: "no JSON", frame: "id: 2\ndata: {oops\n\n" },
-    { name: "no response", frame: "id: 2\ndata: 7\n\n" },
-    { name: "no frame of a task", frame: { kind: "task", status: 7 } },
-  ])("with a frame that is $name is data loss, and is not asked for again", async ({ frame }) => {
+    { name: "not JSON", frame: "id: 2\ndata: {oops\n\n" },
+    { name: "not a response", frame: "id: 2\ndata: 7\n\n" },
+    { name: "not a frame of a task", frame: { kind: "task", status: 7 } },
+  ])("with a frame that is $name is data loss, and is not retried", async ({ frame }) => {
     await using agent = await startRecordedAgent(sse(TASK, frame));
-    const events = streamMessage(clientOf(agent), { message: MESSAGE }, soon(), QUICK);
-    await expect(all(events)).rejects.toMatchObject({ code: Code.DataLoss });
+    const events = streamMessage(connect(agent), { message: MESSAGE }, deadline(), QUICK);
+    await expect(Array.fromAsync(events)).rejects.toMatchObject({ code: Code.DataLoss });
     expect(agent.requests).toHaveLength(1);
   });
 
-  it("that ends without any event is asked for again, so often and no oftener", async () => {
+  it("that ends without any event is retried maxAttempts times", async () => {
     await using agent = await startRecordedAgent(sse());
-    const log = subscribeTask(clientOf(agent), { taskId: "t1" }, soon(), QUICK);
-    await expect(all(log)).rejects.toMatchObject({ code: Code.Unavailable });
+    const log = subscribeTask(connect(agent), { taskId: "t1" }, deadline(), QUICK);
+    await expect(Array.fromAsync(log)).rejects.toMatchObject({ code: Code.Unavailable });
     expect(agent.requests).toHaveLength(QUICK.maxAttempts);
   });
 
-  it("that ends without any event is at its end when all was read before", async () => {
+  it("that ends without any event has ended if everything was read before", async () => {
     await using agent = await startRecordedAgent(sse());
-    expect(await all(subscribeTask(clientOf(agent), { taskId: "t1", afterSequence: 5n }, soon(), QUICK))).toEqual([]);
+    expect(await Array.fromAsync(subscribeTask(connect(agent), { taskId: "t1", afterSequence: 5n }, deadline(), QUICK))).toEqual([]);
     expect(agent.requests).toHaveLength(1);
   });
 
-  it("is taken up behind the last event that has an id", async () => {
+  it("resumes after the last event that has an id", async () => {
     const second = {
       kind: "status-update",
       taskId: "t1",
@@ -105,7 +105,7 @@ describe("a stream over A2A 0.3", () => {
       sse(numbered(1, TASK)),
       sse(": alive\n\nretry: 5\n\n", numbered(2, second)),
     );
-    const events = await all(streamMessage(clientOf(agent), { message: MESSAGE }, soon(), QUICK));
+    const events = await Array.fromAsync(streamMessage(connect(agent), { message: MESSAGE }, deadline(), QUICK));
     expect(events.map(({ sequence }) => sequence)).toEqual([1n, 2n]);
     expect(agent.requests[1]).toMatchObject({
       headers: { "last-event-id": "1" },
@@ -114,7 +114,7 @@ describe("a stream over A2A 0.3", () => {
   });
 });
 
-describe("an agent without our extension", () => {
+describe("an agent without the extension", () => {
   const status = (state: string, text?: string) => ({
     kind: "status-update",
     taskId: "t1",
@@ -125,12 +125,12 @@ describe("an agent without our extension", () => {
 
   it("ends an exchange with a text in its last state", async () => {
     await using agent = await startRecordedAgent(sse(TASK, status("working"), status("input-required", "which one?")));
-    const events = await all(streamMessage(clientOf(agent), { message: MESSAGE }, soon(), QUICK));
-    expect([textOf(events), events.at(-1)?.state]).toEqual(["which one?", TaskState.INPUT_REQUIRED]);
+    const events = await Array.fromAsync(streamMessage(connect(agent), { message: MESSAGE }, deadline(), QUICK));
+    expect([joinText(events), events.at(-1)?.state]).toEqual(["which one?", TaskState.INPUT_REQUIRED]);
     expect(agent.requests).toHaveLength(1);
   });
 
-  it("answers with artifacts, in pieces", async () => {
+  it("answers with artifacts in several pieces", async () => {
     const piece = (text: string) => ({
       kind: "artifact-update",
       taskId: "t1",
@@ -139,12 +139,12 @@ describe("an agent without our extension", () => {
       artifact: { artifactId: "a1", parts: [{ kind: "text", text }] },
     });
     await using agent = await startRecordedAgent(sse(TASK, piece("one "), piece("two"), status("completed")));
-    const events = await all(streamMessage(clientOf(agent), { message: MESSAGE }, soon(), QUICK));
-    expect([textOf(events), events.at(-1)?.state]).toEqual(["one two", TaskState.COMPLETED]);
+    const events = await Array.fromAsync(streamMessage(connect(agent), { message: MESSAGE }, deadline(), QUICK));
+    expect([joinText(events), events.at(-1)?.state]).toEqual(["one two", TaskState.COMPLETED]);
     expect(events.map(({ sequence }) => sequence)).toEqual([1n, 2n, 3n, 4n]);
   });
 
-  it("answers with a whole task that has ended, or with a message alone", async () => {
+  it("answers with a whole ended task, or with a message alone", async () => {
     const whole = {
       ...TASK,
       status: { state: "completed" },
@@ -155,29 +155,29 @@ describe("an agent without our extension", () => {
       [agentSays("said"), "said"],
     ] as const) {
       await using agent = await startRecordedAgent(sse(frame));
-      const events = await all(streamMessage(clientOf(agent), { message: MESSAGE }, soon(), QUICK));
-      expect([textOf(events), isTerminal(events.at(-1)?.state ?? TaskState.UNSPECIFIED)]).toEqual([text, true]);
+      const events = await Array.fromAsync(streamMessage(connect(agent), { message: MESSAGE }, deadline(), QUICK));
+      expect([joinText(events), isTerminal(events.at(-1)?.state ?? TaskState.UNSPECIFIED)]).toEqual([text, true]);
       await using unary = await startRecordedAgent(result(frame));
-      const { task } = await clientOf(unary).tasks.sendMessage({ message: MESSAGE });
+      const { task } = await connect(unary).tasks.sendMessage({ message: MESSAGE });
       expect(task?.state).toBe(TaskState.COMPLETED);
       expect(task?.history.at(-1)?.parts[0]?.content.value).toBe(text);
     }
   });
 
-  it("begins the answer to a question with the task as it was, which ends nothing", async () => {
+  it("starts the answer to a question with the task as it was, which does not end the exchange", async () => {
     const asked = { ...TASK, status: { state: "input-required" }, history: [agentSays("which one?")] };
     await using agent = await startRecordedAgent(sse(asked, status("working", "that one"), status("completed")));
     const request = { message: MESSAGE, taskId: "t1", contextId: "c1" };
-    const events = await all(streamMessage(clientOf(agent), request, soon(), QUICK));
-    expect([textOf(events), events.at(-1)?.state]).toEqual(["that one", TaskState.COMPLETED]);
+    const events = await Array.fromAsync(streamMessage(connect(agent), request, deadline(), QUICK));
+    expect([joinText(events), events.at(-1)?.state]).toEqual(["that one", TaskState.COMPLETED]);
   });
 
-  it("shows the task again when it is subscribed to, which takes back nothing that was told", async () => {
+  it("sends the task again on a subscription, which repeats no text", async () => {
     await using agent = await startRecordedAgent(
       sse(TASK, status("working", "half")),
       sse({ ...TASK, status: { state: "completed" } }),
     );
-    const events = await all(streamMessage(clientOf(agent), { message: MESSAGE }, soon(), QUICK));
+    const events = await Array.fromAsync(streamMessage(connect(agent), { message: MESSAGE }, deadline(), QUICK));
     expect(events.map(({ payload }) => payload.case)).toEqual(["created", "text", "stateChange"]);
   });
 });
@@ -190,18 +190,10 @@ function numbered(id: number, frame: unknown): string {
   return `id: ${id}\ndata: ${JSON.stringify({ jsonrpc: "2.0", id: 1, result: frame })}\n\n`;
 }
 
-function textOf(events: readonly TaskEvent[]): string {
+function joinText(events: readonly TaskEvent[]): string {
   return events.map(({ payload }) => (payload.case === "text" ? payload.value.text : "")).join("");
 }
 
-function clientOf({ url }: RecordedAgent): DevtoolClient {
+function connect({ url }: RecordedAgent): DevtoolClient {
   return createDevtoolClient(createA2aTransport({ url, token: "secret" }));
-}
-
-function soon(): AbortSignal {
-  return AbortSignal.timeout(60_000);
-}
-
-async function all(events: AsyncIterable<TaskEvent>): Promise<TaskEvent[]> {
-  return Array.fromAsync(events);
 }

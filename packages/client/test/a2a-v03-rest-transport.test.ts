@@ -4,11 +4,11 @@ import { describe, expect, it } from "vitest";
 import { createA2aTransport } from "../src/a2a.ts";
 import { createDevtoolClient, type DevtoolClient, streamMessage, subscribeTask, textMessage } from "../src/index.ts";
 import { json, type RecordedAgent, silence, sse, startRecordedAgent } from "./recorded-agent.ts";
+import { deadline, joinText, QUICK } from "./streams.ts";
 
 const MESSAGE = textMessage("m1", "go");
-const QUICK = { delay: async () => undefined, maxAttempts: 3 };
 
-/** The two forms of JSON that agents have: ProtoJSON, and what JSON-RPC has. */
+/** The two forms of JSON that agents send: ProtoJSON, and the JSON of the JSON-RPC binding. */
 const FORMS = {
   ProtoJSON: {
     task: { id: "t1", contextId: "c1", status: { state: "TASK_STATE_SUBMITTED" } },
@@ -45,7 +45,7 @@ const FORMS = {
   },
 };
 
-describe("a call over A2A 0.3 over HTTP+JSON", () => {
+describe("a call over A2A 0.3 with HTTP+JSON", () => {
   it.each(Object.entries(FORMS))("reads %s", async (_form, { task, opened, ended, configs }) => {
     await using agent = await startRecordedAgent(
       json(task),
@@ -53,21 +53,21 @@ describe("a call over A2A 0.3 over HTTP+JSON", () => {
       json(configs),
       sse(line(opened), line(ended)),
     );
-    const client = clientOf(agent);
+    const client = connect(agent);
     const got = await client.tasks.getTask({ taskId: "t1" });
     expect([got.task?.id, got.task?.contextId, got.task?.state]).toEqual(["t1", "c1", TaskState.SUBMITTED]);
     const sent = await client.tasks.sendMessage({ message: MESSAGE });
     expect(sent.task?.state).toBe(TaskState.SUBMITTED);
     const listed = await client.push.listPushConfigs({ taskId: "t1" });
     expect(listed.configs).toMatchObject([{ taskId: "t1", id: "p", url: "https://a/" }]);
-    const events = await all(streamMessage(client, { message: MESSAGE }, soon(), QUICK));
-    expect([textOf(events), events.at(-1)?.state]).toEqual(["done", TaskState.COMPLETED]);
+    const events = await Array.fromAsync(streamMessage(client, { message: MESSAGE }, deadline(), QUICK));
+    expect([joinText(events), events.at(-1)?.state]).toEqual(["done", TaskState.COMPLETED]);
   });
 
-  it("is a request to the path of its method, with the extension and the token", async () => {
+  it("requests the path of its method, with the extension and the token", async () => {
     const { task, opened } = FORMS.ProtoJSON;
     await using agent = await startRecordedAgent(json(task), json(task), json(opened));
-    const { tasks } = clientOf(agent);
+    const { tasks } = connect(agent);
     await tasks.getTask({ taskId: "a/b" });
     await tasks.cancelTask({ taskId: "t1" });
     await tasks.sendMessage({ message: MESSAGE, taskId: "t1" });
@@ -107,65 +107,65 @@ describe("a call over A2A 0.3 over HTTP+JSON", () => {
     { answer: json(""), code: Code.DataLoss },
     { answer: json({ id: "t1", status: 7 }), code: Code.DataLoss },
     { answer: json({ id: "t1", status: { state: "TASK_STATE_WORKING" }, history: [7] }), code: Code.DataLoss },
-  ])("fails with the code for what the agent answered ($code)", async ({ answer, code }) => {
+  ])("fails with the code of the answer ($code)", async ({ answer, code }) => {
     await using agent = await startRecordedAgent(answer);
-    await expect(clientOf(agent).tasks.getTask({ taskId: "t1" })).rejects.toMatchObject({ code });
+    await expect(connect(agent).tasks.getTask({ taskId: "t1" })).rejects.toMatchObject({ code });
   });
 
-  it("tells which field is wrong", async () => {
+  it("names the field that is wrong", async () => {
     const data = { field: "message.parts", value: "" };
     await using agent = await startRecordedAgent(json({ code: -32602, message: "no", data }, 400));
-    const reason: unknown = await clientOf(agent)
+    const reason: unknown = await connect(agent)
       .tasks.sendMessage({ message: MESSAGE })
       .catch((error) => error);
     const [context] = ConnectError.from(reason).findDetails(ErrorContextSchema);
     expect(context?.field).toBe("message.parts");
   });
 
-  it("is not made without the ids of its path", async () => {
+  it("is refused without the ids of its path", async () => {
     await using agent = await startRecordedAgent(json({}));
-    const { tasks, push } = clientOf(agent);
+    const { tasks, push } = connect(agent);
     const wrong = { code: Code.InvalidArgument, rawMessage: expect.stringContaining("is missing") };
     await expect(tasks.getTask({ taskId: "" })).rejects.toMatchObject(wrong);
     await expect(push.getPushConfig({ taskId: "t1", configId: "" })).rejects.toMatchObject(wrong);
     expect(agent.requests).toEqual([]);
   });
 
-  it("takes an answer of nothing where there is nothing to answer", async () => {
+  it("accepts an empty answer for a method without a result", async () => {
     await using agent = await startRecordedAgent((response) => response.writeHead(204).end());
-    await expect(clientOf(agent).push.deletePushConfig({ taskId: "t1", configId: "p" })).resolves.toMatchObject({});
+    await expect(connect(agent).push.deletePushConfig({ taskId: "t1", configId: "p" })).resolves.toMatchObject({});
   });
 
   it("has no list of tasks", async () => {
     await using agent = await startRecordedAgent(json({}));
-    await expect(clientOf(agent).tasks.listTasks({})).rejects.toMatchObject({ code: Code.Unimplemented });
+    await expect(connect(agent).tasks.listTasks({})).rejects.toMatchObject({ code: Code.Unimplemented });
     expect(agent.requests).toEqual([]);
   });
 
-  it("gets slash commands at a path of its own (CMD-1)", async () => {
+  it("gets slash commands at their own path (CMD-1)", async () => {
     await using agent = await startRecordedAgent(json('{"commands":[{"name":"stats"}]}'));
-    const { commands } = await clientOf(agent).commands.getAllSlashCommands({ contextId: "c" });
+    const { commands } = await connect(agent).commands.getAllSlashCommands({ contextId: "c" });
     expect(commands.map(({ name }) => name)).toEqual(["stats"]);
   });
 
-  it("that takes too long ends with its time", async () => {
+  it("that times out exceeds its deadline", async () => {
     await using agent = await startRecordedAgent(silence);
-    await expect(clientOf(agent).tasks.getTask({ taskId: "t1" }, { timeoutMs: 30 })).rejects.toMatchObject({
+    await expect(connect(agent).tasks.getTask({ taskId: "t1" }, { timeoutMs: 30 })).rejects.toMatchObject({
       code: Code.DeadlineExceeded,
     });
   });
 });
 
-describe("a stream over A2A 0.3 over HTTP+JSON", () => {
+describe("a stream over A2A 0.3 with HTTP+JSON", () => {
   const { opened } = FORMS.ProtoJSON;
 
-  it("is taken up behind the last event that has an id (STREAM-3)", async () => {
+  it("resumes after the last event that has an id (STREAM-3)", async () => {
     const status = { state: "TASK_STATE_COMPLETED" };
     await using agent = await startRecordedAgent(
       sse(`id: 1\n${line(opened)}`),
       sse(": alive\n\nretry: 5\n\n", `id: 2\n${line({ statusUpdate: { taskId: "t1", final: true, status } })}`),
     );
-    const events = await all(streamMessage(clientOf(agent), { message: MESSAGE }, soon(), QUICK));
+    const events = await Array.fromAsync(streamMessage(connect(agent), { message: MESSAGE }, deadline(), QUICK));
     expect(events.map(({ sequence }) => sequence)).toEqual([1n, 2n]);
     expect(agent.requests[1]).toMatchObject({
       method: "GET",
@@ -181,61 +181,53 @@ describe("a stream over A2A 0.3 over HTTP+JSON", () => {
       frame: line({ type: "InvalidParamsError", message: "no" }),
       code: Code.InvalidArgument,
     },
-    { name: "no JSON", frame: "data: {oops\n\n", code: Code.DataLoss },
-    { name: "no frame of a task", frame: line({ task: { status: 7 } }), code: Code.DataLoss },
-  ])("with a frame that is $name fails, and is not asked for again", async ({ frame, code }) => {
+    { name: "not JSON", frame: "data: {oops\n\n", code: Code.DataLoss },
+    { name: "not a frame of a task", frame: line({ task: { status: 7 } }), code: Code.DataLoss },
+  ])("with a frame that is $name fails, and is not retried", async ({ frame, code }) => {
     await using agent = await startRecordedAgent(sse(line(opened), frame));
-    const events = streamMessage(clientOf(agent), { message: MESSAGE }, soon(), QUICK);
-    await expect(all(events)).rejects.toMatchObject({ code });
+    const events = streamMessage(connect(agent), { message: MESSAGE }, deadline(), QUICK);
+    await expect(Array.fromAsync(events)).rejects.toMatchObject({ code });
     expect(agent.requests).toHaveLength(1);
   });
 
-  it("is subscribed to by POST where an agent takes GET for the one of a task that is missing, as the Java SDK does", async () => {
+  it("is subscribed to by POST if an agent takes GET for a missing task, as the Java SDK does", async () => {
     const missing = json({ error: "io.a2a.spec.TaskNotFoundError", message: "Task not found" }, 404);
     const ended = { statusUpdate: { taskId: "t1", final: true, status: { state: "TASK_STATE_COMPLETED" } } };
     await using agent = await startRecordedAgent(missing, sse(line(opened), line(ended)));
-    const events = await all(subscribeTask(clientOf(agent), { taskId: "t1" }, soon(), QUICK));
+    const events = await Array.fromAsync(subscribeTask(connect(agent), { taskId: "t1" }, deadline(), QUICK));
     expect(events.at(-1)?.state).toBe(TaskState.COMPLETED);
     expect(agent.requests).toMatchObject([
       { method: "GET", url: "/v1/tasks/t1:subscribe" },
       { method: "POST", url: "/v1/tasks/t1:subscribe" },
     ]);
     await using other = await startRecordedAgent(missing, json("<html>", 405));
-    const refused = subscribeTask(clientOf(other), { taskId: "t1" }, soon(), QUICK);
-    await expect(all(refused)).rejects.toMatchObject({ code: Code.NotFound });
+    const refused = subscribeTask(connect(other), { taskId: "t1" }, deadline(), QUICK);
+    await expect(Array.fromAsync(refused)).rejects.toMatchObject({ code: Code.NotFound });
     expect(other.requests).toHaveLength(2);
   });
 
-  it("that is answered with one JSON, or with an error, is none", async () => {
+  it("that is answered with one JSON document, or with an error, fails", async () => {
     await using agent = await startRecordedAgent(json(opened), json({ message: "no" }, 404));
-    const log = (): AsyncIterable<TaskEvent> => subscribeTask(clientOf(agent), { taskId: "t1" }, soon(), QUICK);
-    await expect(all(log())).rejects.toMatchObject({ code: Code.DataLoss });
-    await expect(all(log())).rejects.toMatchObject({ code: Code.NotFound });
+    const log = (): AsyncIterable<TaskEvent> => subscribeTask(connect(agent), { taskId: "t1" }, deadline(), QUICK);
+    await expect(Array.fromAsync(log())).rejects.toMatchObject({ code: Code.DataLoss });
+    await expect(Array.fromAsync(log())).rejects.toMatchObject({ code: Code.NotFound });
   });
 });
 
-/** A list in a list, so many levels down. */
+/** Nests lists to a depth. */
 function deep(levels: number): unknown {
   return levels === 0 ? [] : [deep(levels - 1)];
 }
 
-/** A frame of the stream, which has no envelope in this binding. */
+/** Writes a frame of the stream, which has no envelope in this binding. */
 function line(frame: unknown): string {
   return `data: ${JSON.stringify(frame)}\n\n`;
 }
 
-function textOf(events: readonly TaskEvent[]): string {
+function joinText(events: readonly TaskEvent[]): string {
   return events.map(({ payload }) => (payload.case === "text" ? payload.value.text : "")).join("");
 }
 
-function clientOf({ url }: RecordedAgent): DevtoolClient {
+function connect({ url }: RecordedAgent): DevtoolClient {
   return createDevtoolClient(createA2aTransport({ url, token: "secret", protocolBinding: "HTTP+JSON" }));
-}
-
-function soon(): AbortSignal {
-  return AbortSignal.timeout(60_000);
-}
-
-async function all(events: AsyncIterable<TaskEvent>): Promise<TaskEvent[]> {
-  return Array.fromAsync(events);
 }

@@ -5,10 +5,10 @@ import { describe, expect, it } from "vitest";
 import { createA2aTransport } from "../src/a2a.ts";
 import { createDevtoolClient, type DevtoolClient, streamMessage, subscribeTask, textMessage } from "../src/index.ts";
 import { json, type RecordedAgent, result, sse, startRecordedAgent } from "./recorded-agent.ts";
+import { deadline, joinText, QUICK } from "./streams.ts";
 
 const TASK = { id: "t1", contextId: "c1", status: { state: "TASK_STATE_SUBMITTED" } };
 const MESSAGE = textMessage("m1", "go");
-const QUICK = { delay: async () => undefined, maxAttempts: 3 };
 
 const status = (state: string, text?: string) => ({
   statusUpdate: {
@@ -22,7 +22,7 @@ function agentSays(text: string) {
   return { messageId: "a1", role: "ROLE_AGENT", parts: [{ text }] };
 }
 
-/** The details of an error as A2A 1.0 has them. */
+/** Error details in the form of A2A 1.0. */
 const details = (reason: string, field?: string) => [
   {
     "@type": "type.googleapis.com/google.rpc.ErrorInfo",
@@ -36,13 +36,13 @@ const details = (reason: string, field?: string) => [
 ];
 
 describe("a call over A2A 1.0", () => {
-  it("names version and extension and sends the token, over JSON-RPC and over HTTP+JSON", async () => {
+  it("names version and extension and sends the token over both bindings", async () => {
     for (const [binding, answer] of [
       ["JSONRPC", result(TASK)],
       ["HTTP+JSON", json(TASK)],
     ] as const) {
       await using agent = await startRecordedAgent(answer);
-      const { task } = await clientOf(agent, binding).tasks.getTask({ taskId: "t1" });
+      const { task } = await connect(agent, binding).tasks.getTask({ taskId: "t1" });
       expect([task?.id, task?.state]).toEqual(["t1", TaskState.SUBMITTED]);
       expect(agent.requests[0]?.headers).toMatchObject({
         authorization: "Bearer secret",
@@ -60,9 +60,9 @@ describe("a call over A2A 1.0", () => {
     { code: -32009, data: [], expected: Code.Unimplemented },
     { code: -32603, data: details("TASK_NOT_FOUND"), expected: Code.NotFound },
     { code: -32000, data: [{ "@type": 7 }, 7, null], expected: Code.Unknown },
-  ])("fails with the code for $code and its details", async ({ code, data, expected }) => {
+  ])("fails with the code of error $code and its details", async ({ code, data, expected }) => {
     await using agent = await startRecordedAgent(json({ jsonrpc: "2.0", id: 1, error: { code, message: "no", data } }));
-    await expect(clientOf(agent).tasks.getTask({ taskId: "t1" })).rejects.toMatchObject({ code: expected });
+    await expect(connect(agent).tasks.getTask({ taskId: "t1" })).rejects.toMatchObject({ code: expected });
   });
 
   it.each([
@@ -77,16 +77,16 @@ describe("a call over A2A 1.0", () => {
     { status: 502, body: undefined, expected: Code.Unavailable },
     { status: 404, body: undefined, expected: Code.Unimplemented },
     { status: 401, body: undefined, expected: Code.Unauthenticated },
-  ])("fails with the code for HTTP $status and its body", async ({ status: http, body, expected }) => {
+  ])("fails with the code of HTTP $status and its body", async ({ status: http, body, expected }) => {
     await using agent = await startRecordedAgent(json(body ? { error: body } : "<html>", http));
-    const failed = clientOf(agent, "HTTP+JSON").tasks.getTask({ taskId: "t1" });
+    const failed = connect(agent, "HTTP+JSON").tasks.getTask({ taskId: "t1" });
     await expect(failed).rejects.toMatchObject({ code: expected });
   });
 
-  it("tells which field is wrong, and what the agent says of it", async () => {
+  it("names the field that is wrong, and keeps the details of the agent", async () => {
     const error = { code: -32602, message: "no", data: details("INVALID_PARAMS", "message.parts") };
     await using agent = await startRecordedAgent(json({ jsonrpc: "2.0", id: 1, error }));
-    const reason = await clientOf(agent)
+    const reason = await connect(agent)
       .tasks.sendMessage({ message: MESSAGE })
       .then(undefined, (failed: unknown) => ConnectError.from(failed));
     if (!(reason instanceof ConnectError)) throw new Error("the call did not fail");
@@ -100,7 +100,7 @@ describe("a call over A2A 1.0", () => {
     const listed = { tasks: [{ ...TASK, status: { ...TASK.status, timestamp: time } }], nextPageToken: "n" };
     await using agent = await startRecordedAgent(json(listed));
     const request = { contextId: "c1", state: TaskState.WORKING, pageSize: 7, pageToken: "p" };
-    const { tasks, nextPageToken } = await clientOf(agent, "HTTP+JSON").tasks.listTasks(request);
+    const { tasks, nextPageToken } = await connect(agent, "HTTP+JSON").tasks.listTasks(request);
     expect([tasks[0]?.id, tasks[0]?.lastEvent?.state, nextPageToken]).toEqual(["t1", TaskState.SUBMITTED, "n"]);
     const url = new URL(agent.requests[0]?.url ?? "", agent.url);
     expect([url.pathname, Object.fromEntries(url.searchParams)]).toEqual([
@@ -109,9 +109,9 @@ describe("a call over A2A 1.0", () => {
     ]);
   });
 
-  it("is not made without the ids of its path, over HTTP+JSON", async () => {
+  it("is refused without the ids of its path over HTTP+JSON", async () => {
     await using agent = await startRecordedAgent(json({}));
-    const asked = clientOf(agent, "HTTP+JSON").push.getPushConfig({ taskId: "t1", configId: "" });
+    const asked = connect(agent, "HTTP+JSON").push.getPushConfig({ taskId: "t1", configId: "" });
     await expect(asked).rejects.toMatchObject({
       code: Code.InvalidArgument,
       rawMessage: expect.stringContaining("lacks what its path names"),
@@ -119,12 +119,12 @@ describe("a call over A2A 1.0", () => {
     expect(agent.requests).toEqual([]);
   });
 
-  it("asks for slash commands over HTTP+JSON at paths of 1.0, which have no version (CMD-1)", async () => {
+  it("requests slash commands over HTTP+JSON at paths without a version (CMD-1)", async () => {
     await using agent = await startRecordedAgent(
       json({ commands: [] }),
       json({ execution_id: "t1", status: "STARTED" }),
     );
-    const { commands } = clientOf(agent, "HTTP+JSON");
+    const { commands } = connect(agent, "HTTP+JSON");
     await commands.getAllSlashCommands({ contextId: "c1" });
     const { result: started } = await commands.runSlashCommand({ command: { commandPath: ["about"] } });
     expect(started?.executionId).toBe("t1");
@@ -134,7 +134,7 @@ describe("a call over A2A 1.0", () => {
     ]);
   });
 
-  it("has no slash commands over gRPC, and no binding that is not known", async () => {
+  it("has no slash commands over gRPC, and refuses unknown versions and bindings", async () => {
     await using agent = await startRecordedAgent(json({}));
     const grpc = () => createRouterTransport(() => undefined);
     const transport = createA2aTransport({ url: agent.url, protocolVersion: "1.0", protocolBinding: "GRPC", grpc });
@@ -142,18 +142,18 @@ describe("a call over A2A 1.0", () => {
       code: Code.Unimplemented,
       rawMessage: expect.stringContaining("use JSONRPC or HTTP+JSON"),
     });
-    expect(() => clientOf(agent, "GRPC")).toThrow("choose 1.0 over JSONRPC");
+    expect(() => connect(agent, "GRPC")).toThrow("choose 1.0 over JSONRPC");
     expect(() => createA2aTransport({ url: agent.url, protocolVersion: "2.0" })).toThrow('"2.0"');
   });
 });
 
 describe("a stream over A2A 1.0", () => {
-  it("is taken up behind the last event that has an id", async () => {
+  it("resumes after the last event that has an id", async () => {
     await using agent = await startRecordedAgent(
       sse(numbered(1, { task: TASK })),
       sse(": alive\n\n", numbered(2, status("COMPLETED"))),
     );
-    const events = await all(streamMessage(clientOf(agent), { message: MESSAGE }, soon(), QUICK));
+    const events = await Array.fromAsync(streamMessage(connect(agent), { message: MESSAGE }, deadline(), QUICK));
     expect(events.map(({ sequence }) => sequence)).toEqual([1n, 2n]);
     expect(agent.requests[1]).toMatchObject({
       headers: { "last-event-id": "1" },
@@ -161,12 +161,12 @@ describe("a stream over A2A 1.0", () => {
     });
   });
 
-  it("of a task that goes on begins with the message that it received", async () => {
+  it("of a task that continues starts with the message that it received", async () => {
     await using agent = await startRecordedAgent(
       sse(numbered(7, { task: { ...TASK, history: [agentSays("which one?")] } }), numbered(8, status("COMPLETED"))),
     );
     const request = { message: MESSAGE, taskId: "t1", contextId: "c1" };
-    const events = await all(streamMessage(clientOf(agent), request, soon(), QUICK));
+    const events = await Array.fromAsync(streamMessage(connect(agent), request, deadline(), QUICK));
     expect(events.map(({ sequence, payload }) => [sequence, payload.case])).toEqual([
       [7n, "message"],
       [8n, "stateChange"],
@@ -175,37 +175,37 @@ describe("a stream over A2A 1.0", () => {
   });
 
   it.each([
-    { name: "no JSON", frame: "data: {oops\n\n" },
-    { name: "an element of nothing", frame: {} },
-    { name: "an element of another shape", frame: { task: { status: { state: "TASK_STATE_ODD" } } } },
-  ])("with an element that is $name is data loss, and is not asked for again", async ({ frame }) => {
+    { name: "not JSON", frame: "data: {oops\n\n" },
+    { name: "empty", frame: {} },
+    { name: "of another shape", frame: { task: { status: { state: "TASK_STATE_ODD" } } } },
+  ])("with an element that is $name is data loss, and is not retried", async ({ frame }) => {
     await using agent = await startRecordedAgent(sse({ task: TASK }, frame));
-    const events = streamMessage(clientOf(agent), { message: MESSAGE }, soon(), QUICK);
-    await expect(all(events)).rejects.toMatchObject({ code: Code.DataLoss });
+    const events = streamMessage(connect(agent), { message: MESSAGE }, deadline(), QUICK);
+    await expect(Array.fromAsync(events)).rejects.toMatchObject({ code: Code.DataLoss });
     expect(agent.requests).toHaveLength(1);
   });
 
-  it("may fail in the middle, over HTTP+JSON too", async () => {
+  it("may fail in the middle over HTTP+JSON", async () => {
     const error = { error: { status: "FAILED_PRECONDITION", message: "enough", details: [] } };
     await using agent = await startRecordedAgent(
       sse(`data: ${JSON.stringify({ task: TASK })}\n\n`, `event: error\ndata: ${JSON.stringify(error)}\n\n`),
     );
-    const events = streamMessage(clientOf(agent, "HTTP+JSON"), { message: MESSAGE }, soon(), QUICK);
-    await expect(all(events)).rejects.toMatchObject({ code: Code.FailedPrecondition, rawMessage: "enough" });
+    const events = streamMessage(connect(agent, "HTTP+JSON"), { message: MESSAGE }, deadline(), QUICK);
+    await expect(Array.fromAsync(events)).rejects.toMatchObject({ code: Code.FailedPrecondition, rawMessage: "enough" });
   });
 
-  it("that is none is refused with what the agent says instead", async () => {
+  it("that is answered with something else fails with what the agent says", async () => {
     const body = { error: { status: "INVALID_ARGUMENT", message: "no stream here" } };
     await using refusing = await startRecordedAgent(json(body, 400));
-    const refused = streamMessage(clientOf(refusing, "HTTP+JSON"), { message: MESSAGE }, soon(), QUICK);
-    await expect(all(refused)).rejects.toMatchObject({ code: Code.InvalidArgument, rawMessage: "no stream here" });
+    const refused = streamMessage(connect(refusing, "HTTP+JSON"), { message: MESSAGE }, deadline(), QUICK);
+    await expect(Array.fromAsync(refused)).rejects.toMatchObject({ code: Code.InvalidArgument, rawMessage: "no stream here" });
     await using agent = await startRecordedAgent(json({ task: TASK }));
-    const events = streamMessage(clientOf(agent, "HTTP+JSON"), { message: MESSAGE }, soon(), QUICK);
-    await expect(all(events)).rejects.toMatchObject({ code: Code.DataLoss });
+    const events = streamMessage(connect(agent, "HTTP+JSON"), { message: MESSAGE }, deadline(), QUICK);
+    await expect(Array.fromAsync(events)).rejects.toMatchObject({ code: Code.DataLoss });
   });
 });
 
-describe("an agent without our extension, in 1.0", () => {
+describe("an agent of A2A 1.0 without the extension", () => {
   it("answers with artifacts in pieces, a text in its last state, a whole task, or a message alone", async () => {
     const piece = (text: string) => ({
       artifactUpdate: { taskId: "t1", contextId: "c1", append: true, artifact: { artifactId: "a", parts: [{ text }] } },
@@ -219,44 +219,44 @@ describe("an agent without our extension, in 1.0", () => {
       [[{ message: agentSays("said") }], "said"],
     ] as const) {
       await using agent = await startRecordedAgent(sse(...frames));
-      const events = await all(streamMessage(clientOf(agent), { message: MESSAGE }, soon(), QUICK));
-      expect(textOf(events)).toBe(text);
+      const events = await Array.fromAsync(streamMessage(connect(agent), { message: MESSAGE }, deadline(), QUICK));
+      expect(joinText(events)).toBe(text);
       expect(events.at(-1)?.state).toBe(text === "which one?" ? TaskState.INPUT_REQUIRED : TaskState.COMPLETED);
       expect(agent.requests).toHaveLength(1);
     }
   });
 
-  it("may answer a message with a message alone, which is a task that is completed", async () => {
+  it("may answer with a message alone, which is a completed task", async () => {
     await using agent = await startRecordedAgent(result({ message: agentSays("said") }));
-    const { task } = await clientOf(agent).tasks.sendMessage({ message: MESSAGE });
+    const { task } = await connect(agent).tasks.sendMessage({ message: MESSAGE });
     expect([task?.state, task?.history.at(-1)?.parts[0]?.content.value]).toEqual([TaskState.COMPLETED, "said"]);
   });
 
-  it("is counted on from where its task stands, so that what comes later is later", async () => {
+  it("has its events numbered on across the exchanges of a task", async () => {
     await using agent = await startRecordedAgent(
       sse({ task: TASK }, status("INPUT_REQUIRED", "which one?")),
       sse(status("WORKING"), status("COMPLETED", "that one")),
     );
-    const client = clientOf(agent);
-    const asked = await all(streamMessage(client, { message: MESSAGE }, soon(), QUICK));
+    const client = connect(agent);
+    const asked = await Array.fromAsync(streamMessage(client, { message: MESSAGE }, deadline(), QUICK));
     const last = asked.at(-1)?.sequence ?? 0n;
     const request = { message: textMessage("m2", "that"), taskId: "t1", contextId: "c1" };
-    const answered = await all(streamMessage(client, request, soon(), QUICK));
+    const answered = await Array.fromAsync(streamMessage(client, request, deadline(), QUICK));
     expect(answered.map(({ sequence }) => sequence)).toEqual([1n, 2n, 3n].map((step) => last + step));
     expect(isTerminal(answered.at(-1)?.state ?? TaskState.UNSPECIFIED)).toBe(true);
   });
 
-  it("is asked in a new task when the old one has ended, which it would refuse (STREAM-5)", async () => {
+  it("gets a message to an ended task as a new task (STREAM-5)", async () => {
     await using agent = await startRecordedAgent(sse({ task: TASK }, status("COMPLETED")), result({ task: TASK }));
-    const client = clientOf(agent);
-    await all(streamMessage(client, { message: MESSAGE }, soon(), QUICK));
+    const client = connect(agent);
+    await Array.fromAsync(streamMessage(client, { message: MESSAGE }, deadline(), QUICK));
     await client.tasks.sendMessage({ message: textMessage("m2", "more"), taskId: "t1" });
     const { message } = Object(agent.requests[1]?.body.params);
     expect(message).toMatchObject({ messageId: "m2", contextId: "c1", referenceTaskIds: ["t1"] });
     expect(message).not.toHaveProperty("taskId");
   });
 
-  it("is sent the same again when a message is tried again, although its task has ended meanwhile (STREAM-7)", async () => {
+  it("gets the same message again on a retry, even if its task has ended in between (STREAM-7)", async () => {
     const ended = { ...TASK, status: { state: "TASK_STATE_COMPLETED" } };
     await using agent = await startRecordedAgent(
       sse({ task: TASK }, status("INPUT_REQUIRED", "which one?")),
@@ -264,22 +264,22 @@ describe("an agent without our extension, in 1.0", () => {
       result(ended),
       sse({ task: TASK }, status("COMPLETED")),
     );
-    const client = clientOf(agent);
-    await all(streamMessage(client, { message: MESSAGE }, soon(), QUICK));
+    const client = connect(agent);
+    await Array.fromAsync(streamMessage(client, { message: MESSAGE }, deadline(), QUICK));
     const message = textMessage("m2", "that");
     await expect(client.tasks.sendMessage({ message, taskId: "t1" })).rejects.toMatchObject({ code: Code.Unavailable });
     await client.tasks.getTask({ taskId: "t1" });
-    await all(streamMessage(client, { message, taskId: "t1" }, soon(), QUICK));
+    await Array.fromAsync(streamMessage(client, { message, taskId: "t1" }, deadline(), QUICK));
     const [, first, , again] = agent.requests.map(({ body }) => Object(body.params).message);
     expect(again).toEqual(first);
     expect(again).toMatchObject({ taskId: "t1" });
   });
 
-  it("shows the task when it is subscribed to: all that it says, once", async () => {
+  it("sends the task on a subscription, and its text is yielded once", async () => {
     const task = { ...TASK, history: [agentSays("so far")] };
     await using agent = await startRecordedAgent(sse({ task }, status("COMPLETED", "done")));
-    const events = await all(subscribeTask(clientOf(agent), { taskId: "t1" }, soon(), QUICK));
-    expect([textOf(events), events.at(-1)?.state]).toEqual(["so fardone", TaskState.COMPLETED]);
+    const events = await Array.fromAsync(subscribeTask(connect(agent), { taskId: "t1" }, deadline(), QUICK));
+    expect([joinText(events), events.at(-1)?.state]).toEqual(["so fardone", TaskState.COMPLETED]);
   });
 });
 
@@ -287,18 +287,10 @@ function numbered(id: number, frame: unknown): string {
   return `id: ${id}\ndata: ${JSON.stringify({ jsonrpc: "2.0", id: 1, result: frame })}\n\n`;
 }
 
-function textOf(events: readonly TaskEvent[]): string {
+function joinText(events: readonly TaskEvent[]): string {
   return events.map(({ payload }) => (payload.case === "text" ? payload.value.text : "")).join("");
 }
 
-function clientOf({ url }: RecordedAgent, protocolBinding = "JSONRPC"): DevtoolClient {
+function connect({ url }: RecordedAgent, protocolBinding = "JSONRPC"): DevtoolClient {
   return createDevtoolClient(createA2aTransport({ url, token: "secret", protocolVersion: "1.0", protocolBinding }));
-}
-
-function soon(): AbortSignal {
-  return AbortSignal.timeout(60_000);
-}
-
-async function all(events: AsyncIterable<TaskEvent>): Promise<TaskEvent[]> {
-  return Array.fromAsync(events);
 }

@@ -3,6 +3,7 @@ import { EXTENSION_URI } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { fetchAgentCard } from "../src/a2a.ts";
 import { json, startRecordedAgent } from "./recorded-agent.ts";
+import { deadline } from "./streams.ts";
 
 const card = (...uris: string[]) => ({
   protocolVersion: "0.3.0",
@@ -18,7 +19,7 @@ const offer = (protocolVersion: string) => ({
 });
 
 describe("fetching a card (CARD-2)", () => {
-  it("gives the card of an agent that has the extension, in the form of 1.0", async () => {
+  it("returns the card of an agent with the extension in the form of 1.0", async () => {
     const v03 = {
       ...card(EXTENSION_URI),
       preferredTransport: "HTTP+JSON",
@@ -28,7 +29,7 @@ describe("fetching a card (CARD-2)", () => {
       ],
     };
     await using agent = await startRecordedAgent(json(v03));
-    const { name, supportedInterfaces } = await fetchAgentCard(agent, soon());
+    const { name, supportedInterfaces } = await fetchAgentCard(agent, deadline());
     expect(name).toBe("agent");
     expect(supportedInterfaces).toMatchObject([
       { protocolVersion: "0.3", protocolBinding: "HTTP+JSON", url: "http://127.0.0.1:1/" },
@@ -37,18 +38,18 @@ describe("fetching a card (CARD-2)", () => {
     expect(agent.requests[0]?.headers["a2a-version"]).toBe("1.0");
   });
 
-  it("gives that of an agent that has both forms in one, with what a later version adds left out", async () => {
+  it("returns a card that has both forms, and ignores unknown fields", async () => {
     const both = { ...card(EXTENSION_URI), supportedInterfaces: [offer("1.0")], hologram: true };
     await using agent = await startRecordedAgent(json(both));
-    expect((await fetchAgentCard(agent, soon())).supportedInterfaces).toMatchObject([offer("1.0")]);
+    expect((await fetchAgentCard(agent, deadline())).supportedInterfaces).toMatchObject([offer("1.0")]);
   });
 
-  it("gives that of an agent without the extension to who can do without; a version that does not fit is refused still", async () => {
+  it("returns the card of an agent without an optional extension, and still refuses an incompatible version", async () => {
     const options = { extension: "optional" } as const;
     await using plain = await startRecordedAgent(json(card()));
-    expect((await fetchAgentCard({ ...plain, ...options }, soon())).name).toBe("agent");
+    expect((await fetchAgentCard({ ...plain, ...options }, deadline())).name).toBe("agent");
     await using newer = await startRecordedAgent(json(card(EXTENSION_URI.replace("/v0/", "/v9/"))));
-    await expect(fetchAgentCard({ ...newer, ...options }, soon())).rejects.toMatchObject({
+    await expect(fetchAgentCard({ ...newer, ...options }, deadline())).rejects.toMatchObject({
       code: Code.FailedPrecondition,
       rawMessage: expect.stringContaining("9.0.0"),
     });
@@ -57,14 +58,14 @@ describe("fetching a card (CARD-2)", () => {
   it.each([
     { name: "has no card", answer: json("", 404), code: Code.NotFound, says: "HTTP 404" },
     {
-      name: "says why it gives none",
+      name: "says why it sends no card",
       answer: json({ error: "host is not served: use --allow-host" }, 403),
       code: Code.NotFound,
       says: "HTTP 403: host is not served: use --allow-host",
     },
     { name: "has a page instead of a card", answer: json("<html>"), code: Code.FailedPrecondition, says: "" },
     { name: "has a card of another shape", answer: json({ name: 7 }), code: Code.FailedPrecondition, says: "" },
-    { name: "has a list for a card", answer: json("[]"), code: Code.FailedPrecondition, says: "AgentCard" },
+    { name: "has a list instead of a card", answer: json("[]"), code: Code.FailedPrecondition, says: "AgentCard" },
     { name: "has no extension", answer: json(card()), code: Code.FailedPrecondition, says: "does not have" },
     {
       name: "has another extension",
@@ -73,7 +74,7 @@ describe("fetching a card (CARD-2)", () => {
       says: "does not have",
     },
     {
-      name: "has the extension in a version that is too new",
+      name: "has a version of the extension that is too new",
       answer: json(card(EXTENSION_URI.replace("/v0/", "/v9/"))),
       code: Code.FailedPrecondition,
       says: "9.0.0",
@@ -86,21 +87,17 @@ describe("fetching a card (CARD-2)", () => {
     },
   ])("refuses an agent that $name", async ({ answer, code, says }) => {
     await using agent = await startRecordedAgent(answer);
-    const refused = fetchAgentCard(agent, soon());
+    const refused = fetchAgentCard(agent, deadline());
     await expect(refused).rejects.toMatchObject({ code, rawMessage: expect.stringContaining(says) });
   });
 
-  it("tells a card that does not come in time, and an agent that is not there, from a card that is wrong", async () => {
+  it("distinguishes a timeout and an unreachable agent from an invalid card", async () => {
     await using silent = await startRecordedAgent(() => undefined);
     await expect(fetchAgentCard(silent, AbortSignal.timeout(30))).rejects.toMatchObject({
       code: Code.DeadlineExceeded,
     });
-    await expect(fetchAgentCard({ url: "http://127.0.0.1:1/" }, soon())).rejects.toMatchObject({
+    await expect(fetchAgentCard({ url: "http://127.0.0.1:1/" }, deadline())).rejects.toMatchObject({
       code: Code.Unavailable,
     });
   });
 });
-
-function soon(): AbortSignal {
-  return AbortSignal.timeout(60_000);
-}

@@ -10,9 +10,9 @@ import { json, startRecordedAgent } from "./recorded-agent.ts";
 const TASK_V1 = { id: "t1", contextId: "c1", status: { state: "TASK_STATE_WORKING" } };
 const TASK_V03 = { kind: "task", id: "t1", contextId: "c1", status: { state: "working" } };
 
-/** Answers each binding in its own way, and says in the context's id which one was called. */
-function answering(task: object, wrapped: boolean) {
-  return json(wrapped ? { jsonrpc: "2.0", id: 1, result: task } : task);
+/** Answers with a JSON-RPC response. */
+function rpcAnswer(task: object) {
+  return json({ jsonrpc: "2.0", id: 1, result: task });
 }
 
 function cardOf(...offers: readonly [string, string, string][]): AgentCard {
@@ -24,9 +24,9 @@ function cardOf(...offers: readonly [string, string, string][]): AgentCard {
   return create(AgentCardSchema, { name: "agent", supportedInterfaces });
 }
 
-describe("the interface of a card that is called", () => {
-  it("is one of 1.0 before one of 0.3, and among those the first that is spoken", async () => {
-    await using agent = await startRecordedAgent(answering(TASK_V1, false));
+describe("the interface that is chosen from a card", () => {
+  it("is the first supported one of 1.0, before any of 0.3", async () => {
+    await using agent = await startRecordedAgent(json(TASK_V1));
     const card = cardOf(
       ["0.3", "JSONRPC", agent.url],
       ["2.0", "JSONRPC", agent.url],
@@ -40,23 +40,23 @@ describe("the interface of a card that is called", () => {
     expect(agent.requests).toMatchObject([{ method: "GET", url: "/rest/tasks/t1" }]);
   });
 
-  it("is one of 0.3 where there is no other", async () => {
-    await using agent = await startRecordedAgent(answering(TASK_V03, true));
+  it("is one of 0.3 if there is no other", async () => {
+    await using agent = await startRecordedAgent(rpcAnswer(TASK_V03));
     const { tasks } = createDevtoolClient(createAgentTransport(cardOf(["0.3.0", "JSONRPC", agent.url]), agent));
     await tasks.getTask({ taskId: "t1" });
     expect(agent.requests[0]?.body.method).toBe("tasks/get");
   });
 
-  it("is one of HTTP+JSON where an agent of 0.3 has no other, below `/v1/` of its address", async () => {
-    await using agent = await startRecordedAgent(answering(TASK_V1, false));
+  it("is HTTP+JSON if an agent of 0.3 has no other, below `/v1/` of its address", async () => {
+    await using agent = await startRecordedAgent(json(TASK_V1));
     const card = cardOf(["0.3", "GRPC", agent.url], ["0.3", "HTTP+JSON", `${agent.url}agent/`]);
     const { tasks } = createDevtoolClient(createAgentTransport(card, agent));
     await tasks.getTask({ taskId: "t1" });
     expect(agent.requests).toMatchObject([{ method: "GET", url: "/agent/v1/tasks/t1" }]);
   });
 
-  it("is called for its tenant", async () => {
-    await using agent = await startRecordedAgent(answering(TASK_V1, true));
+  it("is called with its tenant", async () => {
+    await using agent = await startRecordedAgent(rpcAnswer(TASK_V1));
     const card = cardOf(["1.0", "JSONRPC", agent.url]);
     const supportedInterfaces = card.supportedInterfaces.map((item) => ({ ...item, tenant: "acme" }));
     const { tasks } = createDevtoolClient(createAgentTransport({ ...card, supportedInterfaces }, agent));
@@ -64,7 +64,7 @@ describe("the interface of a card that is called", () => {
     expect(agent.requests[0]?.body).toMatchObject({ method: "GetTask", params: { id: "t1", tenant: "acme" } });
   });
 
-  it("is one of gRPC when there is a transport for it; its host gets the scheme of the card", async () => {
+  it("is gRPC if there is a transport for it, with the scheme of the card", async () => {
     const asked: string[] = [];
     const grpc = (baseUrl: string): Transport => {
       asked.push(baseUrl);
@@ -81,10 +81,10 @@ describe("the interface of a card that is called", () => {
     { uris: [], header: undefined, taskId: undefined },
     { uris: [EXTENSION_URI], header: EXTENSION_URI, taskId: "t1" },
   ])(
-    "is asked for the extension where the card lists it ($uris.length), and ended tasks go on as that says",
+    "activates the extension if the card lists it ($uris.length), which lets ended tasks continue",
     async (row) => {
       const ended = { ...TASK_V03, status: { state: "completed" } };
-      await using agent = await startRecordedAgent(answering(ended, true));
+      await using agent = await startRecordedAgent(rpcAnswer(ended));
       const extensions = row.uris.map((uri) => ({ uri }));
       const supportedInterfaces = [{ protocolVersion: "0.3", protocolBinding: "JSONRPC", url: agent.url }];
       const card = create(AgentCardSchema, { supportedInterfaces, capabilities: { extensions } });
@@ -98,7 +98,7 @@ describe("the interface of a card that is called", () => {
     },
   );
 
-  it("is none of an agent whose extension has a version that does not fit (CARD-2)", () => {
+  it("is refused for an agent with an incompatible version of the extension (CARD-2)", () => {
     const extensions = [{ uri: EXTENSION_URI.replace("/v0/", "/v9/") }];
     const card = create(AgentCardSchema, { capabilities: { extensions } });
     expect(() => createAgentTransport(card, { url: "http://a/" })).toThrow(
@@ -106,7 +106,7 @@ describe("the interface of a card that is called", () => {
     );
   });
 
-  it("may be none: the error lists what the agent has, and what is spoken here", () => {
+  it("may not exist: the error lists what the agent offers and what is supported", () => {
     const card = cardOf(["1.0", "GRPC", "127.0.0.1:1"], ["0.3", "GRPC", "http://a/"]);
     expect(() => createAgentTransport(card, { url: "http://a/" })).toThrow(
       expect.objectContaining({
@@ -122,7 +122,7 @@ describe("the interface of a card that is called", () => {
     { name: "plain HTTP where the card came over HTTPS", url: "https://a/", target: "http://a/", taken: false },
     { name: "another port of the same host", url: "http://127.0.0.1:1/", target: "http://127.0.0.1:2/", taken: true },
     { name: "HTTPS to another host", url: "http://a.example/", target: "https://b.example/", taken: true },
-    { name: "no address at all", url: "http://a.example/", target: "http://[", taken: false },
+    { name: "an invalid address", url: "http://a.example/", target: "http://[", taken: false },
   ])("with a token: $name (taken: $taken)", ({ url, target, taken }) => {
     const card = cardOf(["1.0", "JSONRPC", target]);
     const made = (): unknown => createAgentTransport(card, { url, token: "secret" });

@@ -14,20 +14,20 @@ import {
   textMessage,
 } from "../src/index.ts";
 import { json, type RecordedAgent, startRecordedAgent } from "./recorded-agent.ts";
+import { deadline, joinText, QUICK } from "./streams.ts";
 
-/** What an agent tells in one frame, as both versions of A2A can write it. */
-interface Told {
-  /** The state, in the words of 0.3. */
+/** The content of one frame, which both versions of A2A can encode. */
+interface Update {
+  /** The state, by its name in 0.3. */
   readonly state: string;
-  /** What the status message says; a status without a message when undefined. */
+  /** The parts of the status message. Undefined: no message. */
   readonly parts?: readonly { readonly text?: string; readonly data?: JsonObject }[];
   readonly metadata?: JsonObject;
 }
 
-const QUICK = { delay: async () => undefined, maxAttempts: 3 };
 const MESSAGE = textMessage("m1", "go");
 
-/** How official SDKs put ids into a stream: none (JavaScript, Python), counted for each response (Java from 0, Rust from 1). */
+/** The event ids of official SDKs: none (JavaScript, Python), or counted for each response (Java from 0, Rust from 1). */
 const IDS = [
   { ids: "without ids", first: undefined },
   { ids: "with ids from 0", first: 0 },
@@ -43,7 +43,7 @@ const WIRES = [
 
 const ENDS: readonly {
   readonly name: string;
-  readonly last: Told;
+  readonly last: Update;
   readonly state: TaskState;
   readonly said: string;
 }[] = [
@@ -54,7 +54,7 @@ const ENDS: readonly {
     said: "there",
   },
   {
-    name: "texts that ask",
+    name: "a question in several texts",
     last: { state: "input-required", parts: [{ text: "which " }, { text: "one?" }] },
     state: TaskState.INPUT_REQUIRED,
     said: "which one?",
@@ -65,7 +65,7 @@ const ENDS: readonly {
     state: TaskState.COMPLETED,
     said: '{"answer":42}',
   },
-  { name: "why it failed", last: { state: "failed", parts: [{ text: "no" }] }, state: TaskState.FAILED, said: "no" },
+  { name: "a reason for its failure", last: { state: "failed", parts: [{ text: "no" }] }, state: TaskState.FAILED, said: "no" },
   {
     name: "the extension's text",
     last: { state: "completed", parts: [{ text: "there" }], metadata: { [EXTENSION_URI]: { kind: "TEXT_CONTENT" } } },
@@ -75,20 +75,20 @@ const ENDS: readonly {
 ];
 
 describe.each(WIRES)(
-  "an agent over A2A $protocolVersion over $protocolBinding whose last status says something",
+  "an agent over A2A $protocolVersion with $protocolBinding whose last status has a message",
   (wire) => {
     const cases = ENDS.flatMap((end) => IDS.map((style) => ({ ...end, ...style })));
 
     it.each(cases)("ends the exchange with $name, $ids", async ({ last, state, said, first }) => {
-      const told = [{ state: "submitted" }, { state: "working" }, last];
-      await using agent = await startRecordedAgent(streamOf(wire, told, first), refusal(wire));
-      const events = await all(streamMessage(clientOf(agent, wire), { message: MESSAGE }, soon(), QUICK));
-      expect([textOf(events), events.at(-1)?.state]).toEqual([said, state]);
+      const updates = [{ state: "submitted" }, { state: "working" }, last];
+      await using agent = await startRecordedAgent(streamOf(wire, updates, first), refusal(wire));
+      const events = await Array.fromAsync(streamMessage(connect(agent, wire), { message: MESSAGE }, deadline(), QUICK));
+      expect([joinText(events), events.at(-1)?.state]).toEqual([said, state]);
       expect(agent.requests).toHaveLength(1);
       expect(events.reduce(reduceTask, emptyTask()).state).toBe(state);
     });
 
-    it.each(IDS)("is asked again in the task that waits, $ids", async ({ first }) => {
+    it.each(IDS)("gets an answer in the task that waits, $ids", async ({ first }) => {
       const asks = [
         { state: "submitted" },
         { state: "working" },
@@ -100,25 +100,25 @@ describe.each(WIRES)(
         streamOf(wire, answers, first, "update"),
         refusal(wire),
       );
-      const client = clientOf(agent, wire);
-      const asked = await all(streamMessage(client, { message: MESSAGE }, soon(), QUICK));
+      const client = connect(agent, wire);
+      const asked = await Array.fromAsync(streamMessage(client, { message: MESSAGE }, deadline(), QUICK));
       const request = { message: textMessage("m2", "that one"), taskId: "t1", contextId: "c1" };
-      const answered = await all(streamMessage(client, request, soon(), QUICK));
-      expect([textOf(answered), answered.at(-1)?.state]).toEqual(["that", TaskState.COMPLETED]);
+      const answered = await Array.fromAsync(streamMessage(client, request, deadline(), QUICK));
+      expect([joinText(answered), answered.at(-1)?.state]).toEqual(["that", TaskState.COMPLETED]);
       expect(sequences([...asked, ...answered])).toEqual(upTo(asked.length + answered.length));
       expect(agent.requests).toHaveLength(2);
     });
 
-    it.each(IDS)("is subscribed to behind what was read, $ids", async ({ first }) => {
+    it.each(IDS)("is subscribed to after the last event read, $ids", async ({ first }) => {
       const rest = [{ state: "working" }, { state: "working", parts: [{ text: "late" }] }, { state: "completed" }];
       await using agent = await startRecordedAgent(streamOf(wire, rest, first));
-      const log = subscribeTask(clientOf(agent, wire), { taskId: "t1", afterSequence: 2n }, soon(), QUICK);
-      const events = await all(log);
-      expect([textOf(events), events.at(-1)?.state]).toEqual(["late", TaskState.COMPLETED]);
+      const log = subscribeTask(connect(agent, wire), { taskId: "t1", afterSequence: 2n }, deadline(), QUICK);
+      const events = await Array.fromAsync(log);
+      expect([joinText(events), events.at(-1)?.state]).toEqual(["late", TaskState.COMPLETED]);
       expect(sequences(events)).toEqual([3n, 4n]);
     });
 
-    it.each(IDS)("ends with the tool call that asks, $ids", async ({ first }) => {
+    it.each(IDS)("ends with the tool call that waits for approval, $ids", async ({ first }) => {
       const call = { tool_call_id: "c", tool_name: "write", status: "PENDING", confirmation_request: { options: [] } };
       const asks = {
         state: "input-required",
@@ -129,7 +129,7 @@ describe.each(WIRES)(
         streamOf(wire, [{ state: "submitted" }, asks], first),
         refusal(wire),
       );
-      const events = await all(streamMessage(clientOf(agent, wire), { message: MESSAGE }, soon(), QUICK));
+      const events = await Array.fromAsync(streamMessage(connect(agent, wire), { message: MESSAGE }, deadline(), QUICK));
       const task = events.reduce(reduceTask, emptyTask());
       expect([task.state, pendingToolCalls(task).length]).toEqual([TaskState.INPUT_REQUIRED, 1]);
       expect(agent.requests).toHaveLength(1);
@@ -137,29 +137,29 @@ describe.each(WIRES)(
   },
 );
 
-describe("an agent over A2A 1.0 over gRPC whose last status says something", () => {
+describe("an agent over A2A 1.0 with gRPC whose last status has a message", () => {
   it.each(ENDS)("ends the exchange with $name", async ({ last, state, said }) => {
-    const told: Told[] = [{ state: "submitted" }, { state: "working" }, last];
+    const updates: Update[] = [{ state: "submitted" }, { state: "working" }, last];
     const client = createDevtoolClient(
       createA2aTransport({
         url: "http://agent.test/",
         protocolVersion: "1.0",
         protocolBinding: "GRPC",
-        grpc: () => grpcAgent(told),
+        grpc: () => grpcAgent(updates),
       }),
     );
-    const events = await all(streamMessage(client, { message: MESSAGE }, soon(), QUICK));
-    expect([textOf(events), events.at(-1)?.state]).toEqual([said, state]);
+    const events = await Array.fromAsync(streamMessage(client, { message: MESSAGE }, deadline(), QUICK));
+    expect([joinText(events), events.at(-1)?.state]).toEqual([said, state]);
   });
 });
 
 type Wire = (typeof WIRES)[number];
 
-/** Answers with a stream: the task in the state that is told first, unless all are updates; an id beside each frame. */
-function streamOf(wire: Wire, told: readonly Told[], firstId: number | undefined, first: "task" | "update" = "task") {
+/** Answers with a stream of updates. The first is sent as the whole task unless `first` is "update"; ids count from `firstId`. */
+function streamOf(wire: Wire, updates: readonly Update[], firstId: number | undefined, first: "task" | "update" = "task") {
   return (response: ServerResponse, id: number): void => {
     response.writeHead(200, { "content-type": "text/event-stream" });
-    for (const [index, item] of told.entries()) {
+    for (const [index, item] of updates.entries()) {
       const isTask = index === 0 && first === "task";
       const frame = wire.protocolVersion === "0.3" ? frameV03(item, isTask) : frameV1(item, isTask);
       const body = wire.protocolBinding === "JSONRPC" ? { jsonrpc: "2.0", id, result: frame } : frame;
@@ -170,7 +170,7 @@ function streamOf(wire: Wire, told: readonly Told[], firstId: number | undefined
   };
 }
 
-function frameV03({ state, parts, metadata = {} }: Told, isTask: boolean): JsonObject {
+function frameV03({ state, parts, metadata = {} }: Update, isTask: boolean): JsonObject {
   const kinds = parts?.map((part) => ({ ...part, kind: "text" in part ? "text" : "data" }));
   const message = kinds && { kind: "message", messageId: "a1", role: "agent", parts: kinds };
   const status = { state, ...(message && { message }) };
@@ -179,7 +179,7 @@ function frameV03({ state, parts, metadata = {} }: Told, isTask: boolean): JsonO
   return { kind: "status-update", taskId: "t1", contextId: "c1", status, final, metadata };
 }
 
-function frameV1({ state, parts, metadata = {} }: Told, isTask: boolean): JsonObject {
+function frameV1({ state, parts, metadata = {} }: Update, isTask: boolean): JsonObject {
   const message = parts && { messageId: "a1", role: "ROLE_AGENT", parts: parts.map((part) => ({ ...part })) };
   const name = `TASK_STATE_${state.replace("-", "_").toUpperCase()}`;
   const status = { state: name, ...(message && { message }) };
@@ -187,7 +187,7 @@ function frameV1({ state, parts, metadata = {} }: Told, isTask: boolean): JsonOb
   return { statusUpdate: { taskId: "t1", contextId: "c1", status, metadata } };
 }
 
-/** Refuses to be subscribed to, as agents do whose task has ended. */
+/** Refuses a subscription, as agents do for an ended task. */
 function refusal({ protocolBinding }: Wire) {
   return (response: ServerResponse, id: number): void => {
     const message = "the task has ended";
@@ -197,11 +197,11 @@ function refusal({ protocolBinding }: Wire) {
   };
 }
 
-function grpcAgent(told: readonly Told[]): Transport {
+function grpcAgent(updates: readonly Update[]): Transport {
   return createRouterTransport(({ service }) => {
     service(A2AService, {
       async *sendStreamingMessage() {
-        for (const [index, item] of told.entries()) yield fromJson(StreamResponseSchema, frameV1(item, index === 0));
+        for (const [index, item] of updates.entries()) yield fromJson(StreamResponseSchema, frameV1(item, index === 0));
       },
       subscribeToTask() {
         throw new ConnectError("the task has ended", Code.FailedPrecondition);
@@ -210,11 +210,11 @@ function grpcAgent(told: readonly Told[]): Transport {
   });
 }
 
-function clientOf({ url }: RecordedAgent, wire: Wire): DevtoolClient {
+function connect({ url }: RecordedAgent, wire: Wire): DevtoolClient {
   return createDevtoolClient(createA2aTransport({ url, ...wire }));
 }
 
-function textOf(events: readonly TaskEvent[]): string {
+function joinText(events: readonly TaskEvent[]): string {
   return events.map(({ payload }) => (payload.case === "text" ? payload.value.text : "")).join("");
 }
 
@@ -224,12 +224,4 @@ function sequences(events: readonly TaskEvent[]): bigint[] {
 
 function upTo(count: number): bigint[] {
   return Array.from({ length: count }, (_, index) => BigInt(index + 1));
-}
-
-function soon(): AbortSignal {
-  return AbortSignal.timeout(10_000);
-}
-
-async function all(events: AsyncIterable<TaskEvent>): Promise<TaskEvent[]> {
-  return Array.fromAsync(events);
 }

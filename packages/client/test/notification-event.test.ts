@@ -18,20 +18,20 @@ describe("the event of a notification", () => {
   it.each([
     ["a TaskEvent", () => toJsonString(TaskEventSchema, EVENT)],
     ["a frame of A2A 0.3", () => encodeStreamFrame(EVENT, "extension") ?? ""],
-    ["an element of a stream of A2A 1.0", inV1],
+    ["a stream element of A2A 1.0", streamElement],
   ])("is read from %s", (_name, body) => {
     const event = notificationEvent({ body: body(), sequence: 5n });
     expect(event && equals(TaskEventSchema, event, EVENT)).toBe(true);
   });
 
-  it("is none in another format, and refused where a server of ours would have sent no such thing", () => {
+  it("is undefined for another format, and an error for an invalid body", () => {
     expect(notificationEvent({ body: '{"message":{}}', sequence: 1n })).toBeUndefined();
-    expect(() => notificationEvent({ body: '{"statusUpdate":{}}', sequence: 1n })).toThrow("the body is no event");
-    expect(() => notificationEvent({ body: "{", sequence: 1n })).toThrow("the body is no event");
+    expect(() => notificationEvent({ body: '{"statusUpdate":{}}', sequence: 1n })).toThrow("the body is not a valid event");
+    expect(() => notificationEvent({ body: "{", sequence: 1n })).toThrow("the body is not a valid event");
   });
 });
 
-function inV1(): string {
+function streamElement(): string {
   const response = streamResponseOf(EVENT, "extension");
   return response ? JSON.stringify(encodeA2aJson(StreamResponseSchema, response)) : "";
 }

@@ -1,9 +1,9 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
 
-/** What an agent of a test was asked. */
+/** A request that a test agent received. */
 export interface RecordedRequest {
   readonly method: string;
-  /** Its path and query. */
+  /** Path and query. */
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: {
@@ -13,13 +13,13 @@ export interface RecordedRequest {
   };
 }
 
-/** An agent of a test: it answers with what was recorded, over real HTTP. */
+/** A test agent that sends recorded answers over real HTTP. */
 export interface RecordedAgent extends AsyncDisposable {
   readonly url: string;
   readonly requests: readonly RecordedRequest[];
 }
 
-/** Starts an agent that answers its requests with these, one after the other; the last one answers all that follow. */
+/** Starts an agent that sends the answers in order. The last one answers all further requests. */
 export async function startRecordedAgent(
   ...answers: readonly ((response: ServerResponse, id: number) => void)[]
 ): Promise<RecordedAgent> {
@@ -50,12 +50,12 @@ export function json(body: unknown, status = 200): (response: ServerResponse) =>
   };
 }
 
-/** Answers with one result of JSON-RPC. */
+/** Answers with a JSON-RPC result. */
 export function result(value: unknown): (response: ServerResponse, id: number) => void {
   return (response, id) => json({ jsonrpc: "2.0", id, result: value })(response);
 }
 
-/** Answers with a stream of these lines, and ends it; a frame of JSON-RPC is made of each that is no string. */
+/** Answers with a stream of frames and ends it. A string is sent as it is; anything else becomes a JSON-RPC result. */
 export function sse(...frames: readonly unknown[]): (response: ServerResponse, id: number) => void {
   return (response, id) => {
     response.writeHead(200, { "content-type": "text/event-stream" });
@@ -64,7 +64,7 @@ export function sse(...frames: readonly unknown[]): (response: ServerResponse, i
   };
 }
 
-/** Answers with nothing, for as long as the client waits. */
+/** Never answers. */
 export function silence(): void {}
 
 function frameText(frame: unknown, id: number): string {
