@@ -102,13 +102,11 @@ async function* readStreams(log: ResumableLog, options: ResumeOptions, signal: A
     if (error && FINAL_CODES.has(error.code)) throw error;
     fruitless = last === before ? fruitless + 1 : 0;
     if (fruitless === 0) retry = 0;
-    if (fruitless >= maxAttempts) throw error ?? endedEarly();
+    if (fruitless >= maxAttempts) {
+      throw error ?? new ConnectError("the stream ended before its task did", Code.Unavailable);
+    }
     await delay(random() * Math.min(baseDelayMs * 2 ** retry, 10_000), signal);
   }
-}
-
-function endedEarly(): ConnectError {
-  return new ConnectError("the stream ended before its task did", Code.Unavailable);
 }
 
 /**

@@ -1,5 +1,5 @@
 import { Code } from "@connectrpc/connect";
-import { isTerminal, type TaskEvent, TaskState } from "@devtool/schema";
+import { isTerminal, TaskState } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { createA2aTransport } from "../src/a2a.ts";
 import { createDevtoolClient, type DevtoolClient, streamMessage, subscribeTask, textMessage } from "../src/index.ts";
@@ -89,7 +89,9 @@ describe("a stream over A2A 0.3", () => {
 
   it("that ends without any event has ended if everything was read before", async () => {
     await using agent = await startRecordedAgent(sse());
-    expect(await Array.fromAsync(subscribeTask(connect(agent), { taskId: "t1", afterSequence: 5n }, deadline(), QUICK))).toEqual([]);
+    expect(
+      await Array.fromAsync(subscribeTask(connect(agent), { taskId: "t1", afterSequence: 5n }, deadline(), QUICK)),
+    ).toEqual([]);
     expect(agent.requests).toHaveLength(1);
   });
 
@@ -188,10 +190,6 @@ function agentSays(text: string) {
 
 function numbered(id: number, frame: unknown): string {
   return `id: ${id}\ndata: ${JSON.stringify({ jsonrpc: "2.0", id: 1, result: frame })}\n\n`;
-}
-
-function joinText(events: readonly TaskEvent[]): string {
-  return events.map(({ payload }) => (payload.case === "text" ? payload.value.text : "")).join("");
 }
 
 function connect({ url }: RecordedAgent): DevtoolClient {

@@ -224,10 +224,6 @@ function line(frame: unknown): string {
   return `data: ${JSON.stringify(frame)}\n\n`;
 }
 
-function joinText(events: readonly TaskEvent[]): string {
-  return events.map(({ payload }) => (payload.case === "text" ? payload.value.text : "")).join("");
-}
-
 function connect({ url }: RecordedAgent): DevtoolClient {
   return createDevtoolClient(createA2aTransport({ url, token: "secret", protocolBinding: "HTTP+JSON" }));
 }

@@ -1,5 +1,5 @@
 import { Code, ConnectError, createRouterTransport } from "@connectrpc/connect";
-import { ErrorContextSchema, isTerminal, type TaskEvent, TaskState } from "@devtool/schema";
+import { ErrorContextSchema, isTerminal, TaskState } from "@devtool/schema";
 import { ErrorInfoSchema } from "@devtool/schema/a2a-v1";
 import { describe, expect, it } from "vitest";
 import { createA2aTransport } from "../src/a2a.ts";
@@ -191,14 +191,20 @@ describe("a stream over A2A 1.0", () => {
       sse(`data: ${JSON.stringify({ task: TASK })}\n\n`, `event: error\ndata: ${JSON.stringify(error)}\n\n`),
     );
     const events = streamMessage(connect(agent, "HTTP+JSON"), { message: MESSAGE }, deadline(), QUICK);
-    await expect(Array.fromAsync(events)).rejects.toMatchObject({ code: Code.FailedPrecondition, rawMessage: "enough" });
+    await expect(Array.fromAsync(events)).rejects.toMatchObject({
+      code: Code.FailedPrecondition,
+      rawMessage: "enough",
+    });
   });
 
   it("that is answered with something else fails with what the agent says", async () => {
     const body = { error: { status: "INVALID_ARGUMENT", message: "no stream here" } };
     await using refusing = await startRecordedAgent(json(body, 400));
     const refused = streamMessage(connect(refusing, "HTTP+JSON"), { message: MESSAGE }, deadline(), QUICK);
-    await expect(Array.fromAsync(refused)).rejects.toMatchObject({ code: Code.InvalidArgument, rawMessage: "no stream here" });
+    await expect(Array.fromAsync(refused)).rejects.toMatchObject({
+      code: Code.InvalidArgument,
+      rawMessage: "no stream here",
+    });
     await using agent = await startRecordedAgent(json({ task: TASK }));
     const events = streamMessage(connect(agent, "HTTP+JSON"), { message: MESSAGE }, deadline(), QUICK);
     await expect(Array.fromAsync(events)).rejects.toMatchObject({ code: Code.DataLoss });
@@ -285,10 +291,6 @@ describe("an agent of A2A 1.0 without the extension", () => {
 
 function numbered(id: number, frame: unknown): string {
   return `id: ${id}\ndata: ${JSON.stringify({ jsonrpc: "2.0", id: 1, result: frame })}\n\n`;
-}
-
-function joinText(events: readonly TaskEvent[]): string {
-  return events.map(({ payload }) => (payload.case === "text" ? payload.value.text : "")).join("");
 }
 
 function connect({ url }: RecordedAgent, protocolBinding = "JSONRPC"): DevtoolClient {

@@ -80,23 +80,20 @@ describe("the interface that is chosen from a card", () => {
   it.each([
     { uris: [], header: undefined, taskId: undefined },
     { uris: [EXTENSION_URI], header: EXTENSION_URI, taskId: "t1" },
-  ])(
-    "activates the extension if the card lists it ($uris.length), which lets ended tasks continue",
-    async (row) => {
-      const ended = { ...TASK_V03, status: { state: "completed" } };
-      await using agent = await startRecordedAgent(rpcAnswer(ended));
-      const extensions = row.uris.map((uri) => ({ uri }));
-      const supportedInterfaces = [{ protocolVersion: "0.3", protocolBinding: "JSONRPC", url: agent.url }];
-      const card = create(AgentCardSchema, { supportedInterfaces, capabilities: { extensions } });
-      const { tasks } = createDevtoolClient(createAgentTransport(card, agent));
-      await tasks.getTask({ taskId: "t1" });
-      await tasks.sendMessage({ message: textMessage("m", "more"), taskId: "t1" });
-      const sent = agent.requests[1];
-      expect(sent?.headers["x-a2a-extensions"]).toBe(row.header);
-      const { message } = Object(sent?.body.params);
-      expect([message.taskId, message.contextId]).toEqual([row.taskId, row.taskId === undefined ? "c1" : undefined]);
-    },
-  );
+  ])("activates the extension if the card lists it ($uris.length), which lets ended tasks continue", async (row) => {
+    const ended = { ...TASK_V03, status: { state: "completed" } };
+    await using agent = await startRecordedAgent(rpcAnswer(ended));
+    const extensions = row.uris.map((uri) => ({ uri }));
+    const supportedInterfaces = [{ protocolVersion: "0.3", protocolBinding: "JSONRPC", url: agent.url }];
+    const card = create(AgentCardSchema, { supportedInterfaces, capabilities: { extensions } });
+    const { tasks } = createDevtoolClient(createAgentTransport(card, agent));
+    await tasks.getTask({ taskId: "t1" });
+    await tasks.sendMessage({ message: textMessage("m", "more"), taskId: "t1" });
+    const sent = agent.requests[1];
+    expect(sent?.headers["x-a2a-extensions"]).toBe(row.header);
+    const { message } = Object(sent?.body.params);
+    expect([message.taskId, message.contextId]).toEqual([row.taskId, row.taskId === undefined ? "c1" : undefined]);
+  });
 
   it("is refused for an agent with an incompatible version of the extension (CARD-2)", () => {
     const extensions = [{ uri: EXTENSION_URI.replace("/v0/", "/v9/") }];

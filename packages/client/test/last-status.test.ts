@@ -65,7 +65,12 @@ const ENDS: readonly {
     state: TaskState.COMPLETED,
     said: '{"answer":42}',
   },
-  { name: "a reason for its failure", last: { state: "failed", parts: [{ text: "no" }] }, state: TaskState.FAILED, said: "no" },
+  {
+    name: "a reason for its failure",
+    last: { state: "failed", parts: [{ text: "no" }] },
+    state: TaskState.FAILED,
+    said: "no",
+  },
   {
     name: "the extension's text",
     last: { state: "completed", parts: [{ text: "there" }], metadata: { [EXTENSION_URI]: { kind: "TEXT_CONTENT" } } },
@@ -82,7 +87,9 @@ describe.each(WIRES)(
     it.each(cases)("ends the exchange with $name, $ids", async ({ last, state, said, first }) => {
       const updates = [{ state: "submitted" }, { state: "working" }, last];
       await using agent = await startRecordedAgent(streamOf(wire, updates, first), refusal(wire));
-      const events = await Array.fromAsync(streamMessage(connect(agent, wire), { message: MESSAGE }, deadline(), QUICK));
+      const events = await Array.fromAsync(
+        streamMessage(connect(agent, wire), { message: MESSAGE }, deadline(), QUICK),
+      );
       expect([joinText(events), events.at(-1)?.state]).toEqual([said, state]);
       expect(agent.requests).toHaveLength(1);
       expect(events.reduce(reduceTask, emptyTask()).state).toBe(state);
@@ -129,7 +136,9 @@ describe.each(WIRES)(
         streamOf(wire, [{ state: "submitted" }, asks], first),
         refusal(wire),
       );
-      const events = await Array.fromAsync(streamMessage(connect(agent, wire), { message: MESSAGE }, deadline(), QUICK));
+      const events = await Array.fromAsync(
+        streamMessage(connect(agent, wire), { message: MESSAGE }, deadline(), QUICK),
+      );
       const task = events.reduce(reduceTask, emptyTask());
       expect([task.state, pendingToolCalls(task).length]).toEqual([TaskState.INPUT_REQUIRED, 1]);
       expect(agent.requests).toHaveLength(1);
@@ -156,7 +165,12 @@ describe("an agent over A2A 1.0 with gRPC whose last status has a message", () =
 type Wire = (typeof WIRES)[number];
 
 /** Answers with a stream of updates. The first is sent as the whole task unless `first` is "update"; ids count from `firstId`. */
-function streamOf(wire: Wire, updates: readonly Update[], firstId: number | undefined, first: "task" | "update" = "task") {
+function streamOf(
+  wire: Wire,
+  updates: readonly Update[],
+  firstId: number | undefined,
+  first: "task" | "update" = "task",
+) {
   return (response: ServerResponse, id: number): void => {
     response.writeHead(200, { "content-type": "text/event-stream" });
     for (const [index, item] of updates.entries()) {
@@ -212,10 +226,6 @@ function grpcAgent(updates: readonly Update[]): Transport {
 
 function connect({ url }: RecordedAgent, wire: Wire): DevtoolClient {
   return createDevtoolClient(createA2aTransport({ url, ...wire }));
-}
-
-function joinText(events: readonly TaskEvent[]): string {
-  return events.map(({ payload }) => (payload.case === "text" ? payload.value.text : "")).join("");
 }
 
 function sequences(events: readonly TaskEvent[]): bigint[] {

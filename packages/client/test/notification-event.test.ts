@@ -26,7 +26,9 @@ describe("the event of a notification", () => {
 
   it("is undefined for another format, and an error for an invalid body", () => {
     expect(notificationEvent({ body: '{"message":{}}', sequence: 1n })).toBeUndefined();
-    expect(() => notificationEvent({ body: '{"statusUpdate":{}}', sequence: 1n })).toThrow("the body is not a valid event");
+    expect(() => notificationEvent({ body: '{"statusUpdate":{}}', sequence: 1n })).toThrow(
+      "the body is not a valid event",
+    );
     expect(() => notificationEvent({ body: "{", sequence: 1n })).toThrow("the body is not a valid event");
   });
 });

@@ -1,14 +1,7 @@
 import { create, type JsonValue } from "@bufbuild/protobuf";
-import {
-  type ListTasksRequest,
-  type ListTasksResponse,
-  ListTasksResponseSchema,
-  type TaskSummary,
-  TaskSummarySchema,
-} from "@devtool/schema";
+import { type ListTasksRequest, type ListTasksResponse, ListTasksResponseSchema } from "@devtool/schema";
 import {
   A2AService,
-  type A2aTask,
   A2aTaskState,
   frameFromA2a,
   MessageQueueService,
@@ -82,14 +75,11 @@ async function listTasks(
     historyLength: 0,
   });
   const { tasks, nextPageToken } = await binding.call(A2AService.method.listTasks, request, signal);
-  return create(ListTasksResponseSchema, { tasks: tasks.map(summarize), nextPageToken });
-}
-
-/**
- * Converts a task of a list. Of its last event, only state and time are known.
- */
-function summarize({ id, contextId, status }: A2aTask): TaskSummary {
-  const state = stateFromA2a(status?.state ?? A2aTaskState.UNSPECIFIED);
-  const lastEvent = defined({ taskId: id, contextId, state, time: status?.timestamp });
-  return create(TaskSummarySchema, { id, contextId, lastEvent });
+  const summaries = tasks.map(({ id, contextId, status }) => {
+    const state = stateFromA2a(status?.state ?? A2aTaskState.UNSPECIFIED);
+    // Of the last event, only state and time are known.
+    const lastEvent = defined({ taskId: id, contextId, state, time: status?.timestamp });
+    return { id, contextId, lastEvent };
+  });
+  return create(ListTasksResponseSchema, { tasks: summaries, nextPageToken });
 }

@@ -47,7 +47,13 @@ export interface AgentCardOptions {
 export async function fetchAgentCard(options: AgentCardOptions, signal: AbortSignal): Promise<AgentCard> {
   const { url, extension = "required" } = options;
   const text = await fetchCardText(options, signal);
-  const card = asFailedPrecondition(() => decodeCard(text));
+  const card = asFailedPrecondition(() => {
+    const json = parseJson(text);
+    const isV1 = listOrEmpty(objectOrEmpty(json).supportedInterfaces).length > 0;
+    return isV1
+      ? decodeA2aJson(AgentCardSchema, json)
+      : agentCardFromV03(decodeRfcJson(CardV03Schema, json, "AgentCard"));
+  });
   if (extensionOf(card) === "none" && extension === "required") {
     const message = `the agent at ${url} does not have the development-tool extension`;
     throw new ConnectError(message, Code.FailedPrecondition);
@@ -83,15 +89,6 @@ async function fetchCardText(
     refusals.push(`HTTP ${response.status}${reason === "" ? "" : `: ${reason}`}`);
   }
   throw new ConnectError(`the agent at ${url} has no card: ${refusals[0]}`, Code.NotFound);
-}
-
-/**
- * Decodes a card. One that lists `supportedInterfaces` has the form of 1.0, or both forms.
- */
-function decodeCard(text: string): AgentCard {
-  const json = parseJson(text);
-  if (listOrEmpty(objectOrEmpty(json).supportedInterfaces).length > 0) return decodeA2aJson(AgentCardSchema, json);
-  return agentCardFromV03(decodeRfcJson(CardV03Schema, json, "AgentCard"));
 }
 
 /**

@@ -7,9 +7,9 @@ import {
   createLocalJWKSet,
   errors,
   type FlattenedJWSInput,
+  type FlattenedVerifyGetKey,
   flattenedVerify,
   type JSONWebKeySet,
-  type FlattenedVerifyGetKey,
 } from "jose";
 
 /**

@@ -1,4 +1,4 @@
-import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
+import { create, type JsonValue } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
 import {
   decodeRfcJson,
@@ -44,14 +44,17 @@ export function createGeminiCliTaskService(
       return { task: recorded.find(taskId)?.task ?? task };
     },
     async listTasks(request, { signal }) {
-      const tasks = listOrEmpty(await endpoint.get("/tasks/metadata", signal)).map(summaryFromJson);
-      return { tasks: tasks.filter((task) => isRequested(task, request)) };
+      return { tasks: readTaskList(await endpoint.get("/tasks/metadata", signal), request) };
     },
     async cancelTask({ taskId }, { signal }) {
       const answer = await endpoint.rpc.call("tasks/cancel", { id: taskId }, signal);
       const known = recorded.find(taskId);
       if (!known) return { task: decodeGeminiCliTask(answer) };
-      if (known.task.state !== TaskState.CANCELED) known.appendFrame(frameFromCanceledTask(answer));
+      if (known.task.state !== TaskState.CANCELED) {
+        // Recorded as the frame that the task's stream would have received.
+        const { id = "", contextId = "", status = {} } = objectOrEmpty(answer);
+        known.appendFrame({ kind: "status-update", taskId: id, contextId, status, final: true });
+      }
       return { task: known.task };
     },
     withdrawMessage() {
@@ -129,20 +132,15 @@ function messageEvent({ message, taskId, contextId }: SendMessageRequest, task: 
 }
 
 /**
- * Converts a canceled task to the frame that its stream would have received.
+ * Reads a list of tasks and applies the filters of the request, which the server does not know.
  */
-function frameFromCanceledTask(task: JsonValue): JsonObject {
-  const { id = "", contextId = "", status = {} } = objectOrEmpty(task);
-  return { kind: "status-update", taskId: id, contextId, status, final: true };
-}
-
-function summaryFromJson(json: JsonValue): TaskSummary {
-  const { id, contextId, taskState, model } = decodeRfcJson(TaskInfoSchema, json);
-  const lastEvent = { taskId: id, contextId, state: decodeState(taskState), model };
-  return create(TaskSummarySchema, { id, contextId, lastEvent });
-}
-
-function isRequested({ contextId, lastEvent }: TaskSummary, request: ListTasksRequest): boolean {
-  const isInContext = request.contextId === "" || request.contextId === contextId;
-  return isInContext && (request.state === TaskState.UNSPECIFIED || request.state === lastEvent?.state);
+function readTaskList(json: JsonValue | undefined, request: ListTasksRequest): TaskSummary[] {
+  return listOrEmpty(json).flatMap((item) => {
+    const { id, contextId, taskState, model } = decodeRfcJson(TaskInfoSchema, item);
+    const state = decodeState(taskState);
+    if (request.contextId !== "" && request.contextId !== contextId) return [];
+    if (request.state !== TaskState.UNSPECIFIED && request.state !== state) return [];
+    const lastEvent = { taskId: id, contextId, state, model };
+    return [create(TaskSummarySchema, { id, contextId, lastEvent })];
+  });
 }

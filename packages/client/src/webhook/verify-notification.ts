@@ -140,9 +140,15 @@ export async function verifyNotification(request: NotificationRequest, options: 
   const bytes = typeof request.body === "string" ? new TextEncoder().encode(request.body) : request.body;
   if (token !== undefined) assertToken(readHeader(request, "x-a2a-notification-token"), token);
   const claims = await verifySignature(readHeader(request, "devtool-signature"), options);
-  assertRecent(claims, now());
+  const ageS = now() / 1000 - (claims.iat ?? 0);
+  if (Math.abs(ageS) > TOLERANCE_S) {
+    throw new NotificationError(`the notification is ${Math.round(ageS)} seconds old: limit is ${TOLERANCE_S}`);
+  }
   const { taskId, sequence, eventId } = readEvent(claims);
-  if (claims.bodySha256 !== (await sha256(bytes))) throw new NotificationError("the body is not what was signed");
+  const digest = await crypto.subtle.digest("SHA-256", Uint8Array.from(bytes));
+  if (claims.bodySha256 !== base64url.encode(new Uint8Array(digest))) {
+    throw new NotificationError("the body is not what was signed");
+  }
   const announced = readHeader(request, "devtool-event-id");
   if (announced !== "" && announced !== eventId) throw new NotificationError("the event id is not what was signed");
   const source = JSON.stringify([claims.iss, taskId]);
@@ -174,25 +180,11 @@ async function verifySignature(jws: string, { keys, audience, issuer, now }: Ver
     );
     return payload;
   } catch (reason) {
-    if (!(reason instanceof errors.JOSEError) || isKeyOutage(reason)) throw reason;
+    if (!(reason instanceof errors.JOSEError)) throw reason;
+    // If the keys could not be fetched, nothing is known about the notification.
+    if (reason instanceof errors.JWKSTimeout || reason.code === "ERR_JOSE_GENERIC") throw reason;
     throw new NotificationError(`the signature is not valid: ${reason.message}`, { cause: reason });
   }
-}
-
-/**
- * Whether the keys could not be fetched, which says nothing about the notification.
- */
-function isKeyOutage(reason: errors.JOSEError): boolean {
-  return reason instanceof errors.JWKSTimeout || reason.code === "ERR_JOSE_GENERIC";
-}
-
-/**
- * Throws if the signature was made too long ago, or in the future, whatever expiry it claims.
- */
-function assertRecent({ iat = 0 }: JWTPayload, nowMs: number): void {
-  const ageS = nowMs / 1000 - iat;
-  if (Math.abs(ageS) <= TOLERANCE_S) return;
-  throw new NotificationError(`the notification is ${Math.round(ageS)} seconds old: limit is ${TOLERANCE_S}`);
 }
 
 function readEvent({ taskId, seq, jti }: JWTPayload): Pick<Notification, "taskId" | "sequence" | "eventId"> {
@@ -200,10 +192,6 @@ function readEvent({ taskId, seq, jti }: JWTPayload): Pick<Notification, "taskId
     throw new NotificationError("the signature does not name an event");
   }
   return { taskId, sequence: BigInt(seq), eventId: jti };
-}
-
-async function sha256(body: Uint8Array): Promise<string> {
-  return base64url.encode(new Uint8Array(await crypto.subtle.digest("SHA-256", Uint8Array.from(body))));
 }
 
 /**
