@@ -32,7 +32,7 @@ describe.each([
     expect(named.get("stats")).toMatchObject({
       description: "Shows the time, tokens and tool calls of this conversation",
     });
-    expect(named.get("memory")).toMatchObject({ description: expect.stringContaining("what the agent is told") });
+    expect(named.get("memory")).toMatchObject({ description: expect.stringContaining("memory files") });
     expect(named.get("mcp")).toMatchObject({ description: expect.stringContaining("MCP servers") });
   });
 

@@ -9,7 +9,7 @@ import {
   pendingToolCalls,
   textMessage,
 } from "@devtool/client";
-import { helpCommand, SlashCommands, saying } from "@devtool/coding-agent/commands";
+import { helpCommand, replyWith, SlashCommands } from "@devtool/coding-agent/commands";
 import { readFileTool, runTools, settleEdit, Workspace, writeFileTool } from "@devtool/coding-agent/tools";
 import { createPolicyEngine } from "@devtool/policy";
 import { OPTION_PROCEED_ONCE, TaskState, toolCallsOf } from "@devtool/schema";
@@ -19,7 +19,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 /** An agent of somebody else that reads one file and writes another, with tools of ours under a policy of ours. */
 function copying(workspacePath: string): Agent {
   const policy = createPolicyEngine({ workspace: workspacePath, shellConfinement: "none" });
-  const greet = { path: ["greet"], description: "Greets.", arguments: [], play: () => saying(() => "Hello.") };
+  const greet = { path: ["greet"], description: "Greets.", arguments: [], play: () => replyWith(() => "Hello.") };
   return {
     about: { name: "copier", description: "Copies a file." },
     open: ({ nextId }) => ({

@@ -41,7 +41,16 @@ const STAGES: ReadonlyMap<string, readonly (readonly string[])[]> = new Map([
   ],
   [
     "coding-agent",
-    [["serve-coding-agent"], ["coding-agent"], ["assembly"], ["command"], ["agent"], ["tool"], ["trust"]],
+    [
+      ["serve-coding-agent"],
+      ["coding-agent"],
+      ["assembly"],
+      ["command"],
+      ["agent"],
+      ["tool"],
+      ["trust"],
+      ["client-error"],
+    ],
   ],
   // One folder each.
   ["gemini", []],

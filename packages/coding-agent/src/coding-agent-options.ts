@@ -4,47 +4,68 @@ import type { Model } from "./agent/model.ts";
 import type { Mcp } from "./tool/mcp.ts";
 import type { Tool } from "./tool/tool.ts";
 
-/** The limits of the coding agent's tools. */
+/** Limits of the coding agent's tools. */
 export interface ToolLimits {
-  /** Maximum duration of a shell command in milliseconds. Default: 10 minutes. */
+  /** The maximum duration of a shell command in milliseconds. Default: 10 minutes. */
   readonly commandTimeoutMs: number;
-  /** Maximum number of characters of a command's output that are kept, the newest. Default: 65536. */
+  /**
+   * The maximum number of characters of a command's output that are kept.
+   *
+   * Of longer output, the end is kept. Default: 65536.
+   */
   readonly maxOutputBytes: number;
 }
 
-/** The options of the coding agent. Everything has a default; without any the scripted model thinks, which needs no key. */
+/** The default limits of the tools. */
+export const DEFAULT_TOOL_LIMITS: ToolLimits = { commandTimeoutMs: 10 * 60_000, maxOutputBytes: 64 * 1024 };
+
+/** Options of the coding agent. All of them have defaults. */
 export interface CodingAgentOptions {
-  /** The model that thinks. Default: the scripted model, which needs no key. */
+  /**
+   * The model.
+   *
+   * Default: the scripted model, which plays prompts as scripts and needs no API key.
+   */
   readonly model?: Model;
   /**
-   * Tools beside the built-in ones, which the policy judges and asks about like those. One with the name of a built-in tool
-   * takes its place. Default: none.
+   * Additional tools.
+   *
+   * The policy applies to them as to the built-in tools. A tool replaces a built-in tool of the same name. Default: none.
    */
   readonly tools?: readonly Tool[];
-  /** The names of the built-in tools that the agent has. Default: all. */
+  /** The names of the built-in tools that the agent has. Default: all of them. */
   readonly builtinTools?: readonly string[];
-  /** The maximum number of steps of a turn. Default 200. */
+  /** The maximum number of steps per turn. Default: 200. */
   readonly maxSteps?: number;
-  /** When a model that repeats itself is stopped, whichever it is. Default: those of `LoopLimits`. */
+  /** Limits at which a model that repeats itself is stopped. Default: those of `LoopLimits`. */
   readonly loopLimits?: Partial<LoopLimits>;
   /**
-   * The MCP servers of every session, and those that clients bring: `createMcp(options)` of `@devtool/mcp`. Default: none, and a task
-   * whose client brings some fails.
+   * Support for MCP servers: `createMcp(options)` of `@devtool/mcp`.
+   *
+   * It provides the operator's servers to every session, and connects to those that clients bring. Default: none, and tasks
+   * of clients that bring MCP servers fail.
    */
   readonly mcp?: Mcp;
-  /** What confines the processes of tools. Default `auto`: bubblewrap where it works, nothing elsewhere. */
+  /**
+   * The sandbox for the processes that tools start.
+   *
+   * `auto` uses bubblewrap if it works on this machine, otherwise none. `bwrap` requires bubblewrap. Default: `auto`.
+   */
   readonly sandbox?: "auto" | "none" | "bwrap";
-  /** The operator's policy files: absolute paths. They outrank `policy.toml` in the data directory. Default: none. */
+  /**
+   * The operator's policy files: absolute paths.
+   *
+   * Their rules take precedence over `policy.toml` in the data directory. Default: none.
+   */
   readonly policyFiles?: readonly string[];
-  /** What `web_fetch` may reach although it is not public, as `host:port`. Default: nothing. */
+  /** The addresses on private networks that `web_fetch` may reach, as `host:port`. Default: none. */
   readonly fetchTargets?: readonly string[];
-  /** How far the agent may go without asking; a session can only narrow it. Default: ask before every change. */
+  /**
+   * Which calls run without approval.
+   *
+   * A session can only choose a stricter mode. Default: every change needs approval.
+   */
   readonly approvalMode?: ApprovalMode;
-  /** The limits of its tools. Default: those of `ToolLimits`. */
+  /** Limits of the tools. Default: those of `ToolLimits`. */
   readonly toolLimits?: Partial<ToolLimits>;
-}
-
-/** Limits with their defaults filled in. */
-export function toolLimitsOf(limits: Partial<ToolLimits> = {}): ToolLimits {
-  return { commandTimeoutMs: 10 * 60_000, maxOutputBytes: 64 * 1024, ...limits };
 }

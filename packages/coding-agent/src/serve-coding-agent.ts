@@ -2,14 +2,14 @@ import { createServer, type DevtoolServer, type ServerSettings } from "@devtool/
 import { codingAgent } from "./coding-agent.ts";
 import type { CodingAgentOptions } from "./coding-agent-options.ts";
 
-/** The options of a server with the coding agent alone: those of the server, and those of the agent. */
+/** Options of a server with the coding agent: those of the server and those of the agent. */
 export type CodingServerOptions = ServerSettings & CodingAgentOptions;
 
 /**
- * Starts a server with the coding agent alone, named `devtool`. Without options it plays prompts as scripts and keeps its
- * tasks in memory.
+ * Starts a server whose only agent is the coding agent, named `devtool`.
  *
- * Throws a `DevtoolError` as `createServer` and `codingAgent` do.
+ * Without options, the agent plays prompts as scripts and the server keeps its tasks in memory. Throws the `DevtoolError`s of
+ * `createServer` and `codingAgent`.
  */
 export function serveCodingAgent(options: CodingServerOptions = {}): Promise<DevtoolServer> {
   return createServer({ ...options, agents: { devtool: codingAgent(options) } });

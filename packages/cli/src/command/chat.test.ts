@@ -95,7 +95,7 @@ describe("devtool chat", () => {
     terminal.press("/ab\t\r");
     await terminal.shows("model: scripted");
     terminal.press("/memory sh\t\r");
-    await terminal.shows("The agent is told nothing of this workspace.");
+    await terminal.shows("There are no memory files for this workspace.");
     terminal.press("/exit\r");
     expect(await code).toBe(0);
   });

@@ -1,14 +1,5 @@
-import { create } from "@bufbuild/protobuf";
 import type { PolicyEngine } from "@devtool/policy";
-import {
-  type Message,
-  openToolCalls,
-  Role,
-  structFromJson,
-  type Task,
-  ToolCallSchema,
-  ToolCallStatus,
-} from "@devtool/schema";
+import { type Message, openToolCalls, Role, type Task } from "@devtool/schema";
 import {
   type AgentEvent,
   type AgentExecutor,
@@ -19,130 +10,160 @@ import {
   failpoint,
   type Turn,
 } from "@devtool/server/agent";
+import { newToolCall } from "../tool/run-tools.ts";
 import { runNewCalls, runOpenCalls, type SchedulerContext } from "../tool/scheduler.ts";
 import type { ToolSet } from "../tool/tool-set.ts";
-import { Brief, type Briefing } from "./briefing.ts";
-import { HistoryRoom } from "./history-room.ts";
-import type { Model, ModelRequest, ModelToolCall } from "./model.ts";
-import type { ToldConversations, ToldHistory } from "./told-history.ts";
+import { type Briefing, TurnBriefing } from "./briefing.ts";
+import { HistoryCompressor } from "./history-compressor.ts";
+import type { HistoryCache, IncrementalHistory } from "./incremental-history.ts";
+import type { ModelRequest, ModelToolCall, StepSource } from "./model.ts";
 
-/** What a loop is made of. */
+/** Dependencies and options of an agent loop. */
 export interface AgentLoopOptions {
-  readonly model: Model;
+  /** Produces the steps: a model or a slash command. */
+  readonly source: StepSource;
+  /** The name of the model that events mention when the user chose none. */
+  readonly modelName: string;
   /** Opens the tools for one turn. */
   readonly openTools: (signal: AbortSignal) => Promise<ToolSet>;
   readonly policy: PolicyEngine;
-  /** The directory the agent works in: an absolute path. */
+  /** The workspace: an absolute path. */
   readonly workspacePath: string;
-  /** What the model is told before the conversation, by the names of the tools it has; asked for once a turn. */
-  readonly brief: (toolNames: readonly string[], signal: AbortSignal) => Promise<Briefing>;
-  /** Ends the processes that earlier turns left running, when the task is canceled or the server stops. */
+  /** Reads the briefing for a model that has the tools with the given names. Called at most once per turn. */
+  readonly readBriefing: (toolNames: readonly string[]) => Promise<Briefing>;
+  /** Ends the processes that earlier turns left running. Called when the task is canceled or the server stops. */
   readonly endProcesses: () => Promise<void>;
-  /** What models are told of the conversations of all tasks. */
-  readonly conversations: ToldConversations;
-  /** Takes what the operator should know, in words. */
+  /** The prepared histories of all tasks. */
+  readonly histories: HistoryCache;
+  /** Receives notices for the operator, as plain text. */
   readonly onNotice: (text: string) => void;
-  /** Makes the ids of tool calls: never the same twice. */
+  /** Creates a unique id for a tool call. */
   readonly nextId: () => string;
-  /** The maximum number of steps of a turn. Default 200. */
-  readonly maxSteps?: number;
+  /** The maximum number of steps per turn. Default: 200. */
+  readonly maxSteps?: number | undefined;
 }
 
 /**
- * Lets a model think and runs the tools it calls, step by step, until a step calls none. What there is to do is read off
- * the task, so a turn that a restart cut goes on where its log stands.
+ * Creates an executor that alternates between steps of a model and the tool calls that they request, until a step requests
+ * none.
+ *
+ * The state of a turn is the task itself, so a turn that a restart interrupted continues where its log ends.
  */
 export function createAgentLoop(options: AgentLoopOptions): AgentExecutor {
-  let told: ToldHistory | undefined;
+  let history: IncrementalHistory | undefined;
   return {
     takesSteering: true,
-    modelFor: (task) => chosenModel(task) || options.model.name,
+    modelFor: (task) => chosenModel(task) || options.modelName,
     execute: (turn, signal) => {
-      told ??= options.conversations.after(turn.earlier);
-      return execute({ ...options, told }, turn, signal);
+      history ??= options.histories.startAfter(turn.earlier);
+      return runTurn(options, history, turn, signal);
     },
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };
 }
 
-/** Options of a loop, with what it keeps from turn to turn. */
-interface Loop extends AgentLoopOptions {
-  readonly told: ToldHistory;
-}
-
-async function* execute(options: Loop, turn: Turn, signal: AbortSignal): AsyncIterable<AgentEvent> {
-  const { policy, nextId, told, onNotice, maxSteps = 200 } = options;
-  await using set = await options.openTools(signal);
-  await using _processes = endingWith(signal, options.endProcesses);
+async function* runTurn(
+  options: AgentLoopOptions,
+  history: IncrementalHistory,
+  turn: Turn,
+  signal: AbortSignal,
+): AsyncIterable<AgentEvent> {
+  const { policy, nextId, onNotice, maxSteps = 200 } = options;
+  await using toolSet = await options.openTools(signal);
+  await using _processes = {
+    [Symbol.asyncDispose]: () => (signal.aborted ? options.endProcesses() : Promise.resolve()),
+  };
   const context: SchedulerContext = {
-    tools: set.tools,
+    tools: toolSet.tools,
     policy,
     nextId,
     onNotice,
-    settle: (edit) => set.settle(edit),
+    settle: (edit) => toolSet.settle(edit),
     confirmations: turn.confirmations,
     get task() {
       return turn.task;
     },
   };
-  yield* asEvents(runOpenCalls(openToolCalls(turn.task), context, signal));
-  const brief = new Brief(() => options.brief([...set.tools.keys()], signal));
-  const room = new HistoryRoom(options.model, { task: turn.task.id, onNotice });
+  for await (const value of runOpenCalls(openToolCalls(turn.task), context, signal)) yield { case: "toolCalls", value };
+  const model = new TurnModel(options, history, turn, toolSet);
   for (let step = 0; step < maxSteps; step++) {
     turn.takeSteering();
+    yield* model.compressHistory(signal);
     const calls: CallUpdate[] = [];
-    const ask = (history: readonly Message[]): ModelRequest => requestOf(options, turn, { set, brief, history });
-    const conversation = conversationOf(turn);
-    if (room.isScarce(conversation)) yield* room.make(ask(told.of(conversation).all), signal);
-    const { recent } = told.of(conversationOf(turn));
-    failpoint("devtool:model.ask.before");
-    for await (const event of options.model.generate(ask(recent), signal)) {
-      if (brief.hasNotices) yield* await brief.notices();
-      room.note(event);
-      if (event.case === "toolCall") calls.push(newCall(event.value, nextId));
+    for await (const event of model.generate(signal)) {
+      if (event.case === "toolCall") calls.push(requestedCall(event.value, nextId()));
       else yield event;
     }
-    failpoint("devtool:model.ask.after");
     if (calls.length === 0) return;
-    yield* asEvents(runNewCalls(calls, context, signal));
+    for await (const value of runNewCalls(calls, context, signal)) yield { case: "toolCalls", value };
   }
   throw new DevtoolError(`the turn took ${maxSteps} steps: limit is ${maxSteps}`, Code.ResourceExhausted);
 }
 
-/** Ends what runs on beside a turn when the turn is aborted. */
-function endingWith(signal: AbortSignal, endProcesses: () => Promise<void>): AsyncDisposable {
-  return { [Symbol.asyncDispose]: () => (signal.aborted ? endProcesses() : Promise.resolve()) };
+/** An event of a step: a tool call to run, or an event for the task's log. */
+type StepEvent = AgentEvent | { readonly case: "toolCall"; readonly value: ModelToolCall };
+
+/** The model in one turn, with the requests that it gets. */
+class TurnModel {
+  readonly #options: AgentLoopOptions;
+  readonly #history: IncrementalHistory;
+  readonly #turn: Turn;
+  readonly #toolSet: ToolSet;
+  readonly #briefing: TurnBriefing;
+  readonly #compressor: HistoryCompressor;
+
+  constructor(options: AgentLoopOptions, history: IncrementalHistory, turn: Turn, toolSet: ToolSet) {
+    this.#options = options;
+    this.#history = history;
+    this.#turn = turn;
+    this.#toolSet = toolSet;
+    this.#briefing = new TurnBriefing(() => options.readBriefing([...toolSet.tools.keys()]));
+    this.#compressor = new HistoryCompressor(options.source, turn.task.id, options.onNotice);
+  }
+
+  /** Summarizes the history if it is close to the model's input limit. */
+  async *compressHistory(signal: AbortSignal): AsyncIterable<AgentEvent> {
+    const conversation = this.#conversation();
+    if (!this.#compressor.isNeeded(conversation)) return;
+    const { all } = this.#history.update(conversation);
+    yield* this.#compressor.compress(this.#request(all), signal);
+  }
+
+  /** Generates one step, and publishes the briefing's notices before its first event. */
+  async *generate(signal: AbortSignal): AsyncIterable<StepEvent> {
+    const { recent } = this.#history.update(this.#conversation());
+    failpoint("devtool:model.ask.before");
+    for await (const event of this.#options.source.generate(this.#request(recent), signal)) {
+      if (this.#briefing.hasNotices) yield* await this.#briefing.takeNotices();
+      this.#compressor.recordUsage(event);
+      yield event;
+    }
+    failpoint("devtool:model.ask.after");
+  }
+
+  /** The messages of the earlier tasks of the conversation, then those of this task. */
+  #conversation(): readonly Message[] {
+    const { earlier, task } = this.#turn;
+    return earlier.length === 0 ? task.history : [...earlier, ...task.history];
+  }
+
+  #request(history: readonly Message[]): ModelRequest {
+    return {
+      history,
+      tools: [...this.#toolSet.tools.values()].map(({ declaration }) => declaration),
+      workspacePath: this.#options.workspacePath,
+      instructions: () => this.#briefing.instructions(),
+      model: chosenModel(this.#turn.task),
+    };
+  }
 }
 
-/** What was said in the tasks before, and in this one. */
-function conversationOf({ earlier, task }: Turn): readonly Message[] {
-  return earlier.length === 0 ? task.history : [...earlier, ...task.history];
-}
-
-function requestOf(
-  { workspacePath }: AgentLoopOptions,
-  turn: Turn,
-  { set, brief, history }: { readonly set: ToolSet; readonly brief: Brief; readonly history: readonly Message[] },
-): ModelRequest {
-  const tools = [...set.tools.values()].map(({ declaration }) => declaration);
-  return { history, tools, workspacePath, instructions: () => brief.instructions(), model: chosenModel(turn.task) };
-}
-
-/** The model that the user chose, with the message that is being answered or for the session; empty when they did not. */
+/** The model that the user chose with their last message or for the session. Empty when they chose none. */
 function chosenModel({ history, sessionSettings }: Task): string {
   return history.findLast(({ role }) => role === Role.USER)?.model || (sessionSettings?.model ?? "");
 }
 
-function newCall({ name, args, signature }: ModelToolCall, nextId: () => string): CallUpdate {
-  const call = create(ToolCallSchema, {
-    toolCallId: nextId(),
-    status: ToolCallStatus.PENDING,
-    toolName: name,
-    inputParameters: structFromJson(args),
-  });
+function requestedCall({ name, args, signature }: ModelToolCall, toolCallId: string): CallUpdate {
+  const call = newToolCall(toolCallId, name, args);
   return signature ? { call, detail: changedDetail(undefined, { modelSignature: signature }) } : { call };
-}
-
-async function* asEvents(updates: AsyncIterable<readonly CallUpdate[]>): AsyncIterable<AgentEvent> {
-  for await (const value of updates) yield { case: "toolCalls", value };
 }

@@ -1,34 +1,38 @@
 import type { AgentEvent } from "@devtool/server/agent";
-import { noticeOf } from "./notice.ts";
+import { noticeEvent } from "./notice.ts";
 
-/** What a model is told before a conversation. */
+/** The information that a model gets before a conversation. */
 export interface Briefing {
+  /** The system instruction. */
   readonly instructions: string;
-  /** What the user should know about it: what is missing, and why. */
+  /** Messages for the user about missing or shortened information, with the reason. */
   readonly notices: readonly string[];
 }
 
-/** What a model is told in one turn: read when it asks, once. */
-export class Brief {
+/** The briefing of one turn. It is read when a model first needs it, and only once. */
+export class TurnBriefing {
   readonly #read: () => Promise<Briefing>;
-  #reading: Promise<Briefing> | undefined;
-  /** Whether there may be notices that were not given yet. */
+  #briefing: Promise<Briefing> | undefined;
+  /** Whether there may be notices that `takeNotices` has not returned yet. */
   hasNotices = false;
 
   constructor(read: () => Promise<Briefing>) {
     this.#read = read;
   }
 
-  /** The system instruction. */
+  /** Returns the system instruction. */
   async instructions(): Promise<string> {
-    this.hasNotices ||= this.#reading === undefined;
-    this.#reading ??= this.#read();
-    return (await this.#reading).instructions;
+    if (!this.#briefing) {
+      this.hasNotices = true;
+      this.#briefing = this.#read();
+    }
+    return (await this.#briefing).instructions;
   }
 
-  /** What the user should know about it; nothing the second time. */
-  async notices(): Promise<readonly AgentEvent[]> {
+  /** Returns the notices for the user, each only once. */
+  async takeNotices(): Promise<readonly AgentEvent[]> {
+    if (!this.hasNotices) return [];
     this.hasNotices = false;
-    return (await this.#reading)?.notices.map(noticeOf) ?? [];
+    return (await this.#briefing)?.notices.map(noticeEvent) ?? [];
   }
 }

@@ -15,91 +15,91 @@ import type { Model, ModelRequest } from "./model.ts";
 
 const signal = AbortSignal.timeout(300_000);
 
-describe("a history that grows long", () => {
-  it("is summarized past 70 % of what the model can be asked with", () => {
+describe("needsCompression", () => {
+  it("is true above 70 % of the input limit", () => {
     const used = (inputTokens: bigint) => create(UsageSchema, { inputTokens, outputTokens: 100n });
     expect(needsCompression([], used(600n), 1000)).toBe(false);
     expect(needsCompression([], used(601n), 1000)).toBe(true);
   });
 
-  it("is estimated when the last step did not say what it used", () => {
+  it("estimates the size when the last step reported no usage", () => {
     expect(needsCompression([said("x".repeat(2800))], undefined, 1000)).toBe(false);
     expect(needsCompression([said("x".repeat(2804))], undefined, 1000)).toBe(true);
   });
 
-  it("is never summarized for a model without a limit", () => {
+  it("is false for a model without a limit", () => {
     expect(needsCompression([said("x".repeat(10_000))], undefined, undefined)).toBe(false);
   });
 
-  it("does not count what a summary stands for", () => {
+  it("does not count messages that a summary replaced", () => {
     const history = [said("x".repeat(10_000)), summarized("notes", 0), said("short")];
     expect(needsCompression(history, undefined, 1000)).toBe(false);
   });
 });
 
-describe("a summary", () => {
-  it("is asked for without tools, and keeps the newest messages word for word", async () => {
-    const model = notingModel("the notes");
+describe("compress", () => {
+  it("asks for a summary without tools, and keeps the newest messages verbatim", async () => {
+    const model = recordingModel("the notes");
     const history = [...Array.from({ length: 10 }, (_, index) => said(`${index}`.padEnd(400, "."))), said("now?")];
     const { summary } = await compress(model, request(history), signal);
     expect(summary).toMatchObject({ text: "the notes", keptMessages: 3 });
-    expect(model.asked).toHaveLength(1);
-    expect(model.asked[0]?.tools).toEqual([]);
-    expect(model.asked[0]?.history).toHaveLength(history.length - 3 + 1);
+    expect(model.requests).toHaveLength(1);
+    expect(model.requests[0]?.tools).toEqual([]);
+    expect(model.requests[0]?.history).toHaveLength(history.length - 3 + 1);
   });
 
-  it("keeps the prompt that waits for its answer, however long", async () => {
+  it("keeps a prompt that waits for its answer, however long it is", async () => {
     const history = [said("a".repeat(400)), said("b".repeat(4000))];
-    expect(await compress(notingModel("notes"), request(history), signal)).toMatchObject({
+    expect(await compress(recordingModel("notes"), request(history), signal)).toMatchObject({
       summary: { keptMessages: 1 },
     });
   });
 
-  it("repeats the request that is being worked on when it is not kept", async () => {
+  it("repeats the open request when its message is not kept", async () => {
     const history = [said(`Fix the bug. ${"a".repeat(400)}`), called("x".repeat(4000)), called("y".repeat(400))];
-    const { summary } = await compress(notingModel("notes"), request(history), signal);
+    const { summary } = await compress(recordingModel("notes"), request(history), signal);
     expect(summary?.text).toContain("word for word:\n\nFix the bug.");
   });
 
-  it("never parts a call from its result", async () => {
+  it("keeps each call together with its result", async () => {
     const history = [said("go"), ...Array.from({ length: 20 }, () => called("x".repeat(500)))];
-    const { summary } = await compress(notingModel("notes"), request(history), signal);
-    if (!summary) throw new Error("it should be summarized");
-    const told = modelHistory([...history, summarized(summary.text, summary.keptMessages)]);
-    const calls = told.flatMap(toolCallsOf);
+    const { summary } = await compress(recordingModel("notes"), request(history), signal);
+    if (!summary) throw new Error("there should be a summary");
+    const current = modelHistory([...history, summarized(summary.text, summary.keptMessages)]);
+    const calls = current.flatMap(toolCallsOf);
     expect(calls.length).toBeGreaterThan(0);
     expect(calls.every(({ result }) => result.case === "output")).toBe(true);
   });
 
-  it("contains the earlier one, and keeps nothing from before it", async () => {
-    const model = notingModel("all notes");
+  it("summarizes the earlier summary, and keeps no message from before it", async () => {
+    const model = recordingModel("all notes");
     const history = [said("a".repeat(100)), summarized("early notes", 1), said("b".repeat(900)), said("c")];
     const { summary } = await compress(model, request(history), signal);
     expect(summary?.keptMessages).toBeLessThanOrEqual(2);
-    expect(model.asked[0]?.history[0]?.parts[0]?.content).toMatchObject({ value: { text: "early notes" } });
+    expect(model.requests[0]?.history[0]?.parts[0]?.content).toMatchObject({ value: { text: "early notes" } });
   });
 
-  it("is not made when there is nothing to gain", async () => {
-    expect(await compress(notingModel("notes"), request([said("short")]), signal)).toMatchObject({
+  it("returns no summary when it would not make the history shorter", async () => {
+    expect(await compress(recordingModel("notes"), request([said("short")]), signal)).toMatchObject({
       summary: undefined,
     });
     expect(
-      await compress(notingModel("x".repeat(9000)), request([said("a".repeat(400)), said("b")]), signal),
+      await compress(recordingModel("x".repeat(9000)), request([said("a".repeat(400)), said("b")]), signal),
     ).toMatchObject({ summary: undefined });
-    expect(await compress(notingModel(""), request([said("a".repeat(400)), said("b")]), signal)).toMatchObject({
+    expect(await compress(recordingModel(""), request([said("a".repeat(400)), said("b")]), signal)).toMatchObject({
       summary: undefined,
     });
   });
 });
 
-/** A model that always says the same, and remembers what it was asked. */
-function notingModel(text: string): Model & { readonly asked: ModelRequest[] } {
-  const asked: ModelRequest[] = [];
+/** Creates a model that always gives the same answer, and records its requests. */
+function recordingModel(text: string): Model & { readonly requests: ModelRequest[] } {
+  const requests: ModelRequest[] = [];
   return {
     name: "notes",
-    asked,
-    generate: async function* (asking) {
-      asked.push(asking);
+    requests,
+    generate: async function* (received) {
+      requests.push(received);
       yield { case: "text", value: text };
     },
   };

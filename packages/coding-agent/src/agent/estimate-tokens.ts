@@ -1,36 +1,39 @@
 import { toJsonString } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
-import type { Message, Part } from "@devtool/schema";
+import type { Message, Part, ToolCall } from "@devtool/schema";
 
-/** A token has about so many characters. */
-const CHARACTERS = 4;
+/** The average number of characters per token. */
+const CHARACTERS_PER_TOKEN = 4;
 
-/** What an image or another file costs, about. */
+/** The estimated number of tokens of an image or another file. */
 const FILE_TOKENS = 1000;
 
-/** Estimates how many tokens messages take: well enough to tell a long history from a short one. */
+/** Estimates the number of tokens in messages, precisely enough to decide whether a history is long. */
 export function estimateTokens(messages: readonly Message[]): number {
   let tokens = 0;
-  for (const { parts } of messages) for (const part of parts) tokens += partTokens(part);
+  for (const { parts } of messages) {
+    for (const { content } of parts) {
+      tokens += content.case === "file" ? FILE_TOKENS : partLength(content) / CHARACTERS_PER_TOKEN;
+    }
+  }
   return tokens;
 }
 
-function partTokens({ content }: Part): number {
+type PartContent = Exclude<Part["content"], { case: "file" }>;
+
+/** The length of a part in characters. */
+function partLength(content: PartContent): number {
   switch (content.case) {
     case "text":
-      return content.value.length / CHARACTERS;
+      return content.value.length;
     case "summary":
-      return content.value.text.length / CHARACTERS;
-    case "file":
-      return FILE_TOKENS;
+      return content.value.text.length;
     case "data":
-      return JSON.stringify(content.value).length / CHARACTERS;
+      return JSON.stringify(content.value).length;
     case "dataValue":
-      return toJsonString(ValueSchema, content.value).length / CHARACTERS;
-    case "toolCall": {
-      const { inputParameters, result } = content.value;
-      return (JSON.stringify(inputParameters ?? {}).length + resultLength(result)) / CHARACTERS;
-    }
+      return toJsonString(ValueSchema, content.value).length;
+    case "toolCall":
+      return JSON.stringify(content.value.inputParameters ?? {}).length + resultLength(content.value);
     case "thought":
     case "citation":
     case "confirmation":
@@ -41,9 +44,8 @@ function partTokens({ content }: Part): number {
   }
 }
 
-type Result = Extract<Part["content"], { case: "toolCall" }>["value"]["result"];
-
-function resultLength(result: Result): number {
+/** The length of a call's result in characters. */
+function resultLength({ result }: ToolCall): number {
   if (result.case === "error") return result.value.message.length;
   if (result.case === undefined) return 0;
   const output = result.value.result;

@@ -3,18 +3,18 @@ import { type Message, MessageSchema, Role } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { modelHistory } from "./history.ts";
 
-describe("what a model is told of a conversation", () => {
-  it("is all of it when nothing was summarized", () => {
+describe("modelHistory", () => {
+  it("is the whole conversation if it has no summary", () => {
     const history = [said("a"), said("b")];
     expect(modelHistory(history)).toBe(history);
   });
 
-  it("is the last summary, what that keeps, and what came after", () => {
+  it("is the last summary, the messages that it keeps, and the messages after it", () => {
     expect(namesOf([said("a"), said("b"), said("c"), summary("S", 2), said("d")])).toEqual(["S", "b", "c", "d"]);
     expect(namesOf([said("a"), said("b"), summary("S", 0)])).toEqual(["S"]);
   });
 
-  it("never reaches back behind an earlier summary, which the last one contains", () => {
+  it("keeps no message from before an earlier summary", () => {
     expect(namesOf([said("a"), summary("S", 1), said("b"), summary("T", 9), said("c")])).toEqual(["T", "b", "c"]);
   });
 });

@@ -1,22 +1,22 @@
 import { type Message, summaryOf } from "@devtool/schema";
 
 /**
- * What a model is told of a conversation: all of it, or from the last summary on, that summary first and then the
- * messages that it keeps word for word. A summary never keeps what stands before an earlier one.
+ * Returns the part of a conversation that a model gets.
+ *
+ * This is the whole conversation if it has no summary. Otherwise it is the last summary, then the messages that this
+ * summary keeps verbatim, then the messages after it. Messages before an earlier summary are never kept.
  */
 export function modelHistory(history: readonly Message[]): readonly Message[] {
-  return historySince(
-    history,
-    history.flatMap((message, index) => (summaryOf(message) ? [index] : [])),
-  );
+  const summaries = history.flatMap((message, index) => (summaryOf(message) ? [index] : []));
+  return historySince(history, summaries);
 }
 
-/** The same, where it is known at which indexes the summaries are. */
+/** Does the same as `modelHistory` for a caller that knows the indexes of the summaries, in ascending order. */
 export function historySince(history: readonly Message[], summaries: readonly number[]): readonly Message[] {
-  const [earlier = -1, at = -1] = [-1, ...summaries].slice(-2);
-  const summary = history[at];
+  const [previousIndex = -1, index = -1] = [-1, ...summaries].slice(-2);
+  const summary = history[index];
   if (!summary) return history;
   const kept = Math.max(0, summaryOf(summary)?.keptMessages ?? 0);
-  const from = Math.max(earlier + 1, at - kept);
-  return [summary, ...history.slice(from, at), ...history.slice(at + 1)];
+  const start = Math.max(previousIndex + 1, index - kept);
+  return [summary, ...history.slice(start, index), ...history.slice(index + 1)];
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type InstructionFacts, instructionsFor } from "./instructions.ts";
+import { type InstructionFacts, writeInstructions } from "./instructions.ts";
 
 const facts: InstructionFacts = {
   workspacePath: "/work/some where",
@@ -10,29 +10,29 @@ const facts: InstructionFacts = {
   mode: "work",
 };
 
-describe("instructionsFor", () => {
-  it("says where the agent is, and gives the same text for the same facts", () => {
-    const text = instructionsFor(facts);
+describe("writeInstructions", () => {
+  it("names the workspace and the date, and gives the same text for the same facts", () => {
+    const text = writeInstructions(facts);
     expect(text).toContain('- workspace: "/work/some where"; paths may be relative to it');
     expect(text).toContain("- today: 2026-11-21");
-    expect(instructionsFor({ ...facts })).toBe(text);
+    expect(writeInstructions({ ...facts })).toBe(text);
   });
 
-  it("speaks of the tools that are there alone", () => {
-    const text = instructionsFor(facts);
+  it("gives advice only on the tools that the agent has", () => {
+    const text = writeInstructions(facts);
     expect(text).toContain("Prefer replace");
     expect(text).not.toContain("run_shell_command");
-    expect(instructionsFor({ ...facts, tools: [] })).not.toContain("Your tools:");
+    expect(writeInstructions({ ...facts, tools: [] })).not.toContain("Your tools:");
   });
 
-  it("forbids changes in plan mode alone", () => {
-    expect(instructionsFor(facts)).not.toContain("plan mode");
-    expect(instructionsFor({ ...facts, mode: "plan" })).toContain("plan mode");
+  it("forbids changes only in plan mode", () => {
+    expect(writeInstructions(facts)).not.toContain("plan mode");
+    expect(writeInstructions({ ...facts, mode: "plan" })).toContain("plan mode");
   });
 
-  it("ends with the memory in its order, each file under its path, without empty ones", () => {
+  it("ends with the memory files that are not empty, in order and with their paths", () => {
     const memory = (path: string, text: string) => ({ path, text, scope: "workspace" as const, bytes: text.length });
-    const text = instructionsFor({
+    const text = writeInstructions({
       ...facts,
       memory: [
         memory("/op/AGENTS.md", "Be brief.\n"),
@@ -43,6 +43,6 @@ describe("instructionsFor", () => {
     expect(text).toMatch(
       /<memory path="\/op\/AGENTS.md">\nBe brief\.\n<\/memory>\n\n<memory path="\/w\/AGENTS.md">\nUse tabs\.\n<\/memory>$/,
     );
-    expect(instructionsFor(facts)).not.toContain("<memory");
+    expect(writeInstructions(facts)).not.toContain("<memory");
   });
 });

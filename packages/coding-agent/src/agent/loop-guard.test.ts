@@ -1,37 +1,35 @@
 import { create } from "@bufbuild/protobuf";
 import { type Message, MessageSchema, Role, ToolCallStatus } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
-import { assertNoCallLoop, loopLimitsOf, TextLoopGuard } from "./loop-guard.ts";
+import { assertNoCallLoop, DEFAULT_LOOP_LIMITS as LIMITS, TextLoopGuard } from "./loop-guard.ts";
 
-const LIMITS = loopLimitsOf();
-
-describe("words", () => {
+describe("TextLoopGuard", () => {
   const read = (pieces: readonly string[]) => () => {
     const guard = new TextLoopGuard();
     for (const piece of pieces) guard.add(piece);
   };
 
-  it("that repeat without end are a loop, however they are cut into pieces", () => {
+  it("rejects text that repeats itself, however it is cut into pieces", () => {
     const text = "I will now look at the file. ".repeat(400);
     const pieces = text.match(/.{1,61}/gs) ?? [];
     expect(read(pieces)).toThrow("says the same again and again");
     expect(read(["prologue. ".repeat(3), ...pieces])).toThrow();
   });
 
-  it("that go on are none", () => {
+  it("accepts text that makes progress", () => {
     expect(read(Array.from({ length: 3000 }, (_, index) => `chunk ${index} abcdefghij `))).not.toThrow();
     expect(read(["-".repeat(3000)])).not.toThrow();
   });
 });
 
-describe("calls", () => {
+describe("assertNoCallLoop", () => {
   const call = { name: "read_file", args: { file_path: "a.txt" } };
   const steps = (count: number, output: (index: number) => string): Message[] => [
     said("go"),
     ...Array.from({ length: count }, (_, index) => step("a.txt", output(index))),
   ];
 
-  it("that are the same and bring the same five times are a loop", () => {
+  it("rejects the fifth step with the same calls and the same results", () => {
     expect(() =>
       assertNoCallLoop(
         steps(3, () => "same"),
@@ -48,13 +46,13 @@ describe("calls", () => {
     ).toThrow("calls read_file in the same way");
   });
 
-  it("that look how something goes on are none, until they do so too often", () => {
+  it("accepts the same calls with other results up to the higher limit", () => {
     const growing = (index: number): string => `line ${index}`;
     expect(() => assertNoCallLoop(steps(23, growing), [call], LIMITS)).not.toThrow();
     expect(() => assertNoCallLoop(steps(24, growing), [call], LIMITS)).toThrow();
   });
 
-  it("that another call or a new prompt comes between are none", () => {
+  it("starts counting again after another call or a new prompt", () => {
     const [prompt, ...same] = steps(4, () => "same");
     expect(() =>
       assertNoCallLoop([...(prompt ? [prompt] : []), ...same, step("b.txt", "x")], [call], LIMITS),
@@ -62,7 +60,7 @@ describe("calls", () => {
     expect(() => assertNoCallLoop([...same, said("again")], [call], LIMITS)).not.toThrow();
   });
 
-  it("made side by side are one step", () => {
+  it("counts the calls of one step once", () => {
     expect(() =>
       assertNoCallLoop(
         [said("go")],

@@ -1,79 +1,82 @@
-import { type Message, Role, type ToolCall, toolCallsOf } from "@devtool/schema";
+import { type Message, Role, toolCallsOf } from "@devtool/schema";
 import { Code, DevtoolError } from "@devtool/server/agent";
-import type { Model, ModelEvent, ModelRequest, ModelToolCall } from "./model.ts";
+import type { Model, ModelToolCall } from "./model.ts";
 
-/** When a model that repeats itself is stopped. */
+/** Limits at which a model that repeats itself is stopped. */
 export interface LoopLimits {
-  /** The number of steps in a row that make the same calls with the same results. Default 5. */
+  /** The maximum number of consecutive steps with the same calls and the same results. Default: 5. */
   readonly maxSameSteps: number;
-  /** The number of steps in a row that make the same calls, whatever their results: looking how something goes on takes a few. Default 25. */
+  /**
+   * The maximum number of consecutive steps with the same calls, whatever their results.
+   *
+   * It is higher than `maxSameSteps`, because watching the progress of something takes the same call several times.
+   * Default: 25.
+   */
   readonly maxSameCalls: number;
 }
 
-/** The limits with their defaults filled in. */
-export function loopLimitsOf(limits: Partial<LoopLimits> = {}): LoopLimits {
-  return { maxSameSteps: 5, maxSameCalls: 25, ...limits };
-}
+/** The default limits. */
+export const DEFAULT_LOOP_LIMITS: LoopLimits = { maxSameSteps: 5, maxSameCalls: 25 };
 
 /**
- * A model that is stopped when it goes round in circles: `generate` throws `Code.Aborted` for an answer that says the same
- * over and over, and for a step whose calls the steps before it made with the same results. None of its calls has run then.
- * A model that says `mayRepeat` is left as it is.
+ * Adds a guard against endless repetition to a model.
+ *
+ * `generate` then throws `Code.Aborted` for output that repeats the same text over and over, and for a step that requests
+ * the same calls as the steps before it. The calls of such a step do not run. Returns a model with `mayRepeat` unchanged.
  */
 export function withLoopGuard(model: Model, limits: LoopLimits): Model {
   if (model.mayRepeat) return model;
   const { name, maxInputTokens, inputModes } = model;
   return {
     name,
-    ...(maxInputTokens !== undefined && { maxInputTokens }),
-    ...(inputModes && { inputModes }),
-    generate: (request, signal) => guarded(model.generate(request, signal), request, limits),
+    maxInputTokens,
+    inputModes,
+    async *generate(request, signal) {
+      const text = new TextLoopGuard();
+      const calls: ModelToolCall[] = [];
+      for await (const event of model.generate(request, signal)) {
+        if (event.case === "text") text.add(event.value);
+        if (event.case === "thought") text.add(event.value.description);
+        if (event.case === "toolCall") calls.push(event.value);
+        yield event;
+      }
+      assertNoCallLoop(request.history, calls, limits);
+    },
   };
 }
 
-async function* guarded(
-  events: AsyncIterable<ModelEvent>,
-  { history }: ModelRequest,
-  limits: LoopLimits,
-): AsyncIterable<ModelEvent> {
-  const words = new TextLoopGuard();
-  const calls: ModelToolCall[] = [];
-  for await (const event of events) {
-    if (event.case === "text") words.add(event.value);
-    if (event.case === "thought") words.add(event.value.description);
-    if (event.case === "toolCall") calls.push(event.value);
-    yield event;
-  }
-  assertNoCallLoop(history, calls, limits);
-}
-
-/** The number of characters that are looked at for repetition, and of new ones after which they are looked at again. */
+/** The number of characters that are searched for repetition. */
 const WINDOW = 4096;
+
+/** The number of new characters after which the window is searched again. */
 const STRIDE = 1024;
 
-/** The maximum length, in characters, of a text that fills the window by repetition. */
+/** The maximum length, in characters, of a text whose repetition fills the window. */
 const MAX_PERIOD = 400;
 
-/** Watches the words of one answer for a model that says the same without end. */
+/** Detects output that repeats the same text over and over. */
 export class TextLoopGuard {
   #tail = "";
-  #fresh = 0;
+  /** The number of characters since the last search. */
+  #added = 0;
 
-  /** Takes the next words. Throws `Code.Aborted` when they go round in circles. */
+  /** Adds the next piece of output. Throws `Code.Aborted` when the output repeats itself. */
   add(text: string): void {
     this.#tail += text;
-    this.#fresh += text.length;
-    if (this.#fresh < STRIDE) return;
-    this.#fresh = 0;
+    this.#added += text.length;
+    if (this.#added < STRIDE) return;
+    this.#added = 0;
     this.#tail = this.#tail.slice(-WINDOW);
-    if (this.#tail.length === WINDOW && periodOf(this.#tail) <= MAX_PERIOD)
-      throw looping("says the same again and again");
+    if (this.#tail.length === WINDOW && shortestPeriod(this.#tail) <= MAX_PERIOD) {
+      throw loopError("says the same again and again");
+    }
   }
 }
 
 /**
- * Looks at the calls of a new step before they run. Throws `Code.Aborted` when the steps before it made the same calls
- * and got the same answers, often enough.
+ * Checks the calls that a new step requests, before they run.
+ *
+ * Throws `Code.Aborted` when they would repeat the calls of the previous steps beyond a limit.
  */
 export function assertNoCallLoop(
   history: readonly Message[],
@@ -81,33 +84,39 @@ export function assertNoCallLoop(
   { maxSameSteps, maxSameCalls }: LoopLimits,
 ): void {
   if (calls.length === 0) return;
-  const made = JSON.stringify(calls.map(({ name, args }) => [name, args]));
-  const same = trailingSteps(history).map(toolCallsOf);
-  const different = same.findIndex((step) => signatureOf(step) !== made);
-  const run = different < 0 ? same : same.slice(0, different);
-  const outcomes = new Set(run.slice(0, maxSameSteps - 1).map(outcomeOf));
-  const stuck = run.length >= maxSameSteps - 1 && outcomes.size === 1;
-  if (stuck || run.length >= maxSameCalls - 1) throw looping(`calls ${calls[0]?.name} in the same way again and again`);
+  const requested = JSON.stringify(calls.map(({ name, args }) => [name, args]));
+  const steps = stepsSincePrompt(history).map(toolCallsOf);
+  const firstOther = steps.findIndex(
+    (step) =>
+      JSON.stringify(step.map(({ toolName, inputParameters }) => [toolName, inputParameters ?? {}])) !== requested,
+  );
+  const sameSteps = firstOther < 0 ? steps : steps.slice(0, firstOther);
+  const outcomes = sameSteps
+    .slice(0, maxSameSteps - 1)
+    .map((step) => JSON.stringify(step.map(({ status, result }) => [status, result.value])));
+  const hasSameResults = sameSteps.length >= maxSameSteps - 1 && new Set(outcomes).size === 1;
+  if (hasSameResults || sameSteps.length >= maxSameCalls - 1) {
+    throw loopError(`calls ${calls[0]?.name} in the same way again and again`);
+  }
 }
 
-/** The agent's steps since the last prompt, the newest first. */
-function trailingSteps(history: readonly Message[]): Message[] {
-  const isPrompt = ({ role, parts }: Message): boolean =>
-    role === Role.USER && parts.some(({ content }) => content.case !== "confirmation");
-  const since = history.slice(history.findLastIndex(isPrompt) + 1);
-  return since.filter(({ role }) => role === Role.AGENT).toReversed();
+/** Returns the agent's steps since the user's last message, newest first. */
+function stepsSincePrompt(history: readonly Message[]): Message[] {
+  const prompt = history.findLastIndex(
+    ({ role, parts }) => role === Role.USER && parts.some(({ content }) => content.case !== "confirmation"),
+  );
+  return history
+    .slice(prompt + 1)
+    .filter(({ role }) => role === Role.AGENT)
+    .toReversed();
 }
 
-function signatureOf(calls: readonly ToolCall[]): string {
-  return JSON.stringify(calls.map(({ toolName, inputParameters }) => [toolName, inputParameters ?? {}]));
-}
-
-function outcomeOf(calls: readonly ToolCall[]): string {
-  return JSON.stringify(calls.map(({ status, result }) => [status, result.value]));
-}
-
-/** The length of the shortest text whose repetition the text is, by the longest border (Knuth, Morris, Pratt). */
-function periodOf(text: string): number {
+/**
+ * Returns the length of the shortest text whose repetition gives the text.
+ *
+ * Computes it from the longest border of the text (Knuth, Morris, Pratt).
+ */
+function shortestPeriod(text: string): number {
   const borders = new Uint16Array(text.length);
   for (let index = 1; index < text.length; index++) {
     let length = borders[index - 1] ?? 0;
@@ -117,6 +126,6 @@ function periodOf(text: string): number {
   return text.length - (borders[text.length - 1] ?? 0);
 }
 
-function looping(problem: string): DevtoolError {
+function loopError(problem: string): DevtoolError {
   return new DevtoolError(`the model ${problem}`, Code.Aborted, { remedy: "tell it what to do differently" });
 }

@@ -2,56 +2,89 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import type { AgentThought, Citation, Message, Notice, Summary, Usage } from "@devtool/schema";
 import type { ToolDeclaration } from "../tool/tool.ts";
 
-/** What a model is asked. */
+/** The input of one step of a model. */
 export interface ModelRequest {
   /**
-   * The conversation in order, as `Task.history` has it. `stepStart(history)` says what wants an answer: a message of the
-   * user, or the results of the step before. A finished call is a part of the message of its step, and an answer to a
-   * question is a message of the user's that holds nothing but the answer: after an approval it is the last. What stands
-   * before the last summary is left out, but for the messages that it keeps.
+   * The conversation in order, in the form of `Task.history`.
+   *
+   * `stepStart(history)` returns the part that the model has to respond to: a message from the user, or the results of the
+   * previous step's tool calls. A finished call is a part of the message of its step. An answer to a confirmation request
+   * is a user message that contains only the answer, so after an approval such a message is the last one.
+   *
+   * Messages before the last summary are left out, except for those that the summary keeps.
    */
   readonly history: readonly Message[];
-  /** The tools it may call. */
+  /** The tools that the model may call. */
   readonly tools: readonly ToolDeclaration[];
-  /** The directory it works in: an absolute path. */
+  /** The workspace: an absolute path. */
   readonly workspacePath: string;
-  /** Who it is and what it should know of the workspace: the system instruction, made when it is asked for. */
+  /**
+   * Returns the system instruction: the agent's role and what it should know about the workspace.
+   *
+   * It is computed on the first call, so a model that does not need it does not pay for it.
+   */
   readonly instructions: () => Promise<string>;
-  /** The name of the model that the session or the message chose; empty takes the server's. */
+  /** The name of the model that the session or the message chose. Empty for the server's default. */
   readonly model: string;
 }
 
-/** What a model answers, piece by piece. */
+/** A piece of a model's output. */
 export type ModelEvent =
   | { readonly case: "text"; readonly value: string }
   | { readonly case: "thought"; readonly value: AgentThought }
   | { readonly case: "toolCall"; readonly value: ModelToolCall }
   | { readonly case: "citation"; readonly value: Citation }
-  /** What the step used; at most once, near its end. */
+  /** The tokens that the step used. Sent at most once, near the end of the step. */
   | { readonly case: "usage"; readonly value: Usage }
-  /** Stands for the conversation before it from now on: what a command that compresses gives. */
+  /** A summary that replaces the conversation before it from now on. Sent by a command that compresses the history. */
   | { readonly case: "summary"; readonly value: Summary }
-  /** Something to tell the user about the work itself: a wait, a retry. */
+  /** Information for the user about the work itself, for instance a wait or a retry. */
   | { readonly case: "notice"; readonly value: Notice };
 
-/** A tool call as a model asks for it. */
+/** A tool call that a model requests. */
 export interface ModelToolCall {
   readonly name: string;
   readonly args: JsonObject;
-  /** What the model wants to see again with this call (`ToolCallDetail.model_signature`). */
+  /** Opaque data that the model needs back with this call later (`ToolCallDetail.model_signature`). */
   readonly signature?: Uint8Array;
 }
 
-/** Thinks: one call is one step, which ends with tool calls to be run or without, when the model is done. */
-export interface Model {
-  /** The name shown to clients, for instance `gemini-3-pro`. */
-  readonly name: string;
-  /** The maximum number of tokens that it can be asked with; undefined for no limit. Long histories are summarized before it. */
-  readonly maxInputTokens?: number;
-  /** Whether it repeats itself on purpose, as a script does, so that no loop guard stops it. Default false. */
-  readonly mayRepeat?: boolean;
-  /** The media types that it can be shown beside text and JSON, `image/*` for all of a kind; the agent's card lists them. Default: none. */
-  readonly inputModes?: readonly string[];
-  /** Generates one step. Throws a `DevtoolError` when it cannot; ends soon after `signal` aborts. */
+/**
+ * Produces the steps of a turn. A step is one call of `generate`.
+ *
+ * A step that requests tool calls is followed by another one, once the calls have ended. A step without tool calls ends the
+ * turn. Both models and slash commands are step sources, so their tool calls go through the same policy and approvals, and
+ * both resume after a restart.
+ */
+export interface StepSource {
+  /**
+   * The maximum number of input tokens. Undefined means no limit.
+   *
+   * The agent summarizes a long history before it reaches this limit.
+   */
+  readonly maxInputTokens?: number | undefined;
+  /**
+   * Generates one step.
+   *
+   * Throws a `DevtoolError` when it fails. Ends soon after `signal` aborts.
+   */
   generate(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>;
+}
+
+/** A language model, or anything that takes its place, such as the scripted model. */
+export interface Model extends StepSource {
+  /** The name that clients see, for instance `gemini-3-pro`. */
+  readonly name: string;
+  /**
+   * Whether the model repeats itself on purpose, as a script does. The loop guard does not stop such a model.
+   *
+   * Default: false.
+   */
+  readonly mayRepeat?: boolean;
+  /**
+   * The media types of input that the model understands in addition to text and JSON, for instance `image/*`.
+   *
+   * The agent card lists them. Default: none.
+   */
+  readonly inputModes?: readonly string[] | undefined;
 }

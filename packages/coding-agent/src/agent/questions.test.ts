@@ -16,15 +16,15 @@ const answerTo = (toolCallId: string, text: string): Message =>
     ],
   });
 
-describe("a conversation for a model", () => {
-  it("has neither the questions that tools asked nor what the user told them", () => {
+describe("withoutQuestions", () => {
+  it("removes the questions of tools and the text of the answers", () => {
     const step = create(MessageSchema, { role: Role.AGENT, parts: [call("c"), call("q", "c")] });
     const [asked, answered] = withoutQuestions([step, answerTo("q", "my password")]);
     expect(asked?.parts).toEqual(step.parts.slice(0, 1));
     expect(answered?.parts.map(({ content }) => content.case)).toEqual(["confirmation"]);
   });
 
-  it("has what the user says beside an answer to the agent itself", () => {
+  it("keeps the text that comes with an approval", () => {
     const step = create(MessageSchema, { role: Role.AGENT, parts: [call("c")] });
     const history = [step, answerTo("c", "but be careful")];
     expect(withoutQuestions(history)).toBe(history);

@@ -1,22 +1,30 @@
 import { confirmationsOf, type Message, type Part, toolCallsOf } from "@devtool/schema";
 
 /**
- * A conversation without the questions of running calls, and without what the user answered them beside an option: that
- * is between the user and the tool, and no model is told.
+ * Returns a conversation without the questions that running tools asked, and without the text of the user's answers.
+ *
+ * Such an exchange is between the user and the tool. Models do not get it.
  */
 export function withoutQuestions(history: readonly Message[]): readonly Message[] {
-  return withoutQuestionsIn(history, questionsIn(history));
+  return removeQuestions(history, findQuestions(history));
 }
 
-/** The same, where the questions are known by the ids of their calls. */
-export function withoutQuestionsIn(history: readonly Message[], questions: ReadonlySet<string>): readonly Message[] {
-  return questions.size === 0 ? history : history.map((message) => told(message, questions));
+/** Removes the questions with the given call ids, and the text of the answers to them, from messages. */
+export function removeQuestions(history: readonly Message[], questions: ReadonlySet<string>): readonly Message[] {
+  if (questions.size === 0) return history;
+  return history.map((message) => {
+    // A message that answers a question stays, without its text: a summary counts the messages that it keeps.
+    const isAnswer = confirmationsOf(message).some(({ toolCallId }) => questions.has(toolCallId));
+    if (isAnswer) return { ...message, parts: message.parts.filter(({ content }) => content.case === "confirmation") };
+    const asks = toolCallsOf(message).some(({ toolCallId }) => questions.has(toolCallId));
+    return asks ? { ...message, parts: message.parts.filter((part) => !isQuestion(part)) } : message;
+  });
 }
 
-/** The ids of the calls in some messages that are questions of running calls. */
-export function questionsIn(history: readonly Message[]): Set<string> {
+/** Returns the call ids of the questions in messages. */
+export function findQuestions(history: readonly Message[]): Set<string> {
   const ids = new Set<string>();
-  // Loops: the first turn of a task looks at the whole conversation that it goes on from.
+  // Loops rather than `flatMap`: the first turn of a task scans the whole conversation that it continues.
   for (const { parts } of history) {
     for (const part of parts) {
       if (part.content.case === "toolCall" && isQuestion(part)) ids.add(part.content.value.toolCallId);
@@ -25,16 +33,7 @@ export function questionsIn(history: readonly Message[]): Set<string> {
   return ids;
 }
 
-/** Whether a part is a question of a running call. */
+/** Whether a part is a question that a running tool asked: a tool call with a parent. */
 export function isQuestion({ toolCallDetail }: Part): boolean {
   return toolCallDetail !== undefined && toolCallDetail.parentToolCallId !== "";
-}
-
-/** An answer stays in its place, so that a summary keeps as many messages as it counted. */
-function told(message: Message, questions: ReadonlySet<string>): Message {
-  const isAnswer = confirmationsOf(message).some(({ toolCallId }) => questions.has(toolCallId));
-  if (isAnswer) return { ...message, parts: message.parts.filter(({ content }) => content.case === "confirmation") };
-  return toolCallsOf(message).some(({ toolCallId }) => questions.has(toolCallId))
-    ? { ...message, parts: message.parts.filter((part) => !isQuestion(part)) }
-    : message;
 }

@@ -1,21 +1,19 @@
 import { type Message, Role, type ToolCall, toolCallsOf } from "@devtool/schema";
 
-/** What a step of a model begins with. */
+/** The input that a model's next step responds to. */
 export interface StepStart {
-  /** What the user said since the step before; undefined where they said nothing, or only answered questions. */
+  /** The user's message since the previous step. Undefined when there is none, or when it only answers confirmation requests. */
   readonly message: Message | undefined;
-  /** The calls of the step before, which have ended; empty where it made none. */
+  /** The calls of the previous step, all of which have ended. Empty when it requested none. */
   readonly results: readonly ToolCall[];
 }
 
-/** What wants an answer of a model, read off the history that it is asked with (`ModelRequest.history`). */
+/** Finds the input that a model's next step responds to in the history of its request (`ModelRequest.history`). */
 export function stepStart(history: readonly Message[]): StepStart {
   const last = history.findLastIndex(({ role }) => role === Role.AGENT);
-  const step = history[last];
-  return { message: history.slice(last + 1).findLast(saysMore), results: step ? toolCallsOf(step) : [] };
-}
-
-/** Whether a message of the user holds more than answers to questions. */
-function saysMore({ parts }: Message): boolean {
-  return parts.length === 0 || parts.some(({ content }) => content.case !== "confirmation");
+  const previousStep = history[last];
+  const message = history
+    .slice(last + 1)
+    .findLast(({ parts }) => parts.length === 0 || parts.some(({ content }) => content.case !== "confirmation"));
+  return { message, results: previousStep ? toolCallsOf(previousStep) : [] };
 }

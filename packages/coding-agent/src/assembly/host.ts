@@ -6,18 +6,11 @@ import {
   SavedApprovals,
   type ShellAnalyzer,
 } from "@devtool/policy";
-import {
-  findSandbox,
-  HostPrograms,
-  lazySandbox,
-  type Sandbox,
-  type SearchPath,
-  sortSearchPath,
-} from "@devtool/sandbox";
+import { findSandbox, HostPrograms, lazySandbox, type Sandbox, sortSearchPath } from "@devtool/sandbox";
 import type { AgentServices, CommandPlace, OutboundPolicy } from "@devtool/server/agent";
+import { HistoryCache } from "../agent/incremental-history.ts";
 import { loadMemory, type Memory } from "../agent/memory.ts";
 import type { Model } from "../agent/model.ts";
-import { ToldConversations } from "../agent/told-history.ts";
 import type { CodingAgentOptions, ToolLimits } from "../coding-agent-options.ts";
 import { Searches } from "../tool/builtin/searches.ts";
 import { Checkpoints } from "../tool/checkpoint/checkpoints.ts";
@@ -26,97 +19,128 @@ import { Workspace } from "../tool/workspace.ts";
 import type { TrustKeeper } from "../trust/trust.ts";
 import { TrustStore } from "../trust/trust-store.ts";
 import { modelSample } from "./model-sample.ts";
-import { noTrust } from "./no-trust.ts";
 
 /** Dependencies of `AgentHost`. */
-export interface AgentHostOptions {
+export interface AgentHostDependencies {
   readonly options: CodingAgentOptions;
   readonly services: AgentServices;
   readonly limits: ToolLimits;
   readonly model: Model;
-  /** The environment of commands, before its PATH is cleaned: never secrets. */
+  /** The environment variables of commands, without secrets. `AgentHost` filters its PATH. */
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** What all agents of a server share: the rules, the sandbox, the MCP servers, what is trusted. */
+/** The maximum time to find a sandbox, in milliseconds. */
+const FIND_SANDBOX_TIMEOUT_MS = 10_000;
+
+/** The trust of a server without a data directory: no workspace may configure agents. */
+const NO_TRUST: TrustKeeper = {
+  trustOf: () => Promise.resolve({ case: "untrusted", reason: "" }),
+  follow: () => Promise.resolve(false),
+};
+
+/** The state that all tasks of an agent share: rules, sandbox, MCP servers, trust and checkpoints. */
 export class AgentHost implements AsyncDisposable {
-  readonly shared: AgentHostOptions;
+  readonly dependencies: AgentHostDependencies;
   readonly trust: TrustKeeper;
-  /** Undefined where the agent has no MCP servers. */
+  /** Undefined when the agent does not support MCP servers. */
   readonly mcp: OpenMcp | undefined;
-  /** The environment of commands: its PATH has only what nobody but root and this user can change. */
+  /** The environment variables of commands. Only root and the server's user can change the programs on its PATH. */
   readonly environment: Readonly<Record<string, string>>;
-  /** The directories of PATH that lie in workspaces, as a PATH: for commands in a sandbox. */
+  /** The directories of PATH that are in workspaces, in the form of a PATH, for commands in a sandbox. */
   readonly pathInWorkspaces: string;
   readonly programs: HostPrograms;
-  /** States of workspaces to go back to; undefined where nothing can be kept. */
+  /** Undefined when the server has no data directory. */
   readonly checkpoints: Checkpoints | undefined;
-  /** Finds what confines commands, once a command is there. */
+  /** Finds the sandbox for commands. */
   readonly sandbox: () => Promise<Sandbox>;
   readonly searches: Searches = new Searches();
   readonly analyze: ShellAnalyzer = createShellAnalyzer();
-  readonly conversations: ToldConversations = new ToldConversations();
-  readonly #rules: readonly CompiledRule[];
-  readonly #rulesWithoutPaths: readonly CompiledRule[];
+  readonly histories: HistoryCache = new HistoryCache();
+  readonly #rules: readonly LabeledRule[];
   readonly #saved: SavedApprovals | undefined;
-  /** Why there was no sandbox when one was looked for last: told once for each reason. */
-  #noSandboxNotice = "";
+  /** The last notice about a missing sandbox. It is repeated only when the reason changes. */
+  #sandboxNotice = "";
 
-  /** Reads the rules. Throws a `PolicyError` for a policy file that cannot be used. */
-  static async open(shared: AgentHostOptions): Promise<AgentHost> {
-    const { dataDirectory, onNotice } = shared.services;
+  /** Reads the rules and creates a host. Throws a `PolicyError` for an invalid policy file. */
+  static async open(dependencies: AgentHostDependencies): Promise<AgentHost> {
+    const { dataDirectory, onNotice } = dependencies.services;
     const saved = dataDirectory === undefined ? undefined : await SavedApprovals.open(dataDirectory, onNotice);
-    return new AgentHost(shared, await readRules(shared), saved);
+    return new AgentHost(dependencies, await readRules(dependencies), saved);
   }
 
-  private constructor(shared: AgentHostOptions, rules: readonly ReadRule[], saved: SavedApprovals | undefined) {
-    const { options, model } = shared;
-    const { onNotice } = shared.services;
-    this.shared = shared;
-    const { trusted, ofWorkspaces, refused } = searchPathFor(shared);
-    this.environment = { ...shared.environment, PATH: trusted.join(delimiter) };
-    this.pathInWorkspaces = ofWorkspaces.join(delimiter);
-    this.programs = new HostPrograms(this.environment.PATH ?? "");
-    for (const why of refused) onNotice(`a directory of PATH is left out: ${why}`);
-    this.#rules = rules.map(({ compiled }) => compiled);
-    this.#rulesWithoutPaths = rules.map(({ compiled, labelWithoutPath: label }) => ({ ...compiled, label }));
+  private constructor(
+    dependencies: AgentHostDependencies,
+    rules: readonly LabeledRule[],
+    saved: SavedApprovals | undefined,
+  ) {
+    const { options, model, services, environment } = dependencies;
+    const { dataDirectory, operator, now, onNotice, workspace, workspaceRoots } = services;
+    this.dependencies = dependencies;
+    this.#rules = rules;
     this.#saved = saved;
-    this.trust = trustFor(shared);
-    this.checkpoints = checkpointsFor(shared, this.programs);
+    const roots = workspace === undefined ? workspaceRoots : [workspace, ...workspaceRoots];
+    const { trusted, ofWorkspaces, refused } = sortSearchPath(environment.PATH ?? "", roots);
+    const path = (trusted.length > 0 ? trusted : ["/usr/bin", "/bin"]).join(delimiter);
+    for (const reason of refused) onNotice(`a directory of PATH is left out: ${reason}`);
+    this.environment = { ...environment, PATH: path };
+    this.pathInWorkspaces = ofWorkspaces.join(delimiter);
+    this.programs = new HostPrograms(path);
+    if (dataDirectory === undefined) {
+      this.trust = NO_TRUST;
+    } else {
+      this.trust = new TrustStore({ dataDirectory, openDirectory: (root) => new Workspace(root), now, onNotice });
+      this.checkpoints = new Checkpoints({ dataDirectory, programs: this.programs, operator, now, onNotice });
+    }
     this.sandbox = lazySandbox(
       () => this.#findSandbox(),
       () => performance.now(),
     );
-    this.mcp = options.mcp?.open({ ...shared.services, environment: this.environment, sample: modelSample(model) });
-  }
-
-  /** The rules of the operator and the user, which hold for all. Where the operator's files are is shown to the operator alone. */
-  rulesFor(principal: string): readonly CompiledRule[] {
-    return principal === this.shared.services.operator ? this.#rules : this.#rulesWithoutPaths;
+    this.mcp = options.mcp?.open({ ...services, environment: this.environment, sample: modelSample(model) });
   }
 
   /**
-   * What a principal approved for good; undefined where nothing is kept. It is the operator's: it must not let through what
-   * another principal runs, and no other may add to it or see it.
+   * Returns the rules of the operator and the user for a principal.
+   *
+   * The rules are the same for all principals, but only the operator sees the paths of policy files in their labels.
    */
-  savedOf(principal: string): SavedApprovals | undefined {
-    return principal === this.shared.services.operator ? this.#saved : undefined;
+  rulesFor(principal: string): readonly CompiledRule[] {
+    const isOperator = principal === this.dependencies.services.operator;
+    return this.#rules.map(({ compiled, publicLabel }) =>
+      isOperator ? compiled : { ...compiled, label: publicLabel },
+    );
   }
 
-  /** What tools may reach outside this machine. */
+  /**
+   * Returns the approvals that a principal saved, or undefined where none are kept.
+   *
+   * Only the operator has saved approvals: they must not apply to calls of another principal, and no other principal may
+   * see or extend them.
+   */
+  savedApprovalsOf(principal: string): SavedApprovals | undefined {
+    return principal === this.dependencies.services.operator ? this.#saved : undefined;
+  }
+
+  /** The addresses that tools may reach. */
   get outbound(): OutboundPolicy {
-    const { options, services } = this.shared;
-    const { ownPorts } = services;
-    const allowing = (target: string): string => `fetch_targets = [${JSON.stringify(target)}]`;
-    return { allowedHosts: options.fetchTargets ?? [], ownPorts, allowing };
+    const { options, services } = this.dependencies;
+    return {
+      allowedHosts: options.fetchTargets ?? [],
+      ownPorts: services.ownPorts,
+      allowing: (target) => `fetch_targets = [${JSON.stringify(target)}]`,
+    };
   }
 
-  /** What agents of a principal are told of a workspace. Only the operator's are told the operator's own memory. */
-  memoryOf({ workspacePath, principal }: CommandPlace): Promise<Memory> {
-    const { dataDirectory, onNotice, operator, workspaceRoots: named } = this.shared.services;
-    const workspaceRoots = named.length > 0 ? named : [workspacePath];
-    const configDirectory = principal === operator ? dataDirectory : undefined;
-    return loadMemory({ configDirectory, workspaceRoots, trust: this.trust, onNotice }, workspacePath);
+  /** Reads the memory files for a workspace. Only the operator's agents get the operator's memory files. */
+  loadMemory({ workspacePath, principal }: CommandPlace): Promise<Memory> {
+    const { dataDirectory, onNotice, operator, workspaceRoots } = this.dependencies.services;
+    const options = {
+      configDirectory: principal === operator ? dataDirectory : undefined,
+      workspaceRoots: workspaceRoots.length > 0 ? workspaceRoots : [workspacePath],
+      trust: this.trust,
+      onNotice,
+    };
+    return loadMemory(options, workspacePath);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -124,66 +148,47 @@ export class AgentHost implements AsyncDisposable {
   }
 
   async #findSandbox(): Promise<Sandbox> {
-    const { options, services } = this.shared;
+    const { options, services } = this.dependencies;
     const { dataDirectory, onNotice } = services;
-    const { sandbox: kind = "auto" } = options;
     const found = await findSandbox(
-      kind,
+      options.sandbox ?? "auto",
       {
         hidden: dataDirectory === undefined ? [] : [dataDirectory],
         path: this.environment.PATH ?? "",
         programs: this.programs,
         machine: process.arch,
       },
-      AbortSignal.timeout(SANDBOX_MS),
+      AbortSignal.timeout(FIND_SANDBOX_TIMEOUT_MS),
     );
-    if (found.notice !== "" && found.notice !== this.#noSandboxNotice) onNotice(found.notice);
-    this.#noSandboxNotice = found.notice;
+    if (found.notice !== "" && found.notice !== this.#sandboxNotice) onNotice(found.notice);
+    this.#sandboxNotice = found.notice;
     return found;
   }
 }
 
-/** Finding a sandbox may take so long. */
-const SANDBOX_MS = 10_000;
-
-interface ReadRule {
+/** A rule with the label that principals other than the operator see. */
+interface LabeledRule {
   readonly compiled: CompiledRule;
   /** The label with the number of the operator's file in place of its path, for instance `operator-1:3`. */
-  readonly labelWithoutPath: string;
+  readonly publicLabel: string;
 }
 
-async function readRules({ options: { policyFiles = [] }, services }: AgentHostOptions): Promise<ReadRule[]> {
+/** Reads the user's rules from the data directory, then those of the operator's policy files. */
+async function readRules({ options, services }: AgentHostDependencies): Promise<LabeledRule[]> {
+  const { policyFiles = [] } = options;
   const { dataDirectory } = services;
-  const own =
+  const userRules =
     dataDirectory === undefined
       ? []
       : await readPolicyFile({ path: join(dataDirectory, "policy.toml"), tier: "user", label: "policy.toml" });
-  const operators = policyFiles.map(async (path, index) => {
+  const operatorRules = policyFiles.map(async (path, index) => {
     const rules = await readPolicyFile({ path, tier: "operator" });
-    return rules.map((compiled) => ({
-      compiled,
-      labelWithoutPath: `operator-${index + 1}${compiled.label.slice(path.length)}`,
-    }));
+    return rules.map((compiled) => {
+      return { compiled, publicLabel: `operator-${index + 1}${compiled.label.slice(path.length)}` };
+    });
   });
-  const owns = own.map((compiled) => ({ compiled, labelWithoutPath: compiled.label }));
-  return [...owns, ...(await Promise.all(operators)).flat()];
-}
-
-function searchPathFor({ services, environment }: AgentHostOptions): SearchPath {
-  const { workspace, workspaceRoots } = services;
-  const roots = workspace === undefined ? workspaceRoots : [workspace, ...workspaceRoots];
-  const found = sortSearchPath(environment.PATH ?? "", roots);
-  return found.trusted.length > 0 ? found : { ...found, trusted: ["/usr/bin", "/bin"] };
-}
-
-function checkpointsFor({ services }: AgentHostOptions, programs: HostPrograms): Checkpoints | undefined {
-  const { dataDirectory, operator, now, onNotice } = services;
-  if (dataDirectory === undefined) return undefined;
-  return new Checkpoints({ dataDirectory, programs, operator, now, onNotice });
-}
-
-function trustFor({ services: { dataDirectory, now } }: AgentHostOptions): TrustKeeper {
-  if (dataDirectory === undefined) return noTrust;
-  const openDirectory = (path: string): Workspace => new Workspace(path);
-  return new TrustStore({ dataDirectory, openDirectory, now });
+  return [
+    ...userRules.map((compiled) => ({ compiled, publicLabel: compiled.label })),
+    ...(await Promise.all(operatorRules)).flat(),
+  ];
 }

@@ -6,25 +6,7 @@ import type { AgentHost } from "./host.ts";
 import { createToolbox } from "./task-agent.ts";
 import { mcpSessionOf } from "./toolbox.ts";
 
-/** Lists the tools of a task and its MCP servers, which are connected to as for a turn of it. */
-export async function listOffers(host: AgentHost, task: Task, signal: AbortSignal): Promise<AgentOffers> {
-  await using toolbox = createToolbox(host, task);
-  await using opened = await toolbox.open(task, [], signal);
-  const tools = [...opened.tools.values()];
-  const servers = (await host.mcp?.status(mcpSessionOf(task), signal)) ?? [];
-  return { tools: tools.map(offeredTool), mcpServers: servers.map((server) => offeredServer(server, tools)) };
-}
-
-function offeredTool({ declaration }: Tool): OfferedTool {
-  const { name, description, parameters } = declaration;
-  return { name, description, parameters };
-}
-
-function offeredServer({ name, state }: McpServerStatus, tools: readonly Tool[]): OfferedMcpServer {
-  const own = tools.filter(({ facts }) => facts?.mcpServer === name);
-  return { name, status: STATUS[state], tools: own.map(offeredTool) };
-}
-
+/** How clients see the state of an MCP server. */
 const STATUS: Readonly<Record<McpServerStatus["state"], OfferedMcpServer["status"]>> = {
   ready: "connected",
   connecting: "connecting",
@@ -32,3 +14,23 @@ const STATUS: Readonly<Record<McpServerStatus["state"], OfferedMcpServer["status
   failed: "disconnected",
   stopped: "disconnected",
 };
+
+/** Lists the tools and MCP servers of a task. Connects to the servers, as a turn of the task does. */
+export async function listOffers(host: AgentHost, task: Task, signal: AbortSignal): Promise<AgentOffers> {
+  await using toolbox = createToolbox(host, task);
+  await using toolSet = await toolbox.open(task, [], signal);
+  const tools = [...toolSet.tools.values()];
+  const servers = (await host.mcp?.status(mcpSessionOf(task), signal)) ?? [];
+  return {
+    tools: tools.map(offeredTool),
+    mcpServers: servers.map(({ name, state }) => {
+      const own = tools.filter(({ facts }) => facts?.mcpServer === name);
+      return { name, status: STATUS[state], tools: own.map(offeredTool) };
+    }),
+  };
+}
+
+function offeredTool({ declaration }: Tool): OfferedTool {
+  const { name, description, parameters } = declaration;
+  return { name, description, parameters };
+}

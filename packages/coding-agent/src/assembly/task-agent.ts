@@ -1,108 +1,81 @@
-import { createFileAccess, createPolicyEngine, createReadDecision, type PolicyEngine } from "@devtool/policy";
+import { createFileAccess, createPolicyEngine, createReadDecision } from "@devtool/policy";
 import { ApprovalMode, type Task } from "@devtool/schema";
+import { defined } from "@devtool/schema/json";
 import type { AgentExecutor } from "@devtool/server/agent";
 import { createAgentLoop } from "../agent/agent-loop.ts";
 import type { Briefing } from "../agent/briefing.ts";
-import { instructionsFor } from "../agent/instructions.ts";
-import type { Model } from "../agent/model.ts";
+import { writeInstructions } from "../agent/instructions.ts";
 import type { SlashCommands } from "../command/slash-commands.ts";
-import type { Tool } from "../tool/tool.ts";
-import { narrower } from "./approval-mode.ts";
 import type { AgentHost } from "./host.ts";
 import { Toolbox } from "./toolbox.ts";
 
-/** Our own agent for one task: a model, or a slash command that is played like one, in the task's workspace. */
+/** Creates the executor of one task: the agent loop with a model, or with a slash command in place of the model. */
 export function createTaskAgent(host: AgentHost, commands: SlashCommands, task: Task): AgentExecutor {
-  const { principal } = task;
+  const { command, contextId, principal } = task;
+  const { options, services, model } = host.dependencies;
   const workspacePath = task.settings?.workspacePath ?? "";
-  const { maxSteps } = host.shared.options;
-  const mode = modeOf(host, task);
-  const { model, tools } = thinkerOf(host, commands, task);
+  const mode = approvalModeOf(host, task);
+  const context = { workspacePath, contextId, principal };
   const toolbox = createToolbox(host, task);
-  const said = new Set<string>();
+  const sentNotices = new Set<string>();
   const loop = createAgentLoop({
-    model,
+    source: command ? commands.play(command, context) : model,
+    modelName: model.name,
     workspacePath,
-    policy: policyFor(host, mode, task),
-    conversations: host.conversations,
-    onNotice: host.shared.services.onNotice,
-    nextId: host.shared.services.nextId,
-    openTools: (signal) => toolbox.open(task, tools, signal),
+    policy: createPolicyEngine(
+      defined({
+        mode,
+        workspace: workspacePath,
+        rules: host.rulesFor(principal),
+        saved: host.savedApprovalsOf(principal),
+        analyze: host.analyze,
+        shellConfinement: async () => ((await host.sandbox()).confines ? "sandbox" : "none"),
+      }),
+    ),
+    histories: host.histories,
+    onNotice: services.onNotice,
+    nextId: services.nextId,
+    openTools: (signal) => toolbox.open(task, command ? commands.tools(command, context) : [], signal),
     endProcesses: () => toolbox[Symbol.asyncDispose](),
-    ...(maxSteps !== undefined && { maxSteps }),
-    brief: async (toolNames) => {
-      const { instructions, notices } = await briefing(host, { workspacePath, principal, mode, toolNames });
-      const fresh = notices.filter((notice) => !said.has(notice));
-      for (const notice of fresh) said.add(notice);
-      return { instructions, notices: fresh };
+    maxSteps: options.maxSteps,
+    readBriefing: async (toolNames) => {
+      const { instructions, notices } = await readBriefing(host, task, toolNames);
+      const newNotices = notices.filter((notice) => !sentNotices.has(notice));
+      for (const notice of newNotices) sentNotices.add(notice);
+      return { instructions, notices: newNotices };
     },
   });
   return { ...loop, [Symbol.asyncDispose]: () => toolbox[Symbol.asyncDispose]() };
 }
 
-/** The tools of a task, with what the rules of its principal let them show. */
+/** Creates the tools of a task. The rules for its principal decide which files they may show. */
 export function createToolbox(host: AgentHost, task: Task): Toolbox {
-  const place = { mode: modeOf(host, task), workspace: task.settings?.workspacePath ?? "" };
+  const place = { mode: approvalModeOf(host, task), workspace: task.settings?.workspacePath ?? "" };
   const rules = host.rulesFor(task.principal);
-  return new Toolbox(host, {
-    access: createFileAccess(rules, place),
-    decideReading: createReadDecision(rules, place),
-  });
+  return new Toolbox(host, createFileAccess(rules, place), createReadDecision(rules, place));
 }
 
-function modeOf({ shared }: AgentHost, { sessionSettings }: Task): ApprovalMode {
-  const { approvalMode = ApprovalMode.DEFAULT } = shared.options;
-  return narrower(approvalMode, sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED);
+/** The modes from the strictest to the most permissive. */
+const STRICTEST_FIRST = [ApprovalMode.PLAN, ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT, ApprovalMode.YOLO];
+
+/** Returns the stricter one of the operator's and the session's approval mode (SESSION-3). */
+function approvalModeOf({ dependencies }: AgentHost, { sessionSettings }: Task): ApprovalMode {
+  const operatorMode = dependencies.options.approvalMode || ApprovalMode.DEFAULT;
+  const sessionMode = sessionSettings?.approvalMode || operatorMode;
+  const isStricter = STRICTEST_FIRST.indexOf(sessionMode) < STRICTEST_FIRST.indexOf(operatorMode);
+  return isStricter ? sessionMode : operatorMode;
 }
 
-/** The policy of a session: the server's rules, its mode, and what its user approved. */
-function policyFor(host: AgentHost, mode: ApprovalMode, { settings, principal }: Task): PolicyEngine {
-  const { analyze, sandbox } = host;
-  const rules = host.rulesFor(principal);
-  const saved = host.savedOf(principal);
-  const workspace = settings?.workspacePath ?? "";
-  const shellConfinement = async () => ((await sandbox()).confines ? "sandbox" : "none");
-  return createPolicyEngine({ mode, workspace, shellConfinement, rules, analyze, ...(saved && { saved }) });
-}
-
-/** Who thinks in a task, and the tools that only it has. */
-interface Thinker {
-  readonly model: Model;
-  readonly tools: readonly Tool[];
-}
-
-function thinkerOf({ shared }: AgentHost, commands: SlashCommands, task: Task): Thinker {
-  const { command, contextId, principal, settings } = task;
-  if (!command) return { model: shared.model, tools: [] };
-  const context = { workspacePath: settings?.workspacePath ?? "", contextId, principal };
-  const played = named(commands.play(command, context), shared.model.name);
-  return { model: played, tools: commands.tools(command, context) };
-}
-
-interface BriefingFacts {
-  readonly workspacePath: string;
-  readonly principal: string;
-  readonly mode: ApprovalMode;
-  readonly toolNames: readonly string[];
-}
-
-async function briefing(
-  host: AgentHost,
-  { workspacePath, principal, mode, toolNames }: BriefingFacts,
-): Promise<Briefing> {
-  const { files, notices } = await host.memoryOf({ workspacePath, principal });
-  const instructions = instructionsFor({
+async function readBriefing(host: AgentHost, task: Task, tools: readonly string[]): Promise<Briefing> {
+  const workspacePath = task.settings?.workspacePath ?? "";
+  const { files, notices } = await host.loadMemory({ workspacePath, principal: task.principal });
+  const instructions = writeInstructions({
     workspacePath,
     memory: files,
     platform: process.platform,
-    date: host.shared.services.now(),
-    tools: toolNames,
-    mode: mode === ApprovalMode.PLAN ? "plan" : "work",
+    date: host.dependencies.services.now(),
+    tools,
+    mode: approvalModeOf(host, task) === ApprovalMode.PLAN ? "plan" : "work",
   });
   return { instructions, notices };
-}
-
-/** The steps of a command under the name of the model that would answer, where none of its own takes part: events name one. */
-function named(played: Model, name: string): Model {
-  return played.name === "" ? { name, generate: (request, signal) => played.generate(request, signal) } : played;
 }

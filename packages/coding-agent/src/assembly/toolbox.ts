@@ -5,41 +5,46 @@ import { Code, DevtoolError, quoted } from "@devtool/server/agent";
 import { BackgroundProcesses } from "../tool/builtin/background-processes.ts";
 import { builtinTools } from "../tool/builtin/builtin-tools.ts";
 import { settleEdit } from "../tool/builtin/file-edit-effect.ts";
-import { checkpointedTool } from "../tool/checkpoint/checkpointed-tool.ts";
+import { withCheckpoints } from "../tool/checkpoint/checkpointed-tool.ts";
 import type { McpSession } from "../tool/mcp.ts";
 import type { Tool } from "../tool/tool.ts";
 import type { ToolSet } from "../tool/tool-set.ts";
 import { Workspace } from "../tool/workspace.ts";
 import type { AgentHost } from "./host.ts";
 
-/** What the rules let tools show of the workspace. */
-export interface ToolboxRules {
-  readonly access: FileAccess;
-  readonly decideReading: ReadDecision;
-}
-
-/** What a task's tools keep from turn to turn: the processes they left running, and what commands were granted. */
+/**
+ * The tools of one task.
+ *
+ * Keeps the background processes of the task, and the access that the user granted to its commands, from turn to turn.
+ */
 export class Toolbox implements AsyncDisposable {
   readonly #host: AgentHost;
-  readonly #rules: ToolboxRules;
+  readonly #access: FileAccess;
+  readonly #decideReading: ReadDecision;
   readonly #background: BackgroundProcesses;
   readonly #grants = new SandboxGrants();
 
-  constructor(host: AgentHost, rules: ToolboxRules) {
+  /** `access` and `decideReading` say which files the rules allow tools to show. */
+  constructor(host: AgentHost, access: FileAccess, decideReading: ReadDecision) {
     this.#host = host;
-    this.#rules = rules;
-    const { services, limits } = host.shared;
-    const { nextId } = services;
-    this.#background = new BackgroundProcesses({ nextId, maxOutputBytes: limits.maxOutputBytes });
+    this.#access = access;
+    this.#decideReading = decideReading;
+    const { services, limits } = host.dependencies;
+    this.#background = new BackgroundProcesses({ nextId: services.nextId, maxOutputBytes: limits.maxOutputBytes });
   }
 
-  /** Opens the tools for one turn of a task: the built-in ones, those of the options and of MCP servers, and `more`. */
-  async open(task: Task, more: readonly Tool[], signal: AbortSignal): Promise<ToolSet> {
+  /**
+   * Opens the tools for one turn: the agent's own tools, those of MCP servers, and `commandTools`.
+   *
+   * Leaves out tools that the session does not allow.
+   */
+  async open(task: Task, commandTools: readonly Tool[], signal: AbortSignal): Promise<ToolSet> {
     const workspace = new Workspace(task.settings?.workspacePath ?? "");
     try {
-      const own = this.#ownTools(workspace).map(this.#checkpointedIn(task));
-      const all = [...own, ...(await this.#mcpTools(task, signal)), ...more];
-      const tools = all.filter(allowedIn(task));
+      const own = this.#ownTools(workspace, task);
+      const all = [...own, ...(await this.#mcpTools(task, signal)), ...commandTools];
+      const allowed = new Set(task.sessionSettings?.allowedTools);
+      const tools = all.filter(({ declaration }) => allowed.size === 0 || allowed.has(declaration.name));
       return {
         tools: new Map(tools.map((tool) => [tool.declaration.name, tool])),
         settle: (edit) => settleEdit(workspace, edit),
@@ -51,24 +56,16 @@ export class Toolbox implements AsyncDisposable {
     }
   }
 
-  /** Ends the processes that commands left running. */
+  /** Ends the background processes. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#background[Symbol.asyncDispose]();
   }
 
-  /** The built-in tools that the agent has, and those of its options, which replace built-in ones of their names. */
-  #ownTools(workspace: Workspace): readonly Tool[] {
-    const { tools = [], builtinTools: names } = this.#host.shared.options;
-    const replaced = new Set(tools.map(({ declaration }) => declaration.name));
-    const isBuiltin = ({ declaration: { name } }: Tool): boolean =>
-      !replaced.has(name) && (names === undefined || names.includes(name));
-    return [...builtinTools(workspace, this.#options()).filter(isBuiltin), ...tools];
-  }
-
-  #options(): Parameters<typeof builtinTools>[1] {
-    const { environment, pathInWorkspaces, programs, shared, sandbox } = this.#host;
-    const { limits } = shared;
-    return {
+  /** The built-in tools and the tools of the options, which replace built-in ones of the same name. */
+  #ownTools(workspace: Workspace, { principal, settings }: Task): readonly Tool[] {
+    const { environment, pathInWorkspaces, programs, sandbox, outbound, searches, checkpoints } = this.#host;
+    const { options, limits, services } = this.#host.dependencies;
+    const all = builtinTools(workspace, {
       shell: {
         environment,
         pathInWorkspaces,
@@ -79,40 +76,37 @@ export class Toolbox implements AsyncDisposable {
         grants: this.#grants,
         background: this.#background,
       },
-      outbound: this.#host.outbound,
-      search: { access: this.#rules.access, searches: this.#host.searches, onNotice: shared.services.onNotice },
-      decideReading: this.#rules.decideReading,
-    };
-  }
-
-  #checkpointedIn({ principal, settings }: Task): (tool: Tool) => Tool {
-    const { checkpoints } = this.#host;
+      outbound,
+      search: { access: this.#access, searches, onNotice: services.onNotice },
+      decideReading: this.#decideReading,
+    });
+    const { tools = [], builtinTools: selected } = options;
+    const replaced = new Set(tools.map(({ declaration }) => declaration.name));
+    const builtin = all.filter(
+      ({ declaration: { name } }) => !replaced.has(name) && (selected === undefined || selected.includes(name)),
+    );
+    if (!checkpoints) return [...builtin, ...tools];
     const place = { principal, workspacePath: settings?.workspacePath ?? "" };
-    return (tool) => (checkpoints ? checkpointedTool(tool, { checkpoints, place }) : tool);
+    return [...builtin, ...tools].map((tool) => withCheckpoints(tool, checkpoints, place));
   }
 
-  /** Throws `Code.FailedPrecondition` where a client brought MCP servers and the agent can use none. */
+  /** Throws `Code.FailedPrecondition` if a client brought MCP servers and the agent does not support them. */
   async #mcpTools(task: Task, signal: AbortSignal): Promise<readonly Tool[]> {
     const { mcp } = this.#host;
     const session = mcpSessionOf(task);
     if (mcp) return mcp.tools(session, signal);
-    const [brought] = session.clientServers;
-    if (!brought) return [];
+    const [server] = session.clientServers;
+    if (!server) return [];
     throw new DevtoolError(
       "MCP servers need @devtool/mcp, which this agent was made without",
       Code.FailedPrecondition,
-      { remedy: `leave out mcp_servers ${quoted(brought.name)}, or have the operator give codingAgent({ mcp })` },
+      { remedy: `leave out mcp_servers ${quoted(server.name)}, or have the operator give codingAgent({ mcp })` },
     );
   }
 }
 
-/** Whose MCP servers a task has: the operator's and those that its client brought. */
+/** The session of a task for its MCP servers: the operator's, and those that its client brought. */
 export function mcpSessionOf({ principal, settings, sessionSettings }: Task): McpSession {
   const clientServers = sessionSettings?.mcpServers ?? [];
   return { principal, workspacePath: settings?.workspacePath ?? "", clientServers };
-}
-
-function allowedIn({ sessionSettings }: Task): (tool: Tool) => boolean {
-  const allowed = new Set(sessionSettings?.allowedTools);
-  return ({ declaration }) => allowed.size === 0 || allowed.has(declaration.name);
 }

@@ -1,9 +1,10 @@
-/** A longer name is near to none: a client may send one of millions of characters, which take minutes to compare. */
+/** The maximum length of a name to compare. Comparing a name of millions of characters would take minutes. */
 const MAX_COMPARED = 200;
 
 /**
- * Finds the candidate with the fewest edits from a name; the first of equals. Empty when none is close: more than half of
- * the characters would have to change.
+ * Returns the candidate with the smallest edit distance to a name, and the first of several with the same distance.
+ *
+ * Returns an empty string when more than half of the characters would have to change for every candidate.
  */
 export function nearest(name: string, candidates: readonly string[]): string {
   if (name.length > MAX_COMPARED) return "";
@@ -15,7 +16,7 @@ export function nearest(name: string, candidates: readonly string[]): string {
   return best.edits * 2 <= Math.max(name.length, best.candidate.length) ? best.candidate : "";
 }
 
-/** Counts the characters to insert, delete or replace to make one text of the other. */
+/** Returns the Levenshtein distance of two texts. */
 function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);
   for (const [i, a] of [...from].entries()) {

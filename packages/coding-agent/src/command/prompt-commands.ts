@@ -1,56 +1,55 @@
 import type { CommandPlace } from "@devtool/server/agent";
 import type { Model } from "../agent/model.ts";
-import { clientError } from "../tool/hidden-fault.ts";
+import { clientError } from "../client-error.ts";
 import type { McpPrompt } from "../tool/mcp.ts";
 import { readArguments } from "./arguments.ts";
-import type { CommandSource, SlashCommand } from "./slash-command.ts";
-import { prompting } from "./steps.ts";
+import type { CommandSource } from "./slash-command.ts";
+import { promptModel } from "./steps.ts";
 
-/** The prompts that MCP servers offer in a workspace. */
+/** Lists the prompts that MCP servers offer in a workspace. */
 export interface PromptServers {
   prompts(place: CommandPlace, signal: AbortSignal): Promise<readonly McpPrompt[]>;
 }
 
-/** What the commands of prompts need. */
+/** Dependencies of the commands for prompts of MCP servers. */
 export interface PromptCommandsOptions {
   readonly servers: PromptServers;
-  /** Who is told the prompts. */
+  /** The model that responds to the prompts. */
   readonly model: Model;
-  /** Takes what the operator should know, in words. */
+  /** Receives notices for the operator, as plain text. */
   readonly onNotice: (text: string) => void;
 }
 
-/** The prompts of MCP servers as commands: `/<server> <prompt>`. Servers that cannot be asked have none. */
+/**
+ * Creates a source that offers the prompts of MCP servers as commands `/<server> <prompt>`.
+ *
+ * When the servers cannot be reached, it finds no commands and gives a notice.
+ */
 export function createPromptCommands({ servers, model, onNotice }: PromptCommandsOptions): CommandSource {
   return {
-    model: model.name,
     find: async (place, signal) => {
       try {
         const prompts = await servers.prompts(place, signal);
-        return { commands: prompts.map((prompt) => commandOf(prompt, model)), notices: [] };
+        const commands = prompts.map((prompt) => ({
+          path: [toWord(prompt.server), toWord(prompt.name)],
+          description: prompt.description || `Prompt of the MCP server ${prompt.server}`,
+          group: `Runs a prompt that the MCP server ${prompt.server} offers`,
+          arguments: prompt.arguments,
+          play: (args: string) => {
+            const values = readArguments(prompt.arguments, args);
+            return promptModel(model, (reading) => prompt.get(values, reading));
+          },
+        }));
+        return { commands, notices: [] };
       } catch (reason) {
-        const where = { workspace: place.workspacePath };
-        const { message } = clientError(reason, { what: "finding prompts", place: where, onNotice });
+        const { message } = clientError(reason, "finding prompts", { workspace: place.workspacePath }, onNotice);
         return { commands: [], notices: [`the prompts of MCP servers are missing: ${message}`] };
       }
     },
   };
 }
 
-function commandOf(prompt: McpPrompt, model: Model): SlashCommand {
-  return {
-    path: [word(prompt.server), word(prompt.name)],
-    description: prompt.description || `Prompt of the MCP server ${prompt.server}`,
-    group: `Runs a prompt that the MCP server ${prompt.server} offers`,
-    arguments: prompt.arguments,
-    play: (args) => {
-      const values = readArguments(prompt.arguments, args);
-      return prompting(model, (signal) => prompt.get(values, signal));
-    },
-  };
-}
-
-/** A name as it can be typed: one word. */
-function word(name: string): string {
+/** Converts a name to one word that a user can type. */
+function toWord(name: string): string {
   return name.trim().replaceAll(/[\s/]+/g, "-");
 }

@@ -6,76 +6,83 @@ import type { RestorePreview } from "../tool/checkpoint/checkpoints.ts";
 import type { McpServerStatus } from "../tool/mcp.ts";
 import type { TrustKeeper } from "../trust/trust.ts";
 
-/** What built-in commands work with. A command whose service is not there is not offered. */
+/** Dependencies of the built-in commands. A command is available only if its service is present. */
 export interface CommandServices {
-  /** The version of this server. */
+  /** The version of the server, for `/about`. */
   readonly version: string;
-  /** The name of its model. */
+  /** The name of the model, for `/about`. */
   readonly model: string;
-  /** A model that understands prose, for commands that need one; undefined for the scripted one. */
-  readonly prose?: Model;
-  /** Reads what agents of a principal are told of a workspace. */
+  /** A model that understands prose, for `/init`. Undefined for the scripted model. */
+  readonly prose?: Model | undefined;
+  /** Reads the memory files that apply to a workspace and principal. */
   readonly loadMemory?: (place: CommandPlace) => Promise<Memory>;
-  /** The principal whose trust the server keeps: it follows what they approve. Default: it follows nobody. */
+  /**
+   * The principal who owns the trust of workspaces.
+   *
+   * Trust follows the changes of memory files that this principal approves. Default: it follows no change.
+   */
   readonly operator?: string;
-  /** Whose configuration is used. */
+  /** The trust of workspaces. */
   readonly trust?: TrustKeeper;
   readonly conversations?: Conversations;
-  readonly checkpoints?: Checkpoints;
+  readonly checkpoints?: Checkpoints | undefined;
   readonly mcp?: McpStatus;
   readonly policies?: Policies;
 }
 
-/** The conversations that commands are typed in. */
+/** The conversations in which commands are sent. */
 export interface Conversations {
-  /** The task that the messages of the context go to: the latest that a message opened. Undefined when there is none. */
+  /** Returns the latest task that a message opened in the context. Undefined when there is none. */
   find(context: CommandContext): Promise<Task | undefined>;
   /**
-   * Puts a summary in place of the older history of a task. Gives how many messages it stands for; 0 when there was
-   * nothing to gain. Throws `Code.FailedPrecondition` while the task is at work.
+   * Replaces the older history of a task by a summary.
+   *
+   * Returns the number of messages that the summary replaces, or 0 when a summary would not be shorter. Throws
+   * `Code.FailedPrecondition` while the task is working.
    */
   compress(taskId: string, signal: AbortSignal): Promise<number>;
 }
 
-/** States of workspaces to go back to. */
+/** The checkpoints of workspaces. */
 export interface Checkpoints {
-  /** A principal's checkpoints of a workspace, the latest first. */
+  /** Lists a principal's checkpoints of a workspace, newest first. */
   list(place: CommandPlace, signal: AbortSignal): Promise<readonly Checkpoint[]>;
-  /** What going back to a checkpoint would change now. Throws `Code.NotFound`. */
+  /** Returns the changes that restoring a checkpoint would make now. Throws `Code.NotFound` for an unknown id. */
   preview(place: CommandPlace, id: string, signal: AbortSignal): Promise<RestorePreview>;
   /**
-   * Brings the files of a workspace to where a checkpoint has them. Gives a line for each. Throws `Code.NotFound`, and `Code.Aborted`
-   * when other files would change than the preview has.
+   * Restores the files of a workspace to a checkpoint. Returns one line per file.
+   *
+   * Throws `Code.NotFound` for an unknown id, and `Code.Aborted` when it would change files that the preview does not have.
    */
   restore(place: CommandPlace, shown: RestorePreview, signal: AbortSignal): Promise<readonly string[]>;
 }
 
-/** One state of a workspace. */
+/** A saved state of a workspace. */
 export interface Checkpoint {
   readonly id: string;
   readonly time: Date;
-  /** What was about to happen when it was made, in a line. */
+  /** One line that describes the call before which the checkpoint was made. */
   readonly label: string;
 }
 
-/** The MCP servers of a workspace, as each principal has them. */
+/** The state of the MCP servers of a workspace, separately for each principal. */
 export interface McpStatus {
   list(place: CommandPlace, signal: AbortSignal): Promise<readonly McpServerStatus[]>;
-  /** Connects anew to the servers that are not connected and reads the tools of all. */
+  /** Reconnects to the servers that are not connected, and lists the tools of all servers again. */
   refresh(place: CommandPlace, signal: AbortSignal): Promise<void>;
 }
 
 /** The rules that decide on tool calls. */
 export interface Policies {
-  /** The rules, those that are asked first before the others. */
+  /** Lists the rules in the order in which they are evaluated. */
   list(context: CommandContext): Promise<readonly PolicyRule[]>;
 }
 
-/** One rule, for a person. */
+/** A description of one rule for a user. */
 export interface PolicyRule {
-  /** Where it is written, for instance `user/policy.toml:3`. */
+  /** The place where the rule is defined, for instance `user/policy.toml:3`. */
   readonly name: string;
   readonly decision: "allow" | "ask" | "deny";
-  /** What it is about, in a line. */
+  /** One line that describes the calls that the rule matches. */
   readonly description: string;
 }

@@ -1,40 +1,56 @@
 import type { SlashCommandArgument } from "@devtool/schema";
 import type { CommandContext, CommandPlace } from "@devtool/server/agent";
-import type { Model } from "../agent/model.ts";
+import type { StepSource } from "../agent/model.ts";
 import type { Tool } from "../tool/tool.ts";
 
 /**
- * Something a user starts by name. It is played like a model: each call of `generate` is one step, and its tool calls
- * run under the same policy, ask the same questions and survive the same restarts as those of an agent.
+ * A command that a user starts by its name.
+ *
+ * A command produces steps, as a model does. So its tool calls go through the same policy and approvals, and it resumes after
+ * a restart in the same way.
  */
 export interface SlashCommand {
-  /** The words of the command, without the slash. */
+  /** The words of the command, without the slash: `["memory", "add"]` is `/memory add`. */
   readonly path: readonly string[];
-  /** What it does, in a line. */
+  /** One line that says what the command does. */
   readonly description: string;
-  /** What may be typed after the words. */
+  /** The arguments that may follow the words. */
   readonly arguments: readonly SlashCommandArgument[];
-  /** What the commands are for that share its words but the last, in a line; needed where no command has those words alone. */
+  /**
+   * One line that describes the group of commands that share all words of `path` but the last.
+   *
+   * One command of a group needs it, unless the group's words are a command themselves.
+   */
   readonly group?: string;
-  /** Says why it cannot start with what was typed after the words; undefined when it can. Without it, `play` alone decides. */
+  /**
+   * Returns why the command cannot start, or undefined if it can.
+   *
+   * `args` is the text after the words. Default: the command can start unless `play` throws.
+   */
   check?(args: string, context: CommandContext, signal: AbortSignal): Promise<string | undefined>;
-  /** Makes the steps of one execution; `args` is what was typed after the words. Throws for arguments it cannot read. */
-  play(args: string, context: CommandContext): Model;
-  /** Tools that its steps may call beside those of the session. */
+  /**
+   * Creates the steps of one execution.
+   *
+   * `args` is the text after the words. Throws a `DevtoolError` for invalid arguments.
+   */
+  play(args: string, context: CommandContext): StepSource;
+  /** Returns additional tools for the command's steps. Default: none. */
   tools?(context: CommandContext): readonly Tool[];
 }
 
-/** Commands that come and go with a workspace: command files, the prompts of MCP servers. */
+/** Finds commands that depend on the workspace, such as command files and the prompts of MCP servers. */
 export interface CommandSource {
-  /** The name of the model that answers its commands; empty when none does. */
-  readonly model: string;
-  /** The commands of a workspace as they are now. What is wrong with one is an outcome of its `play`, not of this. */
+  /**
+   * Returns the current commands of a workspace.
+   *
+   * An invalid command is part of the result; its `play` throws the reason.
+   */
   find(place: CommandPlace, signal: AbortSignal): Promise<FoundCommands>;
 }
 
-/** What a source found. */
+/** The commands of a `CommandSource`. */
 export interface FoundCommands {
   readonly commands: readonly SlashCommand[];
-  /** Why commands are missing, for a person. */
+  /** Messages for the user about missing commands, with the reason. */
   readonly notices: readonly string[];
 }

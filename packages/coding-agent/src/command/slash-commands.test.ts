@@ -6,7 +6,7 @@ import type { ModelRequest } from "../agent/model.ts";
 import { optional, required } from "./arguments.ts";
 import type { CommandSource, SlashCommand } from "./slash-command.ts";
 import { SlashCommands } from "./slash-commands.ts";
-import { saying } from "./steps.ts";
+import { replyWith } from "./steps.ts";
 
 const signal = AbortSignal.timeout(300_000);
 const context: CommandContext = { workspacePath: "/w", contextId: "c", principal: "p" };
@@ -14,7 +14,7 @@ const context: CommandContext = { workspacePath: "/w", contextId: "c", principal
 describe("SlashCommands", () => {
   const own = [command("help"), command("memory show"), command("memory add", [required("fact", "what to add")])];
 
-  it("lists its own commands first, then those that the workspace has now, as a tree (CMD-1)", async () => {
+  it("lists its own commands first, then those of the workspace, as a tree (CMD-1)", async () => {
     const commands = new SlashCommands(own, [source(command("git commit"), command("git log"), command("memory all"))]);
     const listed = await commands.list({ workspacePath: "/w", principal: "me" }, signal);
     expect(listed.map(({ name, subCommands }) => [name, subCommands.map((sub) => sub.name)])).toEqual([
@@ -25,10 +25,9 @@ describe("SlashCommands", () => {
     expect(listed[2]?.description).toBe("Groups the commands commit, log");
   });
 
-  it("asks its sources about the workspace that is meant", async () => {
+  it("asks its sources about the given workspace, and not without one", async () => {
     const asked: string[] = [];
     const source: CommandSource = {
-      model: "",
       find: async ({ workspacePath }) => {
         asked.push(workspacePath);
         return { commands: [], notices: [] };
@@ -39,7 +38,7 @@ describe("SlashCommands", () => {
     expect(asked).toEqual(["/other"]);
   });
 
-  it("keeps its own command where a source has one of the same words", async () => {
+  it("prefers its own command to one of a source with the same words", async () => {
     const commands = new SlashCommands(own, [source(command("help", [], "not this one"))]);
     expect((await commands.list({ workspacePath: "/w", principal: "me" }, signal)).map(({ name }) => name)).toEqual([
       "help",
@@ -57,21 +56,21 @@ describe("SlashCommands", () => {
     { line: "review", says: undefined },
   ];
   for (const { line, says } of refusals) {
-    it(`says of /${line} ${says === undefined ? "nothing: it can start" : "why it cannot start"} (CMD-2)`, async () => {
+    it(`says ${says === undefined ? "that" : "why"} /${line} ${says === undefined ? "can" : "cannot"} start (CMD-2)`, async () => {
       const found = { ...source(command("review")), notices: ["Two commands are missing."] };
       const commands = new SlashCommands(own, [found]);
       expect(await commands.check(request(line), context, signal)).toBe(says);
     });
   }
 
-  it("looks for no command that is near to a very long name", async () => {
+  it("suggests no command for a very long name", async () => {
     const long = "x".repeat(200);
     const commands = new SlashCommands([command(long)], []);
     expect(await commands.check(request(long.slice(1)), context, signal)).toContain("did you mean");
     expect(await commands.check(request(`${long}x`), context, signal)).not.toContain("did you mean");
   });
 
-  it("says with the command's own words that it cannot read what was typed", async () => {
+  it("reports an internal error of a command to the operator", async () => {
     const picky: SlashCommand = {
       ...command("picky"),
       play: () => {
@@ -88,13 +87,12 @@ describe("SlashCommands", () => {
     expect(notices[0]).not.toContain("secret");
   });
 
-  it("plays a command of a source, with what was typed and where", async () => {
+  it("plays a command of a source with its arguments and workspace", async () => {
     const commands = new SlashCommands(own, [source(command("git commit", [optional("what", "what")]))]);
     expect(await textOf(commands, "git commit", "all of it")).toBe("git commit: all of it in /w");
-    expect(commands.play(request("git commit"), context).name).toBe("some model");
   });
 
-  it("fails the execution of a command that its workspace has no longer", async () => {
+  it("fails the execution of a command that the workspace no longer has", async () => {
     await expect(textOf(new SlashCommands(own, [source()]), "gone")).rejects.toThrow("/gone does not exist");
   });
 });
@@ -105,14 +103,13 @@ function command(line: string, args: SlashCommand["arguments"] = [], description
     description,
     arguments: args,
     play: (typed, { workspacePath }) =>
-      saying(() => (typed === "" ? `${line}:` : `${line}: ${typed} in ${workspacePath}`)),
+      replyWith(() => (typed === "" ? `${line}:` : `${line}: ${typed} in ${workspacePath}`)),
   };
 }
 
 function source(...commands: SlashCommand[]): CommandSource & { notices: string[] } {
   const notices: string[] = [];
   return {
-    model: "some model",
     notices,
     async find() {
       return { commands, notices: this.notices };

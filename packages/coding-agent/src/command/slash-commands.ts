@@ -5,145 +5,141 @@ import {
   SlashCommandSchema,
 } from "@devtool/schema";
 import { type AgentCommands, Code, type CommandContext, type CommandPlace, DevtoolError } from "@devtool/server/agent";
-import type { Model } from "../agent/model.ts";
-import { clientError } from "../tool/hidden-fault.ts";
+import type { StepSource } from "../agent/model.ts";
+import { clientError } from "../client-error.ts";
 import type { Tool } from "../tool/tool.ts";
 import { nearest } from "./nearest.ts";
 import type { CommandSource, SlashCommand } from "./slash-command.ts";
 
-/** The slash commands of a server: its own, and those that its sources have for a workspace. */
+/** The available commands by their names, which are their words separated by spaces. */
+interface KnownCommands {
+  readonly commands: ReadonlyMap<string, SlashCommand>;
+  /** Messages for the user about missing commands. */
+  readonly notices: readonly string[];
+}
+
+/** The slash commands of an agent: its own, and those that its sources find in a workspace. */
 export class SlashCommands implements AgentCommands {
   readonly #own: ReadonlyMap<string, SlashCommand>;
   readonly #sources: readonly CommandSource[];
   readonly #onNotice: (text: string) => void;
 
-  /** `onNotice` takes what the operator should know, in words. Default: nobody is told. */
+  /**
+   * Creates the commands of an agent.
+   *
+   * Among commands with the same words, the agent's own one takes precedence, then the first one in the order of the sources.
+   * `onNotice` receives notices for the operator, as plain text. Default: ignores them.
+   */
   constructor(
     own: readonly SlashCommand[],
     sources: readonly CommandSource[] = [],
     onNotice: (text: string) => void = () => undefined,
   ) {
-    this.#onNotice = onNotice;
-    this.#own = new Map(own.map((command) => [nameOf(command.path), command]));
+    this.#own = new Map(own.map((command) => [command.path.join(" "), command]));
     this.#sources = sources;
-  }
-
-  /** The commands of a workspace as clients see them: a tree by their words, the server's own first (CMD-1). Without a workspace only those. */
-  async list(place: CommandPlace, signal: AbortSignal): Promise<readonly SlashCommandDeclaration[]> {
-    const { commands } = await this.#all(place, signal);
-    return declare([...commands.values()], 0);
-  }
-
-  /** Says why a command cannot start, for its user; undefined when it can (CMD-2). */
-  async check(
-    request: ExecuteSlashCommandRequest,
-    context: CommandContext,
-    signal: AbortSignal,
-  ): Promise<string | undefined> {
-    const name = nameOf(request.commandPath);
-    const known = this.#own.has(name) ? { commands: this.#own, notices: [] } : await this.#all(context, signal);
-    return this.#refusalOf(request, known, context) ?? known.commands.get(name)?.check?.(request.args, context, signal);
+    this.#onNotice = onNotice;
   }
 
   /**
-   * The steps of a command. One that is not the server's own is looked up when its first step is asked for; that throws
-   * `Code.NotFound` when the workspace has it no longer.
+   * Lists the commands of a workspace as a tree by their words, the agent's own commands first (CMD-1).
+   *
+   * Without a workspace, lists only the agent's own commands.
    */
-  play(request: ExecuteSlashCommandRequest, context: CommandContext): Model {
-    const own = this.#own.get(nameOf(request.commandPath));
-    if (own) return own.play(request.args, context);
-    let found: Promise<Model> | undefined;
-    const find = (signal: AbortSignal): Promise<Model> => (found ??= this.#find(request, context, signal));
-    return {
-      name: this.#sources.find(({ model }) => model !== "")?.model ?? "",
-      async *generate(step, signal) {
-        yield* (await find(signal)).generate(step, signal);
-      },
-    };
+  async list(place: CommandPlace, signal: AbortSignal): Promise<readonly SlashCommandDeclaration[]> {
+    const { commands } = await this.#findAll(place, signal);
+    return declareCommands([...commands.values()], 0);
   }
 
-  /** The tools that a command brings for its own steps. */
-  tools({ commandPath }: ExecuteSlashCommandRequest, context: CommandContext): readonly Tool[] {
-    return this.#own.get(nameOf(commandPath))?.tools?.(context) ?? [];
-  }
-
-  async #find(request: ExecuteSlashCommandRequest, context: CommandContext, signal: AbortSignal): Promise<Model> {
-    const known = await this.#all(context, signal);
-    const command = known.commands.get(nameOf(request.commandPath));
-    if (!command) throw new DevtoolError(unknown(nameOf(request.commandPath), known), Code.NotFound);
-    return command.play(request.args, context);
-  }
-
-  #refusalOf(
+  /** Returns why a command cannot start, for its user. Undefined when it can (CMD-2). */
+  async check(
     { commandPath, args }: ExecuteSlashCommandRequest,
-    known: Known,
     context: CommandContext,
-  ): string | undefined {
-    const name = nameOf(commandPath);
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    const name = commandPath.join(" ");
+    const known = this.#own.has(name) ? { commands: this.#own, notices: [] } : await this.#findAll(context, signal);
     const command = known.commands.get(name);
-    if (!command) return unknown(name, known);
+    if (!command) return unknownCommand(name, known);
     const missing = command.arguments.find(({ isRequired }) => isRequired && args.trim() === "");
     if (missing) return `/${name} needs <${missing.name}>: ${missing.description}`;
     try {
       command.play(args, context);
-      return undefined;
     } catch (reason) {
       const place = { command: name, context: context.contextId };
-      return clientError(reason, { what: "a slash command", place, onNotice: this.#onNotice }).message;
+      return clientError(reason, "a slash command", place, this.#onNotice).message;
     }
+    return command.check?.(args, context, signal);
   }
 
-  /** Of commands with the same words the first counts: the server's own, then by the order of the sources. */
-  async #all(place: CommandPlace, signal: AbortSignal): Promise<Known> {
+  /**
+   * Creates the steps of a command.
+   *
+   * A command from a source is looked up with the first step, which throws `Code.NotFound` if the workspace no longer has it.
+   */
+  play({ commandPath, args }: ExecuteSlashCommandRequest, context: CommandContext): StepSource {
+    const name = commandPath.join(" ");
+    const own = this.#own.get(name);
+    if (own) return own.play(args, context);
+    let steps: Promise<StepSource> | undefined;
+    const find = async (signal: AbortSignal): Promise<StepSource> => {
+      const known = await this.#findAll(context, signal);
+      const command = known.commands.get(name);
+      if (!command) throw new DevtoolError(unknownCommand(name, known), Code.NotFound);
+      return command.play(args, context);
+    };
+    return {
+      async *generate(request, signal) {
+        steps ??= find(signal);
+        yield* (await steps).generate(request, signal);
+      },
+    };
+  }
+
+  /** Returns the additional tools for a command's steps. */
+  tools({ commandPath }: ExecuteSlashCommandRequest, context: CommandContext): readonly Tool[] {
+    return this.#own.get(commandPath.join(" "))?.tools?.(context) ?? [];
+  }
+
+  async #findAll(place: CommandPlace, signal: AbortSignal): Promise<KnownCommands> {
     const sources = place.workspacePath === "" ? [] : this.#sources;
     const found = await Promise.all(sources.map((source) => source.find(place, signal)));
     const commands = new Map(this.#own);
     for (const command of found.flatMap((each) => each.commands)) {
-      const name = nameOf(command.path);
+      const name = command.path.join(" ");
       if (!commands.has(name)) commands.set(name, command);
     }
     return { commands, notices: found.flatMap(({ notices }) => notices) };
   }
 }
 
-/** Commands by their words. */
-interface Known {
-  readonly commands: ReadonlyMap<string, SlashCommand>;
-  readonly notices: readonly string[];
+/** Returns the error message for a name that is not a command, with a suggestion. */
+function unknownCommand(name: string, { commands, notices }: KnownCommands): string {
+  const longer = [...commands.keys()].filter((other) => other.startsWith(`${name} `));
+  if (longer.length > 0) return `/${name} needs another word: choose ${longer.map((other) => `/${other}`).join(", ")}`;
+  const similar = nearest(name, [...commands.keys()]);
+  if (similar !== "") return [`/${name} does not exist: did you mean /${similar}?`, ...notices].join(" ");
+  const remedy = commands.size === 0 ? "this agent has no commands" : "see /help";
+  return [`/${name} does not exist: ${remedy}`, ...notices].join(". ");
 }
 
-function nameOf(path: readonly string[]): string {
-  return path.join(" ");
-}
-
-function unknown(name: string, { commands, notices }: Known): string {
-  const below = [...commands.keys()].filter((other) => other.startsWith(`${name} `));
-  if (below.length > 0) return `/${name} needs another word: choose ${below.map((other) => `/${other}`).join(", ")}`;
-  const near = nearest(name, [...commands.keys()]);
-  const others = commands.size === 0 ? "this agent has no commands" : "see /help";
-  const hint = near === "" ? others : `did you mean /${near}?`;
-  return [`/${name} does not exist: ${hint}`, ...notices].join(near === "" ? ". " : " ");
-}
-
-/** What commands with the same words are for. */
-function groupOf(commands: readonly SlashCommand[], depth: number): string {
-  const told = commands.find(({ path, group }) => path.length === depth + 2 && group !== undefined)?.group;
-  if (told !== undefined) return told;
-  const words = commands.map(({ path }) => path.slice(depth + 1).join(" "));
-  return `Groups ${commands.length === 1 ? "the command" : "the commands"} ${words.join(", ")}`;
-}
-
-/** Arranges commands with the same word at a depth below one declaration. */
-function declare(commands: readonly SlashCommand[], depth: number): SlashCommandDeclaration[] {
+/** Builds the tree of declarations for commands that share their first `depth` words. */
+function declareCommands(commands: readonly SlashCommand[], depth: number): SlashCommandDeclaration[] {
   const byWord = Map.groupBy(commands, ({ path }) => path[depth] ?? "");
   return [...byWord].map(([name, group]) => {
     const own = group.find(({ path }) => path.length === depth + 1);
-    const below = group.filter(({ path }) => path.length > depth + 1);
+    const longer = group.filter(({ path }) => path.length > depth + 1);
     return create(SlashCommandSchema, {
       name,
-      description: own?.description ?? groupOf(below, depth),
+      description: own?.description ?? describeGroup(longer, depth),
       arguments: [...(own?.arguments ?? [])],
-      subCommands: declare(below, depth + 1),
+      subCommands: declareCommands(longer, depth + 1),
     });
   });
+}
+
+function describeGroup(commands: readonly SlashCommand[], depth: number): string {
+  const description = commands.find(({ path, group }) => path.length === depth + 2 && group !== undefined)?.group;
+  if (description !== undefined) return description;
+  const words = commands.map(({ path }) => path.slice(depth + 1).join(" "));
+  return `Groups ${commands.length === 1 ? "the command" : "the commands"} ${words.join(", ")}`;
 }

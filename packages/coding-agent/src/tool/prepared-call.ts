@@ -23,9 +23,9 @@ import {
   type FailureType,
   toolFailure,
 } from "@devtool/server/agent";
+import { clientError } from "../client-error.ts";
 import { callDigest } from "./call-digest.ts";
 import { confirmationOptions } from "./confirmation-options.ts";
-import { clientError } from "./hidden-fault.ts";
 import type { EditState, Tool, ToolInvocation } from "./tool.ts";
 
 /** A call that was checked: it can run, or it has failed. */
@@ -225,11 +225,7 @@ export function callError(
   { toolCallId, toolName }: ToolCall,
   { task, onNotice }: FaultContext,
 ): DevtoolError {
-  return clientError(reason, {
-    what: "a tool call",
-    place: { task: task.id, call: toolCallId, tool: toolName },
-    onNotice,
-  });
+  return clientError(reason, "a tool call", { task: task.id, call: toolCallId, tool: toolName }, onNotice);
 }
 
 const PREPARE_FAILURES: ReadonlyMap<Code, FailureType> = new Map([

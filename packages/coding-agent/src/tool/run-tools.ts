@@ -1,7 +1,14 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import type { PolicyEngine } from "@devtool/policy";
-import { type EditRecord, openToolCalls, structFromJson, ToolCallSchema, ToolCallStatus } from "@devtool/schema";
-import type { AgentEvent, CallUpdate, Turn } from "@devtool/server/agent";
+import {
+  type EditRecord,
+  openToolCalls,
+  structFromJson,
+  type ToolCall,
+  ToolCallSchema,
+  ToolCallStatus,
+} from "@devtool/schema";
+import type { AgentEvent, Turn } from "@devtool/server/agent";
 import { runNewCalls, runOpenCalls, type SchedulerContext } from "./scheduler.ts";
 import type { EditState, Tool } from "./tool.ts";
 
@@ -43,13 +50,12 @@ export async function* runTools(
     },
   };
   for await (const value of runOpenCalls(openToolCalls(turn.task), context, signal)) yield { case: "toolCalls", value };
-  const made = calls.map((call) => newCall(call, nextId()));
+  const made = calls.map(({ name, args }) => ({ call: newToolCall(nextId(), name, args) }));
   for await (const value of runNewCalls(made, context, signal)) yield { case: "toolCalls", value };
 }
 
-function newCall({ name, args }: WantedCall, toolCallId: string): CallUpdate {
+/** Creates a pending call of a tool. */
+export function newToolCall(toolCallId: string, toolName: string, args: JsonObject): ToolCall {
   const inputParameters = structFromJson(args);
-  return {
-    call: create(ToolCallSchema, { toolCallId, toolName: name, inputParameters, status: ToolCallStatus.PENDING }),
-  };
+  return create(ToolCallSchema, { toolCallId, toolName, inputParameters, status: ToolCallStatus.PENDING });
 }

@@ -10,6 +10,7 @@ import {
   ToolCallStatus,
 } from "@devtool/schema";
 import { type CallUpdate, changedDetail, mergeReady, toolFailure } from "@devtool/server/agent";
+import { translateError } from "../client-error.ts";
 import { callDigest } from "./call-digest.ts";
 import {
   askedCall,
@@ -25,7 +26,6 @@ import {
 } from "./prepared-call.ts";
 import { type AskingContext, runCall } from "./running-call.ts";
 import type { ToolInvocation } from "./tool.ts";
-import { translateError } from "./translate-error.ts";
 
 /** What a scheduler works with. */
 export interface SchedulerContext extends PrepareContext, AskingContext {}

@@ -29,7 +29,7 @@ export class Workspace implements Disposable {
   locate(path: string): string {
     if (path.includes("\0")) throw denied(path, "holds a NUL byte");
     const way = relative(this.root, resolve(this.root, path));
-    if (way === ".." || way.startsWith(`..${sep}`) || isAbsolute(way)) {
+    if (!isInside(this.root, resolve(this.root, path))) {
       throw denied(path, `is outside workspace ${JSON.stringify(this.root)}`);
     }
     return way.split(sep).join("/");
@@ -207,6 +207,12 @@ export class Workspace implements Disposable {
     if (file.realPath().startsWith(root === "/" ? root : `${root}/`)) return;
     throw denied(path, `is outside workspace ${JSON.stringify(this.root)}`);
   }
+}
+
+/** Returns whether a path is a directory or inside it. Both are absolute. Compares path segments, not prefixes of text. */
+export function isInside(directory: string, path: string): boolean {
+  const way = relative(directory, path);
+  return way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way);
 }
 
 function segmentsOf(way: string): string[] {

@@ -15,7 +15,7 @@ describe("readConfigFiles", () => {
   });
   afterEach(() => rm(directory, { recursive: true }));
 
-  it("reads memory files and all below .devtool, and nothing else", async () => {
+  it("reads only memory files and the files below .devtool", async () => {
     await write({ "AGENTS.md": "a", ".devtool/x": "x", ".devtool/y/z": "z", "agents.md": "no", "src/AGENTS.md": "no" });
     expect([...read().keys()].sort()).toEqual([".devtool/x", ".devtool/y/z", "AGENTS.md"]);
   });
@@ -27,7 +27,7 @@ describe("readConfigFiles", () => {
       says: 'configuration file "AGENTS.md" has 11 bytes: limit is 10',
     },
     {
-      what: "too much in all",
+      what: "configuration that is too large in total",
       files: { "AGENTS.md": "1234567890", "GEMINI.md": "1234567890", ".devtool/x": "123456" },
       says: "the configuration of the directory has 26 bytes: limit is 25",
     },
@@ -37,19 +37,19 @@ describe("readConfigFiles", () => {
       says: "the configuration has too many files: limit is 3",
     },
     {
-      what: "a directory that lies too deep",
+      what: "a directory that is nested too deeply",
       files: { ".devtool/a/b/c": "" },
-      says: 'configuration directory ".devtool/a/b" lies too deep: limit is 2',
+      says: 'configuration directory ".devtool/a/b" is nested too deeply: limit is 2',
     },
   ];
   for (const { what, files, says } of refused) {
-    it(`refuses ${what}`, async () => {
+    it(`rejects ${what}`, async () => {
       await write(files);
       expect(read).toThrow(says);
     });
   }
 
-  it("tells by names alone whether there is configuration", async () => {
+  it("finds out by file names alone whether there is configuration", async () => {
     expect(hasConfig(directory, isPlaceholder)).toBe(false);
     await write({ ".devtool/x": "" });
     expect(hasConfig(directory, isPlaceholder)).toBe(true);

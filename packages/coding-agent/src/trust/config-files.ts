@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { type Dirent, lstatSync } from "node:fs";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
@@ -6,19 +6,19 @@ import { type TrustedFile, TrustedFileSchema } from "@devtool/schema";
 import { Code, DevtoolError } from "@devtool/server/agent";
 import type { ConfigChange } from "./trust.ts";
 
-/** The files that tell agents about a directory, in the order they are read. */
+/** The names of memory files, which instruct agents, in the order in which they are read. */
 export const MEMORY_FILE_NAMES: readonly string[] = ["AGENTS.md", "GEMINI.md"];
 
-/** The directory whose files configure agents. */
+/** The name of the directory whose files configure agents. */
 export const CONFIG_DIRECTORY = ".devtool";
 
-/** A directory to read configuration from. It follows no link and leads nowhere else, as `Workspace` does. */
+/** A directory to read configuration from. Like `Workspace`, it does not follow symbolic links. */
 export interface ConfigDirectory extends Disposable {
   readFile(path: string): Buffer | undefined;
   readDirectory(path: string): Dirent[] | undefined;
 }
 
-/** Bounds on the configuration of one directory; past them nothing of it can be trusted. */
+/** Limits on the configuration of one directory. Configuration that exceeds one of them cannot be trusted. */
 export interface ConfigLimits {
   readonly maxFiles: number;
   readonly maxFileBytes: number;
@@ -26,7 +26,7 @@ export interface ConfigLimits {
   readonly maxDepth: number;
 }
 
-/** The bounds in use. */
+/** The limits that the agent uses. */
 export const CONFIG_LIMITS: ConfigLimits = {
   maxFiles: 500,
   maxFileBytes: 1024 * 1024,
@@ -35,8 +35,10 @@ export const CONFIG_LIMITS: ConfigLimits = {
 };
 
 /**
- * Reads every configuration file of a directory, by path: its memory files and all below `.devtool`. Links and what is
- * no regular file are no configuration. Throws `Code.ResourceExhausted` past a limit.
+ * Reads the configuration files of a directory: its memory files and all files below `.devtool`, by path.
+ *
+ * Ignores symbolic links and other entries that are not regular files. Throws `Code.ResourceExhausted` when the
+ * configuration exceeds a limit.
  */
 export function readConfigFiles(
   directory: ConfigDirectory,
@@ -48,49 +50,52 @@ export function readConfigFiles(
     const content = directory.readFile(path);
     if (!content) continue;
     total += content.length;
-    assertWithin(`configuration file ${JSON.stringify(path)}`, content.length, limits.maxFileBytes);
-    assertWithin("the configuration of the directory", total, limits.maxTotalBytes);
+    if (content.length > limits.maxFileBytes) {
+      const problem = `configuration file ${JSON.stringify(path)} has ${content.length} bytes`;
+      throw limitExceeded(problem, limits.maxFileBytes);
+    }
+    if (total > limits.maxTotalBytes) {
+      throw limitExceeded(`the configuration of the directory has ${total} bytes`, limits.maxTotalBytes);
+    }
     files.set(path, content);
-    if (files.size > limits.maxFiles) throw tooMuch("the configuration has too many files", limits.maxFiles);
+    if (files.size > limits.maxFiles) throw limitExceeded("the configuration has too many files", limits.maxFiles);
   }
   return files;
 }
 
 /**
- * Whether a directory has configuration, by the names in it; opens none of it. A placeholder, which a sandbox puts where
- * something is missing, is no configuration.
+ * Returns whether a directory contains entries with the names of configuration, without opening any of them.
+ *
+ * Ignores placeholders, which a sandbox creates in place of missing files.
  */
 export function hasConfig(directory: string, isPlaceholder: (path: string) => boolean): boolean {
   const names = namesIn(directory, [CONFIG_DIRECTORY, ...MEMORY_FILE_NAMES]);
   return names.some((name) => !isPlaceholder(join(directory, name)));
 }
 
-/** Which of some names there are in a directory; none when there is no directory. */
+/** Returns those of `names` that exist in a directory. Empty when the directory does not exist. */
 export function namesIn(directory: string, names: readonly string[]): string[] {
   return names.filter((name) => lstatSync(join(directory, name), { throwIfNoEntry: false }) !== undefined);
 }
 
-/** The hashes of configuration files, sorted by path. */
+/** Returns the SHA-256 hashes of configuration files, sorted by path. */
 export function fingerprintsOf(files: ReadonlyMap<string, Buffer>): TrustedFile[] {
-  const paths = [...files.keys()].sort();
-  return paths.map((path) => create(TrustedFileSchema, { path, sha256: sha256(files.get(path) ?? Buffer.alloc(0)) }));
+  const sorted = [...files].sort(([one], [other]) => (one < other ? -1 : 1));
+  return sorted.map(([path, content]) =>
+    create(TrustedFileSchema, { path, sha256: hash("sha256", content, "buffer") }),
+  );
 }
 
-/** Compares configuration files with those that were trusted. */
+/** Lists the differences between the trusted configuration files and the current ones. */
 export function changesSince(trusted: readonly TrustedFile[], files: ReadonlyMap<string, Buffer>): ConfigChange[] {
-  const before = new Map(trusted.map(({ path, sha256: hash }) => [path, hash]));
+  const before = new Map(trusted.map(({ path, sha256 }) => [path, sha256]));
   const removed = [...before.keys()].filter((path) => !files.has(path));
   const differing = [...files].flatMap(([path, content]): ConfigChange[] => {
-    const hash = before.get(path);
-    if (!hash) return [{ path, how: "added" }];
-    return sha256(content).equals(hash) ? [] : [{ path, how: "changed" }];
+    const trustedHash = before.get(path);
+    if (!trustedHash) return [{ path, how: "added" }];
+    return hash("sha256", content, "buffer").equals(trustedHash) ? [] : [{ path, how: "changed" }];
   });
   return [...differing, ...removed.map((path): ConfigChange => ({ path, how: "removed" }))];
-}
-
-/** The SHA-256 of a content. */
-export function sha256(content: string | Buffer): Buffer {
-  return createHash("sha256").update(content).digest();
 }
 
 function* configPaths(directory: ConfigDirectory, limits: ConfigLimits): Iterable<string> {
@@ -103,10 +108,10 @@ function* configPaths(directory: ConfigDirectory, limits: ConfigLimits): Iterabl
   }
 }
 
-/** Lists the regular files of a directory and of those below it, at most so many levels. */
+/** Lists the regular files in a directory and its subdirectories. Throws for a path of more than `maxDepth` segments. */
 function* pathsBelow(directory: ConfigDirectory, path: string, maxDepth: number): Iterable<string> {
   if (path.split("/").length > maxDepth) {
-    throw tooMuch(`configuration directory ${JSON.stringify(path)} lies too deep`, maxDepth);
+    throw limitExceeded(`configuration directory ${JSON.stringify(path)} is nested too deeply`, maxDepth);
   }
   for (const entry of directory.readDirectory(path) ?? []) {
     const below = `${path}/${entry.name}`;
@@ -115,10 +120,6 @@ function* pathsBelow(directory: ConfigDirectory, path: string, maxDepth: number)
   }
 }
 
-function assertWithin(subject: string, bytes: number, limit: number): void {
-  if (bytes > limit) throw tooMuch(`${subject} has ${bytes} bytes`, limit);
-}
-
-function tooMuch(problem: string, limit: number): DevtoolError {
+function limitExceeded(problem: string, limit: number): DevtoolError {
   return new DevtoolError(`${problem}: limit is ${limit}`, Code.ResourceExhausted);
 }

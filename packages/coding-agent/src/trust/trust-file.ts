@@ -4,37 +4,43 @@ import { dirname } from "node:path";
 import { create, fromJsonString, toJsonString } from "@bufbuild/protobuf";
 import { type TrustFile, TrustFileSchema } from "@devtool/schema";
 import { Code, DevtoolError, type ErrorOptions, failpoint, isOtherProcess } from "@devtool/server/agent";
+import { systemErrorCode } from "../client-error.ts";
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY } = constants;
 
-/** Reads the grants; none when there is no file. Throws for a file that is broken or that others may write. */
+/**
+ * Reads the grants from `trust.json`. Returns no grants when the file does not exist.
+ *
+ * The file is read synchronously: every message needs it, and it is small.
+ *
+ * Throws a `DevtoolError` for an invalid file, and for one that another user may write.
+ */
 export async function readTrustFile(path: string): Promise<TrustFile> {
   try {
-    // Most often there is none, and it is looked for with every message: an open that fails makes an error with its stack.
+    // Usually the file does not exist. `lstat` says so without the cost of an error and its stack.
     if (!lstatSync(path, { throwIfNoEntry: false })) return create(TrustFileSchema);
-    return readOpened(path, openSync(path, O_RDONLY | O_NOFOLLOW));
+    const descriptor = openSync(path, O_RDONLY | O_NOFOLLOW);
+    try {
+      const { mode, uid } = fstatSync(descriptor);
+      if ((mode & 0o022) !== 0 || uid !== process.getuid?.()) {
+        throw unusable(path, "others may write it", { remedy: "chmod 600, chown" });
+      }
+      return fromJsonString(TrustFileSchema, readFileSync(descriptor, "utf8"));
+    } finally {
+      closeSync(descriptor);
+    }
   } catch (reason) {
-    if (codeOf(reason) === "ENOENT") return create(TrustFileSchema);
+    if (systemErrorCode(reason) === "ENOENT") return create(TrustFileSchema);
     if (reason instanceof DevtoolError) throw reason;
     throw unusable(path, "it cannot be read", { remedy: "mend or remove it", cause: reason });
   }
 }
 
-/** At once and not in the background: it is read with every message, and a small file takes less than the detour. */
-function readOpened(path: string, descriptor: number): TrustFile {
-  try {
-    const { mode, uid } = fstatSync(descriptor);
-    if ((mode & 0o022) !== 0 || uid !== process.getuid?.())
-      throw unusable(path, "others may write it", { remedy: "chmod 600, chown" });
-    return fromJsonString(TrustFileSchema, readFileSync(descriptor, "utf8"));
-  } finally {
-    closeSync(descriptor);
-  }
-}
-
 /**
- * Changes the grants: the new file is written beside the old one (mode 0600), synced and renamed over it. One process at a
- * time does so, and no change of another is lost. Throws `Code.Unavailable` while another process does.
+ * Changes the grants in `trust.json`.
+ *
+ * Writes a new file with mode 0600, syncs it and renames it over the old one. A lock serializes changes by different
+ * processes, so that no change is lost. Throws `Code.Unavailable` while another process holds the lock.
  */
 export async function changeTrustFile(
   path: string,
@@ -51,45 +57,45 @@ export async function changeTrustFile(
 }
 
 async function replaceFile(path: string, text: string): Promise<void> {
-  const beside = `${path}.new`;
-  await rm(beside, { force: true });
+  const temporary = `${path}.new`;
+  await rm(temporary, { force: true });
   try {
-    await using file = await open(beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
+    await using file = await open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
     await file.chmod(0o600);
     await file.writeFile(text);
     await file.sync();
     failpoint("devtool:trust.rename.before");
-    await rename(beside, path);
+    await rename(temporary, path);
   } catch (reason) {
-    await rm(beside, { force: true });
+    await rm(temporary, { force: true });
     throw reason;
   }
   await using directory = await open(dirname(path), O_RDONLY);
   await directory.sync();
 }
 
-/** A change takes milliseconds: a lock that is older is what a crash left, whoever has its process id now. */
+/** A change takes milliseconds, so a crashed process left any older lock, even if its process id is in use again. */
 const MAX_LOCK_AGE_MS = 10_000;
 
-/** Makes a link beside a file that names this process, which says that it changes the file; one that a crash left is replaced. */
+/** Locks a file by a symbolic link beside it that names this process. Replaces a lock that a crashed process left. */
 async function lockFile(path: string, now: () => Date): Promise<AsyncDisposable> {
   const lock = `${path}.lock`;
-  if (await isLeftOver(lock, now)) await rm(lock, { force: true });
+  if (await isStaleLock(lock, now)) await rm(lock, { force: true });
   try {
     await symlink(String(process.pid), lock);
   } catch (reason) {
-    const isTaken = codeOf(reason) === "EEXIST";
-    const why = isTaken
-      ? "another process is changing it"
-      : `${JSON.stringify(lock)} cannot be made: ${codeOf(reason)}`;
-    const problem = `trust file ${JSON.stringify(path)}: ${why}`;
-    throw new DevtoolError(problem, Code.Unavailable, { remedy: isTaken ? "try again" : "", cause: reason });
+    const code = systemErrorCode(reason);
+    const problem =
+      code === "EEXIST" ? "another process is changing it" : `${JSON.stringify(lock)} cannot be made: ${code}`;
+    throw new DevtoolError(`trust file ${JSON.stringify(path)}: ${problem}`, Code.Unavailable, {
+      remedy: code === "EEXIST" ? "try again" : "",
+      cause: reason,
+    });
   }
   return { [Symbol.asyncDispose]: () => rm(lock, { force: true }) };
 }
 
-/** Whether the process that made a lock is gone, or must be. */
-async function isLeftOver(lock: string, now: () => Date): Promise<boolean> {
+async function isStaleLock(lock: string, now: () => Date): Promise<boolean> {
   const stats = await lstat(lock).catch(() => undefined);
   if (!stats) return false;
   if (now().getTime() - stats.mtimeMs > MAX_LOCK_AGE_MS) return true;
@@ -97,10 +103,6 @@ async function isLeftOver(lock: string, now: () => Date): Promise<boolean> {
   return pid !== process.pid && !isOtherProcess(pid);
 }
 
-function unusable(path: string, why: string, options: ErrorOptions): DevtoolError {
-  return new DevtoolError(`trust file ${JSON.stringify(path)}: ${why}`, Code.FailedPrecondition, options);
-}
-
-function codeOf(reason: unknown): string {
-  return reason instanceof Error && "code" in reason ? String(reason.code) : "unknown";
+function unusable(path: string, problem: string, options: ErrorOptions): DevtoolError {
+  return new DevtoolError(`trust file ${JSON.stringify(path)}: ${problem}`, Code.FailedPrecondition, options);
 }

@@ -1,35 +1,35 @@
+import { hash } from "node:crypto";
 import { realpathSync } from "node:fs";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
-import {
-  type TrustedFile,
-  TrustedFileSchema,
-  TrustFileSchema,
-  type TrustGrant,
-  TrustGrantSchema,
-} from "@devtool/schema";
+import { TrustedFileSchema, TrustFileSchema, type TrustGrant, TrustGrantSchema } from "@devtool/schema";
 import { Code, DevtoolError } from "@devtool/server/agent";
-import { type ConfigDirectory, changesSince, fingerprintsOf, readConfigFiles, sha256 } from "./config-files.ts";
+import { clientError } from "../client-error.ts";
+import { type ConfigDirectory, changesSince, fingerprintsOf, readConfigFiles } from "./config-files.ts";
 import type { ApprovedChange, Trust, TrustKeeper } from "./trust.ts";
 import { changeTrustFile, readTrustFile } from "./trust-file.ts";
 
-/** What a trust store needs. */
+/** Dependencies of `TrustStore`. */
 export interface TrustStoreOptions {
-  /** The directory that holds `trust.json`: an absolute path outside every workspace. */
+  /** The directory of `trust.json`: an absolute path outside every workspace. */
   readonly dataDirectory: string;
   /** Opens a directory by its real path, for instance as a `Workspace`. */
   readonly openDirectory: (path: string) => ConfigDirectory;
   readonly now: () => Date;
+  /** Receives a notice for the operator when `trustOf` fails with an internal error. Default: ignores it. */
+  readonly onNotice?: (text: string) => void;
 }
 
 /**
- * Which directories the operator trusts to configure agents (S4). A grant binds the real path of one directory to the
- * hash of each of its configuration files; what git says about a directory counts for nothing. Grants are read anew each
- * time, so that one made by another process holds at once.
+ * Stores which directories the operator trusts to configure agents (S4).
+ *
+ * A grant binds the real path of one directory to the hash of each of its configuration files. Git metadata of a directory
+ * plays no part. Every method reads the grants from disk, so that a grant by another process takes effect at once.
  */
 export class TrustStore implements TrustKeeper {
   readonly #options: TrustStoreOptions;
+  /** The last change in progress. Changes by this process run one after the other. */
   #changing: Promise<unknown> = Promise.resolve();
 
   constructor(options: TrustStoreOptions) {
@@ -38,34 +38,47 @@ export class TrustStore implements TrustKeeper {
 
   async trustOf(directory: string): Promise<Trust> {
     try {
-      const grant = await this.#findGrant(directory);
-      // Up to here no file of the directory was opened; past here only files of a directory that was granted.
-      return grant ? this.#compare(grant) : { case: "untrusted", reason: "" };
+      const grants = await this.list();
+      if (grants.length === 0) return { case: "untrusted", reason: "" };
+      const path = realDirectory(directory);
+      const grant = grants.find((candidate) => candidate.path === path);
+      if (!grant) return { case: "untrusted", reason: "" };
+      // Only from here on are files in the directory opened.
+      const files = this.#readConfig(grant.path);
+      const changes = changesSince(grant.files, files);
+      return changes.length === 0 ? { case: "trusted", files } : { case: "changed", changes };
     } catch (reason) {
-      return { case: "untrusted", reason: DevtoolError.from(reason).message };
+      const { onNotice = () => undefined } = this.#options;
+      const { message } = clientError(reason, "reading trusted configuration", { directory }, onNotice);
+      return { case: "untrusted", reason: message };
     }
   }
 
-  /** Lists the grants, by path. */
+  /** Lists the grants, sorted by path. */
   async list(): Promise<readonly TrustGrant[]> {
     return (await readTrustFile(this.#path)).grants;
   }
 
-  /** Reads what a grant of a directory would trust, for the operator to see. Gives the directory's real path with it. */
+  /** Returns the grant that would trust the current configuration of a directory, for the operator to review. */
   async preview(directory: string): Promise<TrustGrant> {
-    const path = await realDirectory(directory);
-    const files = fingerprintsOf(this.#read(path));
+    const path = realDirectory(directory);
+    const files = fingerprintsOf(this.#readConfig(path));
     return create(TrustGrantSchema, { path, time: timestampFromDate(this.#options.now()), files });
   }
 
-  /** Trusts a directory's configuration as a preview has it; it replaces an earlier grant. */
+  /** Stores a grant, which replaces an earlier one of the same directory. */
   async grant(grant: TrustGrant): Promise<void> {
     await this.#change((grants) => [...grants.filter(({ path }) => path !== grant.path), grant]);
   }
 
-  /** Takes a directory's grant away. Tells whether there was one. The directory need not exist any more. */
+  /** Removes the grant of a directory, which need not exist any more. Returns whether there was one. */
   async revoke(directory: string): Promise<boolean> {
-    const path = await realDirectory(directory).catch(() => directory);
+    let path = directory;
+    try {
+      path = realDirectory(directory);
+    } catch {
+      // The directory does not exist any more: its grant has the path as it was given.
+    }
     let found = false;
     await this.#change((grants) => {
       found = grants.some((grant) => grant.path === path);
@@ -75,16 +88,18 @@ export class TrustStore implements TrustKeeper {
   }
 
   async follow({ directory, path, before, after }: ApprovedChange): Promise<boolean> {
-    const real = await realDirectory(directory);
+    const real = realDirectory(directory);
     if (!(await this.list()).some((grant) => grant.path === real)) return false;
+    const trusted = create(TrustedFileSchema, { path, sha256: hash("sha256", after, "buffer") });
     const time = timestampFromDate(this.#options.now());
     let followed = false;
     await this.#change((grants) =>
       grants.map((grant) => {
         if (grant.path !== real) return grant;
-        followed = [before, after].some((content) => isTrusted(grant.files, path, content));
+        followed = trusts(grant, path, before) || trusts(grant, path, after);
         if (!followed) return grant;
-        return create(TrustGrantSchema, { ...grant, time, files: withFile(grant.files, path, after) });
+        const files = [...grant.files.filter((file) => file.path !== path), trusted].sort(byPath);
+        return create(TrustGrantSchema, { ...grant, time, files });
       }),
     );
     return followed;
@@ -94,25 +109,11 @@ export class TrustStore implements TrustKeeper {
     return join(this.#options.dataDirectory, "trust.json");
   }
 
-  async #findGrant(directory: string): Promise<TrustGrant | undefined> {
-    const grants = await this.list();
-    if (grants.length === 0) return undefined;
-    const path = await realDirectory(directory);
-    return grants.find((grant) => grant.path === path);
-  }
-
-  #compare(grant: TrustGrant): Trust {
-    const files = this.#read(grant.path);
-    const changes = changesSince(grant.files, files);
-    return changes.length === 0 ? { case: "trusted", files } : { case: "changed", changes };
-  }
-
-  #read(path: string): ReadonlyMap<string, Buffer> {
+  #readConfig(path: string): ReadonlyMap<string, Buffer> {
     using directory = this.#options.openDirectory(path);
     return readConfigFiles(directory);
   }
 
-  /** Changes of one process wait for each other. */
   #change(change: (grants: readonly TrustGrant[]) => readonly TrustGrant[]): Promise<void> {
     const changed = this.#changing.then(() =>
       changeTrustFile(
@@ -126,18 +127,14 @@ export class TrustStore implements TrustKeeper {
   }
 }
 
-function isTrusted(files: readonly TrustedFile[], path: string, content: string | undefined): boolean {
+/** Whether a grant trusts a file with the given content. Undefined stands for a file that does not exist. */
+function trusts({ files }: TrustGrant, path: string, content: string | undefined): boolean {
   const file = files.find((known) => known.path === path);
   if (content === undefined || !file) return content === undefined && !file;
-  return sha256(content).equals(file.sha256);
+  return hash("sha256", content, "buffer").equals(file.sha256);
 }
 
-function withFile(files: readonly TrustedFile[], path: string, content: string): TrustedFile[] {
-  const file = create(TrustedFileSchema, { path, sha256: sha256(content) });
-  return [...files.filter((known) => known.path !== path), file].sort(byPath);
-}
-
-async function realDirectory(directory: string): Promise<string> {
+function realDirectory(directory: string): string {
   try {
     return realpathSync(directory);
   } catch (reason) {

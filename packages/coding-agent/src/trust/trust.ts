@@ -1,50 +1,63 @@
-/** What is known about the configuration that lies in a directory. */
+/** The trust state of the configuration in a directory. */
 export type Trust =
-  /** It is as the operator granted it. */
+  /** The configuration is the one that the operator trusted. */
   | {
       readonly case: "trusted";
-      /** The bytes whose hashes were compared, by path relative to the directory: read configuration from nowhere else. */
+      /**
+       * The contents whose hashes were compared, by path relative to the directory. Read configuration only from here:
+       * a file on disk may have changed since.
+       */
       readonly files: ReadonlyMap<string, Buffer>;
     }
-  /** There is no grant: not a byte of it was read. `reason` is empty unless the grants could not be read. */
+  /** The operator did not trust the directory, and none of its files was read. `reason` is empty unless reading the grants failed. */
   | { readonly case: "untrusted"; readonly reason: string }
-  /** There is a grant, and the files are not those that it was given for. */
+  /** The operator trusted the directory, but its configuration has changed since. */
   | { readonly case: "changed"; readonly changes: readonly ConfigChange[] };
 
-/** How a configuration file differs from the one that was trusted. */
+/** A configuration file that differs from the trusted one. */
 export interface ConfigChange {
-  /** Relative to the directory, with `/`. */
+  /** The path relative to the directory, with `/` as separator. */
   readonly path: string;
   readonly how: "added" | "changed" | "removed";
 }
 
-/** The one way to the configuration that lies in workspaces: memory files, command files (S4). */
+/**
+ * Gives access to the configuration of workspaces: memory files and command files (S4).
+ *
+ * All code that uses such configuration reads it through this interface.
+ */
 export interface WorkspaceTrust {
-  /** Says whether a directory's configuration may be used, and gives it. Never throws for what lies in the directory. */
+  /**
+   * Returns whether the configuration of a directory may be used, and the configuration itself if it may.
+   *
+   * Never throws for anything in the directory.
+   */
   trustOf(directory: string): Promise<Trust>;
 }
 
-/** A change of one configuration file that its user approved. */
+/** A change of one configuration file that the user approved. */
 export interface ApprovedChange {
-  /** The directory that is trusted. */
+  /** The trusted directory. */
   readonly directory: string;
-  /** The file, relative to it. */
+  /** The path of the file, relative to the directory. */
   readonly path: string;
-  /** Its content before the change; undefined when there was none. */
+  /** The content before the change. Undefined when the file did not exist. */
   readonly before: string | undefined;
   readonly after: string;
 }
 
-/** Trust that goes along with what its user approves. */
+/** A `WorkspaceTrust` that can be updated when the user approves a change of a configuration file. */
 export interface TrustKeeper extends WorkspaceTrust {
   /**
-   * Takes an approved change of one file over into the directory's grant, so that it need not be granted anew. Does so
-   * only when the grant trusts the file as it was before. Tells whether the file is trusted as it is after.
+   * Updates the grant of a directory with an approved change, so that the operator does not have to trust it again.
+   *
+   * Updates it only when the grant trusts the file as it was before the change. Returns whether the file is trusted in its
+   * new state.
    */
   follow(change: ApprovedChange): Promise<boolean>;
 }
 
-/** Says for a person why a directory's configuration is not used; empty when it is. */
+/** Explains to a user why the configuration of a directory is not used. Empty when it is used. */
 export function trustProblem(directory: string, trust: Trust): string {
   const remedy = `look at it, then run: devtool trust add ${shellWord(directory)}`;
   switch (trust.case) {
@@ -55,27 +68,26 @@ export function trustProblem(directory: string, trust: Trust): string {
         ? `configuration in ${JSON.stringify(directory)} is not read: nobody trusted it: ${remedy}`
         : `configuration in ${JSON.stringify(directory)} is not read: ${trust.reason}`;
     case "changed":
-      return `configuration in ${JSON.stringify(directory)} is not read: it differs from what was trusted (${listed(trust.changes)}): ${remedy}`;
+      return `configuration in ${JSON.stringify(directory)} is not read: it differs from what was trusted (${listChanges(trust.changes)}): ${remedy}`;
     default:
       return trust satisfies never;
   }
 }
 
-/** So many files are named; the rest are counted. */
+/** The maximum number of changed files that a message names. It counts the others. */
 const MAX_NAMED = 10;
 
-function listed(changes: readonly ConfigChange[]): string {
-  const named = changes.slice(0, MAX_NAMED).map(({ path, how }) => `${nameOf(path)} ${how}`);
+function listChanges(changes: readonly ConfigChange[]): string {
+  const named = changes.slice(0, MAX_NAMED).map(({ path, how }) => {
+    // A repository chooses its file names, so one that could be taken for part of the message is quoted.
+    const name = /^[\w@+./-]+$/.test(path) ? path : JSON.stringify(path);
+    return `${name} ${how}`;
+  });
   const rest = changes.length - named.length;
   return [...named, ...(rest > 0 ? [`${rest} more`] : [])].join(", ");
 }
 
-/** A name that a repository chose, which must not read as words of ours. */
-function nameOf(path: string): string {
-  return /^[\w@+./-]+$/.test(path) ? path : JSON.stringify(path);
-}
-
-/** Quotes a word for a POSIX shell, unless it needs none. */
+/** Quotes a word for a POSIX shell if necessary. */
 function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

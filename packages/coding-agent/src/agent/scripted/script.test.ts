@@ -2,12 +2,12 @@ import { describe, expect, it } from "vitest";
 import { parseScript, parseStep } from "./script.ts";
 
 describe("a script", () => {
-  it("is prose when its first line is no step", () => {
+  it("is prose when its first line is not a step", () => {
     expect(parseScript("please fix the bug\ntext hi")).toBeUndefined();
     expect(parseScript("")).toBeUndefined();
   });
 
-  it("leaves out lines further down that are no step", () => {
+  it("ignores later lines that are not steps", () => {
     expect(parseScript("text a\n# note\n\nsay\ntext b")).toEqual([
       [
         { case: "text", text: "a" },
@@ -16,7 +16,7 @@ describe("a script", () => {
     ]);
   });
 
-  it("says what follows calls in the next turn, when their results are there", () => {
+  it("continues after calls in the next turn", () => {
     expect(shapeOf("think\nread a\nread b\ntext done\nrun ls")).toEqual([
       ["think", "call", "call"],
       ["text", "call"],
@@ -24,7 +24,7 @@ describe("a script", () => {
     expect(shapeOf("read a\nnext\nread b")).toEqual([["call"], ["call"]]);
   });
 
-  it("lets how a turn ends stay with its calls, and a failure begin the next", () => {
+  it("keeps a step that ends a turn with its calls, and begins the next turn with a failure", () => {
     expect(shapeOf("read a\nduplicate\ncut\ntext b")).toEqual([["call", "duplicate", "break"], ["text"]]);
     expect(shapeOf("read a\nfinish MAX_TOKENS")).toEqual([["call", "finish"]]);
     expect(shapeOf("read a\nfail 503\nread b")).toEqual([["call"], ["fail", "call"]]);

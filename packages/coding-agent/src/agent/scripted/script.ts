@@ -1,7 +1,7 @@
-import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { isObject, parseJsonOrUndefined } from "@devtool/schema/json";
 import type { ModelToolCall } from "../model.ts";
 
-/** One thing that a script makes the model do; docs/scripted-agent.md says how each is written. */
+/** One step of a script. `docs/scripted-agent.md` has the syntax and the meaning of each. */
 export type Step =
   | { readonly case: "say"; readonly count: number; readonly bytes: number }
   | { readonly case: "text"; readonly text: string }
@@ -10,24 +10,25 @@ export type Step =
   | { readonly case: "cite"; readonly uri: string }
   | { readonly case: "wait"; readonly ms: number }
   | { readonly case: "finish"; readonly reason: string }
-  /** Answers with an HTTP status instead of a stream, the first `times` tries. */
+  /** Fails the first `times` attempts with an HTTP status instead of a stream. */
   | { readonly case: "fail"; readonly code: number; readonly times: number; readonly retryAfterMs?: number }
-  /** Ends the answer in a way that no answer should end, the first `times` tries. */
+  /** Breaks the stream of the first `times` attempts. */
   | { readonly case: "break"; readonly how: Break; readonly times: number }
   | { readonly case: "duplicate" }
   | { readonly case: "drip"; readonly ms: number }
   | { readonly case: "call"; readonly calls: readonly ModelToolCall[] }
   | { readonly case: "next" };
 
-/** The ways in which a stream can break. */
+/** The ways in which a script can break a stream. */
 export type Break = "hang" | "cut" | "reset" | "malformed" | "badutf8" | "empty";
 
 /**
- * Reads a prompt as a script: the turns of the model, each a list of steps. Undefined when its first line is no step:
- * then it is prose. Lines further down that are no step are left out.
+ * Parses a prompt as a script: the turns of the model, each a list of steps.
  *
- * Calls on neighbouring lines belong to one turn; what follows them is said in the next, when their results are there.
- * What says how a turn ends stays with it.
+ * Returns undefined for prose, that is, when the first line is not a step. Ignores later lines that are not steps.
+ *
+ * Calls on consecutive lines belong to one turn. Steps after them belong to the next turn, which begins when the calls have
+ * ended, except for steps that say how the turn with the calls ends.
  */
 export function parseScript(prompt: string): readonly (readonly Step[])[] | undefined {
   const lines = prompt.trim().split("\n").map(parseStep);
@@ -36,30 +37,28 @@ export function parseScript(prompt: string): readonly (readonly Step[])[] | unde
   for (const step of lines) {
     const turn = turns.at(-1);
     if (!step || !turn) continue;
-    const called = turn.some(({ case: kind }) => kind === "call");
+    const hasCalls = turn.some(({ case: kind }) => kind === "call");
+    const isEnding =
+      step.case === "finish" || step.case === "duplicate" || (step.case === "break" && step.how !== "empty");
     if (step.case === "next") turns.push([]);
-    else if (called && step.case !== "call" && !isEnding(step)) turns.push([step]);
+    else if (hasCalls && step.case !== "call" && !isEnding) turns.push([step]);
     else turn.push(step);
   }
   return turns.filter((turn) => turn.length > 0);
 }
 
-/** Reads one line; undefined when it is no step. */
+/** Parses one line. Returns undefined when it is not a step. */
 export function parseStep(line: string): Step | undefined {
   const [, verb = "", rest = ""] = /^\s*(\w+)(?:\s+(.*?))?\s*$/s.exec(line) ?? [];
   return STEPS.get(verb.toLowerCase())?.(rest);
 }
 
-/** The text of one piece that `say` makes. */
+/** Returns the text of one piece that `say` sends: `index` counts from 1, `bytes` is the minimum length. */
 export function sayPiece(index: number, bytes: number): string {
   return `chunk ${index} `.padEnd(bytes, "abcdefghij ");
 }
 
-/** Tells whether a step belongs to the calls before it: it says how their answer ends. */
-function isEnding(step: Step): boolean {
-  return step.case === "finish" || step.case === "duplicate" || (step.case === "break" && step.how !== "empty");
-}
-
+/** The parsers of steps by their first word. Each gets the rest of the line. */
 const STEPS: ReadonlyMap<string, (rest: string) => Step | undefined> = new Map([
   ["say", parseSay],
   ["text", (rest) => ({ case: "text", text: unescapeText(rest) })],
@@ -104,8 +103,8 @@ function parseFail(rest: string): Step | undefined {
   const match = /^(\d{3})(?:\s+(\d+))?(?:\s+after\s+(\d+(?:\.\d+)?))?$/.exec(rest);
   if (!match) return undefined;
   const [, code, times = Number.POSITIVE_INFINITY, seconds] = match;
-  const after = seconds === undefined ? {} : { retryAfterMs: Number(seconds) * 1000 };
-  return { case: "fail", code: Number(code), times: Number(times), ...after };
+  const step = { case: "fail", code: Number(code), times: Number(times) } as const;
+  return seconds === undefined ? step : { ...step, retryAfterMs: Number(seconds) * 1000 };
 }
 
 function parseBreak(how: Break, rest: string): Step | undefined {
@@ -138,22 +137,11 @@ function parseHugeArgs(rest: string): Step | undefined {
 
 function parseCall(rest: string): Step | undefined {
   const [, name, json = "{}"] = /^(\S+)(?:\s+(\{.*\}))?$/s.exec(rest) ?? [];
-  const args = parseJson(json);
+  const args = parseJsonOrUndefined(json);
   return name === undefined || !isObject(args) ? undefined : calls({ name, args });
 }
 
-function parseJson(text: string): JsonValue | undefined {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-function isObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
+/** Replaces `\\n` and `\\t` by a line break and a tab. */
 function unescapeText(text: string): string {
   return text.replaceAll("\\n", "\n").replaceAll("\\t", "\t");
 }

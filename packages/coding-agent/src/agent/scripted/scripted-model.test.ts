@@ -5,7 +5,7 @@ import type { ModelEvent } from "../model.ts";
 import { createScriptedModel } from "./scripted-model.ts";
 
 describe("the scripted model", () => {
-  it("plays what a script says", async () => {
+  it("sends the events of each step", async () => {
     const events = await play("think\ntext a\nrepeat 2 b\ncite https://a.example\nread x.txt x2");
     expect(events.map(({ case: kind }) => kind)).toEqual([
       "thought",
@@ -18,7 +18,7 @@ describe("the scripted model", () => {
     ]);
   });
 
-  it("tells of tries that failed, and goes on", async () => {
+  it("sends a notice for each failed attempt, then continues", async () => {
     const events = await play("fail 503 2\ntext well");
     expect(events.map(({ value }) => value)).toMatchObject([{ attempt: 1 }, { attempt: 2 }, "well"]);
   });
@@ -32,7 +32,7 @@ describe("the scripted model", () => {
     await expect(play(`text begun\n${step}`)).rejects.toThrow(words);
   });
 
-  it("says twice what is duplicated", async () => {
+  it("sends the last event again for duplicate", async () => {
     expect(await play("text a\nduplicate")).toHaveLength(2);
   });
 

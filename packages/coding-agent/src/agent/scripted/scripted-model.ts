@@ -10,26 +10,41 @@ import {
   type ToolCall,
   toolCallsOf,
 } from "@devtool/schema";
-import { Code, DevtoolError } from "@devtool/server/agent";
-import type { Model, ModelEvent, ModelRequest } from "../model.ts";
+import { abortable, Code, DevtoolError } from "@devtool/server/agent";
+import { messageText } from "../../tool/message-text.ts";
+import type { Model, ModelEvent } from "../model.ts";
 import { parseScript, type Step, sayPiece } from "./script.ts";
 
+const PROSE_ANSWER =
+  "This is the scripted agent: no model is connected, so it cannot answer in its own words. " +
+  "It plays prompts that are scripts, one step a line, for instance:\n\n" +
+  "think\nwrite hello.txt hello\\n\nrun cat hello.txt\ntext done\n\n" +
+  "To connect Gemini, start the server with GEMINI_API_KEY in its environment (docs/models.md).";
+
 /**
- * A model that needs no key: it plays the script that the prompt is (docs/scripted-agent.md) and answers prose with how
- * to connect a real one. The same prompt always gives the same answer.
+ * Creates a model that plays the user's prompt as a script (`docs/scripted-agent.md`). It needs no API key.
+ *
+ * It answers prose with instructions for connecting a real model. The same prompt always gives the same output.
  */
 export function createScriptedModel(): Model {
-  return { name: "scripted", mayRepeat: true, generate };
+  return {
+    name: "scripted",
+    mayRepeat: true,
+    async *generate({ history }, signal) {
+      const promptIndex = history.findLastIndex(isPrompt);
+      const prompt = history[promptIndex];
+      const turns = prompt && parseScript(messageText(prompt));
+      if (!turns) return yield { case: "text", value: PROSE_ANSWER };
+      const steps = history.slice(promptIndex).filter((message) => toolCallsOf(message).length > 0);
+      const turn = turns[steps.length];
+      if (turn) yield* playTurn(turn, signal);
+      else yield { case: "text", value: summarize(steps.at(-1)) };
+    },
+  };
 }
 
-async function* generate({ history }: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent> {
-  const at = history.findLastIndex(isPrompt);
-  const turns = parseScript(textOf(history[at]));
-  if (!turns) return yield* prose();
-  const steps = history.slice(at).filter((message) => toolCallsOf(message).length > 0);
-  const turn = turns[steps.length];
-  if (!turn) return yield { case: "text", value: summarize(steps.at(-1)) };
-  yield* playTurn(turn, signal);
+function isPrompt(message: Message): boolean {
+  return message.role === Role.USER && (messageText(message) !== "" || confirmationsOf(message).length === 0);
 }
 
 async function* playTurn(turn: readonly Step[], signal: AbortSignal): AsyncIterable<ModelEvent> {
@@ -37,41 +52,17 @@ async function* playTurn(turn: readonly Step[], signal: AbortSignal): AsyncItera
   for (const step of turn) {
     signal.throwIfAborted();
     if (step.case === "wait") await delay(step.ms, undefined, { signal });
-    if (step.case === "break" && step.how === "hang") await aborted(signal);
+    if (step.case === "break" && step.how === "hang") await abortable(new Promise<never>(() => {}), signal);
     if (step.case === "duplicate" && last) yield last;
-    for (const event of play(step)) {
+    for (const event of eventsOf(step)) {
       last = event;
       yield event;
     }
   }
 }
 
-function aborted(signal: AbortSignal): Promise<never> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  if (signal.aborted) reject(signal.reason);
-  else signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-  return promise;
-}
-
-function isPrompt(message: Message): boolean {
-  return message.role === Role.USER && (textOf(message) !== "" || confirmationsOf(message).length === 0);
-}
-
-function textOf(message: Message | undefined): string {
-  const texts = message?.parts.flatMap(({ content }) => (content.case === "text" ? [content.value] : [])) ?? [];
-  return texts.join("\n");
-}
-
-function* prose(): Iterable<ModelEvent> {
-  const value =
-    "This is the scripted agent: no model is connected, so it cannot answer in its own words. " +
-    "It plays prompts that are scripts, one step a line, for instance:\n\n" +
-    "think\nwrite hello.txt hello\\n\nrun cat hello.txt\ntext done\n\n" +
-    "To connect Gemini, start the server with GEMINI_API_KEY in its environment (docs/models.md).";
-  yield { case: "text", value };
-}
-
-function* play(step: Step): Iterable<ModelEvent> {
+/** Returns the events of a step. Throws for a step that fails the turn. */
+function* eventsOf(step: Step): Iterable<ModelEvent> {
   switch (step.case) {
     case "say":
       for (let index = 1; index <= step.count; index++) yield { case: "text", value: sayPiece(index, step.bytes) };
@@ -82,17 +73,25 @@ function* play(step: Step): Iterable<ModelEvent> {
       for (let index = 1; index <= step.count; index++) yield { case: "text", value: step.text };
       return;
     case "think":
-      for (let index = 1; index <= step.count; index++) yield thought(index);
+      for (let index = 1; index <= step.count; index++) {
+        const [subject, description] = [`Subject ${index}`, `Description ${index}.`];
+        yield { case: "thought", value: create(AgentThoughtSchema, { subject, description }) };
+      }
       return;
     case "cite":
       return yield { case: "citation", value: create(CitationSchema, { uri: step.uri }) };
     case "finish":
       if (step.reason === "STOP") return;
-      throw failure(`stopped with ${step.reason}`);
+      throw modelError(`stopped with ${step.reason}`);
     case "fail":
-      return yield* fail(step);
+      if (!Number.isFinite(step.times)) throw modelError(`failed with status ${step.code}`);
+      for (let attempt = 1; attempt <= step.times; attempt++) {
+        const text = `The scripted model failed with status ${step.code}: it is asked again.`;
+        yield { case: "notice", value: create(NoticeSchema, { text, attempt }) };
+      }
+      return;
     case "break":
-      throw failure(`broke off its answer: ${step.how}`);
+      throw modelError(`broke off its answer: ${step.how}`);
     case "call":
       for (const value of step.calls) yield { case: "toolCall", value };
       return;
@@ -106,44 +105,20 @@ function* play(step: Step): Iterable<ModelEvent> {
   }
 }
 
-/** Fails for good, or tells of so many tries that failed. */
-function* fail({ code, times }: Extract<Step, { case: "fail" }>): Iterable<ModelEvent> {
-  if (!Number.isFinite(times)) throw failure(`failed with status ${code}`);
-  for (let attempt = 1; attempt <= times; attempt++) {
-    const text = `The scripted model failed with status ${code}: it is asked again.`;
-    yield { case: "notice", value: create(NoticeSchema, { text, attempt }) };
-  }
-}
-
-function failure(problem: string): DevtoolError {
+function modelError(problem: string): DevtoolError {
   return new DevtoolError(`the scripted model ${problem}`, Code.Unavailable);
 }
 
-function thought(index: number): ModelEvent {
-  const value = create(AgentThoughtSchema, { subject: `Subject ${index}`, description: `Description ${index}.` });
-  return { case: "thought", value };
-}
-
-/** What the model says when its script is used up and results are there: each call and the first line of its result. */
+/** Returns the text after the last turn of a script: each call of the last step with the first line of its result. */
 function summarize(step: Message | undefined): string {
-  const lines = step ? toolCallsOf(step).map((call) => `${call.toolName}: ${outcomeOf(call)}`) : [];
+  const lines = step ? toolCallsOf(step).map((call) => `${call.toolName}: ${firstLineOfResult(call)}`) : [];
   return lines.length > 0 ? `Done.\n${lines.join("\n")}` : "Done.";
 }
 
-function outcomeOf({ result }: ToolCall): string {
-  switch (result.case) {
-    case "error":
-      return result.value.message.split("\n", 1)[0] ?? "";
-    case "output":
-      return outputLine(result.value.result);
-    case undefined:
-      return "declined";
-    default:
-      return result satisfies never;
-  }
-}
-
-function outputLine(output: Extract<ToolCall["result"], { case: "output" }>["value"]["result"]): string {
+function firstLineOfResult({ result }: ToolCall): string {
+  if (result.case === undefined) return "declined";
+  if (result.case === "error") return result.value.message.split("\n", 1)[0] ?? "";
+  const output = result.value.result;
   switch (output.case) {
     case "text":
       return output.value.split("\n", 1)[0] ?? "";

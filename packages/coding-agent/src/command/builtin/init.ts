@@ -4,27 +4,26 @@ import { trustProblem } from "../../trust/trust.ts";
 import { followApproved } from "../follow-approved.ts";
 import type { CommandServices } from "../services.ts";
 import type { SlashCommand } from "../slash-command.ts";
-import { callingOnce, type FirstStep, prompting } from "../steps.ts";
+import { callThenReply, type FirstStep, promptModel } from "../steps.ts";
 
 const FILE = "AGENTS.md";
 
 /**
- * `/init`: has the model look at the workspace with its tools and write a memory file for it; without a model that
- * understands prose it proposes one to fill in. Writing it needs approval.
+ * Creates `/init`, which writes a memory file for the workspace, after the user's approval.
+ *
+ * A model that understands prose explores the workspace with its tools and writes the file. Without such a model, the command
+ * proposes a template.
  */
-export function initCommand({
-  prose,
-  trust,
-  operator,
-}: Pick<CommandServices, "prose" | "trust" | "operator">): SlashCommand {
+export function initCommand(services: Pick<CommandServices, "prose" | "trust" | "operator">): SlashCommand {
+  const { prose, trust, operator } = services;
   return {
     path: ["init"],
-    description: "Looks at the workspace and writes AGENTS.md, a file that tells agents about it",
+    description: "Explores the workspace and writes AGENTS.md, a file that instructs agents",
     arguments: [],
     play: (_args, place) => {
-      if (prose) return prompting(prose, async () => [{ role: "user", text: REQUEST }]);
-      return callingOnce({
-        first: (request) => proposal(request.workspacePath),
+      if (prose) return promptModel(prose, async () => [{ role: "user", text: REQUEST }]);
+      return callThenReply({
+        first: (request) => proposeTemplate(request.workspacePath),
         last: async ({ history }) => {
           if (!trust) return "";
           await followApproved(history, place, { trust, operator });
@@ -35,7 +34,7 @@ export function initCommand({
   };
 }
 
-function proposal(workspacePath: string): FirstStep {
+function proposeTemplate(workspacePath: string): FirstStep {
   using workspace = new Workspace(workspacePath);
   if ((workspace.readDirectory("") ?? []).some(({ name }) => name === FILE)) {
     return { text: `${FILE} is already there: change it with /memory add, or delete it and run /init again.` };
@@ -62,4 +61,4 @@ const SECTIONS = `Say here what the project is for.
 const REQUEST = `Look at this workspace with your tools and write ${FILE}, the file that tells coding agents what they must \
 know to work here: what it is for, how it is laid out, how to build, test and check it, and the conventions that the code \
 keeps. List the directory and read the manifests, the README and the CI workflows first. At most 80 lines, nothing that is \
-obvious from the code, no claims that you did not check. Keep what is true of a ${FILE} that is there.`;
+obvious from the code, no claims that you did not check. If there is already a ${FILE}, keep what is still true of it.`;

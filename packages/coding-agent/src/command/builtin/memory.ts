@@ -2,70 +2,75 @@ import type { CommandPlace } from "@devtool/server/agent";
 import type { Memory } from "../../agent/memory.ts";
 import { trustProblem } from "../../trust/trust.ts";
 import { required } from "../arguments.ts";
-import { type Following, followApproved } from "../follow-approved.ts";
+import { followApproved } from "../follow-approved.ts";
 import type { CommandServices } from "../services.ts";
 import type { SlashCommand } from "../slash-command.ts";
-import { calling, callingOnce, saying } from "../steps.ts";
+import { callThenReply, callTool, replyWith } from "../steps.ts";
 
 type LoadMemory = (place: CommandPlace) => Promise<Memory>;
 
-/** `/memory show`, `list`, `refresh` and `add`: what the agent is told of the workspace. */
+/** Creates `/memory show`, `list`, `refresh` and `add`, which show and change the memory files for the workspace. */
 export function memoryCommands(
   load: LoadMemory,
-  { trust, operator }: Pick<CommandServices, "trust" | "operator">,
+  services: Pick<CommandServices, "trust" | "operator">,
 ): SlashCommand[] {
   return [
-    reading("show", "Shows what the agent is told of this workspace", load, showText),
-    reading("list", "Lists the memory files in use, from the most general to the nearest", load, listText),
-    reading("refresh", "Reads the memory files again; that also happens with each message", load, refreshText),
-    addCommand(trust && { trust, operator }),
+    showCommand("show", "Shows the contents of the memory files for this workspace", load, formatContents),
+    showCommand("list", "Lists the memory files in use, from the most general to the most specific", load, formatList),
+    showCommand("refresh", "Reads the memory files again; that also happens with each message", load, formatTotals),
+    addCommand(services),
   ];
 }
 
-function reading(word: string, description: string, load: LoadMemory, text: (memory: Memory) => string): SlashCommand {
+function showCommand(
+  word: string,
+  description: string,
+  load: LoadMemory,
+  format: (memory: Memory) => string,
+): SlashCommand {
   return {
     path: ["memory", word],
-    group: "Shows and changes what the agent is told about the workspace by its memory files",
+    group: "Shows and changes the memory files, which instruct the agent",
     description,
     arguments: [],
-    play: (_args, place) => saying(async () => text(await load(place))),
+    play: (_args, place) => replyWith(async () => format(await load(place))),
   };
 }
 
-function addCommand(following: Following | undefined): SlashCommand {
+function addCommand({ trust, operator }: Pick<CommandServices, "trust" | "operator">): SlashCommand {
   return {
     path: ["memory", "add"],
     description: "Adds a fact to the memory file of the workspace",
     arguments: [required("fact", "what the agent should know from now on")],
     play: (args, place) => {
       const call = { name: "save_memory", args: { fact: args.trim() } };
-      if (!following) return calling(call);
-      return callingOnce({
+      if (!trust) return callTool(call);
+      return callThenReply({
         first: () => ({ call }),
         last: async ({ history }) => {
-          await followApproved(history, place, following);
-          return trustProblem(place.workspacePath, await following.trust.trustOf(place.workspacePath));
+          await followApproved(history, place, { trust, operator });
+          return trustProblem(place.workspacePath, await trust.trustOf(place.workspacePath));
         },
       });
     },
   };
 }
 
-function showText(memory: Memory): string {
-  const shown = memory.files.map(({ path, text }) => `${path}\n\n${text.trimEnd()}`);
-  return [...(shown.length > 0 ? shown : [NOTHING]), ...memory.notices].join("\n\n");
+const NO_MEMORY = "There are no memory files for this workspace.";
+
+function formatContents({ files, notices }: Memory): string {
+  const contents = files.map(({ path, text }) => `${path}\n\n${text.trimEnd()}`);
+  return [...(contents.length > 0 ? contents : [NO_MEMORY]), ...notices].join("\n\n");
 }
 
-function listText({ files, notices }: Memory): string {
-  const lines = files.map(({ path, bytes, scope }) => `${path} - ${bytes} bytes, ${SCOPES[scope]}`);
-  return [...(lines.length > 0 ? lines : [NOTHING]), ...notices].join("\n");
+function formatList({ files, notices }: Memory): string {
+  const lines = files.map(({ path, bytes, scope }) => {
+    return `${path} - ${bytes} bytes, ${scope === "operator" ? "for all workspaces" : "of the workspace"}`;
+  });
+  return [...(lines.length > 0 ? lines : [NO_MEMORY]), ...notices].join("\n");
 }
 
-function refreshText(memory: Memory): string {
-  const bytes = memory.files.reduce((sum, file) => sum + file.bytes, 0);
-  return [`Read ${memory.files.length} memory files with ${bytes} bytes.`, ...memory.notices].join("\n");
+function formatTotals({ files, notices }: Memory): string {
+  const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
+  return [`Read ${files.length} memory files with ${bytes} bytes.`, ...notices].join("\n");
 }
-
-const NOTHING = "The agent is told nothing of this workspace.";
-
-const SCOPES = { operator: "for all workspaces", workspace: "of the workspace" } as const;

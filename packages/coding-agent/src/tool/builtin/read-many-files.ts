@@ -1,8 +1,8 @@
 import { invalid } from "@devtool/server/agent";
 import picomatch from "picomatch";
 import { z } from "zod";
+import { clientError } from "../../client-error.ts";
 import { everyFile, FileSieve } from "../file-access.ts";
-import { clientError } from "../hidden-fault.ts";
 import { IgnoreWalk } from "../ignore-walk.ts";
 import type { Tool } from "../tool.ts";
 import { toolArgs } from "../tool-args.ts";
@@ -147,6 +147,6 @@ async function readOne(
   } catch (reason) {
     signal.throwIfAborted();
     const place = { tool: "read_many_files" };
-    return `[not read: ${clientError(reason, { what: "reading a file", place, onNotice }).message}]`;
+    return `[not read: ${clientError(reason, "reading a file", place, onNotice).message}]`;
   }
 }

@@ -18,7 +18,7 @@ import { HostPrograms } from "@devtool/sandbox";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { writeFileTool } from "../builtin/write-file.ts";
 import { Workspace } from "../workspace.ts";
-import { checkpointedTool } from "./checkpointed-tool.ts";
+import { withCheckpoints } from "./checkpointed-tool.ts";
 import { type CheckpointPlace, Checkpoints } from "./checkpoints.ts";
 
 const programs = new HostPrograms("");
@@ -271,7 +271,7 @@ describe("Checkpoints", () => {
   it("is made before an approved edit", async () => {
     using workspace = new Workspace(root);
     const checkpoints = open();
-    const tool = checkpointedTool(writeFileTool(workspace), { checkpoints, place: own(root) });
+    const tool = withCheckpoints(writeFileTool(workspace), checkpoints, own(root));
     const invocation = await tool.prepare({ file_path: "src/a.txt", content: "proposed" }, signal);
     expect(await checkpoints.list(own(root), signal)).toEqual([]);
     const changed = invocation.withContent?.("the user's");

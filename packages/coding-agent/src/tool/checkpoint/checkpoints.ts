@@ -5,7 +5,7 @@ import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { HostPrograms } from "@devtool/sandbox";
 import { type Checkpoint, CheckpointSchema } from "@devtool/schema";
 import { Code, DevtoolError } from "@devtool/server/agent";
-import { clientError } from "../hidden-fault.ts";
+import { clientError } from "../../client-error.ts";
 import { Workspace } from "../workspace.ts";
 import { CheckpointRepository, type CheckpointTree } from "./checkpoint-repository.ts";
 import { planRestore, type RestorePlan, removeFile, writeFile } from "./restore-files.ts";
@@ -87,7 +87,7 @@ export class Checkpoints {
     } catch (reason) {
       signal.throwIfAborted();
       const onNotice = (text: string): void => this.#notice(text);
-      const { message } = clientError(reason, { what: "making a checkpoint", place: { workspace }, onNotice });
+      const { message } = clientError(reason, "making a checkpoint", { workspace }, onNotice);
       this.#notice(`no checkpoint was made: ${message}`);
       return undefined;
     }

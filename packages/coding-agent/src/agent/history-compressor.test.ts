@@ -2,27 +2,27 @@ import { create } from "@bufbuild/protobuf";
 import { type Message, MessageSchema, Role } from "@devtool/schema";
 import { type AgentEvent, Code, DevtoolError } from "@devtool/server/agent";
 import { describe, expect, it } from "vitest";
-import { HistoryRoom } from "./history-room.ts";
+import { HistoryCompressor } from "./history-compressor.ts";
 
-describe("a history that could not be summarized", () => {
-  it("is a notice for the user, and a line for the operator where the user is told only that the log says more", async () => {
-    const { words, told } = await failWith(new TypeError("secret"));
+describe("a failed summary", () => {
+  it("gives the user a notice, and the operator the details of an internal error", async () => {
+    const { words, notices } = await failWith(new TypeError("secret"));
     expect(words).toContain("could not be summarized: internal error: the server's log says more");
-    expect(told).toEqual([
+    expect(notices).toEqual([
       expect.stringMatching(/^a summary failed inside the server: \{"task":"t1","error":"TypeError","at":/),
     ]);
-    expect(told.join()).not.toContain("secret");
+    expect(notices.join()).not.toContain("secret");
   });
 
-  it("is not reported to the operator when the model said why", async () => {
-    const { words, told } = await failWith(new DevtoolError("the quota is used up", Code.ResourceExhausted));
+  it("gives the operator nothing when the error says why", async () => {
+    const { words, notices } = await failWith(new DevtoolError("the quota is used up", Code.ResourceExhausted));
     expect(words).toContain("could not be summarized: the quota is used up");
-    expect(told).toEqual([]);
+    expect(notices).toEqual([]);
   });
 });
 
-async function failWith(reason: Error): Promise<{ readonly words: string; readonly told: readonly string[] }> {
-  const told: string[] = [];
+async function failWith(reason: Error): Promise<{ readonly words: string; readonly notices: readonly string[] }> {
+  const notices: string[] = [];
   const model = {
     name: "broken",
     async *generate() {
@@ -30,11 +30,11 @@ async function failWith(reason: Error): Promise<{ readonly words: string; readon
       throw reason;
     },
   };
-  const room = new HistoryRoom(model, { task: "t1", onNotice: (text) => told.push(text) });
+  const compressor = new HistoryCompressor(model, "t1", (text) => notices.push(text));
   const history = [say(Role.USER, "one"), say(Role.AGENT, "two"), say(Role.USER, "three")];
   const request = { workspacePath: "/w", model: "", history, tools: [], instructions: async () => "" };
-  const events: AgentEvent[] = await Array.fromAsync(room.make(request, new AbortController().signal));
-  return { words: JSON.stringify(events), told };
+  const events: AgentEvent[] = await Array.fromAsync(compressor.compress(request, new AbortController().signal));
+  return { words: JSON.stringify(events), notices };
 }
 
 function say(role: Role, value: string): Message {

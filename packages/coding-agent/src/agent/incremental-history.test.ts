@@ -3,74 +3,74 @@ import { type Message, MessageSchema, type PartSchema, Role } from "@devtool/sch
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { modelHistory } from "./history.ts";
+import { HistoryCache, IncrementalHistory } from "./incremental-history.ts";
 import { withoutQuestions } from "./questions.ts";
-import { ToldConversations, ToldHistory } from "./told-history.ts";
 
 type Part = MessageInitShape<typeof PartSchema>;
 
-describe("what a model is told, kept from step to step", () => {
-  it("is what it would be if it were made anew, whatever was added and whatever changed in the last step", () => {
+describe("IncrementalHistory", () => {
+  it("equals a history that is prepared from scratch, after any sequence of changes", () => {
     fc.assert(
       fc.property(fc.array(change, { maxLength: 40 }), (changes) => {
-        const told = new ToldHistory();
+        const prepared = new IncrementalHistory();
         let history: Message[] = [];
         for (const [index, made] of changes.entries()) {
           history = made(history, `${index}`);
           const all = withoutQuestions(history);
-          expect(told.of(history)).toEqual({ all, recent: modelHistory(all) });
+          expect(prepared.update(history)).toEqual({ all, recent: modelHistory(all) });
         }
       }),
     );
   });
 
-  it("is that of another conversation when that is asked for", () => {
-    const told = new ToldHistory();
-    told.of([user("a"), agent("b"), user("c"), agent("d")]);
+  it("starts over for another conversation", () => {
+    const prepared = new IncrementalHistory();
+    prepared.update([user("a"), agent("b"), user("c"), agent("d")]);
     const other = [user("e"), agent("f"), user("g"), agent("h")];
-    expect(told.of(other).all).toEqual(other);
+    expect(prepared.update(other).all).toEqual(other);
   });
 
-  it("looks at no message that stands before the agent's last step", () => {
-    const told = new ToldHistory();
-    let looks = 0;
+  it("does not read messages before the agent's last step again", () => {
+    const prepared = new IncrementalHistory();
+    let reads = 0;
     const history = Array.from({ length: 200 }, (_, index) =>
-      watched(index % 2 === 0 ? user(`${index}`) : agent(`${index}`), () => looks++),
+      watched(index % 2 === 0 ? user(`${index}`) : agent(`${index}`), () => reads++),
     );
-    told.of(history);
-    looks = 0;
-    told.of([...history, user("new")]);
-    expect(looks).toBeLessThan(20);
+    prepared.update(history);
+    reads = 0;
+    prepared.update([...history, user("new")]);
+    expect(reads).toBeLessThan(20);
   });
 });
 
-describe("what models are told of the conversations before tasks (STREAM-5)", () => {
-  it("is looked at once, and not again for each next task of a conversation", () => {
-    const conversations = new ToldConversations();
-    let looks = 0;
-    const look = (): number => looks++;
+describe("HistoryCache (STREAM-5)", () => {
+  it("reads the messages before a task once for all later tasks of the conversation", () => {
+    const cache = new HistoryCache();
+    let reads = 0;
+    const count = (): number => reads++;
     const before = Array.from({ length: 200 }, (_, index) =>
-      watched(index % 2 === 0 ? user(`${index}`) : agent(`${index}`), look),
+      watched(index % 2 === 0 ? user(`${index}`) : agent(`${index}`), count),
     );
-    conversations.after(before).of([...before, user("first")]);
-    looks = 0;
-    const longer = [...before, watched(user("first"), look), watched(agent("answer"), look)];
+    cache.startAfter(before).update([...before, user("first")]);
+    reads = 0;
+    const longer = [...before, watched(user("first"), count), watched(agent("answer"), count)];
     const next = [...longer, user("second")];
-    expect(conversations.after(longer).of(next).all).toEqual(next);
-    expect(looks).toBeLessThan(40);
+    expect(cache.startAfter(longer).update(next).all).toEqual(next);
+    expect(reads).toBeLessThan(40);
   });
 
-  it("is that of each task, where two go on from the same one", () => {
-    const conversations = new ToldConversations();
+  it("gives two tasks that continue the same conversation histories of their own", () => {
+    const cache = new HistoryCache();
     const before = [user("a"), agent("b"), user("c"), agent("d")];
-    const one = conversations.after(before);
-    const other = conversations.after(before);
+    const one = cache.startAfter(before);
+    const other = cache.startAfter(before);
     const longer = [...before, user("e"), agent("f"), user("g")];
-    expect(one.of(longer).all).toEqual(longer);
+    expect(one.update(longer).all).toEqual(longer);
     const aside = [...before, user("h"), agent("i"), user("j")];
-    expect(other.of(aside).all).toEqual(aside);
+    expect(other.update(aside).all).toEqual(aside);
     const elsewhere = [before[0] ?? user("a"), agent("k"), user("l"), agent("m")];
-    expect(conversations.after(elsewhere).of(elsewhere).all).toEqual(elsewhere);
-    expect(new ToldConversations().after([]).of(before).all).toEqual(before);
+    expect(cache.startAfter(elsewhere).update(elsewhere).all).toEqual(elsewhere);
+    expect(new HistoryCache().startAfter([]).update(before).all).toEqual(before);
   });
 });
 
@@ -84,14 +84,14 @@ const change = fc.constantFrom<(history: Message[], id: string) => Message[]>(
 );
 
 function user(messageId: string, ...parts: Part[]): Message {
-  return said(Role.USER, messageId, parts);
+  return message(Role.USER, messageId, parts);
 }
 
 function agent(messageId: string, ...parts: Part[]): Message {
-  return said(Role.AGENT, messageId, parts);
+  return message(Role.AGENT, messageId, parts);
 }
 
-function said(role: Role, messageId: string, parts: Part[]): Message {
+function message(role: Role, messageId: string, parts: Part[]): Message {
   const words: Part = { content: { case: "text", value: "words" } };
   return create(MessageSchema, { messageId, role, parts: parts.length > 0 ? parts : [words] });
 }
@@ -100,13 +100,13 @@ function question(toolCallId: string): Part {
   return { content: { case: "toolCall", value: { toolCallId } }, toolCallDetail: { parentToolCallId: "parent" } };
 }
 
-/** A message that says so when somebody looks at its parts. */
-function watched(message: Message, onLook: () => void): Message {
+/** A message that reports each access to its parts. */
+function watched(message: Message, onRead: () => void): Message {
   const { parts } = message;
   return Object.defineProperty(message, "parts", {
     enumerable: true,
     get: () => {
-      onLook();
+      onRead();
       return parts;
     },
   });

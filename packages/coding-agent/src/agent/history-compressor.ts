@@ -1,0 +1,47 @@
+import type { Message, Usage } from "@devtool/schema";
+import type { AgentEvent } from "@devtool/server/agent";
+import { clientError } from "../client-error.ts";
+import { compress, needsCompression } from "./compress.ts";
+import type { ModelEvent, ModelRequest, StepSource } from "./model.ts";
+import { noticeEvent } from "./notice.ts";
+
+/** Summarizes the history of a task when it approaches the model's input limit, at most once per turn. */
+export class HistoryCompressor {
+  readonly #source: StepSource;
+  readonly #taskId: string;
+  readonly #onNotice: (text: string) => void;
+  /** The usage of the last step. */
+  #used: Usage | undefined;
+  #hasRun = false;
+
+  /** `onNotice` receives notices for the operator, as plain text. */
+  constructor(source: StepSource, taskId: string, onNotice: (text: string) => void) {
+    this.#source = source;
+    this.#taskId = taskId;
+    this.#onNotice = onNotice;
+  }
+
+  /** Records the usage that a step reports. Ignores other events. */
+  recordUsage(event: ModelEvent): void {
+    if (event.case === "usage") this.#used = event.value;
+  }
+
+  /** Returns whether a history is close to the model's input limit. False once compression was attempted in this turn. */
+  isNeeded(history: readonly Message[]): boolean {
+    return !this.#hasRun && needsCompression(history, this.#used, this.#source.maxInputTokens);
+  }
+
+  /** Summarizes the older part of a history. A failure of the model becomes a notice for the user. */
+  async *compress(request: ModelRequest, signal: AbortSignal): AsyncIterable<AgentEvent> {
+    this.#hasRun = true;
+    try {
+      const { summary, usage } = await compress(this.#source, request, signal);
+      if (usage) yield { case: "usage", value: usage };
+      if (summary) yield { case: "summary", value: summary };
+    } catch (reason) {
+      signal.throwIfAborted();
+      const { message } = clientError(reason, "a summary", { task: this.#taskId }, this.#onNotice);
+      yield noticeEvent(`the conversation is long and could not be summarized: ${message}`);
+    }
+  }
+}

@@ -1,0 +1,108 @@
+import type { JsonValue } from "@bufbuild/protobuf";
+import { timestampMs } from "@bufbuild/protobuf/wkt";
+import { Role, type Task, type ToolCall, ToolCallStatus, toolCallsOf } from "@devtool/schema";
+import { isObject, listOrEmpty } from "@devtool/schema/json";
+import type { Conversations } from "../services.ts";
+import type { SlashCommand } from "../slash-command.ts";
+import { noConversation, replyWith } from "../steps.ts";
+
+/** Creates `/compress`, `/plan` and `/stats`, which are about the conversation in which they are sent. */
+export function conversationCommands(conversations: Conversations): SlashCommand[] {
+  return [
+    compressCommand(conversations),
+    reportCommand("plan", "Shows the agent's plan and its progress", conversations, formatPlan),
+    reportCommand("stats", "Shows the time, tokens and tool calls of this conversation", conversations, formatStats),
+  ];
+}
+
+function compressCommand(conversations: Conversations): SlashCommand {
+  return {
+    path: ["compress"],
+    description: "Replaces the older part of this conversation by a summary, so that the model has room",
+    arguments: [],
+    play: (_args, context) =>
+      replyWith(async (_request, signal) => {
+        const task = await conversations.find(context);
+        if (!task) return noConversation(context);
+        const count = await conversations.compress(task.id, signal);
+        return count === 0
+          ? "There is nothing to gain: the conversation is short."
+          : `A summary stands for ${count} ${count === 1 ? "message" : "messages"} now; the log keeps them.`;
+      }),
+  };
+}
+
+function reportCommand(
+  word: string,
+  description: string,
+  conversations: Conversations,
+  report: (task: Task) => string,
+): SlashCommand {
+  return {
+    path: [word],
+    description,
+    arguments: [],
+    play: (_args, context) =>
+      replyWith(async () => {
+        const task = await conversations.find(context);
+        return task ? report(task) : noConversation(context);
+      }),
+  };
+}
+
+const STEP_MARKS: ReadonlyMap<JsonValue | undefined, string> = new Map([
+  ["completed", "[x]"],
+  ["in_progress", "[>]"],
+]);
+
+/** Formats the steps that the agent's last successful `update_plan` call has. */
+function formatPlan(task: Task): string {
+  const update = task.history
+    .flatMap(toolCallsOf)
+    .findLast(({ toolName, status }) => toolName === "update_plan" && status === ToolCallStatus.SUCCEEDED);
+  const lines = listOrEmpty(update?.inputParameters?.plan).flatMap((entry) => {
+    if (!isObject(entry) || typeof entry.step !== "string") return [];
+    return [`${STEP_MARKS.get(entry.status) ?? "[ ]"} ${entry.step}`];
+  });
+  return lines.length > 0 ? lines.join("\n") : "The agent has no plan in this conversation.";
+}
+
+function formatStats(task: Task): string {
+  const calls = task.history.flatMap(toolCallsOf);
+  const prompts = task.history.filter(({ role }) => role === Role.USER).length;
+  const byTool = [...Map.groupBy(calls, ({ toolName }) => toolName)];
+  return [
+    `task: ${task.id}`,
+    `model: ${task.model === "" ? "none" : task.model}`,
+    `time: ${formatDuration(task)}, ${prompts} of your messages, ${task.history.length - prompts} steps`,
+    `tokens: ${formatUsage(task)}`,
+    `tool calls: ${calls.length}${calls.length > 0 ? ` (${countOutcomes(calls)})` : ""}`,
+    ...byTool
+      .sort(([, one], [, other]) => other.length - one.length)
+      .map(([name, group]) => `  ${name}: ${group.length} (${countOutcomes(group)})`),
+  ].join("\n");
+}
+
+/** Formats the time from the first to the last event, which includes waiting for the user. */
+function formatDuration({ createTime, updateTime }: Task): string {
+  const ms = createTime && updateTime ? timestampMs(updateTime) - timestampMs(createTime) : 0;
+  const seconds = Math.round(ms / 1000);
+  return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+}
+
+function formatUsage({ usage }: Task): string {
+  if (!usage) return "not counted";
+  const { inputTokens, cachedTokens, outputTokens, thoughtTokens } = usage;
+  return `${inputTokens} in (${cachedTokens} cached), ${outputTokens} out (${thoughtTokens} thoughts)`;
+}
+
+const OUTCOMES: ReadonlyMap<ToolCallStatus, string> = new Map([
+  [ToolCallStatus.SUCCEEDED, "succeeded"],
+  [ToolCallStatus.FAILED, "failed"],
+  [ToolCallStatus.CANCELLED, "declined or canceled"],
+]);
+
+function countOutcomes(calls: readonly ToolCall[]): string {
+  const byOutcome = Map.groupBy(calls, ({ status }) => OUTCOMES.get(status) ?? "open");
+  return [...byOutcome].map(([outcome, group]) => `${group.length} ${outcome}`).join(", ");
+}
