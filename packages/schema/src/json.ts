@@ -69,11 +69,14 @@ export type Defined<T extends object> = {
  * Returns a copy of an object without the fields that are undefined. Other empty values (`""`, 0, false, null) stay.
  *
  * Under `exactOptionalPropertyTypes`, an optional field may be absent but not undefined. With this function an object
- * can name all its fields in one place, and is accepted as the initial value of a message too:
+ * can name all its fields in one place:
  *
  * ```ts
- * create(PartSchema, defined({ content, mediaType: file.mimeType }));
+ * const options: FetchOptions = defined({ url, timeoutMs: settings?.timeoutMs });
  * ```
+ *
+ * The initial value of a message needs it for optional scalars and enums only: `create` takes undefined for fields that
+ * are messages.
  */
 export function defined<T extends object>(fields: T): Defined<T>;
 export function defined(fields: object): object {

@@ -80,7 +80,6 @@ function callIdsOf(message: Message): string[] {
 }
 
 function stamp(task: Task, event: TaskEvent): Partial<Task> {
-  const createTime = task.createTime ?? event.time;
   return {
     id: event.taskId,
     contextId: event.contextId,
@@ -88,8 +87,8 @@ function stamp(task: Task, event: TaskEvent): Partial<Task> {
     sequence: event.sequence,
     model: event.model === "" ? task.model : event.model,
     extensionActive: task.extensionActive || event.extensionActive,
-    ...(createTime && { createTime }),
-    ...(event.time && { updateTime: event.time }),
+    createTime: task.createTime ?? event.time,
+    updateTime: event.time ?? task.updateTime,
   };
 }
 
@@ -138,9 +137,9 @@ function reduceCreated(task: Task, created: TaskCreated): Task {
     principal,
     replyOnly,
     history: message ? [message] : [],
-    ...(settings && { settings }),
-    ...(sessionSettings && { sessionSettings }),
-    ...(command && { command }),
+    settings,
+    sessionSettings,
+    command,
   };
 }
 
@@ -264,7 +263,7 @@ function withLastMessage(task: Task, change: (parts: readonly Part[]) => Part[])
 function callPart({ call, detail }: DetailedCall): Part {
   return create(PartSchema, {
     content: { case: "toolCall", value: call },
-    ...(detail && { toolCallDetail: detail }),
+    toolCallDetail: detail,
   });
 }
 

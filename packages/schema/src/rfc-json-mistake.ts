@@ -24,10 +24,8 @@ export function mistakeIn(
     const reason = field && failureOf(() => read(schema, { [key]: value }));
     if (field && reason) return mistakeOf(field, value, { path: joined(path, key), cause: reason, read });
   }
-  return new WireError(path, "", `cannot be read: ${reasonOf(cause)}`, {
-    cause,
-    ...(path === "" && { sentence: reasonOf(cause) }),
-  });
+  const reason = reasonOf(cause);
+  return new WireError(path, "", `cannot be read: ${reason}`, { cause, sentence: path === "" ? reason : undefined });
 }
 
 function mistakeOf(

@@ -12,7 +12,7 @@ import { ToolCallConfirmationSchema } from "./gen/devtool/a2a/v1alpha/confirmati
 import { DevelopmentToolEventSchema } from "./gen/devtool/a2a/v1alpha/event_pb.ts";
 import { AgentSettingsSchema } from "./gen/devtool/a2a/v1alpha/settings_pb.ts";
 import { ToolCallSchema } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
-import { isObject } from "./json.ts";
+import { defined, isObject } from "./json.ts";
 import { assertBudget, DEFAULT_LIMITS, type JsonLimits, parseJson } from "./json-budget.ts";
 import { fieldNamed, mistakeIn } from "./rfc-json-mistake.ts";
 import { mistyped, WireError } from "./wire-error.ts";
@@ -68,7 +68,7 @@ const RFC_FILES: ReadonlySet<string> = new Set(
 
 /** An event has a tier only for users with a subscription, and an error only when something failed. */
 function withoutEmpty({ user_tier, error, ...json }: JsonObject): JsonObject {
-  return { ...json, ...(user_tier !== "" && { user_tier }), ...(error !== "" && { error }) };
+  return defined({ ...json, user_tier: user_tier || undefined, error: error || undefined });
 }
 
 /**

@@ -1,7 +1,7 @@
 /** What a `WireError` may say beside its field, value and problem. */
 export interface WireErrorOptions extends ErrorOptions {
   /** The whole sentence, where it is not "field, value, problem". */
-  readonly sentence?: string;
+  readonly sentence?: string | undefined;
 }
 
 /**

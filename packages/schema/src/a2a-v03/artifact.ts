@@ -25,7 +25,7 @@ export function artifactEnvelope({ parts, metadata, ...artifact }: Artifact): A2
     description,
     extensions,
     parts: parts.flatMap((part) => encodePart(part) ?? []),
-    ...(metadata && { metadata }),
+    metadata,
   });
 }
 
@@ -39,7 +39,7 @@ export function artifactOf({ parts, metadata, ...envelope }: A2aArtifact, path: 
     extensions,
     // What an artifact holds is what it is: no data in it is an answer or a call of the extension.
     parts: parts.map((part, index) => partOf(part, `${path}.parts[${index}]`, (value) => ({ case: "data", value }))),
-    ...(metadata && { metadata }),
+    metadata,
   });
 }
 

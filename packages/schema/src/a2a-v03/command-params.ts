@@ -1,7 +1,7 @@
 import { create, type JsonValue } from "@bufbuild/protobuf";
 import { AgentSettingsSchema } from "../gen/devtool/a2a/v1alpha/settings_pb.ts";
 import type { RunSlashCommandRequest } from "../gen/devtool/v1alpha/slash_command_service_pb.ts";
-import { isObject } from "../json.ts";
+import { defined, isObject } from "../json.ts";
 import { mistyped, WireError } from "../wire-error.ts";
 import { assertNoSettings, decodeRequestSettings } from "./settings.ts";
 
@@ -32,7 +32,7 @@ export function decodeCommandPlace(params: JsonValue | undefined): CommandPlace 
   if (beside.settings && within.settings && within.settings.workspacePath !== workspacePath) {
     throw new WireError("workspace_path", workspacePath ?? "", "differs from the one in metadata: give one");
   }
-  return { ...(contextId !== undefined && { contextId }), ...beside, ...within };
+  return defined({ contextId, ...beside, ...within });
 }
 
 /** A field that is a string, in either spelling. */

@@ -37,7 +37,7 @@ export function encodeMessage(message: Message, kind: Kind, place: MessagePlace)
     parts: message.parts.flatMap((part) => encodePart(part) ?? []),
     referenceTaskIds: message.referenceTaskIds,
     extensions: message.extensions,
-    ...(Object.keys(metadata).length > 0 && { metadata }),
+    metadata: Object.keys(metadata).length > 0 ? metadata : undefined,
     ...place,
   });
 }

@@ -83,7 +83,7 @@ export function namesMetadata({ mediaType, fileName }: Pick<Part, "mediaType" | 
 export function splitNames(metadata: JsonObject | undefined): Pick<Part, "mediaType" | "fileName" | "metadata"> {
   const { [PART_URI]: names, ...rest } = metadata ?? {};
   const { mediaType, fileName } = isObject(names) ? decodeRfcJson(PartSchema, names) : create(PartSchema);
-  return { mediaType, fileName, ...(Object.keys(rest).length > 0 && { metadata: rest }) };
+  return { mediaType, fileName, metadata: Object.keys(rest).length > 0 ? rest : undefined };
 }
 
 /** A source in words, for those who know no other form of it. */

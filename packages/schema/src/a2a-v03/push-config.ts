@@ -24,9 +24,7 @@ export function pushEnvelope({ id, url, token, authentication }: PushConfig): Pu
     id,
     url,
     token,
-    ...(authentication && {
-      authentication: { schemes: [authentication.scheme], credentials: authentication.credentials },
-    }),
+    authentication: authentication && { schemes: [authentication.scheme], credentials: authentication.credentials },
   });
 }
 
@@ -45,9 +43,10 @@ export function pushConfigOf(taskId: string, { id, url, token, authentication }:
     url,
     token,
     // An empty one asks for none: the official kit for 0.3 sends it.
-    ...((authentication?.schemes.length || authentication?.credentials) && {
-      authentication: { scheme: authentication.schemes[0] ?? "", credentials: authentication.credentials },
-    }),
+    authentication:
+      authentication?.schemes.length || authentication?.credentials
+        ? { scheme: authentication.schemes[0] ?? "", credentials: authentication.credentials }
+        : undefined,
   });
 }
 

@@ -35,7 +35,7 @@ export function encodeMessageSend(request: SendMessageRequest): JsonObject {
       configuration: {
         blocking: !returnImmediately,
         acceptedOutputModes: message?.acceptedOutputModes ?? [],
-        ...(pushConfig && { pushNotificationConfig: pushEnvelope(pushConfig) }),
+        pushNotificationConfig: pushConfig && pushEnvelope(pushConfig),
       },
     }),
   );
@@ -112,7 +112,7 @@ function requestOf(
     message: {
       ...decodeSentMessage(message, "message"),
       // Kept as it was sent, the settings in it too.
-      ...(message.metadata && { metadata: message.metadata }),
+      metadata: message.metadata,
       model: settings.sessionSettings?.model ?? "",
       acceptedOutputModes: [...acceptedOutputModes],
     },

@@ -9,7 +9,7 @@ import {
 import { type AgentSettings, AgentSettingsSchema } from "../gen/devtool/a2a/v1alpha/settings_pb.ts";
 import { type SessionSettings, SessionSettingsSchema } from "../gen/devtool/v1alpha/session_settings_pb.ts";
 import type { TaskCreated } from "../gen/devtool/v1alpha/task_event_pb.ts";
-import { isObject } from "../json.ts";
+import { defined, isObject } from "../json.ts";
 import { decodeStrictJson, type Hints } from "../strict-json.ts";
 import { mistyped, quote, WireError } from "../wire-error.ts";
 
@@ -37,10 +37,10 @@ export function decodeRequestSettings(places: readonly SettingsPlace[]): Setting
   const [settings] = workspaces;
   const other = workspaces.find(({ workspacePath }) => workspacePath !== settings?.workspacePath);
   if (settings && other) throw differing("workspace_path", [settings.workspacePath, other.workspacePath]);
-  return {
-    ...(settings && { settings }),
-    ...(sessions.length > 0 && { sessionSettings: sessions.reduce(merged) }),
-  };
+  return defined({
+    settings,
+    sessionSettings: sessions.length > 0 ? sessions.reduce(merged) : undefined,
+  });
 }
 
 function settingsUnder(key: string, value: JsonValue, path: string): Settings[] {
@@ -89,10 +89,10 @@ function agentSettings(value: JsonValue): Settings {
   const own = entries.filter(([key]) => !BESIDE.has(key) && !(isEvent && OF_EVENT.has(key)));
   const beside = entries.filter(([key]) => BESIDE.has(key));
   const settings = decodeWorkspace(Object.fromEntries(own));
-  return {
-    ...(settings && { settings }),
-    ...(beside.length > 0 && { sessionSettings: decodeBeside(Object.fromEntries(beside)) }),
-  };
+  return defined({
+    settings,
+    sessionSettings: beside.length > 0 ? decodeBeside(Object.fromEntries(beside)) : undefined,
+  });
 }
 
 const BESIDE: ReadonlySet<string> = new Set(["allowed_tools", "allowedTools", "mcp_servers", "mcpServers"]);

@@ -17,7 +17,7 @@ import {
   TextContentSchema,
 } from "../gen/devtool/v1alpha/task_event_pb.ts";
 import { Role, TaskState, ToolCallDetailSchema } from "../gen/devtool/v1alpha/task_pb.ts";
-import { isObject } from "../json.ts";
+import { defined, isObject } from "../json.ts";
 import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 import { endsExchange } from "../task-state.ts";
 import { toolCallsOf } from "../tool-call.ts";
@@ -91,7 +91,7 @@ function messageJson(event: TaskEvent): JsonObject | undefined {
 /** The metadata of an update: the extension's event under its URI, beside it what the RFC has no kind or field for. */
 export function updateMetadata(event: TaskEvent): JsonObject {
   const error = event.payload.case === "stateChange" ? event.payload.value.error : "";
-  const metadata: JsonObject = { kind: Kind[kindOf(event)], model: event.model, ...(error !== "" && { error }) };
+  const metadata: JsonObject = defined({ kind: Kind[kindOf(event)], model: event.model, error: error || undefined });
   return { [EXTENSION_URI]: metadata, ...ownMetadata(event) };
 }
 
@@ -121,18 +121,18 @@ function plainUpdate(event: TaskEvent): JsonObject | undefined {
 }
 
 function updateJson(event: TaskEvent, message: JsonObject | undefined, metadata: JsonObject | undefined): JsonObject {
-  return {
+  return defined({
     kind: "status-update",
     taskId: event.taskId,
     contextId: event.contextId,
-    status: {
+    status: defined({
       state: encodeState(event.state),
-      ...(message && { message }),
-      ...(event.time && { timestamp: timestampDate(event.time).toISOString() }),
-    },
+      message,
+      timestamp: event.time && timestampDate(event.time).toISOString(),
+    }),
     final: endsExchange(event),
-    ...(metadata && { metadata }),
-  };
+    metadata,
+  });
 }
 
 function textMessage({ taskId, contextId, sequence }: TaskEvent, text: string): JsonObject {
@@ -153,7 +153,7 @@ function decodeUpdate(update: TaskStatusUpdateEvent, sequence: bigint): TaskEven
     state: decodeState(status.state),
     model: event?.model ?? "",
     payload: own?.payload.case ? own.payload : decodePayload(status, event),
-    ...(own?.toolCallDetail && { toolCallDetail: own.toolCallDetail }),
+    toolCallDetail: own?.toolCallDetail,
     ...timeOf(status.timestamp),
   });
 }

@@ -27,7 +27,7 @@ import {
   type Task,
   TaskSchema,
 } from "../gen/devtool/v1alpha/task_pb.ts";
-import { isObject } from "../json.ts";
+import { defined, isObject } from "../json.ts";
 import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 import { isInterrupted } from "../task-state.ts";
 import { awaitedToolCalls } from "../tool-call.ts";
@@ -81,7 +81,7 @@ function createdOf(task: A2aTask, sequence: bigint): TaskEvent {
       case: "created",
       value: create(TaskCreatedSchema, {
         ...decodeSettings(task.metadata),
-        ...(first && { message: decodeMessage(first, "result.history[0]") }),
+        message: first && decodeMessage(first, "result.history[0]"),
       }),
     },
   });
@@ -113,11 +113,11 @@ export function taskEnvelope(task: Task, { historyLength, view = "extension" }: 
     kind: "task",
     id: task.id,
     contextId: task.contextId,
-    status: { ...statusOf(task.state, task.updateTime), ...(said && { message: said }) },
+    status: { ...statusOf(task.state, task.updateTime), message: said },
     history:
       historyLength === undefined ? history : history.slice(history.length - Math.min(historyLength, history.length)),
     artifacts: task.artifacts.map(artifactEnvelope),
-    ...(view === "extension" && { metadata: { ...taskMetadata(task), ...queueMetadata(task) } }),
+    metadata: view === "extension" ? { ...taskMetadata(task), ...queueMetadata(task) } : undefined,
   });
 }
 
@@ -160,10 +160,10 @@ function decodeHistory(task: A2aTask): Message[] {
 
 /** A message as a view shows it: without the extension nothing of it, neither among the parts nor beside them. */
 function shown({ metadata, ...message }: Message, view: StreamView): Message {
-  if (view === "extension") return { ...message, ...(metadata && { metadata }) };
+  if (view === "extension") return { ...message, metadata };
   const foreign = foreignMetadata(metadata);
   const parts = message.parts.filter(({ content }) => PLAIN_PARTS.has(content.case));
-  return { ...message, parts, ...(foreign && { metadata: foreign }) };
+  return { ...message, parts, metadata: foreign };
 }
 
 const PLAIN_PARTS: ReadonlySet<string | undefined> = new Set(["text", "file", "data", "dataValue"]);
@@ -171,7 +171,7 @@ const PLAIN_PARTS: ReadonlySet<string | undefined> = new Set(["text", "file", "d
 function statusOf(state: Task["state"], time: Task["updateTime"]): ReturnType<typeof create<typeof TaskStatusSchema>> {
   return create(TaskStatusSchema, {
     state: encodeState(state),
-    ...(time && { timestamp: timestampDate(time).toISOString() }),
+    timestamp: time ? timestampDate(time).toISOString() : "",
   });
 }
 
@@ -206,9 +206,9 @@ function placeOf({ id, contextId }: Task): MessagePlace {
 /** The RFC's settings stand under its URI; model and error, which no field of a Task holds, under ours. */
 function taskMetadata(task: Task): JsonObject {
   const { model, error } = task;
-  const own = create(TaskEventSchema, { model, ...(error !== "" && { payload: failedWith(error) }) });
+  const own = create(TaskEventSchema, defined({ model, payload: error === "" ? undefined : failedWith(error) }));
   const isEmpty = model === "" && error === "";
-  return { ...settingsMetadata(task), ...(!isEmpty && { [TASK_EVENT_URI]: toJson(TaskEventSchema, own) }) };
+  return defined({ ...settingsMetadata(task), [TASK_EVENT_URI]: !isEmpty ? toJson(TaskEventSchema, own) : undefined });
 }
 
 function failedWith(error: string): TaskEvent["payload"] {
@@ -252,10 +252,10 @@ function filled(uri: string, json: JsonObject | undefined): JsonObject {
 export function decodeSettings(metadata: JsonObject | undefined): Pick<TaskCreated, "settings" | "sessionSettings"> {
   const settings = extensionMetadata(metadata);
   const session = sessionMetadata(metadata);
-  return {
-    ...(settings && { settings: decodeRfcJson(AgentSettingsSchema, settings) }),
-    ...(session && { sessionSettings: decodeRfcJson(SessionSettingsSchema, session) }),
-  };
+  return defined({
+    settings: settings && decodeRfcJson(AgentSettingsSchema, settings),
+    sessionSettings: session && decodeRfcJson(SessionSettingsSchema, session),
+  });
 }
 
 function timeField<Name extends string>(

@@ -15,7 +15,7 @@ export function artifactFromV03({ parts, metadata, ...artifact }: ArtifactV03): 
     description,
     extensions,
     parts: parts.map(partFromV03),
-    ...(metadata && { metadata }),
+    metadata,
   });
 }
 
@@ -28,6 +28,6 @@ export function artifactToV03({ parts, metadata, ...artifact }: Artifact, path: 
     description,
     extensions,
     parts: parts.map((part, index) => partToV03(part, `${path}.parts[${index}]`)),
-    ...(metadata && { metadata }),
+    metadata,
   });
 }

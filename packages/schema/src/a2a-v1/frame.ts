@@ -44,7 +44,7 @@ function updateFrame({ taskId, contextId, status, metadata }: TaskStatusUpdateEv
     contextId,
     status: statusToV03(status, "statusUpdate.status"),
     final: isTerminal(state) || isInterrupted(state),
-    ...(metadata && { metadata }),
+    metadata,
   });
   return encodeRfcJson(UpdateV03Schema, update);
 }
@@ -59,7 +59,7 @@ function artifactFrame(update: TaskArtifactUpdateEvent): JsonObject {
     artifact: artifactToV03(artifact, "artifactUpdate.artifact"),
     append,
     lastChunk,
-    ...(metadata && { metadata }),
+    metadata,
   });
   return encodeRfcJson(ArtifactUpdateV03Schema, frame);
 }

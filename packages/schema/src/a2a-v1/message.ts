@@ -18,7 +18,7 @@ export function messageFromV03(message: MessageV03): Message {
     parts: parts.map(partFromV03),
     extensions,
     referenceTaskIds,
-    ...(metadata && { metadata }),
+    metadata,
   });
 }
 
@@ -34,6 +34,6 @@ export function messageToV03(message: Message, path: string): MessageV03 {
     parts: parts.map((part, index) => partToV03(part, `${path}.parts[${index}]`)),
     extensions,
     referenceTaskIds,
-    ...(metadata && { metadata }),
+    metadata,
   });
 }

@@ -18,7 +18,7 @@ export function partFromV03(part: PartV03): Part {
     filename: part.file?.name ?? fileName,
     mediaType: part.file?.mimeType ?? mediaType,
     content: found ? { case: "data", value: jsonValue(found.value) } : contentFromV03(part),
-    ...(metadata && { metadata }),
+    metadata,
   });
 }
 

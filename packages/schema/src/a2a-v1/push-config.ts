@@ -9,9 +9,7 @@ export function pushConfigToA2a({ id, taskId, url, token, authentication }: Push
     taskId,
     url,
     token,
-    ...(authentication && {
-      authentication: { scheme: authentication.scheme, credentials: authentication.credentials },
-    }),
+    authentication: authentication && { scheme: authentication.scheme, credentials: authentication.credentials },
   });
 }
 
@@ -23,8 +21,6 @@ export function pushConfigFromA2a(config: TaskPushNotificationConfig): PushConfi
     taskId,
     url,
     token,
-    ...(authentication && {
-      authentication: { scheme: authentication.scheme, credentials: authentication.credentials },
-    }),
+    authentication: authentication && { scheme: authentication.scheme, credentials: authentication.credentials },
   });
 }

@@ -20,7 +20,7 @@ export function sendRequestToA2a(request: OwnRequest): SendMessageRequest {
     configuration: {
       returnImmediately,
       acceptedOutputModes: message?.acceptedOutputModes ?? [],
-      ...(pushConfig && { taskPushNotificationConfig: pushConfigToA2a(pushConfig) }),
+      taskPushNotificationConfig: pushConfig && pushConfigToA2a(pushConfig),
     },
   });
 }
@@ -44,7 +44,7 @@ export function sendRequestFromA2a({ message, configuration, metadata }: SendMes
     message: {
       ...decodeSentMessage(envelope, "message"),
       // Kept as it was sent, the settings in it too.
-      ...(message.metadata && { metadata: message.metadata }),
+      metadata: message.metadata,
       model: settings.sessionSettings?.model ?? "",
       acceptedOutputModes: configuration?.acceptedOutputModes ?? [],
     },

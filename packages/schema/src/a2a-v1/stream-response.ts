@@ -78,8 +78,8 @@ function updateOf(
   metadata: ReturnType<typeof updateMetadata> | undefined,
 ): StreamResponse {
   const { taskId, contextId, state, time } = event;
-  const status = { state: stateToA2a(state), ...(message && { message }), ...(time && { timestamp: time }) };
-  const value = create(TaskStatusUpdateEventSchema, { taskId, contextId, status, ...(metadata && { metadata }) });
+  const status = { state: stateToA2a(state), message, timestamp: time };
+  const value = create(TaskStatusUpdateEventSchema, { taskId, contextId, status, metadata });
   return create(StreamResponseSchema, { payload: { case: "statusUpdate", value } });
 }
 

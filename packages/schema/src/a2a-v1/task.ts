@@ -24,10 +24,10 @@ export function taskFromV03({ id, contextId, status, history, artifacts, metadat
   return create(TaskSchema, {
     id,
     contextId,
-    ...(status && { status: statusFromV03(status) }),
+    status: status && statusFromV03(status),
     history: history.map(messageFromV03),
     artifacts: artifacts.map(artifactFromV03),
-    ...(metadata && { metadata }),
+    metadata,
   });
 }
 
@@ -37,18 +37,18 @@ export function taskToV03({ id, contextId, status, history, artifacts, metadata 
     kind: "task",
     id,
     contextId,
-    ...(status && { status: statusToV03(status, "status") }),
+    status: status && statusToV03(status, "status"),
     history: history.map((message, index) => messageToV03(message, `history[${index}]`)),
     artifacts: artifacts.map((artifact, index) => artifactToV03(artifact, `artifacts[${index}]`)),
-    ...(metadata && { metadata }),
+    metadata,
   });
 }
 
 function statusFromV03({ state, message, timestamp }: TaskStatusV03): TaskStatus {
   return create(TaskStatusSchema, {
     state: stateToA2a(decodeState(state)),
-    ...(message && { message: messageFromV03(message) }),
-    ...(timestamp !== "" && { timestamp: timestampFromDate(new Date(timestamp)) }),
+    message: message && messageFromV03(message),
+    timestamp: timestamp === "" ? undefined : timestampFromDate(new Date(timestamp)),
   });
 }
 
@@ -56,7 +56,7 @@ function statusFromV03({ state, message, timestamp }: TaskStatusV03): TaskStatus
 export function statusToV03({ state, message, timestamp }: TaskStatus, path: string): TaskStatusV03 {
   return create(TaskStatusV03Schema, {
     state: encodeState(stateFromA2a(state)),
-    ...(message && { message: messageToV03(message, `${path}.message`) }),
-    ...(timestamp && { timestamp: timestampDate(timestamp).toISOString() }),
+    message: message && messageToV03(message, `${path}.message`),
+    timestamp: timestamp ? timestampDate(timestamp).toISOString() : "",
   });
 }

@@ -12,6 +12,7 @@ import {
   type Outcome,
   OutcomeSchema,
 } from "../gen/devtool/coder_agent/v1alpha/tool_call_pb.ts";
+import { defined } from "../json.ts";
 import { oneLine } from "../shown-text.ts";
 import {
   OPTION_CANCEL,
@@ -93,7 +94,7 @@ export function decodeConfirmationDetails(asked: ConfirmationDetails): Confirmat
 }
 
 function decodeOutcome({ id, name, description }: Outcome): Option {
-  return { id, name, ...(description !== "" && { description }) };
+  return defined({ id, name, description: description || undefined });
 }
 
 type Option = Pick<ConfirmationOption, "id" | "name" | "description">;
@@ -138,11 +139,11 @@ function fileDiffOf({
   originalContent,
   newContent = "",
 }: ConfirmationDetails): Omit<FileDiff, "$typeName"> {
-  return {
+  return defined({
     fileName,
     filePath,
     newContent,
-    ...(originalContent !== "" && { oldContent: originalContent }),
-    ...(fileDiff !== "" && { formattedDiff: fileDiff }),
-  };
+    oldContent: originalContent || undefined,
+    formattedDiff: fileDiff || undefined,
+  });
 }

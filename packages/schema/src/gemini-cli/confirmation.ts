@@ -14,7 +14,7 @@ export function encodeConfirmation({
     create(ConfirmationSchema, {
       callId: toolCallId,
       outcome: selectedOptionId,
-      ...(modifiedDetails.case === "fileDetails" && { newContent: modifiedDetails.value.newContent }),
+      newContent: modifiedDetails.case === "fileDetails" ? modifiedDetails.value.newContent : undefined,
     }),
   );
 }
@@ -30,6 +30,6 @@ export function decodeConfirmation(data: JsonObject): ToolCallConfirmation {
   return create(ToolCallConfirmationSchema, {
     toolCallId: callId,
     selectedOptionId: outcome,
-    ...(newContent !== undefined && { modifiedDetails: { case: "fileDetails", value: { newContent } } }),
+    modifiedDetails: newContent === undefined ? { case: undefined } : { case: "fileDetails", value: { newContent } },
   });
 }

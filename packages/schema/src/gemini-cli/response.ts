@@ -78,8 +78,8 @@ function response(
     callId: toolCallId,
     responseParts: fromJson(ValueSchema, [part]),
     errorType,
-    ...(display !== undefined && { resultDisplay: fromJson(ValueSchema, display) }),
-    ...(error && { error: fromJson(ValueSchema, error) }),
+    resultDisplay: display === undefined ? undefined : fromJson(ValueSchema, display),
+    error: error && fromJson(ValueSchema, error),
   });
 }
 
@@ -93,7 +93,7 @@ export function decodeCallResult(
   if (status !== ToolCallStatus.FAILED) return undefined;
   const message = textOf(answered) || "the tool failed";
   const { errorType } = answered;
-  const value = create(ErrorDetailsSchema, { message, ...(errorType !== "" && { type: errorType }) });
+  const value = create(ErrorDetailsSchema, { message, type: errorType || undefined });
   return { case: "error", value };
 }
 

@@ -5,7 +5,7 @@ import { PartSchema as A2aPartSchema } from "../gen/devtool/a2a/v1alpha/envelope
 import { AgentSettingsSchema } from "../gen/devtool/coder_agent/v1alpha/stream_pb.ts";
 import { PartSchema } from "../gen/devtool/v1alpha/task_pb.ts";
 import type { SendMessageRequest } from "../gen/devtool/v1alpha/task_service_pb.ts";
-import { isObject, objectOrEmpty } from "../json.ts";
+import { defined, isObject, objectOrEmpty } from "../json.ts";
 import { encodeRfcJson } from "../rfc-json.ts";
 import { WireError } from "../wire-error.ts";
 import { decodeConfirmation, isConfirmation } from "./confirmation.ts";
@@ -17,15 +17,15 @@ export function encodeGeminiCliSend(request: SendMessageRequest): JsonObject {
   const { message, taskId, contextId } = request;
   if (!message) throw new WireError("message", "", "is missing");
   return {
-    message: {
+    message: defined({
       kind: "message",
       messageId: message.messageId,
       role: "user",
       parts: message.parts.flatMap((part) => encodeGeminiCliPart(part) ?? []),
       metadata: { [CODER_AGENT_KEY]: encodeRfcJson(AgentSettingsSchema, encodeGeminiCliSettings(request)) },
-      ...(taskId !== "" && { taskId }),
-      ...(contextId !== "" && { contextId }),
-    },
+      taskId: taskId || undefined,
+      contextId: contextId || undefined,
+    }),
     configuration: { blocking: !request.returnImmediately },
   };
 }

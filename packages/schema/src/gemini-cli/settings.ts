@@ -6,7 +6,7 @@ import {
 } from "../gen/devtool/coder_agent/v1alpha/stream_pb.ts";
 import { ApprovalMode, SessionSettingsSchema } from "../gen/devtool/v1alpha/session_settings_pb.ts";
 import type { TaskCreated } from "../gen/devtool/v1alpha/task_event_pb.ts";
-import { isObject } from "../json.ts";
+import { defined, isObject } from "../json.ts";
 import { decodeRfcJson } from "../rfc-json.ts";
 
 /** The key of the dialect in a `metadata` field. */
@@ -27,7 +27,7 @@ export function encodeGeminiCliSettings({ settings, sessionSettings }: Settings)
   return create(GeminiCliSettingsSchema, {
     kind: "agent-settings",
     workspacePath: settings?.workspacePath ?? "",
-    ...(autoExecute !== undefined && { autoExecute }),
+    autoExecute,
   });
 }
 
@@ -47,8 +47,8 @@ export function decodeGeminiCliSettings(json: JsonObject): Settings {
 /** The settings in our own terms; each is left out when it is not there. */
 export function settingsOf({ workspacePath, autoExecute }: GeminiCliSettings): Settings {
   const approvalMode = autoExecute === true ? ApprovalMode.YOLO : ApprovalMode.DEFAULT;
-  return {
-    ...(workspacePath !== "" && { settings: create(AgentSettingsSchema, { workspacePath }) }),
-    ...(autoExecute !== undefined && { sessionSettings: create(SessionSettingsSchema, { approvalMode }) }),
-  };
+  return defined({
+    settings: workspacePath === "" ? undefined : create(AgentSettingsSchema, { workspacePath }),
+    sessionSettings: autoExecute === undefined ? undefined : create(SessionSettingsSchema, { approvalMode }),
+  });
 }

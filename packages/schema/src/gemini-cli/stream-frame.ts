@@ -7,6 +7,7 @@ import { type ToolCall, ToolCallStatus } from "../gen/devtool/a2a/v1alpha/tool_c
 import { UpdateMetadataSchema } from "../gen/devtool/coder_agent/v1alpha/stream_pb.ts";
 import type { TaskEvent } from "../gen/devtool/v1alpha/task_event_pb.ts";
 import { type Part, PartSchema, type ToolCallDetail } from "../gen/devtool/v1alpha/task_pb.ts";
+import { defined } from "../json.ts";
 import { encodeRfcJson } from "../rfc-json.ts";
 import { endsExchange } from "../task-state.ts";
 import { isAwaitingApproval } from "../tool-call.ts";
@@ -90,16 +91,16 @@ function outputFrame({ taskId, contextId }: TaskEvent, callId: string, text: str
 function update(event: TaskEvent, kind: string, content: Part["content"], error = ""): JsonObject {
   const metadata = create(UpdateMetadataSchema, { coderAgent: { kind }, model: event.model, error });
   const { toolCallDetail } = event;
-  const part = encodeGeminiCliPart(create(PartSchema, { content, ...(toolCallDetail && { toolCallDetail }) }));
+  const part = encodeGeminiCliPart(create(PartSchema, { content, toolCallDetail }));
   return {
     kind: "status-update",
     taskId: event.taskId,
     contextId: event.contextId,
-    status: {
+    status: defined({
       state: encodeGeminiCliState(event.state),
-      ...(part && { message: agentMessage(event, part) }),
-      ...(event.time && { timestamp: timestampDate(event.time).toISOString() }),
-    },
+      message: part && agentMessage(event, part),
+      timestamp: event.time && timestampDate(event.time).toISOString(),
+    }),
     final: endsExchange(event),
     metadata: encodeRfcJson(UpdateMetadataSchema, metadata),
   };

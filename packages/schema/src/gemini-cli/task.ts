@@ -6,7 +6,7 @@ import { ArtifactSchema } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
 import { TaskMetadataSchema } from "../gen/devtool/coder_agent/v1alpha/stream_pb.ts";
 import type { TaskCreated, TaskEvent } from "../gen/devtool/v1alpha/task_event_pb.ts";
 import { type Message, Role, type Task } from "../gen/devtool/v1alpha/task_pb.ts";
-import { isObject } from "../json.ts";
+import { defined, isObject } from "../json.ts";
 import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 import { encodeGeminiCliPart } from "./part.ts";
 import { encodeGeminiCliSettings, settingsOf } from "./settings.ts";
@@ -51,11 +51,11 @@ function taskJson(task: Shown): JsonObject {
 function statusJson({ id, contextId, state, time, error = "", stateText = "" }: Shown): JsonObject {
   const text = [error, stateText].filter((words) => words !== "").join("\n\n");
   const place = { messageId: `${id}:state`, role: "agent", taskId: id, contextId };
-  return {
+  return defined({
     state: encodeGeminiCliState(state),
-    ...(text !== "" && { message: { kind: "message", ...place, parts: [{ kind: "text", text }] } }),
-    ...(time && { timestamp: timestampDate(time).toISOString() }),
-  };
+    message: text === "" ? undefined : { kind: "message", ...place, parts: [{ kind: "text", text }] },
+    timestamp: time && timestampDate(time).toISOString(),
+  });
 }
 
 function metadataJson(task: Shown): JsonObject {

@@ -1,7 +1,6 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import { type ToolCall, ToolCallSchema } from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 import {
-  type ToolCall as GeminiCliToolCall,
   ToolCallSchema as GeminiCliToolCallSchema,
   type Tool,
   ToolSchema,
@@ -18,15 +17,17 @@ import { decodeCallStage, encodeCallStatus, statusOfStage } from "./status.ts";
 export function encodeGeminiCliCall(call: ToolCall, detail: ToolCallDetail | undefined): JsonObject {
   const { toolCallId, toolName, inputParameters, confirmationRequest } = call;
   const response = encodeCallResponse(call);
-  const asked = isAwaitingApproval(call) && confirmationRequest;
   return encodeRfcJson(
     GeminiCliToolCallSchema,
     create(GeminiCliToolCallSchema, {
       request: { callId: toolCallId, name: toolName, args: inputParameters ?? {}, isClientInitiated: false },
       status: encodeCallStatus(call, detail),
       tool: encodeTool(call),
-      ...(asked && { confirmationDetails: encodeConfirmationDetails(call, asked) }),
-      ...(response && { response }),
+      confirmationDetails:
+        isAwaitingApproval(call) && confirmationRequest
+          ? encodeConfirmationDetails(call, confirmationRequest)
+          : undefined,
+      response,
     }),
   );
 }
@@ -71,23 +72,18 @@ export function decodeGeminiCliCall(data: JsonObject): DecodedCall {
   if (!told.request?.callId) throw new WireError("request.callId", "", "is missing");
   const stage = decodeCallStage(told.status);
   const status = statusOfStage(stage);
-  const result = decodeCallResult(status, told.response);
   const { callId, name, args } = told.request;
+  const { confirmationDetails } = told;
   const call = create(ToolCallSchema, {
     toolCallId: callId,
     toolName: name,
     status,
-    ...(args && { inputParameters: args }),
-    ...(result && { result }),
-    ...questionOf(told),
+    inputParameters: args,
+    result: decodeCallResult(status, told.response) ?? { case: undefined },
+    confirmationRequest:
+      told.status === "awaiting_approval" && confirmationDetails
+        ? decodeConfirmationDetails(confirmationDetails)
+        : undefined,
   });
   return { call, detail: create(ToolCallDetailSchema, { stage }) };
-}
-
-function questionOf({
-  status,
-  confirmationDetails,
-}: GeminiCliToolCall): Pick<ToolCall, "confirmationRequest"> | object {
-  if (status !== "awaiting_approval" || !confirmationDetails) return {};
-  return { confirmationRequest: decodeConfirmationDetails(confirmationDetails) };
 }

@@ -1,7 +1,7 @@
 import { type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { type JsonRpcError, JsonRpcErrorSchema } from "../../gen/devtool/a2a/v1alpha/envelope_pb.ts";
-import { isObject, objectOrEmpty, stringOrEmpty } from "../../json.ts";
+import { defined, isObject, objectOrEmpty, stringOrEmpty } from "../../json.ts";
 import { decodeRfcJson } from "../../rfc-json.ts";
 import { JsonRpcCode } from "../json-rpc.ts";
 
@@ -11,12 +11,12 @@ import { JsonRpcCode } from "../json-rpc.ts";
  */
 export function errorToRest({ code, message, data }: JsonRpcError): JsonObject & { readonly code: number } {
   const type = ERROR_NAMES.get(code);
-  return {
+  return defined({
     code,
     message,
-    ...(type !== undefined && { type }),
-    ...(data !== undefined && { data: toJson(ValueSchema, data) }),
-  };
+    type,
+    data: data === undefined ? undefined : toJson(ValueSchema, data),
+  });
 }
 
 /**
@@ -32,7 +32,7 @@ export function errorFromRest(json: JsonValue, status: number): JsonRpcError | u
   const told = typeof code === "number" && code < 0 ? code : undefined;
   const meant = told ?? ERROR_CODES.get(name) ?? STATUS_CODES.get(status);
   if (meant === undefined) return undefined;
-  return decodeRfcJson(JsonRpcErrorSchema, { code: meant, message, ...(data !== undefined && { data }) });
+  return decodeRfcJson(JsonRpcErrorSchema, defined({ code: meant, message, data }));
 }
 
 /** The names that the SDKs have for the errors. */

@@ -1,15 +1,15 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { listOrEmpty, objectOrEmpty } from "../../json.ts";
+import { defined, listOrEmpty, objectOrEmpty } from "../../json.ts";
 import { mapList, mapObject } from "./map-json.ts";
 
 /** Writes a message in ProtoJSON. That has no place for the tasks that it refers to, and strict readers refuse what they do not know. */
 export function messageToRest(json: JsonValue | undefined): JsonObject {
   const { kind: _kind, referenceTaskIds: _tasks, role, parts, ...rest } = objectOrEmpty(json);
-  return {
+  return defined({
     ...rest,
-    ...(role !== undefined && { role: ROLES_WRITTEN.get(role) ?? role }),
+    role: role === undefined ? undefined : (ROLES_WRITTEN.get(role) ?? role),
     content: partsToRest(parts),
-  };
+  });
 }
 
 const ROLES_WRITTEN: ReadonlyMap<JsonValue, string> = new Map<JsonValue, string>([
@@ -19,11 +19,13 @@ const ROLES_WRITTEN: ReadonlyMap<JsonValue, string> = new Map<JsonValue, string>
 
 /** Reads a message in either form. */
 export function messageFromRest(json: JsonValue): JsonValue {
-  return mapObject(json, ({ content, parts, role, ...rest }) => ({
-    ...rest,
-    ...(role !== undefined && { role: ROLES_READ.get(role) ?? role }),
-    parts: partsFromRest(parts ?? content ?? []),
-  }));
+  return mapObject(json, ({ content, parts, role, ...rest }) =>
+    defined({
+      ...rest,
+      role: role === undefined ? undefined : (ROLES_READ.get(role) ?? role),
+      parts: partsFromRest(parts ?? content ?? []),
+    }),
+  );
 }
 
 const ROLES_READ: ReadonlyMap<JsonValue, string> = new Map<JsonValue, string>([
@@ -56,16 +58,16 @@ function partFromRest(part: JsonObject): JsonObject {
 }
 
 function fileToRest({ uri, bytes, ...rest }: JsonObject): JsonObject {
-  return {
+  return defined({
     ...rest,
-    ...(uri !== undefined && { fileWithUri: uri }),
-    ...(bytes !== undefined && { fileWithBytes: bytes }),
-  };
+    fileWithUri: uri,
+    fileWithBytes: bytes,
+  });
 }
 
 function fileFromRest(file: JsonObject): JsonObject {
   const { fileWithUri, file_with_uri, fileWithBytes, file_with_bytes, ...rest } = file;
   const uri = fileWithUri ?? file_with_uri;
   const bytes = fileWithBytes ?? file_with_bytes;
-  return { ...rest, ...(uri !== undefined && { uri }), ...(bytes !== undefined && { bytes }) };
+  return defined({ ...rest, uri, bytes });
 }

@@ -47,7 +47,7 @@ export interface RestOperation {
   /** Writes the request. Throws a `WireError` when an id of its path is missing. */
   encodeCall(params: JsonObject): RestCall;
   /** Writes the request in its other form or with its other HTTP method, for a server that cannot use the first; left out where there is one. */
-  encodeOtherCall?(params: JsonObject): RestCall;
+  readonly encodeOtherCall: ((params: JsonObject) => RestCall) | undefined;
   /** Writes its answer, or a frame of its stream. */
   encodeResult(result: JsonValue): JsonValue;
   /** Reads its answer, or a frame of its stream. */
@@ -180,9 +180,10 @@ function operationFrom({ method, http, path, params, result }: Outline): RestOpe
     },
     decodeParams: (ids, content) => params.decode(decodedIds(ids), content),
     encodeCall: (given) => callWith(given, body),
-    ...((otherBody || otherMethod !== httpMethod) && {
-      encodeOtherCall: (given: JsonObject) => ({ ...callWith(given, otherBody ?? body), httpMethod: otherMethod }),
-    }),
+    encodeOtherCall:
+      otherBody || otherMethod !== httpMethod
+        ? (given: JsonObject) => ({ ...callWith(given, otherBody ?? body), httpMethod: otherMethod })
+        : undefined,
     encodeResult: result.encode,
     decodeResult: result.decode,
   };

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { isObject, listOrEmpty, objectOrEmpty, stringOrEmpty } from "../../json.ts";
+import { defined, isObject, listOrEmpty, objectOrEmpty, stringOrEmpty } from "../../json.ts";
 import { mapList, mapObject } from "./map-json.ts";
 
 /** Writes the parameters of `tasks/pushNotificationConfig/set` as the proto's whole request, as the SDKs for 0.3 read it. */
@@ -14,7 +14,7 @@ export function pushParamsFromRest(taskId: string, body: JsonObject): JsonObject
   const config = objectOrEmpty(inner.pushNotificationConfig ?? inner.push_notification_config ?? inner);
   const { name: _name, ...pushNotificationConfig } = config;
   const id = stringOrEmpty(config.id) || stringOrEmpty(body.configId ?? body.config_id);
-  return { taskId, pushNotificationConfig: { ...pushNotificationConfig, ...(id !== "" && { id }) } };
+  return { taskId, pushNotificationConfig: defined({ ...pushNotificationConfig, id: id || config.id }) };
 }
 
 /** Writes a push notification config of a task in ProtoJSON, where its name holds both ids. */
@@ -35,7 +35,7 @@ export function pushFromRest(json: JsonValue): JsonValue {
     return {
       ...rest,
       taskId: stringOrEmpty(taskId) || task,
-      pushNotificationConfig: mapObject(config, (given) => ({ ...(id !== "" && { id }), ...given })),
+      pushNotificationConfig: mapObject(config, (given) => defined({ id: id || undefined, ...given })),
     };
   });
 }

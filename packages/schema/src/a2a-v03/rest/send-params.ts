@@ -1,5 +1,5 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import { objectOrEmpty } from "../../json.ts";
+import { defined, objectOrEmpty } from "../../json.ts";
 import { mapObject } from "./map-json.ts";
 import { messageFromRest, messageToRest } from "./message.ts";
 
@@ -8,11 +8,11 @@ import { messageFromRest, messageToRest } from "./message.ts";
  * JSON-RPC, as its SDKs have it, and `false` in ProtoJSON, so it is always written.
  */
 export function sendParamsToRest({ message, configuration, ...rest }: JsonObject): JsonObject {
-  return {
+  return defined({
     ...rest,
-    ...(message !== undefined && { message: messageToRest(message) }),
+    message: message === undefined ? undefined : messageToRest(message),
     configuration: { blocking: true, ...configurationToRest(objectOrEmpty(configuration)) },
-  };
+  });
 }
 
 /** Reads the parameters of `message/send` and `message/stream` from the body of a request, in either form. */
@@ -20,24 +20,25 @@ export function sendParamsFromRest(body: JsonObject): JsonObject {
   const { message, request, configuration, ...rest } = body;
   const said = message ?? request;
   const unsaid: JsonObject = "content" in objectOrEmpty(said) ? PROTO_DEFAULTS : {};
-  return {
+  return defined({
     ...rest,
-    ...(said !== undefined && { message: messageFromRest(said) }),
-    ...(configuration !== undefined && {
-      configuration: mapObject(configuration, (given) => ({ ...unsaid, ...configurationFromRest(given) })),
-    }),
-  };
+    message: said === undefined ? undefined : messageFromRest(said),
+    configuration:
+      configuration === undefined
+        ? undefined
+        : mapObject(configuration, (given) => ({ ...unsaid, ...configurationFromRest(given) })),
+  });
 }
 
 /** In ProtoJSON a `false` is left out, so a configuration without `blocking` does not wait. */
 const PROTO_DEFAULTS: JsonObject = { blocking: false };
 
 function configurationToRest({ pushNotificationConfig, ...rest }: JsonObject): JsonObject {
-  return { ...rest, ...(pushNotificationConfig !== undefined && { pushNotification: pushNotificationConfig }) };
+  return defined({ ...rest, pushNotification: pushNotificationConfig });
 }
 
 function configurationFromRest(configuration: JsonObject): JsonObject {
   const { pushNotification, push_notification, ...rest } = configuration;
   const push = pushNotification ?? push_notification;
-  return { ...rest, ...(push !== undefined && { pushNotificationConfig: push }) };
+  return defined({ ...rest, pushNotificationConfig: push });
 }

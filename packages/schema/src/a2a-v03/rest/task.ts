@@ -1,49 +1,51 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { listOrEmpty, objectOrEmpty, stringOrEmpty } from "../../json.ts";
+import { defined, listOrEmpty, objectOrEmpty, stringOrEmpty } from "../../json.ts";
 import { mapList, mapObject } from "./map-json.ts";
 import { messageFromRest, messageToRest, partsFromRest, partsToRest } from "./message.ts";
 
 /** Writes a task in ProtoJSON. */
 export function taskToRest(json: JsonValue): JsonObject {
   const { kind: _kind, status, history, artifacts, ...rest } = objectOrEmpty(json);
-  return {
+  return defined({
     ...rest,
-    ...(status !== undefined && { status: statusToRest(status) }),
-    ...(history !== undefined && { history: listOrEmpty(history).map(messageToRest) }),
-    ...(artifacts !== undefined && { artifacts: listOrEmpty(artifacts).map(artifactToRest) }),
-  };
+    status: status === undefined ? undefined : statusToRest(status),
+    history: history === undefined ? undefined : listOrEmpty(history).map(messageToRest),
+    artifacts: artifacts === undefined ? undefined : listOrEmpty(artifacts).map(artifactToRest),
+  });
 }
 
 /** Reads a task in either form. */
 export function taskFromRest(json: JsonValue): JsonValue {
-  return mapObject(json, ({ status, history, artifacts, ...rest }) => ({
-    ...rest,
-    kind: "task",
-    ...(status !== undefined && { status: statusFromRest(status) }),
-    ...(history !== undefined && { history: mapList(history, spokenFromRest) }),
-    ...(artifacts !== undefined && { artifacts: mapList(artifacts, artifactFromRest) }),
-  }));
+  return mapObject(json, ({ status, history, artifacts, ...rest }) =>
+    defined({
+      ...rest,
+      kind: "task",
+      status: status === undefined ? undefined : statusFromRest(status),
+      history: history === undefined ? undefined : mapList(history, spokenFromRest),
+      artifacts: artifacts === undefined ? undefined : mapList(artifacts, artifactFromRest),
+    }),
+  );
 }
 
 /** Writes a status in ProtoJSON. */
 export function statusToRest(json: JsonValue | undefined): JsonObject {
   const { state, message, ...rest } = objectOrEmpty(json);
-  return {
+  return defined({
     ...rest,
     state: STATES_WRITTEN.get(stringOrEmpty(state)) ?? "TASK_STATE_UNSPECIFIED",
-    ...(message !== undefined && { message: messageToRest(message) }),
-  };
+    message: message === undefined ? undefined : messageToRest(message),
+  });
 }
 
 /** Reads a status in either form; the proto's own name for its message is `update`. */
 export function statusFromRest(json: JsonValue): JsonValue {
   return mapObject(json, ({ state = 0, message, update, ...rest }) => {
     const said = message ?? update;
-    return {
+    return defined({
       ...rest,
       state: STATES_READ.get(state) ?? state,
-      ...(said !== undefined && { message: spokenFromRest(said) }),
-    };
+      message: said === undefined ? undefined : spokenFromRest(said),
+    });
   });
 }
 
