@@ -72,7 +72,7 @@ describe("callers that an issuer knows", () => {
     expect(response.status).toBe(401);
     expect(response.headers.get("www-authenticate")).toBe('Bearer error="invalid_token"');
     expect(await response.json()).toMatchObject({
-      error: { message: "the token is not taken: its signature is wrong" },
+      error: { message: "the token is not accepted: its signature is wrong" },
     });
     await expect(new Conversation({ url: server.url, token }, signal).start("text x")).rejects.toMatchObject({
       code: Code.Unauthenticated,

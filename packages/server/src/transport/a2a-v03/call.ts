@@ -5,59 +5,68 @@ import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 import { agentKey } from "../../handler/addressed-agent.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
 import { type Active, activationOf, viewOf } from "../a2a/activation.ts";
-import { readLastEventId } from "../a2a/last-event-id.ts";
 import type { MethodCall } from "../a2a/method.ts";
 import { type CallPlace, extensionNeeded, meetsRequirement } from "../a2a/required-extension.ts";
 import { contextValuesOf } from "../auth/admitted.ts";
 import { JsonRpcFailure } from "../http/json-rpc.ts";
 import { RequestContext } from "../http/request-context.ts";
 import { type HttpRequest, headerOf, takesStream } from "../http/route.ts";
+import { parseLastEventId } from "../http/sse.ts";
 import type { Operation } from "./operation.ts";
 
-/** A call of an operation, as a binding read it. */
+/** The operation that a request calls, as its binding has read it. */
 export interface RequestedOperation {
   readonly operation: Operation;
+
   readonly params: JsonValue | undefined;
-  /** The agent that the call is addressed to; empty where it is addressed to none of several. */
+
+  /** The agent that the call is addressed to; empty for the default agent. */
   readonly agent: string;
-  readonly textOf: MethodCall["textOf"];
-  /** Aborts when the client is gone or the server stops. */
+
+  readonly encodeEvent: MethodCall["encodeEvent"];
+
+  /** Aborts when the client disconnects or the server stops. */
   readonly signal: AbortSignal;
 }
 
-/** A call that was opened, and may set headers of its response. */
+/** A call with the context in which it runs, which collects the response headers. */
 export interface OpenedCall extends MethodCall {
   readonly context: RequestContext;
-}
-
-/** Opens a call in the view that the request asks for (CARD-3). */
-export function openCall(
-  request: HttpRequest,
-  { operation, params, agent, textOf, signal }: RequestedOperation,
-): OpenedCall {
-  const { method, name } = operation;
-  const values = contextValuesOf(request).set(agentKey, agent);
-  const context = new RequestContext(request, { method, protocolName: "a2a-v0.3", signal, values });
-  const { view, activates, header } = activationOf({
-    headerOf: (header) => request.headers[header]?.toString(),
-    shows: EXTENSION_METHODS.has(name) || showsExtension(signsIn(params)),
-    speaks: MESSAGE_METHODS.has(name) || name === "command/execute",
-    ownHeader: "x-a2a-extensions",
-  });
-  let isNamed = false;
-  const nameExtension = (): void => {
-    // It is called for each event.
-    if (!isNamed) context.responseHeader.set(header, EXTENSION_URI);
-    isNamed = true;
-  };
-  const lastEventId = readLastEventId(headerOf(request, "last-event-id"));
-  return { context, params, view, activates, nameExtension, textOf, lastEventId, takesStream: takesStream(request) };
 }
 
 const EXTENSION_METHODS: ReadonlySet<string> = new Set(["commands/get", "command/execute"]);
 const MESSAGE_METHODS: ReadonlySet<string> = new Set(["message/send", "message/stream"]);
 
-/** Refuses a call that does not use the extension where the card says that it must (CARD-1). */
+/** Opens a call: creates its context, and decides on its use of the extension (CARD-3). */
+export function openCall(request: HttpRequest, requested: RequestedOperation): OpenedCall {
+  const { operation, params, agent, encodeEvent, signal } = requested;
+  const { method, name } = operation;
+  const values = contextValuesOf(request).set(agentKey, agent);
+  const context = new RequestContext(request, { method, protocolName: "a2a-v0.3", signal, values });
+  const { view, activates, header } = activationOf({
+    headerOf: (header) => request.headers[header]?.toString(),
+    knowsExtension: EXTENSION_METHODS.has(name) || showsExtension(signsIn(params)),
+    startsTurn: MESSAGE_METHODS.has(name) || name === "command/execute",
+    ownHeader: "x-a2a-extensions",
+  });
+  let isNamed = false;
+  return {
+    context,
+    params,
+    view,
+    activates,
+    nameExtension: () => {
+      // Sets the header only once: this is called for each event.
+      if (!isNamed) context.responseHeader.set(header, EXTENSION_URI);
+      isNamed = true;
+    },
+    encodeEvent,
+    lastEventId: parseLastEventId(headerOf(request, "last-event-id")),
+    takesStream: takesStream(request),
+  };
+}
+
+/** Throws for a call that does not use the extension, to an agent whose card requires it (CARD-1). */
 export async function assertExtension(handler: RequestHandler, name: string, call: MethodCall): Promise<void> {
   const place = placeOf(name, call.params);
   const { view, context } = call;
@@ -65,27 +74,23 @@ export async function assertExtension(handler: RequestHandler, name: string, cal
   throw new JsonRpcFailure(extensionNeeded("X-A2A-Extensions"), JsonRpcCode.INVALID_REQUEST);
 }
 
-/** The conversation that a call belongs to; undefined for methods that everybody may call, also where the extension is required. */
+/** Returns the conversation of a call; undefined for methods that need no extension even where it is required. */
 function placeOf(name: string, params: JsonValue | undefined): CallPlace | undefined {
   if (EXTENSION_METHODS.has(name) || name === "agent/getAuthenticatedExtendedCard") return undefined;
   const { message, id, taskId = id } = objectOrEmpty(params);
-  const isMessage = MESSAGE_METHODS.has(name);
-  if (!isMessage) return { taskId: stringOrEmpty(taskId), contextId: "", isMessage };
-  const said = objectOrEmpty(message);
-  return { taskId: stringOrEmpty(said.taskId), contextId: stringOrEmpty(said.contextId), isMessage };
+  if (!MESSAGE_METHODS.has(name)) return { taskId: stringOrEmpty(taskId), contextId: "", isMessage: false };
+  const named = objectOrEmpty(message);
+  return { taskId: stringOrEmpty(named.taskId), contextId: stringOrEmpty(named.contextId), isMessage: true };
 }
 
-/** The view in which a call shows a task or an event. Where that is the extension's, the response names it. */
-export function shownView(
-  { view, nameExtension }: Pick<MethodCall, "view" | "nameExtension">,
-  shown: Active,
-): StreamView {
-  const found = viewOf(view, shown);
-  if (found === "extension") nameExtension();
-  return found;
+/** Returns the view in which a call sees a task or an event. If it is that of the extension, the response names the extension. */
+export function enterView(call: Pick<MethodCall, "view" | "nameExtension">, shown: Active): StreamView {
+  const view = viewOf(call.view, shown);
+  if (view === "extension") call.nameExtension();
+  return view;
 }
 
-/** The call with the view of its task's conversation, where the extension is active in it: also for events from before that. */
-export function settledCall(call: MethodCall, { extensionActive }: Active): MethodCall {
+/** Gives a call the view of its task's conversation if the extension is active there, also for events from before that. */
+export function withTaskView(call: MethodCall, { extensionActive }: Active): MethodCall {
   return call.view === "inherited" && extensionActive ? { ...call, view: "extension" } : call;
 }

@@ -1,34 +1,43 @@
-import { create } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { EXTENSION_URI } from "@devtool/schema";
-import { type AgentCard, AgentCardSchema } from "@devtool/schema/a2a-v03";
+import { type AgentCard, AgentCardSchema, type AgentSkillSchema } from "@devtool/schema/a2a-v03";
 import type { Skill } from "../../agent/agent.ts";
 import { type SecurityOptions, securityOf, securitySchemesOf } from "../auth/security-schemes.ts";
 
-/** What an agent says of itself. */
+/** The description of an agent, from which its card is made. */
 export interface CardOptions {
   readonly name: string;
+
   readonly description: string;
+
   readonly version: string;
-  /** Whether a client must know the extension (CARD-1). */
+
+  /** Whether clients must use the extension (CARD-1). */
   readonly extensionRequired: boolean;
-  /** Whether it posts notifications; by default not. */
+
+  /** Whether the server posts notifications. Default: false. */
   readonly pushNotifications?: boolean;
-  /** How clients may say who they are; by default with the operator's token. */
+
+  /** The ways in which clients can authenticate. Default: the operator's token. */
   readonly security?: SecurityOptions;
-  /** The media types of what it takes; by default text and JSON. */
+
+  /** The media types that the agent accepts. Default: text and JSON. */
   readonly inputModes?: readonly string[];
-  /** The media types of what it answers with; by default text and JSON. */
+
+  /** The media types of the agent's answers. Default: text and JSON. */
   readonly outputModes?: readonly string[];
-  /** What it can do; by default one skill, with the name and the description of the agent. */
+
+  /** Default: one skill with the name and the description of the agent. */
   readonly skills?: readonly Skill[];
 }
 
-/** The card for everybody, in the form of A2A 0.3. */
-export function agentCard(
-  baseUrl: string,
-  { name, description, version, extensionRequired, ...options }: CardOptions,
-): AgentCard {
-  const { pushNotifications = false, security = TOKEN_ONLY, inputModes = MODES, outputModes = MODES } = options;
+const MODES: readonly string[] = ["text/plain", "application/json"];
+const TOKEN_ONLY: SecurityOptions = { certificates: false };
+
+/** Returns the public card of an agent in the form of A2A 0.3. */
+export function agentCard(baseUrl: string, options: CardOptions): AgentCard {
+  const { name, description, version, extensionRequired, pushNotifications = false } = options;
+  const { security = TOKEN_ONLY, inputModes = MODES, outputModes = MODES } = options;
   const { skills = [{ id: "agent", name, description, tags: ["agent"] }] } = options;
   return create(AgentCardSchema, {
     protocolVersion: "0.3.0",
@@ -57,23 +66,19 @@ export function agentCard(
     security: securityOf(security),
     defaultInputModes: [...inputModes],
     defaultOutputModes: [...outputModes],
-    skills: skills.map(skillOf),
+    skills: skills.map(skillInit),
     supportsAuthenticatedExtendedCard: true,
   });
 }
 
-function skillOf({ tags, examples = [], inputModes = [], outputModes = [], security: schemes = [], ...said }: Skill) {
-  const security = schemes.map((names) => Object.fromEntries(names.map((name) => [name, []])));
+function skillInit(skill: Skill): MessageInitShape<typeof AgentSkillSchema> {
+  const { id, name, description, tags, examples = [], inputModes = [], outputModes = [], security = [] } = skill;
   return {
-    ...said,
+    ...{ id, name, description },
     tags: [...tags],
     examples: [...examples],
     inputModes: [...inputModes],
     outputModes: [...outputModes],
-    security,
+    security: security.map((schemes) => Object.fromEntries(schemes.map((scheme) => [scheme, []]))),
   };
 }
-
-const MODES: readonly string[] = ["text/plain", "application/json"];
-
-const TOKEN_ONLY: SecurityOptions = { certificates: false };

@@ -17,10 +17,10 @@ import type { RequestHandler } from "../../handler/request-handler.ts";
 import type { Method, MethodCall } from "../a2a/method.ts";
 import { subscriptionFrames } from "../a2a/subscription.ts";
 import type { Answer, Frame } from "../http/answer.ts";
-import { shownTo, taskJson } from "./frames.ts";
+import { encoderFor, encodeTaskFor } from "./frames.ts";
 import type { Operation } from "./operation.ts";
 
-/** The methods that A2A 0.3 does not have: those of the extension (CMD-1), and ours for messages that wait (STREAM-8). */
+/** The methods that A2A 0.3 does not have: those of the extension (CMD-1), and our own for queued messages (STREAM-8). */
 export function ownOperations(handler: RequestHandler): readonly Operation[] {
   const { getAllSlashCommands, runSlashCommand } = SlashCommandService.method;
   const operation = (name: string, method: DescMethod, run: Method): Operation => ({
@@ -34,10 +34,10 @@ export function ownOperations(handler: RequestHandler): readonly Operation[] {
   ];
 }
 
-/** Removes a message that waits, and answers with the task. */
+/** Removes a queued message, and answers with the task. */
 async function withdrawMessage({ tasks }: RequestHandler, call: MethodCall): Promise<Answer> {
   const { task } = await tasks.withdrawMessage(decodeWithdrawal(call.params), call.context);
-  return { case: "result", value: taskJson(create(TaskSchema, task), call, undefined) };
+  return { case: "result", value: encodeTaskFor(call, create(TaskSchema, task)) };
 }
 
 async function getCommands({ commands }: RequestHandler, { params, context }: MethodCall): Promise<Answer> {
@@ -46,13 +46,13 @@ async function getCommands({ commands }: RequestHandler, { params, context }: Me
   return { case: "result", value: encodeRfcJson(GetAllSlashCommandsResponseSchema, listed) };
 }
 
-/** Answers how the command started; for a client that takes a stream, what it does follows. */
+/** Starts a command and answers how it started. For a client that accepts a stream, the updates of its task follow. */
 async function executeCommand(handler: RequestHandler, call: MethodCall): Promise<Answer> {
   if (!call.takesStream) return { case: "result", value: encodeStarted(await startCommand(handler, call)) };
   const stream = handler.streams.enter(call.context);
   try {
     const started = await startCommand(handler, call);
-    return { case: "stream", value: startedThenUpdates(handler, call, { started, stream }) };
+    return { case: "stream", value: commandFrames(handler, call, started, stream) };
   } catch (reason) {
     stream[Symbol.dispose]();
     throw reason;
@@ -65,22 +65,24 @@ async function startCommand(handler: RequestHandler, call: MethodCall): Promise<
     ...decodeCommandPlace(call.params),
     activateExtension: call.activates,
   });
-  const answer = await handler.commands.runSlashCommand(request, call.context);
-  return create(RunSlashCommandResponseSchema, answer).result ?? create(ExecuteSlashCommandResponseSchema);
+  const response = await handler.commands.runSlashCommand(request, call.context);
+  return create(RunSlashCommandResponseSchema, response).result ?? create(ExecuteSlashCommandResponseSchema);
 }
 
 function encodeStarted(started: ExecuteSlashCommandResponse): JsonObject {
   return encodeRfcJson(ExecuteSlashCommandResponseSchema, started);
 }
 
-async function* startedThenUpdates(
+/** Yields how a command started, then the updates of its task. Releases the place of the stream at the end. */
+async function* commandFrames(
   handler: RequestHandler,
   call: MethodCall,
-  { started, stream }: { readonly started: ExecuteSlashCommandResponse; readonly stream: Disposable },
+  started: ExecuteSlashCommandResponse,
+  stream: Disposable,
 ): AsyncIterable<Frame> {
   using _stream = stream;
   yield { result: JSON.stringify(encodeStarted(started)) };
   const taskId = started.executionId;
   const task = create(TaskSchema, { id: taskId });
-  if (taskId !== "") yield* subscriptionFrames(handler, call, { task, after: 0n }, shownTo(call));
+  if (taskId !== "") yield* subscriptionFrames(handler, call, { task, after: 0n }, encoderFor(call));
 }

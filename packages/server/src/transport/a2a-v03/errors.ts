@@ -7,76 +7,15 @@ import { pushFieldNames } from "../a2a/push-fields.ts";
 import { BodyTooLarge, UnsupportedMediaType } from "../http/body.ts";
 import { JsonRpcFailure } from "../http/json-rpc.ts";
 
-/** Who is told of failures that are not the client's fault. */
+/** Where errors that are not the client's fault are reported. */
 export interface FailureReport {
-  /** Aborts when the server stops; what fails for that is no fault. */
+  /** Aborts when the server stops. Errors that come from this are not reported. */
   readonly shutdown: AbortSignal;
   readonly onError: (reason: unknown) => void;
 }
 
-/**
- * The error that a client gets for what was thrown, with the field under the name that its request has for it; what is not
- * the client's fault is told to the operator.
- */
-export function reported(reason: unknown, { onError, shutdown }: FailureReport, params?: JsonValue): JsonRpcError {
-  const error = jsonRpcErrorFrom(withFieldNames(reason, namesIn(params)));
-  if (error.code === JsonRpcCode.INTERNAL_ERROR && reason !== shutdown.reason) onError(reason);
-  return error;
-}
-
-/** The methods on tasks name theirs by `id`, messages and configs by `taskId`. */
-function namesIn(params: JsonValue | undefined): Readonly<Record<string, string>> {
-  const { id, taskId } = objectOrEmpty(params);
-  return { ...PUSH_NAMES, ...(id !== undefined && taskId === undefined && { task_id: "id" }) };
-}
-
-const RENAMED = { "authentication.scheme": "authentication.schemes" };
-const PUSH_NAMES = {
-  ...pushFieldNames("config", "pushNotificationConfig", RENAMED),
-  ...pushFieldNames("push_config", "configuration.pushNotificationConfig", RENAMED),
-};
-
-/** The header that goes with HTTP's status for a call that needs other credentials (A2A 0.3, section 7.10). */
-export function challengeOf(reason: unknown): Readonly<Record<string, string>> {
-  return isUnauthenticated(reason) ? { "www-authenticate": "Bearer" } : {};
-}
-
-/** The status of an error in JSON-RPC: 200, but for what keeps a body from being read and for missing credentials. */
-export function rpcStatusOf(reason: unknown): number {
-  return transportStatusOf(reason) ?? 200;
-}
-
-/** The status of an error in HTTP+JSON; `code` is the code that the error has in JSON-RPC. */
-export function restStatusOf(reason: unknown, code: number): number {
-  if (reason instanceof NoOperation && reason.verbs.length > 0) return 405;
-  // A limit that the client can keep to names what it is about; a disk that is full names nothing.
-  if (reason instanceof DevtoolError && reason.code === Code.ResourceExhausted && reason.details) return 429;
-  return transportStatusOf(reason) ?? STATUSES.get(code) ?? 400;
-}
-
-/** There is nothing at a path, or nothing that is done with this verb. */
-export class NoOperation extends JsonRpcFailure {
-  constructor(
-    message: string,
-    /** The verbs that there are; empty when nothing is at the path. */
-    readonly verbs: readonly string[],
-  ) {
-    super(message, JsonRpcCode.METHOD_NOT_FOUND);
-  }
-}
-
-function transportStatusOf(reason: unknown): number | undefined {
-  if (reason instanceof UnsupportedMediaType) return 415;
-  if (reason instanceof BodyTooLarge) return 413;
-  return isUnauthenticated(reason) ? 401 : undefined;
-}
-
-function isUnauthenticated(reason: unknown): boolean {
-  return reason instanceof DevtoolError && reason.code === Code.Unauthenticated;
-}
-
-/** Statuses of HTTP+JSON other than 400, by code. */
-const STATUSES: ReadonlyMap<number, number> = new Map([
+/** The HTTP statuses of errors in HTTP+JSON other than 400, by their code in JSON-RPC. */
+const REST_STATUSES: ReadonlyMap<number, number> = new Map([
   [JsonRpcCode.METHOD_NOT_FOUND, 404],
   [JsonRpcCode.INTERNAL_ERROR, 500],
   [JsonRpcCode.TASK_NOT_FOUND, 404],
@@ -87,3 +26,65 @@ const STATUSES: ReadonlyMap<number, number> = new Map([
   [JsonRpcCode.ALREADY_EXISTS, 409],
   [JsonRpcCode.AUTHENTICATED_EXTENDED_CARD_NOT_CONFIGURED, 404],
 ]);
+
+const RENAMED = { "authentication.scheme": "authentication.schemes" };
+
+/** The names that push config fields of our own requests have in a request of A2A 0.3. */
+const PUSH_NAMES = {
+  ...pushFieldNames("config", "pushNotificationConfig", RENAMED),
+  ...pushFieldNames("push_config", "configuration.pushNotificationConfig", RENAMED),
+};
+
+/** The path does not exist, or not for this HTTP method. */
+export class NoOperation extends JsonRpcFailure {
+  constructor(
+    message: string,
+    /** The HTTP methods of the path; empty when the path does not exist. */
+    readonly httpMethods: readonly string[],
+  ) {
+    super(message, JsonRpcCode.METHOD_NOT_FOUND);
+  }
+}
+
+/**
+ * Returns the error that a client gets for anything that was thrown, and reports it to the operator unless it is the client's
+ * fault.
+ *
+ * The error names fields as the request does: methods on tasks call the task `id`, messages and push configs `taskId`.
+ */
+export function reportError(reason: unknown, { onError, shutdown }: FailureReport, params?: JsonValue): JsonRpcError {
+  const { id, taskId } = objectOrEmpty(params);
+  const names = id !== undefined && taskId === undefined ? { ...PUSH_NAMES, task_id: "id" } : PUSH_NAMES;
+  const error = jsonRpcErrorFrom(withFieldNames(reason, names));
+  if (error.code === JsonRpcCode.INTERNAL_ERROR && reason !== shutdown.reason) onError(reason);
+  return error;
+}
+
+/** Returns the value of `WWW-Authenticate` for a call that needs other credentials (A2A 0.3, section 7.10), else undefined. */
+export function challengeOf(reason: unknown): string | undefined {
+  return isUnauthenticated(reason) ? "Bearer" : undefined;
+}
+
+/** Returns the HTTP status of an error in JSON-RPC: 200, unless the body cannot be read or credentials are missing. */
+export function rpcStatusOf(reason: unknown): number {
+  return httpStatusOf(reason) ?? 200;
+}
+
+/** Returns the HTTP status of an error in HTTP+JSON. `code` is the code that the error has in JSON-RPC. */
+export function restStatusOf(reason: unknown, code: number): number {
+  if (reason instanceof NoOperation && reason.httpMethods.length > 0) return 405;
+  // With details it is a limit that the client can keep to. Without, the server is out of resources, for instance of disk space.
+  if (reason instanceof DevtoolError && reason.code === Code.ResourceExhausted && reason.details) return 429;
+  return httpStatusOf(reason) ?? REST_STATUSES.get(code) ?? 400;
+}
+
+/** Returns the status of an error that HTTP itself has a status for; undefined for any other. */
+function httpStatusOf(reason: unknown): number | undefined {
+  if (reason instanceof UnsupportedMediaType) return 415;
+  if (reason instanceof BodyTooLarge) return 413;
+  return isUnauthenticated(reason) ? 401 : undefined;
+}
+
+function isUnauthenticated(reason: unknown): boolean {
+  return reason instanceof DevtoolError && reason.code === Code.Unauthenticated;
+}

@@ -12,97 +12,100 @@ import {
 import { encodeReply, type MessageSend, withReplay } from "@devtool/schema/a2a-v03";
 import { isObject } from "@devtool/schema/json";
 import type { RequestHandler } from "../../handler/request-handler.ts";
-import { assertTakesOutput, eventOf, findTask, type MethodCall } from "../a2a/method.ts";
+import { assertTakesOutput, findTask, type MethodCall, taskEventFrom } from "../a2a/method.ts";
 import { withPlainAnswer } from "../a2a/plain-answer.ts";
 import { subscriptionFrames } from "../a2a/subscription.ts";
 import type { Frame } from "../http/answer.ts";
-import { settledCall } from "./call.ts";
-import { eventFrame, shownTo, taskJson } from "./frames.ts";
+import { withTaskView } from "./call.ts";
+import { encoderFor, encodeTaskFor, eventFrame } from "./frames.ts";
 import type { A2aV03ServiceOptions } from "./options.ts";
-import { inFormatOf } from "./push-configs.ts";
+import { withFormat } from "./push-configs.ts";
 
 type StreamResponse = MessageInitShape<typeof TaskService.method.streamMessage.output>;
 
-/** Sends a message and gives the task as the exchange left it, or the message that is the whole answer. */
+/** Sends a message, and returns the task at the end of the exchange, or the message that is the whole answer. */
 export async function sendMessage(
-  { handler, outputModes }: A2aV03ServiceOptions,
+  options: A2aV03ServiceOptions,
   asked: MessageSend,
   call: MethodCall,
 ): Promise<JsonValue> {
-  const request = await requestOf(handler, { asked, outputModes }, call);
+  const { handler } = options;
+  const request = await sendRequestFor(options, asked, call);
   const answer = await handler.tasks.sendMessage(request, call.context);
   const task = create(TaskSchema, answer.task);
-  const reply = replyOf(task);
-  // The answer has the history of its exchange; whoever counts messages counts those of the whole task.
-  const isCounted = !reply && asked.historyLength !== undefined;
-  const shown = isCounted ? { ...task, history: (await findTask(handler, call, task.id)).history } : task;
-  const json = reply ? encodeReply(reply, task.contextId) : taskJson(shown, call, asked.historyLength);
-  return answer.replay ? replayed(json, create(ReplaySchema, answer.replay)) : json;
+  const json = await encodeAnswer();
+  return answer.replay ? markReplay(json, create(ReplaySchema, answer.replay)) : json;
+
+  async function encodeAnswer(): Promise<JsonValue> {
+    const reply = replyOf(task);
+    if (reply) return encodeReply(reply, task.contextId);
+    if (asked.historyLength === undefined) return encodeTaskFor(call, task);
+    // The answer holds the history of its exchange only. A client that limits the length means the whole task.
+    const { history } = await findTask(handler, call, task.id);
+    return encodeTaskFor(call, { ...task, history }, asked.historyLength);
+  }
 }
 
-/** Sends a message and gives the frames of its exchange. */
+/** Sends a message, and returns the frames of its exchange. */
 export async function streamMessage(
-  { handler, outputModes }: A2aV03ServiceOptions,
+  options: A2aV03ServiceOptions,
   asked: MessageSend,
   call: MethodCall,
 ): Promise<AsyncIterable<Frame>> {
-  const request = await requestOf(handler, { asked, outputModes }, call);
-  return exchangeFrames(
-    handler.tasks.streamMessage(create(StreamMessageRequestSchema, { request }), call.context),
-    call,
-  );
+  const request = create(StreamMessageRequestSchema, { request: await sendRequestFor(options, asked, call) });
+  return exchangeFrames(options.handler.tasks.streamMessage(request, call.context), call);
 }
 
-/** With `Last-Event-ID`: what came after it. Without: the task as it is, then what comes. Both until the task rests. */
+/**
+ * Subscribes to a task until it rests.
+ *
+ * With `Last-Event-ID`, the stream begins with the event after it. Without, it begins with a snapshot of the task.
+ */
 export async function resubscribe(
   handler: RequestHandler,
   taskId: string,
   call: MethodCall,
 ): Promise<AsyncIterable<Frame>> {
   const task = await findTask(handler, call, taskId);
-  const shown = shownTo(settledCall(call, task));
-  return subscriptionFrames(handler, call, { task, after: call.lastEventId }, shown);
+  const encoder = encoderFor(withTaskView(call, task));
+  return subscriptionFrames(handler, call, { task, after: call.lastEventId }, encoder);
 }
 
-/** An answer, or a frame, that says that it repeats an earlier exchange (STREAM-7). */
-function replayed(json: JsonValue, replay: Replay): JsonValue {
+/** Marks an answer or a frame as the repetition of an earlier exchange (STREAM-7). */
+function markReplay(json: JsonValue, replay: Replay): JsonValue {
   if (!isObject(json)) return json;
   return { ...json, metadata: withReplay(isObject(json.metadata) ? json.metadata : undefined, replay) };
 }
 
-/** The message of a call, with where to post its events in the form of the call. */
-async function requestOf(
-  handler: RequestHandler,
-  { asked, outputModes }: { readonly asked: MessageSend; readonly outputModes: readonly string[] | undefined },
+/** Returns our own request for a message. Throws when the client accepts none of the agent's output media types. */
+async function sendRequestFor(
+  { handler, outputModes }: A2aV03ServiceOptions,
+  { request: decoded, pushConfig }: MessageSend,
   call: MethodCall,
 ): Promise<SendMessageRequest> {
-  const { request: decoded, pushConfig } = asked;
   assertTakesOutput(decoded.message?.acceptedOutputModes ?? [], outputModes);
-  const request = {
-    ...decoded,
-    activateExtension: call.activates,
-    ...(pushConfig && { pushConfig: inFormatOf(call, pushConfig) }),
-  };
+  const request: SendMessageRequest = { ...decoded, activateExtension: call.activates };
+  if (pushConfig) request.pushConfig = withFormat(call, pushConfig);
   if (call.view === "extension" || request.taskId === "" || !request.message) return request;
   const task = await findTask(handler, call, request.taskId);
   return { ...request, message: withPlainAnswer(request.message, task) };
 }
 
-/** The frames of an exchange. Where the answer is a message alone only that is shown, or how the task came to none. */
+/** Yields the frames of an exchange. Where a message is the whole answer, its task is hidden unless it ends without one. */
 async function* exchangeFrames(responses: AsyncIterable<StreamResponse>, call: MethodCall): AsyncIterable<Frame> {
   let isHidden = false;
   let replay: Replay | undefined;
   for await (const response of responses) {
     if (!response.event) continue;
     if (response.replay) replay = create(ReplaySchema, response.replay);
-    const event = eventOf(response.event);
+    const event = taskEventFrom(response.event);
     const { payload, contextId } = event;
     if (payload.case === "created") isHidden = payload.value.replyOnly;
     if (isHidden && !endsExchange(event)) continue;
     const isReply = isHidden && payload.case === "reply";
     const frame = isReply ? { result: JSON.stringify(encodeReply(payload.value, contextId)) } : eventFrame(event, call);
     if (!frame) continue;
-    yield replay ? { ...frame, result: JSON.stringify(replayed(JSON.parse(frame.result), replay)) } : frame;
+    yield replay ? { ...frame, result: JSON.stringify(markReplay(JSON.parse(frame.result), replay)) } : frame;
     replay = undefined;
   }
 }

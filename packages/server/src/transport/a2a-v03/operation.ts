@@ -3,20 +3,23 @@ import { json_rpc_method } from "@devtool/schema/a2a-v03";
 import type { Method, MethodCall } from "../a2a/method.ts";
 import type { Frame } from "../http/answer.ts";
 
-/** A method of A2A 0.3, or of the extension, for the bindings. */
+/** A method of A2A 0.3 or of the extension, as both bindings call it. */
 export interface Operation {
-  /** Its name in JSON-RPC. */
+  /** The name of the method in JSON-RPC. */
   readonly name: string;
+
   readonly method: DescMethod;
-  /** Whether its answer is a stream, for a client that takes one. */
+
+  /** Whether the answer is a stream, for clients that accept one. */
   readonly isStreaming: boolean;
+
   readonly run: Method;
 }
 
-/** The implementation of a service: how each of its methods is run. */
+/** The implementation of a service: a function for each of its methods. */
 export type Implementation<T extends DescService> = { readonly [K in keyof T["method"]]: Method };
 
-/** The methods of a service, as its descriptor has them, by their names in JSON-RPC. */
+/** Returns the operations of a service by the names that its descriptor gives them in JSON-RPC. */
 export function operationsOf<T extends DescService>(
   service: T,
   implementation: Implementation<T>,
@@ -32,7 +35,7 @@ export function operationsOf<T extends DescService>(
   );
 }
 
-/** A method that answers with one result. `decode` reads its parameters, once. */
+/** Makes a method that answers with a single result. `decode` reads its parameters. */
 export function unary<T>(
   decode: (params: JsonValue | undefined) => T,
   run: (request: T, call: MethodCall) => Promise<JsonValue>,
@@ -40,7 +43,7 @@ export function unary<T>(
   return async (call) => ({ case: "result", value: await run(decode(call.params), call) });
 }
 
-/** A method that answers with a stream. What is refused is thrown before the stream is returned. */
+/** Makes a method that answers with a stream. A refusal is thrown before the stream is returned. */
 export function streaming<T>(
   decode: (params: JsonValue | undefined) => T,
   run: (request: T, call: MethodCall) => Promise<AsyncIterable<Frame>>,

@@ -17,45 +17,46 @@ import { type AskedView, viewOf } from "../a2a/activation.ts";
 import type { MethodCall } from "../a2a/method.ts";
 import { JsonRpcFailure } from "../http/json-rpc.ts";
 
-/** What is posted to those who set their config over A2A 0.3: what the `result` of a stream's frame would be. */
-export const A2A_V03_PUSH_ENCODINGS: readonly (readonly [PushFormat, PushEncoding])[] = [
-  [PushFormat.A2A_V03, encodingOf("extension")],
-  [PushFormat.A2A_V03_PLAIN, encodingOf("plain")],
-  [PushFormat.A2A_V03_INHERITED, encodingOf("inherited")],
-];
-
-function encodingOf(view: AskedView): PushEncoding {
-  return {
-    contentType: "application/json",
-    encode: (event) => encodeStreamFrame(event, viewOf(view, event)),
-  };
-}
-
-/** A config that posts what the caller of this call would be streamed. */
-export function inFormatOf({ view }: Pick<MethodCall, "view">, config: PushConfig): PushConfig {
-  return { ...config, format: FORMATS[view] };
-}
-
+/** The push format of configs that are set in each view. */
 const FORMATS: Readonly<Record<AskedView, PushFormat>> = {
   extension: PushFormat.A2A_V03,
   plain: PushFormat.A2A_V03_PLAIN,
   inherited: PushFormat.A2A_V03_INHERITED,
 };
 
-/** Names one config of a task, or all. */
+/** The encodings of notifications for configs set over A2A 0.3: the `result` that the frame of a stream would have. */
+export const A2A_V03_PUSH_ENCODINGS: readonly (readonly [PushFormat, PushEncoding])[] = [
+  [FORMATS.extension, encodingFor("extension")],
+  [FORMATS.plain, encodingFor("plain")],
+  [FORMATS.inherited, encodingFor("inherited")],
+];
+
+function encodingFor(view: AskedView): PushEncoding {
+  return {
+    contentType: "application/json",
+    encode: (event) => encodeStreamFrame(event, viewOf(view, event)),
+  };
+}
+
+/** Returns a config that posts what the caller of a call would be streamed. */
+export function withFormat({ view }: Pick<MethodCall, "view">, config: PushConfig): PushConfig {
+  return { ...config, format: FORMATS[view] };
+}
+
+/** A task, and one of its configs, or an empty id for all of them. */
 type ConfigPlace = ReturnType<typeof decodePushConfigParams>;
 
-/** Sets where the updates of a task are posted (section 7.5). */
+/** Sets a webhook for the updates of a task (section 7.5). */
 export async function setConfig({ push }: RequestHandler, asked: PushConfig, call: MethodCall): Promise<JsonObject> {
   if (asked.taskId === "") throw new WireError("taskId", "", "is missing: name the task");
-  const request = create(SetPushConfigRequestSchema, { config: inFormatOf(call, asked) });
-  const { config } = await offered(push.setPushConfig(request, call.context));
+  const request = create(SetPushConfigRequestSchema, { config: withFormat(call, asked) });
+  const { config } = await awaitPush(push.setPushConfig(request, call.context));
   return encodePushConfig(create(PushConfigSchema, config));
 }
 
-/** Gets one config of a task (section 7.6). */
+/** Returns one config of a task (section 7.6). */
 export async function getConfig({ push }: RequestHandler, place: ConfigPlace, call: MethodCall): Promise<JsonObject> {
-  const { config } = await offered(push.getPushConfig(create(GetPushConfigRequestSchema, place), call.context));
+  const { config } = await awaitPush(push.getPushConfig(create(GetPushConfigRequestSchema, place), call.context));
   return encodePushConfig(create(PushConfigSchema, config));
 }
 
@@ -66,18 +67,18 @@ export async function listConfigs(
   call: MethodCall,
 ): Promise<JsonObject[]> {
   const request = create(ListPushConfigsRequestSchema, { taskId });
-  const { configs = [] } = await offered(push.listPushConfigs(request, call.context));
+  const { configs = [] } = await awaitPush(push.listPushConfigs(request, call.context));
   return configs.map((config) => encodePushConfig(create(PushConfigSchema, config)));
 }
 
 /** Deletes one config of a task (section 7.8). */
 export async function deleteConfig({ push }: RequestHandler, place: ConfigPlace, call: MethodCall): Promise<null> {
-  await offered(push.deletePushConfig(create(DeletePushConfigRequestSchema, place), call.context));
+  await awaitPush(push.deletePushConfig(create(DeletePushConfigRequestSchema, place), call.context));
   return null;
 }
 
-/** An answer of our service. A server that posts nothing says so with A2A's own code. */
-async function offered<T>(answer: T | Promise<T>): Promise<T> {
+/** Awaits an answer of our push service. Throws A2A's own error where the server posts no notifications. */
+async function awaitPush<T>(answer: T | Promise<T>): Promise<T> {
   try {
     return await answer;
   } catch (reason) {

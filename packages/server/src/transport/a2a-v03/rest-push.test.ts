@@ -25,7 +25,7 @@ describe("push configs over the HTTP+JSON binding of A2A 0.3 (PUSH-1)", () => {
       body: { parent: "tasks/t", configId: "h1", config: nested({ ...HOOK, id: "" }) },
     },
     { form: "in snake_case", body: { config_id: "h1", config: { push_notification_config: HOOK } } },
-  ])("are set $form, and read, listed and deleted", async ({ body }) => {
+  ])("can be set $form, and then read, listed and deleted", async ({ body }) => {
     const set = await ask("POST", "", body);
     expect(set).toMatchObject({ status: 200, json: { name: "tasks/t/pushNotificationConfigs/h1" } });
     expect(set.json.pushNotificationConfig).toMatchObject(HOOK);

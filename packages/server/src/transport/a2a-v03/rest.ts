@@ -1,73 +1,86 @@
-import type { JsonObject } from "@bufbuild/protobuf";
-import { errorToRest, JsonRpcCode } from "@devtool/schema/a2a-v03";
+import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { errorToRest, JsonRpcCode, REST_OPERATIONS } from "@devtool/schema/a2a-v03";
 import { isObject } from "@devtool/schema/json";
-import type { Answered } from "../http/answer.ts";
+import { quoted } from "../../errors.ts";
+import { writeAnswer } from "../http/answer.ts";
 import { assertJson, readBody } from "../http/body.ts";
 import { ClientGone } from "../http/client-gone.ts";
 import { JsonRpcFailure, parseBody } from "../http/json-rpc.ts";
-import { type HttpRequest, type HttpResponse, pathOf, type Route, send } from "../http/route.ts";
-import { streamFrames } from "../http/stream-frames.ts";
+import { type HttpRequest, type HttpResponse, pathOf, queryOf, type Route, send } from "../http/route.ts";
 import { callMethod, type Endpoint } from "./endpoint.ts";
-import { challengeOf, NoOperation, reported, restStatusOf } from "./errors.ts";
-import { operationOf, type RequestedMethod } from "./rest-operations.ts";
+import { challengeOf, NoOperation, reportError, restStatusOf } from "./errors.ts";
 
-/** The HTTP+JSON binding of A2A 0.3: everything below `/v1/`, answered by the methods of its JSON-RPC binding. */
+/** The prefix of all paths of the binding. */
+const PREFIX = "/v1/";
+
+/** The HTTP+JSON binding of A2A 0.3: all paths below `/v1/`. The methods of JSON-RPC answer it. */
 export function restRoute(endpoint: Endpoint): Route {
   return {
     name: `* ${PREFIX}`,
     access: "token",
     matches: (_method, path) => path.startsWith(PREFIX),
-    handle: (request, response) => answer(request, response, endpoint),
+    handle: (request, response) => answerRequest(request, response, endpoint),
   };
 }
 
-const PREFIX = "/v1/";
-
-async function answer(request: HttpRequest, response: HttpResponse, endpoint: Endpoint): Promise<void> {
+async function answerRequest(request: HttpRequest, response: HttpResponse, endpoint: Endpoint): Promise<void> {
   using gone = new ClientGone(response, endpoint.shutdown);
   let params: JsonObject | undefined;
+  const error = (reason: unknown) => errorToRest(reportError(reason, endpoint, params));
   try {
-    const operation = await readOperation(request, endpoint);
-    params = operation.params;
-    const answered = await callMethod(request, endpoint, { ...operation, signal: gone.signal });
-    await respond(response, answered, { endpoint, operation });
+    const call = await readCall(request, endpoint.maxRequestBytes);
+    params = call.params;
+    const answered = await callMethod(request, endpoint, { ...call, signal: gone.signal });
+    await writeAnswer(response, answered, {
+      endpoint,
+      body: (value) => JSON.stringify(call.encodeResult(value)),
+      wrap: (result) => JSON.stringify(call.encodeResult(JSON.parse(result))),
+      error: (reason) => JSON.stringify(error(reason)),
+      errorEvent: "error",
+    });
   } catch (reason) {
     if (response.destroyed || response.headersSent) return;
-    const allow: Record<string, string> = reason instanceof NoOperation ? { allow: reason.verbs.join(", ") } : {};
-    const body = errorToRest(reported(reason, endpoint, params));
-    send(response, restStatusOf(reason, body.code), { body: JSON.stringify(body), ...allow, ...challengeOf(reason) });
+    const body = error(reason);
+    send(response, restStatusOf(reason, body.code), {
+      body: JSON.stringify(body),
+      allow: reason instanceof NoOperation ? reason.httpMethods.join(", ") : undefined,
+      "www-authenticate": challengeOf(reason),
+    });
   }
 }
 
-async function readOperation(request: HttpRequest, { maxRequestBytes }: Endpoint): Promise<RequestedMethod> {
-  const text = await readBody(request, maxRequestBytes);
-  // Clients name a type also where they send nothing, and none where nothing is to be said.
-  if (text.trim() !== "") assertJson(request);
-  const query = new Map(new URLSearchParams((request.url ?? "").split("?")[1] ?? ""));
+/** A request in terms of JSON-RPC. */
+interface RequestedMethod {
+  readonly method: string;
+  readonly params: JsonObject;
+  /** Returns a result of JSON-RPC in the form that it has in this binding. */
+  encodeResult(result: JsonValue): JsonValue;
+}
+
+/** Reads a request. Throws a `NoOperation` for a path, or an HTTP method of a path, that A2A 0.3 does not have. */
+async function readCall(request: HttpRequest, maxRequestBytes: number): Promise<RequestedMethod> {
+  const text = (await readBody(request, maxRequestBytes)).trim();
+  // The type of an empty body does not matter: some clients name one, others do not.
+  if (text !== "") assertJson(request);
+  const body = text === "" ? {} : parseBody(text);
+  if (!isObject(body)) throw new JsonRpcFailure("the body is not a JSON object: send one", JsonRpcCode.INVALID_REQUEST);
   const path = pathOf(request).slice(PREFIX.length);
-  return operationOf({ verb: request.method ?? "", path, query, body: objectIn(text) });
-}
-
-function objectIn(text: string): JsonObject {
-  const json = text.trim() === "" ? {} : parseBody(text);
-  if (isObject(json)) return json;
-  throw new JsonRpcFailure("the body is not a JSON object: send one", JsonRpcCode.INVALID_REQUEST);
-}
-
-/** Writes an answer; resolves when all of it is written. */
-function respond(
-  response: HttpResponse,
-  { answer, headers }: Answered,
-  { endpoint, operation }: { readonly endpoint: Endpoint; readonly operation: RequestedMethod },
-): Promise<void> | undefined {
-  if (answer.case === "result") {
-    return void send(response, 200, { body: JSON.stringify(operation.write(answer.value)), ...headers() });
-  }
-  return streamFrames(response, answer.value, {
-    endpoint,
-    headers,
-    data: (result) => JSON.stringify(operation.write(JSON.parse(result))),
-    error: (reason) => JSON.stringify(errorToRest(reported(reason, endpoint, operation.params))),
-    errorEvent: "error",
+  const matches = REST_OPERATIONS.flatMap((operation) => {
+    const ids = operation.match(path);
+    return ids ? [{ operation, ids }] : [];
   });
+  const httpMethod = request.method ?? "";
+  const match = matches.find(({ operation }) => operation.httpMethods.includes(httpMethod));
+  if (!match) {
+    const where = quoted(`${PREFIX}${path}`);
+    const httpMethods = matches.flatMap(({ operation }) => operation.httpMethods);
+    const message =
+      httpMethods.length === 0
+        ? `path ${where} does not exist in A2A 0.3: see its section 3.5.3`
+        : `${httpMethod} ${where} does not exist: use ${httpMethods.join(" or ")}`;
+    throw new NoOperation(message, httpMethods);
+  }
+  const { operation, ids } = match;
+  const params = operation.decodeParams(ids, { query: new Map(queryOf(request)), body });
+  return { method: operation.method, params, encodeResult: operation.encodeResult };
 }

@@ -16,14 +16,14 @@ describe("the routes of A2A 0.3", () => {
   });
   afterAll(() => server.close());
 
-  it("answer a card that the client has with 304 (CARD-1)", async () => {
+  it("answer with 304 when the client has the card already (CARD-1)", async () => {
     const url = `${server.url}/.well-known/agent-card.json`;
     const first = await fetch(url);
     const again = await fetch(url, { headers: { "if-none-match": first.headers.get("etag") ?? "" } });
     expect([first.status, again.status, await again.text()]).toEqual([200, 304, ""]);
   });
 
-  it("refuse another content type with 415 and too much with 413, in the form of JSON-RPC (ERR-2)", async () => {
+  it("refuse another content type with 415 and a large body with 413, as JSON-RPC errors (ERR-2)", async () => {
     const typed = await post("{}", { "content-type": "text/plain" });
     expect([typed.status, typed.json.error.code]).toEqual([415, JsonRpcCode.INVALID_REQUEST]);
     const large = await post(JSON.stringify({ text: "x".repeat(2000) }));
@@ -31,7 +31,7 @@ describe("the routes of A2A 0.3", () => {
     expect(large.json.error.message).toContain("limit is 1000");
   });
 
-  it("refuse a batch and a request without id, and repeat the id of a method that does not exist (ERR-1)", async () => {
+  it("refuse a batch and a request without id, and repeat the id of a call to an unknown method (ERR-1)", async () => {
     expect((await post("[]")).json).toMatchObject({ id: null, error: { code: JsonRpcCode.INVALID_REQUEST } });
     const unnamed = JSON.stringify({ jsonrpc: "2.0", method: "tasks/get", params: { id: "t" } });
     expect((await post(unnamed)).json).toMatchObject({ id: null, error: { code: JsonRpcCode.INVALID_REQUEST } });
@@ -39,7 +39,7 @@ describe("the routes of A2A 0.3", () => {
     expect(unknown.json).toMatchObject({ id: "r1", error: { code: JsonRpcCode.METHOD_NOT_FOUND } });
   });
 
-  it("name the header when the position to resume from is none of ours (STREAM-3)", async () => {
+  it("name the header when the position to resume from is not valid (STREAM-3)", async () => {
     const { json } = await call("tasks/resubscribe", { id: "t" }, { "last-event-id": "-1" });
     expect(json.error).toMatchObject({
       code: JsonRpcCode.INVALID_PARAMS,
@@ -47,7 +47,7 @@ describe("the routes of A2A 0.3", () => {
     });
   });
 
-  it("give who has the token a card with the slash commands, and others none of it", async () => {
+  it("give authenticated callers a card with the slash commands, and others none", async () => {
     const { json } = await call("agent/getAuthenticatedExtendedCard", {});
     const open = JSON.parse(await (await fetch(`${server.url}/.well-known/agent-card.json`)).text());
     expect(open.supportsAuthenticatedExtendedCard).toBe(true);
@@ -58,7 +58,7 @@ describe("the routes of A2A 0.3", () => {
     expect((await fetch(`${server.url}/v1/card`)).status).toBe(401);
   });
 
-  it("notice in a silent stream that its client has gone", async () => {
+  it("notice that the client of a silent stream disconnects", async () => {
     const gone = Promise.withResolvers<void>();
     const lasts = new AbortController();
     await using agent = await serveRoutes(
@@ -81,7 +81,7 @@ describe("the routes of A2A 0.3", () => {
     await gone.promise;
   });
 
-  it("turn away a client without the extension where it is required (CARD-1, CARD-3)", async () => {
+  it("refuse a client without the extension where it is required (CARD-1, CARD-3)", async () => {
     await using strict = await createServer({ agents, workspace: process.cwd(), extensionRequired: true });
     const message = { role: "user", messageId: "m1", parts: [{ kind: "text", text: "text Hi." }] };
     const { json } = await call("message/send", { message }, {}, strict);

@@ -2,20 +2,21 @@ import { encodeStreamFrame } from "@devtool/schema/a2a-v03";
 import { oncePerEvent } from "../a2a/once-per-event.ts";
 import { jsonRpcRoute } from "../http/json-rpc-endpoint.ts";
 import type { Route } from "../http/route.ts";
-import type { A2aV03RoutesOptions, Endpoint } from "./endpoint.ts";
+import type { Endpoint } from "./endpoint.ts";
 import { jsonRpcDialect } from "./json-rpc.ts";
+import type { A2aV03RoutesOptions } from "./options.ts";
 import { restRoute } from "./rest.ts";
 import { createA2aV03Service } from "./service.ts";
 
-export type { A2aV03RoutesOptions } from "./endpoint.ts";
-
-/** A2A 0.3: JSON-RPC with server-sent events at `/` and `/a2a`, and HTTP+JSON below `/v1/`. */
+/** The routes of A2A 0.3: JSON-RPC with server-sent events at `/` and `/a2a`, and HTTP+JSON below `/v1/`. */
 export function a2aV03Routes(options: A2aV03RoutesOptions): Route[] {
-  const { versions = [] } = options;
-  const textOf = oncePerEvent(encodeStreamFrame);
-  const endpoint: Endpoint = { ...options, operations: createA2aV03Service(options), textOf };
-  // A2A 0.3 has a list of tasks in HTTP+JSON alone (section 3.5.6).
+  const endpoint: Endpoint = {
+    ...options,
+    operations: createA2aV03Service(options),
+    encodeEvent: oncePerEvent(encodeStreamFrame),
+  };
+  // A2A 0.3 has a list of tasks over HTTP+JSON alone (section 3.5.6).
   const operations = new Map([...endpoint.operations].filter(([name]) => name !== "tasks/list"));
-  const dialects = [...versions, jsonRpcDialect({ ...endpoint, operations })];
+  const dialects = [...(options.versions ?? []), jsonRpcDialect({ ...endpoint, operations })];
   return [jsonRpcRoute({ ...options, dialects }), restRoute(endpoint)];
 }

@@ -10,25 +10,29 @@ import {
 import { cancelTask, findTask } from "../a2a/method.ts";
 import { ownOperations } from "./commands.ts";
 import { extendedCard } from "./extended-card.ts";
-import { taskJson } from "./frames.ts";
+import { encodeTaskFor } from "./frames.ts";
 import { listTasks } from "./list-tasks.ts";
 import { resubscribe, sendMessage, streamMessage } from "./messages.ts";
 import { type Operation, operationsOf, streaming, unary } from "./operation.ts";
 import type { A2aV03ServiceOptions } from "./options.ts";
 import { deleteConfig, getConfig, listConfigs, setConfig } from "./push-configs.ts";
 
-/** The service of A2A 0.3 and the methods beside it, in terms of our own services; both of its bindings call this one. */
+/**
+ * Implements A2A 0.3, and the methods beside it, in terms of our own services.
+ *
+ * Returns the operations by the names of their methods in JSON-RPC. Both bindings call these.
+ */
 export function createA2aV03Service(options: A2aV03ServiceOptions): ReadonlyMap<string, Operation> {
   const { handler } = options;
   const operations = operationsOf(AgentService, {
     sendMessage: unary(decodeMessageSend, (request, call) => sendMessage(options, request, call)),
     streamMessage: streaming(decodeMessageSend, (request, call) => streamMessage(options, request, call)),
     getTask: unary(decodeTaskQuery, async ({ taskId, historyLength }, call) =>
-      taskJson(await findTask(handler, call, taskId), call, historyLength),
+      encodeTaskFor(call, await findTask(handler, call, taskId), historyLength),
     ),
     listTasks: unary(decodeTaskList, (query, call) => listTasks(handler, query, call)),
     cancelTask: unary(decodeTaskId, async (taskId, call) =>
-      taskJson(await cancelTask(handler, call, taskId), call, undefined),
+      encodeTaskFor(call, await cancelTask(handler, call, taskId)),
     ),
     resubscribeTask: streaming(decodeTaskId, (taskId, call) => resubscribe(handler, taskId, call)),
     setPushConfig: unary(decodePushConfig, (config, call) => setConfig(handler, config, call)),
@@ -40,5 +44,5 @@ export function createA2aV03Service(options: A2aV03ServiceOptions): ReadonlyMap<
       (_nothing, call) => extendedCard(options, call),
     ),
   });
-  return new Map([...operations, ...ownOperations(handler).map((own): [string, Operation] => [own.name, own])]);
+  return new Map([...operations, ...ownOperations(handler).map((own) => [own.name, own] as const)]);
 }

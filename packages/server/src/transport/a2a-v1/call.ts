@@ -7,25 +7,30 @@ import { invalid } from "../../errors.ts";
 import { agentKey } from "../../handler/addressed-agent.ts";
 import { tenantKey } from "../../handler/caller.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
-import { type ActivationRequest, type Active, type AskedView, activationOf, viewOf } from "../a2a/activation.ts";
-import { readLastEventId } from "../a2a/last-event-id.ts";
-import { type CallPlace, extensionNeeded, meetsRequirement } from "../a2a/required-extension.ts";
+import { type Active, type AskedView, activationOf, viewOf } from "../a2a/activation.ts";
+import { extensionNeeded, meetsRequirement } from "../a2a/required-extension.ts";
+import { parseLastEventId } from "../http/sse.ts";
 import { A2aFailure, InvalidRequest } from "./errors.ts";
-import { type ResponseOf, responseOf } from "./frames.ts";
-import { isVersion1 } from "./version.ts";
+import { type ResponseFor, streamResponseFor } from "./frames.ts";
+import { assertVersion } from "./version.ts";
 
-/** One call of a method, after what all methods have in common was settled. */
+/** A call of a method, after the checks that all methods have in common. */
 export interface Call {
   readonly context: HandlerContext;
-  /** How much of the conversation the client asks to be shown (CARD-3). */
+
+  /** The view that the client asks for (CARD-3). */
   readonly view: AskedView;
-  /** Whether the call makes the extension active in its conversation. */
+
+  /** Whether the call activates the extension in its conversation. */
   readonly activates: boolean;
-  /** Makes the response name the extension as active, unless its headers were sent already. */
+
+  /** Makes the response name the extension as active. Has no effect once the response headers are sent. */
   readonly nameExtension: () => void;
-  /** Makes the element of a stream for an event, once for all its readers. */
-  readonly responseOf: ResponseOf;
-  /** The sequence of the last event that the client has, by `Last-Event-ID`; undefined when it sent none. */
+
+  /** Returns an event as an element of a stream, made once for all its readers. */
+  readonly responseFor: ResponseFor;
+
+  /** The sequence of the last event that the client has, from `Last-Event-ID`; undefined when it sent none. */
   readonly lastEventId: bigint | undefined;
 }
 
@@ -34,104 +39,95 @@ interface Request extends Message, SigningRequest {
   readonly tenant?: string;
 }
 
-/** What a method knows about the extension before it reads a request. */
-type KnownActivation = Pick<ActivationRequest, "shows" | "speaks">;
-
-/** Where a call comes from, and what may be chosen in it. */
-interface Opening {
-  readonly context: HandlerContext;
-  /** The agents that a tenant can name. Default: none, so that a tenant is any text. */
-  readonly agents?: ReadonlySet<string> | ReadonlyMap<string, unknown>;
-  readonly known?: KnownActivation;
-  /** Default: makes an element for each reader. */
-  readonly responseOf?: ResponseOf;
+/** How a method uses the extension, as far as its request shows. */
+export interface ExtensionUse {
+  /** Whether the request shows that its client knows the extension. */
+  readonly knowsExtension: boolean;
+  /** Whether the request begins or continues a conversation. */
+  readonly startsTurn: boolean;
 }
 
-const NO_AGENTS: ReadonlySet<string> = new Set();
+/** Options of `openCall`. */
+interface OpenCallOptions {
+  readonly context: HandlerContext;
 
-/** Settles version, required fields, tenant and extension of a call. A method of the extension itself passes what it shows. */
-export function openCall(
-  schema: DescMessage,
-  request: Request,
-  { context, agents, known = activationIn(request), responseOf: shared = responseOf }: Opening,
-): Call {
+  /** The agents that a tenant can name. Default: none, so that a tenant is any text. */
+  readonly agents?: ReadonlyMap<string, unknown> | undefined;
+
+  /** Default: as the request shows. */
+  readonly use?: ExtensionUse;
+
+  /** Default: encodes an event for each reader. */
+  readonly responseFor?: ResponseFor;
+}
+
+const MAX_TENANT_LENGTH = 200;
+
+/** Opens a call: checks its version and required fields, then decides on its tenant, agent and use of the extension. */
+export function openCall(schema: DescMessage, request: Request, options: OpenCallOptions): Call {
+  const { context, agents = new Map(), responseFor = streamResponseFor } = options;
   const { requestHeader, responseHeader } = context;
   assertVersion(requestHeader.get("a2a-version") ?? "");
   const missing = missingFields(schema, request);
   if (missing.length > 0) throw new InvalidRequest(missing);
-  enterTenant(request.tenant ?? "", context, agents ?? NO_AGENTS);
-  const headerOf = (name: string): string | undefined => requestHeader.get(name) ?? undefined;
-  const { view, activates, header } = activationOf({ headerOf, ownHeader: "a2a-extensions", ...known });
+  enterTenant(request.tenant ?? "", context, agents);
+  const { view, activates, header } = activationOf({
+    headerOf: (name) => requestHeader.get(name) ?? undefined,
+    ownHeader: "a2a-extensions",
+    ...(options.use ?? {
+      knowsExtension: showsExtension(signsOf(request)),
+      startsTurn: isMessage(request, A2aSendMessageRequestSchema),
+    }),
+  });
   let isNamed = false;
   const nameExtension = (): void => {
-    // It is called for each event.
+    // Sets the header only once: this is called for each event.
     if (!isNamed) responseHeader.set(header, EXTENSION_URI);
     isNamed = true;
   };
   if (view === "extension") nameExtension();
-  return {
-    context,
-    view,
-    activates,
-    nameExtension,
-    responseOf: shared,
-    lastEventId: readLastEventId(requestHeader.get("last-event-id") ?? ""),
-  };
-}
-
-function activationIn(request: Request): KnownActivation {
-  return { shows: showsExtension(signsOf(request)), speaks: isMessage(request, A2aSendMessageRequestSchema) };
-}
-
-/** The view in which a call shows a task or an event. Where that is the extension's, the response names it. */
-export function shownView({ view, nameExtension }: Pick<Call, "view" | "nameExtension">, shown: Active): StreamView {
-  const found = viewOf(view, shown);
-  if (found === "extension") nameExtension();
-  return found;
-}
-
-/** Refuses a call that does not use the extension where the card says that it must (CARD-1). */
-export async function assertExtension(handler: RequestHandler, request: Message, call: Call): Promise<void> {
-  const { view, context } = call;
-  if (await meetsRequirement(handler, { view, place: placeOf(request), context })) return;
-  throw new A2aFailure(extensionNeeded("A2A-Extensions"), "EXTENSION_SUPPORT_REQUIRED", { extension: EXTENSION_URI });
-}
-
-function placeOf(request: Message & { readonly id?: string; readonly taskId?: string }): CallPlace {
-  if (!isMessage(request, A2aSendMessageRequestSchema)) {
-    return { taskId: request.taskId ?? request.id ?? "", contextId: "", isMessage: false };
-  }
-  const { taskId = "", contextId = "" } = request.message ?? {};
-  return { taskId, contextId, isMessage: true };
-}
-
-/** The versions of A2A that are served, as an error lists them. */
-const VERSIONS = "0.3, 1.0";
-
-/** Throws when a client asks for a version that is not spoken here. One that asks for none has chosen by its method. */
-export function assertVersion(version: string): void {
-  if (version.trim() === "" || isVersion1(version)) return;
-  const message = `A2A version ${JSON.stringify(version.slice(0, 40))} is not supported here: choose one of ${VERSIONS}`;
-  throw new A2aFailure(message, "VERSION_NOT_SUPPORTED", { supportedVersions: VERSIONS });
+  const lastEventId = parseLastEventId(requestHeader.get("last-event-id") ?? "");
+  return { context, view, activates, nameExtension, responseFor, lastEventId };
 }
 
 /**
- * Tenants have tasks of their own: a caller of one tenant does not see what the same caller has in another. Where there are
- * several agents, a tenant is `<agent>` or `<agent>/<tenant>`.
+ * Records the tenant of a call, and the agent that it names.
+ *
+ * Each tenant of a caller has its own tasks. Where there are several agents, a tenant is `<agent>` or `<agent>/<tenant>`.
  */
-function enterTenant(text: string, { values }: HandlerContext, agents: NonNullable<Opening["agents"]>): void {
-  if (text === "") return;
-  if (text.length > 200) throw invalid("tenant", `${text.slice(0, 40)}…`, "is too long: limit is 200 characters");
-  if (agents.size === 0) return void values.set(tenantKey, text);
-  const [agent = "", ...rest] = text.split("/");
+function enterTenant(tenant: string, { values }: HandlerContext, agents: ReadonlyMap<string, unknown>): void {
+  if (tenant === "") return;
+  if (tenant.length > MAX_TENANT_LENGTH) {
+    throw invalid("tenant", `${tenant.slice(0, 40)}…`, `is too long: limit is ${MAX_TENANT_LENGTH} characters`);
+  }
+  if (agents.size === 0) return void values.set(tenantKey, tenant);
+  const [agent = "", ...rest] = tenant.split("/");
   if (!agents.has(agent)) {
-    throw invalid(
-      "tenant",
-      text,
-      "does not begin with an agent that is served here",
-      `choose ${[...agents.keys()].join(", ")}`,
-    );
+    const remedy = `choose ${[...agents.keys()].join(", ")}`;
+    throw invalid("tenant", tenant, "does not begin with an agent that is served here", remedy);
   }
   values.set(agentKey, agent);
   values.set(tenantKey, rest.join("/"));
+}
+
+/** Returns the view in which a call sees a task or an event. If it is that of the extension, the response names the extension. */
+export function enterView(call: Pick<Call, "view" | "nameExtension">, shown: Active): StreamView {
+  const view = viewOf(call.view, shown);
+  if (view === "extension") call.nameExtension();
+  return view;
+}
+
+/** Throws for a call that does not use the extension, to an agent whose card requires it (CARD-1). */
+export async function assertExtension(
+  handler: RequestHandler,
+  request: Message & { readonly id?: string; readonly taskId?: string },
+  { view, context }: Call,
+): Promise<void> {
+  const isSend = isMessage(request, A2aSendMessageRequestSchema);
+  const { taskId = "", contextId = "" } = (isSend ? request.message : undefined) ?? {};
+  const place = isSend
+    ? { taskId, contextId, isMessage: true }
+    : { taskId: request.taskId ?? request.id ?? "", contextId: "", isMessage: false };
+  if (await meetsRequirement(handler, { view, place, context })) return;
+  throw new A2aFailure(extensionNeeded("A2A-Extensions"), "EXTENSION_SUPPORT_REQUIRED", { extension: EXTENSION_URI });
 }

@@ -3,90 +3,97 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { encodeRfcJson } from "@devtool/schema";
 import { AgentCardSchema, encodeA2aJson } from "@devtool/schema/a2a-v1";
 import { type AgentCard as CardV03, AgentCardSchema as CardV03Schema } from "@devtool/schema/a2a-v03";
-import { hybridOf } from "../a2a/hybrid-card.ts";
+import { hybridCard } from "../a2a/card.ts";
 import type { CardKey } from "../auth/card-signature.ts";
-import { type HttpRequest, type HttpResponse, headerOf, type Route, send } from "../http/route.ts";
+import { headerOf, publicRoute, type Route, send } from "../http/route.ts";
 import { agentCardV1 } from "./card.ts";
 import { isVersion1, versionOf } from "./version.ts";
 
-/** How the card is published. */
+/** Options of `cardRoutes`. */
 export interface CardRoutesOptions {
-  /** The card in the form of A2A 0.3, which the other form is made of. */
+  /** The card in the form of A2A 0.3, from which the other form is made. */
   readonly card: CardV03;
+
+  /** The URL at which clients reach the agent, without a trailing slash. */
   readonly baseUrl: string;
-  /** The tenant that calls of 1.0 are for. Default: none. */
+
+  /** The tenant that calls of A2A 1.0 must name. Default: none. */
   readonly tenant?: string;
-  /** The key that signs now: the card in the form of 1.0, the only one whose signatures are defined. Default: none. */
+
+  /**
+   * Resolves to the current signing key. Only the form of 1.0 is signed: 0.3 defines no signatures. Default: the card is not
+   * signed.
+   */
   readonly key?: () => Promise<CardKey>;
-  /** Since when the card is as it is. */
+
+  /** The time of the last change to the card. */
   readonly modified: Date;
-  /** What who names no version gets: both forms in one, or the form of 1.0 alone for those who read it strictly. */
+
+  /** The form for requests that name no version: both forms in one, or that of 1.0 for strict readers. Default: hybrid. */
   readonly unversioned?: "hybrid" | "v1";
 }
 
-/**
- * The card at its well-known path and at the older one, in the form that the caller's version asks for. Who names none
- * gets both forms in one (CARD-1).
- */
-export function cardRoutes(options: CardRoutesOptions): Route[] {
-  const variantFor = createVariants(options);
-  return ["/.well-known/agent-card.json", "/.well-known/agent.json"].map((path) => ({
-    name: `GET ${path}`,
-    access: "public",
-    matches: (method, requested) => (method === "GET" || method === "HEAD") && requested === path,
-    handle: async (request, response) =>
-      answer(request, response, { ...(await variantFor(versionOf(request))), modified: options.modified }),
-  }));
-}
-
+/** A card as JSON text, and its entity tag. */
 interface Variant {
   readonly body: string;
   readonly etag: string;
 }
 
-/** The form that a version asks for; each is made when the first asks for it. */
-function createVariants({ card, baseUrl, tenant, key, unversioned = "hybrid" }: CardRoutesOptions): VariantFor {
-  const plain = encodeA2aJson(AgentCardSchema, agentCardV1(card, baseUrl, tenant));
-  const v1 = signedVariant(plain, key);
-  let hybrid: Variant | undefined;
-  return async (version) => {
-    const wantsV1 = version === "" ? unversioned === "v1" : isVersion1(version);
-    if (wantsV1) return v1();
-    hybrid ??= variantOf(hybridOf(encodeRfcJson(CardV03Schema, card), plain));
-    return hybrid;
-  };
+/**
+ * The routes of the card, at its well-known path and at its older one, in the form of the version that a request names
+ * (CARD-1).
+ */
+export function cardRoutes({ modified, ...options }: CardRoutesOptions): Route[] {
+  const variants = new CardVariants(options);
+  return ["/.well-known/agent-card.json", "/.well-known/agent.json"].map((path) =>
+    publicRoute(path, async (request, response) => {
+      const { body, etag } = await variants.get(versionOf(request));
+      const isKnown = headerOf(request, "if-none-match") === etag;
+      send(response, isKnown ? 304 : 200, {
+        body: isKnown ? "" : body,
+        etag,
+        "last-modified": modified.toUTCString(),
+        "cache-control": "public, max-age=60",
+        vary: "A2A-Version",
+      });
+    }),
+  );
 }
 
-type VariantFor = (version: string) => Promise<Variant>;
+/** The forms of a card, each made when it is first asked for. */
+class CardVariants {
+  readonly #options: Omit<CardRoutesOptions, "modified">;
+  readonly #v1: JsonObject;
+  #hybrid: Variant | undefined;
+  #signed: { readonly keyId: string; readonly variant: Promise<Variant> } | undefined;
 
-/** The card with a signature of the key that signs now: made once for each key, so that its tag stays. */
-function signedVariant(card: JsonObject, key: CardRoutesOptions["key"]): () => Promise<Variant> {
-  let last: { readonly keyId: string; readonly variant: Promise<Variant> } | undefined;
-  return async () => {
-    if (!key) return variantOf(card);
-    const current = await key();
-    if (last?.keyId !== current.keyId) last = { keyId: current.keyId, variant: signed(card, current) };
-    return last.variant;
-  };
-}
+  constructor(options: Omit<CardRoutesOptions, "modified">) {
+    this.#options = options;
+    this.#v1 = encodeA2aJson(AgentCardSchema, agentCardV1(options.card, options.baseUrl, options.tenant));
+  }
 
-async function signed(card: JsonObject, key: CardKey): Promise<Variant> {
-  const { signCard } = await import("../auth/card-signature.ts");
-  return variantOf(await signCard(card, key));
+  /** Returns the form for a version; an empty one stands for a request that names none. */
+  async get(version: string): Promise<Variant> {
+    const { card, key, unversioned = "hybrid" } = this.#options;
+    const isV1 = version === "" ? unversioned === "v1" : isVersion1(version);
+    if (isV1) return key ? this.#signedBy(await key()) : variantOf(this.#v1);
+    this.#hybrid ??= variantOf(hybridCard(encodeRfcJson(CardV03Schema, card), this.#v1));
+    return this.#hybrid;
+  }
+
+  /** Returns the form of 1.0 with the signature of a key. It is signed once per key, so that its entity tag stays the same. */
+  #signedBy(key: CardKey): Promise<Variant> {
+    if (this.#signed?.keyId !== key.keyId) this.#signed = { keyId: key.keyId, variant: this.#sign(key) };
+    return this.#signed.variant;
+  }
+
+  async #sign(key: CardKey): Promise<Variant> {
+    const { signCard } = await import("../auth/card-signature.ts");
+    return variantOf(await signCard(this.#v1, key));
+  }
 }
 
 function variantOf(card: JsonObject): Variant {
   const body = JSON.stringify(card);
   return { body, etag: `"${createHash("sha256").update(body).digest("base64url").slice(0, 22)}"` };
-}
-
-interface Dated extends Variant {
-  readonly modified: Date;
-}
-
-function answer(request: HttpRequest, response: HttpResponse, { body, etag, modified }: Dated): void {
-  const dated = { etag, "last-modified": modified.toUTCString() };
-  const caching = { ...dated, "cache-control": "public, max-age=60", vary: "A2A-Version" };
-  const isKnown = headerOf(request, "if-none-match") === etag;
-  send(response, isKnown ? 304 : 200, { body: isKnown ? "" : body, ...caching });
 }

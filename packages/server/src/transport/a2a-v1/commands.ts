@@ -8,7 +8,6 @@ import {
   encodeRfcJson,
   GetAllSlashCommandsResponseSchema,
   isTerminal,
-  type RunSlashCommandRequest,
   RunSlashCommandRequestSchema,
   RunSlashCommandResponseSchema,
   SlashCommandService,
@@ -18,57 +17,58 @@ import {
 import { A2AService } from "@devtool/schema/a2a-v1";
 import { decodeCommandPlace } from "@devtool/schema/a2a-v03";
 import type { Answer, Frame } from "../http/answer.ts";
-import { type Call, openCall, shownView } from "./call.ts";
-import { frameOf, responseOf } from "./frames.ts";
+import { type Call, enterView, openCall } from "./call.ts";
+import { frameFrom, streamResponseFor } from "./frames.ts";
 import type { A2aServiceOptions } from "./options.ts";
 
-/** The methods of the extension, which stand in no proto of A2A (CMD-1). */
+/** The methods of the extension by name, which no proto of A2A declares (CMD-1). */
 export const COMMANDS: ReadonlyMap<string, DescMethod> = new Map<string, DescMethod>([
   ["commands/get", SlashCommandService.method.getAllSlashCommands],
   ["command/execute", SlashCommandService.method.runSlashCommand],
 ]);
 
-/** Runs a method of the extension, in whichever binding. What a command does follows its start for who takes a stream. */
-export function runCommand(
-  options: A2aServiceOptions,
-  { method, params }: { readonly method: string; readonly params: JsonValue | undefined },
-  { context, takesStream }: { readonly context: HandlerContext; readonly takesStream: boolean },
-): Promise<Answer> {
+/** A call of a method of the extension, as a binding has read it. */
+export interface CommandCall {
+  /** A name in `COMMANDS`. */
+  readonly method: string;
+
+  readonly params: JsonValue | undefined;
+
+  readonly context: HandlerContext;
+
+  /** Whether the client accepts a stream: then the updates of a command's task follow its start. */
+  readonly takesStream: boolean;
+}
+
+/** Runs a method of the extension, for any binding. */
+export async function runCommand(options: A2aServiceOptions, command: CommandCall): Promise<Answer> {
+  const { method, params, context, takesStream } = command;
   if (method === "commands/get") return getCommands(options, params, context);
-  if (takesStream) return Promise.resolve({ case: "stream", value: streamCommand(options, params, context) });
-  return executeCommand(options, params, context);
-}
-
-/** Lists the slash commands of a context, or of one that settings would begin (CMD-1). */
-async function getCommands(
-  options: A2aServiceOptions,
-  params: JsonValue | undefined,
-  context: HandlerContext,
-): Promise<Answer> {
-  openedBy(context, { shows: true, speaks: false });
-  const request = create(SlashCommandService.method.getAllSlashCommands.input, decodeCommandPlace(params));
-  const commands = await options.handler.commands.getAllSlashCommands(request, context);
-  const answer = create(GetAllSlashCommandsResponseSchema, commands);
-  return { case: "result", value: encodeRfcJson(GetAllSlashCommandsResponseSchema, answer) };
-}
-
-/** Runs a slash command and answers how it started (CMD-1). */
-async function executeCommand(
-  options: A2aServiceOptions,
-  params: JsonValue | undefined,
-  context: HandlerContext,
-): Promise<Answer> {
-  const started = await startCommand(options, params, openedBy(context, { shows: true, speaks: true }));
+  if (takesStream) return { case: "stream", value: streamCommand(options, params, context) };
+  const started = await startCommand(options, params, openCommandCall(context, "starts a turn"));
   return { case: "result", value: encodeRfcJson(ExecuteSlashCommandResponseSchema, started) };
 }
 
-/** Runs a slash command: first how it started, then the updates of its task (CMD-1). */
+/** Lists the slash commands of a context, or of a context that would begin with some settings (CMD-1). */
+async function getCommands(
+  { handler }: A2aServiceOptions,
+  params: JsonValue | undefined,
+  context: HandlerContext,
+): Promise<Answer> {
+  openCommandCall(context, "reads");
+  const request = create(SlashCommandService.method.getAllSlashCommands.input, decodeCommandPlace(params));
+  const listed = await handler.commands.getAllSlashCommands(request, context);
+  const response = create(GetAllSlashCommandsResponseSchema, listed);
+  return { case: "result", value: encodeRfcJson(GetAllSlashCommandsResponseSchema, response) };
+}
+
+/** Yields how a slash command started, then the updates of its task (CMD-1). */
 async function* streamCommand(
   options: A2aServiceOptions,
   params: JsonValue | undefined,
   context: HandlerContext,
 ): AsyncIterable<Frame> {
-  const call = openedBy(context, { shows: true, speaks: true });
+  const call = openCommandCall(context, "starts a turn");
   const { streams, tasks } = options.handler;
   using _stream = streams.enter(context);
   const started = await startCommand(options, params, call);
@@ -77,8 +77,8 @@ async function* streamCommand(
   const from = create(SubscribeTaskRequestSchema, { taskId: started.executionId });
   for await (const { event } of tasks.subscribeTask(from, context)) {
     const next = create(TaskEventSchema, event);
-    const update = responseOf(next, shownView(call, next));
-    if (update) yield frameOf(update);
+    const response = streamResponseFor(next, enterView(call, next));
+    if (response) yield frameFrom(response);
     if (isTerminal(next.state)) return;
   }
 }
@@ -88,21 +88,18 @@ async function startCommand(
   params: JsonValue | undefined,
   { activates, context }: Call,
 ): Promise<ExecuteSlashCommandResponse> {
-  const request = { ...runRequest(params), activateExtension: activates };
-  const response = create(RunSlashCommandResponseSchema, await handler.commands.runSlashCommand(request, context));
-  return response.result ?? create(ExecuteSlashCommandResponseSchema);
+  const request = create(RunSlashCommandRequestSchema, {
+    command: decodeRfcJson(ExecuteSlashCommandRequestSchema, params ?? {}),
+    ...decodeCommandPlace(params),
+    activateExtension: activates,
+  });
+  const response = await handler.commands.runSlashCommand(request, context);
+  return create(RunSlashCommandResponseSchema, response).result ?? create(ExecuteSlashCommandResponseSchema);
 }
 
-/** Opens a call of a method of the extension: who knows such a method knows the extension. */
-function openedBy(
-  context: HandlerContext,
-  known: NonNullable<Parameters<typeof openCall>[2]["known"]>,
-): ReturnType<typeof openCall> {
+/** Opens a call of a method of the extension. Its client knows the extension, since it knows the method. */
+function openCommandCall(context: HandlerContext, kind: "reads" | "starts a turn"): Call {
   const schema = A2AService.method.getExtendedAgentCard.input;
-  return openCall(schema, create(schema), { context, known });
-}
-
-function runRequest(params: JsonValue | undefined): RunSlashCommandRequest {
-  const command = decodeRfcJson(ExecuteSlashCommandRequestSchema, params ?? {});
-  return create(RunSlashCommandRequestSchema, { command, ...decodeCommandPlace(params) });
+  const use = { knowsExtension: true, startsTurn: kind === "starts a turn" };
+  return openCall(schema, create(schema), { context, use });
 }

@@ -1,34 +1,23 @@
 import type { ConnectError } from "@connectrpc/connect";
 import { Code } from "../../errors.ts";
-import type { Heartbeats } from "../http/heartbeats.ts";
-import { connectErrorOf, ERROR_TABLE, type ErrorTable } from "./errors.ts";
+import { connectErrorFrom, ERROR_TABLE, type ErrorTable } from "./errors.ts";
 import type { Operation } from "./operation.ts";
-import type { A2aServiceOptions } from "./options.ts";
+import type { A2aServiceOptions, A2aV1Options } from "./options.ts";
 
-/** What the bindings over HTTP need beside the service. */
-export interface HttpOptions extends A2aServiceOptions {
-  /** A request may have so many bytes. */
-  readonly maxRequestBytes: number;
-  /** When streams say that they live. */
-  readonly heartbeats: Heartbeats;
-  /** Aborts when the server stops: ends the streams that have no end of their own. */
-  readonly shutdown: AbortSignal;
-  readonly onError: (reason: unknown) => void;
-}
-
-/** What both bindings over HTTP answer with. */
-export interface Endpoint extends HttpOptions {
+/** Dependencies of both bindings whose messages are JSON. */
+export interface Endpoint extends A2aV1Options {
+  /** The operations by the name of their method. */
   readonly operations: ReadonlyMap<string, Operation>;
 }
 
-/** The table of failures of an endpoint. */
-export function tableOf({ errorTable = ERROR_TABLE }: A2aServiceOptions): ErrorTable {
+/** Returns the error table of a server. */
+export function errorTableOf({ errorTable = ERROR_TABLE }: A2aServiceOptions): ErrorTable {
   return errorTable;
 }
 
-/** The error that a client gets for what was thrown; what is no fault of the client is told to the operator. */
-export function reported(reason: unknown, endpoint: HttpOptions): ConnectError {
-  const error = connectErrorOf(reason, tableOf(endpoint));
+/** Returns the error that a client gets for anything that was thrown, and reports it to the operator unless it is the client's fault. */
+export function reportError(reason: unknown, endpoint: A2aV1Options): ConnectError {
+  const error = connectErrorFrom(reason, errorTableOf(endpoint));
   if (error.code === Code.Internal || error.code === Code.Unknown) endpoint.onError(error.cause ?? error);
   return error;
 }

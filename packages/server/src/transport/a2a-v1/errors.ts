@@ -10,17 +10,17 @@ import { ConnectError } from "@connectrpc/connect";
 import { WireError } from "@devtool/schema";
 import { BadRequestSchema, ErrorInfoSchema, type FieldViolation } from "@devtool/schema/a2a-v1";
 import { a2aErrorText, a2aFieldName, JsonRpcCode } from "@devtool/schema/a2a-v03";
-import { Code, DevtoolError } from "../../errors.ts";
-import { BodyTooLarge } from "../http/body.ts";
+import { objectOrEmpty } from "@devtool/schema/json";
+import { Code, DevtoolError, type ErrorDetails } from "../../errors.ts";
 
-/** How one kind of failure is told in each binding. */
-interface Row {
+/** The codes of one kind of failure in each binding: JSON-RPC, HTTP+JSON and gRPC. */
+interface FailureCodes {
   readonly rpcCode: number;
   readonly status: number;
   readonly code: Code;
 }
 
-/** The failures that A2A 1.0 names, and two of ours (ERR-2, STREAM-7); the name is the `reason` of the `ErrorInfo` that goes along. */
+/** The failures that A2A 1.0 names, and two of our own (ERR-2, STREAM-7). The name is the `reason` of the error's `ErrorInfo`. */
 export type Reason =
   | "TASK_NOT_FOUND"
   | "TASK_NOT_CANCELABLE"
@@ -35,10 +35,10 @@ export type Reason =
 
 type OwnReason = "RESOURCE_EXHAUSTED" | "ALREADY_EXISTS";
 
-/** How each failure is told; one table for each revision of the standard. */
-export type ErrorTable = Readonly<Record<Reason, Row>>;
+/** The codes of all failures in one revision of the standard. */
+export type ErrorTable = Readonly<Record<Reason, FailureCodes>>;
 
-/** The table of A2A 1.0.1 (section 5.4). */
+/** The codes of A2A 1.0.1 (section 5.4). */
 export const ERROR_TABLE: ErrorTable = {
   TASK_NOT_FOUND: { rpcCode: -32001, status: 404, code: Code.NotFound },
   TASK_NOT_CANCELABLE: { rpcCode: -32002, status: 400, code: Code.FailedPrecondition },
@@ -53,7 +53,7 @@ export const ERROR_TABLE: ErrorTable = {
   ALREADY_EXISTS: { rpcCode: JsonRpcCode.ALREADY_EXISTS, status: 409, code: Code.AlreadyExists },
 };
 
-/** The table of A2A 1.0.0, for peers that still hold to it. */
+/** The codes of A2A 1.0.0, for clients that still expect them. */
 export const ERROR_TABLE_1_0_0: ErrorTable = {
   ...ERROR_TABLE,
   TASK_NOT_CANCELABLE: { rpcCode: -32002, status: 409, code: Code.FailedPrecondition },
@@ -64,97 +64,11 @@ export const ERROR_TABLE_1_0_0: ErrorTable = {
   VERSION_NOT_SUPPORTED: { rpcCode: -32009, status: 400, code: Code.Unimplemented },
 };
 
-/** A failure that A2A 1.0 has a name for. */
-export class A2aFailure extends Error {
-  override readonly name = "A2aFailure";
-
-  constructor(
-    message: string,
-    readonly reason: Reason,
-    /** What goes into the `ErrorInfo`: ids and versions by name. */
-    readonly metadata: Readonly<Record<string, string>> = {},
-  ) {
-    super(message);
-  }
-}
-
-/** Fields of a request that cannot be used: all of them at once. */
-export class InvalidRequest extends Error {
-  override readonly name = "InvalidRequest";
-
-  constructor(readonly violations: readonly FieldViolation[]) {
-    super(violations.map(({ field, description }) => `${field} ${description}`.trim()).join("; "));
-  }
-}
-
-/** Turns whatever is thrown into the error that gRPC sends, with the details of `google.rpc` that all bindings show. */
-export function connectErrorOf(reason: unknown, table: ErrorTable): ConnectError {
-  if (reason instanceof ConnectError) return reason;
-  if (reason instanceof A2aFailure) return named(reason, table);
-  if (reason instanceof InvalidRequest) return badRequest(reason.message, reason.violations, Code.InvalidArgument);
-  if (reason instanceof WireError) return badRequest(reason.message, [violationOf(reason)], Code.InvalidArgument);
-  const error = DevtoolError.from(reason);
-  const { code, details } = error;
-  const message = a2aErrorText(error.message, details?.field ?? "");
-  const meant = details ? { [a2aFieldName(details.field)]: details.value } : {};
-  if (code === Code.NotFound) return named(new A2aFailure(message, "TASK_NOT_FOUND", meant), table);
-  if (code === Code.AlreadyExists) return named(new A2aFailure(message, "ALREADY_EXISTS", meant), table);
-  // Without a field it is the server that has no room, and not a limit that the client can keep to.
-  if (code === Code.ResourceExhausted && !details) return named(new A2aFailure(message, "RESOURCE_EXHAUSTED"), table);
-  // The one thing that our services may not offer is notifications.
-  if (code === Code.Unimplemented) return named(new A2aFailure(message, "PUSH_NOTIFICATION_NOT_SUPPORTED"), table);
-  if (UNSUPPORTED.has(code)) return named(new A2aFailure(message, "UNSUPPORTED_OPERATION"), table);
-  if (code === Code.InvalidArgument || code === Code.OutOfRange) {
-    return badRequest(
-      message,
-      details ? [{ field: a2aFieldName(details.field), description: message }] : [],
-      Code.InvalidArgument,
-    );
-  }
-  // A limit that the client can keep to comes with the field that it is about.
-  const limited = code === Code.ResourceExhausted && details;
-  const fields = limited ? [violationsDetail([{ field: a2aFieldName(details.field), description: message }])] : [];
-  return new ConnectError(message, code, undefined, fields, error.cause);
-}
-
-const UNSUPPORTED: ReadonlySet<Code> = new Set([Code.FailedPrecondition, Code.Aborted, Code.Canceled]);
-
-function named({ message, reason, metadata }: A2aFailure, table: ErrorTable): ConnectError {
-  const domain = OWN_REASONS.has(reason) ? OWN_DOMAIN : DOMAIN;
-  const info = { desc: ErrorInfoSchema, value: { reason, domain, metadata: { ...metadata } } };
-  return new ConnectError(message, table[reason].code, undefined, [info]);
-}
-
 const DOMAIN = "a2a-protocol.org";
 const OWN_DOMAIN = "devtool.dev";
 const OWN_REASONS: ReadonlySet<Reason> = new Set<OwnReason>(["RESOURCE_EXHAUSTED", "ALREADY_EXISTS"]);
 
-function badRequest(message: string, violations: readonly FieldViolation[], code: Code): ConnectError {
-  return new ConnectError(message, code, undefined, [
-    // The standard has no reason for it, but its SDKs look for this one to tell it from other errors.
-    { desc: ErrorInfoSchema, value: { reason: "INVALID_PARAMS", domain: DOMAIN } },
-    violationsDetail(violations),
-  ]);
-}
-
-function violationsDetail(violations: readonly Pick<FieldViolation, "field" | "description">[]) {
-  const fieldViolations = violations.map(({ field, description }) => ({ field, description }));
-  return { desc: BadRequestSchema, value: { fieldViolations } };
-}
-
-function violationOf({ field, message }: WireError): FieldViolation {
-  return { field, description: message };
-}
-
-/** An error as JSON-RPC has it. */
-export function rpcErrorOf(error: ConnectError, table: ErrorTable): JsonObject {
-  const data = detailsOf(error);
-  const isLimit = error.code === Code.ResourceExhausted && data.length > 0;
-  const other = isLimit ? JsonRpcCode.UNSUPPORTED_OPERATION : (RPC_CODES.get(error.code) ?? JsonRpcCode.INTERNAL_ERROR);
-  const code = rowOf(error, table)?.rpcCode ?? other;
-  return { code, message: error.rawMessage, ...(data.length > 0 && { data }) };
-}
-
+/** The codes in JSON-RPC of errors that are not one of the named failures. Default: an internal error. */
 const RPC_CODES: ReadonlyMap<Code, number> = new Map([
   [Code.InvalidArgument, JsonRpcCode.INVALID_PARAMS],
   [Code.PermissionDenied, JsonRpcCode.INVALID_REQUEST],
@@ -162,43 +76,7 @@ const RPC_CODES: ReadonlyMap<Code, number> = new Map([
   [Code.ResourceExhausted, JsonRpcCode.UNSUPPORTED_OPERATION],
 ]);
 
-/** An error as HTTP+JSON has it: its status, and its body in the form of AIP-193. */
-export function httpErrorOf(
-  error: ConnectError,
-  table: ErrorTable,
-): { readonly status: number; readonly body: JsonObject } {
-  const status = rowOf(error, table)?.status ?? HTTP_STATUS[error.code];
-  const shown = { code: status, status: STATUS_NAMES[error.code], message: error.rawMessage };
-  return { status, body: { error: { ...shown, details: detailsOf(error) } } };
-}
-
-/** The status of what keeps a body from being read; undefined when the error is no such thing. */
-export function bodyStatusOf(reason: unknown): number | undefined {
-  return reason instanceof BodyTooLarge ? 413 : undefined;
-}
-
-function rowOf(error: ConnectError, table: ErrorTable): Row | undefined {
-  const [info] = error.findDetails(ErrorInfoSchema);
-  return info && isReason(info.reason, table) ? table[info.reason] : undefined;
-}
-
-function isReason(reason: string, table: ErrorTable): reason is Reason {
-  return reason in table;
-}
-
-function detailsOf(error: ConnectError): JsonValue[] {
-  return [
-    ...error.findDetails(ErrorInfoSchema).map((detail) => anyJson(ErrorInfoSchema, detail)),
-    ...error.findDetails(BadRequestSchema).map((detail) => anyJson(BadRequestSchema, detail)),
-  ];
-}
-
-function anyJson<Desc extends DescMessage>(schema: Desc, detail: MessageInitShape<Desc>): JsonObject {
-  const json: JsonValue = toJson(schema, create(schema, detail));
-  const fields = typeof json === "object" && json !== null && !Array.isArray(json) ? json : {};
-  return { "@type": `type.googleapis.com/${schema.typeName}`, ...fields };
-}
-
+/** The names of codes in `google.rpc`. */
 const STATUS_NAMES: Readonly<Record<Code, string>> = {
   [Code.Canceled]: "CANCELLED",
   [Code.Unknown]: "UNKNOWN",
@@ -218,6 +96,7 @@ const STATUS_NAMES: Readonly<Record<Code, string>> = {
   [Code.Unauthenticated]: "UNAUTHENTICATED",
 };
 
+/** The HTTP statuses of errors that are not one of the named failures. */
 const HTTP_STATUS: Readonly<Record<Code, number>> = {
   [Code.Canceled]: 499,
   [Code.Unknown]: 500,
@@ -236,3 +115,140 @@ const HTTP_STATUS: Readonly<Record<Code, number>> = {
   [Code.DataLoss]: 500,
   [Code.Unauthenticated]: 401,
 };
+
+/** A field of a request that is not valid, and what is wrong with it. */
+type Violation = Pick<FieldViolation, "field" | "description">;
+
+/** A failure that A2A 1.0 has a name for. */
+export class A2aFailure extends Error {
+  override readonly name = "A2aFailure";
+
+  constructor(
+    message: string,
+    readonly reason: Reason,
+    /** The metadata of the `ErrorInfo`: ids and versions by name. */
+    readonly metadata: Readonly<Record<string, string>> = {},
+  ) {
+    super(message);
+  }
+}
+
+/** All fields of a request that are not valid. */
+export class InvalidRequest extends Error {
+  override readonly name = "InvalidRequest";
+
+  constructor(readonly violations: readonly FieldViolation[]) {
+    super(violations.map(({ field, description }) => `${field} ${description}`.trim()).join("; "));
+  }
+}
+
+/**
+ * Returns the error that gRPC sends for anything that a method throws.
+ *
+ * The other bindings show the same details from `google.rpc`: `ErrorInfo` and `BadRequest`.
+ */
+export function connectErrorFrom(reason: unknown, table: ErrorTable): ConnectError {
+  if (reason instanceof ConnectError) return reason;
+  if (reason instanceof A2aFailure) return namedError(reason, table);
+  if (reason instanceof InvalidRequest) return badRequest(reason.message, reason.violations);
+  if (reason instanceof WireError) {
+    return badRequest(reason.message, [{ field: reason.field, description: reason.message }]);
+  }
+  const error = DevtoolError.from(reason);
+  const { code, details } = error;
+  const field = details?.field ?? "";
+  const message = a2aErrorText(error.message, field);
+  const violations = details ? [{ field: a2aFieldName(field), description: message }] : [];
+  if (code === Code.InvalidArgument || code === Code.OutOfRange) return badRequest(message, violations);
+  const failure = failureReason(code, details);
+  if (failure) {
+    const namesSubject = failure === "TASK_NOT_FOUND" || failure === "ALREADY_EXISTS";
+    const metadata = details && namesSubject ? { [a2aFieldName(field)]: details.value } : {};
+    return namedError(new A2aFailure(message, failure, metadata), table);
+  }
+  // A limit that the client can keep to names the field that it is about.
+  const isLimit = code === Code.ResourceExhausted && details !== undefined;
+  return new ConnectError(message, code, undefined, isLimit ? [violationsDetail(violations)] : [], error.cause);
+}
+
+/** Returns the name that A2A has for an error of our own services; undefined for one that it does not name. */
+function failureReason(code: Code, details: ErrorDetails | undefined): Reason | undefined {
+  switch (code) {
+    case Code.NotFound:
+      return "TASK_NOT_FOUND";
+    case Code.AlreadyExists:
+      return "ALREADY_EXISTS";
+    case Code.ResourceExhausted:
+      // With details it is a limit that the client can keep to. Without, the server is out of resources.
+      return details ? undefined : "RESOURCE_EXHAUSTED";
+    case Code.Unimplemented:
+      // Notifications are the only service that a server may lack.
+      return "PUSH_NOTIFICATION_NOT_SUPPORTED";
+    case Code.FailedPrecondition:
+    case Code.Aborted:
+    case Code.Canceled:
+      return "UNSUPPORTED_OPERATION";
+    default:
+      return undefined;
+  }
+}
+
+function namedError({ message, reason, metadata }: A2aFailure, table: ErrorTable): ConnectError {
+  const domain = OWN_REASONS.has(reason) ? OWN_DOMAIN : DOMAIN;
+  const info = { desc: ErrorInfoSchema, value: { reason, domain, metadata: { ...metadata } } };
+  return new ConnectError(message, table[reason].code, undefined, [info]);
+}
+
+function badRequest(message: string, violations: readonly Violation[]): ConnectError {
+  return new ConnectError(message, Code.InvalidArgument, undefined, [
+    // The standard has no reason for it, but its SDKs tell this error from others by this one.
+    { desc: ErrorInfoSchema, value: { reason: "INVALID_PARAMS", domain: DOMAIN } },
+    violationsDetail(violations),
+  ]);
+}
+
+function violationsDetail(violations: readonly Violation[]) {
+  const fieldViolations = violations.map(({ field, description }) => ({ field, description }));
+  return { desc: BadRequestSchema, value: { fieldViolations } };
+}
+
+/** Returns an error as JSON-RPC sends it. */
+export function rpcErrorFrom(error: ConnectError, table: ErrorTable): JsonObject {
+  const data = encodeDetails(error);
+  const code = codesOf(error, table)?.rpcCode ?? RPC_CODES.get(error.code) ?? JsonRpcCode.INTERNAL_ERROR;
+  const message = error.rawMessage;
+  return data.length > 0 ? { code, message, data } : { code, message };
+}
+
+/** Returns an error as HTTP+JSON sends it: its status, and its body in the form of AIP-193. */
+export function httpErrorFrom(
+  error: ConnectError,
+  table: ErrorTable,
+): { readonly status: number; readonly body: JsonObject } {
+  const code = codesOf(error, table)?.status ?? HTTP_STATUS[error.code];
+  const details = encodeDetails(error);
+  return {
+    status: code,
+    body: { error: { code, status: STATUS_NAMES[error.code], message: error.rawMessage, details } },
+  };
+}
+
+/** Returns the codes of a named failure; undefined for any other error. */
+function codesOf(error: ConnectError, table: ErrorTable): FailureCodes | undefined {
+  const [info] = error.findDetails(ErrorInfoSchema);
+  const codes: Readonly<Record<string, FailureCodes>> = table;
+  return info && Object.hasOwn(codes, info.reason) ? codes[info.reason] : undefined;
+}
+
+function encodeDetails(error: ConnectError): JsonValue[] {
+  return [
+    ...error.findDetails(ErrorInfoSchema).map((detail) => encodeDetail(ErrorInfoSchema, detail)),
+    ...error.findDetails(BadRequestSchema).map((detail) => encodeDetail(BadRequestSchema, detail)),
+  ];
+}
+
+/** Encodes a detail as `google.protobuf.Any`, which needs no registry here. */
+function encodeDetail<Desc extends DescMessage>(schema: Desc, detail: MessageInitShape<Desc>): JsonObject {
+  const json: JsonValue = toJson(schema, create(schema, detail));
+  return { "@type": `type.googleapis.com/${schema.typeName}`, ...objectOrEmpty(json) };
+}

@@ -3,37 +3,36 @@ import { encodeA2aJson, type StreamResponse, StreamResponseSchema, streamRespons
 import type { StreamView } from "@devtool/schema/a2a-v03";
 import type { Frame } from "../http/answer.ts";
 
-/** An element of a stream, with the sequence that it stands for: the id by which a client resumes, which has no field in A2A. */
+/** An element of a stream with the sequence of its event: the id by which a client resumes, for which A2A has no field. */
 export interface SequencedResponse extends StreamResponse {
   readonly sequence: bigint;
-  /** Its text, once a reader needed it, where an event has several readers. */
+
+  /**
+   * The JSON text of an element that has several readers; empty until the first of them needs it. Undefined for an element with
+   * a single reader.
+   */
   readonly shared?: { text: string };
 }
 
-/** Makes the element of a stream for an event. */
-export type ResponseOf = (event: TaskEvent, view: StreamView) => SequencedResponse | undefined;
+/** Returns an event as an element of a stream; undefined for an event that the view does not show. */
+export type ResponseFor = (event: TaskEvent, view: StreamView) => SequencedResponse | undefined;
 
-/** An event as an element of a stream; undefined when the view shows nothing of it. */
-export function responseOf(event: TaskEvent, view: StreamView): SequencedResponse | undefined {
+/** Returns an event as an element of a stream that several readers may share. */
+export function streamResponseFor(event: TaskEvent, view: StreamView): SequencedResponse | undefined {
   const response = streamResponseOf(event, view);
-  return response && { ...withSequence(response, event.sequence), shared: { text: "" } };
+  return response && { ...response, sequence: event.sequence, shared: { text: "" } };
 }
 
-/** An element of a stream with the sequence that it stands for. */
-export function withSequence(response: StreamResponse, sequence: bigint): SequencedResponse {
-  return { ...response, sequence };
-}
-
-/** An element of a stream as the frame that is written for it. */
-export function frameOf(response: StreamResponse | SequencedResponse): Frame {
-  if (!("sequence" in response)) return { result: textOf(response) };
+/** Returns the frame of an element. The text of a shared element is encoded only once. */
+export function frameFrom(response: StreamResponse | SequencedResponse): Frame {
+  if (!("sequence" in response)) return { result: encodeResponse(response) };
   const { shared, sequence } = response;
-  if (!shared) return { result: textOf(response), id: sequence };
-  shared.text ||= textOf(response);
+  if (!shared) return { result: encodeResponse(response), id: sequence };
+  shared.text ||= encodeResponse(response);
   return { result: shared.text, id: sequence };
 }
 
-/** The JSON text of an element of a stream. */
-export function textOf(response: StreamResponse): string {
+/** Returns the JSON text of an element of a stream. */
+export function encodeResponse(response: StreamResponse): string {
   return JSON.stringify(encodeA2aJson(StreamResponseSchema, response));
 }

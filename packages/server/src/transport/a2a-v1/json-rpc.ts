@@ -1,21 +1,19 @@
-import type { HandlerContext } from "@connectrpc/connect";
 import { JsonRpcCode } from "@devtool/schema/a2a-v03";
 import { quoted } from "../../errors.ts";
-import type { Answer, Answered } from "../http/answer.ts";
+import { type Answered, writeAnswer } from "../http/answer.ts";
 import { assertHasId, errorText, JsonRpcFailure, resultText } from "../http/json-rpc.ts";
-import type { DialectCall, JsonRpcDialect } from "../http/json-rpc-dialect.ts";
+import type { DialectCall, JsonRpcDialect } from "../http/json-rpc-endpoint.ts";
 import { type HttpRequest, type HttpResponse, send, takesStream } from "../http/route.ts";
-import { streamFrames } from "../http/stream-frames.ts";
-import { assertVersion } from "./call.ts";
 import { COMMANDS, runCommand } from "./commands.ts";
-import { type Endpoint, reported, tableOf } from "./endpoint.ts";
-import { A2aFailure, rpcErrorOf } from "./errors.ts";
-import { contextOf } from "./operation.ts";
-import { isVersion1, versionOf } from "./version.ts";
+import { type Endpoint, errorTableOf, reportError } from "./endpoint.ts";
+import { A2aFailure, rpcErrorFrom } from "./errors.ts";
+import { createContext } from "./operation.ts";
+import { assertVersion, isVersion1, versionOf } from "./version.ts";
 
 /**
- * A2A 1.0 over JSON-RPC, beside 0.3 on one endpoint. The version that a request names decides; one that names none is
- * of the version whose methods are called so.
+ * A2A 1.0 over JSON-RPC, which shares its endpoint with 0.3.
+ *
+ * The version that a request names decides. A request that names none belongs to the version whose method it calls.
  */
 export function jsonRpcDialect(endpoint: Endpoint): JsonRpcDialect {
   return {
@@ -23,7 +21,7 @@ export function jsonRpcDialect(endpoint: Endpoint): JsonRpcDialect {
       const version = versionOf(request);
       return version === "" ? endpoint.operations.has(method) : !/^0\.3(\.\d+)?$/.test(version);
     },
-    answer: (request, response, call) => answer(request, response, { ...endpoint, call }),
+    answer: (request, response, call) => answerCall(request, response, endpoint, call),
     refuseMediaType: (request, response, message) => {
       if (!isVersion1(versionOf(request))) return false;
       const failure = new A2aFailure(message, "CONTENT_TYPE_NOT_SUPPORTED");
@@ -33,67 +31,47 @@ export function jsonRpcDialect(endpoint: Endpoint): JsonRpcDialect {
   };
 }
 
-interface Answering extends Endpoint {
-  readonly call: DialectCall;
-}
-
-async function answer(request: HttpRequest, response: HttpResponse, answering: Answering): Promise<void> {
-  const { id } = answering.call;
+async function answerCall(
+  request: HttpRequest,
+  response: HttpResponse,
+  endpoint: Endpoint,
+  call: DialectCall,
+): Promise<void> {
+  const { id } = call;
+  const error = (reason: unknown): string => failureText(id, reason, endpoint);
   try {
-    await respond(response, await run(request, answering), answering);
+    const answered = await runMethod(request, endpoint, call);
+    await writeAnswer(response, answered, { endpoint, wrap: (result) => resultText(id, result), error });
   } catch (reason) {
     if (response.destroyed || response.headersSent) return;
-    send(response, 200, { body: failureText(id, reason, answering) });
+    send(response, 200, { body: error(reason) });
   }
 }
 
-async function run(request: HttpRequest, answering: Answering): Promise<Answered> {
-  const { call, operations } = answering;
-  const operation = operations.get(call.method);
-  const method = operation?.spec.method ?? COMMANDS.get(call.method);
-  if (!method) throw unknownMethod(request, answering);
+/** Runs a method of A2A 1.0 or of the extension. Throws for an unknown method, but first for an unknown version. */
+async function runMethod(request: HttpRequest, endpoint: Endpoint, call: DialectCall): Promise<Answered> {
+  const { method: name, params, signal } = call;
+  const { operations } = endpoint;
+  const operation = operations.get(name);
+  const method = operation?.spec.method ?? COMMANDS.get(name);
+  if (!method) {
+    const version = versionOf(request);
+    assertVersion(version);
+    const known = [...operations.keys(), ...COMMANDS.keys()].join(", ");
+    const older = isVersion1(version) && name.includes("/") ? ` of A2A ${version}` : "";
+    const message = `method ${quoted(name)}${older} does not exist: choose ${known}`;
+    throw new JsonRpcFailure(message, JsonRpcCode.METHOD_NOT_FOUND);
+  }
   assertHasId(call);
-  const context = contextOf(request, { method }, call.signal);
-  const answer = operation
-    ? await operation.run(call.params ?? {}, context)
-    : await commandOf(request, answering, context);
-  return { answer, headers: () => context.answerHeaders };
-}
-
-async function commandOf(request: HttpRequest, answering: Answering, context: HandlerContext): Promise<Answer> {
+  const context = createContext(request, method, signal);
+  const headers = () => context.answerHeaders;
+  if (operation) return { answer: await operation.run(params ?? {}, context), headers };
   assertVersion(versionOf(request));
-  return runCommand(answering, answering.call, { context, takesStream: takesStream(request) });
-}
-
-/** Writes an answer; resolves when all of it is written. */
-function respond(
-  response: HttpResponse,
-  { answer, headers }: Answered,
-  answering: Answering,
-): Promise<void> | undefined {
-  const { id } = answering.call;
-  if (answer.case === "result") {
-    return void send(response, 200, { body: resultText(id, JSON.stringify(answer.value)), ...headers() });
-  }
-  return streamFrames(response, answer.value, {
-    endpoint: answering,
-    headers,
-    data: (result) => resultText(id, result),
-    error: (reason) => failureText(id, reason, answering),
-  });
+  const command = { method: name, params, context, takesStream: takesStream(request) };
+  return { answer: await runCommand(endpoint, command), headers };
 }
 
 function failureText(id: string, reason: unknown, endpoint: Endpoint): string {
   if (reason instanceof JsonRpcFailure) return errorText(id, { code: reason.code, message: reason.message });
-  return errorText(id, rpcErrorOf(reported(reason, endpoint), tableOf(endpoint)));
-}
-
-/** The error for a method that A2A 1.0 does not have; throws what is wrong with the version when that comes first. */
-function unknownMethod(request: HttpRequest, { call, operations }: Answering): JsonRpcFailure {
-  const version = versionOf(request);
-  assertVersion(version);
-  const known = [...operations.keys(), ...COMMANDS.keys()].join(", ");
-  const older = isVersion1(version) && call.method.includes("/") ? ` of A2A ${version}` : "";
-  const message = `method ${quoted(call.method)}${older} does not exist: choose ${known}`;
-  return new JsonRpcFailure(message, JsonRpcCode.METHOD_NOT_FOUND);
+  return errorText(id, rpcErrorFrom(reportError(reason, endpoint), errorTableOf(endpoint)));
 }

@@ -4,9 +4,7 @@ import {
   emptyTask,
   endsExchange,
   exchangeHistory,
-  GetTaskRequestSchema,
   isTerminal,
-  type Message,
   type Replay,
   ReplaySchema,
   reduceTask,
@@ -33,238 +31,218 @@ import {
   taskToA2a,
 } from "@devtool/schema/a2a-v1";
 import { withReplay } from "@devtool/schema/a2a-v03";
+import { defined } from "@devtool/schema/json";
 import { invalid } from "../../errors.ts";
 import { agentOf } from "../../handler/addressed-agent.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
+import { findTask } from "../a2a/method.ts";
 import { outputRefusal } from "../a2a/output-modes.ts";
 import { withPlainAnswer } from "../a2a/plain-answer.ts";
-import { type Call, shownView } from "./call.ts";
+import { type Call, enterView } from "./call.ts";
 import { A2aFailure } from "./errors.ts";
-import { withSequence } from "./frames.ts";
+import type { SequencedResponse } from "./frames.ts";
 import type { A2aServiceOptions } from "./options.ts";
-import { configOf } from "./push-configs.ts";
+import { configFromA2a } from "./push-configs.ts";
 
-/** A message that may be sent: what was asked for in our own terms. */
+/** A message that may be sent, in terms of our own services. */
 interface Sending {
   readonly request: SendMessageRequest;
-  /** The task that it goes to, as it is before; empty for a new one. */
+  /** The task that the message goes to, before the message is sent; empty for a new task. */
   readonly before: Task;
+  /** Maximum number of messages in the history of the answer. Undefined for the history of the exchange. */
   readonly historyLength: number | undefined;
 }
 
-/** Sends a message and gives the task as the exchange left it, or the message that is the whole answer. */
+/** Sends a message, and returns the task at the end of the exchange, or the message that is the whole answer. */
 export async function sendMessage(
   options: A2aServiceOptions,
   asked: A2aSendMessageRequest,
   call: Call,
 ): Promise<SendMessageResponse> {
-  const { request, historyLength } = await sendingOf(options, asked, call);
+  const { request, historyLength } = await readSending(options, asked, call);
   const answer = await options.handler.tasks.sendMessage(request, call.context);
   const task = create(TaskSchema, answer.task);
-  // The answer has the history of its exchange; whoever counts messages counts those of the whole task.
-  const shown =
-    historyLength === undefined ? task : { ...task, history: (await taskOf(options.handler, task.id, call)).history };
-  const reply = replyOf(task);
   const replay = answer.replay && create(ReplaySchema, answer.replay);
-  return create(SendMessageResponseSchema, {
-    payload: reply
-      ? { case: "message", value: marked(replyToA2a(reply, task.contextId), replay) }
-      : { case: "task", value: marked(a2aTask(shown, call, historyLength), replay) },
-  });
+  const reply = replyOf(task);
+  if (reply) {
+    const value = markReplay(replyToA2a(reply, task.contextId), replay);
+    return create(SendMessageResponseSchema, { payload: { case: "message", value } });
+  }
+  // The answer holds the history of its exchange only. A client that limits the length means the whole task.
+  const history = historyLength === undefined ? task.history : (await findTask(options.handler, call, task.id)).history;
+  const value = markReplay(taskFor(call, { ...task, history }, historyLength), replay);
+  return create(SendMessageResponseSchema, { payload: { case: "task", value } });
 }
 
-/** A task or message that says that it repeats an earlier exchange, when it does (STREAM-7). */
-function marked<T extends { readonly metadata?: JsonObject | undefined }>(value: T, replay: Replay | undefined): T {
-  return replay ? { ...value, metadata: withReplay(value.metadata, replay) } : value;
-}
-
-/** Sends a message and streams its exchange: the task first, then its updates; or nothing but the message that answers it. */
+/** Sends a message, and yields its exchange: the task and its updates, or only the message that is the whole answer. */
 export async function* streamMessage(
   options: A2aServiceOptions,
   asked: A2aSendMessageRequest,
   call: Call,
 ): AsyncIterable<StreamResponse> {
-  const { handler } = options;
-  const { request, before, historyLength } = await sendingOf(options, asked, call);
-  const wrapped = create(StreamMessageRequestSchema, { request });
-  const messageId = request.message?.messageId ?? "";
+  const { tasks } = options.handler;
+  const sending = await readSending(options, asked, call);
+  const request = create(StreamMessageRequestSchema, { request: sending.request });
   let isOpen = false;
   let isHidden = false;
   let replay: Replay | undefined;
-  for await (const { event, replay: told } of handler.tasks.streamMessage(wrapped, call.context)) {
-    if (told) replay = create(ReplaySchema, told);
-    const next = create(TaskEventSchema, event);
-    if (next.payload.case === "created") isHidden = next.payload.value.replyOnly;
-    if (isHidden && !endsExchange(next)) continue;
-    if (isHidden && next.payload.case === "reply") {
-      return yield replied(next, next.payload.value, replay);
+  for await (const { event: init, replay: replayInit } of tasks.streamMessage(request, call.context)) {
+    if (replayInit) replay = create(ReplaySchema, replayInit);
+    const event = create(TaskEventSchema, init);
+    const { payload, contextId } = event;
+    if (payload.case === "created") isHidden = payload.value.replyOnly;
+    if (isHidden && !endsExchange(event)) continue;
+    if (isHidden && payload.case === "reply") {
+      const value = markReplay(replyToA2a(payload.value, contextId), replay);
+      return yield create(StreamResponseSchema, { payload: { case: "message", value } });
     }
-    const response = isOpen
-      ? call.responseOf(next, shownView(call, next))
-      : snapshot(await openedTask(handler, { before, event: next, historyLength, messageId }, call), call, {
-          historyLength,
-          replay,
-        });
-    isOpen = true;
-    if (response) yield response;
+    if (isOpen) {
+      const response = call.responseFor(event, enterView(call, event));
+      if (response) yield response;
+    } else {
+      isOpen = true;
+      const task = await openingTask(options.handler, sending, event, call);
+      yield snapshot(call, task, sending.historyLength, replay);
+    }
   }
 }
 
-/** Streams a task as it is and its updates to its end; with `Last-Event-ID` what came after it, and no snapshot. */
+/** Yields a task as it is, then its updates until it ends. With `Last-Event-ID`, yields what came after that event instead. */
 export async function* subscribe(handler: RequestHandler, taskId: string, call: Call): AsyncIterable<StreamResponse> {
-  const task = await taskOf(handler, taskId, call);
-  if (call.lastEventId === undefined && isTerminal(task.state)) throw ended(task, "get it instead of subscribing");
-  const from = create(SubscribeTaskRequestSchema, { taskId, afterSequence: call.lastEventId ?? task.sequence });
+  const task = await findTask(handler, call, taskId);
+  const { lastEventId } = call;
+  if (lastEventId === undefined && isTerminal(task.state)) throw endedError(task, "get it instead of subscribing");
+  const from = create(SubscribeTaskRequestSchema, { taskId, afterSequence: lastEventId ?? task.sequence });
   const events = handler.tasks.subscribeTask(from, call.context);
-  if (call.lastEventId === undefined) yield snapshot(task, call, {});
-  for await (const { event } of events) {
-    const next = create(TaskEventSchema, event);
-    const response = call.responseOf(
-      next,
-      shownView(call, { extensionActive: task.extensionActive || next.extensionActive }),
-    );
+  if (lastEventId === undefined) yield snapshot(call, task);
+  for await (const { event: init } of events) {
+    const event = create(TaskEventSchema, init);
+    const extensionActive = task.extensionActive || event.extensionActive;
+    const response = call.responseFor(event, enterView(call, { extensionActive }));
     if (response) yield response;
   }
 }
 
-/** Gets a task; throws when the caller has none of this id. */
-export async function taskOf(handler: RequestHandler, taskId: string, call: Call): Promise<Task> {
-  const { task } = await handler.tasks.getTask(create(GetTaskRequestSchema, { taskId }), call.context);
-  return create(TaskSchema, task ?? emptyTask());
+/** Returns a task of A2A 1.0 in the view of a call. `historyLength` limits its history to the newest messages. Default: all. */
+export function taskFor(call: Call, task: Task, historyLength?: number): A2aTask {
+  return taskToA2a(task, defined({ view: enterView(call, task), historyLength }));
 }
 
-/** A task as A2A 1.0 shows it in a view. */
-export function a2aTask(task: Task, call: Call, historyLength: number | undefined): A2aTask {
-  return taskToA2a(task, { view: shownView(call, task), ...(historyLength !== undefined && { historyLength }) });
-}
-
-function replied({ contextId }: TaskEvent, reply: Message, replay: Replay | undefined): StreamResponse {
-  const value = marked(replyToA2a(reply, contextId), replay);
-  return create(StreamResponseSchema, { payload: { case: "message", value } });
-}
-
-/** Throws when a limit of the history is none. */
+/** Throws for a negative limit of the history. */
 export function assertHistoryLength(historyLength: number | undefined, field: string): void {
   if (historyLength === undefined || historyLength >= 0) return;
   throw invalid(field, String(historyLength), "must be 0 or more");
 }
 
-async function sendingOf(options: A2aServiceOptions, asked: A2aSendMessageRequest, call: Call): Promise<Sending> {
-  const { configuration } = asked;
-  assertHistoryLength(configuration?.historyLength, "configuration.historyLength");
-  assertTakesOutput(configuration?.acceptedOutputModes ?? [], outputModesOf(options, call));
+/** Checks a message, and returns our own request for it. */
+async function readSending(options: A2aServiceOptions, asked: A2aSendMessageRequest, call: Call): Promise<Sending> {
+  const { historyLength, acceptedOutputModes = [], taskPushNotificationConfig } = asked.configuration ?? {};
+  assertHistoryLength(historyLength, "configuration.historyLength");
+  assertTakesOutput(acceptedOutputModes, options, call);
   assertTakesInput(asked.message?.parts ?? [], options.inputModes ?? []);
-  const push = configuration?.taskPushNotificationConfig;
-  const read = sendRequestFromA2a(asked);
-  const pushConfig = push && configOf(push, call);
-  const request = { ...read, activateExtension: call.activates, ...(pushConfig && { pushConfig }) };
-  const historyLength = configuration?.historyLength;
+  const request: SendMessageRequest = { ...sendRequestFromA2a(asked), activateExtension: call.activates };
+  if (taskPushNotificationConfig) request.pushConfig = configFromA2a(taskPushNotificationConfig, call);
   if (request.taskId === "") return { request, before: emptyTask(), historyLength };
-  const before = await taskOf(options.handler, request.taskId, call);
-  if (isTerminal(before.state)) return { ...continuation(request, before, options), historyLength };
-  return { request: call.view === "extension" ? request : answered(request, before), before, historyLength };
+  const before = await findTask(options.handler, call, request.taskId);
+  if (isTerminal(before.state)) return continueEnded(request, before, historyLength, options);
+  if (call.view === "extension" || !request.message) return { request, before, historyLength };
+  return { request: { ...request, message: withPlainAnswer(request.message, before) }, before, historyLength };
 }
 
-/** The media types of what the agent answers with that a call is addressed to. */
-function outputModesOf({ agents, outputModes }: A2aServiceOptions, { context }: Call): readonly string[] | undefined {
-  const about = agents?.get(agentOf(context));
-  return about ? about.outputModes : outputModes;
+/** Throws when a client accepts none of the output media types of the agent that the call is addressed to. */
+function assertTakesOutput(accepted: readonly string[], options: A2aServiceOptions, { context }: Call): void {
+  const agent = options.agents?.get(agentOf(context)) ?? options;
+  const refusal = outputRefusal(accepted, agent.outputModes);
+  if (refusal === undefined) return;
+  throw new A2aFailure(refusal, "CONTENT_TYPE_NOT_SUPPORTED", { acceptedOutputModes: accepted.join(", ") });
 }
 
-/** The answer of a client that does not know the extension, in words, as the extension has it. */
-function answered(request: SendMessageRequest, task: Task): SendMessageRequest {
-  return request.message ? { ...request, message: withPlainAnswer(request.message, task) } : request;
+/** Throws for a part whose media type is not accepted (section 3.1.1). No input modes accept all types. */
+function assertTakesInput(parts: readonly A2aPart[], inputModes: readonly string[]): void {
+  const odd = parts.map(mediaTypeOf).find((type) => type !== "" && !takesMode(inputModes, type));
+  if (odd === undefined) return;
+  const message = `media type ${JSON.stringify(odd.slice(0, 80))} is not supported: send ${inputModes.join(" or ")}`;
+  throw new A2aFailure(message, "CONTENT_TYPE_NOT_SUPPORTED", { mediaType: odd.slice(0, 80) });
+}
+
+/** Returns the media type of a part; empty when it names none. Some clients write that of data into its metadata. */
+function mediaTypeOf({ mediaType, metadata }: A2aPart): string {
+  const { contentType } = metadata ?? {};
+  return mediaType !== "" || typeof contentType !== "string" ? mediaType : contentType;
 }
 
 /**
- * A task that has ended is closed in A2A 1.0 (section 3.4): a message to it begins a new task in the same context, which
- * refers to it (STREAM-5). A message that the task knows already is a retry, and the handler finds its exchange.
+ * Returns the request for a message to a task that has ended.
+ *
+ * Such a task is closed in A2A 1.0 (section 3.4): the message begins a new task in the same context, which refers to the ended
+ * one (STREAM-5). A message that the ended task has already is a retry, for which the handler finds the exchange.
  */
-function continuation(
+function continueEnded(
   request: SendMessageRequest,
   before: Task,
+  historyLength: number | undefined,
   { endedTask }: A2aServiceOptions,
-): Omit<Sending, "historyLength"> {
+): Sending {
   const { message, contextId } = request;
   if (contextId !== "" && contextId !== before.contextId) {
     const problem = `is not the context of task ${JSON.stringify(before.id)}`;
     throw invalid("message.contextId", contextId, problem, "send its own, or none");
   }
   if (endedTask === "refuse") {
-    throw ended(before, "send the message with its contextId, with its id in referenceTaskIds and without taskId");
+    throw endedError(before, "send the message with its contextId, with its id in referenceTaskIds and without taskId");
   }
-  if (!message || before.history.some(({ messageId }) => messageId === message.messageId)) return { request, before };
-  // An answer is to a question of this very task: who gives it is told what became of that (TOOL-5).
-  if (confirmationsOf(message).length > 0) return { request, before };
+  const isRetry = !message || before.history.some(({ messageId }) => messageId === message.messageId);
+  // An answer to an approval belongs to the ended task, whose handler reports what became of the approval (TOOL-5).
+  if (isRetry || confirmationsOf(message).length > 0) return { request, before, historyLength };
   const referenceTaskIds = [...new Set([...message.referenceTaskIds, before.id])];
-  const continued = { ...request, taskId: "", contextId: before.contextId, message: { ...message, referenceTaskIds } };
-  return { request: continued, before: emptyTask() };
+  return {
+    request: { ...request, taskId: "", contextId: before.contextId, message: { ...message, referenceTaskIds } },
+    before: emptyTask(),
+    historyLength,
+  };
 }
 
-function ended({ id }: Task, remedy: string): A2aFailure {
+function endedError({ id }: Task, remedy: string): A2aFailure {
   const message = `task ${JSON.stringify(id)} has ended: ${remedy}`;
   return new A2aFailure(message, "UNSUPPORTED_OPERATION", { taskId: id });
 }
 
-/** A client that takes nothing that there is gets no answer. */
-function assertTakesOutput(modes: readonly string[], outputModes: readonly string[] | undefined): void {
-  const refusal = outputRefusal(modes, outputModes);
-  if (refusal === undefined) return;
-  throw new A2aFailure(refusal, "CONTENT_TYPE_NOT_SUPPORTED", { acceptedOutputModes: modes.join(", ") });
-}
-
-/** Every part that says its media type must be of one that is taken (section 3.1.1); none listed takes all. */
-function assertTakesInput(parts: readonly A2aPart[], inputModes: readonly string[]): void {
-  const odd = parts.map(mediaTypeOf).find((type) => type !== "" && !takesMode(inputModes, type));
-  if (odd === undefined) return;
-  const message = `media type ${JSON.stringify(odd.slice(0, 80))} is not taken: send ${inputModes.join(" or ")}`;
-  throw new A2aFailure(message, "CONTENT_TYPE_NOT_SUPPORTED", { mediaType: odd.slice(0, 80) });
-}
-
-/** Data has no media type of its own in older messages, so some clients write it into its metadata. */
-function mediaTypeOf({ mediaType, metadata }: A2aPart): string {
-  const { contentType } = metadata ?? {};
-  return mediaType !== "" || typeof contentType !== "string" ? mediaType : contentType;
-}
-
-/** Where an exchange begins. */
-interface Opening {
-  /** The task as it was known before the message was sent. */
-  readonly before: Task;
-  /** The first event of the exchange. */
-  readonly event: TaskEvent;
-  readonly messageId: string;
-  readonly historyLength: number | undefined;
-}
-
-/** The task with which the stream of an exchange begins, with the history of the exchange unless a length is asked for (STREAM-9). */
-async function openedTask(handler: RequestHandler, opening: Opening, call: Call): Promise<Task> {
-  const task = await taskAt(handler, opening, call);
-  return opening.historyLength === undefined ? { ...task, history: exchangeHistory(task, opening.messageId) } : task;
-}
-
-/** The task right after the first event of its exchange; exact also when it went on meanwhile. */
-async function taskAt(
+/**
+ * Returns the task with which the stream of an exchange begins: its state right after the first event of the exchange.
+ *
+ * Its history is that of the exchange, unless the client asks for a length (STREAM-9).
+ */
+async function openingTask(
   handler: RequestHandler,
-  { before, event }: Pick<Opening, "before" | "event">,
+  { request, before, historyLength }: Sending,
+  first: TaskEvent,
   call: Call,
 ): Promise<Task> {
-  if (event.sequence === before.sequence + 1n) return reduceTask(before, event);
-  // A message that comes again begins before what is known of the task.
+  const isNext = first.sequence === before.sequence + 1n;
+  const task = isNext ? reduceTask(before, first) : await replayTo(handler, before, first, call);
+  if (historyLength !== undefined) return task;
+  return { ...task, history: exchangeHistory(task, request.message?.messageId ?? "") };
+}
+
+/** Returns a task as it was right after an event, from its log. Needed for a message that is sent again, or when others came between. */
+async function replayTo(handler: RequestHandler, before: Task, event: TaskEvent, call: Call): Promise<Task> {
   let task = event.sequence > before.sequence ? before : emptyTask();
-  const rest = create(SubscribeTaskRequestSchema, { taskId: event.taskId, afterSequence: task.sequence });
-  for await (const { event: earlier } of handler.tasks.subscribeTask(rest, call.context)) {
+  const from = create(SubscribeTaskRequestSchema, { taskId: event.taskId, afterSequence: task.sequence });
+  for await (const { event: earlier } of handler.tasks.subscribeTask(from, call.context)) {
     task = reduceTask(task, create(TaskEventSchema, earlier));
     if (task.sequence >= event.sequence) break;
   }
   return task;
 }
 
-function snapshot(
-  task: Task,
-  call: Call,
-  { historyLength, replay }: { readonly historyLength?: number | undefined; readonly replay?: Replay | undefined },
-): StreamResponse {
-  const value = marked(a2aTask(task, call, historyLength), replay);
-  return withSequence(create(StreamResponseSchema, { payload: { case: "task", value } }), task.sequence);
+/** Returns a whole task as an element of a stream. */
+function snapshot(call: Call, task: Task, historyLength?: number, replay?: Replay): SequencedResponse {
+  const value = markReplay(taskFor(call, task, historyLength), replay);
+  const response = create(StreamResponseSchema, { payload: { case: "task", value } });
+  return { ...response, sequence: task.sequence };
+}
+
+/** Marks a task or message as the repetition of an earlier exchange (STREAM-7). Without a replay, returns it as it is. */
+function markReplay<T extends { readonly metadata?: JsonObject | undefined }>(value: T, replay: Replay | undefined): T {
+  return replay ? { ...value, metadata: withReplay(value.metadata, replay) } : value;
 }

@@ -2,28 +2,52 @@ import type { HandlerContext } from "@connectrpc/connect";
 import type { AgentCard } from "@devtool/schema/a2a-v1";
 import type { About } from "../../agent/agent.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
+import type { Heartbeats } from "../http/heartbeats.ts";
 import type { ErrorTable } from "./errors.ts";
 
-/** What the methods of A2A 1.0 need, whichever binding they are called by. */
+/** Dependencies and options of the service of A2A 1.0, for all its bindings. */
 export interface A2aServiceOptions {
   readonly handler: RequestHandler;
-  /** Whether a client must know the extension (CARD-1). */
+
+  /** Whether clients must use the extension (CARD-1). */
   readonly extensionRequired: boolean;
-  /** Gives the card for a caller that we know; without it there is none. */
-  readonly extendedCard?: (context: HandlerContext) => Promise<AgentCard>;
+
+  /** Resolves to the card for an authenticated caller. Default: there is no extended card. */
+  readonly extendedCard?: ((context: HandlerContext) => Promise<AgentCard>) | undefined;
+
   /**
-   * What a message to a task that has ended does: it begins a new task that refers to it (STREAM-5), or it is refused, as
-   * the standard's own test kits demand. By default the first.
+   * The effect of a message to a task that has ended: `continue` begins a new task that refers to it (STREAM-5), `refuse` is an
+   * error, as the standard's own test kits demand. Default: `continue`.
    */
-  readonly endedTask?: "continue" | "refuse";
-  /** The media types that the parts of a message may have, where they say one; by default all. */
-  readonly inputModes?: readonly string[];
-  /** The media types of what the agent answers with; by default those of our own. */
-  readonly outputModes?: readonly string[];
-  /** What the agents that a tenant can name say of themselves; by default there is one, and a tenant is any text. */
-  readonly agents?: ReadonlyMap<string, About>;
-  /** Makes an id for a message that has none; by default such a message is refused, as the standard says. */
-  readonly nextMessageId?: () => string;
-  /** How failures are told; by default as in A2A 1.0.1. */
-  readonly errorTable?: ErrorTable;
+  readonly endedTask?: "continue" | "refuse" | undefined;
+
+  /** The accepted media types of message parts, for parts that name one. Default: all. */
+  readonly inputModes?: readonly string[] | undefined;
+
+  /** The media types of the agent's answers. Default: text, Markdown and JSON. */
+  readonly outputModes?: readonly string[] | undefined;
+
+  /** The agents that a tenant can name. Default: there is only one agent, and a tenant is any text. */
+  readonly agents?: ReadonlyMap<string, About> | undefined;
+
+  /** Returns an id for a message that has none. Default: such a message is refused, as the standard says. */
+  readonly nextMessageId?: (() => string) | undefined;
+
+  /** The codes and statuses of errors. Default: those of A2A 1.0.1. */
+  readonly errorTable?: ErrorTable | undefined;
+}
+
+/** Dependencies and options of A2A 1.0 in all its bindings. */
+export interface A2aV1Options extends A2aServiceOptions {
+  /** Maximum size of a request body in bytes. */
+  readonly maxRequestBytes: number;
+
+  /** Sends the keep-alive comments of all streams. */
+  readonly heartbeats: Heartbeats;
+
+  /** Aborts when the server stops, and ends the streams that have no end of their own. */
+  readonly shutdown: AbortSignal;
+
+  /** Called with each error that is not the client's fault. */
+  readonly onError: (reason: unknown) => void;
 }

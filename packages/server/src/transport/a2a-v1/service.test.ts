@@ -15,12 +15,19 @@ import { StreamLimit } from "../../handler/stream-limit.ts";
 import { createTaskHandler } from "../../handler/task-handler.ts";
 import { MemoryTaskStore } from "../../store/memory-task-store.ts";
 import { SessionRegistry } from "../../task/session-registry.ts";
-import { connectErrorOf, ERROR_TABLE, ERROR_TABLE_1_0_0, httpErrorOf, InvalidRequest, rpcErrorOf } from "./errors.ts";
+import {
+  connectErrorFrom,
+  ERROR_TABLE,
+  ERROR_TABLE_1_0_0,
+  httpErrorFrom,
+  InvalidRequest,
+  rpcErrorFrom,
+} from "./errors.ts";
 import type { A2aServiceOptions } from "./options.ts";
 import { createA2aService } from "./service.ts";
 
 describe("the service of A2A 1.0", () => {
-  it("refuses a message to a task that has ended where the operator wants that, and changes nothing", async () => {
+  it("refuses a message to a task that has ended where the operator chose that, and changes nothing", async () => {
     const { client, store } = await serving({ endedTask: "refuse" });
     const message = { messageId: "m2", taskId: "t1", role: A2aRole.USER, parts: [text("more")] };
     const reason = await failure(client.sendMessage({ message }));
@@ -28,13 +35,13 @@ describe("the service of A2A 1.0", () => {
     expect((await store.list({ limit: 10 })).tasks).toHaveLength(1);
   });
 
-  it("refuses a message that names the task of another context, also when that has ended", async () => {
+  it("refuses a message that names a task of another context, also when the task has ended", async () => {
     const { client } = await serving({});
     const message = { messageId: "m2", taskId: "t1", contextId: "other", role: A2aRole.USER, parts: [text("more")] };
     expect((await failure(client.sendMessage({ message }))).rawMessage).toContain("is not the context of task");
   });
 
-  it("says that it has no extended card, and that callers without the extension are not taken where it is required", async () => {
+  it("reports a missing extended card, and refuses callers without the extension where it is required", async () => {
     const { client } = await serving({});
     const none = await failure(client.getExtendedAgentCard({}));
     expect(none.findDetails(ErrorInfoSchema)).toMatchObject([{ reason: "UNSUPPORTED_OPERATION" }]);
@@ -43,7 +50,7 @@ describe("the service of A2A 1.0", () => {
     expect(needed.findDetails(ErrorInfoSchema)).toMatchObject([{ reason: "EXTENSION_SUPPORT_REQUIRED" }]);
   });
 
-  it("says of every way to ask for notifications that there are none, and starts nothing (PUSH-1)", async () => {
+  it("refuses every way to ask for notifications where there are none, and starts nothing (PUSH-1)", async () => {
     const { client, store } = await serving({});
     const config = { taskId: "t1", url: "https://example.com/hook" };
     const message = { messageId: "m2", role: A2aRole.USER, parts: [text("more")] };
@@ -60,30 +67,32 @@ describe("the service of A2A 1.0", () => {
     expect((await store.list({ limit: 10 })).tasks).toHaveLength(1);
   });
 
-  it("tells failures by the table of 1.0.0 where that is chosen", async () => {
+  it("uses the error codes of 1.0.0 where the operator chose them", async () => {
     const { client } = await serving({ errorTable: ERROR_TABLE_1_0_0 });
     const reason = await failure(client.cancelTask({ id: "t1" }));
-    expect(httpErrorOf(reason, ERROR_TABLE_1_0_0).status).toBe(409);
-    expect(httpErrorOf(reason, ERROR_TABLE).status).toBe(400);
-    expect(rpcErrorOf(reason, ERROR_TABLE).code).toBe(-32002);
+    expect(httpErrorFrom(reason, ERROR_TABLE_1_0_0).status).toBe(409);
+    expect(httpErrorFrom(reason, ERROR_TABLE).status).toBe(400);
+    expect(rpcErrorFrom(reason, ERROR_TABLE).code).toBe(-32002);
   });
 });
 
 describe("an error", () => {
-  it("hides what was not thrown on purpose, and keeps it for the operator", () => {
-    const error = connectErrorOf(new Error("secret"), ERROR_TABLE);
-    expect(JSON.stringify([httpErrorOf(error, ERROR_TABLE), rpcErrorOf(error, ERROR_TABLE)])).not.toContain("secret");
-    expect(httpErrorOf(error, ERROR_TABLE).status).toBe(500);
+  it("hides the message of an unexpected error", () => {
+    const error = connectErrorFrom(new Error("secret"), ERROR_TABLE);
+    expect(JSON.stringify([httpErrorFrom(error, ERROR_TABLE), rpcErrorFrom(error, ERROR_TABLE)])).not.toContain(
+      "secret",
+    );
+    expect(httpErrorFrom(error, ERROR_TABLE).status).toBe(500);
   });
 
-  it("names all violations of a request", () => {
+  it("names all invalid fields of a request", () => {
     const violations = ["a", "b"].map((field) => ({ field, description: "is missing" }));
-    const { body } = httpErrorOf(connectErrorOf(new InvalidRequest(violations), ERROR_TABLE), ERROR_TABLE);
+    const { body } = httpErrorFrom(connectErrorFrom(new InvalidRequest(violations), ERROR_TABLE), ERROR_TABLE);
     expect(body).toMatchObject({ error: { status: "INVALID_ARGUMENT", message: "a is missing; b is missing" } });
   });
 });
 
-/** The service over a store that holds one task, which has ended. */
+/** Serves a store that holds one task, which has ended. */
 async function serving(more: Partial<A2aServiceOptions>) {
   const store = new MemoryTaskStore();
   await store.append([event(1n, TaskState.SUBMITTED), event(2n, TaskState.COMPLETED)]);
@@ -156,7 +165,7 @@ async function drained(stream: AsyncIterable<unknown>): Promise<void> {
   for await (const _item of stream);
 }
 
-/** What a call fails with; fails itself when it does not. */
+/** Returns the error of a call. Rejects when the call succeeds. */
 async function failure(call: Promise<unknown>): Promise<ConnectError> {
   return call.then(
     () => Promise.reject(new Error("the call did not fail")),

@@ -3,7 +3,6 @@ import { timestampMs } from "@bufbuild/protobuf/wkt";
 import {
   emptyTask,
   ListTasksRequestSchema as OwnRequestSchema,
-  type ListTasksResponse as OwnResponse,
   ListTasksResponseSchema as OwnResponseSchema,
   type TaskSummary,
 } from "@devtool/schema";
@@ -15,75 +14,76 @@ import {
   stateFromA2a,
   taskToA2a,
 } from "@devtool/schema/a2a-v1";
+import { defined } from "@devtool/schema/json";
 import { invalid } from "../../errors.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
+import { findTask } from "../a2a/method.ts";
 import type { Call } from "./call.ts";
-import { a2aTask, assertHistoryLength, taskOf } from "./messages.ts";
+import { assertHistoryLength, taskFor } from "./messages.ts";
 
 const DEFAULT_PAGE = 50;
 const LARGEST_PAGE = 100;
 
-/** Lists the caller's tasks, the latest changed first; without history and artifacts unless they are asked for. */
+/** Lists the caller's tasks, those changed last first, without history and artifacts unless the request asks for them. */
 export async function listTasks(
   handler: RequestHandler,
   request: ListTasksRequest,
   call: Call,
 ): Promise<ListTasksResponse> {
-  const { pageSize = DEFAULT_PAGE, historyLength, includeArtifacts } = request;
+  const { pageSize = DEFAULT_PAGE, historyLength } = request;
   if (pageSize < 1 || pageSize > LARGEST_PAGE) throw invalid("pageSize", String(pageSize), "must be 1 to 100");
   assertHistoryLength(historyLength, "historyLength");
-  const page = await pageOf(handler, { ...request, pageSize }, call);
-  const fresh = page.tasks.filter((summary) => isSince(summary, request));
-  const all = fresh.length === page.tasks.length;
-  const tasks = await Promise.all(
-    fresh.map((summary) => shown(handler, { summary, historyLength, includeArtifacts }, call)),
-  );
-  const nextPageToken = all ? page.nextPageToken : "";
+  const { summaries, nextPageToken } = await readPage(handler, { ...request, pageSize }, call);
+  const tasks = await Promise.all(summaries.map((summary) => taskFrom(handler, summary, request, call)));
   const isWhole = request.pageToken === "" && nextPageToken === "";
-  const totalSize = isWhole ? tasks.length : await count(handler, request, call);
+  const totalSize = isWhole ? tasks.length : await countTasks(handler, request, call);
   return create(ListTasksResponseSchema, { tasks, nextPageToken, pageSize, totalSize });
 }
 
-async function pageOf(
+/** A page of the tasks that a request asks for. */
+interface Page {
+  readonly summaries: readonly TaskSummary[];
+  /** Empty on the last page. */
+  readonly nextPageToken: string;
+}
+
+/** Reads a page of tasks. The list is sorted by time, so the first task that is too old for the request ends it. */
+async function readPage(
   { tasks }: RequestHandler,
-  { contextId, status, pageSize, pageToken }: ListTasksRequest,
+  { contextId, status, pageSize = DEFAULT_PAGE, pageToken, statusTimestampAfter: after }: ListTasksRequest,
   { context }: Call,
-): Promise<OwnResponse> {
-  const request = { contextId, state: stateFromA2a(status), pageSize: pageSize ?? DEFAULT_PAGE, pageToken };
-  return create(OwnResponseSchema, await tasks.listTasks(create(OwnRequestSchema, request), context));
+): Promise<Page> {
+  const request = create(OwnRequestSchema, { contextId, state: stateFromA2a(status), pageSize, pageToken });
+  const page = create(OwnResponseSchema, await tasks.listTasks(request, context));
+  const summaries = page.tasks.filter(({ lastEvent }) => {
+    if (after === undefined) return true;
+    return lastEvent?.time !== undefined && timestampMs(lastEvent.time) >= timestampMs(after);
+  });
+  return { summaries, nextPageToken: summaries.length === page.tasks.length ? page.nextPageToken : "" };
 }
 
-/** The list is sorted by time, so the first task that is too old ends it. */
-function isSince({ lastEvent }: TaskSummary, { statusTimestampAfter: after }: ListTasksRequest): boolean {
-  return after === undefined || (lastEvent?.time !== undefined && timestampMs(lastEvent.time) >= timestampMs(after));
-}
-
-async function count(handler: RequestHandler, request: ListTasksRequest, call: Call): Promise<number> {
+async function countTasks(handler: RequestHandler, request: ListTasksRequest, call: Call): Promise<number> {
   let total = 0;
-  for (let pageToken = "", isFirst = true; isFirst || pageToken !== ""; isFirst = false) {
-    const page = await pageOf(handler, { ...request, pageSize: LARGEST_PAGE, pageToken }, call);
-    const fresh = page.tasks.filter((summary) => isSince(summary, request)).length;
-    total += fresh;
-    pageToken = fresh === page.tasks.length ? page.nextPageToken : "";
-  }
+  let pageToken = "";
+  do {
+    const page = await readPage(handler, { ...request, pageSize: LARGEST_PAGE, pageToken }, call);
+    total += page.summaries.length;
+    pageToken = page.nextPageToken;
+  } while (pageToken !== "");
   return total;
 }
 
-interface Shown extends Pick<ListTasksRequest, "historyLength" | "includeArtifacts"> {
-  readonly summary: TaskSummary;
-}
-
-async function shown(
+/** Returns a task as the request asks for it: whole, or only what its summary says. */
+async function taskFrom(
   handler: RequestHandler,
-  { summary, historyLength = 0, includeArtifacts = false }: Shown,
+  { id, contextId, lastEvent }: TaskSummary,
+  { historyLength = 0, includeArtifacts = false }: ListTasksRequest,
   call: Call,
 ): Promise<A2aTask> {
   if (historyLength > 0 || includeArtifacts) {
-    const task = a2aTask(await taskOf(handler, summary.id, call), call, historyLength);
+    const task = taskFor(call, await findTask(handler, call, id), historyLength);
     return includeArtifacts ? task : { ...task, artifacts: [] };
   }
-  const { id, contextId, lastEvent } = summary;
-  const task = { ...emptyTask(), id, contextId, ...(lastEvent && { state: lastEvent.state }) };
-  const time = lastEvent?.time && { updateTime: lastEvent.time };
-  return taskToA2a({ ...task, ...time }, { view: "plain", historyLength: 0 });
+  const summary = defined({ id, contextId, state: lastEvent?.state, updateTime: lastEvent?.time });
+  return taskToA2a({ ...emptyTask(), ...summary }, { view: "plain", historyLength: 0 });
 }

@@ -1,15 +1,25 @@
-import type { HttpRequest } from "../http/route.ts";
+import { type HttpRequest, queryOf } from "../http/route.ts";
+import { A2aFailure } from "./errors.ts";
 
-/** The version of A2A that a request names, in its header or its query; empty when it names none. */
+/** The versions of A2A that are served, as an error lists them. */
+const VERSIONS = "0.3, 1.0";
+
+/** Returns the version of A2A that a request names in its header or its query; empty when it names none. */
 export function versionOf(request: HttpRequest): string {
-  const { headers, url } = request;
-  const header = headers["a2a-version"];
+  const header = request.headers["a2a-version"];
   if (typeof header === "string" && header.trim() !== "") return header.trim();
-  const query = (url ?? "").split("?", 2)[1] ?? "";
-  return [...new URLSearchParams(query)].find(([name]) => name.toLowerCase() === "a2a-version")?.[1].trim() ?? "";
+  const named = [...queryOf(request)].find(([name]) => name.toLowerCase() === "a2a-version");
+  return named?.[1].trim() ?? "";
 }
 
-/** Tells whether a version is one of 1.x: of A2A's versions only major and minor count, and a later minor is compatible. */
+/** Whether a version is 1.x. Only major and minor count in A2A, and later minors are compatible. */
 export function isVersion1(version: string): boolean {
   return /^1(\.\d+){0,2}$/.test(version.trim());
+}
+
+/** Throws for a version that is not served here. A client that names none has chosen the version by its method. */
+export function assertVersion(version: string): void {
+  if (version.trim() === "" || isVersion1(version)) return;
+  const message = `A2A version ${JSON.stringify(version.slice(0, 40))} is not supported here: choose one of ${VERSIONS}`;
+  throw new A2aFailure(message, "VERSION_NOT_SUPPORTED", { supportedVersions: VERSIONS });
 }

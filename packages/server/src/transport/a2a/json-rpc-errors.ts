@@ -8,24 +8,16 @@ import {
   type JsonRpcError,
   JsonRpcErrorSchema,
 } from "@devtool/schema/a2a-v03";
+import { defined } from "@devtool/schema/json";
 import { Code, DevtoolError } from "../../errors.ts";
 import { BodyTooLarge, UnsupportedMediaType } from "../http/body.ts";
 import { JsonRpcFailure } from "../http/json-rpc.ts";
 
-/** Turns what a call throws into the error that its client gets, in JSON-RPC of A2A 0.3, with `data` that says which field or id is meant (ERR-1). */
-export function jsonRpcErrorFrom(reason: unknown): JsonRpcError {
-  if (reason instanceof JsonRpcFailure) return jsonRpcError(reason.code, reason.message);
-  if (reason instanceof BodyTooLarge || reason instanceof UnsupportedMediaType) {
-    return jsonRpcError(JsonRpcCode.INVALID_REQUEST, reason.message);
-  }
-  if (reason instanceof WireError) return jsonRpcError(JsonRpcCode.INVALID_PARAMS, reason.message, reason);
-  const error = DevtoolError.from(reason);
-  const { message, details } = error;
-  if (!details) return jsonRpcError(CODES[error.code], message);
-  // A limit that names what the client sent is one that the client can keep to; a disk that is full is the server's fault.
-  const code = error.code === Code.ResourceExhausted ? JsonRpcCode.UNSUPPORTED_OPERATION : CODES[error.code];
-  const meant = { ...details, field: a2aFieldName(details.field) };
-  return jsonRpcError(code, a2aErrorText(message, details.field), meant);
+/** The part of a request that an error is about. */
+interface Subject {
+  /** The field in the terms of the request; empty when no field is known. */
+  readonly field: string;
+  readonly value: string;
 }
 
 const CODES: Readonly<Record<Code, number>> = {
@@ -47,15 +39,28 @@ const CODES: Readonly<Record<Code, number>> = {
   [Code.Unauthenticated]: JsonRpcCode.INVALID_REQUEST,
 };
 
-function jsonRpcError(
-  code: number,
-  message: string,
-  meant?: { readonly field: string; readonly value: string },
-): JsonRpcError {
-  const named = meant && meant.field !== "";
-  return create(JsonRpcErrorSchema, {
-    code,
-    message,
-    ...(named && { data: fromJson(ValueSchema, { field: meant.field, value: meant.value }) }),
-  });
+/**
+ * Returns the JSON-RPC error of A2A 0.3 for anything that a call throws.
+ *
+ * Its `data` names the field or id in the request that the error is about (ERR-1).
+ */
+export function jsonRpcErrorFrom(reason: unknown): JsonRpcError {
+  if (reason instanceof JsonRpcFailure) return jsonRpcError(reason.code, reason.message);
+  if (reason instanceof BodyTooLarge || reason instanceof UnsupportedMediaType) {
+    return jsonRpcError(JsonRpcCode.INVALID_REQUEST, reason.message);
+  }
+  if (reason instanceof WireError) return jsonRpcError(JsonRpcCode.INVALID_PARAMS, reason.message, reason);
+  const error = DevtoolError.from(reason);
+  const { message, details } = error;
+  if (!details) return jsonRpcError(CODES[error.code], message);
+  // With details it is a limit that the client can keep to. Without, the server is out of resources, for instance of disk space.
+  const code = error.code === Code.ResourceExhausted ? JsonRpcCode.UNSUPPORTED_OPERATION : CODES[error.code];
+  const subject = { field: a2aFieldName(details.field), value: details.value };
+  return jsonRpcError(code, a2aErrorText(message, details.field), subject);
+}
+
+function jsonRpcError(code: number, message: string, subject?: Subject): JsonRpcError {
+  const { field = "", value = "" } = subject ?? {};
+  const data = field === "" ? undefined : fromJson(ValueSchema, { field, value });
+  return create(JsonRpcErrorSchema, defined({ code, message, data }));
 }

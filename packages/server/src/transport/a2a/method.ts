@@ -17,45 +17,64 @@ import { JsonRpcFailure } from "../http/json-rpc.ts";
 import type { AskedView } from "./activation.ts";
 import { outputRefusal } from "./output-modes.ts";
 
-/** One call of a method of A2A 0.3, whichever binding it came by. */
+/** A call of a method of A2A 0.3, independent of its binding. */
 export interface MethodCall {
   readonly context: HandlerContext;
+
   readonly params: JsonValue | undefined;
-  /** How much of the conversation the client asks to be shown (CARD-3). */
+
+  /** The view that the client asks for (CARD-3). */
   readonly view: AskedView;
-  /** Whether the call makes the extension active in its conversation. */
+
+  /** Whether the call activates the extension in its conversation. */
   readonly activates: boolean;
-  /** Makes the response name the extension as active, unless its headers were sent already. */
+
+  /** Makes the response name the extension as active. Has no effect once the response headers are sent. */
   readonly nameExtension: () => void;
-  /** The JSON text of an event as A2A 0.3 writes it in a view, made once for all its readers; undefined when that shows nothing of it. */
-  readonly textOf: (event: TaskEvent, view: StreamView) => string | undefined;
-  /** The sequence of the last event that the client has, by `Last-Event-ID`; undefined when it sent none. */
+
+  /**
+   * Returns an event as JSON text of A2A 0.3 in a view, encoded once for all its readers; undefined for an event that the view
+   * does not show.
+   */
+  readonly encodeEvent: (event: TaskEvent, view: StreamView) => string | undefined;
+
+  /** The sequence of the last event that the client has, from `Last-Event-ID`; undefined when it sent none. */
   readonly lastEventId: bigint | undefined;
-  /** Whether the client takes a stream where the method offers both. */
+
+  /** Whether the client accepts a stream. Decides for methods that offer both a stream and a single result. */
   readonly takesStream: boolean;
 }
 
 /** A method of A2A 0.3, or of the extension. */
 export type Method = (call: MethodCall) => Promise<Answer>;
 
-/** A dialect that is spoken in the methods of A2A 0.3, and answered in both of its bindings. */
+/** A dialect of A2A 0.3: the same methods and bindings with messages of another form. */
 export interface MethodDialect {
   /** Whether a call is made in the dialect. */
   takes(call: MethodCall): boolean;
-  /** Answers a call; `method` is the method of its name as A2A 0.3 itself has it. */
+
+  /** Answers a call of the method `name`. `method` is the implementation of that method in A2A 0.3 itself. */
   answer(name: string, call: MethodCall, method: Method): Promise<Answer>;
 }
 
-/** A task of the caller. Throws when there is none of this id. */
-export async function findTask({ tasks }: RequestHandler, call: MethodCall, taskId: string): Promise<Task> {
-  const { task } = await tasks.getTask(create(GetTaskRequestSchema, { taskId }), call.context);
+/** Returns a task of the caller. Throws `Code.NotFound` when the caller has none with this id. */
+export async function findTask(
+  { tasks }: RequestHandler,
+  { context }: Pick<MethodCall, "context">,
+  taskId: string,
+): Promise<Task> {
+  const { task } = await tasks.getTask(create(GetTaskRequestSchema, { taskId }), context);
   return create(TaskSchema, task ?? emptyTask());
 }
 
-/** Cancels a task of the caller. Throws A2A's own error for one that cannot be canceled. */
-export async function cancelTask({ tasks }: RequestHandler, call: MethodCall, taskId: string): Promise<Task> {
+/** Cancels a task of the caller. Throws A2A's own error for a task that cannot be canceled. */
+export async function cancelTask(
+  { tasks }: RequestHandler,
+  { context }: Pick<MethodCall, "context">,
+  taskId: string,
+): Promise<Task> {
   try {
-    const { task } = await tasks.cancelTask(create(CancelTaskRequestSchema, { taskId }), call.context);
+    const { task } = await tasks.cancelTask(create(CancelTaskRequestSchema, { taskId }), context);
     return create(TaskSchema, task);
   } catch (reason) {
     if (!(reason instanceof DevtoolError) || reason.code !== Code.FailedPrecondition) throw reason;
@@ -63,13 +82,13 @@ export async function cancelTask({ tasks }: RequestHandler, call: MethodCall, ta
   }
 }
 
-/** Throws when a client takes none of the media types of what the agent answers with. */
+/** Throws when a client accepts none of the agent's output media types. */
 export function assertTakesOutput(accepted: readonly string[], outputModes: readonly string[] | undefined): void {
   const refusal = outputRefusal(accepted, outputModes);
   if (refusal !== undefined) throw new JsonRpcFailure(refusal, JsonRpcCode.CONTENT_TYPE_NOT_SUPPORTED);
 }
 
-/** The event that a handler yields: the very one of the log. */
-export function eventOf(event: MessageInitShape<typeof TaskEventSchema>): TaskEvent {
-  return isMessage(event, TaskEventSchema) ? event : create(TaskEventSchema, event);
+/** Returns the event that a handler yields. It stays the same object as in the log, so that it is encoded only once. */
+export function taskEventFrom(init: MessageInitShape<typeof TaskEventSchema>): TaskEvent {
+  return isMessage(init, TaskEventSchema) ? init : create(TaskEventSchema, init);
 }

@@ -5,22 +5,22 @@ import { describe, expect, it } from "vitest";
 import { oncePerEvent } from "./once-per-event.ts";
 
 describe("oncePerEvent", () => {
-  it("writes an event once for those who read it side by side, in each view", () => {
-    const textOf = oncePerEvent(encodeStreamFrame);
+  it("encodes an event once per view for all its readers", () => {
+    const encode = oncePerEvent(encodeStreamFrame);
     const event = textEvent("before");
-    expect(textOf(event, "extension")).toContain("before");
+    expect(encode(event, "extension")).toContain("before");
     event.payload = textEvent("after").payload;
-    expect(textOf(event, "extension")).toContain("before");
-    expect(textOf(event, "plain")).toContain("after");
+    expect(encode(event, "extension")).toContain("before");
+    expect(encode(event, "plain")).toContain("after");
     expect(oncePerEvent(encodeStreamFrame)(event, "extension")).toContain("after");
   });
 
-  it("remembers that a view shows nothing of an event", () => {
-    const textOf = oncePerEvent(encodeStreamFrame);
+  it("remembers that a view does not show an event", () => {
+    const encode = oncePerEvent(encodeStreamFrame);
     const event = create(TaskEventSchema, { payload: { case: "usage", value: {} } });
-    expect(textOf(event, "plain")).toBeUndefined();
+    expect(encode(event, "plain")).toBeUndefined();
     event.payload = textEvent("after").payload;
-    expect(textOf(event, "plain")).toBeUndefined();
+    expect(encode(event, "plain")).toBeUndefined();
   });
 });
 

@@ -1,7 +1,11 @@
 import type { TaskEvent } from "@devtool/schema";
 import type { StreamView } from "@devtool/schema/a2a-v03";
 
-/** Calls `make` once for an event in a view, for all who read it side by side. What it gave is kept as long as the event is. */
+/**
+ * Wraps a function of an event and a view so that it runs once for all readers of the event.
+ *
+ * The result, `undefined` included, is kept as long as the event itself is in memory.
+ */
 export function oncePerEvent<T>(
   make: (event: TaskEvent, view: StreamView) => T,
 ): (event: TaskEvent, view: StreamView) => T {

@@ -1,12 +1,9 @@
 import { takesMode } from "@devtool/schema";
 
-/** The media types of what an agent answers with that says none: its words are Markdown at most. */
+/** The output media types of an agent that declares none: its text is Markdown at most. */
 const OUTPUT_MODES: readonly string[] = ["text/plain", "text/markdown", "application/json"];
 
-/**
- * Says why a client gets no answer that takes none of the media types of what an agent answers with; undefined when it
- * takes one.
- */
+/** Returns why a client cannot be answered that accepts none of an agent's output media types; undefined when it accepts one. */
 export function outputRefusal(
   accepted: readonly string[],
   outputModes: readonly string[] = OUTPUT_MODES,

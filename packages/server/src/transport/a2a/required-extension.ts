@@ -6,7 +6,7 @@ import type { AskedView } from "./activation.ts";
 
 /** The conversation that a call belongs to. */
 export interface CallPlace {
-  /** The task that it names; empty when it names none. */
+  /** The task that the call names; empty when it names none. */
   readonly taskId: string;
   /** The context that a message names; empty when it names none. */
   readonly contextId: string;
@@ -14,7 +14,7 @@ export interface CallPlace {
   readonly isMessage: boolean;
 }
 
-/** What tells whether a call meets the card of a server that requires the extension (CARD-1). */
+/** A call to a server that requires the extension. */
 export interface RequiringCall {
   readonly view: AskedView;
   readonly place: CallPlace;
@@ -22,8 +22,10 @@ export interface RequiringCall {
 }
 
 /**
- * Returns whether a server that requires the extension takes a call: one that shows that its client knows the extension, or
- * belongs to a conversation in which that was shown. Throws `Code.NotFound` for a task that does not exist.
+ * Whether a server that requires the extension accepts a call (CARD-1).
+ *
+ * It does when the call uses the extension, or belongs to a conversation in which the extension is active. Throws
+ * `Code.NotFound` for a task that does not exist.
  */
 export async function meetsRequirement({ tasks }: RequestHandler, call: RequiringCall): Promise<boolean> {
   const { view, place, context } = call;
@@ -40,7 +42,7 @@ export async function meetsRequirement({ tasks }: RequestHandler, call: Requirin
   return latest?.lastEvent?.extensionActive ?? false;
 }
 
-/** Says what a call must do that does not meet the requirement; `header` is the name that its version of A2A has for it. */
+/** Returns the error message for a call that does not meet the requirement. `header` is the name it has in a version of A2A. */
 export function extensionNeeded(header: string): string {
   return `this agent needs the development-tool extension: name ${EXTENSION_URI} in the header ${header}, or send the message with AgentSettings ({"workspace_path": "/…"}) under that URI in its metadata`;
 }

@@ -23,26 +23,26 @@ const twoExchanges = logOf(
   [COMPLETED, change],
 );
 
-/** What each event of a log is to a subscription that was asked for when the log had some events. */
+/** Returns the standing of each event of a log in a subscription that began when the log had `head` events. */
 function standings(log: readonly TaskEvent[], head: number): string[] {
   const task = log.slice(0, head).reduce(reduceTask, emptyTask());
   return log.map((event) => standingOf(event, task));
 }
 
 describe("a subscription of A2A 0.3 (STREAM-1)", () => {
-  it("ends where its task waits, if that is where it stood when it was asked for", () => {
+  it("ends at the event at which its task already waited when the subscription began", () => {
     expect(standings(twoExchanges, 2).slice(0, 2)).toEqual(["live", "end"]);
   });
 
-  it("shows what was before over the ends of exchanges, which are not final", () => {
+  it("replays earlier exchanges, whose ends are not final", () => {
     expect(standings(twoExchanges, 4)).toEqual(["live", "past", "live", "end"]);
   });
 
-  it("goes on to the next end while its task is at work", () => {
+  it("lasts until the next end of an exchange while its task is working", () => {
     expect(standings(twoExchanges, 3)).toEqual(["live", "past", "live", "end"]);
   });
 
-  it("has the final event of a task at rest also where something came behind it", () => {
+  it("ends with the last event of a task at rest, also when that came after the end of its last exchange", () => {
     const log = [...twoExchanges, ...logOf([COMPLETED, summary]).map((event) => ({ ...event, sequence: 5n }))];
     expect(standings(log, 5)).toEqual(["live", "past", "live", "past", "rest"]);
   });

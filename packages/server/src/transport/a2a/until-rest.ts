@@ -8,41 +8,59 @@ import {
   type TaskEvent,
   TaskEventSchema,
 } from "@devtool/schema";
+import { defined } from "@devtool/schema/json";
 import type { Frame } from "../http/answer.ts";
 
 /**
- * What an event is to a subscription, which lasts until its task waits or has ended, since `final` ends a stream in A2A 0.3
- * (STREAM-1): the `past` end of an exchange after which others came, so it is not final; the `end` of the subscription;
- * the last of a task at `rest`, whose `restEvent` follows under the same sequence, which is the id of the last frame alone
- * (STREAM-3); or `live`, one of many.
+ * The standing of an event in a subscription.
+ *
+ * A subscription lasts until its task waits or has ended, since `final` ends a stream in A2A 0.3 (STREAM-1):
+ *
+ * - `past`: the end of an exchange that others followed, and therefore not final
+ * - `end`: the end of the subscription
+ * - `rest`: the last event of a task at rest. Its `restEvent` follows with the same sequence, which only the last frame has as
+ *   its id (STREAM-3)
+ * - `live`: any other event
  */
 export type Standing = "past" | "end" | "rest" | "live";
 
-/** `head` is the task when the subscription was asked for: one request shows all that was until then, over the ends of exchanges. */
+/**
+ * Returns the standing of an event.
+ *
+ * @param head - The task when the subscription began: a subscription replays everything up to there, ends of exchanges included.
+ */
 export function standingOf(event: TaskEvent, head: Task): Standing {
   if (endsExchange(event)) return event.sequence < head.sequence ? "past" : "end";
-  // What came behind the end of the last exchange, for instance a summary, did not wake the task.
+  // An event after the end of the last exchange, for instance a summary, does not start the task again.
   return event.sequence === head.sequence && isAtRest(head) ? "rest" : "live";
 }
 
-/** A frame as its event stands in a subscription. */
-export function frameIn(standing: Standing, { result, ...frame }: Frame): Frame {
-  if (standing === "past") return { ...frame, result: JSON.stringify({ ...JSON.parse(result), final: false }) };
-  return standing === "rest" ? { result } : { result, ...frame };
+/** Returns the frame of an event with the `final` and the id that its standing demands. */
+export function frameAt(standing: Standing, frame: Frame): Frame {
+  switch (standing) {
+    case "past":
+      return { ...frame, result: JSON.stringify({ ...JSON.parse(frame.result), final: false }) };
+    case "rest":
+      return { result: frame.result };
+    default:
+      return frame;
+  }
 }
 
-/** Whether a task waits for somebody or has ended. */
+/** Whether a task has ended or waits for somebody. */
 export function isAtRest({ state }: Pick<Task, "state">): boolean {
   return isTerminal(state) || isInterrupted(state);
 }
 
-/** The change to the state that a task rests in, as a last event that holds all that it says. */
+/** Returns the change to the state in which a task rests, as the last event of a subscription. */
 export function restEvent(task: Task): TaskEvent {
-  const { id: taskId, contextId, state, sequence, model, updateTime, stateText: text, error, extensionActive } = task;
+  const { id: taskId, contextId, state, sequence, model, updateTime: time, extensionActive } = task;
   const openCalls = isInterrupted(state) ? awaitedToolCalls(task) : [];
-  return create(TaskEventSchema, {
-    ...{ taskId, contextId, state, sequence, model, extensionActive },
-    ...(updateTime && { time: updateTime }),
-    payload: { case: "stateChange", value: { text, error, openCalls } },
-  });
+  return create(
+    TaskEventSchema,
+    defined({
+      ...{ taskId, contextId, state, sequence, model, extensionActive, time },
+      payload: { case: "stateChange" as const, value: { text: task.stateText, error: task.error, openCalls } },
+    }),
+  );
 }

@@ -5,19 +5,19 @@ import type { HttpRequest } from "../http/route.ts";
 
 const admitted = new WeakMap<HttpRequest, Caller>();
 
-/** Notes who sends a request; the guard alone does. */
+/** Records the caller of a request. Only the guard calls it. */
 export function admit(request: HttpRequest, caller: Caller): void {
   admitted.set(request, caller);
 }
 
-/** Who sends a request. Throws when the guard let nobody in: a route that asks must not be public. */
+/** Returns the caller of a request. Throws for a request that the guard has not authenticated: its route must not be public. */
 export function callerOf(request: HttpRequest): Caller {
   const caller = admitted.get(request);
   if (caller) return caller;
-  throw new DevtoolError("caller: the request was let in without credentials: this is a bug", Code.Internal);
+  throw new DevtoolError("caller: the request was admitted without credentials: this is a bug", Code.Internal);
 }
 
-/** The context values of a call that a request makes. */
+/** Returns new context values for a call that a request makes, with its caller. */
 export function contextValuesOf(request: HttpRequest): ContextValues {
   return contextValuesFor(callerOf(request));
 }

@@ -1,35 +1,52 @@
-import type { Right } from "../../handler/caller.ts";
-import { anonymousAuthenticator } from "./anonymous-authenticator.ts";
-import { type Authenticator, firstOf } from "./authenticator.ts";
+import { hash, timingSafeEqual } from "node:crypto";
+import { ANONYMOUS, OPERATOR, type Right } from "../../handler/caller.ts";
+import { type Authenticator, bearerOf, firstOf } from "./authenticator.ts";
+import { createCertificateAuthenticator } from "./certificate-authenticator.ts";
 import type { JwtOptions } from "./jwt-authenticator.ts";
-import { createTokenAuthenticator } from "./token-authenticator.ts";
 
-/** Who is let in besides the holder of the operator's token. */
+/** The callers that a server accepts besides the holder of the operator's token. */
 export interface AuthenticationOptions {
-  /** Tokens of an issuer, each subject a principal of its own. Default: none. */
+  /** Accepts the signed tokens of an issuer. Each subject is a principal of its own. Default: none are accepted. */
   readonly jwt?: JwtOptions;
-  /** What callers may whose client certificate TLS has checked. Default: certificates are not asked for. */
+
+  /** The rights of callers with a client certificate that TLS has verified. Default: certificates are not asked for. */
   readonly certificates?: { readonly rights: readonly Right[] };
-  /** What becomes of a request without credentials. Default: it is refused. */
+
+  /** Whether requests without credentials are admitted, without any rights. Default: they are refused. */
   readonly anonymous?: "refuse" | "admit";
 }
 
 /**
- * Makes what tells who calls: the operator's token first, then signed tokens, then certificates, then nothing at all where
- * that is let in. Throws a `DevtoolError` for options that cannot be used.
+ * Creates the authenticator of a server.
+ *
+ * It looks for the operator's token first, then for signed tokens, then for certificates, and last admits requests without
+ * credentials where that is allowed. Throws a `DevtoolError` for options that cannot be used.
  */
 export async function createAuthenticator(
   token: string,
   { jwt, certificates, anonymous = "refuse" }: AuthenticationOptions,
   now: () => Date,
 ): Promise<Authenticator> {
-  const found: Authenticator[] = [createTokenAuthenticator(token)];
-  // A token says more about who calls than the machine it comes from.
-  if (jwt) found.push((await import("./jwt-authenticator.ts")).createJwtAuthenticator(jwt, now));
-  if (certificates) {
-    const { createCertificateAuthenticator } = await import("./certificate-authenticator.ts");
-    found.push(createCertificateAuthenticator(new Set(certificates.rights)));
-  }
-  if (anonymous === "admit") found.push(anonymousAuthenticator);
-  return firstOf(found);
+  const authenticators = [tokenAuthenticator(token)];
+  // A token identifies the caller, a certificate often only the machine: tokens come first.
+  if (jwt) authenticators.push((await import("./jwt-authenticator.ts")).createJwtAuthenticator(jwt, now));
+  if (certificates) authenticators.push(createCertificateAuthenticator(new Set(certificates.rights)));
+  if (anonymous === "admit") authenticators.push(anonymousAuthenticator);
+  return firstOf(authenticators);
 }
+
+/** Identifies the operator by a secret token, compared in constant time. */
+function tokenAuthenticator(token: string): Authenticator {
+  const digest = (text: string): Buffer => hash("sha256", text, "buffer");
+  const expected = digest(token);
+  return {
+    authenticate: (request) =>
+      timingSafeEqual(digest(bearerOf(request)), expected) ? { case: "caller", value: OPERATOR } : { case: "none" },
+  };
+}
+
+/** Admits requests without credentials. Requests with wrong credentials stay refused. */
+const anonymousAuthenticator: Authenticator = {
+  authenticate: ({ headers }) =>
+    headers.authorization === undefined ? { case: "caller", value: ANONYMOUS } : { case: "none" },
+};

@@ -1,30 +1,38 @@
 import type { Caller } from "../../handler/caller.ts";
-import type { HttpRequest } from "../http/route.ts";
+import { type HttpRequest, headerOf } from "../http/route.ts";
 
-/** What came of looking at the credentials of a request. */
+/** The result of checking the credentials of a request. */
 export type Verdict =
+  /** The credentials are right. */
   | { readonly case: "caller"; readonly value: Caller }
-  /** It has credentials of this kind, and they are wrong. The words are for its sender and tell no secret. */
+  /** The request has credentials of this kind, and they are wrong. The message goes to the client and reveals no secret. */
   | { readonly case: "wrong"; readonly message: string }
-  /** It has credentials of this kind, and what they would be checked with cannot be had now. */
+  /** The request has credentials of this kind, but they cannot be checked at the moment. */
   | { readonly case: "unavailable"; readonly message: string }
-  /** It has none of this kind. */
+  /** The request has no credentials of this kind. */
   | { readonly case: "none" };
 
-/** Tells who sends a request. Throws nothing for credentials that are wrong. */
+/** Identifies the caller of a request by one kind of credentials. */
 export interface Authenticator {
+  /** Checks a request. Wrong credentials are a verdict, never an error. */
   authenticate(request: HttpRequest): Verdict | Promise<Verdict>;
 }
 
-/** Takes the word of the first that finds credentials of its kind. */
+/** Combines authenticators: the first one that finds credentials of its kind decides. */
 export function firstOf(authenticators: readonly Authenticator[]): Authenticator {
   return {
     async authenticate(request) {
-      for (const each of authenticators) {
-        const verdict = await each.authenticate(request);
+      for (const authenticator of authenticators) {
+        const verdict = await authenticator.authenticate(request);
         if (verdict.case !== "none") return verdict;
       }
       return { case: "none" };
     },
   };
+}
+
+/** Returns the bearer token of a request; empty when it has none, or when the header is malformed. */
+export function bearerOf(request: HttpRequest): string {
+  const [scheme = "", credentials = "", ...rest] = headerOf(request, "authorization").split(" ");
+  return scheme.toLowerCase() === "bearer" && rest.length === 0 ? credentials : "";
 }

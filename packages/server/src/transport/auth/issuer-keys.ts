@@ -1,33 +1,40 @@
+import { isObject } from "@devtool/schema/json";
 import { createLocalJWKSet, createRemoteJWKSet, type JSONWebKeySet, type JWTVerifyGetKey } from "jose";
 import { Code, DevtoolError, invalid } from "../../errors.ts";
-import { discoveryUrl } from "./discovery-url.ts";
+import { discoveryUrl } from "./security-schemes.ts";
 
-/** Where the public keys of an issuer are. */
+/** An issuer of tokens, and the source of its public keys. */
 export interface IssuerKeys {
-  /** The issuer, character by character as in its tokens: a URL. */
+  /** The URL of the issuer, exactly as it stands in its tokens. */
   readonly issuer: string;
-  /** Its keys themselves; nothing is fetched then. */
+
+  /** The keys of the issuer. With them, nothing is fetched. */
   readonly keys?: JSONWebKeySet;
-  /** Where its keys are. Default: what its discovery document says (OpenID Connect Discovery, section 4). */
+
+  /** The URL of the key set. Default: the one in the issuer's discovery document (OpenID Connect Discovery, section 4). */
   readonly jwksUri?: string;
 }
 
+/** Timeout of a request to the issuer, in milliseconds. */
 const TIMEOUT_MS = 5_000;
-/** An unknown key id leads to a fetch, but not more often: tokens with invented ids must not become a flood. */
+
+/** Minimum time between two fetches for unknown key ids, in milliseconds: tokens with invented ids must not flood the issuer. */
 const COOLDOWN_MS = 30_000;
+
+/** Time that fetched keys are used for, in milliseconds. */
 const MAX_AGE_MS = 10 * 60_000;
 
-/** Finds the key of a token. Keys are fetched when the first token comes, and kept ten minutes. */
+/** Returns a function that finds the key of a token. Remote keys are fetched for the first token. */
 export function issuerKeys({ issuer, keys, jwksUri }: IssuerKeys): JWTVerifyGetKey {
   if (keys) return createLocalJWKSet(keys);
   if (jwksUri !== undefined) return remoteKeys(jwksUri);
   assertSafe("issuer", issuer);
-  let finding: Promise<JWTVerifyGetKey> | undefined;
+  let discovered: Promise<JWTVerifyGetKey> | undefined;
   return async (header, token) => {
-    finding ??= discover(issuer).then(remoteKeys);
-    // What failed once may work the next time.
-    finding.catch(() => (finding = undefined));
-    return (await finding)(header, token);
+    discovered ??= discoverJwksUri(issuer).then(remoteKeys);
+    // Tries again for the next token after a failure.
+    discovered.catch(() => (discovered = undefined));
+    return (await discovered)(header, token);
   };
 }
 
@@ -40,27 +47,18 @@ function remoteKeys(uri: string): JWTVerifyGetKey {
   });
 }
 
-async function discover(issuer: string): Promise<string> {
+async function discoverJwksUri(issuer: string): Promise<string> {
   const response = await fetch(discoveryUrl(issuer), { redirect: "error", signal: AbortSignal.timeout(TIMEOUT_MS) });
-  const found: unknown = response.ok ? await response.json() : undefined;
-  if (isDiscovery(found) && found.issuer === issuer) return found.jwks_uri;
-  throw new DevtoolError(`issuer ${JSON.stringify(issuer)} does not describe itself`, Code.FailedPrecondition, {
+  const document: unknown = response.ok ? await response.json() : undefined;
+  if (isObject(document) && document.issuer === issuer && typeof document.jwks_uri === "string") {
+    return document.jwks_uri;
+  }
+  throw new DevtoolError(`issuer ${JSON.stringify(issuer)} has no valid discovery document`, Code.FailedPrecondition, {
     remedy: "set jwks_uri, or correct the issuer",
   });
 }
 
-function isDiscovery(json: unknown): json is { readonly issuer: string; readonly jwks_uri: string } {
-  return (
-    typeof json === "object" &&
-    json !== null &&
-    "issuer" in json &&
-    "jwks_uri" in json &&
-    typeof json.issuer === "string" &&
-    typeof json.jwks_uri === "string"
-  );
-}
-
-/** Keys that come over the open network without TLS are anybody's. */
+/** Parses a URL that keys are fetched from. Throws unless it is https, or http on loopback. */
 function assertSafe(field: string, text: string): URL {
   const url = URL.parse(text);
   const isLoopback = url?.hostname === "localhost" || url?.hostname === "[::1]" || /^127\./.test(url?.hostname ?? "");

@@ -94,7 +94,7 @@ describe("an authenticator of signed tokens", () => {
 
   it("says which claim is wrong, and nothing of the others", async () => {
     const verdict = await tell(authenticator, await signed(key, { ...GOOD, aud: "another" }));
-    expect(verdict).toEqual({ case: "wrong", message: 'the token is not taken: its claim "aud" is wrong' });
+    expect(verdict).toEqual({ case: "wrong", message: 'the token is not accepted: its claim "aud" is wrong' });
   });
 
   it("leaves tokens that are not signed to others", async () => {

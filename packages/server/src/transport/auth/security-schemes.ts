@@ -1,33 +1,41 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { AgentCardSchema } from "@devtool/schema/a2a-v03";
-import { discoveryUrl } from "./discovery-url.ts";
 
-/** How clients may say who they are, in neither version of A2A. */
+/** The ways in which clients can authenticate, independent of the version of A2A. */
 export interface SecurityOptions {
-  /** The issuer whose tokens are taken; undefined when none's are. */
+  /** The issuer whose tokens are accepted. Default: no signed tokens are accepted. */
   readonly issuer?: string;
-  /** Whether client certificates are taken. */
+
+  /** Whether client certificates are accepted. */
   readonly certificates: boolean;
-  /** What becomes of a request without credentials; when it is admitted, none are asked for. Default: it is refused. */
+
+  /** Whether requests without credentials are admitted; a card then asks for none. Default: they are refused. */
   readonly anonymous?: "refuse" | "admit";
 }
 
-/** Ways to authenticate, in the form of A2A 0.3 (section 5.5.3). */
+/** Security schemes by name, in the form of A2A 0.3 (section 5.5.3). */
 type SecuritySchemes = NonNullable<MessageInitShape<typeof AgentCardSchema>["securitySchemes"]>;
 
-/** The ways to authenticate, by name; any one of them is enough. These are what the guard takes, and no others. */
+/** Returns the security schemes of a card by name: exactly the credentials that the guard accepts. Any one is enough. */
 export function securitySchemesOf({ issuer, certificates, anonymous }: SecurityOptions): SecuritySchemes {
   if (anonymous === "admit") return {};
-  return {
+  const schemes: SecuritySchemes = {
     bearer: { type: "http", scheme: "bearer", description: "The operator's token." },
-    ...(issuer !== undefined && {
-      oidc: { type: "openIdConnect", openIdConnectUrl: discoveryUrl(issuer), description: "A token of the issuer." },
-    }),
-    ...(certificates && { mtls: { type: "mutualTLS", description: "A client certificate." } }),
   };
+  if (issuer !== undefined) {
+    const openIdConnectUrl = discoveryUrl(issuer);
+    schemes.oidc = { type: "openIdConnect", openIdConnectUrl, description: "A token of the issuer." };
+  }
+  if (certificates) schemes.mtls = { type: "mutualTLS", description: "A client certificate." };
+  return schemes;
 }
 
-/** Which of the ways are enough, in the form of A2A 0.3: any one. */
+/** Returns the security requirements of a card, in the form of A2A 0.3: any one of its schemes is enough. */
 export function securityOf(options: SecurityOptions): Readonly<Record<string, string[]>>[] {
   return Object.keys(securitySchemesOf(options)).map((name) => ({ [name]: [] }));
+}
+
+/** Returns the URL of an issuer's discovery document (OpenID Connect Discovery, section 4). */
+export function discoveryUrl(issuer: string): string {
+  return `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
 }

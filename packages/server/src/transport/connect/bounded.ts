@@ -20,79 +20,74 @@ import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import { assertBinaryBudget, assertJsonBudget } from "@devtool/schema";
 import { connectErrorFrom } from "./errors.ts";
 
-/** The compressions that a request may have. */
+/** The compressions that are accepted in requests. */
 export const COMPRESSIONS: Compression[] = [compressionGzip, compressionBrotli];
 
-/** Timers of Node do not reach further: one that is set for later fires at once. */
+/** The longest delay of a timer in Node, about 24 days. A timer with a longer one fires at once. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
+/** The units of `grpc-timeout` in milliseconds. */
+const UNIT_MS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1000, m: 1, u: 1e-3, n: 1e-6 };
+
 /**
- * Bounds the requests of a handler before they are decoded: what takes few bytes on the wire can take hundreds of times as
- * many in memory. A deadline that is further away than a timer reaches (24 days) counts as none.
+ * Wraps a handler so that each request message is checked before it is decoded: few bytes on the wire can take hundreds of
+ * times as many in memory.
+ *
+ * It also ignores deadlines that are too far away for a timer, and answers unreadable GET queries with an error of the client.
  */
 export function boundedHandler(handler: UniversalHandler, maxBytes: number): UniversalHandler {
+  const { input } = handler.method;
   const handle = async (request: UniversalServerRequest): Promise<UniversalServerResponse> => {
     if (request.method === "GET" && !hasReadableQuery(request.url)) return unreadableQuery();
     assertByteStreamRequest(request);
-    const body = boundedBody(request.body, { header: request.header, input: handler.method.input, maxBytes });
+    const body = boundedBody(request.body, request.header, input, maxBytes);
     return handler({ ...request, header: withoutFarDeadline(request.header), body });
   };
   return Object.assign(handle, handler);
 }
 
-interface BodyBounds {
-  readonly header: Headers;
-  readonly input: DescMessage;
-  readonly maxBytes: number;
-}
-
-/** The same bytes; what is too much is an error where they are read. Bytes that are no frames are the library's to refuse. */
-async function* boundedBody(body: AsyncIterable<Uint8Array>, bounds: BodyBounds): AsyncIterable<Uint8Array> {
-  const { header, maxBytes } = bounds;
-  const type = mediaTypeOf(header);
-  // Both are frames with messages in them; Connect without a stream is a message.
-  const isGrpc = type.startsWith("application/grpc");
-  if (isGrpc || type.startsWith("application/connect+")) {
-    const check = checkedEnvelopes(bounds, header.get(isGrpc ? "grpc-encoding" : "connect-content-encoding"));
-    yield* pipe(body, transformSplitEnvelope(maxBytes), check, transformJoinEnvelopes());
-    return;
-  }
-  const bytes = await readAllBytes(body, maxBytes);
-  await assertBudget(bytes, bounds, header.get("content-encoding"));
-  yield bytes;
-}
-
-function mediaTypeOf(header: Headers): string {
+/**
+ * Yields the body of a request unchanged. Throws where a message is too large or would take too much memory.
+ *
+ * Bytes that are not valid frames pass: the library refuses them.
+ */
+async function* boundedBody(
+  body: AsyncIterable<Uint8Array>,
+  header: Headers,
+  input: DescMessage,
+  maxBytes: number,
+): AsyncIterable<Uint8Array> {
   const [type = ""] = (header.get("content-type") ?? "").toLowerCase().split(";");
-  return type.trim();
-}
-
-function checkedEnvelopes(bounds: BodyBounds, encoding: string | null) {
-  return async function* (envelopes: AsyncIterable<EnvelopedMessage>): AsyncIterable<EnvelopedMessage> {
+  const mediaType = type.trim();
+  const assertBudget = async (bytes: Uint8Array, encoding: string | null): Promise<void> => {
+    const compression = COMPRESSIONS.find(({ name }) => name === encoding);
+    const message = compression ? await compression.decompress(bytes, maxBytes) : bytes;
+    try {
+      if (mediaType.endsWith("json")) assertJsonBudget(new TextDecoder().decode(message));
+      else assertBinaryBudget(input, message);
+    } catch (reason) {
+      throw connectErrorFrom(reason);
+    }
+  };
+  const isGrpc = mediaType.startsWith("application/grpc");
+  if (!isGrpc && !mediaType.startsWith("application/connect+")) {
+    // A unary call of Connect: the body is a single message without an envelope.
+    const bytes = await readAllBytes(body, maxBytes);
+    await assertBudget(bytes, header.get("content-encoding"));
+    return yield bytes;
+  }
+  const encoding = header.get(isGrpc ? "grpc-encoding" : "connect-content-encoding");
+  const checkEach = async function* (envelopes: AsyncIterable<EnvelopedMessage>): AsyncIterable<EnvelopedMessage> {
     for await (const envelope of envelopes) {
       const isCompressed = (envelope.flags & compressedFlag) === compressedFlag;
-      await assertBudget(envelope.data, bounds, isCompressed ? encoding : null);
+      await assertBudget(envelope.data, isCompressed ? encoding : null);
       yield envelope;
     }
   };
+  yield* pipe(body, transformSplitEnvelope(maxBytes), checkEach, transformJoinEnvelopes());
 }
 
-async function assertBudget(
-  bytes: Uint8Array,
-  { header, input, maxBytes }: BodyBounds,
-  encoding: string | null,
-): Promise<void> {
-  const compression = COMPRESSIONS.find(({ name }) => name === encoding);
-  const message = compression ? await compression.decompress(bytes, maxBytes) : bytes;
-  try {
-    if (mediaTypeOf(header).endsWith("json")) assertJsonBudget(new TextDecoder().decode(message));
-    else assertBinaryBudget(input, message);
-  } catch (reason) {
-    throw connectErrorFrom(reason);
-  }
-}
-
-/** Whether a query is in base64 where it says so: for what is not, the library answers that the server failed (ERR-1). */
+/** Whether a query that claims to be base64 is. For one that is not, the library would report an error of the server (ERR-1). */
 function hasReadableQuery(url: string): boolean {
   const query = new URL(url).searchParams;
   if (query.get("base64") !== "1") return true;
@@ -117,6 +112,3 @@ function withoutFarDeadline(header: Headers): Headers {
   if (Number(header.get("connect-timeout-ms")) > MAX_TIMEOUT_MS) kept.delete("connect-timeout-ms");
   return kept;
 }
-
-/** The units of `grpc-timeout` in milliseconds. */
-const UNIT_MS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1000, m: 1, u: 1e-3, n: 1e-6 };

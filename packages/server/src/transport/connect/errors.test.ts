@@ -4,7 +4,7 @@ import { Code, DevtoolError, invalid } from "../../errors.ts";
 import { connectErrorFrom } from "./errors.ts";
 
 describe("an error over Connect and gRPC", () => {
-  it("says in a detail what helps, beside the field that is meant", () => {
+  it("names the field, its value and the remedy in a detail", () => {
     const error = connectErrorFrom(invalid("page_size", "-1", "is too small", "choose 1 to 100"));
     expect(error.rawMessage).toBe('page_size "-1" is too small: choose 1 to 100');
     expect(error.findDetails(ErrorContextSchema)).toMatchObject([
@@ -12,14 +12,14 @@ describe("an error over Connect and gRPC", () => {
     ]);
   });
 
-  it("says what helps also where no field is meant", () => {
+  it("names the remedy also when it is about no field", () => {
     const error = new DevtoolError("the disk is full", Code.ResourceExhausted, { remedy: "free some space" });
     expect(connectErrorFrom(error).findDetails(ErrorContextSchema)).toMatchObject([
       { field: "", value: "", remedy: "free some space" },
     ]);
   });
 
-  it("has no detail where neither is known", () => {
+  it("has no detail without field and remedy", () => {
     expect(connectErrorFrom(new DevtoolError("it broke", Code.Internal)).details).toEqual([]);
   });
 });

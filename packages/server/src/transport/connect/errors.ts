@@ -1,9 +1,11 @@
-import { ConnectError, type Interceptor } from "@connectrpc/connect";
+import { ConnectError, type HandlerContext, type Interceptor } from "@connectrpc/connect";
 import { ErrorContextSchema, WireError } from "@devtool/schema";
 import { Code, DevtoolError } from "../../errors.ts";
-import { correct } from "./malformed.ts";
 
-/** Turns what a handler throws into the error that Connect, gRPC and gRPC-Web send, with its context as a detail. */
+/** The messages of the library for a request with malformed bytes: the message, the frame, or the compression. */
+const MALFORMED_REQUEST = /^(parse binary: |invalid envelope|received compressed envelope|decompression failed)/;
+
+/** Returns the error that Connect, gRPC and gRPC-Web send for anything a handler throws, with its context as a detail. */
 export function connectErrorFrom(reason: unknown): ConnectError {
   if (reason instanceof ConnectError) return reason;
   const error =
@@ -13,31 +15,48 @@ export function connectErrorFrom(reason: unknown): ConnectError {
   return new ConnectError(message, code, undefined, context, cause);
 }
 
-/** Applies `connectErrorFrom` to every call, also to what a stream throws later. */
+/** Applies `connectErrorFrom` to every call, and to what streams throw later. Internal errors also go to `onError`. */
 export function errorInterceptor(onError: (reason: unknown) => void): Interceptor {
   const translate = (reason: unknown): ConnectError => {
-    correct(reason);
+    correctError(reason);
     const error = connectErrorFrom(reason);
     if (error.code === Code.Internal) onError(reason);
     return error;
   };
+  const translateStream = async function* <T>(messages: AsyncIterable<T>): AsyncIterable<T> {
+    try {
+      yield* messages;
+    } catch (reason) {
+      throw translate(reason);
+    }
+  };
   return (next) => async (request) => {
     try {
       const response = await next(request);
-      return response.stream ? { ...response, message: translated(response.message, translate) } : response;
+      return response.stream ? { ...response, message: translateStream(response.message) } : response;
     } catch (reason) {
       throw translate(reason);
     }
   };
 }
 
-async function* translated<T>(
-  messages: AsyncIterable<T>,
-  translate: (reason: unknown) => ConnectError,
-): AsyncIterable<T> {
-  try {
-    yield* messages;
-  } catch (reason) {
-    throw translate(reason);
+/**
+ * Makes malformed bytes in a request an error of the client (ERR-1).
+ *
+ * The library reports them as an internal error of the server, which is HTTP status 500 in Connect. It aborts the context with
+ * the error before it writes the error, so the code can still be corrected then. Our own errors have other messages.
+ */
+export function blameClient({ signal }: HandlerContext): void {
+  signal.addEventListener("abort", () => correctError(signal.reason), { once: true });
+}
+
+/** Corrects an error of the library about malformed bytes: its code, and its message, which names our protobuf packages. */
+function correctError(reason: unknown): void {
+  if (!(reason instanceof ConnectError)) return;
+  if (reason.rawMessage.startsWith("cannot decode ")) {
+    const value = reason.rawMessage.replace(/\b(?:[a-z]\w*\.)+(?=[A-Z])/g, "").slice(0, 300);
+    Object.defineProperty(reason, "rawMessage", { value });
   }
+  if (reason.code !== Code.Internal || !MALFORMED_REQUEST.test(reason.rawMessage)) return;
+  Object.defineProperty(reason, "code", { value: Code.InvalidArgument });
 }

@@ -2,16 +2,22 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import type { A2AService, MessageQueueService } from "@devtool/schema/a2a-v1";
 import type { RequestHandler } from "../../handler/request-handler.ts";
 
-/** What the routes need. */
+/** Dependencies of the routes of Connect, gRPC and gRPC-Web. */
 export interface ConnectRoutesOptions {
   readonly handler: RequestHandler;
-  /** A request may have so many bytes. */
+
+  /** Maximum size of a request message in bytes. */
   readonly maxRequestBytes: number;
-  /** Aborts when the server stops: ends the streams that have no end of their own. */
+
+  /** Aborts when the server stops, and ends the streams that have no end of their own. */
   readonly shutdown: AbortSignal;
+
+  /** Called with each error that is not the client's fault. */
   readonly onError: (reason: unknown) => void;
-  /** The service of A2A 1.0; without it only ours are served. */
+
+  /** The service of A2A 1.0. Default: it is not served. */
   readonly a2a?: ServiceImpl<typeof A2AService>;
-  /** What our server adds to A2A 1.0 for messages that wait; without it, it is not served. */
+
+  /** Our addition to A2A 1.0 for queued messages. Default: it is not served. */
   readonly queue?: ServiceImpl<typeof MessageQueueService>;
 }

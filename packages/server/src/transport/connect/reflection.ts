@@ -1,4 +1,12 @@
-import { create, createRegistry, type DescFile, type DescService, type Registry, toBinary } from "@bufbuild/protobuf";
+import {
+  create,
+  createRegistry,
+  type DescFile,
+  type DescService,
+  type MessageInitShape,
+  type Registry,
+  toBinary,
+} from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import type { ConnectRouter } from "@connectrpc/connect";
 import {
@@ -9,29 +17,32 @@ import {
 } from "@devtool/schema/reflection";
 import { Code } from "../../errors.ts";
 
-/** Serves the reflection of services, under the name of the standard and under its older one, which tools still ask for. */
+type MessageResponse = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]>;
+
+/** Serves reflection of services, under the name of the standard and under its older name, which tools still use. */
 export function registerReflection(router: ConnectRouter, services: readonly DescService[]): void {
   const reflection = new Reflection([...services, ServerReflection]);
-  const answerAll = async function* (requests: AsyncIterable<ServerReflectionRequest>) {
+  const serverReflectionInfo = async function* (requests: AsyncIterable<ServerReflectionRequest>) {
     for await (const request of requests) yield reflection.answer(request);
   };
-  router.service(ServerReflection, { serverReflectionInfo: answerAll });
+  router.service(ServerReflection, { serverReflectionInfo });
   router.service(
     { ...ServerReflection, typeName: "grpc.reflection.v1alpha.ServerReflection" },
-    { serverReflectionInfo: answerAll },
+    { serverReflectionInfo },
   );
 }
 
+/** Answers reflection requests from the descriptors of services. */
 class Reflection {
   readonly #services: readonly DescService[];
+  /** The files of the services and their imports, by name. */
   readonly #files: ReadonlyMap<string, DescFile>;
   readonly #registry: Registry;
 
   constructor(services: readonly DescService[]) {
     this.#services = services;
-    this.#files = new Map(
-      services.flatMap(({ file }) => withImports(file)).map((file) => [`${file.name}.proto`, file]),
-    );
+    const files = services.flatMap(({ file }) => withImports(file));
+    this.#files = new Map(files.map((file) => [`${file.name}.proto`, file]));
     this.#registry = createRegistry(...this.#files.values());
   }
 
@@ -43,23 +54,23 @@ class Reflection {
     });
   }
 
-  #response(question: ServerReflectionRequest["messageRequest"]): ServerReflectionResponse["messageResponse"] {
+  #response(question: ServerReflectionRequest["messageRequest"]): MessageResponse {
     switch (question.case) {
-      case "listServices":
-        return listing(this.#services);
+      case "listServices": {
+        const service = this.#services.map(({ typeName }) => ({ name: typeName }));
+        return { case: "listServicesResponse", value: { service } };
+      }
       case "fileByFilename":
-        return filesOf(this.#files.get(question.value), question.value);
-      case "fileContainingSymbol":
-        return filesOf(this.#declaring(question.value), question.value);
+        return descriptorsOf(this.#files.get(question.value), question.value);
+      case "fileContainingSymbol": {
+        const symbol = question.value;
+        // A symbol may also be a method: then its service is what the registry knows.
+        const type = this.#registry.get(symbol) ?? this.#registry.getService(symbol.slice(0, symbol.lastIndexOf(".")));
+        return descriptorsOf(type?.file, symbol);
+      }
       default:
         return notFound("extensions are not used here");
     }
-  }
-
-  /** The file that declares a type, or the method of a service. */
-  #declaring(symbol: string): DescFile | undefined {
-    const type = this.#registry.get(symbol) ?? this.#registry.getService(symbol.slice(0, symbol.lastIndexOf(".")));
-    return type?.file;
   }
 }
 
@@ -67,26 +78,14 @@ function withImports(file: DescFile): DescFile[] {
   return [file, ...file.dependencies.flatMap(withImports)];
 }
 
-function listing(services: readonly DescService[]): ServerReflectionResponse["messageResponse"] {
-  const service = services.map(({ typeName }) => ({
-    $typeName: "grpc.reflection.v1.ServiceResponse" as const,
-    name: typeName,
-  }));
-  return { case: "listServicesResponse", value: { $typeName: "grpc.reflection.v1.ListServiceResponse", service } };
+/** Returns a file and its imports. `name` is the file or symbol that was asked for. */
+function descriptorsOf(file: DescFile | undefined, name: string): MessageResponse {
+  if (!file) return notFound(`${JSON.stringify(name)} is not declared here`);
+  const files = new Set(withImports(file));
+  const fileDescriptorProto = [...files].map(({ proto }) => toBinary(FileDescriptorProtoSchema, proto));
+  return { case: "fileDescriptorResponse", value: { fileDescriptorProto } };
 }
 
-function filesOf(file: DescFile | undefined, asked: string): ServerReflectionResponse["messageResponse"] {
-  if (!file) return notFound(`${JSON.stringify(asked)} is not declared here`);
-  const fileDescriptorProto = [...new Set(withImports(file))].map(({ proto }) =>
-    toBinary(FileDescriptorProtoSchema, proto),
-  );
-  return {
-    case: "fileDescriptorResponse",
-    value: { $typeName: "grpc.reflection.v1.FileDescriptorResponse", fileDescriptorProto },
-  };
-}
-
-function notFound(errorMessage: string): ServerReflectionResponse["messageResponse"] {
-  const value = { $typeName: "grpc.reflection.v1.ErrorResponse" as const, errorCode: Code.NotFound, errorMessage };
-  return { case: "errorResponse", value };
+function notFound(errorMessage: string): MessageResponse {
+  return { case: "errorResponse", value: { errorCode: Code.NotFound, errorMessage } };
 }

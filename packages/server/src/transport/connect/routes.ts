@@ -2,8 +2,9 @@ import { type Route, RPC_PATH } from "../http/route.ts";
 import type { ConnectRoutesOptions } from "./options.ts";
 
 /**
- * Our services over Connect, gRPC and gRPC-Web, with server reflection. Their machinery is loaded by the first request:
- * a server that only speaks A2A starts sooner and stays smaller.
+ * The route of our services over Connect, gRPC and gRPC-Web, with server reflection.
+ *
+ * The libraries are loaded by the first request, so that a server that only speaks A2A starts faster and uses less memory.
  */
 export function connectRoutes(options: ConnectRoutesOptions): Route[] {
   let loading: Promise<Route["handle"]> | undefined;
@@ -14,7 +15,7 @@ export function connectRoutes(options: ConnectRoutesOptions): Route[] {
       access: "token",
       matches: (_method, path) => RPC_PATH.test(path),
       handle: async (request, response) => {
-        // A proxy speaks HTTP/1.1 to us. Without this, nginx would hold back events until its buffer is full.
+        // A proxy speaks HTTP/1.1 to us. Without this header, nginx holds events back until its buffer is full.
         if (request.httpVersionMajor === 1) response.setHeader("x-accel-buffering", "no");
         loading ??= load();
         return (await loading)(request, response);

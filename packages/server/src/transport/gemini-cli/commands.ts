@@ -1,4 +1,4 @@
-import { create, fromJson, isMessage, type MessageShape, toJson } from "@bufbuild/protobuf";
+import { create, fromJson, type MessageInitShape, type MessageShape, toJson } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import type { HandlerContext } from "@connectrpc/connect";
 import {
@@ -13,7 +13,6 @@ import {
   SlashCommandService,
   SubscribeTaskRequestSchema,
   type TaskEvent,
-  TaskEventSchema,
   TaskService,
   TaskState,
 } from "@devtool/schema";
@@ -24,84 +23,88 @@ import {
   encodeCommandList,
   settingsOf,
 } from "@devtool/schema/gemini-cli";
+import { defined } from "@devtool/schema/json";
 import { jsonRpcErrorFrom } from "../a2a/json-rpc-errors.ts";
-import type { Frame } from "../http/answer.ts";
+import { taskEventFrom } from "../a2a/method.ts";
+import { type Frame, streamFrames } from "../http/answer.ts";
 import { readBody } from "../http/body.ts";
 import { errorText, resultText } from "../http/json-rpc.ts";
-import { headerOf, send } from "../http/route.ts";
-import { streamFrames } from "../http/stream-frames.ts";
-import { contextFor, type Visit } from "./endpoint.ts";
+import { send, takesStream } from "../http/route.ts";
 import { HttpFailure } from "./errors.ts";
 import { eventFrame } from "./frames.ts";
+import { contextFor, type Visit } from "./visit.ts";
 
-/** `GET /listCommands`. */
+const { getAllSlashCommands, runSlashCommand } = SlashCommandService.method;
+
+type ExecuteCommandRequest = MessageShape<typeof ExecuteCommandRequestSchema>;
+
+/** The context whose commands are listed, and its settings. Empty for the default workspace. */
+type CommandPlace = MessageInitShape<typeof getAllSlashCommands.input>;
+
+/** Answers `GET /listCommands`. */
 export async function listCommands(visit: Visit): Promise<void> {
-  const listed = await commandsOf(visit, create(METHODS.getAllSlashCommands.input));
-  send(visit.response, 200, { body: JSON.stringify(encodeCommandList(listed)) });
+  const commands = await findCommands(visit, {});
+  send(visit.response, 200, { body: JSON.stringify(encodeCommandList(commands)) });
 }
 
-const METHODS = SlashCommandService.method;
-
-async function commandsOf(
-  visit: Visit,
-  where: MessageShape<typeof METHODS.getAllSlashCommands.input>,
-): Promise<GetAllSlashCommandsResponse> {
-  const context = contextFor(visit, METHODS.getAllSlashCommands);
-  const listed = await visit.handler.commands.getAllSlashCommands(where, context);
+async function findCommands(visit: Visit, place: CommandPlace): Promise<GetAllSlashCommandsResponse> {
+  const request = create(getAllSlashCommands.input, place);
+  const context = contextFor(visit, getAllSlashCommands);
+  const listed = await visit.handler.commands.getAllSlashCommands(request, context);
   return create(GetAllSlashCommandsResponseSchema, listed);
 }
 
 /**
- * `POST /executeCommand`: `{name, data}` when the command has ended or asks something; for a client that takes a stream,
- * and for `init`, its updates as they come. What it asks is answered with a message to the task that it names.
+ * Answers `POST /executeCommand`: with `{name, data}` once the command has ended or asks something.
+ *
+ * A client that accepts a stream gets the updates of the command as they come; so does every client of `init`. A question of the
+ * command is answered by a message to the task that the response names.
  */
 export async function executeCommand(visit: Visit): Promise<void> {
   const asked = decodeRfcText(ExecuteCommandRequestSchema, await readBody(visit.request, visit.maxRequestBytes));
   if (asked.command === "") throw new HttpFailure("command: is missing: name one of GET /listCommands", 400);
-  // What it does is subscribed to in every case, so the stream is counted before anything runs.
+  // Every command is subscribed to, so the stream must fit the limit before the command runs.
   const context = contextFor(visit, TaskService.method.subscribeTask);
   using _stream = visit.handler.streams.enter(context);
-  const taskId = await start(visit, asked);
-  const events = eventsOf(visit, taskId, context);
+  const taskId = await startCommand(visit, asked);
   visit.geminiCli.note(taskId, visit.principal);
-  const isStream = asked.command === "init" || headerOf(visit.request, "accept").includes("text/event-stream");
-  if (isStream) await streamUpdates(visit, taskId, events);
-  else await sendOutcome(visit, { name: asked.command, taskId }, events);
+  const events = commandEvents(visit, taskId, context);
+  if (asked.command === "init" || takesStream(visit.request)) return streamUpdates(visit, taskId, events);
+  await sendOutcome(visit, asked.command, taskId, events);
 }
 
-type Asked = ReturnType<typeof create<typeof ExecuteCommandRequestSchema>>;
-
-async function start(visit: Visit, { command, args, contextId, agentSettings }: Asked): Promise<string> {
-  const { settings } = agentSettings ? settingsOf(agentSettings) : {};
+/** Starts a command, and returns the id of its task. Throws a 404 for an unknown command, and a 400 for one that did not start. */
+async function startCommand(
+  visit: Visit,
+  { command, args, contextId, agentSettings }: ExecuteCommandRequest,
+): Promise<string> {
+  const settings = agentSettings && settingsOf(agentSettings).settings;
   const commandPath = command.split(" ").filter((word) => word !== "");
-  const request = create(RunSlashCommandRequestSchema, {
-    command: { commandPath, args: args.join(" ") },
-    contextId,
-    ...(settings && { settings }),
-  });
-  const context = contextFor(visit, METHODS.runSlashCommand);
-  const answer = await visit.handler.commands.runSlashCommand(request, context);
-  const { result } = create(RunSlashCommandResponseSchema, answer);
+  const request = create(
+    RunSlashCommandRequestSchema,
+    defined({ command: { commandPath, args: args.join(" ") }, contextId, settings }),
+  );
+  const response = await visit.handler.commands.runSlashCommand(request, contextFor(visit, runSlashCommand));
+  const { result } = create(RunSlashCommandResponseSchema, response);
   if (result && result.status !== CommandExecutionStatus.FAILED_TO_START) return result.executionId;
-  const where = create(METHODS.getAllSlashCommands.input, { contextId, ...(settings && { settings }) });
-  const { commands } = await commandsOf(visit, where);
+  const { commands } = await findCommands(visit, defined({ contextId, settings }));
   const message = result?.message ?? "the command did not start";
   throw new HttpFailure(message, isListed(commandPath, commands) ? 400 : 404);
 }
 
-/** Whether a list has a command of these words. */
-function isListed([word, ...below]: readonly string[], commands: readonly SlashCommand[]): boolean {
+/** Whether a list of commands contains the command with some path. */
+function isListed([word, ...rest]: readonly string[], commands: readonly SlashCommand[]): boolean {
   if (word === undefined) return true;
   const command = commands.find(({ name }) => name === word);
-  return command !== undefined && isListed(below, command.subCommands);
+  return command !== undefined && isListed(rest, command.subCommands);
 }
 
-/** The events of a command up to where it ends or asks. */
-async function* eventsOf({ handler }: Visit, taskId: string, context: HandlerContext): AsyncIterable<TaskEvent> {
+/** Yields the events of a command's task until the command ends or asks something. */
+async function* commandEvents({ handler }: Visit, taskId: string, context: HandlerContext): AsyncIterable<TaskEvent> {
   const request = create(SubscribeTaskRequestSchema, { taskId });
   for await (const { event: init } of handler.tasks.subscribeTask(request, context)) {
     if (!init) continue;
-    const event = isMessage(init, TaskEventSchema) ? init : create(TaskEventSchema, init);
+    const event = taskEventFrom(init);
     yield event;
     if (endsExchange(event)) return;
   }
@@ -109,24 +112,24 @@ async function* eventsOf({ handler }: Visit, taskId: string, context: HandlerCon
 
 async function streamUpdates(visit: Visit, taskId: string, events: AsyncIterable<TaskEvent>): Promise<void> {
   const id = JSON.stringify(taskId);
-  await streamFrames(visit.response, framesOf(events), {
+  const frames = async function* (): AsyncIterable<Frame> {
+    for await (const event of events) {
+      const frame = eventFrame(event, event.taskId);
+      if (frame) yield frame;
+    }
+  };
+  await streamFrames(visit.response, frames(), () => ({}), {
     endpoint: visit,
-    headers: () => ({}),
-    data: (result) => resultText(id, result),
+    wrap: (result) => resultText(id, result),
     error: (reason) => errorText(id, toJson(JsonRpcErrorSchema, jsonRpcErrorFrom(reason))),
   });
 }
 
-async function* framesOf(events: AsyncIterable<TaskEvent>): AsyncIterable<Frame> {
-  for await (const event of events) {
-    const frame = eventFrame(event, event.taskId);
-    if (frame) yield frame;
-  }
-}
-
+/** Sends what a command has said as a single response, once its events end. */
 async function sendOutcome(
   visit: Visit,
-  { name, taskId }: { readonly name: string; readonly taskId: string },
+  name: string,
+  taskId: string,
   events: AsyncIterable<TaskEvent>,
 ): Promise<void> {
   let text = "";
@@ -137,8 +140,8 @@ async function sendOutcome(
     state = event.state;
   }
   if (state === TaskState.FAILED) throw new HttpFailure(text, 500);
-  const waits = state === TaskState.INPUT_REQUIRED ? "The command waits for your approval." : "";
-  const data = fromJson(ValueSchema, text || waits);
+  const question = state === TaskState.INPUT_REQUIRED ? "The command waits for your approval." : "";
+  const data = fromJson(ValueSchema, text || question);
   const outcome = create(ExecuteCommandResponseSchema, { name, data, taskId });
   send(visit.response, 200, { body: JSON.stringify(toJson(ExecuteCommandResponseSchema, outcome)) });
 }

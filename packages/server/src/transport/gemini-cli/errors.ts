@@ -1,41 +1,11 @@
-import { toJson } from "@bufbuild/protobuf";
+import { create, toJson } from "@bufbuild/protobuf";
 import { WireError } from "@devtool/schema";
 import { ErrorResponseSchema } from "@devtool/schema/gemini-cli";
 import { Code, DevtoolError } from "../../errors.ts";
 import { BodyTooLarge } from "../http/body.ts";
 import { type HttpResponse, send } from "../http/route.ts";
 
-/** A failure that has an HTTP status and no code of ours. */
-export class HttpFailure extends Error {
-  override readonly name = "HttpFailure";
-
-  constructor(
-    message: string,
-    readonly status: number,
-  ) {
-    super(message);
-  }
-}
-
-/** Answers a request with what was thrown while it was handled. What is no fault of the client goes to `onError` too. */
-export function sendFailure(response: HttpResponse, reason: unknown, onError: (reason: unknown) => void): void {
-  if (response.destroyed || response.headersSent) return;
-  const { status, message } = failureOf(reason);
-  if (status >= 500) onError(reason);
-  const error = toJson(ErrorResponseSchema, { $typeName: "devtool.coder_agent.v1alpha.ErrorResponse", error: message });
-  send(response, status, { body: JSON.stringify(error) });
-}
-
-function failureOf(reason: unknown): { readonly status: number; readonly message: string } {
-  if (reason instanceof HttpFailure) return reason;
-  if (reason instanceof BodyTooLarge) return { status: 413, message: reason.message };
-  if (reason instanceof WireError) return { status: 400, message: reason.message };
-  const { code, message, details } = DevtoolError.from(reason);
-  // Without a field it is the server that has no room.
-  if (code === Code.ResourceExhausted && !details) return { status: 507, message };
-  return { status: STATUSES[code] ?? 500, message };
-}
-
+/** The HTTP statuses of errors other than 500. */
 const STATUSES: Readonly<Partial<Record<Code, number>>> = {
   [Code.InvalidArgument]: 400,
   [Code.OutOfRange]: 400,
@@ -49,3 +19,34 @@ const STATUSES: Readonly<Partial<Record<Code, number>>> = {
   [Code.Unimplemented]: 501,
   [Code.Unavailable]: 503,
 };
+
+/** A failure with an HTTP status that no `Code` maps to. */
+export class HttpFailure extends Error {
+  override readonly name = "HttpFailure";
+
+  constructor(
+    message: string,
+    readonly status: number,
+  ) {
+    super(message);
+  }
+}
+
+/** Answers a request with an error that was thrown while it was handled. Errors that are not the client's fault also go to `onError`. */
+export function sendFailure(response: HttpResponse, reason: unknown, onError: (reason: unknown) => void): void {
+  if (response.destroyed || response.headersSent) return;
+  const { status, message: error } = failureFrom(reason);
+  if (status >= 500) onError(reason);
+  const body = toJson(ErrorResponseSchema, create(ErrorResponseSchema, { error }));
+  send(response, status, { body: JSON.stringify(body) });
+}
+
+function failureFrom(reason: unknown): { readonly status: number; readonly message: string } {
+  if (reason instanceof HttpFailure) return reason;
+  if (reason instanceof BodyTooLarge) return { status: 413, message: reason.message };
+  if (reason instanceof WireError) return { status: 400, message: reason.message };
+  const { code, message, details } = DevtoolError.from(reason);
+  // With details it is a limit that the client can keep to. Without, the server is out of resources, for instance of disk space.
+  if (code === Code.ResourceExhausted && !details) return { status: 507, message };
+  return { status: STATUSES[code] ?? 500, message };
+}

@@ -2,19 +2,25 @@ import type { Message, Task, TaskEvent } from "@devtool/schema";
 import { encodeGeminiCliFrame } from "@devtool/schema/gemini-cli";
 import type { Frame } from "../http/answer.ts";
 
-/** The frame of an event, told of the task under the id that its client knows; undefined when the dialect shows nothing of it. */
+/**
+ * Returns the frame of an event; undefined for an event that the dialect does not show.
+ *
+ * @param taskId - The id by which the client knows the task.
+ */
 export function eventFrame(event: TaskEvent, taskId: string): Frame | undefined {
   const result = encodeGeminiCliFrame({ ...event, taskId });
   return result === undefined ? undefined : { result, id: event.sequence };
 }
 
-/** A task under the id that its client knows. The ids of what the agent said begin with that of the task. */
-export function taskUnder(task: Task, id: string): Task {
+/** Returns a task with the id by which its client knows it, which the ids of the agent's messages begin with as well. */
+export function withClientId(task: Task, id: string): Task {
   if (id === task.id) return task;
-  const own = `${task.id}:`;
-  const renamed = (message: Message): Message =>
-    message.messageId.startsWith(own)
-      ? { ...message, messageId: `${id}:${message.messageId.slice(own.length)}` }
+  const prefix = `${task.id}:`;
+  const history = task.history.map((message): Message => {
+    const { messageId } = message;
+    return messageId.startsWith(prefix)
+      ? { ...message, messageId: `${id}:${messageId.slice(prefix.length)}` }
       : message;
-  return { ...task, id, history: task.history.map(renamed) };
+  });
+  return { ...task, id, history };
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { GeminiCliTasks } from "./gemini-cli-tasks.ts";
 
 describe("tasks that are promised", () => {
-  it("are not forgotten for what another principal asks, however often (S12)", () => {
+  it("are not forgotten because another principal promises many (S12)", () => {
     const tasks = new GeminiCliTasks(() => crypto.randomUUID());
     const alices = tasks.promise({ principal: "alice", contextId: "", settings: undefined });
     for (let count = 0; count < 20_000; count++) promiseTo(tasks, "bob");
@@ -10,7 +10,7 @@ describe("tasks that are promised", () => {
     expect(tasks.promisedTo("bob")).toHaveLength(100);
   });
 
-  it("are the newest 100 of a principal", () => {
+  it("are limited to the newest 100 of a principal", () => {
     const tasks = new GeminiCliTasks(() => crypto.randomUUID());
     const promised = Array.from({ length: 101 }, () => promiseTo(tasks, "bob"));
     expect(tasks.promisedTo("bob")).toEqual(promised.slice(1));

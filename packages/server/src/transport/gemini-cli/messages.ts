@@ -3,7 +3,7 @@ import { PushFormat, type SendMessageRequest, type TaskService } from "@devtool/
 import { decodeMessageSend } from "@devtool/schema/a2a-v03";
 import { rfcSendParams, settingsOf } from "@devtool/schema/gemini-cli";
 import { principalOf } from "../../handler/caller.ts";
-import { assertTakesOutput, eventOf, findTask, type MethodCall } from "../a2a/method.ts";
+import { assertTakesOutput, findTask, type MethodCall, taskEventFrom } from "../a2a/method.ts";
 import type { Frame } from "../http/answer.ts";
 import { eventFrame } from "./frames.ts";
 import type { GeminiCliTasks, PromisedTask } from "./gemini-cli-tasks.ts";
@@ -12,15 +12,19 @@ import { withOfferedOutcomes } from "./outcomes.ts";
 
 type StreamResponse = MessageInitShape<typeof TaskService.method.streamMessage.output>;
 
-/** A message that is sent: what was asked for in our own terms. */
+/** A message that may be sent, in terms of our own services. */
 export interface Sending {
   readonly request: SendMessageRequest;
+
   readonly historyLength: number | undefined;
-  /** The id that the client has of its task; empty when it has none yet. */
+
+  /** The id by which the client knows the task; empty for a new task. */
   readonly clientId: string;
-  /** The promised task that the message begins; undefined when it begins none. */
+
+  /** The promised task that the message begins; undefined for a message that begins none. */
   readonly promised: PromisedTask | undefined;
-  /** Notes the id that the task has. */
+
+  /** Records the id of the task, once it is known. */
   readonly note: (taskId: string) => void;
 }
 
@@ -39,66 +43,61 @@ export async function readSending(
     ...(promised ? asPromised(asked, promised) : asked),
     taskId,
     activateExtension: call.activates,
-    ...(pushConfig && { pushConfig: { ...pushConfig, taskId, format: PushFormat.A2A_V03_PLAIN } }),
   };
+  if (pushConfig) request.pushConfig = { ...pushConfig, taskId, format: PushFormat.A2A_V03_PLAIN };
+  if (taskId !== "" && request.message) {
+    request.message = withOfferedOutcomes(request.message, await findTask(handler, call, taskId));
+  }
   const note = (found: string): void => {
     if (promised) tasks.begin(promised, found);
     tasks.note(found, principal);
   };
-  const sending = { historyLength, clientId, promised, note };
-  if (taskId === "" || !request.message) return { ...sending, request };
-  const message = withOfferedOutcomes(request.message, await findTask(handler, call, taskId));
-  return { ...sending, request: { ...request, message } };
+  return { request, historyLength, clientId, promised, note };
 }
 
-/** A message in the context and with the settings of the task that it begins. */
+/** Returns a request in the context and with the settings of the promised task that it begins. */
 function asPromised(request: SendMessageRequest, { contextId, settings }: PromisedTask): SendMessageRequest {
   if (!settings) return { ...request, contextId };
   const { settings: _own, sessionSettings: _session, ...rest } = request;
   return { ...rest, contextId, ...settingsOf(settings) };
 }
 
-/** Begins the task of a promise, so that no second message does; when the message is refused, the promise stands. */
-export async function whenBegun<T>(
+/** Sends the message that begins a promised task. Meanwhile no other message can begin it, and it stays promised if this one fails. */
+export async function beginPromised<T>(
   tasks: GeminiCliTasks,
   { promised }: Sending,
-  begin: () => T | Promise<T>,
+  send: () => T | Promise<T>,
 ): Promise<T> {
-  if (!promised) return begin();
+  if (!promised) return send();
   tasks.take(promised);
   try {
-    return await begin();
+    return await send();
   } catch (reason) {
     tasks.giveBack(promised);
     throw reason;
   }
 }
 
-/** The frames of an exchange. Waits for the first response: what is refused is refused before it. */
+/** Resolves to the frames of an exchange once its first response is there, so that a refusal of the message rejects here. */
 export async function exchangeFrames(
   responses: AsyncIterable<StreamResponse>,
-  sending: Sending,
+  { clientId, note }: Sending,
 ): Promise<AsyncIterable<Frame>> {
   const iterator = responses[Symbol.asyncIterator]();
-  return framesOf(iterator, await iterator.next(), sending);
-}
-
-async function* framesOf(
-  iterator: AsyncIterator<StreamResponse>,
-  first: IteratorResult<StreamResponse>,
-  { clientId, note }: Sending,
-): AsyncIterable<Frame> {
-  try {
-    let isNoted = false;
-    for (let next = first; !next.done; next = await iterator.next()) {
-      if (!next.value.event) continue;
-      const event = eventOf(next.value.event);
-      if (!isNoted) note(event.taskId);
-      isNoted = true;
-      const frame = eventFrame(event, clientId || event.taskId);
-      if (frame) yield frame;
+  const first = await iterator.next();
+  return (async function* () {
+    try {
+      let isNoted = false;
+      for (let next = first; !next.done; next = await iterator.next()) {
+        if (!next.value.event) continue;
+        const event = taskEventFrom(next.value.event);
+        if (!isNoted) note(event.taskId);
+        isNoted = true;
+        const frame = eventFrame(event, clientId || event.taskId);
+        if (frame) yield frame;
+      }
+    } finally {
+      await iterator.return?.();
     }
-  } finally {
-    await iterator.return?.();
-  }
+  })();
 }

@@ -3,7 +3,7 @@ import { confirmationsOf, MessageSchema, Role, type Task, TaskSchema, ToolCallSt
 import { describe, expect, it } from "vitest";
 import { withOfferedOutcomes } from "./outcomes.ts";
 
-/** A task with a call that offers so many options. */
+/** Returns a task with a pending call that offers these options. */
 function asking(...options: readonly string[]): Task {
   const confirmationRequest = { options: options.map((id) => ({ id, name: id })) };
   const value = { toolCallId: "call", toolName: "web_fetch", status: ToolCallStatus.PENDING, confirmationRequest };
@@ -17,7 +17,7 @@ function chosen(outcome: string, task: Task): string | undefined {
 }
 
 describe("an outcome of the dialect", () => {
-  it("is proceed_always_tool where proceed_always is not offered and that is", () => {
+  it("becomes proceed_always_tool where only that is offered", () => {
     expect(chosen("proceed_always", asking("proceed_once", "proceed_always_tool"))).toBe("proceed_always_tool");
   });
 
@@ -36,7 +36,7 @@ describe("an outcome of the dialect", () => {
     expect(chosen("proceed_always", create(TaskSchema, { history: [answered] }))).toBe("proceed_always_tool");
   });
 
-  it("stays what it is for a call that there is not", () => {
+  it("stays what it is for a call that does not exist", () => {
     expect(chosen("proceed_always", create(TaskSchema))).toBe("proceed_always");
   });
 });

@@ -1,21 +1,32 @@
 import { callerOf } from "../auth/admitted.ts";
 import { ClientGone } from "../http/client-gone.ts";
-import { type HttpRequest, type HttpResponse, pathOf, type Route } from "../http/route.ts";
+import { pathOf, type Route } from "../http/route.ts";
 import { executeCommand, listCommands } from "./commands.ts";
-import type { GeminiCliRoutesOptions, Visit } from "./endpoint.ts";
 import { sendFailure } from "./errors.ts";
+import type { GeminiCliRoutesOptions } from "./options.ts";
 import { createTask, getTask, listTasks } from "./tasks.ts";
+import type { Visit } from "./visit.ts";
 
-export type { GeminiCliRoutesOptions } from "./endpoint.ts";
-
-/** What Gemini CLI's own server has beside A2A. Stand before the routes of A2A 1.0, which know `/tasks/{id}`. */
+/**
+ * The routes that Gemini CLI's own server has besides A2A.
+ *
+ * They must come before the routes of A2A 1.0, which has a route for `/tasks/{id}`.
+ */
 export function geminiCliRoutes(options: GeminiCliRoutesOptions): Route[] {
-  const route = (method: string, pattern: RegExp, handle: (visit: Visit, id: string) => Promise<void>): Route => ({
+  const route = (method: string, pattern: RegExp, answer: (visit: Visit, id: string) => Promise<void>): Route => ({
     name: `${method} ${pattern.source}`,
     access: "token",
     matches: (requested, path) => requested === method && pattern.test(path),
-    handle: (request, response) =>
-      visited(request, response, options, (visit) => handle(visit, idIn(pattern, request))),
+    handle: async (request, response) => {
+      using gone = new ClientGone(response, options.shutdown);
+      // The ids of the dialect hold no characters that a path would escape.
+      const id = pattern.exec(pathOf(request))?.[1] ?? "";
+      try {
+        await answer({ ...options, ...callerOf(request), request, response, signal: gone.signal }, id);
+      } catch (reason) {
+        sendFailure(response, reason, options.onError);
+      }
+    },
   });
   return [
     route("GET", /^\/listCommands$/, listCommands),
@@ -24,23 +35,4 @@ export function geminiCliRoutes(options: GeminiCliRoutesOptions): Route[] {
     route("GET", /^\/tasks\/metadata$/, listTasks),
     route("GET", /^\/tasks\/([^/]+)\/metadata$/, getTask),
   ];
-}
-
-/** The id in the path of a request, as it stands there: ids hold nothing that would be escaped. */
-function idIn(pattern: RegExp, request: HttpRequest): string {
-  return pattern.exec(pathOf(request))?.[1] ?? "";
-}
-
-async function visited(
-  request: HttpRequest,
-  response: HttpResponse,
-  options: GeminiCliRoutesOptions,
-  handle: (visit: Visit) => Promise<void>,
-): Promise<void> {
-  using gone = new ClientGone(response, options.shutdown);
-  try {
-    await handle({ ...options, ...callerOf(request), request, response, signal: gone.signal });
-  } catch (reason) {
-    sendFailure(response, reason, options.onError);
-  }
 }

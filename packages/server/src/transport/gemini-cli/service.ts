@@ -7,13 +7,15 @@ import { principalOf } from "../../handler/caller.ts";
 import { cancelTask, findTask, type Method, type MethodCall, type MethodDialect } from "../a2a/method.ts";
 import { subscriptionFrames } from "../a2a/subscription.ts";
 import type { Answer } from "../http/answer.ts";
-import { eventFrame, taskUnder } from "./frames.ts";
-import { exchangeFrames, readSending, whenBegun } from "./messages.ts";
+import { eventFrame, withClientId } from "./frames.ts";
+import { beginPromised, exchangeFrames, readSending } from "./messages.ts";
 import type { GeminiCliServiceOptions } from "./options.ts";
 
 /**
- * The methods of A2A 0.3 in the dialect of Gemini CLI's own server. A client that activates our extension, and one that
- * says nothing of either, is not answered here.
+ * The methods of A2A 0.3 in the dialect of Gemini CLI's own server.
+ *
+ * It takes calls of clients that show by a message that they use the dialect, and calls about tasks for which they did. It never
+ * takes calls that use our extension.
  */
 export class GeminiCliService implements MethodDialect {
   readonly #options: GeminiCliServiceOptions;
@@ -24,10 +26,11 @@ export class GeminiCliService implements MethodDialect {
 
   readonly takes = ({ view, params, context }: MethodCall): boolean => {
     if (view === "extension") return false;
-    return isGeminiCliSend(params) || this.#options.tasks.isSpoken(taskIdIn(params), principalOf(context));
+    return isGeminiCliSend(params) || this.#options.tasks.usesDialect(taskIdIn(params), principalOf(context));
   };
 
   async answer(name: string, call: MethodCall, method: Method): Promise<Answer> {
+    const { handler, tasks } = this.#options;
     switch (name) {
       case "message/send":
         return this.#send(call);
@@ -35,18 +38,18 @@ export class GeminiCliService implements MethodDialect {
         return this.#stream(call);
       case "tasks/get": {
         const { taskId, historyLength } = decodeTaskQuery(call.params);
-        return this.#found(await this.#find(taskId, call), { call, clientId: taskId, historyLength });
+        const task = await findTask(handler, call, tasks.resolve(taskId));
+        return this.#taskAnswer(task, call, taskId, historyLength);
       }
       case "tasks/cancel": {
         const clientId = decodeTaskId(call.params);
-        const { handler, tasks } = this.#options;
-        const canceled = await cancelTask(handler, call, tasks.resolve(clientId));
-        return this.#found(canceled, { call, clientId, historyLength: undefined });
+        const task = await cancelTask(handler, call, tasks.resolve(clientId));
+        return this.#taskAnswer(task, call, clientId);
       }
       case "tasks/resubscribe":
-        return this.#resubscribe(decodeTaskId(call.params), call);
+        return this.#resubscribe(call);
       default:
-        return this.#answerOther(call, method);
+        return this.#callUnchanged(call, method);
     }
   }
 
@@ -54,41 +57,39 @@ export class GeminiCliService implements MethodDialect {
     const { handler, tasks } = this.#options;
     const sending = await readSending(this.#options, call);
     const { clientId, historyLength } = sending;
-    const answer = await whenBegun(tasks, sending, () => handler.tasks.sendMessage(sending.request, call.context));
+    const answer = await beginPromised(tasks, sending, () => handler.tasks.sendMessage(sending.request, call.context));
     const task = create(TaskSchema, answer.task);
     sending.note(task.id);
-    // The answer has the history of its exchange; whoever counts messages counts those of the whole task.
+    // The answer holds the history of its exchange only. A client that limits the length means the whole task.
     const history = historyLength === undefined ? task.history : (await findTask(handler, call, task.id)).history;
-    return this.#found({ ...task, history }, { call, clientId, historyLength });
+    return this.#taskAnswer({ ...task, history }, call, clientId, historyLength);
   }
 
   async #stream(call: MethodCall): Promise<Answer> {
     const { handler, tasks } = this.#options;
     const sending = await readSending(this.#options, call);
     const request = create(StreamMessageRequestSchema, { request: sending.request });
-    const value = await whenBegun(tasks, sending, () =>
+    const value = await beginPromised(tasks, sending, () =>
       exchangeFrames(handler.tasks.streamMessage(request, call.context), sending),
     );
     return { case: "stream", value };
   }
 
-  async #resubscribe(clientId: string, call: MethodCall): Promise<Answer> {
-    const task = await this.#find(clientId, call);
-    this.#options.tasks.note(task.id, principalOf(call.context));
-    const value = subscriptionFrames(
-      this.#options.handler,
-      call,
-      { task, after: call.lastEventId },
-      {
-        task: (shown) => encodeGeminiCliTask(taskUnder(shown, clientId)),
-        event: (event) => eventFrame(event, clientId),
-      },
-    );
+  async #resubscribe(call: MethodCall): Promise<Answer> {
+    const { handler, tasks } = this.#options;
+    const clientId = decodeTaskId(call.params);
+    const task = await findTask(handler, call, tasks.resolve(clientId));
+    tasks.note(task.id, principalOf(call.context));
+    const start = { task, after: call.lastEventId };
+    const value = subscriptionFrames(handler, call, start, {
+      task: (current) => encodeGeminiCliTask(withClientId(current, clientId)),
+      event: (event) => eventFrame(event, clientId),
+    });
     return { case: "stream", value };
   }
 
-  /** A method that the dialect has no form of its own for, called with the id that its task has here. */
-  async #answerOther(call: MethodCall, method: Method): Promise<Answer> {
+  /** Calls a method for which the dialect has no form of its own, with the real id of its task in place of the client's. */
+  async #callUnchanged(call: MethodCall, method: Method): Promise<Answer> {
     const clientId = taskIdIn(call.params);
     const taskId = this.#options.tasks.resolve(clientId);
     if (taskId === clientId) return method(call);
@@ -97,26 +98,15 @@ export class GeminiCliService implements MethodDialect {
     return { case: "result", value: { ...answer.value, taskId: clientId } };
   }
 
-  #find(clientId: string, call: MethodCall): Promise<Task> {
-    const { handler, tasks } = this.#options;
-    return findTask(handler, call, tasks.resolve(clientId));
-  }
-
-  /** A task as the answer to a call, under the id that its client knows; empty where it knows none yet. */
-  #found(
-    task: Task,
-    {
-      call,
-      clientId,
-      historyLength,
-    }: { readonly call: MethodCall; readonly clientId: string; readonly historyLength: number | undefined },
-  ): Answer {
+  /** Returns a task under the id by which its client knows it; an empty id stands for a task that is new to the client. */
+  #taskAnswer(task: Task, call: MethodCall, clientId: string, historyLength?: number): Answer {
     this.#options.tasks.note(task.id, principalOf(call.context));
-    return { case: "result", value: encodeGeminiCliTask(taskUnder(task, clientId || task.id), historyLength) };
+    const value = encodeGeminiCliTask(withClientId(task, clientId || task.id), historyLength);
+    return { case: "result", value };
   }
 }
 
-/** The id of the task that parameters name; empty when they name none. */
+/** Returns the id of the task that parameters name; empty when they name none. */
 function taskIdIn(params: JsonValue | undefined): string {
   const { message, id } = objectOrEmpty(params);
   return stringOrEmpty(objectOrEmpty(message).taskId ?? id);

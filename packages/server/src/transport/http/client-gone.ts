@@ -1,13 +1,17 @@
 import type { Writable } from "node:stream";
 import type { HttpResponse } from "./route.ts";
 
-/** Made once: an abort without a reason makes one, with its trace, for every request. */
-const GONE = new DOMException("the client has gone", "AbortError");
+/** The abort reason of every client that disconnects. One for all: `abort()` without a reason captures a stack trace per request. */
+const GONE = new DOMException("the client has disconnected", "AbortError");
 
-/** What is to abort when a server stops, by the signal of its stop. One listener for all: `AbortSignal.any` costs each stream a kilobyte. */
+/**
+ * The controllers to abort when a server stops, by its shutdown signal.
+ *
+ * One listener per server serves all requests: `AbortSignal.any` would cost each stream a kilobyte.
+ */
 const OPEN = new WeakMap<AbortSignal, Set<AbortController>>();
 
-/** Knows when nobody waits for a response any more: the client closed it, or the server stops. */
+/** Aborts a signal when the client of a response disconnects, when the response ends, or when the server stops. */
 export class ClientGone implements Disposable {
   readonly #writable: Writable;
   readonly #open: Set<AbortController>;
@@ -15,20 +19,23 @@ export class ClientGone implements Disposable {
 
   constructor(response: HttpResponse, shutdown: AbortSignal) {
     this.#writable = response;
-    this.#open = openUntil(shutdown);
+    this.#open = controllersOf(shutdown);
     this.#open.add(this.#gone);
     this.#writable.on("close", this.#close);
     if (shutdown.aborted) this.#gone.abort(shutdown.reason);
-    // It may have left while what answers it was loaded.
+    // The client may have disconnected before this was constructed, while code was loaded.
     if (this.#writable.destroyed) this.#close();
   }
 
-  /** Aborts when nobody waits any more. */
+  /** Aborts once nobody waits for the response any more. */
   get signal(): AbortSignal {
     return this.#gone.signal;
   }
 
-  /** Ends the wait. The signal aborts, for one that listeners wait on and that never aborts is kept as long as the server. */
+  /**
+   * Ends the observation of the response, and aborts the signal. A signal with listeners that never aborts would
+   * stay in memory as long as the server.
+   */
   [Symbol.dispose](): void {
     this.#writable.off("close", this.#close);
     this.#close();
@@ -40,8 +47,8 @@ export class ClientGone implements Disposable {
   };
 }
 
-/** What is open and aborts with a signal, for its reason. */
-function openUntil(shutdown: AbortSignal): Set<AbortController> {
+/** Returns the set of controllers that abort with a shutdown signal, for its reason. */
+function controllersOf(shutdown: AbortSignal): Set<AbortController> {
   const known = OPEN.get(shutdown);
   if (known) return known;
   const open = new Set<AbortController>();

@@ -3,34 +3,39 @@ import type { Socket } from "node:net";
 import type { Writable } from "node:stream";
 import type { HttpRequest, HttpResponse } from "./route.ts";
 
-/** How many connections there may be, and how long each may do nothing. */
+/** Limits on the number of connections, and on how long one may stay open without work. */
 export interface ConnectionBounds {
-  /** The number of sockets at a time. */
+  /** Maximum number of open sockets. */
   readonly maxConnections: number;
-  /** An HTTP/2 session without a request that was let in ends after this many milliseconds. */
+  /** Time until an HTTP/2 session without an authenticated request is closed, in milliseconds. */
   readonly admissionTimeoutMs: number;
-  /** An HTTP/2 session without a stream ends after this many milliseconds. */
+  /** Time until an authenticated HTTP/2 session without open streams is closed, in milliseconds. */
   readonly idleTimeoutMs: number;
 }
 
-/** A request whose response has not been closed. */
+/** A request whose response is not closed yet. */
 export interface OpenRequest {
   readonly request: HttpRequest;
   readonly response: HttpResponse;
 }
 
+/** Time that a client which is asked to disconnect has to send or read what is left, in milliseconds. */
+export const GOODBYE_MS = 1_000;
+
 /**
- * The open connections of a server. When there are too many, the oldest one without a request that was let in makes room:
- * who has no credentials cannot lock out those who have.
+ * The open connections of a server.
+ *
+ * Above the limit, the oldest connection without an authenticated request is closed, so that clients without credentials
+ * cannot lock out those with credentials.
  */
 export class Connections {
   readonly sockets: Set<Socket> = new Set();
-  /** The HTTP/2 sessions among them. */
+  /** The HTTP/2 sessions on some of the sockets. */
   readonly sessions: Set<ServerHttp2Session> = new Set();
   readonly #bounds: ConnectionBounds;
-  /** The connections that had a request which was let in, by their peers. */
+  /** Peers that have sent an authenticated request. */
   readonly #admitted = new Set<string>();
-  /** The peers whose connections are HTTP/2 sessions. */
+  /** Peers whose connection is an HTTP/2 session. */
   readonly #sessionPeers = new Set<string>();
   readonly #requests = new Map<string, Set<OpenRequest>>();
   readonly #onAdmission = new WeakMap<object, () => void>();
@@ -39,7 +44,7 @@ export class Connections {
     this.#bounds = bounds;
   }
 
-  /** Takes a new connection in, and ends another one or this one when there are too many. */
+  /** Adds a new connection. Above the limit, closes the oldest unauthenticated connection, or else the new one. */
   add(socket: Socket): void {
     const peer = peerOf(socket);
     this.sockets.add(socket);
@@ -47,16 +52,18 @@ export class Connections {
       this.sockets.delete(socket);
       this.#admitted.delete(peer);
     });
-    if (this.sockets.size > this.#bounds.maxConnections) this.#leastNeeded(socket).destroy();
+    if (this.sockets.size <= this.#bounds.maxConnections) return;
+    const unauthenticated = this.sockets.values().find((other) => !this.#admitted.has(peerOf(other)));
+    (unauthenticated ?? socket).destroy();
   }
 
-  /** Watches over an HTTP/2 session: Node ends none by itself. */
+  /** Adds an HTTP/2 session, and closes it when it is not admitted or idle for too long: Node has no such timeouts. */
   addSession(session: ServerHttp2Session): void {
     const { admissionTimeoutMs, idleTimeoutMs } = this.#bounds;
     let streams = 0;
     let isAdmitted = false;
     let timer = setTimeout(() => session.destroy(), admissionTimeoutMs).unref();
-    const rest = (): void => {
+    const restartTimer = (): void => {
       clearTimeout(timer);
       if (isAdmitted && streams === 0) timer = setTimeout(() => endSession(session), idleTimeoutMs).unref();
     };
@@ -65,14 +72,14 @@ export class Connections {
     this.#sessionPeers.add(peer);
     this.#onAdmission.set(session, () => {
       isAdmitted = true;
-      rest();
+      restartTimer();
     });
     session.on("stream", (stream) => {
       streams++;
-      if (isAdmitted) rest();
+      if (isAdmitted) restartTimer();
       stream.once("close", () => {
         streams--;
-        if (isAdmitted) rest();
+        if (isAdmitted) restartTimer();
       });
     });
     session.once("close", () => {
@@ -82,7 +89,7 @@ export class Connections {
     });
   }
 
-  /** Notes that a request was let in by its credentials. */
+  /** Records that the credentials of a request were accepted: its connection may stay. */
   admit(request: HttpRequest): void {
     this.#admitted.add(peerOf(request.socket));
     if (!("stream" in request)) return;
@@ -90,7 +97,7 @@ export class Connections {
     if (session) this.#onAdmission.get(session)?.();
   }
 
-  /** Notes a request, until its response is closed. */
+  /** Records a request until its response is closed. */
   addRequest(open: OpenRequest): void {
     const peer = peerOf(open.request.socket);
     const requests = this.#requests.get(peer) ?? new Set();
@@ -102,7 +109,7 @@ export class Connections {
     });
   }
 
-  /** The requests of a connection that are being answered. */
+  /** Returns the open requests of a connection. */
   requestsOn(socket: Socket): readonly OpenRequest[] {
     return [...(this.#requests.get(peerOf(socket)) ?? [])];
   }
@@ -111,23 +118,15 @@ export class Connections {
   isSession(socket: Socket): boolean {
     return this.#sessionPeers.has(peerOf(socket));
   }
-
-  #leastNeeded(newest: Socket): Socket {
-    for (const socket of this.sockets) if (!this.#admitted.has(peerOf(socket))) return socket;
-    return newest;
-  }
 }
 
-/** A client that sends at this very moment learns which of its requests count; one that does not read is not waited for. */
+/** Closes a session. GOAWAY tells the client which of its last requests were taken; a client that does not read it is cut off. */
 function endSession(session: ServerHttp2Session): void {
   session.close();
   setTimeout(() => session.destroy(), GOODBYE_MS).unref();
 }
 
-/** How long a client that is asked to leave has for what it still sends or reads, in milliseconds. */
-export const GOODBYE_MS = 1_000;
-
-/** Names a connection; with TLS the same for both of its sockets. */
+/** Returns the remote address and port of a connection. With TLS, both its sockets have the same. */
 function peerOf({ remoteAddress, remotePort }: Pick<Socket, "remoteAddress" | "remotePort">): string {
   return `${remoteAddress} ${remotePort}`;
 }

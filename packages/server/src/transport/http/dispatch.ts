@@ -3,38 +3,44 @@ import { type GuardOptions, misdirectionOf, type Refusal, refusalOf } from "./gu
 import { refuse } from "./refusal.ts";
 import { type HttpRequest, type HttpResponse, nothingServed, type Route, routeOf, send } from "./route.ts";
 
-/** What answers the requests of a server. */
+/** Dependencies of `answerRequest`. */
 export interface Dispatch {
-  /** The first that matches a request gets it. */
+  /** The routes in order: the first that matches a request answers it. */
   readonly routes: readonly Route[];
   readonly guard: GuardOptions;
-  /** Is told of each request whose credentials were right. */
+  /** Called with each request whose credentials were accepted. */
   readonly admit: (request: HttpRequest) => void;
-  /** Takes what went wrong while a request was answered. */
+  /** Called with each error that is not the client's fault. */
   readonly onError: (reason: unknown) => void;
 }
 
-/** Why a server that stops answers nothing. */
-export const STOPPING: Refusal = { status: 503, message: "the server stops: try again when it runs" };
+/** The refusal of every request that arrives while the server stops. */
+export const STOPPING: Refusal = { status: 503, message: "the server is stopping: try again when it runs" };
 
 /**
- * Answers a request. Every request passes the guard before a route sees it; what no route matches needs the token to learn
- * so. Never throws: what goes wrong ends the response.
+ * Answers a request.
+ *
+ * Each request passes the guard before a route handles it. A path that no route matches needs a token as well, so that
+ * callers without one cannot learn which paths exist. Never rejects: an error ends the response and goes to `onError`.
  */
-export async function answerRequest(request: HttpRequest, response: HttpResponse, served: Dispatch): Promise<void> {
+export async function answerRequest(request: HttpRequest, response: HttpResponse, dispatch: Dispatch): Promise<void> {
   try {
-    await dispatch(request, response, served);
+    await guardAndRoute(request, response, dispatch);
   } catch (reason) {
-    fail(response, reason, served);
+    // The client closed its connection while the request was read or answered, which is its right and no fault of ours.
+    if (reason instanceof Error && "code" in reason && reason.code === "ERR_STREAM_PREMATURE_CLOSE") return;
+    if (response.headersSent) response.destroy();
+    else send(response, 500, { body: JSON.stringify({ error: "internal error" }) });
+    dispatch.onError(reason);
   }
 }
 
-async function dispatch(
+async function guardAndRoute(
   request: HttpRequest,
   response: HttpResponse,
   { routes, guard, admit }: Dispatch,
 ): Promise<void> {
-  // Whatever is answered depends on the origin where pages may call, also what is answered to who names none.
+  // Where web pages may call, every response depends on `Origin`, also the responses to requests without one.
   if (guard.origins.size > 0) response.setHeader("vary", "Origin");
   const misdirection = misdirectionOf(request, guard);
   if (misdirection) return refuse(request, response, misdirection);
@@ -46,17 +52,4 @@ async function dispatch(
   if (refusal) return refuse(request, response, refusal);
   if (access === "token") admit(request);
   return route ? route.handle(request, response) : nothingServed(request, response);
-}
-
-/** Ends the response to a request that could not be answered. */
-function fail(response: HttpResponse, reason: unknown, { onError }: Dispatch): void {
-  if (isGone(reason)) return;
-  if (response.headersSent) response.destroy();
-  else send(response, 500, { body: JSON.stringify({ error: "internal error" }) });
-  onError(reason);
-}
-
-/** Returns whether a client closed its connection in the middle of a response: that is its right, and no fault of ours. */
-function isGone(reason: unknown): boolean {
-  return reason instanceof Error && "code" in reason && reason.code === "ERR_STREAM_PREMATURE_CLOSE";
 }

@@ -4,32 +4,32 @@ import type { Authenticator } from "../auth/authenticator.ts";
 import type { HttpRequest, Route } from "./route.ts";
 import { headerOf } from "./route.ts";
 
-/** Whom a server lets in. */
+/** Which requests a server accepts. */
 export interface GuardOptions {
-  /** Tells who sends a request. */
   readonly authenticator: Authenticator;
-  /** The values of `Host` that are served, in lower case: each with its port, or a name alone, which is served with any port. */
+  /** The accepted values of `Host` in lower case: `name:port`, or `name`, which is accepted with any port. */
   readonly hosts: ReadonlySet<string>;
-  /** The values of `Origin` that are let in; only web pages send one. */
+  /** The accepted values of `Origin`, which only web pages send. */
   readonly origins: ReadonlySet<string>;
 }
 
-/** Why a request is turned away. */
+/** Why the guard refuses a request. */
 export interface Refusal {
   readonly status: 401 | 403 | 503;
   readonly message: string;
-  /** What `WWW-Authenticate` says (RFC 6750, section 3); undefined when other credentials would not help. */
+  /** The value of `WWW-Authenticate` (RFC 6750, section 3). Undefined where other credentials would not help. */
   readonly challenge?: string;
 }
 
 /**
- * Checks whether a request is meant for this server, before anything else (S5): `Host` is one of ours, so that no rebound
- * name gets here; `Origin` is absent or listed, so that no other web page does. The message names the flags and fields
- * with which the operator would let it in.
+ * Returns why a request is not meant for this server; undefined when it is (S5).
+ *
+ * The first check of every request. `Host` must name this server, which stops DNS rebinding; `Origin` must be absent or
+ * listed, which stops the pages of other web sites. The message names the flags and fields that would allow the request.
  */
 export function misdirectionOf(request: HttpRequest, { hosts, origins }: GuardOptions): Refusal | undefined {
   const host = hostOf(request).toLowerCase();
-  if (!hosts.has(host) && !hosts.has(nameOf(host))) {
+  if (!hosts.has(host) && !hosts.has(host.replace(/:\d*$/, ""))) {
     const known = [...hosts].join(", ");
     const how = "the operator allows it with --allow-host (allowed_hosts), or --public-url (public_url) behind a proxy";
     return { status: 403, message: `host ${quoted(host)} is not served: call ${known}, or ${how}` };
@@ -40,7 +40,11 @@ export function misdirectionOf(request: HttpRequest, { hosts, origins }: GuardOp
   return { status: 403, message: `origin ${quoted(origin)} is not allowed: ${how}` };
 }
 
-/** Checks the credentials of a request, unless its route is public, and notes whose they are. */
+/**
+ * Authenticates a request, unless its route is public, and records the caller for the route.
+ *
+ * Returns why the request is refused; undefined when it is accepted.
+ */
 export async function refusalOf(
   request: HttpRequest,
   access: Route["access"],
@@ -51,8 +55,10 @@ export async function refusalOf(
   switch (verdict.case) {
     case "caller":
       return void admit(request, verdict.value);
-    case "none":
-      return { status: 401, message: MISSING, challenge: "Bearer" };
+    case "none": {
+      const message = "the bearer token is missing or wrong: send it in the Authorization header";
+      return { status: 401, message, challenge: "Bearer" };
+    }
     case "wrong":
       return { status: 401, message: verdict.message, challenge: 'Bearer error="invalid_token"' };
     case "unavailable":
@@ -62,19 +68,12 @@ export async function refusalOf(
   }
 }
 
-const MISSING = "the bearer token is missing or wrong: send it in the Authorization header";
-
-/** `Host`, or its pseudo-header in HTTP/2; a request with both, or with two of one, has none that counts. */
+/** Returns `Host`, or `:authority` in HTTP/2; empty when a request has both with different values, or `Host` twice. */
 function hostOf(request: HttpRequest): string {
   const authority = headerOf(request, ":authority");
   const host = headerOf(request, "host");
   if (authority !== "" && host !== "" && authority !== host) return "";
-  // Of two headers `headers` holds the first alone.
+  // `headers` holds the first of two `Host` headers only.
   if (request.rawHeaders.filter((name, at) => at % 2 === 0 && /^host$/i.test(name)).length > 1) return "";
   return authority || host;
-}
-
-/** The name in a value of `Host`, without its port. */
-function nameOf(host: string): string {
-  return host.replace(/:\d*$/, "");
 }

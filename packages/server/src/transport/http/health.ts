@@ -1,60 +1,54 @@
-import { create, fromJson, toJsonString } from "@bufbuild/protobuf";
+import { create, fromJson, type MessageInitShape, toJsonString } from "@bufbuild/protobuf";
 import { ReadinessRequestSchema, ReadinessSchema } from "@devtool/schema";
-import { type HttpRequest, type Route, send } from "./route.ts";
+import { type HttpRequest, type HttpResponse, publicRoute, type Route, send } from "./route.ts";
 import { PROOF_BYTES } from "./server-proof.ts";
 
-/** What the health probes answer from. */
+/** Dependencies of the health probes. */
 export interface HealthOptions {
-  /** Why the server takes no work; empty when it does. */
+  /** Resolves to the reason why the server accepts no work; empty when it does. */
   readonly problem: () => Promise<string>;
-  /** Answers a challenge with the server's proof. */
+  /** Returns the server's proof of its identity for a challenge. */
   readonly prove: (challenge: Uint8Array) => Uint8Array;
 }
 
-/** `/healthz`: the process answers. `/readyz`: it takes work, 503 with the reason while it does not, and proves who it is when asked. */
-export function healthRoutes({ problem: problemOf, prove }: HealthOptions): Route[] {
+/**
+ * The health probes, which need no credentials.
+ *
+ * - `/healthz` answers 200 while the process runs.
+ * - `/readyz` answers 200 while the server accepts work, and 503 with the reason while it does not. With a `challenge` in
+ *   the query, the server also proves its identity.
+ */
+export function healthRoutes({ problem: findProblem, prove }: HealthOptions): Route[] {
   return [
-    probe("/healthz", async () => ({ status: OK })),
-    probe("/readyz", async (request) => {
+    publicRoute("/healthz", (_request, response) => sendReadiness(response, 200, { status: "ok" })),
+    publicRoute("/readyz", async (request, response) => {
       const challenge = challengeOf(request);
-      if (challenge === undefined) return undefined;
-      const problem = await problemOf();
-      const status = problem === "" ? OK : "unavailable";
-      return { status, problem, ...(challenge.length > 0 && { proof: prove(challenge) }) };
+      if (challenge === undefined) {
+        const error = `challenge cannot be read: send ${PROOF_BYTES} bytes, once, in base64url`;
+        return send(response, 400, { body: JSON.stringify({ error }) });
+      }
+      const problem = await findProblem();
+      const proof = challenge.length > 0 ? prove(challenge) : new Uint8Array();
+      if (problem === "") sendReadiness(response, 200, { status: "ok", proof });
+      else sendReadiness(response, 503, { status: "unavailable", problem, proof });
     }),
   ];
 }
 
-const OK = "ok";
-
-interface Answer {
-  readonly status: string;
-  readonly problem?: string;
-  readonly proof?: Uint8Array;
+function sendReadiness(
+  response: HttpResponse,
+  status: number,
+  readiness: MessageInitShape<typeof ReadinessSchema>,
+): void {
+  const body = toJsonString(ReadinessSchema, create(ReadinessSchema, readiness));
+  send(response, status, { body, "cache-control": "no-store" });
 }
 
-/** A probe answers without credentials; undefined when the request cannot be read. */
-function probe(path: string, answerTo: (request: HttpRequest) => Promise<Answer | undefined>): Route {
-  return {
-    name: `GET ${path}`,
-    access: "public",
-    matches: (method, requested) => (method === "GET" || method === "HEAD") && requested === path,
-    handle: async (request, response) => {
-      const answer = await answerTo(request);
-      if (!answer) return send(response, 400, { body: JSON.stringify({ error: UNREADABLE }) });
-      const body = toJsonString(ReadinessSchema, create(ReadinessSchema, answer));
-      send(response, answer.status === OK ? 200 : 503, { body, "cache-control": "no-store" });
-    },
-  };
-}
-
-const UNREADABLE = `challenge cannot be read: send ${PROOF_BYTES} bytes, once, in base64url`;
-
-/** The challenge in the query of a request, empty when there is none; undefined when it has the wrong size or form. */
+/** Returns the challenge in the query of a request: empty without one, undefined for one of a wrong size or form. */
 function challengeOf({ url = "" }: HttpRequest): Uint8Array | undefined {
   const [challenge, ...others] = new URL(url, "http://server").searchParams.getAll("challenge");
   if (challenge === undefined) return new Uint8Array();
-  // 32 bytes are 43 digits; nothing longer is decoded.
+  // 32 bytes are 43 characters of base64url. Nothing longer is decoded.
   if (others.length > 0 || !/^[\w-]{43}$/.test(challenge)) return undefined;
   return fromJson(ReadinessRequestSchema, { challenge }).challenge;
 }

@@ -1,24 +1,25 @@
-/** A period has so many ticks: at each, the streams that began at that point of a period are served, and not all at once. */
+/** Number of groups that the streams are divided into, so that the heartbeats of a period are not all sent at once. */
 const TICKS = 60;
 
-/** What says in each period that it lives. */
+/** A stream that needs a heartbeat in each period. */
 export interface Beating {
   beat(): void;
 }
 
-/** The heartbeats of all streams of a server: one timer, which runs while there are streams. */
+/** Sends the heartbeats of all streams of a server from a single timer, which runs only while there are streams. */
 export class Heartbeats {
   readonly #periodMs: number;
+  /** The streams by the tick of the period at which they were added. */
   readonly #slots: readonly Set<Beating>[] = Array.from({ length: TICKS }, () => new Set());
   #tick = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  /** The period in which each stream gets one heartbeat, in milliseconds. */
+  /** `periodMs` is the time between two heartbeats of a stream, in milliseconds. */
   constructor(periodMs: number) {
     this.#periodMs = periodMs;
   }
 
-  /** Lets a stream beat once in each period from now on. */
+  /** Sends one heartbeat per period to a stream, the first after a whole period. */
   add(stream: Beating): void {
     this.#slots[this.#tick]?.add(stream);
     this.#timer ??= setInterval(() => this.#beat(), this.#periodMs / TICKS).unref();

@@ -3,10 +3,10 @@ import { parseJson, WireError } from "@devtool/schema";
 import { decodeJsonRpcRequest, JsonRpcCode } from "@devtool/schema/a2a-v03";
 import { isObject } from "@devtool/schema/json";
 
-/** The paths that JSON-RPC is served at. */
+/** The paths that serve JSON-RPC. */
 export const JSON_RPC_PATHS: ReadonlySet<string> = new Set(["/", "/a2a", "/a2a/"]);
 
-/** A failure that has a code of JSON-RPC or A2A and no other. */
+/** A failure with an error code of JSON-RPC or A2A that no `Code` maps to. */
 export class JsonRpcFailure extends Error {
   override readonly name: string = "JsonRpcFailure";
 
@@ -18,15 +18,19 @@ export class JsonRpcFailure extends Error {
   }
 }
 
-/** A JSON-RPC request that can be answered. */
+/** A valid JSON-RPC request, without its id. */
 export interface RpcRequest {
   readonly method: string;
   readonly params: JsonValue | undefined;
-  /** Whether it has an id; one without is a notification, which A2A does not have. */
+  /** Whether the request has an id. A request without one is a notification, which A2A does not use. */
   readonly hasId: boolean;
 }
 
-/** Parses a body. Throws a `JsonRpcFailure`: a parse error when it is not valid JSON, an invalid request past a limit. */
+/**
+ * Parses a request body.
+ *
+ * Throws a `JsonRpcFailure`: a parse error for text that is not JSON, an invalid request for JSON beyond a limit.
+ */
 export function parseBody(text: string): JsonValue {
   try {
     return parseJson(text);
@@ -37,13 +41,13 @@ export function parseBody(text: string): JsonValue {
   }
 }
 
-/** The id of a request as JSON text, to be put into its response; `null` when it has none that may be repeated. */
+/** Returns the id of a request as JSON text; `null` for a request without a string or number as id. */
 export function idText(json: JsonValue): string {
   const id = isObject(json) ? json.id : undefined;
   return typeof id === "string" || typeof id === "number" ? JSON.stringify(id) : "null";
 }
 
-/** Reads a request. Throws a `JsonRpcFailure` when it is not one. */
+/** Reads a request. Throws a `JsonRpcFailure` for JSON that is not a JSON-RPC request. */
 export function readRequest(json: JsonValue): RpcRequest {
   try {
     const { method } = decodeJsonRpcRequest(json);
@@ -55,18 +59,22 @@ export function readRequest(json: JsonValue): RpcRequest {
   }
 }
 
-/** Throws for a request without an id, once its method is known to exist: A2A answers everything. */
+/**
+ * Throws for a request without an id, which A2A could not answer.
+ *
+ * Call it once the method is known to exist: an unknown method is the more helpful error.
+ */
 export function assertHasId({ hasId }: Pick<RpcRequest, "hasId">): void {
   if (hasId) return;
   throw new JsonRpcFailure("id is missing: a request needs one to be answered", JsonRpcCode.INVALID_REQUEST);
 }
 
-/** The text of a response that holds a result, whose own text was made before. */
+/** Returns the text of a successful response. `id` and `result` are JSON texts: a result is encoded once for all its readers. */
 export function resultText(id: string, result: string): string {
   return `{"jsonrpc":"2.0","id":${id},"result":${result}}`;
 }
 
-/** The text of a response that holds an error. */
+/** Returns the text of an error response. `id` is JSON text. */
 export function errorText(id: string, error: JsonValue): string {
   return `{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify(error)}}`;
 }

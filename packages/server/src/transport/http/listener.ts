@@ -14,53 +14,64 @@ import {
   type TlsOptions,
 } from "./sniffing-server.ts";
 
-/** Where and how a server listens. */
+/** Options of `listen`. */
 export interface ListenOptions {
   /** The address to bind. */
   readonly host: string;
-  /** The port to bind; 0 takes a free one. */
+
+  /** The port to bind; 0 chooses a free one. */
   readonly port: number;
-  /** Where clients reach the server, without a slash at its end, when that is not where it listens. */
+
+  /** The URL at which clients reach the server, without a trailing slash. Default: the URL at which it listens. */
   readonly publicUrl?: string;
-  /** Further values of `Host` that are served: `name:port`, or `name` for any port. */
+
+  /** Additional accepted values of `Host`: `name:port`, or `name` for any port. */
   readonly allowedHosts: readonly string[];
+
+  /** The accepted values of `Origin`: the web pages that may call the server. */
   readonly allowedOrigins: readonly string[];
-  /** The certificate with which it listens; without it, it listens without TLS. */
+
+  /** The certificate of the server. Default: the server listens without TLS. */
   readonly tls?: TlsOptions;
+
   readonly limits: ConnectionLimits;
-  /** Takes what went wrong while a request was answered. */
+
+  /** Called with each error that is not the client's fault. */
   readonly onError: (reason: unknown) => void;
 }
 
-/** The addresses of a server, without a slash at their ends. */
+/** The URLs of a server, without a trailing slash. */
 export interface Addresses {
-  /** Where it listens: `http://host:port`, or `https:` with a certificate. One that this machine can call. */
+  /** Where the server listens: `http://host:port`, or `https:` with a certificate. This machine can call it. */
   readonly url: string;
-  /** Where clients reach it: what it says of its addresses is made from this. */
+  /** Where clients reach the server. All addresses that the server publishes are derived from it. */
   readonly publicUrl: string;
 }
 
-/** What answers requests, and who may send them. */
+/** Which requests a server answers, and from whom. */
 export interface Answering {
-  /** The first that matches a request gets it. */
+  /** The routes in order: the first that matches a request answers it. */
   readonly routes: readonly Route[];
-  /** Says who sends a request. */
   readonly authenticator: Authenticator;
 }
 
 /** A server that listens. */
 export interface HttpListener extends Addresses {
-  /** Begins to answer: those that wait, and all that come. To be called once. */
+  /** Starts to answer requests, those that have arrived before included. Call it once. */
   serve(answering: Answering): void;
-  /** Takes no more connections and requests; those that are being answered go on. */
+
+  /** Accepts no more connections and requests. Requests in progress go on. */
   stopTaking(): void;
-  /** Takes no more, lets requests end for a number of milliseconds, then closes what is left. */
+
+  /** Accepts no more requests, waits up to `graceMs` milliseconds for those in progress, then closes all connections. */
   close(graceMs: number): Promise<void>;
 }
 
 /**
- * Listens. Requests wait until `serve` says what answers them, so that the addresses are known before there is anything to
- * answer with, and a port that is taken ends a start before it has touched anything.
+ * Binds a port and accepts connections. Requests wait until `serve` is called.
+ *
+ * The two steps make the addresses known before the routes are made, which need them, and make a start fail on a port in use
+ * before it has changed anything.
  */
 export async function listen(options: ListenOptions): Promise<HttpListener> {
   const served = Promise.withResolvers<Dispatch>();
@@ -74,12 +85,16 @@ export async function listen(options: ListenOptions): Promise<HttpListener> {
   const drain = new Drain(server);
   await bind(server, options);
   const url = urlOf(server, options);
-  const addresses = { url, publicUrl: options.publicUrl ?? url };
-  const admit = (request: HttpRequest): void => server.connections.admit(request);
   return {
-    ...addresses,
+    url,
+    publicUrl: options.publicUrl ?? url,
     serve: ({ routes, authenticator }) =>
-      served.resolve({ routes, admit, onError: options.onError, guard: guardOf(options, authenticator, addresses) }),
+      served.resolve({
+        routes,
+        guard: guardOptions(options, authenticator, url),
+        admit: (request) => server.connections.admit(request),
+        onError: options.onError,
+      }),
     stopTaking: () => void drain.stopTaking(),
     close: (graceMs) => drain.finish(graceMs),
   };
@@ -87,41 +102,33 @@ export async function listen(options: ListenOptions): Promise<HttpListener> {
 
 async function bind({ net }: SniffingServer, { host, port }: ListenOptions): Promise<void> {
   const bound = Promise.withResolvers<void>();
-  const fail = (reason: Error): void => bound.reject(bindError(host, port, reason));
+  const fail = (reason: Error): void => {
+    const isTaken = "code" in reason && reason.code === "EADDRINUSE";
+    const problem = `port ${port} of ${host} ${isTaken ? "is in use" : `cannot be bound: ${reason.message}`}`;
+    const remedy = isTaken ? "choose another, or 0 for a free one" : "";
+    bound.reject(new DevtoolError(problem, Code.FailedPrecondition, { remedy, cause: reason }));
+  };
   net.once("error", fail);
   net.listen(port, host, bound.resolve);
   await bound.promise;
   net.off("error", fail);
 }
 
-function bindError(host: string, port: number, reason: Error): DevtoolError {
-  const taken = "code" in reason && reason.code === "EADDRINUSE";
-  const problem = `port ${port} of ${host} ${taken ? "is in use" : `cannot be bound: ${reason.message}`}`;
-  const remedy = taken ? "choose another, or 0 for a free one" : "";
-  return new DevtoolError(problem, Code.FailedPrecondition, { remedy, cause: reason });
-}
-
 function urlOf({ net }: SniffingServer, { host, tls }: ListenOptions): string {
   const address: AddressInfo | string | null = net.address();
   const port = typeof address === "object" && address ? address.port : 0;
-  const callable = callableHost(host);
+  const loopback = host.includes(":") ? "::1" : "127.0.0.1";
+  // A wildcard binds all addresses, and is not an address to call. Loopback is one of those it binds.
+  const callable = isWildcard(host) ? loopback : host;
   return `${tls ? "https" : "http"}://${callable.includes(":") ? `[${callable}]` : callable}:${port}`;
 }
 
-/** A wildcard binds all addresses and can be called at none: then loopback is one of those that it binds. */
-function callableHost(host: string): string {
-  if (!isWildcard(host)) return host;
-  return host.includes(":") ? "::1" : "127.0.0.1";
-}
-
-function guardOf(
-  { publicUrl, allowedHosts, allowedOrigins }: ListenOptions,
-  authenticator: Authenticator,
-  { url }: Addresses,
-): GuardOptions {
+function guardOptions(options: ListenOptions, authenticator: Authenticator, url: string): GuardOptions {
+  const { publicUrl, allowedHosts, allowedOrigins } = options;
   const { host, port } = new URL(url);
   const own = [host, `127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`];
-  // Proxies differ in whether they pass the port on.
-  const names = [...own, ...(publicUrl === undefined ? [] : [new URL(publicUrl).hostname]), ...allowedHosts];
-  return { authenticator, hosts: new Set(names.map((name) => name.toLowerCase())), origins: new Set(allowedOrigins) };
+  // Some proxies pass the port of the public URL on, others do not: its name is accepted with any port.
+  const published = publicUrl === undefined ? [] : [new URL(publicUrl).hostname];
+  const hosts = new Set([...own, ...published, ...allowedHosts].map((name) => name.toLowerCase()));
+  return { authenticator, hosts, origins: new Set(allowedOrigins) };
 }

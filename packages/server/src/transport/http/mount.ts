@@ -4,20 +4,29 @@ import { answerRequest, type Dispatch, STOPPING } from "./dispatch.ts";
 import { refuse } from "./refusal.ts";
 import { pathOf, type Route, send } from "./route.ts";
 
-/** What a mounted server answers, and whom. */
+/** Options of a `Mount`. */
 export interface MountOptions {
-  /** Where clients reach it, without a slash at its end; its path is the prefix. */
+  /** The URL at which clients reach the mounted server, without a trailing slash. Its path is the prefix. */
   readonly publicUrl: string;
+
   readonly routes: readonly Route[];
+
   readonly authenticator: Authenticator;
+
+  /** Additional accepted values of `Host`: `name:port`, or `name` for any port. */
   readonly allowedHosts: readonly string[];
+
+  /** The accepted values of `Origin`: the web pages that may call the server. */
   readonly allowedOrigins: readonly string[];
-  /** Takes each port at which a request came: those of the application. */
+
+  /** Called with the local port of each request: the ports of the application. */
   readonly onPort: (port: number) => void;
+
+  /** Called with each error that is not the client's fault. */
   readonly onError: (reason: unknown) => void;
 }
 
-/** Answers requests that somebody else's HTTP server takes, below a prefix of the path. */
+/** Answers the requests of another HTTP server below a path prefix. */
 export class Mount {
   readonly #prefix: string;
   readonly #dispatch: Dispatch;
@@ -35,10 +44,14 @@ export class Mount {
     this.#dispatch = { routes, guard, onError, admit: () => undefined };
   }
 
-  /** Answers a request. One whose body was read before cannot be answered: the operator's log says so. */
+  /**
+   * Answers a request.
+   *
+   * A request whose body was read before gets status 500, and `onError` learns why: the mount must come before body parsers.
+   */
   answer(request: IncomingMessage, response: ServerResponse): void {
     if (request.socket.localPort !== undefined) this.#onPort(request.socket.localPort);
-    request.url = this.#pathBelow(request);
+    request.url = this.#urlBelowPrefix(request);
     this.#open.add(response);
     response.once("close", () => {
       this.#open.delete(response);
@@ -49,12 +62,17 @@ export class Mount {
     else void answerRequest(request, response, this.#dispatch);
   }
 
-  /** Takes no more requests; those that are being answered go on. */
+  #refuseRead(response: ServerResponse): void {
+    send(response, 500, { body: JSON.stringify({ error: "internal error" }) });
+    this.#dispatch.onError(new Error("the body of a request was read already: mount the handler before body parsers"));
+  }
+
+  /** Accepts no more requests. Requests in progress go on. */
   stopTaking(): void {
     this.#isStopping = true;
   }
 
-  /** Lets requests end for a number of milliseconds, then closes what is left. */
+  /** Accepts no more requests, waits up to `graceMs` milliseconds for those in progress, then closes their connections. */
   async close(graceMs: number): Promise<void> {
     this.stopTaking();
     const idle = Promise.withResolvers<void>();
@@ -67,17 +85,12 @@ export class Mount {
     clearTimeout(force);
   }
 
-  /** The path and query of a request without the prefix, which Express and its like have taken off where they mount. */
-  #pathBelow(request: IncomingMessage): string {
+  /** Returns the path and query of a request without the prefix. Express and similar routers have removed it before. */
+  #urlBelowPrefix(request: IncomingMessage): string {
     const { url = "/" } = request;
-    const isMounted = "baseUrl" in request && typeof request.baseUrl === "string" && request.baseUrl !== "";
+    const isRemoved = "baseUrl" in request && typeof request.baseUrl === "string" && request.baseUrl !== "";
     const path = pathOf(request);
-    if (isMounted || (path !== this.#prefix && !path.startsWith(`${this.#prefix}/`))) return url;
+    if (isRemoved || (path !== this.#prefix && !path.startsWith(`${this.#prefix}/`))) return url;
     return url.slice(this.#prefix.length).replace(/^(?!\/)/, "/");
-  }
-
-  #refuseRead(response: ServerResponse): void {
-    send(response, 500, { body: JSON.stringify({ error: "internal error" }) });
-    this.#dispatch.onError(new Error("the body of a request was read already: mount the handler before body parsers"));
   }
 }

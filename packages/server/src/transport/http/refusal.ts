@@ -1,64 +1,81 @@
 import { create } from "@bufbuild/protobuf";
-import { errorToRest, JsonRpcCode, JsonRpcErrorSchema } from "@devtool/schema/a2a-v03";
+import { errorToRest, JsonRpcCode, type JsonRpcError, JsonRpcErrorSchema } from "@devtool/schema/a2a-v03";
 import { Code } from "../../errors.ts";
 import type { Refusal } from "./guard.ts";
 import { JSON_RPC_PATHS } from "./json-rpc.ts";
 import { finish, type HttpRequest, type HttpResponse, headerOf, pathOf, RPC_PATH } from "./route.ts";
 
-/**
- * Answers a request that is turned away before a route sees it, in the form of the protocol that it speaks: a status of
- * gRPC or gRPC-Web, an error of Connect, of JSON-RPC, or of HTTP+JSON in either version of A2A. HTTP's own status and
- * `WWW-Authenticate` stay wherever the protocol has them.
- */
-export function refuse(request: HttpRequest, response: HttpResponse, refusal: Refusal): void {
-  const { status, challenge } = refusal;
-  const form = formOf(request, refusal);
-  const headers = {
-    "content-type": "application/json",
-    // HTTP/2 has no such header.
-    ...(request.httpVersionMajor === 1 && { connection: "close" }),
-    ...(challenge !== undefined && { "www-authenticate": challenge }),
-    ...form.headers,
-  };
-  response.statusCode = form.status ?? status;
-  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-  finish(response, form.body);
-}
+/** The paths of Gemini CLI's own server, whose errors are a string under `error`. */
+const GEMINI_CLI_PATH = /^\/(executeCommand|listCommands|tasks|tasks\/metadata|tasks\/[^/]+\/metadata)$/;
 
-/** What is answered beside HTTP's own status, or in place of it. */
-interface Form {
+/** The flag of the envelope that ends a stream of Connect. */
+const END_OF_STREAM = 2;
+
+/** The gRPC code for each HTTP status of a refusal, and its names in `google.rpc` and in Connect. */
+const CODES: Readonly<
+  Record<Refusal["status"], { readonly code: Code; readonly name: string; readonly connect: string }>
+> = {
+  401: { code: Code.Unauthenticated, name: "UNAUTHENTICATED", connect: "unauthenticated" },
+  403: { code: Code.PermissionDenied, name: "PERMISSION_DENIED", connect: "permission_denied" },
+  503: { code: Code.Unavailable, name: "UNAVAILABLE", connect: "unavailable" },
+};
+
+/** A refusal in the form of a protocol. */
+interface RefusalForm {
+  /** Default: the HTTP status of the refusal. */
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body: string | Uint8Array;
 }
 
-function formOf(request: HttpRequest, refusal: Refusal): Form {
+/**
+ * Refuses a request before a route handles it, in the error format of the protocol that the request speaks: gRPC, gRPC-Web,
+ * Connect, JSON-RPC, or HTTP+JSON of either version of A2A.
+ *
+ * The HTTP status and `WWW-Authenticate` stay wherever the protocol leaves room for them.
+ */
+export function refuse(request: HttpRequest, response: HttpResponse, refusal: Refusal): void {
+  const form = formOf(request, refusal);
+  response.statusCode = form.status ?? refusal.status;
+  response.setHeader("content-type", "application/json");
+  // HTTP/2 has no such header.
+  if (request.httpVersionMajor === 1) response.setHeader("connection", "close");
+  if (refusal.challenge !== undefined) response.setHeader("www-authenticate", refusal.challenge);
+  for (const [name, value] of Object.entries(form.headers ?? {})) response.setHeader(name, value);
+  finish(response, form.body);
+}
+
+function formOf(request: HttpRequest, refusal: Refusal): RefusalForm {
   const type = headerOf(request, "content-type").toLowerCase();
   const path = pathOf(request);
   if (type.startsWith("application/grpc")) return grpcForm(type, refusal);
   if (RPC_PATH.test(path)) return connectForm(type, refusal);
-  if (request.method === "POST" && JSON_RPC_PATHS.has(path)) return { body: JSON.stringify(rpcError(refusal)) };
+  if (request.method === "POST" && JSON_RPC_PATHS.has(path)) {
+    const { code, message } = jsonRpcError(refusal);
+    return { body: JSON.stringify({ jsonrpc: "2.0", id: null, error: { code, message } }) };
+  }
   if (path.startsWith("/v1/")) return { body: JSON.stringify(errorToRest(jsonRpcError(refusal))) };
-  if (GEMINI_CLI_PATH.test(path)) return { body: JSON.stringify({ error: refusal.message }) };
-  return { body: JSON.stringify(statusForm(refusal)) };
+  const { status, message } = refusal;
+  if (GEMINI_CLI_PATH.test(path)) return { body: JSON.stringify({ error: message }) };
+  // HTTP+JSON of A2A 1.0 (section 11.6), and the form of paths that no protocol claims.
+  return {
+    body: JSON.stringify({ error: { code: status, status: CODES[status].name, message, details: [] } }),
+  };
 }
 
-/** The routes of Gemini CLI's own server, whose errors are a word under `error`. */
-const GEMINI_CLI_PATH = /^\/(executeCommand|listCommands|tasks|tasks\/metadata|tasks\/[^/]+\/metadata)$/;
-
-/** A response that is all trailers: gRPC's own status with HTTP 200, and no body. */
-function grpcForm(type: string, { status, message }: Refusal): Form {
+/** A gRPC response that consists of trailers only: HTTP status 200, the gRPC status in a header, and no body. */
+function grpcForm(type: string, { status, message }: Refusal): RefusalForm {
   const headers = {
     "content-type": type,
     "grpc-status": String(CODES[status].code),
-    // Clients of grpc-js take `%3A` and the like for words of the message: only what must be encoded is.
+    // Encodes no more than must be: grpc-js shows a needless `%3A` in the message as it is.
     "grpc-message": message.toWellFormed().replace(/[^ -~]|%/gu, encodeURIComponent),
   };
   return { status: 200, headers, body: "" };
 }
 
-/** An error of Connect: of a stream in the envelope that ends it, otherwise as JSON. */
-function connectForm(type: string, { status, message }: Refusal): Form {
+/** An error of Connect: as JSON, or in the envelope that ends a stream. */
+function connectForm(type: string, { status, message }: Refusal): RefusalForm {
   const error = { code: CODES[status].connect, message };
   if (!type.startsWith("application/connect+")) return { body: JSON.stringify(error) };
   const json = Buffer.from(JSON.stringify({ error }));
@@ -68,29 +85,7 @@ function connectForm(type: string, { status, message }: Refusal): Form {
   return { status: 200, headers: { "content-type": type }, body: Buffer.concat([head, json]) };
 }
 
-/** The flag of the envelope that ends a stream of Connect. */
-const END_OF_STREAM = 2;
-
-function rpcError(refusal: Refusal): object {
-  const { code, message } = jsonRpcError(refusal);
-  return { jsonrpc: "2.0", id: null, error: { code, message } };
-}
-
-function jsonRpcError({ status, message }: Refusal): ReturnType<typeof create<typeof JsonRpcErrorSchema>> {
+function jsonRpcError({ status, message }: Refusal): JsonRpcError {
   const code = status === 503 ? JsonRpcCode.INTERNAL_ERROR : JsonRpcCode.INVALID_REQUEST;
   return create(JsonRpcErrorSchema, { code, message });
 }
-
-/** An error as HTTP+JSON of A2A 1.0 has it (section 11.6). */
-function statusForm({ status, message }: Refusal): object {
-  return { error: { code: status, status: CODES[status].name, message, details: [] } };
-}
-
-/** The codes of gRPC for the statuses of HTTP, and their names in `google.rpc` and in Connect. */
-const CODES: Readonly<
-  Record<Refusal["status"], { readonly code: Code; readonly name: string; readonly connect: string }>
-> = {
-  401: { code: Code.Unauthenticated, name: "UNAUTHENTICATED", connect: "unauthenticated" },
-  403: { code: Code.PermissionDenied, name: "PERMISSION_DENIED", connect: "permission_denied" },
-  503: { code: Code.Unavailable, name: "UNAVAILABLE", connect: "unavailable" },
-};

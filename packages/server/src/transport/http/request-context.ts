@@ -1,23 +1,32 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import type { ContextValues, HandlerContext } from "@connectrpc/connect";
 import { contextValuesOf } from "../auth/admitted.ts";
-import type { HttpRequest } from "./route.ts";
+import type { HttpRequest, ResponseHeaders } from "./route.ts";
 
-/** A call that a request makes of a method. */
+/** The method that a request calls, and the circumstances of the call. */
 export interface RequestedCall {
   readonly method: DescMethod;
+
+  /** The name of the protocol, for instance `a2a-v1`. */
   readonly protocolName: string;
-  /** Aborts when the client is gone or the server stops. */
+
+  /** Aborts when the client disconnects or the server stops. */
   readonly signal: AbortSignal;
-  /** The headers that the method looks at. Default: none. */
+
+  /** The request headers that the method reads. Default: none. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Default: those of the caller. */
+
+  /** Default: those of the request's caller. */
   readonly values?: ContextValues;
 }
 
+const NO_HEADERS: ResponseHeaders = {};
+
 /**
- * The context in which a request of HTTP runs a method. A stream holds it as long as it lasts, so it makes headers when
- * they are first asked for: with those of `createHandlerContext` an idle stream holds five kilobytes more.
+ * The context in which an HTTP request runs a method of a service.
+ *
+ * A stream keeps its context as long as it lasts. The headers are therefore created on first use: those of
+ * `createHandlerContext` cost an idle stream five kilobytes.
  */
 export class RequestContext implements HandlerContext {
   readonly url = "http://devtool.invalid/";
@@ -39,7 +48,7 @@ export class RequestContext implements HandlerContext {
     this.method = call.method;
     this.signal = call.signal;
     this.values = call.values ?? contextValuesOf(request);
-    this.#headers = call.headers ?? NONE;
+    this.#headers = call.headers ?? NO_HEADERS;
   }
 
   timeoutMs(): undefined {
@@ -61,10 +70,8 @@ export class RequestContext implements HandlerContext {
     return this.#responseTrailer;
   }
 
-  /** The headers that the method has set on the response so far. */
-  get answerHeaders(): Readonly<Record<string, string>> {
-    return this.#responseHeader ? Object.fromEntries(this.#responseHeader) : NONE;
+  /** The response headers that the method has set so far. */
+  get answerHeaders(): ResponseHeaders {
+    return this.#responseHeader ? Object.fromEntries(this.#responseHeader) : NO_HEADERS;
   }
 }
-
-const NONE: Readonly<Record<string, string>> = {};

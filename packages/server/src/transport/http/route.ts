@@ -4,78 +4,107 @@ import type { Writable } from "node:stream";
 import { shorten } from "@devtool/schema";
 import { failpoint } from "../../failpoint.ts";
 
-/** A request, over HTTP/1.1 or HTTP/2. */
+/** A request over HTTP/1.1 or HTTP/2. */
 export type HttpRequest = IncomingMessage | Http2ServerRequest;
 
-/** Its response. */
+/** The response to an `HttpRequest`. */
 export type HttpResponse = ServerResponse | Http2ServerResponse;
 
-/** One thing that the server answers. */
+/** Response headers by lower-case name. */
+export type ResponseHeaders = Readonly<Record<string, string>>;
+
+/** One thing that a server answers. */
 export interface Route {
-  /** Whether a request of this method and path is for this route. */
-  matches(method: string, path: string): boolean;
-  /** Who may come: everybody, or those with the token. */
-  readonly access: "public" | "token";
-  /** Shown in tests and logs. */
+  /** The name of the route in tests and logs. */
   readonly name: string;
+
+  /** Which callers may use the route: all, or only authenticated ones. */
+  readonly access: "public" | "token";
+
+  /** Whether the route answers requests with this method and path. */
+  matches(method: string, path: string): boolean;
+
+  /** Answers a request. May reject before the response has begun: the server then answers with status 500. */
   handle(request: HttpRequest, response: HttpResponse): void | Promise<void>;
-}
-
-/** The first of some routes that takes a request; undefined when none does. */
-export function routeOf(routes: readonly Route[], request: HttpRequest): Route | undefined {
-  const path = pathOf(request);
-  return routes.find(({ matches }) => matches(request.method ?? "", path));
-}
-
-/** Routes as they are below a prefix of the path; they see the rest of it. */
-export function routesBelow(prefix: string, routes: readonly Route[]): Route[] {
-  const below = (url: string): string => url.slice(prefix.length).replace(/^(?!\/)/, "/");
-  const isBelow = (path: string): boolean => path === prefix || path.startsWith(`${prefix}/`);
-  return routes.map((route) => ({
-    name: `${route.name} below ${prefix}`,
-    access: route.access,
-    matches: (method, path) => isBelow(path) && route.matches(method, below(path)),
-    handle: (request, response) => {
-      request.url = below(request.url ?? "");
-      return route.handle(request, response);
-    },
-  }));
-}
-
-/** The path of a request, without the query. */
-export function pathOf(request: HttpRequest): string {
-  return (request.url ?? "/").split("?", 1)[0] ?? "/";
-}
-
-/** Whether the client says that it takes a stream. */
-export function takesStream(request: HttpRequest): boolean {
-  return headerOf(request, "accept").toLowerCase().includes("text/event-stream");
 }
 
 /** The paths of Connect and gRPC: `/package.Service/Method`. */
 export const RPC_PATH: RegExp = /^\/[a-z][\w.]*\.[A-Z]\w*\/\w+$/;
 
-/** One header of a request; empty when it is missing or stands there more than once. */
+/** Makes a route that answers GET and HEAD requests for one path without credentials. */
+export function publicRoute(path: string, handle: Route["handle"]): Route {
+  return {
+    name: `GET ${path}`,
+    access: "public",
+    matches: (method, requested) => (method === "GET" || method === "HEAD") && requested === path,
+    handle,
+  };
+}
+
+/** Returns the first route that matches a request; undefined when none does. */
+export function routeOf(routes: readonly Route[], request: HttpRequest): Route | undefined {
+  const path = pathOf(request);
+  return routes.find(({ matches }) => matches(request.method ?? "", path));
+}
+
+/** Moves routes below a path prefix. The routes themselves see request paths without it. */
+export function routesBelow(prefix: string, routes: readonly Route[]): Route[] {
+  const withoutPrefix = (url: string): string => url.slice(prefix.length).replace(/^(?!\/)/, "/");
+  return routes.map((route) => ({
+    name: `${route.name} below ${prefix}`,
+    access: route.access,
+    matches: (method, path) =>
+      (path === prefix || path.startsWith(`${prefix}/`)) && route.matches(method, withoutPrefix(path)),
+    handle: (request, response) => {
+      request.url = withoutPrefix(request.url ?? "");
+      return route.handle(request, response);
+    },
+  }));
+}
+
+/** Returns the path of a request without its query. */
+export function pathOf(request: HttpRequest): string {
+  return (request.url ?? "/").split("?", 1)[0] ?? "/";
+}
+
+/** Returns the query parameters of a request. */
+export function queryOf(request: HttpRequest): URLSearchParams {
+  return new URLSearchParams((request.url ?? "").split("?", 2)[1] ?? "");
+}
+
+/** Returns one header of a request; empty when the request has none of this name, or several. */
 export function headerOf(request: HttpRequest, name: string): string {
   const value = request.headers[name];
   return typeof value === "string" ? value : "";
 }
 
-/** Answers with a small body and ends. `vary` is added to what is there. */
-export function send(
-  response: HttpResponse,
-  status: number,
-  { body, ...headers }: { readonly body: string; readonly [header: string]: string },
-): void {
+/** Whether the client accepts a stream of server-sent events as the answer. */
+export function takesStream(request: HttpRequest): boolean {
+  return headerOf(request, "accept").toLowerCase().includes("text/event-stream");
+}
+
+/** The body of a small response, and its headers by lower-case name. Headers that are undefined are not sent. */
+export interface SmallResponse {
+  readonly body: string;
+  readonly [header: string]: string | undefined;
+}
+
+/**
+ * Sends a response with a small body, as JSON unless it has another `content-type`.
+ *
+ * A `vary` header is added to the one that the response has; all others replace what the response has.
+ */
+export function send(response: HttpResponse, status: number, { body, ...headers }: SmallResponse): void {
   response.statusCode = status;
   for (const [name, value] of Object.entries({ "content-type": "application/json", ...headers })) {
+    if (value === undefined) continue;
     if (name === "vary") response.appendHeader(name, value);
     else response.setHeader(name, value);
   }
   finish(response, body);
 }
 
-/** Answers a request that no route takes. */
+/** Answers a request that no route matches. */
 export function nothingServed(request: HttpRequest, response: HttpResponse): void {
   const error = `nothing is served at ${request.method} ${shorten(pathOf(request))}`;
   send(response, 404, { body: JSON.stringify({ error }) });

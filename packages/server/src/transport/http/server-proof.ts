@@ -1,20 +1,21 @@
 import { createHmac, hkdfSync } from "node:crypto";
 
-/** The size of a challenge, of a proof key and of a proof, in bytes. */
+/** Size of a challenge, of a proof key and of a proof, in bytes. */
 export const PROOF_BYTES = 32;
 
-/** What only a server and those who may read its discovery file know. */
+/** The secrets that a server shares with those who may read its discovery file. */
 export interface ServerSecrets {
   /** The operator's bearer token. */
   readonly token: string;
-  /** The secret of this start of the server: 32 random bytes. */
+  /** 32 random bytes, new at each start of the server. */
   readonly proofKey: Uint8Array;
 }
 
 /**
- * The answer of a server to a challenge, as `Readiness.proof` describes it: it shows that the server holds the token,
- * and that it is the start that wrote the discovery file, without saying anything about either. The proof key is the salt,
- * so that nobody who collects proofs can try tokens against them, and no other start gives the same answer.
+ * Returns the answer of a server to a challenge, as `Readiness.proof` describes it.
+ *
+ * The proof shows that the server holds the token and is the start that wrote the discovery file, and reveals neither. The
+ * proof key is the salt, so that collected proofs cannot be used to try out tokens, and each start gives different ones.
  */
 export function serverProof({ token, proofKey }: ServerSecrets, challenge: Uint8Array): Uint8Array {
   const key = hkdfSync("sha256", token, proofKey, "devtool server proof v1", PROOF_BYTES);

@@ -6,21 +6,21 @@ import {
   type Http2ServerResponse,
 } from "node:http2";
 import { createServer, type Server, type Socket } from "node:net";
-import { createServer as createTlsServer } from "node:tls";
+import { createServer as createTlsServer, type TlsOptions as NodeTlsOptions } from "node:tls";
 import { type ConnectionBounds, Connections } from "./connections.ts";
 import type { HttpRequest, HttpResponse } from "./route.ts";
 
-/** The bounds of connections. */
+/** Limits on connections and on the time that a request may take to arrive. */
 export interface ConnectionLimits extends ConnectionBounds {
-  /** So many streams on one HTTP/2 connection. */
+  /** Maximum number of streams on one HTTP/2 connection. */
   readonly maxConcurrentStreams: number;
-  /** A request must have sent its headers within so many milliseconds. */
+  /** Time within which the headers of a request must arrive, in milliseconds. */
   readonly headersTimeoutMs: number;
-  /** A request must have been sent within so many milliseconds. */
+  /** Time within which a whole request must arrive, in milliseconds. */
   readonly requestTimeoutMs: number;
 }
 
-/** How long connections may take. An HTTP/2 client with credentials opens a new one for its next call. */
+/** The default timeouts. An HTTP/2 client whose idle session is closed opens a new one for its next call. */
 export const CONNECTION_TIMEOUTS: Omit<ConnectionLimits, "maxConnections" | "maxConcurrentStreams"> = {
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 30_000,
@@ -28,52 +28,54 @@ export const CONNECTION_TIMEOUTS: Omit<ConnectionLimits, "maxConnections" | "max
   idleTimeoutMs: 5 * 60_000,
 };
 
-/** The certificate of a server, and whose certificates it asks its clients for. */
+/** The certificate of a server, and the authorities of its clients' certificates. */
 export interface TlsOptions {
-  /** The private key, in PEM. */
+  /** The private key in PEM. */
   readonly key: string;
-  /** The certificate and those between it and its authority, in PEM. */
+
+  /** The certificate in PEM, followed by the intermediate certificates. */
   readonly certificate: string;
-  /** The authorities whose clients are known by their certificates, in PEM. Default: clients are not asked for one. */
+
+  /** The authorities that issue client certificates, in PEM. Default: clients are not asked for a certificate. */
   readonly clientAuthorities?: string;
 }
 
-/** How a sniffing server is made. */
+/** Options of `createSniffingServer`. */
 export interface SniffingServerOptions {
   readonly limits: ConnectionLimits;
-  /** Encrypts all connections; default: none. */
+  /** Default: connections are not encrypted. */
   readonly tls?: TlsOptions;
 }
 
-/** HTTP/1.1 and HTTP/2 on one port: the first bytes of a connection tell which it speaks. */
+/** A server for HTTP/1.1 and HTTP/2 on one port. The first bytes of a connection decide which of the two it speaks. */
 export interface SniffingServer {
+  /** Accepts the connections; it is not bound to a port yet. */
   readonly net: Server;
   readonly http1: HttpServer;
   readonly connections: Connections;
 }
 
-/** How every HTTP/2 connection begins (RFC 9113, section 3.4); three bytes tell it from every method of HTTP/1.1. */
+type Listener = (request: HttpRequest, response: HttpResponse) => void;
+
+/** The start of every HTTP/2 connection (RFC 9113, section 3.4). No method of HTTP/1.1 begins with these three bytes. */
 const HTTP2_PREFACE = "PRI";
 
-/** Makes a server whose listener gets the requests of both. */
+/** Creates a server whose listener receives the requests of both versions. */
 export function createSniffingServer(listener: Listener, options: SniffingServerOptions): SniffingServer {
-  const { limits } = options;
+  const { limits, tls } = options;
   const http1 = createHttp1(listener, limits);
   const connections = new Connections(limits);
   let http2: Http2Server | undefined;
-  const speakers: Speakers = {
-    http1: () => http1,
-    http2: () => {
-      http2 ??= createHttp2(listener, limits).on("session", (session) => connections.addSession(session));
-      return http2;
-    },
+  const serverOf = (first: Buffer): HttpServer | Http2Server => {
+    if (first.subarray(0, HTTP2_PREFACE.length).toString("latin1") !== HTTP2_PREFACE) return http1;
+    http2 ??= createHttp2(listener, limits).on("session", (session) => connections.addSession(session));
+    return http2;
   };
-  const net = acceptor((socket) => sniff(socket, speakers, limits.headersTimeoutMs), options);
+  const accept = (socket: Socket): void => sniff(socket, limits.headersTimeoutMs, serverOf);
+  const net = tls ? createTlsServer(tlsOptions(tls, limits), accept) : createServer(accept);
   net.on("connection", (socket) => connections.add(socket));
   return { net, http1, connections };
 }
-
-type Listener = (request: HttpRequest, response: HttpResponse) => void;
 
 function createHttp1(listener: Listener, { headersTimeoutMs, requestTimeoutMs }: ConnectionLimits): HttpServer {
   const onRequest: RequestListener = (request, response) => listener(request, response);
@@ -81,14 +83,14 @@ function createHttp1(listener: Listener, { headersTimeoutMs, requestTimeoutMs }:
     {
       headersTimeout: headersTimeoutMs,
       requestTimeout: requestTimeoutMs,
-      // Node looks for what is late each half minute, so that a header might take four times its limit.
+      // Node checks these timeouts every 30 seconds by default, so that headers could take four times their limit.
       connectionsCheckingInterval: Math.min(1_000, headersTimeoutMs),
-      // Longer than clients keep idle connections, so that none writes into one that is just being closed.
+      // Longer than clients keep idle connections, so that no client writes to one that is just being closed.
       keepAliveTimeout: 75_000,
     },
     onRequest,
   );
-  // Node begins to watch timeouts and idle connections of a server when it listens; this one gets its sockets from ours.
+  // Node starts to check timeouts when a server listens. This one never does: it gets its sockets from `net`.
   http1.emit("listening");
   return http1;
 }
@@ -98,36 +100,23 @@ function createHttp2(listener: Listener, { maxConcurrentStreams }: ConnectionLim
   return createHttp2Server({ settings: { maxConcurrentStreams }, maxSessionMemory: 32 }, onRequest);
 }
 
-/** Takes connections, and with a certificate only those that finished its handshake in time. */
-function acceptor(accept: (socket: Socket) => void, { limits, tls }: SniffingServerOptions): Server {
-  if (!tls) return createServer(accept);
+/** Returns the TLS options of Node. Connections whose handshake is not complete in time are closed. */
+function tlsOptions(tls: TlsOptions, { headersTimeoutMs }: ConnectionLimits): NodeTlsOptions {
   const { key, certificate, clientAuthorities } = tls;
-  // A certificate is one way to be known among others: who has none is asked for a token, by the guard.
-  const asks = clientAuthorities !== undefined && {
-    ca: clientAuthorities,
-    requestCert: true,
-    rejectUnauthorized: false,
+  const options: NodeTlsOptions = {
+    key,
+    cert: certificate,
+    ALPNProtocols: ["h2", "http/1.1"],
+    handshakeTimeout: headersTimeoutMs,
+    minVersion: "TLSv1.2",
   };
-  return createTlsServer(
-    {
-      key,
-      cert: certificate,
-      ALPNProtocols: ["h2", "http/1.1"],
-      handshakeTimeout: limits.headersTimeoutMs,
-      minVersion: "TLSv1.2",
-      ...asks,
-    },
-    accept,
-  );
+  if (clientAuthorities === undefined) return options;
+  // A certificate is one way to authenticate among others. The guard asks clients without one for a token.
+  return { ...options, ca: clientAuthorities, requestCert: true, rejectUnauthorized: false };
 }
 
-/** Who takes a connection, by what it speaks. */
-interface Speakers {
-  readonly http1: () => HttpServer;
-  readonly http2: () => Http2Server;
-}
-
-function sniff(socket: Socket, { http1, http2 }: Speakers, timeoutMs: number): void {
+/** Hands a connection to the server that its first bytes ask for, or closes it when none arrive in time. */
+function sniff(socket: Socket, timeoutMs: number, serverOf: (first: Buffer) => HttpServer | Http2Server): void {
   const destroy = (): void => void socket.destroy();
   socket.setNoDelay(true);
   socket.setTimeout(timeoutMs).on("timeout", destroy).on("error", destroy);
@@ -136,9 +125,8 @@ function sniff(socket: Socket, { http1, http2 }: Speakers, timeoutMs: number): v
     if (!(first instanceof Buffer)) return void socket.destroy();
     socket.setTimeout(0).off("timeout", destroy);
     socket.unshift(first);
-    const speaks2 = first.subarray(0, HTTP2_PREFACE.length).toString("latin1") === HTTP2_PREFACE;
-    (speaks2 ? http2() : http1()).emit("connection", socket);
-    // Whoever has it now listens for errors too.
+    serverOf(first).emit("connection", socket);
+    // From here on, that server handles errors of the socket.
     socket.off("error", destroy);
   });
 }

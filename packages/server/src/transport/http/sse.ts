@@ -1,12 +1,24 @@
 import type { Writable } from "node:stream";
+import { invalid } from "../../errors.ts";
 import { failpoint } from "../../failpoint.ts";
 import type { Beating, Heartbeats } from "./heartbeats.ts";
-import type { HttpResponse } from "./route.ts";
+import type { HttpResponse, ResponseHeaders } from "./route.ts";
 
-/** Past so many characters that wait for the socket, the writer of a stream waits too. */
+/** Number of characters waiting for the socket above which the sender of a stream has to wait. */
 const MAX_WAITING = 256 * 1024;
 
-/** A stream of server-sent events. What is sent in one turn of the event loop goes to the socket together. */
+const SSE_HEADERS = {
+  "content-type": "text/event-stream",
+  "cache-control": "no-cache, no-transform",
+  // Without it, nginx holds events back until its buffer is full.
+  "x-accel-buffering": "no",
+} as const;
+
+/**
+ * A response that consists of server-sent events.
+ *
+ * Events that are sent in one turn of the event loop are written to the socket together.
+ */
 export class SseStream implements Beating, Disposable {
   readonly #response: HttpResponse;
   readonly #heartbeats: Heartbeats;
@@ -14,8 +26,8 @@ export class SseStream implements Beating, Disposable {
   #flushing: NodeJS.Immediate | undefined;
   #draining: Promise<void> | undefined;
 
-  /** Begins the stream. Its heartbeats keep whatever is between from taking it for dead. */
-  constructor(response: HttpResponse, headers: Readonly<Record<string, string>>, heartbeats: Heartbeats) {
+  /** Begins the response. Heartbeats keep proxies from closing it while there are no events. */
+  constructor(response: HttpResponse, headers: ResponseHeaders, heartbeats: Heartbeats) {
     this.#response = response;
     this.#heartbeats = heartbeats;
     const head: Head = response;
@@ -23,25 +35,29 @@ export class SseStream implements Beating, Disposable {
     heartbeats.add(this);
   }
 
-  /** Sends a comment, unless more waits to be sent. */
+  /** Sends a comment as a sign of life, unless events wait to be written. */
   beat(): void {
     const writable: Writable = this.#response;
     if (this.#waiting === "" && !this.#draining && !writable.destroyed) writable.write(": heartbeat\n\n");
   }
 
-  /** Sends an event: JSON on one line, with an id when it is one of a log. Gives what to wait for before more is sent; often nothing. */
+  /**
+   * Sends an event. `data` is JSON on one line; `id` is the sequence of the event in its log.
+   *
+   * Returns a promise to await before the next event when the client reads too slowly, else undefined.
+   */
   send(data: string, id?: bigint): Promise<void> | undefined {
     this.#push(id === undefined ? `data: ${data}\n\n` : `id: ${id}\ndata: ${data}\n\n`);
     return this.#waiting.length > MAX_WAITING ? this.#flush() : undefined;
   }
 
-  /** Sends an event that says why the stream ends, under a name of its own where the binding has one. */
+  /** Sends the event that reports why the stream ends, with an event type where the binding has one for errors. */
   async sendError(data: string, event?: string): Promise<void> {
     this.#push(event === undefined ? `data: ${data}\n\n` : `event: ${event}\ndata: ${data}\n\n`);
     await this.#flush();
   }
 
-  /** Sends what waits and ends the stream. */
+  /** Writes all events that wait, and ends the response. */
   async end(): Promise<void> {
     await this.#flush();
     const writable: Writable = this.#response;
@@ -50,6 +66,7 @@ export class SseStream implements Beating, Disposable {
     failpoint("devtool:sse.end.after");
   }
 
+  /** Stops the heartbeats, and drops events that wait unless `end` is called. */
   [Symbol.dispose](): void {
     this.#heartbeats.remove(this);
     clearImmediate(this.#flushing);
@@ -63,7 +80,7 @@ export class SseStream implements Beating, Disposable {
   async #flush(): Promise<void> {
     clearImmediate(this.#flushing);
     this.#flushing = undefined;
-    // Nothing more goes to a socket that is full: it waits here, where `send` sees how much there is.
+    // Writes nothing to a full socket. What waits stays here, where `send` sees how much it is.
     while (this.#draining) await this.#draining;
     const text = this.#waiting;
     this.#waiting = "";
@@ -79,22 +96,27 @@ export class SseStream implements Beating, Disposable {
   }
 }
 
-/** What responses of HTTP/1.1 and HTTP/2 have in common here. */
+/** The `writeHead` that the responses of HTTP/1.1 and HTTP/2 have in common. */
 interface Head {
-  writeHead(status: number, headers: Readonly<Record<string, string>>): unknown;
+  writeHead(status: number, headers: ResponseHeaders): unknown;
 }
 
-const SSE_HEADERS = {
-  "content-type": "text/event-stream",
-  "cache-control": "no-cache, no-transform",
-  "x-accel-buffering": "no",
-} as const;
-
-/** Waits until a stream takes more, or is closed. */
+/** Resolves once a stream accepts more data, or is closed. */
 async function drained(writable: Writable): Promise<void> {
   const ready = Promise.withResolvers<void>();
   writable.once("drain", ready.resolve).once("close", ready.resolve);
   if (writable.destroyed) ready.resolve();
   await ready.promise;
   writable.off("drain", ready.resolve).off("close", ready.resolve);
+}
+
+/**
+ * Returns the sequence in a `Last-Event-ID` header, after which the client resumes (STREAM-3); undefined for an empty header.
+ *
+ * Throws `Code.InvalidArgument` for a header that is not a number.
+ */
+export function parseLastEventId(header: string): bigint | undefined {
+  if (header === "") return undefined;
+  if (/^\d{1,18}$/.test(header)) return BigInt(header);
+  throw invalid("Last-Event-ID", header, "is not a sequence number", "send the id of an event");
 }
