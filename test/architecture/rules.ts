@@ -35,7 +35,7 @@ const STAGES: ReadonlyMap<string, readonly (readonly string[])[]> = new Map([
       ["task"],
       ["agent", "outbound"],
       ["store"],
-      ["stream"],
+      ["stream", "files"],
       ["errors", "failpoint", "other-process"],
     ],
   ],

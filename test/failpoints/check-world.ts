@@ -163,7 +163,7 @@ async function postsOf(
 
 /**
  * Files that only a write in progress should have, and those set aside as broken. A `.new` beside a file is not among them:
- * there is one at most, and the next write replaces it.
+ * the next write of that file removes it.
  */
 async function leftovers({ data, workspace }: World): Promise<string[]> {
   const names = [...(await readdir(data)), ...(await readdir(workspace, { recursive: true }))];

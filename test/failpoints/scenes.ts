@@ -53,6 +53,7 @@ const SCENES: readonly (readonly [name: string, scene: Scene])[] = [
   ["store.layout", START],
   ["workspace.make", START],
   ["private-file", START],
+  ["file", START],
   ["discovery", { moment: "stop", once: true }],
   ["mcp.close", { ...MCP, moment: "stop", once: true }],
   ["mcp.spawn", { ...MCP, once: true }],

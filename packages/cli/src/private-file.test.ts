@@ -1,5 +1,4 @@
-import { spawnSync } from "node:child_process";
-import { chmod, chown, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, chown, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -30,14 +29,6 @@ describe("what only its user may read", () => {
     await expect(assertPrivateDirectory(isRoot ? directory : "/root")).rejects.toThrow(
       "belongs to another user: chown",
     );
-  });
-
-  it("leaves nothing behind of a write that a crash cut, and does not touch one in progress (R3)", async () => {
-    const { pid: gone } = spawnSync(process.execPath, ["--version"]);
-    const names = [`.file.json.${process.ppid}.tmp`, `.file.json.${gone}.tmp`, ".other.json.1.tmp"];
-    for (const name of names) await writeFile(join(directory, name), "ha");
-    await writePrivateFile(join(directory, "file.json"), "whole");
-    expect(await readdir(directory)).toEqual([names[0], ".other.json.1.tmp", "file.json"]);
   });
 
   it("is a file of mode 0600 that is there whole or not at all, in a directory of mode 0700", async () => {

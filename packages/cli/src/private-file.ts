@@ -1,9 +1,9 @@
 import { constants, type Stats } from "node:fs";
-import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
-import { failpoint, isOtherProcess } from "@devtool/server/operator";
+import { mkdir, open, stat } from "node:fs/promises";
+import { dirname } from "node:path";
+import { failpoint, replaceFile } from "@devtool/server/operator";
 
-const { O_CREAT, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY } = constants;
+const { O_NOFOLLOW, O_RDONLY } = constants;
 
 /** The permission bits of everybody but the owner. */
 const OTHERS = 0o077;
@@ -17,35 +17,12 @@ export async function assertPrivateDirectory(path: string): Promise<void> {
   if (problem !== undefined) throw new Error(`data directory "${path}" ${problem}`);
 }
 
-/** Writes a file of mode 0600, and the directory that it lies in: under another name, then renamed, so that nobody reads half of it. */
+/** Replaces a file that only its owner may access (mode 0600), and creates its directory when it is missing (mode 0700). */
 export async function writePrivateFile(path: string, text: string): Promise<void> {
-  const directory = dirname(path);
   failpoint("devtool:private-file.write.before");
-  await mkdir(directory, { recursive: true, mode: 0o700 });
-  const temporary = join(directory, `.${basename(path)}.${process.pid}.tmp`);
-  await removeLeftovers(path);
-  try {
-    await using file = await open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
-    await file.chmod(0o600);
-    await file.writeFile(text);
-    await file.sync();
-    failpoint("devtool:private-file.rename.before");
-    await rename(temporary, path);
-    failpoint("devtool:private-file.rename.after");
-  } catch (reason) {
-    await rm(temporary, { force: true });
-    throw reason;
-  }
-}
-
-/** Removes what writes of a file left behind that a crash of their process cut; those of living processes stay. */
-async function removeLeftovers(path: string): Promise<void> {
-  const [prefix, suffix] = [`.${basename(path)}.`, ".tmp"];
-  for (const name of await readdir(dirname(path))) {
-    if (!name.startsWith(prefix) || !name.endsWith(suffix)) continue;
-    const pid = Number(name.slice(prefix.length, -suffix.length));
-    if (!isOtherProcess(pid)) await rm(join(dirname(path), name), { force: true });
-  }
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await replaceFile(path, text);
+  failpoint("devtool:private-file.write.after");
 }
 
 /**

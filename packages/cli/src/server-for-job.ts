@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { mkdir, realpath } from "node:fs/promises";
-import { isAbsolute, join, relative, resolve, sep } from "node:path";
+import { join, relative, resolve } from "node:path";
 import type { DevtoolClient } from "@devtool/client";
+import { isInside } from "@devtool/server/operator";
 import type { Address } from "./address.ts";
 import {
   type ConnectionOptions,
@@ -41,7 +42,7 @@ export async function serverForJob(options: JobOptions, io: Io): Promise<JobServ
   if (!address) return startServer(workspace, options, io);
   const isNamed = options.url !== undefined || options.task !== undefined || !address.info;
   const roots = address.info?.workspaceRoots ?? [];
-  if (!isNamed && !(await isInside(workspace, roots))) {
+  if (!isNamed && !(await isInsideOne(workspace, roots))) {
     const known = roots.join(", ");
     notify(
       `the running server does not work in ${workspace}, only in ${known} (add directories with "devtool serve --root"): starting another for this job`,
@@ -96,12 +97,8 @@ async function startServer(workspace: string, options: JobOptions, io: Io): Prom
 }
 
 /** Whether a directory lies in one of some others, links resolved. One that is missing lies nowhere. */
-async function isInside(path: string, roots: readonly string[]): Promise<boolean> {
+async function isInsideOne(path: string, roots: readonly string[]): Promise<boolean> {
   const [real, ...realRoots] = await Promise.all([path, ...roots].map((each) => realpath(each).catch(() => undefined)));
   if (real === undefined) return false;
-  return realRoots.some((root) => {
-    if (root === undefined) return false;
-    const way = relative(root, real);
-    return way === "" || (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way));
-  });
+  return realRoots.some((root) => root !== undefined && isInside(root, real));
 }

@@ -1,5 +1,8 @@
-// What @devtool/server/operator exports: how far a server is open, the file that keeps its tasks, what a crash may cut, and how it proves who it is, for the tools of an operator.
+// The public names of @devtool/server/operator: parts of a server for the command line and other tools of its operator.
+
 export { failpoint } from "./failpoint.ts";
+export { isInside } from "./files/is-inside.ts";
+export { replaceFile } from "./files/replace-file.ts";
 export { isOtherProcess } from "./other-process.ts";
 export { assertSafeExposure } from "./server-access.ts";
 export { SqliteTaskStore } from "./store/sqlite-task-store.ts";

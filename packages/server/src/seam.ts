@@ -1,4 +1,4 @@
-// What @devtool/server/agent exports: the seam between a server and its agents, and what agents share with it.
+// The public names of @devtool/server/agent: the seam between a server and its agents, and code that agents share with it.
 
 export type {
   About,
@@ -9,6 +9,7 @@ export type {
   AgentServices,
   CommandContext,
   CommandPlace,
+  ConversationKey,
   OfferedMcpServer,
   OfferedTool,
   OpenAgent,
@@ -22,6 +23,8 @@ export { Confirmations } from "./agent/confirmations.ts";
 export { type FailureType, toolFailure } from "./agent/failure.ts";
 export { Code, DevtoolError, type ErrorOptions, invalid, quoted } from "./errors.ts";
 export { failpoint } from "./failpoint.ts";
+export { isInside } from "./files/is-inside.ts";
+export { replaceFile } from "./files/replace-file.ts";
 export { isOtherProcess } from "./other-process.ts";
 export { checkedFetch } from "./outbound/checked-fetch.ts";
 export { guardedFetch, type OutboundResponse } from "./outbound/guarded-fetch.ts";

@@ -1,8 +1,9 @@
 import { realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { isPlaceholder } from "@devtool/sandbox";
+import { isInside } from "@devtool/server/agent";
 import { clientError } from "../client-error.ts";
-import { isInside, Workspace } from "../tool/workspace.ts";
+import { Workspace } from "../tool/workspace.ts";
 import { hasConfig, MEMORY_FILE_NAMES, namesIn } from "../trust/config-files.ts";
 import { trustProblem, type WorkspaceTrust } from "../trust/trust.ts";
 

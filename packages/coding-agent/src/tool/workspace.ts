@@ -1,6 +1,6 @@
 import type { BigIntStats, Dirent } from "node:fs";
-import { isAbsolute, relative, resolve, sep } from "node:path";
-import { Code, DevtoolError, failpoint, isOtherProcess } from "@devtool/server/agent";
+import { relative, resolve, sep } from "node:path";
+import { Code, DevtoolError, failpoint, isInside, isOtherProcess } from "@devtool/server/agent";
 import { Descriptor } from "./descriptor.ts";
 
 /** A file may have so many bytes to be read as a whole: 10 MiB. */
@@ -207,12 +207,6 @@ export class Workspace implements Disposable {
     if (file.realPath().startsWith(root === "/" ? root : `${root}/`)) return;
     throw denied(path, `is outside workspace ${JSON.stringify(this.root)}`);
   }
-}
-
-/** Returns whether a path is a directory or inside it. Both are absolute. Compares path segments, not prefixes of text. */
-export function isInside(directory: string, path: string): boolean {
-  const way = relative(directory, path);
-  return way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way);
 }
 
 function segmentsOf(way: string): string[] {

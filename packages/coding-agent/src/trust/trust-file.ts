@@ -1,12 +1,12 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync } from "node:fs";
-import { lstat, mkdir, open, readlink, rename, rm, symlink } from "node:fs/promises";
+import { lstat, mkdir, readlink, rm, symlink } from "node:fs/promises";
 import { dirname } from "node:path";
 import { create, fromJsonString, toJsonString } from "@bufbuild/protobuf";
 import { type TrustFile, TrustFileSchema } from "@devtool/schema";
-import { Code, DevtoolError, type ErrorOptions, failpoint, isOtherProcess } from "@devtool/server/agent";
+import { Code, DevtoolError, type ErrorOptions, failpoint, isOtherProcess, replaceFile } from "@devtool/server/agent";
 import { systemErrorCode } from "../client-error.ts";
 
-const { O_CREAT, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY } = constants;
+const { O_NOFOLLOW, O_RDONLY } = constants;
 
 /**
  * Reads the grants from `trust.json`. Returns no grants when the file does not exist.
@@ -37,10 +37,10 @@ export async function readTrustFile(path: string): Promise<TrustFile> {
 }
 
 /**
- * Changes the grants in `trust.json`.
+ * Changes the grants in `trust.json`, durably and with mode 0600.
  *
- * Writes a new file with mode 0600, syncs it and renames it over the old one. A lock serializes changes by different
- * processes, so that no change is lost. Throws `Code.Unavailable` while another process holds the lock.
+ * A lock serializes changes by different processes, so that no change is lost. Throws `Code.Unavailable` while another
+ * process holds the lock.
  */
 export async function changeTrustFile(
   path: string,
@@ -53,25 +53,7 @@ export async function changeTrustFile(
   failpoint("devtool:trust.write.before");
   const after = change(await readTrustFile(path));
   await replaceFile(path, `${toJsonString(TrustFileSchema, after, { prettySpaces: 2 })}\n`);
-  failpoint("devtool:trust.rename.after");
-}
-
-async function replaceFile(path: string, text: string): Promise<void> {
-  const temporary = `${path}.new`;
-  await rm(temporary, { force: true });
-  try {
-    await using file = await open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
-    await file.chmod(0o600);
-    await file.writeFile(text);
-    await file.sync();
-    failpoint("devtool:trust.rename.before");
-    await rename(temporary, path);
-  } catch (reason) {
-    await rm(temporary, { force: true });
-    throw reason;
-  }
-  await using directory = await open(dirname(path), O_RDONLY);
-  await directory.sync();
+  failpoint("devtool:trust.write.after");
 }
 
 /** A change takes milliseconds, so a crashed process left any older lock, even if its process id is in use again. */

@@ -173,7 +173,7 @@ describe("TrustStore (S4)", () => {
   it("recovers after a crash in the middle of a change (R3)", async () => {
     const { pid: gone } = spawnSync(process.execPath, ["--version"]);
     await mkdir(join(base, "data"));
-    await writeFile(join(base, "data/trust.json.new"), "{");
+    await writeFile(join(base, `data/.trust.json.${gone}.new`), "{");
     await symlink(String(gone), join(base, "data/trust.json.lock"));
     await store.grant(await store.preview(workspace));
     expect(await readdir(join(base, "data"))).toEqual(["trust.json"]);
