@@ -3,34 +3,46 @@ import { shorten } from "@devtool/schema";
 
 export { Code };
 
-/** What in a request an error is about; crosses the wire as `devtool.v1alpha.ErrorContext`. */
+/** The part of a request that an error is about. Sent to clients as `devtool.v1alpha.ErrorContext`. */
 export interface ErrorDetails {
-  /** The field or kind of id that is meant, in the request's own terms. */
+  /** The path of the field, or the kind of id, in the terms of the request. */
   readonly field: string;
-  /** The offending value; empty when it is missing. */
+
+  /** The invalid value; empty when it is missing. */
   readonly value: string;
 }
 
-/** What a `DevtoolError` carries beside its problem and code. */
+/** Optional properties of a `DevtoolError`. */
 export interface ErrorOptions {
-  /** The error behind it: kept for logs, never sent. */
+  /** The underlying error. Written to the server's log, never sent to clients. */
   readonly cause?: unknown;
-  /** What in the request is meant; sent to the client. */
-  readonly details?: ErrorDetails;
-  /** What helps, as the end of a sentence, for instance `choose another`. Default: empty, when nothing is known to help. */
-  readonly remedy?: string;
+
+  /** The part of the request that is invalid; sent to clients. */
+  readonly details?: ErrorDetails | undefined;
+
+  /** What the caller can do, in lower case and without a full stop: `choose another`. Default: empty. */
+  readonly remedy?: string | undefined;
 }
 
 /**
- * The one error that leaves a stage on purpose. Its message is `problem: remedy`, or the problem alone. It is sent to the
- * client, so it says what, which and what to do, and holds no secret. Every transport maps `code` in one table.
+ * An error whose message clients may see.
+ *
+ * The message is `problem: remedy`, or the problem alone. Since it is sent to clients, it must quote
+ * the invalid value and contain no secret. `code` is one of Connect's codes; each transport maps it
+ * to its own status codes in one table.
  */
 export class DevtoolError extends Error {
   override readonly name = "DevtoolError";
+
+  /** The part of the request that is invalid; undefined when no part of it is. */
   readonly details: ErrorDetails | undefined;
-  /** What helps; empty when nothing is known to. */
+
+  /** What the caller can do; empty when nothing is known to help. */
   readonly remedy: string;
 
+  /**
+   * @param problem the subject and what is wrong with it, for instance `page_size 0 is out of range`
+   */
   constructor(
     readonly problem: string,
     readonly code: Code,
@@ -41,7 +53,10 @@ export class DevtoolError extends Error {
     this.remedy = remedy;
   }
 
-  /** Takes what a `catch` got: keeps a `DevtoolError`, hides anything else behind `Code.Internal` with the cause kept. */
+  /**
+   * Converts a caught value. Returns a `DevtoolError` as it is, converts an `AbortError` to
+   * `Code.Canceled`, and hides anything else behind `Code.Internal`, as the cause.
+   */
   static from(reason: unknown): DevtoolError {
     const known = devtoolErrorOf(reason);
     if (known) return known;
@@ -53,8 +68,10 @@ export class DevtoolError extends Error {
 }
 
 /**
- * The value if it is a `DevtoolError`, else undefined. An agent that is loaded from a module throws the class of its own copy
- * of this package, which counts as well.
+ * Returns the value when it is a `DevtoolError`, otherwise undefined.
+ *
+ * Recognizes the class of another copy of this package by its name and code: an agent that is loaded
+ * from a module may bring its own copy.
  */
 export function devtoolErrorOf(value: unknown): DevtoolError | undefined {
   if (value instanceof DevtoolError) return value;
@@ -66,8 +83,10 @@ export function devtoolErrorOf(value: unknown): DevtoolError | undefined {
 }
 
 /**
- * Makes the error for a request field that cannot be used: field, value, problem and remedy in a sentence. The value is cut
- * to 80 characters.
+ * Creates the error for an invalid field of a request, with `Code.InvalidArgument`.
+ *
+ * The message is `field "value" problem: remedy`. The value is cut to 80 characters; an empty value
+ * is left out.
  */
 export function invalid(field: string, value: string, problem: string, remedy = ""): DevtoolError {
   const subject = value === "" ? field : `${field} ${quoted(value)}`;
@@ -75,7 +94,12 @@ export function invalid(field: string, value: string, problem: string, remedy = 
   return new DevtoolError(`${subject} ${problem}`, Code.InvalidArgument, { details, remedy });
 }
 
-/** An error with its field under the name that the request has for it; all else as it is. */
+/**
+ * Renames the field of an error, for a transport whose requests use other names. Returns any other
+ * value as it is.
+ *
+ * @param names the names in the request, by the names in the error
+ */
 export function withFieldNames(reason: unknown, names: Readonly<Record<string, string>>): unknown {
   if (!(reason instanceof DevtoolError) || !reason.details) return reason;
   const { problem, remedy, code, cause, details } = reason;
@@ -85,7 +109,7 @@ export function withFieldNames(reason: unknown, names: Readonly<Record<string, s
   return new DevtoolError(text, code, { cause, remedy, details: { ...details, field: name } });
 }
 
-/** A text of a request as an error quotes it: at most 80 characters of it. */
+/** Returns a text in double quotes for an error message, cut to 80 characters. */
 export function quoted(text: string): string {
   return JSON.stringify(shorten(text));
 }

@@ -1,4 +1,4 @@
-// The public names of @devtool/server, one by one. Adding a name is adding API.
+// The public names of @devtool/server. Each name added here becomes public API.
 
 export type {
   About,
@@ -8,6 +8,7 @@ export type {
   AgentServices,
   CommandContext,
   CommandPlace,
+  ConversationKey,
   OpenAgent,
   Skill,
   Summarized,

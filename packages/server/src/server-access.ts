@@ -4,30 +4,33 @@ import { assertTarget } from "./outbound/target.ts";
 import type { HandlerOptions, ServerOptions, ServerSettings } from "./server-options.ts";
 
 /**
- * Throws a `DevtoolError` for options that would open a server to callers that it must not serve: to other machines without
- * TLS and credentials, to any web page, or to anybody where an agent does not serve them; and for lists that could not be
- * meant so. It names the flags and fields of `devtool serve`; the options of `createServer` have the same names in camel case.
+ * Throws a `DevtoolError` for options that would expose a server to callers that it must not serve.
+ *
+ * Refuses an address that other machines can reach without TLS and credentials, a CORS origin that
+ * stands for any web page, anonymous access to an agent that does not set `servesAnonymous`, and
+ * entries of lists that could never match. Messages name the flags and configuration fields of
+ * `devtool serve`; the options of `createServer` have the same names in camel case.
  */
 export function assertSafeExposure(options: ServerOptions): void {
   assertPublicUrl(options);
-  assertNobodyReachesTools(options);
+  assertAnonymousAccess(options);
   assertBindable(options);
   for (const origin of options.allowedOrigins ?? []) assertOrigin(origin);
   for (const target of options.pushTargets ?? []) assertTarget("push_targets", target);
 }
 
-/** The public URL without a slash at its end, so that paths can be added. */
-export function publicUrlOf({ publicUrl }: Pick<HandlerOptions, "publicUrl">): string {
+/** Returns a public URL without trailing slashes, so that paths can be appended. */
+export function normalizedPublicUrl(publicUrl: string): string {
   return new URL(publicUrl).href.replace(/\/+$/, "");
 }
 
-/** Throws a `DevtoolError` for a public URL without a path: a host of its own is for a server that listens. */
-export function assertMountable({ publicUrl }: Pick<HandlerOptions, "publicUrl">): void {
+/** Throws a `DevtoolError` for a public URL without a path, which a mounted handler cannot have. */
+export function assertMountable({ publicUrl }: HandlerOptions): void {
   if (new URL(publicUrl).pathname !== "/") return;
   throw publicUrlError(publicUrl, "has no path", "mount the handler below one, for instance /api, or use createServer");
 }
 
-/** Returns whether an address stands for all addresses of the machine; Node takes an empty one so, too. */
+/** Whether an address stands for all addresses of the machine. For Node, an empty address does too. */
 export function isWildcard(host: string): boolean {
   return host === "" || host === "0.0.0.0" || (isIP(host) === 6 && new URL(`http://[${host}]`).hostname === "[::]");
 }
@@ -52,12 +55,22 @@ function publicUrlError(value: string, problem: string, remedy: string): Devtool
   return invalid("public_url", value, problem, remedy);
 }
 
-function assertBindable(options: ServerSettings): void {
-  const { host = "127.0.0.1", publicUrl } = options;
+/** Requires TLS, credentials and a usable URL for an address that other machines can reach. */
+function assertBindable({
+  host = "127.0.0.1",
+  publicUrl,
+  tls,
+  tlsEndedByProxy,
+  token,
+  authentication,
+}: ServerSettings): void {
   if (isLoopback(host)) return;
+  const isEncrypted = tls !== undefined || tlsEndedByProxy === true;
+  const hasCredentials =
+    token !== undefined || authentication?.jwt !== undefined || tls?.clientAuthorities !== undefined;
   const missing = [
-    ...(isEncrypted(options) ? [] : [TLS]),
-    ...(hasCredentials(options) ? [] : [CREDENTIALS]),
+    ...(isEncrypted ? [] : [TLS]),
+    ...(hasCredentials ? [] : [CREDENTIALS]),
     ...(isWildcard(host) && publicUrl === undefined ? [PUBLIC_URL] : []),
   ];
   if (missing.length === 0) return;
@@ -74,27 +87,21 @@ const CREDENTIALS =
   "a token (--token-file, token_file), an issuer ([authentication.jwt]) or client certificates (tls.client_authorities_file)";
 const PUBLIC_URL = "the URL that clients use (--public-url, public_url)";
 
-function isEncrypted({ tls, tlsEndedByProxy = false }: ServerSettings): boolean {
-  return tls !== undefined || tlsEndedByProxy;
-}
-
-function hasCredentials({ token, authentication, tls }: ServerSettings): boolean {
-  return token !== undefined || authentication?.jwt !== undefined || tls?.clientAuthorities !== undefined;
-}
-
-/** An origin is compared as it is written, so it must be written as browsers do; `null` is that of any sandboxed page. */
+/**
+ * Requires an origin as browsers send it, because origins are compared as text. `null` is refused: it
+ * is the origin of every sandboxed page.
+ */
 function assertOrigin(text: string): void {
   const url = URL.parse(text);
   const isWeb = url !== null && /^https?:$/.test(url.protocol);
-  // Those of applications and browser extensions, such as vscode-webview://id, are opaque to the URL standard.
+  // Origins of applications and browser extensions, such as vscode-webview://id, are opaque to the URL standard.
   if (isWeb ? url.origin === text && !text.includes("*") : /^[a-z][a-z\d+.-]*:\/\/[^/?#\s*]+$/.test(text)) return;
   const example = isWeb && !text.includes("*") ? url.origin : "https://app.example";
   throw invalid("allowed_origins", text, "is not an origin", `write one as browsers do, for instance ${example}`);
 }
 
-/** Callers without credentials may be anybody on this machine: nobody else, and no agent that does not say it serves them. */
-function assertNobodyReachesTools(options: ServerOptions): void {
-  const { anonymous, host = "127.0.0.1", publicUrl, agents } = options;
+/** Allows anonymous callers only from this machine, and only with agents that set `servesAnonymous`. */
+function assertAnonymousAccess({ anonymous, host = "127.0.0.1", publicUrl, agents }: ServerOptions): void {
   if (anonymous !== "admit") return;
   const places = [host, ...(publicUrl === undefined ? [] : [new URL(publicUrl).hostname])];
   const open = places.find((place) => !isLoopback(place));

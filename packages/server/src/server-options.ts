@@ -3,126 +3,239 @@ import type { Right } from "./handler/caller.ts";
 import type { JwtOptions } from "./transport/auth/jwt-authenticator.ts";
 import type { TlsOptions } from "./transport/http/sniffing-server.ts";
 
-/** The bounds of a server; each answers with an error that gives the limit (ERR-2). */
+/** The limits of a server. A request beyond one of them gets an error that quotes the limit (ERR-2). */
 export interface ServerLimits {
-  /** A request may have so many bytes. Default 4 MiB. */
+  /** The maximum size of a request in bytes. Default 4 MiB. */
   readonly maxRequestBytes: number;
-  /** A message may have so many parts. Default 256. */
+
+  /** The maximum number of parts of a message. Default 256. */
   readonly maxParts: number;
-  /** So many sockets may be open. Default 4096. */
+
+  /** The maximum number of open sockets. Default 4096. */
   readonly maxConnections: number;
-  /** So many streams may be open on one HTTP/2 connection. Default 100. */
+
+  /** The maximum number of open streams on one HTTP/2 connection. Default 100. */
   readonly maxConcurrentStreams: number;
-  /** The maximum number of subscriptions, streamed messages and streamed commands that one caller may have open. Default 1000. */
+
+  /**
+   * The maximum number of streams that one caller has open, over all connections: subscriptions,
+   * streamed messages and streamed commands. Default 1000.
+   */
   readonly maxStreamsPerCaller: number;
 }
 
-/** How A2A 1.0 is spoken, where its revisions and the kits that test it differ. */
+/** Options of A2A 1.0 where its revisions, or the test kits for them, differ. */
 export interface A2aOptions {
-  /** The card for who names no version: that of 0.3 and 1.0 in one, or that of 1.0 alone. Default: both in one. */
-  readonly unversionedCard?: "hybrid" | "v1";
-  /** The revision whose codes and statuses errors have. Default 1.0.1. */
-  readonly revision?: "1.0.0" | "1.0.1";
-  /** What a message to an ended task does: begin a new task that goes on from it (STREAM-5), or fail. Default: the first. */
-  readonly endedTask?: "continue" | "refuse";
-  /** What becomes of a message without an id. Default: it is refused. */
-  readonly missingMessageId?: "refuse" | "generate";
-  /** The media types that parts of messages may have, where they say one. Default: all. */
-  readonly inputModes?: readonly string[];
-  /** Who gets the extended card: callers that are known, or all that are let in. Default: the first. */
-  readonly extendedCard?: "known" | "everybody";
+  /**
+   * The agent card for clients that request no version: `hybrid` is a card of A2A 0.3 and 1.0 in
+   * one, `v1` a card of A2A 1.0 only. Default `hybrid`.
+   */
+  readonly unversionedCard?: "hybrid" | "v1" | undefined;
+
+  /** The revision that defines error codes and HTTP status codes. Default `1.0.1`. */
+  readonly revision?: "1.0.0" | "1.0.1" | undefined;
+
+  /**
+   * How to handle a message to a task that has ended: `continue` creates a task that continues it
+   * (STREAM-5), `refuse` returns an error. Default `continue`.
+   */
+  readonly endedTask?: "continue" | "refuse" | undefined;
+
+  /** How to handle a message without an id. Default `refuse`. */
+  readonly missingMessageId?: "refuse" | "generate" | undefined;
+
+  /**
+   * The media types that parts of messages may have. A part without a media type is always accepted.
+   * Default: all.
+   */
+  readonly inputModes?: readonly string[] | undefined;
+
+  /**
+   * Who may read the extended agent card: `known` are callers with credentials, `everybody` includes
+   * anonymous callers. Default `known`.
+   */
+  readonly extendedCard?: "known" | "everybody" | undefined;
 }
 
-/** The options of a server. Everything but its agents has a default; without more it keeps its tasks in memory. */
-export interface ServerOptions extends ServerSettings {
-  /** The agents that it serves, by the names that clients choose them with: letters, digits, `-` and `_`. */
-  readonly agents: Readonly<Record<string, Agent>>;
-  /** The agent of clients that choose none. Default: the first of `agents`. */
-  readonly defaultAgent?: string;
+/** Authentication of callers other than the operator. Each caller is a principal with tasks of its own. */
+export interface AuthenticationSettings {
+  /** Accepts the JSON Web Tokens of one issuer. Default: none. */
+  readonly jwt?: JwtOptions | undefined;
+
+  /**
+   * The rights of callers that authenticate with a client certificate (`tls.clientAuthorities`).
+   * Default: none, so they can neither approve tool calls nor read the audit log.
+   */
+  readonly certificateRights?: readonly Right[] | undefined;
 }
 
 /**
- * The options of a server that is mounted in the HTTP server of an application (`createHandler`). How that listens, with which
- * certificate and how many connections it takes is the application's.
+ * The options of `createServer`.
+ *
+ * Only `agents` is required. By default the server listens on a free port of 127.0.0.1, requires a
+ * random token, and keeps its tasks in memory.
+ */
+export interface ServerOptions extends ServerSettings {
+  /**
+   * The agents to serve, by the names with which clients choose them. A name consists of letters,
+   * digits, `-` and `_`.
+   */
+  readonly agents: Readonly<Record<string, Agent>>;
+
+  /** The name of the agent for clients that choose none. Default: the first of `agents`. */
+  readonly defaultAgent?: string | undefined;
+}
+
+/**
+ * The options of `createHandler`, which mounts a server in the HTTP server of an application.
+ *
+ * The application decides how to listen, which certificate to use and how many connections to accept.
  */
 export interface HandlerOptions
   extends Omit<ServerOptions, "host" | "port" | "publicUrl" | "tls" | "tlsEndedByProxy" | "anonymous"> {
   /**
-   * The URL at which clients reach it, for instance `https://app.example/api`: all that it says of its addresses is made from
-   * it. Its path is where the application mounts it, and may not be empty. Begins with https:// unless its host is loopback.
+   * The URL at which clients reach the handler, for instance `https://app.example/api`. The agent
+   * card and other documents contain addresses below it.
+   *
+   * Must have a path: the one where the application mounts the handler. Must begin with `https://`,
+   * except on loopback.
    */
   readonly publicUrl: string;
 }
 
-/** The options of a server, whichever agents it serves. */
+/** The options of a server that do not depend on its agents. */
 export interface ServerSettings {
-  /** The workspace of clients that name none: an absolute path that exists. Default: none, so a client must name one. */
-  readonly workspace?: string;
-  /** The directories in which workspaces may lie. Default: the workspace alone. */
-  readonly workspaceRoots?: readonly string[];
-  /** Keeps tasks in a SQLite file in this directory, made when it is missing. Default: in memory. */
-  readonly dataDirectory?: string;
   /**
-   * The SQLite file that keeps the tasks and the audit log, relative to the data directory. One server uses it at a time,
-   * so a second server with the same rules, approvals and trust names another file. Default: `tasks.db`.
+   * The workspace of clients that name none: an absolute path of an existing directory. Default:
+   * none, and clients must name one.
    */
-  readonly taskFile?: string;
+  readonly workspace?: string | undefined;
+
+  /** The directories that may contain workspaces: absolute paths. Default: only `workspace` itself. */
+  readonly workspaceRoots?: readonly string[] | undefined;
+
   /**
-   * The address to bind. Default 127.0.0.1. One that other machines reach needs `tls` or `tlsEndedByProxy`, and `token`,
-   * `authentication.jwt` or `tls.clientAuthorities`; one that stands for all addresses needs `publicUrl` too.
+   * The directory in which the server keeps its tasks, in a SQLite file. Created when it is missing.
+   * Default: tasks are kept in memory and lost at the end.
    */
-  readonly host?: string;
-  /** The port to bind. Default 0: a free one. */
-  readonly port?: number;
-  /** The bearer token. Default: 256 random bits, new for each start. */
-  readonly token?: string;
+  readonly dataDirectory?: string | undefined;
+
   /**
-   * The URL at which clients reach the server when that is not where it listens, for instance behind a proxy; all that the
-   * server says of its addresses is made from it. Begins with https:// unless its host is loopback; a path is the prefix
-   * that the proxy removes. Default: where the server listens.
+   * The path of the SQLite file with the tasks and the audit log, relative to `dataDirectory`.
+   * Default `tasks.db`.
+   *
+   * Only one server can use a file at a time. A second server that shares the rules, approvals and
+   * trust in the data directory must name another file.
    */
-  readonly publicUrl?: string;
-  /** Whether a proxy ends TLS in front of the server, so that it may listen without TLS beyond loopback. Default false. */
-  readonly tlsEndedByProxy?: boolean;
-  /** Listens with TLS, and with `clientAuthorities` takes client certificates in place of a token. Default: no TLS. */
-  readonly tls?: TlsOptions;
-  /** Who is let in besides the holder of the token, each as a principal of its own. Default: nobody. */
-  readonly authentication?: {
-    /** The tokens of one issuer. */
-    readonly jwt?: JwtOptions;
-    /** What callers may that are known by their certificate. Default: neither approve nor read the audit log. */
-    readonly certificateRights?: readonly Right[];
-  };
+  readonly taskFile?: string | undefined;
+
   /**
-   * What becomes of a request without credentials. `admit` lets it in as a principal without special rights; only on
-   * loopback, and only where every agent says that it `servesAnonymous`. Default: it is refused.
+   * The address to bind. Default 127.0.0.1.
+   *
+   * An address that other machines can reach requires TLS (`tls` or `tlsEndedByProxy`) and credentials
+   * (`token`, `authentication.jwt` or `tls.clientAuthorities`). A wildcard address such as `0.0.0.0`
+   * also requires `publicUrl`.
    */
-  readonly anonymous?: "refuse" | "admit";
-  /** Further values of the Host header to serve: `name:port`, or `name` for any port. */
-  readonly allowedHosts?: readonly string[];
-  /** The origins of web pages that may call and read the responses (CORS), as browsers write them. Default: none. */
-  readonly allowedOrigins?: readonly string[];
-  /** How A2A 1.0 is spoken, where there is a choice. */
-  readonly a2a?: A2aOptions;
-  /** Which MCP servers clients may add to their sessions. Default: those that are reached over HTTP. */
-  readonly clientMcpServers?: "none" | "http" | "all";
-  /** What notifications may be posted to although it is not public or not https, as `host:port`. Default: nothing. */
-  readonly pushTargets?: readonly string[];
-  /** Whether clients must know the extension (CARD-1). Default false. */
-  readonly extensionRequired?: boolean;
-  /** For this many milliseconds the same message is a retry, and another one under its id a conflict (STREAM-7); 0 turns both off. Default 10 minutes. */
-  readonly retryWindowMs?: number;
-  /** When it stops, requests have so many milliseconds to end. Default 10 seconds. */
-  readonly drainMs?: number;
-  /** Takes what an operator should know, in words: a sandbox or an MCP server that is not there. Words of others may be in it. Default: standard error, made visible. */
-  readonly onNotice?: (text: string) => void;
-  /** Takes what went wrong inside, for the operator's log. Default: standard error, made visible. */
-  readonly onError?: (reason: unknown) => void;
-  readonly limits?: Partial<ServerLimits>;
+  readonly host?: string | undefined;
+
+  /** The port to bind. Default 0: any free port. */
+  readonly port?: number | undefined;
+
+  /**
+   * The operator's bearer token, which permits everything. Default: 256 random bits, new at each
+   * start.
+   */
+  readonly token?: string | undefined;
+
+  /**
+   * The URL at which clients reach the server when it differs from the address that it binds, for
+   * instance behind a proxy. The agent card and other documents contain addresses below it. Default:
+   * the bound address.
+   *
+   * Must begin with `https://`, except on loopback. A path is the prefix that the proxy removes.
+   */
+  readonly publicUrl?: string | undefined;
+
+  /**
+   * Whether a proxy terminates TLS in front of the server, so that the server may listen without TLS
+   * on an address that other machines can reach. Default false.
+   */
+  readonly tlsEndedByProxy?: boolean | undefined;
+
+  /**
+   * The certificate with which the server terminates TLS. With `clientAuthorities`, client
+   * certificates are accepted in place of a token. Default: no TLS.
+   */
+  readonly tls?: TlsOptions | undefined;
+
+  /** Authentication of callers other than the operator. Default: only the operator's token is accepted. */
+  readonly authentication?: AuthenticationSettings | undefined;
+
+  /**
+   * How to handle a request without credentials. Default `refuse`.
+   *
+   * `admit` accepts it; all such requests share one principal without special rights. Allowed only
+   * on loopback, and only when every agent sets `servesAnonymous`.
+   */
+  readonly anonymous?: "refuse" | "admit" | undefined;
+
+  /**
+   * Additional values of the Host header to accept: `name:port`, or `name` for any port. The server
+   * always accepts its own address and `publicUrl`; other values are refused, against DNS rebinding.
+   */
+  readonly allowedHosts?: readonly string[] | undefined;
+
+  /**
+   * The origins of web pages that may call the server (CORS), as browsers send them: scheme, host and
+   * port, without a path. Default: none.
+   */
+  readonly allowedOrigins?: readonly string[] | undefined;
+
+  /** Options of A2A 1.0. */
+  readonly a2a?: A2aOptions | undefined;
+
+  /**
+   * Which MCP servers clients may add to their sessions. `http` excludes servers that are started as
+   * a command on this machine. Default `http`.
+   */
+  readonly clientMcpServers?: "none" | "http" | "all" | undefined;
+
+  /**
+   * Webhook targets that are allowed although they are not public or not https, as `host:port` or
+   * `host:*`. Default: none.
+   */
+  readonly pushTargets?: readonly string[] | undefined;
+
+  /** Whether A2A clients must activate the development-tool extension (CARD-1). Default false. */
+  readonly extensionRequired?: boolean | undefined;
+
+  /**
+   * The time in milliseconds in which a message with a known id is treated as a retry when it is
+   * equal, and refused as a conflict when it is not (STREAM-7). 0 turns both off. Default 10 minutes.
+   */
+  readonly retryWindowMs?: number | undefined;
+
+  /** The time in milliseconds that running requests have to end when the server closes. Default 10 seconds. */
+  readonly drainMs?: number | undefined;
+
+  /**
+   * Receives messages for the operator, for instance that a sandbox or an MCP server is missing. They
+   * may contain text from outside. Default: written to standard error, with control characters escaped.
+   */
+  readonly onNotice?: ((text: string) => void) | undefined;
+
+  /**
+   * Receives internal errors for the operator's log. Default: written to standard error, with control
+   * characters escaped.
+   */
+  readonly onError?: ((reason: unknown) => void) | undefined;
+
+  /** Changes to the default limits. */
+  readonly limits?: Partial<ServerLimits> | undefined;
 }
 
-/** Limits with their defaults filled in. */
-export function limitsOf(limits: Partial<ServerLimits> = {}): ServerLimits {
+/** Returns limits with the defaults filled in. */
+export function limitsWithDefaults(limits: Partial<ServerLimits> = {}): ServerLimits {
   return {
     maxRequestBytes: 4 * 1024 * 1024,
     maxParts: 256,

@@ -1,56 +1,86 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
-import { authenticationOf, securityOf } from "./assembly/callers.ts";
+import { defined } from "@devtool/schema/json";
+import { authenticationFor, cardSecurity } from "./assembly/callers.ts";
 import { Readiness } from "./assembly/readiness.ts";
 import { serverRoutes } from "./assembly/routes.ts";
 import { ServedAgents } from "./assembly/served-agents.ts";
-import { openCore, type ServerCore, type Surroundings } from "./assembly/server-core.ts";
+import { openCore, type Place, type ServerCore } from "./assembly/server-core.ts";
 import { Code, DevtoolError } from "./errors.ts";
 import { errorLines, noticeLine } from "./operator-notice.ts";
-import { assertMountable, assertSafeExposure, publicUrlOf } from "./server-access.ts";
-import { type HandlerOptions, limitsOf, type ServerOptions, type ServerSettings } from "./server-options.ts";
+import { assertMountable, assertSafeExposure, normalizedPublicUrl } from "./server-access.ts";
+import { type HandlerOptions, limitsWithDefaults, type ServerOptions, type ServerSettings } from "./server-options.ts";
 import { createAuthenticator } from "./transport/auth/authentication.ts";
 import { type Answering, type HttpListener, listen } from "./transport/http/listener.ts";
 import { Mount } from "./transport/http/mount.ts";
 import { PROOF_BYTES, serverProof } from "./transport/http/server-proof.ts";
 import { CONNECTION_TIMEOUTS } from "./transport/http/sniffing-server.ts";
 
-/** A server that runs. */
+/** A running server, created by `createServer`. Disposing of it closes it. */
 export interface DevtoolServer extends AsyncDisposable {
-  /** Where it listens: `http://host:port`, or `https:` with TLS. */
+  /** The URL of the bound address: `http://host:port`, or `https:` with TLS. */
   readonly url: string;
-  /** Where clients reach it: `publicUrl` of its options, else `url`. */
+
+  /** The URL at which clients reach the server: the option `publicUrl`, or `url`. */
   readonly publicUrl: string;
-  /** What every request needs as bearer token. */
+
+  /** The operator's bearer token. */
   readonly token: string;
-  /** With the token it makes the key with which the server proves that it is this one (`Readiness.proof`): 32 random bytes. */
+
+  /**
+   * The key with which the server proves its identity to local clients: 32 random bytes, new at each
+   * start. A client that has read the key and the token from the discovery file sends a challenge to
+   * `/readyz` and compares the response.
+   */
   readonly proofKey: Uint8Array;
-  /** The name of the model that answers in sessions that choose none; empty for an agent that names none. */
+
+  /** The name of the default agent's model; empty when the agent names none. */
   readonly model: string;
-  /** Takes no new work, lets requests end, leaves every task so that the next start goes on with it. */
+
+  /**
+   * Closes the server. It stops accepting requests, waits for running ones up to `drainMs`, and
+   * interrupts its agents; tasks continue at the next start.
+   */
   close(): Promise<void>;
 }
 
-/** A server without a listener of its own, for the HTTP server of an application. */
+/** A server without a listener of its own, created by `createHandler`. Disposing of it closes it. */
 export interface DevtoolHandler extends Omit<DevtoolServer, "url" | "proofKey"> {
   /**
-   * Answers the requests below the path of `publicUrl`: a listener of `node:http` or `node:https`, and what Express and its like
-   * mount. Must come before anything that reads bodies.
+   * Handles the requests below the path of `publicUrl`. Register it with `node:http` or `node:https`,
+   * or mount it in Express or a similar framework, before any middleware that reads request bodies.
    */
   readonly listener: (request: IncomingMessage, response: ServerResponse) => void;
 }
 
 /**
- * Starts a server: A2A 0.3 and 1.0, Connect, gRPC and gRPC-Web on one port, with agents behind it.
+ * Starts a server that offers agents over A2A 0.3, A2A 1.0, Connect, gRPC and gRPC-Web on one port.
  *
- * Throws a `DevtoolError` when an option cannot be used, an agent cannot be opened, the port is taken or the data
- * directory is in use.
+ * ```ts
+ * await using server = await createServer({ agents: { echo }, dataDirectory: "/var/lib/echo" });
+ * console.log(server.url, server.token);
+ * ```
+ *
+ * Throws a `DevtoolError` when an option is invalid, an agent cannot be opened, the port is in use, or
+ * another server uses the data directory.
  */
 export async function createServer(options: ServerOptions): Promise<DevtoolServer> {
   const agents = new ServedAgents(options);
   assertSafeExposure(options);
-  const listener = await listenAt(options);
+  const publicUrlOption = options.publicUrl === undefined ? undefined : normalizedPublicUrl(options.publicUrl);
+  const listener = await listen(
+    defined({
+      host: options.host ?? "127.0.0.1",
+      port: options.port ?? 0,
+      tls: options.tls,
+      allowedHosts: options.allowedHosts ?? [],
+      allowedOrigins: options.allowedOrigins ?? [],
+      limits: { ...limitsWithDefaults(options.limits), ...CONNECTION_TIMEOUTS },
+      onError: errorReporter(options),
+      publicUrl: publicUrlOption,
+    }),
+  );
   const { url, publicUrl } = listener;
   const running = await start(agents, options, { publicUrl, ownPorts: () => [portOf(url)] }).catch(async (reason) => {
     await listener.close(0);
@@ -58,50 +88,66 @@ export async function createServer(options: ServerOptions): Promise<DevtoolServe
   });
   listener.serve(running.answering);
   const close = once(() => stop(running, listener, options.drainMs));
-  return { ...running.shown, url, publicUrl, close, [Symbol.asyncDispose]: close };
+  const { token, proofKey, model } = running;
+  return { url, publicUrl, token, proofKey, model, close, [Symbol.asyncDispose]: close };
 }
 
 /**
- * Makes a server without a listener of its own: A2A 0.3 and 1.0, Connect and gRPC-Web below the path of `publicUrl`, in the HTTP
- * server of an application. gRPC needs HTTP/2 and a host of its own, so it is not there, and no card lists it. Limits of
- * connections and TLS are the application's, and so is who may reach it: the token counts here as everywhere.
+ * Creates a server that is mounted in the HTTP server of an application. It offers agents over A2A
+ * 0.3, A2A 1.0, Connect and gRPC-Web below the path of `publicUrl`.
  *
- * Throws a `DevtoolError` when an option cannot be used, an agent cannot be opened or the data directory is in use.
+ * gRPC is not available, because it needs HTTP/2 and a host of its own; agent cards do not list it.
+ * The application is responsible for TLS and for limits on connections. Requests need credentials as
+ * with `createServer`.
+ *
+ * Throws a `DevtoolError` when an option is invalid, an agent cannot be opened, or another server uses
+ * the data directory.
  */
 export async function createHandler(options: HandlerOptions): Promise<DevtoolHandler> {
   const agents = new ServedAgents(options);
   assertSafeExposure(options);
   assertMountable(options);
-  const publicUrl = publicUrlOf(options);
+  const publicUrl = normalizedPublicUrl(options.publicUrl);
+  // The application's ports become known with the first request at each of them.
   const ports = new Set([portOf(publicUrl)]);
   const running = await start(agents, options, { publicUrl, ownPorts: () => [...ports] });
   const mount = new Mount({
-    ...{ publicUrl, ...running.answering, ...guardLists(options), onError: onErrorOf(options) },
+    publicUrl,
+    ...running.answering,
+    allowedHosts: options.allowedHosts ?? [],
+    allowedOrigins: options.allowedOrigins ?? [],
+    onError: errorReporter(options),
     onPort: (port) => ports.add(port),
   });
   const close = once(() => stop(running, mount, options.drainMs));
-  const listener: DevtoolHandler["listener"] = (request, response) => mount.answer(request, response);
-  const { token, model } = running.shown;
-  return { listener, publicUrl, token, model, close, [Symbol.asyncDispose]: close };
+  const { token, model } = running;
+  return {
+    listener: (request, response) => mount.answer(request, response),
+    publicUrl,
+    token,
+    model,
+    close,
+    [Symbol.asyncDispose]: close,
+  };
 }
 
-/** A server that answers as soon as requests come to it. */
+/** A server that is ready to handle requests, before anything listens for them. */
 interface Running {
   readonly core: ServerCore;
   readonly answering: Answering;
+  /** Aborted when the server closes. */
   readonly shutdown: AbortController;
-  readonly shown: Pick<DevtoolServer, "token" | "proofKey" | "model">;
+  readonly token: string;
+  readonly proofKey: Uint8Array;
+  readonly model: string;
 }
 
-async function start(
-  agents: ServedAgents,
-  options: ServerSettings,
-  place: Pick<Surroundings, "publicUrl" | "ownPorts">,
-): Promise<Running> {
-  const onError = onErrorOf(options);
+/** Opens the store and the agents, resumes interrupted tasks, and creates the routes. */
+async function start(agents: ServedAgents, options: ServerSettings, place: Place): Promise<Running> {
+  const onError = errorReporter(options);
   const token = options.token ?? randomBytes(32).toString("base64url");
   const proofKey = randomBytes(PROOF_BYTES);
-  const authenticator = await createAuthenticator(token, authenticationOf(options), () => new Date());
+  const authenticator = await createAuthenticator(token, authenticationFor(options), () => new Date());
   const shutdown = new AbortController();
   const core = await openCore(agents, options, {
     ...place,
@@ -112,62 +158,31 @@ async function start(
     onError,
   });
   const readiness = new Readiness({ store: core.store, shutdown: shutdown.signal, now: Date.now });
-  const { extensionRequired = false, a2a = {} } = options;
-  const routes = serverRoutes(
-    {
-      ...{ handler: core.handler, keys: core.keys, maxRequestBytes: core.limits.maxRequestBytes },
-      ...{ about: agents.default.about, agents: agents.choices, a2a, extensionRequired },
-      ...{
-        security: securityOf(options),
-        startedAt: new Date(),
-        shutdown: shutdown.signal,
-        nextId: randomUUID,
-        onError,
-      },
-      problem: () => readiness.problem(),
-      prove: (challenge) => serverProof({ token, proofKey }, challenge),
-    },
-    place.publicUrl,
-  );
-  void core.notifications.notifier.start().catch(onError);
-  const shown = { token, proofKey, model: agents.default.model ?? "" };
-  return { core, shutdown, shown, answering: { routes, authenticator } };
-}
-
-function onErrorOf({
-  onError = (reason: unknown): void => console.error(errorLines(reason)),
-}: ServerSettings): (reason: unknown) => void {
-  return onError;
-}
-
-function listenAt(options: ServerSettings): Promise<HttpListener> {
-  const publicUrl = options.publicUrl === undefined ? undefined : publicUrlOf({ publicUrl: options.publicUrl });
-  return listen({
-    host: options.host ?? "127.0.0.1",
-    port: options.port ?? 0,
-    ...(options.tls && { tls: options.tls }),
-    ...guardLists(options),
-    limits: { ...limitsOf(options.limits), ...CONNECTION_TIMEOUTS },
-    onError: onErrorOf(options),
-    ...(publicUrl !== undefined && { publicUrl }),
+  const routes = serverRoutes({
+    handler: core.handler,
+    keys: core.keys,
+    maxRequestBytes: core.limits.maxRequestBytes,
+    about: agents.default.about,
+    agents: agents.choices,
+    a2a: options.a2a ?? {},
+    extensionRequired: options.extensionRequired ?? false,
+    security: cardSecurity(options),
+    baseUrl: place.publicUrl,
+    startedAt: new Date(),
+    shutdown: shutdown.signal,
+    nextId: randomUUID,
+    onError,
+    problem: () => readiness.problem(),
+    prove: (challenge) => serverProof({ token, proofKey }, challenge),
   });
-}
-
-/** The lists of what the guard lets in. */
-function guardLists({ allowedHosts = [], allowedOrigins = [] }: ServerSettings): GuardLists {
-  return { allowedHosts, allowedOrigins };
-}
-
-type GuardLists = Required<Pick<ServerSettings, "allowedHosts" | "allowedOrigins">>;
-
-function portOf(url: string): number {
-  const { port, protocol } = new URL(url);
-  return Number(port) || (protocol === "https:" ? 443 : 80);
+  void core.notifications.notifier.start().catch(onError);
+  const model = agents.default.model ?? "";
+  return { core, answering: { routes, authenticator }, shutdown, token, proofKey, model };
 }
 
 /**
- * Takes nothing more, then stops the tasks, so that the streams of their exchanges end with what became of them; then ends
- * the streams without end, and last what answers requests.
+ * Closes a server in an order that lets clients see how their exchanges end: refuses new requests,
+ * stops the tasks, ends open subscriptions, then closes connections and the store.
  */
 async function stop(
   { core, shutdown }: Running,
@@ -176,12 +191,23 @@ async function stop(
 ): Promise<void> {
   front.stopTaking();
   await core.registry.stop();
-  // Clients take a stream up again that ends so, over every binding; for an abort without a reason those of A2A would not.
+  // Clients resume a stream that ends with this error, in every protocol. After an abort without a
+  // reason, clients of A2A would not.
   shutdown.abort(new DevtoolError("the server stops", Code.Unavailable, { remedy: "connect again when it runs" }));
   await front.close(drainMs);
   await core[Symbol.asyncDispose]();
 }
 
+function errorReporter({ onError }: ServerSettings): (reason: unknown) => void {
+  return onError ?? ((reason) => console.error(errorLines(reason)));
+}
+
+function portOf(url: string): number {
+  const { port, protocol } = new URL(url);
+  return Number(port) || (protocol === "https:" ? 443 : 80);
+}
+
+/** Returns a function that runs another one at its first call, and returns the same promise at each call. */
 function once(run: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | undefined;
   return () => (running ??= run());

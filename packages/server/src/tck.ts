@@ -1,2 +1,2 @@
-// The public names of @devtool/server/tck: the agent that A2A test kits talk to.
+// The public names of @devtool/server/tck: the agent for the A2A test kits.
 export { createTckAgent, type TckAgentOptions } from "./tck/tck-agent.ts";

@@ -15,96 +15,169 @@ import type { AgentCall, CallOutcome } from "./agent-call.ts";
 import type { CallUpdate } from "./call-update.ts";
 import type { Confirmations } from "./confirmations.ts";
 
-/** What an agent does, as its session records it. */
+/**
+ * One thing that an agent does in a turn.
+ *
+ * The server appends each event to the task's log, and clients that stream the task receive it.
+ */
 export type AgentEvent =
+  /** A piece of the agent's answer. Pieces that follow each other form one text. */
   | { readonly case: "text"; readonly value: string }
+  /** A thought of the model, shown apart from the answer. */
   | { readonly case: "thought"; readonly value: AgentThought }
   | { readonly case: "citation"; readonly value: Citation }
+  /** Tokens that one request to a model took. */
   | { readonly case: "usage"; readonly value: Usage }
+  /** A message from the system to the user, for instance that a request is repeated. */
   | { readonly case: "notice"; readonly value: Notice }
-  /** Makes an artifact, or adds to one. */
+  /** Creates an artifact, or appends parts to an existing one. */
   | { readonly case: "artifact"; readonly value: ArtifactUpdate }
-  /** Stands for the conversation before it from now on. */
+  /** Replaces the conversation before it for later requests to the model. */
   | { readonly case: "summary"; readonly value: Summary }
-  /** Tool calls in their new form, recorded together; one that runs is durable before the agent goes on. `Turn.call` is simpler. */
+  /**
+   * New versions of tool calls, recorded in one append. The agent is resumed once a call that is
+   * EXECUTING is durable. `Turn.call` is the simpler way to make a call.
+   */
   | { readonly case: "toolCalls"; readonly value: readonly CallUpdate[] }
-  /** Ends the turn in another way than with the work done, or with words. Nothing that follows it is recorded. */
+  /**
+   * Ends the turn in the given state, with a text for the user. An executor that returns without it
+   * ends the turn as `completed`. Events after it are ignored.
+   */
   | { readonly case: "end"; readonly value: TurnEnd }
-  /** Ends the turn with the whole answer, where `answersWith` said `message`. Nothing that follows it is recorded. */
+  /**
+   * Ends the turn with the whole answer as one message, for an executor whose `answersWith`
+   * returned `message`. Events after it are ignored.
+   */
   | { readonly case: "reply"; readonly value: readonly Part[] };
 
 /** How a turn ends. */
 export interface TurnEnd {
-  /** Where it leaves the task: waiting for its user, or at one of the ends that an agent can come to. */
+  /** The state of the task after the turn: it waits for its user, or it has ended. */
   readonly state:
     | TaskState.COMPLETED
     | TaskState.FAILED
     | TaskState.REJECTED
     | TaskState.INPUT_REQUIRED
     | TaskState.AUTH_REQUIRED;
-  /** What there is to say with it, for a person; empty for nothing. */
+
+  /** A text for the user that explains the state; empty for none. */
   readonly text: string;
 }
 
-/** What is new in a task since its agent last worked on it. */
+/** The part of a task that is new since its agent last worked on it. */
 export interface TurnNews {
-  /** The message to begin with. Undefined where the turn goes on with what an earlier run of the agent began. */
-  readonly message: Message | undefined;
-  /** The answers that came while the agent did not run, to calls that it asked about before; oldest first. */
-  readonly answers: readonly ToolCallConfirmation[];
   /**
-   * Whether another executor worked on this task before, in an earlier run of the server or before the idle task was put
-   * away: what it kept in memory is gone, and what it recorded is in the task.
+   * The message that starts the turn. Undefined when the turn continues one that was interrupted by
+   * a restart or by a question to the user.
+   */
+  readonly message: Message | undefined;
+
+  /**
+   * Answers to tool calls that arrived while the executor did not run, oldest first. Only calls that
+   * have not started yet, or that the user declined, are included.
+   */
+  readonly answers: readonly ToolCallConfirmation[];
+
+  /**
+   * Whether an earlier executor worked on this task: before a restart of the server, or before the
+   * idle task was closed. State that it kept in memory is lost; what it recorded is in the task.
    */
   readonly restarted: boolean;
 }
 
-/** What an agent works on: from a client's message, or from an approval after a restart, to the end of its work. */
+/**
+ * One turn of work on a task: from a client's message, or from an answer after a restart, until the
+ * executor returns.
+ */
 export interface Turn {
-  /** The task as its log has it now; reading it again gives what was recorded since. */
+  /** The current state of the task. Each read includes everything recorded until then. */
   readonly task: Task;
-  /** What was said in the tasks that this one goes on from, oldest first; it comes before the task's own history. */
-  readonly earlier: readonly Message[];
-  /** The message that the turn works on, also where it goes on after an answer or a restart. Undefined for a slash command. */
-  readonly prompt: Message | undefined;
-  /** What is new since the agent last worked on the task: what this turn begins with. */
-  readonly news: TurnNews;
+
   /**
-   * Says something to the user, as the event `text` does. Use it with `yield*`. In a turn that goes on after a restart or an
-   * answer, what was said before is not said again.
+   * Messages of the tasks that this task refers to and continues, oldest first. They precede
+   * `task.history`.
+   */
+  readonly earlier: readonly Message[];
+
+  /**
+   * The user's message that the turn works on, also when the turn continues after an answer or a
+   * restart. Undefined for a slash command.
+   */
+  readonly prompt: Message | undefined;
+
+  /** What is new since the agent last worked on the task. */
+  readonly news: TurnNews;
+
+  /**
+   * Sends text to the user, like the event `text`. Use it with `yield*`.
+   *
+   * In a turn that continues after a restart or an answer, text that the log already has is not
+   * sent again.
    */
   say(text: string): Iterable<AgentEvent>;
+
   /**
-   * Makes a tool call of the agent's own: shows it, asks the user if `ask` says so, runs it and gives how it ended. Use it
-   * with `yield*`. In a turn that goes on after a restart or an answer, the same call is the one that was made before: what
-   * was answered is not asked again, and what ran does not run again.
+   * Makes a tool call and returns how it ended. Use it with `yield*`.
+   *
+   * Shows the call to clients, asks the user when `call.ask` is set, and runs it. In a turn that
+   * continues after a restart or an answer, a call with the same tool and arguments as one in the
+   * log is that call: an answered question is not asked again, and a call that ran does not run
+   * again.
+   *
+   * Rejects with the signal's reason when the signal aborts.
    */
   call(call: AgentCall, signal: AbortSignal): AsyncGenerator<AgentEvent, CallOutcome>;
-  /** Where answers to questions arrive, for agents that publish their calls themselves (`toolCalls`). */
+
+  /** Delivers answers to questions, for an executor that publishes its calls as `toolCalls`. */
   readonly confirmations: Confirmations;
+
   /**
-   * Moves the messages that were sent to steer this turn to the end of `task.history`. An agent that `takesSteering`
-   * calls it before each step of its model, when no call is open; messages that it leaves are taken when the turn ends.
+   * Moves the messages that clients sent to steer this turn to the end of `task.history`.
+   *
+   * An executor that sets `takesSteering` calls it before each step of its model, while no tool call
+   * is open. The task takes the remaining messages when the turn ends.
    */
   takeSteering(): void;
 }
 
 /**
- * Acts on a task. The seam for whole agents: our own loop, a slash command, an ACP subprocess.
+ * Works on one task. This is the seam for whole agents: an agent loop, a slash command, or another
+ * process that speaks an agent protocol.
  *
- * `execute` looks at `turn.task` to see what there is to do, so it also continues a turn that a restart cut. It returns
- * when the work is done or after an `end`, throws when it cannot be done (the task fails with the message of a `DevtoolError`), and ends
- * soon after `signal` aborts, with every process it started.
+ * A server has one executor per open task, and runs at most one turn of it at a time. Implementations
+ * keep no state that they cannot lose: after a restart, a new executor continues from the task.
  */
 export interface AgentExecutor extends Partial<AsyncDisposable> {
   /**
-   * Whether a task, whose history is its first message, is answered with itself or with one message alone, which is all
-   * that protocols with such answers then show of it. Default: itself.
+   * Whether the task is answered with a task or with a single message. Default: `task`.
+   *
+   * Called once, before the task is created; `task.history` holds its first message. After
+   * `message`, protocols that know such answers (A2A) show only the message in the response.
    */
   answersWith?(task: Task): "task" | "message";
-  /** Whether it calls `Turn.takeSteering`. Default: no, and messages wait for the end of the turn. */
-  readonly takesSteering?: boolean;
-  /** The name of the model that answers a task as it is now; empty when none does. Default: empty. */
+
+  /**
+   * Whether the executor calls `Turn.takeSteering`. Default false: messages to a working task wait
+   * for the end of the turn.
+   */
+  readonly takesSteering?: boolean | undefined;
+
+  /**
+   * Returns the name of the model that answers the task in its current state; empty for none.
+   * Called at the start of each turn. Default: empty.
+   */
   modelFor?(task: Task): string | Promise<string>;
+
+  /**
+   * Works on the task and yields what it does.
+   *
+   * Looks at `turn.task` to see what is left to do, so that the same code continues a turn that a
+   * restart interrupted. Returning completes the turn, unless an `end` or `reply` was yielded.
+   * Throwing fails the task: clients see the message of a `DevtoolError`, and "internal error" for
+   * anything else.
+   *
+   * When the signal aborts, it ends within a short time, together with every process that it
+   * started.
+   */
   execute(turn: Turn, signal: AbortSignal): AsyncIterable<AgentEvent>;
 }

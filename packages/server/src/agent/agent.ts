@@ -9,152 +9,237 @@ import type {
 import type { AgentExecutor } from "./agent-executor.ts";
 
 /**
- * An agent that a server can serve: ours, or that of somebody else. It is only described until a server opens it.
+ * An agent that a server can serve, given to `createServer` in `ServerOptions.agents`.
  *
- * An agent without commands needs three lines: `{ about: { name, description }, open: () => ({ createExecutor }) }`.
+ * An `Agent` is a description: nothing runs before the server calls `open`. The smallest agent
+ * has a name, a description and an executor:
+ *
+ * ```ts
+ * const agent: Agent = {
+ *   about: { name: "Echo", description: "Repeats each message." },
+ *   open: () => ({ createExecutor: () => executor }),
+ * };
+ * ```
  */
 export interface Agent {
+  /** The agent as its agent card describes it. */
   readonly about: About;
-  /** The name of the model that answers in sessions that choose none. Default: empty, for an agent that names none. */
-  readonly model?: string;
-  /** Whether callers without credentials may use it. Default false; for an agent that acts on this machine it must be. */
-  readonly servesAnonymous?: boolean;
-  /** Whether it uses the MCP servers that clients bring to their sessions. Default false: a session that brings some is refused. */
-  readonly takesMcpServers?: boolean;
+
+  /** The name of the model in sessions that choose none; shown to clients. Default: empty. */
+  readonly model?: string | undefined;
+
   /**
-   * Opens what the tasks of this agent share. Called once, before the server listens; when it throws, the server does
-   * not start.
+   * Whether callers without credentials may use the agent (`ServerSettings.anonymous`). Default
+   * false. Leave it false for an agent that acts on this machine.
+   */
+  readonly servesAnonymous?: boolean | undefined;
+
+  /**
+   * Whether the agent uses MCP servers that clients add to their sessions. Default false: a session
+   * that adds one is refused.
+   */
+  readonly takesMcpServers?: boolean | undefined;
+
+  /**
+   * Opens the resources that all tasks of the agent share.
+   *
+   * Called once, before the server listens. When it throws, the server does not start.
    */
   open(services: AgentServices): OpenAgent | Promise<OpenAgent>;
 }
 
-/** What the agent card says of an agent. */
+/** The description of an agent in its agent card. */
 export interface About {
+  /** The display name. */
   readonly name: string;
+
+  /** What the agent does, for users who choose an agent. */
   readonly description: string;
-  /** What it can do. Default: one skill, with the name and the description of the agent. */
-  readonly skills?: readonly Skill[];
-  /** The media types of what it takes, `image/*` for all of a kind; a client is told, none is refused. Default: text and JSON. */
-  readonly inputModes?: readonly string[];
-  /** The media types of what it answers with; a client that accepts none of them gets an error. Default: text and JSON. */
-  readonly outputModes?: readonly string[];
+
+  /** The agent's skills. Default: one skill with the name and the description of the agent. */
+  readonly skills?: readonly Skill[] | undefined;
+
+  /**
+   * The media types that the agent accepts; `image/*` stands for all types of a kind. Default: text
+   * and JSON. Informs clients only: the server refuses no input because of it.
+   */
+  readonly inputModes?: readonly string[] | undefined;
+
+  /**
+   * The media types of the agent's output. Default: text and JSON. A client that accepts none of
+   * them gets an error.
+   */
+  readonly outputModes?: readonly string[] | undefined;
 }
 
-/** One thing that an agent can do, as its card says it. */
+/** One skill of an agent, as its agent card lists it. */
 export interface Skill {
-  /** Names the skill among those of the agent. */
+  /** Identifies the skill among those of the agent. */
   readonly id: string;
   readonly name: string;
   readonly description: string;
   readonly tags: readonly string[];
-  /** Prompts that show it. Default: none. */
-  readonly examples?: readonly string[];
-  /** The media types that it takes. Default: those of the agent. */
-  readonly inputModes?: readonly string[];
-  /** The media types that it answers with. Default: those of the agent. */
-  readonly outputModes?: readonly string[];
+
+  /** Prompts that show how to use the skill. Default: none. */
+  readonly examples?: readonly string[] | undefined;
+
+  /** The media types that the skill accepts. Default: those of the agent. */
+  readonly inputModes?: readonly string[] | undefined;
+
+  /** The media types of the skill's output. Default: those of the agent. */
+  readonly outputModes?: readonly string[] | undefined;
+
   /**
-   * Which credentials a client needs for it: each list names security schemes of the card (`bearer`, `oidc`, `mtls`) that
-   * it needs together, and one list is enough. Default: what the agent needs.
+   * The credentials that the skill requires: a list of alternatives, each of which names the
+   * security schemes of the card (`bearer`, `oidc`, `mtls`) that are required together. Default:
+   * those of the agent.
    */
-  readonly security?: readonly (readonly string[])[];
+  readonly security?: readonly (readonly string[])[] | undefined;
 }
 
-/** An agent that is open, until its server closes. */
+/** An agent that a server has opened. The server disposes of it when it closes. */
 export interface OpenAgent extends Partial<AsyncDisposable> {
-  /** Its slash commands. Default: none. */
-  readonly commands?: AgentCommands;
-  /** Makes the executor of one task, also of one that an earlier run of the server began. Must not throw. */
-  createExecutor(task: Task): AgentExecutor;
+  /** The agent's slash commands. Default: none. */
+  readonly commands?: AgentCommands | undefined;
+
   /**
-   * Lists the tools and MCP servers that a task can use now, for clients that ask for them (Gemini CLI's dialect). Default: none. Where
-   * it throws a `DevtoolError`, the client is shown none.
+   * Creates the executor of one task: a new task, or one that an earlier run of the server left.
+   * Must not throw.
+   */
+  createExecutor(task: Task): AgentExecutor;
+
+  /**
+   * Lists the tools and MCP servers that a task can use now, for clients that request the list
+   * (Gemini CLI's dialect). Default: none. When it throws a `DevtoolError`, clients get an empty
+   * list.
    */
   offers?(task: Task, signal: AbortSignal): Promise<AgentOffers>;
 }
 
-/** What the model of a task can use. */
+/** The tools and MCP servers that a task can use. */
 export interface AgentOffers {
-  /** All tools, those of MCP servers too. */
+  /** All tools, including those of MCP servers. */
   readonly tools: readonly OfferedTool[];
-  /** The operator's MCP servers and those that the client brought. */
+
+  /** The operator's MCP servers and those that the client added. */
   readonly mcpServers: readonly OfferedMcpServer[];
 }
 
-/** A tool as clients are shown it. */
+/** A tool in the list for clients. */
 export interface OfferedTool {
   readonly name: string;
   readonly description: string;
-  /** A JSON Schema of type object. */
-  readonly parameters?: JsonObject;
+
+  /** The parameters: a JSON Schema of type object. Default: none. */
+  readonly parameters?: JsonObject | undefined;
 }
 
-/** An MCP server as clients are shown it. */
+/** An MCP server in the list for clients. */
 export interface OfferedMcpServer {
   readonly name: string;
   readonly status: "connected" | "connecting" | "disconnected";
-  /** Its tools, under the names that they have in `AgentOffers.tools`. */
+
+  /** The server's tools, under the same names as in `AgentOffers.tools`. */
   readonly tools: readonly OfferedTool[];
 }
 
-/** The slash commands of an agent. A command that starts is a task: its executor finds it in `Task.command`. */
+/**
+ * The slash commands of an agent.
+ *
+ * Each execution of a command is a task of its own: its executor finds the command in
+ * `Task.command`.
+ */
 export interface AgentCommands {
-  /** The commands of a workspace as clients see them (CMD-1); without a workspace those that need none. */
+  /** Lists the commands that a principal can run in a workspace (CMD-1). */
   list(place: CommandPlace, signal: AbortSignal): Promise<readonly SlashCommandDeclaration[]>;
-  /** Says why a command cannot start, for its user; undefined when it can (CMD-2). */
+
+  /**
+   * Checks whether a command can start (CMD-2). Returns the reason for the user when it cannot,
+   * undefined when it can.
+   */
   check(request: ExecuteSlashCommandRequest, context: CommandContext, signal: AbortSignal): Promise<string | undefined>;
 }
 
-/** Where a command is typed. */
-export interface CommandContext {
-  /** The directory it works in: an absolute path. */
+/** The principal and the workspace that commands are listed for. */
+export interface CommandPlace {
+  /** The absolute path of the workspace; empty for none, which lists the commands that need none. */
   readonly workspacePath: string;
-  /** The conversation that it belongs to; empty for one of its own. */
-  readonly contextId: string;
-  /** Who typed it. */
+
+  /** The authenticated caller. */
   readonly principal: string;
 }
 
-/** For whom and where there are commands. */
-export type CommandPlace = Pick<CommandContext, "workspacePath" | "principal">;
+/** The context in which a command runs. */
+export interface CommandContext extends CommandPlace {
+  /** The id of the conversation; empty for a new one. */
+  readonly contextId: string;
+}
 
-/** What a server gives to the agents that it opens. */
+/** The services of a server for the agents that it opens. */
 export interface AgentServices {
-  /** The workspace of clients that name none; undefined when a client must name one. */
+  /** The workspace of clients that name none: an absolute path. Undefined when clients must name one. */
   readonly workspace: string | undefined;
-  /** The directories in which workspaces may lie; empty for those of `workspace` alone. */
+
+  /** The directories that may contain workspaces; empty when `workspace` is the only one. */
   readonly workspaceRoots: readonly string[];
-  /** Where the agent may keep files of its own, beside those of the server; undefined when the server keeps nothing. */
+
+  /**
+   * The directory for files of the agent, shared with the server's own files. Undefined when the
+   * server keeps its tasks in memory.
+   */
   readonly dataDirectory: string | undefined;
+
   /** Which MCP servers clients may add to their sessions. */
   readonly clientMcpServers: "none" | "http" | "all";
-  /** The principal of the operator: the holder of the server's token. */
+
+  /** The principal of the operator, who holds the server's token. */
   readonly operator: string;
+
+  /** The conversations of the server, for work outside of a turn. */
   readonly conversations: AgentConversations;
-  /** The ports that this server listens on, as of now: an agent should reach none of them. */
+
+  /** Returns the ports that the server listens on now. An agent must not connect to them. */
   readonly ownPorts: () => readonly number[];
+
+  /** Returns the current time. */
   readonly now: () => Date;
-  /** Makes ids that are never the same twice. */
+
+  /** Returns a new unique id. */
   readonly nextId: () => string;
-  /** Takes what the operator should know, in words. */
+
+  /** Reports a message to the operator. */
   readonly onNotice: (text: string) => void;
 }
 
-/** The conversations of a server, as its agents may reach them beside their turns. */
+/** Identifies a conversation. */
+export interface ConversationKey {
+  readonly contextId: string;
+  readonly principal: string;
+}
+
+/** Access to the conversations of a server outside of a turn. */
 export interface AgentConversations {
-  /** The task that the messages of a context go to: the latest that a message opened. Undefined when there is none. */
-  find(context: Pick<CommandContext, "contextId" | "principal">): Promise<Task | undefined>;
   /**
-   * Puts a summary in place of the older history of a task. `make` gets the task with what was said in the tasks before
-   * it. Gives the summary when there was something to gain. Throws `Code.FailedPrecondition` while the task is at work.
+   * Finds the latest task of a conversation that was created by a message, not by a slash command.
+   * Undefined when there is none.
+   */
+  find(conversation: ConversationKey): Promise<Task | undefined>;
+
+  /**
+   * Replaces the older history of a task with a summary.
+   *
+   * `make` receives the task; its history begins with that of the tasks which it continues. Returns
+   * the recorded summary, or undefined when `make` gave none or the task changed meanwhile. Throws
+   * `Code.FailedPrecondition` while the task is working.
    */
   summarize(taskId: string, make: (task: Task) => Promise<Summarized>): Promise<Summary | undefined>;
 }
 
-/** What came of summarizing a history. */
+/** The result of summarizing a history. */
 export interface Summarized {
-  /** Undefined when there was nothing to gain. */
+  /** Undefined when a summary would not be shorter than the history. */
   readonly summary: Summary | undefined;
-  /** What the model took for it; undefined when it was not asked. */
+
+  /** The tokens that the model took; undefined when no model was asked. */
   readonly usage: Usage | undefined;
 }

@@ -1,14 +1,15 @@
 import { create } from "@bufbuild/protobuf";
 import { type ToolCall, type ToolCallDetail, ToolCallDetailSchema } from "@devtool/schema";
 
-/** A tool call in its new form, with what the scheduler says of it. */
+/** A new version of a tool call, with the details that the RFC's `ToolCall` has no field for. */
 export interface CallUpdate {
   readonly call: ToolCall;
-  /** What is known beyond the RFC; what was said last still holds when left out. */
-  readonly detail?: ToolCallDetail;
+
+  /** The call's stage, digest, policy rule and sandbox. Default: the last recorded detail of the call. */
+  readonly detail?: ToolCallDetail | undefined;
 }
 
-/** The detail with some of it changed; an empty one when there was none. */
+/** Returns a copy of a detail with some fields changed; starts from an empty detail when there is none. */
 export function changedDetail(detail: ToolCallDetail | undefined, change: Partial<ToolCallDetail>): ToolCallDetail {
   return { ...(detail ?? create(ToolCallDetailSchema)), ...change };
 }

@@ -1,15 +1,23 @@
 import type { ToolCallConfirmation } from "@devtool/schema";
 
-/** The questions of one task that wait for an answer: where the tool scheduler waits and the session delivers. */
+/**
+ * The open questions of one task: the agent waits for answers, and the session delivers them.
+ *
+ * `open` must be called before the tool call is published. Otherwise an answer that arrives between
+ * publishing and `wait` is lost.
+ */
 export class Confirmations {
   readonly #open = new Map<string, PromiseWithResolvers<ToolCallConfirmation>>();
 
-  /** Opens the question of a call. Must come before the call is published, or a fast answer is lost. */
+  /** Opens the question of a tool call; does nothing when it is open already. */
   open(toolCallId: string): void {
     if (!this.#open.has(toolCallId)) this.#open.set(toolCallId, Promise.withResolvers());
   }
 
-  /** Waits for the answer to a question that was opened. Rejects with the signal's reason when it aborts. */
+  /**
+   * Waits for the answer to the question of a tool call, and closes the question. Rejects with the
+   * signal's reason when the signal aborts.
+   */
   async wait(toolCallId: string, signal: AbortSignal): Promise<ToolCallConfirmation> {
     signal.throwIfAborted();
     const question = this.#open.get(toolCallId) ?? Promise.withResolvers<ToolCallConfirmation>();
@@ -24,7 +32,7 @@ export class Confirmations {
     }
   }
 
-  /** Delivers an answer that the log holds. One to a question that nobody waits for is dropped: the log has it. */
+  /** Delivers an answer that the task's log holds. Ignores an answer to a question that is not open. */
   answer(confirmation: ToolCallConfirmation): void {
     this.#open.get(confirmation.toolCallId)?.resolve(confirmation);
   }

@@ -1,7 +1,8 @@
 import { create } from "@bufbuild/protobuf";
 import { type ErrorDetails, ErrorDetailsSchema } from "@devtool/schema";
+import { defined } from "@devtool/schema/json";
 
-/** The kinds of failure of a tool call: all that `ErrorDetails.type` may say (TOOL-8). */
+/** The kinds of failure of a tool call: the values of `ErrorDetails.type` (TOOL-8). */
 export type FailureType =
   | "invalid_tool_params"
   | "tool_not_registered"
@@ -12,7 +13,11 @@ export type FailureType =
   | "approval_outdated"
   | "mcp_tool_error";
 
-/** Makes the error of a call that failed; the status code is the exit code of a shell command. */
+/**
+ * Creates the error result of a failed tool call.
+ *
+ * @param statusCode the exit code of a shell command; left out for other tools
+ */
 export function toolFailure(type: FailureType, message: string, statusCode?: number): ErrorDetails {
-  return create(ErrorDetailsSchema, { type, message, ...(statusCode !== undefined && { statusCode }) });
+  return create(ErrorDetailsSchema, defined({ type, message, statusCode }));
 }

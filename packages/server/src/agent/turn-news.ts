@@ -1,26 +1,22 @@
 import { confirmationsOf, findToolCall, type Message, Role, type Task, ToolCallStatus } from "@devtool/schema";
 import type { TurnNews } from "./agent-executor.ts";
 
-/** What is new at the start of a turn, read off the task as it is then. */
+/** Returns what is new in a task at the start of a turn: everything after the agent's last message. */
 export function turnNews(task: Task, restarted: boolean): TurnNews {
   const last = task.history.findLastIndex(({ role }) => role === Role.AGENT);
   const fresh = task.history.slice(last + 1);
-  const answers = fresh.flatMap(confirmationsOf).filter(({ toolCallId }) => isUnused(task, toolCallId));
+  const answers = fresh.flatMap(confirmationsOf).filter(({ toolCallId }) => {
+    // Once a call runs, the agent has used the answer. A declined call is cancelled by the session.
+    const status = findToolCall(task, toolCallId)?.status;
+    return status === ToolCallStatus.PENDING || status === ToolCallStatus.CANCELLED;
+  });
   return { message: fresh.findLast(isPrompt), answers, restarted };
 }
 
-/** The message that an agent works on: the latest of the user's that answers no question. */
-export function promptOf({ history }: Pick<Task, "history">): Message | undefined {
-  return history.findLast(isPrompt);
-}
-
-/** Whether a message is the user's and answers no question; what stands beside an answer belongs to it. */
+/**
+ * Whether a message is a prompt: sent by the user, and without an answer to a tool call. Other parts
+ * of a message that answers a call belong to the answer.
+ */
 export function isPrompt(message: Message): boolean {
   return message.role === Role.USER && confirmationsOf(message).length === 0;
-}
-
-/** Whether nothing was done yet with the answer to a call: it has not begun, or was declined. */
-function isUnused(task: Task, toolCallId: string): boolean {
-  const status = findToolCall(task, toolCallId)?.status;
-  return status === ToolCallStatus.PENDING || status === ToolCallStatus.CANCELLED;
 }

@@ -6,7 +6,6 @@ import {
   findToolCall,
   GenericDetailsSchema,
   isAwaitingApproval,
-  type Message,
   OPTION_CANCEL,
   OPTION_PROCEED_ONCE,
   Role,
@@ -19,7 +18,7 @@ import {
   ToolOutputSchema,
   toolCallsOf,
 } from "@devtool/schema";
-import { canonicalJson } from "@devtool/schema/json";
+import { canonicalJson, defined } from "@devtool/schema/json";
 import { devtoolErrorOf } from "../errors.ts";
 import type { AgentCall, CallOutcome, CallOutput, CallQuestion } from "./agent-call.ts";
 import type { AgentEvent } from "./agent-executor.ts";
@@ -29,76 +28,80 @@ import { isPrompt } from "./turn-news.ts";
 
 /** Dependencies of `TurnReplay`. */
 export interface TurnReplayOptions {
-  /** The task as its log has it now. */
+  /** Returns the current state of the task. */
   readonly task: () => Task;
   readonly confirmations: Confirmations;
 }
 
 /**
- * What an agent says and calls in one turn, beside what earlier runs of it said and called for the same message. A turn that
- * goes on after a restart begins from its top: what the log has is not said again, a call that it has is not asked about
- * again where it was answered, and not run again where it ran.
+ * Implements `Turn.say` and `Turn.call` so that an executor can run again from its start.
+ *
+ * When a turn continues after a restart or an answer, the executor runs from the beginning. Text and
+ * calls that the log already has for this turn are matched with what the executor does now: text is
+ * not sent again, an answered question is not asked again, and a call that ran does not run again.
  */
 export class TurnReplay {
   readonly #options: TurnReplayOptions;
-  /** The calls of earlier runs that this one has not made again yet. */
+  /** Calls of earlier runs that this run has not made yet. */
   readonly #calls: ToolCall[];
-  /** The words of earlier runs that this one has not said again yet. */
-  #words: string;
-  /** The number of calls that this run made. */
+  /** Text of earlier runs that this run has not sent yet. */
+  #text: string;
+  /** The number of ids that this run has made. */
   #count = 0;
 
   constructor(options: TurnReplayOptions) {
     this.#options = options;
-    const earlier = messagesOfTurn(options.task());
+    const { history } = options.task();
+    const start = history.findLastIndex(isPrompt) + 1;
+    const earlier = history.slice(start).filter(({ role }) => role === Role.AGENT);
     this.#calls = earlier.flatMap(toolCallsOf);
-    this.#words = earlier.flatMap(textsOf).join("");
+    this.#text = earlier
+      .flatMap(({ parts }) => parts)
+      .map(({ content }) => (content.case === "text" ? content.value : ""))
+      .join("");
   }
 
-  /** Says something, or what of it is not said yet. Yields what the agent is to yield. */
+  /** Yields a `text` event for the part of a text that no earlier run sent. */
   *say(text: string): Generator<AgentEvent, void> {
-    const words = this.#words;
-    if (words.startsWith(text)) {
-      this.#words = words.slice(text.length);
+    const sent = this.#text;
+    if (sent.startsWith(text)) {
+      this.#text = sent.slice(text.length);
       return;
     }
-    // The earlier run was cut in the middle of it, or said something else.
-    this.#words = "";
-    yield { case: "text", value: text.startsWith(words) ? text.slice(words.length) : text };
+    // The earlier run was interrupted within this text, or sent another one.
+    this.#text = "";
+    yield { case: "text", value: text.startsWith(sent) ? text.slice(sent.length) : text };
   }
 
-  /** Makes a call: publishes it, asks, runs it, and gives how it ended. Yields what the agent is to yield. */
+  /** Makes a call, or continues the equal call of an earlier run: yields its events, returns how it ended. */
   async *call(call: AgentCall, signal: AbortSignal): AsyncGenerator<AgentEvent, CallOutcome> {
-    const known = this.#take(call);
-    const made = known ? this.#current(known) : newCall(call, this.#nextId());
-    if (isAwaitingApproval(made)) this.#options.confirmations.open(made.toolCallId);
-    if (!known) yield published(made);
+    const { task, confirmations } = this.#options;
+    const known = this.#takeKnown(call);
+    // A known call may have been answered since the turn began: the task has its present form.
+    const made = known ? (findToolCall(task(), known.toolCallId) ?? known) : newCall(call, this.#nextId());
+    if (isAwaitingApproval(made)) confirmations.open(made.toolCallId);
+    if (!known) yield { case: "toolCalls", value: [{ call: made }] };
     const ended = outcomeOf(made);
     if (ended) return ended;
     const answer = isAwaitingApproval(made)
-      ? await this.#options.confirmations.wait(made.toolCallId, signal)
-      : findConfirmation(this.#options.task(), made.toolCallId);
+      ? await confirmations.wait(made.toolCallId, signal)
+      : findConfirmation(task(), made.toolCallId);
     if (answer?.selectedOptionId === OPTION_CANCEL) return { case: "declined" };
     const { confirmationRequest: _answered, ...approved } = made;
-    yield published({ ...approved, status: ToolCallStatus.EXECUTING });
-    const finished = await finish(approved, () => call.run(signal, answer), signal);
-    yield published(finished);
+    yield { case: "toolCalls", value: [{ call: { ...approved, status: ToolCallStatus.EXECUTING } }] };
+    const finished = await runToEnd(approved, () => call.run(signal, answer), signal);
+    yield { case: "toolCalls", value: [{ call: finished }] };
     return outcomeOf(finished) ?? { case: "declined" };
   }
 
-  /** A call as the log has it now: it may have been answered since the turn began. */
-  #current(known: ToolCall): ToolCall {
-    return findToolCall(this.#options.task(), known.toolCallId) ?? known;
-  }
-
-  /** An id that no other call of the task has: sequences increase, also over restarts. */
+  /** Returns an id that no other call of the task has: the task's sequence increases, also over restarts. */
   #nextId(): string {
     this.#count++;
     return `call-${this.#options.task().sequence}-${this.#count}`;
   }
 
-  /** The first of the known calls with the same tool and arguments. */
-  #take({ toolName, args = {} }: AgentCall): ToolCall | undefined {
+  /** Takes the first of the remaining known calls with the same tool and arguments. */
+  #takeKnown({ toolName, args = {} }: AgentCall): ToolCall | undefined {
     const wanted = canonicalJson(args);
     const index = this.#calls.findIndex(
       (known) => known.toolName === toolName && canonicalJson(known.inputParameters ?? {}) === wanted,
@@ -107,30 +110,29 @@ export class TurnReplay {
   }
 }
 
-/** What the agent said and called since the message that the turn works on. */
-function messagesOfTurn({ history }: Task): Message[] {
-  return history.slice(history.findLastIndex(isPrompt) + 1).filter(({ role }) => role === Role.AGENT);
-}
-
-function textsOf({ parts }: Message): string[] {
-  return parts.flatMap(({ content }) => (content.case === "text" ? [content.value] : []));
-}
-
+/** Creates the pending tool call of an `AgentCall`. */
 function newCall({ toolName, args = {}, description, ask }: AgentCall, toolCallId: string): ToolCall {
-  return create(ToolCallSchema, {
-    ...{ toolCallId, toolName, status: ToolCallStatus.PENDING, inputParameters: structFromJson(args) },
-    ...(description !== undefined && { description }),
-    ...(ask !== undefined && { confirmationRequest: requestFor(typeof ask === "string" ? questionOf(ask) : ask) }),
-  });
+  return create(
+    ToolCallSchema,
+    defined({
+      toolCallId,
+      toolName,
+      status: ToolCallStatus.PENDING,
+      inputParameters: structFromJson(args),
+      description,
+      confirmationRequest: ask === undefined ? undefined : requestFor(ask),
+    }),
+  );
 }
 
-function questionOf(description: string): CallQuestion {
-  return { details: { case: "genericDetails", value: create(GenericDetailsSchema, { description }) } };
-}
-
-function requestFor({ details, options = [] }: CallQuestion): ConfirmationRequest {
+function requestFor(ask: string | CallQuestion): ConfirmationRequest {
+  if (typeof ask === "string") {
+    const value = create(GenericDetailsSchema, { description: ask });
+    return requestFor({ details: { case: "genericDetails", value } });
+  }
+  const { details, options = [] } = ask;
   const offered = options.length > 0 ? options : DEFAULT_OPTIONS;
-  return create(ConfirmationRequestSchema, { options: [...offered], ...(details && { details }) });
+  return create(ConfirmationRequestSchema, defined({ options: [...offered], details }));
 }
 
 const DEFAULT_OPTIONS = [
@@ -138,13 +140,22 @@ const DEFAULT_OPTIONS = [
   { id: OPTION_CANCEL, name: "Cancel" },
 ];
 
-async function finish(
+/**
+ * Runs a call and returns it with its result. A `DevtoolError` is a failed call; other errors, and the
+ * signal's reason after an abort, are thrown.
+ */
+async function runToEnd(
   call: ToolCall,
   run: () => CallOutput | Promise<CallOutput>,
   signal: AbortSignal,
 ): Promise<ToolCall> {
   try {
-    const value = create(ToolOutputSchema, { result: outputOf(await run()) });
+    const output = await run();
+    const result: ToolOutput["result"] =
+      typeof output === "string"
+        ? { case: "text", value: output }
+        : { case: "structuredData", value: structFromJson(output) };
+    const value = create(ToolOutputSchema, { result });
     return { ...call, status: ToolCallStatus.SUCCEEDED, result: { case: "output", value } };
   } catch (reason) {
     signal.throwIfAborted();
@@ -155,26 +166,19 @@ async function finish(
   }
 }
 
-function outputOf(output: CallOutput): ToolOutput["result"] {
-  return typeof output === "string"
-    ? { case: "text", value: output }
-    : { case: "structuredData", value: structFromJson(output) };
-}
-
-/** How a call ended; undefined while it has not. */
+/** Returns how a call ended; undefined while it is open. */
 function outcomeOf({ status, result }: ToolCall): CallOutcome | undefined {
-  if (status === ToolCallStatus.CANCELLED) return { case: "declined" };
-  if (status === ToolCallStatus.FAILED)
-    return { case: "failed", message: result.case === "error" ? result.value.message : "" };
-  if (status !== ToolCallStatus.SUCCEEDED) return undefined;
-  return { case: "succeeded", output: result.case === "output" ? givenBy(result.value.result) : "" };
-}
-
-function givenBy(output: ToolOutput["result"]): CallOutput {
-  if (output.case === "structuredData") return output.value;
-  return output.case === "text" ? output.value : "";
-}
-
-function published(call: ToolCall): AgentEvent {
-  return { case: "toolCalls", value: [{ call }] };
+  switch (status) {
+    case ToolCallStatus.CANCELLED:
+      return { case: "declined" };
+    case ToolCallStatus.FAILED:
+      return { case: "failed", message: result.case === "error" ? result.value.message : "" };
+    case ToolCallStatus.SUCCEEDED: {
+      const output = result.case === "output" ? result.value.result : undefined;
+      const isKnown = output?.case === "structuredData" || output?.case === "text";
+      return { case: "succeeded", output: isKnown ? output.value : "" };
+    }
+    default:
+      return undefined;
+  }
 }

@@ -1,25 +1,21 @@
+import { defined } from "@devtool/schema/json";
 import type { ServerSettings } from "../server-options.ts";
 import type { AuthenticationOptions } from "../transport/auth/authentication.ts";
 import type { SecurityOptions } from "../transport/auth/security-schemes.ts";
 
-/** The security schemes of the card: those that the guard takes. */
-export function securityOf({
-  authentication: { jwt } = {},
-  tls,
-  anonymous = "refuse",
-}: ServerSettings): SecurityOptions {
-  return { certificates: tls?.clientAuthorities !== undefined, anonymous, ...(jwt && { issuer: jwt.issuer }) };
+/** Returns the ways to authenticate that agent cards list: those that `authenticationFor` accepts. */
+export function cardSecurity({ authentication, tls, anonymous = "refuse" }: ServerSettings): SecurityOptions {
+  const certificates = tls?.clientAuthorities !== undefined;
+  return defined({ certificates, anonymous, issuer: authentication?.jwt?.issuer });
 }
 
-/** Who the guard lets in. Certificates count when the server asks for them. */
-export function authenticationOf({
-  authentication: { jwt, certificateRights = [] } = {},
+/** Returns the ways to authenticate that the server accepts. It requests certificates when it knows their authorities. */
+export function authenticationFor({
+  authentication,
   tls,
   anonymous = "refuse",
 }: ServerSettings): AuthenticationOptions {
-  return {
-    anonymous,
-    ...(jwt && { jwt }),
-    ...(tls?.clientAuthorities !== undefined && { certificates: { rights: certificateRights } }),
-  };
+  const rights = authentication?.certificateRights ?? [];
+  const certificates = tls?.clientAuthorities === undefined ? undefined : { rights };
+  return defined({ anonymous, jwt: authentication?.jwt, certificates });
 }

@@ -1,12 +1,12 @@
 import type { HandlerContext } from "@connectrpc/connect";
 import type { AgentCard as CardV1 } from "@devtool/schema/a2a-v1";
 import type { AgentCard } from "@devtool/schema/a2a-v03";
-import { agentOf } from "../handler/addressed-agent.ts";
+import { defined } from "@devtool/schema/json";
+import { addressedAgent } from "../handler/addressed-agent.ts";
 import type { RequestHandler } from "../handler/request-handler.ts";
 import type { A2aOptions } from "../server-options.ts";
 import { ERROR_TABLE_1_0_0 } from "../transport/a2a-v1/errors.ts";
-import { type CardReaders, extendedCardOf } from "../transport/a2a-v1/extended-card.ts";
-import type { A2aServiceOptions } from "../transport/a2a-v1/options.ts";
+import { extendedCardOf } from "../transport/a2a-v1/extended-card.ts";
 import { createA2aV1 } from "../transport/a2a-v1/routes.ts";
 import { agentCard, type CardOptions } from "../transport/a2a-v03/card.ts";
 import { a2aV03Routes } from "../transport/a2a-v03/routes.ts";
@@ -17,19 +17,19 @@ import { GeminiCliService } from "../transport/gemini-cli/service.ts";
 import { Heartbeats } from "../transport/http/heartbeats.ts";
 import { type Route, routesBelow } from "../transport/http/route.ts";
 
-/** What every way to call a server needs. */
+/** Dependencies of all protocols of a server. */
 export interface DialectOptions extends CardOptions {
   readonly handler: RequestHandler;
-  /** The card for everybody. */
+  /** The public agent card of the default agent. */
   readonly card: AgentCard;
+  /** The URL at which clients reach the server, without a trailing slash. */
   readonly baseUrl: string;
-  /** What each agent says of itself, by name, where clients can choose; empty where there is one. */
+  /** The card contents of each agent by name, when clients can choose; empty when there is one agent. */
   readonly agents: ReadonlyMap<string, CardOptions>;
-  /** How A2A 1.0 is spoken, where there is a choice. */
   readonly a2a: A2aOptions;
-  /** A request may have so many bytes. */
+  /** The maximum size of a request in bytes. */
   readonly maxRequestBytes: number;
-  /** Aborts when the server stops. */
+  /** Aborts when the server closes. */
   readonly shutdown: AbortSignal;
   readonly nextId: () => string;
   readonly onError: (reason: unknown) => void;
@@ -37,33 +37,59 @@ export interface DialectOptions extends CardOptions {
 
 const HEARTBEAT_MS = 15_000;
 
-/** Every way to call a server: A2A 0.3 and 1.0, Gemini CLI's own dialect, Connect and gRPC. All need the token. */
+/**
+ * Creates the routes of all protocols: A2A 0.3 and 1.0, Gemini CLI's dialect, Connect and gRPC. All of
+ * them require authentication.
+ */
 export function dialectRoutes(options: DialectOptions): Route[] {
   const { baseUrl, nextId } = options;
-  const { extendedCard: readers = "known" } = options.a2a;
+  const { endedTask, inputModes, revision, missingMessageId } = options.a2a;
   const shared = { ...options, heartbeats: new Heartbeats(HEARTBEAT_MS) };
-  const extendedCard = extendedCards(options, readers);
-  const a2a = createA2aV1({ ...shared, ...a2aServiceOptions(options.a2a, nextId), extendedCard });
+  const a2aV1 = createA2aV1({
+    ...shared,
+    ...defined({
+      endedTask,
+      inputModes,
+      errorTable: revision === "1.0.0" ? ERROR_TABLE_1_0_0 : undefined,
+      nextMessageId: missingMessageId === "generate" ? nextId : undefined,
+    }),
+    extendedCard: extendedCardReader(options),
+  });
   const geminiCli = new GeminiCliTasks(nextId);
-  const dialects = [new GeminiCliService({ ...shared, tasks: geminiCli })];
-  const ofAgents = [...options.agents].flatMap(([agent, about]) => {
+  const agentRoutes = [...options.agents].flatMap(([agent, about]) => {
     const prefix = agentPath(agent);
     return routesBelow(prefix, a2aV03Routes({ ...shared, ...about, agent, baseUrl: `${baseUrl}${prefix}` }));
   });
   return [
-    ...ofAgents,
-    ...a2aV03Routes({ ...shared, versions: [a2a.dialect], dialects }),
+    ...agentRoutes,
+    ...a2aV03Routes({
+      ...shared,
+      versions: [a2aV1.dialect],
+      dialects: [new GeminiCliService({ ...shared, tasks: geminiCli })],
+    }),
     ...geminiCliRoutes({ ...shared, geminiCli }),
-    ...a2a.routes,
-    ...connectRoutes({ ...shared, a2a: a2a.service, queue: a2a.queue }),
+    ...a2aV1.routes,
+    ...connectRoutes({ ...shared, a2a: a2aV1.service, queue: a2aV1.queue }),
   ];
 }
 
-/** The extended cards in the form of A2A 1.0: that of the agent that a call is addressed to, else that of the default. */
-function extendedCards(
-  { handler, card, agents, baseUrl }: DialectOptions,
-  readers: CardReaders,
-): (context: HandlerContext) => Promise<CardV1> {
+/** Returns the path below which A2A 0.3 serves one of several agents. */
+export function agentPath(name: string): string {
+  return `/agents/${name}`;
+}
+
+/**
+ * Returns a function that reads the extended card in the form of A2A 1.0: the card of the agent that
+ * the call is addressed to, or that of the default agent.
+ */
+function extendedCardReader({
+  handler,
+  card,
+  agents,
+  baseUrl,
+  a2a,
+}: DialectOptions): (context: HandlerContext) => Promise<CardV1> {
+  const readers = a2a.extendedCard ?? "known";
   const byAgent = new Map(
     [...agents].map(([tenant, about]) => {
       const own = agentCard(`${baseUrl}${agentPath(tenant)}`, about);
@@ -71,23 +97,5 @@ function extendedCards(
     }),
   );
   const ofDefault = extendedCardOf(handler, card, { baseUrl, readers });
-  return (context) => (byAgent.get(agentOf(context)) ?? ofDefault)(context);
-}
-
-/** Where A2A 0.3 of one of several agents is. */
-export function agentPath(name: string): string {
-  return `/agents/${name}`;
-}
-
-/** What the operator says of A2A 1.0, as its service takes it. */
-function a2aServiceOptions(
-  { endedTask, inputModes, revision, missingMessageId }: A2aOptions,
-  nextId: () => string,
-): Partial<A2aServiceOptions> {
-  return {
-    ...(endedTask && { endedTask }),
-    ...(inputModes && { inputModes }),
-    ...(revision === "1.0.0" && { errorTable: ERROR_TABLE_1_0_0 }),
-    ...(missingMessageId === "generate" && { nextMessageId: nextId }),
-  };
+  return (context) => (byAgent.get(addressedAgent(context)) ?? ofDefault)(context);
 }

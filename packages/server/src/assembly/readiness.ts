@@ -1,19 +1,22 @@
 import { DevtoolError } from "../errors.ts";
 import type { TaskStore } from "../store/task-store.ts";
 
-/** How long the result of a check counts, in milliseconds: probes are public, and each check writes to the disk. */
-const FRESH_MS = 500;
+/**
+ * The time in milliseconds for which the result of a check is reused. Probes need no credentials, and
+ * each check writes to the disk.
+ */
+const MAX_AGE_MS = 500;
 
 /** Dependencies of `Readiness`. */
 export interface ReadinessOptions {
   readonly store: Pick<TaskStore, "assertWritable">;
-  /** Aborts when the server stops. */
+  /** Aborts when the server closes. */
   readonly shutdown: AbortSignal;
-  /** The time in milliseconds. */
+  /** Returns the time in milliseconds. */
   readonly now: () => number;
 }
 
-/** Whether a server takes work: it runs, and what is done would be kept (R12). */
+/** Whether a server accepts work: it is not closing, and its store can be written (R12). */
 export class Readiness {
   readonly #options: ReadinessOptions;
   #checked: { readonly at: number; readonly problem: Promise<string> } | undefined;
@@ -22,18 +25,17 @@ export class Readiness {
     this.#options = options;
   }
 
-  /** Why the server takes no work, as of half a second ago at most; empty when it does. */
+  /** Returns why the server accepts no work, from a check that is at most 500 ms old; empty when it does. */
   async problem(): Promise<string> {
-    const { shutdown, now } = this.#options;
+    const { store, shutdown, now } = this.#options;
     if (shutdown.aborted) return "the server stops";
-    if (!this.#checked || now() - this.#checked.at >= FRESH_MS) this.#checked = { at: now(), problem: this.#check() };
+    if (!this.#checked || now() - this.#checked.at >= MAX_AGE_MS) {
+      const problem = store.assertWritable().then(
+        () => "",
+        (reason: unknown) => DevtoolError.from(reason).message,
+      );
+      this.#checked = { at: now(), problem };
+    }
     return this.#checked.problem;
-  }
-
-  #check(): Promise<string> {
-    return this.#options.store.assertWritable().then(
-      () => "",
-      (reason: unknown) => DevtoolError.from(reason).message,
-    );
   }
 }

@@ -3,8 +3,8 @@ import type { AgentEvent, AgentExecutor } from "../agent/agent-executor.ts";
 import { devtoolErrorOf } from "../errors.ts";
 
 /**
- * Makes executors whose unexpected failures are reported: the task says only that there was an internal error, and that the
- * server's log says more.
+ * Wraps a factory of executors so that their unexpected errors reach the operator's log. Clients see
+ * "internal error" for them.
  */
 export function reportedExecutors(
   create: (task: Task) => AgentExecutor,
@@ -12,26 +12,19 @@ export function reportedExecutors(
 ): (task: Task) => AgentExecutor {
   return (task) => {
     const executor = create(task);
-    const { takesSteering, answersWith } = executor;
     return {
-      ...(takesSteering !== undefined && { takesSteering }),
-      ...(answersWith && { answersWith: (current: Task) => answersWith.call(executor, current) }),
+      takesSteering: executor.takesSteering,
+      answersWith: (current) => executor.answersWith?.(current) ?? "task",
       modelFor: (current) => executor.modelFor?.(current) ?? "",
-      execute: (turn, signal) => reported(executor.execute(turn, signal), signal, onError),
+      async *execute(turn, signal): AsyncIterable<AgentEvent> {
+        try {
+          yield* executor.execute(turn, signal);
+        } catch (reason) {
+          if (!devtoolErrorOf(reason) && !signal.aborted) onError(reason);
+          throw reason;
+        }
+      },
       [Symbol.asyncDispose]: async () => executor[Symbol.asyncDispose]?.(),
     };
   };
-}
-
-async function* reported(
-  events: ReturnType<AgentExecutor["execute"]>,
-  signal: AbortSignal,
-  onError: (reason: unknown) => void,
-): AsyncIterable<AgentEvent> {
-  try {
-    yield* events;
-  } catch (reason) {
-    if (!devtoolErrorOf(reason) && !signal.aborted) onError(reason);
-    throw reason;
-  }
 }

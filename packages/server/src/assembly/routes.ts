@@ -9,52 +9,50 @@ import { type Route, routesBelow } from "../transport/http/route.ts";
 import { VERSION } from "../version.ts";
 import { agentPath, type DialectOptions, dialectRoutes } from "./dialects.ts";
 
-/** What the routes of a server are made of. */
+/** Dependencies of `serverRoutes`. */
 export interface ServerRoutesOptions
   extends Pick<
     DialectOptions,
-    "handler" | "extensionRequired" | "maxRequestBytes" | "a2a" | "shutdown" | "nextId" | "onError"
+    "handler" | "baseUrl" | "extensionRequired" | "maxRequestBytes" | "a2a" | "shutdown" | "nextId" | "onError"
   > {
-  /** What the card says of the agent. */
+  /** The description of the default agent. */
   readonly about: About;
-  /** What each agent says of itself, by name, where clients can choose; empty where there is one. */
+  /** The description of each agent by name, when clients can choose; empty when there is one agent. */
   readonly agents: ReadonlyMap<string, About>;
-  /** When the server started: since then its card is as it is. */
+  /** The time when the server started, which is when its agent cards last changed. */
   readonly startedAt: Date;
-  /** What the card and notifications are signed with. */
+  /** The keys that sign agent cards and notifications. */
   readonly keys: SigningKeys;
-  /** Why the server takes no work; empty when it does. */
+  /** Returns why the server accepts no work; empty when it does. */
   readonly problem: () => Promise<string>;
-  /** Answers the challenge of a client that wants to know who listens here. */
+  /** Returns the server's proof of its identity for a challenge. */
   readonly prove: (challenge: Uint8Array) => Uint8Array;
-  /** How clients may say who they are. */
+  /** The ways to authenticate that agent cards list. */
   readonly security: SecurityOptions;
 }
 
-/** Every route of a server that clients reach at a URL; the first that matches a request gets it. */
-export function serverRoutes(options: ServerRoutesOptions, baseUrl: string): Route[] {
-  const { keys, extensionRequired, security, startedAt } = options;
-  const { unversionedCard: unversioned = "hybrid" } = options.a2a;
-  const said = { version: VERSION, extensionRequired, pushNotifications: true, security };
-  const about = { ...options.about, ...said };
-  const agents = new Map([...options.agents].map(([name, one]) => [name, { ...one, ...said }]));
+/** Creates all routes of a server. The first route that matches a request handles it. */
+export function serverRoutes(options: ServerRoutesOptions): Route[] {
+  const { baseUrl, keys, extensionRequired, security, startedAt } = options;
+  const inAllCards = { version: VERSION, extensionRequired, pushNotifications: true, security };
+  const about = { ...options.about, ...inAllCards };
+  const agents = new Map([...options.agents].map(([name, own]) => [name, { ...own, ...inAllCards }]));
   const card = agentCard(baseUrl, about);
-  const jwksUrl = `${baseUrl}${JWKS_PATH}`;
   const published = {
     baseUrl,
     modified: startedAt,
-    unversioned,
-    key: async () => ({ ...(await keys.current()), jwksUrl }),
+    unversioned: options.a2a.unversionedCard ?? "hybrid",
+    key: async () => ({ ...(await keys.current()), jwksUrl: `${baseUrl}${JWKS_PATH}` }),
   };
-  const cardsOfAgents = [...agents].flatMap(([tenant, one]) => {
+  const agentCardRoutes = [...agents].flatMap(([tenant, own]) => {
     const prefix = agentPath(tenant);
-    return routesBelow(prefix, cardRoutes({ ...published, card: agentCard(`${baseUrl}${prefix}`, one), tenant }));
+    return routesBelow(prefix, cardRoutes({ ...published, card: agentCard(`${baseUrl}${prefix}`, own), tenant }));
   });
   return [
     ...healthRoutes({ problem: options.problem, prove: options.prove }),
     ...jwksRoutes(() => keys.publicKeys()),
     ...cardRoutes({ ...published, card }),
-    ...cardsOfAgents,
-    ...dialectRoutes({ ...options, ...about, agents, card, baseUrl }),
+    ...agentCardRoutes,
+    ...dialectRoutes({ ...options, ...about, agents, card }),
   ];
 }

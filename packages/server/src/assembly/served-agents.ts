@@ -4,30 +4,30 @@ import type { AgentExecutor } from "../agent/agent-executor.ts";
 import { Code, DevtoolError, invalid, quoted } from "../errors.ts";
 import type { ServerOptions } from "../server-options.ts";
 
-/** The agents of a server, by name: chosen for each task, opened and closed with the server. */
+/** The agents of a server by name. Each task has one of them; they are opened and closed with the server. */
 export class ServedAgents implements AsyncDisposable {
+  /** The agent of clients that choose none. */
+  readonly default: Agent;
+  readonly #defaultName: string;
   readonly #agents: ReadonlyMap<string, Agent>;
   readonly #opened = new Map<string, OpenAgent>();
-  readonly #default: readonly [string, Agent];
 
-  /** Throws `Code.InvalidArgument` where there is no agent, or none of the default's name. */
+  /** Throws `Code.InvalidArgument` when there is no agent, a name is invalid, or the default agent is missing. */
   constructor({ agents, defaultAgent }: Pick<ServerOptions, "agents" | "defaultAgent">) {
     this.#agents = new Map(Object.entries(agents));
     const [first = ""] = this.#agents.keys();
-    const name = defaultAgent ?? first;
-    const found = this.#agents.get(name);
-    const wrong = [...this.#agents.keys()].find((each) => !/^[\w-]+$/.test(each));
+    this.#defaultName = defaultAgent ?? first;
+    const found = this.#agents.get(this.#defaultName);
+    const wrong = [...this.#agents.keys()].find((name) => !/^[\w-]+$/.test(name));
     if (wrong !== undefined) throw invalid("agents", wrong, "is not a name", "use letters, digits, - and _");
-    if (!found) throw invalid("default_agent", name, "is not one of the agents", `choose ${this.#names() || "one"}`);
-    this.#default = [name, found];
+    if (!found) {
+      const remedy = `choose ${this.#names() || "one"}`;
+      throw invalid("default_agent", this.#defaultName, "is not one of the agents", remedy);
+    }
+    this.default = found;
   }
 
-  /** The agent of clients that choose none. */
-  get default(): Agent {
-    return this.#default[1];
-  }
-
-  /** Opens all of them. Throws what an agent throws; those that are open then are closed. */
+  /** Opens all agents. When one of them throws, closes those that are open and throws the error. */
   async open(services: AgentServices): Promise<void> {
     try {
       for (const [name, agent] of this.#agents) this.#opened.set(name, await agent.open(services));
@@ -37,42 +37,62 @@ export class ServedAgents implements AsyncDisposable {
     }
   }
 
-  /** Makes the executor of a task. One whose agent is no longer served fails its turn, and says so. */
+  /** Creates the executor of a task. When its agent is no longer served, the executor fails each turn. */
   createExecutor(task: Task): AgentExecutor {
     const name = this.#nameOf(task);
-    return this.#opened.get(name)?.createExecutor(task) ?? missingAgent(this.#unknown(name));
+    const agent = this.#opened.get(name);
+    if (agent) return agent.createExecutor(task);
+    const remedy = `choose ${this.#names()}`;
+    const missing = new DevtoolError(`agent ${quoted(name)} is not served here`, Code.NotFound, { remedy });
+    return {
+      // biome-ignore lint/correctness/useYield: it only fails.
+      async *execute() {
+        throw missing;
+      },
+    };
   }
 
-  /** The tools and MCP servers of a task; none where its agent lists none, or is no longer served. */
+  /** Lists the tools and MCP servers of a task; none when its agent lists none or is no longer served. */
   async offersOf(task: Task, signal: AbortSignal): Promise<AgentOffers> {
     const agent = this.#opened.get(this.#nameOf(task));
     return (await agent?.offers?.(task, signal)) ?? { tools: [], mcpServers: [] };
   }
 
-  /** The slash commands of an agent; of the default for an empty name. */
+  /** Returns the slash commands of an agent; an empty name stands for the default agent. */
   commandsOf(name: string): AgentCommands {
-    return this.#opened.get(name || this.#default[0])?.commands ?? NO_COMMANDS;
+    return this.#opened.get(name || this.#defaultName)?.commands ?? NO_COMMANDS;
   }
 
   /**
-   * Gives the name of the agent that a session keeps which asks for one, or for none. Where there is one agent, nothing
-   * needs to be kept. Throws `Code.InvalidArgument`, with the names there are, for an unknown one.
+   * Resolves the agent that a session requests; an empty name requests none.
+   *
+   * Returns the name to record in the session: empty when the server has only one agent. Throws
+   * `Code.InvalidArgument` for an unknown name.
    */
-  settle(name: string): string {
-    if (name === "") return this.#agents.size > 1 ? this.#default[0] : "";
+  resolve(name: string): string {
+    if (name === "") return this.#agents.size > 1 ? this.#defaultName : "";
     if (this.#agents.has(name)) return name;
     throw invalid("session_settings.agent", name, "is not served here", `choose ${this.#names()}`);
   }
 
-  /** Throws `Code.InvalidArgument` where a session brings MCP servers to an agent, by its settled name, that takes none. */
+  /**
+   * Throws `Code.InvalidArgument` when a session adds MCP servers and its agent takes none.
+   *
+   * @param name the agent's name as `resolve` returned it
+   * @param servers the names of the MCP servers
+   */
   assertMcpServers(name: string, servers: readonly string[]): void {
-    const agent = name || this.#default[0];
+    const agent = name || this.#defaultName;
     if (servers.length === 0 || this.#agents.get(agent)?.takesMcpServers === true) return;
+    const takers = [...this.#agents].flatMap(([other, { takesMcpServers }]) =>
+      takesMcpServers === true ? [other] : [],
+    );
+    const alternative = takers.length === 0 ? "" : `, or choose agent ${takers.join(", ")}`;
     const problem = `cannot be used, since agent ${quoted(agent)} takes no MCP servers of clients`;
-    throw invalid("mcp_servers", servers.join(", "), problem, `leave them out${this.#takers()}`);
+    throw invalid("mcp_servers", servers.join(", "), problem, `leave them out${alternative}`);
   }
 
-  /** What each agent says of itself, by name, where clients can choose: empty where there is one. */
+  /** The description of each agent by name, when clients can choose; empty when there is one agent. */
   get choices(): ReadonlyMap<string, About> {
     if (this.#agents.size < 2) return new Map();
     return new Map([...this.#agents].map(([name, { about }]) => [name, about]));
@@ -84,34 +104,12 @@ export class ServedAgents implements AsyncDisposable {
   }
 
   #nameOf({ sessionSettings }: Task): string {
-    return sessionSettings?.agent || this.#default[0];
-  }
-
-  /** The agents to choose instead of one that takes no MCP servers, as the end of a remedy; empty where there is none. */
-  #takers(): string {
-    const takers = [...this.#agents].flatMap(([name, { takesMcpServers }]) => (takesMcpServers === true ? [name] : []));
-    return takers.length === 0 ? "" : `, or choose agent ${takers.join(", ")}`;
+    return sessionSettings?.agent || this.#defaultName;
   }
 
   #names(): string {
     return [...this.#agents.keys()].join(", ");
   }
-
-  #unknown(name: string): DevtoolError {
-    return new DevtoolError(`agent ${quoted(name)} is not served here`, Code.NotFound, {
-      remedy: `choose ${this.#names()}`,
-    });
-  }
-}
-
-/** The executor of a task whose agent is not served: the task fails with the reason. */
-function missingAgent(reason: DevtoolError): AgentExecutor {
-  return {
-    // biome-ignore lint/correctness/useYield: it has nothing to say but its failure.
-    async *execute() {
-      throw reason;
-    },
-  };
 }
 
 const NO_COMMANDS: AgentCommands = {

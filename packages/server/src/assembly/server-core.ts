@@ -1,9 +1,9 @@
 import { join } from "node:path";
-import type { AgentServices } from "../agent/agent.ts";
+import type { AgentConversations, AgentServices } from "../agent/agent.ts";
 import { createAuditHandler } from "../handler/audit-handler.ts";
 import { OPERATOR } from "../handler/caller.ts";
 import { createCommandHandler } from "../handler/command-handler.ts";
-import { type ExchangeOptions, Exchanges } from "../handler/exchange.ts";
+import { Exchanges } from "../handler/exchange.ts";
 import { guardedHandler } from "../handler/guarded-handler.ts";
 import { createOffersHandler } from "../handler/offers-handler.ts";
 import { createPushHandler } from "../handler/push-handler.ts";
@@ -13,7 +13,7 @@ import { createTaskHandler } from "../handler/task-handler.ts";
 import type { Clock } from "../push/clock.ts";
 import { ObservedTaskStore } from "../push/observed-task-store.ts";
 import { SigningKeys } from "../push/signing-keys.ts";
-import { limitsOf, type ServerLimits, type ServerSettings } from "../server-options.ts";
+import { limitsWithDefaults, type ServerLimits, type ServerSettings } from "../server-options.ts";
 import type { TaskStore } from "../store/task-store.ts";
 import { createAgentConversations } from "../task/agent-conversations.ts";
 import { SessionRegistry } from "../task/session-registry.ts";
@@ -22,21 +22,26 @@ import { openStore } from "./open-store.ts";
 import { reportedExecutors } from "./reported-executor.ts";
 import type { ServedAgents } from "./served-agents.ts";
 
-/** What a server takes from the world around it. */
-export interface Surroundings {
-  /** Where clients reach the server, without a slash at its end. */
+/** The addresses of a server. */
+export interface Place {
+  /** The URL at which clients reach the server, without a trailing slash. */
   readonly publicUrl: string;
-  /** The ports of this server as far as they are known: agents and notifications reach none of them. */
+  /** Returns the ports of the server that are known so far. Agents and notifications must not reach them. */
   readonly ownPorts: () => readonly number[];
+}
+
+/** Everything that a server takes from its environment. */
+export interface Surroundings extends Place {
   readonly clock: Clock;
+  /** Returns a number from 0 to 1. */
   readonly random: () => number;
-  /** Makes ids that are never the same twice. */
+  /** Returns a new unique id. */
   readonly nextId: () => string;
   readonly onNotice: (text: string) => void;
   readonly onError: (reason: unknown) => void;
 }
 
-/** A server without its transports: its tasks, its agents and what answers calls. */
+/** A server without its transports: its tasks, its agents and the handler of requests. */
 export interface ServerCore extends AsyncDisposable {
   readonly store: TaskStore;
   readonly registry: SessionRegistry;
@@ -46,42 +51,34 @@ export interface ServerCore extends AsyncDisposable {
   readonly keys: SigningKeys;
 }
 
-/** Opens the store and the agents, and lets the tasks go on that the last stop cut. Throws what one of them throws. */
+/**
+ * Opens the store and the agents, and resumes the tasks that the last stop interrupted. When one of
+ * them fails, closes what is open and throws the error.
+ */
 export async function openCore(
   agents: ServedAgents,
   options: ServerSettings,
   surroundings: Surroundings,
 ): Promise<ServerCore> {
-  const { clock, onError } = surroundings;
+  const { publicUrl, ownPorts, clock, random, nextId, onError } = surroundings;
+  const { dataDirectory, pushTargets = [] } = options;
   const now = (): Date => new Date(clock.now());
   const opened = await openStore(options);
   const store = new ObservedTaskStore(opened);
   const createExecutor = reportedExecutors((task) => agents.createExecutor(task), onError);
   const registry = new SessionRegistry({ store, createExecutor, now });
-  const keys = keysIn(options.dataDirectory, clock);
-  const { pushTargets = [] } = options;
-  const { publicUrl, ...given } = surroundings;
+  const keys = new SigningKeys({
+    now: clock.now,
+    file: dataDirectory === undefined ? undefined : join(dataDirectory, "signing-keys.json"),
+  });
+  const configs = opened.pushConfigs;
   const notifications = createNotifications({
-    ...{ ...given, store, registry, keys, pushTargets },
-    configs: opened.pushConfigs,
-    issuer: () => publicUrl,
+    ...{ store, configs, registry, keys, pushTargets, ownPorts, clock, random, nextId, onError },
+    issuer: publicUrl,
   });
   store.observe((taskId) => notifications.notifier.wake(taskId));
-  const limits = limitsOf(options.limits);
-  const exchanges = exchangesFor(options, {
-    ...{ registry, store, now, maxParts: limits.maxParts, nextId: surroundings.nextId },
-    settleAgent: (name) => agents.settle(name),
-    assertMcpServers: (name, servers) => agents.assertMcpServers(name, servers),
-  });
-  const streams = new StreamLimit(limits.maxStreamsPerCaller);
-  const handler = guardedHandler({
-    streams,
-    tasks: createTaskHandler(exchanges, store, streams, notifications.registrar),
-    commands: createCommandHandler(exchanges, (name) => agents.commandsOf(name)),
-    push: createPushHandler(exchanges, notifications.registrar),
-    audit: createAuditHandler(store),
-    offers: createOffersHandler(exchanges, (task, signal) => agents.offersOf(task, signal)),
-  });
+  const limits = limitsWithDefaults(options.limits);
+  const handler = createHandlers(agents, options, { registry, store, notifications, limits, now, nextId });
   const dispose = async (): Promise<void> => {
     await registry[Symbol.asyncDispose]();
     await notifications.notifier[Symbol.asyncDispose]();
@@ -89,7 +86,7 @@ export async function openCore(
     await store[Symbol.asyncDispose]();
   };
   try {
-    await agents.open(servicesFor(options, surroundings, createAgentConversations(registry, store)));
+    await agents.open(agentServices(options, surroundings, createAgentConversations(registry, store)));
     await registry.recover();
   } catch (reason) {
     await dispose();
@@ -98,17 +95,59 @@ export async function openCore(
   return { store, registry, handler, limits, notifications, keys, [Symbol.asyncDispose]: dispose };
 }
 
-/** What agents get of their server. */
-function servicesFor(
-  options: ServerSettings,
+/** The parts of a server that its handlers use. */
+interface HandlerParts {
+  readonly registry: SessionRegistry;
+  readonly store: TaskStore;
+  readonly notifications: Notifications;
+  readonly limits: ServerLimits;
+  readonly now: () => Date;
+  readonly nextId: () => string;
+}
+
+/** Creates the handler of all requests, with the callers' rights checked. */
+function createHandlers(
+  agents: ServedAgents,
+  { workspace, workspaceRoots, dataDirectory, clientMcpServers = "http", retryWindowMs = 10 * 60_000 }: ServerSettings,
+  { registry, store, notifications, limits, now, nextId }: HandlerParts,
+): RequestHandler {
+  const { registrar } = notifications;
+  const exchanges = new Exchanges({
+    registry,
+    store,
+    now,
+    nextId,
+    maxParts: limits.maxParts,
+    retryWindowMs,
+    workspace,
+    workspaceRoots: workspaceRoots ?? (workspace === undefined ? [] : [workspace]),
+    dataDirectory,
+    clientMcpServers,
+    resolveAgent: (name) => agents.resolve(name),
+    assertMcpServers: (name, servers) => agents.assertMcpServers(name, servers),
+  });
+  const streams = new StreamLimit(limits.maxStreamsPerCaller);
+  return guardedHandler({
+    streams,
+    tasks: createTaskHandler(exchanges, store, streams, registrar),
+    commands: createCommandHandler(exchanges, (name) => agents.commandsOf(name)),
+    push: createPushHandler(exchanges, registrar),
+    audit: createAuditHandler(store),
+    offers: createOffersHandler(exchanges, (task, signal) => agents.offersOf(task, signal)),
+  });
+}
+
+/** Returns the services that the agents of a server get. */
+function agentServices(
+  { workspace, workspaceRoots = [], dataDirectory, clientMcpServers = "http" }: ServerSettings,
   { clock, nextId, ownPorts, onNotice }: Surroundings,
-  conversations: AgentServices["conversations"],
+  conversations: AgentConversations,
 ): AgentServices {
   return {
-    workspace: options.workspace,
-    workspaceRoots: options.workspaceRoots ?? [],
-    dataDirectory: options.dataDirectory,
-    clientMcpServers: options.clientMcpServers ?? "http",
+    workspace,
+    workspaceRoots,
+    dataDirectory,
+    clientMcpServers,
     operator: OPERATOR.principal,
     conversations,
     ownPorts,
@@ -116,29 +155,4 @@ function servicesFor(
     nextId,
     onNotice,
   };
-}
-
-function keysIn(dataDirectory: string | undefined, { now }: Clock): SigningKeys {
-  return new SigningKeys({
-    now,
-    ...(dataDirectory !== undefined && { file: join(dataDirectory, "signing-keys.json") }),
-  });
-}
-
-function exchangesFor(
-  options: ServerSettings,
-  parts: Pick<
-    ExchangeOptions,
-    "registry" | "store" | "now" | "maxParts" | "settleAgent" | "assertMcpServers" | "nextId"
-  >,
-): Exchanges {
-  const { workspace, dataDirectory, retryWindowMs = 10 * 60_000, clientMcpServers = "http" } = options;
-  return new Exchanges({
-    ...parts,
-    retryWindowMs,
-    workspaceRoots: options.workspaceRoots ?? (workspace === undefined ? [] : [workspace]),
-    clientMcpServers,
-    ...(dataDirectory !== undefined && { dataDirectory }),
-    ...(workspace !== undefined && { workspace }),
-  });
 }
