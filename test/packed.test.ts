@@ -1,4 +1,4 @@
-import { execFile } from "node:child_process";
+import { execFile, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -10,9 +10,14 @@ import { startCuttingProxy } from "@devtool/conformance";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startServing } from "./crash/server-process.ts";
 import { DEPTH } from "./depth.ts";
+import { freePort } from "./free-port.ts";
+import { bundlePage, CHROMIUM, launch, serveFiles } from "./outer/browser.ts";
+import { copyExamples, runExample } from "./packed/examples.ts";
 import { type FoundNode, findNode } from "./packed/nodes.ts";
+import { followPage } from "./packed/page.ts";
 import { PackedProject, programOf } from "./packed/project.ts";
 import { SAYS, snippetOf } from "./packed/snippets.ts";
+import { HAS_TMUX } from "./terminal/tmux.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const PUBLISHED = [
@@ -27,6 +32,7 @@ const PUBLISHED = [
   "conformance",
   "cli",
 ];
+const HAS_PYTHON = spawnSync("python3", ["-m", "venv", "--help"]).status === 0;
 /** The oldest of `engines`. A quick run has only the Node that runs the tests: others are installed first. */
 const OLDEST = "22.19.0";
 const TOO_OLD = "20.20.2";
@@ -58,7 +64,12 @@ describe("the packed packages in a project of somebody else", () => {
   beforeAll(async () => {
     for (const version of OTHERS) nodes.set(version, await findNode(version));
     const { dependencies } = JSON.parse(await readFile(join(root, "packages/client/package.json"), "utf8"));
-    project = await PackedProject.install([`@connectrpc/connect-node@${dependencies["@connectrpc/connect"]}`]);
+    const connect = dependencies["@connectrpc/connect"];
+    project = await PackedProject.install([
+      `@connectrpc/connect-node@${connect}`,
+      `@connectrpc/connect-web@${connect}`,
+    ]);
+    await copyExamples(project);
     scratch = await mkdtemp(join(tmpdir(), "devtool-packed-work-"));
   }, 400_000);
   afterAll(async () => {
@@ -118,6 +129,68 @@ describe("the packed packages in a project of somebody else", () => {
     }
   });
 
+  it.skipIf(!HAS_TMUX)("are all that a reader of docs/start-run.md needs, who follows it word for word", async () => {
+    await followPage(project, "start-run.md");
+  });
+
+  it("are all that a reader of docs/start-import.md needs, who follows it word for word", async () => {
+    await followPage(project, "start-import.md");
+  });
+
+  it.skipIf(DEPTH === "quick" || !HAS_PYTHON)(
+    "are all that a reader of docs/start-generate.md needs, who follows it word for word",
+    async () => {
+      await followPage(project, "start-generate.md");
+    },
+  );
+
+  describe("run the example", () => {
+    it("talk-to-an-agent", async () => {
+      const workspace = await mkdtemp(join(scratch, "talk-"));
+      await using server = await serveCodingAgent({ workspace });
+      const environment = { DEVTOOL_URL: server.url, DEVTOOL_TOKEN: server.token };
+      const printed = await runExample(project, ["talk-to-an-agent/client.ts"], environment);
+      expect(printed).toMatch(/^ok$/m);
+      expect(await readFile(join(workspace, "greeting.txt"), "utf8")).toBe("Hello, world\n");
+    });
+
+    it("host-your-agent", async () => {
+      expect(await runExample(project, ["host-your-agent/client.ts"])).toMatch(/^ok$/m);
+    });
+
+    it("webhook", async () => {
+      const port = await freePort();
+      const workspace = await mkdtemp(join(scratch, "webhook-"));
+      await using server = await serveCodingAgent({ workspace, pushTargets: [`127.0.0.1:${port}`] });
+      const environment = { DEVTOOL_URL: server.url, DEVTOOL_TOKEN: server.token };
+      expect(await runExample(project, ["webhook/client.ts", String(port)], environment)).toMatch(/^ok: \d+ events$/m);
+    });
+
+    it("policy-only", async () => {
+      expect(await runExample(project, ["policy-only/main.ts"])).toMatch(/^ok$/m);
+    });
+
+    it.skipIf(CHROMIUM === undefined)("browser (skipped without Chromium)", async () => {
+      const directory = join(project.directory, "examples/browser");
+      const script = await bundlePage(join(directory, "page.ts"));
+      await using site = await serveFiles({
+        "/": { type: "text/html", text: await readFile(join(directory, "index.html"), "utf8") },
+        "/page.js": { type: "text/javascript", text: script },
+      });
+      const workspace = await mkdtemp(join(scratch, "browser-"));
+      await using server = await serveCodingAgent({ workspace, allowedOrigins: [site.origin] });
+      await using browser = await launch();
+      const page = await browser.newPage();
+      await page.goto(`${site.origin}/#url=${server.url}&token=${server.token}`);
+      await page.fill("textarea", "write page.txt From a page\ntext Written.");
+      await page.click("text=Send");
+      await page.click("button[value=proceed_once]");
+      await page.waitForSelector("li.text:has-text('Written.')");
+      await page.waitForSelector("li.state:has-text('COMPLETED')");
+      expect(await readFile(join(workspace, "page.txt"), "utf8")).toBe("From a page");
+    });
+  });
+
   it("share one copy of connect with the transport that the README of the client names", async () => {
     const text = await readFile(join(root, "packages/client/README.md"), "utf8");
     const named = [...text.matchAll(/@connectrpc\/connect-(?:node|web)@([\d.]+)/g)].map(([, version]) => version);
@@ -160,10 +233,16 @@ describe("the packed packages in a project of somebody else", () => {
         noUncheckedIndexedAccess: true,
         noEmit: true,
         skipLibCheck: true,
+        allowImportingTsExtensions: true,
       },
       ...{ module: "nodenext", target: "es2024", types: ["node"], typeRoots: [join(root, "node_modules/@types")] },
     };
-    const files = Object.keys(SAYS).map((name) => `${name}.ts`);
+    const files = [
+      ...Object.keys(SAYS).map((name) => `${name}.ts`),
+      ...["talk-to-an-agent/client.ts", "host-your-agent/client.ts", "webhook/client.ts", "policy-only/main.ts"].map(
+        (name) => `examples/${name}`,
+      ),
+    ];
     await writeFile(join(project.directory, "tsconfig.json"), JSON.stringify({ compilerOptions, files }));
     const tsc = join(root, "node_modules/typescript/bin/tsc");
     const failed = await promisify(execFile)(process.execPath, [tsc, "-p", project.directory]).catch(

@@ -19,12 +19,17 @@ export function launch(): Promise<Browser> {
 }
 
 /** Makes one file of a module for the browser, with our packages from their sources. */
-export async function bundle(path: string): Promise<string> {
-  await using build = await rolldown({
-    input: fileURLToPath(new URL(path, import.meta.url)),
-    platform: "browser",
-    resolve: { conditionNames: ["@devtool/source", "browser", "import", "default"] },
-  });
+export function bundle(path: string): Promise<string> {
+  return bundleFor(fileURLToPath(new URL(path, import.meta.url)), ["@devtool/source", "browser", "import", "default"]);
+}
+
+/** Makes one file of a module for the browser, with the packages that are installed beside it. */
+export function bundlePage(file: string): Promise<string> {
+  return bundleFor(file, ["browser", "import", "default"]);
+}
+
+async function bundleFor(input: string, conditionNames: string[]): Promise<string> {
+  await using build = await rolldown({ input, platform: "browser", resolve: { conditionNames } });
   const { output } = await build.generate({ format: "esm", codeSplitting: false });
   return output[0].code;
 }
@@ -34,12 +39,26 @@ export interface Site extends AsyncDisposable {
   readonly origin: string;
 }
 
-/** Serves a page on a free port. */
-export async function serveSite(script: string): Promise<Site> {
-  const server = createServer(({ url }, response) => {
-    const isScript = url === "/page.js";
-    response.setHeader("content-type", isScript ? "text/javascript" : "text/html");
-    response.end(isScript ? script : '<!doctype html><script type="module" src="/page.js"></script>');
+/** A file of a web server. */
+export interface ServedFile {
+  readonly type: string;
+  readonly text: string;
+}
+
+/** Serves a page that runs a script on a free port. */
+export function serveSite(script: string): Promise<Site> {
+  return serveFiles({
+    "/": { type: "text/html", text: '<!doctype html><script type="module" src="/page.js"></script>' },
+    "/page.js": { type: "text/javascript", text: script },
+  });
+}
+
+/** Serves files by their paths on a free port. */
+export async function serveFiles(files: Readonly<Record<string, ServedFile>>): Promise<Site> {
+  const server = createServer(({ url = "" }, response) => {
+    const file = files[url];
+    if (file === undefined) return void response.writeHead(404).end();
+    response.setHeader("content-type", file.type).end(file.text);
   });
   const { promise, resolve } = Promise.withResolvers<void>();
   server.listen(0, "127.0.0.1", resolve);

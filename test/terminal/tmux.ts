@@ -18,6 +18,8 @@ export interface TmuxOptions {
   readonly env: Readonly<Record<string, string>>;
   readonly columns?: number;
   readonly rows?: number;
+  /** The directory of the shell. Default: that of this process. */
+  readonly directory?: string;
 }
 
 /** A shell in a terminal of its own, played by tmux: keys go in, and what a person would see comes out. */
@@ -25,13 +27,13 @@ export class Tmux implements AsyncDisposable {
   readonly #directory = mkdtempSync(join(tmpdir(), "devtool-tmux-"));
 
   /** Opens a terminal with a shell whose prompt is `$ `. */
-  static async open({ env, columns = 100, rows = 40 }: TmuxOptions): Promise<Tmux> {
+  static async open({ env, columns = 100, rows = 40, directory = process.cwd() }: TmuxOptions): Promise<Tmux> {
     const tmux = new Tmux();
     const given = Object.entries({ PS1: "$ ", ENV: "", HISTFILE: "", ...env }).map(
       ([name, value]) => `${name}=${value}`,
     );
     const size = ["-x", String(columns), "-y", String(rows)];
-    await tmux.#tmux("-f", "/dev/null", "new-session", "-d", ...size, "env", ...given, "sh", "-i");
+    await tmux.#tmux("-f", "/dev/null", "new-session", "-d", "-c", directory, ...size, "env", ...given, "sh", "-i");
     await tmux.shows(/^\$$/m);
     return tmux;
   }
