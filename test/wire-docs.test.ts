@@ -33,7 +33,7 @@ describe("docs/wire.md", () => {
   });
 
   it("has the requirements of the conformance kit, in their order", () => {
-    const ids = [...text.matchAll(/^- \*\*([A-Z]+-\d+)\*\*/gm)].map(([, id]) => id);
+    const ids = [...text.matchAll(/^### ([A-Z]+-\d+)$/gm)].map(([, id]) => id);
     const known = (group: string): string[] => Object.keys(REQUIREMENTS).filter((id) => id.startsWith(`${group}-`));
     const listed = [...new Set(ids.map((id) => id?.split("-")[0] ?? ""))].flatMap(known);
     expect(ids.filter((id, index) => ids.indexOf(id) === index)).toEqual(listed);
@@ -49,7 +49,7 @@ describe("docs/wire.md", () => {
     const code = await readFile(new URL("../packages/server/src/agent/failure.ts", import.meta.url), "utf8");
     const types = [...code.matchAll(/^ {2}\| "(\w+)"/gm)].map(([, type]) => type);
     expect(types.length).toBeGreaterThan(5);
-    const [, listed = ""] = /\*\*TOOL-8\*\*([\s\S]*?)and, for a shell/.exec(text) ?? [];
+    const [, listed = ""] = /^### TOOL-8$([\s\S]*?)and, for a shell/m.exec(text) ?? [];
     expect([...listed.matchAll(/`(\w+)`/g)].map(([, type]) => type).filter((type) => type !== "type")).toEqual(
       expect.arrayContaining(types),
     );
