@@ -4,17 +4,31 @@ import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { readConfig } from "@devtool/cli/testing";
 import { parsePolicyFile } from "@devtool/policy";
+import { isStatusMove, TaskState, ToolCallStatus } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const documents = [
   "README.md",
   "CHANGELOG.md",
+  "CODE_OF_CONDUCT.md",
+  "CONTRIBUTING.md",
+  "SECURITY.md",
   "bench/README.md",
+  ".changeset/README.md",
+  ...readmesIn("examples"),
   ...markdownIn("docs"),
   ...markdownIn("docs/adr"),
   ...readdirSync(join(root, "packages")).map((name) => `packages/${name}/README.md`),
   ...readdirSync(join(root, "bindings")).map((name) => `bindings/${name}/README.md`),
+];
+
+/** Errors of the browser, the compiler and Node, which docs/troubleshooting.md explains too. */
+const FOREIGN_ERRORS = [
+  "ExperimentalWarning: SQLite is an experimental feature",
+  "TS1479",
+  "Cannot find name 'HeadersInit'",
+  "instanceof ConnectError",
 ];
 
 /** A string of the wire (`Readiness.proof`) that reads like a command. */
@@ -28,6 +42,38 @@ describe("the documents", () => {
     const own = links.filter(({ to }) => !/^[a-z]+:/.test(to));
     expect(own.length).toBeGreaterThan(40);
     expect(own.filter(({ path, to }) => !leads(path, to))).toEqual([]);
+  });
+
+  it("are all listed in docs/README.md, where a reader begins", () => {
+    const index = read("docs/README.md");
+    const pages = markdownIn("docs").filter((path) => path !== "docs/README.md");
+    expect(pages.filter((path) => !index.includes(`](${path.slice("docs/".length)})`))).toEqual([]);
+  });
+
+  it("quote errors in docs/troubleshooting.md that the code has", () => {
+    const code = sourceFiles().map(read).join("\n");
+    const rows = [...read("docs/troubleshooting.md").matchAll(/^\| `([^`]+)`/gm)].map(([, error = ""]) => error);
+    const ours = rows.filter((error) => !FOREIGN_ERRORS.includes(error));
+    expect(ours.length).toBeGreaterThan(10);
+    const fixed = (error: string): string[] => error.split(/["…]+|\d{4,}/).filter((piece) => piece.trim() !== "");
+    expect(ours.filter((error) => !fixed(error).every((piece) => code.includes(piece)))).toEqual([]);
+  });
+
+  it("draw the states of tasks and calls in docs/concepts.md as the code moves them", () => {
+    const moves = (name: string): string[][] => {
+      const [, diagram = ""] =
+        new RegExp(`<!-- diagram: ${name} -->\\n\\n?\`\`\`mermaid\\n([^\`]*)`).exec(read("docs/concepts.md")) ?? [];
+      return [...diagram.matchAll(/^ +(\w+) --> (\w+)/gm)].map(([, from = "", to = ""]) => [from, to]);
+    };
+    const statuses = ["PENDING", "EXECUTING", "SUCCEEDED", "FAILED", "CANCELLED"] as const;
+    const allowed = statuses.flatMap((from) =>
+      statuses
+        .filter((to) => from !== to && isStatusMove(ToolCallStatus[from], ToolCallStatus[to]))
+        .map((to) => [from, to]),
+    );
+    expect(moves("call statuses").toSorted()).toEqual(allowed.toSorted());
+    const states = Object.values(TaskState).filter((name) => typeof name === "string" && name !== "UNSPECIFIED");
+    expect(new Set(moves("task states").flat())).toEqual(new Set(states));
   });
 
   it("show TOML that is read without a complaint", async () => {
@@ -67,8 +113,22 @@ describe("the documents", () => {
   });
 });
 
+function readmesIn(directory: string): string[] {
+  return readdirSync(join(root, directory), { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith("README.md"))
+    .map((name) => `${directory}/${name}`);
+}
+
 function markdownIn(directory: string): string[] {
   return readdirSync(join(root, directory)).flatMap((name) => (name.endsWith(".md") ? [`${directory}/${name}`] : []));
+}
+
+/** The files of our code, without tests and without what is generated. */
+function sourceFiles(): string[] {
+  const names = readdirSync(join(root, "packages"), { recursive: true, encoding: "utf8" });
+  return names
+    .filter((name) => /^[\w-]+\/src\/(?!gen\/).*(?<!\.test)\.ts$/.test(name))
+    .map((name) => `packages/${name}`);
 }
 
 function read(path: string): string {
