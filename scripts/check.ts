@@ -1,6 +1,6 @@
 /** Checks all that is no test: lint and format, protos, fresh generated code, types, published packages. */
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -8,6 +8,8 @@ import { fileURLToPath } from "node:url";
 const root = fileURLToPath(new URL("..", import.meta.url));
 const scratch = mkdtempSync(join(tmpdir(), "devtool-check-"));
 const failures: string[] = [];
+/** The version of actionlint to build where there is none. */
+const ACTIONLINT = "v1.7.12";
 
 function step(name: string, command: string, args: readonly string[], cwd = root): void {
   const { status, stdout, stderr } = spawnSync(command, args, { cwd, encoding: "utf8" });
@@ -28,6 +30,23 @@ function checkPackage(name: string): void {
   if (name !== "cli") step(`types ${name}`, "attw", [join(scratch, tarball), "--profile", "esm-only", "--quiet"]);
 }
 
+/** Checks the workflows with actionlint: the one on this machine, or one that Go builds into the clone. */
+function checkWorkflows(): void {
+  const program = findActionlint();
+  if (program === undefined) process.stdout.write("SKIPPED workflows: neither actionlint nor Go is installed\n");
+  else step("workflows", program, ["-color=false"]);
+}
+
+function findActionlint(): string | undefined {
+  if (spawnSync("actionlint", ["-version"]).status === 0) return "actionlint";
+  const directory = join(root, "node_modules/.cache/devtool-actionlint");
+  const program = join(directory, "actionlint");
+  if (existsSync(program)) return program;
+  const env = { ...process.env, GOBIN: directory };
+  const { status } = spawnSync("go", ["install", `github.com/rhysd/actionlint/cmd/actionlint@${ACTIONLINT}`], { env });
+  return status === 0 ? program : undefined;
+}
+
 step("lint and format", "biome", ["check", "--error-on-warnings", "."]);
 step("buf lint", "buf", ["lint"]);
 step("buf format", "buf", ["format", "proto", "--diff", "--exit-code"]);
@@ -35,6 +54,8 @@ step("generate", "buf", ["generate", "--output", scratch]);
 const generated = join("packages", "schema", "src", "gen");
 step("generated code is fresh", "diff", ["-r", join(scratch, generated), generated]);
 step("types", "tsc", ["-p", "tsconfig.json"]);
+step("types of a web page", "tsc", ["-p", "examples/browser", "--customConditions", "@devtool/source"]);
+checkWorkflows();
 step("build", "turbo", ["run", "build", "--output-logs=errors-only"]);
 for (const name of readdirSync(join(root, "packages"))) {
   const manifest = JSON.parse(readFileSync(join(root, "packages", name, "package.json"), "utf8"));

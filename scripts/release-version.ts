@@ -1,0 +1,26 @@
+/**
+ * Gives all packages the next version, which the changesets decide, and writes it where it stands in words: the changelog and
+ * the install lines of pages. `pnpm release:version`
+ */
+import { spawnSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { releaseChangelog, renameTarballs } from "./release/changelog.ts";
+import { commonVersion, ROOT, readManifests } from "./release/manifests.ts";
+
+const from = commonVersion();
+const { status } = spawnSync("changeset", ["version"], { cwd: ROOT, stdio: "inherit" });
+if (status !== 0) process.exit(status ?? 1);
+const to = commonVersion();
+if (to === from) throw new Error("no changeset asks for a release: run pnpm changeset");
+
+const rewrite = (path: string, change: (text: string) => string): void => {
+  const file = join(ROOT, path);
+  writeFileSync(file, change(readFileSync(file, "utf8")));
+};
+const today = new Date().toISOString().slice(0, 10);
+rewrite("CHANGELOG.md", (text) => releaseChangelog(text, to, today));
+const pages = ["README.md", "docs/start-run.md", "docs/start-import.md", "docs/start-generate.md"];
+const readmes = readManifests().map(({ directory }) => `packages/${directory}/README.md`);
+for (const path of [...pages, ...readmes]) rewrite(path, (text) => renameTarballs(text, from, to));
+console.log(`version ${from} is now ${to}: review the changes, commit them, and tag the commit v${to}`);
