@@ -66,7 +66,7 @@ const STAGES: ReadonlyMap<string, readonly (readonly string[])[]> = new Map([
       ["policy-subject"],
       ["policy-engine", "pattern", "guarded-paths"],
       ["shell"],
-      ["policy-error", "failpoint", "regular-file"],
+      ["policy-error", "failpoint"],
     ],
   ],
   [

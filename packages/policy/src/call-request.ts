@@ -1,20 +1,25 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import { ExecuteDetailsSchema, FileDiffSchema, GenericDetailsSchema, ToolCallSchema } from "@devtool/schema";
+import { defined } from "@devtool/schema/json";
 import type { PolicyRequest, ToolFacts } from "./policy-engine.ts";
 
-/** A call in plain words, for agents whose tools are not ours. The names of tools are what rules call them. */
+/**
+ * A tool call in plain values, for agents that do not use the messages of `@devtool/schema`.
+ *
+ * `tool` is the name that rules refer to. Paths are absolute or relative to the workspace.
+ */
 export type PlainCall =
-  /** Runs a command line in bash. Default of `tool`: `run_shell_command`; of `directory`: the workspace. */
+  /** Runs a command line in bash. Default of `tool`: `run_shell_command`. Default of `directory`: the workspace. */
   | { readonly case: "command"; readonly command: string; readonly directory?: string; readonly tool?: string }
   /** Changes a file. Default of `tool`: `write_file`. */
   | { readonly case: "edit"; readonly path: string; readonly tool?: string }
-  /** Shows a file, and changes nothing. Default of `tool`: `read_file`. */
+  /** Shows a file and changes nothing. Default of `tool`: `read_file`. */
   | { readonly case: "read"; readonly path: string; readonly tool?: string }
-  /** Does anything else that may change something, for instance as a tool of an MCP server, which the facts then name. */
+  /** Does anything else that may change something. For a tool of an MCP server, `facts` names the server. */
   | { readonly case: "other"; readonly tool: string; readonly args: JsonObject; readonly facts?: ToolFacts };
 
 /**
- * Makes what a policy is asked about a call. Paths are absolute or relative to the workspace.
+ * Returns the request by which a policy decides about a call.
  *
  * ```ts
  * await policy.decide(callRequest({ case: "command", command: "git status && git push" }), signal);
@@ -24,29 +29,32 @@ export function callRequest(call: PlainCall): PolicyRequest {
   switch (call.case) {
     case "command": {
       const { command, directory, tool = "run_shell_command" } = call;
-      const args = { command, ...(directory !== undefined && { directory }) };
-      return requestOf(tool, args, { case: "executeDetails", value: create(ExecuteDetailsSchema, { command }) });
+      const value = create(ExecuteDetailsSchema, { command });
+      return createRequest(tool, defined({ command, directory }), { case: "executeDetails", value });
     }
     case "edit": {
       const { path, tool = "write_file" } = call;
-      return requestOf(
-        tool,
-        { file_path: path },
-        { case: "fileEditDetails", value: create(FileDiffSchema, { filePath: path }) },
-      );
+      const value = create(FileDiffSchema, { filePath: path });
+      return createRequest(tool, { file_path: path }, { case: "fileEditDetails", value });
     }
-    case "read":
-      return requestOf(call.tool ?? "read_file", { file_path: call.path }, undefined);
+    case "read": {
+      const { path, tool = "read_file" } = call;
+      return createRequest(tool, { file_path: path }, undefined);
+    }
     case "other": {
       const { tool, args, facts } = call;
-      const details = { case: "genericDetails", value: create(GenericDetailsSchema, { description: tool }) } as const;
-      return { ...requestOf(tool, args, details), facts };
+      const value = create(GenericDetailsSchema, { description: tool });
+      return { ...createRequest(tool, args, { case: "genericDetails", value }), facts };
     }
     default:
       return call satisfies never;
   }
 }
 
-function requestOf(toolName: string, inputParameters: JsonObject, details: PolicyRequest["details"]): PolicyRequest {
+function createRequest(
+  toolName: string,
+  inputParameters: JsonObject,
+  details: PolicyRequest["details"],
+): PolicyRequest {
   return { call: create(ToolCallSchema, { toolName, inputParameters }), facts: undefined, details };
 }

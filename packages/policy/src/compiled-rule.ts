@@ -5,137 +5,66 @@ import { compilePattern, type Pattern } from "./pattern.ts";
 import { PolicyError } from "./policy-error.ts";
 import type { PolicySubject } from "./policy-subject.ts";
 
-/** Who wrote a rule; an operator's decides before a user's. */
+/** Who wrote a rule. An operator's rule decides before a user's. */
 export type PolicyTier = "user" | "operator";
 
-/** A rule that is ready to be held against calls. */
+/** A rule that was checked and is ready to be compared with calls. */
 export interface CompiledRule {
   readonly rule: PolicyRule;
   readonly tier: PolicyTier;
-  /** Where it stands, for instance `policy.toml:3`. The path of an operator's file is in it. */
+  /** The file and the name or number of the rule, for instance `policy.toml:3`. It contains the path of an operator's file. */
   readonly label: string;
   readonly decision: "allow" | "ask" | "deny";
+  /** The pattern that must occur in the arguments; undefined when the rule has none. */
   readonly args: Pattern | undefined;
+  /** The pattern for a whole command; undefined when the rule has none. */
   readonly command: Pattern | undefined;
+  /** Returns whether a path, relative to the workspace, is one that the rule names. */
   readonly isPath: (path: string) => boolean;
 }
 
-/** Where a rule stands. */
+/** Where a rule was read. */
 export interface RuleOrigin {
   readonly tier: PolicyTier;
-  /** The file's name, as shown. */
+  /** The name of the file, as it is shown in decisions. */
   readonly file: string;
-  /** 1 for the first rule of the file. */
+  /** The position of the rule in the file, from 1. */
   readonly number: number;
 }
 
-/** Checks a rule and makes it ready. Throws a `PolicyError` that names the field and what it may be. */
+const TOOL = /^(\*|[\w.-]+|mcp__.+__\*)$/;
+/** The form in which `commandText` writes commands: a prefix in any other form would never match. */
+const COMMAND_PREFIX = /^([\w@%+=:,./^~-]|'[^']*'|\\')+( ([\w@%+=:,./^~-]|'[^']*'|\\')+)*$/;
+
+/**
+ * Checks a rule and compiles its patterns.
+ *
+ * Throws a `PolicyError` that names the field and the values that it may have.
+ */
 export function compileRule(rule: PolicyRule, { tier, file, number }: RuleOrigin): CompiledRule {
-  for (const tool of rule.tool) checkTool(tool);
-  for (const prefix of rule.commandPrefix) checkPrefix(prefix);
-  if (rule.priority < 0 || rule.priority > 999) throw wrong("priority", `${rule.priority}`, "choose 0 to 999");
+  const { tool, commandPrefix, commandRegex, argsPattern, path, priority } = rule;
+  const badTool = tool.find((name) => !TOOL.test(name));
+  if (badTool !== undefined) throw fieldError("tool", badTool, "choose a name, * or mcp__<server>__*");
+  const badPrefix = commandPrefix.find((prefix) => !COMMAND_PREFIX.test(prefix));
+  if (badPrefix !== undefined)
+    throw fieldError("command_prefix", badPrefix, "separate words by single spaces and put others in single quotes");
+  if (priority < 0 || priority > 999) throw fieldError("priority", `${priority}`, "choose 0 to 999");
   return {
     rule,
     tier,
     label: `${file}:${rule.name === "" ? number : rule.name}`,
-    decision: decisionOf(rule.decision),
-    args: rule.argsPattern === "" ? undefined : compilePattern(rule.argsPattern),
-    command: rule.commandRegex === "" ? undefined : compilePattern(rule.commandRegex, "whole"),
-    isPath: rule.path.length === 0 ? () => true : picomatch([...rule.path], { dot: true, nocase: false }),
+    decision: decisionName(rule.decision),
+    args: argsPattern === "" ? undefined : compilePattern(argsPattern),
+    command: commandRegex === "" ? undefined : compilePattern(commandRegex, "whole"),
+    isPath: path.length === 0 ? () => true : picomatch([...path], { dot: true, nocase: false }),
   };
 }
 
-/**
- * What a rule says of a call; undefined when the call does not meet its conditions. When a condition cannot be checked
- * because a text is too long, a rule that asks or denies asks, and one that allows does not hold.
- */
-export function verdictOf(compiled: CompiledRule, subject: PolicySubject): CompiledRule["decision"] | undefined {
-  if (!meetsTool(compiled.rule, subject) || !meetsPlace(compiled.rule, subject)) return undefined;
-  if (!meetsPath(compiled, subject)) return undefined;
-  const fits = [fitOf(compiled.args, subject.argsText), commandFit(compiled, subject)];
-  if (fits.includes("no")) return undefined;
-  if (!fits.includes("unknown")) return compiled.decision;
-  return compiled.decision === "allow" ? undefined : "ask";
+function fieldError(field: string, value: string, remedy: string): PolicyError {
+  return new PolicyError(`${field} ${JSON.stringify(value)} cannot be used`, "invalid", { remedy });
 }
 
-/** Whether a rule would say something of a call if it named the right file. */
-export function isAbout(compiled: CompiledRule, subject: PolicySubject): boolean {
-  const anywhere = { ...compiled, args: undefined, rule: { ...compiled.rule, path: [] } };
-  return verdictOf(anywhere, subject) !== undefined;
-}
-
-/** Whether a rule speaks of commands rather than of the tool that runs them. */
-export function isCommandRule({ rule }: CompiledRule): boolean {
-  return rule.commandPrefix.length > 0 || rule.commandRegex !== "";
-}
-
-type Fit = "yes" | "no" | "unknown";
-
-function meetsTool(
-  { tool, mcpServer, mcpServerHash, annotations, definitionHash }: PolicyRule,
-  { call, facts }: PolicySubject,
-): boolean {
-  if (tool.length > 0 && !tool.some((name) => namesTool(name, call.toolName, facts.mcpServer))) return false;
-  if (mcpServer !== "" && (facts.mcpServer === undefined || !["*", facts.mcpServer].includes(mcpServer))) return false;
-  if (mcpServerHash !== "" && mcpServerHash !== facts.mcpServerHash) return false;
-  if (definitionHash !== "" && definitionHash !== facts.definitionHash) return false;
-  return Object.entries(annotations).every(([name, value]) => facts.annotations?.[name] === value);
-}
-
-/** The server of `mcp__<server>__*` is compared as a whole with the one the tool was registered for: names are not split. */
-function namesTool(name: string, toolName: string, mcpServer: string | undefined): boolean {
-  if (name === "*" || name === toolName) return true;
-  return mcpServer !== undefined && name === `mcp__${mcpServer}__*`;
-}
-
-function meetsPlace({ modes, workspace }: PolicyRule, subject: PolicySubject): boolean {
-  if (workspace !== "" && workspace !== subject.workspace) return false;
-  return modes.length === 0 ? subject.mode !== ApprovalMode.PLAN : modes.includes(subject.mode);
-}
-
-/**
- * An allowing rule must fit every file, any other one of them, also one that a command only mentions. A guarded file is
- * allowed by rules that name files only.
- */
-function meetsPath({ rule, decision, isPath }: CompiledRule, subject: PolicySubject): boolean {
-  const { paths, mentioned, changes } = subject;
-  if (rule.path.length === 0) return decision !== "allow" || !changes.some(isGuardedPath);
-  if (decision !== "allow")
-    return [...paths, ...mentioned].some(isPath) || mentioned.some((path) => mayExpandTo(path, rule.path));
-  return paths.length > 0 && paths.every(isPath);
-}
-
-/** Whether a word that a shell would expand (`.en?`) may become a file that a rule names. */
-function mayExpandTo(word: string, patterns: readonly string[]): boolean {
-  if (!/[*?[{]/.test(word)) return false;
-  const names = patterns.map((pattern) => pattern.replace(/^(\*\*\/)+/, "")).filter((name) => !/[*?[{!]/.test(name));
-  const last = word.slice(word.lastIndexOf("/") + 1);
-  return names.some((name) => picomatch.isMatch(name, word) || picomatch.isMatch(name, last));
-}
-
-function commandFit(compiled: CompiledRule, { command, bareCommands }: PolicySubject): Fit {
-  if (!isCommandRule(compiled)) return "yes";
-  if (command === undefined) return "no";
-  if (compiled.decision === "allow") return textFit(compiled, command);
-  const fits = [command, ...bareCommands].map((text) => textFit(compiled, text));
-  return fits.find((fit) => fit !== "no") ?? "no";
-}
-
-function textFit({ rule, command: pattern }: CompiledRule, text: string): Fit {
-  const hasPrefix = rule.commandPrefix.some(
-    (prefix) => text === prefix || (!rule.exactCommand && text.startsWith(`${prefix} `)),
-  );
-  if (rule.commandPrefix.length > 0 && !hasPrefix) return "no";
-  return fitOf(pattern, text);
-}
-
-function fitOf(pattern: Pattern | undefined, text: string): Fit {
-  if (!pattern) return "yes";
-  const occurs = pattern.occursIn(text);
-  return occurs === undefined ? "unknown" : occurs ? "yes" : "no";
-}
-
-function decisionOf(decision: RuleDecision): CompiledRule["decision"] {
+function decisionName(decision: RuleDecision): CompiledRule["decision"] {
   switch (decision) {
     case RuleDecision.ALLOW:
       return "allow";
@@ -150,17 +79,90 @@ function decisionOf(decision: RuleDecision): CompiledRule["decision"] {
   }
 }
 
-function checkTool(tool: string): void {
-  if (/^(\*|[\w.-]+|mcp__.+__\*)$/.test(tool)) return;
-  throw wrong("tool", tool, "choose a name, * or mcp__<server>__*");
+/**
+ * Returns what a rule decides about a call; undefined when the call does not meet all its conditions.
+ *
+ * When a condition cannot be checked because a text is too long, a rule that asks or denies asks, and one that allows does
+ * not apply.
+ */
+export function evaluateRule(compiled: CompiledRule, subject: PolicySubject): CompiledRule["decision"] | undefined {
+  const { rule, decision } = compiled;
+  if (!matchesTool(rule, subject)) return undefined;
+  if (rule.workspace !== "" && rule.workspace !== subject.workspace) return undefined;
+  // A rule that names no modes applies in all of them but plan mode.
+  const isInMode = rule.modes.length === 0 ? subject.mode !== ApprovalMode.PLAN : rule.modes.includes(subject.mode);
+  if (!isInMode || !matchesPath(compiled, subject)) return undefined;
+  const matches = [matchPattern(compiled.args, subject.argsText), matchCommand(compiled, subject)];
+  if (matches.includes("no")) return undefined;
+  if (!matches.includes("unknown")) return decision;
+  return decision === "allow" ? undefined : "ask";
 }
 
-/** A prefix must be written as commands are, or it would never be met. */
-function checkPrefix(prefix: string): void {
-  if (/^([\w@%+=:,./^~-]|'[^']*'|\\')+( ([\w@%+=:,./^~-]|'[^']*'|\\')+)*$/.test(prefix)) return;
-  throw wrong("command_prefix", prefix, "separate words by single spaces and put others in single quotes");
+/** Returns whether a rule would decide about a call if the call named the right file and had the right arguments. */
+export function isAbout(compiled: CompiledRule, subject: PolicySubject): boolean {
+  const anywhere = { ...compiled, args: undefined, rule: { ...compiled.rule, path: [] } };
+  return evaluateRule(anywhere, subject) !== undefined;
 }
 
-function wrong(field: string, value: string, remedy: string): PolicyError {
-  return new PolicyError(`${field} ${JSON.stringify(value)} cannot be used`, "invalid", { remedy });
+/** Returns whether a rule names commands, rather than only the tool that runs them. */
+export function isCommandRule({ rule }: CompiledRule): boolean {
+  return rule.commandPrefix.length > 0 || rule.commandRegex !== "";
+}
+
+function matchesTool(rule: PolicyRule, { call, facts }: PolicySubject): boolean {
+  const { tool, mcpServer, mcpServerHash, definitionHash, annotations } = rule;
+  // The server in `mcp__<server>__*` is compared as a whole with the server that offers the tool: names are never split.
+  const allOfServer = facts.mcpServer === undefined ? undefined : `mcp__${facts.mcpServer}__*`;
+  const isNamed = tool.some((name) => name === "*" || name === call.toolName || name === allOfServer);
+  if (tool.length > 0 && !isNamed) return false;
+  if (mcpServer !== "" && (facts.mcpServer === undefined || !["*", facts.mcpServer].includes(mcpServer))) return false;
+  if (mcpServerHash !== "" && mcpServerHash !== facts.mcpServerHash) return false;
+  if (definitionHash !== "" && definitionHash !== facts.definitionHash) return false;
+  return Object.entries(annotations).every(([name, value]) => facts.annotations?.[name] === value);
+}
+
+/**
+ * Returns whether a call meets the `path` of a rule.
+ *
+ * A rule that allows must name every file of the call; any other rule applies when it names one of them, or one that a command
+ * only mentions. Without `path`, a rule never allows a change of a guarded file.
+ */
+function matchesPath({ rule, decision, isPath }: CompiledRule, subject: PolicySubject): boolean {
+  const { paths, mentioned, changes } = subject;
+  if (rule.path.length === 0) return decision !== "allow" || !changes.some(isGuardedPath);
+  if (decision === "allow") return paths.length > 0 && paths.every(isPath);
+  return [...paths, ...mentioned].some(isPath) || mentioned.some((path) => mayExpandTo(path, rule.path));
+}
+
+/** Returns whether a word that a shell would expand (`.en?`) can become one of the files that the patterns name literally. */
+function mayExpandTo(word: string, patterns: readonly string[]): boolean {
+  if (!/[*?[{]/.test(word)) return false;
+  const names = patterns.map((pattern) => pattern.replace(/^(\*\*\/)+/, "")).filter((name) => !/[*?[{!]/.test(name));
+  const last = word.slice(word.lastIndexOf("/") + 1);
+  return names.some((name) => picomatch.isMatch(name, word) || picomatch.isMatch(name, last));
+}
+
+/** Whether a text meets a condition; `unknown` when it is too long to check. */
+type Match = "yes" | "no" | "unknown";
+
+function matchCommand({ rule, decision, command: pattern }: CompiledRule, subject: PolicySubject): Match {
+  const { commandPrefix, commandRegex, exactCommand } = rule;
+  if (commandPrefix.length === 0 && commandRegex === "") return "yes";
+  const { command, bareCommands } = subject;
+  if (command === undefined) return "no";
+  const spellings = decision === "allow" ? [command] : [command, ...bareCommands];
+  const matches = spellings.map((text): Match => {
+    const hasPrefix = commandPrefix.some(
+      (prefix) => text === prefix || (!exactCommand && text.startsWith(`${prefix} `)),
+    );
+    return commandPrefix.length > 0 && !hasPrefix ? "no" : matchPattern(pattern, text);
+  });
+  return matches.find((match) => match !== "no") ?? "no";
+}
+
+function matchPattern(pattern: Pattern | undefined, text: string): Match {
+  if (!pattern) return "yes";
+  const occurs = pattern.occursIn(text);
+  if (occurs === undefined) return "unknown";
+  return occurs ? "yes" : "no";
 }

@@ -4,8 +4,10 @@ import { channel, hasSubscribers } from "node:diagnostics_channel";
 export type FailpointName = `devtool:${string}.${"before" | "after"}`;
 
 /**
- * Marks the moment before or after something is written or started: publishes on the diagnostics channel of that name, to which
- * tests and tracers may subscribe. Does nothing when nobody has.
+ * Marks the moment before or after something is written.
+ *
+ * Publishes on the diagnostics channel of that name, to which tests and tracers may subscribe. Does nothing when there is no
+ * subscriber.
  */
 export function failpoint(name: FailpointName): void {
   if (hasSubscribers(name)) channel(name).publish({});

@@ -1,89 +1,103 @@
-import { create } from "@bufbuild/protobuf";
+import { create, type JsonObject } from "@bufbuild/protobuf";
 import { ToolCallSchema } from "@devtool/schema";
 import { type CompiledRule, isAbout } from "./compiled-rule.ts";
-import type { FileAccess, ReadDecision, WalkingCall } from "./file-access.ts";
 import { type PolicyPlace, type PolicySubject, policySubject } from "./policy-subject.ts";
 import { runsRepositoryFilters } from "./repository-filters.ts";
-import { decidingRule, inOrder } from "./rule-order.ts";
+import { findDecidingRule, sortRules } from "./rule-order.ts";
 import type { SimpleCommand } from "./shell/reading.ts";
 import { showsUnnamedFiles } from "./shell/unnamed-files.ts";
 
-/** The tool whose rules about a file hold for every other way to see what is in it. */
+/** The tool whose rules about a file apply to every other way to show the content of that file. */
 const READER = "read_file";
-/** The tools that show what is in files. */
+/** The tools that show the content of files. */
 const READERS: readonly string[] = [READER, "read_many_files", "search_file_content"];
 
+/** A call of a tool that shows files which its arguments do not name one by one, for instance a search. */
+export interface WalkingCall {
+  readonly toolName: string;
+  readonly args: JsonObject;
+  /** The paths that the arguments name, relative to the workspace. The policy has decided about these. */
+  readonly named: readonly string[];
+  /** Whether the tool shows the content of files, or only their names. */
+  readonly shows: "content" | "names";
+}
+
+/** Returns the function that says whether a call may show a file, by the file's path relative to the workspace. */
+export type FileAccess = (call: WalkingCall) => (path: string) => boolean;
+
+/** Returns what the rules decide about reading a file, by its path relative to the workspace. */
+export type ReadDecision = (path: string) => "allow" | "ask" | "deny";
+
 /**
- * Holds the rules that name paths against each file that a call comes upon. A file that is denied is never shown; one that
- * is asked about only where it is, or lies in, a place that the call names and the user was asked about. What is in a file
- * is shown only where `read_file` would show it, too.
+ * Creates the access check for tools that walk over files. It compares every file with the rules that have a `path`.
+ *
+ * A file that is denied is never shown. A file that asks is shown only if the call names it, or a directory above it, and that
+ * path asks too: then the user has been asked. Content is shown only where `read_file` may show it as well.
  */
 export function createFileAccess(rules: readonly CompiledRule[], place: PolicyPlace): FileAccess {
   if (!rules.some(isRestriction)) return () => () => true;
-  const ordered = inOrder(rules);
-  return (call) => {
-    const decide = (path: string): Decision => fileDecision(ordered, subjectOf(call, path, place));
-    const asked = call.named.filter((path) => decide(path) === "ask");
+  const sorted = sortRules(rules);
+  return ({ toolName, args, named, shows }) => {
+    const decide = (path: string): Decision => decideFile(sorted, fileSubject(toolName, args, path, place));
+    const asked = named.filter((path) => decide(path) === "ask");
     return (path) => {
-      const own = decide(path);
-      const isApproved = own === "ask" && asked.some((named) => isIn(named, path));
-      if (own !== "allow" && !isApproved) return false;
-      if (call.shows === "names") return true;
-      const read = fileDecision(ordered, subjectOf({ ...call, toolName: READER }, path, place));
-      return read === "allow" || (read === "ask" && isApproved);
+      const decision = decide(path);
+      const wasAsked = asked.some((above) => above === "" || path === above || path.startsWith(`${above}/`));
+      if (decision === "deny" || (decision === "ask" && !wasAsked)) return false;
+      if (shows === "names") return true;
+      const reading = decideFile(sorted, fileSubject(READER, args, path, place));
+      return reading === "allow" || (reading === "ask" && decision === "ask");
     };
   };
 }
 
-/** Makes what the rules that name paths decide about reading a file, whatever the tool that shows it. */
+/** Creates the function that decides about reading one file, for tools whose result depends on the content of a file. */
 export function createReadDecision(rules: readonly CompiledRule[], place: PolicyPlace): ReadDecision {
-  const ordered = inOrder(rules);
-  return (path) => fileDecision(ordered, subjectOf({ toolName: READER, args: { file_path: path } }, path, place));
+  const sorted = sortRules(rules);
+  return (path) => decideFile(sorted, fileSubject(READER, { file_path: path }, path, place));
 }
 
-/** Whether a rule about reading asks about or denies one of the files that a call changes: the change shows what is in it. */
-export function keepsBack(rules: readonly CompiledRule[], about: PolicySubject): boolean {
-  const reading = { ...about, call: { ...about.call, toolName: READER } };
-  return about.paths.some((path) => fileDecision(rules, inFile(reading, path)) !== "allow");
+/** Returns whether a rule keeps the user from seeing a file that the call changes: the change would show its content. */
+export function showsRestrictedFile(sorted: readonly CompiledRule[], subject: PolicySubject): boolean {
+  const reading = { ...subject, call: { ...subject.call, toolName: READER } };
+  return subject.paths.some((path) => decideFile(sorted, narrowToFile(reading, path)) !== "allow");
+}
+
+/** The rule because of which a command that only reads still asks. */
+export interface Withholding {
+  readonly compiled: CompiledRule;
+  /** Whether the rule applies to commands themselves, or only to tools that read files. */
+  readonly ofCommands: boolean;
 }
 
 /**
- * Finds the rule because of which a command may not run just since it only reads: it mentions a file that a rule asks about
- * or denies, or shows files that it does not name while there are such rules.
+ * Finds a rule that restricts a file which the command may show.
+ *
+ * The command mentions that file, or it shows the content of files that it does not name. Undefined when there is no such rule.
  */
-export function withholdingRule(
+export function findWithholding(
   { words }: SimpleCommand,
   about: PolicySubject,
-  rules: readonly CompiledRule[],
+  sorted: readonly CompiledRule[],
 ): Withholding | undefined {
   for (const toolName of [about.call.toolName, ...READERS]) {
     const subject = { ...about, call: { ...about.call, toolName } };
-    const ofCommands = toolName === about.call.toolName;
-    const restrictions = rules.filter((compiled) => isRestriction(compiled) && isAbout(compiled, subject));
-    const showsMore = (): boolean => showsUnnamedFiles(words) || runsRepositoryFilters(words, about.workspace);
-    const compiled =
-      restrictions.length > 0 && showsMore()
-        ? restrictions[0]
-        : restrictions.find(() =>
-            about.mentioned.some((path) => fileDecision(rules, inFile(subject, path)) !== "allow"),
-          );
-    if (compiled) return { compiled, ofCommands };
+    const [restriction] = sorted.filter((compiled) => isRestriction(compiled) && isAbout(compiled, subject));
+    if (!restriction) continue;
+    const isShown =
+      showsUnnamedFiles(words) ||
+      runsRepositoryFilters(words, about.workspace) ||
+      about.mentioned.some((path) => decideFile(sorted, narrowToFile(subject, path)) !== "allow");
+    if (isShown) return { compiled: restriction, ofCommands: toolName === about.call.toolName };
   }
   return undefined;
 }
 
-/** A rule that keeps files back. */
-export interface Withholding {
-  readonly compiled: CompiledRule;
-  /** Whether the rule speaks of commands themselves, or of tools that read. */
-  readonly ofCommands: boolean;
-}
-
 type Decision = CompiledRule["decision"];
 
-/** What the rules that name paths say about one file. A rule without paths is about the call as a whole. */
-function fileDecision(ordered: readonly CompiledRule[], subject: PolicySubject): Decision {
-  const found = decidingRule(ordered, subject);
+/** Returns what the rules with a `path` decide about one file. A rule without `path` is about the call as a whole. */
+function decideFile(sorted: readonly CompiledRule[], subject: PolicySubject): Decision {
+  const found = findDecidingRule(sorted, subject);
   return found && found.compiled.rule.path.length > 0 ? found.decision : "allow";
 }
 
@@ -91,19 +105,11 @@ function isRestriction({ rule, decision }: CompiledRule): boolean {
   return decision !== "allow" && rule.path.length > 0;
 }
 
-function subjectOf(
-  { toolName, args }: Pick<WalkingCall, "toolName" | "args">,
-  path: string,
-  place: PolicyPlace,
-): PolicySubject {
+function fileSubject(toolName: string, args: JsonObject, path: string, place: PolicyPlace): PolicySubject {
   const call = create(ToolCallSchema, { toolName, inputParameters: args });
-  return inFile(policySubject({ call, facts: undefined, details: undefined }, place), path);
+  return narrowToFile(policySubject({ call, facts: undefined, details: undefined }, place), path);
 }
 
-function inFile(subject: PolicySubject, path: string): PolicySubject {
+function narrowToFile(subject: PolicySubject, path: string): PolicySubject {
   return { ...subject, paths: [path], mentioned: [], command: undefined, bareCommands: [] };
-}
-
-function isIn(directory: string, path: string): boolean {
-  return directory === "" || path === directory || path.startsWith(`${directory}/`);
 }

@@ -1,4 +1,4 @@
-/** Directories whose files say what tools, editors, hooks and pipelines run. */
+/** The directories whose files configure what tools, editors, hooks and pipelines run. */
 const DIRECTORIES: ReadonlySet<string> = new Set(
   (
     ".git .hg .svn .devtool .gemini .claude .codex .cursor .windsurf .continue .roo .kiro .vscode .idea .zed .fleet .nova " +
@@ -8,11 +8,11 @@ const DIRECTORIES: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-/** Files of the same kind. */
+/** The files that do so in any directory, in lower case. */
 const FILES: ReadonlySet<string> = new Set(
   (
     ".mcp.json .gitmodules .gitattributes .gitconfig .envrc .npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .pnpmfile.mjs " +
-    // A directory with these two is a repository to git, and its config names programs.
+    // To git a directory that holds `HEAD` and `config` is a repository, and its configuration names programs.
     "head config config.worktree .pre-commit-config.yaml lefthook.yml lefthook.yaml .lefthook.yml .lefthook.yaml " +
     "lefthook-local.yml .devcontainer.json .mise.toml mise.toml .mise.local.toml mise.local.toml .tool-versions .bazelrc .nvim.lua .nvimrc .exrc .vimrc " +
     ".lvimrc .dir-locals.el .gitlab-ci.yml .gitlab-ci.yaml .travis.yml .travis.yaml .drone.yml .drone.yaml " +
@@ -23,15 +23,26 @@ const FILES: ReadonlySet<string> = new Set(
     "agent.md claude.md claude.local.md .cursorrules .windsurfrules .clinerules .goosehints .aider.conf.yml .rules " +
     "qwen.md crush.md warp.md codex.md opencode.json opencode.jsonc crush.json .crush.json lefthook.toml lefthook.json " +
     ".lefthook.toml .lefthook.json lefthook-local.yaml buildspec.yml buildspec.yaml wercker.yml bunfig.toml .pnp.cjs " +
-    // Interpreters, debuggers and tool chains run what these say when they start in the directory.
+    // Interpreters, debuggers and tool chains execute these when they start in the directory.
     ".pnp.loader.mjs rust-toolchain rust-toolchain.toml .gdbinit .lldbinit .rprofile .irbrc .pryrc .pdbrc .ghci .ocamlinit " +
     ".iex.exs .project .overcommit.yml"
   ).split(" "),
 );
 
+/** The files that do so in one directory only. */
+const FILES_IN_DIRECTORY: ReadonlySet<string> = new Set([
+  ".cargo/config",
+  ".cargo/config.toml",
+  ".config/mise.toml",
+  ".config/lefthook.yml",
+  "wrapper/gradle-wrapper.properties",
+]);
+
 /**
- * Returns whether a path of the workspace is one whose change makes programs or agents act later: writing it always asks,
- * unless a rule or an approval names the path. Letter case and invisible characters do not hide one.
+ * Returns whether a path, relative to the workspace, is guarded: a change of it makes programs or agents act later.
+ *
+ * Writing a guarded file asks in every mode, unless a rule or an approval names its path. Letter case and invisible characters
+ * are ignored, since file systems and tools may ignore them too.
  */
 export function isGuardedPath(path: string): boolean {
   const segments = path
@@ -42,16 +53,7 @@ export function isGuardedPath(path: string): boolean {
   if (segments.some((segment) => DIRECTORIES.has(segment)) || FILES.has(name)) return true;
   return (
     /\.(code-workspace|sublime-project)$/.test(name) ||
-    PLACED.has(`${parent}/${name}`) ||
+    FILES_IN_DIRECTORY.has(`${parent}/${name}`) ||
     /(^|\/)(\.yarn\/(releases|plugins)|\.config\/mise)\//.test(segments.join("/"))
   );
 }
-
-/** Files that count in one directory only. */
-const PLACED: ReadonlySet<string> = new Set([
-  ".cargo/config",
-  ".cargo/config.toml",
-  ".config/mise.toml",
-  ".config/lefthook.yml",
-  "wrapper/gradle-wrapper.properties",
-]);

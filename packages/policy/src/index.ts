@@ -3,8 +3,13 @@ export { ApprovalMode } from "@devtool/schema";
 export { callRequest, type PlainCall } from "./call-request.ts";
 export { type CompiledRule, compileRule, type PolicyTier } from "./compiled-rule.ts";
 export { describeRule } from "./describe-rule.ts";
-export type { FileAccess, ReadDecision, WalkingCall } from "./file-access.ts";
-export { createFileAccess, createReadDecision } from "./file-rules.ts";
+export {
+  createFileAccess,
+  createReadDecision,
+  type FileAccess,
+  type ReadDecision,
+  type WalkingCall,
+} from "./file-rules.ts";
 export { isGuardedPath } from "./guarded-paths.ts";
 export {
   type PolicyDecision,

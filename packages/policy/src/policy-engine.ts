@@ -1,50 +1,83 @@
 import type { ConfirmationRequest, Task, ToolCall } from "@devtool/schema";
 
-/** What a policy may know of a tool beside its name. */
+/**
+ * What a policy may know about a tool besides its name.
+ *
+ * The tool itself declares `annotations`; the agent determines everything else.
+ */
 export interface ToolFacts {
-  /** The MCP server that the tool belongs to; undefined for the agent's own. */
+  /** The name of the MCP server that offers the tool; undefined for the agent's own tools. */
   readonly mcpServer?: string;
-  /** The SHA-256, in hex, of where that server is: another one can have the same name, and grants bind to this one. */
+  /**
+   * The SHA-256, in hex, of where the MCP server is: its URL, or its command line and directory.
+   *
+   * Approvals bind to it, because another server can appear under the same name.
+   */
   readonly mcpServerHash?: string;
-  /** The SHA-256, in hex, of name, description and parameters as the MCP server gave them: grants bind to it. */
+  /**
+   * The SHA-256, in hex, of the name, description and parameters that the MCP server gave for the tool.
+   *
+   * Approvals bind to it, because a server can change what a tool does under the same name.
+   */
   readonly definitionHash?: string;
-  /** What the tool says of itself, as MCP names it (`readOnlyHint`, `destructiveHint`, …): a claim, not a fact. */
+  /** The hints that the tool gives about itself, by their MCP names (`readOnlyHint`, `destructiveHint`, …). They are claims. */
   readonly annotations?: Readonly<Record<string, boolean>>;
 }
 
-/** What a policy is asked about. */
+/**
+ * A tool call that a policy decides about.
+ *
+ * `callRequest` creates one for agents that do not use the messages of `@devtool/schema`.
+ */
 export interface PolicyRequest {
-  /** The call, with the arguments that would run. */
+  /** The call, with the arguments that it would run with. */
   readonly call: ToolCall;
-  /** What is known of its tool beside the name. */
+  /** What is known about the tool; undefined when only its name is. */
   readonly facts: ToolFacts | undefined;
-  /** What the call would ask the user about; unset when it changes nothing. */
+  /** What the user would be asked to confirm; undefined for a call that changes nothing. */
   readonly details: ConfirmationRequest["details"] | undefined;
-  /** The files that the call would change beside those that it names, relative to the workspace. */
+  /**
+   * The files that the call changes besides those that its arguments name, relative to the workspace.
+   *
+   * Default: none.
+   */
   readonly changes?: readonly string[] | undefined;
-  /** Set when nothing confines what the call runs. */
+  /** `"none"` when the call runs without a sandbox. Default: the call is confined, or runs no program. */
   readonly confinement?: "none" | undefined;
-  /** The task, with the answers its user gave so far. Default: none were given. */
+  /** The task that the call belongs to, with the answers that its user has given. Default: no answers. */
   readonly task?: Task;
 }
 
-/** The rule by which a command runs because it only reads: it must then be confined to reading. */
+/**
+ * The label of the built-in rule that allows commands which only read.
+ *
+ * A command that this rule allows must run in a sandbox that lets it read only.
+ */
 export const READS_ONLY = "builtin:reads-only";
 
-/** What a policy says of a call. */
+/** The decision of a policy about one call. */
 export interface PolicyDecision {
   readonly decision: "allow" | "ask" | "deny";
-  /** The rule that decided, for instance `user/policy.toml:3`; empty when none did. */
+  /** The label of the rule that decided, for instance `user/policy.toml:3`; empty when no rule did. */
   readonly rule: string;
-  /** Why it asks or is denied, for a person; empty when it needs no words. */
+  /** Why the call asks or is denied, for a person; may be empty. */
   readonly reason: string;
-  /** What an approval for good would cover, for a person. Left out when there can be none. */
-  readonly saves?: string;
+  /** What an approval for good would cover, for a person; undefined when the call can only be approved once. */
+  readonly saves?: string | undefined;
 }
 
-/** Decides whether a call may run: at once, after asking, or not. */
+/**
+ * Decides whether a tool call runs at once, runs after the user agreed, or does not run.
+ *
+ * The rules of a session are behind it, so a new session gets a new engine.
+ */
 export interface PolicyEngine {
+  /** Decides about a call. Rejects with the signal's reason when the signal aborts. */
   decide(request: PolicyRequest, signal: AbortSignal): Promise<PolicyDecision>;
-  /** Keeps an approval for good: calls like this one run from now on, in every session. */
+  /**
+   * Saves an approval for good: from then on the same call runs without a question, in every session.
+   *
+   * Undefined when this engine cannot save approvals. Rejects with a `PolicyError` when this call can only be approved once.
+   */
   save?(request: PolicyRequest, signal: AbortSignal): Promise<void>;
 }

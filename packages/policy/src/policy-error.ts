@@ -1,24 +1,29 @@
 /**
- * Why a policy refuses: `invalid` for a file, rule or pattern that cannot be used, `cannot-save` for an approval that can only
- * be given once, `not-written` when the file of approvals cannot be written.
+ * Why this package refuses something.
+ *
+ * - `invalid`: a policy file, a rule or a pattern cannot be used.
+ * - `cannot-save`: the call can only be approved once.
+ * - `not-written`: the file of saved approvals could not be written.
  */
 export type PolicyErrorReason = "invalid" | "cannot-save" | "not-written";
 
-/** What a `PolicyError` carries beside its problem and reason. */
+/** Optional parts of a `PolicyError`. */
 export interface PolicyErrorOptions {
   readonly cause?: unknown;
-  /** What helps, as the end of a sentence. Default: empty, when nothing is known to help. */
+  /** What the reader can do about the problem. Default: empty. */
   readonly remedy?: string;
 }
 
 /**
- * The one error that this package throws on purpose. Its message is `problem: remedy`, or the problem alone; it names the
- * file, the rule and the field, and holds no secret.
+ * The only error that this package throws deliberately.
+ *
+ * The message is `problem: remedy`, or the problem alone when there is no remedy. It names the file, the rule and the field,
+ * and contains no secret.
  */
 export class PolicyError extends Error {
   override readonly name = "PolicyError";
 
-  /** What helps; empty when nothing is known to. */
+  /** What the reader can do about the problem; empty when nothing is known to help. */
   readonly remedy: string;
 
   constructor(

@@ -2,6 +2,7 @@ import type { Stats } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
 import { fromJson, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import { type PolicyRule, PolicyRuleSchema } from "@devtool/schema";
+import { isObject } from "@devtool/schema/json";
 import { parse } from "smol-toml";
 import { type CompiledRule, compileRule, type PolicyTier } from "./compiled-rule.ts";
 import { PolicyError, type PolicyErrorOptions } from "./policy-error.ts";
@@ -10,7 +11,7 @@ import { PolicyError, type PolicyErrorOptions } from "./policy-error.ts";
 export interface PolicySource {
   readonly path: string;
   readonly tier: PolicyTier;
-  /** What the file is called in decisions. Default: its path. */
+  /** The name of the file in decisions and errors. Default: its path. */
   readonly label?: string;
 }
 
@@ -18,69 +19,64 @@ const MAX_FILE_BYTES = 256 * 1024;
 const MAX_RULES = 1000;
 
 /**
- * Reads the rules of a file; none when there is no file. Throws a `PolicyError` that names the file, the rule and the
- * field: for a file that others may write, that is not valid TOML, or that holds a field that rules do not have.
+ * Reads the rules of a policy file. A file that does not exist has no rules.
+ *
+ * Throws a `PolicyError` that names the file, the rule and the field: for a file that others than its owner may write, that is
+ * larger than 256 KiB or is not valid TOML, and for a rule with an unknown field or a value that cannot be used.
  */
 export async function readPolicyFile({ path, tier, label = path }: PolicySource): Promise<CompiledRule[]> {
-  const found = await stat(path).catch(() => undefined);
-  if (!found) return [];
-  assertOperatorsOwn(label, found);
-  if (found.size > MAX_FILE_BYTES) throw wrong(label, `has ${found.size} bytes: limit is ${MAX_FILE_BYTES}`);
+  const stats = await stat(path).catch(() => undefined);
+  if (!stats) return [];
+  assertOnlyOwnerWrites(label, stats);
+  if (stats.size > MAX_FILE_BYTES) throw fileError(label, `has ${stats.size} bytes: limit is ${MAX_FILE_BYTES}`);
   return parsePolicyFile(await readFile(path, "utf8"), { tier, file: label });
 }
 
-/** Throws a `PolicyError` for a file that another user may write, or owns. */
-export function assertOperatorsOwn(label: string, { mode, uid }: Pick<Stats, "mode" | "uid">): void {
-  if ((mode & 0o022) !== 0)
-    throw wrong(label, `may be changed by others (mode ${(mode & 0o777).toString(8)})`, { remedy: "run chmod go-w" });
-  if (uid !== 0 && uid !== process.getuid?.()) throw wrong(label, "belongs to another user", { remedy: "chown it" });
+/** Throws a `PolicyError` for a file that another user may write, or that belongs neither to this user nor to root. */
+export function assertOnlyOwnerWrites(label: string, { mode, uid }: Pick<Stats, "mode" | "uid">): void {
+  if ((mode & 0o022) !== 0) {
+    const problem = `may be changed by others (mode ${(mode & 0o777).toString(8)})`;
+    throw fileError(label, problem, { remedy: "run chmod go-w" });
+  }
+  if (uid !== 0 && uid !== process.getuid?.())
+    throw fileError(label, "belongs to another user", { remedy: "chown it" });
 }
 
-/** Takes rules from TOML. Throws as `readPolicyFile` does. */
+/**
+ * Parses the rules of a policy file from its text.
+ *
+ * `file` is the name of the file in decisions and errors. Throws a `PolicyError` as `readPolicyFile` does.
+ */
 export function parsePolicyFile(text: string, { tier, file }: { tier: PolicyTier; file: string }): CompiledRule[] {
-  return rulesOf(text, file).map((json, index) => {
+  return parseRuleTables(text, file).map((json, index) => {
     const number = index + 1;
     try {
       return compileRule(decodeRule(json), { tier, file, number });
     } catch (reason) {
-      const { problem, remedy = "" } = reason instanceof PolicyError ? reason : { problem: messageOf(reason) };
-      throw wrong(file, `rule ${number}: ${problem}`, { remedy, cause: reason });
+      const { problem, remedy = "" } = reason instanceof PolicyError ? reason : { problem: errorText(reason) };
+      throw fileError(file, `rule ${number}: ${problem}`, { remedy, cause: reason });
     }
   });
 }
 
-function rulesOf(text: string, file: string): JsonValue[] {
-  const { rule: rules = [], ...others } = tomlOf(text, file);
+function parseRuleTables(text: string, file: string): JsonValue[] {
+  let toml: JsonValue;
+  try {
+    // Converting through JSON turns a date into a string, which no field accepts, and refuses numbers that JSON does not have.
+    toml = JSON.parse(JSON.stringify(parse(text)));
+  } catch (reason) {
+    throw fileError(file, `is not valid TOML: ${errorText(reason).split("\n")[0]}`, { cause: reason });
+  }
+  const { rule: rules = [], ...others } = isObject(toml) ? toml : {};
   const [unknown] = Object.keys(others);
   if (unknown !== undefined)
-    throw wrong(file, `has ${JSON.stringify(unknown)}`, { remedy: "write [[rule]] tables only" });
-  if (!Array.isArray(rules)) throw wrong(file, "has a rule that is not a [[rule]] table");
-  if (rules.length > MAX_RULES) throw wrong(file, `has ${rules.length} rules: limit is ${MAX_RULES}`);
+    throw fileError(file, `has ${JSON.stringify(unknown)}`, { remedy: "write [[rule]] tables only" });
+  if (!Array.isArray(rules)) throw fileError(file, "has a rule that is not a [[rule]] table");
+  if (rules.length > MAX_RULES) throw fileError(file, `has ${rules.length} rules: limit is ${MAX_RULES}`);
   return rules;
 }
 
-function tomlOf(text: string, file: string): JsonObject {
-  try {
-    // Through JSON: a date becomes a text and is refused where none is wanted; a number that JSON has not is refused here.
-    const value: JsonValue = JSON.parse(JSON.stringify(parse(text)));
-    return isObject(value) ? value : {};
-  } catch (reason) {
-    throw wrong(file, `is not valid TOML: ${messageOf(reason).split("\n")[0]}`, { cause: reason });
-  }
-}
-
-/** Makes a rule of its JSON, in which names are as people write them: `allow`, `auto_edit`, one tool without a list. */
-function decodeRule(json: JsonValue): PolicyRule {
-  if (!isObject(json)) throw new PolicyError("is not a table", "invalid", { remedy: "write [[rule]]" });
-  const { decision, modes, ...rest } = json;
-  const written: JsonObject = { ...rest };
-  for (const name of LISTS) if (typeof rest[name] === "string") written[name] = [rest[name]];
-  if (decision !== undefined) written.decision = enumName("decision", decision, DECISIONS);
-  if (modes !== undefined)
-    written.modes = (Array.isArray(modes) ? modes : [modes]).map((mode) => enumName("modes", mode, MODES));
-  return fromJson(PolicyRuleSchema, written);
-}
-
+/** The fields that accept one string in place of a list. */
 const LISTS: readonly string[] = ["tool", "command_prefix", "path"];
 
 const DECISIONS: ReadonlyMap<JsonValue, string> = new Map([
@@ -96,6 +92,18 @@ const MODES: ReadonlyMap<JsonValue, string> = new Map([
   ["yolo", "APPROVAL_MODE_YOLO"],
 ]);
 
+/** Decodes a rule as people write it: enum values by short names (`allow`, `auto_edit`), and one string where a list is expected. */
+function decodeRule(json: JsonValue): PolicyRule {
+  if (!isObject(json)) throw new PolicyError("is not a table", "invalid", { remedy: "write [[rule]]" });
+  const { decision, modes, ...rest } = json;
+  const message: JsonObject = { ...rest };
+  for (const name of LISTS) if (typeof rest[name] === "string") message[name] = [rest[name]];
+  if (decision !== undefined) message.decision = enumName("decision", decision, DECISIONS);
+  if (modes !== undefined)
+    message.modes = (Array.isArray(modes) ? modes : [modes]).map((mode) => enumName("modes", mode, MODES));
+  return fromJson(PolicyRuleSchema, message);
+}
+
 function enumName(field: string, value: JsonValue, names: ReadonlyMap<JsonValue, string>): string {
   const name = names.get(value);
   if (name !== undefined) return name;
@@ -103,14 +111,10 @@ function enumName(field: string, value: JsonValue, names: ReadonlyMap<JsonValue,
   throw new PolicyError(`${field} ${JSON.stringify(value)} is unknown`, "invalid", { remedy: `choose ${choices}` });
 }
 
-function isObject(value: JsonValue): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function messageOf(reason: unknown): string {
+function errorText(reason: unknown): string {
   return reason instanceof Error ? reason.message : String(reason);
 }
 
-function wrong(file: string, problem: string, options: PolicyErrorOptions = {}): PolicyError {
+function fileError(file: string, problem: string, options: PolicyErrorOptions = {}): PolicyError {
   return new PolicyError(`policy file ${JSON.stringify(file)} ${problem}`, "invalid", options);
 }

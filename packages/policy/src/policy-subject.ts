@@ -5,49 +5,54 @@ import { canonicalJson } from "@devtool/schema/json";
 import type { PolicyRequest, ToolFacts } from "./policy-engine.ts";
 import { readGitCommand } from "./shell/git-options.ts";
 
-/** What the conditions of rules are held against. */
+/** The values that the conditions of rules are compared with. */
 export interface PolicySubject {
   readonly call: ToolCall;
   readonly facts: ToolFacts;
   readonly details: PolicyRequest["details"];
-  /** Set when nothing confines what the call runs. */
+  /** `"none"` when the call runs without a sandbox. */
   readonly confinement: PolicyRequest["confinement"];
   readonly mode: ApprovalMode;
   /** The absolute path of the workspace. */
   readonly workspace: string;
   /** The arguments as JSON with sorted keys and no spaces. */
   readonly argsText: string;
-  /** The files that the call names or changes, relative to the workspace; one outside of it starts with `..`. */
+  /** The files that the call names or changes, relative to the workspace; a path outside of it starts with `..`. */
   readonly paths: readonly string[];
-  /** Those of them that it changes. */
+  /** The subset of `paths` that the call changes. */
   readonly changes: readonly string[];
-  /** What the words of a command may name, the same way: for rules that ask or deny. */
+  /** The paths that the words of a command may name, in the same form. Only rules that ask or deny consider them. */
   readonly mentioned: readonly string[];
-  /** One command of a command line, as `commandText` writes it; undefined for other tools. */
+  /** One command of a command line, as `commandText` writes it; undefined for a call as a whole. */
   readonly command: string | undefined;
   /**
-   * The same command in other words, for rules that ask or deny: with its program's name alone, for `/bin/rm` as `rm`, and
-   * without the options of git itself, for `git -C . push` as `git push`.
+   * Other spellings of the command that rules which ask or deny also match.
+   *
+   * The program without its directory (`rm` for `/bin/rm`), and git without its own options (`git push` for `git -C . push`).
    */
   readonly bareCommands: readonly string[];
 }
 
-/** Where a decision is made. */
+/** Where a decision applies. */
 export interface PolicyPlace {
   readonly mode: ApprovalMode;
+  /** The absolute path of the workspace. */
   readonly workspace: string;
 }
 
-/** Says what a request is about, once for all rules. */
-export function policySubject(
-  { call, facts, details, changes = [], confinement }: Omit<PolicyRequest, "task">,
-  place: PolicyPlace,
-): PolicySubject {
-  const named = pathsOf(call, details).map((path) => pathInWorkspace(path, place.workspace));
-  const paths = [...named, ...changes];
+/** The arguments of our own tools that name a file or directory. */
+const PATH_ARGUMENTS: readonly string[] = ["file_path", "path", "directory", "paths"];
+
+/** Returns the subject of a request. It is computed once and then compared with every rule. */
+export function policySubject(request: PolicyRequest, place: PolicyPlace): PolicySubject {
+  const { call, facts = {}, details, changes = [], confinement } = request;
+  const edited = details?.case === "fileEditDetails" ? details.value.filePath : "";
+  const args = PATH_ARGUMENTS.flatMap((name) => call.inputParameters?.[name] ?? []);
+  const named = edited === "" ? args.filter((value) => typeof value === "string") : [edited];
+  const paths = [...named.map((path) => pathInWorkspace(path, place.workspace)), ...changes];
   return {
     call,
-    facts: facts ?? {},
+    facts,
     details,
     confinement,
     ...place,
@@ -60,68 +65,76 @@ export function policySubject(
   };
 }
 
-/** The subject, about one command of its command line, and what that line redirects to or from (`< .env`). */
+/**
+ * Returns the subject narrowed to one command of its command line.
+ *
+ * `redirections` are those of the whole line (`< .env`): the files that they open count as mentioned by each command.
+ */
 export function aboutCommand(
   subject: PolicySubject,
-  [first = "", ...rest]: readonly string[],
+  words: readonly string[],
   redirections: readonly string[],
 ): PolicySubject {
   const { workspace, paths } = subject;
-  const start = posix.resolve(workspace, paths[0] ?? "");
+  const [program = "", ...args] = words;
+  const directory = posix.resolve(workspace, paths[0] ?? "");
   const targets = redirections.map((text) => text.slice(text.indexOf(" ") + 1));
-  const named = [...rest.flatMap(filesIn), ...targets].map((word) => posix.resolve(start, word));
-  const bare = [posix.basename(first), ...rest];
+  const mentioned = [...args.flatMap(possiblePaths), ...targets].flatMap((word) => {
+    const path = posix.resolve(directory, word);
+    // Programs follow links, so a path and the file that it leads to both count.
+    const real = realPath(path) ?? path;
+    return real === path ? [path] : [path, real];
+  });
+  const bare = [posix.basename(program), ...args];
   return {
     ...subject,
-    command: commandText([first, ...rest]),
+    command: commandText([program, ...args]),
     bareCommands: [bare, ...(bare[0] === "git" ? [readGitCommand(bare).words] : [])].map(commandText),
-    mentioned: named.flatMap((path) => [path, ...linkedTo(path)]).map((path) => pathInWorkspace(path, workspace)),
+    mentioned: mentioned.map((path) => pathInWorkspace(path, workspace)),
   };
 }
 
-/** What of a word can be the path of a file: it can stand in a flag (`--file=.env`, `-f.env`) or in a revision (`HEAD:.env`). */
-function filesIn(word: string): string[] {
+/** Returns the parts of a word that can be a path: it may be in a flag (`--file=.env`, `-f.env`) or a revision (`HEAD:.env`). */
+function possiblePaths(word: string): string[] {
   const inRevision = [...word.matchAll(/:/g)].map(({ index }) => word.slice(index + 1));
   const inFlag = /^-\w./.test(word) ? [word.slice(2)] : [];
   return [word, word.slice(word.indexOf("=") + 1), ...inFlag, ...inRevision];
 }
 
-/** Where a path leads that goes through symbolic links, which programs follow; empty for one that does not. */
-function linkedTo(path: string): string[] {
-  try {
-    const real = realpathSync(path);
-    return real === path ? [] : [real];
-  } catch {
-    return [];
-  }
-}
-
 /**
- * Writes the words of a command as one text that can be taken apart again: separated by single spaces, in single quotes
- * where a word is more than letters, digits and `_@%+=:,./^~-`.
+ * Writes the words of a command as one text from which the words can be recovered.
+ *
+ * Words are separated by single spaces. A word that holds more than letters, digits and `_@%+=:,./^~-` is in single quotes.
  */
 export function commandText(words: readonly string[]): string {
   return words.map((word) => (/^[\w@%+=:,./^~-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)).join(" ");
 }
 
-/** A path relative to the workspace, without detours. */
+/** Returns a path relative to the workspace and normalized: `..` segments remain only at the start. */
 export function pathInWorkspace(path: string, workspace: string): string {
   return posix.relative(workspace, posix.resolve(workspace, path));
 }
 
-/**
- * Whether a command starts in the workspace itself, since elsewhere the same words do other things, and ends before the agent
- * goes on.
- */
-export function isPlainCommand({ call, paths }: PolicySubject): boolean {
-  return paths.every((path) => path === "") && call.inputParameters?.background !== true;
+/** Returns whether a path that `pathInWorkspace` returned leads out of the workspace. */
+export function isOutside(path: string): boolean {
+  return path === ".." || path.startsWith("../");
 }
 
-/** What our own tools call the file or directory they are about. */
-const PATH_ARGUMENTS: readonly string[] = ["file_path", "path", "directory", "paths"];
+/** Returns the path with all symbolic links resolved; undefined when the file does not exist or cannot be reached. */
+export function realPath(path: string): string | undefined {
+  try {
+    return realpathSync(path);
+  } catch {
+    return undefined;
+  }
+}
 
-function pathsOf(call: ToolCall, details: PolicyRequest["details"]): string[] {
-  if (details?.case === "fileEditDetails" && details.value.filePath !== "") return [details.value.filePath];
-  const values = PATH_ARGUMENTS.flatMap((name) => call.inputParameters?.[name] ?? []);
-  return values.filter((value) => typeof value === "string");
+/** Returns whether a command starts in the workspace itself: in another directory the same words can do other things. */
+export function startsInWorkspace({ paths }: PolicySubject): boolean {
+  return paths.every((path) => path === "");
+}
+
+/** Returns whether a command starts in the workspace itself and ends before the agent goes on. Only such a command can be saved. */
+export function isPlainCommand(subject: PolicySubject): boolean {
+  return startsInWorkspace(subject) && subject.call.inputParameters?.background !== true;
 }

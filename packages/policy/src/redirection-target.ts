@@ -1,45 +1,35 @@
-import { lstatSync, realpathSync } from "node:fs";
+import { lstatSync } from "node:fs";
 import { posix } from "node:path";
 import { isGuardedPath } from "./guarded-paths.ts";
-import { type PolicySubject, pathInWorkspace } from "./policy-subject.ts";
+import { isOutside, type PolicySubject, pathInWorkspace, realPath } from "./policy-subject.ts";
 
-/** What a redirection opens. */
+/** The kind of file that a redirection opens. */
 export type RedirectionTarget = "in the workspace" | "outside" | "guarded";
 
 /**
- * Finds out what a redirection opens, by its text as `redirectionText` writes it: links are followed, as the shell does,
- * and a link that leads to nothing yet counts as guarded.
+ * Returns the kind of file that a redirection opens, by its text as `redirectionText` writes it.
+ *
+ * Links are followed, as the shell does. A link whose target does not exist counts as guarded.
  */
 export function redirectionTarget(text: string, { workspace, paths }: PolicySubject): RedirectionTarget {
   const named = posix.resolve(workspace, paths[0] ?? "", text.slice(text.indexOf(" ") + 1));
-  const real = realTarget(named);
-  if (real === undefined) return "guarded";
-  const way = pathInWorkspace(real, realPathOf(workspace) ?? workspace);
-  if ([way, pathInWorkspace(named, workspace)].some(isGuardedPath)) return "guarded";
-  return way === ".." || way.startsWith("../") ? "outside" : "in the workspace";
+  const opened = openedFile(named);
+  if (opened === undefined) return "guarded";
+  const path = pathInWorkspace(opened, realPath(workspace) ?? workspace);
+  if ([path, pathInWorkspace(named, workspace)].some(isGuardedPath)) return "guarded";
+  return isOutside(path) ? "outside" : "in the workspace";
 }
 
-/** The file that is opened, or made when it is missing; undefined for a link that leads to nothing. */
-function realTarget(path: string): string | undefined {
-  const real = realPathOf(path);
+/** Returns the file that opening a path opens, or creates if it does not exist; undefined for a link that leads to nothing. */
+function openedFile(path: string): string | undefined {
+  const real = realPath(path);
   if (real !== undefined) return real;
-  if (mayBeLink(path)) return undefined;
-  const parent = realPathOf(posix.dirname(path));
-  return parent === undefined ? path : posix.join(parent, posix.basename(path));
-}
-
-function mayBeLink(path: string): boolean {
   try {
-    return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
+    if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) return undefined;
   } catch {
-    return true;
-  }
-}
-
-function realPathOf(path: string): string | undefined {
-  try {
-    return realpathSync(path);
-  } catch {
+    // The directory cannot be read: the path may be a link.
     return undefined;
   }
+  const directory = realPath(posix.dirname(path));
+  return directory === undefined ? path : posix.join(directory, posix.basename(path));
 }

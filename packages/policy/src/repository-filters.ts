@@ -1,57 +1,77 @@
-import { readdirSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync } from "node:fs";
 import { posix } from "node:path";
-import { readRegularFile } from "./regular-file.ts";
 
-/** Commands of git that compare files with the index, which runs the filters that attributes name (gitattributes(5)). */
+/** The commands of git that compare files with the index, and so run the filters that attributes name (gitattributes(5)). */
 const COMPARING: ReadonlySet<string> = new Set(["status", "diff", "ls-files", "describe"]);
 const CONFIGS = [".git/config", ".git/config.worktree"];
 const MAX_CONFIG_BYTES = 1024 * 1024;
-/** A larger index may have gitlinks: it is not searched while everything waits. That of a hundred thousand files has some 10 MiB. */
+/**
+ * The maximum size of an index that is searched; a larger one counts as if it had submodules.
+ *
+ * The search blocks the process. The index of a hundred thousand files has about 10 MiB.
+ */
 const MAX_INDEX_BYTES = 8 * 1024 * 1024;
 
 /**
- * Returns whether a command makes git run programs of the workspace's repository, which print what they like of its files:
- * filters, or settings of other files and of submodules, where filters may stand. Reads the repository's configuration.
+ * Returns whether a command makes git run programs that the workspace's repository names, which can print any file.
+ *
+ * Such programs are filters. They stand in the repository's configuration, in files that it includes, or in the configuration
+ * of a submodule: a repository that includes files or may have submodules counts as having filters.
  */
 export function runsRepositoryFilters([program = "", ...args]: readonly string[], workspace: string): boolean {
   if (posix.basename(program) !== "git" || !args.some((word) => COMPARING.has(word))) return false;
-  return CONFIGS.some((name) => namesFilters(posix.join(workspace, name))) || mayHaveGitlinks(workspace);
+  const mayNameFilters = CONFIGS.some((name) => {
+    const content = readRegularFile(posix.join(workspace, name), MAX_CONFIG_BYTES);
+    return content === "too large" || /\[\s*(filter|include)/i.test(content?.toString("latin1") ?? "");
+  });
+  return mayNameFilters || mayHaveSubmodules(posix.join(workspace, ".git"));
 }
 
-function namesFilters(path: string): boolean {
-  const content = readRegularFile(path, MAX_CONFIG_BYTES);
-  return content === "too large" || /\[\s*(filter|include)/i.test(content?.toString("latin1") ?? "");
-}
-
-/** Whether an index of the repository may name one of a submodule. Of a split index most entries lie in `sharedindex.*`. */
-function mayHaveGitlinks(workspace: string): boolean {
-  const git = posix.join(workspace, ".git");
-  const indexes = namesIn(git).filter((name) => /^(index|sharedindex\.[0-9a-f]+)$/.test(name));
+/** Returns whether an index of the repository may name a submodule. Most entries of a split index are in `sharedindex.*`. */
+function mayHaveSubmodules(gitDirectory: string): boolean {
+  let names: string[];
+  try {
+    names = readdirSync(gitDirectory);
+  } catch {
+    // There is no repository, or it is elsewhere: then the sandbox shows none.
+    return false;
+  }
+  const indexes = names.filter((name) => /^(index|sharedindex\.[0-9a-f]+)$/.test(name));
   return indexes.some((name) => {
-    const index = readRegularFile(posix.join(git, name), MAX_INDEX_BYTES);
+    const index = readRegularFile(posix.join(gitDirectory, name), MAX_INDEX_BYTES);
     return index === "too large" || (index !== undefined && mayHoldGitlink(index));
   });
 }
 
-function namesIn(directory: string): string[] {
-  try {
-    return readdirSync(directory);
-  } catch {
-    // There is no repository, or it lies elsewhere: the sandbox shows none then.
-    return [];
-  }
-}
-
-/** The mode of an entry that is a repository of its own (gitformat-index, "Index entry"). */
+/** The mode of an entry that is a submodule (gitformat-index(5), "Index entry"). */
 const GITLINK = Buffer.from([0, 0, 0xe0, 0]);
-/** Entries up to version 3 begin 12 bytes after the start and have a multiple of eight bytes; the mode is 24 bytes into one. */
+/** In versions 2 and 3 the entries begin at byte 12 and are padded to eight bytes; the mode is at byte 24 of an entry. */
 const MODE_OFFSET = (12 + 24) % 8;
 
-/** Looks for the bytes of that mode where one can stand, and reads no entries: other fields that hold them count too. */
+/** Searches an index for the mode of a gitlink. Does not parse the entries, so other fields with the same bytes count too. */
 function mayHoldGitlink(index: Buffer): boolean {
   if (index.toString("latin1", 0, 4) !== "DIRC" || index.length < 8) return false;
   const isAligned = index.readUInt32BE(4) < 4;
   for (let at = index.indexOf(GITLINK); at >= 0; at = index.indexOf(GITLINK, at + 1))
     if (!isAligned || at % 8 === MODE_OFFSET) return true;
   return false;
+}
+
+/**
+ * Reads a file of the repository. Follows links, as git does, and never blocks on a pipe.
+ *
+ * Undefined for a path that does not exist, cannot be read or is not a regular file.
+ */
+function readRegularFile(path: string, maxBytes: number): Buffer | "too large" | undefined {
+  let fd: number | undefined;
+  try {
+    fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
+    const stats = fstatSync(fd);
+    if (!stats.isFile()) return undefined;
+    return stats.size > maxBytes ? "too large" : readFileSync(fd);
+  } catch {
+    return undefined;
+  } finally {
+    if (fd !== undefined) closeSync(fd);
+  }
 }

@@ -1,14 +1,15 @@
-import { type CompiledRule, verdictOf } from "./compiled-rule.ts";
+import { type CompiledRule, evaluateRule } from "./compiled-rule.ts";
 import type { PolicySubject } from "./policy-subject.ts";
 
-/** The rule that decides about a call, and what it says. */
-export interface RuleVerdict {
-  readonly compiled: CompiledRule;
-  readonly decision: CompiledRule["decision"];
-}
+const TIERS: readonly CompiledRule["tier"][] = ["operator", "user"];
+const STRICTEST_FIRST: readonly CompiledRule["decision"][] = ["deny", "ask", "allow"];
 
-/** Orders rules as they decide: an operator's before a user's, then by priority, then the stricter first. */
-export function inOrder(rules: readonly CompiledRule[]): CompiledRule[] {
+/**
+ * Sorts rules into the order in which they decide.
+ *
+ * An operator's rule comes before a user's, then the higher priority, then the stricter decision.
+ */
+export function sortRules(rules: readonly CompiledRule[]): CompiledRule[] {
   return rules.toSorted(
     (one, other) =>
       TIERS.indexOf(one.tier) - TIERS.indexOf(other.tier) ||
@@ -17,14 +18,18 @@ export function inOrder(rules: readonly CompiledRule[]): CompiledRule[] {
   );
 }
 
-/** Finds the first of ordered rules that a call meets. */
-export function decidingRule(rules: readonly CompiledRule[], subject: PolicySubject): RuleVerdict | undefined {
+/** The rule that decides about a call, and its decision. */
+export interface RuleVerdict {
+  readonly compiled: CompiledRule;
+  /** The rule's own decision, or `ask` where one of its conditions could not be checked. */
+  readonly decision: CompiledRule["decision"];
+}
+
+/** Returns the first of sorted rules that applies to a call; undefined when none does. */
+export function findDecidingRule(rules: readonly CompiledRule[], subject: PolicySubject): RuleVerdict | undefined {
   for (const compiled of rules) {
-    const decision = verdictOf(compiled, subject);
+    const decision = evaluateRule(compiled, subject);
     if (decision) return { compiled, decision };
   }
   return undefined;
 }
-
-const TIERS: readonly CompiledRule["tier"][] = ["operator", "user"];
-const STRICTEST_FIRST: readonly CompiledRule["decision"][] = ["deny", "ask", "allow"];

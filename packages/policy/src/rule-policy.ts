@@ -1,13 +1,14 @@
-import { ApprovalMode, type PolicyRule } from "@devtool/schema";
-import { approvalRulesFor, describeRules } from "./approval-rules.ts";
+import { ApprovalMode, type Task } from "@devtool/schema";
+import { approvalRulesFor } from "./approval-rules.ts";
 import type { CompiledRule } from "./compiled-rule.ts";
-import { keepsBack } from "./file-rules.ts";
+import { describeRule } from "./describe-rule.ts";
+import { showsRestrictedFile } from "./file-rules.ts";
 import { findGrant, withDefinition } from "./grants.ts";
 import { isGuardedPath } from "./guarded-paths.ts";
 import type { PolicyDecision, PolicyEngine, PolicyRequest } from "./policy-engine.ts";
 import { PolicyError } from "./policy-error.ts";
-import { type PolicySubject, policySubject } from "./policy-subject.ts";
-import { decidingRule, inOrder } from "./rule-order.ts";
+import { isOutside, type PolicySubject, policySubject } from "./policy-subject.ts";
+import { findDecidingRule, sortRules } from "./rule-order.ts";
 import type { SavedApprovals } from "./saved-approvals.ts";
 import { createShellAnalyzer, type ShellAnalyzer } from "./shell/shell-analysis.ts";
 import { decideCommandLine, type Verdict } from "./shell-decision.ts";
@@ -15,25 +16,32 @@ import { decideCommandLine, type Verdict } from "./shell-decision.ts";
 /** What confines shell commands. */
 export type Confinement = "none" | "sandbox";
 
-/** How a policy decides. */
+/** The options of `createPolicyEngine`. */
 export interface PolicyOptions {
   /** How far the agent may go without asking. Default: `ApprovalMode.DEFAULT`, in which every change asks. */
   readonly mode?: ApprovalMode;
   /** The absolute path of the workspace. */
   readonly workspace: string;
-  /** What confines shell commands: without a sandbox none runs unasked that no rule names. Found out when one is asked about. */
+  /**
+   * What confines shell commands, or a function that determines it when the first command is decided.
+   *
+   * Without a sandbox no command is allowed unless a rule or an approval names it. `"sandbox"` promises that a command which
+   * `READS_ONLY` allows can only read.
+   */
   readonly shellConfinement: Confinement | (() => Promise<Confinement>);
-  /** The rules of the user's and the operator's files. Default: none. */
+  /** The rules of the operator's and the user's files, in any order. Default: none. */
   readonly rules?: readonly CompiledRule[];
-  /** What the user approved for good. Default: nothing. */
-  readonly saved?: SavedApprovals;
-  /** Reads command lines. Default: one of its own. Sharing one saves loading the readers again. */
+  /** The approvals that the user gave for good. Default: none, and none can be saved. */
+  readonly saved?: SavedApprovals | undefined;
+  /** Analyzes command lines. Default: a new analyzer; engines that share one load the parsers once. */
   readonly analyze?: ShellAnalyzer;
 }
 
 /**
- * The policy of a session: rules decide first, an operator's before a user's; then what the user answered in this task
- * or approved for good; then the mode. What changes nothing runs, and everything else asks unless the mode says more.
+ * Creates the policy of a session.
+ *
+ * Rules of files decide first, an operator's before a user's. Then come the answers that the user gave in this task or for good,
+ * then the mode. A call that changes nothing is allowed, and any other call asks unless the mode allows it.
  *
  * ```ts
  * const rules = await readPolicyFile({ path: "/etc/agent/policy.toml", tier: "operator" });
@@ -42,108 +50,101 @@ export interface PolicyOptions {
  * ```
  */
 export function createPolicyEngine(options: PolicyOptions): PolicyEngine {
-  const { saved, analyze = createShellAnalyzer(), workspace, mode = ApprovalMode.DEFAULT } = options;
-  const rules = inOrder(options.rules ?? []);
-  const sources = (): Sources => ({ ...options, rules, saved: saved?.rules ?? [], analyze });
+  const { workspace, shellConfinement, saved, mode = ApprovalMode.DEFAULT, analyze = createShellAnalyzer() } = options;
+  const rules = sortRules(options.rules ?? []);
+
+  async function applyRules(subject: PolicySubject): Promise<Verdict> {
+    const sources = { rules, saved: saved?.rules ?? [] };
+    if (subject.details?.case !== "executeDetails") return decideCall(subject, sources);
+    const confinement = typeof shellConfinement === "function" ? await shellConfinement() : shellConfinement;
+    const analysis = await analyze(subject.details.value.command);
+    return decideCommandLine(subject, analysis, { ...sources, confinement });
+  }
+
+  async function decide(request: PolicyRequest, signal: AbortSignal): Promise<PolicyDecision> {
+    const subject = policySubject(request, { mode, workspace });
+    const verdict = applyAnswers(await applyRules(subject), subject, request.task);
+    const { decision, rule, reason, answers } = verdict;
+    const maySave = saved !== undefined && decision === "ask" && answers === "count";
+    const approval = maySave ? await approvalRulesFor(request, workspace, analyze) : undefined;
+    signal.throwIfAborted();
+    const saves = approval?.map(describeRule).join(", ");
+    return { decision, rule: withDefinition(rule, subject.facts), reason, saves };
+  }
+
+  if (!saved) return { decide };
   return {
-    async decide(request, signal) {
-      const subject = policySubject(request, { mode, workspace });
-      const verdict = withAnswers(await verdictFor(subject, sources()), subject, request);
-      const approval = saved && maySave(verdict) ? await approvalRulesFor(request, { workspace, analyze }) : undefined;
-      signal.throwIfAborted();
-      return decisionOf(verdict, subject, approval);
+    decide,
+    async save(request) {
+      const approval = await approvalRulesFor(request, workspace, analyze);
+      if (approval) return saved.save(approval);
+      throw new PolicyError("approval cannot be saved", "cannot-save", { remedy: "approve the call for this session" });
     },
-    ...(saved && {
-      save: async (request) => saved.save(approved(await approvalRulesFor(request, { workspace, analyze }))),
-    }),
   };
 }
 
-function maySave({ decision, answers }: Verdict): boolean {
-  return decision === "ask" && answers === "count";
-}
-
-function approved(rules: readonly PolicyRule[] | undefined): readonly PolicyRule[] {
-  if (rules) return rules;
-  throw new PolicyError("approval cannot be saved", "cannot-save", { remedy: "approve the call for this session" });
-}
-
-interface Sources {
-  readonly rules: readonly CompiledRule[];
-  readonly saved: readonly CompiledRule[];
-  readonly shellConfinement: PolicyOptions["shellConfinement"];
-  readonly analyze: ShellAnalyzer;
-}
-
-async function verdictFor(subject: PolicySubject, sources: Sources): Promise<Verdict> {
-  if (subject.details?.case !== "executeDetails") return decideCall(subject, sources);
-  const { analyze, shellConfinement } = sources;
-  const confinement = typeof shellConfinement === "function" ? await shellConfinement() : shellConfinement;
-  return decideCommandLine(subject, await analyze(subject.details.value.command), { ...sources, confinement });
-}
-
-/** Turns a question into a yes where the user answered it before in this task. */
-function withAnswers(verdict: Verdict, subject: PolicySubject, { task }: PolicyRequest): Verdict {
+/** Allows a call that would ask if an answer that the user gave in this task covers it. No answer counts in plan mode. */
+function applyAnswers(verdict: Verdict, subject: PolicySubject, task: Task | undefined): Verdict {
   const mayCount = verdict.decision === "ask" && verdict.answers === "count" && subject.mode !== ApprovalMode.PLAN;
   const grant = mayCount && task ? findGrant(task, subject, verdict.rule) : undefined;
   return grant === undefined ? verdict : { decision: "allow", rule: grant, reason: "", answers: "count" };
 }
 
-function decisionOf(
-  { decision, rule, reason }: Verdict,
-  subject: PolicySubject,
-  approval: readonly PolicyRule[] | undefined,
-): PolicyDecision {
-  const saves = approval && describeRules(approval);
-  return {
-    ...{ decision, reason },
-    rule: withDefinition(rule, subject.facts),
-    ...(saves !== undefined && { saves }),
-  };
+/** The rules that a call is compared with. */
+interface RuleSources {
+  /** The rules of files, sorted. */
+  readonly rules: readonly CompiledRule[];
+  /** The approvals that the user gave for good. */
+  readonly saved: readonly CompiledRule[];
 }
 
-function decideCall(subject: PolicySubject, { rules, saved }: Sources): Verdict {
-  const found = decidingRule(rules, subject);
-  if (!found) return byMode(subject, { rules, saved });
-  const { rule, label, tier } = found.compiled;
-  const said = { decision: found.decision, rule: label, reason: found.decision === "deny" ? rule.denyMessage : "" };
-  if (said.decision !== "ask") return { ...said, answers: "do not count" };
-  if (tier === "operator") return { ...said, answers: "do not count" };
-  return savedVerdict(subject, saved) ?? { ...said, answers: "count" };
+/** Decides about a call that is not a shell command. */
+function decideCall(subject: PolicySubject, sources: RuleSources): Verdict {
+  const found = findDecidingRule(sources.rules, subject);
+  if (!found) return decideByMode(subject, sources);
+  const { decision, compiled } = found;
+  const { rule, label, tier } = compiled;
+  const mayAnswer = decision === "ask" && tier === "user";
+  const approval = mayAnswer ? findSavedApproval(subject, sources.saved) : undefined;
+  return (
+    approval ?? {
+      decision,
+      rule: label,
+      reason: decision === "deny" ? rule.denyMessage : "",
+      answers: mayAnswer ? "count" : "do not count",
+    }
+  );
 }
 
-function byMode(subject: PolicySubject, { rules, saved }: Pick<Sources, "rules" | "saved">): Verdict {
+/** Decides about a call that no rule of a file applies to. */
+function decideByMode(subject: PolicySubject, { rules, saved }: RuleSources): Verdict {
   const { mode, details, facts, paths, changes } = subject;
-  const verdict = (decision: PolicyDecision["decision"], rule: string, reason = ""): Verdict => ({
-    ...{ decision, rule, reason },
-    answers: "count",
-  });
+  const verdict = (decision: PolicyDecision["decision"], rule: string, reason = ""): Verdict => {
+    return { decision, rule, reason, answers: "count" };
+  };
   if (!details && facts.mcpServer === undefined) return verdict("allow", "");
   if (mode === ApprovalMode.PLAN) return verdict("deny", "builtin:plan", "plan mode changes nothing: leave it first");
-  const approved = savedVerdict(subject, saved);
-  if (approved) return approved;
-  const isEdit = details?.case === "fileEditDetails";
+  const approval = findSavedApproval(subject, saved);
+  if (approval) return approval;
   const guarded = changes.find(isGuardedPath);
   if (guarded !== undefined)
     return verdict("ask", "builtin:guarded-path", `${JSON.stringify(guarded)} says what programs or agents do later`);
-  if (isEdit && keepsBack(rules, subject))
+  const isEdit = details?.case === "fileEditDetails";
+  if (isEdit && showsRestrictedFile(rules, subject))
     return verdict("ask", "builtin:kept-back", "the change shows what is in the file");
   if (mode === ApprovalMode.YOLO) return verdict("allow", "builtin:yolo");
   if (mode === ApprovalMode.AUTO_EDIT && isEdit && !paths.some(isOutside)) return verdict("allow", "builtin:auto-edit");
   return verdict("ask", "");
 }
 
-function isOutside(path: string): boolean {
-  return path === ".." || path.startsWith("../");
-}
-
-function savedVerdict(subject: PolicySubject, saved: readonly CompiledRule[]): Verdict | undefined {
-  if (subject.mode === ApprovalMode.PLAN) return undefined;
-  const { mcpServer, mcpServerHash } = subject.facts;
-  // One that an earlier version saved does not say where its server is: another server can have its name.
-  const held = mcpServer === undefined ? saved : saved.filter(({ rule }) => rule.mcpServerHash === mcpServerHash);
-  const found = decidingRule(held, subject);
-  return found?.decision === "allow"
-    ? { decision: "allow", rule: found.compiled.label, reason: "", answers: "count" }
-    : undefined;
+/** Returns the verdict of an approval that the user gave for good. None counts in plan mode. */
+function findSavedApproval(subject: PolicySubject, saved: readonly CompiledRule[]): Verdict | undefined {
+  const { mode, facts } = subject;
+  if (mode === ApprovalMode.PLAN) return undefined;
+  // An approval of an earlier version does not say where its server is, so it could be for another server of that name.
+  const bound =
+    facts.mcpServer === undefined ? saved : saved.filter(({ rule }) => rule.mcpServerHash === facts.mcpServerHash);
+  const found = findDecidingRule(bound, subject);
+  if (found?.decision !== "allow") return undefined;
+  return { decision: "allow", rule: found.compiled.label, reason: "", answers: "count" };
 }

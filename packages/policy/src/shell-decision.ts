@@ -1,106 +1,85 @@
 import { ApprovalMode } from "@devtool/schema";
 import { type CompiledRule, isCommandRule } from "./compiled-rule.ts";
-import { withholdingRule } from "./file-rules.ts";
+import { findWithholding } from "./file-rules.ts";
 import { type PolicyDecision, READS_ONLY } from "./policy-engine.ts";
-import { aboutCommand, isPlainCommand, type PolicySubject } from "./policy-subject.ts";
+import { aboutCommand, isPlainCommand, type PolicySubject, startsInWorkspace } from "./policy-subject.ts";
 import { redirectionTarget } from "./redirection-target.ts";
-import { decidingRule, type RuleVerdict } from "./rule-order.ts";
+import { findDecidingRule, type RuleVerdict } from "./rule-order.ts";
 import type { DoubtKind, SimpleCommand } from "./shell/reading.ts";
 import { isSafeCommand } from "./shell/safe-programs.ts";
 import type { ShellAnalysis } from "./shell/shell-analysis.ts";
 
-/** What shell commands are decided by. */
+/** The rules that shell commands are compared with, and the confinement of the commands. */
 export interface ShellRules {
-  /** The rules of files, in the order in which they decide. */
+  /** The rules of files, sorted. */
   readonly rules: readonly CompiledRule[];
-  /** What the user approved for good. */
+  /** The approvals that the user gave for good. */
   readonly saved: readonly CompiledRule[];
-  /** What confines the commands that run: without a sandbox nothing is allowed that no rule names. */
+  /** What confines the commands. Without a sandbox no command is allowed unless a rule names it. */
   readonly confinement: "none" | "sandbox";
 }
 
-/** A decision, and whether an earlier answer of the user may turn its question into a yes. */
+/** A decision, and whether an answer that the user has given may allow a call that asks. */
 export interface Verdict extends PolicyDecision {
   readonly answers: "count" | "do not count";
 }
 
-/**
- * Decides about a command line by the commands in it: it is denied when one of them is, it runs when all of them may
- * and nothing about it is in doubt, and asks otherwise.
- */
-export function decideCommandLine(subject: PolicySubject, analysis: ShellAnalysis, shell: ShellRules): Verdict {
-  const { redirections } = analysis;
-  // A line can open a file and run nothing: `< .env`.
-  const commands = analysis.commands.length > 0 || redirections.length === 0 ? analysis.commands : [{ words: [""] }];
-  const verdicts = withoutMixedGit(
-    commands,
-    commands.map((command) => commandVerdict(subject, command, { ...shell, redirections })),
-  );
-  const ruled =
-    verdicts.find(({ decision }) => decision === "deny") ??
-    verdicts.find(({ decision, rule }) => decision === "ask" && rule !== "");
-  if (ruled) return ruled;
-  if (subject.mode === ApprovalMode.YOLO) return yoloVerdict(subject, analysis, shell);
-  const unsure = unsureVerdict(subject, analysis, verdicts) ?? verdicts.find(({ decision }) => decision === "ask");
-  // What runs only because it reads must not run under a rule that lets its neighbour do more.
-  const first = verdicts.find(({ rule }) => rule !== READS_ONLY) ?? verdicts[0] ?? ASK;
-  if (subject.mode === ApprovalMode.PLAN && unsure)
-    return { ...ASK, decision: "deny", reason: "it is not for plan mode" };
-  return unsure ?? first;
-}
-
+/** The verdict about one command of a line. */
 interface CommandVerdict extends Verdict {
-  /** What becomes of redirections beside the command. */
+  /** Whether the command may also redirect to files of the workspace. */
   readonly redirections: "allow" | "ask";
 }
 
 const ASK: CommandVerdict = { decision: "ask", rule: "", reason: "", answers: "count", redirections: "ask" };
 
-interface LineRules extends ShellRules {
-  /** What the line redirects to or from. */
-  readonly redirections: readonly string[];
+/**
+ * Decides about a command line by the commands in it.
+ *
+ * The line is denied when one command is. It is allowed when every command is and nothing about the line is in doubt. Otherwise
+ * it asks.
+ */
+export function decideCommandLine(subject: PolicySubject, analysis: ShellAnalysis, shell: ShellRules): Verdict {
+  const { redirections } = analysis;
+  // A line can open a file and run nothing: `< .env`.
+  const commands = analysis.commands.length > 0 || redirections.length === 0 ? analysis.commands : [{ words: [""] }];
+  const verdicts = askBesideOthers(
+    commands,
+    commands.map((command) => decideCommand(subject, command, redirections, shell)),
+  );
+  const ruled =
+    verdicts.find(({ decision }) => decision === "deny") ??
+    verdicts.find(({ decision, rule }) => decision === "ask" && rule !== "");
+  if (ruled) return ruled;
+  if (subject.mode === ApprovalMode.YOLO) return decideInYolo(subject, analysis, shell);
+  const asking = findDoubt(subject, analysis, verdicts) ?? verdicts.find(({ decision }) => decision === "ask");
+  if (asking && subject.mode === ApprovalMode.PLAN)
+    return { ...ASK, decision: "deny", reason: "it is not for plan mode" };
+  // Under READS_ONLY the whole line is confined to reading, so that rule decides only when it allows every command.
+  return asking ?? verdicts.find(({ rule }) => rule !== READS_ONLY) ?? verdicts[0] ?? ASK;
 }
 
-function commandVerdict(subject: PolicySubject, command: SimpleCommand, shell: LineRules): CommandVerdict {
-  const about = aboutCommand(subject, command.words, shell.redirections);
-  const found = decidingRule(shell.rules, about);
-  if (found && (found.decision !== "allow" || isEffective(found.compiled, shell))) {
+/** Decides about one command: by a rule, by an approval for good, or because the command only reads. */
+function decideCommand(
+  subject: PolicySubject,
+  command: SimpleCommand,
+  redirections: readonly string[],
+  shell: ShellRules,
+): CommandVerdict {
+  const { rules, confinement } = shell;
+  const about = aboutCommand(subject, command.words, redirections);
+  const found = findDecidingRule(rules, about);
+  // Without a sandbox a rule allows only the commands that it names.
+  if (found && (found.decision !== "allow" || confinement === "sandbox" || isCommandRule(found.compiled))) {
     const verdict = ruleVerdict(found);
     if (verdict.decision !== "ask" || verdict.answers === "do not count") return verdict;
-    return savedVerdict(about, shell) ?? verdict;
+    return findSavedCommand(about, shell) ?? verdict;
   }
-  const withheld = withheldVerdict(about, command, shell);
+  const withheld = decideWithheld(about, command, rules);
   if (withheld?.answers === "do not count") return withheld;
-  return savedVerdict(about, shell) ?? withheld ?? safeVerdict(subject, command, shell) ?? ASK;
-}
-
-/** A command asks that may show a file which a rule asks about or denies, although it only reads. */
-function withheldVerdict(
-  about: PolicySubject,
-  command: SimpleCommand,
-  { rules }: ShellRules,
-): CommandVerdict | undefined {
-  const found = withholdingRule(command, about, rules);
-  if (!found) return undefined;
-  const reason = `the command may show files that ${found.compiled.label} asks about or denies`;
-  if (!found.ofCommands) return { ...ASK, reason };
-  return { ...ruleVerdict({ compiled: found.compiled, decision: "ask" }), reason };
-}
-
-/**
- * Beside a command that may do more, git is not one that only reads: it runs what the repository's configuration names,
- * and would do so with the rights of its neighbour. Unless that is git too: then a rule lets it do just that.
- */
-function withoutMixedGit(commands: readonly SimpleCommand[], verdicts: readonly CommandVerdict[]): CommandVerdict[] {
-  const isGit = (index: number): boolean => commands[index]?.words[0] === "git";
-  const others = verdicts.flatMap(({ rule }, index) => (rule === READS_ONLY ? [] : [index]));
-  if (others.length === 0 || others.some(isGit)) return [...verdicts];
-  return verdicts.map((verdict, index) => (verdict.rule === READS_ONLY && isGit(index) ? ASK : verdict));
-}
-
-/** Without a sandbox a rule has to name the commands that it allows. */
-function isEffective(compiled: CompiledRule, { confinement }: ShellRules): boolean {
-  return confinement === "sandbox" || isCommandRule(compiled);
+  const approved = findSavedCommand(about, shell) ?? withheld;
+  if (approved) return approved;
+  const readsOnly = confinement === "sandbox" && isReadOnly(subject, command);
+  return readsOnly ? { ...ASK, decision: "allow", rule: READS_ONLY } : ASK;
 }
 
 function ruleVerdict({ compiled: { rule, label, tier }, decision }: RuleVerdict): CommandVerdict {
@@ -113,27 +92,50 @@ function ruleVerdict({ compiled: { rule, label, tier }, decision }: RuleVerdict)
   };
 }
 
-/** A saved approval holds for what was shown: without a sandbox only when the command was shown so. */
-function savedVerdict(subject: PolicySubject, { saved, confinement }: ShellRules): CommandVerdict | undefined {
-  if (subject.mode === ApprovalMode.PLAN || !isPlainCommand(subject)) return undefined;
-  const held = confinement === "sandbox" ? saved : saved.filter(({ rule }) => rule.withoutSandbox);
-  const found = decidingRule(held, subject);
+/** Returns the verdict of an approval for good. One that was given with a sandbox does not count without one. */
+function findSavedCommand(about: PolicySubject, { saved, confinement }: ShellRules): CommandVerdict | undefined {
+  if (about.mode === ApprovalMode.PLAN || !isPlainCommand(about)) return undefined;
+  const usable = confinement === "sandbox" ? saved : saved.filter(({ rule }) => rule.withoutSandbox);
+  const found = findDecidingRule(usable, about);
   return found?.decision === "allow" ? ruleVerdict(found) : undefined;
 }
 
-function safeVerdict(subject: PolicySubject, command: SimpleCommand, { confinement }: ShellRules) {
-  if (confinement === "none" || subject.mode === ApprovalMode.PLAN || !isSafeCommand(command)) return undefined;
-  if (subject.call.inputParameters?.background === true) return undefined;
-  // A directory below may be a repository of its own, with a configuration that nobody guards.
-  if (command.words[0] === "git" && !startsInRoot(subject)) return undefined;
-  return { ...ASK, decision: "allow" as const, rule: READS_ONLY };
+/** Asks about a command that may show a file which a rule restricts, even when the command only reads. */
+function decideWithheld(
+  about: PolicySubject,
+  command: SimpleCommand,
+  rules: readonly CompiledRule[],
+): CommandVerdict | undefined {
+  const found = findWithholding(command, about, rules);
+  if (!found) return undefined;
+  const reason = `the command may show files that ${found.compiled.label} asks about or denies`;
+  if (!found.ofCommands) return { ...ASK, reason };
+  return { ...ruleVerdict({ compiled: found.compiled, decision: "ask" }), reason };
 }
 
-function startsInRoot({ paths }: PolicySubject): boolean {
-  return paths.every((path) => path === "");
+/** Returns whether a command can be allowed because it only reads. */
+function isReadOnly(subject: PolicySubject, command: SimpleCommand): boolean {
+  if (subject.mode === ApprovalMode.PLAN || !isSafeCommand(command)) return false;
+  if (subject.call.inputParameters?.background === true) return false;
+  // A directory below can be a repository of its own, whose configuration is not guarded.
+  return command.words[0] !== "git" || startsInWorkspace(subject);
 }
 
-function unsureVerdict(
+/**
+ * Asks about git commands that only read when the line has another command that may do more.
+ *
+ * Git runs what the repository's configuration names, and the whole line runs with the rights of its most powerful command. When
+ * that command is git too, a rule already allows it to do so.
+ */
+function askBesideOthers(commands: readonly SimpleCommand[], verdicts: readonly CommandVerdict[]): CommandVerdict[] {
+  const isGit = (index: number): boolean => commands[index]?.words[0] === "git";
+  const others = verdicts.flatMap(({ rule }, index) => (rule === READS_ONLY ? [] : [index]));
+  if (others.length === 0 || others.some(isGit)) return [...verdicts];
+  return verdicts.map((verdict, index) => (verdict.rule === READS_ONLY && isGit(index) ? ASK : verdict));
+}
+
+/** Returns why a line asks although every command in it may be allowed; undefined when nothing is in doubt. */
+function findDoubt(
   subject: PolicySubject,
   { doubts, commands, redirections }: ShellAnalysis,
   verdicts: readonly CommandVerdict[],
@@ -141,35 +143,47 @@ function unsureVerdict(
   const [doubt] = doubts;
   if (doubt) return { ...ASK, reason: `the command ${doubt.text}` };
   if (commands.length === 0) return { ...ASK, reason: "the command runs no program" };
-  const [redirection] = redirections;
-  if (redirection === undefined) return undefined;
-  const isAllowed = verdicts.every((verdict) => verdict.redirections === "allow");
-  const bad = isAllowed ? redirections.find((text) => leadsAstray(text, subject)) : redirection;
-  return bad === undefined ? undefined : { ...ASK, reason: `the command redirects with ${JSON.stringify(bad)}` };
+  const mayRedirect = startsInWorkspace(subject) && verdicts.every((verdict) => verdict.redirections === "allow");
+  const asking = mayRedirect
+    ? redirections.find((text) => redirectionTarget(text, subject) !== "in the workspace")
+    : redirections[0];
+  return asking === undefined ? undefined : { ...ASK, reason: redirectionReason(asking) };
 }
 
-/** A redirection may stay in the workspace and off the guarded files. */
-function leadsAstray(text: string, subject: PolicySubject): boolean {
-  return redirectionTarget(text, subject) !== "in the workspace" || !startsInRoot(subject);
+function redirectionReason(text: string): string {
+  return `the command redirects with ${JSON.stringify(text)}`;
 }
 
-/** In yolo mode what no rule asks or denies runs; but a rule about commands must have seen them. */
-function yoloVerdict(subject: PolicySubject, { doubts, redirections }: ShellAnalysis, { rules }: ShellRules): Verdict {
+/** The doubts because of which a line may run a command that no reader saw. */
+const HIDING: ReadonlySet<DoubtKind> = new Set<DoubtKind>([
+  "characters",
+  "limit",
+  "syntax",
+  "disagreement",
+  "dynamic",
+  "assignment",
+  "continuation",
+  "wrapper",
+  "builtin",
+  "definition",
+]);
+
+/**
+ * Decides in yolo mode about a line that no rule denies or asks about.
+ *
+ * It is allowed, unless something in it cannot be seen that a rule might deny or ask about: a redirection target, a hidden
+ * command where there are rules about commands, or an expanded word where there are rules about paths.
+ */
+function decideInYolo(subject: PolicySubject, { doubts, redirections }: ShellAnalysis, { rules }: ShellRules): Verdict {
   const expanded = doubts.find(({ kind }) => kind === "target");
   if (expanded) return { ...ASK, reason: `the command ${expanded.text}` };
   const guarded = redirections.find((text) => redirectionTarget(text, subject) === "guarded");
-  if (guarded !== undefined) return { ...ASK, reason: `the command redirects with ${JSON.stringify(guarded)}` };
+  if (guarded !== undefined) return { ...ASK, reason: redirectionReason(guarded) };
+  const restrictions = rules.filter(({ decision }) => decision !== "allow");
   const hidden = doubts.find(({ kind }) => HIDING.has(kind));
-  const isRuled = rules.some((rule) => rule.decision !== "allow" && isCommandRule(rule));
-  if (hidden && isRuled) return { ...ASK, reason: `the command ${hidden.text}: no rule can be held against it` };
   const unnamed = hidden ?? doubts.find(({ kind }) => kind === "expansion");
-  const isPathRuled = rules.some(({ rule, decision }) => decision !== "allow" && rule.path.length > 0);
-  if (unnamed && isPathRuled) return { ...ASK, reason: `the command ${unnamed.text}: no rule can be held against it` };
+  const unseen =
+    (restrictions.some(isCommandRule) && hidden) || (restrictions.some(({ rule }) => rule.path.length > 0) && unnamed);
+  if (unseen) return { ...ASK, reason: `the command ${unseen.text}: no rule can be held against it` };
   return { ...ASK, decision: "allow", rule: "builtin:yolo" };
 }
-
-/** Doubts under which a command may run that was not seen. */
-const HIDING: ReadonlySet<DoubtKind> = new Set<DoubtKind>([
-  ...(["characters", "limit", "syntax", "disagreement", "dynamic"] as const),
-  ...(["assignment", "continuation", "wrapper", "builtin", "definition"] as const),
-]);

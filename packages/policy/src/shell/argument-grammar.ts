@@ -1,24 +1,30 @@
-/** What a program may be given to run without a question. What is not named here asks. */
+/**
+ * The arguments with which a program may run without a question.
+ *
+ * An argument that the grammar does not name is not allowed.
+ */
 export interface ArgumentGrammar {
-  /** Flags of one letter that take no value, as one text: `alR`. */
+  /** Flags of one letter that take no value, as one string: `alR`. Default: none. */
   readonly letters?: string;
-  /** Flags of one letter that take a value, in the same word or the next. */
+  /** Flags of one letter that take a value, in the same word or the next one. Default: none. */
   readonly valueLetters?: string;
-  /** Long flags that take no value, or an optional one after `=`, with their dashes. */
+  /** Long flags, with their dashes, that take no value or an optional one after `=`. Default: none. */
   readonly flags?: readonly string[];
-  /** Long flags that take a value, after `=` or in the next word. */
+  /** Long flags, with their dashes, that take a value after `=` or in the next word. Default: none. */
   readonly valueFlags?: readonly string[];
   /** The maximum number of words that are not flags. Default: any number. */
   readonly maxOperands?: number;
-  /** What each operand must look like. Default: anything that is not a flag. */
+  /** The pattern that every operand must match. Default: any operand. */
   readonly operand?: RegExp;
-  /** Whether `-5` stands for a number. */
+  /** Set when a number may be given as `-5`. */
   readonly numeric?: "allowed";
 }
 
 /**
- * Returns whether arguments are among those that a grammar allows. Whatever a program might take for a flag must be
- * spelled out in the grammar: no abbreviation, no unknown letter of a group, no value that starts with a dash.
+ * Returns whether a grammar allows all of the arguments.
+ *
+ * Whatever a program might take for a flag must be spelled out in the grammar: no abbreviation, no unknown letter in a group,
+ * and no value that starts with a dash is allowed.
  */
 export function allowsArguments(grammar: ArgumentGrammar, args: readonly string[]): boolean {
   let operands = 0;
@@ -29,41 +35,38 @@ export function allowsArguments(grammar: ArgumentGrammar, args: readonly string[
       if (!allowsOperands(grammar, [word], operands++)) return false;
       continue;
     }
-    const form = flagForm(grammar, word);
+    const form = readFlag(grammar, word);
     if (form === "unknown") return false;
-    if (form === "value follows" && !isValue(args[++at])) return false;
+    if (form === "complete") continue;
+    const value = args[++at];
+    if (value === undefined || isFlag(value)) return false;
   }
   return true;
-}
-
-function isValue(word: string | undefined): boolean {
-  return word !== undefined && !isFlag(word);
 }
 
 function isFlag(word: string): boolean {
   return word.startsWith("-") && word !== "-";
 }
 
-/** After `--` a dash would be a file's name, but not every program stops at `--`. */
+/** Returns whether more operands are allowed after `before` others. None may start with a dash: not every program stops at `--`. */
 function allowsOperands(grammar: ArgumentGrammar, words: readonly string[], before: number): boolean {
   const { maxOperands = Number.POSITIVE_INFINITY, operand } = grammar;
   return before + words.length <= maxOperands && words.every((word) => !isFlag(word) && (operand?.test(word) ?? true));
 }
 
-function flagForm(grammar: ArgumentGrammar, word: string): "complete" | "value follows" | "unknown" {
-  if (grammar.numeric && /^-\d+$/.test(word)) return "complete";
-  if (grammar.flags?.includes(word)) return "complete";
-  if (grammar.valueFlags?.includes(word)) return "value follows";
-  if (word.startsWith("--")) return longForm(grammar, word);
-  return letterForm(grammar, word);
-}
+/** Whether a word is an allowed flag, and whether its value is the next word. */
+type FlagForm = "complete" | "value follows" | "unknown";
 
-function longForm({ flags, valueFlags }: ArgumentGrammar, word: string): "complete" | "unknown" {
-  const name = word.slice(0, word.indexOf("="));
-  return word.includes("=") && (flags?.includes(name) || valueFlags?.includes(name)) ? "complete" : "unknown";
-}
-
-function letterForm({ letters = "", valueLetters = "" }: ArgumentGrammar, word: string): ReturnType<typeof flagForm> {
+function readFlag(grammar: ArgumentGrammar, word: string): FlagForm {
+  const { letters = "", valueLetters = "", flags = [], valueFlags = [], numeric } = grammar;
+  if (numeric && /^-\d+$/.test(word)) return "complete";
+  if (flags.includes(word)) return "complete";
+  if (valueFlags.includes(word)) return "value follows";
+  if (word.startsWith("--")) {
+    const equals = word.indexOf("=");
+    const name = word.slice(0, equals);
+    return equals >= 0 && (flags.includes(name) || valueFlags.includes(name)) ? "complete" : "unknown";
+  }
   for (let at = 1; at < word.length; at++) {
     const letter = word[at] ?? "";
     if (valueLetters.includes(letter)) return at + 1 < word.length ? "complete" : "value follows";

@@ -19,8 +19,10 @@ const LOG: ArgumentGrammar = {
 };
 
 /**
- * Commands of git that only read, by their names. What git runs because of the repository's own configuration (a pager,
- * a diff driver, a file system monitor) does not depend on arguments: that file is guarded and read-only in the sandbox.
+ * The commands of git that only read, by their names, with the arguments for which that holds.
+ *
+ * Git also runs programs that the repository's configuration names (a pager, a diff driver, a file system monitor). No argument
+ * prevents that; instead the configuration is guarded, and the sandbox makes it read-only.
  */
 export const GIT_COMMANDS: ReadonlyMap<string, ArgumentGrammar> = new Map<string, ArgumentGrammar>([
   ["log", LOG],

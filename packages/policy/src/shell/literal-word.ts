@@ -1,6 +1,6 @@
 import type { ShellWord } from "./reading.ts";
 
-/** What a character stands for outside quotes; a character without an entry stands for itself. */
+/** What a shell does with a character outside quotes. A character without an entry stands for itself. */
 const UNQUOTED_DOUBTS: ReadonlyMap<string, string> = new Map([
   ["$", "is expanded"],
   ["`", "is expanded"],
@@ -12,14 +12,16 @@ const UNQUOTED_DOUBTS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Takes the quotes off a word, by rules of its own: a second opinion on what a parser says. Only what is surely literal
- * has no doubt; anything that a shell might expand, under any option, has one.
+ * Removes the quotes from a word, independently of any parser.
+ *
+ * Only a word that is literal under every option of the shell has no doubt. Any other word keeps its text as it is written.
  */
 export function literalWord(text: string): ShellWord {
   const value: string[] = [];
-  let doubt = expandedTilde(text);
+  // A tilde is expanded at the start of a word, and after `=` and `:` in a word that looks like an assignment.
+  let doubt = /(^|[=:])~/.test(text) ? "is expanded" : undefined;
   for (let at = 0; at < text.length; ) {
-    const piece = pieceAt(text, at);
+    const piece = readPiece(text, at);
     value.push(piece.value);
     doubt ??= piece.doubt;
     at = piece.end;
@@ -28,34 +30,44 @@ export function literalWord(text: string): ShellWord {
   return { value: text, doubt: { kind: "expansion", text: `${JSON.stringify(text)} ${doubt}` } };
 }
 
+/** A part of a word that is quoted in one way. */
 interface Piece {
+  /** The characters that it stands for. */
   readonly value: string;
+  /** Where the next piece begins. */
   readonly end: number;
-  readonly doubt?: string;
+  /** Why the value is not certain. */
+  readonly doubt?: string | undefined;
 }
 
-function pieceAt(text: string, at: number): Piece {
+/** Reads the quoted string, the escaped character or the single character that begins at a position. */
+function readPiece(text: string, at: number): Piece {
   const character = text[at] ?? "";
-  if (character === "'") return singleQuoted(text, at);
-  if (character === '"') return doubleQuoted(text, at);
-  if (character === "\\") return escaped(text, at);
-  const doubt = UNQUOTED_DOUBTS.get(character) ?? rareDoubt(text.slice(at));
-  return { value: character, end: at + 1, ...(doubt !== undefined && { doubt }) };
+  switch (character) {
+    case "'": {
+      const close = text.indexOf("'", at + 1);
+      if (close < 0) return { value: "", end: text.length, doubt: "has an open quote" };
+      return { value: text.slice(at + 1, close), end: close + 1 };
+    }
+    case '"':
+      return readDoubleQuoted(text, at);
+    case "\\": {
+      const escaped = text[at + 1] ?? "";
+      if (escaped === "" || escaped === "\n") return { value: "", end: at + 2, doubt: "goes over lines" };
+      return { value: escaped, end: at + 2 };
+    }
+    default: {
+      const rest = text.slice(at);
+      let doubt = UNQUOTED_DOUBTS.get(character);
+      // Braces are expanded when they hold a comma or two dots; `{}` and `HEAD^{commit}` are not.
+      if (doubt === undefined && /^\{.*(,|\.\.).*\}/s.test(rest)) doubt = "is expanded";
+      if (doubt === undefined && /^[^\0-~]/.test(rest)) doubt = "has letters outside quotes";
+      return { value: character, end: at + 1, doubt };
+    }
+  }
 }
 
-/** Braces are expanded when they hold a comma or two dots; `{}` and `HEAD^{commit}` are not. */
-function rareDoubt(rest: string): string | undefined {
-  if (/^\{.*(,|\.\.).*\}/s.test(rest)) return "is expanded";
-  return /^[^\0-~]/.test(rest) ? "has letters outside quotes" : undefined;
-}
-
-function singleQuoted(text: string, at: number): Piece {
-  const close = text.indexOf("'", at + 1);
-  if (close < 0) return { value: "", end: text.length, doubt: "has an open quote" };
-  return { value: text.slice(at + 1, close), end: close + 1 };
-}
-
-function doubleQuoted(text: string, at: number): Piece {
+function readDoubleQuoted(text: string, at: number): Piece {
   let value = "";
   for (let next = at + 1; next < text.length; next++) {
     const character = text[next] ?? "";
@@ -63,20 +75,10 @@ function doubleQuoted(text: string, at: number): Piece {
     if (character === "$" || character === "`") return { value, end: text.length, doubt: "is expanded" };
     const follower = text[next + 1] ?? "";
     if (character === "\\" && follower === "\n") return { value, end: text.length, doubt: "goes over lines" };
+    // Within double quotes a backslash escapes only these characters, and is itself literal before any other.
     const isEscape = character === "\\" && '"\\$`'.includes(follower) && follower !== "";
     value += isEscape ? follower : character;
     if (isEscape) next++;
   }
   return { value, end: text.length, doubt: "has an open quote" };
-}
-
-function escaped(text: string, at: number): Piece {
-  const follower = text[at + 1] ?? "";
-  if (follower === "" || follower === "\n") return { value: "", end: at + 2, doubt: "goes over lines" };
-  return { value: follower, end: at + 2 };
-}
-
-/** A tilde is expanded at the start, and after `=` and `:`, where the word looks like an assignment. */
-function expandedTilde(text: string): string | undefined {
-  return /(^|[=:])~/.test(text) ? "is expanded" : undefined;
 }

@@ -1,79 +1,86 @@
-/** A command that a shell would run, without what surrounds it. */
+/** A command that a shell would run, without the operators around it. */
 export interface SimpleCommand {
-  /** The words as the program gets them; a word that the shell would expand stands as it is written. */
+  /** The words as the program receives them. A word that the shell would expand is kept as it is written. */
   readonly words: readonly string[];
 }
 
-/** Why a command line is not simply the commands that were read from it. */
+/** Why a command line may do something else than run the commands that were read from it. */
 export type DoubtKind =
-  /** It has characters that no command needs: control, direction or invisible ones. */
+  /** It has characters that no command needs: control, bidirectional or invisible ones. */
   | "characters"
-  /** It is longer, or holds more commands, than is looked at. */
+  /** It is longer, or has more commands, than the analysis accepts. */
   | "limit"
   /** A reader does not understand all of it. */
   | "syntax"
   /** The readers see different commands. */
   | "disagreement"
-  /** What is run is known only when it runs. */
+  /** Which program runs is known only when it runs. */
   | "dynamic"
   /** It sets a variable, which can change what runs. */
   | "assignment"
-  /** It joins lines with a backslash: bash does so before it reads words, and readers do not do so everywhere. */
+  /** It joins lines with a backslash. Bash does so before it splits words, and the readers do not do so everywhere. */
   | "continuation"
   /** It runs a program that runs another one. */
   | "wrapper"
-  /** It uses a builtin that changes what follows or evaluates its arguments. */
+  /** It uses a builtin that evaluates its arguments or changes how later commands run. */
   | "builtin"
   /** It defines a function. */
   | "definition"
   /** It has control flow or a group. */
   | "compound"
-  /** A word is expanded before the program gets it. */
+  /** A word is expanded before the program receives it. */
   | "expansion"
   /** A redirection opens a file whose name is expanded first. */
   | "target"
-  /** It carries a text as input. */
+  /** It has a heredoc or a here string. */
   | "heredoc"
-  /** It goes on in the background. */
+  /** A command in it runs in the background. */
   | "background";
 
-/** One reason to ask. */
+/** One reason to ask about a command line. */
 export interface Doubt {
   readonly kind: DoubtKind;
-  /** What it is about, for a person. */
+  /** The reason in words that follow `the command`: `has a group`. */
   readonly text: string;
 }
 
 /** What one reader sees in a command line. */
 export interface Reading {
-  /** Every simple command, those of substitutions and compounds included. */
+  /** Every simple command, including those in substitutions and in compound commands. */
   readonly commands: readonly SimpleCommand[];
   readonly doubts: readonly Doubt[];
-  /** Redirections that open a file, as `> out.txt`; those to `/dev/null` and between the standard streams are left out. */
+  /** The redirections that open a file, as `> out.txt`. Those to `/dev/null` and between standard streams are omitted. */
   readonly redirections: readonly string[];
 }
 
-/** Reads a command line. Does not throw. */
+/** A reading that a reader fills while it walks the syntax tree. */
+export interface MutableReading extends Reading {
+  readonly commands: SimpleCommand[];
+  readonly doubts: Doubt[];
+  readonly redirections: string[];
+}
+
+/** Reads a command line. May throw: a line that makes a reader throw is in doubt. */
 export type ShellReader = (source: string) => Reading;
 
-/** A word as the shell would treat it. */
+/** A word as the shell treats it. */
 export interface ShellWord {
-  /** Its value when it is literal or a pattern, else its text. */
+  /** The value of a literal word, otherwise the text as it is written. */
   readonly value: string;
-  /** Nothing when the program gets just this value. */
+  /** Why the program may receive something else than the value; undefined when it receives just that. */
   readonly doubt: Doubt | undefined;
 }
 
-/** The doubt about a redirection to a word that is expanded. */
+/** Returns the doubt about a redirection whose target is expanded. */
 export function targetDoubt(operator: string, target: string): Doubt {
   return { kind: "target", text: `redirects with ${JSON.stringify(`${operator} ${target}`)}, which is expanded` };
 }
 
-/** The redirection in one form for both readers; undefined when it opens no file. */
+const HARMLESS_OPERATORS: ReadonlySet<string> = new Set([">", ">>", "<", "&>", "&>>"]);
+
+/** Returns a redirection in the form of `Reading.redirections`, the same for both readers; undefined when it opens no file. */
 export function redirectionText(operator: string, target: string): string | undefined {
   if (operator.endsWith("&") && /^[12]$/.test(target)) return undefined;
   if (HARMLESS_OPERATORS.has(operator) && target === "/dev/null") return undefined;
   return `${operator} ${target}`;
 }
-
-const HARMLESS_OPERATORS: ReadonlySet<string> = new Set([">", ">>", "<", "&>", "&>>"]);

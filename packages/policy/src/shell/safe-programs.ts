@@ -3,8 +3,9 @@ import { GIT_COMMANDS } from "./git-commands.ts";
 import type { SimpleCommand } from "./reading.ts";
 
 /**
- * Programs that only read, with the arguments under which they do: no flag that writes a file, runs a program or sends
- * anything. Which files they read is the sandbox's business.
+ * The programs that only read, with the arguments for which that holds.
+ *
+ * No flag of these writes a file, runs a program or sends anything. The sandbox limits which files they can read.
  */
 const PROGRAMS: ReadonlyMap<string, ArgumentGrammar> = new Map<string, ArgumentGrammar>([
   [
@@ -125,12 +126,14 @@ const PROGRAMS: ReadonlyMap<string, ArgumentGrammar> = new Map<string, ArgumentG
   ["tree", { letters: "adfhpsugDFrt", valueLetters: "LIP", flags: ["--dirsfirst", "--noreport", "--gitignore"] }],
 ]);
 
+/** Tests of find that take a value. */
 const FIND_TESTS = new Set(
   "-name -iname -path -ipath -type -maxdepth -mindepth -size -mtime -mmin -newer -regex -iregex -perm -user".split(" "),
 );
+/** Words of find's expressions that take no value, and its global flags. */
 const FIND_WORDS = new Set("-not ! -o -or -a -and ( ) -empty -print -print0 -prune -depth -xdev -L -P -H".split(" "));
 
-/** Returns whether a command is one of those that only read, with arguments under which it does. */
+/** Returns whether a command only reads: its program is known, and all its arguments are allowed. */
 export function isSafeCommand({ words }: SimpleCommand): boolean {
   const [program = "", ...args] = words;
   switch (program) {
@@ -139,8 +142,12 @@ export function isSafeCommand({ words }: SimpleCommand): boolean {
       return true;
     case "find":
       return isSafeFind(args);
-    case "git":
-      return isSafeGit(args[0] === "--no-pager" ? args.slice(1) : args);
+    case "git": {
+      const [subcommand = "", ...rest] = args[0] === "--no-pager" ? args.slice(1) : args;
+      const grammar = GIT_COMMANDS.get(subcommand);
+      // `%G` in a format makes git run the program that checks signatures.
+      return grammar !== undefined && allowsArguments(grammar, rest) && !rest.some((word) => word.includes("%G"));
+    }
     default: {
       const grammar = PROGRAMS.get(program);
       return grammar !== undefined && allowsArguments(grammar, args);
@@ -148,7 +155,7 @@ export function isSafeCommand({ words }: SimpleCommand): boolean {
   }
 }
 
-/** The words of find are a language of their own: one that starts with a dash must be a known test or a word of it. */
+/** Arguments of find form an expression: a word that starts with a dash must be a known test, operator or flag. */
 function isSafeFind(args: readonly string[]): boolean {
   for (let at = 0; at < args.length; at++) {
     const word = args[at] ?? "";
@@ -161,10 +168,4 @@ function isSafeFind(args: readonly string[]): boolean {
     if (value === undefined || /^-(?!\d)/.test(value)) return false;
   }
   return true;
-}
-
-/** A `%G` in a format runs the program that checks signatures. */
-function isSafeGit([command = "", ...args]: readonly string[]): boolean {
-  const grammar = GIT_COMMANDS.get(command);
-  return grammar !== undefined && allowsArguments(grammar, args) && !args.some((word) => word.includes("%G"));
 }

@@ -1,17 +1,9 @@
 import { fileURLToPath } from "node:url";
 import type { Node } from "web-tree-sitter";
 import { literalWord } from "./literal-word.ts";
-import {
-  type Doubt,
-  type DoubtKind,
-  type Reading,
-  redirectionText,
-  type ShellReader,
-  type SimpleCommand,
-  targetDoubt,
-} from "./reading.ts";
+import { type DoubtKind, type MutableReading, redirectionText, type ShellReader, targetDoubt } from "./reading.ts";
 
-/** What kinds of node mean beside the commands in them; one that is missing here and in `PLAIN` is not understood. */
+/** The doubts that kinds of node raise. A kind that is neither here nor in `PLAIN` raises a doubt by its name. */
 const DOUBTS: ReadonlyMap<string, readonly [DoubtKind, string]> = new Map([
   ["variable_assignment", ["assignment", "sets a variable"]],
   ["variable_assignments", ["assignment", "sets a variable"]],
@@ -40,18 +32,27 @@ const DOUBTS: ReadonlyMap<string, readonly [DoubtKind, string]> = new Map([
   ["case_statement", ["compound", "has control flow"]],
 ]);
 
-/** Kinds of node and tokens that stand for nothing but their children. */
+/** The kinds of node, and the tokens, that raise no doubt themselves. */
 const PLAIN: ReadonlySet<string> = new Set([
   ...["program", "list", "pipeline", "negated_command", "redirected_statement", "command", "command_name", "comment"],
   ...["word", "number", "string", "string_content", "raw_string", "concatenation", "file_redirect", "file_descriptor"],
   ...["&&", "||", ";", "|", "|&", "\n", '"', "!", ">", ">>", "<", "<>", ">&", "<&", ">|", "&>", "&>>"],
 ]);
 
+/** The children of a command that are none of its words. */
+const NO_WORDS: ReadonlySet<string> = new Set([
+  "variable_assignment",
+  "file_redirect",
+  "herestring_redirect",
+  "comment",
+]);
+
 let loading: Promise<ShellReader> | undefined;
 
 /**
- * Loads the reader that is built on tree-sitter and its grammar of bash: one for the process, since a parser that is
- * collected as garbage breaks the memory that all of them share.
+ * Loads the reader that uses tree-sitter and its grammar of bash.
+ *
+ * There is one for the process: all parsers share one WebAssembly memory, which breaks when a parser is garbage collected.
  */
 export function createTreeSitterReader(): Promise<ShellReader> {
   loading ??= load();
@@ -64,83 +65,54 @@ async function load(): Promise<ShellReader> {
   const grammar = fileURLToPath(import.meta.resolve("tree-sitter-bash/tree-sitter-bash.wasm"));
   const parser = new Parser().setLanguage(await Language.load(grammar));
   return (source) => {
+    const reading: MutableReading = { commands: [], doubts: [], redirections: [] };
     const tree = parser.parse(source);
-    if (!tree) return { commands: [], doubts: [NOT_UNDERSTOOD], redirections: [] };
     try {
-      return readTree(tree.rootNode);
+      if (!tree || tree.rootNode.hasError) reading.doubts.push({ kind: "syntax", text: "is not understood" });
+      if (tree) readNode(tree.rootNode, reading);
     } finally {
-      tree.delete();
+      tree?.delete();
     }
+    return reading;
   };
 }
 
-const NOT_UNDERSTOOD: Doubt = { kind: "syntax", text: "is not understood" };
-
-interface Found extends Reading {
-  readonly commands: SimpleCommand[];
-  readonly doubts: Doubt[];
-  readonly redirections: string[];
-}
-
-function readTree(root: Node): Reading {
-  const found = { commands: [] as SimpleCommand[], doubts: [] as Doubt[], redirections: [] as string[] };
-  if (root.hasError) found.doubts.push(NOT_UNDERSTOOD);
-  visit(root, found);
-  return found;
-}
-
-function visit(node: Node, found: Found): void {
-  const { type, children } = node;
-  const doubt = doubtOf(type);
-  if (doubt) found.doubts.push(doubt);
-  if (type === "command") readCommand(children, found);
-  if (type === "file_redirect") readRedirect(children, found);
-  for (const child of children) visit(child, found);
-}
-
-function doubtOf(type: string): Doubt | undefined {
-  if (PLAIN.has(type)) return undefined;
-  if (type === "&") return { kind: "background", text: "goes on in the background" };
+/** Adds what a node and its descendants mean to the reading. */
+function readNode({ type, children }: Node, reading: MutableReading): void {
   const [kind, text] = DOUBTS.get(type) ?? [];
-  // What only stands inside of what is doubted already, a keyword for instance, adds the same doubt again: no harm.
-  return kind && text ? { kind, text } : { kind: "expansion", text: `has ${JSON.stringify(type)}` };
+  if (kind && text) reading.doubts.push({ kind, text });
+  else if (type === "&") reading.doubts.push({ kind: "background", text: "goes on in the background" });
+  // A token inside a node that is in doubt, such as a keyword, repeats the doubt: that does no harm.
+  else if (!PLAIN.has(type)) reading.doubts.push({ kind: "expansion", text: `has ${JSON.stringify(type)}` });
+  if (type === "command") readCommand(children, reading);
+  if (type === "file_redirect") readRedirect(children, reading);
+  for (const child of children) readNode(child, reading);
 }
 
-function readCommand(children: readonly Node[], found: Found): void {
-  const words = wordTexts(children).map(literalWord);
-  const [first] = words;
-  if (!first) return;
-  found.commands.push({ words: words.map(({ value }) => value) });
-  found.doubts.push(...words.flatMap(({ doubt }) => doubt ?? []));
-  if (first.doubt || first.value === "") found.doubts.push({ kind: "dynamic", text: "names no program" });
-}
-
-/** The texts of the words. The grammar takes some words for two; what touches is one. */
-function wordTexts(children: readonly Node[]): string[] {
+function readCommand(children: readonly Node[], reading: MutableReading): void {
   const texts: string[] = [];
   let end = -1;
   for (const child of children.filter(({ type }) => !NO_WORDS.has(type))) {
+    // The grammar splits some words in two: nodes without a space between them are one word.
     const before = child.startIndex === end ? (texts.pop() ?? "") : "";
     texts.push(before + child.text);
     end = child.endIndex;
   }
-  return texts;
+  const words = texts.map(literalWord);
+  const [program] = words;
+  if (!program) return;
+  reading.commands.push({ words: words.map(({ value }) => value) });
+  reading.doubts.push(...words.flatMap(({ doubt }) => doubt ?? []));
+  if (program.doubt || program.value === "") reading.doubts.push({ kind: "dynamic", text: "names no program" });
 }
 
-const NO_WORDS: ReadonlySet<string> = new Set([
-  "variable_assignment",
-  "file_redirect",
-  "herestring_redirect",
-  "comment",
-]);
-
-function readRedirect(children: readonly Node[], found: Found): void {
+function readRedirect(children: readonly Node[], reading: MutableReading): void {
   const operator = children.find(({ isNamed }) => !isNamed)?.type ?? "";
   const targets = children.filter(({ isNamed, type }) => isNamed && type !== "file_descriptor");
   for (const target of targets) {
     const { value, doubt } = literalWord(target.text);
-    if (doubt) found.doubts.push(targetDoubt(operator, value));
+    if (doubt) reading.doubts.push(targetDoubt(operator, value));
     const text = doubt ? `${operator} ${value}` : redirectionText(operator, value);
-    if (text !== undefined) found.redirections.push(text);
+    if (text !== undefined) reading.redirections.push(text);
   }
 }

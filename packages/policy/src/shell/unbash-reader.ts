@@ -1,16 +1,14 @@
 import type { Command, Redirect, SyntaxNode, Word, WordPart } from "unbash";
 import {
-  type Doubt,
   type DoubtKind,
-  type Reading,
+  type MutableReading,
   redirectionText,
   type ShellReader,
   type ShellWord,
-  type SimpleCommand,
   targetDoubt,
 } from "./reading.ts";
 
-/** What kinds of node mean beside the commands in them; one that is missing here and in `PLAIN` is not understood. */
+/** The doubts that kinds of node raise. A kind that is neither here nor in `PLAIN` raises a doubt by its name. */
 const DOUBTS: ReadonlyMap<SyntaxNode["type"], DoubtKind> = new Map<SyntaxNode["type"], DoubtKind>([
   ["Assignment", "assignment"],
   ["ArrayValue", "assignment"],
@@ -35,7 +33,7 @@ const DOUBTS: ReadonlyMap<SyntaxNode["type"], DoubtKind> = new Map<SyntaxNode["t
   ["Redirected", "compound"],
 ]);
 
-/** Kinds of node that stand for nothing but their children. Words are judged as a whole, by their parts. */
+/** The kinds of node that raise no doubt themselves. The parts of a word are checked when its command is read. */
 const PLAIN: ReadonlySet<SyntaxNode["type"]> = new Set<SyntaxNode["type"]>([
   "Script",
   "Statement",
@@ -52,38 +50,8 @@ const PLAIN: ReadonlySet<SyntaxNode["type"]> = new Set<SyntaxNode["type"]>([
   "DoubleQuoted",
 ]);
 
-/** Loads the reader that is built on unbash. */
-export async function createUnbashReader(): Promise<ShellReader> {
-  const { parse, forEachChild } = await import("unbash");
-  return (source) => {
-    const found = { commands: [] as SimpleCommand[], doubts: [] as Doubt[], redirections: [] as string[] };
-    const visit = (node: SyntaxNode): void => {
-      read(node, found);
-      forEachChild(node, visit);
-    };
-    visit(parse(source));
-    return found;
-  };
-}
-
-interface Found extends Reading {
-  readonly commands: SimpleCommand[];
-  readonly doubts: Doubt[];
-  readonly redirections: string[];
-}
-
-function read(node: SyntaxNode, found: Found): void {
-  const kind = DOUBTS.get(node.type);
-  if (kind !== undefined) found.doubts.push({ kind, text: NAMES.get(kind) ?? node.type });
-  else if (!PLAIN.has(node.type)) found.doubts.push({ kind: "expansion", text: `has a ${node.type}` });
-  if (node.type === "Script" && node.errors?.length) found.doubts.push({ kind: "syntax", text: "is not understood" });
-  if (node.type === "Statement" && node.background)
-    found.doubts.push({ kind: "background", text: "goes on in the background" });
-  if (node.type === "Command") readCommand(node, found);
-  if (node.type === "Redirect") readRedirect(node, found);
-}
-
-const NAMES: ReadonlyMap<DoubtKind, string> = new Map([
+/** The words for a doubt that a kind of node raises. */
+const DOUBT_TEXTS: ReadonlyMap<DoubtKind, string> = new Map([
   ["assignment", "sets a variable"],
   ["definition", "defines a function"],
   ["wrapper", "runs a program through another"],
@@ -93,26 +61,53 @@ const NAMES: ReadonlyMap<DoubtKind, string> = new Map([
   ["builtin", "evaluates an expression"],
 ]);
 
-function readCommand({ name, args, pos }: Command, found: Found): void {
-  if (!name) return;
-  const words = [name, ...args.flatMap((argument) => (argument.type === "Word" ? [argument] : []))].map(shellWord);
-  found.commands.push({ words: words.map(({ value }) => value) });
-  found.doubts.push(...words.flatMap(({ doubt }) => doubt ?? []));
-  const [first] = words;
-  if (first?.doubt || first?.value === "") found.doubts.push({ kind: "dynamic", text: `names no program at ${pos}` });
+/** Loads the reader that uses unbash. */
+export async function createUnbashReader(): Promise<ShellReader> {
+  const { parse, forEachChild } = await import("unbash");
+  return (source) => {
+    const reading: MutableReading = { commands: [], doubts: [], redirections: [] };
+    const visit = (node: SyntaxNode): void => {
+      readNode(node, reading);
+      forEachChild(node, visit);
+    };
+    visit(parse(source));
+    return reading;
+  };
 }
 
-function readRedirect({ operator, descriptor, target }: Redirect, found: Found): void {
+/** Adds what a node means to the reading, without its descendants. */
+function readNode(node: SyntaxNode, reading: MutableReading): void {
+  const { doubts } = reading;
+  const kind = DOUBTS.get(node.type);
+  if (kind !== undefined) doubts.push({ kind, text: DOUBT_TEXTS.get(kind) ?? node.type });
+  else if (!PLAIN.has(node.type)) doubts.push({ kind: "expansion", text: `has a ${node.type}` });
+  if (node.type === "Script" && node.errors?.length) doubts.push({ kind: "syntax", text: "is not understood" });
+  if (node.type === "Statement" && node.background)
+    doubts.push({ kind: "background", text: "goes on in the background" });
+  if (node.type === "Command") readCommand(node, reading);
+  if (node.type === "Redirect") readRedirect(node, reading);
+}
+
+function readCommand({ name, args, pos }: Command, reading: MutableReading): void {
+  if (!name) return;
+  const words = [name, ...args.flatMap((argument) => (argument.type === "Word" ? [argument] : []))].map(shellWord);
+  const [program] = words;
+  reading.commands.push({ words: words.map(({ value }) => value) });
+  reading.doubts.push(...words.flatMap(({ doubt }) => doubt ?? []));
+  if (program?.doubt || program?.value === "")
+    reading.doubts.push({ kind: "dynamic", text: `names no program at ${pos}` });
+}
+
+function readRedirect({ operator, descriptor, target }: Redirect, reading: MutableReading): void {
   const word = target && shellWord(target);
+  if (word?.doubt) reading.doubts.push(targetDoubt(operator, word.value));
   const isPlain = word && !word.doubt && descriptor?.type !== "FileDescriptorVariable";
-  if (word?.doubt) found.doubts.push(targetDoubt(operator, word.value));
   const text = isPlain ? redirectionText(operator, word.value) : `${operator} ${word?.value ?? ""}`;
-  if (text !== undefined) found.redirections.push(text);
+  if (text !== undefined) reading.redirections.push(text);
 }
 
 function shellWord(word: Word): ShellWord {
-  const part = word.parts?.find(isExpanded);
-  if (!part) return { value: word.value, doubt: undefined };
+  if (!word.parts?.some(isExpanded)) return { value: word.value, doubt: undefined };
   return { value: word.text, doubt: { kind: "expansion", text: `${JSON.stringify(word.text)} is expanded` } };
 }
 

@@ -1,3 +1,3 @@
-// What @devtool/policy/testing exports, in this repository alone: what the tests of the whole need of the inside.
+// The internals that tests of other packages use. This entry exists in this repository only.
 export { createTreeSitterReader } from "../shell/tree-sitter-reader.ts";
 export { createUnbashReader } from "../shell/unbash-reader.ts";
