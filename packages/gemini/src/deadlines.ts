@@ -2,36 +2,40 @@ import { Code } from "@devtool/server/agent";
 import { GeminiFault } from "./gemini-fault.ts";
 import type { GeminiTimeouts } from "./gemini-options.ts";
 
-/** Aborts what still listens when a try is over; never shown. */
+/** The reason that ends what still listens to the signal after an attempt. Never shown. */
 const OVER = new GeminiFault("the answer is over", Code.Canceled);
 
 /**
- * Watches one try: aborts `signal` when the caller's aborts, and when a piece of the answer does not come in time.
- * The time that the reader of the answer takes does not count.
+ * Watches the time of one attempt. `signal` aborts when the caller's does, or when a piece of the answer does not come in time.
+ *
+ * The time that the consumer of the pieces takes does not count.
  */
 export class Deadlines implements Disposable {
   readonly signal: AbortSignal;
   readonly #controller = new AbortController();
   readonly #timeouts: GeminiTimeouts;
   #timer: NodeJS.Timeout;
-  #waiting = true;
+  #isWaiting = true;
 
+  /** Starts the timeout of the first piece. */
   constructor(timeouts: GeminiTimeouts, signal: AbortSignal) {
     this.#timeouts = timeouts;
     this.signal = AbortSignal.any([signal, this.#controller.signal]);
-    this.#timer = setTimeout(() => this.#expire("first piece", timeouts.firstByteMs), timeouts.firstByteMs);
+    this.#timer = this.#startTimer("first piece", timeouts.firstByteMs);
   }
 
-  /** Yields the pieces as they come. */
+  /** Yields the pieces as they come, and restarts the timeout with each of them. */
   async *watch<T>(pieces: AsyncIterable<T>): AsyncIterable<T> {
-    let first = true;
+    let isFirst = true;
     for await (const piece of pieces) {
-      this.#waiting = false;
+      this.#isWaiting = false;
       yield piece;
-      this.#waiting = true;
-      if (first) this.#watchIdle();
-      else this.#timer.refresh();
-      first = false;
+      this.#isWaiting = true;
+      if (isFirst) {
+        clearTimeout(this.#timer);
+        this.#timer = this.#startTimer("next piece", this.#timeouts.idleMs);
+      } else this.#timer.refresh();
+      isFirst = false;
     }
   }
 
@@ -40,16 +44,12 @@ export class Deadlines implements Disposable {
     this.#controller.abort(OVER);
   }
 
-  #watchIdle(): void {
-    const { idleMs } = this.#timeouts;
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#expire("next piece", idleMs), idleMs);
-  }
-
-  #expire(what: string, ms: number): void {
-    if (!this.#waiting) return;
-    const problem = `the ${what} of the model's answer did not come in ${ms} ms`;
-    const remedy = "send the message again";
-    this.#controller.abort(new GeminiFault(problem, Code.DeadlineExceeded, { remedy, retriable: true }));
+  #startTimer(awaited: string, ms: number): NodeJS.Timeout {
+    return setTimeout(() => {
+      if (!this.#isWaiting) return;
+      const problem = `the ${awaited} of the model's answer did not come in ${ms} ms`;
+      const remedy = "send the message again";
+      this.#controller.abort(new GeminiFault(problem, Code.DeadlineExceeded, { remedy, retriable: true }));
+    }, ms);
   }
 }

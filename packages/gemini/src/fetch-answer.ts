@@ -3,63 +3,64 @@ import { Code } from "@devtool/server/agent";
 import { GeminiFault } from "./gemini-fault.ts";
 import { httpFault } from "./http-fault.ts";
 
-/** The maximum size of a line of an answer, in bytes: more than any piece that can be used. */
+/** The maximum size of a line of an answer, in bytes: larger than any piece that can be used. */
 const MAX_LINE_BYTES = 4 * 1024 * 1024;
 
 const NEWLINE = 0x0a;
 
 /**
- * The `fetch` of Google's SDK. Resolves to the answer if its status is 2xx, with a body that the SDK gets in whole lines. Rejects
- * with a `GeminiFault` for any other status: that of the SDK does not have the headers, where the API says how long to wait.
- * The body fails with a `GeminiFault` at what is not UTF-8, which the SDK would read as other characters, and at a line that is too long.
+ * The `fetch` of Google's SDK. Resolves to an answer whose status is 2xx and whose body comes in whole lines.
+ *
+ * Rejects with a `GeminiFault` for any other status, because the errors of the SDK lack the headers, which say how long to wait.
+ * The body fails with a `GeminiFault` at bytes that are not UTF-8, which the SDK would replace by other characters, and at a line
+ * that is too long.
  */
 export async function fetchAnswer(input: string | URL | Request, init?: RequestInit): Promise<Response> {
   try {
-    // A redirect is a fault, since the key would follow it to another host.
-    const answer = await fetch(input, { ...init, redirect: "manual" });
-    if (!answer.ok) throw await httpFault(answer);
-    return new Response(answer.body && ReadableStream.from(wholeLines(answer.body)), { headers: answer.headers });
+    // A redirect is a fault: following it would send the key to another host.
+    const response = await fetch(input, { ...init, redirect: "manual" });
+    if (!response.ok) throw await httpFault(response);
+    const { body, headers } = response;
+    return new Response(body && ReadableStream.from(wholeLines(body)), { headers });
   } catch (reason) {
     throw GeminiFault.from(reason);
   }
 }
 
 /**
- * Splits a body after newlines, so that no character is cut, and the SDK, which searches all that it has with every chunk, takes
- * linear time. What follows the last newline is left out: it is a line that was cut.
+ * Splits a body after newlines.
+ *
+ * No character is cut then, and the SDK, which searches its whole buffer with every chunk, takes linear time. The bytes after
+ * the last newline are dropped: they are a line that was cut off.
  */
 async function* wholeLines(body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
-  let begun: Uint8Array[] = [];
+  let unfinished: Uint8Array[] = [];
   let length = 0;
   for await (const bytes of body) {
     const end = bytes.lastIndexOf(NEWLINE) + 1;
     if (end > 0) {
-      yield* validLines(Buffer.concat([...begun, bytes.subarray(0, end)]));
-      [begun, length] = [[], 0];
+      yield* validLines(Buffer.concat([...unfinished, bytes.subarray(0, end)]));
+      [unfinished, length] = [[], 0];
     }
-    begun.push(bytes.subarray(end));
+    unfinished.push(bytes.subarray(end));
     length += bytes.length - end;
-    if (length > MAX_LINE_BYTES) throw tooLong();
+    if (length > MAX_LINE_BYTES) {
+      const problem = `a piece of the model's answer has more than ${MAX_LINE_BYTES} bytes: limit is ${MAX_LINE_BYTES}`;
+      throw new GeminiFault(problem, Code.ResourceExhausted);
+    }
   }
 }
 
-/** Yields the lines up to the first that is not UTF-8, and throws there. */
+/** Yields the lines before the first one that is not UTF-8, and throws at that line. */
 function* validLines(lines: Uint8Array): Iterable<Uint8Array> {
   if (isUtf8(lines)) return yield lines;
   for (let from = 0, end = 0; ; from = end) {
     end = lines.indexOf(NEWLINE, from) + 1;
     const line = lines.subarray(from, end);
-    if (!isUtf8(line)) throw notUtf8();
+    if (!isUtf8(line)) {
+      const remedy = "send the message again";
+      throw new GeminiFault("the model's answer is not UTF-8", Code.Unavailable, { remedy, retriable: true });
+    }
     yield line;
   }
-}
-
-function notUtf8(): GeminiFault {
-  const remedy = "send the message again";
-  return new GeminiFault("the model's answer is not UTF-8", Code.Unavailable, { remedy, retriable: true });
-}
-
-function tooLong(): GeminiFault {
-  const message = `a piece of the model's answer has more than ${MAX_LINE_BYTES} bytes: limit is ${MAX_LINE_BYTES}`;
-  return new GeminiFault(message, Code.ResourceExhausted);
 }

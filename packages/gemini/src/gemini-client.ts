@@ -1,3 +1,4 @@
+import { defined } from "@devtool/schema/json";
 import { abortable } from "@devtool/server/agent";
 import type { GenerateContentParameters, GenerateContentResponse, GoogleGenAI } from "@google/genai";
 import { fetchAnswer } from "./fetch-answer.ts";
@@ -6,13 +7,13 @@ import type { GeminiOptions } from "./gemini-options.ts";
 import { answerFault } from "./http-fault.ts";
 import { unsentFault } from "./unsent-fault.ts";
 
-/** Asks Gemini; the answer comes in pieces. Throws a `GeminiFault`, or the signal's reason. */
+/** Sends a request to Gemini and yields the pieces of the answer. Throws a `GeminiFault`, or the signal's reason. */
 export type GeminiClient = (
   parameters: GenerateContentParameters,
   signal: AbortSignal,
 ) => AsyncIterable<GenerateContentResponse>;
 
-/** Creates a client over Google's SDK, which is loaded with the first request: it takes longer than the start of a server may. */
+/** Creates a client on Google's SDK. The SDK is loaded with the first request: loading it takes longer than a server's start. */
 export function createGeminiClient(options: GeminiOptions): GeminiClient {
   let loading: Promise<GoogleGenAI> | undefined;
   return async function* ask(parameters, signal) {
@@ -26,7 +27,16 @@ export function createGeminiClient(options: GeminiOptions): GeminiClient {
   };
 }
 
-/** Sends a request; resolves when the head of the answer is there. */
+async function loadSdk({ apiKey = "", vertex, baseUrl }: GeminiOptions): Promise<GoogleGenAI> {
+  const { GoogleGenAI } = await import("@google/genai");
+  return new GoogleGenAI({
+    // All settings are given, so the SDK reads none from the environment; for a project it still finds the credentials there.
+    ...(typeof vertex === "object" ? { ...vertex, vertexai: true } : { apiKey, vertexai: vertex === "express" }),
+    httpOptions: defined({ fetch: fetchAnswer, baseUrl }),
+  });
+}
+
+/** Sends a request. Resolves when the head of the answer has come. */
 async function openAnswer(
   { models }: GoogleGenAI,
   parameters: GenerateContentParameters,
@@ -35,24 +45,15 @@ async function openAnswer(
   const config = {
     ...parameters.config,
     abortSignal: signal,
-    // The SDK would ask again for an answer that broke off, unseen; when that is done is decided here.
+    // The SDK would repeat a request whose answer broke off, without a trace. `withRetries` decides about that.
     automaticContinuation: false,
     automaticFunctionCalling: { disable: true },
   };
   try {
-    // The SDK takes no notice of the signal while it gets its credentials over the network.
+    // The SDK ignores the signal while it fetches credentials over the network.
     return await abortable(models.generateContentStream({ ...parameters, config }), signal);
   } catch (reason) {
-    // `fetchAnswer` throws faults alone: anything else came before the request was sent.
+    // `fetchAnswer` throws faults only: any other error happened before the request was sent.
     throw reason instanceof GeminiFault ? reason : unsentFault(reason);
   }
-}
-
-async function loadSdk({ apiKey = "", vertex, baseUrl }: GeminiOptions): Promise<GoogleGenAI> {
-  const sdk = await import("@google/genai");
-  return new sdk.GoogleGenAI({
-    // Named in full, so that the SDK takes nothing from the environment but, for a project, where its credentials are.
-    ...(typeof vertex === "object" ? { ...vertex, vertexai: true } : { apiKey, vertexai: vertex === "express" }),
-    httpOptions: { fetch: fetchAnswer, ...(baseUrl !== undefined && { baseUrl }) },
-  });
 }

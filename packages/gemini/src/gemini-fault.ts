@@ -1,55 +1,58 @@
 import { Code, DevtoolError } from "@devtool/server/agent";
 
-/** What is known of a failure of the model beyond its words. */
+/** Optional parts of a `GeminiFault`. */
 export interface FaultOptions {
-  /** Whether the same request may do better a moment later. */
-  readonly retriable?: true;
-  /** The wait that the API asks for, in milliseconds. Default 0. */
+  /** Whether the same request may succeed a moment later. Default: false. */
+  readonly retriable?: boolean | undefined;
+  /** The wait that the API asks for, in milliseconds. Default: 0. */
   readonly retryAfterMs?: number;
-  /** What helps, as the end of a sentence. Default: empty, when nothing is known to help. */
+  /** What the reader can do about the problem. Default: empty. */
   readonly remedy?: string;
   readonly cause?: unknown;
 }
 
-/** A failure of the model or of the way to it. */
+/** The number of characters by which a secret is recognized: a message may have been cut in the middle of one. */
+const RECOGNIZED_LENGTH = 8;
+
+/** A failure of the model, or of the connection to it. */
 export class GeminiFault extends DevtoolError {
   readonly retriable: boolean;
   readonly retryAfterMs: number;
 
-  constructor(problem: string, code: Code, { retriable, retryAfterMs = 0, remedy = "", cause }: FaultOptions = {}) {
+  constructor(problem: string, code: Code, options: FaultOptions = {}) {
+    const { retriable = false, retryAfterMs = 0, remedy = "", cause } = options;
     super(problem, code, { remedy, cause });
-    this.retriable = retriable ?? false;
+    this.retriable = retriable;
     this.retryAfterMs = retryAfterMs;
   }
 
-  /** The same fault, with a secret hidden in its problem; an empty one hides nothing. */
+  /** Returns the fault with a secret hidden in its problem, even one that was cut off. An empty secret hides nothing. */
   without(secret: string): GeminiFault {
-    const problem = secret === "" ? this.problem : hidden(this.problem, secret);
-    if (problem === this.problem) return this;
+    if (secret === "") return this;
+    const [before = "", ...pieces] = this.problem.split(secret.slice(0, RECOGNIZED_LENGTH));
+    if (pieces.length === 0) return this;
+    const rest = secret.slice(RECOGNIZED_LENGTH);
+    const problem = [before, ...pieces.map((piece) => `***${piece.slice(commonLength(piece, rest))}`)].join("");
     const { code, retriable, retryAfterMs, remedy, cause } = this;
-    return new GeminiFault(problem, code, { retryAfterMs, remedy, cause, ...(retriable && { retriable }) });
+    return new GeminiFault(problem, code, { retriable, retryAfterMs, remedy, cause });
   }
 
-  /** Returns what a `catch` got as a fault; other errors mean that the connection broke. */
+  /** Returns a caught value as a fault. Any error that is not a `DevtoolError` means that the connection broke. */
   static override from(reason: unknown): GeminiFault {
     if (reason instanceof GeminiFault) return reason;
     if (reason instanceof DevtoolError) {
       const { problem, code, remedy } = reason;
       return new GeminiFault(problem, code, { remedy, cause: reason });
     }
-    const remedy = "send the message again";
-    return new GeminiFault(wordsOf(reason), Code.Unavailable, { remedy, retriable: true, cause: reason });
+    // The message of such an error may quote what came over the wire, so only its system code is shown.
+    const errorCode = findErrorCode(reason);
+    const problem = `the connection to the model broke${errorCode === "" ? "" : ` (${errorCode})`}`;
+    return new GeminiFault(problem, Code.Unavailable, {
+      remedy: "send the message again",
+      retriable: true,
+      cause: reason,
+    });
   }
-}
-
-/** The number of characters by which a secret is recognized, since a message may have been cut in the middle of one. */
-const RECOGNIZED = 8;
-
-/** Hides a secret in a text, also one that was cut off. */
-function hidden(text: string, secret: string): string {
-  const [before = "", ...pieces] = text.split(secret.slice(0, RECOGNIZED));
-  const rest = secret.slice(RECOGNIZED);
-  return [before, ...pieces.map((piece) => `***${piece.slice(commonLength(piece, rest))}`)].join("");
 }
 
 function commonLength(one: string, other: string): number {
@@ -58,14 +61,8 @@ function commonLength(one: string, other: string): number {
   return length;
 }
 
-/** Says what broke, without what came over the wire. */
-function wordsOf(reason: unknown): string {
-  const name = causeName(reason);
-  return `the connection to the model broke${name === "" ? "" : ` (${name})`}`;
-}
-
-/** The system's name for what broke, such as `ECONNREFUSED`; empty when there is none. */
-function causeName(reason: unknown): string {
+/** Returns the first code, such as `ECONNREFUSED`, in a chain of causes; empty when there is none. */
+function findErrorCode(reason: unknown): string {
   for (let error = reason; error instanceof Error; error = error.cause) {
     if ("code" in error && typeof error.code === "string") return error.code;
   }

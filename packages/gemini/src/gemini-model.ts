@@ -1,120 +1,86 @@
 import { type Model, type ModelEvent, type ModelRequest, modelHistory } from "@devtool/coding-agent/model";
+import { defined } from "@devtool/schema/json";
 import { Code } from "@devtool/server/agent";
 import type { GenerateContentParameters } from "@google/genai";
-import { Answer } from "./answer.ts";
+import { AnswerReader } from "./answer-reader.ts";
 import { Deadlines } from "./deadlines.ts";
-import { createGeminiClient, type GeminiClient } from "./gemini-client.ts";
+import { createGeminiClient } from "./gemini-client.ts";
 import { GeminiFault } from "./gemini-fault.ts";
-import { DEFAULT_MODEL, type GeminiOptions, type GeminiTimeouts, retryPolicyOf, timeoutsOf } from "./gemini-options.ts";
-import { type Retrying, retried } from "./retry.ts";
-import { signedContents } from "./signature.ts";
-import { contentsOf, toolsOf } from "./translate.ts";
+import { DEFAULT_MODEL, type GeminiOptions, retryPolicyFrom, timeoutsFrom } from "./gemini-options.ts";
+import { withRetries } from "./retry.ts";
+import { signContents } from "./signature.ts";
+import { encodeContents, encodeTools } from "./translate.ts";
 
-/** The options of a Gemini model. */
+/** The options of `createGeminiModel`. */
 export interface GeminiModelOptions extends GeminiOptions {
-  /** Returns a number from 0 to below 1, for the waits between tries. Default: `Math.random`. */
+  /** Returns a number from 0 to below 1, for the random part of the waits between attempts. Default: `Math.random`. */
   readonly random?: () => number;
-  /** Waits between tries. Default: the platform's timer. */
+  /** Waits between attempts, in milliseconds. Default: the platform's timer. */
   readonly sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
-/**
- * Gemini as a model, over the Gemini API or Vertex AI (docs/models.md). A request whose answer does not begin is sent
- * again; an answer that breaks off fails the step, with its text kept and none of its calls run.
- */
-export function createGeminiModel(options: GeminiModelOptions): Model {
-  const { model: name = DEFAULT_MODEL, maxInputTokens = 1_048_576, random = Math.random, sleep } = options;
-  const asking: Asking = {
-    ask: createGeminiClient(options),
-    model: name,
-    timeouts: timeoutsOf(options.timeouts),
-    secret: options.apiKey ?? "",
-    retrying: { policy: retryPolicyOf(options.retry), random, ...(sleep && { sleep }) },
-  };
-  return {
-    name,
-    maxInputTokens,
-    inputModes: INPUT_MODES,
-    generate: (request, signal) => generate(asking, request, signal),
-  };
-}
-
-/** What Gemini reads beside text. */
+/** What Gemini accepts besides text. */
 const INPUT_MODES: readonly string[] = ["image/*", "audio/*", "video/*", "application/pdf"];
 
-interface Asking {
-  readonly ask: GeminiClient;
-  readonly model: string;
-  readonly timeouts: GeminiTimeouts;
-  /** What no message may hold. */
-  readonly secret: string;
-  readonly retrying: Retrying;
-}
+/**
+ * Creates a model that generates with Gemini, over the Gemini API or Vertex AI.
+ *
+ * A request is sent again as long as nothing of its answer has come. An answer that breaks off later fails the step: its text
+ * stays, and none of its calls runs. The key appears in no error and no notice. See `docs/models.md` for each fault.
+ */
+export function createGeminiModel(options: GeminiModelOptions): Model {
+  const { model: name = DEFAULT_MODEL, maxInputTokens = 1_048_576, random = Math.random, sleep, apiKey = "" } = options;
+  const ask = createGeminiClient(options);
+  const timeouts = timeoutsFrom(options.timeouts);
+  const retries = { policy: retryPolicyFrom(options.retry), random, sleep };
 
-async function* generate(asking: Asking, request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent> {
-  const { turnMs } = asking.timeouts;
-  const turn = new AbortController();
-  const timer = setTimeout(() => turn.abort(turnTimeout(turnMs)), turnMs);
-  const parameters = await parametersOf(request, asking.model);
-  try {
-    const attempt = (limit: AbortSignal): AsyncIterable<ModelEvent> =>
-      withoutSecret(answer(asking, parameters, limit), asking.secret);
-    yield* retried(attempt, asking.retrying, AbortSignal.any([signal, turn.signal]));
-  } catch (reason) {
-    signal.throwIfAborted();
-    throw GeminiFault.from(reason);
-  } finally {
-    clearTimeout(timer);
+  /** Sends the request once and yields the events of its answer. */
+  async function* attempt(parameters: GenerateContentParameters, signal: AbortSignal): AsyncIterable<ModelEvent> {
+    using deadlines = new Deadlines(timeouts, signal);
+    const answer = new AnswerReader();
+    try {
+      for await (const piece of deadlines.watch(ask(parameters, deadlines.signal))) yield* answer.add(piece);
+      yield* answer.end();
+    } catch (reason) {
+      // Users see the fault, also when the request is sent again after it.
+      throw GeminiFault.from(reason).without(apiKey);
+    }
   }
-}
 
-/** The same events, with faults that hold no secret: users are told of them, also of those after which it is asked again. */
-async function* withoutSecret(events: AsyncIterable<ModelEvent>, secret: string): AsyncIterable<ModelEvent> {
-  try {
-    yield* events;
-  } catch (reason) {
-    throw GeminiFault.from(reason).without(secret);
+  async function* generate(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent> {
+    const parameters = await encodeRequest(request, name);
+    const turn = new AbortController();
+    const timer = setTimeout(() => turn.abort(turnTimeout(timeouts.turnMs)), timeouts.turnMs);
+    try {
+      const limit = AbortSignal.any([signal, turn.signal]);
+      yield* withRetries((attemptSignal) => attempt(parameters, attemptSignal), retries, limit);
+    } catch (reason) {
+      signal.throwIfAborted();
+      throw GeminiFault.from(reason);
+    } finally {
+      clearTimeout(timer);
+    }
   }
-}
 
-async function* answer(
-  { ask, timeouts }: Asking,
-  parameters: GenerateContentParameters,
-  signal: AbortSignal,
-): AsyncIterable<ModelEvent> {
-  using deadlines = new Deadlines(timeouts, signal);
-  const answer = new Answer();
-  for await (const piece of deadlines.watch(ask(parameters, deadlines.signal))) yield* answer.add(piece);
-  yield* answer.end();
-}
-
-async function parametersOf(request: ModelRequest, fallback: string): Promise<GenerateContentParameters> {
-  const systemInstruction = await request.instructions();
-  const model = request.model || fallback;
-  const contents = contentsOf(modelHistory(request.history));
-  const tools = toolsOf(request.tools);
-  return {
-    model,
-    contents: wantsSignatures(model) ? signedContents(contents) : contents,
-    config: {
-      ...(systemInstruction && { systemInstruction }),
-      ...(tools && { tools }),
-      ...(canThink(model) && { thinkingConfig: { includeThoughts: true } }),
-    },
-  };
-}
-
-/** Asking a model for thoughts that has none is an error of the API. */
-function canThink(model: string): boolean {
-  return !/(^|\/)(gemini-(1|2\.0)|gemma)/.test(model);
-}
-
-function wantsSignatures(model: string): boolean {
-  return !/(^|\/)(gemini-[12]\b|gemma)/.test(model);
+  return { name, maxInputTokens, inputModes: INPUT_MODES, generate };
 }
 
 function turnTimeout(ms: number): GeminiFault {
-  return new GeminiFault(`the model took longer than ${ms} ms for an answer`, Code.DeadlineExceeded, {
-    remedy: "ask for less at once",
-  });
+  const remedy = "ask for less at once";
+  return new GeminiFault(`the model took longer than ${ms} ms for an answer`, Code.DeadlineExceeded, { remedy });
+}
+
+async function encodeRequest(request: ModelRequest, defaultModel: string): Promise<GenerateContentParameters> {
+  const systemInstruction = (await request.instructions()) || undefined;
+  const model = request.model || defaultModel;
+  const contents = encodeContents(modelHistory(request.history));
+  const tools = encodeTools(request.tools);
+  // Asking a model without thoughts for its thoughts is an error of the API.
+  const canThink = !/(^|\/)(gemini-(1|2\.0)|gemma)/.test(model);
+  const needsSignatures = !/(^|\/)(gemini-[12]\b|gemma)/.test(model);
+  return {
+    model,
+    contents: needsSignatures ? signContents(contents) : contents,
+    config: defined({ systemInstruction, tools, thinkingConfig: canThink ? { includeThoughts: true } : undefined }),
+  };
 }

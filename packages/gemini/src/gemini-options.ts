@@ -1,25 +1,30 @@
+import { defined } from "@devtool/schema/json";
 import { Code, DevtoolError } from "@devtool/server/agent";
 
-/** How to reach Gemini and how long to wait for it. */
+/** How to reach Gemini, and how long to wait for it. */
 export interface GeminiOptions {
-  /** The model of sessions that choose none. Default `gemini-pro-latest`. */
+  /** The model of sessions that choose none. Default: `gemini-pro-latest`. */
   readonly model?: string;
-  /** The key of the Gemini API, or of Vertex AI in express mode. */
+  /** The key of the Gemini API, or of Vertex AI in express mode. Default: no key. */
   readonly apiKey?: string;
   /**
-   * Takes Vertex AI in place of the Gemini API: a project, with the credentials of the machine (Google's Application
-   * Default Credentials), or `express` mode, with `apiKey` and no project.
+   * Uses Vertex AI instead of the Gemini API.
+   *
+   * A project is used with the credentials of the machine (Google's Application Default Credentials). `"express"` needs `apiKey`
+   * and no project. Default: the Gemini API.
    */
   readonly vertex?: GeminiVertex | "express";
-  /** Where the API listens. Default: Google's address. */
+  /** The base URL of the API. Default: Google's. */
   readonly baseUrl?: string;
-  /** The maximum number of tokens that the model can be asked with. Default 1,048,576. */
+  /** The maximum size of a request, in tokens. Default: 1,048,576. */
   readonly maxInputTokens?: number;
+  /** When a request is sent again. Default: the defaults of `RetryPolicy`. */
   readonly retry?: Partial<RetryPolicy>;
+  /** How long to wait for an answer. Default: the defaults of `GeminiTimeouts`. */
   readonly timeouts?: Partial<GeminiTimeouts>;
 }
 
-/** A place on Vertex AI. */
+/** A project on Vertex AI. */
 export interface GeminiVertex {
   /** The Google Cloud project. */
   readonly project: string;
@@ -27,35 +32,39 @@ export interface GeminiVertex {
   readonly location: string;
 }
 
-/** When a request that failed is sent again. Only one of whose answer nothing came is. */
+/**
+ * When a request that failed is sent again.
+ *
+ * A request is only sent again if nothing of its answer has come. The waits grow exponentially, with full jitter.
+ */
 export interface RetryPolicy {
-  /** The maximum number of times that a request is sent, the first included. Default 5. */
+  /** The maximum number of attempts, including the first one. Default: 5. */
   readonly maxAttempts: number;
-  /** The longest first wait, in milliseconds; doubles with each try. Default 1000. */
+  /** The upper bound of the first wait, in milliseconds. It doubles with each attempt. Default: 1000. */
   readonly baseDelayMs: number;
-  /** The longest wait, in milliseconds. Default 30,000. */
+  /** The upper bound of every wait, in milliseconds. Default: 30,000. */
   readonly maxDelayMs: number;
-  /** The longest wait that the API may ask for, in milliseconds; past it the turn fails. Default 120,000. */
+  /** The longest wait that the API may ask for, in milliseconds. The turn fails if it asks for more. Default: 120,000. */
   readonly maxRetryAfterMs: number;
 }
 
-/** How long a model may take, in milliseconds. */
+/** Timeouts of an answer, in milliseconds. */
 export interface GeminiTimeouts {
-  /** Until the first piece of an answer. Default 60,000. */
+  /** The time until the first piece of an answer. Default: 60,000. */
   readonly firstByteMs: number;
-  /** Between two pieces. Default 30,000. */
+  /** The time between two pieces. Default: 30,000. */
   readonly idleMs: number;
-  /** One answer, waits and tries included. Default 30 minutes. */
+  /** The time for a whole answer, including attempts and waits. Default: 1,800,000 (30 minutes). */
   readonly turnMs: number;
 }
 
-/** Retries with their defaults. */
-export function retryPolicyOf(policy: Partial<RetryPolicy> = {}): RetryPolicy {
+/** Returns a retry policy, completed with the defaults. */
+export function retryPolicyFrom(policy: Partial<RetryPolicy> = {}): RetryPolicy {
   return { maxAttempts: 5, baseDelayMs: 1000, maxDelayMs: 30_000, maxRetryAfterMs: 120_000, ...policy };
 }
 
-/** Timeouts with their defaults. */
-export function timeoutsOf(timeouts: Partial<GeminiTimeouts> = {}): GeminiTimeouts {
+/** Returns timeouts, completed with the defaults. */
+export function timeoutsFrom(timeouts: Partial<GeminiTimeouts> = {}): GeminiTimeouts {
   return { firstByteMs: 60_000, idleMs: 30_000, turnMs: 30 * 60_000, ...timeouts };
 }
 
@@ -63,8 +72,9 @@ export function timeoutsOf(timeouts: Partial<GeminiTimeouts> = {}): GeminiTimeou
 export const DEFAULT_MODEL = "gemini-pro-latest";
 
 /**
- * Reads the environment that Google's own tools read (docs/models.md). Undefined when it holds neither a key nor a
- * Vertex AI project: then there is no Gemini. Throws when it asks for Vertex AI then.
+ * Reads the environment variables that Google's own tools read (see `docs/models.md`).
+ *
+ * Undefined when they name neither a key nor a project. Throws a `DevtoolError` when they ask for Vertex AI without either.
  */
 export function geminiOptionsFrom(
   environment: Readonly<Record<string, string | undefined>>,
@@ -74,33 +84,24 @@ export function geminiOptionsFrom(
   const vertex = vertexFrom(read, key);
   const apiKey = typeof vertex === "object" ? undefined : key;
   if (!vertex && apiKey === undefined) return undefined;
-  const model = read("GEMINI_MODEL");
   const baseUrl = read(vertex ? "GOOGLE_VERTEX_BASE_URL" : "GOOGLE_GEMINI_BASE_URL");
-  return {
-    ...(model !== undefined && { model }),
-    ...(apiKey !== undefined && { apiKey }),
-    ...(vertex && { vertex }),
-    ...(baseUrl !== undefined && { baseUrl }),
-  };
+  return defined({ model: read("GEMINI_MODEL"), apiKey, vertex, baseUrl });
 }
 
 /**
- * Vertex AI is taken when the environment says so, or when it names a project and no key. A project goes before a key;
- * a key alone is express mode.
+ * Returns the choice of Vertex AI; undefined for the Gemini API.
+ *
+ * Vertex AI is chosen by `GOOGLE_GENAI_USE_VERTEXAI`, or by a project when there is no key. It then uses the project, or the key
+ * in express mode.
  */
 function vertexFrom(read: (name: string) => string | undefined, key: string | undefined): GeminiOptions["vertex"] {
   const project = read("GOOGLE_CLOUD_PROJECT");
   const asked = /^(true|1)$/i.test(read("GOOGLE_GENAI_USE_VERTEXAI") ?? "");
   if (!asked && key !== undefined) return undefined;
   if (project !== undefined) return { project, location: read("GOOGLE_CLOUD_LOCATION") ?? "global" };
-  if (asked && key === undefined) throw nobodyAsks();
+  if (asked && key === undefined) {
+    const problem = "GOOGLE_GENAI_USE_VERTEXAI asks for Vertex AI, but there is neither a project nor a key";
+    throw new DevtoolError(problem, Code.InvalidArgument, { remedy: "set GOOGLE_CLOUD_PROJECT or GOOGLE_API_KEY" });
+  }
   return asked ? "express" : undefined;
-}
-
-function nobodyAsks(): DevtoolError {
-  return new DevtoolError(
-    "GOOGLE_GENAI_USE_VERTEXAI asks for Vertex AI, but there is neither a project nor a key",
-    Code.InvalidArgument,
-    { remedy: "set GOOGLE_CLOUD_PROJECT or GOOGLE_API_KEY" },
-  );
 }

@@ -1,55 +1,47 @@
+import { objectOrEmpty, parseJsonOrUndefined, stringOrEmpty } from "@devtool/schema/json";
 import { Code } from "@devtool/server/agent";
 import { GeminiFault } from "./gemini-fault.ts";
-import { member, parseOrUndefined, textOf } from "./json.ts";
 
-/** The maximum number of characters of an error that are read. */
+/** The maximum length of an error that is read, in UTF-16 code units. */
 const MAX_ERROR_CHARS = 64 * 1024;
 
-/** Creates the fault of an HTTP answer whose status is not 2xx. */
+/** Returns the fault for a response whose status is not 2xx. Reads only the beginning of its body. */
 export async function httpFault({ status, headers, body }: Response): Promise<GeminiFault> {
-  const text = body ? await beginningOf(body).catch(() => "") : "";
-  return statusFault(status, text, retryAfterMs(headers));
+  const decoder = new TextDecoder();
+  let text = "";
+  try {
+    for await (const chunk of body ?? []) {
+      text += decoder.decode(chunk, { stream: true });
+      if (text.length >= MAX_ERROR_CHARS) break;
+    }
+  } catch {
+    // The body broke off: the status says enough.
+    text = "";
+  }
+  return statusFault(status, text, readRetryAfterMs(headers));
 }
 
-/** Creates the fault of what Google's SDK throws while it reads an answer: an error in place of a piece, and what is not JSON. */
+/**
+ * Returns the fault for what Google's SDK throws while it reads an answer.
+ *
+ * It throws for an error in place of a piece, and for a piece that is not JSON.
+ */
 export function answerFault(reason: unknown): GeminiFault {
-  if (reason instanceof SyntaxError) {
-    const remedy = "send the message again";
+  if (reason instanceof SyntaxError)
     return new GeminiFault("the model's answer is not JSON", Code.Unavailable, {
-      remedy,
+      remedy: "send the message again",
       retriable: true,
       cause: reason,
     });
-  }
-  const status = member(reason, "status");
+  const { status } = objectOrEmpty(reason);
   if (!(reason instanceof Error) || typeof status !== "number") return GeminiFault.from(reason);
   return statusFault(status, reason.message.slice(reason.message.indexOf("{")));
 }
 
-/** Creates the fault of a status and an error in Google's form. */
-export function statusFault(status: number, text: string, retryAfterHeaderMs = 0): GeminiFault {
-  const body = errorBody(text);
-  const kind = KINDS.get(status) ?? (status >= 500 ? SERVER_ERROR : CLIENT_ERROR);
-  const retriable = kind.retriable && !body.daily;
-  return new GeminiFault(`the model answered with status ${status}${said(body.message)}`, kind.code, {
-    remedy: remedyOf(kind, body),
-    retryAfterMs: Math.max(body.retryDelayMs, retryAfterHeaderMs),
-    ...(retriable && { retriable }),
-  });
-}
-
-async function beginningOf(body: AsyncIterable<Uint8Array>): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
-  for await (const chunk of body) {
-    text += decoder.decode(chunk, { stream: true });
-    if (text.length >= MAX_ERROR_CHARS) break;
-  }
-  return text;
-}
-
+/** What a status means. */
 interface Kind {
   readonly code: Code;
+  /** Whether the same request may succeed later. */
   readonly retriable: boolean;
   readonly remedy: string;
 }
@@ -67,38 +59,48 @@ const KINDS: ReadonlyMap<number, Kind> = new Map<number, Kind>([
   [429, { code: Code.ResourceExhausted, retriable: true, remedy: "wait, or choose another model" }],
 ]);
 
-function remedyOf({ remedy }: Kind, { message, daily }: ErrorBody): string {
-  if (daily) return "the quota of the day is used up, choose another model";
-  return /token count|context (length|window)|too long/i.test(message) ? "run /compress, or start a new task" : remedy;
+/**
+ * Returns the fault for a status and a body with an error in Google's form.
+ *
+ * `retryAfterHeaderMs` is the wait that the headers ask for, in milliseconds; the body can ask for a longer one.
+ */
+export function statusFault(status: number, text: string, retryAfterHeaderMs = 0): GeminiFault {
+  const { message, retryDelayMs, isDailyQuota } = readError(text);
+  const kind = KINDS.get(status) ?? (status >= 500 ? SERVER_ERROR : CLIENT_ERROR);
+  let { remedy } = kind;
+  if (/token count|context (length|window)|too long/i.test(message)) remedy = "run /compress, or start a new task";
+  if (isDailyQuota) remedy = "the quota of the day is used up, choose another model";
+  const words = message === "" ? "" : ` (${message})`;
+  return new GeminiFault(`the model answered with status ${status}${words}`, kind.code, {
+    remedy,
+    retryAfterMs: Math.max(retryDelayMs, retryAfterHeaderMs),
+    retriable: kind.retriable && !isDailyQuota,
+  });
 }
 
-function said(message: string): string {
-  return message === "" ? "" : ` (${message})`;
-}
-
-/** What Google's form of an error says. */
-interface ErrorBody {
-  /** Its first line, cut to 300 characters. */
+/** The contents of an error in Google's form. */
+interface GoogleError {
+  /** The first line of the message, cut to 300 characters. */
   readonly message: string;
   readonly retryDelayMs: number;
-  /** Whether a quota of the day is used up: waiting does not help. */
-  readonly daily: boolean;
+  /** Whether a quota of the day is used up, so that waiting does not help. */
+  readonly isDailyQuota: boolean;
 }
 
-function errorBody(text: string): ErrorBody {
-  const error = member(parseOrUndefined(text), "error");
-  const message = textOf(member(error, "message"));
-  const details = JSON.stringify(member(error, "details") ?? []);
+function readError(text: string): GoogleError {
+  const error = objectOrEmpty(objectOrEmpty(parseJsonOrUndefined(text)).error);
+  const [line = ""] = stringOrEmpty(error.message).split("\n", 1);
+  const details = JSON.stringify(error.details ?? []);
   const seconds = /"retryDelay":"(\d+(?:\.\d+)?)s"/.exec(details)?.[1];
   return {
-    message: message.split("\n", 1)[0]?.slice(0, 300) ?? "",
+    message: line.slice(0, 300),
     retryDelayMs: Number(seconds ?? 0) * 1000,
-    daily: /"quotaId":"[^"]*PerDay/.test(details),
+    isDailyQuota: /"quotaId":"[^"]*PerDay/.test(details),
   };
 }
 
-/** A number of seconds, or a date: that one counts from the date of the answer, so no clock is needed. */
-function retryAfterMs(headers: Headers): number {
+/** Reads `Retry-After`: a number of seconds, or a date, which is compared with the response's own date. */
+function readRetryAfterMs(headers: Headers): number {
   const value = headers.get("retry-after")?.trim() ?? "";
   if (/^\d+(\.\d+)?$/.test(value)) return Number(value) * 1000;
   const ms = Date.parse(value) - Date.parse(headers.get("date") ?? "");

@@ -7,66 +7,60 @@ import { GeminiFault } from "./gemini-fault.ts";
 import type { RetryPolicy } from "./gemini-options.ts";
 
 /** When and how a request is sent again. */
-export interface Retrying {
+export interface Retries {
   readonly policy: RetryPolicy;
-  /** Gives a number from 0 to below 1. */
+  /** Returns a number from 0 to below 1. */
   readonly random: () => number;
-  /** Waits. Default: the platform's timer. */
-  readonly sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
+  /** Waits between attempts, in milliseconds. Default: the platform's timer. */
+  readonly sleep?: ((ms: number, signal: AbortSignal) => Promise<void>) | undefined;
 }
 
-/** One try: what it yields before it fails is the beginning of an answer, and that is not asked for again. */
+/** Sends the request once. An attempt that fails after it yielded something is not repeated. */
 export type Attempt = (signal: AbortSignal) => AsyncIterable<ModelEvent>;
 
 /**
- * Tries until an answer begins, with exponential backoff and full jitter; waits at least as long as the API asks. Each
- * further try is told of before its wait. Throws the fault of the last try.
+ * Repeats an attempt until an answer begins, with exponential backoff and full jitter.
+ *
+ * It waits at least as long as the API asks, and yields a notice before each wait. Throws the fault of the last attempt, or the
+ * signal's reason.
  */
-export async function* retried(
+export async function* withRetries(
   attempt: Attempt,
-  { policy, random, sleep = wait }: Retrying,
+  { policy, random, sleep = wait }: Retries,
   signal: AbortSignal,
 ): AsyncIterable<ModelEvent> {
-  for (let tries = 1; ; tries++) {
-    let begun = false;
+  const { maxAttempts, baseDelayMs, maxDelayMs, maxRetryAfterMs } = policy;
+  for (let attempts = 1; ; attempts++) {
+    let hasBegun = false;
     try {
       for await (const event of attempt(signal)) {
-        begun = true;
+        hasBegun = true;
         yield event;
       }
       return;
     } catch (reason) {
       signal.throwIfAborted();
       const fault = GeminiFault.from(reason);
-      const waitMs = Math.max(backoffMs(tries, policy, random), fault.retryAfterMs);
-      if (begun || !fault.retriable || fault.retryAfterMs > policy.maxRetryAfterMs) throw fault;
-      if (tries >= policy.maxAttempts) throw exhausted(fault, tries);
-      yield notice(fault, { waitMs, tries });
+      if (hasBegun || !fault.retriable || fault.retryAfterMs > maxRetryAfterMs) throw fault;
+      if (attempts >= maxAttempts) throw exhausted(fault, attempts);
+      const backoffMs = Math.round(random() * Math.min(maxDelayMs, baseDelayMs * 2 ** (attempts - 1)));
+      const waitMs = Math.max(backoffMs, fault.retryAfterMs);
+      yield notice(fault, attempts, waitMs);
       await sleep(waitMs, signal);
     }
   }
 }
 
-/** A wait before the next try: anything up to a bound that doubles with each. */
-function backoffMs(tries: number, { baseDelayMs, maxDelayMs }: RetryPolicy, random: () => number): number {
-  return Math.round(random() * Math.min(maxDelayMs, baseDelayMs * 2 ** (tries - 1)));
-}
-
-function notice(
-  { problem }: GeminiFault,
-  { waitMs, tries }: { readonly waitMs: number; readonly tries: number },
-): ModelEvent {
-  const text = `${problem}: it is asked again in ${(waitMs / 1000).toFixed(1)} s`;
-  return {
-    case: "notice",
-    value: create(NoticeSchema, { text, attempt: tries, retryDelay: durationFromMs(waitMs) }),
-  };
-}
-
-function exhausted({ problem, code, remedy, cause }: GeminiFault, tries: number): GeminiFault {
-  return new GeminiFault(tries === 1 ? problem : `${problem} (${tries} tries)`, code, { remedy, cause });
-}
-
 async function wait(ms: number, signal: AbortSignal): Promise<void> {
   await delay(ms, undefined, { signal });
+}
+
+function notice({ problem }: GeminiFault, attempt: number, waitMs: number): ModelEvent {
+  const text = `${problem}: it is asked again in ${(waitMs / 1000).toFixed(1)} s`;
+  return { case: "notice", value: create(NoticeSchema, { text, attempt, retryDelay: durationFromMs(waitMs) }) };
+}
+
+/** Returns the fault of the last attempt, with the number of attempts in its message. */
+function exhausted({ problem, code, remedy, cause }: GeminiFault, attempts: number): GeminiFault {
+  return new GeminiFault(attempts === 1 ? problem : `${problem} (${attempts} tries)`, code, { remedy, cause });
 }

@@ -1,29 +1,30 @@
-import type { Content, Part } from "@google/genai";
+import type { Content } from "@google/genai";
 
 /**
- * Keeps the signature that Gemini gives with a call, as the bytes of its text: what goes back is letter by letter what
- * came, whichever base64 it is in.
+ * Encodes the signature that Gemini gave with a call as the bytes of its text.
+ *
+ * The text is not decoded: Gemini must get back exactly the characters that it sent, whichever base64 alphabet they are in.
  */
 export function decodeSignature(text: string): Uint8Array {
   return new TextEncoder().encode(text);
 }
 
-/** The signature as Gemini gave it. */
+/** Returns the text of a signature, as Gemini sent it. */
 export function encodeSignature(bytes: Uint8Array): string {
   return new TextDecoder().decode(bytes);
 }
 
-/** What Google's documentation gives for calls that no thinking model made, say after a change of the model. */
+/** The value that Google documents for calls of another model, for instance after the session changed its model. */
 const NO_SIGNATURE = "skip_thought_signature_validator";
 
-/** The contents with a signature in each step that calls: models since Gemini 3 refuse a first call without one. */
-export function signedContents(contents: readonly Content[]): Content[] {
-  return contents.map((content) => ({ ...content, parts: signedParts(content.parts ?? []) }));
-}
-
-function signedParts(parts: readonly Part[]): Part[] {
-  const first = parts.findIndex(({ functionCall }) => functionCall);
-  return parts.map((part, index) =>
-    index === first && !part.thoughtSignature ? { ...part, thoughtSignature: NO_SIGNATURE } : part,
-  );
+/** Adds a signature to the first call of each step that has none: models since Gemini 3 refuse a first call without one. */
+export function signContents(contents: readonly Content[]): Content[] {
+  return contents.map((content) => {
+    const { parts = [] } = content;
+    const first = parts.findIndex(({ functionCall }) => functionCall);
+    const signed = parts.map((part, index) =>
+      index === first && !part.thoughtSignature ? { ...part, thoughtSignature: NO_SIGNATURE } : part,
+    );
+    return { ...content, parts: signed };
+  });
 }

@@ -1,16 +1,18 @@
 import { Code } from "@devtool/server/agent";
 import { GeminiFault } from "./gemini-fault.ts";
 
+/** The fault that a finish reason stands for. */
 interface Stop {
   readonly problem: string;
   readonly remedy: string;
   readonly code: Code;
-  /** The model may do better when it is asked again. */
+  /** Set when the same request may succeed if it is sent again. */
   readonly retriable?: true;
 }
 
 const REFUSED = "say it in another way";
 
+/** The known finish reasons besides `STOP`. */
 const STOPS: ReadonlyMap<string, Stop> = new Map<string, Stop>([
   [
     "MAX_TOKENS",
@@ -64,8 +66,8 @@ const STOPS: ReadonlyMap<string, Stop> = new Map<string, Stop>([
   ],
 ]);
 
-/** The fault that a finish reason stands for; undefined for the good one. */
-export function stopFault(reason: string, words = ""): GeminiFault | undefined {
+/** Returns the fault for a finish reason; undefined for `STOP`. `message` is what the API says about it. */
+export function stopFault(reason: string, message = ""): GeminiFault | undefined {
   if (reason === "STOP") return undefined;
   const stop = STOPS.get(reason) ?? {
     problem: `the model stopped for the reason ${JSON.stringify(reason.slice(0, 40))}`,
@@ -73,16 +75,17 @@ export function stopFault(reason: string, words = ""): GeminiFault | undefined {
     code: Code.Unavailable,
   };
   const { problem, remedy, code, retriable } = stop;
-  return new GeminiFault(withWords(problem, words), code, { remedy, ...(retriable && { retriable }) });
+  return new GeminiFault(withMessage(problem, message), code, { remedy, retriable });
 }
 
-/** The fault of a prompt that was blocked before the model saw it. */
-export function blockFault(reason: string, words = ""): GeminiFault {
+/** Returns the fault for a prompt that was blocked before the model saw it. */
+export function blockFault(reason: string, message = ""): GeminiFault {
   const problem = `the prompt was blocked (${reason.slice(0, 40)})`;
-  return new GeminiFault(withWords(problem, words), Code.FailedPrecondition, { remedy: REFUSED });
+  return new GeminiFault(withMessage(problem, message), Code.FailedPrecondition, { remedy: REFUSED });
 }
 
-function withWords(problem: string, words: string): string {
-  const line = words.split("\n", 1)[0]?.slice(0, 200) ?? "";
+/** Appends the first line of a message, cut to 200 characters. */
+function withMessage(problem: string, message: string): string {
+  const line = message.split("\n", 1)[0]?.slice(0, 200) ?? "";
   return line === "" ? problem : `${problem} (${line})`;
 }

@@ -1,9 +1,9 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type Message, MessageSchema, Role, ToolCallStatus } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
-import { decodeSignature, signedContents } from "./signature.ts";
-import { thoughtFrom } from "./thought.ts";
-import { contentsOf, toolsOf } from "./translate.ts";
+import { readThought } from "./answer-reader.ts";
+import { decodeSignature, signContents } from "./signature.ts";
+import { encodeContents, encodeTools } from "./translate.ts";
 
 type Parts = NonNullable<MessageInitShape<typeof MessageSchema>["parts"]>;
 
@@ -22,7 +22,7 @@ describe("a conversation, as Gemini has it", () => {
       },
       { content: { case: "data", value: { a: 1 } } },
     ];
-    expect(contentsOf([message(Role.USER, parts)])).toEqual([
+    expect(encodeContents([message(Role.USER, parts)])).toEqual([
       {
         role: "user",
         parts: [
@@ -65,7 +65,7 @@ describe("a conversation, as Gemini has it", () => {
         },
       },
     ];
-    expect(contentsOf([message(Role.AGENT, parts)])).toEqual([
+    expect(encodeContents([message(Role.AGENT, parts)])).toEqual([
       {
         role: "model",
         parts: [
@@ -95,7 +95,7 @@ describe("a conversation, as Gemini has it", () => {
       { content: { case: "confirmation", value: { toolCallId: "1", selectedOptionId: "cancel" } } },
     ]);
     const step = message(Role.AGENT, [cancelled("1"), cancelled("2")]);
-    expect(JSON.stringify(contentsOf([step, declined]))).toMatch(
+    expect(JSON.stringify(encodeContents([step, declined]))).toMatch(
       /"id":"1".*The user declined.*"id":"2".*canceled before/,
     );
   });
@@ -127,26 +127,26 @@ describe("a conversation, as Gemini has it", () => {
         },
       },
     ]);
-    const text = JSON.stringify(contentsOf([step, changed]));
+    const text = JSON.stringify(encodeContents([step, changed]));
     expect(text).toContain("The user changed the proposed content");
     expect(text).toContain("Changed a.txt.");
   });
 
   it("begins with the summary, as the user's words", () => {
     const summary = message(Role.AGENT, [{ content: { case: "summary", value: { text: "notes", keptMessages: 0 } } }]);
-    expect(contentsOf([summary])).toEqual([
+    expect(encodeContents([summary])).toEqual([
       { role: "user", parts: [{ text: "What was said and done before, in short:\n\nnotes" }] },
     ]);
   });
 
   it("leaves out what has no content", () => {
     const empty = message(Role.USER, [{ content: { case: "text", value: "" } }]);
-    expect(contentsOf([empty, message(Role.AGENT, [])])).toEqual([]);
+    expect(encodeContents([empty, message(Role.AGENT, [])])).toEqual([]);
   });
 
   it("has a signature for the first call of a step that came without one", () => {
-    const step = contentsOf([message(Role.AGENT, [cancelled("1"), cancelled("2")])]);
-    expect(signedContents(step)[0]?.parts?.map(({ thoughtSignature }) => thoughtSignature)).toEqual([
+    const step = encodeContents([message(Role.AGENT, [cancelled("1"), cancelled("2")])]);
+    expect(signContents(step)[0]?.parts?.map(({ thoughtSignature }) => thoughtSignature)).toEqual([
       "skip_thought_signature_validator",
       undefined,
     ]);
@@ -156,13 +156,13 @@ describe("a conversation, as Gemini has it", () => {
 describe("tools, as Gemini has them", () => {
   it("are declared by their JSON Schema", () => {
     const parameters = { type: "object", properties: { a: { type: "string" } } };
-    expect(toolsOf([{ name: "t", description: "d", parameters }])).toEqual([
+    expect(encodeTools([{ name: "t", description: "d", parameters }])).toEqual([
       { functionDeclarations: [{ name: "t", description: "d", parametersJsonSchema: parameters }] },
     ]);
   });
 
   it("are no list when there are none", () => {
-    expect(toolsOf([])).toBeUndefined();
+    expect(encodeTools([])).toBeUndefined();
   });
 });
 
@@ -173,7 +173,7 @@ describe("a thought", () => {
     ["no subject", "", "no subject"],
     ["**open", "", "**open"],
   ])("is read from %j", (text, subject, description) => {
-    expect(thoughtFrom(text)).toMatchObject({ subject, description });
+    expect(readThought(text)).toMatchObject({ subject, description });
   });
 });
 

@@ -13,39 +13,63 @@ import {
   type ToolCall,
   type ToolCallConfirmation,
   ToolCallStatus,
+  type ToolOutput,
 } from "@devtool/schema";
 import type { Content, Part as GeminiPart, Tool } from "@google/genai";
 import { encodeSignature } from "./signature.ts";
 
-/** Writes a conversation as Gemini has it: what was called, and behind it, as the user's, what came of it. */
-export function contentsOf(history: readonly Message[]): Content[] {
-  const answers = answersIn(history);
-  return history.flatMap((message) =>
-    message.role === Role.USER ? userContents(message) : stepContents(message, answers),
-  );
+/** The user's answers to calls, by the ids of the calls. */
+type Answers = ReadonlyMap<string, ToolCallConfirmation>;
+
+/**
+ * Encodes a conversation as Gemini's contents.
+ *
+ * A step of the agent becomes up to three contents: a summary as the user's, text and calls as the model's, then the results of
+ * the calls as the user's. Thoughts are left out.
+ */
+export function encodeContents(history: readonly Message[]): Content[] {
+  const answers = lastAnswers(history);
+  return history.flatMap(({ role, parts }) => {
+    if (role === Role.USER) return encodeContent("user", parts.flatMap(encodeUserPart));
+    const responses = parts.flatMap((part) => encodeResponse(part, answers));
+    return [
+      ...encodeContent("user", parts.flatMap(encodeSummary)),
+      ...encodeContent("model", parts.flatMap(encodeModelPart)),
+      ...encodeContent("user", responses),
+    ];
+  });
 }
 
-/** Writes the tools that may be called; none gives no list at all, which the API wants. */
-export function toolsOf(tools: readonly ToolDeclaration[]): Tool[] | undefined {
+/** Encodes the tools that may be called; undefined when there are none, because the API refuses an empty list. */
+export function encodeTools(tools: readonly ToolDeclaration[]): Tool[] | undefined {
   if (tools.length === 0) return undefined;
-  const functionDeclarations = tools.map(({ name, description, parameters }) => ({
-    name,
-    description,
-    parametersJsonSchema: parameters,
-  }));
+  const functionDeclarations = tools.map(({ name, description, parameters }) => {
+    return { name, description, parametersJsonSchema: parameters };
+  });
   return [{ functionDeclarations }];
 }
 
-function userContents({ parts }: Message): Content[] {
-  return contentOf("user", parts.flatMap(userPart));
+/** Returns the last answer to each call, with the content that the user gave in it or, with an editor, in an earlier one. */
+function lastAnswers(history: readonly Message[]): Answers {
+  const answers = new Map<string, ToolCallConfirmation>();
+  for (const answer of history.flatMap(confirmationsOf)) {
+    const changed = answer.modifiedDetails.case ? answer : answers.get(answer.toolCallId);
+    answers.set(answer.toolCallId, { ...answer, modifiedDetails: (changed ?? answer).modifiedDetails });
+  }
+  return answers;
 }
 
-function userPart({ content }: Part): GeminiPart[] {
+/** Returns one content, or none when it would be empty, which the API refuses. */
+function encodeContent(role: "user" | "model", parts: GeminiPart[]): Content[] {
+  return parts.length === 0 ? [] : [{ role, parts }];
+}
+
+function encodeUserPart({ content }: Part): GeminiPart[] {
   switch (content.case) {
     case "text":
       return content.value === "" ? [] : [{ text: content.value }];
     case "file":
-      return filePart(content.value);
+      return encodeFile(content.value);
     case "data":
       return [{ text: JSON.stringify(content.value) }];
     case "dataValue":
@@ -62,7 +86,7 @@ function userPart({ content }: Part): GeminiPart[] {
   }
 }
 
-function filePart({ name, mediaType, source }: File): GeminiPart[] {
+function encodeFile({ name, mediaType, source }: File): GeminiPart[] {
   const mimeType = mediaType || "application/octet-stream";
   const label: GeminiPart[] = name === "" ? [] : [{ text: `File ${JSON.stringify(name)}:` }];
   switch (source.case) {
@@ -77,38 +101,12 @@ function filePart({ name, mediaType, source }: File): GeminiPart[] {
   }
 }
 
-/** A step of the agent: a summary speaks as the user, all else as the model; results follow as the user. */
-/** The last answer to each call, with the content that the user gave in it or, with an editor, in one before. */
-function answersIn(history: readonly Message[]): ReadonlyMap<string, ToolCallConfirmation> {
-  const answers = new Map<string, ToolCallConfirmation>();
-  for (const answer of history.flatMap(confirmationsOf)) {
-    const changed = answer.modifiedDetails.case ? answer : answers.get(answer.toolCallId);
-    answers.set(answer.toolCallId, { ...answer, modifiedDetails: (changed ?? answer).modifiedDetails });
-  }
-  return answers;
-}
-
-function stepContents({ parts }: Message, answers: ReadonlyMap<string, ToolCallConfirmation>): Content[] {
-  return [
-    ...contentOf("user", parts.flatMap(summaryPart)),
-    ...contentOf("model", parts.flatMap(modelPart)),
-    ...contentOf(
-      "user",
-      parts.flatMap((part) => responsePart(part, answers)),
-    ),
-  ];
-}
-
-function contentOf(role: "user" | "model", parts: GeminiPart[]): Content[] {
-  return parts.length === 0 ? [] : [{ role, parts }];
-}
-
-function summaryPart({ content }: Part): GeminiPart[] {
+function encodeSummary({ content }: Part): GeminiPart[] {
   if (content.case !== "summary") return [];
   return [{ text: `What was said and done before, in short:\n\n${content.value.text}` }];
 }
 
-function modelPart({ content, toolCallDetail }: Part): GeminiPart[] {
+function encodeModelPart({ content, toolCallDetail }: Part): GeminiPart[] {
   if (content.case === "text") return content.value === "" ? [] : [{ text: content.value }];
   if (content.case !== "toolCall") return [];
   const { toolCallId: id, toolName: name, inputParameters: args = {} } = content.value;
@@ -117,53 +115,52 @@ function modelPart({ content, toolCallDetail }: Part): GeminiPart[] {
   return [signature?.length ? { functionCall, thoughtSignature: encodeSignature(signature) } : { functionCall }];
 }
 
-function responsePart({ content }: Part, answers: ReadonlyMap<string, ToolCallConfirmation>): GeminiPart[] {
+/** Encodes the result of a call as `output` or `error`, with a note if the user changed what the call proposed. */
+function encodeResponse({ content }: Part, answers: Answers): GeminiPart[] {
   if (content.case !== "toolCall") return [];
   const { toolCallId: id, toolName: name } = content.value;
-  return [{ functionResponse: { id, name, response: responseOf(content.value, answers.get(id)) } }];
+  const answer = answers.get(id);
+  const response = encodeResult(content.value, answer);
+  if (content.value.result.case && answer?.modifiedDetails.case === "fileDetails")
+    response.note =
+      "The user changed the proposed content before it was written; the arguments of the call show theirs.";
+  return [{ functionResponse: { id, name, response } }];
 }
 
-/** What came of a call: `output`, or `error`; and what the user changed. */
-function responseOf(call: ToolCall, answer: ToolCallConfirmation | undefined): JsonObject {
-  const { result } = call;
+function encodeResult(call: ToolCall, answer: ToolCallConfirmation | undefined): JsonObject {
+  const { result, liveContent } = call;
   switch (result.case) {
     case "output":
-      return { output: outputOf(result.value.result), ...changeOf(answer) };
+      return { output: encodeOutput(result.value) };
     case "error":
-      return { error: toJson(ErrorDetailsSchema, result.value), ...changeOf(answer) };
-    case undefined:
-      return { error: withoutResult(call, answer), ...(call.liveContent && { output: call.liveContent }) };
+      return { error: toJson(ErrorDetailsSchema, result.value) };
+    case undefined: {
+      const error = explainNoResult(call, answer);
+      return liveContent ? { error, output: liveContent } : { error };
+    }
     default:
       return result satisfies never;
   }
 }
 
-function outputOf(output: Extract<ToolCall["result"], { case: "output" }>["value"]["result"]): JsonObject | string {
-  switch (output.case) {
+function encodeOutput({ result }: ToolOutput): JsonObject | string {
+  switch (result.case) {
     case "text":
-      return output.value;
+      return result.value;
     case "diff":
-      return `Changed ${output.value.filePath}.\n${output.value.formattedDiff ?? ""}`;
+      return `Changed ${result.value.filePath}.\n${result.value.formattedDiff ?? ""}`;
     case "structuredData":
-      return output.value;
+      return result.value;
     case undefined:
       return "";
     default:
-      return output satisfies never;
+      return result satisfies never;
   }
 }
 
-function changeOf(answer: ToolCallConfirmation | undefined): JsonObject {
-  if (answer?.modifiedDetails.case !== "fileDetails") return {};
-  return {
-    note: "The user changed the proposed content before it was written; the arguments of the call show theirs.",
-  };
-}
-
-function withoutResult(call: ToolCall, answer: ToolCallConfirmation | undefined): string {
-  if (answer?.selectedOptionId === OPTION_CANCEL) {
+function explainNoResult(call: ToolCall, answer: ToolCallConfirmation | undefined): string {
+  if (answer?.selectedOptionId === OPTION_CANCEL)
     return "The user declined this call, so it did not run. Do not make it again unless the user asks for it.";
-  }
   if (call.status === ToolCallStatus.CANCELLED) return "The call was canceled before it ended.";
   return isEnded(call) ? "The call ended without a result." : "The call has not ended.";
 }

@@ -1,28 +1,29 @@
 import { Code } from "@devtool/server/agent";
 import { GeminiFault } from "./gemini-fault.ts";
 
-/** The maximum numbers of characters of a reason that are searched for secrets, and that are shown. */
-const MAX_READ_CHARS = 2000;
-const MAX_REASON_CHARS = 200;
+/** The maximum number of characters of a reason that are searched for secrets. */
+const MAX_SEARCHED_CHARS = 2000;
+/** The maximum number of characters of a reason that are shown. */
+const MAX_SHOWN_CHARS = 200;
 
-/** What is longer than any word and any name, with what dots join to it: keys, tokens, and what is signed with them. */
+/** A run of characters longer than any word or name, with the parts that dots join to it: a key, a token or a signature. */
 const SECRET_LIKE = /(?:[\w+=-]+\.)*[\w+=-]{32,}(?:\.[\w+=-]+)*/g;
 
-/** The fault of a request that the SDK could not make, mostly for want of credentials. */
+/** Returns the fault for a request that the SDK could not send, mostly because it could not get credentials. */
 export function unsentFault(cause: unknown): GeminiFault {
-  const problem = `the request to the model could not be made${said(cause)}`;
+  const reason = publicReason(cause);
+  const problem = `the request to the model could not be made${reason === "" ? "" : ` (${reason})`}`;
   return new GeminiFault(problem, Code.FailedPrecondition, {
     remedy: "the operator must check the credentials",
     cause,
   });
 }
 
-/** The reason in words, without what a credentials file or a token endpoint may have put into them. */
-function said(cause: unknown): string {
+/** Returns the reason in one line, without what a credentials file or a token endpoint may have put into it. */
+function publicReason(cause: unknown): string {
   if (!(cause instanceof Error)) return "";
-  // The words of a parser quote what it could not read: a file with a private key in it.
-  if (cause instanceof SyntaxError) return " (the credentials are not valid JSON)";
+  // The message of a JSON parser quotes the text that it could not parse, here a file with a private key.
+  if (cause instanceof SyntaxError) return "the credentials are not valid JSON";
   const [line = ""] = cause.message.split("\n", 1);
-  const told = line.slice(0, MAX_READ_CHARS).replaceAll(SECRET_LIKE, "…").slice(0, MAX_REASON_CHARS);
-  return told === "" ? "" : ` (${told})`;
+  return line.slice(0, MAX_SEARCHED_CHARS).replaceAll(SECRET_LIKE, "…").slice(0, MAX_SHOWN_CHARS);
 }
