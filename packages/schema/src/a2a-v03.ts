@@ -1,4 +1,4 @@
-// A2A 0.3: the envelope's messages, and how a task and its events are written in them.
+// A2A 0.3: its messages, and the conversion of tasks and events.
 
 export { decodeCommandPlace } from "./a2a-v03/command-params.ts";
 export { type ExtensionSigns, showsExtension, signsIn } from "./a2a-v03/extension-signs.ts";

@@ -1,4 +1,4 @@
-// A2A 1.0: the standard's messages, and how a task and its events are written in them.
+// A2A 1.0: its messages, and the conversion of tasks and events.
 
 export { agentCardFromV03 } from "./a2a-v1/agent-card.ts";
 export { canonicalCard } from "./a2a-v1/canonical-card.ts";

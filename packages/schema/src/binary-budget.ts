@@ -2,19 +2,20 @@ import type { DescMessage } from "@bufbuild/protobuf";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { WireError } from "./wire-error.ts";
 
-/** The number of fields a binary message may hold: as many as 50,000 values in a `Struct` take. */
+/** Maximum number of fields in a binary message: as many as a `Struct` with 50,000 values has. */
 const MAX_FIELDS = 250_000;
 
-/** The depth at which the decoder gives up, too. */
+/** Maximum depth, the same as the decoder's. */
 const MAX_DEPTH = 100;
 
-/** Returns the messages in a field, by its number; undefined where the field holds none. */
+/** Returns the scope of the messages in a field, by its number. Undefined if the field holds no messages. */
 type Scope = (number: number) => Scope | undefined;
 
 /**
- * Bounds the number of fields of a binary message, at every depth, before it is decoded: an empty message takes two bytes
- * on the wire, and many times that in memory. Throws a `WireError` that gives the limit. Malformed bytes are left to the
- * decoder, which gives up at the same place.
+ * Limits the number of fields of a binary message, at any depth, before it is decoded.
+ *
+ * An empty message takes two bytes on the wire, but far more in memory. Throws a `WireError` with the limit. Malformed
+ * bytes are left to the decoder, which fails at the same place.
  */
 export function assertBinaryBudget(schema: DescMessage, bytes: Uint8Array): void {
   try {
@@ -26,13 +27,13 @@ export function assertBinaryBudget(schema: DescMessage, bytes: Uint8Array): void
 
 interface Nested {
   readonly reader: BinaryReader;
-  /** The position behind the message. */
+  /** Position after the end of the message. */
   readonly end: number;
   readonly scope: Scope;
   readonly depth: number;
 }
 
-/** Adds the fields of a message to those that were counted before it. */
+/** Adds the number of fields of a message to the number counted before it. */
 function countFields({ reader, end, scope, depth }: Nested, before: number): number {
   if (depth > MAX_DEPTH) throw new RangeError("nested too deep");
   let count = before;
@@ -59,7 +60,7 @@ function scopeOf({ fields }: DescMessage): Scope {
     const field = fields.find((each) => each.number === number);
     if (!field?.message) return undefined;
     const inner = scopeOf(field.message);
-    // An entry of a map is a message of its own: the key as 1, the value as 2.
+    // A map entry is a message with the key as field 1 and the value as field 2.
     return field.fieldKind === "map" ? (part) => (part === MAP_VALUE ? inner : undefined) : inner;
   };
 }

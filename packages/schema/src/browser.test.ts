@@ -16,7 +16,7 @@ describe("the built entries", () => {
   }
 });
 
-/** The Node built-ins that a module and all it imports load, dependencies included. */
+/** Returns the Node built-ins that a module loads, directly or through its imports, including dependencies. */
 function builtinsBelow(file: string, seen: Set<string>): string[] {
   if (seen.has(file)) return [];
   seen.add(file);

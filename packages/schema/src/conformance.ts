@@ -1,4 +1,4 @@
-// The form of conformance cases, and of reports about them.
+// Conformance cases and reports.
 export {
   type Case,
   CaseSchema,
@@ -13,7 +13,7 @@ export {
   type Suite,
   SuiteSchema,
 } from "./gen/devtool/conformance/v1alpha/case_pb.ts";
-// The conversations that are played to clients.
+// Recorded conversations for testing clients.
 export {
   type ClientCase,
   ClientCaseSchema,
@@ -42,7 +42,7 @@ export {
   type ProgramSuite,
   ProgramSuiteSchema,
 } from "./gen/devtool/conformance/v1alpha/program_pb.ts";
-// The cases that are played as a receiver of notifications.
+// Cases for the receiver of push notifications.
 export {
   type Post,
   type PushCase,

@@ -2,9 +2,10 @@ import { type Message, Role, type Task } from "./gen/devtool/v1alpha/task_pb.ts"
 import { awaitedToolCalls, confirmationsOf, hasToolCall } from "./tool-call.ts";
 
 /**
- * Returns the part of a task's history that belongs to the exchange of a message (STREAM-9): from that message on, or from
- * the step that made the calls which the message answers or the task waits for, if that comes earlier. A message that
- * waits in the queue, or was withdrawn, is not in the history.
+ * Returns the part of a task's history that belongs to the exchange of a message (STREAM-9).
+ *
+ * It starts at that message. If the message answers tool calls, or the task waits for answers to some, it starts at the
+ * step that made them, if that is earlier. A message that is queued or was withdrawn is not in the history.
  */
 export function exchangeHistory(task: Task, messageId: string): Message[] {
   const { history } = task;
@@ -15,7 +16,7 @@ export function exchangeHistory(task: Task, messageId: string): Message[] {
   return history.slice(Math.min(sentAt, ...steps.filter((index) => index >= 0)));
 }
 
-/** The index of a client's message; the length of the history when it is not there. */
+/** Returns the index of a client's message, or the length of the history if it is not there. */
 function indexOfMessage({ history, queuedMessages }: Task, messageId: string): number {
   const isQueued = queuedMessages.some(({ message }) => message?.messageId === messageId);
   if (isQueued) return history.length;

@@ -1,35 +1,38 @@
 import { quote, WireError } from "./wire-error.ts";
 
-/** The URI that identifies the development-tool extension, and its version (CARD-2). */
+/** URI of the development-tool extension, including its version (CARD-2). */
 export const EXTENSION_URI =
   "https://github.com/google-gemini/gemini-cli/blob/main/docs/a2a/developer-profile/v0/spec.md";
 
-/** The URI under which settings beyond the RFC travel (SESSION-3). */
+/** Metadata key of SessionSettings: settings of a session that the RFC does not have (SESSION-3). */
 export const SESSION_SETTINGS_URI = "https://devtool.dev/a2a/session-settings/v1alpha";
 
-/** The URI under which the settings of one message travel (STREAM-8). */
+/** Metadata key of MessageSettings: settings of a single message (STREAM-8). */
 export const MESSAGE_SETTINGS_URI = "https://devtool.dev/a2a/message-settings/v1alpha";
 
-/** The URI under which a task carries what A2A has no field for: the messages that wait (STREAM-8). */
+/** Metadata key of what a task has beyond A2A: its queued messages (STREAM-8). */
 export const TASK_URI = "https://devtool.dev/a2a/task/v1alpha";
 
-/** The URI under which an answer says that it repeats an earlier exchange (STREAM-7). */
+/** Metadata key of Replay, which marks a response that repeats an earlier exchange (STREAM-7). */
 export const REPLAY_URI = "https://devtool.dev/a2a/replay/v1alpha";
 
-/** The URI under which an event carries what the RFC has no kind or field for: usage, notices, how a call is run. */
+/** Metadata key of what an event has beyond the RFC: usage, notices, and how a tool call runs. */
 export const TASK_EVENT_URI = "https://devtool.dev/a2a/task-event/v1alpha";
 
-/** The URI under which a part of A2A 0.3 carries what only 1.0 has fields for: the media type and file name of text and data. */
+/** Metadata key of what only parts of A2A 1.0 have fields for: the media type and the file name of text and data. */
 export const PART_URI = "https://devtool.dev/a2a/part/v1alpha";
 
-/** A version in the sense of SemVer 2.0.0; parts that a URI leaves out are 0. */
+/** A version as in SemVer 2.0.0. Components that a URI omits are 0. */
 export interface ExtensionVersion {
   readonly major: number;
   readonly minor: number;
   readonly patch: number;
 }
 
-/** Reads the version off the path of an extension URI: the segment `v<major>[.<minor>[.<patch>]]`. Undefined when it has none. */
+/**
+ * Parses the version in the path of an extension URI: the segment `v<major>[.<minor>[.<patch>]]`. Undefined if there is
+ * none.
+ */
 export function parseExtensionVersion(uri: string): ExtensionVersion | undefined {
   const segment = uri
     .split(/[?#]/, 1)[0]
@@ -42,12 +45,12 @@ export function parseExtensionVersion(uri: string): ExtensionVersion | undefined
 
 const VERSION = /^v(0|[1-9]\d*)(?:\.(0|[1-9]\d*)(?:\.(0|[1-9]\d*))?)?$/;
 
-/** Tells whether two versions can work together: same major from 1 on, same major and minor below. */
+/** Returns whether two versions are compatible: same major from version 1 on, same major and minor before. */
 export function isCompatibleVersion(one: ExtensionVersion, other: ExtensionVersion): boolean {
   return one.major === other.major && (one.major > 0 || one.minor === other.minor);
 }
 
-/** Tells whether a URI names this extension in a version that we can work with. */
+/** Returns whether a URI identifies this extension in a compatible version. */
 export function isExtensionUri(uri: string): boolean {
   if (uri === EXTENSION_URI) return true;
   const version = parseExtensionVersion(uri);
@@ -57,8 +60,9 @@ export function isExtensionUri(uri: string): boolean {
 const OWN_VERSION: ExtensionVersion = { major: 0, minor: 0, patch: 0 };
 
 /**
- * Finds this extension among the URIs of an agent card. Undefined when it is not there. Throws a `WireError` that names
- * both versions when it is there in one that we cannot work with, or in none.
+ * Finds this extension among the extension URIs of an agent card. Undefined if it is not there.
+ *
+ * Throws a `WireError` that names both versions if the card has it in an incompatible version, or without one.
  */
 export function findExtension(uris: readonly string[]): string | undefined {
   const named = uris.filter((uri) => nameOf(uri) === nameOf(EXTENSION_URI));
@@ -74,8 +78,10 @@ export function findExtension(uris: readonly string[]): string | undefined {
 }
 
 /**
- * Says why a key that looks like this extension cannot be used: it names another version, none, or is misspelt. Undefined
- * for a version that works, and for keys of other extensions.
+ * Returns why a metadata key that resembles this extension cannot be used: it has another version, none, or is
+ * misspelled.
+ *
+ * Undefined for a compatible version, and for keys of other extensions.
  */
 export function extensionVersionProblem(key: string): string | undefined {
   if (isExtensionUri(key)) return undefined;
@@ -87,12 +93,12 @@ export function extensionVersionProblem(key: string): string | undefined {
   return isMeant ? `is not the URI of the extension: use the key ${EXTENSION_URI}` : undefined;
 }
 
-/** Returns whether a key names our settings of a session, but not in the form that is read. */
+/** Returns whether a key resembles SESSION_SETTINGS_URI, but differs from it. */
 export function isOtherSessionSettingsUri(key: string): boolean {
   return key !== SESSION_SETTINGS_URI && /devtool\.dev\/a2a\/session-settings/i.test(key);
 }
 
-/** The URI without scheme and version, to tell an extension from another. */
+/** Returns a URI without scheme and version, which identifies the extension. */
 function nameOf(uri: string): string {
   const path = uri.replace(/^https?:\/\//, "").split("/");
   return path.filter((part) => !/^v\d/.test(part)).join("/");

@@ -1,4 +1,4 @@
-// The public names of @devtool/schema, one by one. Adding a name is adding API.
+// The public names of @devtool/schema. Adding a name extends the API.
 
 export { assertNoBrokenAnswer } from "./a2a-v03/confirmation.ts";
 export { assertBinaryBudget } from "./binary-budget.ts";
@@ -65,7 +65,7 @@ export {
   type ToolOutput,
   ToolOutputSchema,
 } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
-// Our services and the log record: devtool.v1alpha
+// Our services and events: devtool.v1alpha
 export { AuditAction, type AuditRecord, AuditRecordSchema, AuditService } from "./gen/devtool/v1alpha/audit_pb.ts";
 export {
   type AuthenticationConfig,
@@ -235,7 +235,7 @@ export {
   TrustGrantSchema,
 } from "./gen/devtool/v1alpha/trust_pb.ts";
 export { assertJsonBudget, DEFAULT_LIMITS, type JsonLimits, parseJson } from "./json-budget.ts";
-// The rules that both sides must agree on
+// Rules that clients and servers share
 export { takesMode } from "./output-mode.ts";
 export { emptyTask, reduceTask } from "./reduce-task.ts";
 export { replyOf } from "./reply.ts";

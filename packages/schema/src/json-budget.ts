@@ -1,20 +1,20 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { WireError } from "./wire-error.ts";
 
-/** The bounds of what is read from a peer. */
+/** Limits for JSON from a peer. */
 export interface JsonLimits {
-  /** The size of a document, in bytes of UTF-8. */
+  /** Maximum size of a document in bytes of UTF-8. Default: 4 MiB. */
   readonly maxBytes: number;
-  /** How deep objects and arrays may nest. */
+  /** Maximum nesting of objects and arrays. Default: 64. */
   readonly maxDepth: number;
-  /** How many values a document may hold, counting objects and arrays. */
+  /** Maximum number of values, including objects and arrays. Default: 50,000. */
   readonly maxNodes: number;
 }
 
-/** 4 MiB, 64 levels, 50,000 values: a `Struct` costs many times its text in memory, so bytes alone do not bound it. */
+/** Default limits. A `Struct` takes many times the memory of its text, so a size limit alone is not enough. */
 export const DEFAULT_LIMITS: JsonLimits = { maxBytes: 4 * 1024 * 1024, maxDepth: 64, maxNodes: 50_000 };
 
-/** Parses JSON text within limits. Throws a `WireError` that gives the limit. */
+/** Parses JSON text within limits. Throws a `WireError` with the limit if it exceeds one. */
 export function parseJson(text: string, limits: JsonLimits = DEFAULT_LIMITS): JsonValue {
   const bytes = text.length * 3 <= limits.maxBytes ? text.length : utf8Length(text);
   if (bytes > limits.maxBytes)
@@ -35,8 +35,10 @@ function utf8Length(text: string): number {
 }
 
 /**
- * Bounds nesting and number of values of a text before it is parsed. Throws a `WireError` that gives the limit. It reads
- * each character once: a regular expression for strings begins anew at each quote when the last string has no end.
+ * Limits the nesting and the number of values of JSON text, before it is parsed. Throws a `WireError` with the limit.
+ *
+ * It scans each character once. A regular expression for strings would restart at every quote if the last string is not
+ * closed.
  */
 export function assertJsonBudget(text: string, { maxDepth, maxNodes }: JsonLimits = DEFAULT_LIMITS): void {
   let depth = 0;
@@ -59,7 +61,7 @@ export function assertJsonBudget(text: string, { maxDepth, maxNodes }: JsonLimit
 
 const BLANKS: ReadonlySet<string> = new Set([" ", "\t", "\n", "\r"]);
 
-/** The position of the quote that ends a string; the end of the text when there is none. */
+/** Returns the position of the closing quote of a string, or the end of the text if there is none. */
 function endOfString(text: string, begin: number): number {
   for (let at = begin + 1; at < text.length; at++) {
     const char = text[at];
@@ -85,7 +87,11 @@ function parse(text: string): JsonValue {
   }
 }
 
-/** Bounds depth and number of values of a parsed document, and its numbers: one beyond them would be none in JSON. Throws a `WireError` that gives the limit. */
+/**
+ * Limits the nesting and the number of values of parsed JSON. Throws a `WireError` with the limit.
+ *
+ * It also rejects numbers beyond the range of a double, which have no JSON form.
+ */
 export function assertBudget(value: unknown, { maxDepth, maxNodes }: JsonLimits = DEFAULT_LIMITS): void {
   let level: unknown[] = [value];
   let nodes = 0;

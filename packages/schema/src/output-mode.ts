@@ -1,4 +1,4 @@
-/** What some clients write for a media type. */
+/** Short names that some clients send instead of media types. */
 const SHORT: ReadonlyMap<string, string> = new Map([
   ["text", "text/*"],
   ["data", "application/json"],
@@ -6,8 +6,9 @@ const SHORT: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Tells whether a client that lists the media types it takes in an answer takes one: by its name, or by a range such as
- * `text/*`. One that lists none takes all; parameters do not count.
+ * Returns whether a client accepts a media type in a response.
+ *
+ * `modes` are the media types or ranges, such as `text/*`, that it lists; none accepts all. Parameters are ignored.
  */
 export function takesMode(modes: readonly string[], mediaType: string): boolean {
   const asked = bare(mediaType);

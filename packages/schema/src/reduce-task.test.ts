@@ -58,7 +58,7 @@ function made(artifactId: string, value: string, append = false): Payload {
   return { case: "artifact", value: { artifact: { artifactId, name: value, parts }, append } };
 }
 
-/** The artifacts of a task: of each its id, its name and its texts. */
+/** Returns the id, the name and the texts of each artifact of a task. */
 function artifactsOf({ artifacts }: Task): string[] {
   return artifacts.map(({ artifactId, name, parts }) =>
     [artifactId, name, ...parts.map(({ content }) => content.value)].join(" "),
@@ -239,7 +239,7 @@ describe("the fold of any log", () => {
         const seen = framed.map((event) =>
           decodeStreamFrame(JSON.parse(encodeStreamFrame(event, "extension") ?? "null"), event.sequence),
         );
-        // The frame of a new task has no place for the model: the next frame tells it.
+        // The frame of a new task does not have the model; the next frame does.
         expect({ ...fold(seen), model: "" }).toEqual({ ...fold(framed), model: "" });
       }),
     );

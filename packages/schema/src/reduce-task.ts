@@ -32,15 +32,17 @@ import {
   toolCallsOf,
 } from "./tool-call.ts";
 
-/** The task before its first event. */
+/** Returns the task before its first event. */
 export function emptyTask(): Task {
   return create(TaskSchema);
 }
 
 /**
- * Folds one event into a task and gives the new task; the old one is not changed. Folding all events of a log in order
- * from `emptyTask()` gives the task as it is. An event at or below the task's sequence changes nothing. An event that
- * opens another task gives that one, as a conversation goes on in A2A 1.0 (STREAM-5).
+ * Folds one event into a task and returns the new task. The given task is not changed.
+ *
+ * Folding all events of a log in order, starting with `emptyTask()`, gives the current task. An event whose sequence is
+ * not above the task's changes nothing. An event that creates another task returns that task, because a conversation
+ * continues in a new task in A2A 1.0 (STREAM-5).
  */
 export function reduceTask(task: Task, event: TaskEvent): Task {
   if (event.payload.case === "created" && task.id !== "" && event.taskId !== task.id) {
@@ -53,7 +55,7 @@ export function reduceTask(task: Task, event: TaskEvent): Task {
   return next;
 }
 
-/** What explains a state in which a task rests stays with it over events that do not wake the task. */
+/** Returns whether a task stays at rest with an event. The text of its state is kept until an event wakes it. */
 function isResting({ state }: TaskEvent): boolean {
   return isTerminal(state) || isInterrupted(state);
 }
@@ -143,7 +145,7 @@ function reduceCreated(task: Task, created: TaskCreated): Task {
   };
 }
 
-/** An ended task takes no more messages: those that waited are named by the event. */
+/** A task that has ended takes no more messages: the event names those that were still queued. */
 function reduceStateChange(
   task: Task,
   { text, error, openCalls }: StateChange,
@@ -154,8 +156,10 @@ function reduceStateChange(
 }
 
 /**
- * The calls that a task waits for are all there are: those it did not know are added, and those that it knew and that
- * are not among them ask no more, as they were answered in a message that this client may not have been shown.
+ * Applies the list of calls that a task waits for.
+ *
+ * The list is complete. Unknown calls are added; known calls that are not in it no longer ask: they were answered in a
+ * message that this client may not have received.
  */
 function withOpenCalls(task: Task, openCalls: readonly ToolCall[], sequence: bigint): Task {
   if (openCalls.length === 0) return task;
@@ -173,20 +177,20 @@ function withQueued(task: Task, { message, delivery }: MessageQueued): Task {
   return { ...task, queuedMessages: [...task.queuedMessages, create(QueuedMessageSchema, { message, delivery })] };
 }
 
-/** Moves a message that waited to the end of the conversation. */
+/** Moves a queued message to the end of the conversation. */
 function withTaken(task: Task, messageId: string): Task {
   const taken = task.queuedMessages.find(({ message }) => message?.messageId === messageId)?.message;
   const rest = withoutQueued(task, messageId);
   return taken ? { ...rest, history: [...rest.history, taken] } : rest;
 }
 
-/** Leaves out the first message of this id that waits: clients may use an id twice (STREAM-7). */
+/** Removes the first queued message with an id. Clients may use an id twice (STREAM-7). */
 function withoutQueued(task: Task, messageId: string): Task {
   const index = task.queuedMessages.findIndex(({ message }) => message?.messageId === messageId);
   return index < 0 ? task : { ...task, queuedMessages: task.queuedMessages.toSpliced(index, 1) };
 }
 
-/** Makes an artifact, puts another in its place, or adds to the one of its id. */
+/** Adds an artifact, replaces it, or extends the one with the same id. */
 function withArtifact(task: Task, { artifact, append }: ArtifactUpdate): Task {
   if (!artifact) return task;
   const index = task.artifacts.findIndex(({ artifactId }) => artifactId === artifact.artifactId);
@@ -205,13 +209,13 @@ function withMessage(task: Task, message: Message): Task {
   return { ...task, history: [...answered, message] };
 }
 
-/** A call with what the scheduler says about it. */
+/** A call with its detail. */
 interface DetailedCall {
   readonly call: ToolCall;
   readonly detail: ToolCallDetail | undefined;
 }
 
-/** The history with one call changed; the same when it has no such call. */
+/** Changes one call in the history. Returns the same history if it does not have the call. */
 function withCall(history: Message[], toolCallId: string, change: (call: DetailedCall) => DetailedCall): Message[] {
   if (!mayHoldCall(history, toolCallId)) return history;
   const index = history.findLastIndex((message) => hasToolCall(message, toolCallId));
@@ -236,7 +240,7 @@ function withToolCall(task: Task, { call, detail }: DetailedCall, sequence: bigi
   return history === task.history ? withAgentPart(task, callPart({ call, detail }), sequence) : { ...task, history };
 }
 
-/** Adds a part to the agent's step; begins a new step after a client's message and after calls that have ended. */
+/** Adds a part to the agent's step. A new step starts after a client's message, and after calls that have ended. */
 function withAgentPart(task: Task, part: Part, sequence: bigint): Task {
   return openStep(task) ? withLastMessage(task, (parts) => [...parts, part]) : withNewStep(task, part, sequence);
 }

@@ -1,4 +1,4 @@
-// The reflection service of gRPC, for servers that offer it.
+// The gRPC reflection service, for servers that offer it.
 export {
   ServerReflection,
   type ServerReflectionRequest,

@@ -2,17 +2,18 @@ import { type DescField, type DescMessage, type JsonObject, type JsonValue, Scal
 import { isObject } from "./json.ts";
 import { mistyped, WireError } from "./wire-error.ts";
 
-/** Reads the fields of a message from JSON. Throws for what it cannot read. */
+/** Decodes the fields of a message from JSON. Throws if it cannot. */
 type Read = (schema: DescMessage, json: JsonObject) => unknown;
 
-/** The field that a key of JSON stands for, in either spelling; undefined when the message has none of this name. */
+/** Returns the field with a name in JSON, in either spelling. Undefined if the message has no such field. */
 export function fieldNamed(schema: DescMessage, key: string): DescField | undefined {
   return schema.fields.find(({ name, jsonName, localName }) => name === key || jsonName === key || localName === key);
 }
 
 /**
- * Finds the field for which JSON could not be read, by reading each alone: an error that names it as its sender spelled
- * it, where the library names our packages.
+ * Finds the field that could not be decoded, by decoding each field alone.
+ *
+ * The returned error names the field as its sender spelled it; the error of the library names our packages.
  */
 export function mistakeIn(
   schema: DescMessage,
@@ -62,7 +63,7 @@ function failureOf(read: () => unknown): unknown {
   }
 }
 
-/** What a field holds, in words. */
+/** Describes the type of a field. */
 function wantedBy(field: DescField): string {
   if (field.fieldKind === "list") return `a list of ${field.message ? "objects" : `${nameOf(field.scalar)}s`}`;
   if (field.fieldKind === "map" || field.fieldKind === "message")

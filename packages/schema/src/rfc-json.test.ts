@@ -19,7 +19,7 @@ import {
 } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 import { decodeRfcJson, decodeRfcText, encodeRfcJson, structFromJson } from "./rfc-json.ts";
 
-/** The RFC's messages with their fields and numbers: the contract. */
+/** The fields and numbers of the RFC's messages: the contract. */
 const CONTRACT = `
 AgentSettings{1 workspace_path}
 ToolCall{1 tool_call_id, 2 status, 3 tool_name, 4 description, 5 input_parameters, 6 live_content, 7 output, 8 error, 9 confirmation_request}

@@ -18,9 +18,11 @@ import { fieldNamed, mistakeIn } from "./rfc-json-mistake.ts";
 import { mistyped, WireError } from "./wire-error.ts";
 
 /**
- * Reads one of the RFC's messages, or of the A2A envelope, from parsed JSON (JSON-2): field names in snake_case or
- * lowerCamelCase, unknown fields left out, unknown enum names as the zero value, enums also by number. Throws a
- * `WireError` for anything else and past a limit; it names the field behind `path`, as the peer spelled it.
+ * Decodes a message of the RFC or of A2A 0.3 from parsed JSON (JSON-2).
+ *
+ * It accepts snake_case and lowerCamelCase names and enums by number. It ignores unknown fields, and reads unknown enum
+ * names as the zero value. Throws a `WireError` for anything else, and for JSON that exceeds a limit. The error names
+ * the field below `path`, as the peer spelled it.
  */
 export function decodeRfcJson<Desc extends DescMessage>(
   schema: Desc,
@@ -41,7 +43,7 @@ function readFields<Desc extends DescMessage>(schema: Desc, json: JsonObject): M
   return fromJson(schema, withJsonNames(schema, json), { ignoreUnknownFields: true });
 }
 
-/** Reads one of the RFC's messages from JSON text; bounds its size too. */
+/** Decodes a message of the RFC from JSON text, whose size is limited too. */
 export function decodeRfcText<Desc extends DescMessage>(
   schema: Desc,
   text: string,
@@ -51,8 +53,10 @@ export function decodeRfcText<Desc extends DescMessage>(
 }
 
 /**
- * Writes one of the RFC's messages, or of the A2A envelope, as JSON with its own names (JSON-1). Fields that the RFC does
- * not call optional are written also when they hold their default (JSON-2), those of A2A's only when they do not.
+ * Encodes a message of the RFC or of A2A 0.3 as JSON, with the names of the standard (JSON-1).
+ *
+ * Fields with default values are written in the RFC's messages, unless the RFC calls them optional (JSON-2), and
+ * omitted in those of A2A.
  */
 export function encodeRfcJson<Desc extends DescMessage>(schema: Desc, message: MessageShape<Desc>): JsonObject {
   const json: JsonValue = toJson(schema, message, { alwaysEmitImplicit: RFC_FILES.has(schema.file.name) });
@@ -66,14 +70,15 @@ const RFC_FILES: ReadonlySet<string> = new Set(
   ),
 );
 
-/** An event has a tier only for users with a subscription, and an error only when something failed. */
+/** Removes empty optional fields of an event: the user's tier and the error. */
 function withoutEmpty({ user_tier, error, ...json }: JsonObject): JsonObject {
   return defined({ ...json, user_tier: user_tier || undefined, error: error || undefined });
 }
 
 /**
- * Makes the content of a `Struct` from plain data: integers that a double cannot hold become strings (JSON-3), values
- * that JSON has no form for are left out.
+ * Converts plain data to the content of a `Struct`.
+ *
+ * Integers that a double cannot represent become strings (JSON-3). Values without a JSON form are omitted.
  */
 export function structFromJson(value: object): JsonObject {
   const entries = Object.entries(value).flatMap(([key, item]) => {
@@ -101,7 +106,7 @@ function representable(value: unknown): JsonValue | undefined {
   }
 }
 
-/** Gives each key the name that the generated reader knows; goes into messages, never into a `Struct`. */
+/** Renames keys to the names that the generated code reads, at any depth except inside a `Struct`. */
 function withJsonNames(schema: DescMessage, json: JsonObject): JsonObject {
   if (schema.typeName.startsWith("google.protobuf.")) return json;
   const entries = Object.entries(json).map(([key, value]): [string, JsonValue] => {

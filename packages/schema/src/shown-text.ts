@@ -1,18 +1,23 @@
-/** What shows as nothing, as a plain space, or as something else than it is; a line break and a tab show what they are. */
+/**
+ * Characters that are invisible, look like a space, or look like another character. Line breaks and tabs are not among
+ * them.
+ */
 const DECEIVING =
   /[\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]|(?! )\p{Zs}|(?![\n\t])\p{Cc}|\u034f|[\u115f\u1160\u3164\uffa0]|[\u17b4\u17b5]|[\u180b-\u180f]|[\ufe00-\ufe0f]|[\u{e0100}-\u{e01ef}]/gu;
 
-/** The maximum length of a text on one line, in characters. */
+/** Maximum length of a text on one line, in characters. */
 const MAX_LINE_LENGTH = 1000;
 
-/** Writes text so that a person sees each of its characters: those that deceive, as `\u{202e}`. Keeps lines and tabs. */
+/** Escapes characters that are invisible or misleading, as `\u{202e}`. Keeps line breaks and tabs. */
 export function visibleText(text: string): string {
   return text.replace(DECEIVING, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
 }
 
 /**
- * Writes text on one line, with its characters visible: the first line that is not blank, and how many more there are.
- * Runs of spaces become one. Of more than `maxLength` characters the ones in the middle are left out, and counted.
+ * Puts text on one line: the first line that is not blank, and the number of further lines.
+ *
+ * Invisible and misleading characters are escaped, and runs of spaces become one. Beyond `maxLength` characters, the
+ * middle is replaced by the number of characters that it had.
  */
 export function oneLine(text: string, maxLength: number = MAX_LINE_LENGTH): string {
   const lines = visibleText(text)
@@ -22,15 +27,15 @@ export function oneLine(text: string, maxLength: number = MAX_LINE_LENGTH): stri
   return lines.length > 1 ? `${first} [${counted(lines.length - 1, "more line")}]` : first;
 }
 
-/** The lines of a text, the ones in the middle left out. */
+/** Lines of a text, without the middle. */
 export interface FoldedLines {
   readonly first: readonly string[];
-  /** The number of lines that are left out. */
+  /** Number of lines that were removed. */
   readonly hidden: number;
   readonly last: readonly string[];
 }
 
-/** Keeps `maxLines` lines, two thirds of them from the beginning and the others from the end. */
+/** Keeps at most `maxLines` lines: two thirds from the beginning, the rest from the end. */
 export function foldLines(lines: readonly string[], maxLines: number): FoldedLines {
   if (lines.length <= maxLines) return { first: lines, hidden: 0, last: [] };
   const first = Math.ceil((maxLines * 2) / 3);
@@ -38,14 +43,15 @@ export function foldLines(lines: readonly string[], maxLines: number): FoldedLin
   return { first: lines.slice(0, first), hidden: lines.length - maxLines, last };
 }
 
-/** Says how many lines were left out, for a place where the lines of the text cannot stand: `[5 more lines]`. */
+/** Renders the number of removed lines, such as `[5 more lines]`. */
 export function hiddenLines(count: number): string {
   return `[${counted(count, "more line")}]`;
 }
 
 /**
- * Sets text off from the words around it: `│ ` stands in front of each of its lines, so that none of them can look like
- * a line of the question it is in. Characters are visible, and long texts and lines are folded.
+ * Quotes text by `│ ` in front of each line, so that none can look like a line of the text around it.
+ *
+ * Invisible and misleading characters are escaped, and long texts and lines are shortened.
  */
 export function quotedLines(text: string, maxLines: number): string {
   const { first, hidden, last } = foldLines(visibleText(text).trimEnd().split("\n"), maxLines);

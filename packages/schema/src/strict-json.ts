@@ -4,13 +4,14 @@ import { decodeRfcJson } from "./rfc-json.ts";
 import { fieldNamed } from "./rfc-json-mistake.ts";
 import { quote, WireError } from "./wire-error.ts";
 
-/** What to write instead of a key that a message does not have, by that key. */
+/** Remedies for unknown keys, by key. */
 export type Hints = Pick<ReadonlyMap<string, string>, "get">;
 
 /**
- * Reads a message that decides something: an answer to a question, or what an agent may do. What `decodeRfcJson` passes
- * over is an error here that names it: unknown fields, unknown names of enum values, null, and a field that is there in
- * both spellings. Throws a `WireError`.
+ * Decodes a message strictly, for input that decides something: an answer, or what an agent may do.
+ *
+ * What `decodeRfcJson` ignores is an error here: unknown fields, unknown enum names, null, and a field in both
+ * spellings. Throws a `WireError` that names the field.
  */
 export function decodeStrictJson<Desc extends DescMessage>(
   schema: Desc,

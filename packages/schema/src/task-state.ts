@@ -3,7 +3,7 @@ import type { TaskEvent } from "./gen/devtool/v1alpha/task_event_pb.ts";
 import { type Task, TaskState } from "./gen/devtool/v1alpha/task_pb.ts";
 import { findToolCallDetail, isAwaitingApproval, openToolCalls } from "./tool-call.ts";
 
-/** Tells whether a task has ended; only a further message wakes it (STREAM-5). */
+/** Returns whether a task has ended. Only another message continues it (STREAM-5). */
 export function isTerminal(state: TaskState): boolean {
   switch (state) {
     case TaskState.COMPLETED:
@@ -16,12 +16,12 @@ export function isTerminal(state: TaskState): boolean {
   }
 }
 
-/** Tells whether a task waits for the user. */
+/** Returns whether a task waits for the user. */
 export function isInterrupted(state: TaskState): boolean {
   return state === TaskState.INPUT_REQUIRED || state === TaskState.AUTH_REQUIRED;
 }
 
-/** Tells whether an event is the last of its exchange: `final: true` in A2A 0.3 (STREAM-1). */
+/** Returns whether an event is the last of its exchange: `final: true` in A2A 0.3 (STREAM-1). */
 export function endsExchange(event: TaskEvent): boolean {
   const { payload, state } = event;
   switch (payload.case) {
@@ -29,7 +29,7 @@ export function endsExchange(event: TaskEvent): boolean {
     case "reply":
       return isTerminal(state) || isInterrupted(state);
     case "messageQueued":
-      // It waits behind a question, which its sender may have to answer first.
+      // The message is queued behind a question, which its sender may have to answer first.
       return isInterrupted(state);
     default:
       return false;
@@ -37,9 +37,11 @@ export function endsExchange(event: TaskEvent): boolean {
 }
 
 /**
- * The state that a task at work is in, by its open calls: it waits for the user once a call awaits approval and nothing
- * can go on without the answer; otherwise it is working. Calls run in order, so one that was answered still waits
- * behind one that was not; and a call that asks something while it runs waits for the answer.
+ * Returns the state of a working task, derived from its open calls.
+ *
+ * The task waits for the user if a call awaits approval and nothing can continue without the answer; otherwise it is
+ * working. Calls run in order, so an answered call still waits for an earlier unanswered one. A running call that asks
+ * a question waits for its answer.
  */
 export function deriveState(task: Task): TaskState {
   const open = openToolCalls(task);

@@ -2,7 +2,10 @@ import { type ToolCall, ToolCallStatus } from "./gen/devtool/a2a/v1alpha/tool_ca
 import { ToolCallStage } from "./gen/devtool/v1alpha/task_pb.ts";
 import { isAwaitingApproval } from "./tool-call.ts";
 
-/** The stage that a call is in by the RFC's fields alone: one that is PENDING and asks nothing waits for its turn. */
+/**
+ * Returns the stage of a call, derived from the RFC's fields. A PENDING call without a confirmation request is
+ * SCHEDULED.
+ */
 export function stageOf(call: ToolCall): ToolCallStage {
   if (isAwaitingApproval(call)) return ToolCallStage.AWAITING_APPROVAL;
   return STAGE_OF_STATUS[call.status] ?? ToolCallStage.UNSPECIFIED;
@@ -17,8 +20,10 @@ const STAGE_OF_STATUS: Readonly<Partial<Record<ToolCallStatus, ToolCallStage>>> 
 };
 
 /**
- * Tells whether a call may move from one stage to the next. A new call starts at UNSPECIFIED; a question may be put
- * anew, a running call may report, and nothing follows an end.
+ * Returns whether a call may move from one stage to another.
+ *
+ * A new call starts at UNSPECIFIED. A question may be asked again, a running call may report progress, and an ended
+ * call does not change.
  */
 export function isStageMove(from: ToolCallStage, to: ToolCallStage): boolean {
   return NEXT_STAGES[from].includes(to);

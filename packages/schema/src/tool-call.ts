@@ -4,19 +4,19 @@ import { type Message, type Part, Role, type Task, type ToolCallDetail } from ".
 
 import { mayHoldCall } from "./known-calls.ts";
 
-/** Tells whether a call has ended: it will not change any more (TOOL-1). */
+/** Returns whether a call has ended, and will not change any more (TOOL-1). */
 export function isEnded(call: ToolCall): boolean {
   return call.status >= ToolCallStatus.SUCCEEDED;
 }
 
-/** Tells whether a call waits for the user's answer (TOOL-2). */
+/** Returns whether a call waits for the user's answer (TOOL-2). */
 export function isAwaitingApproval(call: ToolCall): boolean {
   return call.status === ToolCallStatus.PENDING && call.confirmationRequest !== undefined;
 }
 
 /**
- * Tells whether a call may move from one status to the next: PENDING to any later one, EXECUTING to itself and the
- * ended ones, and from those nowhere (TOOL-1).
+ * Returns whether a call may move from one status to another: from PENDING to any later one, from EXECUTING to itself
+ * or an end (TOOL-1).
  */
 export function isStatusMove(from: ToolCallStatus, to: ToolCallStatus): boolean {
   if (from === ToolCallStatus.PENDING) return to >= ToolCallStatus.PENDING && to !== ToolCallStatus.SUCCEEDED;
@@ -29,8 +29,10 @@ export function toolCallsOf(message: Message): ToolCall[] {
 }
 
 /**
- * Lists the calls of a task that have not ended, in the order they were made. They are all in the agent's last step,
- * since it makes the next only when they have ended, and behind it in steps that hold nothing but questions of its calls.
+ * Lists the calls of a task that have not ended, in the order in which they were made.
+ *
+ * They are all in the last step of the agent, which makes the next step only when they have ended, and in the steps
+ * after it that hold only questions of these calls.
  */
 export function openToolCalls({ history }: Task): ToolCall[] {
   const last = history.findLastIndex(({ role, parts }) => role === Role.AGENT && !parts.every(isQuestion));
@@ -38,7 +40,7 @@ export function openToolCalls({ history }: Task): ToolCall[] {
   return steps.flatMap(toolCallsOf).filter((call) => !isEnded(call));
 }
 
-/** Lists the calls of a task that wait for the user's answer, in the order they were made. */
+/** Lists the calls of a task that wait for the user's answer, in the order in which they were made. */
 export function awaitedToolCalls(task: Task): ToolCall[] {
   return openToolCalls(task).filter(isAwaitingApproval);
 }
@@ -47,7 +49,7 @@ function isQuestion({ toolCallDetail }: Part): boolean {
   return toolCallDetail !== undefined && toolCallDetail.parentToolCallId !== "";
 }
 
-/** Finds the part of a task that holds a call, the latest first; undefined when it has none. */
+/** Finds the part that holds a call, searching from the end. Undefined if there is none. */
 export function findToolCallPart({ history }: Task, toolCallId: string): Part | undefined {
   if (!mayHoldCall(history, toolCallId)) return undefined;
   for (let index = history.length - 1; index >= 0; index--) {
@@ -61,33 +63,33 @@ function holdsCall({ content }: Part, toolCallId: string): boolean {
   return content.case === "toolCall" && content.value.toolCallId === toolCallId;
 }
 
-/** Finds a call of a task by its id, the latest first; undefined when it has none. */
+/** Finds a call by its id, searching from the end. Undefined if there is none. */
 export function findToolCall(task: Task, toolCallId: string): ToolCall | undefined {
   const content = findToolCallPart(task, toolCallId)?.content;
   return content?.case === "toolCall" ? content.value : undefined;
 }
 
-/** Finds what the scheduler said last about a call; undefined when it said nothing. */
+/** Finds the detail of a call. Undefined if there is none. */
 export function findToolCallDetail(task: Task, toolCallId: string): ToolCallDetail | undefined {
   return findToolCallPart(task, toolCallId)?.toolCallDetail;
 }
 
-/** Tells whether a call belongs to another one: a question that the other asks while it runs. */
+/** Returns whether a call is a question that another call asks while it runs. */
 export function isQuestionOfCall(task: Task, toolCallId: string): boolean {
   return (findToolCallDetail(task, toolCallId)?.parentToolCallId ?? "") !== "";
 }
 
-/** Tells whether a call is among those of a message. */
+/** Returns whether a message has a call. */
 export function hasToolCall({ parts }: Message, toolCallId: string): boolean {
   return parts.some((part) => holdsCall(part, toolCallId));
 }
 
-/** Lists the answers that a message holds. */
+/** Lists the answers in a message. */
 export function confirmationsOf(message: Message): ToolCallConfirmation[] {
   return message.parts.flatMap(({ content }) => (content.case === "confirmation" ? [content.value] : []));
 }
 
-/** Lists the answers that the user gave to a call, in order. They all come after the step that made it. */
+/** Lists the user's answers to a call, in order. They all come after the step that made the call. */
 export function answersTo({ history }: Task, toolCallId: string): ToolCallConfirmation[] {
   const step = history.findLastIndex((message) => hasToolCall(message, toolCallId));
   if (step < 0) return [];
@@ -95,40 +97,45 @@ export function answersTo({ history }: Task, toolCallId: string): ToolCallConfir
   return answers.filter((confirmation) => confirmation.toolCallId === toolCallId);
 }
 
-/** Finds the last answer that the user gave to a call; undefined when it was not asked about or not answered. */
+/** Finds the user's last answer to a call. Undefined if there is none. */
 export function findConfirmation(task: Task, toolCallId: string): ToolCallConfirmation | undefined {
   return answersTo(task, toolCallId).at(-1);
 }
 
 /**
- * A call after its question was answered: it asks no more, and is CANCELLED when the answer says so.
- * The change of a proposal is applied by the tool, when it runs or when it is put anew.
+ * Returns a call after its question was answered: it no longer asks, and is CANCELLED if the answer declines it.
+ *
+ * Changes to the proposal are not applied here. The tool applies them when it runs, or when the call asks again.
  */
 export function answeredToolCall(call: ToolCall, confirmation: ToolCallConfirmation): ToolCall {
   const { confirmationRequest: _answered, ...rest } = call;
   return confirmation.selectedOptionId === OPTION_CANCEL ? { ...rest, status: ToolCallStatus.CANCELLED } : rest;
 }
 
-/** The option that declines a call (TOOL-4). */
+/** Option that declines a call (TOOL-4). */
 export const OPTION_CANCEL = "cancel";
 
-/** The option that lets a call run this once (TOOL-4). */
+/** Option that approves a call once (TOOL-4). */
 export const OPTION_PROCEED_ONCE = "proceed_once";
 
-/** The option that lets calls like this run for the rest of the session (TOOL-4). */
+/** Option that approves similar calls for the rest of the session (TOOL-4). */
 export const OPTION_PROCEED_ALWAYS = "proceed_always";
 
-/** The option that lets this tool run for the rest of the session (TOOL-4). */
+/** Option that approves a tool for the rest of the session (TOOL-4). */
 export const OPTION_PROCEED_ALWAYS_TOOL = "proceed_always_tool";
 
-/** The option that lets the tools of this MCP server run for the rest of the session (TOOL-4). */
+/** Option that approves all tools of an MCP server for the rest of the session (TOOL-4). */
 export const OPTION_PROCEED_ALWAYS_SERVER = "proceed_always_server";
 
-/** The option that lets calls like this run from now on, in every session. Not in the RFC; as Gemini CLI has it. */
+/** Option that approves similar calls permanently, in every session. Not in the RFC; the name is Gemini CLI's. */
 export const OPTION_PROCEED_ALWAYS_AND_SAVE = "proceed_always_and_save";
 
-/** The option that runs a command again without its sandbox. Not in the RFC: an id of its own, so that no other yes means it. */
+/**
+ * Option that runs a command again without its sandbox.
+ *
+ * Not in the RFC. It has an id of its own so that no other approval can mean it.
+ */
 export const OPTION_PROCEED_WITHOUT_SANDBOX = "proceed_without_sandbox";
 
-/** The option that puts the call anew with the content that the user gives beside it (TOOL-4). */
+/** Option that asks again with the content that the user sends in the answer (TOOL-4). */
 export const OPTION_MODIFY_WITH_EDITOR = "modify_with_editor";

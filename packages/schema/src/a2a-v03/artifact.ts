@@ -16,7 +16,7 @@ import { encodeRfcJson } from "../rfc-json.ts";
 import { WireError } from "../wire-error.ts";
 import { encodePart, partOf } from "./part.ts";
 
-/** An artifact in the envelope of A2A 0.3. */
+/** Encodes an artifact as one of A2A 0.3. */
 export function artifactEnvelope({ parts, metadata, ...artifact }: Artifact): A2aArtifact {
   const { artifactId, name, description, extensions } = artifact;
   return create(A2aArtifactSchema, {
@@ -29,7 +29,7 @@ export function artifactEnvelope({ parts, metadata, ...artifact }: Artifact): A2
   });
 }
 
-/** The artifact that an envelope holds. Throws a `WireError` that names the piece that holds nothing. */
+/** Decodes an artifact of A2A 0.3. Throws a `WireError` that names the first part without content. */
 export function artifactOf({ parts, metadata, ...envelope }: A2aArtifact, path: string): Artifact {
   const { artifactId, name, description, extensions } = envelope;
   return create(ArtifactSchema, {
@@ -37,13 +37,13 @@ export function artifactOf({ parts, metadata, ...envelope }: A2aArtifact, path: 
     name,
     description,
     extensions,
-    // What an artifact holds is what it is: no data in it is an answer or a call of the extension.
+    // Data in an artifact is never an answer or a tool call of the extension.
     parts: parts.map((part, index) => partOf(part, `${path}.parts[${index}]`, (value) => ({ case: "data", value }))),
     metadata,
   });
 }
 
-/** Writes what an event does to an artifact as a TaskArtifactUpdateEvent. */
+/** Encodes an update of an artifact as the JSON of a TaskArtifactUpdateEvent. */
 export function encodeArtifactUpdate({ taskId, contextId }: TaskEvent, update: ArtifactUpdate): JsonObject {
   const { artifact, append, lastChunk } = update;
   const envelope = create(TaskArtifactUpdateEventSchema, {
@@ -57,7 +57,7 @@ export function encodeArtifactUpdate({ taskId, contextId }: TaskEvent, update: A
   return encodeRfcJson(TaskArtifactUpdateEventSchema, envelope);
 }
 
-/** The event that an update of an artifact stands for: the task is at work, for the standard says no state with it. */
+/** Decodes an update of an artifact. The standard sends no state with it, so the state of the event is WORKING. */
 export function artifactEventOf(update: TaskArtifactUpdateEvent, sequence: bigint): TaskEvent {
   const { taskId, contextId, artifact, append, lastChunk } = update;
   if (!artifact) throw new WireError("result.artifact", "", "is missing");

@@ -5,12 +5,14 @@ import { defined, isObject } from "../json.ts";
 import { mistyped, WireError } from "../wire-error.ts";
 import { assertNoSettings, decodeRequestSettings } from "./settings.ts";
 
-/** The session of a command. */
+/** The conversation and the settings that a command runs with. */
 type CommandPlace = Partial<Pick<RunSlashCommandRequest, "contextId" | "settings" | "sessionSettings">>;
 
 /**
- * Reads where `commands/get` and `command/execute` are to run, beside the RFC's fields: `context_id`, or a workspace as
- * `workspace_path` or in `metadata`, as a message has it (CMD-1). Throws a `WireError` that names the field.
+ * Decodes where `commands/get` and `command/execute` run (CMD-1).
+ *
+ * The RFC's fields have no place for it: clients send `context_id`, or a workspace as `workspace_path` or in
+ * `metadata`, as in a message. Throws a `WireError` that names the field.
  */
 export function decodeCommandPlace(params: JsonValue | undefined): CommandPlace {
   if (!isObject(params)) return {};
@@ -35,7 +37,9 @@ export function decodeCommandPlace(params: JsonValue | undefined): CommandPlace 
   return defined({ contextId, ...beside, ...within });
 }
 
-/** A field that is a string, in either spelling. */
+/**
+ * Reads a string field that may be in snake_case or lowerCamelCase. Throws a `WireError` if both are given and differ.
+ */
 function textIn(params: Readonly<Record<string, JsonValue>>, name: string, camel: string): string | undefined {
   const given = [name, camel].filter((key) => params[key] !== undefined && params[key] !== null);
   const [key] = given;

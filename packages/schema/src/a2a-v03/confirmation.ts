@@ -5,7 +5,11 @@ import { encodeRfcJson } from "../rfc-json.ts";
 import { decodeStrictJson } from "../strict-json.ts";
 import { WireError } from "../wire-error.ts";
 
-/** Writes an answer. The content of a file is there also when it is empty, so that it cannot be taken for a typing error. */
+/**
+ * Encodes the answer to a confirmation request.
+ *
+ * The new content of a file is written even if it is empty: the decoder takes a missing one for a misspelled name.
+ */
 export function encodeConfirmation(confirmation: ToolCallConfirmation): JsonObject {
   const json = encodeRfcJson(ToolCallConfirmationSchema, confirmation);
   const { modifiedDetails } = confirmation;
@@ -14,8 +18,10 @@ export function encodeConfirmation(confirmation: ToolCallConfirmation): JsonObje
 }
 
 /**
- * Reads an answer to a question. It decides what runs, so nothing of it is passed over (TOOL-5): an unknown or misplaced
- * field, a field of another type, and file details without their content are errors that name the field behind `path`.
+ * Decodes the answer to a confirmation request, strictly (TOOL-5).
+ *
+ * An answer decides what runs, so nothing in it is ignored. Unknown or misplaced fields, fields of the wrong type, and
+ * file details without content are errors, which name the field below `path`.
  */
 export function decodeConfirmation(data: JsonObject, path: string): ToolCallConfirmation {
   const details = data.file_details ?? data.fileDetails;
@@ -30,12 +36,12 @@ export function decodeConfirmation(data: JsonObject, path: string): ToolCallConf
   return confirmation;
 }
 
-/** Returns whether data is an answer: it names an option. */
+/** Returns whether the data of a part is the answer to a confirmation request: it selects an option. */
 export function looksLikeConfirmation(data: object): boolean {
   return "selected_option_id" in data || "selectedOptionId" in data;
 }
 
-/** What clients write where the RFC has another form. */
+/** Remedies for common mistakes, by the name of the unknown field. */
 const HINTS: ReadonlyMap<string, string> = new Map([
   ["modified_details", "it is the name of a oneof, which JSON does not have: write file_details beside tool_call_id"],
   ["modifiedDetails", "it is the name of a oneof, which JSON does not have: write file_details beside tool_call_id"],
@@ -47,8 +53,9 @@ const HINTS: ReadonlyMap<string, string> = new Map([
 const WRAPPERS = ["ToolCallConfirmation", "toolCallConfirmation", "tool_call_confirmation"] as const;
 
 /**
- * Throws a `WireError` when data was meant as an answer and cannot be read as one: it is wrapped in the name of the
- * message, or it names a call and nothing else but fields of an answer.
+ * Throws a `WireError` for data that was meant as an answer but cannot be decoded as one.
+ *
+ * Such data is wrapped in the name of the message, or it has a tool call id and only other fields of an answer.
  */
 export function assertNoBrokenConfirmation(data: JsonObject, path: string): void {
   const wrapper = WRAPPERS.find((name) => name in data);
@@ -60,7 +67,11 @@ export function assertNoBrokenConfirmation(data: JsonObject, path: string): void
   if (namesCall(data) && Object.keys(data).every((key) => OWN_FIELDS.has(key))) throw withoutOption(path);
 }
 
-/** The same for data that comes while the task asks: whatever names a call is meant as an answer then. */
+/**
+ * Throws a `WireError` for data that was meant as an answer, in a message to a task that waits for one.
+ *
+ * In this state, any data with a tool call id was meant as an answer, even if it has further fields.
+ */
 export function assertNoBrokenAnswer(data: JsonObject, path: string): void {
   assertNoBrokenConfirmation(data, path);
   if (namesCall(data)) throw withoutOption(path);

@@ -5,9 +5,12 @@ import type { StateChange, TaskEvent } from "../gen/devtool/v1alpha/task_event_p
 import { type Message, MessageSchema, type Part, PartSchema, Role } from "../gen/devtool/v1alpha/task_pb.ts";
 
 /**
- * Returns whether clients of A2A with the extension get an update for an event (STREAM-2). They get none for an answer
- * that holds nothing else, nor for the call that it lets run, before that runs: the first update after an answer is the
- * call EXECUTING or CANCELLED. An event without a payload only records that the extension is active.
+ * Returns whether A2A clients with the extension receive an update for an event (STREAM-2).
+ *
+ * They receive none for:
+ * - a message that only holds answers,
+ * - the answered call until it runs: the first update after an answer is the call EXECUTING or CANCELLED,
+ * - an event without a payload, which only records that the extension is active.
  */
 export function isFramed({ payload, toolCallDetail }: TaskEvent): boolean {
   if (payload.case === "message") return payload.value.parts.some(({ content }) => content.case !== "confirmation");
@@ -17,7 +20,7 @@ export function isFramed({ payload, toolCallDetail }: TaskEvent): boolean {
   return !(wasAnswered && status === ToolCallStatus.PENDING && confirmationRequest === undefined);
 }
 
-/** The kind of an event. Only what moves the task to another state is a STATE_CHANGE. */
+/** Returns the RFC's kind of an event. Only a change of the task's state is a STATE_CHANGE. */
 export function kindOf({ payload }: TaskEvent): Kind {
   switch (payload.case) {
     case "text":
@@ -46,7 +49,7 @@ export function kindOf({ payload }: TaskEvent): Kind {
   }
 }
 
-/** The agent's message in the update of an event; undefined when the update has none. */
+/** Returns the agent's message in the update of an event, or undefined if the update has none. */
 export function agentMessageOf(event: TaskEvent): Message | undefined {
   const messageId = `${event.taskId}:${event.sequence}`;
   if (event.payload.case === "reply") return { ...event.payload.value, messageId, role: Role.AGENT };

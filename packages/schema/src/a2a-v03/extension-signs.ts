@@ -3,17 +3,17 @@ import { isExtensionUri } from "../extension.ts";
 import { isObject } from "../json.ts";
 import { extensionMetadata } from "./metadata.ts";
 
-/** The places of a request in which its sender can show that it knows the extension (CARD-3). */
+/** The fields of a request by which a client can show that it supports the extension (CARD-3). */
 export interface ExtensionSigns {
   /** The `metadata` of the parameters and of the message. */
   readonly metadata: readonly (JsonObject | undefined)[];
-  /** The `extensions` of the message: the URIs of those that it uses. */
+  /** The `extensions` of the message: URIs of the extensions that it uses. */
   readonly extensions: readonly string[];
-  /** What the data parts of the message hold. */
+  /** The contents of the message's data parts. */
   readonly data: readonly JsonValue[];
 }
 
-/** Finds the signs in the parameters of a method of A2A 0.3. */
+/** Collects the extension signs in the parameters of a method of A2A 0.3. */
 export function signsIn(params: JsonValue | undefined): ExtensionSigns {
   const { metadata, message } = objectOf(params);
   const { metadata: own, extensions, parts } = objectOf(message);
@@ -24,7 +24,11 @@ export function signsIn(params: JsonValue | undefined): ExtensionSigns {
   };
 }
 
-/** Returns whether one of the signs is there: data under the extension's URI, its URI itself, or an answer to a tool call. */
+/**
+ * Returns whether a request shows that its client supports the extension.
+ *
+ * It does if it has metadata under the extension's URI, lists that URI, or holds the answer to a confirmation request.
+ */
 export function showsExtension({ metadata, extensions, data }: ExtensionSigns): boolean {
   return (
     extensions.some(isExtensionUri) ||

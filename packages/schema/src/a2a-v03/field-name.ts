@@ -1,4 +1,4 @@
-/** The fields of our own requests that A2A has under another name. Those of the RFC keep theirs. */
+/** Fields of our requests that have another name in A2A. The RFC's fields have the same names in both. */
 const A2A_NAMES: ReadonlyMap<string, string> = new Map([
   ["message_id", "messageId"],
   ["context_id", "contextId"],
@@ -10,7 +10,7 @@ const A2A_NAMES: ReadonlyMap<string, string> = new Map([
   ["reference_task_ids", "referenceTaskIds"],
 ]);
 
-/** The field that an error is about, as a client of A2A spells it: `message.message_id` is `message.messageId` there. */
+/** Returns the path of a field as A2A clients spell it, for example `message.messageId` for `message.message_id`. */
 export function a2aFieldName(field: string): string {
   return field
     .split(".")
@@ -18,7 +18,7 @@ export function a2aFieldName(field: string): string {
     .join(".");
 }
 
-/** The words of an error with its field as a client of A2A spells it, when they begin with the field. */
+/** Returns an error message with its field as A2A clients spell it, if the message starts with the field. */
 export function a2aErrorText(message: string, field: string): string {
   return field !== "" && message.startsWith(field) ? `${a2aFieldName(field)}${message.slice(field.length)}` : message;
 }

@@ -4,16 +4,20 @@ import { isInterrupted } from "../task-state.ts";
 import { awaitedToolCalls, hasToolCall, isEnded, toolCallsOf } from "../tool-call.ts";
 import { runsOf } from "./message.ts";
 
-/** The conversation of a task, its question apart from it. */
+/** The history of a task, split into the open question and the rest. */
 export interface SplitHistory {
   readonly rest: readonly Message[];
-  /** The calls that the task waits for, as the last run of the step that made them; undefined when it waits for none. */
+  /**
+   * The tool calls that the task waits for, as the last run of the step that made them. Absent if it waits for none.
+   */
   readonly question?: Message;
 }
 
 /**
- * Takes the calls that a task waits for out of its history, since A2A has the message of a status in no history. Their
- * message has the id of the step that made them, or of the next of its runs, so that a reader can put them back.
+ * Separates the tool calls that a task waits for from its history.
+ *
+ * In A2A, the message of a status is not part of the history. The message with the calls has the id of the step that
+ * made them, or of the next run of that step, so that a reader can put them back in place.
  */
 export function splitQuestion(task: Task): SplitHistory {
   const asked = new Set(isInterrupted(task.state) ? awaitedToolCalls(task) : []);
@@ -28,7 +32,7 @@ export function splitQuestion(task: Task): SplitHistory {
   return { rest, question: create(MessageSchema, { messageId, role: Role.AGENT, parts }) };
 }
 
-/** Puts the calls of a status's message into the history where it does not have them. */
+/** Adds the tool calls of a status's message to the history, unless they are there already. */
 export function withQuestion(history: Message[], explained: Message | undefined): Message[] {
   const parts = (explained?.parts ?? []).filter(
     ({ content }) =>
@@ -41,7 +45,7 @@ export function withQuestion(history: Message[], explained: Message | undefined)
   return history.with(index, { ...step, parts: [...step.parts, ...parts] });
 }
 
-/** Puts the runs of one message, and the pieces of one step of an agent that numbers them otherwise, together again. */
+/** Merges the runs of each message, and the parts of one agent step that another agent sent as several messages. */
 export function mergeSteps(messages: readonly Message[]): Message[] {
   const merged: Message[] = [];
   for (const message of messages) {
@@ -53,7 +57,7 @@ export function mergeSteps(messages: readonly Message[]): Message[] {
   return merged;
 }
 
-/** Tells whether a message is a later run of another: its id is that one's with a number. */
+/** Returns whether a message is a later run of another one: its id is that of the other one, `#` and a number. */
 function isRunOf({ messageId }: Message, later: Message): boolean {
   return later.messageId.startsWith(`${messageId}#`) && /^#\d+$/.test(later.messageId.slice(messageId.length));
 }

@@ -3,7 +3,7 @@ import { isObject } from "../json.ts";
 import { decodeRfcJson } from "../rfc-json.ts";
 import { quote, WireError } from "../wire-error.ts";
 
-/** The error codes of JSON-RPC 2.0 and of A2A 0.3 (section 8), and two of ours in the range that JSON-RPC leaves to servers. */
+/** Error codes of JSON-RPC 2.0 and A2A 0.3 (section 8), and two of our own in the range for implementations. */
 export const JsonRpcCode = {
   PARSE_ERROR: -32700,
   INVALID_REQUEST: -32600,
@@ -17,13 +17,13 @@ export const JsonRpcCode = {
   CONTENT_TYPE_NOT_SUPPORTED: -32005,
   INVALID_AGENT_RESPONSE: -32006,
   AUTHENTICATED_EXTENDED_CARD_NOT_CONFIGURED: -32007,
-  /** The server has no room for what is asked, as when its disk is full (ERR-2). */
+  /** The server lacks resources, for example space on its disk (ERR-2). */
   RESOURCE_EXHAUSTED: -32050,
-  /** The id of a message was used for another one (STREAM-7). */
+  /** Another message with the same id was sent before (STREAM-7). */
   ALREADY_EXISTS: -32051,
 } as const;
 
-/** Reads a JSON-RPC request. Throws a `WireError` when it is none; its `params` are not looked at. */
+/** Decodes the envelope of a JSON-RPC request. Throws a `WireError` if it is invalid. Does not check `params`. */
 export function decodeJsonRpcRequest(json: unknown): JsonRpcRequest {
   if (Array.isArray(json)) throw new WireError("", "", "a batch is not supported: send one request at a time");
   if (!isObject(json)) throw new WireError("", "", "a request is a JSON object");

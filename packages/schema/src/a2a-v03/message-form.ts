@@ -4,9 +4,10 @@ import { quote, WireError } from "../wire-error.ts";
 import { assertNoSettings } from "./settings.ts";
 
 /**
- * Throws a `WireError` for what is often wrong with the parameters that carry a message, and what a reader that leaves out
- * unknown fields would not see: a message in the form of the other version of A2A, a part with `type`, and settings that
- * stand beside `metadata` instead of in it.
+ * Checks the parameters that carry a message for common mistakes, and throws a `WireError` with the remedy.
+ *
+ * A lenient decoder would ignore them: a message in the form of the other version of A2A, a part with `type` instead of
+ * `kind`, and settings next to `metadata` instead of inside.
  */
 export function assertMessageForm({ metadata: _metadata, ...params }: JsonObject, version: "0.3" | "1.0"): void {
   const { metadata: _ofMessage, ...message } = objectOrEmpty(params.message);

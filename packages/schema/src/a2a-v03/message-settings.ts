@@ -4,14 +4,15 @@ import { type MessageSettings, MessageSettingsSchema } from "../gen/devtool/v1al
 import { isObject } from "../json.ts";
 import { quote, WireError } from "../wire-error.ts";
 
-/** The settings of a message as its `metadata` holds them; nothing when there are none. */
+/** Encodes the settings of a message as entries of its `metadata`. Empty if there are none. */
 export function messageSettingsMetadata(settings: MessageSettings | undefined): JsonObject {
   return settings ? { [MESSAGE_SETTINGS_URI]: toJson(MessageSettingsSchema, settings) } : {};
 }
 
 /**
- * Reads the settings of a message off its `metadata`; nothing when there are none. Throws a `WireError` for anything that
- * is not understood, since a setting that is ignored is not what its sender asked for.
+ * Decodes the settings of a message from its `metadata`. Empty if there are none.
+ *
+ * Throws a `WireError` for unknown fields and values: ignoring a setting would not do what its sender asked for.
  */
 export function decodeMessageSettings(metadata: JsonObject | undefined): { messageSettings?: MessageSettings } {
   const json: JsonValue | undefined = metadata?.[MESSAGE_SETTINGS_URI];

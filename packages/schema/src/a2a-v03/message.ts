@@ -18,15 +18,16 @@ import { assertNoBrokenConfirmation, looksLikeConfirmation } from "./confirmatio
 import { extensionMetadata } from "./metadata.ts";
 import { decodePart, encodePart, kindOfPart } from "./part.ts";
 
-/** Where a message belongs. */
+/** The task and the conversation that a message belongs to. */
 export interface MessagePlace {
   readonly taskId: string;
   readonly contextId: string;
 }
 
 /**
- * Writes a message, or the pieces of one that are of one kind. What its sender put beside it stands in its metadata as it
- * was sent; under the extension's URI the kind is added when the sender put nothing there.
+ * Encodes a message, or a run of its parts that have the same kind.
+ *
+ * The sender's metadata is kept. The kind is added under the extension's URI, unless the sender put something there.
  */
 export function encodeMessage(message: Message, kind: Kind, place: MessagePlace): A2aMessage {
   const metadata = { ...message.metadata, ...kindMetadata(message, kind) };
@@ -48,7 +49,12 @@ function kindMetadata({ metadata }: Message, kind: Kind): JsonObject {
   return { [EXTENSION_URI]: encodeRfcJson(DevelopmentToolEventSchema, event) };
 }
 
-/** Writes a message of a task's history: the user's as it was sent, the kind of an answer beside it; the agent's in runs. */
+/**
+ * Encodes a message of a task's history.
+ *
+ * A user's message stays whole, and is marked as an answer if it answers tool calls. An agent's message becomes one A2A
+ * message for each run of parts of one kind.
+ */
 export function encodeHistoryMessage(message: Message, place: MessagePlace): A2aMessage[] {
   if (message.role !== Role.USER) return encodeMessageRuns(message, place);
   const answers = confirmationsOf(message).length > 0;
@@ -57,8 +63,10 @@ export function encodeHistoryMessage(message: Message, place: MessagePlace): A2a
 }
 
 /**
- * Writes a message as one A2A message for each run of pieces of one kind, so that the metadata of each says what its
- * data parts hold. The first keeps the message's id, the others add a number to it.
+ * Encodes a message as one A2A message for each run of parts of one kind, because the metadata of a message states the
+ * kind of its data parts.
+ *
+ * The first run has the id of the message; the others append `#` and their number.
  */
 function encodeMessageRuns(message: Message, place: MessagePlace): A2aMessage[] {
   return runsOf(message.parts).map((parts, index) => {
@@ -68,7 +76,7 @@ function encodeMessageRuns(message: Message, place: MessagePlace): A2aMessage[] 
   });
 }
 
-/** Splits parts into runs of one kind each. */
+/** Groups consecutive parts of the same kind. */
 export function runsOf(parts: readonly Part[]): Part[][] {
   const runs: Part[][] = [];
   for (const part of parts) {
@@ -80,8 +88,10 @@ export function runsOf(parts: readonly Part[]): Part[][] {
 }
 
 /**
- * Reads a message; the kind of its data parts is in its metadata, or is given for a message inside an event. What says
- * the kind is left out of the metadata, since it is in the parts.
+ * Decodes a message.
+ *
+ * The kind of its data parts is in its metadata, or is passed for a message inside an event. The decoded metadata no
+ * longer holds the kind, which is implied by the parts.
  */
 export function decodeMessage(message: A2aMessage, path: string, outer?: DevelopmentToolEvent): Message {
   const kind = outer?.kind || eventOf(message.metadata)?.kind || Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED;
@@ -96,8 +106,8 @@ export function decodeMessage(message: A2aMessage, path: string, outer?: Develop
 }
 
 /**
- * Reads a message that a client sends: data that was meant as an answer and cannot be read as one is an error (TOOL-5).
- * Throws a `WireError`.
+ * Decodes a message from a client (TOOL-5). Throws a `WireError` for data that was meant as an answer but cannot be
+ * decoded as one.
  */
 export function decodeSentMessage(message: A2aMessage, path: string): Message {
   for (const [index, { data }] of message.parts.entries()) {
@@ -106,7 +116,7 @@ export function decodeSentMessage(message: A2aMessage, path: string): Message {
   return decodeMessage(message, path);
 }
 
-/** What a sender put beside a message, without what says the kind of its parts. */
+/** Returns the metadata of a message without the entries that only state the kind of its parts. */
 function metadataField(metadata: JsonObject | undefined): Pick<Message, "metadata"> {
   const entries = Object.entries(metadata ?? {}).filter(
     ([key, value]) => key !== TASK_EVENT_URI && !(isExtensionUri(key) && isEvent(value)),
@@ -118,7 +128,7 @@ function isEvent(value: unknown): boolean {
   return isObject(value) && "kind" in value;
 }
 
-/** Reads the extension's event off a `metadata` field; undefined when there is none. */
+/** Decodes the extension's event in a `metadata` field. Undefined if there is none. */
 export function eventOf(metadata: JsonObject | undefined): DevelopmentToolEvent | undefined {
   const json = extensionMetadata(metadata);
   return json && decodeRfcJson(DevelopmentToolEventSchema, json);

@@ -2,22 +2,25 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { isExtensionUri, SESSION_SETTINGS_URI, TASK_EVENT_URI } from "../extension.ts";
 import { isObject } from "../json.ts";
 
-/** Finds the extension's object in a `metadata` field (META-1): under its URI, also without the scheme. */
+/** Finds the extension's object in a `metadata` field (META-1), under its URI with or without the scheme. */
 export function extensionMetadata(metadata: JsonObject | undefined): JsonObject | undefined {
   return find(metadata, isExtensionUri);
 }
 
-/** Finds the object of our settings beyond the RFC in a `metadata` field (SESSION-3). */
+/** Finds our SessionSettings in a `metadata` field (SESSION-3). */
 export function sessionMetadata(metadata: JsonObject | undefined): JsonObject | undefined {
   return find(metadata, (key) => key === SESSION_SETTINGS_URI);
 }
 
-/** Finds what an event says beyond the RFC in a `metadata` field. */
+/** Finds our TaskEvent in a `metadata` field: what an event has beyond the RFC. */
 export function taskEventMetadata(metadata: JsonObject | undefined): JsonObject | undefined {
   return find(metadata, (key) => key === TASK_EVENT_URI);
 }
 
-/** The entries of a `metadata` field that are neither the extension's nor ours, as they are; undefined when there are none. */
+/**
+ * Returns the entries of a `metadata` field that belong neither to the extension nor to us. Undefined if there are
+ * none.
+ */
 export function foreignMetadata(metadata: JsonObject | undefined): JsonObject | undefined {
   const entries = Object.entries(metadata ?? {}).filter(([key]) => !isExtensionUri(key) && !OWN_URIS.has(key));
   return entries.length === 0 ? undefined : Object.fromEntries(entries);

@@ -18,15 +18,18 @@ import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 import { quote, WireError } from "../wire-error.ts";
 import { decodeConfirmation, encodeConfirmation, looksLikeConfirmation } from "./confirmation.ts";
 
-/** Under this name official SDKs mark an object that only wraps data of another type: 0.3 has objects alone. */
+/** Metadata key of official SDKs for a data part that wraps a value. Data parts of A2A 0.3 hold only objects. */
 const WRAPPED = "data_part_compat";
 
-/** Data of A2A 0.3 that wraps a value of another type, as `{"value": …}` with a mark in the part's metadata. */
+/**
+ * Wraps a JSON value that is not an object for a data part of A2A 0.3: as `{"value": …}`, marked in the part's
+ * metadata.
+ */
 export function wrapped(value: JsonValue): { readonly data: JsonObject; readonly metadata: JsonObject } {
   return { data: { value }, metadata: { [WRAPPED]: true } };
 }
 
-/** Finds the value that a data part of A2A 0.3 wraps, and the metadata without the mark; undefined when it wraps none. */
+/** Unwraps the value of a data part of A2A 0.3, and removes the mark from its metadata. Undefined if it wraps none. */
 export function findWrapped({
   kind,
   data,
@@ -38,7 +41,7 @@ export function findWrapped({
   return isWrapped && Object.keys(others).length === 0 ? { value, metadata: rest } : undefined;
 }
 
-/** Writes a piece of a message; undefined for one that holds nothing. */
+/** Encodes a part of a message. Undefined for a part without content. */
 export function encodePart(part: Part): A2aPart | undefined {
   const written = encodeContent(part.content);
   if (!written) return undefined;
@@ -73,26 +76,26 @@ function encodeContent(content: Part["content"]): A2aPart | undefined {
   }
 }
 
-/** The media type and file name of text and data, in the metadata of a part of A2A 0.3, which has no fields for them. */
+/** Encodes the media type and file name of text and data as metadata: parts of A2A 0.3 have no fields for them. */
 export function namesMetadata({ mediaType, fileName }: Pick<Part, "mediaType" | "fileName">): JsonObject | undefined {
   if (mediaType === "" && fileName === "") return undefined;
   return { [PART_URI]: toJson(PartSchema, create(PartSchema, { mediaType, fileName })) };
 }
 
-/** Reads what `namesMetadata` wrote, and gives the metadata without it; undefined when nothing else is left. */
+/** Decodes what `namesMetadata` encoded, and returns it with the rest of the metadata, which is undefined if empty. */
 export function splitNames(metadata: JsonObject | undefined): Pick<Part, "mediaType" | "fileName" | "metadata"> {
   const { [PART_URI]: names, ...rest } = metadata ?? {};
   const { mediaType, fileName } = isObject(names) ? decodeRfcJson(PartSchema, names) : create(PartSchema);
   return { mediaType, fileName, metadata: Object.keys(rest).length > 0 ? rest : undefined };
 }
 
-/** A source in words, for those who know no other form of it. */
+/** Renders a citation as text, for clients that do not know the message. */
 export function citationText({ title, uri, license }: Citation): string {
   const named = [title, uri && (title ? `<${uri}>` : uri), license && `(${license})`].filter((word) => word !== "");
   return `\nSource: ${named.join(" ")}\n`;
 }
 
-/** The kind of event that carries a piece; text for all that the RFC has no kind for. */
+/** Returns the RFC's kind of update that carries a part. TEXT_CONTENT for parts that the RFC has no kind for. */
 export function kindOfPart({ content }: Part): Kind {
   switch (content.case) {
     case "thought":
@@ -107,14 +110,16 @@ export function kindOfPart({ content }: Part): Kind {
 }
 
 /**
- * Reads a piece of a message whose kind its metadata tells. A data part without a kind is a confirmation when it names
- * a tool call and an option, as a client may send it beside text without saying so (TOOL-5).
+ * Decodes a part of a message whose metadata states a kind.
+ *
+ * A data part without a kind is an answer if it has a tool call id and an option: clients may send one next to text
+ * without stating it (TOOL-5).
  */
 export function decodePart(part: A2aPart, kind: Kind, path: string): Part {
   return partOf(part, path, (data) => decodeData(data, kind, `${path}.data`));
 }
 
-/** Reads a piece with its metadata; objects in data parts are read by the function that is given. */
+/** Decodes a part and its metadata. `readData` decodes objects in data parts. */
 export function partOf(part: A2aPart, path: string, readData: (data: JsonObject) => Part["content"]): Part {
   const found = findWrapped(part);
   if (!found) return create(PartSchema, { content: contentOf(part, path, readData), ...splitNames(part.metadata) });
@@ -151,13 +156,13 @@ function decodeData(data: NonNullable<A2aPart["data"]>, kind: Kind, path: string
       return decodeCall(data, path);
     default:
       if (looksLikeConfirmation(data)) return { case: "confirmation", value: decodeConfirmation(data, path) };
-      // An older agent's question is a whole ToolCall under the kind of an answer (STREAM-2).
+      // Earlier agents send a question as a whole ToolCall under the kind of an answer (STREAM-2).
       if (kind !== Kind.TOOL_CALL_CONFIRMATION) return { case: "data", value: data };
       return { case: "toolCall", value: decodeRfcJson(ToolCallSchema, data, path) };
   }
 }
 
-/** A change of state holds the calls that the task waits for (STREAM-2); what names no call is plain data. */
+/** Decodes data in a change of state: a tool call that the task waits for (STREAM-2), or plain data. */
 function decodeCall(data: NonNullable<A2aPart["data"]>, path: string): Part["content"] {
   const isCall = "tool_call_id" in data || "toolCallId" in data;
   if (!isCall) return { case: "data", value: data };

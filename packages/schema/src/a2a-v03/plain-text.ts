@@ -5,8 +5,10 @@ import { OPTION_PROCEED_ONCE } from "../tool-call.ts";
 import { citationText } from "./part.ts";
 
 /**
- * Says what an event means to a client that does not know the extension (CARD-3): its text, the questions that the task
- * waits for in words, or nothing but the state (empty). Undefined when there is nothing to say.
+ * Renders an event for clients without the extension (CARD-3).
+ *
+ * Returns its text, and the questions that the task waits for in words. An empty string shows only the state; undefined
+ * shows nothing.
  */
 export function plainText({ payload }: TaskEvent): string | undefined {
   switch (payload.case) {
@@ -29,19 +31,21 @@ export function plainText({ payload }: TaskEvent): string | undefined {
   }
 }
 
-/** The texts that explain a state, and the questions of calls in words. */
+/** Joins the texts that explain a state and the questions of its open calls, as paragraphs. */
 export function stateInWords(texts: readonly string[], openCalls: readonly ToolCall[]): string {
   return [...texts, ...openCalls.map(question)].filter((words) => words !== "").join("\n\n");
 }
 
-/** The maximum number of lines that a question shows of what it is about. */
+/** Maximum number of lines that a question shows of a command, a change or a description. */
 const MAX_LINES = 200;
-/** The same for the arguments of a tool. */
+/** Maximum number of lines that a question shows of a tool's arguments. */
 const MAX_ARGUMENT_LINES = 40;
 
 /**
- * Asks about a call. What comes from the tool, the model or a server stands on one line or behind `│`: it cannot add a
- * line to the question.
+ * Renders the question of a tool call.
+ *
+ * Text from the tool, the model or an MCP server is put on a single line or behind `│`, so that it cannot forge a line
+ * of the question.
  */
 function question(call: ToolCall): string {
   const { options = [] } = call.confirmationRequest ?? {};

@@ -9,7 +9,7 @@ import { type PushConfig, PushConfigSchema } from "../gen/devtool/v1alpha/push_s
 import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 import { WireError } from "../wire-error.ts";
 
-/** Writes a push notification config with its task. */
+/** Encodes a push notification config with its task. */
 export function encodePushConfig(config: PushConfig): JsonObject {
   const { taskId } = config;
   return encodeRfcJson(
@@ -18,7 +18,7 @@ export function encodePushConfig(config: PushConfig): JsonObject {
   );
 }
 
-/** A push notification config as the envelope has it, without its task. */
+/** Encodes a push notification config without its task. */
 export function pushEnvelope({ id, url, token, authentication }: PushConfig): PushNotificationConfig {
   return create(PushNotificationConfigSchema, {
     id,
@@ -28,21 +28,21 @@ export function pushEnvelope({ id, url, token, authentication }: PushConfig): Pu
   });
 }
 
-/** Reads the parameters of `tasks/pushNotificationConfig/set`. Throws a `WireError` that names the field. */
+/** Decodes the parameters of `tasks/pushNotificationConfig/set`. Throws a `WireError` that names the field. */
 export function decodePushConfig(params: JsonValue | undefined): PushConfig {
   const { taskId, pushNotificationConfig } = decodeRfcJson(TaskPushNotificationConfigSchema, params ?? {});
   if (!pushNotificationConfig) throw new WireError("pushNotificationConfig", "", "is missing");
   return pushConfigOf(taskId, pushNotificationConfig);
 }
 
-/** The config of a task in our own terms; of several authentication schemes, the first. */
+/** Decodes a push notification config. Of several authentication schemes, the first is used. */
 export function pushConfigOf(taskId: string, { id, url, token, authentication }: PushNotificationConfig): PushConfig {
   return create(PushConfigSchema, {
     taskId,
     id,
     url,
     token,
-    // An empty one asks for none: the official kit for 0.3 sends it.
+    // An empty authentication is the same as none: the official test kit for 0.3 sends one.
     authentication:
       authentication?.schemes.length || authentication?.credentials
         ? { scheme: authentication.schemes[0] ?? "", credentials: authentication.credentials }
@@ -50,7 +50,7 @@ export function pushConfigOf(taskId: string, { id, url, token, authentication }:
   });
 }
 
-/** Reads the parameters of `tasks/pushNotificationConfig/get`, `list` and `delete`. */
+/** Decodes the parameters of `tasks/pushNotificationConfig/get`, `list` and `delete`. */
 export function decodePushConfigParams(params: JsonValue | undefined): {
   readonly taskId: string;
   readonly configId: string;

@@ -4,13 +4,13 @@ import { type Replay, ReplaySchema } from "../gen/devtool/v1alpha/task_service_p
 import { isObject } from "../json.ts";
 import { decodeRfcJson } from "../rfc-json.ts";
 
-/** A `metadata` field that also says that what carries it repeats an earlier exchange (STREAM-7). */
+/** Returns a `metadata` field with the mark that its object repeats an earlier exchange (STREAM-7). */
 export function withReplay(metadata: JsonObject | undefined, replay: Replay): JsonObject {
   const json = toJson(ReplaySchema, replay);
   return { ...metadata, [REPLAY_URI]: isObject(json) ? json : {} };
 }
 
-/** What a `metadata` field says of an exchange that is told again; undefined when it says nothing of it. Throws a `WireError`. */
+/** Finds the mark of a repeated exchange in a `metadata` field. Undefined if there is none. Throws a `WireError`. */
 export function replayIn(metadata: JsonObject | undefined): Replay | undefined {
   const json = metadata?.[REPLAY_URI];
   return isObject(json) ? decodeRfcJson(ReplaySchema, json) : undefined;

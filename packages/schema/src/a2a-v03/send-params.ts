@@ -16,16 +16,16 @@ import { pushConfigOf, pushEnvelope } from "./push-config.ts";
 import { decodeRequestSettings } from "./settings.ts";
 import { metadataField, settingsMetadata } from "./task.ts";
 
-/** What `message/send` and `message/stream` ask for. */
+/** Decoded parameters of `message/send` and `message/stream`. */
 export interface MessageSend {
   readonly request: SendMessageRequest;
-  /** The newest so many messages of history in the answer; all when undefined. */
+  /** Maximum number of messages in the history of the response, newest kept. Undefined returns all. */
   readonly historyLength: number | undefined;
-  /** Where to post the task's events; undefined when nobody asked. */
+  /** Where to post the events of the task. Undefined if nowhere. */
   readonly pushConfig: PushConfig | undefined;
 }
 
-/** Writes the parameters of `message/send` and `message/stream`. */
+/** Encodes the parameters of `message/send` and `message/stream`. */
 export function encodeMessageSend(request: SendMessageRequest): JsonObject {
   const { message, returnImmediately, pushConfig } = request;
   return encodeRfcJson(
@@ -41,13 +41,15 @@ export function encodeMessageSend(request: SendMessageRequest): JsonObject {
   );
 }
 
-/** The message of a request in the envelope of A2A, with the settings in its metadata. Throws a `WireError` without one. */
+/**
+ * Encodes the message of a request, with the settings in its metadata. Throws a `WireError` if the request has none.
+ */
 export function sentEnvelope(request: SendMessageRequest): A2aMessage {
   const { message, taskId, contextId, messageSettings } = request;
   if (!message) throw new WireError("message", "", "is missing");
   const answers = confirmationsOf(message).length > 0;
   const kind = answers ? Kind.TOOL_CALL_CONFIRMATION : Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED;
-  // What a client sends is its user's, also where it did not say so.
+  // A message from a client is the user's, even if it does not say so.
   const role = message.role || Role.USER;
   const envelope = encodeMessage({ ...message, role }, kind, { taskId, contextId });
   const settings = settingsMetadata(withModel(request, message.model));
@@ -55,13 +57,13 @@ export function sentEnvelope(request: SendMessageRequest): A2aMessage {
   return { ...envelope, ...metadataField(metadata) };
 }
 
-/** The settings with the model that the message chose: A2A has one place for both. */
+/** Adds the message's model to the session settings: A2A has one place for both. */
 function withModel(request: SendMessageRequest, model: string): SendMessageRequest {
   if (model === "") return request;
   return { ...request, sessionSettings: { ...(request.sessionSettings ?? create(SessionSettingsSchema)), model } };
 }
 
-/** Reads the parameters of `message/send` and `message/stream`. Throws a `WireError` that names the field. */
+/** Decodes the parameters of `message/send` and `message/stream`. Throws a `WireError` that names the field. */
 export function decodeMessageSend(params: JsonValue | undefined): MessageSend {
   if (isObject(params)) assertMessageForm(params, "0.3");
   assertDataObjects(params);
@@ -82,7 +84,7 @@ export function decodeMessageSend(params: JsonValue | undefined): MessageSend {
   };
 }
 
-/** Data of A2A 0.3 is an object. Throws a `WireError` that says how to send another value. */
+/** Throws a `WireError` with the remedy for a data part that is not an object, which A2A 0.3 requires. */
 function assertDataObjects(params: JsonValue | undefined): void {
   for (const [index, json] of listOrEmpty(objectOrEmpty(objectOrEmpty(params).message).parts).entries()) {
     const { kind, data } = objectOrEmpty(json);
@@ -111,7 +113,7 @@ function requestOf(
   return create(SendMessageRequestSchema, {
     message: {
       ...decodeSentMessage(message, "message"),
-      // Kept as it was sent, the settings in it too.
+      // Stored as it was sent, including the settings.
       metadata: message.metadata,
       model: settings.sessionSettings?.model ?? "",
       acceptedOutputModes: [...acceptedOutputModes],

@@ -13,20 +13,22 @@ import { defined, isObject } from "../json.ts";
 import { decodeStrictJson, type Hints } from "../strict-json.ts";
 import { mistyped, quote, WireError } from "../wire-error.ts";
 
-/** The settings of a session. */
+/** Settings of a session. */
 type Settings = Pick<TaskCreated, "settings" | "sessionSettings">;
 
-/** A `metadata` field of a request, and where it stands. */
+/** A `metadata` field of a request that may hold settings. */
 export interface SettingsPlace {
   readonly metadata: JsonValue | undefined;
-  /** Its path in the request, for errors. */
+  /** Path of the field in the request, for errors. */
   readonly path: string;
 }
 
 /**
- * Reads the settings that a request asks for (SESSION-1, SESSION-3). They say where an agent works and what it may do, so
- * nothing of them is passed over: a wrong type, a wrong place, another version of the extension, an unknown field, and
- * settings that are given twice and differ are errors that say what to write instead. Keys of others are left alone.
+ * Decodes the settings of a request, strictly (SESSION-1, SESSION-3).
+ *
+ * Settings decide where an agent works and what it may do, so nothing in them is ignored. Errors name the remedy for: a
+ * wrong type, a wrong place, another version of the extension, an unknown field, and settings that are given twice with
+ * different values. Keys of other extensions are not checked.
  */
 export function decodeRequestSettings(places: readonly SettingsPlace[]): Settings {
   const found = places.flatMap(({ metadata, path }) =>
@@ -58,7 +60,7 @@ function settingsUnder(key: string, value: JsonValue, path: string): Settings[] 
   return [];
 }
 
-/** Throws a `WireError` when an object holds settings that belong under a key of `metadata`. */
+/** Throws a `WireError` if an object holds settings that belong under a key of `metadata`. */
 export function assertNoSettings(object: JsonObject, path: string): void {
   const field = Object.keys(object).find((key) => MISPLACED.has(key) || isExtensionUri(key));
   if (field === undefined) return;
@@ -81,7 +83,7 @@ const MISPLACED: ReadonlySet<string> = new Set([
   ...["approval_mode", "approvalMode", "mcp_servers", "mcpServers"],
 ]);
 
-/** The RFC's settings, and those that it allows beside them: they mean what they mean in the settings of a session. */
+/** Decodes the RFC's AgentSettings, and the session settings that the RFC allows next to them. */
 function agentSettings(value: JsonValue): Settings {
   if (!isObject(value)) throw mistyped("AgentSettings", value, 'an object like {"workspace_path": "/absolute/path"}');
   const entries = Object.entries(value);
@@ -97,7 +99,7 @@ function agentSettings(value: JsonValue): Settings {
 
 const BESIDE: ReadonlySet<string> = new Set(["allowed_tools", "allowedTools", "mcp_servers", "mcpServers"]);
 
-/** Fields of the event that stands under the same key beside an answer (META-1). */
+/** Fields of the DevelopmentToolEvent that a confirmation has under the same key (META-1). */
 const OF_EVENT: ReadonlySet<string> = new Set(["kind", "model", "user_tier", "userTier", "error"]);
 
 function decodeWorkspace(json: JsonObject): AgentSettings | undefined {
@@ -123,7 +125,7 @@ const HINTS: Hints = {
   get: (key: string) => (/^agent_?settings$/i.test(key) ? FLAT : ELSEWHERE),
 };
 
-/** Settings from two places; each field counts where it is given. Throws when it is given in both and differs. */
+/** Merges settings from two places. Throws a `WireError` if both set a field to different values. */
 function merged(one: SessionSettings, other: SessionSettings): SessionSettings {
   const both = create(SessionSettingsSchema, {
     allowedTools: one.allowedTools.length > 0 ? one.allowedTools : other.allowedTools,

@@ -13,12 +13,12 @@ const NAMES: ReadonlyMap<TaskState, string> = new Map([
 
 const STATES: ReadonlyMap<string, TaskState> = new Map([...NAMES].map(([state, name]) => [name, state]));
 
-/** The name of a state in A2A 0.3; `unknown` for one that has none. */
+/** Encodes a state as in A2A 0.3. `unknown` for states that it does not have. */
 export function encodeState(state: TaskState): string {
   return NAMES.get(state) ?? "unknown";
 }
 
-/** The state that A2A 0.3 names so; UNSPECIFIED for one that we do not know. */
+/** Decodes a state of A2A 0.3. UNSPECIFIED for unknown names. */
 export function decodeState(name: string): TaskState {
   return STATES.get(name) ?? TaskState.UNSPECIFIED;
 }

@@ -32,8 +32,10 @@ import { decodeCreated, encodeCreated } from "./task.ts";
 import type { StreamView } from "./view.ts";
 
 /**
- * Writes an event as the JSON text of a `result` in a stream of A2A 0.3: a Task for `created`, a TaskArtifactUpdateEvent
- * for what becomes of an artifact, otherwise a TaskStatusUpdateEvent. Undefined when the view shows nothing of it.
+ * Encodes an event as the JSON text of a stream frame's `result` in A2A 0.3.
+ *
+ * The result is a Task for `created`, a TaskArtifactUpdateEvent for `artifact`, and a TaskStatusUpdateEvent for the
+ * rest. Undefined if the view does not show the event.
  */
 export function encodeStreamFrame(event: TaskEvent, view: StreamView): string | undefined {
   const { payload } = event;
@@ -43,7 +45,11 @@ export function encodeStreamFrame(event: TaskEvent, view: StreamView): string | 
   return frame && JSON.stringify(frame);
 }
 
-/** Reads a `result` of a stream. The sequence is the one of its SSE id, or counted by the caller. Throws a `WireError`. */
+/**
+ * Decodes the `result` of a stream frame.
+ *
+ * The sequence number is the SSE id of the frame, or counted by the caller. Throws a `WireError`.
+ */
 export function decodeStreamFrame(result: JsonValue, sequence: bigint): TaskEvent {
   if (!isObject(result)) throw new WireError("result", quote(result), "must be a JSON object");
   switch (result.kind) {
@@ -60,7 +66,7 @@ export function decodeStreamFrame(result: JsonValue, sequence: bigint): TaskEven
   }
 }
 
-/** The event that an answer stands for that is a message alone. */
+/** Decodes a message that is the whole response of a task. */
 function repliedEvent(message: A2aMessage, sequence: bigint): TaskEvent {
   const { taskId, contextId } = message;
   const value = decodeMessage(message, "result");
@@ -73,7 +79,7 @@ function repliedEvent(message: A2aMessage, sequence: bigint): TaskEvent {
   });
 }
 
-/** The update as plain data in the form that the envelope's message has in JSON; a test holds the two together. */
+/** Builds the update directly as JSON, in the form of the message TaskStatusUpdateEvent. A test compares the two. */
 function extensionUpdate(event: TaskEvent): JsonObject | undefined {
   if (!isFramed(event)) return undefined;
   return updateJson(event, messageJson(event), updateMetadata(event));
@@ -81,21 +87,23 @@ function extensionUpdate(event: TaskEvent): JsonObject | undefined {
 
 function messageJson(event: TaskEvent): JsonObject | undefined {
   const { payload, taskId, contextId } = event;
-  // Text comes in thousands of pieces: written by hand, which a test holds to the envelope's message.
+  // A response has thousands of text events, so their JSON is built directly. A test compares it with the message's.
   if (payload.case === "text") return textMessage(event, payload.value.text);
   const message = agentMessageOf(event);
   const noKind = Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED;
   return message && encodeRfcJson(A2aMessageSchema, encodeMessage(message, noKind, { taskId, contextId }));
 }
 
-/** The metadata of an update: the extension's event under its URI, beside it what the RFC has no kind or field for. */
+/**
+ * Encodes the metadata of an update: the extension's event under its URI, and under ours what the RFC has no field for.
+ */
 export function updateMetadata(event: TaskEvent): JsonObject {
   const error = event.payload.case === "stateChange" ? event.payload.value.error : "";
   const metadata: JsonObject = defined({ kind: Kind[kindOf(event)], model: event.model, error: error || undefined });
   return { [EXTENSION_URI]: metadata, ...ownMetadata(event) };
 }
 
-/** What the RFC has no kind or field for, as the JSON of an event that holds only that. */
+/** Encodes what the RFC has no kind or field for, as a TaskEvent that holds nothing else. */
 function ownMetadata({ payload, toolCallDetail }: TaskEvent): JsonObject | undefined {
   if (toolCallDetail) return { [TASK_EVENT_URI]: { toolCallDetail: toJson(ToolCallDetailSchema, toolCallDetail) } };
   if (!OWN_PAYLOADS.has(payload.case)) return undefined;
@@ -140,7 +148,7 @@ function textMessage({ taskId, contextId, sequence }: TaskEvent, text: string): 
   return { kind: "message", messageId: `${taskId}:${sequence}`, role: "agent", parts, taskId, contextId };
 }
 
-/** The event that an update of a stream stands for. */
+/** Decodes an update of a task's status. */
 function decodeUpdate(update: TaskStatusUpdateEvent, sequence: bigint): TaskEvent {
   const { taskId, contextId, status, metadata } = update;
   if (!status) throw new WireError("result.status", "", "is missing");
@@ -177,7 +185,7 @@ function decodePayload({ message: envelope }: TaskStatus, event: ReturnType<type
   return { case: "stateChange", value: create(StateChangeSchema, { text, error: event?.error ?? "", openCalls }) };
 }
 
-/** The time of an event; left out when a peer sends none that can be read. */
+/** Decodes the time of an event. Empty if a peer sends none or an invalid one. */
 export function timeOf(timestamp: string): Pick<TaskEvent, "time"> | Record<string, never> {
   const date = new Date(timestamp);
   return Number.isNaN(date.getTime()) ? {} : { time: timestampFromDate(date) };

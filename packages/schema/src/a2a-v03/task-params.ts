@@ -7,14 +7,17 @@ import { decodeRfcJson } from "../rfc-json.ts";
 import { quote, WireError } from "../wire-error.ts";
 import { decodeState } from "./state.ts";
 
-/** Reads the parameters of a method that names a task. Throws a `WireError` when it names none. */
+/** Decodes the parameters of a method that takes a task. Throws a `WireError` if they name none. */
 export function decodeTaskId(params: JsonValue | undefined): string {
   const { id } = decodeRfcJson(TaskIdParamsSchema, params ?? {});
   if (id === "") throw new WireError("id", "", "is missing: name the task");
   return id;
 }
 
-/** Reads what asks to withdraw a message that waits. Throws a `WireError` when it does not name task and message. */
+/**
+ * Decodes the parameters of `message/withdraw`. Throws a `WireError` if the id of the task or of the message is
+ * missing.
+ */
 export function decodeWithdrawal(params: JsonValue | undefined): WithdrawMessageRequest {
   const request = decodeRfcJson(WithdrawMessageRequestSchema, params ?? {});
   if (request.taskId === "") throw new WireError("taskId", "", "is missing: name the task");
@@ -22,7 +25,7 @@ export function decodeWithdrawal(params: JsonValue | undefined): WithdrawMessage
   return request;
 }
 
-/** Reads the parameters of `tasks/get`; an absent history length asks for all of it. */
+/** Decodes the parameters of `tasks/get`. Without a history length, all messages are returned. */
 export function decodeTaskQuery(params: JsonValue | undefined): {
   readonly taskId: string;
   readonly historyLength: number | undefined;
@@ -34,7 +37,7 @@ export function decodeTaskQuery(params: JsonValue | undefined): {
   return { taskId: decodeTaskId(params), historyLength };
 }
 
-/** Which tasks to list, and how much of them. */
+/** Which tasks to list, and what to include of each. */
 export interface TaskListQuery {
   readonly contextId: string;
   readonly state: TaskState;
@@ -44,7 +47,7 @@ export interface TaskListQuery {
   readonly includeArtifacts: boolean;
 }
 
-/** Reads the parameters of a list of tasks, which stand in the query of a URL as words. Throws a `WireError`. */
+/** Decodes the parameters of a list of tasks, which are strings in the query of a URL. Throws a `WireError`. */
 export function decodeTaskList(params: JsonValue | undefined): TaskListQuery {
   const given = isObject(params) ? params : {};
   const text = (name: string, snake: string): string => String(given[name] ?? given[snake] ?? "");
@@ -67,7 +70,7 @@ export function decodeTaskList(params: JsonValue | undefined): TaskListQuery {
   };
 }
 
-/** A state in either spelling of A2A 0.3, as JSON-RPC has it. */
+/** Converts a state to the spelling of JSON-RPC, from either spelling of A2A 0.3. */
 function stateName(status: string): string {
   const name = status
     .replace(/^TASK_STATE_/, "")

@@ -40,15 +40,15 @@ import { stateInWords } from "./plain-text.ts";
 import { decodeState, encodeState } from "./state.ts";
 import type { StreamView } from "./view.ts";
 
-/** Of messages whose metadata says nothing of the extension. */
+/** For messages whose metadata does not concern the extension. */
 const NO_KIND = Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED;
 
-/** Writes the event that opens a task as the Task it opens. */
+/** Encodes the event that creates a task as the JSON of a Task. */
 export function encodeCreated(event: TaskEvent, created: TaskCreated, view: StreamView): JsonObject {
   return encodeRfcJson(A2aTaskSchema, createdEnvelope(event, created, view));
 }
 
-/** The Task that an event opens, in the envelope of A2A. */
+/** Converts the event that creates a task to a Task of A2A 0.3. */
 export function createdEnvelope(event: TaskEvent, created: TaskCreated, view: StreamView): A2aTask {
   const place = { taskId: event.taskId, contextId: event.contextId };
   const history = created.message ? [encodeMessage(shown(created.message, view), NO_KIND, place)] : [];
@@ -62,12 +62,12 @@ export function createdEnvelope(event: TaskEvent, created: TaskCreated, view: St
   });
 }
 
-/** Reads a Task frame of a stream: the event that opened it, in the state that it is in. */
+/** Decodes the Task frame that starts a stream, as the event that created the task. Its state is the current one. */
 export function decodeCreated(json: JsonObject, sequence: bigint): TaskEvent {
   return createdOf(decodeRfcJson(A2aTaskSchema, json), sequence);
 }
 
-/** The event that a Task, the first frame of a stream, stands for. */
+/** Converts the Task that starts a stream to the event that created it. */
 function createdOf(task: A2aTask, sequence: bigint): TaskEvent {
   const [first] = task.history;
   return create(TaskEventSchema, {
@@ -87,20 +87,20 @@ function createdOf(task: A2aTask, sequence: bigint): TaskEvent {
   });
 }
 
-/** What to leave out of a task. */
+/** What to include of a task. */
 export interface EncodeTaskOptions {
-  /** Keeps the newest so many messages; all when left out. */
+  /** Maximum number of messages in the history, newest kept. Default: all. */
   readonly historyLength?: number;
-  /** How much to show; all when left out. */
+  /** Whether to include the payloads of the extension. Default: yes. */
   readonly view?: StreamView;
 }
 
-/** Writes a task as A2A 0.3 has it, its conversation as messages. */
+/** Encodes a task as the JSON of a Task of A2A 0.3. */
 export function encodeTask(task: Task, options: EncodeTaskOptions = {}): JsonObject {
   return encodeRfcJson(A2aTaskSchema, taskEnvelope(task, options));
 }
 
-/** A task in the envelope of A2A, its conversation as messages and what it made as artifacts. */
+/** Converts a task to a Task of A2A 0.3. */
 export function taskEnvelope(task: Task, { historyLength, view = "extension" }: EncodeTaskOptions): A2aTask {
   const place = { taskId: task.id, contextId: task.contextId };
   const { rest, question } = view === "extension" ? splitQuestion(task) : { rest: task.history };
@@ -121,14 +121,14 @@ export function taskEnvelope(task: Task, { historyLength, view = "extension" }: 
   });
 }
 
-/** Reads a task as A2A 0.3 has it. What its JSON does not hold (sequence, principal) is left empty. */
+/** Decodes a Task of A2A 0.3. Fields that it does not have, such as the sequence and the principal, stay empty. */
 export function decodeTask(json: JsonValue): Task {
   const task = decodeRfcJson(A2aTaskSchema, json);
   if (task.kind !== "task") throw new WireError("kind", quote(task.kind), "is not a task");
   return taskOf(task);
 }
 
-/** The task that an envelope of A2A holds. */
+/** Converts a Task of A2A 0.3 to a task. */
 function taskOf(task: A2aTask): Task {
   const explained = task.status?.message && decodeMessage(task.status.message, "status.message");
   const content = explained?.parts[0]?.content;
@@ -146,7 +146,7 @@ function taskOf(task: A2aTask): Task {
   });
 }
 
-/** Who answers and what failed; an older server says it under the extension's URI, among the settings. */
+/** Finds the model and the error of a task. Earlier servers have them under the extension's URI, among the settings. */
 function answeringOf(metadata: JsonObject | undefined): Pick<Task, "model" | "error"> {
   const json = taskEventMetadata(metadata);
   if (!json) return { model: eventOf(metadata)?.model ?? "", error: eventOf(metadata)?.error ?? "" };
@@ -158,7 +158,7 @@ function decodeHistory(task: A2aTask): Message[] {
   return task.history.map((message, index) => decodeMessage(message, `history[${index}]`));
 }
 
-/** A message as a view shows it: without the extension nothing of it, neither among the parts nor beside them. */
+/** Returns a message as a view shows it. Without the extension, its parts and metadata are removed. */
 function shown({ metadata, ...message }: Message, view: StreamView): Message {
   if (view === "extension") return { ...message, metadata };
   const foreign = foreignMetadata(metadata);
@@ -175,7 +175,7 @@ function statusOf(state: Task["state"], time: Task["updateTime"]): ReturnType<ty
   });
 }
 
-/** Says why a task is in its state, and asks what it waits for; undefined when there is nothing to say. */
+/** Returns the message of a status: the text that explains it, and the open question. Undefined if there is neither. */
 function statusMessage(task: Task, question: Message | undefined): A2aMessage | undefined {
   const parts = [...textParts(task.stateText || task.error), ...(question?.parts ?? [])];
   if (parts.length === 0) return undefined;
@@ -184,7 +184,7 @@ function statusMessage(task: Task, question: Message | undefined): A2aMessage | 
   return encodeMessage({ ...said, messageId }, question ? Kind.TOOL_CALL_UPDATE : Kind.STATE_CHANGE, placeOf(task));
 }
 
-/** The same in words (CARD-3). */
+/** Returns the message of a status for clients without the extension, with the question in words (CARD-3). */
 function plainStatusMessage(task: Task): A2aMessage | undefined {
   const asked = isInterrupted(task.state) ? awaitedToolCalls(task) : [];
   const parts = textParts(stateInWords([task.error, task.stateText], asked));
@@ -203,7 +203,10 @@ function placeOf({ id, contextId }: Task): MessagePlace {
   return { taskId: id, contextId };
 }
 
-/** The RFC's settings stand under its URI; model and error, which no field of a Task holds, under ours. */
+/**
+ * Encodes the metadata of a task: the RFC's settings under its URI, the model and the error, for which a Task has no
+ * fields, under ours.
+ */
 function taskMetadata(task: Task): JsonObject {
   const { model, error } = task;
   const own = create(TaskEventSchema, defined({ model, payload: error === "" ? undefined : failedWith(error) }));
@@ -215,31 +218,31 @@ function failedWith(error: string): TaskEvent["payload"] {
   return { case: "stateChange", value: create(StateChangeSchema, { error }) };
 }
 
-/** The messages that wait, as a message `Task` that holds nothing else; nothing when none waits. */
+/** Encodes the queued messages as a Task of ours that holds nothing else. Empty if there are none. */
 function queueMetadata({ queuedMessages }: Task): JsonObject {
   if (queuedMessages.length === 0) return {};
   return { [TASK_URI]: toJson(TaskSchema, create(TaskSchema, { queuedMessages })) };
 }
 
-/** Reads the messages that wait off the `metadata` of a task (STREAM-8). */
+/** Decodes the queued messages in the `metadata` of a task (STREAM-8). */
 export function decodeQueue(metadata: JsonObject | undefined): QueuedMessage[] {
   const json = metadata?.[TASK_URI];
   return isObject(json) ? decodeRfcJson(TaskSchema, json).queuedMessages : [];
 }
 
-/** The settings of a session as a `metadata` field holds them (META-1). */
+/** Encodes the settings of a session as a `metadata` field (META-1). */
 export function settingsMetadata({
   settings,
   sessionSettings,
 }: Pick<TaskCreated, "settings" | "sessionSettings">): JsonObject {
-  // Empty ones are left out: the Java SDK for 0.3 cannot read an empty object over HTTP+JSON.
+  // Empty objects are omitted: the Java SDK for 0.3 cannot read them over HTTP+JSON.
   return {
     ...filled(EXTENSION_URI, settings && encodeRfcJson(AgentSettingsSchema, settings)),
     ...filled(SESSION_SETTINGS_URI, sessionSettings && encodeRfcJson(SessionSettingsSchema, sessionSettings)),
   };
 }
 
-/** A `metadata` field; left out when it would be empty. */
+/** Returns an object with the `metadata` field, which is absent if it would be empty. */
 export function metadataField(metadata: JsonObject): { readonly metadata?: JsonObject } {
   return Object.keys(metadata).length === 0 ? {} : { metadata };
 }
@@ -248,7 +251,7 @@ function filled(uri: string, json: JsonObject | undefined): JsonObject {
   return json && Object.keys(json).length > 0 ? { [uri]: json } : {};
 }
 
-/** Reads the settings of a session off a `metadata` field; each is left out when it is not there. */
+/** Decodes the settings of a session in a `metadata` field. Absent settings stay absent. */
 export function decodeSettings(metadata: JsonObject | undefined): Pick<TaskCreated, "settings" | "sessionSettings"> {
   const settings = extensionMetadata(metadata);
   const session = sessionMetadata(metadata);

@@ -1,2 +1,2 @@
-/** How much of an event a client is shown: all of it, or what A2A alone has words for (CARD-3). */
+/** What a client is shown of an event: the payloads of the extension, or plain A2A (CARD-3). */
 export type StreamView = "extension" | "plain";

@@ -3,7 +3,7 @@ import type { AgentCard as CardV03 } from "../gen/devtool/a2a/v1alpha/agent_card
 import { type AgentCard, AgentCardSchema, type AgentInterfaceSchema } from "../gen/lf/a2a/v1/a2a_pb.ts";
 import { requirementFromV03, schemesFromV03 } from "./security.ts";
 
-/** Reads the card of an agent that speaks A2A 0.3 only in the form of 1.0, so that a client needs to know one form. */
+/** Converts an agent card of A2A 0.3 to one of 1.0, so that clients handle a single form. */
 export function agentCardFromV03(card: CardV03): AgentCard {
   const { name, description, version, capabilities, skills, defaultInputModes, defaultOutputModes } = card;
   const { provider, documentationUrl } = card;
@@ -42,7 +42,7 @@ export function agentCardFromV03(card: CardV03): AgentCard {
   });
 }
 
-/** Where the agent is: the interface that it prefers first; JSON-RPC where it does not say which that is (section 5.6). */
+/** Lists the interfaces of an agent, the preferred one first. The default transport is JSON-RPC (section 5.6). */
 function interfacesOf(card: CardV03): MessageInitShape<typeof AgentInterfaceSchema>[] {
   const preferred = { url: card.url, transport: card.preferredTransport || "JSONRPC" };
   const others = card.additionalInterfaces.filter(

@@ -6,7 +6,7 @@ import {
 import { type Artifact, ArtifactSchema } from "../gen/lf/a2a/v1/a2a_pb.ts";
 import { partFromV03, partToV03 } from "./part.ts";
 
-/** Writes an artifact of A2A 0.3 in the form of 1.0. */
+/** Converts an artifact of A2A 0.3 to one of 1.0. */
 export function artifactFromV03({ parts, metadata, ...artifact }: ArtifactV03): Artifact {
   const { artifactId, name, description, extensions } = artifact;
   return create(ArtifactSchema, {
@@ -19,7 +19,7 @@ export function artifactFromV03({ parts, metadata, ...artifact }: ArtifactV03): 
   });
 }
 
-/** Reads an artifact of A2A 1.0 in the form of 0.3. Throws a `WireError` that names the piece that holds nothing. */
+/** Converts an artifact of A2A 1.0 to one of 0.3. Throws a `WireError` that names the first part without content. */
 export function artifactToV03({ parts, metadata, ...artifact }: Artifact, path: string): ArtifactV03 {
   const { artifactId, name, description, extensions } = artifact;
   return create(ArtifactV03Schema, {

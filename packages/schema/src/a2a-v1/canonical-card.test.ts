@@ -19,7 +19,7 @@ describe("canonical JSON (RFC 8785)", () => {
     );
   });
 
-  // Digests of calls, hashes of definitions and the audit log are of this text: it must never change.
+  // Digests of calls, hashes of definitions and the audit log are computed from this text: it must never change.
   it("is the same text for the same call in every version, also with half of a surrogate pair", () => {
     const call = { toolName: "run", inputParameters: { z: [1, { b: null, a: "é\ud800" }], "": false, A: -1.5e-7 } };
     expect(canonicalJson(call)).toBe(

@@ -4,11 +4,13 @@ import { canonicalJson, isObject } from "../json.ts";
 import { isRequired } from "./required.ts";
 
 /**
- * The text that a signature of a card is over (A2A 1.0, section 8.4): the card without signatures, without what the schema
- * does not know, and without defaults of fields that are neither required nor optional, in canonical JSON (RFC 8785).
+ * Returns the text that the signature of a card covers (A2A 1.0, section 8.4).
  *
- * The SDKs leave out everything empty. A card without anything empty is the same text for them; of one with, they miss
- * when what is empty is taken away.
+ * It is the card in canonical JSON (RFC 8785), without signatures, unknown fields, and default values of fields that
+ * are neither required nor optional.
+ *
+ * The SDKs remove everything that is empty. For a card without empty values, both rules give the same text; for other
+ * cards, the SDKs do not notice that an empty value was removed.
  */
 export function canonicalCard(card: JsonObject): string {
   const { signatures: _signatures, ...signed } = card;
@@ -35,7 +37,7 @@ function valueWithoutDefaults(field: DescField, value: JsonValue): JsonValue {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withoutDefaults(message, item)]));
 }
 
-/** Whether a field can say that it is there although it holds its default. */
+/** Returns whether a field can be present with its default value. */
 function hasPresence({ fieldKind, oneof, proto }: DescField): boolean {
   return fieldKind === "message" || oneof !== undefined || proto.proto3Optional;
 }

@@ -20,7 +20,7 @@ function event(payload: TaskEvent["payload"]): TaskEvent {
   return create(TaskEventSchema, { ...place, state: TaskState.WORKING, payload });
 }
 
-/** What a client reads of JSON that a server wrote. */
+/** Returns the frame that a client reads from the JSON that a server wrote. */
 function frameOf(json: JsonObject): JsonObject {
   return frameFromA2a(decodeA2aJson(StreamResponseSchema, json).payload);
 }
@@ -82,7 +82,7 @@ describe("an element of a stream of A2A 1.0", () => {
   ])("comes back as it was: %s", (_name, payload) => {
     const before = event(payload);
     const read = decodeStreamFrame(frameOf(written(before)), 4n);
-    // The task that a stream begins with has no place for the model of one event.
+    // The task that starts a stream does not have the model of a single event.
     const told = payload.case === "created" ? { ...before, model: "" } : before;
     expect(equals(TaskEventSchema, read, told)).toBe(true);
   });

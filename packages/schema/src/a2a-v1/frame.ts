@@ -15,8 +15,9 @@ import { stateFromA2a } from "./state.ts";
 import { statusToV03, taskToV03 } from "./task.ts";
 
 /**
- * Reads an element of a stream of A2A 1.0, or what a message was answered with, as the `result` that A2A 0.3 has for it:
- * who reads both versions needs one reader. Throws a `WireError` when it holds nothing.
+ * Converts an element of a stream of A2A 1.0, or the response to a message, to the `result` of A2A 0.3.
+ *
+ * Clients of both versions need one decoder. Throws a `WireError` if the element is empty.
  */
 export function frameFromA2a(payload: StreamResponse["payload"]): JsonObject {
   switch (payload.case) {

@@ -10,19 +10,21 @@ import { isObject } from "../json.ts";
 import { WireError } from "../wire-error.ts";
 import { type HttpBinding, httpBindingsOf } from "./http-rule.ts";
 
-/** What a request of HTTP brings beside its method. */
+/** Parts of an HTTP request besides its method. */
 export interface HttpParts {
-  /** The variables of its path. */
+  /** Variables of the path. */
   readonly variables: ReadonlyMap<string, string>;
-  /** The parameters of its query, in order. */
+  /** Parameters of the query, in order. */
   readonly query: Iterable<readonly [string, string]>;
-  /** Its body as parsed JSON; undefined when it has none. */
+  /** The body as parsed JSON. Undefined if there is none. */
   readonly body: JsonValue | undefined;
 }
 
 /**
- * Puts a request together from path, query and body, as `google.api.http` says: the body is the whole or one field,
- * what it does not hold comes from the query, and the path has the last word. Throws a `WireError`.
+ * Builds the JSON of a request from the path, the query and the body, according to `google.api.http`.
+ *
+ * The body is the whole request or one of its fields; other fields come from the query; the path overrides both. Throws
+ * a `WireError`.
  */
 export function requestJson(schema: DescMessage, binding: HttpBinding, parts: HttpParts): JsonObject {
   const request: JsonObject = bodyJson(schema, binding, parts.body);
@@ -37,7 +39,7 @@ function bodyJson(schema: DescMessage, { body: holder }: HttpBinding, body: Json
   throw new WireError("body", "", "must be a JSON object");
 }
 
-/** Names the fields of a body in one way, so that a variable of the path replaces what the body says. */
+/** Normalizes the field names of a body, so that variables of the path replace them. */
 function byJsonName(schema: DescMessage, body: JsonObject): JsonObject {
   const entries = Object.entries(body).map(([name, value]): [string, JsonValue] => [
     fieldNamed(schema, name)?.jsonName ?? name,
@@ -51,7 +53,7 @@ interface Given {
   readonly text: string;
 }
 
-/** Sets a field by its path. What names no field is left out, as an unknown field of JSON is. */
+/** Sets the field at a path. A path to no field is ignored, like an unknown field in JSON. */
 function withValue(schema: DescMessage, json: JsonObject, { path, text }: Given): JsonObject {
   const [name = "", ...rest] = path;
   const field = fieldNamed(schema, name);
@@ -66,7 +68,10 @@ function withValue(schema: DescMessage, json: JsonObject, { path, text }: Given)
   return { ...json, [field.jsonName]: [...(Array.isArray(before) ? before : []), valueJson(field, text)] };
 }
 
-/** The text of a parameter as JSON: numbers, times and enum names are read from strings, but true and false are not. */
+/**
+ * Converts the text of a parameter to JSON. ProtoJSON reads numbers, times and enum names from strings, but not
+ * booleans.
+ */
 function valueJson(field: DescField, text: string): JsonValue {
   if (field.scalar === ScalarType.BOOL) {
     if (text === "true" || text === "false") return text === "true";
@@ -79,18 +84,20 @@ function fieldNamed(schema: DescMessage, name: string): DescField | undefined {
   return schema.fields.find((field) => field.name === name || field.jsonName === name);
 }
 
-/** A request of HTTP, as a client sends it. */
+/** An HTTP request as a client sends it. */
 export interface HttpCall {
   readonly httpMethod: string;
-  /** Its path, and its query where it has one; to be put behind the address of the interface. */
+  /** Path and query, relative to the URL of the interface. */
   readonly path: string;
-  /** What its body holds; undefined when it has none. */
+  /** The body as JSON. Undefined if there is none. */
   readonly body: JsonValue | undefined;
 }
 
 /**
- * Takes a request apart into path, query and body, as `google.api.http` says; of the ways in which a method is called,
- * it is the one whose path takes most of what the request holds. Throws a `WireError` when the path lacks a value.
+ * Splits a request into path, query and body, according to `google.api.http`.
+ *
+ * Of the bindings of a method, it uses the one whose path takes the most values of the request. Throws a `WireError` if
+ * the path lacks a value.
  */
 export function httpCallOf(method: DescMethod, request: JsonObject): HttpCall {
   const { input } = method;

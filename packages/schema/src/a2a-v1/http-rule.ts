@@ -2,22 +2,22 @@ import { type DescMethod, getOption } from "@bufbuild/protobuf";
 import { http as httpRule } from "../gen/google/api/annotations_pb.ts";
 import type { HttpRule } from "../gen/google/api/http_pb.ts";
 
-/** One way in which a method is called over HTTP, as a `google.api.http` annotation says. */
+/** An HTTP binding of a method, from its `google.api.http` annotation. */
 export interface HttpBinding {
   readonly httpMethod: string;
-  /** The template of the path, as it is written. */
+  /** Template of the path, as annotated. */
   readonly template: string;
-  /** What the body holds: `*` for the request as a whole, the name of one of its fields, or empty for nothing. */
+  /** Content of the body: `*` for the whole request, the name of a field, or empty for none. */
   readonly body: string;
-  /** The names of the variables of the path, in order. */
+  /** Names of the variables in the path, in order. */
   readonly variables: readonly string[];
-  /** The variables of a path that fits the template, by their names; undefined when it does not fit. */
+  /** Returns the variables of a path that matches the template, by name. Undefined if it does not match. */
   match(path: string): ReadonlyMap<string, string> | undefined;
-  /** The path with a value for each variable. */
+  /** Returns the path with a value for each variable. */
   fill(value: (variable: string) => string): string;
 }
 
-/** The ways in which a method is called over HTTP. A stream that is had by GET is given to POST too, as clients ask. */
+/** Lists the HTTP bindings of a method. Streams with GET get a binding with POST too, because clients use it. */
 export function httpBindingsOf(method: DescMethod): HttpBinding[] {
   const rule = getOption(method, httpRule);
   return [rule, ...rule.additionalBindings].flatMap((item) => {
@@ -37,8 +37,10 @@ function bindingOf({ pattern, body }: HttpRule): HttpBinding | undefined {
 }
 
 /**
- * Compiles a path template: literals, `*` for one segment, `**` for the rest, `{field}` and `{field=pattern}` for what
- * goes into a field, and a `:verb` at the end. A segment without a verb takes a colon as any other character.
+ * Compiles a path template.
+ *
+ * It supports literals, `*` for one segment, `**` for the rest, `{field}` and `{field=pattern}` for a variable, and a
+ * `:verb` at the end. In a segment without a verb, a colon is an ordinary character.
  */
 export function compileTemplate(template: string): Pick<HttpBinding, "variables" | "match" | "fill"> {
   const names: { readonly field: string; readonly decode: (text: string) => string }[] = [];
@@ -70,7 +72,7 @@ const WILDCARDS: ReadonlyMap<string, string> = new Map([
   ["**", ".*"],
 ]);
 
-/** A variable of several segments keeps its encoded slashes apart from those between segments. */
+/** Decodes a variable of several segments. Encoded slashes stay encoded, to distinguish them from separators. */
 function decodedPath(text: string): string {
   const pieces = text.split(/(%2f)/i);
   return pieces.map((piece, index) => (index % 2 === 1 ? piece : decodedSegment(piece))).join("");

@@ -15,8 +15,10 @@ import { quote, WireError } from "../wire-error.ts";
 import { type FieldViolation, isRequired } from "./required.ts";
 
 /**
- * Reads a message of A2A 1.0 from parsed JSON: names in lowerCamelCase or snake_case, unknown fields left out, enums by
- * name or number. Throws a `WireError` for anything else, also for the name of an enum value that there is not.
+ * Decodes a message of A2A 1.0 from parsed JSON.
+ *
+ * It accepts lowerCamelCase and snake_case names, enums by name or number, and ignores unknown fields. Throws a
+ * `WireError` for anything else, including unknown enum names.
  */
 export function decodeA2aJson<Desc extends DescMessage>(schema: Desc, json: JsonValue): MessageShape<Desc> {
   if (schema.typeName === SendMessageRequestSchema.typeName && isObject(json)) assertMessageForm(json, "1.0");
@@ -26,7 +28,7 @@ export function decodeA2aJson<Desc extends DescMessage>(schema: Desc, json: Json
   return message;
 }
 
-/** Writes a message of A2A 1.0 as JSON; what the standard requires is there, even where it is empty. */
+/** Encodes a message of A2A 1.0 as JSON. Fields that the standard requires are written even if they are empty. */
 export function encodeA2aJson<Desc extends DescMessage>(schema: Desc, message: MessageShape<Desc>): JsonObject {
   const json: JsonValue = toJson(schema, message);
   const missing = schema.fields.filter((field) => isRequired(field) && !isObjectWith(json, field.jsonName));
@@ -50,7 +52,7 @@ interface OddName extends FieldViolation {
   readonly value: string;
 }
 
-/** Finds the names of enum values that do not exist; the reader takes them for the zero value. */
+/** Finds unknown enum names, which the ProtoJSON reader treats as the zero value. */
 function unknownNames(schema: DescMessage, json: JsonValue | undefined, path: string): OddName[] {
   if (!isObject(json) || schema.typeName.startsWith("google.protobuf.")) return [];
   return schema.fields.flatMap((field) => {

@@ -7,7 +7,7 @@ import { type Message, MessageSchema } from "../gen/lf/a2a/v1/a2a_pb.ts";
 import { partFromV03, partToV03 } from "./part.ts";
 import { roleName, roleNamed } from "./state.ts";
 
-/** Writes a message of A2A 0.3 in the form of 1.0. */
+/** Converts a message of A2A 0.3 to one of 1.0. */
 export function messageFromV03(message: MessageV03): Message {
   const { messageId, contextId, taskId, role, parts, metadata, extensions, referenceTaskIds } = message;
   return create(MessageSchema, {
@@ -22,7 +22,7 @@ export function messageFromV03(message: MessageV03): Message {
   });
 }
 
-/** Reads a message of A2A 1.0 in the form of 0.3. Throws a `WireError` that names the piece that holds nothing. */
+/** Converts a message of A2A 1.0 to one of 0.3. Throws a `WireError` that names the first part without content. */
 export function messageToV03(message: Message, path: string): MessageV03 {
   const { messageId, contextId, taskId, role, parts, metadata, extensions, referenceTaskIds } = message;
   return create(MessageV03Schema, {

@@ -10,7 +10,7 @@ import { type Part, PartSchema } from "../gen/lf/a2a/v1/a2a_pb.ts";
 import { isObject } from "../json.ts";
 import { WireError } from "../wire-error.ts";
 
-/** Writes a piece of A2A 0.3 in the form of 1.0: without a kind, its data any JSON value. */
+/** Converts a part of A2A 0.3 to one of 1.0, which has no kind, and whose data is any JSON value. */
 export function partFromV03(part: PartV03): Part {
   const found = findWrapped(part);
   const { mediaType, fileName, metadata } = splitNames(found ? found.metadata : part.metadata);
@@ -31,7 +31,7 @@ function contentFromV03({ kind, text, file, data }: PartV03): Part["content"] {
   return { case: "text", value: text ?? "" };
 }
 
-/** Reads a piece of A2A 1.0 in the form of 0.3. Throws a `WireError` when it holds nothing. */
+/** Converts a part of A2A 1.0 to one of 0.3. Throws a `WireError` if it has no content. */
 export function partToV03({ content, metadata, filename, mediaType }: Part, path: string): PartV03 {
   const named = { name: filename, mimeType: mediaType };
   const own = metadata && { metadata };
@@ -73,7 +73,7 @@ function filled(metadata: JsonObject): { metadata?: JsonObject } {
   return Object.keys(metadata).length === 0 ? {} : { metadata };
 }
 
-/** A JSON value as the message that stands for it. */
+/** Converts a JSON value to a protobuf `Value`. */
 export function jsonValue(json: JsonValue): Value {
   return fromJson(ValueSchema, json);
 }

@@ -8,7 +8,10 @@ import {
 } from "../gen/lf/a2a/v1/a2a_pb.ts";
 import { listOrEmpty, stringOrEmpty } from "../json.ts";
 
-/** The schemes of a card of 0.3, by their names. OAuth is left out: of its flows 1.0 has one where 0.3 has several. */
+/**
+ * Converts the security schemes of a card of A2A 0.3, by name. OAuth 2.0 is omitted: 0.3 has several flows where 1.0
+ * has one.
+ */
 export function schemesFromV03(schemes: Readonly<Record<string, SchemeV03>>): Record<string, SecurityScheme> {
   const read = Object.entries(schemes).flatMap(([name, scheme]): [string, SecurityScheme][] => {
     const init = schemeOf(scheme);
@@ -39,7 +42,7 @@ function schemeOf(scheme: SchemeV03): MessageInitShape<typeof SecuritySchemeSche
   }
 }
 
-/** An alternative of what a caller must present: the schemes by their names, each with its scopes. */
+/** Converts a security requirement of A2A 0.3: schemes that are required together, each with its scopes. */
 export function requirementFromV03(schemes: JsonObject): SecurityRequirement {
   const entries = Object.entries(schemes).map(([name, scopes]) => [
     name,

@@ -12,7 +12,7 @@ import { WireError } from "../wire-error.ts";
 import { messageFromV03, messageToV03 } from "./message.ts";
 import { pushConfigToA2a } from "./push-config.ts";
 
-/** Writes what asks to send a message as A2A 1.0 has it. */
+/** Converts a request to send a message to one of A2A 1.0. */
 export function sendRequestToA2a(request: OwnRequest): SendMessageRequest {
   const { message, returnImmediately, pushConfig } = request;
   return create(SendMessageRequestSchema, {
@@ -25,7 +25,10 @@ export function sendRequestToA2a(request: OwnRequest): SendMessageRequest {
   });
 }
 
-/** Reads what asks to send a message; settings in the metadata of the request count as those of the message. */
+/**
+ * Converts a request of A2A 1.0 to send a message to ours. Settings may be in the metadata of the request or of the
+ * message.
+ */
 export function sendRequestFromA2a({ message, configuration, metadata }: SendMessageRequest): OwnRequest {
   if (!message) throw new WireError("message", "", "is missing");
   const envelope = messageToV03(message, "message");
@@ -43,7 +46,7 @@ export function sendRequestFromA2a({ message, configuration, metadata }: SendMes
   return create(OwnRequestSchema, {
     message: {
       ...decodeSentMessage(envelope, "message"),
-      // Kept as it was sent, the settings in it too.
+      // Stored as it was sent, including the settings.
       metadata: message.metadata,
       model: settings.sessionSettings?.model ?? "",
       acceptedOutputModes: configuration?.acceptedOutputModes ?? [],

@@ -21,23 +21,23 @@ function* ownStates(): Iterable<TaskState> {
   for (let state: TaskState = TaskState.UNSPECIFIED; state <= TaskState.AUTH_REQUIRED; state++) yield state;
 }
 
-/** A state as A2A 1.0 has it. */
+/** Converts a state to one of A2A 1.0. */
 export function stateToA2a(state: TaskState): A2aTaskState {
   return STATES[state] ?? A2aTaskState.UNSPECIFIED;
 }
 
-/** A state of A2A 1.0 as ours; UNSPECIFIED for one that we do not know. */
+/** Converts a state of A2A 1.0 to ours. UNSPECIFIED for unknown states. */
 export function stateFromA2a(state: A2aTaskState): TaskState {
   return FROM_A2A.get(state) ?? TaskState.UNSPECIFIED;
 }
 
-/** A role as the A2A 0.3 envelope names it; empty for none. */
+/** Returns the name of a role in A2A 0.3. Empty if unspecified. */
 export function roleName(role: A2aRole): string {
   if (role === A2aRole.USER) return "user";
   return role === A2aRole.AGENT ? "agent" : "";
 }
 
-/** The role that the A2A 0.3 envelope names so. */
+/** Returns the role with a name of A2A 0.3. */
 export function roleNamed(name: string): A2aRole {
   return name === "user" ? A2aRole.USER : A2aRole.AGENT;
 }

@@ -47,7 +47,7 @@ function jsonOf(item: TaskEvent, view: "extension" | "plain" = "extension"): Jso
   return response ? encodeA2aJson(StreamResponseSchema, response) : {};
 }
 
-/** What a client reads of it. */
+/** Returns the event that a client reads from it. */
 function readBack(json: JsonObject): TaskEvent {
   return decodeStreamFrame(frameFromA2a(decodeA2aJson(StreamResponseSchema, json).payload), 4n);
 }

@@ -28,8 +28,10 @@ import { stateToA2a } from "./state.ts";
 import { taskFromV03 } from "./task.ts";
 
 /**
- * Writes an event as an element of a stream of A2A 1.0: the task for `created`, an update of an artifact, otherwise an
- * update of its status. Undefined when the view shows nothing of it.
+ * Converts an event to an element of a stream of A2A 1.0.
+ *
+ * The element is the task for `created`, an artifact update for `artifact`, and a status update for the rest. Undefined
+ * if the view does not show the event.
  */
 export function streamResponseOf(event: TaskEvent, view: StreamView): StreamResponse | undefined {
   const { payload } = event;
@@ -41,7 +43,7 @@ export function streamResponseOf(event: TaskEvent, view: StreamView): StreamResp
   return view === "extension" ? extensionUpdate(event) : plainUpdate(event);
 }
 
-/** Writes an answer that is a message alone: it names its conversation and no task, since its client is shown none. */
+/** Converts a reply that is the whole response. It names its conversation but no task, because clients see no task. */
 export function replyToA2a(reply: OwnMessage, contextId: string): Message {
   return messageFromV03(encodeMessage({ ...reply, role: OwnRole.AGENT }, NO_KIND, { taskId: "", contextId }));
 }
@@ -88,5 +90,5 @@ function textMessage({ taskId, contextId, sequence }: TaskEvent, text: string): 
   return create(MessageSchema, { ...place, role: Role.AGENT, parts: [{ content: { case: "text", value: text } }] });
 }
 
-/** Of messages whose metadata says nothing of the extension. */
+/** For messages whose metadata does not concern the extension. */
 const NO_KIND = Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED;

@@ -14,12 +14,12 @@ import { artifactFromV03, artifactToV03 } from "./artifact.ts";
 import { messageFromV03, messageToV03 } from "./message.ts";
 import { stateFromA2a, stateToA2a } from "./state.ts";
 
-/** Writes a task as A2A 1.0 has it, its conversation as messages. */
+/** Converts a task to one of A2A 1.0. */
 export function taskToA2a(task: Task, options: EncodeTaskOptions = {}): A2aTask {
   return taskFromV03(taskEnvelope(task, options));
 }
 
-/** Writes a task of A2A 0.3 in the form of 1.0. */
+/** Converts a task of A2A 0.3 to one of 1.0. */
 export function taskFromV03({ id, contextId, status, history, artifacts, metadata }: TaskV03): A2aTask {
   return create(TaskSchema, {
     id,
@@ -31,7 +31,7 @@ export function taskFromV03({ id, contextId, status, history, artifacts, metadat
   });
 }
 
-/** Reads a task of A2A 1.0 in the form of 0.3. */
+/** Converts a task of A2A 1.0 to one of 0.3. */
 export function taskToV03({ id, contextId, status, history, artifacts, metadata }: A2aTask): TaskV03 {
   return create(TaskV03Schema, {
     kind: "task",
@@ -52,7 +52,7 @@ function statusFromV03({ state, message, timestamp }: TaskStatusV03): TaskStatus
   });
 }
 
-/** Reads where a task stands in the form of A2A 0.3. */
+/** Converts a status of A2A 1.0 to one of 0.3. */
 export function statusToV03({ state, message, timestamp }: TaskStatus, path: string): TaskStatusV03 {
   return create(TaskStatusV03Schema, {
     state: encodeState(stateFromA2a(state)),

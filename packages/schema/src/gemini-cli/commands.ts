@@ -8,7 +8,7 @@ import {
 import { type Command, ListCommandsResponseSchema } from "../gen/devtool/coder_agent/v1alpha/http_pb.ts";
 import { decodeRfcJson } from "../rfc-json.ts";
 
-/** Writes the answer to `GET /listCommands`: each command under all its words, its lists also when they are empty. */
+/** Encodes the response of `GET /listCommands`. Names are the full commands, and empty lists are written. */
 export function encodeCommandList({ commands }: GetAllSlashCommandsResponse): JsonObject {
   return { commands: commands.map((command) => commandJson(command, [])) };
 }
@@ -26,7 +26,7 @@ function commandJson(
   };
 }
 
-/** Reads the answer to `GET /listCommands`. */
+/** Decodes the response of `GET /listCommands`. */
 export function decodeCommandList(json: JsonValue): GetAllSlashCommandsResponse {
   const { commands } = decodeRfcJson(ListCommandsResponseSchema, json);
   return create(GetAllSlashCommandsResponseSchema, { commands: commands.map(slashCommandOf) });

@@ -23,8 +23,10 @@ import {
 } from "../tool-call.ts";
 
 /**
- * Writes the question of a call. The options stand beside, for those who look for them; what a yes does stands in the
- * fields that every client of the dialect shows.
+ * Encodes the confirmation request of a call.
+ *
+ * The original has no field for options; ours has one, and describes what an approval does in the fields that every
+ * client shows.
  */
 export function encodeConfirmationDetails(call: ToolCall, request: ConfirmationRequest): ConfirmationDetails {
   return create(ConfirmationDetailsSchema, {
@@ -69,8 +71,8 @@ function typedDetails(call: ToolCall, { details }: ConfirmationRequest): Details
 }
 
 /**
- * The command, below a comment with its description where that says more: the directory, `in the background`, the end of
- * its sandbox, characters that cannot be seen. Clients show the command, and few show the title.
+ * Puts the description as a comment above the command if it says more: the directory, `in the background`, a missing
+ * sandbox, or invisible characters. Clients show the command, but few of them show the title.
  */
 function annotated(command: string, described: string): string {
   return described === "" || described === `Run ${command}` ? command : `# ${described}\n${command}`;
@@ -86,7 +88,7 @@ function editDetails({ fileName, filePath, formattedDiff, oldContent, newContent
   };
 }
 
-/** Reads the question of a call. A peer that lists no outcomes offers those that belong to the type. */
+/** Decodes the confirmation request of a call. If a peer lists no outcomes, those of the type are offered. */
 export function decodeConfirmationDetails(asked: ConfirmationDetails): ConfirmationRequest {
   const options =
     asked.options.length > 0 ? asked.options.map(decodeOutcome) : (OPTIONS[asked.type] ?? DEFAULT_OPTIONS);
@@ -104,7 +106,10 @@ const ALWAYS = { id: OPTION_PROCEED_ALWAYS, name: "Always allow in this session"
 const DECLINE = { id: OPTION_CANCEL, name: "Decline" } as const;
 const DEFAULT_OPTIONS: readonly Option[] = [ONCE, ALWAYS, DECLINE];
 
-/** What Gemini CLI's server takes as an answer; its editor would open beside the server, so it is not offered. */
+/**
+ * The outcomes that Gemini CLI's server accepts. Its editor is not offered, because it would open on the server's
+ * machine.
+ */
 const OPTIONS: Readonly<Record<string, readonly Option[]>> = {
   mcp: [
     ONCE,

@@ -3,7 +3,7 @@ import { type ToolCallConfirmation, ToolCallConfirmationSchema } from "../gen/de
 import { ConfirmationSchema } from "../gen/devtool/coder_agent/v1alpha/tool_call_pb.ts";
 import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 
-/** Writes the answer to a question as the data of a part. */
+/** Encodes the answer to a confirmation request as the data of a part. */
 export function encodeConfirmation({
   toolCallId,
   selectedOptionId,
@@ -19,12 +19,12 @@ export function encodeConfirmation({
   );
 }
 
-/** Tells whether the data of a part answers a question. */
+/** Returns whether the data of a part is the answer to a confirmation request. */
 export function isConfirmation(data: JsonObject): boolean {
   return typeof data.callId === "string" && typeof data.outcome === "string";
 }
 
-/** Reads the answer to a question; an empty `newContent` makes the file empty. */
+/** Decodes the answer to a confirmation request. An empty `newContent` empties the file. */
 export function decodeConfirmation(data: JsonObject): ToolCallConfirmation {
   const { callId, outcome, newContent } = decodeRfcJson(ConfirmationSchema, data);
   return create(ToolCallConfirmationSchema, {

@@ -25,14 +25,16 @@ import { decodeGeminiCliCreated } from "./task.ts";
 import { decodeGeminiCliCall } from "./tool-call.ts";
 
 /**
- * Reads a `result` of a stream of the dialect as events that follow a task: the frames carry no numbers, so they are
- * counted on from it. The task is what earlier frames made, or an empty one. Throws a `WireError`.
+ * Decodes the `result` of a stream frame as the events that follow a task.
+ *
+ * The frames have no sequence numbers, so the events are numbered from the task on. The task is the fold of earlier
+ * frames, or an empty one. Throws a `WireError`.
  */
 export function decodeGeminiCliFrame(result: JsonValue, task: Task): TaskEvent[] {
   if (!isObject(result)) throw new WireError("result", quote(result), "must be a JSON object");
   switch (result.kind) {
     case "task":
-      // A task that is known is told again by some answers; it opens only once.
+      // Some responses repeat a known task; it is created only once.
       return task.sequence > 0n ? [] : [decodeGeminiCliCreated(result, 1n)];
     case "status-update":
       return updateEvents(decodeRfcJson(TaskStatusUpdateEventSchema, result), task);
@@ -66,25 +68,27 @@ function updateEvents(update: TaskStatusUpdateEvent, task: Task): TaskEvent[] {
   );
 }
 
-/** The calls that a canceled task leaves open: the peer does not say what becomes of them. */
+/** The open calls of a canceled task. The peer does not report that they ended. */
 function leftPayloads(task: Task): Payload[] {
   return openToolCalls(task).map(({ confirmationRequest: _asked, liveContent: _shown, ...call }) => ({
     payload: { case: "toolCall", value: { ...call, status: ToolCallStatus.CANCELLED } },
   }));
 }
 
-/** Makes sure that the last payload is one that ends an exchange: a change of state. */
+/** Makes sure that the last payload is a change of state, which ends an exchange. */
 function withEnd(payloads: readonly Payload[]): Payload[] {
   const ends = payloads.at(-1)?.payload?.case === "stateChange";
   return ends ? [...payloads] : [...payloads, { payload: { case: "stateChange", value: {} } }];
 }
 
-/** While a turn goes on the peer may still tell the state in which it last asked. */
+/** Returns the state during a turn. The peer may still send the state of its last question. */
 function workingState(state: TaskState): TaskState {
   return state === TaskState.INPUT_REQUIRED ? TaskState.WORKING : state;
 }
 
-/** The state of a turn's end in our own terms: `input-required` with nothing asked and nothing said is the end of the work. */
+/**
+ * Returns the state at the end of a turn. `input-required` without a question or a text means that the work is done.
+ */
 function restingState({ status }: TaskStatusUpdateEvent, task: Task): TaskState {
   const state = decodeState(status?.state ?? "");
   const isAsked = status?.message !== undefined || openToolCalls(task).some(isAwaitingApproval);
@@ -119,13 +123,13 @@ function noticeOf(text: string): Payload {
   return { payload: { case: "notice", value: { text } } };
 }
 
-/** A source in words: the first address in them, or else all of them. */
+/** Finds the source in a text: the first URL, or else the whole text. */
 function citationOf(text: string): { readonly uri: string } | { readonly title: string } {
   const [uri] = /https?:\/\/[^\s<>)]+/.exec(text) ?? [];
   return uri === undefined ? { title: text.trim() } : { uri };
 }
 
-/** The output of a call that runs, all of it so far. Another artifact is left out: the dialect has no other. */
+/** Decodes the output of a running call, which is repeated as a whole. Other artifacts do not occur in this dialect. */
 function outputEvents({ artifact, taskId, contextId }: TaskArtifactUpdateEvent, task: Task): TaskEvent[] {
   const [, callId] = /^tool-(.+)-output$/s.exec(artifact?.artifactId ?? "") ?? [];
   if (callId === undefined || !artifact) return [];
@@ -146,7 +150,7 @@ function outputEvents({ artifact, taskId, contextId }: TaskArtifactUpdateEvent, 
   ];
 }
 
-/** The peer sends the screen of a terminal: each line filled up with blanks, and empty lines below. */
+/** Removes the padding of a terminal screen: spaces at the end of lines, and empty lines at the end. */
 function withoutPadding(text: string): string {
   return text.replace(/ +$/gm, "").replace(/\n{2,}$/, "\n");
 }

@@ -7,7 +7,7 @@ import { isObject } from "../json.ts";
 import { encodeConfirmation } from "./confirmation.ts";
 import { encodeGeminiCliCall } from "./tool-call.ts";
 
-/** Writes a piece of a message as a part of A2A 0.3 with the dialect's data in it; undefined for one that holds nothing. */
+/** Encodes a part as one of A2A 0.3 with the dialect's data. Undefined for a part without content. */
 export function encodeGeminiCliPart(part: Part): JsonObject | undefined {
   const { content } = part;
   switch (content.case) {

@@ -16,7 +16,7 @@ import {
 import { isObject } from "../json.ts";
 import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 
-/** Writes what came of a call; undefined for one that has not ended. */
+/** Encodes the result of a call. Undefined if the call has not ended. */
 export function encodeCallResponse(call: ToolCall): ToolCallResponse | undefined {
   switch (call.result.case) {
     case "output":
@@ -62,7 +62,7 @@ function outputResponse(call: ToolCall, { result }: ToolOutput): ToolCallRespons
 }
 
 interface Outcome {
-  /** What the model is told. */
+  /** The result for the model. */
   readonly told: JsonObject;
   readonly display?: JsonValue;
   readonly error?: JsonObject;
@@ -83,7 +83,7 @@ function response(
   });
 }
 
-/** Reads what came of a call with an end; undefined when there is nothing to say of it. */
+/** Decodes the result of a call that has ended. Undefined if there is none. */
 export function decodeCallResult(
   status: ToolCallStatus,
   answered: ToolCallResponse | undefined,
@@ -109,7 +109,7 @@ function outputOf(answered: ToolCallResponse): ToolOutput {
   return create(ToolOutputSchema, { result: { case: "text", value: textOf(answered) } });
 }
 
-/** What a person is shown in words, or else what the model was told. */
+/** Returns the text for people, or else the text for the model. */
 function textOf({ resultDisplay, responseParts }: ToolCallResponse): string {
   const display = jsonOf(resultDisplay);
   if (typeof display === "string" && display !== "") return display;

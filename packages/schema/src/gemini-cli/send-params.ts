@@ -12,7 +12,7 @@ import { decodeConfirmation, isConfirmation } from "./confirmation.ts";
 import { encodeGeminiCliPart } from "./part.ts";
 import { CODER_AGENT_KEY, coderAgentMetadata, decodeGeminiCliSettings, encodeGeminiCliSettings } from "./settings.ts";
 
-/** Writes the parameters of `message/send` and `message/stream` for a server that speaks the dialect. */
+/** Encodes the parameters of `message/send` and `message/stream` for a server that speaks the dialect. */
 export function encodeGeminiCliSend(request: SendMessageRequest): JsonObject {
   const { message, taskId, contextId } = request;
   if (!message) throw new WireError("message", "", "is missing");
@@ -30,15 +30,16 @@ export function encodeGeminiCliSend(request: SendMessageRequest): JsonObject {
   };
 }
 
-/** Tells whether the parameters of a call are in the dialect: by its settings, or by an answer in its form. */
+/** Returns whether the parameters of a call are in the dialect: they have its settings, or an answer in its form. */
 export function isGeminiCliSend(params: JsonValue | undefined): boolean {
   const message = messageOf(params);
   return message !== undefined && (settingsIn(message) !== undefined || partsOf(message).some(isAnswer));
 }
 
 /**
- * Puts the parameters of a call in the dialect into the RFC's terms; what is not the dialect's stays as it is. Throws a
- * `WireError` when its settings or an answer cannot be read.
+ * Converts the parameters of a call from the dialect to the RFC. What is not in the dialect stays unchanged.
+ *
+ * Throws a `WireError` if the settings or an answer are invalid.
  */
 export function rfcSendParams(params: JsonValue | undefined): JsonValue | undefined {
   const message = messageOf(params);

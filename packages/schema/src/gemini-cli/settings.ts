@@ -9,10 +9,10 @@ import type { TaskCreated } from "../gen/devtool/v1alpha/task_event_pb.ts";
 import { defined, isObject } from "../json.ts";
 import { decodeRfcJson } from "../rfc-json.ts";
 
-/** The key of the dialect in a `metadata` field. */
+/** Metadata key of the dialect. */
 export const CODER_AGENT_KEY = "coderAgent";
 
-/** The settings of a session, in our own terms. */
+/** Settings of a session. */
 type Settings = Pick<TaskCreated, "settings" | "sessionSettings">;
 
 /** Finds the dialect's object in a `metadata` field. */
@@ -21,7 +21,7 @@ export function coderAgentMetadata(metadata: JsonObject | undefined): JsonObject
   return isObject(found) ? found : undefined;
 }
 
-/** Writes settings as the dialect has them. Of the settings beyond the RFC it has a word only for asking or not. */
+/** Encodes settings. Of the session settings, the dialect has only a flag for running tools without approval. */
 export function encodeGeminiCliSettings({ settings, sessionSettings }: Settings): GeminiCliSettings {
   const autoExecute = AUTO_EXECUTE[sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED];
   return create(GeminiCliSettingsSchema, {
@@ -37,14 +37,16 @@ const AUTO_EXECUTE: Readonly<Partial<Record<ApprovalMode, boolean>>> = {
 };
 
 /**
- * Reads settings. `autoExecute` is a wish: it becomes an approval mode of the session, which can only narrow what the
- * operator allows. `isTrusted` is not read: whose configuration counts is the operator's to say.
+ * Decodes settings.
+ *
+ * `autoExecute` becomes an approval mode of the session, which can only narrow what the operator allows. `isTrusted` is
+ * ignored: only the operator decides which configuration to trust.
  */
 export function decodeGeminiCliSettings(json: JsonObject): Settings {
   return settingsOf(decodeRfcJson(GeminiCliSettingsSchema, json));
 }
 
-/** The settings in our own terms; each is left out when it is not there. */
+/** Converts the dialect's settings to ours. Absent settings stay absent. */
 export function settingsOf({ workspacePath, autoExecute }: GeminiCliSettings): Settings {
   const approvalMode = autoExecute === true ? ApprovalMode.YOLO : ApprovalMode.DEFAULT;
   return defined({

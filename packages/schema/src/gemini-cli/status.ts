@@ -14,17 +14,17 @@ const NAMES: ReadonlyMap<ToolCallStage, string> = new Map([
 
 const STAGES: ReadonlyMap<string, ToolCallStage> = new Map([...NAMES].map(([stage, name]) => [name, stage]));
 
-/** The dialect's name of where a call is. */
+/** Encodes the status of a call. */
 export function encodeCallStatus(call: ToolCall, detail: ToolCallDetail | undefined): string {
   return NAMES.get(detail?.stage || stageOf(call)) ?? "validating";
 }
 
-/** The stage that the dialect names so; UNSPECIFIED for one that we do not know. */
+/** Decodes the status of a call as a stage. UNSPECIFIED for unknown names. */
 export function decodeCallStage(name: string): ToolCallStage {
   return STAGES.get(name) ?? ToolCallStage.UNSPECIFIED;
 }
 
-/** The RFC's status of a call in a stage: the first three are PENDING. */
+/** Returns the RFC's status for a stage. */
 export function statusOfStage(stage: ToolCallStage): ToolCallStatus {
   return STATUSES[stage] ?? ToolCallStatus.PENDING;
 }

@@ -16,10 +16,10 @@ import { encodeGeminiCliState } from "./state.ts";
 import { encodeGeminiCliCreated } from "./task.ts";
 
 /**
- * Writes an event as the JSON text of a `result` in a stream of the dialect. Undefined when it shows nothing of it.
+ * Encodes an event as the JSON text of a stream frame's `result`. Undefined if the dialect does not show the event.
  *
- * A turn that ended well is `input-required` there: its clients take that for "your turn", and a completed task for one
- * that takes no more.
+ * A successful turn ends as `input-required`: clients take that for the user's turn, and a completed task for one that
+ * accepts no more messages.
  */
 export function encodeGeminiCliFrame(event: TaskEvent): string | undefined {
   const frame = frameOf(event);
@@ -67,7 +67,10 @@ function textOf(text: string): Part["content"] {
   return text === "" ? NOTHING : { case: "text", value: text };
 }
 
-/** Output that grows is an artifact; what only says more about a call that runs has no form. */
+/**
+ * Encodes an update of a call. Growing output is sent as an artifact; the dialect has no form for progress and process
+ * ids.
+ */
 function callFrame(event: TaskEvent, call: ToolCall, detail: ToolCallDetail | undefined): JsonObject | undefined {
   const running = call.status === ToolCallStatus.EXECUTING;
   if (running && call.liveContent !== undefined) return outputFrame(event, call.toolCallId, call.liveContent);
@@ -76,7 +79,7 @@ function callFrame(event: TaskEvent, call: ToolCall, detail: ToolCallDetail | un
   return update(event, kind, { case: "toolCall", value: call });
 }
 
-/** The whole output so far, as the original has it: `append` notwithstanding. */
+/** Sends the whole output each time. `append` is set as in the original, but means nothing. */
 function outputFrame({ taskId, contextId }: TaskEvent, callId: string, text: string): JsonObject {
   return {
     kind: "artifact-update",

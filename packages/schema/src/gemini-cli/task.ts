@@ -12,14 +12,14 @@ import { encodeGeminiCliPart } from "./part.ts";
 import { encodeGeminiCliSettings, settingsOf } from "./settings.ts";
 import { encodeGeminiCliState } from "./state.ts";
 
-/** Writes the event that opens a task as the Task it opens. */
+/** Encodes the event that creates a task as a Task. */
 export function encodeGeminiCliCreated(event: TaskEvent, created: TaskCreated): JsonObject {
   const { taskId: id, contextId, state, time } = event;
   const history = created.message ? [created.message] : [];
   return taskJson({ id, contextId, state, history, time, ...created });
 }
 
-/** Writes a task, each piece of its conversation as a message of its own. */
+/** Encodes a task. Each part of the agent's messages becomes a message of its own. */
 export function encodeGeminiCliTask(task: Task, historyLength?: number): JsonObject {
   const { updateTime: time, history } = task;
   const kept =
@@ -68,7 +68,10 @@ function metadataJson(task: Shown): JsonObject {
   );
 }
 
-/** What the user said stays together; what the agent did are updates, each a message. */
+/**
+ * Encodes a message of the history. A user's message stays whole; each part of an agent's message is an update of its
+ * own.
+ */
 function messagesJson(
   { messageId, role, parts }: Message,
   place: { readonly taskId: string; readonly contextId: string },
@@ -85,14 +88,14 @@ function messagesJson(
   }));
 }
 
-/** Reads a Task frame of a stream: the event that opened it. */
+/** Decodes the Task frame that starts a stream, as the event that created the task. */
 export function decodeGeminiCliCreated(json: JsonObject, sequence: bigint): TaskEvent {
   const event = decodeCreated({ ...json, metadata: {} }, sequence);
   if (event.payload.case !== "created") return event;
   return { ...event, payload: { case: "created", value: { ...event.payload.value, ...taskSettings(json) } } };
 }
 
-/** Reads a task. Its history is what the peer tells, in plain parts: Gemini CLI's server tells none of a task at rest. */
+/** Decodes a task. Its history has plain parts only; Gemini CLI's server sends none for a task that is not running. */
 export function decodeGeminiCliTask(json: JsonValue): Task {
   const task = decodeTask(isObject(json) ? { ...json, metadata: {} } : json);
   return { ...task, ...(isObject(json) && taskSettings(json)) };

@@ -13,7 +13,10 @@ import { decodeConfirmationDetails, encodeConfirmationDetails } from "./confirma
 import { decodeCallResult, encodeCallResponse } from "./response.ts";
 import { decodeCallStage, encodeCallStatus, statusOfStage } from "./status.ts";
 
-/** Writes a call as the data of a part. A tool's parameter schema, most of the bytes in the original, stays out. */
+/**
+ * Encodes a call as the data of a part. The parameter schema of its tool, most of the bytes in the original, is
+ * omitted.
+ */
 export function encodeGeminiCliCall(call: ToolCall, detail: ToolCallDetail | undefined): JsonObject {
   const { toolCallId, toolName, inputParameters, confirmationRequest } = call;
   const response = encodeCallResponse(call);
@@ -44,7 +47,7 @@ function encodeTool({ toolName, description = "" }: ToolCall): Tool {
   });
 }
 
-/** The kinds of the tools that every agent here has; others are `other`. */
+/** Kinds of our built-in tools. Other tools are `other`. */
 const KINDS: Readonly<Record<string, string>> = {
   glob: "search",
   list_directory: "read",
@@ -60,13 +63,13 @@ const KINDS: Readonly<Record<string, string>> = {
   write_file: "edit",
 };
 
-/** A call as the dialect tells it, with where its scheduler has it. */
+/** A decoded call, with its stage in the scheduler. */
 export interface DecodedCall {
   readonly call: ToolCall;
   readonly detail: ToolCallDetail;
 }
 
-/** Reads a call from the data of a part. Throws a `WireError` when it names none. */
+/** Decodes a call from the data of a part. Throws a `WireError` if it has no id. */
 export function decodeGeminiCliCall(data: JsonObject): DecodedCall {
   const told = decodeRfcJson(GeminiCliToolCallSchema, data);
   if (!told.request?.callId) throw new WireError("request.callId", "", "is missing");

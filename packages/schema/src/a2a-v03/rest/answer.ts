@@ -12,7 +12,7 @@ import {
   taskToRest,
 } from "./task.ts";
 
-/** Writes a frame of a stream, or the answer to a message, in ProtoJSON: the variant is the name of the field. */
+/** Writes a frame of a stream, or the response to a message, in ProtoJSON, where the name of a field is the variant. */
 export function answerToRest(json: JsonValue): JsonObject {
   const { kind, ...rest } = objectOrEmpty(json);
   switch (kind) {
@@ -28,8 +28,10 @@ export function answerToRest(json: JsonValue): JsonObject {
 }
 
 /**
- * Reads a frame of a stream, or the answer to a message: told by the name of a field, or by its `kind` as in JSON-RPC. What
- * is told by neither stays what it is, for a schema to refuse.
+ * Reads a frame of a stream, or the response to a message, in either form.
+ *
+ * The variant is the name of a field, or the `kind` as in JSON-RPC. Anything else is returned unchanged, for the
+ * decoder to refuse.
  */
 export function answerFromRest(json: JsonValue): JsonValue {
   return mapObject(json, variantFromRest);

@@ -6,8 +6,10 @@ import { decodeRfcJson } from "../../rfc-json.ts";
 import { JsonRpcCode } from "../json-rpc.ts";
 
 /**
- * Writes an error as the body of an answer. A2A 0.3 leaves its form open: it is the error object of JSON-RPC, as the
- * JavaScript SDK has it, and beside it the name of the error as `type`, which the Python SDK looks for.
+ * Writes an error as the body of a response.
+ *
+ * A2A 0.3 does not define its form. This is the error object of JSON-RPC, as the JavaScript SDK has it, with the name
+ * of the error as `type`, which the Python SDK reads.
  */
 export function errorToRest({ code, message, data }: JsonRpcError): JsonObject & { readonly code: number } {
   const type = ERROR_NAMES.get(code);
@@ -20,9 +22,11 @@ export function errorToRest({ code, message, data }: JsonRpcError): JsonObject &
 }
 
 /**
- * Reads an error from the body of an answer and its status; undefined when it is none. SDKs write the error object of
- * JSON-RPC (JavaScript), the name of the error as `type` or as a class in `error` (Java), or a message alone, and leave the
- * rest to the status (Python). Throws a `WireError` for one past a limit.
+ * Reads an error from the body of a response and its HTTP status. Undefined if it is not an error.
+ *
+ * The SDKs write different forms: the error object of JSON-RPC (JavaScript), the name of the error as `type` or as a
+ * class in `error` (Java), or only a message, which leaves the rest to the status (Python). Throws a `WireError` for
+ * one past a limit.
  */
 export function errorFromRest(json: JsonValue, status: number): JsonRpcError | undefined {
   const body = objectOrEmpty(json);
@@ -35,7 +39,7 @@ export function errorFromRest(json: JsonValue, status: number): JsonRpcError | u
   return decodeRfcJson(JsonRpcErrorSchema, defined({ code: meant, message, data }));
 }
 
-/** The names that the SDKs have for the errors. */
+/** Names of the errors in the SDKs. */
 const ERROR_NAMES: ReadonlyMap<number, string> = new Map([
   [JsonRpcCode.PARSE_ERROR, "JSONParseError"],
   [JsonRpcCode.INVALID_REQUEST, "InvalidRequestError"],
@@ -54,7 +58,7 @@ const ERROR_NAMES: ReadonlyMap<number, string> = new Map([
 
 const ERROR_CODES: ReadonlyMap<string, number> = new Map([...ERROR_NAMES].map(([code, name]) => [name, code]));
 
-/** What a status means where the body says no more than a message; what a gateway may say of itself is left out. */
+/** Meaning of the HTTP status if the body has only a message. Statuses that a gateway may set itself are not listed. */
 const STATUS_CODES: ReadonlyMap<number, number> = new Map([
   [400, JsonRpcCode.INVALID_REQUEST],
   [404, JsonRpcCode.TASK_NOT_FOUND],

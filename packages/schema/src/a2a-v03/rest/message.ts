@@ -2,7 +2,11 @@ import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { defined, listOrEmpty, objectOrEmpty } from "../../json.ts";
 import { mapList, mapObject } from "./map-json.ts";
 
-/** Writes a message in ProtoJSON. That has no place for the tasks that it refers to, and strict readers refuse what they do not know. */
+/**
+ * Writes a message in ProtoJSON.
+ *
+ * `referenceTaskIds` is omitted: the proto of A2A 0.3 has no such field, and strict readers reject unknown fields.
+ */
 export function messageToRest(json: JsonValue | undefined): JsonObject {
   const { kind: _kind, referenceTaskIds: _tasks, role, parts, ...rest } = objectOrEmpty(json);
   return defined({
@@ -35,7 +39,7 @@ const ROLES_READ: ReadonlyMap<JsonValue, string> = new Map<JsonValue, string>([
   [2, "agent"],
 ]);
 
-/** Writes parts in ProtoJSON, where a part is told by its field and data has an envelope of its own. */
+/** Writes parts in ProtoJSON, where the name of a field is the kind, and data has a message of its own. */
 export function partsToRest(parts: JsonValue | undefined): JsonObject[] {
   return listOrEmpty(parts).map((json) => {
     const { kind: _kind, file, data, ...part } = objectOrEmpty(json);

@@ -172,7 +172,7 @@ function readAgain({ httpMethod, path, body = {} }: RestCall) {
   });
 }
 
-/** A message says in JSON-RPC that it is one, which its place says in ProtoJSON. */
+/** In JSON-RPC, the parameters state the kind of the message; in ProtoJSON, the field implies it. */
 function withoutKind({ message, ...params }: JsonObject): JsonObject {
   const { kind: _kind, ...said } = Object(message);
   return { ...params, ...(message !== undefined && { message: said }) };

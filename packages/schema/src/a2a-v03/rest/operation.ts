@@ -13,48 +13,53 @@ import {
 import { sendParamsFromRest, sendParamsToRest } from "./send-params.ts";
 import { taskFromRest, taskToRest } from "./task.ts";
 
-/** What a request brings beside its path. */
+/** The content of a request besides its path. */
 export interface RestContent {
-  /** The parameters of its query. */
+  /** Parameters of the query. */
   readonly query: ReadonlyMap<string, string>;
-  /** Its body; empty when it has none. */
+  /** The body as JSON. Empty if there is none. */
   readonly body: JsonObject;
 }
 
 /** A request as a client sends it. */
 export interface RestCall {
   readonly httpMethod: string;
-  /** Its path behind the address of the interface, from `/v1/` on, and its query where it has one. */
+  /** Path below the URL of the interface, starting with `/v1/`, including the query. */
   readonly path: string;
-  /** What its body holds; undefined when it has none. */
+  /** The body as JSON. Undefined if there is none. */
   readonly body: JsonObject | undefined;
 }
 
 /**
- * A method of A2A 0.3 in its HTTP+JSON binding (section 3.5.3). On the wire is the ProtoJSON of the package `a2a.v1`, which
- * differs from the JSON of the JSON-RPC binding in names and in how it tells variants apart: here is JSON-RPC's form on one side
- * and ProtoJSON on the other. Both forms are read; ProtoJSON is written.
+ * A method of A2A 0.3 in its HTTP+JSON binding (section 3.5.3).
+ *
+ * The wire format is the ProtoJSON of the package `a2a.v1`. It differs from the JSON of the JSON-RPC binding in names
+ * and in how it marks variants. An operation converts between the two: JSON-RPC's form on the inside, ProtoJSON on the
+ * wire. It writes ProtoJSON, and reads both.
  */
 export interface RestOperation {
-  /** Its name in JSON-RPC. */
+  /** Name of the method in JSON-RPC. */
   readonly method: string;
-  /** The methods of HTTP that ask for it; clients use the first. */
+  /** HTTP methods of the operation. Clients use the first. */
   readonly httpMethods: readonly string[];
-  /** The parameters that a path behind `/v1/` holds, encoded; undefined when it is another's. */
+  /** Returns the still encoded parameters of a path below `/v1/`. Undefined if the path is not of this operation. */
   match(path: string): Readonly<Record<string, string>> | undefined;
-  /** Reads its parameters. Throws a `WireError` for an id that is not encoded as a URL has it. */
+  /** Reads the parameters. Throws a `WireError` for an id that is not percent-encoded correctly. */
   decodeParams(ids: Readonly<Record<string, string>>, content: RestContent): JsonObject;
-  /** Writes the request. Throws a `WireError` when an id of its path is missing. */
+  /** Writes the request. Throws a `WireError` if an id of the path is missing. */
   encodeCall(params: JsonObject): RestCall;
-  /** Writes the request in its other form or with its other HTTP method, for a server that cannot use the first; left out where there is one. */
+  /**
+   * Writes the request in an alternative form or with another HTTP method, for servers that do not support the first.
+   * Undefined if there is no alternative.
+   */
   readonly encodeOtherCall: ((params: JsonObject) => RestCall) | undefined;
-  /** Writes its answer, or a frame of its stream. */
+  /** Writes the result, or a frame of the stream. */
   encodeResult(result: JsonValue): JsonValue;
-  /** Reads its answer, or a frame of its stream. */
+  /** Reads the result, or a frame of the stream. */
   decodeResult(json: JsonValue): JsonValue;
 }
 
-/** What comes beside the path, in both directions. */
+/** Conversion of parameters between the two forms. */
 interface ParamsForm {
   decode(ids: JsonObject, content: RestContent): JsonObject;
   query?(params: JsonObject): string;
@@ -62,7 +67,7 @@ interface ParamsForm {
   otherBody?(params: JsonObject): JsonObject;
 }
 
-/** An answer, in both directions. */
+/** Conversion of results between the two forms. */
 interface ResultForm {
   encode(result: JsonValue): JsonValue;
   decode(json: JsonValue): JsonValue;
@@ -75,14 +80,17 @@ const HISTORY: ParamsForm = {
   decode: (ids, { query }) => ({ ...ids, ...historyLengthIn(query) }),
   query: ({ historyLength }) => (historyLength === undefined ? "" : `?historyLength=${String(historyLength)}`),
 };
-/** The annotation in the proto has the config alone in the body, as the JavaScript SDK for 1.0 reads it; the SDKs for 0.3 read the whole request. */
+/**
+ * The body is the whole request, as the SDKs for 0.3 read it. The annotation in the proto asks for the config alone, as
+ * the JavaScript SDK for 1.0 reads it.
+ */
 const PUSH_PARAMS: ParamsForm = {
   decode: ({ taskId }, { body }) => pushParamsFromRest(stringOrEmpty(taskId), body),
   body: pushParamsToRest,
   otherBody: (params) => objectOrEmpty(pushParamsToRest(params).config),
 };
 
-/** Parameters that are words in the query; the empty ones are left out. */
+/** Parameters in the query. Empty ones are omitted. */
 const QUERY: ParamsForm = {
   decode: (_ids, { query }) => Object.fromEntries(query),
   query: (params) => {
@@ -101,16 +109,16 @@ const TASK_LIST: ResultForm = {
   encode: (json) => ({ ...objectOrEmpty(json), tasks: listOrEmpty(objectOrEmpty(json).tasks).map(taskToRest) }),
   decode: (json) => ({ ...objectOrEmpty(json), tasks: listOrEmpty(objectOrEmpty(json).tasks).map(taskFromRest) }),
 };
-/** How a command started, as the RFC has it; in a stream the updates of its task follow. */
+/** The start of a command, as in the RFC; in a stream, the updates of its task follow. */
 const COMMAND: ResultForm = {
   encode: (json) => ("kind" in objectOrEmpty(json) ? answerToRest(json) : json),
-  // The start has a status in one word; those of updates are objects.
+  // The status of a start is a string; the status of an update is an object.
   decode: (json) => (typeof objectOrEmpty(json).status === "string" ? json : answerFromRest(json)),
 };
 const NOTHING: ResultForm = { encode: () => ({}), decode: () => null };
 const AS_IS: ResultForm = { encode: (result) => result, decode: (json) => json };
 
-/** An operation as it is written down: its methods of HTTP, and its path with the names of the parameters that it holds. */
+/** The definition of an operation: its HTTP methods, and its path with placeholders for parameters. */
 interface Outline {
   readonly method: string;
   readonly http: readonly string[];
@@ -153,10 +161,10 @@ const OUTLINES: readonly Outline[] = [
   { method: "command/execute", http: ["POST"], path: "commands:execute", params: BODY, result: COMMAND },
 ];
 
-/** The methods of A2A 0.3, with the paths that section 3.5.3 has for them and what its SDKs do beyond it. */
+/** The operations of A2A 0.3, with the paths of section 3.5.3 and those that its SDKs add. */
 export const REST_OPERATIONS: readonly RestOperation[] = OUTLINES.map(operationFrom);
 
-/** The operation of a method by its name in JSON-RPC. Throws a `WireError` for one that has no path. */
+/** Returns the operation of a JSON-RPC method. Throws a `WireError` if the method has no path. */
 export function restOperation(method: string): RestOperation {
   const operation = REST_OPERATIONS.find((item) => item.method === method);
   if (!operation) throw new WireError("method", method, "has no path in the HTTP+JSON binding of A2A 0.3");

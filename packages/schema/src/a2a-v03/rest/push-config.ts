@@ -2,13 +2,19 @@ import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { defined, isObject, listOrEmpty, objectOrEmpty, stringOrEmpty } from "../../json.ts";
 import { mapList, mapObject } from "./map-json.ts";
 
-/** Writes the parameters of `tasks/pushNotificationConfig/set` as the proto's whole request, as the SDKs for 0.3 read it. */
+/**
+ * Writes the parameters of `tasks/pushNotificationConfig/set` as the whole request of the proto, as the SDKs for 0.3
+ * read it.
+ */
 export function pushParamsToRest(params: JsonObject): JsonObject {
   const { id } = objectOrEmpty(params.pushNotificationConfig);
   return { parent: `tasks/${stringOrEmpty(params.taskId)}`, configId: stringOrEmpty(id), config: pushToRest(params) };
 }
 
-/** Reads the parameters of `tasks/pushNotificationConfig/set`: the config bare, in an envelope, or in an envelope of its own. */
+/**
+ * Reads the parameters of `tasks/pushNotificationConfig/set`. The config may be the body, its `config`, or the
+ * `pushNotificationConfig` of either.
+ */
 export function pushParamsFromRest(taskId: string, body: JsonObject): JsonObject {
   const inner = objectOrEmpty(body.config ?? body);
   const config = objectOrEmpty(inner.pushNotificationConfig ?? inner.push_notification_config ?? inner);
@@ -17,7 +23,7 @@ export function pushParamsFromRest(taskId: string, body: JsonObject): JsonObject
   return { taskId, pushNotificationConfig: defined({ ...pushNotificationConfig, id: id || config.id }) };
 }
 
-/** Writes a push notification config of a task in ProtoJSON, where its name holds both ids. */
+/** Writes a push notification config in ProtoJSON, whose resource name holds both ids. */
 export function pushToRest(json: JsonValue): JsonObject {
   const { taskId, pushNotificationConfig } = objectOrEmpty(json);
   const config = objectOrEmpty(pushNotificationConfig);
@@ -27,7 +33,7 @@ export function pushToRest(json: JsonValue): JsonObject {
   };
 }
 
-/** Reads a push notification config of a task in either form. */
+/** Reads a push notification config in either form. */
 export function pushFromRest(json: JsonValue): JsonValue {
   return mapObject(json, ({ name, taskId, pushNotificationConfig, push_notification_config, ...rest }) => {
     const [, task = "", , id = ""] = stringOrEmpty(name).split("/");
@@ -40,12 +46,12 @@ export function pushFromRest(json: JsonValue): JsonValue {
   });
 }
 
-/** Writes the configs of a task in ProtoJSON. */
+/** Writes the push notification configs of a task in ProtoJSON. */
 export function pushListToRest(json: JsonValue): JsonObject {
   return { configs: listOrEmpty(json).map(pushToRest) };
 }
 
-/** Reads the configs of a task: a list in an envelope, or as in JSON-RPC bare. */
+/** Reads the push notification configs of a task: as `configs`, or as a list like in JSON-RPC. */
 export function pushListFromRest(json: JsonValue): JsonValue {
   return mapList(isObject(json) ? (json.configs ?? []) : json, pushFromRest);
 }

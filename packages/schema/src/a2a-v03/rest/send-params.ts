@@ -4,8 +4,9 @@ import { mapObject } from "./map-json.ts";
 import { messageFromRest, messageToRest } from "./message.ts";
 
 /**
- * Writes the parameters of `message/send` and `message/stream` as the body of a request. An absent `blocking` means `true` in
- * JSON-RPC, as its SDKs have it, and `false` in ProtoJSON, so it is always written.
+ * Writes the parameters of `message/send` and `message/stream` as the body of a request.
+ *
+ * `blocking` is always written: if absent, it means true for SDKs in JSON-RPC, but false in ProtoJSON.
  */
 export function sendParamsToRest({ message, configuration, ...rest }: JsonObject): JsonObject {
   return defined({
@@ -30,7 +31,7 @@ export function sendParamsFromRest(body: JsonObject): JsonObject {
   });
 }
 
-/** In ProtoJSON a `false` is left out, so a configuration without `blocking` does not wait. */
+/** ProtoJSON omits `false`, so a configuration without `blocking` does not wait. */
 const PROTO_DEFAULTS: JsonObject = { blocking: false };
 
 function configurationToRest({ pushNotificationConfig, ...rest }: JsonObject): JsonObject {

@@ -37,7 +37,7 @@ export function statusToRest(json: JsonValue | undefined): JsonObject {
   });
 }
 
-/** Reads a status in either form; the proto's own name for its message is `update`. */
+/** Reads a status in either form. The proto calls its message `update`. */
 export function statusFromRest(json: JsonValue): JsonValue {
   return mapObject(json, ({ state = 0, message, update, ...rest }) => {
     const said = message ?? update;
@@ -60,12 +60,12 @@ export function artifactFromRest(json: JsonValue): JsonValue {
   return mapObject(json, ({ parts = [], ...rest }) => ({ ...rest, parts: partsFromRest(parts) }));
 }
 
-/** Reads a message that an agent sends, which is told by its kind. */
+/** Reads a message of an agent, and adds its `kind`. */
 export function spokenFromRest(json: JsonValue): JsonValue {
   return mapObject(messageFromRest(json), (message) => ({ ...message, kind: "message" }));
 }
 
-/** The states in the order of 0.3's proto, which spells one of them its own way. */
+/** The states, in the order of the proto of A2A 0.3, which spells one of them differently. */
 const STATES: readonly (readonly [string, string])[] = [
   ["unknown", "TASK_STATE_UNSPECIFIED"],
   ["submitted", "TASK_STATE_SUBMITTED"],
@@ -80,7 +80,7 @@ const STATES: readonly (readonly [string, string])[] = [
 
 const STATES_WRITTEN: ReadonlyMap<string, string> = new Map(STATES);
 
-/** By name, by number, and by the name that 1.0 has. */
+/** States by name, by number, and by the name that A2A 1.0 uses. */
 const STATES_READ: ReadonlyMap<JsonValue, string> = new Map<JsonValue, string>([
   ...STATES.map(([state, name]): [JsonValue, string] => [name, state]),
   ...STATES.map(([state], number): [JsonValue, string] => [number, state]),
