@@ -140,7 +140,7 @@ describe("the targets of notifications (S7, PUSH-2)", () => {
   async function post(url: string, rules: OutboundPolicy, { timeoutMs = 5000 } = {}): Promise<PostOutcome> {
     const now = (): number => 1_800_000_000_000;
     const keys = new SigningKeys({ now });
-    const poster = createGuardedPoster({ policy: rules, keys, issuer: () => "http://devtool.test", now, timeoutMs });
+    const poster = createGuardedPoster({ policy: rules, keys, issuer: "http://devtool.test", now, timeoutMs });
     const body = "{}";
     return poster.post(
       { config: configOf(url), taskId: "t1", sequence: 1n, contentType: "application/json", body },

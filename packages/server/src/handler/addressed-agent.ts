@@ -3,24 +3,31 @@ import { type ContextKey, createContextKey, type HandlerContext } from "@connect
 import { type SessionSettings, SessionSettingsSchema } from "@devtool/schema";
 import { invalid, quoted } from "../errors.ts";
 
-/** The agent that a call is addressed to, by its tenant or its path; empty where the transport leaves that to the settings. */
+/**
+ * The context key of the agent that a call is addressed to, by its tenant or its path. Empty when the
+ * transport leaves the choice to the session settings.
+ */
 export const agentKey: ContextKey<string> = createContextKey("", { description: "agent" });
 
-/** The agent that a call is addressed to; empty for none. */
-export function agentOf({ values }: HandlerContext): string {
+/** Returns the name of the agent that a call is addressed to; empty for none. */
+export function addressedAgent({ values }: HandlerContext): string {
   return values.get(agentKey);
 }
 
-/** A request whose settings name the agent that its call is addressed to. Throws when they name another. */
-export function addressed<T extends { readonly sessionSettings?: SessionSettings | undefined }>(
+/**
+ * Returns a request with the agent that its call is addressed to in its session settings. Throws
+ * `Code.InvalidArgument` when the settings name another agent.
+ */
+export function withAddressedAgent<T extends { readonly sessionSettings?: SessionSettings | undefined }>(
   request: T,
   context: HandlerContext,
 ): T {
-  const agent = agentOf(context);
+  const agent = addressedAgent(context);
   if (agent === "") return request;
-  const asked = request.sessionSettings?.agent ?? "";
-  if (asked !== "" && asked !== agent) {
-    throw invalid("session_settings.agent", asked, `is not the agent that the call is addressed to: ${quoted(agent)}`);
+  const requested = request.sessionSettings?.agent ?? "";
+  if (requested !== "" && requested !== agent) {
+    const problem = `is not the agent that the call is addressed to: ${quoted(agent)}`;
+    throw invalid("session_settings.agent", requested, problem);
   }
   return { ...request, sessionSettings: { ...(request.sessionSettings ?? create(SessionSettingsSchema)), agent } };
 }

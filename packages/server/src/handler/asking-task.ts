@@ -1,3 +1,4 @@
+import type { JsonObject } from "@bufbuild/protobuf";
 import {
   assertNoBrokenAnswer,
   awaitedToolCalls,
@@ -15,23 +16,27 @@ import type { HeldSession } from "../task/held-session.ts";
 import { readTask } from "../task/read-task.ts";
 import type { SessionRegistry } from "../task/session-registry.ts";
 
+/** The conversation and the principal of an answer. */
 interface Place {
   /** The conversation that the answer names; empty for none. */
   readonly contextId: string;
   readonly principal: string;
 }
 
+/** Access to the tasks that may ask. */
 interface Sessions {
   readonly registry: SessionRegistry;
   readonly store: TaskStore;
 }
 
-/** How many tasks that wait for their user are looked at for the one that an answer is for. */
-const MAX_ASKING = 500;
+/** The maximum number of waiting tasks that are searched for the one that an answer belongs to. */
+const MAX_SEARCHED = 500;
 
 /**
- * Finds the one task of a principal that asks what some answers are for, when their message names no task (TOOL-5). Throws
- * a `DevtoolError` that says which tasks ask when there is none or more than one.
+ * Finds the task that asks the questions of some answers, for a message that names no task (TOOL-5).
+ *
+ * Throws `Code.InvalidArgument` when no task of the principal asks them, or more than one does; the
+ * error lists those that do.
  */
 export async function findAsking(
   { registry, store }: Sessions,
@@ -40,9 +45,9 @@ export async function findAsking(
 ): Promise<HeldSession> {
   const matching: string[] = [];
   for await (const taskId of waitingTasks(store, place)) {
-    // The logs are read without opening sessions: with many tasks, opening one may close another that was found before.
+    // Reads logs without opening sessions: with many tasks, opening one could close another that was found before.
     const task = await readTask(store, taskId);
-    if (task && answers.every(({ toolCallId }) => asks(task, toolCallId))) matching.push(taskId);
+    if (task && answers.every(({ toolCallId }) => isAsking(task, toolCallId))) matching.push(taskId);
   }
   const [only = "", ...others] = matching;
   const held = only !== "" && others.length === 0 ? await registry.get(only) : undefined;
@@ -57,25 +62,33 @@ export async function findAsking(
   throw invalid("task_id", "", problem, `name one of ${matching.join(", ")}`);
 }
 
-/** The ids of the tasks that wait for their user, the latest first, at most `MAX_ASKING` or a page more. */
+/** Yields the ids of the tasks that wait for their user, the last changed first, up to `MAX_SEARCHED` plus a page. */
 async function* waitingTasks(store: TaskStore, { contextId, principal }: Place): AsyncIterable<string> {
-  const query = { principal, state: TaskState.INPUT_REQUIRED, limit: 100, ...(contextId !== "" && { contextId }) };
   let cursor: string | undefined;
   let count = 0;
   do {
-    const page = await store.list({ ...query, ...(cursor !== undefined && { cursor }) });
+    const page = await store.list({
+      principal,
+      state: TaskState.INPUT_REQUIRED,
+      contextId: contextId || undefined,
+      limit: 100,
+      cursor,
+    });
     yield* page.tasks.map(({ taskId }) => taskId);
     count += page.tasks.length;
     cursor = page.cursor;
-  } while (cursor !== undefined && count < MAX_ASKING);
+  } while (cursor !== undefined && count < MAX_SEARCHED);
 }
 
-function asks(task: Task, toolCallId: string): boolean {
+function isAsking(task: Task, toolCallId: string): boolean {
   const call = findToolCall(task, toolCallId);
   return call !== undefined && isAwaitingApproval(call);
 }
 
-/** Throws for data that was meant as an answer to a task that asks and cannot be read as one: it says what is wrong with it (TOOL-5). */
+/**
+ * Throws `Code.InvalidArgument` for a data part that looks like an answer to a task that asks, but is
+ * not a valid one (TOOL-5). Other data parts are accepted.
+ */
 export function assertNoBrokenAnswers({ parts }: Message, task: Task): void {
   if (awaitedToolCalls(task).length === 0) return;
   for (const [index, { content }] of parts.entries()) {
@@ -83,7 +96,7 @@ export function assertNoBrokenAnswers({ parts }: Message, task: Task): void {
   }
 }
 
-function assertReadable(data: Parameters<typeof assertNoBrokenAnswer>[0], path: string): void {
+function assertReadable(data: JsonObject, path: string): void {
   try {
     assertNoBrokenAnswer(data, path);
   } catch (reason) {

@@ -2,7 +2,7 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import type { AuditService } from "@devtool/schema";
 import type { TaskStore } from "../store/task-store.ts";
 
-/** What a client may do with the audit log: read it, and check the chain for itself. */
+/** Creates the handler of `AuditService`: clients read the audit log and verify its chain themselves. */
 export function createAuditHandler(store: TaskStore): ServiceImpl<typeof AuditService> {
   return {
     async *readAudit({ afterNumber }) {

@@ -8,52 +8,52 @@ import {
 import { Code, DevtoolError } from "../errors.ts";
 import { principalKey } from "./request-handler.ts";
 
-/** What not everybody who is let in may do: answer what tools ask, and read what everybody did. */
+/** A right beyond working with one's own tasks: to approve tool calls, or to read the audit log of all principals. */
 export type Right = "approve" | "audit";
 
-/** Who calls. */
+/** The authenticated caller of a request. */
 export interface Caller {
-  /** Identifies the caller over all connections and credentials: what they made belongs to this. */
+  /** Identifies the caller over all connections and credentials. Tasks belong to it. */
   readonly principal: string;
   readonly rights: ReadonlySet<Right>;
 }
 
-/** Whoever holds the operator's token: may do everything. */
+/** The operator, who holds the server's token and has all rights. */
 export const OPERATOR: Caller = { principal: "local", rights: new Set(["approve", "audit"]) };
 
-const NONE: ReadonlySet<Right> = new Set();
+const NO_RIGHTS: ReadonlySet<Right> = new Set();
 
-/** Whoever sends no credentials, where the operator lets them in: all of them are one principal, which may nothing special. */
-export const ANONYMOUS: Caller = { principal: "anonymous", rights: NONE };
+/** All callers without credentials, where the operator admits them: one principal without rights. */
+export const ANONYMOUS: Caller = { principal: "anonymous", rights: NO_RIGHTS };
 
-/** What the caller may, put into the context values of a call beside the principal; a call without it may nothing. */
-export const rightsKey: ContextKey<ReadonlySet<Right>> = createContextKey(NONE, { description: "rights" });
+/** The context key of the caller's rights. Default: none. */
+export const rightsKey: ContextKey<ReadonlySet<Right>> = createContextKey(NO_RIGHTS, { description: "rights" });
 
-/** The context values of a call that a caller makes. */
+/** The context key of the tenant that a call is made for; empty for none. Each tenant of a caller has tasks of its own. */
+export const tenantKey: ContextKey<string> = createContextKey("", { description: "tenant" });
+
+/** Creates the context values of a call with its caller and the caller's rights. */
 export function contextValuesFor({ principal, rights }: Caller): ContextValues {
   return createContextValues().set(principalKey, principal).set(rightsKey, rights);
 }
 
-/** The tenant that a call is made for; empty for none. Each tenant of a caller has tasks of its own. */
-export const tenantKey: ContextKey<string> = createContextKey("", { description: "tenant" });
-
 /**
- * The principal that the tasks of a call belong to: the caller, or the caller in a tenant. Throws `Code.Unauthenticated`
- * when its transport named no caller.
+ * Returns the principal that the tasks of a call belong to: the caller, or the caller in a tenant.
+ * Throws `Code.Unauthenticated` when the call has no caller.
  */
 export function principalOf(context: HandlerContext): string {
   const tenant = context.values.get(tenantKey);
   return tenant === "" ? callerOf(context) : `tenant:${encodeURIComponent(tenant)}:${callerOf(context)}`;
 }
 
-/** Who makes a call, whatever tenant it is for. Throws `Code.Unauthenticated` when its transport named no caller. */
+/** Returns the caller of a call without its tenant. Throws `Code.Unauthenticated` when the call has no caller. */
 export function callerOf(context: HandlerContext): string {
   const principal = context.values.get(principalKey);
   if (principal !== "") return principal;
   throw new DevtoolError("caller: nobody was authenticated", Code.Unauthenticated, { remedy: "send credentials" });
 }
 
-/** Throws `Code.Unauthenticated` when the caller is nobody that we know. */
+/** Throws `Code.Unauthenticated` for an anonymous caller. */
 export function assertKnown(context: HandlerContext): void {
   if (callerOf(context) !== ANONYMOUS.principal) return;
   throw new DevtoolError("caller: this is for callers that are known", Code.Unauthenticated, {
@@ -61,7 +61,7 @@ export function assertKnown(context: HandlerContext): void {
   });
 }
 
-/** Throws `Code.PermissionDenied` when the caller has not the right. */
+/** Throws `Code.PermissionDenied` when the caller does not have a right. */
 export function assertRight(context: HandlerContext, right: Right): void {
   if (context.values.get(rightsKey).has(right)) return;
   throw new DevtoolError(`right "${right}" is missing`, Code.PermissionDenied, {

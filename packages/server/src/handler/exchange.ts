@@ -2,6 +2,7 @@ import { create, equals } from "@bufbuild/protobuf";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import {
   confirmationsOf,
+  type ExecuteSlashCommandRequest,
   type Message,
   MessageSchema,
   type Replay,
@@ -13,100 +14,108 @@ import {
   TaskCreatedSchema,
   type TaskEvent,
 } from "@devtool/schema";
+import { defined } from "@devtool/schema/json";
 import { Code, DevtoolError, invalid, quoted } from "../errors.ts";
 import type { TaskStore } from "../store/task-store.ts";
 import type { HeldSession } from "../task/held-session.ts";
 import type { SessionRegistry } from "../task/session-registry.ts";
 import { assertNoBrokenAnswers, findAsking } from "./asking-task.ts";
+import { hideSecretsInMessage } from "./hide-secrets.ts";
 import { assertName, assertNames } from "./name-limit.ts";
 import {
   assertUnchanged,
   findSession,
+  resolveSettings,
   type Session,
   type SessionOptions,
   type Settings,
-  settleSettings,
 } from "./session-settings.ts";
-import { keptMessage } from "./shown-settings.ts";
 
-/** What a message set off: a piece of a task's log that begins after a sequence. */
+/**
+ * The part of a task's log that a message starts. It begins after a sequence, and ends with the first
+ * event for which `endsExchange` is true.
+ */
 export interface Exchange {
-  /** The session of the task; whoever has the exchange lets go of it in the end. */
+  /** The session of the task. Whoever receives the exchange must dispose of it. */
   readonly held: HeldSession;
   /** The sequence before the event that records the message. */
   readonly after: bigint;
-  /** Set when the message came before, so that nothing was started. */
-  readonly replay?: Replay;
+  /** Set for a retry of a message, which started nothing. */
+  readonly replay?: Replay | undefined;
 }
 
-/** What exchanges need. */
+/** Dependencies of `Exchanges`. */
 export interface ExchangeOptions extends SessionOptions {
   readonly registry: SessionRegistry;
   readonly store: TaskStore;
   readonly now: () => Date;
   readonly nextId: () => string;
-  /** How long the same message under the same id is a retry, in milliseconds; 0 for never. */
+  /** The time in milliseconds in which the same message under the same id is a retry; 0 for never. */
   readonly retryWindowMs: number;
   /** The maximum number of parts of a message. */
   readonly maxParts: number;
 }
 
-/** Where a new task belongs, and what its request says of the conversation. */
+/** The conversation of a new task, as its request names it. */
 export interface TaskOrigin {
   /** The conversation; empty for a new one. */
   readonly contextId: string;
   readonly settings: Settings;
-  /** Whether the client shows that it knows the development-tool extension. */
+  /** Whether the request activates the development-tool extension. */
   readonly activateExtension: boolean;
 }
 
-/** Starts exchanges: checks a message once for every transport, and tells a retry from a new one (STREAM-7). */
+/** Starts exchanges: validates messages once for all transports, and recognizes retries (STREAM-7). */
 export class Exchanges {
   readonly #options: ExchangeOptions;
-  /** What begins under each principal and message id: the next message of that id waits for it. */
+  /** The exchange that is being started for each principal and message id. The next message of that id waits for it. */
   readonly #starting = new Map<string, Promise<Exchange>>();
 
   constructor(options: ExchangeOptions) {
     this.#options = options;
   }
 
-  /** Starts the exchange of a message, or finds the one that its first sending started. Throws when its id was used for another one. */
+  /** The workspace of clients that name none; empty when there is none. */
+  get defaultWorkspace(): string {
+    return this.#options.workspace ?? "";
+  }
+
+  /**
+   * Starts the exchange of a message, or finds the exchange that an earlier copy of the message
+   * started.
+   *
+   * Throws a `DevtoolError` when the message is invalid, when its task cannot take it, or when its id
+   * was used for another message.
+   */
   async begin(request: SendMessageRequest, principal: string): Promise<Exchange> {
-    const message = checkedMessage(request.message, this.#options.maxParts);
+    const message = validMessage(request.message, this.#options.maxParts);
     const key = JSON.stringify([principal, message.messageId]);
     const earlier = this.#starting.get(key)?.catch(() => undefined) ?? Promise.resolve();
-    const starting = earlier.then(() => this.#findOrStart(request, message, principal));
+    const starting = earlier.then(
+      async () =>
+        (await this.#findRetry(request, message, principal)) ?? (await this.#start(request, message, principal)),
+    );
     this.#starting.set(key, starting);
     return starting.finally(() => {
       if (this.#starting.get(key) === starting) this.#starting.delete(key);
     });
   }
 
-  async #findOrStart(request: SendMessageRequest, message: Message, principal: string): Promise<Exchange> {
-    const known = await this.#findRetry(request, message, principal);
-    return known ?? this.#start(request, message, principal);
+  /** Creates a task for a slash command. */
+  async beginCommand(command: ExecuteSlashCommandRequest, origin: TaskOrigin, principal: string): Promise<Exchange> {
+    return this.#create({ command }, origin, principal);
   }
 
-  /** Opens a task for a slash command. */
-  async beginCommand(created: Pick<TaskCreated, "command">, where: TaskOrigin, principal: string): Promise<Exchange> {
-    return this.#create(created, where, principal);
-  }
-
-  /** The settings that a task of a context would have. Throws when there can be none. */
+  /** Returns the settings that a new task of a context would have. Throws when they are not permitted. */
   async settingsFor(
-    { contextId, settings }: { readonly contextId: string; readonly settings: Settings },
+    { contextId, settings }: Pick<TaskOrigin, "contextId" | "settings">,
     principal: string,
   ): Promise<Settings> {
-    const session = await this.#sessionOf(contextId, principal);
-    return settleSettings(settings, session?.settings, this.#options);
+    const session = await this.#findSession(contextId, principal);
+    return resolveSettings(settings, session?.settings, this.#options);
   }
 
-  /** The directory of clients that name none; empty when there is none. */
-  get defaultWorkspace(): string {
-    return this.#options.workspace ?? "";
-  }
-
-  /** Gets the session of a task that the principal may see; a foreign task is a missing task. */
+  /** Opens the session of a task. Throws `Code.NotFound` when the principal has no such task. */
   async find(taskId: string, principal: string): Promise<HeldSession> {
     using held = taskId === "" ? undefined : await this.#options.registry.get(taskId);
     if (held?.session.task.principal === principal) return held.hold();
@@ -115,111 +124,94 @@ export class Exchanges {
     });
   }
 
+  /** Sends a new message to its task, or creates a task for it. An answer never creates a task (TOOL-5). */
   async #start(request: SendMessageRequest, message: Message, principal: string): Promise<Exchange> {
-    using held = await this.#sessionFor(request, message, principal);
-    if (!held) return this.#create({ message }, { ...request, settings: request }, principal);
+    const { taskId, contextId, activateExtension, messageSettings } = request;
+    const answers = confirmationsOf(message);
+    if (taskId === "" && answers.length === 0) {
+      return this.#create({ message }, { contextId, settings: request, activateExtension }, principal);
+    }
+    using held =
+      taskId === ""
+        ? await findAsking(this.#options, answers, { contextId, principal })
+        : await this.find(taskId, principal);
     const { session } = held;
-    if (request.contextId !== "" && request.contextId !== session.task.contextId) {
-      const problem = `is not the context of task ${quoted(request.taskId)}`;
-      throw invalid("context_id", request.contextId, problem, "send its own, or none");
+    if (contextId !== "" && contextId !== session.task.contextId) {
+      throw invalid("context_id", contextId, `is not the context of task ${quoted(taskId)}`, "send its own, or none");
     }
     assertUnchanged(request, session.task, this.#options);
     assertNoBrokenAnswers(message, session.task);
-    const { activateExtension, messageSettings } = request;
-    const when = messageSettings && { delivery: messageSettings.delivery };
-    const sequence = await session.accept({ message, activateExtension, ...when });
+    const sequence = await session.accept({ message, activateExtension, delivery: messageSettings?.delivery });
     return { held: held.hold(), after: sequence - 1n };
   }
 
-  /** The session that a message goes to; undefined when it starts a task. An answer never does (TOOL-5). */
-  async #sessionFor(
-    { taskId, contextId }: SendMessageRequest,
-    message: Message,
-    principal: string,
-  ): Promise<HeldSession | undefined> {
-    if (taskId !== "") return this.find(taskId, principal);
-    const answers = confirmationsOf(message);
-    return answers.length === 0 ? undefined : findAsking(this.#options, answers, { contextId, principal });
-  }
-
-  async #create(opening: Partial<TaskCreated>, where: TaskOrigin, principal: string): Promise<Exchange> {
+  async #create(opening: Partial<TaskCreated>, origin: TaskOrigin, principal: string): Promise<Exchange> {
     const { registry, nextId } = this.#options;
-    const session = await this.#sessionOf(where.contextId, principal);
-    const { settings, sessionSettings } = settleSettings(where.settings, session?.settings, this.#options);
+    const session = await this.#findSession(origin.contextId, principal);
+    const { settings, sessionSettings } = resolveSettings(origin.settings, session?.settings, this.#options);
     const { message, command } = opening;
-    const created = create(TaskCreatedSchema, {
-      principal,
-      ...(message && { message }),
-      ...(command && { command }),
-      ...(settings && { settings }),
-      ...(sessionSettings && { sessionSettings }),
-    });
+    const created = create(TaskCreatedSchema, defined({ principal, message, command, settings, sessionSettings }));
     const place = {
-      contextId: where.contextId || nextId(),
-      extensionActive: where.activateExtension || session?.extensionActive === true,
+      contextId: origin.contextId || nextId(),
+      extensionActive: origin.activateExtension || session?.extensionActive === true,
     };
     return { held: await registry.create(nextId(), place, created), after: 0n };
   }
 
-  async #sessionOf(contextId: string, principal: string): Promise<Session | undefined> {
+  async #findSession(contextId: string, principal: string): Promise<Session | undefined> {
     assertName("context_id", contextId);
     return contextId === "" ? undefined : findSession(this.#options.store, contextId, principal);
   }
 
+  /** Finds the exchange of an equal message under the same id; throws `Code.AlreadyExists` for a different one. */
   async #findRetry(request: SendMessageRequest, message: Message, principal: string): Promise<Exchange | undefined> {
-    const { store, registry, retryWindowMs } = this.#options;
+    const { store, registry, now, retryWindowMs } = this.#options;
     if (retryWindowMs === 0) return undefined;
-    const event = await store.findMessage(principal, message.messageId);
-    if (!event || !this.#isRecent(event)) return undefined;
-    const recorded = recordedMessage(event);
-    if (!recorded || !isRetry(event, recorded, { request, message })) throw conflict(message.messageId);
+    const { messageId } = message;
+    const event = await store.findMessage(principal, messageId);
+    if (!event?.time || now().getTime() - timestampMs(event.time) >= retryWindowMs) return undefined;
+    if (!isRetry(event, request.taskId, message)) {
+      throw new DevtoolError(
+        `message.message_id ${quoted(messageId)} was used for another message`,
+        Code.AlreadyExists,
+        {
+          remedy: "choose an id that is new for each message",
+          details: { field: "message.message_id", value: shorten(messageId) },
+        },
+      );
+    }
     using held = await registry.get(event.taskId);
     if (!held) return undefined;
     if (request.activateExtension) await held.session.activateExtension();
-    const firstTime = event.time && { firstTime: event.time };
-    const replay = create(ReplaySchema, { messageId: message.messageId, ...firstTime });
+    const replay = create(ReplaySchema, { messageId, firstTime: event.time });
     return { held: held.hold(), after: event.sequence - 1n, replay };
   }
-
-  #isRecent({ time }: TaskEvent): boolean {
-    return time !== undefined && this.#options.now().getTime() - timestampMs(time) < this.#options.retryWindowMs;
-  }
 }
 
-/** Whether a message repeats the one that an event recorded. */
-function isRetry(
-  { taskId, payload }: TaskEvent,
-  recorded: Message,
-  { request, message }: { readonly request: SendMessageRequest; readonly message: Message },
-): boolean {
-  const opens = payload.case === "created" || confirmationsOf(message).length > 0;
-  const sameTask = request.taskId === "" ? opens : request.taskId === taskId;
-  if (sameTask && isSameMessage(recorded, message)) return true;
-  // In A2A 1.0 a message to a task that has ended begins another, which refers to it: the task may have ended in between.
-  const before = referring(recorded, payload.case === "created" ? "" : taskId);
-  return isSameMessage(before, referring(message, request.taskId));
+/** Whether a message, sent to a task (empty for none), repeats the message that an event recorded. */
+function isRetry(event: TaskEvent, requestedTask: string, message: Message): boolean {
+  const recorded = recordedMessage(event);
+  if (!recorded) return false;
+  const opensTask = event.payload.case === "created" || confirmationsOf(message).length > 0;
+  const isSameTask = requestedTask === "" ? opensTask : requestedTask === event.taskId;
+  if (isSameTask && isSameMessage(recorded, message)) return true;
+  // In A2A 1.0 a message to a task that has ended creates another task, which refers to it. The task
+  // may have ended between the two copies of the message, so both forms count as the same.
+  const recordedTask = event.payload.case === "created" ? "" : event.taskId;
+  return isSameMessage(withReference(recorded, recordedTask), withReference(message, requestedTask));
 }
 
-/** A message that refers to the task that it was sent to. */
-function referring(message: Message, taskId: string): Message {
+/** Returns a message with the task that it was sent to among the tasks that it refers to. */
+function withReference(message: Message, taskId: string): Message {
   const ids = new Set([...message.referenceTaskIds, taskId]);
   ids.delete("");
   return { ...message, referenceTaskIds: [...ids].sort() };
 }
 
-/** Whether two messages say the same; what is beside them, for instance a trace, may differ from one sending to the next. */
+/** Whether two messages are equal apart from their metadata, where for instance a trace id may differ. */
 function isSameMessage(one: Message, other: Message): boolean {
-  const beside = { extensions: [], metadata: {} };
-  return equals(MessageSchema, { ...one, ...beside }, { ...other, ...beside });
-}
-
-/** Of two messages under one id nobody could say which was answered, or which one a retry repeats. */
-function conflict(messageId: string): DevtoolError {
-  const subject = `message.message_id ${quoted(messageId)}`;
-  return new DevtoolError(`${subject} was used for another message`, Code.AlreadyExists, {
-    remedy: "choose an id that is new for each message",
-    details: { field: "message.message_id", value: shorten(messageId) },
-  });
+  const ignored = { extensions: [], metadata: {} };
+  return equals(MessageSchema, { ...one, ...ignored }, { ...other, ...ignored });
 }
 
 function recordedMessage({ payload }: TaskEvent): Message | undefined {
@@ -227,27 +219,28 @@ function recordedMessage({ payload }: TaskEvent): Message | undefined {
   return payload.case === "message" ? payload.value : undefined;
 }
 
-function checkedMessage(message: Message | undefined, maxParts: number): Message {
+/** Returns a client's message in the form in which it is recorded. Throws `Code.InvalidArgument` for an invalid one. */
+function validMessage(message: Message | undefined, maxParts: number): Message {
   if (!message) throw invalid("message", "", "is missing");
-  if (message.role === Role.AGENT) throw invalid("message.role", "agent", "must be the user's in what a client sends");
-  if (message.messageId === "")
+  const { role, messageId, parts } = message;
+  if (role === Role.AGENT) throw invalid("message.role", "agent", "must be the user's in what a client sends");
+  if (messageId === "") {
     throw invalid("message.message_id", "", "is missing", "choose an id that is new for each message");
-  if (message.parts.length === 0) throw invalid("message.parts", "", "is empty: a message needs at least one part");
-  if (message.parts.length > maxParts) {
-    throw invalid("message.parts", String(message.parts.length), `are too many: limit is ${maxParts}`);
   }
-  assertName("message.message_id", message.messageId);
+  if (parts.length === 0) throw invalid("message.parts", "", "is empty: a message needs at least one part");
+  if (parts.length > maxParts) {
+    throw invalid("message.parts", String(parts.length), `are too many: limit is ${maxParts}`);
+  }
+  assertName("message.message_id", messageId);
   assertName("model", message.model);
   assertNames("message.reference_task_ids", message.referenceTaskIds);
   assertNames("message.extensions", message.extensions);
-  const odd = message.parts.findIndex(({ content }) => !CLIENT_PARTS.has(content.case));
-  if (odd >= 0)
-    throw invalid(
-      `message.parts[${odd}]`,
-      message.parts[odd]?.content.case ?? "",
-      "is not for a client to send: a client sends text, file, data or a confirmation",
-    );
-  return keptMessage({ ...message, role: Role.USER });
+  for (const [index, { content }] of parts.entries()) {
+    if (CLIENT_PARTS.has(content.case)) continue;
+    const problem = "is not for a client to send: a client sends text, file, data or a confirmation";
+    throw invalid(`message.parts[${index}]`, content.case ?? "", problem);
+  }
+  return hideSecretsInMessage({ ...message, role: Role.USER });
 }
 
 const CLIENT_PARTS: ReadonlySet<string | undefined> = new Set(["text", "file", "data", "dataValue", "confirmation"]);

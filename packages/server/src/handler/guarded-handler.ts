@@ -4,8 +4,10 @@ import { assertRight } from "./caller.ts";
 import type { RequestHandler } from "./request-handler.ts";
 
 /**
- * Puts the rights of callers in front of a handler, once for every transport: answers to what tools ask need `approve`,
- * except the one that declines; the audit log, which tells of all principals, needs `audit`.
+ * Wraps a handler with checks of the caller's rights, once for all transports.
+ *
+ * Answering a tool call requires `approve`, unless the answer declines it. Reading the audit log, which
+ * covers all principals, requires `audit`.
  */
 export function guardedHandler(handler: RequestHandler): RequestHandler {
   const { tasks, audit } = handler;

@@ -1,18 +1,18 @@
 import { invalid } from "../errors.ts";
 
-/** The length of ids and names that clients choose, in characters. Each event of a task repeats some of them. */
+/** The maximum length in characters of ids and names that clients choose. Each event of a task repeats some of them. */
 const MAX_NAME_LENGTH = 1024;
 
-/** The number of names in a list. */
+/** The maximum number of names in a list. */
 const MAX_NAMES = 256;
 
-/** Throws `Code.InvalidArgument` for an id or a name that is too long to be kept with every event. */
+/** Throws `Code.InvalidArgument` for an id or a name that is too long. */
 export function assertName(field: string, name: string): void {
   if (name.length <= MAX_NAME_LENGTH) return;
   throw invalid(field, name, `is too long: it has ${name.length} characters, limit is ${MAX_NAME_LENGTH}`);
 }
 
-/** Throws `Code.InvalidArgument` for a list of ids or names that is too long, or holds one that is. */
+/** Throws `Code.InvalidArgument` for a list of ids or names that is too long, or that contains one that is. */
 export function assertNames(field: string, names: readonly string[]): void {
   if (names.length > MAX_NAMES) throw invalid(field, String(names.length), `are too many: limit is ${MAX_NAMES}`);
   for (const name of names) assertName(field, name);

@@ -5,7 +5,11 @@ import { principalOf } from "./caller.ts";
 import type { Exchanges } from "./exchange.ts";
 import type { RequestHandler } from "./request-handler.ts";
 
-/** Lists what a task can use. The agent gets the task as it is kept: with the secrets of its MCP servers, which clients never see. */
+/**
+ * Creates the function that lists the tools and MCP servers of a task.
+ *
+ * @param offersOf asks the agent; gets the task with the secrets of its MCP servers, which clients never see
+ */
 export function createOffersHandler(
   exchanges: Exchanges,
   offersOf: (task: Task, signal: AbortSignal) => Promise<AgentOffers>,
@@ -15,7 +19,7 @@ export function createOffersHandler(
     try {
       return await offersOf(held.session.task, context.signal);
     } catch (reason) {
-      // For instance, the workspace is gone: what else there is to say of the task is still shown.
+      // For instance, the workspace was removed. The client still gets the rest of the task.
       if (reason instanceof DevtoolError) return { tools: [], mcpServers: [] };
       throw reason;
     }

@@ -1,36 +1,49 @@
 import { create } from "@bufbuild/protobuf";
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
-import { type PushConfig, PushConfigSchema, type PushService, type Task } from "@devtool/schema";
+import { PushConfigSchema, type PushService, type Task } from "@devtool/schema";
 import { Code, DevtoolError, invalid, quoted } from "../errors.ts";
 import type { PushEncoding } from "../push/push-format.ts";
 import type { PushRegistrar } from "../push/push-registrar.ts";
 import { principalOf } from "./caller.ts";
 import type { Exchanges } from "./exchange.ts";
-import { shownEvent } from "./shown-settings.ts";
+import { hideSecretsInEvent } from "./hide-secrets.ts";
 
-/** What a client may do with the push configs of its tasks (PUSH-1); refuses everything without a registrar. */
+/** Creates the handler of `PushService` (PUSH-1). Without a registrar, it refuses every request. */
 export function createPushHandler(exchanges?: Exchanges, registrar?: PushRegistrar): ServiceImpl<typeof PushService> {
-  return exchanges && registrar ? pushService(exchanges, registrar) : refusingService();
+  if (exchanges && registrar) return createService(exchanges, registrar);
+  const refuse = (): never => {
+    throw pushNotSupported();
+  };
+  return { setPushConfig: refuse, getPushConfig: refuse, listPushConfigs: refuse, deletePushConfig: refuse };
 }
 
-function pushService(exchanges: Exchanges, registrar: PushRegistrar): ServiceImpl<typeof PushService> {
+function createService(exchanges: Exchanges, registrar: PushRegistrar): ServiceImpl<typeof PushService> {
+  /** Finds a task of the caller. Throws `Code.NotFound` when there is none. */
+  const findTask = async (taskId: string, context: HandlerContext): Promise<Task> => {
+    using held = await exchanges.find(taskId, principalOf(context));
+    return held.session.task;
+  };
   return {
     async setPushConfig({ config = create(PushConfigSchema) }, context) {
-      const { id: taskId, principal, sequence } = await taskOf(exchanges, config.taskId, context);
+      const { id: taskId, principal, sequence } = await findTask(config.taskId, context);
       const checked = await registrar.check(config, "config", context.signal);
       return { config: await registrar.put(checked, { taskId, principal, after: sequence }) };
     },
     async getPushConfig({ taskId, configId }, context) {
-      await taskOf(exchanges, taskId, context);
+      await findTask(taskId, context);
       const configs = await registrar.list(taskId);
-      return { config: configs.find(({ id }) => configId === "" || id === configId) ?? missing(taskId, configId) };
+      const config = configs.find(({ id }) => configId === "" || id === configId);
+      if (config) return { config };
+      const problem = `push config ${quoted(configId)} of task ${quoted(taskId)} does not exist`;
+      const details = { field: "config_id", value: configId.slice(0, 80) };
+      throw new DevtoolError(problem, Code.NotFound, { remedy: "list those there are", details });
     },
     async listPushConfigs({ taskId }, context) {
-      await taskOf(exchanges, taskId, context);
+      await findTask(taskId, context);
       return { configs: [...(await registrar.list(taskId))] };
     },
     async deletePushConfig({ taskId, configId }, context) {
-      await taskOf(exchanges, taskId, context);
+      await findTask(taskId, context);
       if (configId === "") throw invalid("config_id", "", "is missing", "name the config to delete");
       await registrar.delete(taskId, configId);
       return {};
@@ -38,33 +51,14 @@ function pushService(exchanges: Exchanges, registrar: PushRegistrar): ServiceImp
   };
 }
 
-async function taskOf(exchanges: Exchanges, taskId: string, context: HandlerContext): Promise<Task> {
-  using held = await exchanges.find(taskId, principalOf(context));
-  return held.session.task;
-}
-
-function missing(taskId: string, configId: string): PushConfig {
-  throw new DevtoolError(`push config ${quoted(configId)} of task ${quoted(taskId)} does not exist`, Code.NotFound, {
-    remedy: "list those there are",
-    details: { field: "config_id", value: configId.slice(0, 80) },
-  });
-}
-
-function refusingService(): ServiceImpl<typeof PushService> {
-  const refuse = (): never => {
-    throw pushNotSupported();
-  };
-  return { setPushConfig: refuse, getPushConfig: refuse, listPushConfigs: refuse, deletePushConfig: refuse };
-}
-
-/** The error of a server that posts nothing. */
+/** Creates the error of a server without push notifications. */
 export function pushNotSupported(): DevtoolError {
   return new DevtoolError("push notifications are not supported", Code.Unimplemented, {
     remedy: "subscribe to the task instead",
   });
 }
 
-/** An encoding that posts events as clients may see them: without the secrets of a session's MCP servers (S12). */
-export function shownEncoding(encoding: PushEncoding): PushEncoding {
-  return { ...encoding, encode: (event) => encoding.encode(shownEvent(event)) };
+/** Wraps an encoding so that posts contain no secrets of a session's MCP servers (S12). */
+export function withHiddenSecrets(encoding: PushEncoding): PushEncoding {
+  return { ...encoding, encode: (event) => encoding.encode(hideSecretsInEvent(event)) };
 }

@@ -2,19 +2,30 @@ import { type ContextKey, createContextKey, type HandlerContext, type ServiceImp
 import type { AuditService, PushService, SlashCommandService, TaskService } from "@devtool/schema";
 import type { AgentOffers } from "../agent/agent.ts";
 
-/** What a client may ask: the generated services are the interface, and every transport calls these. */
+/**
+ * Everything that a client can request, independent of the protocol.
+ *
+ * The generated services are the interface: each transport decodes its requests to theirs and calls
+ * these functions. A call carries its principal in the context values (`principalKey`).
+ */
 export interface RequestHandler {
   readonly tasks: ServiceImpl<typeof TaskService>;
   readonly commands: ServiceImpl<typeof SlashCommandService>;
   readonly push: ServiceImpl<typeof PushService>;
   readonly audit: ServiceImpl<typeof AuditService>;
+
+  /** The limit on open streams per caller. */
   readonly streams: {
-    /** Counts the stream of a call that begins something before it subscribes. Throws `Code.ResourceExhausted` at the limit. */
+    /**
+     * Counts a stream of the call until the result is disposed of, for a call that starts something
+     * before it subscribes. Throws `Code.ResourceExhausted` at the limit.
+     */
     enter(context: HandlerContext): Disposable;
   };
-  /** Lists the tools and MCP servers of a task of the caller; none where its agent cannot say. */
+
+  /** Lists the tools and MCP servers of a task of the caller; none when its agent cannot list them. */
   readonly offers: (taskId: string, context: HandlerContext) => Promise<AgentOffers>;
 }
 
-/** Who asks, put into the context values of a call by its transport; a call without it is nobody's and is refused. */
+/** The context key of the principal of a call. A call without it is refused with `Code.Unauthenticated`. */
 export const principalKey: ContextKey<string> = createContextKey("", { description: "principal" });

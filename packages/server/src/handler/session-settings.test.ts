@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { AgentSettingsSchema } from "@devtool/schema";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type SessionOptions, settleSettings } from "./session-settings.ts";
+import { resolveSettings, type SessionOptions } from "./session-settings.ts";
 
 describe("the workspace of a session (SESSION-1)", () => {
   let root: string;
@@ -55,9 +55,16 @@ describe("the workspace of a session (SESSION-1)", () => {
   });
 
   function settled(workspacePath: string, options: Partial<SessionOptions> = {}): string | undefined {
-    const agents = { settleAgent: String, assertMcpServers: () => undefined };
-    const all: SessionOptions = { workspaceRoots: [root], clientMcpServers: "none", ...agents, ...options };
-    const { settings } = settleSettings({ settings: create(AgentSettingsSchema, { workspacePath }) }, undefined, all);
+    const all: SessionOptions = {
+      workspace: undefined,
+      workspaceRoots: [root],
+      dataDirectory: undefined,
+      clientMcpServers: "none",
+      resolveAgent: String,
+      assertMcpServers: () => undefined,
+      ...options,
+    };
+    const { settings } = resolveSettings({ settings: create(AgentSettingsSchema, { workspacePath }) }, undefined, all);
     return settings?.workspacePath;
   }
 });

@@ -1,5 +1,5 @@
 import { realpathSync, statSync } from "node:fs";
-import { isAbsolute, relative, resolve, sep } from "node:path";
+import { isAbsolute, resolve } from "node:path";
 import { create, equals } from "@bufbuild/protobuf";
 import {
   type AgentSettings,
@@ -10,75 +10,40 @@ import {
   type TaskCreated,
 } from "@devtool/schema";
 import { invalid, quoted } from "../errors.ts";
+import { isInside } from "../files/is-inside.ts";
 import type { TaskStore } from "../store/task-store.ts";
 import { assertName } from "./name-limit.ts";
 
-/** What a server allows sessions: their directories, MCP servers and agents. */
+/** What a server permits in the settings of sessions. */
 export interface SessionOptions {
-  /** Where an agent works when its client names no workspace: an absolute path. Without it, a client must. */
-  readonly workspace?: string;
-  /** The directories in which workspaces may lie: absolute paths. */
+  /** The workspace of clients that name none: an absolute path. Undefined when clients must name one. */
+  readonly workspace: string | undefined;
+  /** The directories that may contain workspaces: absolute paths. */
   readonly workspaceRoots: readonly string[];
-  /** Where the server keeps its tasks and its token: no workspace may hold it, or lie in it. */
-  readonly dataDirectory?: string;
-  /** Which MCP servers a client may add. */
+  /** The directory of the server's tasks and token. A workspace may neither contain it nor lie in it. */
+  readonly dataDirectory: string | undefined;
+  /** Which MCP servers clients may add. */
   readonly clientMcpServers: "none" | "http" | "all";
-  /** Gives the name of the agent that a session keeps which asks for one, or for none. Throws for an unknown one. */
-  readonly settleAgent: (name: string) => string;
-  /** Throws where the agent, by its settled name, takes no MCP servers of clients and there are some, given by their names. */
+  /**
+   * Returns the name of the agent to record for a session that requests one; an empty name requests
+   * none. Throws `Code.InvalidArgument` for an unknown one.
+   */
+  readonly resolveAgent: (name: string) => string;
+  /** Throws `Code.InvalidArgument` when a session adds MCP servers, given by name, and its agent takes none. */
   readonly assertMcpServers: (agent: string, servers: readonly string[]) => void;
 }
 
-/** The settings of one session: the same for all tasks of a context. */
+/** The settings of a session: fixed with the first task of a context, and shared by all of its tasks. */
 export type Settings = Pick<TaskCreated, "settings" | "sessionSettings">;
 
-/**
- * Settles the settings of a new task: those of its context when it has tasks already, otherwise those of the request,
- * with the workspace checked (SESSION-1). Settings that differ from the context's are refused (SESSION-2).
- */
-export function settleSettings(requested: Settings, earlier: Settings | undefined, options: SessionOptions): Settings {
-  if (earlier) {
-    assertUnchanged(requested, earlier, options);
-    return earlier;
-  }
-  const workspacePath = resolveWorkspace(requested.settings, options);
-  assertName("model", requested.sessionSettings?.model ?? "");
-  const agent = options.settleAgent(requested.sessionSettings?.agent ?? "");
-  const { mcpServers = [] } = requested.sessionSettings ?? {};
-  assertAllowed(mcpServers, options);
-  options.assertMcpServers(
-    agent,
-    mcpServers.map(({ name }) => name),
-  );
-  return {
-    settings: create(AgentSettingsSchema, { workspacePath }),
-    sessionSettings: { ...(requested.sessionSettings ?? create(SessionSettingsSchema)), agent },
-  };
-}
-
-/** A server that is a command is a command: only the operator lets clients bring those. */
-function assertAllowed(servers: readonly McpServer[], { clientMcpServers }: SessionOptions): void {
-  const forbidden = servers.find(
-    ({ transport }) => clientMcpServers === "none" || (clientMcpServers === "http" && transport.case === "stdio"),
-  );
-  if (!forbidden) return;
-  const problem = clientMcpServers === "none" ? "clients may bring no MCP servers" : "clients may bring no commands";
-  throw invalid(
-    "mcp_servers",
-    forbidden.name,
-    `is not allowed, since ${problem}`,
-    "leave it out, or have the operator set client_mcp_servers",
-  );
-}
-
-/** What the tasks of a context have in common. */
+/** The state that the tasks of a context share. */
 export interface Session {
   readonly settings: Settings;
-  /** Whether the client of the conversation knows the development-tool extension (CARD-3). */
+  /** Whether the client of the conversation has activated the development-tool extension (CARD-3). */
   readonly extensionActive: boolean;
 }
 
-/** Finds the session of a context by its latest task; undefined when the principal has none there. */
+/** Finds the session of a context by its latest task. Undefined when the principal has no task there. */
 export async function findSession(
   store: TaskStore,
   contextId: string,
@@ -93,90 +58,117 @@ export async function findSession(
   return undefined;
 }
 
-/** Throws when a request names settings that differ from those of its session (SESSION-2). */
+/**
+ * Returns the settings of a new task: those of its context when that has tasks already, otherwise the
+ * requested ones with the workspace and the agent resolved (SESSION-1).
+ *
+ * Throws `Code.InvalidArgument` for settings that are not permitted, and for settings that differ from
+ * those of the context (SESSION-2).
+ */
+export function resolveSettings(requested: Settings, earlier: Settings | undefined, options: SessionOptions): Settings {
+  if (earlier) {
+    assertUnchanged(requested, earlier, options);
+    return earlier;
+  }
+  const workspacePath = resolveWorkspace(requested.settings, options);
+  const sessionSettings = requested.sessionSettings ?? create(SessionSettingsSchema);
+  assertName("model", sessionSettings.model);
+  const agent = options.resolveAgent(sessionSettings.agent);
+  const { mcpServers } = sessionSettings;
+  assertServersPermitted(mcpServers, options);
+  const names = mcpServers.map(({ name }) => name);
+  options.assertMcpServers(agent, names);
+  return {
+    settings: create(AgentSettingsSchema, { workspacePath }),
+    sessionSettings: { ...sessionSettings, agent },
+  };
+}
+
+/** Throws for MCP servers that clients may not add. One with a stdio transport would start a command on this machine. */
+function assertServersPermitted(servers: readonly McpServer[], { clientMcpServers }: SessionOptions): void {
+  const forbidden = servers.find(
+    ({ transport }) => clientMcpServers === "none" || (clientMcpServers === "http" && transport.case === "stdio"),
+  );
+  if (!forbidden) return;
+  const problem = clientMcpServers === "none" ? "clients may bring no MCP servers" : "clients may bring no commands";
+  throw invalid(
+    "mcp_servers",
+    forbidden.name,
+    `is not allowed, since ${problem}`,
+    "leave it out, or have the operator set client_mcp_servers",
+  );
+}
+
+/** Throws `Code.InvalidArgument` when a request names settings that differ from those of its session (SESSION-2). */
 export function assertUnchanged(
   requested: Settings,
   earlier: Settings,
-  { settleAgent }: Pick<SessionOptions, "settleAgent">,
+  { resolveAgent }: Pick<SessionOptions, "resolveAgent">,
 ): void {
   const path = requested.settings?.workspacePath ?? "";
   const current = earlier.settings?.workspacePath ?? "";
   if (path !== "" && directoryAt(realPath(path)) !== current) {
-    throw invalid(
-      "workspace_path",
-      path,
-      `this session works in ${JSON.stringify(current)}`,
-      "start a new context to change it",
-    );
+    const problem = `this session works in ${JSON.stringify(current)}`;
+    throw invalid("workspace_path", path, problem, "start a new context to change it");
   }
   const agent = requested.sessionSettings?.agent ?? "";
-  const kept = earlier.sessionSettings?.agent || settleAgent("");
-  if (agent !== "" && kept !== "" && settleAgent(agent) !== kept) {
+  const kept = earlier.sessionSettings?.agent || resolveAgent("");
+  if (agent !== "" && kept !== "" && resolveAgent(agent) !== kept) {
     const problem = `this session belongs to agent ${quoted(kept)}`;
     throw invalid("session_settings.agent", agent, problem, "start a new context for another");
   }
-  if (requested.sessionSettings && differs(requested.sessionSettings, earlier.sessionSettings)) {
+  if (requested.sessionSettings && isChanged(requested.sessionSettings, earlier.sessionSettings)) {
     throw invalid("session_settings", "", "differ from those of this session", "start a new context to change them");
   }
 }
 
-/** What is left out does not differ; the model may change with every message. */
-function differs(requested: SessionSettings, earlier: SessionSettings | undefined): boolean {
+/** Whether settings differ in a field that the request sets. The model may change with every message. */
+function isChanged(requested: SessionSettings, earlier: SessionSettings | undefined): boolean {
   const { allowedTools, approvalMode, mcpServers } = earlier ?? create(SessionSettingsSchema);
-  const kept = create(SessionSettingsSchema, {
+  const current = create(SessionSettingsSchema, { allowedTools, approvalMode, mcpServers });
+  const merged = create(SessionSettingsSchema, {
     allowedTools: requested.allowedTools.length > 0 ? requested.allowedTools : allowedTools,
     approvalMode: requested.approvalMode || approvalMode,
     mcpServers: requested.mcpServers.length > 0 ? requested.mcpServers : mcpServers,
   });
-  return !equals(
-    SessionSettingsSchema,
-    kept,
-    create(SessionSettingsSchema, { allowedTools, approvalMode, mcpServers }),
-  );
+  return !equals(SessionSettingsSchema, merged, current);
 }
 
+/** Returns the real path of the requested workspace, or of the default one. Throws when it is not permitted. */
 function resolveWorkspace(settings: AgentSettings | undefined, options: SessionOptions): string {
   const requested = settings?.workspacePath || options.workspace;
   if (requested === undefined) {
-    throw invalid(
-      "workspace_path",
-      "",
-      "is missing: this server has no default workspace, so the first message of a session names one",
-    );
+    const problem = "is missing: this server has no default workspace, so the first message of a session names one";
+    throw invalid("workspace_path", "", problem);
   }
   if (!isAbsolute(requested)) throw invalid("workspace_path", requested, "must be an absolute path");
   const { dataDirectory = "", workspaceRoots } = options;
-  const real = realPaths([requested, dataDirectory, ...workspaceRoots]);
+  // Each path is looked up once: the default workspace is usually the only root.
+  const paths = new Set([requested, dataDirectory, ...workspaceRoots]);
+  const real = new Map([...paths].map((path) => [path, realPath(path)]));
   const path = directoryAt(real.get(requested));
-  const data = real.get(dataDirectory);
-  const roots = workspaceRoots.map((root) => real.get(root));
   if (path === undefined) throw invalid("workspace_path", requested, "must be a directory that exists on the server");
-  if (!roots.some((root) => root !== undefined && isInside(root, path))) {
+  const isPermitted = workspaceRoots.some((root) => {
+    const found = real.get(root);
+    return found !== undefined && isInside(found, path);
+  });
+  if (!isPermitted) {
     const known = workspaceRoots.join(", ");
-    throw invalid(
-      "workspace_path",
-      requested,
-      "is outside the allowed roots",
-      `choose a directory in ${known}, or start the server with --root for another`,
-    );
+    const remedy = `choose a directory in ${known}, or start the server with --root for another`;
+    throw invalid("workspace_path", requested, "is outside the allowed roots", remedy);
   }
+  const data = real.get(dataDirectory);
   if (data !== undefined && (isInside(path, data) || isInside(data, path))) {
-    throw invalid(
-      "workspace_path",
-      requested,
-      "holds the server's own data, or lies in it",
-      `choose a directory beside ${data}`,
-    );
+    const problem = "holds the server's own data, or lies in it";
+    throw invalid("workspace_path", requested, problem, `choose a directory beside ${data}`);
   }
   return path;
 }
 
-/** The real paths of some paths, each looked up once: the default workspace is as a rule the only root. */
-function realPaths(paths: readonly string[]): ReadonlyMap<string, string | undefined> {
-  return new Map([...new Set(paths)].map((path) => [path, realPath(path)]));
-}
-
-/** The real path of a path; undefined when nothing is there, as for an empty path. Takes microseconds, and a thread many more. */
+/**
+ * Returns the real path of a path; undefined when nothing is there, as for an empty path. Synchronous,
+ * because the call takes microseconds, less than a round trip through a thread.
+ */
 function realPath(path: string): string | undefined {
   if (path === "") return undefined;
   try {
@@ -186,14 +178,8 @@ function realPath(path: string): string | undefined {
   }
 }
 
-/** A real path, when a directory is there. */
+/** Returns a real path when it is a directory, otherwise undefined. */
 function directoryAt(real: string | undefined): string | undefined {
   const found = real === undefined ? undefined : statSync(real, { throwIfNoEntry: false });
   return found?.isDirectory() ? real : undefined;
-}
-
-/** Compares by path segments, never by prefix. */
-function isInside(root: string, path: string): boolean {
-  const way = relative(root, path);
-  return way === "" || (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way));
 }

@@ -2,24 +2,33 @@ import type { HandlerContext } from "@connectrpc/connect";
 import { Code, DevtoolError } from "../errors.ts";
 import { callerOf } from "./caller.ts";
 
-/** Bounds how many streams each caller has open: what wakes and sends to all of them takes time from everybody else. */
+/**
+ * Limits the open streams of each caller. Every open stream costs time at each event, which all
+ * other callers wait for.
+ */
 export class StreamLimit {
   readonly #max: number;
-  /** The calls that have a stream open, by caller. A call counts once, however many logs it reads for its answer. */
+  /** The calls with an open stream, by caller. A call counts once, however many logs it reads. */
   readonly #open = new Map<string, Set<HandlerContext>>();
 
-  /** The maximum number of streams that one caller may have open, in all tenants together. */
+  /** @param max the maximum number of open streams per caller, in all tenants together */
   constructor(max: number) {
     this.#max = max;
   }
 
-  /** Counts the stream of a call until the result is disposed of. Throws `Code.ResourceExhausted` when its caller has too many. */
+  /**
+   * Counts the stream of a call until the result is disposed of. Throws `Code.ResourceExhausted` when
+   * the caller is at the limit.
+   */
   enter(context: HandlerContext): Disposable {
     const caller = callerOf(context);
     const open = this.#open.get(caller) ?? new Set();
     if (open.has(context)) return { [Symbol.dispose]: () => undefined };
-    if (open.size >= this.#max) forgetEnded(open);
-    if (open.size >= this.#max) throw tooMany(this.#max);
+    if (open.size >= this.#max) {
+      // A stream whose client disconnected before anything read it is never disposed of.
+      for (const other of open) if (other.signal.aborted) open.delete(other);
+    }
+    if (open.size >= this.#max) throw tooManyStreams(this.#max);
     this.#open.set(caller, open.add(context));
     return { [Symbol.dispose]: () => this.#leave(caller, context) };
   }
@@ -31,12 +40,7 @@ export class StreamLimit {
   }
 }
 
-/** A stream whose client left before anybody read it disposes of nothing. */
-function forgetEnded(open: Set<HandlerContext>): void {
-  for (const context of open) if (context.signal.aborted) open.delete(context);
-}
-
-function tooMany(max: number): DevtoolError {
+function tooManyStreams(max: number): DevtoolError {
   return new DevtoolError(`streams: the caller has ${max} open: limit is ${max}`, Code.ResourceExhausted, {
     remedy: "end one, or get the task instead",
     details: { field: "streams", value: String(max) },

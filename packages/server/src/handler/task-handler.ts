@@ -16,152 +16,142 @@ import {
   TaskState,
   TaskSummarySchema,
 } from "@devtool/schema";
+import { defined } from "@devtool/schema/json";
 import { Code, DevtoolError, invalid } from "../errors.ts";
 import { failpoint } from "../failpoint.ts";
 import type { PushRegistrar } from "../push/push-registrar.ts";
-import type { TaskQuery, TaskStore } from "../store/task-store.ts";
+import type { TaskStore } from "../store/task-store.ts";
 import type { HeldSession } from "../task/held-session.ts";
 import type { TaskSession } from "../task/task-session.ts";
-import { addressed } from "./addressed-agent.ts";
+import { withAddressedAgent } from "./addressed-agent.ts";
 import { principalOf } from "./caller.ts";
 import type { Exchange, Exchanges } from "./exchange.ts";
+import { hideSecretsInEvent, hideSecretsInTask } from "./hide-secrets.ts";
 import { pushNotSupported } from "./push-handler.ts";
-import { shownEvent, shownTask } from "./shown-settings.ts";
 import type { StreamLimit } from "./stream-limit.ts";
 
-/** What a client may do with tasks; without a registrar, nobody is notified. */
+/**
+ * Creates the handler of `TaskService`.
+ *
+ * @param registrar stores push configs that come with a message; without it, such a message is refused
+ */
 export function createTaskHandler(
   exchanges: Exchanges,
   store: TaskStore,
   streams: StreamLimit,
   registrar?: PushRegistrar,
 ): ServiceImpl<typeof TaskService> {
-  const begin = (request: SendMessageRequest, context: HandlerContext) =>
-    beginExchange({ exchanges, registrar }, addressed(request, context), context);
+  const begin = async (request: SendMessageRequest, context: HandlerContext): Promise<Exchange> => {
+    const addressed = withAddressedAgent(request, context);
+    const principal = principalOf(context);
+    if (!addressed.pushConfig) return exchanges.begin(addressed, principal);
+    if (!registrar) throw pushNotSupported();
+    // Checked before the message starts anything. The config covers all events of the exchange.
+    const config = await registrar.check(addressed.pushConfig, "push_config", context.signal);
+    const exchange = await exchanges.begin(addressed, principal);
+    using held = exchange.held;
+    await registrar.put(config, { taskId: held.session.task.id, principal, after: exchange.after });
+    return { ...exchange, held: held.hold() };
+  };
   const find = (taskId: string, context: HandlerContext) => exchanges.find(taskId, principalOf(context));
   return {
     async sendMessage(request, context) {
-      const exchange = await begin(request, context);
-      using held = exchange.held;
+      const { held: begun, after, replay } = await begin(request, context);
+      using held = begun;
       const { session } = held;
-      // A task that nobody is shown cannot be asked for later.
-      const waits = !request.returnImmediately || session.task.replyOnly;
-      if (waits) await exchangeEnd(exchange, context.signal);
-      const task = taskOf(session);
+      // A task that is answered with a message alone is not shown, so a client could not ask for it later.
+      if (!request.returnImmediately || session.task.replyOnly) {
+        for await (const event of session.log.read(after, context.signal)) if (endsExchange(event)) break;
+      }
+      const task = taskForClients(session);
       const history = exchangeHistory(task, request.message?.messageId ?? "");
-      return { task: { ...task, history }, ...(exchange.replay && { replay: exchange.replay }) };
+      return defined({ task: { ...task, history }, replay });
     },
     async *streamMessage({ request = create(SendMessageRequestSchema) }, context) {
       using _stream = streams.enter(context);
       const exchange = await begin(request, context);
       using held = exchange.held;
+      const first = exchange.after + 1n;
       for await (const event of held.session.log.read(exchange.after, context.signal)) {
-        const { replay } = event.sequence === exchange.after + 1n ? exchange : {};
+        const shown = { event: hideSecretsInEvent(event) };
+        const { replay } = exchange;
         failpoint("devtool:exchange.show.before");
-        yield { event: shownEvent(event), ...(replay && { replay }) };
+        yield replay && event.sequence === first ? { ...shown, replay } : shown;
         failpoint("devtool:exchange.show.after");
         if (endsExchange(event)) return;
       }
     },
     async getTask({ taskId }, context) {
       using held = await find(taskId, context);
-      return { task: taskOf(held.session) };
+      return { task: taskForClients(held.session) };
     },
     listTasks: (request, context) => listTasks(store, request, principalOf(context)),
     async cancelTask({ taskId }, context) {
       using held = await find(taskId, context);
       await held.session.cancel();
-      return { task: taskOf(held.session) };
+      return { task: taskForClients(held.session) };
     },
     async withdrawMessage({ taskId, messageId }, context) {
       if (messageId === "") throw invalid("message_id", "", "is missing", "name the message to withdraw");
       using held = await find(taskId, context);
       await held.session.withdraw(messageId);
-      return { task: taskOf(held.session) };
+      return { task: taskForClients(held.session) };
     },
-    // Counted here, not with its first event: a transport may show the task before, and a client is refused before that.
+    // The stream is counted before its first event is read: a transport may send the task first, and a
+    // client at the limit is refused before that.
     subscribeTask(request, context) {
       const stream = streams.enter(context);
-      return follow(() => find(request.taskId, context), request, { stream, signal: context.signal });
+      return follow(() => find(request.taskId, context), request, stream, context.signal);
     },
   };
 }
 
-/** The events of a task after a sequence, to its end. */
+/** Yields the events of a task after a sequence until the task ends. */
 async function* follow(
   find: () => Promise<HeldSession>,
-  request: SubscribeTaskRequest,
-  { stream, signal }: { readonly stream: Disposable; readonly signal: AbortSignal },
+  { taskId, afterSequence }: SubscribeTaskRequest,
+  stream: Disposable,
+  signal: AbortSignal,
 ): AsyncIterable<{ readonly event: TaskEvent }> {
   using _stream = stream;
   using held = await find();
   const { log } = held.session;
-  assertReached(request, log.task.sequence);
-  if (request.afterSequence === log.task.sequence && isTerminal(log.task.state)) return;
-  for await (const event of log.read(request.afterSequence, signal)) {
+  const { sequence: head, state } = log.task;
+  if (afterSequence < 0n || afterSequence > head) {
+    const problem = `after_sequence ${afterSequence} is out of range: task ${JSON.stringify(taskId)} is at ${head}`;
+    const details = { field: "after_sequence", value: String(afterSequence) };
+    throw new DevtoolError(problem, Code.OutOfRange, { details });
+  }
+  if (afterSequence === head && isTerminal(state)) return;
+  for await (const event of log.read(afterSequence, signal)) {
     failpoint("devtool:subscription.show.before");
-    yield { event: shownEvent(event) };
+    yield { event: hideSecretsInEvent(event) };
     failpoint("devtool:subscription.show.after");
     if (isTerminal(event.state) && event.sequence === log.task.sequence) return;
   }
 }
 
-/** The task of a session as clients may see it, with what is active in its conversation also when no event of it says so. */
-function taskOf({ task, extensionActive }: TaskSession): Task {
-  return { ...shownTask(task), extensionActive };
-}
-
-/** Begins the exchange of a message. Who is to be notified is checked before anything happens, and told of all of it. */
-async function beginExchange(
-  { exchanges, registrar }: { readonly exchanges: Exchanges; readonly registrar: PushRegistrar | undefined },
-  request: SendMessageRequest,
-  context: HandlerContext,
-): Promise<Exchange> {
-  const principal = principalOf(context);
-  if (!request.pushConfig) return exchanges.begin(request, principal);
-  if (!registrar) throw pushNotSupported();
-  const config = await registrar.check(request.pushConfig, "push_config", context.signal);
-  const exchange = await exchanges.begin(request, principal);
-  using held = exchange.held;
-  await registrar.put(config, { taskId: held.session.task.id, principal, after: exchange.after });
-  return { ...exchange, held: held.hold() };
-}
-
-/** Waits until an exchange has ended. */
-async function exchangeEnd({ held, after }: Exchange, signal: AbortSignal): Promise<void> {
-  for await (const event of held.session.log.read(after, signal)) if (endsExchange(event)) return;
-}
-
-function assertReached({ afterSequence, taskId }: SubscribeTaskRequest, head: bigint): void {
-  if (afterSequence >= 0n && afterSequence <= head) return;
-  throw new DevtoolError(
-    `after_sequence ${afterSequence} is out of range: task ${JSON.stringify(taskId)} is at ${head}`,
-    Code.OutOfRange,
-    { details: { field: "after_sequence", value: String(afterSequence) } },
-  );
+/**
+ * Returns the task of a session for clients. `extensionActive` is that of the conversation, which may be
+ * newer than the last event of the task.
+ */
+function taskForClients({ task, extensionActive }: TaskSession): Task {
+  return { ...hideSecretsInTask(task), extensionActive };
 }
 
 async function listTasks(store: TaskStore, request: ListTasksRequest, principal: string): Promise<ListTasksResponse> {
-  const { tasks, cursor } = await store.list(queryOf(request, principal));
-  return create(ListTasksResponseSchema, {
-    tasks: tasks.map((lastEvent) =>
-      create(TaskSummarySchema, {
-        id: lastEvent.taskId,
-        contextId: lastEvent.contextId,
-        lastEvent: shownEvent(lastEvent),
-      }),
-    ),
-    nextPageToken: cursor ?? "",
-  });
-}
-
-function queryOf({ pageSize, pageToken, contextId, state }: ListTasksRequest, principal: string): TaskQuery {
+  const { pageSize, pageToken, contextId, state } = request;
   if (pageSize < 0 || pageSize > 100) throw invalid("page_size", String(pageSize), "must be 1 to 100, or 0 for 50");
-  return {
+  const { tasks, cursor } = await store.list({
     principal,
     limit: pageSize || 50,
-    ...(contextId !== "" && { contextId }),
-    ...(state !== TaskState.UNSPECIFIED && { state }),
-    ...(pageToken !== "" && { cursor: pageToken }),
-  };
+    contextId: contextId || undefined,
+    state: state === TaskState.UNSPECIFIED ? undefined : state,
+    cursor: pageToken || undefined,
+  });
+  const summaries = tasks.map((event) => {
+    const lastEvent = hideSecretsInEvent(event);
+    return create(TaskSummarySchema, { id: event.taskId, contextId: event.contextId, lastEvent });
+  });
+  return create(ListTasksResponseSchema, { tasks: summaries, nextPageToken: cursor ?? "" });
 }

@@ -4,8 +4,10 @@ import { lookupOf } from "./guarded-fetch.ts";
 import { checkedAddresses, hostPort, type OutboundPolicy, parseTarget } from "./outbound-policy.ts";
 
 /**
- * Makes a `fetch` that can reach only what the policy lets it reach (S7), for a library that streams: names are resolved
- * once per request, and the connection goes to the addresses that were checked. A redirect is an error.
+ * Creates a `fetch` that can reach only what the policy permits (S7), for libraries that stream.
+ *
+ * Each request resolves the host's name once, and connects to an address that was checked. A redirect is
+ * an error. Unlike `guardedFetch`, it limits neither time nor size.
  */
 export function checkedFetch(policy: OutboundPolicy): (url: string | URL, init?: RequestInit) => Promise<Response> {
   return async (url, init) => {
@@ -19,10 +21,10 @@ export function checkedFetch(policy: OutboundPolicy): (url: string | URL, init?:
         dispatcher: agent,
         method: request.method === "POST" ? "POST" : request.method === "DELETE" ? "DELETE" : "GET",
         headers: { ...Object.fromEntries(request.headers), "accept-encoding": "identity" },
-        ...(request.body && { body: await request.text() }),
+        ...(request.body ? { body: await request.text() } : {}),
         signal: request.signal,
       });
-      const { statusCode, body } = answer;
+      const { statusCode, body, headers } = answer;
       body.once("close", () => void agent.destroy());
       if (statusCode >= 300 && statusCode < 400) {
         body.on("error", () => undefined).destroy();
@@ -30,7 +32,7 @@ export function checkedFetch(policy: OutboundPolicy): (url: string | URL, init?:
           remedy: "name the last address",
         });
       }
-      return responseOf(target, answer.headers, { status: statusCode, body });
+      return toResponse(target, statusCode, headers, body);
     } catch (reason) {
       void agent.destroy();
       throw reason;
@@ -38,10 +40,12 @@ export function checkedFetch(policy: OutboundPolicy): (url: string | URL, init?:
   };
 }
 
-function responseOf(
+/** Converts a response of undici to one of the Fetch standard. */
+function toResponse(
   url: URL,
+  status: number,
   headers: Readonly<Record<string, string | string[] | undefined>>,
-  { status, body }: { readonly status: number; readonly body: Readable },
+  body: Readable,
 ): Response {
   const isEmpty = status === 204 || status === 205;
   if (isEmpty) body.resume();

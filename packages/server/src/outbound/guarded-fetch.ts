@@ -10,34 +10,45 @@ export interface OutboundRequest {
   readonly url: string;
   readonly method: "GET" | "POST";
   readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string;
-  /** A GET follows so many redirects, each checked like the first URL. 0 gives the redirect itself, as a POST always does. */
+  readonly body?: string | undefined;
+
+  /**
+   * The maximum number of redirects that a GET follows; each target is checked like the first URL. With
+   * 0, and for a POST, a redirect is the response.
+   */
   readonly maxRedirects: number;
-  /** So much of the body is read. */
+
+  /** The maximum number of bytes to read of the body. */
   readonly maxBytes: number;
-  /** The whole request, redirects and body included, may take so long. */
+
+  /** The timeout in milliseconds of the whole request, including redirects and the body. */
   readonly timeoutMs: number;
 }
 
-/** What came back. */
+/** The response to an `OutboundRequest`. */
 export interface OutboundResponse {
-  /** The URL that answered. */
+  /** The URL after redirects. */
   readonly url: string;
   readonly status: number;
+
   /** The media type with its parameters; empty when there is none. */
   readonly contentType: string;
-  /** The body, as far as it was read. */
+
+  /** The body, up to `maxBytes`. */
   readonly body: Buffer;
-  /** Tells whether there was more. */
+
+  /** Whether the body was longer than `maxBytes`. */
   readonly isTruncated: boolean;
 }
 
 /**
- * Makes a request that can reach only what the policy lets it reach (S7). Names are resolved once, and the connection
- * goes to the addresses that were checked; no proxy is used and nothing is kept for another request.
+ * Makes a request that can reach only what the policy permits (S7).
  *
- * Throws `Code.PermissionDenied` for a forbidden target, `Code.DeadlineExceeded` past its time, `Code.Unavailable` when
- * there is no answer.
+ * The host's name is resolved once, and the connection goes to an address that was checked. Uses no
+ * proxy, and no connection of another request.
+ *
+ * Throws `Code.PermissionDenied` for a target that the policy forbids, `Code.DeadlineExceeded` after the
+ * timeout, and `Code.Unavailable` when there is no response.
  */
 export async function guardedFetch(
   request: OutboundRequest,
@@ -47,7 +58,7 @@ export async function guardedFetch(
   const timeout = AbortSignal.timeout(request.timeoutMs);
   const limits = AbortSignal.any([signal, timeout]);
   try {
-    // A connection that is being made ends later than the wait for it.
+    // A connection attempt does not end at once when its signal aborts, so the wait for it does.
     return await abortable(follow(request, policy, limits), limits);
   } catch (reason) {
     signal.throwIfAborted();
@@ -57,12 +68,12 @@ export async function guardedFetch(
       const problem = `host ${JSON.stringify(host)} took longer than ${request.timeoutMs} ms`;
       throw new DevtoolError(problem, Code.DeadlineExceeded, { remedy: "try again later", cause: reason });
     }
-    throw new DevtoolError(`host ${JSON.stringify(host)} did not answer: ${wordsOf(reason)}`, Code.Unavailable, {
-      cause: reason,
-    });
+    const why = reason instanceof Error && "code" in reason ? String(reason.code) : "the connection broke";
+    throw new DevtoolError(`host ${JSON.stringify(host)} did not answer: ${why}`, Code.Unavailable, { cause: reason });
   }
 }
 
+/** Makes a request and follows its redirects. */
 async function follow(
   request: OutboundRequest,
   policy: OutboundPolicy,
@@ -71,30 +82,38 @@ async function follow(
   let url = parseTarget(request.url);
   let { headers } = request;
   for (let redirects = 0; ; redirects++) {
-    const answer = await exchange(url, { ...request, headers }, { policy, signal });
-    if (answer.location === "" || request.method !== "GET" || request.maxRedirects === 0) return answer.response;
+    const { response, location } = await send(url, { ...request, headers }, policy, signal);
+    if (location === "" || request.method !== "GET" || request.maxRedirects === 0) return response;
     if (redirects === request.maxRedirects) {
       const problem = `host ${JSON.stringify(url.host)} redirects more than ${request.maxRedirects} times`;
       throw new DevtoolError(problem, Code.FailedPrecondition, { remedy: "name the last address" });
     }
-    const next = parseTarget(URL.parse(answer.location, url.href)?.href ?? answer.location);
-    // What the caller sends to one origin is not for another.
-    if (next.origin !== url.origin) headers = pick(headers, ["accept", "user-agent"]);
+    const next = parseTarget(URL.parse(location, url.href)?.href ?? location);
+    // Credentials for one origin must not reach another.
+    if (next.origin !== url.origin) {
+      const kept = Object.entries(headers).filter(([name]) => CROSS_ORIGIN_HEADERS.has(name.toLowerCase()));
+      headers = Object.fromEntries(kept);
+    }
     url = next;
   }
 }
 
-interface Answer {
+const CROSS_ORIGIN_HEADERS: ReadonlySet<string> = new Set(["accept", "user-agent"]);
+
+/** A response before redirects are followed. */
+interface Hop {
   readonly response: OutboundResponse;
-  /** Where a redirect leads; empty for other answers. */
+  /** The target of a redirect; empty for any other response. */
   readonly location: string;
 }
 
-async function exchange(
+/** Sends one request over a connection of its own, to an address that was checked. */
+async function send(
   url: URL,
   { method, headers, body, maxBytes }: OutboundRequest,
-  { policy, signal }: { readonly policy: OutboundPolicy; readonly signal: AbortSignal },
-): Promise<Answer> {
+  policy: OutboundPolicy,
+  signal: AbortSignal,
+): Promise<Hop> {
   const addresses = await checkedAddresses(url, policy, signal);
   const { Agent, request } = await import("undici");
   const agent = new Agent({ connect: { lookup: lookupOf(addresses) }, pipelining: 0 });
@@ -103,11 +122,11 @@ async function exchange(
     failpoint("devtool:outbound.request.before");
     const answer = await request(url.href, body === undefined ? options : { ...options, body });
     failpoint("devtool:outbound.request.after");
-    assertPlain(answer, url);
+    assertNotCompressed(answer, url);
     const read = await readBody(answer.body, maxBytes);
-    const contentType = headerOf(answer, "content-type");
+    const contentType = readHeader(answer, "content-type");
     const response = { url: url.href, status: answer.statusCode, contentType, ...read };
-    return { response, location: REDIRECTS.has(answer.statusCode) ? headerOf(answer, "location") : "" };
+    return { response, location: REDIRECTS.has(answer.statusCode) ? readHeader(answer, "location") : "" };
   } finally {
     await agent.destroy();
   }
@@ -115,7 +134,7 @@ async function exchange(
 
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
-/** A resolver that knows the checked addresses and nothing else. */
+/** Returns a resolver that knows only the given addresses, whatever the host. */
 export function lookupOf(addresses: readonly string[]): LookupFunction {
   const all = addresses.map((address) => ({ address, family: isIPv6(address) ? 6 : 4 }));
   return (_host, { all: wantsAll }, callback) => {
@@ -128,7 +147,7 @@ export function lookupOf(addresses: readonly string[]): LookupFunction {
 async function readBody(
   body: Dispatcher.ResponseData["body"],
   maxBytes: number,
-): Promise<{ readonly body: Buffer; readonly isTruncated: boolean }> {
+): Promise<Pick<OutboundResponse, "body" | "isTruncated">> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of body) {
@@ -140,25 +159,16 @@ async function readBody(
   return { body: Buffer.concat(chunks).subarray(0, maxBytes), isTruncated: bytes > maxBytes };
 }
 
-/** A body that is compressed although that was not asked for could grow without end. */
-function assertPlain(answer: Dispatcher.ResponseData, { host }: URL): void {
-  const encoding = headerOf(answer, "content-encoding");
+/** Refuses a compressed body, which could expand without limit, although the request asked for a plain one. */
+function assertNotCompressed(answer: Dispatcher.ResponseData, { host }: URL): void {
+  const encoding = readHeader(answer, "content-encoding");
   if (encoding === "" || encoding === "identity") return;
   answer.body.on("error", () => {}).destroy();
   const problem = `host ${JSON.stringify(host)} sends ${JSON.stringify(encoding)} although it was asked for plain content`;
   throw new DevtoolError(problem, Code.FailedPrecondition, { remedy: "name another" });
 }
 
-function headerOf({ headers }: Dispatcher.ResponseData, name: string): string {
+function readHeader({ headers }: Dispatcher.ResponseData, name: string): string {
   const value = headers[name];
   return typeof value === "string" ? value : (value?.[0] ?? "");
-}
-
-function pick(headers: Readonly<Record<string, string>>, names: readonly string[]): Readonly<Record<string, string>> {
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => names.includes(name.toLowerCase())));
-}
-
-function wordsOf(reason: unknown): string {
-  if (reason instanceof Error && "code" in reason) return String(reason.code);
-  return "the connection broke";
 }

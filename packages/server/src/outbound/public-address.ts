@@ -2,19 +2,22 @@ import ipaddr from "ipaddr.js";
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
-/** What is global unicast in IPv6: the rest is unassigned or special, also where the library names no range. */
+/** Global unicast in IPv6. All other addresses are unassigned or special, including those that the library has no range for. */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR("2000::/3");
-/** IPv4 addresses behind a translator (RFC 6052, section 2.1). */
+/** IPv6 addresses that a translator maps to IPv4 (RFC 6052, section 2.1). */
 const NAT64 = ipaddr.IPv6.parseCIDR("64:ff9b::/96");
-/** Addresses that look public and belong to the platform that a machine runs on: they tell its secrets. */
+/** Addresses in public ranges that reach the cloud platform of this machine, which may return secrets. */
 const PLATFORM: ReadonlySet<string> = new Set(["168.63.129.16"]);
 
-/** Tells whether an address is one of the public Internet, after IPv4 inside IPv6 was unwrapped. Other text is not. */
+/**
+ * Whether a text is an address of the public Internet. An IPv4 address within an IPv6 address counts as
+ * the IPv4 address.
+ */
 export function isPublicAddress(text: string): boolean {
   return ipaddr.isValid(text) && isPublic(unwrapped(ipaddr.parse(text)));
 }
 
-/** Brings an address to one form, so that two of them can be compared: IPv4 unwrapped, without a zone. */
+/** Returns an address in a form that can be compared: IPv4 when it contains an IPv4 address, and without a zone. */
 export function canonicalAddress(text: string): string {
   return ipaddr.isValid(text) ? unwrapped(ipaddr.parse(text.replace(/%.*$/s, ""))).toString() : text;
 }

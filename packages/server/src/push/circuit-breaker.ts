@@ -4,10 +4,10 @@ import type { Clock } from "./clock.ts";
 import type { PostOutcome } from "./notification.ts";
 import { retryDelayMs } from "./retry-schedule.ts";
 
-/** Maximum number of posts to one host at a time; those of one task go one by one. */
+/** The maximum number of concurrent posts to one host. The posts of one task are sequential. */
 const MAX_IN_FLIGHT = 4;
 
-/** Number of failures in a row that open the circuit: then one post at a time tries whether the host is back. */
+/** The number of consecutive failures that open the circuit. Then one post at a time probes the host. */
 const MAX_FAILURES = 5;
 
 /** Dependencies of `CircuitBreaker`. */
@@ -19,19 +19,24 @@ export interface CircuitBreakerOptions {
   readonly stopped: AbortSignal;
 }
 
-/** The right to make one post. */
+/** The permission to make one post. */
 export interface Permit {
-  /** Ends the post with its outcome; undefined when there is none, since it was broken off or never made. */
+  /** Returns the permit with the outcome of the post; undefined when the post was aborted or not made. */
   release(outcome: PostOutcome | undefined): void;
 }
 
-/** Circuit breaker for one webhook host: limits concurrent posts; while the host fails, lets a single probe through. */
+/**
+ * The circuit breaker of one webhook host. Limits concurrent posts, and while the host fails, permits a
+ * single probe at a time, with increasing delays.
+ */
 export class CircuitBreaker {
   readonly #options: CircuitBreakerOptions;
   readonly #semaphore = new Semaphore(() => this.#limit());
   #failures = 0;
+  /** The time in milliseconds before which no probe is permitted. */
   #openUntil = 0;
   #lastFailure = "it was not reached";
+  /** Whether a timer for the next probe runs. */
   #isTimed = false;
   #recovered = Promise.withResolvers<void>();
 
@@ -39,35 +44,35 @@ export class CircuitBreaker {
     this.#options = options;
   }
 
-  /** Whether the circuit is open: only probes are let through. */
+  /** Whether the circuit is open: only probes are permitted. */
   get isOpen(): boolean {
     return this.#failures >= MAX_FAILURES;
   }
 
-  /** The reason why the last post that failed did. */
+  /** The reason of the last failed post. */
   get lastFailure(): string {
     return this.#lastFailure;
   }
 
-  /** Whether the breaker is as a new one, so that it can be forgotten. */
+  /** Whether the breaker has no state that a new one would not have. */
   get isAtRest(): boolean {
     return this.#failures === 0 && this.#semaphore.isIdle;
   }
 
-  /** Permits a post if that needs no waiting. */
+  /** Returns a permit if one is available now. */
   tryAcquire(): Permit | undefined {
     const turn = this.#semaphore.tryAcquire();
     return turn && this.#permit(turn);
   }
 
-  /** Waits until a post is permitted. Rejects with the signal's reason when that aborts first. */
+  /** Waits for a permit. Rejects with the signal's reason when the signal aborts first. */
   async acquire(signal: AbortSignal): Promise<Permit> {
     const turn = this.#semaphore.acquire(signal);
-    this.#timeNextTry();
+    this.#timeNextProbe();
     return this.#permit(await turn);
   }
 
-  /** Waits for a number of milliseconds, or until the host is known to be back. */
+  /** Waits for a time in milliseconds, or until the host has recovered. */
   async pause(ms: number, signal: AbortSignal): Promise<void> {
     const over = new AbortController();
     try {
@@ -81,10 +86,10 @@ export class CircuitBreaker {
   #permit(turn: Disposable): Permit {
     return {
       release: (outcome) => {
-        if (outcome?.case === "failed") this.#fail(outcome.reason);
-        else if (outcome) this.#recover();
+        if (outcome?.case === "failed") this.#recordFailure(outcome.reason);
+        else if (outcome) this.#recordSuccess();
         turn[Symbol.dispose]();
-        this.#timeNextTry();
+        this.#timeNextProbe();
       },
     };
   }
@@ -94,7 +99,7 @@ export class CircuitBreaker {
     return this.#options.clock.now() >= this.#openUntil ? 1 : 0;
   }
 
-  #recover(): void {
+  #recordSuccess(): void {
     const wasOpen = this.isOpen;
     this.#failures = 0;
     if (!wasOpen) return;
@@ -102,25 +107,25 @@ export class CircuitBreaker {
     this.#recovered = Promise.withResolvers();
   }
 
-  #fail(reason: string): void {
+  #recordFailure(reason: string): void {
     const { clock, random } = this.#options;
     this.#lastFailure = reason;
     this.#failures++;
     if (this.isOpen) this.#openUntil = clock.now() + retryDelayMs(this.#failures, random());
   }
 
-  /** While the circuit is open and somebody waits, one is let through when it is time. */
-  #timeNextTry(): void {
+  /** Schedules the next probe, while the circuit is open and a post waits. */
+  #timeNextProbe(): void {
     const { clock, stopped } = this.#options;
     const waitMs = this.#openUntil - clock.now();
     if (this.#isTimed || !this.isOpen || !this.#semaphore.isWanted || waitMs <= 0) return;
     this.#isTimed = true;
-    const tryNext = (): void => {
+    const probe = (): void => {
       this.#isTimed = false;
       this.#semaphore.advance();
-      // The time may have moved on: posts that were on their way failed too.
-      this.#timeNextTry();
+      // Posts that were in flight may have failed too and moved the time of the next probe.
+      this.#timeNextProbe();
     };
-    clock.sleep(waitMs, stopped).then(tryNext, () => undefined);
+    clock.sleep(waitMs, stopped).then(probe, () => undefined);
   }
 }

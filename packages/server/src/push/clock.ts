@@ -1,7 +1,8 @@
-/** Tells the time and waits: the process's own, or a test's. */
+/** A source of time: that of the process, or that of a test. */
 export interface Clock {
-  /** Milliseconds since 1970. */
+  /** Returns the time in milliseconds since 1970. */
   now(): number;
-  /** Resolves after so many milliseconds; rejects with the signal's reason when it aborts. */
+
+  /** Resolves after a time in milliseconds. Rejects with the signal's reason when the signal aborts. */
   sleep(ms: number, signal: AbortSignal): Promise<void>;
 }

@@ -1,5 +1,5 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import { timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
+import { type Timestamp, timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import {
   type PushConfig,
   type PushProgress,
@@ -9,7 +9,7 @@ import {
   TaskState,
 } from "@devtool/schema";
 import { failpoint } from "../failpoint.ts";
-import { keyOf, type PushConfigStore } from "../store/push-config-store.ts";
+import { type PushConfigKey, type PushConfigStore, pushConfigKey } from "../store/push-config-store.ts";
 import type { TaskStore } from "../store/task-store.ts";
 import type { Semaphore } from "../stream/semaphore.ts";
 import type { CircuitBreaker, Permit } from "./circuit-breaker.ts";
@@ -25,55 +25,66 @@ export interface DeliveryServices {
   readonly poster: Poster;
   readonly clock: Clock;
   readonly random: () => number;
-  /** Limits the posts to all hosts together. */
+  /** Limits the concurrent posts to all hosts together. */
   readonly semaphore: Semaphore;
-  /** Called when a config is given up, with a text that says which and why. */
+  /** Called when a config has ended, with a text for the task's clients that says which and why. */
   readonly onEnded: (subscription: PushSubscription, text: string) => void;
   readonly onError: (reason: unknown) => void;
 }
 
 /** The destination of a delivery. */
 export interface DeliveryTarget {
-  /** The breaker of the config's host. */
+  /** The circuit breaker of the config's host. */
   readonly breaker: CircuitBreaker;
   readonly encoding: PushEncoding;
+  /** Called each time when nothing is left to deliver. */
+  readonly onIdle: () => void;
 }
 
-/** Delivers a task's events to one webhook, in order, retrying each until it is accepted. */
+/**
+ * Delivers the events of one task to one webhook, in order. Retries each event until the webhook accepts
+ * it, and gives up after a day of failures.
+ */
 export class Delivery {
   readonly #services: DeliveryServices;
   readonly #target: DeliveryTarget;
   readonly #subscription: PushSubscription;
+  readonly #config: PushConfig;
+  readonly #key: PushConfigKey;
   readonly #stopping = new AbortController();
-  /** Breaks off a post that was begun, which a stop alone lets finish. */
+  /** Aborts a post in progress. `#stopping` lets it finish. */
   readonly #cutting = new AbortController();
   #progress: PushProgress;
-  /** The last event that is done with. It may be ahead of the stored cursor: events that show nothing cost no write each. */
+  /**
+   * The sequence of the last handled event. It may be ahead of the stored cursor, because events without
+   * a post do not store it.
+   */
   #done: bigint;
-  /** The time since which the next event has been waiting for its turn, also behind others that fail. */
-  #waitsSince: PushProgress["failingSince"];
+  /** The time since which the next event has waited for a permit. */
+  #waitsSince: Timestamp | undefined;
+  /** Whether there may be events that no run has looked at. */
   #isWoken = false;
   #running: Promise<void> | undefined;
+  /** The state of the task after the last event that was looked at. */
   #state = TaskState.UNSPECIFIED;
-  readonly #onIdle: () => void;
 
-  /** `onIdle` is called each time when nothing is left to do. */
-  constructor(
-    services: DeliveryServices,
-    subscription: PushSubscription,
-    { onIdle, ...target }: DeliveryTarget & { readonly onIdle: () => void },
-  ) {
+  /** @param target the destination; its `onIdle` is called each time when nothing is left to do */
+  constructor(services: DeliveryServices, subscription: PushSubscription, target: DeliveryTarget) {
+    const { config } = subscription;
+    if (!config) throw new Error("a subscription has a config");
     this.#services = services;
     this.#subscription = subscription;
+    this.#config = config;
+    this.#key = pushConfigKey(subscription);
     this.#target = target;
     this.#progress = subscription.progress ?? create(PushProgressSchema);
     this.#done = this.#progress.cursor;
-    this.#onIdle = onIdle;
   }
 
-  /** Whether delivery is idle: everything is posted and the task is not running. */
+  /** Whether everything is posted and the task is not working. */
   get isIdle(): boolean {
-    return !this.#running && (this.isEnded || !AT_WORK.has(this.#state));
+    const isWorking = this.#state === TaskState.SUBMITTED || this.#state === TaskState.WORKING;
+    return !this.#running && (this.isEnded || !isWorking);
   }
 
   /** Whether the config was given up. */
@@ -81,19 +92,19 @@ export class Delivery {
     return this.#progress.endedReason !== "";
   }
 
-  /** Starts delivery of new events, unless it runs or has ended. */
+  /** Delivers new events, unless the config has ended. */
   wake(): void {
     this.#isWoken = true;
     if (this.#running || this.isEnded || this.#stopping.signal.aborted) return;
     this.#running = this.#run(this.#stopping.signal).finally(() => {
       this.#running = undefined;
-      // What was told between the last look and now.
+      // Events that were appended after the last look.
       if (this.#isWoken) this.wake();
-      if (!this.#running) this.#onIdle();
+      if (!this.#running) this.#target.onIdle();
     });
   }
 
-  /** Stops delivery; a post that was begun has `graceMs` milliseconds to finish. */
+  /** Stops delivery. A post in progress has `graceMs` milliseconds to finish. */
   async stop(graceMs: number): Promise<void> {
     this.#stopping.abort(STOPPED);
     const stopped = new AbortController();
@@ -110,11 +121,13 @@ export class Delivery {
     while (this.#isWoken && !this.isEnded && !signal.aborted) {
       this.#isWoken = false;
       try {
-        await this.#pause(signal);
+        const { nextAttemptTime } = this.#progress;
+        const waitMs = nextAttemptTime ? timestampMs(nextAttemptTime) - this.#services.clock.now() : 0;
+        if (waitMs > 0) await this.#target.breaker.pause(waitMs, signal);
         await this.#drain(signal);
       } catch (reason) {
         if (signal.aborted) return;
-        // The store failed: what was delivered is known here, and noted as soon as it can be.
+        // The store failed. `#done` holds what was delivered, and is stored as soon as the store works again.
         this.#services.onError(reason);
         this.#isWoken = true;
         await this.#services.clock.sleep(retryDelayMs(1, this.#services.random()), signal).catch(() => undefined);
@@ -122,18 +135,17 @@ export class Delivery {
     }
   }
 
-  /** Posts what there is, until one cannot be delivered. */
+  /** Delivers the remaining events until one of them fails. */
   async #drain(signal: AbortSignal): Promise<void> {
-    const { taskId } = keyOf(this.#subscription);
-    for await (const event of this.#services.store.readEvents(taskId, this.#done)) {
+    for await (const event of this.#services.store.readEvents(this.#key.taskId, this.#done)) {
       signal.throwIfAborted();
-      if (!(await this.#pass(event, signal))) return;
+      if (!(await this.#deliver(event, signal))) return;
     }
     if (this.#done > this.#progress.cursor) await this.#save({ cursor: this.#done });
   }
 
-  /** Deals with one event; returns whether the next may follow. */
-  async #pass(event: TaskEvent, signal: AbortSignal): Promise<boolean> {
+  /** Delivers one event, and stores the progress. Returns whether the next event may follow. */
+  async #deliver(event: TaskEvent, signal: AbortSignal): Promise<boolean> {
     const body = this.#target.encoding.encode(event);
     this.#waitsSince = undefined;
     this.#state = event.state;
@@ -147,22 +159,22 @@ export class Delivery {
       await this.#save({ cursor: event.sequence });
       return true;
     }
-    // The config may be another one by now.
+    // After an abort the stored config may be a newer one, whose progress must not be changed.
     if (signal.aborted) return false;
     if (outcome.case === "gone") await this.#end(outcome.reason);
     else await this.#fail(outcome.reason);
     return false;
   }
 
-  /** Posts an event when it is its turn; a failure when it waited too long for that. */
+  /** Posts an event when a permit is available. Waiting too long for a permit is a failure. */
   async #post(event: TaskEvent, body: string, signal: AbortSignal): Promise<PostOutcome> {
     const { breaker, encoding } = this.#target;
-    const permit = this.#tryEnter() ?? (await this.#enter(signal));
+    const permit = this.#tryPermit() ?? (await this.#waitForPermit(signal));
     if (!permit) return { case: "failed", reason: breaker.lastFailure };
     let outcome: PostOutcome | undefined;
     try {
       const { taskId, sequence } = event;
-      const config = configOf(this.#subscription);
+      const config = this.#config;
       failpoint("devtool:push.post.before");
       outcome = await this.#services.poster.post(
         { config, taskId, sequence, contentType: encoding.contentType, body },
@@ -175,23 +187,23 @@ export class Delivery {
     }
   }
 
-  /** Permits a post, to the host and among all, if that needs no waiting. */
-  #tryEnter(): Permit | undefined {
+  /** Returns a permit for the host and among all hosts, if both are available now. */
+  #tryPermit(): Permit | undefined {
     const permit = this.#target.breaker.tryAcquire();
     const turn = permit && this.#services.semaphore.tryAcquire();
-    if (turn) return permitIn(turn, permit);
+    if (turn) return permitWithTurn(permit, turn);
     permit?.release(undefined);
     return undefined;
   }
 
-  /** Waits until a post is permitted, to the host and among all; undefined when that takes longer than it may. */
-  async #enter(signal: AbortSignal): Promise<Permit | undefined> {
+  /** Waits for a permit for the host and among all hosts. Undefined when the config would be given up before. */
+  async #waitForPermit(signal: AbortSignal): Promise<Permit | undefined> {
     const { breaker } = this.#target;
     this.#waitsSince = this.#progress.failingSince ?? this.#now();
     if (breaker.isOpen && !this.#progress.failingSince) await this.#save({ failingSince: this.#waitsSince });
     const over = new AbortController();
     const waiting = AbortSignal.any([signal, over.signal]);
-    const deadline = this.#services.clock.sleep(this.#leftMs(), waiting).then(
+    const deadline = this.#services.clock.sleep(this.#timeLeftMs(), waiting).then(
       () => over.abort(),
       () => undefined,
     );
@@ -201,7 +213,7 @@ export class Delivery {
         permit.release(undefined);
         throw reason;
       });
-      return permitIn(turn, permit);
+      return permitWithTurn(permit, turn);
     } catch {
       signal.throwIfAborted();
       return undefined;
@@ -211,43 +223,39 @@ export class Delivery {
     }
   }
 
+  /** Schedules the next attempt, or ends the config after a day of failures. */
   async #fail(reason: string): Promise<void> {
     const { clock, random } = this.#services;
     const failures = this.#progress.failures + 1;
     const failingSince = this.#progress.failingSince ?? this.#waitsSince ?? this.#now();
-    if (clock.now() - timestampMs(failingSince) >= GIVE_UP_MS) return this.#end(`${reason}, for a day`);
-    const delayMs = Math.min(retryDelayMs(failures, random()), GIVE_UP_MS - (clock.now() - timestampMs(failingSince)));
+    const leftMs = GIVE_UP_MS - (clock.now() - timestampMs(failingSince));
+    if (leftMs <= 0) return this.#end(`${reason}, for a day`);
+    const delayMs = Math.min(retryDelayMs(failures, random()), leftMs);
     this.#isWoken = true;
     await this.#save({ failures, failingSince, nextAttemptTime: timestampFromMs(clock.now() + delayMs) });
   }
 
+  /** Ends the config: nothing is posted until a client sets it again. */
   async #end(reason: string): Promise<void> {
     await this.#save({ endedReason: reason });
-    const { taskId: _task, configId } = keyOf(this.#subscription);
-    const host = URL.parse(configOf(this.#subscription).url)?.host ?? "";
-    const subject = `notifications ${JSON.stringify(configId)} to ${JSON.stringify(host)}`;
+    const host = URL.parse(this.#config.url)?.host ?? "";
+    const subject = `notifications ${JSON.stringify(this.#key.configId)} to ${JSON.stringify(host)}`;
     this.#services.onEnded(this.#subscription, `${subject} have ended: ${reason}: set them again to go on`);
   }
 
-  /** Waits until the next try is due, or the host is back. */
-  async #pause(signal: AbortSignal): Promise<void> {
-    const { nextAttemptTime } = this.#progress;
-    const waitMs = nextAttemptTime ? timestampMs(nextAttemptTime) - this.#services.clock.now() : 0;
-    if (waitMs > 0) await this.#target.breaker.pause(waitMs, signal);
-  }
-
-  /** Notes progress: what is not named starts over. */
+  /** Stores the progress. Fields that `change` does not set are reset. */
   async #save(change: MessageInitShape<typeof PushProgressSchema>): Promise<void> {
     const progress = create(PushProgressSchema, { cursor: this.#done, ...change });
-    await this.#services.configs.saveProgress(keyOf(this.#subscription), progress);
+    await this.#services.configs.saveProgress(this.#key, progress);
     this.#progress = progress;
   }
 
-  #now(): NonNullable<PushProgress["failingSince"]> {
+  #now(): Timestamp {
     return timestampFromMs(this.#services.clock.now());
   }
 
-  #leftMs(): number {
+  /** The time in milliseconds until the config is given up if it keeps failing. */
+  #timeLeftMs(): number {
     const { failingSince } = this.#progress;
     const since = failingSince ? timestampMs(failingSince) : this.#services.clock.now();
     return Math.max(GIVE_UP_MS - (this.#services.clock.now() - since), 0);
@@ -256,19 +264,12 @@ export class Delivery {
 
 const STOPPED = new DOMException("notifications stop", "AbortError");
 
-const AT_WORK: ReadonlySet<TaskState> = new Set([TaskState.SUBMITTED, TaskState.WORKING]);
-
-/** A permit to post to a host within a turn among all posts; both end together. */
-function permitIn(turn: Disposable, permit: Permit): Permit {
+/** Combines a permit for a host with a turn among all hosts: releasing it ends both. */
+function permitWithTurn(permit: Permit, turn: Disposable): Permit {
   return {
     release: (outcome) => {
       turn[Symbol.dispose]();
       permit.release(outcome);
     },
   };
-}
-
-function configOf({ config }: PushSubscription): PushConfig {
-  if (!config) throw new Error("a subscription has a config");
-  return config;
 }

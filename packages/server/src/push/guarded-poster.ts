@@ -1,35 +1,38 @@
 import { DevtoolError } from "../errors.ts";
 import { guardedFetch } from "../outbound/guarded-fetch.ts";
 import type { OutboundPolicy } from "../outbound/outbound-policy.ts";
-import type { Notification, Poster, PostOutcome } from "./notification.ts";
+import type { Notification, Poster } from "./notification.ts";
 import { claimsOf, headersOf } from "./post-headers.ts";
 import { assertPushTarget } from "./push-target.ts";
 import type { SigningKeys } from "./signing-keys.ts";
 
-/** A post may take so long, answer included. */
+/** The default timeout of a post in milliseconds, including its response. */
 const TIMEOUT_MS = 15_000;
 
-/** So much of an answer is read, to be thrown away. */
-const MAX_ANSWER_BYTES = 64 * 1024;
+/** The maximum number of bytes to read of a response, which are then ignored. */
+const MAX_RESPONSE_BYTES = 64 * 1024;
 
-/** What a poster needs. */
+/** Dependencies of the poster. */
 export interface GuardedPosterOptions {
   readonly policy: OutboundPolicy;
   readonly keys: SigningKeys;
-  /** Names this server in tokens: where it listens. */
-  readonly issuer: () => string;
-  /** Milliseconds since 1970. */
+  /** Identifies this server in signed tokens: the URL at which clients reach it. */
+  readonly issuer: string;
+  /** Returns the time in milliseconds since 1970. */
   readonly now: () => number;
-  /** A post may take so long, in milliseconds. Default 15 seconds. */
-  readonly timeoutMs?: number;
+  /** The timeout of a post in milliseconds, including its response. Default 15 seconds. */
+  readonly timeoutMs?: number | undefined;
 }
 
-/** Posts over HTTP: to checked addresses only, following no redirect (PUSH-2). */
+/** Creates a poster that sends over HTTP, only to checked addresses, and follows no redirect (PUSH-2). */
 export function createGuardedPoster(options: GuardedPosterOptions): Poster {
   return {
     async post(notification, signal) {
       try {
-        return outcomeOf(await postOnce(notification, options, signal));
+        const status = await postOnce(notification, options, signal);
+        if (status >= 200 && status < 300) return { case: "delivered" };
+        if (status === 410) return { case: "gone", reason: "it answered 410" };
+        return { case: "failed", reason: `it answered ${status}` };
       } catch (reason) {
         signal.throwIfAborted();
         return { case: "failed", reason: reason instanceof DevtoolError ? reason.message : "it could not be posted" };
@@ -38,6 +41,7 @@ export function createGuardedPoster(options: GuardedPosterOptions): Poster {
   };
 }
 
+/** Posts a notification and returns the HTTP status of the response. */
 async function postOnce(
   notification: Notification,
   { policy, keys, issuer, now, timeoutMs = TIMEOUT_MS }: GuardedPosterOptions,
@@ -46,21 +50,15 @@ async function postOnce(
   const { url } = notification.config;
   assertPushTarget(url, policy);
   const nowMs = now();
-  const token = await keys.sign(claimsOf(notification, issuer(), nowMs));
+  const token = await keys.sign(claimsOf(notification, issuer, nowMs));
   const request = {
     url,
     method: "POST" as const,
     headers: headersOf(notification, { token, nowMs }),
     body: notification.body,
     maxRedirects: 0,
-    maxBytes: MAX_ANSWER_BYTES,
+    maxBytes: MAX_RESPONSE_BYTES,
     timeoutMs,
   };
   return (await guardedFetch(request, policy, signal)).status;
-}
-
-function outcomeOf(status: number): PostOutcome {
-  if (status >= 200 && status < 300) return { case: "delivered" };
-  if (status === 410) return { case: "gone", reason: "it answered 410" };
-  return { case: "failed", reason: `it answered ${status}` };
 }

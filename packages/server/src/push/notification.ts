@@ -1,6 +1,6 @@
 import type { PushConfig } from "@devtool/schema";
 
-/** One event on its way to one endpoint. */
+/** One event of a task, encoded for one webhook. */
 export interface Notification {
   readonly config: PushConfig;
   readonly taskId: string;
@@ -9,18 +9,19 @@ export interface Notification {
   readonly body: string;
 }
 
-/** What became of a post: taken, refused for good, or to be tried again. */
+/** The outcome of a post: accepted, rejected for good, or to be retried. */
 export type PostOutcome =
   | { readonly case: "delivered" }
   | { readonly case: "gone"; readonly reason: string }
   | { readonly case: "failed"; readonly reason: string };
 
-/** Posts notifications. An endpoint's failure is an outcome; rejects only with the signal's reason. */
+/** Sends notifications. */
 export interface Poster {
+  /** Posts a notification once. A failure of the webhook is an outcome; rejects only with the signal's reason. */
   post(notification: Notification, signal: AbortSignal): Promise<PostOutcome>;
 }
 
-/** The id of an event: the same each time it is posted, and in each format. */
+/** Returns the id of an event, which is the same in each attempt and in each format. */
 export function eventIdOf({ taskId, sequence }: Pick<Notification, "taskId" | "sequence">): string {
   return `${taskId}:${sequence}`;
 }

@@ -2,7 +2,7 @@ import type { AuditRecord, TaskEvent } from "@devtool/schema";
 import { failpoint } from "../failpoint.ts";
 import type { TaskPage, TaskQuery, TaskStore } from "../store/task-store.ts";
 
-/** A task store that tells of each append when it is durable: how notifications learn that there is something to post. */
+/** A task store that reports each durable append to an observer, which posts notifications. */
 export class ObservedTaskStore implements TaskStore {
   readonly #store: TaskStore;
   #onAppended: (taskId: string) => void = () => undefined;
@@ -11,7 +11,7 @@ export class ObservedTaskStore implements TaskStore {
     this.#store = store;
   }
 
-  /** Sets who is told the id of a task whose append became durable, in place of the one before. Default: nobody. */
+  /** Sets the observer, which gets the task's id after each durable append. Replaces the previous one. */
   observe(onAppended: (taskId: string) => void): void {
     this.#onAppended = onAppended;
   }

@@ -1,25 +1,25 @@
 import { createHash, createHmac } from "node:crypto";
-import type { PushAuthentication, PushConfig } from "@devtool/schema";
+import type { PushAuthentication } from "@devtool/schema";
 import type { JWTPayload } from "jose";
 import { eventIdOf, type Notification } from "./notification.ts";
 
-/** A signed token counts for so many seconds: as long as the receivers' clocks may differ. */
+/** The lifetime of a signed token in seconds. Allows for differences between clocks. */
 const TOKEN_LIFETIME_S = 300;
 
-/** The scheme with which a config asks for the headers of Standard Webhooks. */
+/** The authentication scheme of a config that requests the headers of Standard Webhooks. */
 export const STANDARD_WEBHOOKS = "standardwebhooks";
 
-/** What a server says of one post. */
+/** The signature of one post. */
 export interface Signed {
-  /** The token over `claimsOf`. */
+  /** The signed token with the claims of `claimsOf`. */
   readonly token: string;
-  /** When it was made, in milliseconds since 1970. */
+  /** The time of the signature in milliseconds since 1970. */
   readonly nowMs: number;
 }
 
 /**
- * What the token of a post says: A2A's claims (0.3, section 9.5.3), and what makes it fit this body and no other. `jti` is
- * the event's id, the same in each try.
+ * Returns the claims of the token for a post: those of A2A (0.3, section 9.5.3), the task's id and the
+ * event's sequence, and the digest of the body. `jti` is the event's id, the same in each attempt.
  */
 export function claimsOf(notification: Notification, issuer: string, nowMs: number): JWTPayload {
   const iat = Math.floor(nowMs / 1000);
@@ -35,7 +35,7 @@ export function claimsOf(notification: Notification, issuer: string, nowMs: numb
   };
 }
 
-/** The headers of a post. */
+/** Returns the headers of a post. */
 export function headersOf(notification: Notification, { token, nowMs }: Signed): Record<string, string> {
   const { config, contentType } = notification;
   return {
@@ -43,29 +43,35 @@ export function headersOf(notification: Notification, { token, nowMs }: Signed):
     "user-agent": "devtool",
     "devtool-event-id": eventIdOf(notification),
     "devtool-signature": token,
-    ...(config.token !== "" && { "x-a2a-notification-token": config.token }),
-    ...authorizationOf(config, token),
-    ...webhookHeaders(notification, nowMs),
+    ...(config.token === "" ? {} : { "x-a2a-notification-token": config.token }),
+    ...(config.authentication ? authenticationHeaders(config.authentication, notification, { token, nowMs }) : {}),
   };
 }
 
-/** What the config asks for; a bearer without credentials is our own token, as A2A describes it. */
-function authorizationOf({ authentication }: PushConfig, token: string): Record<string, string> {
-  if (!authentication || isStandardWebhooks(authentication)) return {};
+/**
+ * Returns the headers that a config's authentication requests. The scheme `Bearer` without credentials
+ * requests the server's own token, as A2A describes it.
+ */
+function authenticationHeaders(
+  authentication: PushAuthentication,
+  notification: Notification,
+  { token, nowMs }: Signed,
+): Record<string, string> {
+  if (isStandardWebhooks(authentication)) return webhookHeaders(authentication, notification, nowMs);
   const { scheme, credentials } = authentication;
-  if (credentials !== "") return { authorization: `${scheme} ${encodedCredentials(authentication)}` };
-  return scheme.toLowerCase() === "bearer" ? { authorization: `Bearer ${token}` } : {};
+  if (credentials === "") return scheme.toLowerCase() === "bearer" ? { authorization: `Bearer ${token}` } : {};
+  // `Basic` requires base64. A client that sets `user:password` has not encoded it.
+  const isPlain = scheme.toLowerCase() === "basic" && credentials.includes(":");
+  const encoded = isPlain ? Buffer.from(credentials).toString("base64") : credentials;
+  return { authorization: `${scheme} ${encoded}` };
 }
 
-/** `Basic` wants base64; who sends `user:password` means that. */
-function encodedCredentials({ scheme, credentials }: PushAuthentication): string {
-  if (scheme.toLowerCase() !== "basic" || !credentials.includes(":")) return credentials;
-  return Buffer.from(credentials).toString("base64");
-}
-
-function webhookHeaders(notification: Notification, nowMs: number): Record<string, string> {
-  const { authentication } = notification.config;
-  if (!authentication || !isStandardWebhooks(authentication)) return {};
+/** Returns the headers of Standard Webhooks, with an HMAC over id, timestamp and body. */
+function webhookHeaders(
+  authentication: PushAuthentication,
+  notification: Notification,
+  nowMs: number,
+): Record<string, string> {
   const id = eventIdOf(notification);
   const timestamp = String(Math.floor(nowMs / 1000));
   const content = `${id}.${timestamp}.${notification.body}`;
@@ -73,12 +79,12 @@ function webhookHeaders(notification: Notification, nowMs: number): Record<strin
   return { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": `v1,${signature}` };
 }
 
-/** Tells whether posts are signed as Standard Webhooks. */
+/** Whether a config requests posts that are signed as Standard Webhooks. */
 export function isStandardWebhooks({ scheme }: PushAuthentication): boolean {
   return scheme.toLowerCase() === STANDARD_WEBHOOKS;
 }
 
-/** The secret of Standard Webhooks as bytes; empty when it is none. */
+/** Decodes the secret of Standard Webhooks: base64, with or without `whsec_`. Empty when it is not valid. */
 export function webhookSecret({ credentials }: PushAuthentication): Buffer {
   const base64 = credentials.replace(/^whsec_/, "");
   return /^[A-Za-z0-9+/]+={0,2}$/.test(base64) ? Buffer.from(base64, "base64") : Buffer.alloc(0);

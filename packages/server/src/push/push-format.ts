@@ -1,24 +1,28 @@
 import { toJsonString } from "@bufbuild/protobuf";
 import { PushFormat, type TaskEvent, TaskEventSchema } from "@devtool/schema";
 
-/** How an event becomes the body of a post. */
+/** Encodes events as bodies of posts. */
 export interface PushEncoding {
   /** The media type of the body. */
   readonly contentType: string;
-  /** Writes an event; undefined when the format shows nothing of it, so that nothing is posted. */
+
+  /** Encodes an event. Undefined when the format has nothing to show for it, and nothing is posted. */
   encode(event: TaskEvent): string | undefined;
 }
 
-/** The formats that a server posts in. */
+/** The encoding of each format that a server posts. */
 export type PushEncodings = ReadonlyMap<PushFormat, PushEncoding>;
 
-/** The event itself, as it is streamed over Connect. */
+/** Encodes the event itself, as Connect streams it. */
 export const taskEventEncoding: PushEncoding = {
   contentType: "application/json",
   encode: (event) => toJsonString(TaskEventSchema, event),
 };
 
-/** Returns whether two formats are one to a client that names neither: with the payloads of the extension, always or once it is active. */
+/**
+ * Whether a client that names no format cannot tell two formats apart. The `INHERITED` formats of A2A
+ * include the payloads of the extension only once the conversation has activated it.
+ */
 export function isSameFormat(one: PushFormat, other: PushFormat): boolean {
   return (FULL_FORMATS.get(one) ?? one) === (FULL_FORMATS.get(other) ?? other);
 }

@@ -1,17 +1,17 @@
 import type { PushConfig, PushSubscription } from "@devtool/schema";
-import { keyOf, type PushConfigKey } from "../store/push-config-store.ts";
+import { type PushConfigKey, pushConfigKey } from "../store/push-config-store.ts";
 import { Semaphore } from "../stream/semaphore.ts";
 import { CircuitBreaker } from "./circuit-breaker.ts";
-import { Delivery, type DeliveryServices, type DeliveryTarget } from "./delivery.ts";
+import { Delivery, type DeliveryServices } from "./delivery.ts";
 import type { PushEncodings } from "./push-format.ts";
 
-/** Maximum number of posts at a time, to all hosts together. */
+/** The maximum number of concurrent posts to all hosts together. */
 const MAX_IN_FLIGHT = 64;
 
-/** Number of hosts that are remembered before those are forgotten that have nothing to remember. */
+/** The number of circuit breakers beyond which those at rest are removed. */
 const MAX_BREAKERS = 1024;
 
-/** Time in milliseconds that a post which was begun has to finish when its delivery stops. */
+/** The time in milliseconds that a post in progress has to finish when its delivery stops. */
 const GRACE_MS = 2000;
 
 /** Dependencies of `PushNotifier`. */
@@ -23,18 +23,19 @@ export interface PushNotifierOptions extends Omit<DeliveryServices, "semaphore">
 type Deliveries = Map<string, Delivery>;
 
 /**
- * Posts the events of tasks to their configs, at least once and in order per task (PUSH-1). The outbox is the tasks' own
- * logs, read from the cursor of each config: a stop or a crash loses nothing, and at most the one post of a config that
- * was on its way is made twice.
+ * Posts the events of tasks to their push configs, at least once and in order per task (PUSH-1).
+ *
+ * The tasks' logs are the outbox: each config stores a cursor into its task's log. A stop or a crash
+ * loses nothing, and repeats at most the one post of each config that was in progress.
  */
 export class PushNotifier implements AsyncDisposable {
   readonly #services: DeliveryServices;
   readonly #encodings: PushEncodings;
-  /** The tasks with a config that posts: those of all others cost nothing. */
+  /** The tasks with a config that has not ended. Events of other tasks are ignored. */
   readonly #active = new Set<string>();
-  /** The deliveries of the tasks that have something to post, by the ids of the tasks. */
+  /** The deliveries of the tasks that are not idle, by task id. */
   readonly #deliveries = new Map<string, Deliveries>();
-  /** The last change to the configs of a task, while it is being made: they are made one after the other. */
+  /** The last pending change to the deliveries of a task. Changes to one task are made in order. */
   readonly #changes = new Map<string, Promise<void>>();
   readonly #breakers = new Map<string, CircuitBreaker>();
   readonly #stopping = new AbortController();
@@ -44,7 +45,7 @@ export class PushNotifier implements AsyncDisposable {
     this.#services = { ...services, semaphore: new Semaphore(MAX_IN_FLIGHT) };
   }
 
-  /** Goes on with what an earlier run of the server left. */
+  /** Resumes the deliveries that an earlier run of the server left. */
   async start(): Promise<void> {
     for await (const taskId of this.#services.configs.activeTasks()) {
       if (this.#stopping.signal.aborted) return;
@@ -53,7 +54,7 @@ export class PushNotifier implements AsyncDisposable {
     }
   }
 
-  /** Delivers the new events of a task, which are durable. */
+  /** Delivers the new events of a task. Called when they are durable. */
   wake(taskId: string): void {
     if (!this.#active.has(taskId) || this.#stopping.signal.aborted) return;
     const deliveries = this.#deliveries.get(taskId);
@@ -61,14 +62,14 @@ export class PushNotifier implements AsyncDisposable {
     else if (!this.#changes.has(taskId)) void this.#change(taskId);
   }
 
-  /** Takes a config that was stored, replaced or deleted. Resolves when nothing is posted by the earlier one. */
+  /** Applies a config that was stored, replaced or deleted. Resolves when its earlier version posts nothing any more. */
   async changed({ taskId, configId }: PushConfigKey): Promise<void> {
     if (this.#stopping.signal.aborted) return;
     this.#active.add(taskId);
     await this.#change(taskId, configId);
   }
 
-  /** Stops posting; what is left is posted after the next start. */
+  /** Stops posting. The remaining events are posted after the next start. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stopping.abort();
     await Promise.all(this.#changes.values());
@@ -77,7 +78,7 @@ export class PushNotifier implements AsyncDisposable {
     this.#deliveries.clear();
   }
 
-  /** Begins the deliveries of a task, or begins that of a changed config anew; after the changes before. */
+  /** Starts the deliveries of a task after its earlier changes; restarts the delivery of a changed config. */
   #change(taskId: string, configId?: string): Promise<void> {
     const change = (this.#changes.get(taskId) ?? Promise.resolve())
       .then(() => this.#refresh(taskId, configId))
@@ -107,16 +108,18 @@ export class PushNotifier implements AsyncDisposable {
   }
 
   #begin(deliveries: Deliveries, subscription: PushSubscription): void {
-    const { taskId, configId } = keyOf(subscription);
-    const target = this.#targetOf(subscription);
-    if (!target || deliveries.has(configId)) return;
+    const { taskId, configId } = pushConfigKey(subscription);
+    const { config, principal } = subscription;
+    const encoding = config && this.#encodings.get(config.format);
+    if (!encoding || deliveries.has(configId)) return;
+    const breaker = this.#breakerOf(config, principal);
     const onIdle = (): void => this.#closeIdle(taskId);
-    const delivery = new Delivery(this.#services, subscription, { ...target, onIdle });
+    const delivery = new Delivery(this.#services, subscription, { encoding, breaker, onIdle });
     deliveries.set(configId, delivery);
     delivery.wake();
   }
 
-  /** Forgets the deliveries of a task that rests: the next event begins them anew. */
+  /** Removes the deliveries of a task when all of them are idle. The next event creates them again. */
   #closeIdle(taskId: string): void {
     const known = this.#deliveries.get(taskId);
     if (!known || this.#changes.has(taskId)) return;
@@ -126,24 +129,17 @@ export class PushNotifier implements AsyncDisposable {
     if (deliveries.every(({ isEnded }) => isEnded)) this.#active.delete(taskId);
   }
 
-  #targetOf({ config, principal }: PushSubscription): DeliveryTarget | undefined {
-    const encoding = config && this.#encodings.get(config.format);
-    return encoding && { encoding, breaker: this.#breakerOf(config, principal) };
-  }
-
-  /** One circuit breaker per principal and origin, so one principal's failures never block another's. */
+  /** Returns the circuit breaker of a principal and an origin, so that one principal's failures never delay another's posts. */
   #breakerOf({ url }: PushConfig, principal: string): CircuitBreaker {
     const key = JSON.stringify([principal, URL.parse(url)?.origin]);
     const known = this.#breakers.get(key);
     if (known) return known;
     const { clock, random } = this.#services;
     const breaker = new CircuitBreaker({ clock, random, stopped: this.#stopping.signal });
-    if (this.#breakers.size >= MAX_BREAKERS) this.#forgetBreakers();
+    if (this.#breakers.size >= MAX_BREAKERS) {
+      for (const [other, { isAtRest }] of this.#breakers) if (isAtRest) this.#breakers.delete(other);
+    }
     this.#breakers.set(key, breaker);
     return breaker;
-  }
-
-  #forgetBreakers(): void {
-    for (const [key, breaker] of this.#breakers) if (breaker.isAtRest) this.#breakers.delete(key);
   }
 }

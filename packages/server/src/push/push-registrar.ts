@@ -14,10 +14,10 @@ import { isSameFormat, type PushEncodings } from "./push-format.ts";
 import type { PushNotifier } from "./push-notifier.ts";
 import { checkPushTarget } from "./push-target.ts";
 
-/** An id, a token and credentials may have so many characters each. */
+/** The maximum length in characters of an id, a token and credentials. */
 const MAX_LENGTH = 4096;
 
-/** What a registrar needs. */
+/** Dependencies of `PushRegistrar`. */
 export interface PushRegistrarOptions {
   readonly configs: PushConfigStore;
   readonly notifier: PushNotifier;
@@ -26,14 +26,15 @@ export interface PushRegistrarOptions {
   readonly nextId: () => string;
 }
 
-/** Where a config starts: whose it is, and the last event that it is not told of. */
+/** The task and the position in its log from which a config posts. */
 export interface PushStart {
   readonly taskId: string;
   readonly principal: string;
+  /** The sequence of the last event that is not posted. */
   readonly after: bigint;
 }
 
-/** Takes push configs: checks them before anything else happens, stores them, and sets their delivery going. */
+/** Registers push configs: checks them, stores them and starts their delivery. */
 export class PushRegistrar {
   readonly #options: PushRegistrarOptions;
 
@@ -42,15 +43,15 @@ export class PushRegistrar {
   }
 
   /**
-   * Checks a config, and fills in its format. Throws `Code.InvalidArgument` for one that cannot be used, with the field in
-   * it at `path`, which is where the request has the config.
+   * Returns a config with its format filled in, ready for `put`. Throws `Code.InvalidArgument` for an
+   * invalid one; `path` is the field of the request that holds the config.
    */
   async check(config: PushConfig, path: "config" | "push_config", signal: AbortSignal): Promise<PushConfig> {
     const format = config.format || PushFormat.TASK_EVENT;
     if (!this.#options.encodings.has(format)) {
       throw invalid(`${path}.format`, String(format), "is not posted by this server", "choose another");
     }
-    assertWords(`${path}.id`, config.id);
+    assertLength(`${path}.id`, config.id);
     assertHeader(`${path}.token`, config.token);
     if (config.authentication) assertAuthentication(config.authentication, `${path}.authentication`);
     try {
@@ -61,10 +62,10 @@ export class PushRegistrar {
     return { ...config, format, endedReason: "" };
   }
 
-  /** Stores a checked config for a task, and gives it as stored. */
+  /** Stores a checked config for a task, and returns it as stored. */
   async put(checked: PushConfig, { taskId, principal, after }: PushStart): Promise<PushConfig> {
     const { configs, notifier } = this.#options;
-    const config = { ...checked, taskId, id: checked.id || (await this.#idFor(checked, taskId)) };
+    const config = { ...checked, taskId, id: checked.id || (await this.#chooseId(checked, taskId)) };
     const progress = create(PushProgressSchema, { cursor: after });
     await configs.put(create(PushSubscriptionSchema, { config, principal, progress }));
     await notifier.changed({ taskId, configId: config.id });
@@ -79,18 +80,20 @@ export class PushRegistrar {
     );
   }
 
-  /** Deletes a config. When it resolves, nothing is posted there any more. */
+  /** Deletes a config. Once it resolves, nothing is posted for it any more. */
   async delete(taskId: string, configId: string): Promise<void> {
     await this.#options.configs.delete({ taskId, configId });
     await this.#options.notifier.changed({ taskId, configId });
   }
 
-  /** A config without an id is the one that posts the same to the same place, so that a retry makes no second one. */
-  async #idFor({ url, format }: PushConfig, taskId: string): Promise<string> {
+  /**
+   * Chooses the id of a config without one: that of the config with the same URL and format, so that a
+   * repeated request creates no second config, or a new id.
+   */
+  async #chooseId({ url, format }: PushConfig, taskId: string): Promise<string> {
     const configs = await this.list(taskId);
-    return (
-      configs.find((config) => config.url === url && isSameFormat(config.format, format))?.id ?? this.#options.nextId()
-    );
+    const same = configs.find((config) => config.url === url && isSameFormat(config.format, format));
+    return same?.id ?? this.#options.nextId();
   }
 }
 
@@ -105,13 +108,13 @@ function assertAuthentication(authentication: PushAuthentication, path: string):
   }
 }
 
-/** A value of a header: what would end it could begin another. The value itself is a secret, and not told again. */
+/** Requires a value that fits in one HTTP header. The error does not quote it, because it is a secret. */
 function assertHeader(field: string, value: string): void {
   if (/[^\x20-\x7e]/.test(value)) throw invalid(field, "", "must hold printable ASCII characters only");
-  assertWords(field, value);
+  assertLength(field, value);
 }
 
-function assertWords(field: string, value: string): void {
+function assertLength(field: string, value: string): void {
   if (value.length > MAX_LENGTH) {
     throw invalid(field, "", `has ${value.length} characters: limit is ${MAX_LENGTH}`);
   }

@@ -7,10 +7,13 @@ import {
   parseTarget,
 } from "../outbound/outbound-policy.ts";
 
-/** The names of a target are looked up for so long before they are left to the first post. */
-const LOOKUP_MS = 5000;
+/** The time limit in milliseconds for the name lookup before a config is stored. */
+const LOOKUP_TIMEOUT_MS = 5000;
 
-/** Reads the URL of a config. Throws `Code.InvalidArgument` for one that is neither https nor listed by the operator. */
+/**
+ * Parses the URL of a push config. Throws `Code.InvalidArgument` for a URL that is neither https nor
+ * permitted by the operator.
+ */
 export function assertPushTarget(text: string, policy: OutboundPolicy): URL {
   const url = parseTarget(text);
   if (url.protocol === "https:" || isAllowedHost(url, policy)) return url;
@@ -19,22 +22,20 @@ export function assertPushTarget(text: string, policy: OutboundPolicy): URL {
 }
 
 /**
- * Checks where a config would post to, before anything does (PUSH-2). Throws `Code.InvalidArgument` for what may not be
- * reached. A host whose name is not known now may be known later: each post checks again.
+ * Checks the target of a push config before it is stored (PUSH-2). Throws `Code.InvalidArgument` for a
+ * target that must not be reached. Accepts a host name that cannot be resolved now, because each post
+ * checks the target again.
  */
 export async function checkPushTarget(text: string, policy: OutboundPolicy, signal: AbortSignal): Promise<void> {
   const url = assertPushTarget(text, policy);
   try {
-    await checkedAddresses(url, policy, AbortSignal.any([signal, AbortSignal.timeout(LOOKUP_MS)]));
+    await checkedAddresses(url, policy, AbortSignal.any([signal, AbortSignal.timeout(LOOKUP_TIMEOUT_MS)]));
   } catch (reason) {
     signal.throwIfAborted();
     if (reason instanceof DevtoolError && reason.code === Code.PermissionDenied) {
       const { problem, remedy } = reason;
-      throw new DevtoolError(problem, Code.InvalidArgument, { remedy, cause: reason, details: urlDetails(url) });
+      const details = { field: "url", value: url.host };
+      throw new DevtoolError(problem, Code.InvalidArgument, { remedy, cause: reason, details });
     }
   }
-}
-
-function urlDetails({ host }: URL): { field: string; value: string } {
-  return { field: "url", value: host };
 }

@@ -1,7 +1,7 @@
 import type { TaskEvent } from "@devtool/schema";
 import { Code, DevtoolError } from "../errors.ts";
 
-/** Throws `Code.Aborted` unless events are the next of one task, in order and without a gap, after the given sequence. */
+/** Throws `Code.Aborted` unless all events are of one task and their sequences follow `last` without a gap. */
 export function assertFollows(events: readonly TaskEvent[], last: bigint): void {
   const taskId = events[0]?.taskId;
   const stray = events.find((event, index) => event.sequence !== last + BigInt(index + 1) || event.taskId !== taskId);

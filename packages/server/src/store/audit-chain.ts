@@ -4,31 +4,38 @@ import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { type AuditRecord, AuditRecordSchema } from "@devtool/schema";
 import { Code, DevtoolError } from "../errors.ts";
 
-const NOTHING = new Uint8Array();
+const NO_HASH = new Uint8Array();
 
-/** What stands before the hash of a record, which is the last of its fields: so the rest is encoded once. */
+/**
+ * The tag and the length before the hash of an encoded record. The hash is the last field, so a record is
+ * encoded once without it, and the hash is appended.
+ */
 const HASH_PREFIX = new BinaryWriter()
   .tag(AuditRecordSchema.field.hash.number, WireType.LengthDelimited)
   .uint32(32)
   .finish();
 
-/** A record in its place in the chain. */
+/** An audit record with its number and hashes. */
 export interface ChainedRecord {
   readonly record: AuditRecord;
-  /** The record in binary. */
+  /** The encoded record. */
   readonly data: Uint8Array;
 }
 
-/** Gives a record its place in the chain: its number, the hash of the one before, and its own. */
+/**
+ * Appends a record to the chain: sets its number, the hash of the previous record and its own hash.
+ *
+ * @param previous the last record of the chain; undefined for the first one
+ */
 export function chainRecord(record: AuditRecord, previous: AuditRecord | undefined): ChainedRecord {
   const number = (previous?.number ?? 0n) + 1n;
-  const placed: AuditRecord = { ...record, number, previousHash: previous?.hash ?? NOTHING, hash: NOTHING };
+  const placed: AuditRecord = { ...record, number, previousHash: previous?.hash ?? NO_HASH, hash: NO_HASH };
   const hashed = toBinary(AuditRecordSchema, placed);
   const own = sha256(hashed);
   return { record: { ...placed, hash: own }, data: Buffer.concat([hashed, HASH_PREFIX, own]) };
 }
 
-/** Reads a record; undefined for bytes that no record was written as. */
+/** Decodes a record. Undefined for bytes that are not exactly the encoding of a record. */
 export function decodeRecord(data: unknown): AuditRecord | undefined {
   if (!(data instanceof Uint8Array)) return undefined;
   try {
@@ -40,8 +47,8 @@ export function decodeRecord(data: unknown): AuditRecord | undefined {
 }
 
 /**
- * Reads a row of the audit log, which has the number of its record as text: it may be larger than a number is exact.
- * Throws `Code.DataLoss` for a row that was not written so.
+ * Decodes a row of the audit log. Its column `number` is a text, because a JavaScript number is not exact
+ * beyond 2^53. Throws `Code.DataLoss` for a row that is damaged.
  */
 export function decodeAuditRow({ number, data }: Readonly<Record<string, unknown>>): AuditRecord {
   const record = decodeRecord(data);
@@ -51,18 +58,15 @@ export function decodeAuditRow({ number, data }: Readonly<Record<string, unknown
   });
 }
 
-/** Says what is wrong with a record in its place; undefined when nothing is. */
+/** Returns what is wrong with a record at its place in the chain; undefined when it is valid. */
 function chainFault(record: AuditRecord, previous: AuditRecord | undefined): string | undefined {
   const number = (previous?.number ?? 0n) + 1n;
   if (record.number !== number) return `record ${number} is missing: the next one is ${record.number}`;
-  if (!isEqual(record.previousHash, previous?.hash ?? NOTHING))
+  if (!isEqual(record.previousHash, previous?.hash ?? NO_HASH))
     return `record ${number} does not follow the one before`;
-  if (!isEqual(record.hash, hashOf({ ...record, hash: NOTHING }))) return `record ${number} was changed`;
+  const hashed = toBinary(AuditRecordSchema, { ...record, hash: NO_HASH });
+  if (!isEqual(record.hash, sha256(hashed))) return `record ${number} was changed`;
   return undefined;
-}
-
-function hashOf(record: AuditRecord): Uint8Array {
-  return sha256(toBinary(AuditRecordSchema, record));
 }
 
 function sha256(data: Uint8Array): Uint8Array {
@@ -73,17 +77,20 @@ function isEqual(one: Uint8Array, other: Uint8Array): boolean {
   return Buffer.compare(one, other) === 0;
 }
 
-/** What a check of the audit log found. */
+/** The result of verifying the audit log. */
 export interface AuditVerdict {
-  /** So many records were in order. */
+  /** The number of valid records before the end or the first fault. */
   readonly count: bigint;
-  /** The hash of the last one, in hex: who notes it can tell later whether anything before it was cut off. */
+  /**
+   * The hash of the last valid record, in hexadecimal. Keep it elsewhere to detect later that records up
+   * to it were removed or changed.
+   */
   readonly head: string;
-  /** What is wrong with the record after those; undefined when nothing is. */
+  /** What is wrong with the record after the valid ones; undefined when all are valid. */
   readonly fault: string | undefined;
 }
 
-/** Checks records from the first one on: none missing, none changed, none moved (S13). */
+/** Verifies the audit log from its first record: no record is missing, changed or moved (S13). */
 export async function verifyAudit(records: AsyncIterable<AuditRecord>): Promise<AuditVerdict> {
   let last: AuditRecord | undefined;
   for await (const record of records) {
@@ -95,5 +102,5 @@ export async function verifyAudit(records: AsyncIterable<AuditRecord>): Promise<
 }
 
 function verdict(last: AuditRecord | undefined, fault: string | undefined): AuditVerdict {
-  return { count: last?.number ?? 0n, head: Buffer.from(last?.hash ?? NOTHING).toString("hex"), fault };
+  return { count: last?.number ?? 0n, head: Buffer.from(last?.hash ?? NO_HASH).toString("hex"), fault };
 }

@@ -2,21 +2,22 @@ import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { EventRowSchema, type TaskEvent } from "@devtool/schema";
 import { Code, DevtoolError } from "../errors.ts";
 
-/** Writes events as one row. */
+/** Encodes events as one row. */
 export function encodeRow(events: readonly TaskEvent[]): Uint8Array {
   return toBinary(EventRowSchema, create(EventRowSchema, { events: [...events] }));
 }
 
-/** A row: events that follow each other, and the sequence of the last. */
+/** A row of the log: consecutive events of one task. */
 export interface EventRow {
+  /** The sequence of the last event. */
   readonly sequence: bigint;
   readonly data: Uint8Array;
 }
 
-/** The maximum size of a row of several events, in bytes: a row is read as a whole. */
+/** The maximum size in bytes of a row with several events. A row is read as a whole. */
 const MAX_ROW_BYTES = 256 * 1024;
 
-/** Writes the events of one append as one row, or as several where that would be a large one. */
+/** Encodes the events of one append as one row, or as several when one would exceed `MAX_ROW_BYTES`. */
 export function encodeRows(events: readonly TaskEvent[]): EventRow[] {
   const last = events.at(-1);
   if (!last) return [];
@@ -26,7 +27,7 @@ export function encodeRows(events: readonly TaskEvent[]): EventRow[] {
   return [...encodeRows(events.slice(0, middle)), ...encodeRows(events.slice(middle))];
 }
 
-/** Reads the events of a row. Throws `Code.DataLoss` for one that holds anything else. */
+/** Decodes the events of a row. Throws `Code.DataLoss` for a row that is damaged. */
 export function decodeRow(data: unknown): TaskEvent[] {
   if (!(data instanceof Uint8Array)) throw dataLoss(undefined);
   try {

@@ -3,21 +3,23 @@ import { BinaryWriter, sizeDelimitedPeek, WireType } from "@bufbuild/protobuf/wi
 import { EventRowSchema } from "@devtool/schema";
 
 /**
- * The layout of the file that this release reads and writes. In layout 1 a row was its events, each behind its size; in
- * layout 2 there was no table `context`.
+ * The version of the file's layout that this release reads and writes.
+ *
+ * In layout 1, a row of `event` held length-prefixed events instead of an `EventRow`. In layout 2, there
+ * was no table `context`.
  */
 export const LAYOUT = 3;
 
-/** So many rows are rewritten at a time. */
+/** The number of rows to rewrite at a time. */
 const PAGE = 256;
 
-/** Brings the rows of a file that has the tables of an older layout to this one. To be called in a transaction. */
+/** Converts the rows of a file from an older layout to the current one. Must be called in a transaction, after the tables were created. */
 export function migrate(database: DatabaseSync, layout: number): void {
   if (layout === 1) tagRows(database);
   if (layout === 1 || layout === 2) fillContexts(database);
 }
 
-/** Notes which task of each context changed last. */
+/** Fills the table of the latest task of each context. */
 function fillContexts(database: DatabaseSync): void {
   database.exec(
     `INSERT OR REPLACE INTO context (principal, id, task_id)
@@ -25,6 +27,7 @@ function fillContexts(database: DatabaseSync): void {
   );
 }
 
+/** Rewrites all rows of layout 1. */
 function tagRows(database: DatabaseSync): void {
   const read = database.prepare("SELECT rowid AS row, data FROM event WHERE rowid > ? ORDER BY rowid LIMIT ?");
   const write = database.prepare("UPDATE event SET data = ? WHERE rowid = ?");
@@ -37,7 +40,7 @@ function tagRows(database: DatabaseSync): void {
   }
 }
 
-/** A row of layout 1 as an `EventRow`: the same with a tag before each size. One that is damaged stays as it is. */
+/** Converts a row of layout 1 to an `EventRow`, which has a tag before each length. Leaves a damaged row as it is. */
 function taggedEvents(data: Uint8Array): Uint8Array {
   const writer = new BinaryWriter();
   for (let start = 0; start < data.length; ) {

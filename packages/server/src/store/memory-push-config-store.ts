@@ -1,19 +1,20 @@
 import { create } from "@bufbuild/protobuf";
 import { type PushProgress, PushProgressSchema, type PushSubscription } from "@devtool/schema";
 import {
-  keyOf,
   MAX_PUSH_CONFIGS,
   type PushConfigKey,
   type PushConfigStore,
+  pushConfigKey,
   tooManyConfigs,
 } from "./push-config-store.ts";
 
-/** Keeps push configs in memory, beside a `MemoryTaskStore`. */
+/** Keeps push configs in memory, for the tasks of a `MemoryTaskStore`. */
 export class MemoryPushConfigStore implements PushConfigStore {
+  /** The subscriptions by task id, then by config id. */
   readonly #tasks = new Map<string, Map<string, PushSubscription>>();
 
   async put(subscription: PushSubscription): Promise<PushSubscription> {
-    const { taskId, configId } = keyOf(subscription);
+    const { taskId, configId } = pushConfigKey(subscription);
     const configs = this.#tasks.get(taskId) ?? new Map<string, PushSubscription>();
     const before = configs.get(configId)?.progress;
     if (!before && configs.size >= MAX_PUSH_CONFIGS) throw tooManyConfigs();

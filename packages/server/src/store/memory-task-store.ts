@@ -1,18 +1,19 @@
 import type { AuditRecord, TaskEvent } from "@devtool/schema";
 import { assertFollows } from "./assert-follows.ts";
 import { chainRecord } from "./audit-chain.ts";
-import { comparePositions, decodeCursor, encodeCursor, type ListPosition, positionOf } from "./list-position.ts";
+import { comparePositions, decodeCursor, encodeCursor, positionOf } from "./list-position.ts";
 import { MemoryPushConfigStore } from "./memory-push-config-store.ts";
 import { messageIdOf } from "./message-id.ts";
 import type { TaskPage, TaskQuery, TaskStore } from "./task-store.ts";
 
-/** Keeps all logs in memory: for tests, and for servers whose tasks may end with the process. */
+/** Keeps all logs in memory, for tests and for servers whose tasks may be lost with the process. */
 export class MemoryTaskStore implements TaskStore {
-  /** The push configs of these tasks. */
+  /** The push configs of the tasks in this store. */
   readonly pushConfigs: MemoryPushConfigStore = new MemoryPushConfigStore();
   readonly #logs = new Map<string, TaskEvent[]>();
+  /** The latest event that records a message, by principal and message id. */
   readonly #messages = new Map<string, TaskEvent>();
-  /** The last event of the task that changed last, by principal and context. */
+  /** The last event of the latest task, by principal and context. */
   readonly #latest = new Map<string, TaskEvent>();
   readonly #audit: AuditRecord[] = [];
 
@@ -23,8 +24,12 @@ export class MemoryTaskStore implements TaskStore {
     assertFollows(events, log.at(-1)?.sequence ?? 0n);
     log.push(...events);
     this.#logs.set(first.taskId, log);
-    for (const event of events) this.#index(event, principalOf(log));
-    this.#latest.set(JSON.stringify([principalOf(log), first.contextId]), events.at(-1) ?? first);
+    const principal = readPrincipal(log);
+    for (const event of events) {
+      const messageId = messageIdOf(event);
+      if (messageId !== undefined) this.#messages.set(JSON.stringify([principal, messageId]), event);
+    }
+    this.#latest.set(JSON.stringify([principal, first.contextId]), events.at(-1) ?? first);
     for (const record of audit) this.#audit.push(chainRecord(record, this.#audit.at(-1)).record);
   }
 
@@ -35,11 +40,11 @@ export class MemoryTaskStore implements TaskStore {
   async list({ principal, contextId, state, limit, cursor }: TaskQuery): Promise<TaskPage> {
     const after = cursor === undefined ? undefined : decodeCursor(cursor);
     const tasks = [...this.#logs.values()]
-      .filter((log) => principal === undefined || principalOf(log) === principal)
+      .filter((log) => principal === undefined || readPrincipal(log) === principal)
       .flatMap((log) => log.at(-1) ?? [])
       .filter((last) => contextId === undefined || last.contextId === contextId)
       .filter((last) => state === undefined || last.state === state)
-      .filter((last) => after === undefined || isAfter(last, after))
+      .filter((last) => after === undefined || comparePositions(positionOf(last), after) > 0)
       .sort((one, other) => comparePositions(positionOf(one), positionOf(other)));
     const page = tasks.slice(0, limit);
     const last = page.at(-1);
@@ -65,18 +70,9 @@ export class MemoryTaskStore implements TaskStore {
   [Symbol.asyncDispose](): Promise<void> {
     return Promise.resolve();
   }
-
-  #index(event: TaskEvent, principal: string): void {
-    const messageId = messageIdOf(event);
-    if (messageId !== undefined) this.#messages.set(JSON.stringify([principal, messageId]), event);
-  }
 }
 
-function principalOf(log: readonly TaskEvent[]): string {
+function readPrincipal(log: readonly TaskEvent[]): string {
   const opened = log[0]?.payload;
   return opened?.case === "created" ? opened.value.principal : "";
-}
-
-function isAfter(last: TaskEvent, position: ListPosition): boolean {
-  return comparePositions(positionOf(last), position) > 0;
 }

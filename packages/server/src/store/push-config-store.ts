@@ -1,53 +1,53 @@
 import type { PushProgress, PushSubscription } from "@devtool/schema";
-import { invalid } from "../errors.ts";
+import { type DevtoolError, invalid } from "../errors.ts";
 
-/** A task has at most so many push configs. */
+/** The maximum number of push configs of a task. */
 export const MAX_PUSH_CONFIGS = 10;
 
-/** Names a push config. */
+/** Identifies a push config. */
 export interface PushConfigKey {
   readonly taskId: string;
   readonly configId: string;
 }
 
 /**
- * Keeps the push configs of tasks, and how far the delivery to each has come: with the tasks' logs, an outbox that a
- * crash leaves whole. All implementations pass `push-config-store.contract.ts`.
+ * Stores the push configs of tasks, and how far each of them has been delivered.
+ *
+ * Together with the tasks' logs this is an outbox: after a crash, delivery continues where it was. All
+ * implementations pass the tests in `push-config-store.contract.ts`.
  */
 export interface PushConfigStore {
   /**
-   * Stores a config, or replaces the one with its id, which stays where it was in the list and keeps its cursor: what was
-   * not delivered goes to the new one. Gives what is stored. Rejects with `Code.InvalidArgument` past `MAX_PUSH_CONFIGS`.
+   * Stores a config, or replaces the config with the same id, and returns what is stored.
+   *
+   * A replaced config keeps its place in the list and its cursor, so that events which were not delivered
+   * go to the new one. Rejects with `Code.InvalidArgument` when the task has `MAX_PUSH_CONFIGS` others.
    */
   put(subscription: PushSubscription): Promise<PushSubscription>;
 
-  /** Gets a config; undefined when there is none. */
+  /** Reads a config. Undefined when there is none. */
   get(key: PushConfigKey): Promise<PushSubscription | undefined>;
 
   /** Lists the configs of a task, in the order in which they were first stored. */
   list(taskId: string): Promise<readonly PushSubscription[]>;
 
-  /** Lists the tasks with a config that still posts. */
+  /** Lists the ids of the tasks with a config that has not ended. */
   activeTasks(): AsyncIterable<string>;
 
-  /** Notes how far delivery has come; does nothing when the config is gone. Durable when it resolves. */
+  /** Stores how far a config has been delivered, durably. Does nothing when the config was deleted. */
   saveProgress(key: PushConfigKey, progress: PushProgress): Promise<void>;
 
-  /** Deletes a config; one that is gone is no error. */
+  /** Deletes a config. Does nothing when there is none. */
   delete(key: PushConfigKey): Promise<void>;
 }
 
-/** The key of a subscription. */
-export function keyOf({ config }: PushSubscription): PushConfigKey {
+/** Returns the key of a subscription. */
+export function pushConfigKey({ config }: PushSubscription): PushConfigKey {
   return { taskId: config?.taskId ?? "", configId: config?.id ?? "" };
 }
 
-/** The error for one config too many. */
-export function tooManyConfigs(): Error {
-  return invalid(
-    "config",
-    "",
-    `is one too many, a task has at most ${MAX_PUSH_CONFIGS}`,
-    "delete one that is not needed",
-  );
+/** Creates the error for a config beyond the maximum. */
+export function tooManyConfigs(): DevtoolError {
+  const problem = `is one too many, a task has at most ${MAX_PUSH_CONFIGS}`;
+  return invalid("config", "", problem, "delete one that is not needed");
 }

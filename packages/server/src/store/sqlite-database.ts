@@ -4,8 +4,10 @@ import { failpoint } from "../failpoint.ts";
 import { LAYOUT, migrate } from "./layout.ts";
 
 /**
- * Opens a SQLite file for this process alone and lays it out. Throws a `DevtoolError` that names the file when it cannot
- * be used: damaged, from a newer release, or in use by another process.
+ * Opens a SQLite file exclusively, creates its tables and converts an older layout.
+ *
+ * Throws `Code.FailedPrecondition` with the file's name when the file is damaged, was written by a newer
+ * release, or is in use by another process.
  */
 export async function openDatabase(path: string, schema: string): Promise<DatabaseSync> {
   const { DatabaseSync } = await import("node:sqlite");
@@ -22,7 +24,7 @@ export async function openDatabase(path: string, schema: string): Promise<Databa
 
 function prepare(database: DatabaseSync, schema: string, path: string): void {
   failpoint("devtool:store.open.before");
-  // One process per file: a log has one writer.
+  // A log has one writer, so a file has one process.
   database.exec("PRAGMA locking_mode = EXCLUSIVE; PRAGMA busy_timeout = 0");
   database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
   const layout = Number(database.prepare("PRAGMA user_version").get()?.user_version);
@@ -60,7 +62,7 @@ const SQLITE_CORRUPT = 11;
 const SQLITE_FULL = 13;
 const SQLITE_NOTADB = 26;
 
-/** The error for a write that failed. */
+/** Converts the error of a failed write. */
 export function storeError(reason: unknown): DevtoolError {
   if (sqliteCode(reason) === SQLITE_FULL) return diskFull(reason);
   return new DevtoolError("the store cannot write", Code.Unavailable, {
@@ -69,7 +71,7 @@ export function storeError(reason: unknown): DevtoolError {
   });
 }
 
-/** The error for a disk without room. It names nothing in a request: no client can help it. */
+/** Creates the error for a full disk. It has no details, because no field of a request is at fault. */
 export function diskFull(cause: unknown): DevtoolError {
   return new DevtoolError("the disk is full", Code.ResourceExhausted, {
     remedy: "free some space and try again",
@@ -77,7 +79,7 @@ export function diskFull(cause: unknown): DevtoolError {
   });
 }
 
-/** The primary result code of SQLite; undefined for another error. */
+/** Returns the primary result code of an error of SQLite. Undefined for any other error. */
 function sqliteCode(reason: unknown): number | undefined {
   if (!(reason instanceof Error) || !("errcode" in reason)) return undefined;
   return Number(reason.errcode) & 0xff;

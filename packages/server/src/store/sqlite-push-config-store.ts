@@ -3,14 +3,14 @@ import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type PushProgress, PushProgressSchema, type PushSubscription, PushSubscriptionSchema } from "@devtool/schema";
 import { failpoint } from "../failpoint.ts";
 import {
-  keyOf,
   MAX_PUSH_CONFIGS,
   type PushConfigKey,
   type PushConfigStore,
+  pushConfigKey,
   tooManyConfigs,
 } from "./push-config-store.ts";
 
-/** The table of push configs, in the file of the tasks: row ids keep the order in which configs were stored. */
+/** The table of push configs, in the same file as the tasks. Row ids preserve the order in which configs were stored. */
 export const PUSH_SCHEMA: string = `
   CREATE TABLE IF NOT EXISTS push_config (
     task_id TEXT NOT NULL, config_id TEXT NOT NULL, active INTEGER NOT NULL,
@@ -20,29 +20,30 @@ export const PUSH_SCHEMA: string = `
   CREATE INDEX IF NOT EXISTS push_config_active ON push_config (task_id) WHERE active = 1;
 `;
 
-/** So many rows are read at a time, so that no statement stays open while a reader waits. */
+/** The number of rows to read at a time, so that no statement stays open while a reader waits. */
 const PAGE = 256;
 
+/** Progress that waits for the next commit. */
 interface Save {
   readonly key: PushConfigKey;
   readonly progress: PushProgress;
   readonly committed: PromiseWithResolvers<void>;
 }
 
-/** Keeps push configs in the SQLite file of the tasks. Progress that is saved in one turn of the event loop shares a commit. */
+/** Keeps push configs in the SQLite file of the tasks. Saves of progress in one turn of the event loop share a commit. */
 export class SqlitePushConfigStore implements PushConfigStore {
   readonly #database: DatabaseSync;
   readonly #statements: Statements;
   #queue: Save[] = [];
 
-  /** Takes a database that was laid out with `PUSH_SCHEMA`; whoever opened it closes it. */
+  /** @param database has the tables of `PUSH_SCHEMA`; the caller closes it */
   constructor(database: DatabaseSync) {
     this.#database = database;
     this.#statements = prepareStatements(database);
   }
 
   async put(subscription: PushSubscription): Promise<PushSubscription> {
-    const key = keyOf(subscription);
+    const key = pushConfigKey(subscription);
     return this.#transaction(() => {
       const before = this.#read(key)?.progress;
       const count = Number(this.#statements.count.get(key.taskId)?.count);
@@ -59,7 +60,7 @@ export class SqlitePushConfigStore implements PushConfigStore {
   }
 
   async list(taskId: string): Promise<readonly PushSubscription[]> {
-    return this.#statements.list.all(taskId).map(subscriptionOf);
+    return this.#statements.list.all(taskId).map(decodeSubscription);
   }
 
   async *activeTasks(): AsyncIterable<string> {
@@ -121,11 +122,11 @@ export class SqlitePushConfigStore implements PushConfigStore {
 
   #read({ taskId, configId }: PushConfigKey): PushSubscription | undefined {
     const row = this.#statements.get.get(taskId, configId);
-    return row && subscriptionOf(row);
+    return row && decodeSubscription(row);
   }
 
   #write({ progress = create(PushProgressSchema), ...subscription }: PushSubscription): void {
-    const { taskId, configId } = keyOf(subscription);
+    const { taskId, configId } = pushConfigKey(subscription);
     const active = Number(progress.endedReason === "");
     const data = toBinary(PushSubscriptionSchema, subscription);
     failpoint("devtool:push-config.put.before");
@@ -134,13 +135,10 @@ export class SqlitePushConfigStore implements PushConfigStore {
   }
 }
 
-function subscriptionOf({ subscription, progress }: Readonly<Record<string, unknown>>): PushSubscription {
-  const stored = fromBinary(PushSubscriptionSchema, bytesOf(subscription));
-  return { ...stored, progress: fromBinary(PushProgressSchema, bytesOf(progress)) };
-}
-
-function bytesOf(value: unknown): Uint8Array {
-  return value instanceof Uint8Array ? value : new Uint8Array();
+function decodeSubscription({ subscription, progress }: Readonly<Record<string, unknown>>): PushSubscription {
+  const bytes = (value: unknown): Uint8Array => (value instanceof Uint8Array ? value : new Uint8Array());
+  const stored = fromBinary(PushSubscriptionSchema, bytes(subscription));
+  return { ...stored, progress: fromBinary(PushProgressSchema, bytes(progress)) };
 }
 
 interface Statements {

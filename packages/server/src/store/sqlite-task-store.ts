@@ -16,58 +16,59 @@ import { TASK_SCHEMA } from "./task-schema.ts";
 import { prepareTaskStatements, type TaskStatements } from "./task-statements.ts";
 import type { TaskPage, TaskQuery, TaskStore } from "./task-store.ts";
 
-/** The maximum number of rows that are read at a time, so that no statement stays open while a reader waits. */
+/** The maximum number of rows to read at a time, so that no statement stays open while a reader waits. */
 const PAGE = 64;
 
 /**
- * The size in bytes at which a page ends, after at least one row: a row can have megabytes, and the event loop stands still
- * while a page is read. It is what a stream sends before it waits for its client.
+ * The size in bytes at which a page ends, after at least one row. Reading a page blocks the event loop, and
+ * a row can have megabytes. It equals what a stream sends before it waits for its client.
  */
 const PAGE_BYTES = 256 * 1024;
 
-/** The least number that a row can have. */
-const LEAST = -(2n ** 63n);
+/** The smallest number that a row can have. */
+const SMALLEST = -(2n ** 63n);
 
+/** An append that waits for the next commit. */
 interface Append {
   readonly events: readonly TaskEvent[];
-  /** The events in binary, made before they queue: one that cannot be written fails no other's commit. */
+  /** The encoded events. They are encoded before the append is queued, so that a failure fails no other append. */
   readonly rows: readonly EventRow[];
   readonly audit: readonly AuditRecord[];
   readonly committed: PromiseWithResolvers<void>;
 }
 
-/** Where a task's log ends, and whose it is. */
+/** The end of a task's log, and the task's columns. */
 interface Head {
   readonly sequence: bigint;
   readonly principal: string;
-  /** The state in the file; undefined for a task that is not in it. */
+  /** The state in the file; undefined for a new task. */
   readonly state: TaskState | undefined;
-  /** Whether the file names the task as the one of its context that changed last. */
+  /** Whether the file has the task as the latest of its context. */
   readonly isLatest: boolean;
   readonly last: TaskEvent;
 }
 
 /**
- * Keeps all logs in one SQLite file (WAL, synchronous=FULL): a commit is on the disk when it returns. Appends that come
- * in the same turn of the event loop share one commit, whatever their tasks.
+ * Keeps all logs in one SQLite file (WAL, synchronous=FULL), so that a commit is on the disk when it
+ * returns. Appends to any tasks in one turn of the event loop share one commit.
  */
 export class SqliteTaskStore implements TaskStore {
-  /** The push configs in the same file; to be used no longer than the store. */
+  /** The push configs in the same file. Must not be used after the store is disposed of. */
   readonly pushConfigs: SqlitePushConfigStore;
   readonly #database: DatabaseSync;
   readonly #statements: TaskStatements;
   #queue: Append[] = [];
   #flushing: NodeJS.Immediate | undefined;
   #closed: Promise<void> | undefined;
-  /** The end of the audit chain. */
+  /** The last record of the audit chain. */
   #lastRecord: AuditRecord | undefined;
 
-  /** Opens the file at a path, creating it when it is not there. Throws a `DevtoolError` that names it when it cannot. */
+  /** Opens a file, and creates it when it is missing. Throws a `DevtoolError` that names the file when that fails. */
   static async open(path: string): Promise<SqliteTaskStore> {
     return new SqliteTaskStore(await openDatabase(path, TASK_SCHEMA));
   }
 
-  /** Takes over a database that `openDatabase` laid out with `TASK_SCHEMA`; closes it at its own end. */
+  /** @param database was opened by `openDatabase` with `TASK_SCHEMA`; the store closes it */
   constructor(database: DatabaseSync) {
     this.pushConfigs = new SqlitePushConfigStore(database);
     this.#database = database;
@@ -95,7 +96,7 @@ export class SqliteTaskStore implements TaskStore {
         position = events.at(-1)?.sequence ?? position;
       }
       if (page.isLast) return;
-      // Readers that wait for nothing themselves must let others in, too.
+      // A reader that never waits must still let others run.
       await nextTurn();
     }
   }
@@ -113,7 +114,7 @@ export class SqliteTaskStore implements TaskStore {
 
   async list({ principal, contextId, state, limit, cursor }: TaskQuery): Promise<TaskPage> {
     const filters = new Filters()
-      // The plus keeps SQLite from walking all tasks of the principal where the few of a conversation will do.
+      // The plus keeps SQLite from using the index of the principal's tasks where a conversation has few of them.
       .add(contextId === undefined ? "task.principal = ?" : "+task.principal = ?", principal)
       .add("task.context_id = ?", contextId)
       .add("task.state = ?", state);
@@ -123,7 +124,7 @@ export class SqliteTaskStore implements TaskStore {
     }
     const rows = this.#database
       .prepare(
-        // The tasks first, then their events: those of all that match would be read before the latest are known.
+        // Selects the tasks before it joins their events. Otherwise the events of all matching tasks would be read.
         `SELECT event.data FROM
            (SELECT id, sequence, time_ms FROM task ${filters.where} ORDER BY time_ms DESC, id DESC LIMIT ?) AS task
          JOIN event ON event.task_id = task.id AND event.sequence = task.sequence
@@ -147,8 +148,8 @@ export class SqliteTaskStore implements TaskStore {
   }
 
   async *readAudit(after: bigint): AsyncIterable<AuditRecord> {
-    // No record has a number below 1: a row that has one was changed, and must not be passed over.
-    let position = after > 0n ? after : LEAST;
+    // Numbers begin with 1. A row with a smaller one was tampered with and must be included.
+    let position = after > 0n ? after : SMALLEST;
     for (;;) {
       const records = this.#statements.readAudit.all(position, PAGE).map(decodeAuditRow);
       yield* records;
@@ -163,7 +164,7 @@ export class SqliteTaskStore implements TaskStore {
     await assertWritable(this.#database);
   }
 
-  /** Writes what is queued and closes the file. */
+  /** Commits the queued appends and closes the file. */
   [Symbol.asyncDispose](): Promise<void> {
     this.#closed ??= this.#close();
     return this.#closed;
@@ -183,13 +184,16 @@ export class SqliteTaskStore implements TaskStore {
     for (const { committed } of written) committed.resolve();
   }
 
-  /** Writes appends in one transaction. Rejects those that do not fit, and all when it fails; gives those that are durable. */
+  /**
+   * Writes appends in one transaction, and returns those that are durable. Rejects appends that do not follow
+   * their logs, and all of them when the transaction fails.
+   */
   #commit(queue: readonly Append[]): readonly Append[] {
     const heads = new Map<string, Head>();
     try {
       failpoint("devtool:store.append.before");
       this.#statements.begin.run();
-      const written = queue.filter((append) => this.#fits(append, heads));
+      const written = queue.filter((append) => this.#writeIfFollows(append, heads));
       this.#writeHeads([...heads.values()]);
       const lastRecord = this.#writeAudit(written.flatMap(({ audit }) => audit));
       failpoint("devtool:store.commit.before");
@@ -204,7 +208,7 @@ export class SqliteTaskStore implements TaskStore {
     }
   }
 
-  /** Chains records behind those that are there; gives the last. */
+  /** Appends records to the audit chain, and returns the last one. */
   #writeAudit(records: readonly AuditRecord[]): AuditRecord | undefined {
     let last = this.#lastRecord;
     failpoint("devtool:store.audit.before");
@@ -221,29 +225,31 @@ export class SqliteTaskStore implements TaskStore {
     try {
       this.#database.exec("ROLLBACK");
     } catch {
-      // SQLite did it by itself, as it does for some failures.
+      // SQLite has rolled back by itself, as it does after some failures.
     }
   }
 
-  #fits({ events, rows, committed }: Append, heads: Map<string, Head>): boolean {
+  /** Writes the events of one append, and returns whether they follow their log. Rejects the append when they do not. */
+  #writeIfFollows({ events, rows, committed }: Append, heads: Map<string, Head>): boolean {
     const [first] = events;
     const last = events.at(-1);
     if (!first || !last) return true;
-    const head = heads.get(first.taskId) ?? this.#head(first);
+    const head = heads.get(first.taskId) ?? this.#readHead(first);
     try {
       assertFollows(events, head.sequence);
     } catch (reason) {
       committed.reject(reason);
       return false;
     }
-    this.#write({ events, rows }, head.principal);
-    // Behind the others: of the tasks of one context the last one here is the latest.
+    this.#writeEvents({ events, rows }, head.principal);
+    // Moves the task to the end: of the tasks of one context, the last one here is the latest.
     heads.delete(first.taskId);
     heads.set(first.taskId, { ...head, sequence: last.sequence, last });
     return true;
   }
 
-  #head({ taskId, payload }: TaskEvent): Omit<Head, "last"> {
+  /** Reads the end of a task's log before this transaction. */
+  #readHead({ taskId, payload }: TaskEvent): Omit<Head, "last"> {
     const row = this.#statements.head.get(taskId);
     const principal = payload.case === "created" ? payload.value.principal : "";
     if (!row) return { sequence: 0n, principal, state: undefined, isLatest: false };
@@ -256,24 +262,23 @@ export class SqliteTaskStore implements TaskStore {
     };
   }
 
+  /** Updates the columns of the tasks that have new events. */
   #writeHeads(heads: readonly Head[]): void {
     failpoint("devtool:store.head.before");
-    for (const head of heads) this.#writeHead(head);
-    // Of each context the task that changed last, unless the file names it already: most appends write nothing here.
+    for (const { last, principal, state: before } of heads) {
+      const { taskId, contextId, state, sequence } = last;
+      const { timeMs } = positionOf(last);
+      if (state === before) this.#statements.advanceTask.run(timeMs, sequence, taskId);
+      else this.#statements.putTask.run(taskId, contextId, principal, state, timeMs, sequence);
+    }
+    // The latest task of each context, unless the file has it already. Most appends write nothing here.
     const latest = new Map(heads.map((head) => [JSON.stringify([head.principal, head.last.contextId]), head]));
     for (const { principal, last, isLatest } of latest.values())
       if (!isLatest) this.#statements.putLatest.run(principal, last.contextId, last.taskId);
     failpoint("devtool:store.head.after");
   }
 
-  #writeHead({ last, principal, state: before }: Head): void {
-    const { taskId, contextId, state, sequence } = last;
-    const { timeMs } = positionOf(last);
-    if (state === before) this.#statements.advanceTask.run(timeMs, sequence, taskId);
-    else this.#statements.putTask.run(taskId, contextId, principal, state, timeMs, sequence);
-  }
-
-  #write({ events, rows }: Pick<Append, "events" | "rows">, principal: string): void {
+  #writeEvents({ events, rows }: Pick<Append, "events" | "rows">, principal: string): void {
     const taskId = events[0]?.taskId ?? "";
     failpoint("devtool:store.events.before");
     for (const { sequence, data } of rows) this.#statements.putEvents.run(taskId, sequence, data);

@@ -1,10 +1,13 @@
 import { PUSH_SCHEMA } from "./sqlite-push-config-store.ts";
 
 /**
- * The tables and indexes that the store keeps its logs in. A row of `event` holds the events of one append, which were
- * one to their writer too, or a part of a large one, under the sequence of the last. Events lie in the order in which they came (so `event` has row
- * ids), and only one index moves with time: together they make 200 busy tasks write half as fast again. For the same reason a row of `context` names the task that
- * changed last, and not when: it is written when another task of the context takes over.
+ * The tables and indexes of the task store.
+ *
+ * A row of `event` holds the events of one append, or a part of a large append, under the sequence of the
+ * last event. The table has row ids, so that rows are written in the order in which they arrive, and only
+ * one index depends on time. Both make 200 busy tasks write 50 % faster. For the same reason, a row of
+ * `context` names the task that changed last but not when: it is written only when another task of the
+ * context becomes the last one.
  */
 export const TASK_SCHEMA: string = `
   CREATE TABLE IF NOT EXISTS task (

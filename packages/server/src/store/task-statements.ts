@@ -1,12 +1,12 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 
-/** The statements by which a store reads and writes tasks, prepared once. */
+/** The prepared statements of a task store. */
 export interface TaskStatements {
   readonly begin: StatementSync;
   readonly commit: StatementSync;
   readonly head: StatementSync;
   readonly putTask: StatementSync;
-  /** For a task that stays in its state: its index of states, one page of five, is not written. */
+  /** Updates a task that stays in its state. Leaves the index of states alone, which saves one of five pages. */
   readonly advanceTask: StatementSync;
   readonly putLatest: StatementSync;
   readonly findLatest: StatementSync;
@@ -19,7 +19,7 @@ export interface TaskStatements {
   readonly lastAudit: StatementSync;
 }
 
-/** Prepares them for a database that was laid out with `TASK_SCHEMA`. */
+/** Prepares the statements for a database with the tables of `TASK_SCHEMA`. */
 export function prepareTaskStatements(database: DatabaseSync): TaskStatements {
   return {
     begin: database.prepare("BEGIN IMMEDIATE"),

@@ -1,67 +1,82 @@
 import type { AuditRecord, TaskEvent, TaskState } from "@devtool/schema";
 
-/** Which tasks to list. */
+/** Selects the tasks to list. */
 export interface TaskQuery {
-  /** Only this principal's tasks; those of all when left out, as only recovery does. */
-  readonly principal?: string;
-  /** Only tasks of this conversation. */
-  readonly contextId?: string;
-  /** Only tasks in this state. */
-  readonly state?: TaskState;
-  /** At most so many, 1 or more. */
+  /** Only tasks of this principal. Default: those of all principals, which only recovery needs. */
+  readonly principal?: string | undefined;
+
+  /** Only tasks of this conversation. Default: all. */
+  readonly contextId?: string | undefined;
+
+  /** Only tasks in this state. Default: all. */
+  readonly state?: TaskState | undefined;
+
+  /** The maximum number of tasks, 1 or more. */
   readonly limit: number;
-  /** Continues after the task with this last event: the `cursor` of an earlier page. */
-  readonly cursor?: string;
+
+  /** The `cursor` of an earlier page, to continue after it. Default: the first page. */
+  readonly cursor?: string | undefined;
 }
 
-/** One page of tasks, the latest changed first. */
+/** A page of tasks, sorted by the time of their last change, the latest first. */
 export interface TaskPage {
-  /** The last event of each task; it holds the task's id, context, state and time. */
+  /** The last event of each task. It has the task's id, context, state and time. */
   readonly tasks: readonly TaskEvent[];
-  /** Continues the list; undefined when this page is the last. */
+
+  /** The cursor of the next page; undefined when this page is the last. */
   readonly cursor: string | undefined;
 }
 
 /**
- * Keeps the logs of all tasks. It stores events and nothing else: what it lists and finds by is read off them
- * (`created.principal`, `context_id`, `state`, `message_id`).
+ * Stores the logs of all tasks, and the audit log. Disposing of it writes what is pending and closes it.
  *
- * All implementations pass `task-store.contract.ts`.
+ * A store knows events only. The columns by which it lists and finds tasks are read from them:
+ * `created.principal`, `context_id`, `state` and `message_id`. All implementations pass the tests in
+ * `task-store.contract.ts`.
  */
 export interface TaskStore extends AsyncDisposable {
   /**
-   * Appends events of one task, in order, all or none, and with them the audit records that explain them, which are
-   * numbered and chained over all tasks. When the promise resolves they survive a crash of the machine.
+   * Appends events to the log of one task, in order, all or none. The audit records that explain them
+   * are appended in the same transaction; the store numbers and chains them over all tasks.
    *
-   * The first event's sequence must follow the task's last one (1 for a new task); otherwise rejects with
-   * `Code.Aborted`: somebody else wrote. Rejects with `Code.ResourceExhausted` when the disk is full.
+   * When the promise resolves, the events survive a crash of the machine.
+   *
+   * The sequence of the first event must follow that of the task's last event; it is 1 for a new task.
+   * Otherwise rejects with `Code.Aborted`, because there was another writer. Rejects with
+   * `Code.ResourceExhausted` when the disk is full, and with `Code.Unavailable` when the store cannot
+   * write for another reason.
    */
   append(events: readonly TaskEvent[], audit?: readonly AuditRecord[]): Promise<void>;
 
-  /** Reads the committed events after a sequence, in order. Ends at the last one; yields nothing for an unknown task. */
+  /**
+   * Reads the committed events of a task after a sequence, in order. Ends after the last one; yields
+   * nothing for an unknown task.
+   */
   readEvents(taskId: string, after: bigint): AsyncIterable<TaskEvent>;
 
   /** Lists tasks by their last events. */
   list(query: TaskQuery): Promise<TaskPage>;
 
   /**
-   * Finds the last event of the task that changed last among those of a principal in a context. Costs the same however many
-   * tasks the context has: each message of A2A 1.0 asks for it. Undefined when there is none.
+   * Finds the last event of the principal's latest task in a context. Undefined when there is none.
+   *
+   * Takes the same time however many tasks the context has, because each message of A2A 1.0 calls it.
    */
   findLatest(principal: string, contextId: string): Promise<TaskEvent | undefined>;
 
   /**
-   * Finds the latest event by which a message of this principal entered a log (`created` or `message`).
-   * Undefined when there is none.
+   * Finds the latest event that records a message of the principal: `created`, `message` or
+   * `message_queued`. Undefined when there is none.
    */
   findMessage(principal: string, messageId: string): Promise<TaskEvent | undefined>;
 
   /**
-   * Checks that an append would be kept, as far as that can be known. Rejects with `Code.ResourceExhausted` when the disk is
-   * full, with `Code.Unavailable` when nothing can be written for another reason.
+   * Checks whether an append would succeed, as far as that can be known. Rejects with
+   * `Code.ResourceExhausted` when the disk is full, and with `Code.Unavailable` when the store cannot
+   * write for another reason.
    */
   assertWritable(): Promise<void>;
 
-  /** Reads the committed audit records after a number, in order. */
+  /** Reads the committed audit records after a number, in order. 0 starts at the first record. */
   readAudit(after: bigint): AsyncIterable<AuditRecord>;
 }

@@ -2,10 +2,10 @@ import type { AgentConversations } from "../agent/agent.ts";
 import type { TaskStore } from "../store/task-store.ts";
 import type { SessionRegistry } from "./session-registry.ts";
 
-/** The maximum number of a context's latest tasks that are searched for the conversation. */
+/** The maximum number of a context's latest tasks that are searched for one that a message created. */
 const MAX_SEARCHED = 50;
 
-/** The conversations of a server, for its agents. */
+/** Creates the access to a server's conversations for its agents. */
 export function createAgentConversations(registry: SessionRegistry, store: TaskStore): AgentConversations {
   return {
     async find({ contextId, principal }) {

@@ -19,8 +19,11 @@ import { type CallUpdate, changedDetail } from "../agent/call-update.ts";
 import { Code, DevtoolError, invalid, quoted } from "../errors.ts";
 
 /**
- * Checks that a task can take a message now, and gives the calls that it answers in their new form (TOOL-5). Throws a
- * `DevtoolError` that names the call, the option or the state; nothing has changed then.
+ * Returns the new versions of the tool calls that a message answers (TOOL-5); none for a message
+ * without answers.
+ *
+ * Throws a `DevtoolError` when the task cannot take the message. The error names the call, the option
+ * or the state, and nothing has changed.
  */
 export function answeredCalls(task: Task, message: Message): CallUpdate[] {
   const confirmations = confirmationsOf(message);
@@ -28,20 +31,27 @@ export function answeredCalls(task: Task, message: Message): CallUpdate[] {
     assertTakesMessages(task);
     return [];
   }
-  assertDistinct(confirmations);
-  return confirmations.map((confirmation) => answeredCall(task, confirmation));
+  const ids = new Set<string>();
+  for (const { toolCallId } of confirmations) {
+    if (ids.has(toolCallId)) throw invalid("tool_call_id", toolCallId, "is answered twice in one message");
+    ids.add(toolCallId);
+  }
+  return confirmations.map((confirmation) => {
+    const { selectedOptionId } = confirmation;
+    const awaited = findAwaitedCall(task, confirmation);
+    assertValidAnswer(awaited, confirmation);
+    const call = answeredToolCall(awaited, confirmation);
+    const detail = findToolCallDetail(task, call.toolCallId);
+    // A call with the user's own content is validated again before it can run.
+    const change =
+      selectedOptionId === OPTION_MODIFY_WITH_EDITOR
+        ? { selectedOptionId, stage: ToolCallStage.VALIDATING }
+        : { selectedOptionId };
+    return { call, detail: changedDetail(detail, change) };
+  });
 }
 
-/** A call that its user wants to see with their own content is checked anew. */
-function answeredCall(task: Task, confirmation: ToolCallConfirmation): CallUpdate {
-  const { selectedOptionId } = confirmation;
-  const call = answeredToolCall(awaitedCall(task, confirmation), confirmation);
-  const isCheckedAnew = selectedOptionId === OPTION_MODIFY_WITH_EDITOR;
-  const change = { selectedOptionId, ...(isCheckedAnew && { stage: ToolCallStage.VALIDATING }) };
-  return { call, detail: changedDetail(findToolCallDetail(task, call.toolCallId), change) };
-}
-
-/** A slash command and an agent that answers with one message alone take nothing more. */
+/** Throws for a task that takes one message only: a slash command, or one that is answered with a message alone. */
 function assertTakesMessages({ id, command, replyOnly, state }: Task): void {
   if (!command && (!replyOnly || isTerminal(state))) return;
   const problem = command ? "runs a slash command" : "is answered with one message";
@@ -51,7 +61,7 @@ function assertTakesMessages({ id, command, replyOnly, state }: Task): void {
   });
 }
 
-/** Throws `Code.FailedPrecondition` when a task has ended, so that there is nothing to cancel. */
+/** Throws `Code.FailedPrecondition` for a task that has ended and cannot be canceled. */
 export function assertNotEnded({ id, state }: Task): void {
   if (!isTerminal(state)) return;
   throw new DevtoolError(
@@ -61,48 +71,34 @@ export function assertNotEnded({ id, state }: Task): void {
   );
 }
 
-function assertDistinct(confirmations: readonly ToolCallConfirmation[]): void {
-  const seen = new Set<string>();
-  for (const { toolCallId } of confirmations) {
-    if (seen.has(toolCallId)) throw invalid("tool_call_id", toolCallId, "is answered twice in one message");
-    seen.add(toolCallId);
-  }
-}
-
-function awaitedCall(task: Task, confirmation: ToolCallConfirmation): ToolCall {
-  const { toolCallId, selectedOptionId, modifiedDetails } = confirmation;
+/** Finds the call that an answer is for. Throws when there is none, or when it does not await an answer. */
+function findAwaitedCall(task: Task, { toolCallId }: ToolCallConfirmation): ToolCall {
   if (toolCallId === "") throw invalid("tool_call_id", "", "is missing", "name the tool call that is answered");
   const call = findToolCall(task, toolCallId);
   if (!call) throw invalid("tool_call_id", toolCallId, `is unknown in task ${JSON.stringify(task.id)}`);
-  if (!isAwaitingApproval(call)) throw notAwaiting(task, call);
-  const options = call.confirmationRequest?.options.map(({ id }) => id) ?? [];
-  if (!options.includes(selectedOptionId)) {
-    throw invalid(
-      "selected_option_id",
-      selectedOptionId,
-      `is not offered for tool call ${quoted(toolCallId)}`,
-      `choose ${options.join(", ")}`,
-    );
-  }
-  if (selectedOptionId === OPTION_MODIFY_WITH_EDITOR && modifiedDetails.case !== "fileDetails") {
-    throw invalid("file_details", "", `is missing: option ${selectedOptionId} needs the new content of the file`);
-  }
-  if (modifiedDetails.case === "fileDetails" && call.confirmationRequest?.details.case !== "fileEditDetails") {
-    throw invalid(
-      "file_details",
-      "",
-      `is not for tool call ${quoted(toolCallId)}, which changes no file`,
-      "leave it out",
-    );
-  }
-  return call;
-}
-
-function notAwaiting(task: Task, call: ToolCall): DevtoolError {
-  const answer = findConfirmation(task, call.toolCallId);
+  if (isAwaitingApproval(call)) return call;
+  const answer = findConfirmation(task, toolCallId);
   const ended = isEnded(call) ? "has already ended" : "asks nothing";
   const problem = answer ? `was already answered with ${JSON.stringify(answer.selectedOptionId)}` : ended;
-  return new DevtoolError(`tool call ${JSON.stringify(call.toolCallId)} ${problem}`, Code.FailedPrecondition, {
-    details: { field: "tool_call_id", value: call.toolCallId },
+  throw new DevtoolError(`tool call ${JSON.stringify(toolCallId)} ${problem}`, Code.FailedPrecondition, {
+    details: { field: "tool_call_id", value: toolCallId },
   });
+}
+
+/** Throws for an option that the call does not offer, and for content of a file where none fits or it is missing. */
+function assertValidAnswer({ confirmationRequest }: ToolCall, answer: ToolCallConfirmation): void {
+  const { toolCallId, selectedOptionId, modifiedDetails } = answer;
+  const options = confirmationRequest?.options.map(({ id }) => id) ?? [];
+  if (!options.includes(selectedOptionId)) {
+    const problem = `is not offered for tool call ${quoted(toolCallId)}`;
+    throw invalid("selected_option_id", selectedOptionId, problem, `choose ${options.join(", ")}`);
+  }
+  const hasContent = modifiedDetails.case === "fileDetails";
+  if (selectedOptionId === OPTION_MODIFY_WITH_EDITOR && !hasContent) {
+    throw invalid("file_details", "", `is missing: option ${selectedOptionId} needs the new content of the file`);
+  }
+  if (hasContent && confirmationRequest?.details.case !== "fileEditDetails") {
+    const problem = `is not for tool call ${quoted(toolCallId)}, which changes no file`;
+    throw invalid("file_details", "", problem, "leave it out");
+  }
 }

@@ -14,63 +14,64 @@ import {
   ToolCallSchema,
   ToolCallStage,
 } from "@devtool/schema";
-import { canonicalJson } from "@devtool/schema/json";
+import { canonicalJson, defined } from "@devtool/schema/json";
 import type { FailureType } from "../agent/failure.ts";
 
 /**
- * Says, for the events of one append, what was decided about tool calls and what became of them. Numbers and hashes are
- * the store's: it chains the records of all tasks.
+ * Returns the audit records for the events of one append: the decisions about tool calls, and how calls
+ * ended.
+ *
+ * A pure function of the task before the events and of the events. The store adds numbers and hashes,
+ * because it chains the records of all tasks.
  */
 export function auditRecords(before: Task, events: readonly TaskEvent[]): AuditRecord[] {
   const stages = new Map<string, ToolCallStage>();
-  const answers = answersIn(events);
+  const answers = new Map<string, ToolCallConfirmation>();
+  for (const { payload } of events) {
+    if (payload.case !== "message") continue;
+    for (const answer of confirmationsOf(payload.value)) answers.set(answer.toolCallId, answer);
+  }
   return events.flatMap((event) => {
     if (event.payload.case !== "toolCall") return [];
     const call = event.payload.value;
-    const earlier = findToolCallDetail(before, call.toolCallId);
-    const from = stages.get(call.toolCallId) ?? earlier?.stage ?? ToolCallStage.UNSPECIFIED;
+    const { toolCallId } = call;
+    const from = stages.get(toolCallId) ?? findToolCallDetail(before, toolCallId)?.stage ?? ToolCallStage.UNSPECIFIED;
     const to = event.toolCallDetail?.stage ?? ToolCallStage.UNSPECIFIED;
-    stages.set(call.toolCallId, to);
-    const answer = answers.get(call.toolCallId);
-    const action = actionOf({ from, to, call, optionId: answer?.selectedOptionId ?? "" });
-    const record = (decision: Decision): AuditRecord => recordOf(before.principal, event, { call, ...decision });
+    stages.set(toolCallId, to);
+    const answer = answers.get(toolCallId);
+    const action = actionOf(call, from, to, answer);
+    const record = (decision: Decision): AuditRecord => createRecord(before.principal, event, call, decision);
     switch (action) {
       case undefined:
         return [];
       case AuditAction.APPROVED:
-        return [record({ action, answer, binds: !hasOwnContent(answer) })];
-      case AuditAction.STARTED:
-        return [...approvalOfOwnContent(before, call).map(record), record({ action, answer, binds: true })];
+        // With the user's own content, the digest of the call is known only when the call starts.
+        return [record({ action, answer, isBound: !hasOwnContent(answer) })];
+      case AuditAction.STARTED: {
+        const earlier = findConfirmation(before, toolCallId);
+        const started = record({ action, answer, isBound: true });
+        if (!hasOwnContent(earlier)) return [started];
+        const approved = { action: AuditAction.APPROVED, answer: earlier, isBound: true, includesCall: true };
+        return [record(approved), started];
+      }
       default:
-        return [record({ action, answer, binds: true })];
+        return [record({ action, answer, isBound: true })];
     }
   });
 }
 
-/** What users answered in these events, by call. */
-function answersIn(events: readonly TaskEvent[]): ReadonlyMap<string, ToolCallConfirmation> {
-  const answers = events.flatMap(({ payload }) => (payload.case === "message" ? confirmationsOf(payload.value) : []));
-  return new Map(answers.map((answer) => [answer.toolCallId, answer]));
-}
-
-/** An answer that approves the user's own content does not approve what was shown: what it binds is known at the start. */
+/** Whether an answer approves the user's own content of a file instead of the proposed one. */
 function hasOwnContent(answer: ToolCallConfirmation | undefined): boolean {
   return answer?.modifiedDetails.case === "fileDetails";
 }
 
-function approvalOfOwnContent(task: Task, { toolCallId }: ToolCall): Decision[] {
-  const answer = findConfirmation(task, toolCallId);
-  return hasOwnContent(answer) ? [{ action: AuditAction.APPROVED, answer, binds: true, shows: true }] : [];
-}
-
-interface Move {
-  readonly from: ToolCallStage;
-  readonly to: ToolCallStage;
-  readonly call: ToolCall;
-  readonly optionId: string;
-}
-
-function actionOf({ from, to, call, optionId }: Move): AuditAction | undefined {
+/** Returns the action by which a call moved between two stages; undefined for a move that is not audited. */
+function actionOf(
+  call: ToolCall,
+  from: ToolCallStage,
+  to: ToolCallStage,
+  answer: ToolCallConfirmation | undefined,
+): AuditAction | undefined {
   switch (to) {
     case ToolCallStage.AWAITING_APPROVAL:
       return AuditAction.ASKED;
@@ -80,10 +81,13 @@ function actionOf({ from, to, call, optionId }: Move): AuditAction | undefined {
       return from === ToolCallStage.EXECUTING ? undefined : AuditAction.STARTED;
     case ToolCallStage.SUCCEEDED:
       return AuditAction.SUCCEEDED;
-    case ToolCallStage.FAILED:
-      return isUndecided(from) && isDenied(call) ? AuditAction.DENIED : AuditAction.FAILED;
+    case ToolCallStage.FAILED: {
+      const isUndecided = from === ToolCallStage.UNSPECIFIED || from === ToolCallStage.VALIDATING;
+      const isDenied = call.result.case === "error" && call.result.value.type === POLICY_VIOLATION;
+      return isUndecided && isDenied ? AuditAction.DENIED : AuditAction.FAILED;
+    }
     case ToolCallStage.CANCELLED:
-      return optionId === OPTION_CANCEL ? AuditAction.DECLINED : AuditAction.CANCELLED;
+      return answer?.selectedOptionId === OPTION_CANCEL ? AuditAction.DECLINED : AuditAction.CANCELLED;
     case ToolCallStage.VALIDATING:
     case ToolCallStage.UNSPECIFIED:
       return undefined;
@@ -92,47 +96,43 @@ function actionOf({ from, to, call, optionId }: Move): AuditAction | undefined {
   }
 }
 
-function isUndecided(stage: ToolCallStage): boolean {
-  return stage === ToolCallStage.UNSPECIFIED || stage === ToolCallStage.VALIDATING;
-}
-
-/** Tells whether a policy stopped a call, and not that there is no such call. */
-function isDenied({ result }: ToolCall): boolean {
-  return result.case === "error" && result.value.type === POLICY_VIOLATION;
-}
-
 const POLICY_VIOLATION: FailureType = "policy_violation";
 
-/** What the actions by which a call may begin, or may not, show of it. */
-const SHOWING: ReadonlySet<AuditAction> = new Set([AuditAction.ASKED, AuditAction.ALLOWED, AuditAction.DENIED]);
+/** The actions whose records include the call: those that decide whether it may start. */
+const WITH_CALL: ReadonlySet<AuditAction> = new Set([AuditAction.ASKED, AuditAction.ALLOWED, AuditAction.DENIED]);
 
-/** What was decided about a call. */
+/** A decision about a call, or its outcome. */
 interface Decision {
   readonly action: AuditAction;
-  /** What the user answered; undefined when nobody asked. */
+  /** The user's answer; undefined when the user was not asked. */
   readonly answer: ToolCallConfirmation | undefined;
-  /** Whether it is about the call with its present digest. */
-  readonly binds: boolean;
-  /** Whether the record has the call in it. */
-  readonly shows?: boolean;
+  /** Whether the decision applies to the call with its present digest. */
+  readonly isBound: boolean;
+  /** Whether the record includes the call. Default: for the actions in `WITH_CALL`. */
+  readonly includesCall?: boolean;
 }
 
-function recordOf(
+function createRecord(
   principal: string,
   { taskId, sequence, time, toolCallDetail }: TaskEvent,
-  { call, action, answer, binds, shows = SHOWING.has(action) }: Decision & { readonly call: ToolCall },
+  call: ToolCall,
+  { action, answer, isBound, includesCall = WITH_CALL.has(action) }: Decision,
 ): AuditRecord {
-  return create(AuditRecordSchema, {
-    principal,
-    taskId,
-    sequence,
-    toolCallId: call.toolCallId,
-    toolName: call.toolName,
-    action,
-    optionId: answer?.selectedOptionId ?? "",
-    ...(time && { time }),
-    ...(shows && { shown: canonicalJson(toJson(ToolCallSchema, call)) }),
-    ...(toolCallDetail && { rule: toolCallDetail.rule, sandbox: toolCallDetail.sandbox }),
-    ...(toolCallDetail && binds && { digest: toolCallDetail.digest }),
-  });
+  return create(
+    AuditRecordSchema,
+    defined({
+      principal,
+      taskId,
+      sequence,
+      toolCallId: call.toolCallId,
+      toolName: call.toolName,
+      action,
+      optionId: answer?.selectedOptionId ?? "",
+      time,
+      shown: includesCall ? canonicalJson(toJson(ToolCallSchema, call)) : undefined,
+      rule: toolCallDetail?.rule,
+      sandbox: toolCallDetail?.sandbox,
+      digest: isBound ? toolCallDetail?.digest : undefined,
+    }),
+  );
 }

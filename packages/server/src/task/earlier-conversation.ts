@@ -2,28 +2,29 @@ import { isTerminal, type Message, summaryOf, type Task } from "@devtool/schema"
 import type { TaskStore } from "../store/task-store.ts";
 import { readTask } from "./read-task.ts";
 
-/** What one task goes on from. */
+/** The messages before one task, and the tasks that they were read from. */
 interface Known {
   readonly taskId: string;
   readonly before: readonly Message[];
-  /** The tasks that were looked at for it. */
+  /** The ids of all tasks that were read, including those that were not continued. */
   readonly ids: Set<string>;
 }
 
 /**
- * The conversation that a task goes on from (STREAM-5), oldest first: that of the tasks which its first message refers to,
- * and of those which theirs do. Only what has ended counts, in the same context and of the same principal; other
- * references are only words. Empty for a task that refers to none.
+ * Reads the messages of the tasks that a task continues (STREAM-5).
  *
- * What was read last is kept for the next task of the conversation, which in A2A 1.0 refers to the last one: a turn reads
- * one log, however many tasks came before it.
+ * A task continues the tasks that its first message refers to, and the tasks that those continue. Only
+ * tasks that have ended count, of the same context and principal; other references are ignored.
+ *
+ * The last result is kept for the next task of the conversation, which in A2A 1.0 refers to the last
+ * one. A turn therefore reads one log, however many tasks came before.
  */
 export class EarlierConversation {
   #known: Known | undefined;
-  /** The tasks that changed since each read began that has not ended. */
+  /** For each read in progress, the tasks that changed since it began. */
   readonly #reads = new Set<Set<string>>();
 
-  /** Reads what a task goes on from. */
+  /** Returns the messages before a task, oldest first; empty for a task that continues none. */
   async of(store: TaskStore, task: Task): Promise<readonly Message[]> {
     if (this.#known?.taskId === task.id) return this.#known.before;
     if ((task.history[0]?.referenceTaskIds ?? []).length === 0) return [];
@@ -34,7 +35,7 @@ export class EarlierConversation {
     return found.before;
   }
 
-  /** Notes that the log of a task has grown: what was read of it no longer holds. */
+  /** Records that the log of a task has grown, so that results that include the task are read again. */
   noteChange(taskId: string): void {
     if (this.#known?.ids.has(taskId)) this.#known = undefined;
     for (const changed of this.#reads) changed.add(taskId);
@@ -45,37 +46,38 @@ export class EarlierConversation {
     const [id, ...others] = task.history[0]?.referenceTaskIds ?? [];
     if (known && known.taskId === id && others.length === 0 && !known.ids.has(task.id)) {
       const earlier = await readTask(store, id);
-      if (this.#known === known && earlier && isContinued(earlier, task)) {
+      if (this.#known === known && earlier && isContinuedBy(earlier, task)) {
         const before = reachesBack(earlier.history) ? known.before : [];
-        // Handed on, not copied: from now on it is what the newer task goes on from.
+        // The set moves to the newer task instead of being copied.
         return { taskId: task.id, before: [...before, ...earlier.history], ids: known.ids.add(id) };
       }
     }
-    const seen = new Set([task.id]);
-    const before = await messagesBefore(store, task, seen);
-    seen.delete(task.id);
-    return { taskId: task.id, before, ids: seen };
+    const ids = new Set([task.id]);
+    const before = await readMessagesBefore(store, task, ids);
+    ids.delete(task.id);
+    return { taskId: task.id, before, ids };
   }
 }
 
-async function messagesBefore(store: TaskStore, task: Task, seen: Set<string>): Promise<readonly Message[]> {
+/** Reads the messages before a task, depth first. Skips the tasks in `visited`, and adds those that it reads. */
+async function readMessagesBefore(store: TaskStore, task: Task, visited: Set<string>): Promise<readonly Message[]> {
   const found: Message[] = [];
   for (const id of task.history[0]?.referenceTaskIds ?? []) {
-    if (seen.has(id)) continue;
-    seen.add(id);
+    if (visited.has(id)) continue;
+    visited.add(id);
     const earlier = await readTask(store, id);
-    if (!earlier || !isContinued(earlier, task)) continue;
-    const before = reachesBack(earlier.history) ? await messagesBefore(store, earlier, seen) : [];
+    if (!earlier || !isContinuedBy(earlier, task)) continue;
+    const before = reachesBack(earlier.history) ? await readMessagesBefore(store, earlier, visited) : [];
     found.push(...before, ...earlier.history);
   }
   return found;
 }
 
-function isContinued(earlier: Task, { principal, contextId }: Task): boolean {
+function isContinuedBy(earlier: Task, { principal, contextId }: Task): boolean {
   return earlier.principal === principal && earlier.contextId === contextId && isTerminal(earlier.state);
 }
 
-/** Tells whether anybody is told what stands before a history: not when a summary in it stands for all of that. */
+/** Whether the messages before a history are needed: not when a summary in it replaces everything before. */
 function reachesBack(history: readonly Message[]): boolean {
   return !history.some((message, index) => {
     const summary = summaryOf(message);

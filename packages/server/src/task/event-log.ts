@@ -8,41 +8,47 @@ import type { Conversation } from "./conversation.ts";
 import { EventTail } from "./event-tail.ts";
 import { LazyFold } from "./lazy-fold.ts";
 
-/** The maximum number of readers that are woken in one turn of the event loop: each of them encodes and sends. */
+/** The maximum number of readers to wake in one turn of the event loop. Each of them encodes and sends. */
 const MAX_WOKEN = 64;
 
-/** What to add to a log: sequence, time and ids are the log's own. */
+/** An event to append. The log adds the sequence, the time and the ids. */
 export interface LogEntry {
   readonly payload: TaskEvent["payload"];
-  /** The state after the event; the state before it when left out. */
+  /** The state after the event. Default: the state before it. */
   readonly state?: TaskState;
-  /** The model that is answering; none when left out. */
+  /** The name of the model that answers. Default: none. */
   readonly model?: string;
-  /** What the scheduler says of the tool call in the payload. */
+  /** The detail of the tool call in the payload. Default: none. */
   readonly detail?: ToolCallDetail;
 }
 
-/** What a log needs. */
+/** Dependencies of `EventLog`. */
 export interface EventLogOptions {
   readonly store: TaskStore;
-  /** The task as the store has it; for a new one, empty but for its ids. */
+  /** The task as the store has it. A new task has its ids only. */
   readonly task: Task;
-  /** The conversation of the task; each event records its state at that time. */
+  /** The conversation of the task. Each event records whether the extension is active in it. */
   readonly conversation: Conversation;
   readonly now: () => Date;
 }
 
-/** The append-only log of one live task: one writer (its session), any number of readers. */
+/**
+ * The append-only log of one open task. It has one writer, the task's session, and any number of
+ * readers.
+ *
+ * Readers see an event when it is durable. The writer sees it at once, in `task`.
+ */
 export class EventLog {
   readonly conversation: Conversation;
   readonly #store: TaskStore;
   readonly #now: () => Date;
   readonly #tail: EventTail;
   readonly #fold: LazyFold;
+  /** The sequence of the last durable event. */
   #committed: bigint;
-  /** Wakes those who read and wait for more. */
+  /** Wakes the readers that wait for the next event. */
   readonly #waiting = new Set<() => void>();
-  /** Wakes those whose turn comes: with thousands of readers, others are served in between. */
+  /** Wakes the readers that are due. They are woken in batches, so that thousands of them do not block the event loop. */
   #toWake: (() => void)[] = [];
   #waking: NodeJS.Immediate | undefined;
   #failure: Error | undefined;
@@ -57,24 +63,24 @@ export class EventLog {
     this.#tail = new EventTail(task.sequence);
   }
 
-  /** The task with everything appended, also what is not durable yet: what the writer decides by. */
+  /** The task with all appended events, including those that are not durable yet. */
   get task(): Task {
     return this.#fold.task;
   }
 
-  /** Why the log takes no more, once the store failed; the session must be opened anew. */
+  /** The error of the store after which the log rejects appends. Its session must be closed and opened again. */
   get failure(): Error | undefined {
     return this.#failure;
   }
 
-  /** Tells whether nobody reads and all is durable: the log may be closed and opened anew. */
+  /** Whether the log has no readers and all events are durable, so that it can be closed. */
   get idle(): boolean {
     return this.#readers === 0 && this.#committed === this.#fold.sequence;
   }
 
   /**
-   * Appends entries, all or none. `task` shows them at once; readers see them when they are durable, which is when the
-   * promise resolves. Rejects when the store fails, and from then on always.
+   * Appends entries, all or none. `task` includes them at once; the promise resolves when they are
+   * durable. Rejects when the store fails, and always after that.
    */
   async append(entries: readonly LogEntry[]): Promise<void> {
     if (this.#failure) throw this.#failure;
@@ -94,8 +100,8 @@ export class EventLog {
   }
 
   /**
-   * Reads the durable events after a sequence, then each one as it becomes durable, without end: the caller leaves the
-   * loop, or aborts. Throws the signal's reason when it aborts.
+   * Yields the durable events after a sequence, then each further event when it becomes durable. Does not
+   * end by itself: the caller leaves the loop or aborts. Throws the signal's reason when the signal aborts.
    */
   async *read(after: bigint, signal: AbortSignal): AsyncIterable<TaskEvent> {
     this.#readers++;
@@ -104,7 +110,7 @@ export class EventLog {
       for (;;) {
         signal.throwIfAborted();
         const recent = this.#tail.after(position);
-        // Without waiting between them: what each event costs here, it costs each reader.
+        // No `await` between these events: it would cost every reader time for every event.
         for (const event of recent ?? []) {
           yield event;
           position = event.sequence;
@@ -116,15 +122,16 @@ export class EventLog {
           }
         if (position < this.#committed) continue;
         if (this.#failure) throw this.#failure;
-        await this.#more(signal);
+        await this.#waitForMore(signal);
       }
     } finally {
       this.#readers--;
     }
   }
 
+  /** Makes an event of an entry and folds it into the task. */
   #record({ payload, detail, state = this.#fold.state, model = "" }: LogEntry, time: Timestamp): TaskEvent {
-    const event = create(TaskEventSchema, {
+    const fields = {
       sequence: this.#fold.sequence + 1n,
       taskId: this.#fold.taskId,
       contextId: this.#fold.contextId,
@@ -133,8 +140,8 @@ export class EventLog {
       model,
       extensionActive: this.conversation.extensionActive,
       payload,
-      ...(detail && { toolCallDetail: detail }),
-    });
+    };
+    const event = create(TaskEventSchema, detail ? { ...fields, toolCallDetail: detail } : fields);
     this.#fold.add(event);
     return event;
   }
@@ -151,8 +158,8 @@ export class EventLog {
     this.#wakeReaders();
   }
 
-  /** Waits until there may be more to read, or the signal aborts. One promise for each reader: most of them wait most of the time. */
-  #more(signal: AbortSignal): Promise<void> {
+  /** Waits until there may be another event, or the signal aborts. */
+  #waitForMore(signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const wake = (): void => {
         this.#waiting.delete(wake);

@@ -1,20 +1,22 @@
 import type { TaskEvent } from "@devtool/schema";
 
-/** What a tail may weigh: so many small events, or a sixty-fourth of that with tool calls, whose output can be large. */
+/** The maximum weight of a tail. An event weighs 1, one with a tool call more, because its output can be large. */
 const MAX_WEIGHT = 4096;
 const TOOL_CALL_WEIGHT = 64;
 
-/** The newest durable events of a log in memory, so that readers who keep up need no store. */
+/** The newest durable events of a log, kept in memory so that readers who keep up do not read from the store. */
 export class EventTail {
   #events: TaskEvent[] = [];
   #weight = 0;
+  /** The sequence of the newest event. */
   #end: bigint;
 
-  /** Starts empty after the given sequence. */
+  /** @param end the sequence after which the tail begins, empty */
   constructor(end: bigint) {
     this.#end = end;
   }
 
+  /** Adds the next events, and drops the oldest ones when the tail gets too heavy. */
   push(events: readonly TaskEvent[]): void {
     for (const event of events) {
       this.#events.push(event);
@@ -24,7 +26,7 @@ export class EventTail {
     if (this.#weight > MAX_WEIGHT) this.#trim();
   }
 
-  /** The events after a sequence, in order; undefined when the tail does not reach back that far. */
+  /** Returns the events after a sequence, in order. Undefined when the tail does not reach back that far. */
   after(sequence: bigint): readonly TaskEvent[] | undefined {
     if (sequence >= this.#end) return [];
     const missing = Number(this.#end - sequence);

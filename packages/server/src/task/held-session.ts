@@ -1,13 +1,16 @@
 import type { TaskSession } from "./task-session.ts";
 
-/** An open task of the registry, and how many hold its session. */
+/** An open task of the registry, with the number of holders of its session. */
 export interface OpenTask {
-  /** Undefined when the store has no such task. */
+  /** Resolves to undefined when the store has no such task. */
   readonly opening: Promise<TaskSession | undefined>;
   holders: number;
 }
 
-/** A session that is not closed before its holder lets go of it: between finding and using it, another task may need its place. */
+/**
+ * A session that the registry does not close before its holder disposes of this object. Without it, the
+ * registry could close the session for the sake of another task before its finder uses it.
+ */
 export class HeldSession implements Disposable {
   readonly session: TaskSession;
   readonly #task: OpenTask;
@@ -19,7 +22,7 @@ export class HeldSession implements Disposable {
     task.holders++;
   }
 
-  /** Holds the session once more, for somebody who needs it longer. */
+  /** Holds the session once more, for a caller that needs it longer. */
   hold(): HeldSession {
     return new HeldSession(this.session, this.#task);
   }

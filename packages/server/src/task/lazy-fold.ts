@@ -1,8 +1,10 @@
 import { reduceTask, type Task, type TaskEvent, type TaskState } from "@devtool/schema";
 
 /**
- * The task that events make, folded when somebody looks: a long answer comes in thousands of pieces, and nobody needs
- * the task between two of them. Pieces of text that follow each other are folded as one.
+ * Folds events into a task when the task is read.
+ *
+ * A long answer arrives in thousands of pieces, and the task between two pieces is rarely needed. Pieces
+ * of text that follow each other are folded as one.
  */
 export class LazyFold {
   readonly taskId: string;
@@ -10,21 +12,24 @@ export class LazyFold {
   #task: Task;
   #unfolded: TaskEvent[] = [];
 
-  /** Begins with the task so far. */
+  /** @param task the task before the first event */
   constructor(task: Task) {
     this.taskId = task.id;
     this.contextId = task.contextId;
     this.#task = task;
   }
 
+  /** Adds the next event. */
   add(event: TaskEvent): void {
     this.#unfolded.push(event);
   }
 
+  /** The sequence of the last event. Needs no fold. */
   get sequence(): bigint {
     return this.#unfolded.at(-1)?.sequence ?? this.#task.sequence;
   }
 
+  /** The state after the last event. Needs no fold. */
   get state(): TaskState {
     return this.#unfolded.at(-1)?.state ?? this.#task.state;
   }
@@ -32,15 +37,15 @@ export class LazyFold {
   /** The task with all events folded in. */
   get task(): Task {
     if (this.#unfolded.length > 0) {
-      this.#task = joinedTexts(this.#unfolded).reduce(reduceTask, this.#task);
+      this.#task = joinTexts(this.#unfolded).reduce(reduceTask, this.#task);
       this.#unfolded = [];
     }
     return this.#task;
   }
 }
 
-/** The events with each run of texts made one, which has the sequence and time of its last. */
-function joinedTexts(events: readonly TaskEvent[]): TaskEvent[] {
+/** Joins each run of text events to one event, with the sequence and the time of the last. */
+function joinTexts(events: readonly TaskEvent[]): TaskEvent[] {
   const joined: TaskEvent[] = [];
   let run: string[] = [];
   for (const [index, event] of events.entries()) {

@@ -17,10 +17,10 @@ import {
 import { Code, DevtoolError } from "../errors.ts";
 import type { LogEntry } from "./event-log.ts";
 
-/** The maximum number of messages that wait for one task. */
+/** The maximum number of queued messages of a task. */
 const MAX_QUEUED_MESSAGES = 16;
 
-/** Whether a message must wait: the task is at work, or waits for an answer, and the message answers nothing. */
+/** Whether a message must be queued: it answers no tool call, and the task is working or waits for an answer. */
 export function mustWait(task: Task, message: Message): boolean {
   if (confirmationsOf(message).length > 0) return false;
   const isAtRest = isTerminal(task.state) || isInterrupted(task.state);
@@ -28,13 +28,13 @@ export function mustWait(task: Task, message: Message): boolean {
 }
 
 /**
- * The entry that keeps a message until the agent takes it. A task that waits for an answer goes on waiting. Throws
+ * Creates the entry that queues a message. A task that waits for an answer keeps waiting for it. Throws
  * `Code.ResourceExhausted` when the queue is full.
  */
 export function queuedEntry(task: Task, message: Message, delivery: MessageDelivery): LogEntry {
   if (task.queuedMessages.length >= MAX_QUEUED_MESSAGES) {
     throw new DevtoolError(
-      `${quoteTask(task)} has ${task.queuedMessages.length} messages waiting: limit is ${MAX_QUEUED_MESSAGES}`,
+      `${subjectOf(task)} has ${task.queuedMessages.length} messages waiting: limit is ${MAX_QUEUED_MESSAGES}`,
       Code.ResourceExhausted,
       { remedy: "withdraw one, or wait until the agent takes one", details: { field: "task_id", value: task.id } },
     );
@@ -44,20 +44,20 @@ export function queuedEntry(task: Task, message: Message, delivery: MessageDeliv
   return { payload: { case: "messageQueued", value } };
 }
 
-/** The entry with which the agent takes a message that waited. */
+/** Creates the entry that moves a queued message to the history. */
 export function takenEntry({ message }: QueuedMessage): LogEntry {
   const value = create(MessageTakenSchema, { messageId: message?.messageId ?? "" });
   return { state: TaskState.WORKING, payload: { case: "messageTaken", value } };
 }
 
-/** The messages that are to reach the model before its next step. */
+/** Returns the queued messages that are meant for the model's next step. */
 export function steeringMessages({ queuedMessages }: Task): readonly QueuedMessage[] {
   return queuedMessages.filter(({ delivery }) => delivery === MessageDelivery.STEER);
 }
 
 /**
- * The entry that removes a message that waits. Throws `Code.FailedPrecondition` when the agent has taken the message,
- * and `Code.NotFound` when the task does not know it.
+ * Creates the entry that removes a queued message. Throws `Code.FailedPrecondition` when the message is
+ * in the history already, and `Code.NotFound` when the task does not know it.
  */
 export function withdrawnEntry(task: Task, messageId: string): LogEntry {
   if (task.queuedMessages.some(({ message }) => message?.messageId === messageId)) {
@@ -70,29 +70,29 @@ export function withdrawnEntry(task: Task, messageId: string): LogEntry {
       details,
     });
   }
-  throw new DevtoolError(`${subject} does not wait in ${quoteTask(task)}`, Code.NotFound, { details });
+  throw new DevtoolError(`${subject} does not wait in ${subjectOf(task)}`, Code.NotFound, { details });
 }
 
 /**
- * Whether a task goes on with the next message that waits when a turn ends in this state. Calls that still await approval
- * then come first, unless the turn ended them.
+ * Whether a task continues with its next queued message after a turn that ends in the given state. It
+ * does not while calls of the turn still await approval.
  */
-export function goesOn(task: Task, state: TaskState | undefined): boolean {
+export function continuesWithQueue(task: Task, state: TaskState | undefined): boolean {
   if (task.queuedMessages.length === 0 || state === undefined) return false;
   return state === TaskState.COMPLETED || (isInterrupted(state) && awaitedToolCalls(task).length === 0);
 }
 
-/** The end of a task, with the messages that waited and are not taken any more. */
+/** Returns the entry that ends a task, with the queued messages that it leaves untaken in its text. */
 export function withUntaken(entry: LogEntry, { queuedMessages }: Task): LogEntry {
   const { payload, state = TaskState.UNSPECIFIED } = entry;
   if (queuedMessages.length === 0 || !isTerminal(state) || payload.case !== "stateChange") return entry;
   const untakenMessageIds = queuedMessages.map(({ message }) => message?.messageId ?? "");
   const names = untakenMessageIds.map((id) => JSON.stringify(id)).join(", ");
-  const said = [payload.value.text, `messages that were not taken: ${names}`].filter((text) => text !== "").join("\n");
-  const value = create(StateChangeSchema, { ...payload.value, text: said, untakenMessageIds });
+  const text = [payload.value.text, `messages that were not taken: ${names}`].filter((line) => line !== "").join("\n");
+  const value = create(StateChangeSchema, { ...payload.value, text, untakenMessageIds });
   return { ...entry, payload: { case: "stateChange", value } };
 }
 
-function quoteTask({ id }: Task): string {
+function subjectOf({ id }: Task): string {
   return `task ${JSON.stringify(id)}`;
 }

@@ -1,7 +1,7 @@
 import { emptyTask, reduceTask, type Task } from "@devtool/schema";
 import type { TaskStore } from "../store/task-store.ts";
 
-/** Reads a task out of its log; undefined when the store has none of this id. */
+/** Reads a task from its log. Undefined when the store has no task with this id. */
 export async function readTask(store: TaskStore, taskId: string): Promise<Task | undefined> {
   let task = emptyTask();
   for await (const event of store.readEvents(taskId, 0n)) task = reduceTask(task, event);

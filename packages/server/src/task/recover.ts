@@ -17,18 +17,20 @@ import { callEntries } from "./call-entry.ts";
 import type { LogEntry } from "./event-log.ts";
 import { stateEntry } from "./turn-entries.ts";
 
-/** How a task goes on that a stop of the server cut. */
+/** How a task continues that a stop of the server interrupted. */
 export type Recovery =
-  /** It waits for its user, or has ended: there is nothing to do. */
+  /** The task waits for its user or has ended. */
   | { readonly case: "rest" }
-  /** Nothing had begun that could run twice: it goes on by itself. */
+  /** No call was executing, so the agent is started again. */
   | { readonly case: "resume" }
-  /** Something had begun and its outcome is unknown: these entries say so, and the user decides. */
+  /** A call was executing and its outcome is unknown. The entries record that, and the user decides. */
   | { readonly case: "interrupt"; readonly entries: readonly LogEntry[] };
 
 /**
- * Says how a task goes on after the server stopped. A call that was awaiting approval still awaits it; one that was
- * approved and not begun runs; one that was executing is FAILED with `interrupted` and never runs again by itself.
+ * Returns how a task continues after the server stopped.
+ *
+ * A call that was awaiting approval still awaits it. An approved call that had not started runs. A call
+ * that was executing becomes FAILED with `interrupted`, and never runs again by itself.
  */
 export function recoverTask(task: Task): Recovery {
   if (isTerminal(task.state)) return { case: "rest" };
@@ -41,7 +43,7 @@ export function recoverTask(task: Task): Recovery {
   return { case: "interrupt", entries: interruptEntries(task, open) };
 }
 
-/** Tells whether nobody can know what became of a call: it had begun, and leaves no trace that could be looked up. */
+/** Whether the outcome of a call is unknown: it was executing, and is not an edit, whose outcome is in the file. */
 function isLost(task: Task, call: ToolCall): boolean {
   if (isQuestionOfCall(task, call.toolCallId)) return true;
   return call.status === ToolCallStatus.EXECUTING && !findToolCallDetail(task, call.toolCallId)?.edit;
@@ -52,21 +54,21 @@ function interruptEntries(task: Task, open: readonly ToolCall[]): LogEntry[] {
   const openCalls = open.filter((call) => !ended.includes(call));
   const updates = ended.map((call) => ({ call: interruptedCall(call) }));
   const asks = openCalls.length > 0;
-  // Where messages wait, the session goes on with the first of them.
-  const goesOn = !asks && task.queuedMessages.length > 0;
-  const waits = stateEntry(TaskState.INPUT_REQUIRED, { openCalls, text: asks ? "" : REASON });
-  return [...callEntries(task, updates), ...(goesOn ? [] : [waits])];
+  const entries = callEntries(task, updates);
+  // The session continues with the first queued message.
+  if (!asks && task.queuedMessages.length > 0) return entries;
+  return [...entries, stateEntry(TaskState.INPUT_REQUIRED, { openCalls, text: asks ? "" : REASON })];
 }
 
 const REASON = "The server stopped while the agent was working. Send a message to go on.";
 
-/** Says that a turn was cut, in a task that goes on with a message that waited. */
+/** Creates the notice for a task whose turn was interrupted and that continues with a queued message. */
 export function cutTurnNotice(): LogEntry {
   const text = "The server stopped while the agent was working. It goes on with the message that waits.";
   return { payload: { case: "notice", value: create(NoticeSchema, { text }) } };
 }
 
-/** The call as a stop of the server leaves it: FAILED with `interrupted`, with the output it had shown. */
+/** Returns a call as a stop of the server leaves it: FAILED with `interrupted`, with the output that it had shown. */
 function interruptedCall({ confirmationRequest: _closed, ...call }: ToolCall): ToolCall {
   const message =
     call.status === ToolCallStatus.EXECUTING

@@ -9,28 +9,28 @@ import { HeldSession, type OpenTask } from "./held-session.ts";
 import { readTask } from "./read-task.ts";
 import { stopping, TaskSession } from "./task-session.ts";
 
-/** The maximum number of idle tasks that stay open in memory; the least recently used are closed first. */
+/** The number of open tasks beyond which idle ones are closed, the least recently used first. */
 const MAX_IDLE_SESSIONS = 256;
 
-/** What a registry needs. */
+/** Dependencies of `SessionRegistry`. */
 export interface SessionRegistryOptions {
   readonly store: TaskStore;
-  /** Makes the agent for a task, by its settings and command. */
+  /** Creates the executor for a task, by its settings and command. */
   readonly createExecutor: (task: Task) => AgentExecutor;
   readonly now: () => Date;
 }
 
-/** Where a task begins. */
+/** The conversation of a new task. */
 export interface TaskPlace {
   readonly contextId: string;
-  /** Whether the extension is active in the conversation, by its log or by the request that begins the task. */
+  /** Whether the extension is active in the conversation, or the request activates it. */
   readonly extensionActive: boolean;
 }
 
-/** The tasks that are open in this process: each at most once, so that each log has one writer. */
+/** The open tasks of this process. Each task is open at most once, so that its log has one writer. */
 export class SessionRegistry implements AsyncDisposable {
   readonly #options: SessionRegistryOptions;
-  /** In the order of their last use. */
+  /** The open tasks by id, the least recently used first. */
   readonly #tasks = new Map<string, OpenTask>();
   readonly #conversations = new OpenConversations();
   #isStopping = false;
@@ -39,22 +39,16 @@ export class SessionRegistry implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** Creates a task and sets its agent to work. Resolves when the task is durable. */
+  /** Creates a task and starts its agent. Resolves when the task is durable. */
   async create(taskId: string, { contextId, extensionActive }: TaskPlace, created: TaskCreated): Promise<HeldSession> {
-    this.#assertTaking();
+    this.#assertRunning();
     const { message, settings, sessionSettings, command, principal } = created;
     const blank = create(TaskSchema, { id: taskId, contextId });
-    const described: Task = {
-      ...blank,
-      principal,
-      history: message ? [message] : [],
-      ...(settings && { settings }),
-      ...(sessionSettings && { sessionSettings }),
-      ...(command && { command }),
-    };
+    const history = message ? [message] : [];
+    const described: Task = { ...blank, principal, history, settings, sessionSettings, command };
     const executor = this.#options.createExecutor(described);
     const replyOnly = executor.answersWith?.(described) === "message";
-    const session = this.#conversing(described, async (conversation) => {
+    const session = this.#openInConversation(described, async (conversation) => {
       if (extensionActive) conversation.activateExtension();
       const opened = this.#open(blank, executor, conversation);
       await opened.create({ ...created, replyOnly });
@@ -66,10 +60,10 @@ export class SessionRegistry implements AsyncDisposable {
     return held.hold();
   }
 
-  /** Gets the session of a task, opening it when it is not; undefined when the store has no such task. */
+  /** Returns the session of a task, and opens the task when it is not open. Undefined when the store has no such task. */
   async get(taskId: string): Promise<HeldSession | undefined> {
     const open = this.#tasks.get(taskId);
-    if (!open) this.#assertTaking();
+    if (!open) this.#assertRunning();
     const task = open ?? { opening: this.#load(taskId), holders: 0 };
     using held = await this.#hold(taskId, task);
     if (held?.session.log.failure) {
@@ -80,18 +74,18 @@ export class SessionRegistry implements AsyncDisposable {
     return held?.hold();
   }
 
-  /** Opens every task that a stop of the server cut, so that each can go on. To be called before the first client. */
+  /** Opens the tasks that a stop of the server interrupted, so that each continues. Must be called before the first request. */
   async recover(): Promise<void> {
     for (const state of [TaskState.SUBMITTED, TaskState.WORKING]) {
-      for (const taskId of await this.#tasksIn(state)) {
+      for (const taskId of await this.#listTasks(state)) {
         using _opened = await this.get(taskId);
       }
     }
   }
 
   /**
-   * Stops all agents, and opens no more tasks; each is left as after a restart. The tasks that are open can still be read,
-   * and take no message.
+   * Stops all agents, and refuses to open more tasks. The tasks are left as a crash would leave them. Open
+   * tasks can still be read, but refuse messages.
    */
   async stop(): Promise<void> {
     this.#isStopping = true;
@@ -107,22 +101,22 @@ export class SessionRegistry implements AsyncDisposable {
 
   async #eachSession(run: (session: TaskSession) => Promise<void>): Promise<void> {
     const opened = [...this.#tasks.values()].map(async ({ opening }) => {
-      // Who opened a task is told what failed.
+      // The caller that opened the task has the error.
       const session = await opening.catch(() => undefined);
       if (session) await run(session);
     });
     await Promise.all(opened);
   }
 
-  #assertTaking(): void {
+  #assertRunning(): void {
     if (this.#isStopping) throw stopping();
   }
 
-  /** Waits for the session of a task, which is the latest in use; forgets the task when it could not be opened. */
+  /** Waits until a task is open and holds its session. Removes the task from the registry when it cannot be opened. */
   async #hold(taskId: string, task: OpenTask): Promise<HeldSession | undefined> {
     this.#tasks.delete(taskId);
     this.#tasks.set(taskId, task);
-    // Held from here on: nobody closes it before the caller has it.
+    // Counts as a holder, so that the session is not closed before the caller has it.
     task.holders++;
     try {
       const session = await task.opening;
@@ -139,7 +133,7 @@ export class SessionRegistry implements AsyncDisposable {
   async #load(taskId: string): Promise<TaskSession | undefined> {
     const task = await readTask(this.#options.store, taskId);
     if (!task) return undefined;
-    return this.#conversing(task, async (conversation) => {
+    return this.#openInConversation(task, async (conversation) => {
       if (task.extensionActive || (await this.#isExtensionActive(task))) conversation.activateExtension();
       const session = this.#open(task, this.#options.createExecutor(task), conversation);
       await session.recover();
@@ -147,8 +141,11 @@ export class SessionRegistry implements AsyncDisposable {
     });
   }
 
-  /** Opens a task in its conversation, which it leaves when it cannot be opened. */
-  async #conversing(task: Task, open: (conversation: Conversation) => Promise<TaskSession>): Promise<TaskSession> {
+  /** Opens a task in its conversation, and leaves the conversation when that fails. */
+  async #openInConversation(
+    task: Task,
+    open: (conversation: Conversation) => Promise<TaskSession>,
+  ): Promise<TaskSession> {
     try {
       return await open(this.#conversations.open(task));
     } catch (reason) {
@@ -162,7 +159,7 @@ export class SessionRegistry implements AsyncDisposable {
     this.#conversations.close(task);
   }
 
-  /** Another task of the conversation may have made the extension active: then its latest event says so. */
+  /** Whether another task of the conversation has activated the extension, by the latest event of the conversation. */
   async #isExtensionActive({ contextId, principal }: Task): Promise<boolean> {
     const latest = await this.#options.store.findLatest(principal, contextId);
     return latest?.extensionActive ?? false;
@@ -174,11 +171,11 @@ export class SessionRegistry implements AsyncDisposable {
     return new TaskSession({ log, executor, earlier: (current) => conversation.earlier.of(store, current) });
   }
 
-  async #tasksIn(state: TaskState): Promise<string[]> {
+  async #listTasks(state: TaskState): Promise<string[]> {
     const ids: string[] = [];
     let cursor: string | undefined;
     do {
-      const page = await this.#options.store.list({ state, limit: 100, ...(cursor !== undefined && { cursor }) });
+      const page = await this.#options.store.list({ state, limit: 100, cursor });
       ids.push(...page.tasks.map(({ taskId }) => taskId));
       cursor = page.cursor;
     } while (cursor !== undefined);
@@ -190,7 +187,7 @@ export class SessionRegistry implements AsyncDisposable {
       if (this.#tasks.size <= MAX_IDLE_SESSIONS) return;
       if (task.holders > 0) continue;
       const session = await task.opening.catch(() => undefined);
-      // Others may have taken hold of it meanwhile, or closed it.
+      // Meanwhile the task may have got a holder, or been closed.
       if (!session?.idle || task.holders > 0 || this.#tasks.get(taskId) !== task) continue;
       this.#forget(taskId, session.task);
       await session[Symbol.asyncDispose]();

@@ -20,7 +20,7 @@ import { callEntries } from "./call-entry.ts";
 import type { EventLog, LogEntry } from "./event-log.ts";
 import { createTurn } from "./live-turn.ts";
 import {
-  goesOn,
+  continuesWithQueue,
   mustWait,
   queuedEntry,
   steeringMessages,
@@ -29,46 +29,52 @@ import {
   withUntaken,
 } from "./message-queue.ts";
 import { cutTurnNotice, recoverTask } from "./recover.ts";
-import { CANCELED, cancelledCall, cutEntry, endEntry, saidAtEnd, stateEntry } from "./turn-entries.ts";
+import { abortedEntry, CANCELED, cancelledCall, endEntry, endTextEntries, stateEntry } from "./turn-entries.ts";
 import { TurnRecorder } from "./turn-recorder.ts";
 
-/** The error of what a server does not take any more. */
+/** Creates the error of requests that a server refuses because it closes. */
 export function stopping(): DevtoolError {
   return new DevtoolError("the server stops", Code.Unavailable, { remedy: "try again when it runs" });
 }
 
-/** The reason with which a session aborts its agent when the server stops: the task is left as a crash would leave it. */
+/** The reason of the signal that aborts an agent when the server closes. The task is left as a crash would leave it. */
 const STOPPING = stopping();
 
-/** A run of the agent: its end, and the way to end it. */
+/** A run of the agent. */
 interface Run {
+  /** Aborts the run. */
   readonly controller: AbortController;
+  /** Resolves when the end of the run is recorded. */
   readonly ended: Promise<void>;
 }
 
-/** How a run of the agent came to its end: as it said itself, or cut short for a reason. */
+/** How a run of the agent ended: by itself, or because it was aborted or failed. */
 type Outcome =
   | { readonly case: "ended"; readonly entry: LogEntry }
-  | { readonly case: "cut"; readonly reason: unknown };
+  | { readonly case: "aborted"; readonly reason: unknown };
 
 /** Dependencies of `TaskSession`. */
 export interface TaskSessionOptions {
   readonly log: EventLog;
   readonly executor: AgentExecutor;
-  /** Finds what was said in the tasks that one goes on from. */
+  /** Reads the messages of the tasks that a task continues. */
   readonly earlier: (task: Task) => Promise<readonly Message[]>;
 }
 
 /** A client's message to a task that exists. */
 export interface Incoming {
   readonly message: Message;
-  /** Whether the client shows with it that it knows the development-tool extension. */
+  /** Whether the request activates the development-tool extension. */
   readonly activateExtension: boolean;
-  /** When the agent takes it, if the task cannot take it now. Default: when the turn ends. */
-  readonly delivery?: MessageDelivery;
+  /** When a working task takes the message. Default: when the turn ends. */
+  readonly delivery?: MessageDelivery | undefined;
 }
 
-/** One live task: the only writer of its log. Starts the agent, records what it does, takes messages, cancels. */
+/**
+ * One open task, and the only writer of its log.
+ *
+ * Runs the agent and records what it does, takes messages from clients, and cancels the task.
+ */
 export class TaskSession implements AsyncDisposable {
   readonly log: EventLog;
   readonly #executor: AgentExecutor;
@@ -77,7 +83,7 @@ export class TaskSession implements AsyncDisposable {
   readonly #recorder: TurnRecorder;
   #run: Run | undefined;
   #isStopping = false;
-  /** Whether another executor worked on the task before, and this one has not yet. */
+  /** Whether an earlier executor worked on the task, and this one has not run yet. */
   #isRestarted = false;
 
   constructor({ log, executor, earlier }: TaskSessionOptions) {
@@ -92,17 +98,17 @@ export class TaskSession implements AsyncDisposable {
     return this.log.task;
   }
 
-  /** Whether the client of the conversation knows the development-tool extension; no event of this task may say so yet. */
+  /** Whether the conversation has activated the development-tool extension. The last event of this task may be older. */
   get extensionActive(): boolean {
     return this.log.conversation.extensionActive;
   }
 
-  /** Tells whether nobody needs the session: it may be closed and opened anew. */
+  /** Whether the session can be closed: the agent does not run, and the log has no readers. */
   get idle(): boolean {
     return this.#run === undefined && this.log.idle;
   }
 
-  /** Opens the log of a new task and sets the agent to work. */
+  /** Appends the first event of a new task and starts the agent. Resolves when the event is durable. */
   async create(created: TaskCreated): Promise<void> {
     const committed = this.log.append([{ state: TaskState.SUBMITTED, payload: { case: "created", value: created } }]);
     this.#start();
@@ -110,9 +116,10 @@ export class TaskSession implements AsyncDisposable {
   }
 
   /**
-   * Takes a client's message: an answer to open questions, or what the agent is to do next, which waits while the task is
-   * at work. Resolves when it is durable, with the sequence of its event. Throws a `DevtoolError` when the task cannot
-   * take it; nothing has changed then.
+   * Takes a client's message: an answer to open questions, or a prompt, which is queued while the task is
+   * working. Resolves with the sequence of the message's event when it is durable.
+   *
+   * Throws a `DevtoolError` when the task cannot take the message. Nothing has changed then.
    */
   async accept({ message, delivery, activateExtension }: Incoming): Promise<bigint> {
     if (this.#isStopping) throw stopping();
@@ -131,7 +138,7 @@ export class TaskSession implements AsyncDisposable {
       { state: TaskState.WORKING, payload: { case: "message", value: message } },
       ...answered,
     ];
-    // The agent begins while the disk writes: what it does is in the log behind the message, so it is durable no sooner.
+    // The agent starts before the message is durable. Its events follow the message in the log, so none is durable earlier.
     const committed = this.#recorder.appendWithState(entries);
     for (const confirmation of confirmationsOf(message)) this.#confirmations.answer(confirmation);
     if (!this.#run) this.#start();
@@ -139,65 +146,65 @@ export class TaskSession implements AsyncDisposable {
     return sequence;
   }
 
-  /** Records that the client of the conversation knows the extension, where no message is recorded that would say so. */
+  /** Activates the extension in the conversation, with an event of its own because no message records it. */
   async activateExtension(): Promise<void> {
     if (this.extensionActive) return;
     this.log.conversation.activateExtension();
     await this.#recorder.append([{ payload: { case: undefined } }]);
   }
 
-  /** Removes a message that waits. Throws a `DevtoolError` when none of this id does; nothing has changed then. */
+  /** Removes a queued message. Throws a `DevtoolError` when no queued message has this id; nothing has changed then. */
   async withdraw(messageId: string): Promise<void> {
     await this.#recorder.append([withdrawnEntry(this.task, messageId)]);
   }
 
   /**
-   * Cancels the task: the agent and everything it started end, open calls become CANCELLED. Resolves when that is
-   * recorded. Throws `Code.FailedPrecondition` when the task has already ended.
+   * Cancels the task: aborts the agent, and marks open calls as CANCELLED. Resolves when that is durable.
+   * Throws `Code.FailedPrecondition` when the task has already ended.
    */
   async cancel(): Promise<void> {
     assertNotEnded(this.task);
     const run = this.#run;
-    if (!run) return this.#end({ case: "cut", reason: CANCELED });
+    if (!run) return this.#end({ case: "aborted", reason: CANCELED });
     run.controller.abort(CANCELED);
     await run.ended;
   }
 
   /**
-   * Puts a summary in place of the older history of a task at rest. `make` gets the task with what was said in the tasks
-   * before it. Gives the summary when there was something to gain. Throws `Code.FailedPrecondition` when the task is at
-   * work, also when it began to meanwhile.
+   * Replaces the older history of a task with a summary, as `AgentConversations.summarize` describes it.
+   *
+   * @param make receives the task; its history begins with that of the tasks which it continues
    */
   async summarize(make: (task: Task) => Promise<Summarized>): Promise<Summary | undefined> {
-    this.#assertResting();
+    this.#assertNotRunning();
     const { sequence } = this.task;
     const earlier = await this.#earlier(this.task);
     const { summary, usage } = await make({ ...this.task, history: [...earlier, ...this.task.history] });
-    this.#assertResting();
+    this.#assertNotRunning();
     const fits = this.task.sequence === sequence ? summary : undefined;
     const used: LogEntry[] = usage ? [{ payload: { case: "usage", value: usage } }] : [];
     await this.#recorder.append([...used, ...(fits ? [{ payload: { case: "summary", value: fits } as const }] : [])]);
     return fits;
   }
 
-  #assertResting(): void {
+  #assertNotRunning(): void {
     if (!this.#run) return;
     throw new DevtoolError(`task ${JSON.stringify(this.task.id)} is working`, Code.FailedPrecondition, {
       remedy: "wait for it or cancel it",
     });
   }
 
-  /** Brings a task that a stop of the server cut to where it can go on (R1). To be called once, before anything else. */
+  /** Continues a task that a stop of the server interrupted (R1). Must be called once, before anything else. */
   async recover(): Promise<void> {
     const recovery = recoverTask(this.task);
     this.#isRestarted = this.task.state !== TaskState.SUBMITTED;
     if (recovery.case === "interrupt") await this.log.append(recovery.entries);
     if (recovery.case === "resume") return this.#start();
     const [next] = this.task.queuedMessages;
-    if (next && awaitedToolCalls(this.task).length === 0) await this.#goOnWith(next, [cutTurnNotice()]);
+    if (next && awaitedToolCalls(this.task).length === 0) await this.#continueWith(next, [cutTurnNotice()]);
   }
 
-  /** Stops the agent without canceling the task, which takes no more messages: it is left as after a restart. */
+  /** Stops the agent because the server closes. The task is left as after a restart, and refuses messages. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     this.#run?.controller.abort(STOPPING);
@@ -215,23 +222,23 @@ export class TaskSession implements AsyncDisposable {
   }
 
   async #execute(signal: AbortSignal): Promise<void> {
-    const outcome = await this.#work(signal).then(
+    const outcome = await this.#runTurn(signal).then(
       (entry): Outcome => ({ case: "ended", entry }),
-      (reason: unknown): Outcome => ({ case: "cut", reason }),
+      (reason: unknown): Outcome => ({ case: "aborted", reason }),
     );
-    // Before the end is recorded: a message that follows it starts a run of its own.
+    // Reset before the end is recorded, so that a message after it starts a run of its own.
     this.#run = undefined;
-    // A log that failed takes no more: its session is opened anew, and recovers.
+    // A log that failed rejects appends. The registry opens the session again, and that recovers the task.
     if (this.log.failure) return;
-    // An agent may have come to its end and still be closing what it had open: a cancellation counts until that is done.
-    const isCut = signal.aborted && (outcome.case === "cut" || signal.reason === CANCELED);
-    await this.#end(isCut ? { case: "cut", reason: signal.reason } : outcome).catch(() => undefined);
+    // An agent may have ended and still be closing its resources. A cancellation counts until that is done.
+    const isAborted = signal.aborted && (outcome.case === "aborted" || signal.reason === CANCELED);
+    await this.#end(isAborted ? { case: "aborted", reason: signal.reason } : outcome).catch(() => undefined);
   }
 
-  /** Lets the agent work and gives what is to be recorded as the end of it. */
-  async #work(signal: AbortSignal): Promise<LogEntry> {
+  /** Runs the agent for one turn, and returns the entry that ends the turn. */
+  async #runTurn(signal: AbortSignal): Promise<LogEntry> {
     this.#recorder.model = (await this.#executor.modelFor?.(this.task)) ?? "";
-    // The agent begins while the disk writes: what it records is behind this. Store failures surface on the next append.
+    // The agent starts before this is durable. Its events follow in the log. Store failures surface on the next append.
     this.#recorder.appendWithState([]).catch(() => undefined);
     const turn = createTurn({
       log: this.log,
@@ -249,28 +256,28 @@ export class TaskSession implements AsyncDisposable {
     return stateEntry(TaskState.COMPLETED);
   }
 
-  /** Messages that steer are in the task when this returns; store failures surface on the next append. */
+  /** Moves steering messages to the history. They are in the task when it returns; store failures surface on the next append. */
   #takeSteering(): void {
     const messages = steeringMessages(this.task);
     if (messages.length > 0) this.#recorder.append(messages.map(takenEntry)).catch(() => undefined);
   }
 
   async #end(outcome: Outcome): Promise<void> {
-    if (outcome.case === "cut" && outcome.reason === STOPPING) return this.#interrupt();
-    const entry = outcome.case === "ended" ? outcome.entry : cutEntry(outcome.reason);
+    if (outcome.case === "aborted" && outcome.reason === STOPPING) return this.#interrupt();
+    const entry = outcome.case === "ended" ? outcome.entry : abortedEntry(outcome.reason);
     const left = isTerminal(entry.state ?? TaskState.UNSPECIFIED) ? openToolCalls(this.task) : [];
     const cancelled = left.map((call) => ({ call: cancelledCall(call) }));
     const ended = callEntries(this.task, cancelled);
     const [next] = this.task.queuedMessages;
-    if (!next || !goesOn(this.task, entry.state))
+    if (!next || !continuesWithQueue(this.task, entry.state))
       return this.#recorder.append([...ended, withUntaken(entry, this.task)]);
-    const said = [...ended, ...saidAtEnd(entry)];
-    // The message waits for the next start of the server, and the task stays at work for it.
-    return this.#isStopping ? this.#recorder.append(said) : this.#goOnWith(next, said);
+    const before = [...ended, ...endTextEntries(entry)];
+    // The message waits for the next start of the server, and the task stays `working`.
+    return this.#isStopping ? this.#recorder.append(before) : this.#continueWith(next, before);
   }
 
-  /** Begins the next turn with a message that waited, without the task leaving `working`. */
-  async #goOnWith(next: QueuedMessage, before: readonly LogEntry[]): Promise<void> {
+  /** Starts the next turn with a queued message. The task stays `working`. */
+  async #continueWith(next: QueuedMessage, before: readonly LogEntry[]): Promise<void> {
     const recorded = this.#recorder.append([...before, takenEntry(next)]);
     this.#start();
     await recorded;

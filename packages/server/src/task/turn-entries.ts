@@ -14,13 +14,16 @@ import type { AgentEvent } from "../agent/agent-executor.ts";
 import { Code, DevtoolError } from "../errors.ts";
 import type { LogEntry } from "./event-log.ts";
 
-/** The reason with which a session aborts its agent when a client cancels the task. */
+/** The reason of the signal that aborts an agent when a client cancels its task. */
 export const CANCELED: DevtoolError = new DevtoolError("the task was canceled", Code.Canceled);
 
-/** The event with which an agent ends its turn. */
+/** An event with which an agent ends its turn. */
 export type Ending = Extract<AgentEvent, { case: "end" | "reply" }>;
 
-/** The end that an agent came to. A failure is an error, whoever says so. */
+/** An event that is recorded by itself, unlike tool calls and endings. */
+export type RecordedEvent = Exclude<AgentEvent, Ending | { case: "toolCalls" }>;
+
+/** Creates the entry for the end of a turn that the agent declared. The text of a failure is recorded as an error. */
 export function endEntry(ending: Ending, { id, sequence }: Task): LogEntry {
   if (ending.case === "reply") {
     const parts = [...ending.value];
@@ -31,34 +34,34 @@ export function endEntry(ending: Ending, { id, sequence }: Task): LogEntry {
   return stateEntry(state, state === TaskState.FAILED ? { error: text } : { text });
 }
 
-/** What an agent said with the end of its turn, as text of a task that goes on. */
-export function saidAtEnd({ payload }: LogEntry): LogEntry[] {
+/** Creates the entry with the text of a turn's end, for a task that continues with a queued message; none without a text. */
+export function endTextEntries({ payload }: LogEntry): LogEntry[] {
   if (payload.case !== "stateChange" || payload.value.text === "") return [];
   return [{ payload: { case: "text", value: create(TextContentSchema, { text: payload.value.text }) } }];
 }
 
-/** The end of a run that was cut short: by a client, or by what failed. */
-export function cutEntry(reason: unknown): LogEntry {
+/** Creates the entry for the end of a turn that was aborted or failed, by the reason. */
+export function abortedEntry(reason: unknown): LogEntry {
   if (reason === CANCELED) return stateEntry(TaskState.CANCELED);
   return stateEntry(TaskState.FAILED, { error: DevtoolError.from(reason).message });
 }
 
-/** A change to another state, with what explains it. */
+/** Creates the entry of a change to another state. */
 export function stateEntry(state: TaskState, change: MessageInitShape<typeof StateChangeSchema> = {}): LogEntry {
   return { state, payload: { case: "stateChange", value: create(StateChangeSchema, change) } };
 }
 
-/** The state that the open calls of a task put it in; while it waits for the user, with the calls that ask (TOOL-2). */
-export function derivedEntry(state: TaskState, task: Task): LogEntry {
+/** Creates the entry of a change to the state that a task's open calls imply. While it waits for the user, lists the calls that ask (TOOL-2). */
+export function derivedStateEntry(state: TaskState, task: Task): LogEntry {
   return stateEntry(state, state === TaskState.INPUT_REQUIRED ? { openCalls: awaitedToolCalls(task) } : {});
 }
 
-/** What an agent did within its turn, as its log records it. */
-export function payloadOf(event: Exclude<AgentEvent, Ending | { case: "toolCalls" }>): LogEntry["payload"] {
+/** Converts an event of an agent within its turn to the payload that the log records. */
+export function eventPayload(event: RecordedEvent): LogEntry["payload"] {
   return event.case === "text" ? { case: "text", value: create(TextContentSchema, { text: event.value }) } : event;
 }
 
-/** A call that its turn leaves open at its end. */
+/** Returns a call that its turn left open, as cancelled. */
 export function cancelledCall({ confirmationRequest: _closed, ...call }: ToolCall): ToolCall {
   return { ...call, status: ToolCallStatus.CANCELLED };
 }

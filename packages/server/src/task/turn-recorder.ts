@@ -3,17 +3,21 @@ import type { AgentEvent } from "../agent/agent-executor.ts";
 import type { CallUpdate } from "../agent/call-update.ts";
 import { callEntries } from "./call-entry.ts";
 import type { EventLog, LogEntry } from "./event-log.ts";
-import { derivedEntry, type Ending, payloadOf } from "./turn-entries.ts";
+import { derivedStateEntry, type Ending, eventPayload } from "./turn-entries.ts";
 
-/** The maximum number of pieces of an answer that wait to be recorded; the agent pauses beyond it. */
+/** The maximum number of events that wait to be recorded. Beyond it, the agent pauses. */
 const MAX_WAITING = 1024;
 
-/** Writes what happens in a task to its log: pieces of the answer together, each entry under the name of the model that answers. */
+/**
+ * Records what happens in a task in its log, with the name of the model that answers.
+ *
+ * Collects the agent's events of one turn of the event loop, and appends them together.
+ */
 export class TurnRecorder {
-  /** The model that answers, as it was chosen when the run began. */
+  /** The name of the model that answers, as it was when the run began. */
   model = "";
   readonly #log: EventLog;
-  /** Pieces of the answer that wait for the end of this turn of the event loop, to be recorded together. */
+  /** The events that are appended at the end of this turn of the event loop. */
   #waiting: LogEntry[] = [];
   #flushing: NodeJS.Immediate | undefined;
 
@@ -21,12 +25,12 @@ export class TurnRecorder {
     this.#log = log;
   }
 
-  /** The sequence that the next entry gets, behind the pieces of the answer that are not recorded yet. */
+  /** The sequence of the next entry, after the events that are not appended yet. */
   get nextSequence(): bigint {
     return this.#log.task.sequence + BigInt(this.#waiting.length) + 1n;
   }
 
-  /** Appends what waits and then entries, under the name of the model that is answering (STREAM-1). */
+  /** Appends the waiting events and then some entries, with the name of the model that answers (STREAM-1). */
   async append(entries: readonly LogEntry[]): Promise<void> {
     clearImmediate(this.#flushing);
     this.#flushing = undefined;
@@ -35,27 +39,30 @@ export class TurnRecorder {
     if (all.length > 0) await this.#log.append(all);
   }
 
-  /** Appends entries and, when they leave the task in another state, the change of it. */
+  /** Appends entries, and the change of state when they imply another one. */
   async appendWithState(entries: readonly LogEntry[]): Promise<void> {
     const appended = entries.length > 0 ? [this.append(entries)] : [];
     const { task } = this.#log;
     const state = deriveState(task);
-    if (state !== task.state) appended.push(this.append([derivedEntry(state, task)]));
+    if (state !== task.state) appended.push(this.append([derivedStateEntry(state, task)]));
     await Promise.all(appended);
   }
 
-  /** Records what the agent did. Gives what to wait for before it goes on: a call that runs is durable then; all else is a moment later. */
+  /**
+   * Records an event of the agent. Returns a promise when the agent must wait for it: until a call that
+   * executes is durable, or while too many events wait. Other events become durable a moment later.
+   */
   record(event: Exclude<AgentEvent, Ending>): Promise<void> | undefined {
     if (event.case === "toolCalls") return this.#recordCalls(event.value);
-    this.#waiting.push({ payload: payloadOf(event), model: this.model });
-    // What the agent asks next depends on a summary: it must be in the task when it goes on.
+    this.#waiting.push({ payload: eventPayload(event), model: this.model });
+    // The agent's next request depends on a summary, which must be in the task before that.
     const held = event.case === "summary" || this.#waiting.length >= MAX_WAITING || this.#log.failure;
     if (held) return this.append([]);
     this.#flushing ??= setImmediate(() => this.append([]).catch(() => undefined));
     return undefined;
   }
 
-  /** A call may run, and show more of what it does, once it is durable that it does. Store failures surface on the next append. */
+  /** Records tool calls. A call may run only when its EXECUTING is durable. Store failures surface on the next append. */
   #recordCalls(updates: readonly CallUpdate[]): Promise<void> | undefined {
     const recorded = this.appendWithState(callEntries(this.#log.task, updates));
     if (updates.some(({ call }) => call.status === ToolCallStatus.EXECUTING)) return recorded;

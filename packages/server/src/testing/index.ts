@@ -1,4 +1,4 @@
-// What @devtool/server/testing exports, in this repository alone: what the tests of the whole need of the inside.
+// The names of @devtool/server/testing: internals for tests and benches of this repository. Not part of the published package.
 export { guardedFetch, type OutboundRequest } from "../outbound/guarded-fetch.ts";
 export { isPublicAddress } from "../outbound/public-address.ts";
 export type { Clock } from "../push/clock.ts";

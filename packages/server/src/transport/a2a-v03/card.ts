@@ -22,13 +22,13 @@ export interface CardOptions {
   readonly security?: SecurityOptions;
 
   /** The media types that the agent accepts. Default: text and JSON. */
-  readonly inputModes?: readonly string[];
+  readonly inputModes?: readonly string[] | undefined;
 
   /** The media types of the agent's answers. Default: text and JSON. */
-  readonly outputModes?: readonly string[];
+  readonly outputModes?: readonly string[] | undefined;
 
   /** Default: one skill with the name and the description of the agent. */
-  readonly skills?: readonly Skill[];
+  readonly skills?: readonly Skill[] | undefined;
 }
 
 const MODES: readonly string[] = ["text/plain", "application/json"];

@@ -33,7 +33,7 @@ import {
 import { withReplay } from "@devtool/schema/a2a-v03";
 import { defined } from "@devtool/schema/json";
 import { invalid } from "../../errors.ts";
-import { agentOf } from "../../handler/addressed-agent.ts";
+import { addressedAgent } from "../../handler/addressed-agent.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
 import { findTask } from "../a2a/method.ts";
 import { outputRefusal } from "../a2a/output-modes.ts";
@@ -151,7 +151,7 @@ async function readSending(options: A2aServiceOptions, asked: A2aSendMessageRequ
 
 /** Throws when a client accepts none of the output media types of the agent that the call is addressed to. */
 function assertTakesOutput(accepted: readonly string[], options: A2aServiceOptions, { context }: Call): void {
-  const agent = options.agents?.get(agentOf(context)) ?? options;
+  const agent = options.agents?.get(addressedAgent(context)) ?? options;
   const refusal = outputRefusal(accepted, agent.outputModes);
   if (refusal === undefined) return;
   throw new A2aFailure(refusal, "CONTENT_TYPE_NOT_SUPPORTED", { acceptedOutputModes: accepted.join(", ") });

@@ -120,7 +120,8 @@ function handlerOf(store: MemoryTaskStore): RequestHandler {
     workspaceRoots: [process.cwd()],
     workspace: process.cwd(),
     clientMcpServers: "none",
-    settleAgent: String,
+    resolveAgent: String,
+    dataDirectory: undefined,
     assertMcpServers: () => undefined,
   });
   const streams = new StreamLimit(10);

@@ -1,7 +1,7 @@
 import { create, toJson } from "@bufbuild/protobuf";
 import { MessageSchema, SessionSettingsSchema, TaskEventSchema, TaskSchema } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
-import { keptMessage, shownEvent, shownTask } from "./shown-settings.ts";
+import { hideSecretsInEvent, hideSecretsInMessage, hideSecretsInTask } from "./hide-secrets.ts";
 
 const SESSION_SETTINGS = create(SessionSettingsSchema, {
   allowedTools: ["read_file"],
@@ -27,19 +27,19 @@ describe("a message as it is kept (META-1, S12)", () => {
     const settings = toJson(SessionSettingsSchema, SESSION_SETTINGS);
     const other = { "https://example.com/x": [1, { y: null }] };
     const message = create(MessageSchema, { messageId: "m", metadata: { own: settings, ...other } });
-    expect(keptMessage(message).metadata).toEqual({
+    expect(hideSecretsInMessage(message).metadata).toEqual({
       own: { allowedTools: ["read_file"], mcpServers: SHOWN },
       ...other,
     });
     const rfc = create(MessageSchema, { metadata: { rfc: { workspace_path: "/w", mcp_servers: [7] } } });
-    expect(keptMessage(rfc).metadata).toEqual({ rfc: { workspace_path: "/w", mcp_servers: ["[hidden]"] } });
+    expect(hideSecretsInMessage(rfc).metadata).toEqual({ rfc: { workspace_path: "/w", mcp_servers: ["[hidden]"] } });
   });
 });
 
 describe("the settings that clients see (S12)", () => {
   it("name MCP servers without what they are reached with, in tasks and in events", () => {
     const task = create(TaskSchema, { id: "t", sessionSettings: SESSION_SETTINGS });
-    expect(toJson(TaskSchema, shownTask(task))).toMatchObject({
+    expect(toJson(TaskSchema, hideSecretsInTask(task))).toMatchObject({
       id: "t",
       sessionSettings: { allowedTools: ["read_file"], mcpServers: SHOWN },
     });
@@ -47,7 +47,7 @@ describe("the settings that clients see (S12)", () => {
       taskId: "t",
       payload: { case: "created", value: { sessionSettings: SESSION_SETTINGS } },
     });
-    expect(toJson(TaskEventSchema, shownEvent(event))).toMatchObject({
+    expect(toJson(TaskEventSchema, hideSecretsInEvent(event))).toMatchObject({
       taskId: "t",
       created: { sessionSettings: { allowedTools: ["read_file"], mcpServers: SHOWN } },
     });
@@ -55,8 +55,8 @@ describe("the settings that clients see (S12)", () => {
 
   it("are the very same task and event where there is nothing to hide, so that what was encoded stays shared", () => {
     const task = create(TaskSchema, { sessionSettings: { model: "m" } });
-    expect(shownTask(task)).toBe(task);
+    expect(hideSecretsInTask(task)).toBe(task);
     const event = create(TaskEventSchema, { payload: { case: "text", value: { text: "t" } } });
-    expect(shownEvent(event)).toBe(event);
+    expect(hideSecretsInEvent(event)).toBe(event);
   });
 });

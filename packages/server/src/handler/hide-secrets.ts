@@ -1,0 +1,106 @@
+import { type JsonValue, toJson } from "@bufbuild/protobuf";
+import {
+  decodeRfcJson,
+  type McpServer,
+  McpServerSchema,
+  type Message,
+  type SessionSettings,
+  type Task,
+  type TaskEvent,
+} from "@devtool/schema";
+
+/** Replaces a secret. */
+const HIDDEN = "[hidden]";
+
+/**
+ * Returns an event for clients: without the secrets of the session's MCP servers (S12). Returns the
+ * same object when there are none, so that cached encodings of it stay valid.
+ */
+export function hideSecretsInEvent(event: TaskEvent): TaskEvent {
+  const { payload } = event;
+  if (payload.case !== "created" || !hasServers(payload.value)) return event;
+  return { ...event, payload: { case: "created", value: withHiddenSettings(payload.value) } };
+}
+
+/**
+ * Returns a task for clients: without the secrets of the session's MCP servers (S12). Returns the same
+ * object when there are none.
+ */
+export function hideSecretsInTask(task: Task): Task {
+  return hasServers(task) ? withHiddenSettings(task) : task;
+}
+
+/**
+ * Returns a message to record. Its metadata is kept as it was sent, except for the secrets of MCP
+ * servers, which only the session settings keep.
+ */
+export function hideSecretsInMessage(message: Message): Message {
+  const { metadata } = message;
+  if (!metadata) return message;
+  const kept = Object.entries(metadata).map(([uri, value]): [string, JsonValue] => [uri, withoutServerSecrets(value)]);
+  return { ...message, metadata: Object.fromEntries(kept) };
+}
+
+/** Returns the metadata of one extension with its list of MCP servers, if there is one, made safe. */
+function withoutServerSecrets(value: JsonValue): JsonValue {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  const entries = Object.entries(value).map(([key, item]): [string, JsonValue] =>
+    SERVER_FIELDS.has(key) && Array.isArray(item) ? [key, item.map(hideServerJson)] : [key, item],
+  );
+  return Object.fromEntries(entries);
+}
+
+/** The names of the field with MCP servers: in the RFC, and in lower camel case. */
+const SERVER_FIELDS: ReadonlySet<string> = new Set(["mcp_servers", "mcpServers"]);
+
+function hideServerJson(json: JsonValue): JsonValue {
+  try {
+    return toJson(McpServerSchema, hideServerSecrets(decodeRfcJson(McpServerSchema, json)));
+  } catch {
+    return HIDDEN;
+  }
+}
+
+interface WithSettings {
+  readonly sessionSettings?: SessionSettings | undefined;
+}
+
+function hasServers({ sessionSettings }: WithSettings): boolean {
+  return (sessionSettings?.mcpServers.length ?? 0) > 0;
+}
+
+function withHiddenSettings<T extends WithSettings>(value: T): T {
+  const { sessionSettings } = value;
+  if (!sessionSettings) return value;
+  const mcpServers = sessionSettings.mcpServers.map(hideServerSecrets);
+  return { ...value, sessionSettings: { ...sessionSettings, mcpServers } };
+}
+
+/** Hides the environment of a command; of a URL, the headers and everything but scheme, host and path. */
+function hideServerSecrets(server: McpServer): McpServer {
+  const { transport } = server;
+  switch (transport.case) {
+    case "stdio": {
+      const value = { ...transport.value, env: hideValues(transport.value.env) };
+      return { ...server, transport: { case: "stdio", value } };
+    }
+    case "http":
+    case "sse": {
+      const url = URL.parse(transport.value.url);
+      const value = {
+        ...transport.value,
+        url: url === null ? HIDDEN : `${url.protocol}//${url.host}${url.pathname}`,
+        headers: hideValues(transport.value.headers),
+      };
+      return { ...server, transport: { case: transport.case, value } };
+    }
+    case undefined:
+      return server;
+    default:
+      return transport satisfies never;
+  }
+}
+
+function hideValues(values: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.keys(values).map((name) => [name, HIDDEN]));
+}
