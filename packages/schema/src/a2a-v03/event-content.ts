@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { DevelopmentToolEvent_DevelopmentToolEventKind as Kind } from "../gen/devtool/a2a/v1alpha/event_pb.ts";
 import { ToolCallStatus } from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
-import type { StateChange, TaskEvent } from "../gen/devtool/v1alpha/task_event_pb.ts";
+import type { TaskEvent } from "../gen/devtool/v1alpha/task_event_pb.ts";
 import { type Message, MessageSchema, type Part, PartSchema, Role } from "../gen/devtool/v1alpha/task_pb.ts";
 
 /**
@@ -64,7 +64,10 @@ function contentsOf({ payload }: TaskEvent): readonly Part["content"][] {
     case "notice":
       return textContents(payload.value.text);
     case "stateChange":
-      return stateContents(payload.value);
+      return [
+        ...textContents(payload.value.text),
+        ...payload.value.openCalls.map((value) => ({ case: "toolCall", value }) as const),
+      ];
     case "messageQueued":
       return payload.value.openCalls.map((value) => ({ case: "toolCall", value }));
     case "citation":
@@ -74,11 +77,6 @@ function contentsOf({ payload }: TaskEvent): readonly Part["content"][] {
     default:
       return [];
   }
-}
-
-function stateContents({ text, openCalls }: StateChange): readonly Part["content"][] {
-  const asked = openCalls.map((value) => ({ case: "toolCall", value }) as const);
-  return [...textContents(text), ...asked];
 }
 
 function textContents(value: string): readonly Part["content"][] {

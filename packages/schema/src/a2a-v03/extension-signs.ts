@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { isExtensionUri } from "../extension.ts";
-import { isObject } from "../json.ts";
+import { listOrEmpty, objectOrEmpty } from "../json.ts";
 import { extensionMetadata } from "./metadata.ts";
 
 /** The fields of a request by which a client can show that it supports the extension (CARD-3). */
@@ -15,12 +15,12 @@ export interface ExtensionSigns {
 
 /** Collects the extension signs in the parameters of a method of A2A 0.3. */
 export function signsIn(params: JsonValue | undefined): ExtensionSigns {
-  const { metadata, message } = objectOf(params);
-  const { metadata: own, extensions, parts } = objectOf(message);
+  const { metadata, message } = objectOrEmpty(params);
+  const { metadata: own, extensions, parts } = objectOrEmpty(message);
   return {
-    metadata: [objectOf(metadata), objectOf(own)],
-    extensions: listOf(extensions).filter((uri) => typeof uri === "string"),
-    data: listOf(parts).flatMap((part) => objectOf(part).data ?? []),
+    metadata: [objectOrEmpty(metadata), objectOrEmpty(own)],
+    extensions: listOrEmpty(extensions).filter((uri) => typeof uri === "string"),
+    data: listOrEmpty(parts).flatMap((part) => objectOrEmpty(part).data ?? []),
   };
 }
 
@@ -33,24 +33,11 @@ export function showsExtension({ metadata, extensions, data }: ExtensionSigns): 
   return (
     extensions.some(isExtensionUri) ||
     metadata.some((entries) => extensionMetadata(entries) !== undefined) ||
-    data.some(isConfirmation)
+    data.some((entry) => {
+      const fields = objectOrEmpty(entry);
+      const toolCallId = fields.toolCallId ?? fields.tool_call_id;
+      const selectedOptionId = fields.selectedOptionId ?? fields.selected_option_id;
+      return toolCallId !== undefined && selectedOptionId !== undefined;
+    })
   );
-}
-
-function isConfirmation(data: JsonValue): boolean {
-  const {
-    tool_call_id,
-    toolCallId = tool_call_id,
-    selected_option_id,
-    selectedOptionId = selected_option_id,
-  } = objectOf(data);
-  return toolCallId !== undefined && selectedOptionId !== undefined;
-}
-
-function objectOf(value: JsonValue | undefined): JsonObject {
-  return isObject(value) ? value : {};
-}
-
-function listOf(value: JsonValue | undefined): readonly JsonValue[] {
-  return Array.isArray(value) ? value : [];
 }

@@ -50,7 +50,9 @@ export function mergeSteps(messages: readonly Message[]): Message[] {
   const merged: Message[] = [];
   for (const message of messages) {
     const last = merged.at(-1);
-    if (last && last.role === message.role && (isRunOf(last, message) || isOpenStep(last))) {
+    const calls = last ? toolCallsOf(last) : [];
+    const isOpenStep = last?.role === Role.AGENT && !(calls.length > 0 && calls.every(isEnded));
+    if (last && last.role === message.role && (isOpenStep || isRunOf(last, message))) {
       merged[merged.length - 1] = { ...last, parts: [...last.parts, ...message.parts] };
     } else merged.push(message);
   }
@@ -60,9 +62,4 @@ export function mergeSteps(messages: readonly Message[]): Message[] {
 /** Returns whether a message is a later run of another one: its id is that of the other one, `#` and a number. */
 function isRunOf({ messageId }: Message, later: Message): boolean {
   return later.messageId.startsWith(`${messageId}#`) && /^#\d+$/.test(later.messageId.slice(messageId.length));
-}
-
-function isOpenStep(message: Message): boolean {
-  const calls = toolCallsOf(message);
-  return message.role === Role.AGENT && !(calls.length > 0 && calls.every(isEnded));
 }

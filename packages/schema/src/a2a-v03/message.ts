@@ -30,7 +30,11 @@ export interface MessagePlace {
  * The sender's metadata is kept. The kind is added under the extension's URI, unless the sender put something there.
  */
 export function encodeMessage(message: Message, kind: Kind, place: MessagePlace): A2aMessage {
-  const metadata = { ...message.metadata, ...kindMetadata(message, kind) };
+  const metadata = { ...message.metadata };
+  if (kind !== Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED && !extensionMetadata(message.metadata)) {
+    const event = create(DevelopmentToolEventSchema, { kind });
+    metadata[EXTENSION_URI] = encodeRfcJson(DevelopmentToolEventSchema, event);
+  }
   return create(A2aMessageSchema, {
     kind: "message",
     messageId: message.messageId,
@@ -43,32 +47,19 @@ export function encodeMessage(message: Message, kind: Kind, place: MessagePlace)
   });
 }
 
-function kindMetadata({ metadata }: Message, kind: Kind): JsonObject {
-  if (kind === Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED || extensionMetadata(metadata)) return {};
-  const event = create(DevelopmentToolEventSchema, { kind });
-  return { [EXTENSION_URI]: encodeRfcJson(DevelopmentToolEventSchema, event) };
-}
-
 /**
  * Encodes a message of a task's history.
  *
  * A user's message stays whole, and is marked as an answer if it answers tool calls. An agent's message becomes one A2A
- * message for each run of parts of one kind.
+ * message for each run of parts of one kind, because the metadata of a message states the kind of its data parts. The
+ * first run has the id of the message; the others append `#` and their number.
  */
 export function encodeHistoryMessage(message: Message, place: MessagePlace): A2aMessage[] {
-  if (message.role !== Role.USER) return encodeMessageRuns(message, place);
-  const answers = confirmationsOf(message).length > 0;
-  const kind = answers ? Kind.TOOL_CALL_CONFIRMATION : Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED;
-  return [encodeMessage(message, kind, place)];
-}
-
-/**
- * Encodes a message as one A2A message for each run of parts of one kind, because the metadata of a message states the
- * kind of its data parts.
- *
- * The first run has the id of the message; the others append `#` and their number.
- */
-function encodeMessageRuns(message: Message, place: MessagePlace): A2aMessage[] {
+  if (message.role === Role.USER) {
+    const answers = confirmationsOf(message).length > 0;
+    const kind = answers ? Kind.TOOL_CALL_CONFIRMATION : Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED;
+    return [encodeMessage(message, kind, place)];
+  }
   return runsOf(message.parts).map((parts, index) => {
     const messageId = index === 0 ? message.messageId : `${message.messageId}#${index}`;
     const [first] = parts;
@@ -94,13 +85,16 @@ export function runsOf(parts: readonly Part[]): Part[][] {
  * longer holds the kind, which is implied by the parts.
  */
 export function decodeMessage(message: A2aMessage, path: string, outer?: DevelopmentToolEvent): Message {
+  if (message.role !== "user" && message.role !== "agent") {
+    throw new WireError(`${path}.role`, quote(message.role), "must be user or agent");
+  }
   const kind = outer?.kind || eventOf(message.metadata)?.kind || Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED;
   return create(MessageSchema, {
     messageId: message.messageId,
-    role: decodeRole(message.role, path),
+    role: message.role === "user" ? Role.USER : Role.AGENT,
     referenceTaskIds: message.referenceTaskIds,
     extensions: message.extensions,
-    ...metadataField(message.metadata),
+    metadata: withoutKind(message.metadata),
     parts: message.parts.map((part, index) => decodePart(part, kind, `${path}.parts[${index}]`)),
   });
 }
@@ -116,26 +110,17 @@ export function decodeSentMessage(message: A2aMessage, path: string): Message {
   return decodeMessage(message, path);
 }
 
-/** Returns the metadata of a message without the entries that only state the kind of its parts. */
-function metadataField(metadata: JsonObject | undefined): Pick<Message, "metadata"> {
-  const entries = Object.entries(metadata ?? {}).filter(
-    ([key, value]) => key !== TASK_EVENT_URI && !(isExtensionUri(key) && isEvent(value)),
-  );
-  return entries.length === 0 ? {} : { metadata: Object.fromEntries(entries) };
-}
-
-function isEvent(value: unknown): boolean {
-  return isObject(value) && "kind" in value;
+/** Returns the metadata of a message without the entries that only state the kind of its parts. Undefined if empty. */
+function withoutKind(metadata: JsonObject | undefined): JsonObject | undefined {
+  const entries = Object.entries(metadata ?? {}).filter(([key, value]) => {
+    const isEvent = isExtensionUri(key) && isObject(value) && "kind" in value;
+    return key !== TASK_EVENT_URI && !isEvent;
+  });
+  return entries.length === 0 ? undefined : Object.fromEntries(entries);
 }
 
 /** Decodes the extension's event in a `metadata` field. Undefined if there is none. */
 export function eventOf(metadata: JsonObject | undefined): DevelopmentToolEvent | undefined {
   const json = extensionMetadata(metadata);
   return json && decodeRfcJson(DevelopmentToolEventSchema, json);
-}
-
-function decodeRole(role: string, path: string): Role {
-  if (role === "user") return Role.USER;
-  if (role === "agent") return Role.AGENT;
-  throw new WireError(`${path}.role`, quote(role), "must be user or agent");
 }

@@ -1,18 +1,13 @@
 import { create, fromJson, type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { PART_URI } from "../extension.ts";
-import {
-  type Part as A2aPart,
-  PartSchema as A2aPartSchema,
-  type FileContent,
-  FileContentSchema,
-} from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
+import { type Part as A2aPart, PartSchema as A2aPartSchema } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
 import {
   AgentThoughtSchema,
   DevelopmentToolEvent_DevelopmentToolEventKind as Kind,
 } from "../gen/devtool/a2a/v1alpha/event_pb.ts";
 import { ToolCallSchema } from "../gen/devtool/a2a/v1alpha/tool_call_pb.ts";
-import { type Citation, type File, FileSchema, type Part, PartSchema } from "../gen/devtool/v1alpha/task_pb.ts";
+import { type Citation, FileSchema, type Part, PartSchema } from "../gen/devtool/v1alpha/task_pb.ts";
 import { isObject } from "../json.ts";
 import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 import { quote, WireError } from "../wire-error.ts";
@@ -53,8 +48,10 @@ function encodeContent(content: Part["content"]): A2aPart | undefined {
   switch (content.case) {
     case "text":
       return create(A2aPartSchema, { kind: "text", text: content.value });
-    case "file":
-      return create(A2aPartSchema, { kind: "file", file: encodeFile(content.value) });
+    case "file": {
+      const { name, mediaType, source } = content.value;
+      return create(A2aPartSchema, { kind: "file", file: { name, mimeType: mediaType, source } });
+    }
     case "data":
       return create(A2aPartSchema, { kind: "data", data: content.value });
     case "dataValue":
@@ -131,9 +128,11 @@ function contentOf(part: A2aPart, path: string, readData: (data: JsonObject) => 
   switch (part.kind) {
     case "text":
       return { case: "text", value: part.text ?? "" };
-    case "file":
+    case "file": {
       if (!part.file) throw new WireError(`${path}.file`, "", "is missing");
-      return { case: "file", value: decodeFile(part.file) };
+      const { name, mimeType, source } = part.file;
+      return { case: "file", value: create(FileSchema, { name, mediaType: mimeType, source }) };
+    }
     case "data":
       if (!part.data) throw new WireError(`${path}.data`, "", "is missing: a data part of A2A 0.3 holds an object");
       return readData(part.data);
@@ -146,33 +145,23 @@ function contentOf(part: A2aPart, path: string, readData: (data: JsonObject) => 
   }
 }
 
-function decodeData(data: NonNullable<A2aPart["data"]>, kind: Kind, path: string): Part["content"] {
+function decodeData(data: JsonObject, kind: Kind, path: string): Part["content"] {
   switch (kind) {
     case Kind.THOUGHT:
       return { case: "thought", value: decodeRfcJson(AgentThoughtSchema, data, path) };
     case Kind.TOOL_CALL_UPDATE:
       return { case: "toolCall", value: decodeRfcJson(ToolCallSchema, data, path) };
-    case Kind.STATE_CHANGE:
-      return decodeCall(data, path);
+    case Kind.STATE_CHANGE: {
+      // It holds the tool calls that the task waits for (STREAM-2). Other data is plain.
+      const isCall = "tool_call_id" in data || "toolCallId" in data;
+      return isCall
+        ? { case: "toolCall", value: decodeRfcJson(ToolCallSchema, data, path) }
+        : { case: "data", value: data };
+    }
     default:
       if (looksLikeConfirmation(data)) return { case: "confirmation", value: decodeConfirmation(data, path) };
       // Earlier agents send a question as a whole ToolCall under the kind of an answer (STREAM-2).
       if (kind !== Kind.TOOL_CALL_CONFIRMATION) return { case: "data", value: data };
       return { case: "toolCall", value: decodeRfcJson(ToolCallSchema, data, path) };
   }
-}
-
-/** Decodes data in a change of state: a tool call that the task waits for (STREAM-2), or plain data. */
-function decodeCall(data: NonNullable<A2aPart["data"]>, path: string): Part["content"] {
-  const isCall = "tool_call_id" in data || "toolCallId" in data;
-  if (!isCall) return { case: "data", value: data };
-  return { case: "toolCall", value: decodeRfcJson(ToolCallSchema, data, path) };
-}
-
-function encodeFile({ name, mediaType, source }: File): FileContent {
-  return create(FileContentSchema, { name, mimeType: mediaType, source });
-}
-
-function decodeFile({ name, mimeType, source }: FileContent): File {
-  return create(FileSchema, { name, mediaType: mimeType, source });
 }

@@ -33,35 +33,34 @@ export function plainText({ payload }: TaskEvent): string | undefined {
 
 /** Joins the texts that explain a state and the questions of its open calls, as paragraphs. */
 export function stateInWords(texts: readonly string[], openCalls: readonly ToolCall[]): string {
-  return [...texts, ...openCalls.map(question)].filter((words) => words !== "").join("\n\n");
+  return [...texts, ...openCalls.map(renderQuestion)].filter((words) => words !== "").join("\n\n");
 }
 
-/** Maximum number of lines that a question shows of a command, a change or a description. */
+/** Maximum number of lines that a renderQuestion shows of a command, a change or a description. */
 const MAX_LINES = 200;
-/** Maximum number of lines that a question shows of a tool's arguments. */
+/** Maximum number of lines that a renderQuestion shows of a tool's arguments. */
 const MAX_ARGUMENT_LINES = 40;
 
 /**
- * Renders the question of a tool call.
+ * Renders the renderQuestion of a tool call.
  *
  * Text from the tool, the model or an MCP server is put on a single line or behind `│`, so that it cannot forge a line
- * of the question.
+ * of the renderQuestion.
  */
-function question(call: ToolCall): string {
+function renderQuestion(call: ToolCall): string {
   const { options = [] } = call.confirmationRequest ?? {};
-  const choices = options.map(({ id, name, description }) => `${oneLine(id)} (${label(name, description)})`).join(", ");
+  const choices = options.map(({ id, name, description }) => {
+    const label = oneLine(description === undefined ? name : `${name}: ${description}`);
+    return `${oneLine(id)} (${label})`;
+  });
   const hasYes = options.some(({ id }) => id === OPTION_PROCEED_ONCE);
   const answers = hasYes ? "yes or no, or with one of" : "no, or with one of";
   const about = oneLine(call.description ?? "");
   const asked = `May I call ${oneLine(call.toolName)}?${about === "" ? "" : ` ${about}`}`;
-  return [asked, ...describe(call), `Answer ${answers}: ${choices}`].join("\n");
+  return [asked, ...renderDetails(call), `Answer ${answers}: ${choices.join(", ")}`].join("\n");
 }
 
-function label(name: string, description: string | undefined): string {
-  return oneLine(description === undefined ? name : `${name}: ${description}`);
-}
-
-function describe({ confirmationRequest, inputParameters = {} }: ToolCall): string[] {
+function renderDetails({ confirmationRequest, inputParameters = {} }: ToolCall): string[] {
   const details = confirmationRequest?.details;
   switch (details?.case) {
     case "executeDetails": {

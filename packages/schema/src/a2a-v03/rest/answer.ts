@@ -3,9 +3,9 @@ import { objectOrEmpty } from "../../json.ts";
 import { mapObject } from "./map-json.ts";
 import { messageToRest } from "./message.ts";
 import {
+  agentMessageFromRest,
   artifactFromRest,
   artifactToRest,
-  spokenFromRest,
   statusFromRest,
   statusToRest,
   taskFromRest,
@@ -34,23 +34,23 @@ export function answerToRest(json: JsonValue): JsonObject {
  * decoder to refuse.
  */
 export function answerFromRest(json: JsonValue): JsonValue {
-  return mapObject(json, variantFromRest);
+  return mapObject(json, (answer) => {
+    const { task, message, msg, statusUpdate, status_update, artifactUpdate, artifact_update, kind } = answer;
+    const status = statusUpdate ?? status_update ?? (kind === "status-update" ? answer : undefined);
+    if (status !== undefined) return mapObject(status, statusUpdateFromRest);
+    const artifact = artifactUpdate ?? artifact_update ?? (kind === "artifact-update" ? answer : undefined);
+    if (artifact !== undefined) return mapObject(artifact, artifactUpdateFromRest);
+    const reply = message ?? msg ?? (kind === "message" ? answer : undefined);
+    if (reply !== undefined) return agentMessageFromRest(reply);
+    const whole = task ?? (kind === "task" ? answer : undefined);
+    return whole === undefined ? answer : taskFromRest(whole);
+  });
 }
 
-function variantFromRest(answer: JsonObject): JsonValue {
-  const { task, message, msg, statusUpdate, status_update, artifactUpdate, artifact_update } = answer;
-  const [update, artifact, said] = [statusUpdate ?? status_update, artifactUpdate ?? artifact_update, message ?? msg];
-  if (update !== undefined || answer.kind === "status-update") return mapObject(update ?? answer, updateFromRest);
-  if (artifact !== undefined || answer.kind === "artifact-update") return mapObject(artifact ?? answer, pieceFromRest);
-  if (said !== undefined || answer.kind === "message") return spokenFromRest(said ?? answer);
-  if (task !== undefined || answer.kind === "task") return taskFromRest(task ?? answer);
-  return answer;
-}
-
-function updateFromRest({ status = {}, ...update }: JsonObject): JsonObject {
+function statusUpdateFromRest({ status = {}, ...update }: JsonObject): JsonObject {
   return { final: false, ...update, kind: "status-update", status: statusFromRest(status) };
 }
 
-function pieceFromRest({ artifact = {}, ...update }: JsonObject): JsonObject {
+function artifactUpdateFromRest({ artifact = {}, ...update }: JsonObject): JsonObject {
   return { ...update, kind: "artifact-update", artifact: artifactFromRest(artifact) };
 }

@@ -43,35 +43,28 @@ const ROLES_READ: ReadonlyMap<JsonValue, string> = new Map<JsonValue, string>([
 export function partsToRest(parts: JsonValue | undefined): JsonObject[] {
   return listOrEmpty(parts).map((json) => {
     const { kind: _kind, file, data, ...part } = objectOrEmpty(json);
-    if (file !== undefined) return { ...part, file: fileToRest(objectOrEmpty(file)) };
+    if (file !== undefined) {
+      const { uri, bytes, ...rest } = objectOrEmpty(file);
+      return { ...part, file: defined({ ...rest, fileWithUri: uri, fileWithBytes: bytes }) };
+    }
     return data === undefined ? part : { ...part, data: { data } };
   });
 }
 
 /** Reads parts in either form. */
 export function partsFromRest(parts: JsonValue): JsonValue {
-  return mapList(parts, (json) => mapObject(json, partFromRest));
-}
-
-function partFromRest(part: JsonObject): JsonObject {
-  if ("kind" in part) return part;
-  const { text, file, data, ...rest } = part;
-  if (text !== undefined) return { ...rest, kind: "text", text };
-  if (file !== undefined) return { ...rest, kind: "file", file: mapObject(file, fileFromRest) };
-  return { ...rest, kind: "data", data: objectOrEmpty(data).data ?? data ?? null };
-}
-
-function fileToRest({ uri, bytes, ...rest }: JsonObject): JsonObject {
-  return defined({
-    ...rest,
-    fileWithUri: uri,
-    fileWithBytes: bytes,
-  });
+  return mapList(parts, (json) =>
+    mapObject(json, (part) => {
+      if ("kind" in part) return part;
+      const { text, file, data, ...rest } = part;
+      if (text !== undefined) return { ...rest, kind: "text", text };
+      if (file !== undefined) return { ...rest, kind: "file", file: mapObject(file, fileFromRest) };
+      return { ...rest, kind: "data", data: objectOrEmpty(data).data ?? data ?? null };
+    }),
+  );
 }
 
 function fileFromRest(file: JsonObject): JsonObject {
   const { fileWithUri, file_with_uri, fileWithBytes, file_with_bytes, ...rest } = file;
-  const uri = fileWithUri ?? file_with_uri;
-  const bytes = fileWithBytes ?? file_with_bytes;
-  return defined({ ...rest, uri, bytes });
+  return defined({ ...rest, uri: fileWithUri ?? file_with_uri, bytes: fileWithBytes ?? file_with_bytes });
 }

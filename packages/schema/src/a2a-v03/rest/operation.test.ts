@@ -100,7 +100,7 @@ describe("a request of HTTP+JSON in A2A 0.3", () => {
   it("cannot be read when an id is not encoded", () => {
     const operation = restOperation("tasks/get");
     const ids = operation.match("tasks/%zz") ?? {};
-    expect(() => operation.decodeParams(ids, NOTHING)).toThrow('id "%zz" is not encoded as a URL has it');
+    expect(() => operation.decodeParams(ids, NOTHING)).toThrow('id "%zz" is not percent-encoded correctly');
   });
 });
 

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { listOrEmpty, objectOrEmpty, stringOrEmpty } from "../../json.ts";
+import { defined, listOrEmpty, objectOrEmpty, stringOrEmpty } from "../../json.ts";
 import { quote, WireError } from "../../wire-error.ts";
 import { answerFromRest, answerToRest } from "./answer.ts";
 import {
@@ -77,7 +77,10 @@ const IDS: ParamsForm = { decode: (ids) => ids };
 const SEND: ParamsForm = { decode: (_ids, { body }) => sendParamsFromRest(body), body: sendParamsToRest };
 const BODY: ParamsForm = { decode: (_ids, { body }) => body, body: (params) => params };
 const HISTORY: ParamsForm = {
-  decode: (ids, { query }) => ({ ...ids, ...historyLengthIn(query) }),
+  decode: (ids, { query }) => {
+    const historyLength = query.get("historyLength") || query.get("history_length") || undefined;
+    return defined({ ...ids, historyLength });
+  },
   query: ({ historyLength }) => (historyLength === undefined ? "" : `?historyLength=${String(historyLength)}`),
 };
 /**
@@ -176,7 +179,11 @@ function operationFrom({ method, http, path, params, result }: Outline): RestOpe
   const [httpMethod = "GET", otherMethod = httpMethod] = http;
   const { query, body, otherBody } = params;
   const callWith = (given: JsonObject, write: ParamsForm["body"]): RestCall => {
-    const filled = path.replace(VARIABLES, (_variable, name: string) => encodedId(name, given));
+    const filled = path.replace(VARIABLES, (_variable, name: string) => {
+      const id = stringOrEmpty(given[name]);
+      if (id === "") throw new WireError(name, "", "is missing: the path needs it");
+      return encodeURIComponent(id);
+    });
     return { httpMethod, path: `/v1/${filled}${query?.(given) ?? ""}`, body: write?.(given) };
   };
   return {
@@ -186,7 +193,10 @@ function operationFrom({ method, http, path, params, result }: Outline): RestOpe
       const match = pattern.exec(asked);
       return match ? { ...match.groups } : undefined;
     },
-    decodeParams: (ids, content) => params.decode(decodedIds(ids), content),
+    decodeParams: (ids, content) => {
+      const decoded = Object.entries(ids).map(([name, text]) => [name, decodeId(name, text)]);
+      return params.decode(Object.fromEntries(decoded), content);
+    },
     encodeCall: (given) => callWith(given, body),
     encodeOtherCall:
       otherBody || otherMethod !== httpMethod
@@ -197,25 +207,10 @@ function operationFrom({ method, http, path, params, result }: Outline): RestOpe
   };
 }
 
-function encodedId(name: string, params: JsonObject): string {
-  const id = stringOrEmpty(params[name]);
-  if (id === "") throw new WireError(name, "", "is missing: the path needs it");
-  return encodeURIComponent(id);
-}
-
-function decodedIds(ids: Readonly<Record<string, string>>): JsonObject {
-  return Object.fromEntries(Object.entries(ids).map(([name, text]) => [name, decodedId(name, text)]));
-}
-
-function decodedId(name: string, text: string): string {
+function decodeId(name: string, text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    throw new WireError(name, quote(text), "is not encoded as a URL has it");
+    throw new WireError(name, quote(text), "is not percent-encoded correctly: encode it as part of a URL");
   }
-}
-
-function historyLengthIn(query: RestContent["query"]): JsonObject {
-  const historyLength = query.get("historyLength") ?? query.get("history_length") ?? "";
-  return historyLength === "" ? {} : { historyLength };
 }

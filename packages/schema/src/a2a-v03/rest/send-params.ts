@@ -9,34 +9,31 @@ import { messageFromRest, messageToRest } from "./message.ts";
  * `blocking` is always written: if absent, it means true for SDKs in JSON-RPC, but false in ProtoJSON.
  */
 export function sendParamsToRest({ message, configuration, ...rest }: JsonObject): JsonObject {
+  const { pushNotificationConfig, ...given } = objectOrEmpty(configuration);
   return defined({
     ...rest,
     message: message === undefined ? undefined : messageToRest(message),
-    configuration: { blocking: true, ...configurationToRest(objectOrEmpty(configuration)) },
+    configuration: defined({ blocking: true, ...given, pushNotification: pushNotificationConfig }),
   });
 }
 
 /** Reads the parameters of `message/send` and `message/stream` from the body of a request, in either form. */
 export function sendParamsFromRest(body: JsonObject): JsonObject {
   const { message, request, configuration, ...rest } = body;
-  const said = message ?? request;
-  const unsaid: JsonObject = "content" in objectOrEmpty(said) ? PROTO_DEFAULTS : {};
+  const sent = message ?? request;
+  const defaults: JsonObject = "content" in objectOrEmpty(sent) ? PROTO_DEFAULTS : {};
   return defined({
     ...rest,
-    message: said === undefined ? undefined : messageFromRest(said),
+    message: sent === undefined ? undefined : messageFromRest(sent),
     configuration:
       configuration === undefined
         ? undefined
-        : mapObject(configuration, (given) => ({ ...unsaid, ...configurationFromRest(given) })),
+        : mapObject(configuration, (given) => ({ ...defaults, ...configurationFromRest(given) })),
   });
 }
 
 /** ProtoJSON omits `false`, so a configuration without `blocking` does not wait. */
 const PROTO_DEFAULTS: JsonObject = { blocking: false };
-
-function configurationToRest({ pushNotificationConfig, ...rest }: JsonObject): JsonObject {
-  return defined({ ...rest, pushNotification: pushNotificationConfig });
-}
 
 function configurationFromRest(configuration: JsonObject): JsonObject {
   const { pushNotification, push_notification, ...rest } = configuration;

@@ -21,7 +21,7 @@ export function taskFromRest(json: JsonValue): JsonValue {
       ...rest,
       kind: "task",
       status: status === undefined ? undefined : statusFromRest(status),
-      history: history === undefined ? undefined : mapList(history, spokenFromRest),
+      history: history === undefined ? undefined : mapList(history, agentMessageFromRest),
       artifacts: artifacts === undefined ? undefined : mapList(artifacts, artifactFromRest),
     }),
   );
@@ -44,7 +44,7 @@ export function statusFromRest(json: JsonValue): JsonValue {
     return defined({
       ...rest,
       state: STATES_READ.get(state) ?? state,
-      message: said === undefined ? undefined : spokenFromRest(said),
+      message: said === undefined ? undefined : agentMessageFromRest(said),
     });
   });
 }
@@ -61,7 +61,7 @@ export function artifactFromRest(json: JsonValue): JsonValue {
 }
 
 /** Reads a message of an agent, and adds its `kind`. */
-export function spokenFromRest(json: JsonValue): JsonValue {
+export function agentMessageFromRest(json: JsonValue): JsonValue {
   return mapObject(messageFromRest(json), (message) => ({ ...message, kind: "message" }));
 }
 
