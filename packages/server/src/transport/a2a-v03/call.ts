@@ -6,7 +6,7 @@ import { agentKey } from "../../handler/addressed-agent.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
 import { type Active, activationOf, viewOf } from "../a2a/activation.ts";
 import type { MethodCall } from "../a2a/method.ts";
-import { type CallPlace, extensionNeeded, meetsRequirement } from "../a2a/required-extension.ts";
+import { extensionNeeded, meetsRequirement } from "../a2a/required-extension.ts";
 import { contextValuesOf } from "../auth/admitted.ts";
 import { JsonRpcFailure } from "../http/json-rpc.ts";
 import { RequestContext } from "../http/request-context.ts";
@@ -66,31 +66,38 @@ export function openCall(request: HttpRequest, requested: RequestedOperation): O
   };
 }
 
-/** Throws for a call that does not use the extension, to an agent whose card requires it (CARD-1). */
+/**
+ * Throws for a call that does not use the extension, to an agent whose card requires it (CARD-1).
+ *
+ * The methods of the extension show by themselves that their client knows it. The extended card is
+ * for clients that do not yet.
+ */
 export async function assertExtension(handler: RequestHandler, name: string, call: MethodCall): Promise<void> {
-  const place = placeOf(name, call.params);
+  if (EXTENSION_METHODS.has(name) || name === "agent/getAuthenticatedExtendedCard") return;
   const { view, context } = call;
-  if (!place || (await meetsRequirement(handler, { view, place, context }))) return;
+  const params = objectOrEmpty(call.params);
+  const isMessage = MESSAGE_METHODS.has(name);
+  const named = isMessage ? objectOrEmpty(params.message) : { taskId: params.taskId ?? params.id, contextId: "" };
+  const place = { taskId: stringOrEmpty(named.taskId), contextId: stringOrEmpty(named.contextId), isMessage };
+  if (await meetsRequirement(handler, { view, place, context })) return;
   throw new JsonRpcFailure(extensionNeeded("X-A2A-Extensions"), JsonRpcCode.INVALID_REQUEST);
 }
 
-/** Returns the conversation of a call; undefined for methods that need no extension even where it is required. */
-function placeOf(name: string, params: JsonValue | undefined): CallPlace | undefined {
-  if (EXTENSION_METHODS.has(name) || name === "agent/getAuthenticatedExtendedCard") return undefined;
-  const { message, id, taskId = id } = objectOrEmpty(params);
-  if (!MESSAGE_METHODS.has(name)) return { taskId: stringOrEmpty(taskId), contextId: "", isMessage: false };
-  const named = objectOrEmpty(message);
-  return { taskId: stringOrEmpty(named.taskId), contextId: stringOrEmpty(named.contextId), isMessage: true };
-}
-
-/** Returns the view in which a call sees a task or an event. If it is that of the extension, the response names the extension. */
+/**
+ * Returns the view in which a call sees a task or an event.
+ *
+ * If it is that of the extension, the response names the extension.
+ */
 export function enterView(call: Pick<MethodCall, "view" | "nameExtension">, shown: Active): StreamView {
   const view = viewOf(call.view, shown);
   if (view === "extension") call.nameExtension();
   return view;
 }
 
-/** Gives a call the view of its task's conversation if the extension is active there, also for events from before that. */
+/**
+ * Gives a call the view of its task's conversation if the extension is active there, also for
+ * events from before that.
+ */
 export function withTaskView(call: MethodCall, { extensionActive }: Active): MethodCall {
   return call.view === "inherited" && extensionActive ? { ...call, view: "extension" } : call;
 }

@@ -1,4 +1,4 @@
-import { create, type DescMethod, type JsonObject } from "@bufbuild/protobuf";
+import { create, type DescMethod } from "@bufbuild/protobuf";
 import {
   decodeRfcJson,
   ExecuteSlashCommandRequestSchema,
@@ -20,7 +20,10 @@ import type { Answer, Frame } from "../http/answer.ts";
 import { encoderFor, encodeTaskFor } from "./frames.ts";
 import type { Operation } from "./operation.ts";
 
-/** The methods that A2A 0.3 does not have: those of the extension (CMD-1), and our own for queued messages (STREAM-8). */
+/**
+ * The methods that A2A 0.3 does not have: those of the extension (CMD-1), and our own for queued
+ * messages (STREAM-8).
+ */
 export function ownOperations(handler: RequestHandler): readonly Operation[] {
   const { getAllSlashCommands, runSlashCommand } = SlashCommandService.method;
   const operation = (name: string, method: DescMethod, run: Method): Operation => ({
@@ -46,9 +49,16 @@ async function getCommands({ commands }: RequestHandler, { params, context }: Me
   return { case: "result", value: encodeRfcJson(GetAllSlashCommandsResponseSchema, listed) };
 }
 
-/** Starts a command and answers how it started. For a client that accepts a stream, the updates of its task follow. */
+/**
+ * Starts a command and answers how it started.
+ *
+ * For a client that accepts a stream, the updates of its task follow.
+ */
 async function executeCommand(handler: RequestHandler, call: MethodCall): Promise<Answer> {
-  if (!call.takesStream) return { case: "result", value: encodeStarted(await startCommand(handler, call)) };
+  if (!call.takesStream) {
+    const started = await startCommand(handler, call);
+    return { case: "result", value: encodeRfcJson(ExecuteSlashCommandResponseSchema, started) };
+  }
   const stream = handler.streams.enter(call.context);
   try {
     const started = await startCommand(handler, call);
@@ -69,11 +79,11 @@ async function startCommand(handler: RequestHandler, call: MethodCall): Promise<
   return create(RunSlashCommandResponseSchema, response).result ?? create(ExecuteSlashCommandResponseSchema);
 }
 
-function encodeStarted(started: ExecuteSlashCommandResponse): JsonObject {
-  return encodeRfcJson(ExecuteSlashCommandResponseSchema, started);
-}
-
-/** Yields how a command started, then the updates of its task. Releases the place of the stream at the end. */
+/**
+ * Yields how a command started, then the updates of its task.
+ *
+ * Releases the place of the stream at the end.
+ */
 async function* commandFrames(
   handler: RequestHandler,
   call: MethodCall,
@@ -81,7 +91,7 @@ async function* commandFrames(
   stream: Disposable,
 ): AsyncIterable<Frame> {
   using _stream = stream;
-  yield { result: JSON.stringify(encodeStarted(started)) };
+  yield { result: JSON.stringify(encodeRfcJson(ExecuteSlashCommandResponseSchema, started)) };
   const taskId = started.executionId;
   const task = create(TaskSchema, { id: taskId });
   if (taskId !== "") yield* subscriptionFrames(handler, call, { task, after: 0n }, encoderFor(call));

@@ -47,10 +47,11 @@ export class NoOperation extends JsonRpcFailure {
 }
 
 /**
- * Returns the error that a client gets for anything that was thrown, and reports it to the operator unless it is the client's
- * fault.
+ * Returns the error that a client gets for anything that was thrown, and reports it to the operator
+ * unless it is the client's fault.
  *
- * The error names fields as the request does: methods on tasks call the task `id`, messages and push configs `taskId`.
+ * The error names fields as the request does: methods on tasks call the task `id`, messages and
+ * push configs `taskId`.
  */
 export function reportError(reason: unknown, { onError, shutdown }: FailureReport, params?: JsonValue): JsonRpcError {
   const { id, taskId } = objectOrEmpty(params);
@@ -58,16 +59,6 @@ export function reportError(reason: unknown, { onError, shutdown }: FailureRepor
   const error = jsonRpcErrorFrom(withFieldNames(reason, names));
   if (error.code === JsonRpcCode.INTERNAL_ERROR && reason !== shutdown.reason) onError(reason);
   return error;
-}
-
-/** Returns the value of `WWW-Authenticate` for a call that needs other credentials (A2A 0.3, section 7.10), else undefined. */
-export function challengeOf(reason: unknown): string | undefined {
-  return isUnauthenticated(reason) ? "Bearer" : undefined;
-}
-
-/** Returns the HTTP status of an error in JSON-RPC: 200, unless the body cannot be read or credentials are missing. */
-export function rpcStatusOf(reason: unknown): number {
-  return httpStatusOf(reason) ?? 200;
 }
 
 /** Returns the HTTP status of an error in HTTP+JSON. `code` is the code that the error has in JSON-RPC. */
@@ -78,13 +69,12 @@ export function restStatusOf(reason: unknown, code: number): number {
   return httpStatusOf(reason) ?? REST_STATUSES.get(code) ?? 400;
 }
 
-/** Returns the status of an error that HTTP itself has a status for; undefined for any other. */
-function httpStatusOf(reason: unknown): number | undefined {
+/**
+ * Returns the status of an error that HTTP itself defines: a body that cannot be read, or missing
+ * credentials (A2A 0.3, section 7.10); undefined for any other error.
+ */
+export function httpStatusOf(reason: unknown): number | undefined {
   if (reason instanceof UnsupportedMediaType) return 415;
   if (reason instanceof BodyTooLarge) return 413;
-  return isUnauthenticated(reason) ? 401 : undefined;
-}
-
-function isUnauthenticated(reason: unknown): boolean {
-  return reason instanceof DevtoolError && reason.code === Code.Unauthenticated;
+  return reason instanceof DevtoolError && reason.code === Code.Unauthenticated ? 401 : undefined;
 }

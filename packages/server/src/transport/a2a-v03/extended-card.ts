@@ -9,9 +9,11 @@ import { agentCard } from "./card.ts";
 import type { A2aV03ServiceOptions } from "./options.ts";
 
 /**
- * Returns the card for authenticated callers: the public one with a skill for each slash command of the default workspace.
+ * Returns the card for authenticated callers: the public one with a skill for each slash command of
+ * the default workspace.
  *
- * Its security schemes have the fields of both forms in A2A 0.3, since clients of HTTP+JSON read either.
+ * Its security schemes have the fields of both forms in A2A 0.3, since clients of HTTP+JSON read
+ * either.
  */
 export async function extendedCard(
   { handler, baseUrl, ...options }: A2aV03ServiceOptions,

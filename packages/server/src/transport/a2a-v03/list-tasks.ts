@@ -7,9 +7,11 @@ import { findTask, type MethodCall } from "../a2a/method.ts";
 import { enterView } from "./call.ts";
 
 /**
- * Lists the caller's tasks, those changed last first, without history and artifacts unless the query asks for them.
+ * Lists the caller's tasks, those changed last first, without history and artifacts unless the
+ * query asks for them.
  *
- * A2A 0.3 names `GET /v1/tasks` and says no more about it (section 3.5.6). Parameters and pages are those of A2A 1.0.
+ * A2A 0.3 names `GET /v1/tasks` and says no more about it (section 3.5.6). Parameters and pages are
+ * those of A2A 1.0.
  */
 export async function listTasks(handler: RequestHandler, query: TaskListQuery, call: MethodCall): Promise<JsonObject> {
   const { historyLength, includeArtifacts } = query;

@@ -23,7 +23,10 @@ import { withFormat } from "./push-configs.ts";
 
 type StreamResponse = MessageInitShape<typeof TaskService.method.streamMessage.output>;
 
-/** Sends a message, and returns the task at the end of the exchange, or the message that is the whole answer. */
+/**
+ * Sends a message, and returns the task at the end of the exchange, or the message that is the
+ * whole answer.
+ */
 export async function sendMessage(
   options: A2aV03ServiceOptions,
   asked: MessageSend,
@@ -59,7 +62,8 @@ export async function streamMessage(
 /**
  * Subscribes to a task until it rests.
  *
- * With `Last-Event-ID`, the stream begins with the event after it. Without, it begins with a snapshot of the task.
+ * With `Last-Event-ID`, the stream begins with the event after it. Without, it begins with a
+ * snapshot of the task.
  */
 export async function resubscribe(
   handler: RequestHandler,
@@ -77,7 +81,11 @@ function markReplay(json: JsonValue, replay: Replay): JsonValue {
   return { ...json, metadata: withReplay(isObject(json.metadata) ? json.metadata : undefined, replay) };
 }
 
-/** Returns our own request for a message. Throws when the client accepts none of the agent's output media types. */
+/**
+ * Returns our own request for a message.
+ *
+ * Throws when the client accepts none of the agent's output media types.
+ */
 async function sendRequestFor(
   { handler, outputModes }: A2aV03ServiceOptions,
   { request: decoded, pushConfig }: MessageSend,
@@ -91,7 +99,11 @@ async function sendRequestFor(
   return { ...request, message: withPlainAnswer(request.message, task) };
 }
 
-/** Yields the frames of an exchange. Where a message is the whole answer, its task is hidden unless it ends without one. */
+/**
+ * Yields the frames of an exchange.
+ *
+ * Where a message is the whole answer, its task is hidden unless it ends without one.
+ */
 async function* exchangeFrames(responses: AsyncIterable<StreamResponse>, call: MethodCall): AsyncIterable<Frame> {
   let isHidden = false;
   let replay: Replay | undefined;

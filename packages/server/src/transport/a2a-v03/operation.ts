@@ -43,7 +43,11 @@ export function unary<T>(
   return async (call) => ({ case: "result", value: await run(decode(call.params), call) });
 }
 
-/** Makes a method that answers with a stream. A refusal is thrown before the stream is returned. */
+/**
+ * Makes a method that answers with a stream.
+ *
+ * A refusal is thrown before the stream is returned.
+ */
 export function streaming<T>(
   decode: (params: JsonValue | undefined) => T,
   run: (request: T, call: MethodCall) => Promise<AsyncIterable<Frame>>,

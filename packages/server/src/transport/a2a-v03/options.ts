@@ -29,7 +29,11 @@ export interface A2aV03RoutesOptions extends A2aV03ServiceOptions {
   /** Called with each error that is not the client's fault. */
   readonly onError: (reason: unknown) => void;
 
-  /** The other versions of A2A at the same JSON-RPC endpoint. Each answers the requests that it takes. Default: none. */
+  /**
+   * The other versions of A2A at the same JSON-RPC endpoint.
+   *
+   * Each answers the requests that it takes. Default: none.
+   */
   readonly versions?: readonly JsonRpcDialect[];
 
   /** The dialects of A2A 0.3. Each answers the calls that it takes. Default: none. */

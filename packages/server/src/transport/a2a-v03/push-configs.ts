@@ -24,7 +24,10 @@ const FORMATS: Readonly<Record<AskedView, PushFormat>> = {
   inherited: PushFormat.A2A_V03_INHERITED,
 };
 
-/** The encodings of notifications for configs set over A2A 0.3: the `result` that the frame of a stream would have. */
+/**
+ * The encodings of notifications for configs set over A2A 0.3: the `result` that the frame of a
+ * stream would have.
+ */
 export const A2A_V03_PUSH_ENCODINGS: readonly (readonly [PushFormat, PushEncoding])[] = [
   [FORMATS.extension, encodingFor("extension")],
   [FORMATS.plain, encodingFor("plain")],
@@ -77,7 +80,11 @@ export async function deleteConfig({ push }: RequestHandler, place: ConfigPlace,
   return null;
 }
 
-/** Awaits an answer of our push service. Throws A2A's own error where the server posts no notifications. */
+/**
+ * Awaits an answer of our push service.
+ *
+ * Throws A2A's own error where the server posts no notifications.
+ */
 async function awaitPush<T>(answer: T | Promise<T>): Promise<T> {
   try {
     return await answer;

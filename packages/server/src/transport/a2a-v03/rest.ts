@@ -6,9 +6,9 @@ import { writeAnswer } from "../http/answer.ts";
 import { assertJson, readBody } from "../http/body.ts";
 import { ClientGone } from "../http/client-gone.ts";
 import { JsonRpcFailure, parseBody } from "../http/json-rpc.ts";
-import { type HttpRequest, type HttpResponse, pathOf, queryOf, type Route, send } from "../http/route.ts";
+import { type HttpRequest, pathOf, queryOf, type Route, send } from "../http/route.ts";
 import { callMethod, type Endpoint } from "./endpoint.ts";
-import { challengeOf, NoOperation, reportError, restStatusOf } from "./errors.ts";
+import { NoOperation, reportError, restStatusOf } from "./errors.ts";
 
 /** The prefix of all paths of the binding. */
 const PREFIX = "/v1/";
@@ -19,34 +19,33 @@ export function restRoute(endpoint: Endpoint): Route {
     name: `* ${PREFIX}`,
     access: "token",
     matches: (_method, path) => path.startsWith(PREFIX),
-    handle: (request, response) => answerRequest(request, response, endpoint),
+    async handle(request, response) {
+      using gone = new ClientGone(response, endpoint.shutdown);
+      let params: JsonObject | undefined;
+      const error = (reason: unknown) => errorToRest(reportError(reason, endpoint, params));
+      try {
+        const call = await readCall(request, endpoint.maxRequestBytes);
+        params = call.params;
+        const answered = await callMethod(request, endpoint, { ...call, signal: gone.signal });
+        await writeAnswer(response, answered, {
+          endpoint,
+          body: (value) => JSON.stringify(call.encodeResult(value)),
+          wrap: (result) => JSON.stringify(call.encodeResult(JSON.parse(result))),
+          error: (reason) => JSON.stringify(error(reason)),
+          errorEvent: "error",
+        });
+      } catch (reason) {
+        if (response.destroyed || response.headersSent) return;
+        const body = error(reason);
+        const status = restStatusOf(reason, body.code);
+        send(response, status, {
+          body: JSON.stringify(body),
+          allow: reason instanceof NoOperation ? reason.httpMethods.join(", ") : undefined,
+          "www-authenticate": status === 401 ? "Bearer" : undefined,
+        });
+      }
+    },
   };
-}
-
-async function answerRequest(request: HttpRequest, response: HttpResponse, endpoint: Endpoint): Promise<void> {
-  using gone = new ClientGone(response, endpoint.shutdown);
-  let params: JsonObject | undefined;
-  const error = (reason: unknown) => errorToRest(reportError(reason, endpoint, params));
-  try {
-    const call = await readCall(request, endpoint.maxRequestBytes);
-    params = call.params;
-    const answered = await callMethod(request, endpoint, { ...call, signal: gone.signal });
-    await writeAnswer(response, answered, {
-      endpoint,
-      body: (value) => JSON.stringify(call.encodeResult(value)),
-      wrap: (result) => JSON.stringify(call.encodeResult(JSON.parse(result))),
-      error: (reason) => JSON.stringify(error(reason)),
-      errorEvent: "error",
-    });
-  } catch (reason) {
-    if (response.destroyed || response.headersSent) return;
-    const body = error(reason);
-    send(response, restStatusOf(reason, body.code), {
-      body: JSON.stringify(body),
-      allow: reason instanceof NoOperation ? reason.httpMethods.join(", ") : undefined,
-      "www-authenticate": challengeOf(reason),
-    });
-  }
 }
 
 /** A request in terms of JSON-RPC. */
@@ -57,7 +56,11 @@ interface RequestedMethod {
   encodeResult(result: JsonValue): JsonValue;
 }
 
-/** Reads a request. Throws a `NoOperation` for a path, or an HTTP method of a path, that A2A 0.3 does not have. */
+/**
+ * Reads a request.
+ *
+ * Throws a `NoOperation` for a path, or an HTTP method of a path, that A2A 0.3 does not have.
+ */
 async function readCall(request: HttpRequest, maxRequestBytes: number): Promise<RequestedMethod> {
   const text = (await readBody(request, maxRequestBytes)).trim();
   // The type of an empty body does not matter: some clients name one, others do not.

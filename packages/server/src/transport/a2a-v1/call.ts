@@ -24,13 +24,20 @@ export interface Call {
   /** Whether the call activates the extension in its conversation. */
   readonly activates: boolean;
 
-  /** Makes the response name the extension as active. Has no effect once the response headers are sent. */
+  /**
+   * Makes the response name the extension as active.
+   *
+   * Has no effect once the response headers are sent.
+   */
   readonly nameExtension: () => void;
 
   /** Returns an event as an element of a stream, made once for all its readers. */
   readonly responseFor: ResponseFor;
 
-  /** The sequence of the last event that the client has, from `Last-Event-ID`; undefined when it sent none. */
+  /**
+   * The sequence of the last event that the client has, from `Last-Event-ID`; undefined when it
+   * sent none.
+   */
   readonly lastEventId: bigint | undefined;
 }
 
@@ -63,7 +70,10 @@ interface OpenCallOptions {
 
 const MAX_TENANT_LENGTH = 200;
 
-/** Opens a call: checks its version and required fields, then decides on its tenant, agent and use of the extension. */
+/**
+ * Opens a call: checks its version and required fields, then decides on its tenant, agent and use
+ * of the extension.
+ */
 export function openCall(schema: DescMessage, request: Request, options: OpenCallOptions): Call {
   const { context, agents = new Map(), responseFor = streamResponseFor } = options;
   const { requestHeader, responseHeader } = context;
@@ -93,7 +103,8 @@ export function openCall(schema: DescMessage, request: Request, options: OpenCal
 /**
  * Records the tenant of a call, and the agent that it names.
  *
- * Each tenant of a caller has its own tasks. Where there are several agents, a tenant is `<agent>` or `<agent>/<tenant>`.
+ * Each tenant of a caller has its own tasks. Where there are several agents, a tenant is `<agent>`
+ * or `<agent>/<tenant>`.
  */
 function enterTenant(tenant: string, { values }: HandlerContext, agents: ReadonlyMap<string, unknown>): void {
   if (tenant === "") return;
@@ -110,7 +121,11 @@ function enterTenant(tenant: string, { values }: HandlerContext, agents: Readonl
   values.set(tenantKey, rest.join("/"));
 }
 
-/** Returns the view in which a call sees a task or an event. If it is that of the extension, the response names the extension. */
+/**
+ * Returns the view in which a call sees a task or an event.
+ *
+ * If it is that of the extension, the response names the extension.
+ */
 export function enterView(call: Pick<Call, "view" | "nameExtension">, shown: Active): StreamView {
   const view = viewOf(call.view, shown);
   if (view === "extension") call.nameExtension();

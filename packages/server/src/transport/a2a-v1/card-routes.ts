@@ -21,15 +21,20 @@ export interface CardRoutesOptions {
   readonly tenant?: string;
 
   /**
-   * Resolves to the current signing key. Only the form of 1.0 is signed: 0.3 defines no signatures. Default: the card is not
-   * signed.
+   * Resolves to the current signing key. Only the form of 1.0 is signed: 0.3 defines no signatures.
+   * Default: the card is not signed.
    */
   readonly key?: () => Promise<CardKey>;
 
   /** The time of the last change to the card. */
   readonly modified: Date;
 
-  /** The form for requests that name no version: both forms in one, or that of 1.0 for strict readers. Default: hybrid. */
+  /**
+   * The form for requests that name no version: both forms in one, or that of 1.0 for strict
+   * readers.
+   *
+   * Default: hybrid.
+   */
   readonly unversioned?: "hybrid" | "v1";
 }
 
@@ -40,8 +45,8 @@ interface Variant {
 }
 
 /**
- * The routes of the card, at its well-known path and at its older one, in the form of the version that a request names
- * (CARD-1).
+ * The routes of the card, at its well-known path and at its older one, in the form of the version
+ * that a request names (CARD-1).
  */
 export function cardRoutes({ modified, ...options }: CardRoutesOptions): Route[] {
   const variants = new CardVariants(options);
@@ -81,7 +86,11 @@ class CardVariants {
     return this.#hybrid;
   }
 
-  /** Returns the form of 1.0 with the signature of a key. It is signed once per key, so that its entity tag stays the same. */
+  /**
+   * Returns the form of 1.0 with the signature of a key.
+   *
+   * It is signed once per key, so that its entity tag stays the same.
+   */
   #signedBy(key: CardKey): Promise<Variant> {
     if (this.#signed?.keyId !== key.keyId) this.#signed = { keyId: key.keyId, variant: this.#sign(key) };
     return this.#signed.variant;

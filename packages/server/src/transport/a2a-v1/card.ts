@@ -14,8 +14,8 @@ const ROLES: Readonly<Record<string, string>> = { http: "operator", openIdConnec
 /**
  * Returns a card in the form of A2A 1.0, from its form of 0.3.
  *
- * It lists the bindings of both versions; those of 1.0 come first, as the preferred ones. Calls of 1.0 must name the tenant, if
- * any.
+ * It lists the bindings of both versions; those of 1.0 come first, as the preferred ones. Calls of
+ * 1.0 must name the tenant, if any.
  */
 export function agentCardV1(card: CardV03, baseUrl: string, tenant = ""): AgentCard {
   const converted = agentCardFromV03(card);
@@ -40,8 +40,8 @@ export function agentCardV1(card: CardV03, baseUrl: string, tenant = ""): AgentC
 /**
  * Returns the requirement of some security schemes together.
  *
- * Each scheme names the role that it gives, which OpenAPI 3.1 allows: without a list, the SDKs would leave the scheme out of the
- * text that the card's signature covers.
+ * Each scheme names the role that it gives, which OpenAPI 3.1 allows: without a list, the SDKs
+ * would leave the scheme out of the text that the card's signature covers.
  */
 function requirementFrom(names: JsonObject, { securitySchemes }: CardV03): SecurityRequirement {
   const schemes: Record<string, { list: string[] }> = {};

@@ -97,7 +97,11 @@ async function startCommand(
   return create(RunSlashCommandResponseSchema, response).result ?? create(ExecuteSlashCommandResponseSchema);
 }
 
-/** Opens a call of a method of the extension. Its client knows the extension, since it knows the method. */
+/**
+ * Opens a call of a method of the extension.
+ *
+ * Its client knows the extension, since it knows the method.
+ */
 function openCommandCall(context: HandlerContext, kind: "reads" | "starts a turn"): Call {
   const schema = A2AService.method.getExtendedAgentCard.input;
   const use = { knowsExtension: true, startsTurn: kind === "starts a turn" };

@@ -20,7 +20,11 @@ interface FailureCodes {
   readonly code: Code;
 }
 
-/** The failures that A2A 1.0 names, and two of our own (ERR-2, STREAM-7). The name is the `reason` of the error's `ErrorInfo`. */
+/**
+ * The failures that A2A 1.0 names, and two of our own (ERR-2, STREAM-7).
+ *
+ * The name is the `reason` of the error's `ErrorInfo`.
+ */
 export type Reason =
   | "TASK_NOT_FOUND"
   | "TASK_NOT_CANCELABLE"
@@ -68,7 +72,11 @@ const DOMAIN = "a2a-protocol.org";
 const OWN_DOMAIN = "devtool.dev";
 const OWN_REASONS: ReadonlySet<Reason> = new Set<OwnReason>(["RESOURCE_EXHAUSTED", "ALREADY_EXISTS"]);
 
-/** The codes in JSON-RPC of errors that are not one of the named failures. Default: an internal error. */
+/**
+ * The codes in JSON-RPC of errors that are not one of the named failures.
+ *
+ * Default: an internal error.
+ */
 const RPC_CODES: ReadonlyMap<Code, number> = new Map([
   [Code.InvalidArgument, JsonRpcCode.INVALID_PARAMS],
   [Code.PermissionDenied, JsonRpcCode.INVALID_REQUEST],
@@ -171,7 +179,10 @@ export function connectErrorFrom(reason: unknown, table: ErrorTable): ConnectErr
   return new ConnectError(message, code, undefined, isLimit ? [violationsDetail(violations)] : [], error.cause);
 }
 
-/** Returns the name that A2A has for an error of our own services; undefined for one that it does not name. */
+/**
+ * Returns the name that A2A has for an error of our own services; undefined for one that it does
+ * not name.
+ */
 function failureReason(code: Code, details: ErrorDetails | undefined): Reason | undefined {
   switch (code) {
     case Code.NotFound:

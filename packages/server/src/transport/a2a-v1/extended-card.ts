@@ -8,7 +8,10 @@ import type { RequestHandler } from "../../handler/request-handler.ts";
 import { commandSkills } from "../a2a/card.ts";
 import { agentCardV1 } from "./card.ts";
 
-/** The callers that get the extended card: authenticated ones, as the standard says (section 13.3), or all that are admitted. */
+/**
+ * The callers that get the extended card: authenticated ones, as the standard says (section 13.3),
+ * or all that are admitted.
+ */
 export type CardReaders = "known" | "everybody";
 
 /** Options of `extendedCardOf`. */
@@ -22,7 +25,10 @@ interface ExtendedCardOptions {
   readonly tenant?: string;
 }
 
-/** Returns a function that makes the extended card: the public one with a skill for each slash command of the default workspace. */
+/**
+ * Returns a function that makes the extended card: the public one with a skill for each slash
+ * command of the default workspace.
+ */
 export function extendedCardOf(
   { commands }: RequestHandler,
   card: CardV03,

@@ -3,13 +3,16 @@ import { encodeA2aJson, type StreamResponse, StreamResponseSchema, streamRespons
 import type { StreamView } from "@devtool/schema/a2a-v03";
 import type { Frame } from "../http/answer.ts";
 
-/** An element of a stream with the sequence of its event: the id by which a client resumes, for which A2A has no field. */
+/**
+ * An element of a stream with the sequence of its event: the id by which a client resumes, for
+ * which A2A has no field.
+ */
 export interface SequencedResponse extends StreamResponse {
   readonly sequence: bigint;
 
   /**
-   * The JSON text of an element that has several readers; empty until the first of them needs it. Undefined for an element with
-   * a single reader.
+   * The JSON text of an element that has several readers; empty until the first of them needs it.
+   * Undefined for an element with a single reader.
    */
   readonly shared?: { text: string };
 }

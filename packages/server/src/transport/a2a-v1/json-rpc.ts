@@ -3,9 +3,9 @@ import { quoted } from "../../errors.ts";
 import { type Answered, writeAnswer } from "../http/answer.ts";
 import { assertHasId, errorText, JsonRpcFailure, resultText } from "../http/json-rpc.ts";
 import type { DialectCall, JsonRpcDialect } from "../http/json-rpc-endpoint.ts";
-import { type HttpRequest, type HttpResponse, send, takesStream } from "../http/route.ts";
+import { type HttpRequest, send, takesStream } from "../http/route.ts";
 import { COMMANDS, runCommand } from "./commands.ts";
-import { type Endpoint, errorTableOf, reportError } from "./endpoint.ts";
+import { type Endpoint, reportError } from "./endpoint.ts";
 import { A2aFailure, rpcErrorFrom } from "./errors.ts";
 import { createContext } from "./operation.ts";
 import { assertVersion, isVersion1, versionOf } from "./version.ts";
@@ -13,7 +13,8 @@ import { assertVersion, isVersion1, versionOf } from "./version.ts";
 /**
  * A2A 1.0 over JSON-RPC, which shares its endpoint with 0.3.
  *
- * The version that a request names decides. A request that names none belongs to the version whose method it calls.
+ * The version that a request names decides. A request that names none belongs to the version whose
+ * method it calls.
  */
 export function jsonRpcDialect(endpoint: Endpoint): JsonRpcDialect {
   return {
@@ -21,7 +22,17 @@ export function jsonRpcDialect(endpoint: Endpoint): JsonRpcDialect {
       const version = versionOf(request);
       return version === "" ? endpoint.operations.has(method) : !/^0\.3(\.\d+)?$/.test(version);
     },
-    answer: (request, response, call) => answerCall(request, response, endpoint, call),
+    async answer(request, response, call) {
+      const { id } = call;
+      const error = (reason: unknown): string => failureText(id, reason, endpoint);
+      try {
+        const answered = await runMethod(request, endpoint, call);
+        await writeAnswer(response, answered, { endpoint, wrap: (result) => resultText(id, result), error });
+      } catch (reason) {
+        if (response.destroyed || response.headersSent) return;
+        send(response, 200, { body: error(reason) });
+      }
+    },
     refuseMediaType: (request, response, message) => {
       if (!isVersion1(versionOf(request))) return false;
       const failure = new A2aFailure(message, "CONTENT_TYPE_NOT_SUPPORTED");
@@ -31,24 +42,11 @@ export function jsonRpcDialect(endpoint: Endpoint): JsonRpcDialect {
   };
 }
 
-async function answerCall(
-  request: HttpRequest,
-  response: HttpResponse,
-  endpoint: Endpoint,
-  call: DialectCall,
-): Promise<void> {
-  const { id } = call;
-  const error = (reason: unknown): string => failureText(id, reason, endpoint);
-  try {
-    const answered = await runMethod(request, endpoint, call);
-    await writeAnswer(response, answered, { endpoint, wrap: (result) => resultText(id, result), error });
-  } catch (reason) {
-    if (response.destroyed || response.headersSent) return;
-    send(response, 200, { body: error(reason) });
-  }
-}
-
-/** Runs a method of A2A 1.0 or of the extension. Throws for an unknown method, but first for an unknown version. */
+/**
+ * Runs a method of A2A 1.0 or of the extension.
+ *
+ * Throws for an unknown method, but first for an unknown version.
+ */
 async function runMethod(request: HttpRequest, endpoint: Endpoint, call: DialectCall): Promise<Answered> {
   const { method: name, params, signal } = call;
   const { operations } = endpoint;
@@ -73,5 +71,5 @@ async function runMethod(request: HttpRequest, endpoint: Endpoint, call: Dialect
 
 function failureText(id: string, reason: unknown, endpoint: Endpoint): string {
   if (reason instanceof JsonRpcFailure) return errorText(id, { code: reason.code, message: reason.message });
-  return errorText(id, rpcErrorFrom(reportError(reason, endpoint), errorTableOf(endpoint)));
+  return errorText(id, rpcErrorFrom(reportError(reason, endpoint), endpoint.errorTable));
 }

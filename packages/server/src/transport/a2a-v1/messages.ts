@@ -49,11 +49,18 @@ interface Sending {
   readonly request: SendMessageRequest;
   /** The task that the message goes to, before the message is sent; empty for a new task. */
   readonly before: Task;
-  /** Maximum number of messages in the history of the answer. Undefined for the history of the exchange. */
+  /**
+   * Maximum number of messages in the history of the answer.
+   *
+   * Undefined for the history of the exchange.
+   */
   readonly historyLength: number | undefined;
 }
 
-/** Sends a message, and returns the task at the end of the exchange, or the message that is the whole answer. */
+/**
+ * Sends a message, and returns the task at the end of the exchange, or the message that is the
+ * whole answer.
+ */
 export async function sendMessage(
   options: A2aServiceOptions,
   asked: A2aSendMessageRequest,
@@ -74,7 +81,10 @@ export async function sendMessage(
   return create(SendMessageResponseSchema, { payload: { case: "task", value } });
 }
 
-/** Sends a message, and yields its exchange: the task and its updates, or only the message that is the whole answer. */
+/**
+ * Sends a message, and yields its exchange: the task and its updates, or only the message that is
+ * the whole answer.
+ */
 export async function* streamMessage(
   options: A2aServiceOptions,
   asked: A2aSendMessageRequest,
@@ -107,7 +117,11 @@ export async function* streamMessage(
   }
 }
 
-/** Yields a task as it is, then its updates until it ends. With `Last-Event-ID`, yields what came after that event instead. */
+/**
+ * Yields a task as it is, then its updates until it ends.
+ *
+ * With `Last-Event-ID`, yields what came after that event instead.
+ */
 export async function* subscribe(handler: RequestHandler, taskId: string, call: Call): AsyncIterable<StreamResponse> {
   const task = await findTask(handler, call, taskId);
   const { lastEventId } = call;
@@ -123,7 +137,11 @@ export async function* subscribe(handler: RequestHandler, taskId: string, call: 
   }
 }
 
-/** Returns a task of A2A 1.0 in the view of a call. `historyLength` limits its history to the newest messages. Default: all. */
+/**
+ * Returns a task of A2A 1.0 in the view of a call.
+ *
+ * `historyLength` limits its history to the newest messages. Default: all.
+ */
 export function taskFor(call: Call, task: Task, historyLength?: number): A2aTask {
   return taskToA2a(task, defined({ view: enterView(call, task), historyLength }));
 }
@@ -157,25 +175,29 @@ function assertTakesOutput(accepted: readonly string[], options: A2aServiceOptio
   throw new A2aFailure(refusal, "CONTENT_TYPE_NOT_SUPPORTED", { acceptedOutputModes: accepted.join(", ") });
 }
 
-/** Throws for a part whose media type is not accepted (section 3.1.1). No input modes accept all types. */
+/**
+ * Throws for a part whose media type is not accepted (section 3.1.1).
+ *
+ * No input modes accept all types.
+ */
 function assertTakesInput(parts: readonly A2aPart[], inputModes: readonly string[]): void {
-  const odd = parts.map(mediaTypeOf).find((type) => type !== "" && !takesMode(inputModes, type));
+  const types = parts.map(({ mediaType, metadata }) => {
+    // Some clients write the media type of data into its metadata.
+    const { contentType } = metadata ?? {};
+    return mediaType !== "" || typeof contentType !== "string" ? mediaType : contentType;
+  });
+  const odd = types.find((type) => type !== "" && !takesMode(inputModes, type));
   if (odd === undefined) return;
   const message = `media type ${JSON.stringify(odd.slice(0, 80))} is not supported: send ${inputModes.join(" or ")}`;
   throw new A2aFailure(message, "CONTENT_TYPE_NOT_SUPPORTED", { mediaType: odd.slice(0, 80) });
 }
 
-/** Returns the media type of a part; empty when it names none. Some clients write that of data into its metadata. */
-function mediaTypeOf({ mediaType, metadata }: A2aPart): string {
-  const { contentType } = metadata ?? {};
-  return mediaType !== "" || typeof contentType !== "string" ? mediaType : contentType;
-}
-
 /**
  * Returns the request for a message to a task that has ended.
  *
- * Such a task is closed in A2A 1.0 (section 3.4): the message begins a new task in the same context, which refers to the ended
- * one (STREAM-5). A message that the ended task has already is a retry, for which the handler finds the exchange.
+ * Such a task is closed in A2A 1.0 (section 3.4): the message begins a new task in the same
+ * context, which refers to the ended one (STREAM-5). A message that the ended task has already is a
+ * retry, for which the handler finds the exchange.
  */
 function continueEnded(
   request: SendMessageRequest,
@@ -208,7 +230,8 @@ function endedError({ id }: Task, remedy: string): A2aFailure {
 }
 
 /**
- * Returns the task with which the stream of an exchange begins: its state right after the first event of the exchange.
+ * Returns the task with which the stream of an exchange begins: its state right after the first
+ * event of the exchange.
  *
  * Its history is that of the exchange, unless the client asks for a length (STREAM-9).
  */
@@ -224,7 +247,11 @@ async function openingTask(
   return { ...task, history: exchangeHistory(task, request.message?.messageId ?? "") };
 }
 
-/** Returns a task as it was right after an event, from its log. Needed for a message that is sent again, or when others came between. */
+/**
+ * Returns a task as it was right after an event, from its log.
+ *
+ * Needed for a message that is sent again, or when others came between.
+ */
 async function replayTo(handler: RequestHandler, before: Task, event: TaskEvent, call: Call): Promise<Task> {
   let task = event.sequence > before.sequence ? before : emptyTask();
   const from = create(SubscribeTaskRequestSchema, { taskId: event.taskId, afterSequence: task.sequence });
@@ -242,7 +269,11 @@ function snapshot(call: Call, task: Task, historyLength?: number, replay?: Repla
   return { ...response, sequence: task.sequence };
 }
 
-/** Marks a task or message as the repetition of an earlier exchange (STREAM-7). Without a replay, returns it as it is. */
+/**
+ * Marks a task or message as the repetition of an earlier exchange (STREAM-7).
+ *
+ * Without a replay, returns it as it is.
+ */
 function markReplay<T extends { readonly metadata?: JsonObject | undefined }>(value: T, replay: Replay | undefined): T {
   return replay ? { ...value, metadata: withReplay(value.metadata, replay) } : value;
 }

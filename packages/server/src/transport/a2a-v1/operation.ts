@@ -49,7 +49,11 @@ async function* framesOf(responses: AsyncIterable<object>): AsyncIterable<Frame>
 /** The request headers that methods read, besides the version. */
 const HEADERS = ["a2a-extensions", "x-a2a-extensions", "last-event-id"];
 
-/** Creates the context in which an HTTP request runs a method. The version may also come from the query of the request. */
+/**
+ * Creates the context in which an HTTP request runs a method.
+ *
+ * The version may also come from the query of the request.
+ */
 export function createContext(request: HttpRequest, method: DescMethod, signal: AbortSignal): RequestContext {
   const headers: Record<string, string> = { "a2a-version": versionOf(request) };
   for (const name of HEADERS) {

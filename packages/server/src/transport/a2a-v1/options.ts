@@ -16,8 +16,9 @@ export interface A2aServiceOptions {
   readonly extendedCard?: ((context: HandlerContext) => Promise<AgentCard>) | undefined;
 
   /**
-   * The effect of a message to a task that has ended: `continue` begins a new task that refers to it (STREAM-5), `refuse` is an
-   * error, as the standard's own test kits demand. Default: `continue`.
+   * The effect of a message to a task that has ended: `continue` begins a new task that refers to
+   * it (STREAM-5), `refuse` is an error, as the standard's own test kits demand. Default:
+   * `continue`.
    */
   readonly endedTask?: "continue" | "refuse" | undefined;
 
@@ -27,10 +28,18 @@ export interface A2aServiceOptions {
   /** The media types of the agent's answers. Default: text, Markdown and JSON. */
   readonly outputModes?: readonly string[] | undefined;
 
-  /** The agents that a tenant can name. Default: there is only one agent, and a tenant is any text. */
+  /**
+   * The agents that a tenant can name.
+   *
+   * Default: there is only one agent, and a tenant is any text.
+   */
   readonly agents?: ReadonlyMap<string, About> | undefined;
 
-  /** Returns an id for a message that has none. Default: such a message is refused, as the standard says. */
+  /**
+   * Returns an id for a message that has none.
+   *
+   * Default: such a message is refused, as the standard says.
+   */
   readonly nextMessageId?: (() => string) | undefined;
 
   /** The codes and statuses of errors. Default: those of A2A 1.0.1. */

@@ -24,7 +24,10 @@ const FORMATS: Readonly<Record<AskedView, PushFormat>> = {
   inherited: PushFormat.A2A_V1_INHERITED,
 };
 
-/** The encodings of notifications for configs set over A2A 1.0: each event as an element of a stream (section 4.3.3). */
+/**
+ * The encodings of notifications for configs set over A2A 1.0: each event as an element of a stream
+ * (section 4.3.3).
+ */
 export const A2A_V1_PUSH_ENCODINGS: readonly (readonly [PushFormat, PushEncoding])[] = [
   [FORMATS.extension, encodingFor("extension")],
   [FORMATS.plain, encodingFor("plain")],
@@ -94,7 +97,7 @@ export async function listConfigs(
   return create(ListTaskPushNotificationConfigsResponseSchema, { configs: page.map(pushConfigToA2a), nextPageToken });
 }
 
-/** Deletes one config of a task. A config that does not exist is no error. */
+/** Deletes one config of a task. Succeeds also for a config that does not exist. */
 export async function deleteConfig(
   { push }: RequestHandler,
   { taskId, id }: ConfigPlace,

@@ -16,7 +16,7 @@ import {
   takesStream,
 } from "../http/route.ts";
 import { COMMANDS, runCommand } from "./commands.ts";
-import { type Endpoint, errorTableOf, reportError } from "./endpoint.ts";
+import { type Endpoint, reportError } from "./endpoint.ts";
 import { A2aFailure, httpErrorFrom } from "./errors.ts";
 import { createContext, type Operation } from "./operation.ts";
 import { assertVersion, versionOf } from "./version.ts";
@@ -39,7 +39,10 @@ interface Resource {
 /** The media type that A2A 1.0 has for its messages. */
 const A2A_JSON = "application/a2a+json";
 
-/** The HTTP+JSON binding of A2A 1.0: a route for each HTTP annotation of its proto, and for each method of the extension (CMD-1). */
+/**
+ * The HTTP+JSON binding of A2A 1.0: a route for each HTTP annotation of its proto, and for each
+ * method of the extension (CMD-1).
+ */
 export function restRoutes(endpoint: Endpoint): Route[] {
   const resources = [...endpoint.operations.values()].flatMap((operation) =>
     httpBindingsOf(operation.spec.method).map((binding) => operationResource(endpoint, operation, binding)),
@@ -55,7 +58,7 @@ export function restRoutes(endpoint: Endpoint): Route[] {
     name: `${resource.httpMethod} ${resource.template}`,
     access: "token",
     matches: (method, path) => method === resource.httpMethod && resource.matches(path),
-    handle: (request, response) => answerRequest(request, response, endpoint, resource),
+    handle: (request, response) => answerResource(request, response, endpoint, resource),
   }));
 }
 
@@ -92,7 +95,7 @@ function commandResource(endpoint: Endpoint, httpMethod: "GET" | "POST", templat
   };
 }
 
-async function answerRequest(
+async function answerResource(
   request: HttpRequest,
   response: HttpResponse,
   endpoint: Endpoint,
@@ -101,7 +104,7 @@ async function answerRequest(
   // A2A's own media type is for clients that name it. Older ones know plain JSON only.
   const named = [headerOf(request, "accept"), headerOf(request, "content-type")];
   const contentType = named.some((header) => header.toLowerCase().includes(A2A_JSON)) ? A2A_JSON : "application/json";
-  const httpError = (reason: unknown) => httpErrorFrom(reportError(reason, endpoint), errorTableOf(endpoint));
+  const httpError = (reason: unknown) => httpErrorFrom(reportError(reason, endpoint), endpoint.errorTable);
   using gone = new ClientGone(response, endpoint.shutdown);
   try {
     const context = createContext(request, method, gone.signal);

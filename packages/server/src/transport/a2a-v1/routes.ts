@@ -3,6 +3,7 @@ import { A2AService, MessageQueueService } from "@devtool/schema/a2a-v1";
 import type { JsonRpcDialect } from "../http/json-rpc-endpoint.ts";
 import type { Route } from "../http/route.ts";
 import type { Endpoint } from "./endpoint.ts";
+import { ERROR_TABLE } from "./errors.ts";
 import { jsonRpcDialect } from "./json-rpc.ts";
 import { operationsOf } from "./operation.ts";
 import type { A2aV1Options } from "./options.ts";
@@ -29,6 +30,6 @@ export function createA2aV1(options: A2aV1Options): A2aV1 {
   const service = createA2aService(options);
   const queue = createQueueService(options);
   const operations = new Map([...operationsOf(A2AService, service), ...operationsOf(MessageQueueService, queue)]);
-  const endpoint: Endpoint = { ...options, operations };
+  const endpoint: Endpoint = { ...options, operations, errorTable: options.errorTable ?? ERROR_TABLE };
   return { routes: restRoutes(endpoint), dialect: jsonRpcDialect(endpoint), service, queue };
 }

@@ -25,7 +25,11 @@ import type { A2aServiceOptions } from "./options.ts";
 import { createConfig, deleteConfig, getConfig, listConfigs } from "./push-configs.ts";
 import { listTasks } from "./task-list.ts";
 
-/** Implements A2A 1.0 in terms of our own services, for all its bindings. Its methods throw `ConnectError`s. */
+/**
+ * Implements A2A 1.0 in terms of our own services, for all its bindings.
+ *
+ * Its methods throw `ConnectError`s.
+ */
 export function createA2aService(options: A2aServiceOptions): ServiceImpl<typeof A2AService> {
   const { handler } = options;
   const { method } = A2AService;
@@ -87,7 +91,8 @@ type Streaming<I extends DescMessage, O extends DescMessage> = (
 /**
  * Returns the wrappers of all methods.
  *
- * Each opens the call before the method runs, and turns what the method throws into an error of gRPC.
+ * Each opens the call before the method runs, and turns what the method throws into an error of
+ * gRPC.
  */
 function wrappers(options: A2aServiceOptions) {
   const { handler, extensionRequired, agents, nextMessageId, errorTable = ERROR_TABLE } = options;
@@ -126,7 +131,10 @@ function wrappers(options: A2aServiceOptions) {
   return { unary, streaming };
 }
 
-/** Returns the names that fields of our own requests have in a request of A2A. Where it names a task and a config, `id` is the config. */
+/**
+ * Returns the names that fields of our own requests have in a request of A2A. Where it names a task
+ * and a config, `id` is the config.
+ */
 function fieldNamesOf({ field, typeName }: DescMessage): Readonly<Record<string, string>> {
   switch (typeName) {
     case A2aSendMessageRequestSchema.typeName:
@@ -138,7 +146,11 @@ function fieldNamesOf({ field, typeName }: DescMessage): Readonly<Record<string,
   }
 }
 
-/** Gives the message of a request an id if it has none, where the server may choose one. Other requests stay as they are. */
+/**
+ * Gives the message of a request an id if it has none, where the server may choose one.
+ *
+ * Other requests stay as they are.
+ */
 function withMessageId<T extends Message>(request: T, nextMessageId: A2aServiceOptions["nextMessageId"]): T {
   if (!nextMessageId || !isMessage(request, A2aSendMessageRequestSchema)) return request;
   const { message } = request;

@@ -24,7 +24,10 @@ import { assertHistoryLength, taskFor } from "./messages.ts";
 const DEFAULT_PAGE = 50;
 const LARGEST_PAGE = 100;
 
-/** Lists the caller's tasks, those changed last first, without history and artifacts unless the request asks for them. */
+/**
+ * Lists the caller's tasks, those changed last first, without history and artifacts unless the
+ * request asks for them.
+ */
 export async function listTasks(
   handler: RequestHandler,
   request: ListTasksRequest,
@@ -47,7 +50,11 @@ interface Page {
   readonly nextPageToken: string;
 }
 
-/** Reads a page of tasks. The list is sorted by time, so the first task that is too old for the request ends it. */
+/**
+ * Reads a page of tasks.
+ *
+ * The list is sorted by time, so the first task that is too old for the request ends it.
+ */
 async function readPage(
   { tasks }: RequestHandler,
   { contextId, status, pageSize = DEFAULT_PAGE, pageToken, statusTimestampAfter: after }: ListTasksRequest,

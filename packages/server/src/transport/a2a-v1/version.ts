@@ -12,12 +12,20 @@ export function versionOf(request: HttpRequest): string {
   return named?.[1].trim() ?? "";
 }
 
-/** Whether a version is 1.x. Only major and minor count in A2A, and later minors are compatible. */
+/**
+ * Whether a version is 1.x.
+ *
+ * Only major and minor count in A2A, and later minors are compatible.
+ */
 export function isVersion1(version: string): boolean {
   return /^1(\.\d+){0,2}$/.test(version.trim());
 }
 
-/** Throws for a version that is not served here. A client that names none has chosen the version by its method. */
+/**
+ * Throws for a version that is not served here.
+ *
+ * A client that names none has chosen the version by its method.
+ */
 export function assertVersion(version: string): void {
   if (version.trim() === "" || isVersion1(version)) return;
   const message = `A2A version ${JSON.stringify(version.slice(0, 40))} is not supported here: choose one of ${VERSIONS}`;

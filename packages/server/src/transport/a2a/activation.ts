@@ -1,7 +1,11 @@
 import { isExtensionUri } from "@devtool/schema";
 import type { StreamView } from "@devtool/schema/a2a-v03";
 
-/** The headers in which clients list their extensions: first that of A2A 0.3, then that of 1.0. Both versions accept either. */
+/**
+ * The headers in which clients list their extensions: first that of A2A 0.3, then that of 1.0.
+ *
+ * Both versions accept either.
+ */
 export const EXTENSION_HEADERS = ["x-a2a-extensions", "a2a-extensions"] as const;
 
 /** The view that a request asks for: `inherited` asks for that of its conversation. */
@@ -24,7 +28,11 @@ export interface ActivationRequest {
   /** Whether the content of the request shows that its client knows the extension. */
   readonly knowsExtension: boolean;
 
-  /** Whether the request begins or continues a conversation. Other requests never activate the extension for it. */
+  /**
+   * Whether the request begins or continues a conversation.
+   *
+   * Other requests never activate the extension for it.
+   */
   readonly startsTurn: boolean;
 
   /** The response header of this version of A2A, for requests without a header that lists extensions. */
@@ -34,8 +42,8 @@ export interface ActivationRequest {
 /**
  * Decides which view a request asks for, and whether it activates the extension.
  *
- * A header that lists extensions decides: without the extension in its list, the client opts out. Without such a header, the
- * content of the request decides, and failing that its conversation.
+ * A header that lists extensions decides: without the extension in its list, the client opts out.
+ * Without such a header, the content of the request decides, and failing that its conversation.
  */
 export function activationOf({ headerOf, knowsExtension, startsTurn, ownHeader }: ActivationRequest): Activation {
   const present = EXTENSION_HEADERS.filter((name) => headerOf(name) !== undefined);
@@ -53,7 +61,10 @@ export interface Active {
   readonly extensionActive: boolean;
 }
 
-/** Returns the view in which a request sees a task or an event: the one that it asks for, or that of the conversation. */
+/**
+ * Returns the view in which a request sees a task or an event: the one that it asks for, or that of
+ * the conversation.
+ */
 export function viewOf(asked: AskedView, { extensionActive }: Active): StreamView {
   if (asked !== "inherited") return asked;
   return extensionActive ? "extension" : "plain";

@@ -4,7 +4,8 @@ import { type AgentSkill, AgentSkillSchema } from "@devtool/schema/a2a-v03";
 import { objectOrEmpty } from "@devtool/schema/json";
 
 /**
- * Returns a slash command and its subcommands as skills of an agent card. `commands/get` describes them in full.
+ * Returns a slash command and its subcommands as skills of an agent card. `commands/get` describes
+ * them in full.
  *
  * @param parents - The names of the commands above this one.
  */
@@ -23,9 +24,11 @@ export function commandSkills(
 }
 
 /**
- * Merges the forms that a card has in A2A 0.3 and 1.0 into one that clients of either version can read.
+ * Merges the forms that a card has in A2A 0.3 and 1.0 into one that clients of either version can
+ * read.
  *
- * Where both forms have a field of the same name with different contents, the result holds the contents of both.
+ * Where both forms have a field of the same name with different contents, the result holds the
+ * contents of both.
  */
 export function hybridCard(v03: JsonObject, v1: JsonObject): JsonObject {
   return {

@@ -29,19 +29,30 @@ export interface MethodCall {
   /** Whether the call activates the extension in its conversation. */
   readonly activates: boolean;
 
-  /** Makes the response name the extension as active. Has no effect once the response headers are sent. */
+  /**
+   * Makes the response name the extension as active.
+   *
+   * Has no effect once the response headers are sent.
+   */
   readonly nameExtension: () => void;
 
   /**
-   * Returns an event as JSON text of A2A 0.3 in a view, encoded once for all its readers; undefined for an event that the view
-   * does not show.
+   * Returns an event as JSON text of A2A 0.3 in a view, encoded once for all its readers; undefined
+   * for an event that the view does not show.
    */
   readonly encodeEvent: (event: TaskEvent, view: StreamView) => string | undefined;
 
-  /** The sequence of the last event that the client has, from `Last-Event-ID`; undefined when it sent none. */
+  /**
+   * The sequence of the last event that the client has, from `Last-Event-ID`; undefined when it
+   * sent none.
+   */
   readonly lastEventId: bigint | undefined;
 
-  /** Whether the client accepts a stream. Decides for methods that offer both a stream and a single result. */
+  /**
+   * Whether the client accepts a stream.
+   *
+   * Decides for methods that offer both a stream and a single result.
+   */
   readonly takesStream: boolean;
 }
 
@@ -53,7 +64,11 @@ export interface MethodDialect {
   /** Whether a call is made in the dialect. */
   takes(call: MethodCall): boolean;
 
-  /** Answers a call of the method `name`. `method` is the implementation of that method in A2A 0.3 itself. */
+  /**
+   * Answers a call of the method `name`.
+   *
+   * `method` is the implementation of that method in A2A 0.3 itself.
+   */
   answer(name: string, call: MethodCall, method: Method): Promise<Answer>;
 }
 
@@ -88,7 +103,11 @@ export function assertTakesOutput(accepted: readonly string[], outputModes: read
   if (refusal !== undefined) throw new JsonRpcFailure(refusal, JsonRpcCode.CONTENT_TYPE_NOT_SUPPORTED);
 }
 
-/** Returns the event that a handler yields. It stays the same object as in the log, so that it is encoded only once. */
+/**
+ * Returns the event that a handler yields.
+ *
+ * It stays the same object as in the log, so that it is encoded only once.
+ */
 export function taskEventFrom(init: MessageInitShape<typeof TaskEventSchema>): TaskEvent {
   return isMessage(init, TaskEventSchema) ? init : create(TaskEventSchema, init);
 }

@@ -3,7 +3,10 @@ import { takesMode } from "@devtool/schema";
 /** The output media types of an agent that declares none: its text is Markdown at most. */
 const OUTPUT_MODES: readonly string[] = ["text/plain", "text/markdown", "application/json"];
 
-/** Returns why a client cannot be answered that accepts none of an agent's output media types; undefined when it accepts one. */
+/**
+ * Returns why a client cannot be answered that accepts none of an agent's output media types;
+ * undefined when it accepts one.
+ */
 export function outputRefusal(
   accepted: readonly string[],
   outputModes: readonly string[] = OUTPUT_MODES,

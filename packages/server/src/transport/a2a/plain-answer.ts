@@ -18,10 +18,12 @@ const OPTION_BY_WORD: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Turns the text of a client that does not know the extension into an answer to all open approvals of a task (CARD-3).
+ * Turns the text of a client that does not know the extension into an answer to all open approvals
+ * of a task (CARD-3).
  *
- * The text must be yes, no, or the id of an option that every pending call offers; other messages stay as they are. A message
- * that the task has already, a retry, is read as it was the first time: it must not answer a later question (STREAM-7).
+ * The text must be yes, no, or the id of an option that every pending call offers; other messages
+ * stay as they are. A message that the task has already, a retry, is read as it was the first time:
+ * it must not answer a later question (STREAM-7).
  */
 export function withPlainAnswer(message: Message, task: Task): Message {
   const [part] = message.parts;

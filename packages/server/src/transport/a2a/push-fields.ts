@@ -1,7 +1,8 @@
 const FIELDS = ["id", "url", "token", "authentication.scheme", "authentication.credentials"];
 
 /**
- * Returns the names of push config fields in a request of A2A, by their names in our own request, for `withFieldNames`.
+ * Returns the names of push config fields in a request of A2A, by their names in our own request,
+ * for `withFieldNames`.
  *
  * @param config - The field that holds the config in our own request.
  * @param path - The path of the config in the request of A2A; empty when the request is the config.

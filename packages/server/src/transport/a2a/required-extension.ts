@@ -24,8 +24,8 @@ export interface RequiringCall {
 /**
  * Whether a server that requires the extension accepts a call (CARD-1).
  *
- * It does when the call uses the extension, or belongs to a conversation in which the extension is active. Throws
- * `Code.NotFound` for a task that does not exist.
+ * It does when the call uses the extension, or belongs to a conversation in which the extension is
+ * active. Throws `Code.NotFound` for a task that does not exist.
  */
 export async function meetsRequirement({ tasks }: RequestHandler, call: RequiringCall): Promise<boolean> {
   const { view, place, context } = call;
@@ -42,7 +42,11 @@ export async function meetsRequirement({ tasks }: RequestHandler, call: Requirin
   return latest?.lastEvent?.extensionActive ?? false;
 }
 
-/** Returns the error message for a call that does not meet the requirement. `header` is the name it has in a version of A2A. */
+/**
+ * Returns the error message for a call that does not meet the requirement.
+ *
+ * `header` is the name it has in a version of A2A.
+ */
 export function extensionNeeded(header: string): string {
   return `this agent needs the development-tool extension: name ${EXTENSION_URI} in the header ${header}, or send the message with AgentSettings ({"workspace_path": "/…"}) under that URI in its metadata`;
 }

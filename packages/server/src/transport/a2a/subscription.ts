@@ -15,14 +15,19 @@ export interface TaskEncoder {
 /** The task of a subscription, and the position at which the subscription begins. */
 export interface SubscriptionStart {
   readonly task: Task;
-  /** The sequence of the last event that the client has. Undefined to begin with a snapshot of the task. */
+  /**
+   * The sequence of the last event that the client has.
+   *
+   * Undefined to begin with a snapshot of the task.
+   */
   readonly after: bigint | undefined;
 }
 
 /**
  * Yields the frames of a task until the task rests: it has ended, or waits for somebody.
  *
- * A single generator on purpose: each generator in a chain would cost an idle stream most of a kilobyte.
+ * A single generator on purpose: each generator in a chain would cost an idle stream most of a
+ * kilobyte.
  */
 export async function* subscriptionFrames(
   { tasks }: RequestHandler,
@@ -48,7 +53,11 @@ export async function* subscriptionFrames(
   }
 }
 
-/** Returns the frame of a whole task. Call it within `yield`: a local variable would keep the frame as long as the stream lasts. */
+/**
+ * Returns the frame of a whole task.
+ *
+ * Call it within `yield`: a local variable would keep the frame as long as the stream lasts.
+ */
 function snapshotFrame(task: Task, encoder: TaskEncoder): Frame {
   const result = JSON.stringify(encoder.task(task));
   return isAtRest(task) ? { result } : { result, id: task.sequence };

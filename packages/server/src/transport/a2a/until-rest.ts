@@ -14,12 +14,13 @@ import type { Frame } from "../http/answer.ts";
 /**
  * The standing of an event in a subscription.
  *
- * A subscription lasts until its task waits or has ended, since `final` ends a stream in A2A 0.3 (STREAM-1):
+ * A subscription lasts until its task waits or has ended, since `final` ends a stream in A2A 0.3
+ * (STREAM-1):
  *
  * - `past`: the end of an exchange that others followed, and therefore not final
  * - `end`: the end of the subscription
- * - `rest`: the last event of a task at rest. Its `restEvent` follows with the same sequence, which only the last frame has as
- *   its id (STREAM-3)
+ * - `rest`: the last event of a task at rest. Its `restEvent` follows with the same sequence, which
+ *   only the last frame has as its id (STREAM-3)
  * - `live`: any other event
  */
 export type Standing = "past" | "end" | "rest" | "live";
@@ -27,7 +28,8 @@ export type Standing = "past" | "end" | "rest" | "live";
 /**
  * Returns the standing of an event.
  *
- * @param head - The task when the subscription began: a subscription replays everything up to there, ends of exchanges included.
+ * @param head - The task when the subscription began: a subscription replays everything up to
+ *   there, ends of exchanges included.
  */
 export function standingOf(event: TaskEvent, head: Task): Standing {
   if (endsExchange(event)) return event.sequence < head.sequence ? "past" : "end";

@@ -10,7 +10,11 @@ export function admit(request: HttpRequest, caller: Caller): void {
   admitted.set(request, caller);
 }
 
-/** Returns the caller of a request. Throws for a request that the guard has not authenticated: its route must not be public. */
+/**
+ * Returns the caller of a request.
+ *
+ * Throws for a request that the guard has not authenticated: its route must not be public.
+ */
 export function callerOf(request: HttpRequest): Caller {
   const caller = admitted.get(request);
   if (caller) return caller;

@@ -6,21 +6,34 @@ import type { JwtOptions } from "./jwt-authenticator.ts";
 
 /** The callers that a server accepts besides the holder of the operator's token. */
 export interface AuthenticationOptions {
-  /** Accepts the signed tokens of an issuer. Each subject is a principal of its own. Default: none are accepted. */
+  /**
+   * Accepts the signed tokens of an issuer.
+   *
+   * Each subject is a principal of its own. Default: none are accepted.
+   */
   readonly jwt?: JwtOptions;
 
-  /** The rights of callers with a client certificate that TLS has verified. Default: certificates are not asked for. */
+  /**
+   * The rights of callers with a client certificate that TLS has verified.
+   *
+   * Default: certificates are not asked for.
+   */
   readonly certificates?: { readonly rights: readonly Right[] };
 
-  /** Whether requests without credentials are admitted, without any rights. Default: they are refused. */
+  /**
+   * Whether requests without credentials are admitted, without any rights.
+   *
+   * Default: they are refused.
+   */
   readonly anonymous?: "refuse" | "admit";
 }
 
 /**
  * Creates the authenticator of a server.
  *
- * It looks for the operator's token first, then for signed tokens, then for certificates, and last admits requests without
- * credentials where that is allowed. Throws a `DevtoolError` for options that cannot be used.
+ * It looks for the operator's token first, then for signed tokens, then for certificates, and last
+ * admits requests without credentials where that is allowed. Throws a `DevtoolError` for options
+ * that cannot be used.
  */
 export async function createAuthenticator(
   token: string,

@@ -5,7 +5,11 @@ import { type HttpRequest, headerOf } from "../http/route.ts";
 export type Verdict =
   /** The credentials are right. */
   | { readonly case: "caller"; readonly value: Caller }
-  /** The request has credentials of this kind, and they are wrong. The message goes to the client and reveals no secret. */
+  /**
+   * The request has credentials of this kind, and they are wrong.
+   *
+   * The message goes to the client and reveals no secret.
+   */
   | { readonly case: "wrong"; readonly message: string }
   /** The request has credentials of this kind, but they cannot be checked at the moment. */
   | { readonly case: "unavailable"; readonly message: string }

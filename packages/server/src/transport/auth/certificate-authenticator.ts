@@ -3,8 +3,8 @@ import type { Right } from "../../handler/caller.ts";
 import type { Authenticator } from "./authenticator.ts";
 
 /**
- * Creates an authenticator that identifies callers by their client certificate, after TLS has verified it against the
- * operator's authorities.
+ * Creates an authenticator that identifies callers by their client certificate, after TLS has
+ * verified it against the operator's authorities.
  *
  * The principal is made of issuer and subject, so that a renewed certificate is the same caller.
  */

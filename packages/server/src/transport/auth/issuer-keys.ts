@@ -11,20 +11,31 @@ export interface IssuerKeys {
   /** The keys of the issuer. With them, nothing is fetched. */
   readonly keys?: JSONWebKeySet;
 
-  /** The URL of the key set. Default: the one in the issuer's discovery document (OpenID Connect Discovery, section 4). */
+  /**
+   * The URL of the key set.
+   *
+   * Default: the one in the issuer's discovery document (OpenID Connect Discovery, section 4).
+   */
   readonly jwksUri?: string;
 }
 
 /** Timeout of a request to the issuer, in milliseconds. */
 const TIMEOUT_MS = 5_000;
 
-/** Minimum time between two fetches for unknown key ids, in milliseconds: tokens with invented ids must not flood the issuer. */
+/**
+ * Minimum time between two fetches for unknown key ids, in milliseconds: tokens with invented ids
+ * must not flood the issuer.
+ */
 const COOLDOWN_MS = 30_000;
 
 /** Time that fetched keys are used for, in milliseconds. */
 const MAX_AGE_MS = 10 * 60_000;
 
-/** Returns a function that finds the key of a token. Remote keys are fetched for the first token. */
+/**
+ * Returns a function that finds the key of a token.
+ *
+ * Remote keys are fetched for the first token.
+ */
 export function issuerKeys({ issuer, keys, jwksUri }: IssuerKeys): JWTVerifyGetKey {
   if (keys) return createLocalJWKSet(keys);
   if (jwksUri !== undefined) return remoteKeys(jwksUri);

@@ -9,13 +9,21 @@ export interface JwtOptions extends IssuerKeys {
   /** The audience that tokens must name: this server, as its issuer knows it. */
   readonly audience: string;
 
-  /** The accepted signature algorithms. Shared secrets are not possible. Default: RS256, PS256, ES256, EdDSA. */
+  /**
+   * The accepted signature algorithms.
+   *
+   * Shared secrets are not possible. Default: RS256, PS256, ES256, EdDSA.
+   */
   readonly algorithms?: readonly string[];
 
   /** The scope that gives the right to approve tool calls. Default: every token gives it. */
   readonly approveScope?: string;
 
-  /** The scope that gives the right to read the audit log. Default: no token gives it, only the operator's token. */
+  /**
+   * The scope that gives the right to read the audit log.
+   *
+   * Default: no token gives it, only the operator's token.
+   */
   readonly auditScope?: string;
 }
 
@@ -33,8 +41,9 @@ const MAX_SUBJECT_LENGTH = 1000;
 /**
  * Creates an authenticator for the signed tokens of one issuer (OpenID Connect, RFC 9068).
  *
- * It verifies signature, algorithm, issuer, audience and times; clocks may differ by a minute. The principal is made of issuer
- * and subject. Throws a `DevtoolError` for options that would accept anybody's tokens.
+ * It verifies signature, algorithm, issuer, audience and times; clocks may differ by a minute. The
+ * principal is made of issuer and subject. Throws a `DevtoolError` for options that would accept
+ * anybody's tokens.
  */
 export function createJwtAuthenticator(options: JwtOptions, now: () => Date): Authenticator {
   const { issuer, audience, algorithms = ALGORITHMS } = options;
@@ -101,15 +110,18 @@ function identifyCaller(payload: JWTPayload, { issuer, approveScope, auditScope 
 }
 
 /**
- * Returns the subject of a token; undefined for one that two callers could share: `["bob"]` becomes `bob` as text, and lone
- * surrogates are all stored alike.
+ * Returns the subject of a token; undefined for one that two callers could share: `["bob"]` becomes
+ * `bob` as text, and lone surrogates are all stored alike.
  */
 function subjectOf({ sub }: Readonly<Record<string, unknown>>): string | undefined {
   if (typeof sub !== "string" || sub === "" || sub.length > MAX_SUBJECT_LENGTH) return undefined;
   return sub.isWellFormed() && !/\p{Cc}/u.test(sub) ? sub : undefined;
 }
 
-/** Returns the scopes of a token: a text separated by spaces (RFC 8693), or a list, as some issuers write them. */
+/**
+ * Returns the scopes of a token: a text separated by spaces (RFC 8693), or a list, as some issuers
+ * write them.
+ */
 function scopesOf({ scope, scp }: JWTPayload): ReadonlySet<string> {
   const listed: unknown = scope ?? scp;
   if (typeof listed === "string") return new Set(listed.split(" ").filter((each) => each !== ""));
@@ -117,8 +129,8 @@ function scopesOf({ scope, scp }: JWTPayload): ReadonlySet<string> {
 }
 
 /**
- * Returns the verdict for an error of verification. Where the keys could not be had, the token is not called wrong: a new login
- * would not help.
+ * Returns the verdict for an error of verification. Where the keys could not be had, the token is
+ * not called wrong: a new login would not help.
  */
 function refuseToken(reason: unknown, issuer: string): Verdict {
   const flaw = TOKEN_FLAWS.find(([kind]) => reason instanceof kind);

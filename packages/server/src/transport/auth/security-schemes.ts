@@ -9,14 +9,22 @@ export interface SecurityOptions {
   /** Whether client certificates are accepted. */
   readonly certificates: boolean;
 
-  /** Whether requests without credentials are admitted; a card then asks for none. Default: they are refused. */
+  /**
+   * Whether requests without credentials are admitted; a card then asks for none.
+   *
+   * Default: they are refused.
+   */
   readonly anonymous?: "refuse" | "admit";
 }
 
 /** Security schemes by name, in the form of A2A 0.3 (section 5.5.3). */
 type SecuritySchemes = NonNullable<MessageInitShape<typeof AgentCardSchema>["securitySchemes"]>;
 
-/** Returns the security schemes of a card by name: exactly the credentials that the guard accepts. Any one is enough. */
+/**
+ * Returns the security schemes of a card by name: exactly the credentials that the guard accepts.
+ *
+ * Any one is enough.
+ */
 export function securitySchemesOf({ issuer, certificates, anonymous }: SecurityOptions): SecuritySchemes {
   if (anonymous === "admit") return {};
   const schemes: SecuritySchemes = {

@@ -9,7 +9,10 @@ import { blameClient, errorInterceptor } from "./errors.ts";
 import type { ConnectRoutesOptions } from "./options.ts";
 import { registerReflection } from "./reflection.ts";
 
-/** Refuses JSON requests with unknown fields, which could be a restriction, or what an approval depends on (JSON-2). */
+/**
+ * Refuses JSON requests with unknown fields, which could be a restriction, or what an approval
+ * depends on (JSON-2).
+ */
 const STRICT = { jsonOptions: { ignoreUnknownFields: false } };
 
 /** Creates the request handler for Connect, gRPC and gRPC-Web. */

@@ -23,22 +23,28 @@ import { connectErrorFrom } from "./errors.ts";
 /** The compressions that are accepted in requests. */
 export const COMPRESSIONS: Compression[] = [compressionGzip, compressionBrotli];
 
-/** The longest delay of a timer in Node, about 24 days. A timer with a longer one fires at once. */
+/**
+ * The longest delay of a timer in Node, about 24 days.
+ *
+ * A timer with a longer one fires at once.
+ */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 /** The units of `grpc-timeout` in milliseconds. */
 const UNIT_MS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1000, m: 1, u: 1e-3, n: 1e-6 };
 
 /**
- * Wraps a handler so that each request message is checked before it is decoded: few bytes on the wire can take hundreds of
- * times as many in memory.
+ * Wraps a handler so that each request message is checked before it is decoded: few bytes on the
+ * wire can take hundreds of times as many in memory.
  *
- * It also ignores deadlines that are too far away for a timer, and answers unreadable GET queries with an error of the client.
+ * It also ignores deadlines that are too far away for a timer, and answers unreadable GET queries
+ * with an error of the client.
  */
 export function boundedHandler(handler: UniversalHandler, maxBytes: number): UniversalHandler {
   const { input } = handler.method;
   const handle = async (request: UniversalServerRequest): Promise<UniversalServerResponse> => {
-    if (request.method === "GET" && !hasReadableQuery(request.url)) return unreadableQuery();
+    const refusal = request.method === "GET" ? refuseUnreadableQuery(request.url) : undefined;
+    if (refusal) return refusal;
     assertByteStreamRequest(request);
     const body = boundedBody(request.body, request.header, input, maxBytes);
     return handler({ ...request, header: withoutFarDeadline(request.header), body });
@@ -47,7 +53,8 @@ export function boundedHandler(handler: UniversalHandler, maxBytes: number): Uni
 }
 
 /**
- * Yields the body of a request unchanged. Throws where a message is too large or would take too much memory.
+ * Yields the body of a request unchanged. Throws where a message is too large or would take too
+ * much memory.
  *
  * Bytes that are not valid frames pass: the library refuses them.
  */
@@ -87,24 +94,25 @@ async function* boundedBody(
   yield* pipe(body, transformSplitEnvelope(maxBytes), checkEach, transformJoinEnvelopes());
 }
 
-/** Whether a query that claims to be base64 is. For one that is not, the library would report an error of the server (ERR-1). */
-function hasReadableQuery(url: string): boolean {
+/**
+ * Returns the answer to a query that claims to be base64 and is not; undefined for any other query.
+ *
+ * The library itself would report an error of the server (ERR-1).
+ */
+function refuseUnreadableQuery(url: string): UniversalServerResponse | undefined {
   const query = new URL(url).searchParams;
-  if (query.get("base64") !== "1") return true;
+  if (query.get("base64") !== "1") return undefined;
   try {
     base64Decode(query.get("message") ?? "");
-    return true;
+    return undefined;
   } catch {
-    return false;
+    const error = new ConnectError('parameter "message" is not valid base64', Code.InvalidArgument);
+    const header = new Headers({ "content-type": "application/json" });
+    return { status: 400, header, body: createAsyncIterable([errorToJsonBytes(error, undefined)]) };
   }
 }
 
-function unreadableQuery(): UniversalServerResponse {
-  const error = new ConnectError('parameter "message" is not valid base64', Code.InvalidArgument);
-  const header = new Headers({ "content-type": "application/json" });
-  return { status: 400, header, body: createAsyncIterable([errorToJsonBytes(error, undefined)]) };
-}
-
+/** Removes a deadline that is too far away for a timer. */
 function withoutFarDeadline(header: Headers): Headers {
   const kept = new Headers(header);
   const [, count, unit = ""] = /^(\d+)([HMSmun])$/.exec(header.get("grpc-timeout") ?? "") ?? [];

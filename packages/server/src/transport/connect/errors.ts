@@ -2,10 +2,16 @@ import { ConnectError, type HandlerContext, type Interceptor } from "@connectrpc
 import { ErrorContextSchema, WireError } from "@devtool/schema";
 import { Code, DevtoolError } from "../../errors.ts";
 
-/** The messages of the library for a request with malformed bytes: the message, the frame, or the compression. */
+/**
+ * The messages of the library for a request with malformed bytes: the message, the frame, or the
+ * compression.
+ */
 const MALFORMED_REQUEST = /^(parse binary: |invalid envelope|received compressed envelope|decompression failed)/;
 
-/** Returns the error that Connect, gRPC and gRPC-Web send for anything a handler throws, with its context as a detail. */
+/**
+ * Returns the error that Connect, gRPC and gRPC-Web send for anything a handler throws, with its
+ * context as a detail.
+ */
 export function connectErrorFrom(reason: unknown): ConnectError {
   if (reason instanceof ConnectError) return reason;
   const error =
@@ -15,7 +21,11 @@ export function connectErrorFrom(reason: unknown): ConnectError {
   return new ConnectError(message, code, undefined, context, cause);
 }
 
-/** Applies `connectErrorFrom` to every call, and to what streams throw later. Internal errors also go to `onError`. */
+/**
+ * Applies `connectErrorFrom` to every call, and to what streams throw later.
+ *
+ * Internal errors also go to `onError`.
+ */
 export function errorInterceptor(onError: (reason: unknown) => void): Interceptor {
   const translate = (reason: unknown): ConnectError => {
     correctError(reason);
@@ -43,14 +53,18 @@ export function errorInterceptor(onError: (reason: unknown) => void): Intercepto
 /**
  * Makes malformed bytes in a request an error of the client (ERR-1).
  *
- * The library reports them as an internal error of the server, which is HTTP status 500 in Connect. It aborts the context with
- * the error before it writes the error, so the code can still be corrected then. Our own errors have other messages.
+ * The library reports them as an internal error of the server, which is HTTP status 500 in Connect.
+ * It aborts the context with the error before it writes the error, so the code can still be
+ * corrected then. Our own errors have other messages.
  */
 export function blameClient({ signal }: HandlerContext): void {
   signal.addEventListener("abort", () => correctError(signal.reason), { once: true });
 }
 
-/** Corrects an error of the library about malformed bytes: its code, and its message, which names our protobuf packages. */
+/**
+ * Corrects an error of the library about malformed bytes: its code, and its message, which names
+ * our protobuf packages.
+ */
 function correctError(reason: unknown): void {
   if (!(reason instanceof ConnectError)) return;
   if (reason.rawMessage.startsWith("cannot decode ")) {

@@ -19,7 +19,10 @@ import { Code } from "../../errors.ts";
 
 type MessageResponse = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]>;
 
-/** Serves reflection of services, under the name of the standard and under its older name, which tools still use. */
+/**
+ * Serves reflection of services, under the name of the standard and under its older name, which
+ * tools still use.
+ */
 export function registerReflection(router: ConnectRouter, services: readonly DescService[]): void {
   const reflection = new Reflection([...services, ServerReflection]);
   const serverReflectionInfo = async function* (requests: AsyncIterable<ServerReflectionRequest>) {

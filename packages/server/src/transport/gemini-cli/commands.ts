@@ -57,8 +57,9 @@ async function findCommands(visit: Visit, place: CommandPlace): Promise<GetAllSl
 /**
  * Answers `POST /executeCommand`: with `{name, data}` once the command has ended or asks something.
  *
- * A client that accepts a stream gets the updates of the command as they come; so does every client of `init`. A question of the
- * command is answered by a message to the task that the response names.
+ * A client that accepts a stream gets the updates of the command as they come; so does every client
+ * of `init`. A question of the command is answered by a message to the task that the response
+ * names.
  */
 export async function executeCommand(visit: Visit): Promise<void> {
   const asked = decodeRfcText(ExecuteCommandRequestSchema, await readBody(visit.request, visit.maxRequestBytes));
@@ -73,7 +74,11 @@ export async function executeCommand(visit: Visit): Promise<void> {
   await sendOutcome(visit, asked.command, taskId, events);
 }
 
-/** Starts a command, and returns the id of its task. Throws a 404 for an unknown command, and a 400 for one that did not start. */
+/**
+ * Starts a command, and returns the id of its task.
+ *
+ * Throws a 404 for an unknown command, and a 400 for one that did not start.
+ */
 async function startCommand(
   visit: Visit,
   { command, args, contextId, agentSettings }: ExecuteCommandRequest,

@@ -32,7 +32,11 @@ export class HttpFailure extends Error {
   }
 }
 
-/** Answers a request with an error that was thrown while it was handled. Errors that are not the client's fault also go to `onError`. */
+/**
+ * Answers a request with an error that was thrown while it was handled.
+ *
+ * Errors that are not the client's fault also go to `onError`.
+ */
 export function sendFailure(response: HttpResponse, reason: unknown, onError: (reason: unknown) => void): void {
   if (response.destroyed || response.headersSent) return;
   const { status, message: error } = failureFrom(reason);

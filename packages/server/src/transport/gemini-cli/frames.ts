@@ -12,7 +12,10 @@ export function eventFrame(event: TaskEvent, taskId: string): Frame | undefined 
   return result === undefined ? undefined : { result, id: event.sequence };
 }
 
-/** Returns a task with the id by which its client knows it, which the ids of the agent's messages begin with as well. */
+/**
+ * Returns a task with the id by which its client knows it, which the ids of the agent's messages
+ * begin with as well.
+ */
 export function withClientId(task: Task, id: string): Task {
   if (id === task.id) return task;
   const prefix = `${task.id}:`;

@@ -15,11 +15,11 @@ const MAX_PROMISED = 100;
 const MAX_REMEMBERED = 10_000;
 
 /**
- * The tasks of the dialect: those whose clients use it, for messages that do not show it themselves, and those promised by
- * `POST /tasks`.
+ * The tasks of the dialect: those whose clients use it, for messages that do not show it
+ * themselves, and those promised by `POST /tasks`.
  *
- * All of it is in memory only. After a restart, a message must show by itself that it is in the dialect, and promised tasks that
- * have not begun are gone, as nothing was done for them yet.
+ * All of it is in memory only. After a restart, a message must show by itself that it is in the
+ * dialect, and promised tasks that have not begun are gone, as nothing was done for them yet.
  */
 export class GeminiCliTasks {
   readonly #nextId: () => string;
@@ -44,7 +44,11 @@ export class GeminiCliTasks {
     return this.#principals.get(taskId) === principal || this.#promised.get(taskId)?.principal === principal;
   }
 
-  /** Promises a task. If a principal has more than 100 that have not begun, its oldest one is forgotten. */
+  /**
+   * Promises a task.
+   *
+   * If a principal has more than 100 that have not begun, its oldest one is forgotten.
+   */
   promise(task: Pick<PromisedTask, "principal" | "contextId" | "settings">): PromisedTask {
     const id = this.#nextId();
     const promised = { ...task, id, contextId: task.contextId || this.#nextId() };

@@ -62,7 +62,11 @@ function asPromised(request: SendMessageRequest, { contextId, settings }: Promis
   return { ...rest, contextId, ...settingsOf(settings) };
 }
 
-/** Sends the message that begins a promised task. Meanwhile no other message can begin it, and it stays promised if this one fails. */
+/**
+ * Sends the message that begins a promised task.
+ *
+ * Meanwhile no other message can begin it, and it stays promised if this one fails.
+ */
 export async function beginPromised<T>(
   tasks: GeminiCliTasks,
   { promised }: Sending,
@@ -78,7 +82,10 @@ export async function beginPromised<T>(
   }
 }
 
-/** Resolves to the frames of an exchange once its first response is there, so that a refusal of the message rejects here. */
+/**
+ * Resolves to the frames of an exchange once its first response is there, so that a refusal of the
+ * message rejects here.
+ */
 export async function exchangeFrames(
   responses: AsyncIterable<StreamResponse>,
   { clientId, note }: Sending,

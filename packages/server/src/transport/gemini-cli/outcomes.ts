@@ -13,8 +13,9 @@ import { offersOption } from "../a2a/plain-answer.ts";
 /**
  * Replaces the outcomes in a message by options that its tool calls offer.
  *
- * The dialect has one `proceed_always` where our options name what it covers. Other outcomes stay as they are, and are refused
- * where they are not offered. A message that the task has already, a retry, is read as it was the first time (STREAM-7).
+ * The dialect has one `proceed_always` where our options name what it covers. Other outcomes stay
+ * as they are, and are refused where they are not offered. A message that the task has already, a
+ * retry, is read as it was the first time (STREAM-7).
  */
 export function withOfferedOutcomes(message: Message, task: Task): Message {
   const earlier = task.history.find(({ role, messageId }) => role === Role.USER && messageId === message.messageId);

@@ -14,8 +14,8 @@ import type { GeminiCliServiceOptions } from "./options.ts";
 /**
  * The methods of A2A 0.3 in the dialect of Gemini CLI's own server.
  *
- * It takes calls of clients that show by a message that they use the dialect, and calls about tasks for which they did. It never
- * takes calls that use our extension.
+ * It takes calls of clients that show by a message that they use the dialect, and calls about tasks
+ * for which they did. It never takes calls that use our extension.
  */
 export class GeminiCliService implements MethodDialect {
   readonly #options: GeminiCliServiceOptions;
@@ -88,7 +88,10 @@ export class GeminiCliService implements MethodDialect {
     return { case: "stream", value };
   }
 
-  /** Calls a method for which the dialect has no form of its own, with the real id of its task in place of the client's. */
+  /**
+   * Calls a method for which the dialect has no form of its own, with the real id of its task in
+   * place of the client's.
+   */
   async #callUnchanged(call: MethodCall, method: Method): Promise<Answer> {
     const clientId = taskIdIn(call.params);
     const taskId = this.#options.tasks.resolve(clientId);
@@ -98,7 +101,10 @@ export class GeminiCliService implements MethodDialect {
     return { case: "result", value: { ...answer.value, taskId: clientId } };
   }
 
-  /** Returns a task under the id by which its client knows it; an empty id stands for a task that is new to the client. */
+  /**
+   * Returns a task under the id by which its client knows it; an empty id stands for a task that is
+   * new to the client.
+   */
   #taskAnswer(task: Task, call: MethodCall, clientId: string, historyLength?: number): Answer {
     this.#options.tasks.note(task.id, principalOf(call.context));
     const value = encodeGeminiCliTask(withClientId(task, clientId || task.id), historyLength);

@@ -29,7 +29,10 @@ import { contextFor, type Visit } from "./visit.ts";
 /** Lists are encoded also when they are empty, since clients of the original server iterate over them. */
 const WITH_EMPTY_LISTS = { alwaysEmitImplicit: true };
 
-/** Answers `POST /tasks`: checks the settings, promises a task that begins with its first message, and sends its id with 201. */
+/**
+ * Answers `POST /tasks`: checks the settings, promises a task that begins with its first message,
+ * and sends its id with 201.
+ */
 export async function createTask(visit: Visit): Promise<void> {
   const { request, response, handler, geminiCli, principal, maxRequestBytes } = visit;
   const { agentSettings, contextId } = decodeRfcText(CreateTaskRequestSchema, await readBody(request, maxRequestBytes));

@@ -11,8 +11,8 @@ export interface Frame {
   /**
    * The sequence of the event in its task's log, sent as the SSE event id.
    *
-   * Undefined where another frame of the same event follows, so that a client that resumes after this frame
-   * still receives the other one.
+   * Undefined where another frame of the same event follows, so that a client that resumes after
+   * this frame still receives the other one.
    */
   readonly id?: bigint;
 }
@@ -27,8 +27,8 @@ export interface Answered {
   readonly answer: Answer;
 
   /**
-   * Returns the headers. They are complete once the result, or the first frame of the stream, exists: a method
-   * that streams may set headers until then.
+   * Returns the headers. They are complete once the result, or the first frame of the stream,
+   * exists: a method that streams may set headers until then.
    */
   readonly headers: () => ResponseHeaders;
 }
@@ -62,9 +62,11 @@ export interface AnswerForm {
 }
 
 /**
- * Writes an answer in the form of a binding. The promise, if any, resolves once a whole stream is written.
+ * Writes an answer in the form of a binding. The promise, if any, resolves once a whole stream is
+ * written.
  *
- * Rejects when a stream fails before its first frame: the caller can still answer with an error of its own.
+ * Rejects when a stream fails before its first frame: the caller can still answer with an error of
+ * its own.
  */
 export function writeAnswer(
   response: HttpResponse,
@@ -80,7 +82,8 @@ export function writeAnswer(
 /**
  * Writes frames as server-sent events until they end or the client disconnects.
  *
- * Rejects when the frames fail before the first one. A later failure is reported to the client as the last event.
+ * Rejects when the frames fail before the first one. A later failure is reported to the client as
+ * the last event.
  */
 export async function streamFrames(
   response: HttpResponse,

@@ -3,20 +3,29 @@ import { finished } from "node:stream/promises";
 import { Code, DevtoolError, quoted } from "../../errors.ts";
 import { type HttpRequest, headerOf } from "./route.ts";
 
-/** A request body above the size limit. A class of its own because HTTP has a status for it: 413. */
+/**
+ * A request body above the size limit.
+ *
+ * A class of its own because HTTP has a status for it: 413.
+ */
 export class BodyTooLarge extends DevtoolError {
   constructor(bytes: number, maxBytes: number) {
     super(`the body has ${bytes} bytes or more: limit is ${maxBytes}`, Code.InvalidArgument);
   }
 }
 
-/** A request body that is not JSON by its media type. A class of its own because HTTP has a status for it: 415. */
+/**
+ * A request body that is not JSON by its media type.
+ *
+ * A class of its own because HTTP has a status for it: 415.
+ */
 export class UnsupportedMediaType extends DevtoolError {}
 
 /**
  * Reads the body of a request as UTF-8 text.
  *
- * Throws `BodyTooLarge` as soon as the body, or its declared length, exceeds `maxBytes`, without reading the rest.
+ * Throws `BodyTooLarge` as soon as the body, or its declared length, exceeds `maxBytes`, without
+ * reading the rest.
  */
 export async function readBody(request: HttpRequest, maxBytes: number): Promise<string> {
   const declared = Number(request.headers["content-length"] ?? 0);

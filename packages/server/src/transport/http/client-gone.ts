@@ -1,7 +1,11 @@
 import type { Writable } from "node:stream";
 import type { HttpResponse } from "./route.ts";
 
-/** The abort reason of every client that disconnects. One for all: `abort()` without a reason captures a stack trace per request. */
+/**
+ * The abort reason of every client that disconnects.
+ *
+ * One for all: `abort()` without a reason captures a stack trace per request.
+ */
 const GONE = new DOMException("the client has disconnected", "AbortError");
 
 /**
@@ -11,7 +15,10 @@ const GONE = new DOMException("the client has disconnected", "AbortError");
  */
 const OPEN = new WeakMap<AbortSignal, Set<AbortController>>();
 
-/** Aborts a signal when the client of a response disconnects, when the response ends, or when the server stops. */
+/**
+ * Aborts a signal when the client of a response disconnects, when the response ends, or when the
+ * server stops.
+ */
 export class ClientGone implements Disposable {
   readonly #writable: Writable;
   readonly #open: Set<AbortController>;
@@ -33,8 +40,8 @@ export class ClientGone implements Disposable {
   }
 
   /**
-   * Ends the observation of the response, and aborts the signal. A signal with listeners that never aborts would
-   * stay in memory as long as the server.
+   * Ends the observation of the response, and aborts the signal. A signal with listeners that never
+   * aborts would stay in memory as long as the server.
    */
   [Symbol.dispose](): void {
     this.#writable.off("close", this.#close);

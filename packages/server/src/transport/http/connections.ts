@@ -25,8 +25,8 @@ export const GOODBYE_MS = 1_000;
 /**
  * The open connections of a server.
  *
- * Above the limit, the oldest connection without an authenticated request is closed, so that clients without credentials
- * cannot lock out those with credentials.
+ * Above the limit, the oldest connection without an authenticated request is closed, so that
+ * clients without credentials cannot lock out those with credentials.
  */
 export class Connections {
   readonly sockets: Set<Socket> = new Set();
@@ -44,7 +44,11 @@ export class Connections {
     this.#bounds = bounds;
   }
 
-  /** Adds a new connection. Above the limit, closes the oldest unauthenticated connection, or else the new one. */
+  /**
+   * Adds a new connection.
+   *
+   * Above the limit, closes the oldest unauthenticated connection, or else the new one.
+   */
   add(socket: Socket): void {
     const peer = peerOf(socket);
     this.sockets.add(socket);
@@ -57,7 +61,10 @@ export class Connections {
     (unauthenticated ?? socket).destroy();
   }
 
-  /** Adds an HTTP/2 session, and closes it when it is not admitted or idle for too long: Node has no such timeouts. */
+  /**
+   * Adds an HTTP/2 session, and closes it when it is not admitted or idle for too long: Node has no
+   * such timeouts.
+   */
   addSession(session: ServerHttp2Session): void {
     const { admissionTimeoutMs, idleTimeoutMs } = this.#bounds;
     let streams = 0;
@@ -120,13 +127,22 @@ export class Connections {
   }
 }
 
-/** Closes a session. GOAWAY tells the client which of its last requests were taken; a client that does not read it is cut off. */
+/**
+ * Closes a session.
+ *
+ * GOAWAY tells the client which of its last requests were taken; a client that does not read it is
+ * cut off.
+ */
 function endSession(session: ServerHttp2Session): void {
   session.close();
   setTimeout(() => session.destroy(), GOODBYE_MS).unref();
 }
 
-/** Returns the remote address and port of a connection. With TLS, both its sockets have the same. */
+/**
+ * Returns the remote address and port of a connection.
+ *
+ * With TLS, both its sockets have the same.
+ */
 function peerOf({ remoteAddress, remotePort }: Pick<Socket, "remoteAddress" | "remotePort">): string {
   return `${remoteAddress} ${remotePort}`;
 }

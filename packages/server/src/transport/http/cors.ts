@@ -17,21 +17,28 @@ const RESPONSE_HEADERS = [
   ...["A2A-Extensions", "ETag", "WWW-Authenticate", "X-A2A-Extensions"],
 ].join(", ");
 
-/** Time that a browser may cache the answer to a preflight request: two hours, the longest that any browser allows. */
+/**
+ * Time that a browser may cache the answer to a preflight request: two hours, the longest that any
+ * browser allows.
+ */
 const MAX_AGE_SECONDS = 7200;
 
 /**
  * Lets the page that sent a request read its response (Fetch standard, section 3.3).
  *
- * Call it only for an origin that the operator lists. It never allows credentials that the browser attaches by itself, such
- * as cookies: a page sends a token.
+ * Call it only for an origin that the operator lists. It never allows credentials that the browser
+ * attaches by itself, such as cookies: a page sends a token.
  */
 export function shareWithOrigin(request: HttpRequest, response: HttpResponse): void {
   response.setHeader("access-control-allow-origin", headerOf(request, "origin"));
   response.setHeader("access-control-expose-headers", RESPONSE_HEADERS);
 }
 
-/** Whether a request is a CORS preflight. A preflight carries no token; the request of the page that follows it does. */
+/**
+ * Whether a request is a CORS preflight.
+ *
+ * A preflight carries no token; the request of the page that follows it does.
+ */
 export function isPreflight(request: HttpRequest): boolean {
   const { origin, "access-control-request-method": method } = request.headers;
   return request.method === "OPTIONS" && origin !== undefined && method !== undefined;

@@ -20,36 +20,31 @@ export const STOPPING: Refusal = { status: 503, message: "the server is stopping
 /**
  * Answers a request.
  *
- * Each request passes the guard before a route handles it. A path that no route matches needs a token as well, so that
- * callers without one cannot learn which paths exist. Never rejects: an error ends the response and goes to `onError`.
+ * Each request passes the guard before a route handles it. A path that no route matches needs a
+ * token as well, so that callers without one cannot learn which paths exist. Never rejects: an
+ * error ends the response and goes to `onError`.
  */
 export async function answerRequest(request: HttpRequest, response: HttpResponse, dispatch: Dispatch): Promise<void> {
+  const { routes, guard, admit, onError } = dispatch;
   try {
-    await guardAndRoute(request, response, dispatch);
+    // Where web pages may call, every response depends on `Origin`, also the responses to requests without one.
+    if (guard.origins.size > 0) response.setHeader("vary", "Origin");
+    const misdirection = misdirectionOf(request, guard);
+    if (misdirection) return refuse(request, response, misdirection);
+    if (request.headers.origin !== undefined) shareWithOrigin(request, response);
+    if (isPreflight(request)) return answerPreflight(request, response);
+    const route = routeOf(routes, request);
+    const access = route?.access ?? "token";
+    const refusal = await refusalOf(request, access, guard);
+    if (refusal) return refuse(request, response, refusal);
+    if (access === "token") admit(request);
+    if (!route) return nothingServed(request, response);
+    await route.handle(request, response);
   } catch (reason) {
     // The client closed its connection while the request was read or answered, which is its right and no fault of ours.
     if (reason instanceof Error && "code" in reason && reason.code === "ERR_STREAM_PREMATURE_CLOSE") return;
     if (response.headersSent) response.destroy();
     else send(response, 500, { body: JSON.stringify({ error: "internal error" }) });
-    dispatch.onError(reason);
+    onError(reason);
   }
-}
-
-async function guardAndRoute(
-  request: HttpRequest,
-  response: HttpResponse,
-  { routes, guard, admit }: Dispatch,
-): Promise<void> {
-  // Where web pages may call, every response depends on `Origin`, also the responses to requests without one.
-  if (guard.origins.size > 0) response.setHeader("vary", "Origin");
-  const misdirection = misdirectionOf(request, guard);
-  if (misdirection) return refuse(request, response, misdirection);
-  if (request.headers.origin !== undefined) shareWithOrigin(request, response);
-  if (isPreflight(request)) return answerPreflight(request, response);
-  const route = routeOf(routes, request);
-  const access = route?.access ?? "token";
-  const refusal = await refusalOf(request, access, guard);
-  if (refusal) return refuse(request, response, refusal);
-  if (access === "token") admit(request);
-  return route ? route.handle(request, response) : nothingServed(request, response);
 }

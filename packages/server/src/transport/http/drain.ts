@@ -5,14 +5,18 @@ import type { SniffingServer } from "./sniffing-server.ts";
 /** Interval between two looks at the connections while a server stops, in milliseconds. */
 const CHECK_MS = 20;
 
-/** The state of a stream whose client has sent its whole request: `NGHTTP2_STREAM_STATE_HALF_CLOSED_REMOTE`. */
+/**
+ * The state of a stream whose client has sent its whole request:
+ * `NGHTTP2_STREAM_STATE_HALF_CLOSED_REMOTE`.
+ */
 const HALF_CLOSED_REMOTE = 5;
 
 /**
  * Shuts a listening server down.
  *
- * It accepts no more connections, and closes those without work: at once where there is no request, and after a second where
- * the server waits for the client to send the rest of a request or to read a response.
+ * It accepts no more connections, and closes those without work: at once where there is no request,
+ * and after a second where the server waits for the client to send the rest of a request or to read
+ * a response.
  */
 export class Drain {
   readonly #server: SniffingServer;
@@ -29,7 +33,11 @@ export class Drain {
     return this.#closed !== undefined;
   }
 
-  /** Accepts no more connections and requests; requests in progress go on. Resolves once the last connection is closed. */
+  /**
+   * Accepts no more connections and requests; requests in progress go on.
+   *
+   * Resolves once the last connection is closed.
+   */
   stopTaking(): Promise<void> {
     this.#closed ??= this.#close();
     return this.#closed;
@@ -74,7 +82,10 @@ export class Drain {
   }
 }
 
-/** Whether a request is held up by its client alone, which has yet to send the rest of it or to read the response. */
+/**
+ * Whether a request is held up by its client alone, which has yet to send the rest of it or to read
+ * the response.
+ */
 function waitsForClient({ request, response }: OpenRequest): boolean {
   if (!("stream" in request)) return !request.complete || response.writableEnded || response.writableLength > 0;
   const { stream } = request;

@@ -17,15 +17,20 @@ export interface GuardOptions {
 export interface Refusal {
   readonly status: 401 | 403 | 503;
   readonly message: string;
-  /** The value of `WWW-Authenticate` (RFC 6750, section 3). Undefined where other credentials would not help. */
+  /**
+   * The value of `WWW-Authenticate` (RFC 6750, section 3).
+   *
+   * Undefined where other credentials would not help.
+   */
   readonly challenge?: string;
 }
 
 /**
  * Returns why a request is not meant for this server; undefined when it is (S5).
  *
- * The first check of every request. `Host` must name this server, which stops DNS rebinding; `Origin` must be absent or
- * listed, which stops the pages of other web sites. The message names the flags and fields that would allow the request.
+ * The first check of every request. `Host` must name this server, which stops DNS rebinding;
+ * `Origin` must be absent or listed, which stops the pages of other web sites. The message names
+ * the flags and fields that would allow the request.
  */
 export function misdirectionOf(request: HttpRequest, { hosts, origins }: GuardOptions): Refusal | undefined {
   const host = hostOf(request).toLowerCase();
@@ -68,7 +73,10 @@ export async function refusalOf(
   }
 }
 
-/** Returns `Host`, or `:authority` in HTTP/2; empty when a request has both with different values, or `Host` twice. */
+/**
+ * Returns `Host`, or `:authority` in HTTP/2; empty when a request has both with different values,
+ * or `Host` twice.
+ */
 function hostOf(request: HttpRequest): string {
   const authority = headerOf(request, ":authority");
   const host = headerOf(request, "host");

@@ -15,8 +15,8 @@ export interface HealthOptions {
  * The health probes, which need no credentials.
  *
  * - `/healthz` answers 200 while the process runs.
- * - `/readyz` answers 200 while the server accepts work, and 503 with the reason while it does not. With a `challenge` in
- *   the query, the server also proves its identity.
+ * - `/readyz` answers 200 while the server accepts work, and 503 with the reason while it does not.
+ *   With a `challenge` in the query, the server also proves its identity.
  */
 export function healthRoutes({ problem: findProblem, prove }: HealthOptions): Route[] {
   return [
@@ -44,7 +44,10 @@ function sendReadiness(
   send(response, status, { body, "cache-control": "no-store" });
 }
 
-/** Returns the challenge in the query of a request: empty without one, undefined for one of a wrong size or form. */
+/**
+ * Returns the challenge in the query of a request: empty without one, undefined for one of a wrong
+ * size or form.
+ */
 function challengeOf({ url = "" }: HttpRequest): Uint8Array | undefined {
   const [challenge, ...others] = new URL(url, "http://server").searchParams.getAll("challenge");
   if (challenge === undefined) return new Uint8Array();

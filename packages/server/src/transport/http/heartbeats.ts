@@ -1,4 +1,7 @@
-/** Number of groups that the streams are divided into, so that the heartbeats of a period are not all sent at once. */
+/**
+ * Number of groups that the streams are divided into, so that the heartbeats of a period are not
+ * all sent at once.
+ */
 const TICKS = 60;
 
 /** A stream that needs a heartbeat in each period. */
@@ -6,7 +9,10 @@ export interface Beating {
   beat(): void;
 }
 
-/** Sends the heartbeats of all streams of a server from a single timer, which runs only while there are streams. */
+/**
+ * Sends the heartbeats of all streams of a server from a single timer, which runs only while there
+ * are streams.
+ */
 export class Heartbeats {
   readonly #periodMs: number;
   /** The streams by the tick of the period at which they were added. */

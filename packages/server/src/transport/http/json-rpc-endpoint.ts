@@ -38,7 +38,11 @@ export interface JsonRpcDialect {
 
 /** Dependencies of the JSON-RPC endpoint. */
 export interface JsonRpcEndpoint {
-  /** The versions in order: the first that takes a request answers it. The last one takes every request. */
+  /**
+   * The versions in order: the first that takes a request answers it.
+   *
+   * The last one takes every request.
+   */
   readonly dialects: readonly JsonRpcDialect[];
   /** Maximum size of a request body in bytes. */
   readonly maxRequestBytes: number;
@@ -63,20 +67,16 @@ export function jsonRpcRoute({ dialects, maxRequestBytes, shutdown }: JsonRpcEnd
         await dialects.find(({ takes }) => takes(request, call.method))?.answer(request, response, call);
       } catch (reason) {
         if (response.destroyed || response.headersSent) return;
-        if (!(reason instanceof UnsupportedMediaType)) return sendUnreadable(response, id, reason);
-        dialects.some((dialect) => dialect.refuseMediaType(request, response, reason.message));
+        if (reason instanceof UnsupportedMediaType) {
+          dialects.some((dialect) => dialect.refuseMediaType(request, response, reason.message));
+          return;
+        }
+        // JSON-RPC sends its errors with status 200. Only a body that is too large has a status of its own.
+        const isTooLarge = reason instanceof BodyTooLarge;
+        if (!isTooLarge && !(reason instanceof JsonRpcFailure)) throw reason;
+        const code = isTooLarge ? JsonRpcCode.INVALID_REQUEST : reason.code;
+        send(response, isTooLarge ? 413 : 200, { body: errorText(id, { code, message: reason.message }) });
       }
     },
   };
-}
-
-/**
- * Answers a request that cannot be read: with 200, as all errors of JSON-RPC, or with 413 for a body that is too large.
- * Rethrows any other error.
- */
-function sendUnreadable(response: HttpResponse, id: string, reason: unknown): void {
-  const isTooLarge = reason instanceof BodyTooLarge;
-  if (!isTooLarge && !(reason instanceof JsonRpcFailure)) throw reason;
-  const code = isTooLarge ? JsonRpcCode.INVALID_REQUEST : reason.code;
-  send(response, isTooLarge ? 413 : 200, { body: errorText(id, { code, message: reason.message }) });
 }

@@ -22,14 +22,19 @@ export class JsonRpcFailure extends Error {
 export interface RpcRequest {
   readonly method: string;
   readonly params: JsonValue | undefined;
-  /** Whether the request has an id. A request without one is a notification, which A2A does not use. */
+  /**
+   * Whether the request has an id.
+   *
+   * A request without one is a notification, which A2A does not use.
+   */
   readonly hasId: boolean;
 }
 
 /**
  * Parses a request body.
  *
- * Throws a `JsonRpcFailure`: a parse error for text that is not JSON, an invalid request for JSON beyond a limit.
+ * Throws a `JsonRpcFailure`: a parse error for text that is not JSON, an invalid request for JSON
+ * beyond a limit.
  */
 export function parseBody(text: string): JsonValue {
   try {
@@ -69,7 +74,11 @@ export function assertHasId({ hasId }: Pick<RpcRequest, "hasId">): void {
   throw new JsonRpcFailure("id is missing: a request needs one to be answered", JsonRpcCode.INVALID_REQUEST);
 }
 
-/** Returns the text of a successful response. `id` and `result` are JSON texts: a result is encoded once for all its readers. */
+/**
+ * Returns the text of a successful response.
+ *
+ * `id` and `result` are JSON texts: a result is encoded once for all its readers.
+ */
 export function resultText(id: string, result: string): string {
   return `{"jsonrpc":"2.0","id":${id},"result":${result}}`;
 }

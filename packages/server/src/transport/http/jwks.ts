@@ -4,7 +4,11 @@ import { publicRoute, type Route, send } from "./route.ts";
 /** The path of the key set. */
 export const JWKS_PATH = "/.well-known/jwks.json";
 
-/** `/.well-known/jwks.json`: the public keys for the signatures of this server. It needs no credentials. */
+/**
+ * `/.well-known/jwks.json`: the public keys for the signatures of this server.
+ *
+ * It needs no credentials.
+ */
 export function jwksRoutes(publicKeys: () => Promise<JSONWebKeySet>): Route[] {
   return [
     publicRoute(JWKS_PATH, async (_request, response) => {

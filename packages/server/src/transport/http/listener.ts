@@ -22,7 +22,11 @@ export interface ListenOptions {
   /** The port to bind; 0 chooses a free one. */
   readonly port: number;
 
-  /** The URL at which clients reach the server, without a trailing slash. Default: the URL at which it listens. */
+  /**
+   * The URL at which clients reach the server, without a trailing slash.
+   *
+   * Default: the URL at which it listens.
+   */
   readonly publicUrl?: string;
 
   /** Additional accepted values of `Host`: `name:port`, or `name` for any port. */
@@ -42,9 +46,17 @@ export interface ListenOptions {
 
 /** The URLs of a server, without a trailing slash. */
 export interface Addresses {
-  /** Where the server listens: `http://host:port`, or `https:` with a certificate. This machine can call it. */
+  /**
+   * Where the server listens: `http://host:port`, or `https:` with a certificate.
+   *
+   * This machine can call it.
+   */
   readonly url: string;
-  /** Where clients reach the server. All addresses that the server publishes are derived from it. */
+  /**
+   * Where clients reach the server.
+   *
+   * All addresses that the server publishes are derived from it.
+   */
   readonly publicUrl: string;
 }
 
@@ -63,15 +75,18 @@ export interface HttpListener extends Addresses {
   /** Accepts no more connections and requests. Requests in progress go on. */
   stopTaking(): void;
 
-  /** Accepts no more requests, waits up to `graceMs` milliseconds for those in progress, then closes all connections. */
+  /**
+   * Accepts no more requests, waits up to `graceMs` milliseconds for those in progress, then closes
+   * all connections.
+   */
   close(graceMs: number): Promise<void>;
 }
 
 /**
  * Binds a port and accepts connections. Requests wait until `serve` is called.
  *
- * The two steps make the addresses known before the routes are made, which need them, and make a start fail on a port in use
- * before it has changed anything.
+ * The two steps make the addresses known before the routes are made, which need them, and make a
+ * start fail on a port in use before it has changed anything.
  */
 export async function listen(options: ListenOptions): Promise<HttpListener> {
   const served = Promise.withResolvers<Dispatch>();

@@ -6,7 +6,11 @@ import { pathOf, type Route, send } from "./route.ts";
 
 /** Options of a `Mount`. */
 export interface MountOptions {
-  /** The URL at which clients reach the mounted server, without a trailing slash. Its path is the prefix. */
+  /**
+   * The URL at which clients reach the mounted server, without a trailing slash.
+   *
+   * Its path is the prefix.
+   */
   readonly publicUrl: string;
 
   readonly routes: readonly Route[];
@@ -47,7 +51,8 @@ export class Mount {
   /**
    * Answers a request.
    *
-   * A request whose body was read before gets status 500, and `onError` learns why: the mount must come before body parsers.
+   * A request whose body was read before gets status 500, and `onError` learns why: the mount must
+   * come before body parsers.
    */
   answer(request: IncomingMessage, response: ServerResponse): void {
     if (request.socket.localPort !== undefined) this.#onPort(request.socket.localPort);
@@ -72,7 +77,10 @@ export class Mount {
     this.#isStopping = true;
   }
 
-  /** Accepts no more requests, waits up to `graceMs` milliseconds for those in progress, then closes their connections. */
+  /**
+   * Accepts no more requests, waits up to `graceMs` milliseconds for those in progress, then closes
+   * their connections.
+   */
   async close(graceMs: number): Promise<void> {
     this.stopTaking();
     const idle = Promise.withResolvers<void>();
@@ -85,7 +93,11 @@ export class Mount {
     clearTimeout(force);
   }
 
-  /** Returns the path and query of a request without the prefix. Express and similar routers have removed it before. */
+  /**
+   * Returns the path and query of a request without the prefix.
+   *
+   * Express and similar routers have removed it before.
+   */
   #urlBelowPrefix(request: IncomingMessage): string {
     const { url = "/" } = request;
     const isRemoved = "baseUrl" in request && typeof request.baseUrl === "string" && request.baseUrl !== "";

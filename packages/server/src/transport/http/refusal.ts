@@ -29,8 +29,8 @@ interface RefusalForm {
 }
 
 /**
- * Refuses a request before a route handles it, in the error format of the protocol that the request speaks: gRPC, gRPC-Web,
- * Connect, JSON-RPC, or HTTP+JSON of either version of A2A.
+ * Refuses a request before a route handles it, in the error format of the protocol that the request
+ * speaks: gRPC, gRPC-Web, Connect, JSON-RPC, or HTTP+JSON of either version of A2A.
  *
  * The HTTP status and `WWW-Authenticate` stay wherever the protocol leaves room for them.
  */
@@ -63,7 +63,10 @@ function formOf(request: HttpRequest, refusal: Refusal): RefusalForm {
   };
 }
 
-/** A gRPC response that consists of trailers only: HTTP status 200, the gRPC status in a header, and no body. */
+/**
+ * A gRPC response that consists of trailers only: HTTP status 200, the gRPC status in a header, and
+ * no body.
+ */
 function grpcForm(type: string, { status, message }: Refusal): RefusalForm {
   const headers = {
     "content-type": type,

@@ -25,8 +25,8 @@ const NO_HEADERS: ResponseHeaders = {};
 /**
  * The context in which an HTTP request runs a method of a service.
  *
- * A stream keeps its context as long as it lasts. The headers are therefore created on first use: those of
- * `createHandlerContext` cost an idle stream five kilobytes.
+ * A stream keeps its context as long as it lasts. The headers are therefore created on first use:
+ * those of `createHandlerContext` cost an idle stream five kilobytes.
  */
 export class RequestContext implements HandlerContext {
   readonly url = "http://devtool.invalid/";

@@ -24,7 +24,11 @@ export interface Route {
   /** Whether the route answers requests with this method and path. */
   matches(method: string, path: string): boolean;
 
-  /** Answers a request. May reject before the response has begun: the server then answers with status 500. */
+  /**
+   * Answers a request.
+   *
+   * May reject before the response has begun: the server then answers with status 500.
+   */
   handle(request: HttpRequest, response: HttpResponse): void | Promise<void>;
 }
 
@@ -83,7 +87,11 @@ export function takesStream(request: HttpRequest): boolean {
   return headerOf(request, "accept").toLowerCase().includes("text/event-stream");
 }
 
-/** The body of a small response, and its headers by lower-case name. Headers that are undefined are not sent. */
+/**
+ * The body of a small response, and its headers by lower-case name.
+ *
+ * Headers that are undefined are not sent.
+ */
 export interface SmallResponse {
   readonly body: string;
   readonly [header: string]: string | undefined;
@@ -92,7 +100,8 @@ export interface SmallResponse {
 /**
  * Sends a response with a small body, as JSON unless it has another `content-type`.
  *
- * A `vary` header is added to the one that the response has; all others replace what the response has.
+ * A `vary` header is added to the one that the response has; all others replace what the response
+ * has.
  */
 export function send(response: HttpResponse, status: number, { body, ...headers }: SmallResponse): void {
   response.statusCode = status;

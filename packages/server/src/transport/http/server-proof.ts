@@ -14,8 +14,9 @@ export interface ServerSecrets {
 /**
  * Returns the answer of a server to a challenge, as `Readiness.proof` describes it.
  *
- * The proof shows that the server holds the token and is the start that wrote the discovery file, and reveals neither. The
- * proof key is the salt, so that collected proofs cannot be used to try out tokens, and each start gives different ones.
+ * The proof shows that the server holds the token and is the start that wrote the discovery file,
+ * and reveals neither. The proof key is the salt, so that collected proofs cannot be used to try
+ * out tokens, and each start gives different ones.
  */
 export function serverProof({ token, proofKey }: ServerSecrets, challenge: Uint8Array): Uint8Array {
   const key = hkdfSync("sha256", token, proofKey, "devtool server proof v1", PROOF_BYTES);

@@ -20,7 +20,11 @@ export interface ConnectionLimits extends ConnectionBounds {
   readonly requestTimeoutMs: number;
 }
 
-/** The default timeouts. An HTTP/2 client whose idle session is closed opens a new one for its next call. */
+/**
+ * The default timeouts.
+ *
+ * An HTTP/2 client whose idle session is closed opens a new one for its next call.
+ */
 export const CONNECTION_TIMEOUTS: Omit<ConnectionLimits, "maxConnections" | "maxConcurrentStreams"> = {
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 30_000,
@@ -36,7 +40,10 @@ export interface TlsOptions {
   /** The certificate in PEM, followed by the intermediate certificates. */
   readonly certificate: string;
 
-  /** The authorities that issue client certificates, in PEM. Default: clients are not asked for a certificate. */
+  /**
+   * The authorities that issue client certificates, in PEM. Default: clients are not asked for a
+   * certificate.
+   */
   readonly clientAuthorities?: string;
 }
 
@@ -47,7 +54,11 @@ export interface SniffingServerOptions {
   readonly tls?: TlsOptions;
 }
 
-/** A server for HTTP/1.1 and HTTP/2 on one port. The first bytes of a connection decide which of the two it speaks. */
+/**
+ * A server for HTTP/1.1 and HTTP/2 on one port.
+ *
+ * The first bytes of a connection decide which of the two it speaks.
+ */
 export interface SniffingServer {
   /** Accepts the connections; it is not bound to a port yet. */
   readonly net: Server;
@@ -57,7 +68,11 @@ export interface SniffingServer {
 
 type Listener = (request: HttpRequest, response: HttpResponse) => void;
 
-/** The start of every HTTP/2 connection (RFC 9113, section 3.4). No method of HTTP/1.1 begins with these three bytes. */
+/**
+ * The start of every HTTP/2 connection (RFC 9113, section 3.4).
+ *
+ * No method of HTTP/1.1 begins with these three bytes.
+ */
 const HTTP2_PREFACE = "PRI";
 
 /** Creates a server whose listener receives the requests of both versions. */
@@ -100,7 +115,11 @@ function createHttp2(listener: Listener, { maxConcurrentStreams }: ConnectionLim
   return createHttp2Server({ settings: { maxConcurrentStreams }, maxSessionMemory: 32 }, onRequest);
 }
 
-/** Returns the TLS options of Node. Connections whose handshake is not complete in time are closed. */
+/**
+ * Returns the TLS options of Node.
+ *
+ * Connections whose handshake is not complete in time are closed.
+ */
 function tlsOptions(tls: TlsOptions, { headersTimeoutMs }: ConnectionLimits): NodeTlsOptions {
   const { key, certificate, clientAuthorities } = tls;
   const options: NodeTlsOptions = {

@@ -44,14 +44,18 @@ export class SseStream implements Beating, Disposable {
   /**
    * Sends an event. `data` is JSON on one line; `id` is the sequence of the event in its log.
    *
-   * Returns a promise to await before the next event when the client reads too slowly, else undefined.
+   * Returns a promise to await before the next event when the client reads too slowly, else
+   * undefined.
    */
   send(data: string, id?: bigint): Promise<void> | undefined {
     this.#push(id === undefined ? `data: ${data}\n\n` : `id: ${id}\ndata: ${data}\n\n`);
     return this.#waiting.length > MAX_WAITING ? this.#flush() : undefined;
   }
 
-  /** Sends the event that reports why the stream ends, with an event type where the binding has one for errors. */
+  /**
+   * Sends the event that reports why the stream ends, with an event type where the binding has one
+   * for errors.
+   */
   async sendError(data: string, event?: string): Promise<void> {
     this.#push(event === undefined ? `data: ${data}\n\n` : `event: ${event}\ndata: ${data}\n\n`);
     await this.#flush();
@@ -111,7 +115,8 @@ async function drained(writable: Writable): Promise<void> {
 }
 
 /**
- * Returns the sequence in a `Last-Event-ID` header, after which the client resumes (STREAM-3); undefined for an empty header.
+ * Returns the sequence in a `Last-Event-ID` header, after which the client resumes (STREAM-3);
+ * undefined for an empty header.
  *
  * Throws `Code.InvalidArgument` for a header that is not a number.
  */
