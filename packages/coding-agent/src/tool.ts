@@ -1,4 +1,4 @@
-// What @devtool/coding-agent/tool exports: the seams that tools and MCP servers stand behind, and what makes a tool.
+/** The entry `@devtool/coding-agent/tool`: the seams of tools and of MCP servers, and functions that create tools. */
 export type { ToolFacts } from "@devtool/policy";
 export { defineTool, type ToolDefinition } from "./tool/define-tool.ts";
 export type {
@@ -11,6 +11,7 @@ export type {
   OpenMcp,
   Sample,
   SampleRequest,
+  SampleResponse,
 } from "./tool/mcp.ts";
 export type {
   Answer,

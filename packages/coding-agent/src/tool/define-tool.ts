@@ -1,46 +1,49 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
-import { GenericDetailsSchema, oneLine, ToolOutputSchema } from "@devtool/schema";
-import type { Tool, ToolDeclaration, ToolEvent, ToolInvocation } from "./tool.ts";
+import { GenericDetailsSchema, oneLine } from "@devtool/schema";
+import { defined } from "@devtool/schema/json";
+import type { Tool, ToolDeclaration } from "./tool.ts";
+import { dataResult, textResult } from "./tool-result.ts";
 
-/** A tool that is one function. `Tool` says more: live output, edits of files, questions while it runs. */
+/**
+ * A tool whose calls are runs of one function.
+ *
+ * Implement `Tool` instead for live output, edits of files, or questions during a call.
+ */
 export interface ToolDefinition extends ToolDeclaration {
-  /** What a call does, in a line. Default: the name of the tool. */
+  /** Returns one line that describes a call. Default: the name of the tool. */
   describe?(args: JsonObject): string;
   /**
-   * What to ask the user before a call runs, in words. Left out, calls change nothing: they run without being asked about,
-   * beside others.
+   * Returns the question for the user before a call runs.
+   *
+   * Default: calls change nothing, so they run without approval and in parallel with others.
    */
   ask?(args: JsonObject): string;
   /**
-   * Runs a call and gives text or an object. The arguments are what the model sent: checked by nobody before. Throws a
-   * `DevtoolError` when the call fails; its message goes to the model.
+   * Runs a call. Returns text or an object.
+   *
+   * `args` are the arguments that the model sent, without any validation. Throws a `DevtoolError` when the call fails; the model
+   * gets its message.
    */
   run(args: JsonObject, signal: AbortSignal): string | JsonObject | Promise<string | JsonObject>;
 }
 
-/** Makes a tool of one function. */
+/** Creates a tool from a definition. */
 export function defineTool(definition: ToolDefinition): Tool {
   const { name, description, parameters } = definition;
-  return { declaration: { name, description, parameters }, prepare: async (args) => invocationOf(definition, args) };
-}
-
-function invocationOf(definition: ToolDefinition, args: JsonObject): ToolInvocation {
-  const question = definition.ask?.(args);
   return {
-    args,
-    description: oneLine(definition.describe?.(args) ?? definition.name),
-    ...(question !== undefined && {
-      confirmation: { case: "genericDetails", value: create(GenericDetailsSchema, { description: question }) },
-    }),
-    async *execute(signal) {
-      yield resultOf(await definition.run(args, signal));
+    declaration: { name, description, parameters },
+    prepare: async (args) => {
+      const question = definition.ask?.(args);
+      const details = question === undefined ? undefined : create(GenericDetailsSchema, { description: question });
+      return defined({
+        args,
+        description: oneLine(definition.describe?.(args) ?? name),
+        confirmation: details && { case: "genericDetails" as const, value: details },
+        execute: async function* (signal: AbortSignal) {
+          const output = await definition.run(args, signal);
+          yield typeof output === "string" ? textResult(output) : dataResult(output);
+        },
+      });
     },
   };
-}
-
-function resultOf(output: string | JsonObject): ToolEvent {
-  const value = create(ToolOutputSchema, {
-    result: typeof output === "string" ? { case: "text", value: output } : { case: "structuredData", value: output },
-  });
-  return { case: "result", value: { case: "output", value } };
 }

@@ -19,57 +19,62 @@ import {
   writeFileSync,
 } from "node:fs";
 import { Code, DevtoolError } from "@devtool/server/agent";
+import { systemErrorCode } from "../client-error.ts";
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
 
-/** What is read goes here first, so that a small file costs little memory; reads do not overlap. */
+/** The buffer for `readNext`, shared by all descriptors. Reads are synchronous, so they do not overlap. */
 const scratch = Buffer.allocUnsafeSlow(256 * 1024);
 
 /**
- * An open file or directory. What is in a directory is reached through its descriptor (`/proc/self/fd/N/name`), so it is
- * in that very directory, wherever its path leads by now. No link is followed. Errors name the path that was asked for.
+ * An open file or directory.
+ *
+ * Entries of a directory are opened through its descriptor (`/proc/self/fd/N/name`), so they are in that directory even if its
+ * path leads elsewhere by now. Symbolic links are not followed. Methods that take a `path` use it only in error messages.
  */
 export class Descriptor implements Disposable {
   readonly #fd: number;
+  readonly #ownership: "owned" | "lent";
 
   /** Opens a directory by its path. */
   static openDirectory(path: string): Descriptor {
     return new Descriptor(openSync(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
   }
 
-  protected constructor(fd: number) {
+  private constructor(fd: number, ownership: "owned" | "lent" = "owned") {
     this.#fd = fd;
+    this.#ownership = ownership;
   }
 
-  /** The same directory for somebody who disposes of it as of their own: it stays open. */
+  /** Returns a descriptor of the same directory that does not close it when it is disposed of. */
   lend(): Descriptor {
-    return new LentDescriptor(this.#fd);
+    return new Descriptor(this.#fd, "lent");
   }
 
-  /** Opens a directory in this one; undefined when there is none of that name. */
+  /** Opens a directory in this one. Returns undefined when it does not exist. */
   openDirectory(name: string, path: string): Descriptor | undefined {
     return this.#open(name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, path);
   }
 
-  /** Opens something in this directory to read it, without waiting on a pipe; undefined when there is none of that name. */
+  /** Opens an entry of this directory for reading, without waiting on a pipe. Returns undefined when it does not exist. */
   openFile(name: string, path: string): Descriptor | undefined {
     return this.#open(name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, path);
   }
 
-  /** Makes a directory in this one and opens it. */
+  /** Creates a directory in this one and opens it. */
   makeDirectory(name: string, path: string): Descriptor {
     mkdirSync(this.#at(name));
-    const made = this.openDirectory(name, path);
-    if (made) return made;
-    throw denied(path, { problem: "was changed while it was opened", remedy: "try again" });
+    const created = this.openDirectory(name, path);
+    if (created) return created;
+    throw pathDenied(path, "was changed while it was opened", "try again");
   }
 
-  /** Makes a file in this directory; undefined when something of that name is there. */
+  /** Creates a file in this directory and opens it for writing. Returns undefined when the name is in use. */
   createFile(name: string, mode: number, path: string): Descriptor | undefined {
     try {
       return new Descriptor(openSync(this.#at(name), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode));
     } catch (reason) {
-      if (codeOf(reason) === "EEXIST") return undefined;
+      if (systemErrorCode(reason) === "EEXIST") return undefined;
       throw openError(path, reason);
     }
   }
@@ -90,17 +95,17 @@ export class Descriptor implements Disposable {
     return fstatSync(this.#fd);
   }
 
-  /** What is known of something in this directory, without opening it or following it; undefined when it has gone. */
+  /** Returns the status of an entry without opening it or following a link. Undefined when it does not exist any more. */
   statOf(name: string): BigIntStats | undefined {
     return lstatSync(this.#at(name), { bigint: true, throwIfNoEntry: false });
   }
 
-  /** Sets the mode, whatever the umask. */
+  /** Sets the mode, regardless of the umask. */
   setMode(mode: number): void {
     fchmodSync(this.#fd, mode);
   }
 
-  /** Where it really is. */
+  /** Returns the current real path. */
   realPath(): string {
     return readlinkSync(this.#path);
   }
@@ -109,25 +114,25 @@ export class Descriptor implements Disposable {
     return readFileSync(this.#fd);
   }
 
-  /** Reads on from where the last read ended, at most so many bytes and at most 256 KiB; empty at the end. */
+  /** Reads at most `maxBytes` bytes, and at most 256 KiB, from where the last read ended. Empty at the end of the file. */
   readNext(maxBytes: number): Buffer {
     const length = readSync(this.#fd, scratch, 0, Math.min(maxBytes, scratch.length), null);
     return Buffer.from(scratch.subarray(0, length));
   }
 
-  /** Writes all content and waits until it is on the disk. */
+  /** Writes the content and waits until it is on disk. */
   writeAll(content: string | Uint8Array): void {
     writeFileSync(this.#fd, content);
     this.sync();
   }
 
-  /** Waits until what was written, or the names in a directory, are on the disk. */
+  /** Waits until the content of a file, or the names in a directory, are on disk. */
   sync(): void {
     fsyncSync(this.#fd);
   }
 
   [Symbol.dispose](): void {
-    closeSync(this.#fd);
+    if (this.#ownership === "owned") closeSync(this.#fd);
   }
 
   get #path(): string {
@@ -142,42 +147,30 @@ export class Descriptor implements Disposable {
     try {
       return new Descriptor(openSync(this.#at(name), flags));
     } catch (reason) {
-      if (codeOf(reason) === "ENOENT") return undefined;
+      if (systemErrorCode(reason) === "ENOENT") return undefined;
       throw openError(path, reason);
     }
   }
 }
 
-/** A descriptor that somebody else closes. */
-class LentDescriptor extends Descriptor {
-  override [Symbol.dispose](): void {
-    // Whoever lent it closes it.
+function openError(path: string, reason: unknown): DevtoolError {
+  const code = systemErrorCode(reason);
+  switch (code) {
+    case "ELOOP":
+      return pathDenied(path, "goes through a symbolic link", "name the place that it points to");
+    case "ENOTDIR":
+      return pathDenied(path, "goes through a symbolic link or through something that is not a directory");
+    case "EACCES":
+    case "EPERM":
+      return pathDenied(path, "may not be opened by the user that the server runs as");
+    default: {
+      const problem = `path ${JSON.stringify(path)} cannot be opened: ${code}`;
+      return new DevtoolError(problem, Code.InvalidArgument, { cause: reason });
+    }
   }
 }
 
-function openError(path: string, reason: unknown): DevtoolError {
-  const problem = PROBLEMS.get(codeOf(reason));
-  if (problem !== undefined) return denied(path, problem);
-  const message = `path ${JSON.stringify(path)} cannot be opened: ${codeOf(reason)}`;
-  return new DevtoolError(message, Code.InvalidArgument, { cause: reason });
-}
-
-interface Denial {
-  readonly problem: string;
-  readonly remedy?: string;
-}
-
-const PROBLEMS: ReadonlyMap<string, Denial> = new Map<string, Denial>([
-  ["ELOOP", { problem: "goes through a symbolic link", remedy: "name the place that it points to" }],
-  ["ENOTDIR", { problem: "goes through a symbolic link or through something that is not a directory" }],
-  ["EACCES", { problem: "may not be opened by the user that the server runs as" }],
-  ["EPERM", { problem: "may not be opened by the user that the server runs as" }],
-]);
-
-function denied(path: string, { problem, remedy = "" }: Denial): DevtoolError {
+/** Creates the error for a path that an agent may not access. */
+export function pathDenied(path: string, problem: string, remedy = ""): DevtoolError {
   return new DevtoolError(`path ${JSON.stringify(path)} ${problem}`, Code.PermissionDenied, { remedy });
-}
-
-function codeOf(reason: unknown): string {
-  return reason instanceof Error && "code" in reason ? String(reason.code) : "unknown";
 }

@@ -1,10 +1,10 @@
 import type { FileAccess } from "@devtool/policy";
 
-/** Lets calls show every file. */
+/** Allows calls to show every file. */
 export const everyFile: FileAccess = () => () => true;
 
-/** Leaves out of what a call found the files that it may not show, and counts them. */
-export class FileSieve {
+/** Removes the files that a call may not show from its results, and counts them. */
+export class FileFilter {
   readonly #mayShow: (path: string) => boolean;
   readonly #withheld = new Set<string>();
 
@@ -12,7 +12,7 @@ export class FileSieve {
     this.#mayShow = mayShow;
   }
 
-  /** The files that may be shown. */
+  /** Returns the paths of files that the call may show. */
   keep(paths: readonly string[]): string[] {
     return paths.filter((path) => {
       if (this.#mayShow(path)) return true;
@@ -21,7 +21,7 @@ export class FileSieve {
     });
   }
 
-  /** Says that files were left out; empty when none were. */
+  /** A line with the number of files that were removed. Empty when none were. */
   get note(): string {
     const { size } = this.#withheld;
     if (size === 0) return "";

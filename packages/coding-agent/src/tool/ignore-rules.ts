@@ -3,23 +3,27 @@ import ignore, { type Ignore } from "ignore";
 import type { Pace } from "./pace.ts";
 import type { Workspace } from "./workspace.ts";
 
-/** The files that say what to ignore, in each directory; what a later one says counts more. */
+/** The names of rule files, in ascending order of precedence. */
 const RULE_FILES = [".gitignore", ".devtoolignore"] as const;
-/** The share of a rule file that is read: it is a hostile repository's words too. */
+/** The maximum number of bytes of a rule file that are read. The repository may be hostile. */
 const MAX_RULE_BYTES = 256 * 1024;
-/** Paths with more segments are held against no rule. */
+/** The maximum number of segments of a path. Longer paths are never ignored. */
 const MAX_DEPTH = 64;
 const MAX_NAME_LENGTH = 255;
 /**
- * The steps that matching one path may take at worst, over all rules of its directories, about a tenth of a second: rules
- * beyond do not count. Each rule costs at least `MIN_COST`, which bounds their number.
+ * The maximum cost of matching one path, in steps, over all rules of its directories: about a tenth of a second. Rules beyond
+ * it are ignored.
  */
 const MAX_COST = 40_000_000;
+
+/** The minimum cost of one rule, which limits their number. */
 const MIN_COST = 20_000;
 
 /**
- * What a workspace asks to be left out of listings and searches: `.gitignore` and `.devtoolignore` of each directory, read
- * when they are first needed. They hide, and grant nothing; no rule of the user's git configuration is read.
+ * The rules of a workspace for paths to leave out of listings and searches.
+ *
+ * Reads `.gitignore` and `.devtoolignore` of each directory when they are first needed. Does not read the user's git
+ * configuration. The rules only hide files; they do not grant access to any.
  */
 export class IgnoreRules {
   readonly #workspace: Workspace;
@@ -29,46 +33,43 @@ export class IgnoreRules {
     this.#workspace = workspace;
   }
 
-  /** Tells whether a file is ignored whose directories are not. Takes its path in the workspace. */
-  ignoresFile(path: string): boolean {
-    return this.#ignores(path, path);
-  }
-
-  /** Tells whether a directory is ignored whose own directories are not. */
-  ignoresDirectory(path: string): boolean {
-    return this.#ignores(path, `${path}/`);
-  }
-
-  /** Tells whether a directory is ignored, or one of those that it lies in, at its own pace. The workspace itself never is. */
-  async ignoresWay(path: string, pace: Pace): Promise<boolean> {
-    for (const directory of path === "" ? [] : [...directoriesAbove(path).slice(1), path].slice(0, MAX_DEPTH)) {
-      await pace.rest();
-      if (this.ignoresDirectory(directory)) return true;
-    }
-    return false;
-  }
-
-  #ignores(path: string, asked: string): boolean {
-    let ignored = false;
+  /**
+   * Returns whether a file or directory is ignored, provided that the directories above it are not.
+   *
+   * `path` is relative to the workspace.
+   */
+  ignores(path: string, kind: "file" | "directory"): boolean {
     const directories = directoriesAbove(path);
     if (directories.length > MAX_DEPTH) return false;
+    let ignored = false;
     for (const directory of directories) {
-      const verdict = this.#rulesOf(directory).rules?.test(
-        directory === "" ? asked : asked.slice(directory.length + 1),
-      );
-      if (verdict?.ignored) ignored = true;
-      else if (verdict?.unignored) ignored = false;
+      const relativePath = directory === "" ? path : path.slice(directory.length + 1);
+      const rules = this.#rulesOf(directory).rules;
+      const result = rules?.test(kind === "directory" ? `${relativePath}/` : relativePath);
+      if (result?.ignored) ignored = true;
+      else if (result?.unignored) ignored = false;
     }
     return ignored;
+  }
+
+  /** Returns whether a directory or one above it is ignored. The workspace itself never is. */
+  async ignoresTree(path: string, pace: Pace): Promise<boolean> {
+    if (path === "") return false;
+    for (const directory of [...directoriesAbove(path).slice(1), path].slice(0, MAX_DEPTH)) {
+      await pace.rest();
+      if (this.ignores(directory, "directory")) return true;
+    }
+    return false;
   }
 
   #rulesOf(directory: string): DirectoryRules {
     const known = this.#rules.get(directory);
     if (known) return known;
-    const left = directory === "" ? MAX_COST : this.#rulesOf(parentOf(directory)).left;
-    const read = readRules(this.#workspace, directory, left);
-    this.#rules.set(directory, read);
-    return read;
+    const parent = directory.includes("/") ? posix.dirname(directory) : "";
+    const budget = directory === "" ? MAX_COST : this.#rulesOf(parent).remainingCost;
+    const rules = readRules(this.#workspace, directory, budget);
+    this.#rules.set(directory, rules);
+    return rules;
   }
 }
 
@@ -76,63 +77,58 @@ export class IgnoreRules {
 interface DirectoryRules {
   /** Undefined when there are none. */
   readonly rules: Ignore | undefined;
-  /** The steps that rules of the directories in it may take. */
-  readonly left: number;
+  /** The maximum cost of the rules of a subdirectory. */
+  readonly remainingCost: number;
 }
 
-/** The directories that a path lies in, from the workspace down. */
+/** Lists the directories above a path, from the workspace down. */
 function directoriesAbove(path: string): string[] {
   const segments = path.split("/").slice(0, -1);
   return ["", ...segments.map((_segment, index) => segments.slice(0, index + 1).join("/"))];
 }
 
-function parentOf(directory: string): string {
-  return directory.includes("/") ? posix.dirname(directory) : "";
-}
-
 function readRules(workspace: Workspace, directory: string, maxCost: number): DirectoryRules {
-  let left = maxCost;
-  const lines = RULE_FILES.flatMap((name) =>
-    left < MIN_COST ? [] : readLines(workspace, posix.join(directory, name)),
-  );
+  if (maxCost < MIN_COST) return { rules: undefined, remainingCost: maxCost };
+  let remainingCost = maxCost;
+  const lines = RULE_FILES.flatMap((name) => readRuleLines(workspace, posix.join(directory, name)));
   const affordable = lines.filter((line) => {
-    const cost = costOf(line);
-    if (cost > left) return false;
-    left -= cost;
+    const cost = estimateCost(line);
+    if (cost > remainingCost) return false;
+    remainingCost -= cost;
     return true;
   });
-  return { rules: affordable.length === 0 ? undefined : ignore({ ignorecase: false }).add(affordable), left };
+  const rules = affordable.length === 0 ? undefined : ignore({ ignorecase: false }).add(affordable);
+  return { rules, remainingCost };
 }
 
-function readLines(workspace: Workspace, path: string): string[] {
+function readRuleLines(workspace: Workspace, path: string): string[] {
   try {
     using file = workspace.openFile(path);
     const lines = file?.readNext(MAX_RULE_BYTES).toString("utf8").split("\n") ?? [];
     return lines.filter((line) => line.length <= 1000 && /^[^#\r]/.test(line));
   } catch {
-    // A link or a pipe in the place of a rule file says nothing.
+    // A link or a pipe in place of a rule file has no rules.
     return [];
   }
 }
 
 /**
- * Estimates the steps of matching a rule. Rules become regular expressions that backtrack: each star of a segment over the
- * characters of a name, each `**` over the segments of a path.
+ * Estimates the number of steps to match a rule in the worst case.
+ *
+ * A rule becomes a regular expression that backtracks: each `*` of a segment over the characters of a name, and each `**` over
+ * the segments of a path.
  */
-function costOf(rule: string): number {
+function estimateCost(rule: string): number {
   const segments = rule.split("/");
-  const names = segments.map((segment) =>
-    segment === "**" ? 1 : ways(MAX_NAME_LENGTH, segment.split(/\*+/).length - 1),
-  );
-  const wide = ways(MAX_DEPTH, segments.filter((segment) => segment === "**").length);
-  return Math.max(
-    MIN_COST,
-    names.reduce((product, each) => product * each, wide),
-  );
+  let cost = combinations(MAX_DEPTH, segments.filter((segment) => segment === "**").length);
+  for (const segment of segments) {
+    if (segment !== "**") cost *= combinations(MAX_NAME_LENGTH, segment.split(/\*+/).length - 1);
+  }
+  return Math.max(MIN_COST, cost);
 }
 
-/** The number of ways to choose places for some wildcards. */
-function ways(places: number, wildcards: number): number {
+/** Returns the approximate number of ways to place wildcards. */
+function combinations(places: number, wildcards: number): number {
   let count = 1;
   for (let index = 1; index <= wildcards; index++) count *= places / index;
   return count;

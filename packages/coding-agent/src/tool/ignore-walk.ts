@@ -5,24 +5,29 @@ import { IgnoreRules } from "./ignore-rules.ts";
 import { Pace } from "./pace.ts";
 import type { Workspace } from "./workspace.ts";
 
-/** What a walk goes over. */
+/** Options of a walk. */
 export interface WalkOptions {
   readonly workspace: Workspace;
-  /** The directory to begin in, or one file, as a path in the workspace. One that is ignored itself is walked whole: it was named. */
+  /**
+   * The directory to start in, or a single file, as a path relative to the workspace.
+   *
+   * In a directory that is ignored itself, nothing is skipped, because the caller named it.
+   */
   readonly path: string;
-  /** What becomes of ignored files and directories. */
+  /** Whether to skip ignored files and directories. */
   readonly ignored: "skip" | "include";
-  /** A directory that is not walked in any case, as a path in the workspace. */
+  /** A directory that is always skipped, as a path relative to the workspace. */
   readonly without?: string;
 }
 
-/** A directory without its own directories: the paths of its regular files in the workspace, sorted. */
+/** A visited directory. Paths are relative to the workspace. */
 export interface WalkedDirectory {
   readonly path: string;
+  /** The paths of its regular files, sorted. */
   readonly files: readonly string[];
 }
 
-/** Goes over the directories below one, sorted and depth first; into no link and no `.git`. */
+/** Visits a directory and its subdirectories depth first, in sorted order. Does not follow links or enter `.git`. */
 export class IgnoreWalk {
   readonly #options: WalkOptions;
   readonly #rules: IgnoreRules;
@@ -33,49 +38,54 @@ export class IgnoreWalk {
     this.#rules = new IgnoreRules(options.workspace);
   }
 
-  /** So many ignored files and directories were left out so far. */
+  /** The number of ignored files and directories that were skipped so far. */
   get ignored(): number {
     return this.#ignored;
   }
 
-  /** Walks, with a rest for others now and then. Throws the signal's reason when it aborts, `Code.NotFound` when there is nothing. */
+  /**
+   * Visits the directories.
+   *
+   * Yields to the event loop now and then. Throws `Code.NotFound` when the path does not exist, and the reason of the signal
+   * when it aborts.
+   */
   async *directories(signal: AbortSignal): AsyncIterable<WalkedDirectory> {
     const { workspace, path, ignored, without } = this.#options;
-    if (isFile(workspace, path)) return yield { path: posix.dirname(path), files: [path] };
-    if (!workspace.readDirectory(path))
+    if (isFile(workspace, path)) {
+      yield { path: posix.dirname(path), files: [path] };
+      return;
+    }
+    if (!workspace.readDirectory(path)) {
       throw new DevtoolError(`path ${JSON.stringify(path)} does not exist`, Code.NotFound);
+    }
     const pace = new Pace(signal);
-    const includes = ignored === "include" || (await this.#rules.ignoresWay(path, pace));
-    const open = [path];
-    for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const includesIgnored = ignored === "include" || (await this.#rules.ignoresTree(path, pace));
+    const pending = [path];
+    for (let directory = pending.pop(); directory !== undefined; directory = pending.pop()) {
       const files: string[] = [];
-      const directories: string[] = [];
-      for (const entry of workspace.readDirectory(next) ?? []) {
+      const subdirectories: string[] = [];
+      for (const entry of workspace.readDirectory(directory) ?? []) {
         await pace.rest();
-        const below = next === "" ? entry.name : `${next}/${entry.name}`;
-        if (!isWalked(entry) || below === without) continue;
-        if (!includes && this.#skips(entry, below)) this.#ignored++;
-        else (entry.isFile() ? files : directories).push(below);
+        const entryPath = directory === "" ? entry.name : `${directory}/${entry.name}`;
+        const isVisited = entry.name !== ".git" && (entry.isFile() || entry.isDirectory());
+        if (!isVisited || entryPath === without) continue;
+        if (!includesIgnored && this.#isIgnored(entry, entryPath)) this.#ignored++;
+        else (entry.isFile() ? files : subdirectories).push(entryPath);
       }
-      open.push(...directories.reverse());
-      yield { path: next, files };
+      pending.push(...subdirectories.reverse());
+      yield { path: directory, files };
     }
   }
 
-  #skips(entry: Dirent, path: string): boolean {
-    if (entry.isFile()) return this.#rules.ignoresFile(path);
-    return entry.name === "node_modules" || this.#rules.ignoresDirectory(path);
+  #isIgnored(entry: Dirent, path: string): boolean {
+    if (entry.isFile()) return this.#rules.ignores(path, "file");
+    return entry.name === "node_modules" || this.#rules.ignores(path, "directory");
   }
 }
 
 function isFile(workspace: Workspace, path: string): boolean {
+  if (path === "") return false;
   const directory = posix.dirname(path);
-  return (
-    path !== "" &&
-    workspace.filesIn(directory === "." ? "" : directory).some(({ name }) => name === posix.basename(path))
-  );
-}
-
-function isWalked(entry: Dirent): boolean {
-  return entry.name !== ".git" && (entry.isFile() || entry.isDirectory());
+  const files = workspace.filesIn(directory === "." ? "" : directory);
+  return files.some(({ name }) => name === posix.basename(path));
 }

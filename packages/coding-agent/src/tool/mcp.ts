@@ -2,83 +2,93 @@ import type { McpServer, SlashCommandArgument } from "@devtool/schema";
 import type { AgentServices } from "@devtool/server/agent";
 import type { Tool } from "./tool.ts";
 
-/** The MCP servers of a coding agent, not yet opened: `createMcp(options)` of `@devtool/mcp`. */
+/** Support for MCP servers. `createMcp(options)` of `@devtool/mcp` implements it. */
 export interface Mcp {
-  /** Opens them for one agent; connects to none. */
+  /** Prepares the MCP servers for one agent, without connecting to any. */
   open(services: McpServices): OpenMcp;
 }
 
-/** What MCP servers get of the agent and of the server that it works in. */
+/** The services of an agent and its server that MCP servers need. */
 export interface McpServices extends Pick<AgentServices, "clientMcpServers" | "ownPorts" | "onNotice"> {
-  /** The environment of commands: without secrets, its PATH without what a workspace or another user can change. */
+  /** The environment variables of commands. They hold no secret, and no workspace or other user can change the programs on PATH. */
   readonly environment: Readonly<Record<string, string>>;
-  /** Asks the model of the agent what a server wants to know, after the user agreed. */
+  /** Sends a request of an MCP server to the agent's model, after the user's approval. */
   readonly sample: Sample;
 }
 
 /**
- * MCP servers by session. They connect when a session needs them first; one that is not there takes nothing from the others. Every
- * method throws a `DevtoolError` for servers that cannot be used as they are described.
+ * The MCP servers of an agent, separate for each session.
+ *
+ * A server is connected when a session first needs it. A server that is unavailable does not affect the others. Every method
+ * throws a `DevtoolError` for invalid server settings.
  */
 export interface OpenMcp extends AsyncDisposable {
-  /** The tools of the servers that are there, by names that no two share. */
+  /** Returns the tools of the available servers, with unique names. */
   tools(session: McpSession, signal: AbortSignal): Promise<readonly Tool[]>;
-  /** The prompts of the servers that are there. */
+  /** Returns the prompts of the available servers. */
   prompts(session: McpSession, signal: AbortSignal): Promise<readonly McpPrompt[]>;
-  /** The state of each server, once those that can be reached were. */
+  /** Connects to the servers, then returns the state of each. */
   status(session: McpSession, signal: AbortSignal): Promise<readonly McpServerStatus[]>;
-  /** Ends every server, forgets what failed and connects again. */
+  /** Stops all servers, clears their failures and connects again. */
   refresh(session: McpSession, signal: AbortSignal): Promise<void>;
 }
 
-/** Whose MCP servers are wanted: they are never shared among principals or workspaces. */
+/** Identifies the MCP servers of a session. Principals and workspaces never share servers. */
 export interface McpSession {
   readonly principal: string;
   /** An absolute path. */
   readonly workspacePath: string;
-  /** The servers that the client of the session brought, beside the operator's, whose names come first. */
+  /** The servers that the client brought, in addition to the operator's. On a conflict, the operator's server keeps its name. */
   readonly clientServers: readonly McpServer[];
 }
 
 /** The state of one MCP server. */
 export interface McpServerStatus {
   readonly name: string;
-  /** `idle` before it is needed; `failed` will be tried again when it is needed, `stopped` not before a refresh. */
+  /**
+   * The state of the connection.
+   *
+   * `idle`: not needed so far. `failed`: tried again when a session next needs it. `stopped`: tried again only after a refresh.
+   */
   readonly state: "idle" | "connecting" | "ready" | "failed" | "stopped";
-  /** Why it is not there; empty otherwise. */
+  /** The reason why the server is unavailable. Empty otherwise. */
   readonly reason: string;
-  /** The number of its tools without those that its settings leave out; 0 before they were listed. */
+  /** The number of its tools, without those that its settings exclude. 0 before the tools were listed. */
   readonly toolCount: number;
 }
 
-/** A prompt that an MCP server offers: messages with arguments to be filled in. */
+/** A prompt of an MCP server: messages with arguments. */
 export interface McpPrompt {
-  /** The name of the server, as configured. */
+  /** The name of the server in its settings. */
   readonly server: string;
-  /** As the server calls it. */
+  /** The server's name for the prompt. */
   readonly name: string;
   readonly description: string;
   readonly arguments: readonly SlashCommandArgument[];
-  /** Fills the prompt in. Throws when the server cannot. */
+  /** Returns the messages of the prompt for the given arguments. Throws when the server fails. */
   get(args: Readonly<Record<string, string>>, signal: AbortSignal): Promise<readonly McpPromptMessage[]>;
 }
 
-/** One message of a prompt that was filled in. */
+/** A message of a prompt. */
 export interface McpPromptMessage {
   readonly role: "user" | "assistant";
   readonly text: string;
 }
 
-/** What an MCP server asks the model (sampling), after the user agreed. */
+/** A request of an MCP server to the model (sampling). */
 export interface SampleRequest {
   readonly systemPrompt: string;
   readonly messages: readonly McpPromptMessage[];
-  /** The maximum number of tokens of the answer. */
+  /** The maximum number of tokens in the response. */
   readonly maxTokens: number;
 }
 
-/** Asks the model on a server's behalf. */
-export type Sample = (
-  request: SampleRequest,
-  signal: AbortSignal,
-) => Promise<{ readonly model: string; readonly text: string }>;
+/** The response of the model to a `SampleRequest`. */
+export interface SampleResponse {
+  /** The name of the model. */
+  readonly model: string;
+  readonly text: string;
+}
+
+/** Sends a request of an MCP server to the model. */
+export type Sample = (request: SampleRequest, signal: AbortSignal) => Promise<SampleResponse>;

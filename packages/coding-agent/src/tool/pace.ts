@@ -1,9 +1,9 @@
 import { setImmediate } from "node:timers/promises";
 
-/** So long a piece of work may hold the event loop. */
-const MAX_HOLD_MS = 8;
+/** The maximum time in milliseconds for which synchronous work may block the event loop. */
+const MAX_BLOCK_MS = 8;
 
-/** Lets others have their turn in the middle of long synchronous work. */
+/** Interrupts long synchronous work, so that it does not block the event loop. */
 export class Pace {
   readonly #signal: AbortSignal;
   #since: number = performance.now();
@@ -12,10 +12,10 @@ export class Pace {
     this.#signal = signal;
   }
 
-  /** Goes on at once, or after the others when the work has held the event loop for long. Throws when the signal has aborted. */
+  /** Yields to the event loop if the work has blocked it for too long. Throws the reason of the signal once it aborts. */
   async rest(): Promise<void> {
     this.#signal.throwIfAborted();
-    if (performance.now() - this.#since < MAX_HOLD_MS) return;
+    if (performance.now() - this.#since < MAX_BLOCK_MS) return;
     await setImmediate();
     this.#signal.throwIfAborted();
     this.#since = performance.now();

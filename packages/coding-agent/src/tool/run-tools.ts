@@ -12,7 +12,7 @@ import type { AgentEvent, Turn } from "@devtool/server/agent";
 import { runNewCalls, runOpenCalls, type SchedulerContext } from "./scheduler.ts";
 import type { EditState, Tool } from "./tool.ts";
 
-/** A call of a tool that an agent wants to make. */
+/** A tool call that an agent requests. */
 export interface WantedCall {
   readonly name: string;
   readonly args: JsonObject;
@@ -21,40 +21,51 @@ export interface WantedCall {
 /** Dependencies of `runTools`. */
 export interface RunToolsOptions {
   readonly tools: readonly Tool[];
-  /** Decides which calls run, ask or are denied. */
+  /** Decides which calls run, need approval or are denied. */
   readonly policy: PolicyEngine;
-  /** Makes the ids of tool calls: never the same twice. */
+  /** Creates a unique id for a tool call. */
   readonly nextId: () => string;
-  /** Finds out what became of an edit that had begun when the server stopped (`settleEdit`). Default: nobody knows. */
+  /**
+   * Returns the state of an edit that was in progress when the server stopped (`settleEdit`).
+   *
+   * Default: `unknown`, so such a call fails.
+   */
   readonly settle?: (edit: EditRecord) => EditState;
-  /** Takes what the operator should know, in words. Default: nobody. */
+  /** Receives notices for the operator, as plain text. Default: ignores them. */
   readonly onNotice?: (text: string) => void;
 }
 
 /**
- * Runs calls of tools as the coding agent does, for an agent of one's own: they are checked, put under the policy, asked about
- * and run, those that change nothing side by side. Before that it ends the calls that an earlier run of the turn left open, so an
- * agent that goes on after a restart begins with it and no calls. Results are in `turn.task` when it returns.
+ * Runs tool calls as the coding agent does, for an agent of your own.
+ *
+ * Validates the calls, applies the policy, asks for approval and runs them. Calls that change nothing run in parallel. First
+ * finishes the calls that an interrupted run of the turn left open, so an agent that resumes after a restart begins with
+ * `runTools` and no calls. When it returns, `turn.task` has the results.
  */
 export async function* runTools(
   turn: Turn,
-  { tools, policy, nextId, settle = () => "unknown", onNotice = () => undefined }: RunToolsOptions,
+  options: RunToolsOptions,
   calls: readonly WantedCall[],
   signal: AbortSignal,
 ): AsyncIterable<AgentEvent> {
+  const { tools, policy, nextId, settle = () => "unknown", onNotice = () => undefined } = options;
   const context: SchedulerContext = {
-    ...{ policy, nextId, settle, onNotice, confirmations: turn.confirmations },
+    policy,
+    nextId,
+    settle,
+    onNotice,
+    confirmations: turn.confirmations,
     tools: new Map(tools.map((tool) => [tool.declaration.name, tool])),
     get task() {
       return turn.task;
     },
   };
   for await (const value of runOpenCalls(openToolCalls(turn.task), context, signal)) yield { case: "toolCalls", value };
-  const made = calls.map(({ name, args }) => ({ call: newToolCall(nextId(), name, args) }));
-  for await (const value of runNewCalls(made, context, signal)) yield { case: "toolCalls", value };
+  const updates = calls.map(({ name, args }) => ({ call: newToolCall(nextId(), name, args) }));
+  for await (const value of runNewCalls(updates, context, signal)) yield { case: "toolCalls", value };
 }
 
-/** Creates a pending call of a tool. */
+/** Creates a pending tool call. */
 export function newToolCall(toolCallId: string, toolName: string, args: JsonObject): ToolCall {
   const inputParameters = structFromJson(args);
   return create(ToolCallSchema, { toolCallId, toolName, inputParameters, status: ToolCallStatus.PENDING });

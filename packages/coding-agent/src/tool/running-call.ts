@@ -8,7 +8,6 @@ import {
   Role,
   type Task,
   type ToolCall,
-  type ToolCallDetail,
   ToolCallSchema,
   ToolCallStatus,
 } from "@devtool/schema";
@@ -21,89 +20,88 @@ import {
   failpoint,
   toolFailure,
 } from "@devtool/server/agent";
+import { messageText } from "./message-text.ts";
 import { callError, failedCall, type PreparedCall } from "./prepared-call.ts";
-import type { ToolEvent, ToolInvocation } from "./tool.ts";
+import type { Answer, Question, ToolEvent, ToolInvocation } from "./tool.ts";
 
-/** What a running call needs to ask something. */
-export interface AskingContext {
+/** Dependencies of a running call. */
+export interface RunContext {
   readonly confirmations: Confirmations;
-  /** The task, as its log has it now. */
+  /** The current state of the task. */
   readonly task: Task;
-  /** Takes what the operator should know, in words. */
+  /** Receives notices for the operator, as plain text. */
   readonly onNotice: (text: string) => void;
-  /** Makes the ids of the calls that are its questions: never the same twice. */
+  /** Creates a unique id for a question, which is a call of its own. */
   readonly nextId: () => string;
 }
 
-/** Runs a call that may run: EXECUTING, what it shows while it runs, and its end. */
+/** Runs a call that may run. Yields it when it starts, with each event, and when it ends. */
 export async function* runCall(
-  asked: PreparedCall,
+  prepared: PreparedCall,
   invocation: ToolInvocation,
-  { context, signal }: { readonly context: AskingContext; readonly signal: AbortSignal },
+  context: RunContext,
+  signal: AbortSignal,
 ): AsyncIterable<CallUpdate> {
-  const { confirmationRequest: _answered, ...rest } = asked.call;
-  const { args: inputParameters } = invocation;
-  const description = oneLine(invocation.description);
-  let call: ToolCall = { ...rest, status: ToolCallStatus.EXECUTING, inputParameters, description };
-  let { detail } = asked;
-  yield { call, detail };
+  const { confirmationRequest: _answered, ...call } = prepared.call;
+  let update: Required<CallUpdate> = {
+    call: {
+      ...call,
+      status: ToolCallStatus.EXECUTING,
+      inputParameters: invocation.args,
+      description: oneLine(invocation.description),
+    },
+    detail: prepared.detail,
+  };
+  yield update;
   try {
-    const permitted = detail.rule === READS_ONLY ? invocation.confinedToReading?.() : invocation;
+    const permitted = prepared.detail.rule === READS_ONLY ? invocation.confinedToReading?.() : invocation;
     if (!permitted) throw new DevtoolError("the call cannot be confined to reading", Code.Internal);
     failpoint("devtool:call.run.before");
     for await (const event of permitted.execute(signal)) {
       if (event.case === "question") {
-        yield* ask(call, event, { context, signal });
-        continue;
+        yield* ask(update.call, event.value, event.reply, context, signal);
+      } else {
+        update = applyEvent(update, event);
+        yield update;
       }
-      call = shown(call, event);
-      detail = explained(detail, event);
-      yield { call, detail };
     }
     failpoint("devtool:call.run.after");
   } catch (reason) {
     signal.throwIfAborted();
-    yield { call: failedCall(call, toolFailure("execution_failed", callError(reason, call, context).message)), detail };
+    const { message } = callError(reason, update.call, context);
+    yield { ...update, call: failedCall(update.call, toolFailure("execution_failed", message)) };
   }
 }
 
-type ShownEvent = Exclude<ToolEvent, { case: "question" }>;
-
-function shown(call: ToolCall, event: ShownEvent): ToolCall {
+function applyEvent(
+  { call, detail }: Required<CallUpdate>,
+  event: Exclude<ToolEvent, { case: "question" }>,
+): Required<CallUpdate> {
   switch (event.case) {
     case "live":
-      return { ...call, liveContent: event.value };
+      return { call: { ...call, liveContent: event.value }, detail };
     case "result": {
       const status = event.value.case === "output" ? ToolCallStatus.SUCCEEDED : ToolCallStatus.FAILED;
-      const { liveContent: _shown, ...ended } = call;
-      return { ...ended, status, result: event.value };
+      const { liveContent: _replaced, ...ended } = call;
+      return { call: { ...ended, status, result: event.value }, detail };
     }
     case "progress":
+      return { call, detail: changedDetail(detail, { progress: event.value }) };
     case "process":
-      return call;
+      return { call, detail: changedDetail(detail, event.value) };
     default:
       return event satisfies never;
   }
 }
 
-function explained(detail: ToolCallDetail, event: ShownEvent): ToolCallDetail {
-  switch (event.case) {
-    case "progress":
-      return changedDetail(detail, { progress: event.value });
-    case "process":
-      return changedDetail(detail, event.value);
-    default:
-      return detail;
-  }
-}
-
-/** Puts a question of a running call as a call of its own, which ends with the answer. */
+/** Publishes a question of a running call as a call of its own, which ends when the user answers. */
 async function* ask(
   parent: ToolCall,
-  { value, reply }: Extract<ToolEvent, { case: "question" }>,
-  { context, signal }: { readonly context: AskingContext; readonly signal: AbortSignal },
+  { details, description, options }: Question,
+  reply: (answer: Answer) => void,
+  context: RunContext,
+  signal: AbortSignal,
 ): AsyncIterable<CallUpdate> {
-  const { details, description, options } = value;
   const call = create(ToolCallSchema, {
     toolCallId: context.nextId(),
     status: ToolCallStatus.PENDING,
@@ -122,16 +120,10 @@ async function* ask(
     yield { call: { ...answered, status: ToolCallStatus.EXECUTING }, detail };
     yield { call: { ...answered, status: ToolCallStatus.SUCCEEDED }, detail };
   }
-  reply({ optionId, text: textBeside(context.task, call.toolCallId) });
-}
-
-/** The text of the message that answered a call; empty when it had none. */
-function textBeside(task: Task, toolCallId: string): string {
-  const message = task.history.findLast(
+  const message = context.task.history.findLast(
     ({ role, parts }) =>
       role === Role.USER &&
-      parts.some(({ content }) => content.case === "confirmation" && content.value.toolCallId === toolCallId),
+      parts.some(({ content }) => content.case === "confirmation" && content.value.toolCallId === call.toolCallId),
   );
-  const texts = message?.parts.flatMap(({ content }) => (content.case === "text" ? [content.value] : [])) ?? [];
-  return texts.join("\n");
+  reply({ optionId, text: message ? messageText(message) : "" });
 }

@@ -9,51 +9,61 @@ import {
   ToolCallStage,
   ToolCallStatus,
 } from "@devtool/schema";
+import { defined } from "@devtool/schema/json";
 import { type CallUpdate, changedDetail, mergeReady, toolFailure } from "@devtool/server/agent";
 import { translateError } from "../client-error.ts";
 import { callDigest } from "./call-digest.ts";
 import {
-  askedCall,
+  askForApproval,
   failedCall,
-  isDecided,
-  modified,
+  hasSameEffect,
   outdatedCall,
   type PrepareContext,
   type PreparedCall,
   policyRequest,
   prepareCall,
   resumeCall,
+  withAnswer,
 } from "./prepared-call.ts";
-import { type AskingContext, runCall } from "./running-call.ts";
-import type { ToolInvocation } from "./tool.ts";
+import { type RunContext, runCall } from "./running-call.ts";
 
-/** What a scheduler works with. */
-export interface SchedulerContext extends PrepareContext, AskingContext {}
+/** Dependencies of the scheduler. */
+export interface SchedulerContext extends PrepareContext, RunContext {}
 
-/** The number of calls of one step that run; the rest fail. */
+/** The maximum number of calls of one step that run. The other calls fail. */
 const MAX_CALLS = 128;
 
 /**
- * Runs the calls that a model made in one step. Publishes all of them first, together, the questions of those that ask
- * opened before; then runs them in order, those that change nothing side by side with their neighbours of that kind.
- * Yields calls in their new form; the caller must have recorded them before it comes back for more, and those that run
- * must be durable.
+ * Runs the calls that a model requested in one step.
+ *
+ * Opens the approval questions and publishes all calls in one batch, then runs them in order. Adjacent calls that change
+ * nothing run in parallel.
+ *
+ * Yields calls when they change. The caller must record them before it asks for more, and a call in state EXECUTING must be
+ * durable by then.
  */
 export async function* runNewCalls(
   calls: readonly CallUpdate[],
   context: SchedulerContext,
   signal: AbortSignal,
 ): AsyncIterable<readonly CallUpdate[]> {
-  const prepared = await Promise.all([
-    ...calls.slice(0, MAX_CALLS).map((call) => prepareCall(call, context, signal)),
-    ...calls.slice(MAX_CALLS).map((call) => excessCall(call, calls.length)),
-  ]);
+  const prepared = await Promise.all(
+    calls.map((update, index) =>
+      index < MAX_CALLS ? prepareCall(update, context, signal) : excessCall(update, calls.length),
+    ),
+  );
   openQuestions(prepared, context);
-  yield prepared.flatMap((item, index) => [...pendingFirst(item, calls[index]), item]);
+  yield prepared.flatMap((item, index) => {
+    const requested = calls[index];
+    if (item.call.status !== ToolCallStatus.FAILED || !requested) return [item];
+    // A call that fails at once is published as PENDING before, since every call starts in that state.
+    const detail = changedDetail(requested.detail, { stage: ToolCallStage.VALIDATING });
+    return [{ call: requested.call, detail }, item];
+  });
   yield* runPrepared(prepared, context, signal);
 }
 
-/** Takes up calls that were published before a restart: those that ask still ask, those that were approved run. */
+/** Resumes calls that were published before a restart: those that wait for approval still do, and approved ones run. */
 export async function* runOpenCalls(
   calls: readonly ToolCall[],
   context: SchedulerContext,
@@ -77,146 +87,136 @@ function openQuestions(prepared: readonly PreparedCall[], { confirmations }: Sch
   for (const { call } of prepared) if (isAwaitingApproval(call)) confirmations.open(call.toolCallId);
 }
 
-/** A call that fails at once is seen PENDING before: it was checked, and nobody let it run. */
-function pendingFirst({ call }: PreparedCall, original: CallUpdate | undefined): CallUpdate[] {
-  if (call.status !== ToolCallStatus.FAILED || !original) return [];
-  return [{ call: original.call, detail: changedDetail(original.detail, { stage: ToolCallStage.VALIDATING }) }];
-}
-
+/** Runs groups of calls one after the other, and the calls of a group in parallel. */
 async function* runPrepared(
   prepared: readonly PreparedCall[],
   context: SchedulerContext,
   signal: AbortSignal,
 ): AsyncIterable<readonly CallUpdate[]> {
   const runs: AsyncIterable<CallUpdate>[] = [];
-  const step: Step = { declined: false };
-  let before: Promise<unknown> = Promise.resolve();
+  const step: StepState = { declined: false };
+  let previous: Promise<unknown> = Promise.resolve();
   for (const group of parallelGroups(prepared)) {
-    const ends = group.map(() => Promise.withResolvers<void>());
-    const after = before;
-    runs.push(...group.map((item, index) => runInTurn(item, { context, step, after, end: ends[index] }, signal)));
-    before = Promise.all([after, ...ends.map(({ promise }) => promise)]);
+    const slots = group.map((item) => ({ item, start: previous, end: Promise.withResolvers<void>() }));
+    runs.push(...slots.map((slot) => runSlot(slot, step, context, signal)));
+    previous = Promise.all([previous, ...slots.map(({ end }) => end.promise)]);
   }
   yield* mergeReady(runs);
 }
 
-/** Splits calls into runs of neighbours that may go side by side; one that changes something goes alone. */
+/** Splits calls into groups that may run in parallel: adjacent calls that change nothing, or a single call that does. */
 function parallelGroups(prepared: readonly PreparedCall[]): PreparedCall[][] {
   const groups: PreparedCall[][] = [];
-  let open: PreparedCall[] | undefined;
+  let readOnlyGroup: PreparedCall[] | undefined;
   for (const item of prepared) {
-    const alone = item.invocation?.confirmation !== undefined;
-    if (open && !alone) {
-      open.push(item);
+    const changesSomething = item.invocation?.confirmation !== undefined;
+    if (readOnlyGroup && !changesSomething) {
+      readOnlyGroup.push(item);
       continue;
     }
     const group = [item];
     groups.push(group);
-    open = alone ? undefined : group;
+    readOnlyGroup = changesSomething ? undefined : group;
   }
   return groups;
 }
 
-/** What the calls of one step share: whether the user declined one that came before those that still wait. */
-interface Step {
+/** The state that the calls of one step share. */
+interface StepState {
+  /** Whether the user has declined a call of the step. */
   declined: boolean;
 }
 
-/** When a call may begin, and whom it tells that it has ended. */
+/** The place of a call in the order of its step. */
 interface Slot {
-  readonly context: SchedulerContext;
-  readonly step: Step;
-  readonly after: Promise<unknown>;
-  readonly end: PromiseWithResolvers<void> | undefined;
+  readonly item: PreparedCall;
+  /** Resolves when the calls before have ended. */
+  readonly start: Promise<unknown>;
+  /** To be resolved when the call has ended. */
+  readonly end: PromiseWithResolvers<void>;
 }
 
-async function* runInTurn(prepared: PreparedCall, slot: Slot, signal: AbortSignal): AsyncIterable<CallUpdate> {
-  const { context, step } = slot;
+/** Waits for the approval of a call and for its turn, then runs it. */
+async function* runSlot(
+  { item, start, end }: Slot,
+  step: StepState,
+  context: SchedulerContext,
+  signal: AbortSignal,
+): AsyncIterable<CallUpdate> {
   try {
-    if (!prepared.invocation) return;
-    const { item, answer } = yield* approve(prepared, context, signal);
-    await slot.after;
+    if (!item.invocation) return;
+    const { approved, answer } = yield* awaitApproval(item, context, signal);
+    await start;
     if (answer?.selectedOptionId === OPTION_CANCEL) {
       step.declined = true;
       return;
     }
     signal.throwIfAborted();
-    // What nobody asked the user about was only to follow what they have now declined.
-    if (step.declined && !answer) return yield cancelled(prepared);
-    yield* runApproved(item, answer, { context, signal });
+    if (step.declined && !answer) {
+      // The user was not asked about this call, and it was to follow one that they declined.
+      yield { call: { ...item.call, status: ToolCallStatus.CANCELLED }, detail: item.detail };
+      return;
+    }
+    yield* runApproved(approved, answer, context, signal);
   } finally {
-    slot.end?.resolve();
+    end.resolve();
   }
 }
 
-/** A call that may begin as soon as it is its turn, unless the answer declines it. */
+/** The outcome of `awaitApproval`. */
 interface Approval {
-  readonly item: PreparedCall;
-  /** What the user answered; undefined when nobody asked. */
+  /** The call with the effect that the user saw last. */
+  readonly approved: PreparedCall;
+  /** The user's answer, which may decline the call. Undefined when the call needed no approval. */
   readonly answer: ToolCallConfirmation | undefined;
 }
 
-/** Waits for the answer to a call that asks, and puts it anew as often as the answer changes what it proposes. */
-async function* approve(
+/** Waits for the user's answer to a call. If the user edits the proposal, asks again with the edited one. */
+async function* awaitApproval(
   prepared: PreparedCall,
   context: SchedulerContext,
   signal: AbortSignal,
 ): AsyncGenerator<CallUpdate, Approval> {
-  let item = prepared;
-  let answer = await answerTo(item.call, context, signal);
-  while (item.invocation && answer?.selectedOptionId === OPTION_MODIFY_WITH_EDITOR) {
-    item = askedCall(item, modified(item.invocation, answer));
-    context.confirmations.open(item.call.toolCallId);
-    yield item;
-    answer = await context.confirmations.wait(item.call.toolCallId, signal);
+  const { confirmations, task } = context;
+  const { toolCallId } = prepared.call;
+  let approved = prepared;
+  let answer = isAwaitingApproval(prepared.call)
+    ? await confirmations.wait(toolCallId, signal)
+    : // A call that was answered before a restart has the answer in the log.
+      findConfirmation(task, toolCallId);
+  while (approved.invocation && answer?.selectedOptionId === OPTION_MODIFY_WITH_EDITOR) {
+    approved = askForApproval(approved, withAnswer(approved.invocation, answer));
+    confirmations.open(toolCallId);
+    yield approved;
+    answer = await confirmations.wait(toolCallId, signal);
   }
-  return { item, answer };
+  return { approved, answer };
 }
 
-/** With what calls run. */
-interface Running {
-  readonly context: SchedulerContext;
-  readonly signal: AbortSignal;
-}
-
-/** Runs what was decided on, or what the user put in its place with their approval; nothing else. */
+/** Runs a call with the effect that the user saw, or with the content that they approved it with. Fails it otherwise. */
 async function* runApproved(
   item: PreparedCall,
   answer: ToolCallConfirmation | undefined,
-  running: Running,
+  context: SchedulerContext,
+  signal: AbortSignal,
 ): AsyncIterable<CallUpdate> {
   if (!item.invocation) return;
-  if (!isDecided(item, item.invocation)) return yield outdatedCall(item);
-  if (answer?.selectedOptionId === OPTION_PROCEED_ALWAYS_AND_SAVE)
-    await saveApproval(item.call, item.invocation, running);
-  const invocation = modified(item.invocation, answer);
-  if (invocation === item.invocation) return yield* runCall(item, invocation, running);
-  const detail = changedDetail(item.detail, {
-    digest: callDigest(item.call, invocation),
-    ...(invocation.edit && { edit: invocation.edit }),
-  });
-  yield* runCall({ ...item, detail }, invocation, running);
-}
-
-async function saveApproval(call: ToolCall, invocation: ToolInvocation, { context, signal }: Running): Promise<void> {
-  try {
-    await context.policy.save?.(policyRequest(call, invocation, context), signal);
-  } catch (reason) {
-    throw translateError(reason);
+  if (!hasSameEffect(item, item.invocation)) {
+    yield outdatedCall(item);
+    return;
   }
-}
-
-/** Waits for the answer to a call that asks; one that was answered before a restart has it in the log. */
-async function answerTo(
-  call: ToolCall,
-  { confirmations, task }: SchedulerContext,
-  signal: AbortSignal,
-): Promise<ToolCallConfirmation | undefined> {
-  return isAwaitingApproval(call)
-    ? confirmations.wait(call.toolCallId, signal)
-    : findConfirmation(task, call.toolCallId);
-}
-
-function cancelled({ call, detail }: PreparedCall): CallUpdate {
-  return { call: { ...call, status: ToolCallStatus.CANCELLED }, detail };
+  if (answer?.selectedOptionId === OPTION_PROCEED_ALWAYS_AND_SAVE) {
+    try {
+      await context.policy.save?.(policyRequest(item.call, item.invocation, context), signal);
+    } catch (reason) {
+      throw translateError(reason);
+    }
+  }
+  const invocation = withAnswer(item.invocation, answer);
+  if (invocation === item.invocation) {
+    yield* runCall(item, invocation, context, signal);
+    return;
+  }
+  const effect = defined({ digest: callDigest(item.call, invocation), edit: invocation.edit });
+  yield* runCall({ ...item, detail: changedDetail(item.detail, effect) }, invocation, context, signal);
 }

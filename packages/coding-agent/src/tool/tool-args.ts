@@ -1,57 +1,62 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { plainJson } from "@devtool/schema/json";
 import { invalid } from "@devtool/server/agent";
 import { z } from "zod";
 
-/** The arguments of a tool: what a model reads of them, and how those of a call are read. */
+/** The arguments of a tool: their schema for the model, and their validation. */
 export interface ToolArgs<Args> {
   /** The JSON Schema of the arguments. */
   readonly jsonSchema: JsonObject;
-  /** Reads the arguments of a call; those that no tool has are left out. Throws `Code.InvalidArgument` that names the first that does not fit. */
+  /**
+   * Validates the arguments of a call and returns them typed. Removes unknown arguments.
+   *
+   * Throws `Code.InvalidArgument` for the first invalid argument.
+   */
   read(args: JsonObject): Args;
 }
 
-/** Describes the arguments of a tool, each by a schema with words for the model. */
+/** Creates the arguments of a tool from one zod schema per argument. Their descriptions are for the model. */
 export function toolArgs<Shape extends z.ZodRawShape>(shape: Shape): ToolArgs<z.infer<z.ZodObject<Shape>>> {
   const schema = z.object(shape);
-  const jsonSchema = jsonSchemaOf(schema);
+  const jsonSchema = toJsonSchema(schema);
   return {
     jsonSchema,
     read: (args) => {
       const parsed = schema.safeParse(args);
       if (parsed.success) return parsed.data;
-      throw misfit(args, parsed.error.issues[0]?.path ?? [], jsonSchema);
+      throw invalidArgument(args, parsed.error.issues[0]?.path ?? [], jsonSchema);
     },
   };
 }
 
-/** Without what every schema here would say alike: its dialect, and the bounds of whole numbers. */
-function jsonSchemaOf(schema: z.ZodObject): JsonObject {
-  const written: JsonObject = JSON.parse(
-    JSON.stringify(
-      z.toJSONSchema(schema, {
-        io: "input",
-        override: ({ jsonSchema }) => {
-          if (jsonSchema.type !== "integer") return;
-          delete jsonSchema.minimum;
-          delete jsonSchema.maximum;
-        },
-      }),
-    ),
+/** Leaves out what zod writes for every schema: the dialect, and the bounds of safe integers. */
+function toJsonSchema(schema: z.ZodObject): JsonObject {
+  const { $schema: _dialect, ...jsonSchema } = plainJson(
+    z.toJSONSchema(schema, {
+      io: "input",
+      override: ({ jsonSchema: part }) => {
+        if (part.type !== "integer") return;
+        delete part.minimum;
+        delete part.maximum;
+      },
+    }),
   );
-  const { $schema: _dialect, ...kept } = written;
-  return kept;
+  return jsonSchema;
 }
 
-/** The error for an argument, in the words of the JSON Schema that the model was given. */
-function misfit(args: JsonObject, path: readonly PropertyKey[], jsonSchema: JsonObject): Error {
-  const name = path.reduce<string>(
-    (text, key) => (typeof key === "number" ? `${text}[${key}]` : text === "" ? String(key) : `${text}.${String(key)}`),
-    "",
-  );
-  const value = path.reduce<JsonValue | undefined>(memberAt, args);
-  const expected = path.reduce<JsonValue | undefined>(schemaAt, jsonSchema);
-  const type = String(memberAt(expected, "type"));
-  const choices = memberAt(expected, "enum");
+/** Creates the error for an argument in the terms of the JSON Schema that the model knows. */
+function invalidArgument(args: JsonObject, path: readonly PropertyKey[], jsonSchema: JsonObject): Error {
+  let name = "";
+  let value: JsonValue | undefined = args;
+  let expected: JsonValue | undefined = jsonSchema;
+  for (const key of path) {
+    const isIndex = typeof key === "number";
+    name += isIndex ? `[${key}]` : `${name === "" ? "" : "."}${String(key)}`;
+    value = memberOf(value, key);
+    expected = isIndex ? memberOf(expected, "items") : memberOf(memberOf(expected, "properties"), key);
+  }
+  const type = String(memberOf(expected, "type"));
+  const choices = memberOf(expected, "enum");
   if (value === undefined) return invalid(name, "", "is missing", `it must be of type ${type}`);
   if (typeof value === "string" && Array.isArray(choices)) {
     return invalid(name, value, "is not one of the choices", `choose ${choices.join(", ")}`);
@@ -59,12 +64,8 @@ function misfit(args: JsonObject, path: readonly PropertyKey[], jsonSchema: Json
   return invalid(name, JSON.stringify(value), `must be of type ${type}`);
 }
 
-/** The schema of the elements of an array, or of a member of an object. */
-function schemaAt(schema: JsonValue | undefined, key: PropertyKey): JsonValue | undefined {
-  return typeof key === "number" ? memberAt(schema, "items") : memberAt(memberAt(schema, "properties"), key);
-}
-
-function memberAt(value: JsonValue | undefined, key: PropertyKey): JsonValue | undefined {
+/** Returns an element of a list or a field of an object. Undefined when there is none. */
+function memberOf(value: JsonValue | undefined, key: PropertyKey): JsonValue | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   if (Array.isArray(value)) return value[Number(key)];
   return Object.hasOwn(value, key) ? value[String(key)] : undefined;

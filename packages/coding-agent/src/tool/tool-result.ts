@@ -1,21 +1,28 @@
-import { create } from "@bufbuild/protobuf";
-import { type FileDiff, ToolOutputSchema } from "@devtool/schema";
+import { create, type JsonObject } from "@bufbuild/protobuf";
+import { type FileDiff, type ToolOutput, ToolOutputSchema } from "@devtool/schema";
 import { type FailureType, toolFailure } from "@devtool/server/agent";
 import type { ToolEvent } from "./tool.ts";
 
-/** The result of a call that gave text. */
+/** Creates the result of a call that returned text. */
 export function textResult(text: string): ToolEvent {
-  const value = create(ToolOutputSchema, { result: { case: "text", value: text } });
-  return { case: "result", value: { case: "output", value } };
+  return outputResult({ case: "text", value: text });
 }
 
-/** The result of a call that changed a file. */
+/** Creates the result of a call that returned an object. */
+export function dataResult(data: JsonObject): ToolEvent {
+  return outputResult({ case: "structuredData", value: data });
+}
+
+/** Creates the result of a call that edited a file. */
 export function diffResult(diff: FileDiff): ToolEvent {
-  const value = create(ToolOutputSchema, { result: { case: "diff", value: diff } });
-  return { case: "result", value: { case: "output", value } };
+  return outputResult({ case: "diff", value: diff });
 }
 
-/** The result of a call that failed. */
+/** Creates the result of a failed call. `statusCode` is an exit code or HTTP status. */
 export function failureResult(type: FailureType, message: string, statusCode?: number): ToolEvent {
   return { case: "result", value: { case: "error", value: toolFailure(type, message, statusCode) } };
+}
+
+function outputResult(result: ToolOutput["result"]): ToolEvent {
+  return { case: "result", value: { case: "output", value: create(ToolOutputSchema, { result }) } };
 }

@@ -1,9 +1,10 @@
 import type { EditRecord } from "@devtool/schema";
 import type { EditState, Tool } from "./tool.ts";
 
-/** The tools of one turn, by name; disposing of it gives back what they hold. */
+/** The tools of one turn. Disposing of the set releases the resources that they share, such as the open workspace. */
 export interface ToolSet extends AsyncDisposable {
+  /** The tools by name. */
   readonly tools: ReadonlyMap<string, Tool>;
-  /** Finds out what became of an edit that had begun when the server stopped. */
+  /** Returns the state of an edit that was in progress when the server stopped. */
   settle(edit: EditRecord): EditState;
 }

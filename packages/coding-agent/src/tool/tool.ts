@@ -2,93 +2,101 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import type { ToolFacts } from "@devtool/policy";
 import type { ConfirmationOption, ConfirmationRequest, EditRecord, ToolCall, ToolCallProgress } from "@devtool/schema";
 
-/** What became of an edit: made, not made, or neither, since the file is neither as before it nor as after it. */
+/** The state of an edit. `unknown` means that the file has neither the old nor the new content. */
 export type EditState = "done" | "not begun" | "unknown";
 
-/** How a model sees a tool. */
+/** The description of a tool for a model. */
 export interface ToolDeclaration {
-  /** At most 64 characters of `[a-zA-Z0-9_]`. */
+  /** The name: 1 to 64 characters of `[a-zA-Z0-9_]`. */
   readonly name: string;
-  /** What it does and when to use it, for the model. */
+  /** A text for the model that says what the tool does and when to use it. */
   readonly description: string;
-  /** A JSON Schema of type object. */
+  /** The JSON Schema of the arguments, of type object. */
   readonly parameters: JsonObject;
 }
 
-/** Something an agent may do. */
+/** A tool that an agent may call. */
 export interface Tool {
   readonly declaration: ToolDeclaration;
+  /** Facts about the tool for the policy, for instance its MCP server. */
   readonly facts?: ToolFacts;
   /**
-   * Checks the arguments once and says what the call would do; changes nothing.
-   * Throws a `DevtoolError` with `Code.InvalidArgument` for bad arguments and `Code.PermissionDenied` for a path
-   * outside the workspace: the call becomes FAILED with `invalid_tool_params` or `policy_violation`.
+   * Validates the arguments of a call and describes its effect. Changes nothing.
+   *
+   * Throws a `DevtoolError` with `Code.InvalidArgument` for invalid arguments, and with `Code.PermissionDenied` for a path
+   * outside the workspace. The call then becomes FAILED with `invalid_tool_params` or `policy_violation`.
    */
   prepare(args: JsonObject, signal: AbortSignal): Promise<ToolInvocation>;
 }
 
-/** A checked call: described, then confirmed, then run, at most once. */
+/** A validated call. It is described, then approved, then run at most once. */
 export interface ToolInvocation {
-  /** The arguments as they run. */
+  /** The arguments with which the call runs. */
   readonly args: JsonObject;
-  /** What the call does, in a line. */
+  /** One line that describes the call. */
   readonly description: string;
   /**
-   * What to ask the user about. Unset means the call changes nothing: it needs no approval and may run beside others.
+   * The details that the user sees before approving the call.
+   *
+   * Undefined means that the call changes nothing: it needs no approval and may run in parallel with others.
    */
   readonly confirmation?: ConfirmationRequest["details"];
-  /** What a policy may know of this call in place of its tool's facts. An approval binds to the server and definition in it. */
+  /** Facts about this call for the policy. They replace those of the tool. An approval covers their server and definition. */
   readonly facts?: ToolFacts;
-  /** Set when nothing confines what the call runs: then an approval that was given for a sandbox does not hold. */
+  /** `none` when no sandbox confines the processes of the call. An approval for a sandboxed call then does not apply. */
   readonly confinement?: "none";
   /**
-   * The files of the workspace that the call would change beside those that its arguments name, as paths relative to it: rules about
-   * paths hold for them, and guarded ones ask in every mode. Unset for calls that show a file's edit, and for commands.
+   * The files that the call changes in addition to those in its arguments, as paths relative to the workspace.
+   *
+   * Rules about paths apply to these files, and guarded files need approval in every mode. Not set for calls that show the edit
+   * of one file, and for commands.
    */
   readonly changes?: readonly string[];
-  /** What the call does to a file, so that what became of it can be found out after a crash. */
+  /** The edit of a file that the call makes, from which its state can be determined after a crash. */
   readonly edit?: EditRecord;
-  /** Takes the user's content in place of the proposed one; the result then says so. Only where a file is proposed. */
+  /** Returns the call with content that the user wrote in place of the proposed content. Set only for edits of files. */
   withContent?(newContent: string): ToolInvocation;
-  /** The same call confined to reading: for one that runs unasked because it only reads (`READS_ONLY`). */
+  /** Returns the same call, confined to reading. Used for calls that run without approval because they only read (`READS_ONLY`). */
   confinedToReading?(): ToolInvocation;
   /**
-   * Runs the call. Yields its live output as it grows and exactly one result, last. Throws a `DevtoolError` when it
-   * fails without a result of its own. Ends soon after `signal` aborts, with every process it started.
+   * Runs the call.
+   *
+   * Yields live output while it runs, and exactly one result, last. Throws a `DevtoolError` when it fails without a result.
+   * After `signal` aborts, it ends soon, together with all processes that it started.
    */
   execute(signal: AbortSignal): AsyncIterable<ToolEvent>;
 }
 
-/** What a running call gives. */
+/** An event of a running call. */
 export type ToolEvent =
-  /** The whole output so far; replaces what came before. */
+  /** The whole output so far, which replaces the previous one. */
   | { readonly case: "live"; readonly value: string }
-  /** How far it has come. */
+  /** The progress of the call. */
   | { readonly case: "progress"; readonly value: ToolCallProgress }
-  /** The process that it runs, and how that is confined. */
+  /** The process of the call, and the name of its sandbox. */
   | { readonly case: "process"; readonly value: { readonly pid: number; readonly sandbox: string } }
-  /** Asks the user while it runs; `reply` is called once, unless the call is aborted before. */
+  /** A question for the user. `reply` is called once, unless the call is aborted before. */
   | { readonly case: "question"; readonly value: Question; readonly reply: (answer: Answer) => void }
-  /** The outcome: `output` when it succeeded, `error` when it failed. */
+  /** The outcome: `output` for a successful call, `error` for a failed one. */
   | { readonly case: "result"; readonly value: ToolResult };
 
-/** The outcome of a call, as `ToolCall.result` has it. */
+/** The outcome of a call, in the form of `ToolCall.result`. */
 export type ToolResult = Exclude<ToolCall["result"], { case: undefined }>;
 
-/** What a running call asks the user. It is put to them as a tool call of its own that asks. */
+/** A question of a running call for the user. It is published as a tool call of its own that needs approval. */
 export interface Question {
-  /** What it is about, in a line. */
+  /** One line that describes the question. */
   readonly description: string;
-  /** What is shown. */
+  /** The details that the user sees. */
   readonly details: ConfirmationRequest["details"];
-  /** The answers to choose from; one of them has the id `cancel`. */
+  /** The possible answers. One of them has the id `cancel`. */
   readonly options: readonly ConfirmationOption[];
 }
 
-/** What the user answered. */
+/** The user's answer to a question. */
 export interface Answer {
-  /** The id of the chosen option. */
+  /** The id of the selected option. */
   readonly optionId: string;
-  /** The text that the user sent beside it; empty when they sent none. */
+  /** The text that the user sent with the answer. Empty when there was none. */
   readonly text: string;
 }

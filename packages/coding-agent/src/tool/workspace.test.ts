@@ -51,20 +51,20 @@ describe("Workspace (S9)", () => {
   beforeEach(() => prepare(tmpdir()));
   afterEach(clear);
 
-  it("writes and reads files, making the directories on the way", () => {
+  it("writes and reads files, and creates missing directories", () => {
     workspace.writeFile("a/b/c.txt", "content");
     expect(workspace.readFile(join(root, "a/b/c.txt"))?.toString()).toBe("content");
     expect(readdirSync(root, { recursive: true })).toEqual(["a", "a/b", "a/b/c.txt"]);
     expect(workspace.readFile("a/missing")).toBeUndefined();
   });
 
-  it("writes a file whose name is as long as names may be", () => {
+  it("writes a file with a name of the maximum length", () => {
     const name = "名".repeat(85);
     workspace.writeFile(name, "content");
     expect(readdirSync(root)).toEqual([name]);
   });
 
-  it("keeps the mode of a file whatever the umask, and removes what a crash left beside it", () => {
+  it("keeps the mode of a file regardless of the umask, and removes leftovers of a crash", () => {
     const mask = process.umask(0o077);
     try {
       workspace.writeFile("run", "one");
@@ -82,7 +82,7 @@ describe("Workspace (S9)", () => {
     expect(readdirSync(root).sort()).toEqual([living, "mine.devtool-tmp", "run"]);
   });
 
-  it("removes files, and nothing else", () => {
+  it("removes only regular files", () => {
     mkdirSync(join(root, "directory"));
     symlinkSync(join(outside, "secret"), join(root, "link"));
     workspace.writeFile("file", "");
@@ -93,7 +93,7 @@ describe("Workspace (S9)", () => {
     expect(readdirSync(root).sort()).toEqual(["directory", "link"]);
   });
 
-  it("refuses paths outside, also with the workspace's name as a prefix", () => {
+  it("rejects paths outside, even if they have the workspace's path as a prefix", () => {
     for (const path of [
       "../outside/secret",
       "/etc/passwd",
@@ -107,7 +107,7 @@ describe("Workspace (S9)", () => {
     }
   });
 
-  it("follows no symbolic link, to a file or on the way to one", () => {
+  it("does not follow symbolic links, neither to a file nor to a directory", () => {
     symlinkSync(outside, join(root, "link"));
     symlinkSync(join(outside, "secret"), join(root, "file"));
     expect(() => workspace.readFile("link/secret")).toThrow("goes through a symbolic link");
@@ -117,11 +117,11 @@ describe("Workspace (S9)", () => {
     expect(readFileSync(join(outside, "secret"), "utf8")).toBe("secret");
   });
 
-  it("writes no file that has another name, and reads no pipe", () => {
+  it("does not write a file with several hard links, and does not read a pipe", () => {
     linkSync(join(outside, "secret"), join(root, "hard"));
     execFileSync("mkfifo", [join(root, "pipe")]);
-    expect(() => workspace.writeFile("hard", "x")).toThrow("has other names");
-    expect(() => workspace.readFile("pipe")).toThrow("is no regular file");
+    expect(() => workspace.writeFile("hard", "x")).toThrow("has several hard links");
+    expect(() => workspace.readFile("pipe")).toThrow("is not a regular file");
   });
 
   describe("in a place where writing costs nothing", () => {
@@ -178,7 +178,7 @@ describe("Workspace (S9)", () => {
     });
   });
 
-  it("does not follow a link that was put in the place of a directory above the workspace", () => {
+  it("does not follow a link in place of a directory above the workspace", () => {
     const inner = join(root, "outer/inner");
     mkdirSync(inner, { recursive: true });
     mkdirSync(join(outside, "inner"));

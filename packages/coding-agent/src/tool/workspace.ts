@@ -1,22 +1,22 @@
 import type { BigIntStats, Dirent } from "node:fs";
 import { relative, resolve, sep } from "node:path";
 import { Code, DevtoolError, failpoint, isInside, isOtherProcess } from "@devtool/server/agent";
-import { Descriptor } from "./descriptor.ts";
+import { Descriptor, pathDenied } from "./descriptor.ts";
 
-/** A file may have so many bytes to be read as a whole: 10 MiB. */
+/** The maximum size, in bytes, of a file that is read as a whole: 10 MiB. */
 export const MAX_FILE_BYTES: number = 10 * 1024 * 1024;
 
 /**
- * The directory that an agent may touch, and nothing outside it (S9).
+ * Gives access to the files in the directory of an agent, and to nothing outside it (S9).
  *
- * Every path is walked segment by segment with directory descriptors that follow no symbolic link, and what was opened
- * is compared with the workspace before its first byte is read or written; so a link that appears between a check and
- * its use leads nowhere. Paths may be relative to the workspace or absolute inside it. Needs Linux.
+ * Opens every path segment by segment with directory descriptors, without following symbolic links. Before the first byte is
+ * read or written, compares the real path of the opened file with the workspace. So a link that appears between a check and
+ * its use has no effect. Paths are relative to the workspace, or absolute paths inside it. Needs Linux.
  *
- * The calls are synchronous: each takes microseconds where a round trip through a thread takes more, and files are small.
+ * The methods are synchronous: each takes microseconds, which is less than a round trip through a thread.
  */
 export class Workspace implements Disposable {
-  /** The real absolute path. */
+  /** The real path of the directory: an absolute path. */
   readonly root: string;
   #rootDescriptor: Descriptor | undefined;
   #temporaries = 0;
@@ -25,31 +25,46 @@ export class Workspace implements Disposable {
     this.root = root;
   }
 
-  /** The path of something in the workspace, relative to it and with `/`; empty for the workspace itself. Throws `Code.PermissionDenied` for a path outside. */
+  /**
+   * Returns a path relative to the workspace, with `/` as separator. Empty for the workspace itself.
+   *
+   * Throws `Code.PermissionDenied` for a path outside the workspace.
+   */
   locate(path: string): string {
-    if (path.includes("\0")) throw denied(path, "holds a NUL byte");
-    const way = relative(this.root, resolve(this.root, path));
-    if (!isInside(this.root, resolve(this.root, path))) {
-      throw denied(path, `is outside workspace ${JSON.stringify(this.root)}`);
-    }
-    return way.split(sep).join("/");
+    if (path.includes("\0")) throw pathDenied(path, "contains a NUL byte");
+    const absolute = resolve(this.root, path);
+    if (!isInside(this.root, absolute)) throw pathDenied(path, `is outside workspace ${JSON.stringify(this.root)}`);
+    return relative(this.root, absolute).split(sep).join("/");
   }
 
-  /** Reads a regular file; undefined when there is none. Throws for anything else, and past `MAX_FILE_BYTES`. */
+  /**
+   * Reads a regular file. Returns undefined when it does not exist.
+   *
+   * Throws for anything that is not a regular file, and for a file of more than `MAX_FILE_BYTES`.
+   */
   readFile(path: string): Buffer | undefined {
     const { segments, name } = this.#split(path);
-    using parent = this.#descend(segments, path);
+    using parent = this.#openDirectory(segments, path);
     using file = parent?.openFile(name, path);
     if (!file) return undefined;
-    assertReadable(file, path);
+    assertRegular(file, path);
+    const { size } = file.stat();
+    if (size > MAX_FILE_BYTES) {
+      const problem = `file ${JSON.stringify(path)} has ${size} bytes, limit is ${MAX_FILE_BYTES}`;
+      throw new DevtoolError(problem, Code.InvalidArgument, { remedy: "read_file reads some of its lines" });
+    }
     this.#assertInside(file, path);
     return file.readAll();
   }
 
-  /** Opens a regular file of any size to read it piece by piece; undefined when there is none. Throws for anything else. */
+  /**
+   * Opens a regular file of any size, to read it in pieces. Returns undefined when it does not exist.
+   *
+   * Throws for anything that is not a regular file.
+   */
   openFile(path: string): Descriptor | undefined {
     const { segments, name } = this.#split(path);
-    using parent = this.#descend(segments, path);
+    using parent = this.#openDirectory(segments, path);
     const file = parent?.openFile(name, path);
     if (!file) return undefined;
     try {
@@ -63,21 +78,22 @@ export class Workspace implements Disposable {
   }
 
   /**
-   * Writes a whole file, making its directories when they are missing: a temporary file beside it, synced, then renamed
-   * over it. A file that is replaced keeps its mode unless one is given. Throws for a target that is no regular file or
-   * has other names (hard links).
+   * Writes a whole file, and creates missing directories.
+   *
+   * Writes and syncs a temporary file in the same directory, then renames it. A replaced file keeps its mode unless `mode` is
+   * given. Throws for a target that is not a regular file or has several hard links.
    */
   writeFile(path: string, content: string | Uint8Array, mode?: number): void {
     const { segments, name } = this.#split(path);
     failpoint("devtool:workspace.write.before");
-    using parent = this.#descendMaking(segments, path);
-    const replaced = replacedMode(parent, name, path);
-    const kept = mode ?? replaced;
+    using parent = this.#openOrCreateDirectory(segments, path);
+    const replacedMode = modeToKeep(parent, name, path);
+    const newMode = mode ?? replacedMode;
     const temporary = this.#createTemporary(parent, name, path);
     using file = temporary.file;
     try {
       this.#assertInside(file, path);
-      if (kept !== undefined) file.setMode(kept);
+      if (newMode !== undefined) file.setMode(newMode);
       file.writeAll(content);
       failpoint("devtool:workspace.rename.before");
       parent.rename(temporary.name, name);
@@ -89,10 +105,10 @@ export class Workspace implements Disposable {
     }
   }
 
-  /** Removes a regular file; does nothing when there is none. */
+  /** Removes a regular file. Does nothing when it does not exist. */
   removeFile(path: string): void {
     const { segments, name } = this.#split(path);
-    using parent = this.#descend(segments, path);
+    using parent = this.#openDirectory(segments, path);
     using file = parent?.openFile(name, path);
     if (!parent || !file) return;
     assertRegular(file, path);
@@ -103,11 +119,11 @@ export class Workspace implements Disposable {
     failpoint("devtool:workspace.remove.after");
   }
 
-  /** Removes what writes to a directory left behind that a crash of their process cut; those of living processes stay. */
+  /** Removes the temporary files that crashed processes left in a directory. Keeps those of running processes. */
   removeLeftovers(path: string): void {
-    using directory = this.#descend(segmentsOf(this.locate(path)), path);
+    using directory = this.#openDirectory(segmentsOf(this.locate(path)), path);
     failpoint("devtool:workspace.sweep.before");
-    // One of this process writes without pause, so nothing of it is unfinished.
+    // Writes of this process are synchronous, so a temporary file of it is a leftover too.
     for (const { name } of directory?.entries() ?? []) {
       const pid = LEFTOVER.exec(name)?.[1];
       if (pid !== undefined && !isOtherProcess(Number(pid))) directory?.remove(name);
@@ -115,15 +131,15 @@ export class Workspace implements Disposable {
     failpoint("devtool:workspace.sweep.after");
   }
 
-  /** Lists a directory, sorted by name; undefined when there is none. Links are listed, not followed. */
+  /** Lists a directory, sorted by name. Returns undefined when it does not exist. Lists links without following them. */
   readDirectory(path: string): Dirent[] | undefined {
-    using directory = this.#descend(segmentsOf(this.locate(path)), path);
+    using directory = this.#openDirectory(segmentsOf(this.locate(path)), path);
     return directory?.entries().sort((one, other) => (one.name < other.name ? -1 : 1));
   }
 
-  /** Lists the regular files directly in a directory with what is known of each; empty when there is no such directory. */
-  filesIn(path: string): { readonly name: string; readonly stats: BigIntStats }[] {
-    using directory = this.#descend(segmentsOf(this.locate(path)), path);
+  /** Lists the regular files in a directory with their status. Empty when the directory does not exist. */
+  filesIn(path: string): FileStatus[] {
+    using directory = this.#openDirectory(segmentsOf(this.locate(path)), path);
     if (!directory) return [];
     const names = directory.entries().filter((entry) => entry.isFile());
     return names.flatMap(({ name }) => {
@@ -132,9 +148,9 @@ export class Workspace implements Disposable {
     });
   }
 
-  /** The real path of a directory of the workspace, to run a command in. Throws when there is none. */
+  /** Returns the real path of a directory, to run a command in. Throws when it does not exist. */
   directoryPath(path: string): string {
-    using directory = this.#descend(segmentsOf(this.locate(path)), path);
+    using directory = this.#openDirectory(segmentsOf(this.locate(path)), path);
     if (!directory) throw new DevtoolError(`directory ${JSON.stringify(path)} does not exist`, Code.InvalidArgument);
     return directory.realPath();
   }
@@ -144,44 +160,44 @@ export class Workspace implements Disposable {
   }
 
   get #rootDirectory(): Descriptor {
-    this.#rootDescriptor ??= this.#openRoot();
-    return this.#rootDescriptor;
-  }
-
-  /** A link in the place of a directory above the workspace would lead to another directory of the same name. */
-  #openRoot(): Descriptor {
+    if (this.#rootDescriptor) return this.#rootDescriptor;
     const directory = Descriptor.openDirectory(this.root);
-    const real = directory.realPath();
-    if (real === this.root) return directory;
+    const realPath = directory.realPath();
+    if (realPath === this.root) {
+      this.#rootDescriptor = directory;
+      return directory;
+    }
+    // A link now takes the place of a directory above the workspace.
     directory[Symbol.dispose]();
-    const problem = `is not where it was: it leads to ${JSON.stringify(real)}`;
+    const problem = `is not where it was: it leads to ${JSON.stringify(realPath)}`;
     throw new DevtoolError(`workspace ${JSON.stringify(this.root)} ${problem}`, Code.FailedPrecondition);
   }
 
+  /** Splits the path of a file into the segments of its directory and its name. */
   #split(path: string): { readonly segments: string[]; readonly name: string } {
     const segments = segmentsOf(this.locate(path));
     const name = segments.pop();
-    if (name === undefined) throw denied(path, "is the workspace itself", "name a file in it");
+    if (name === undefined) throw pathDenied(path, "is the workspace itself", "name a file in it");
     return { segments, name };
   }
 
-  /** Makes a file beside the one that it shall replace, under a name that nothing has. */
-  #createTemporary(
-    parent: Descriptor,
-    name: string,
-    path: string,
-  ): { readonly name: string; readonly file: Descriptor } {
+  /** Creates a file with an unused name in the directory of the file that it will replace. */
+  #createTemporary(parent: Descriptor, name: string, path: string): TemporaryFile {
     for (let attempt = 0; attempt < MAX_TEMPORARIES; attempt++) {
-      // A name has at most 255 bytes, and a character up to three per unit.
+      // A name has at most 255 bytes, and UTF-8 needs up to three bytes per UTF-16 unit.
       const temporary = `.${name.slice(0, 60)}.${process.pid}.${this.#temporaries++}.devtool-tmp`;
       const file = parent.createFile(temporary, 0o644, path);
       if (file) return { name: temporary, file };
     }
-    throw denied(path, "has no free name for a temporary file beside it", "remove the files that end in .devtool-tmp");
+    throw pathDenied(
+      path,
+      "has no free name for a temporary file beside it",
+      "remove the files that end in .devtool-tmp",
+    );
   }
 
-  /** Opens the directory at the end of segments; undefined when one of them is missing. */
-  #descend(segments: readonly string[], path: string): Descriptor | undefined {
+  /** Opens a directory. Returns undefined when it does not exist. */
+  #openDirectory(segments: readonly string[], path: string): Descriptor | undefined {
     let directory = this.#rootDirectory.lend();
     for (const segment of segments) {
       using parent = directory;
@@ -192,7 +208,7 @@ export class Workspace implements Disposable {
     return directory;
   }
 
-  #descendMaking(segments: readonly string[], path: string): Descriptor {
+  #openOrCreateDirectory(segments: readonly string[], path: string): Descriptor {
     let directory = this.#rootDirectory.lend();
     for (const segment of segments) {
       using parent = directory;
@@ -201,29 +217,43 @@ export class Workspace implements Disposable {
     return directory;
   }
 
-  /** Compares where a descriptor really is with the workspace. */
+  /** Throws unless the real path of an open file is inside the workspace. */
   #assertInside(file: Descriptor, path: string): void {
     const root = this.#rootDirectory.realPath();
     if (file.realPath().startsWith(root === "/" ? root : `${root}/`)) return;
-    throw denied(path, `is outside workspace ${JSON.stringify(this.root)}`);
+    throw pathDenied(path, `is outside workspace ${JSON.stringify(this.root)}`);
   }
 }
 
-function segmentsOf(way: string): string[] {
-  return way === "" ? [] : way.split("/");
+/** A regular file in a directory. */
+export interface FileStatus {
+  readonly name: string;
+  readonly stats: BigIntStats;
 }
 
-/** So many temporary files may lie beside a file before a write gives up. */
+interface TemporaryFile {
+  readonly name: string;
+  readonly file: Descriptor;
+}
+
+/** Splits a path that is relative to the workspace. The workspace itself has no segments. */
+function segmentsOf(path: string): string[] {
+  return path === "" ? [] : path.split("/");
+}
+
+/** The number of names for a temporary file that a write tries. */
 const MAX_TEMPORARIES = 1000;
+
+/** Matches the name of a temporary file and captures the id of its process. */
 const LEFTOVER = /^\..*\.(\d+)\.\d+\.devtool-tmp$/s;
 
-/** The mode that a file keeps when it is replaced; undefined when there is none. */
-function replacedMode(parent: Descriptor, name: string, path: string): number | undefined {
+/** Returns the mode of a file that will be replaced. Undefined when it does not exist. */
+function modeToKeep(parent: Descriptor, name: string, path: string): number | undefined {
   using file = parent.openFile(name, path);
   if (!file) return undefined;
   assertRegular(file, path);
   const { nlink, mode } = file.stat();
-  if (nlink > 1) throw denied(path, "has other names (hard links): writing it could change files elsewhere");
+  if (nlink > 1) throw pathDenied(path, "has several hard links: writing it could change files elsewhere");
   return mode & 0o777;
 }
 
@@ -234,20 +264,5 @@ function assertRegular(file: Descriptor, path: string): void {
       remedy: "name a file in it",
     });
   }
-  if (!stats.isFile()) throw denied(path, "is no regular file");
-}
-
-function assertReadable(file: Descriptor, path: string): void {
-  assertRegular(file, path);
-  const { size } = file.stat();
-  if (size <= MAX_FILE_BYTES) return;
-  throw new DevtoolError(
-    `file ${JSON.stringify(path)} has ${size} bytes, limit is ${MAX_FILE_BYTES}`,
-    Code.InvalidArgument,
-    { remedy: "read_file reads some of its lines" },
-  );
-}
-
-function denied(path: string, problem: string, remedy = ""): DevtoolError {
-  return new DevtoolError(`path ${JSON.stringify(path)} ${problem}`, Code.PermissionDenied, { remedy });
+  if (!stats.isFile()) throw pathDenied(path, "is not a regular file");
 }

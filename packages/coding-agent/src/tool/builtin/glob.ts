@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { everyFile, FileSieve } from "../file-access.ts";
+import { everyFile, FileFilter } from "../file-access.ts";
 import { IgnoreWalk } from "../ignore-walk.ts";
 import type { Tool } from "../tool.ts";
 import { toolArgs } from "../tool-args.ts";
@@ -44,7 +44,7 @@ export function globTool(
             path,
             ignored: checked.include_ignored ? "include" : "skip",
           });
-          const sieve = new FileSieve(access({ toolName: "glob", args, named: [path], shows: "names" }));
+          const sieve = new FileFilter(access({ toolName: "glob", args, named: [path], shows: "names" }));
           const search = { path, matches, sieve };
           const paths = await searches.run((limits) => matchingFiles(walk, search, limits), signal);
           yield textResult(report(paths, walk.ignored) + sieve.note);
@@ -64,7 +64,7 @@ export interface PathSearch {
   /** Where the walk began. */
   readonly path: string;
   readonly matches: GlobPattern;
-  readonly sieve: FileSieve;
+  readonly sieve: FileFilter;
 }
 
 /** The files of a walk whose paths match, in the workspace or from where the walk began; stops after more than a list holds. */

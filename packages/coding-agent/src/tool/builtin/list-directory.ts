@@ -3,7 +3,7 @@ import { posix } from "node:path";
 import { isPlaceholder } from "@devtool/sandbox";
 import { Code, DevtoolError } from "@devtool/server/agent";
 import { z } from "zod";
-import { everyFile, FileSieve } from "../file-access.ts";
+import { everyFile, FileFilter } from "../file-access.ts";
 import { IgnoreRules } from "../ignore-rules.ts";
 import { Pace } from "../pace.ts";
 import type { Tool } from "../tool.ts";
@@ -48,7 +48,7 @@ export function listDirectoryTool(
         args,
         description: `List ${path || "the workspace"}`,
         execute: async function* (signal) {
-          const sieve = new FileSieve(access({ toolName: "list_directory", args, named: [path], shows: "names" }));
+          const sieve = new FileFilter(access({ toolName: "list_directory", args, named: [path], shows: "names" }));
           const listed: Listed = { path, ignored, sieve };
           const text = await searches.run((limits) => listing(workspace, listed, limits), signal);
           yield textResult(text + sieve.note);
@@ -67,7 +67,7 @@ export function ignoredNote(count: number): string {
 interface Listed {
   readonly path: string;
   readonly ignored: "skip" | "include";
-  readonly sieve: FileSieve;
+  readonly sieve: FileFilter;
 }
 
 async function listing(workspace: Workspace, { path, ignored, sieve }: Listed, signal: AbortSignal): Promise<string> {
@@ -79,7 +79,7 @@ async function listing(workspace: Workspace, { path, ignored, sieve }: Listed, s
   const entries = there.filter(({ name }) => sieve.keep([posix.join(path, name)]).length > 0);
   const rules = new IgnoreRules(workspace);
   const pace = new Pace(signal);
-  const includes = ignored === "include" || (await rules.ignoresWay(path, pace));
+  const includes = ignored === "include" || (await rules.ignoresTree(path, pace));
   const shown: Dirent[] = [];
   for (const entry of entries) {
     await pace.rest();
@@ -98,7 +98,7 @@ function isEmptyPlaceholder(workspace: Workspace, path: string): boolean {
 
 function isIgnored(entry: Dirent, directory: string, rules: IgnoreRules): boolean {
   const path = directory === "" ? entry.name : `${directory}/${entry.name}`;
-  return entry.isDirectory() ? rules.ignoresDirectory(path) : rules.ignoresFile(path);
+  return rules.ignores(path, entry.isDirectory() ? "directory" : "file");
 }
 
 function lineOf(entry: Dirent): string {

@@ -2,7 +2,7 @@ import { invalid } from "@devtool/server/agent";
 import picomatch from "picomatch";
 import { z } from "zod";
 import { clientError } from "../../client-error.ts";
-import { everyFile, FileSieve } from "../file-access.ts";
+import { everyFile, FileFilter } from "../file-access.ts";
 import { IgnoreWalk } from "../ignore-walk.ts";
 import type { Tool } from "../tool.ts";
 import { toolArgs } from "../tool-args.ts";
@@ -50,7 +50,7 @@ export function readManyFilesTool(
         description: `Read ${checked.paths.join(", ")}`,
         execute: async function* (signal) {
           const named = wanted.flatMap((item) => (item.case === "path" ? [item.path] : []));
-          const sieve = new FileSieve(access({ toolName: "read_many_files", args, named, shows: "content" }));
+          const sieve = new FileFilter(access({ toolName: "read_many_files", args, named, shows: "content" }));
           const text = await searches.run(async (limits) => {
             const { files, note } = await collect(workspace, { wanted, ignored, sieve }, limits);
             return (await readAll({ workspace, onNotice: firstTo(onNotice) }, files, limits)) + note;
@@ -77,7 +77,7 @@ function wantedOf(workspace: Workspace, path: string): Wanted {
 interface Collection {
   readonly wanted: readonly Wanted[];
   readonly ignored: "skip" | "include";
-  readonly sieve: FileSieve;
+  readonly sieve: FileFilter;
 }
 
 async function collect(

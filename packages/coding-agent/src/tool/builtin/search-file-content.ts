@@ -3,7 +3,7 @@ import { posix } from "node:path";
 import { invalid } from "@devtool/server/agent";
 import { RE2JS, RE2JSSyntaxException } from "re2js";
 import { z } from "zod";
-import { everyFile, FileSieve } from "../file-access.ts";
+import { everyFile, FileFilter } from "../file-access.ts";
 import { IgnoreWalk } from "../ignore-walk.ts";
 import { Pace } from "../pace.ts";
 import type { Tool } from "../tool.ts";
@@ -59,7 +59,7 @@ export function searchFileContentTool(
         description: `Search ${pattern} in ${path || "the workspace"}`,
         execute: async function* (signal) {
           const walk = new IgnoreWalk({ workspace, path, ignored });
-          const sieve = new FileSieve(access({ toolName: NAME, args, named: [path], shows: "content" }));
+          const sieve = new FileFilter(access({ toolName: NAME, args, named: [path], shows: "content" }));
           const options = { workspace, walk, expression, includes, sieve };
           const lines = await searches.run((limits) => search(options, limits), signal);
           yield textResult(report(lines, walk.ignored) + sieve.note);
@@ -73,7 +73,7 @@ interface Search {
   readonly workspace: Workspace;
   readonly walk: IgnoreWalk;
   readonly expression: RE2JS;
-  readonly sieve: FileSieve;
+  readonly sieve: FileFilter;
   readonly includes: GlobPattern;
 }
 

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { fromJsonString, toJsonString } from "@bufbuild/protobuf";
@@ -6,23 +6,27 @@ import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { type Checkpoint, CheckpointSchema } from "@devtool/schema";
 import { Code, DevtoolError, failpoint } from "@devtool/server/agent";
 import { type GitCommand, ShadowGit, type ShadowGitOptions } from "./shadow-git.ts";
-import type { FileMode, TrackedFile, TrackedFiles } from "./tracked-files.ts";
+import type { TrackedFile, TrackedFiles } from "./tracked-files.ts";
 
-/** The files of a checkpoint, and the id of the git tree that holds them. */
+/** The files of a checkpoint, and the id of their git tree. */
 export interface CheckpointTree {
   readonly tree: string;
   readonly files: TrackedFiles;
 }
 
-/** What a new checkpoint holds. */
+/** The content of a new checkpoint. */
 export interface Commit {
   readonly checkpoint: Checkpoint;
-  /** What the checkpoint before it holds; undefined for the first. */
+  /** The content of the previous checkpoint. Undefined for the first one. */
   readonly before: CheckpointTree | undefined;
   readonly files: TrackedFiles;
 }
 
-/** Checkpoints in a bare git repository: a commit without parents each, under a reference by workspace and id. */
+/**
+ * Stores checkpoints in a bare git repository.
+ *
+ * Each checkpoint is a commit without parents, with a reference that contains its workspace and id.
+ */
 export class CheckpointRepository {
   readonly #directory: string;
   readonly #git: ShadowGit;
@@ -33,10 +37,10 @@ export class CheckpointRepository {
     this.#git = new ShadowGit(options);
   }
 
-  /** The checkpoints of a workspace, the latest first. */
+  /** Lists the checkpoints of a workspace, newest first. */
   async list(workspacePath: string, signal: AbortSignal): Promise<Checkpoint[]> {
     await this.#open(signal);
-    const refs = `refs/checkpoints/${keyOf(workspacePath)}`;
+    const refs = refOf(workspacePath);
     const output = await this.#git.run(["for-each-ref", "--format=%(contents:subject)", refs], "", signal);
     const lines = output.toString("utf8").split("\n").filter(Boolean);
     return lines
@@ -44,16 +48,16 @@ export class CheckpointRepository {
       .sort((one, other) => Number(other.id) - Number(one.id));
   }
 
-  /** What a checkpoint holds. */
+  /** Reads the content of a checkpoint. */
   async read(workspacePath: string, id: string, signal: AbortSignal): Promise<CheckpointTree> {
     const ref = refOf(workspacePath, id);
     const tree = await this.#git.run(["rev-parse", "--verify", `${ref}^{tree}`], "", signal);
     const output = await this.#git.run(["ls-tree", "-r", "-z", "--full-tree", ref], "", signal);
-    const files = new Map(output.toString("utf8").split("\0").flatMap(trackedFile));
+    const files = new Map(output.toString("utf8").split("\0").flatMap(parseTreeLine));
     return { tree: tree.toString("utf8").trim(), files };
   }
 
-  /** The contents of blobs, one after the other. */
+  /** Reads the contents of blobs, in order. */
   async *contents(blobs: readonly string[], signal: AbortSignal): AsyncIterable<Buffer> {
     for (let first = 0; first < blobs.length; first += BLOBS_AT_ONCE) {
       const some = blobs.slice(first, first + BLOBS_AT_ONCE);
@@ -61,8 +65,9 @@ export class CheckpointRepository {
       for (const _blob of some) {
         const headerEnd = output.indexOf("\n");
         const [blob, kind, size] = output.subarray(0, headerEnd).toString("latin1").split(" ");
-        if (kind !== "blob")
+        if (kind !== "blob") {
           throw new DevtoolError(`content ${blob} is missing: the checkpoint is damaged`, Code.DataLoss);
+        }
         const end = headerEnd + 1 + Number(size);
         yield output.subarray(headerEnd + 1, end);
         output = output.subarray(end + 1);
@@ -70,7 +75,7 @@ export class CheckpointRepository {
     }
   }
 
-  /** Begins a commit: the contents come first, then what it holds; nothing is to be seen of one that is not finished. */
+  /** Begins a commit: first its new contents are written, then the commit. An unfinished commit is never visible. */
   begin(signal: AbortSignal): CommitWriter {
     return new CommitWriter(async () => {
       await this.#open(signal);
@@ -78,14 +83,14 @@ export class CheckpointRepository {
     });
   }
 
-  /** Forgets checkpoints, and what only they held. */
+  /** Removes checkpoints, and the contents that no other checkpoint has. */
   async remove(workspacePath: string, ids: readonly string[], signal: AbortSignal): Promise<void> {
     const lines = ids.map((id) => `delete ${refOf(workspacePath, id)}\n`);
     await this.#git.run(["update-ref", "--stdin"], lines.join(""), signal);
     await this.#git.run(["gc", "--quiet", "--prune=now"], "", signal);
   }
 
-  /** Makes the repository when it is not there, and removes the locks that a crash left: nobody else writes to it. */
+  /** Creates the repository if it does not exist, and removes the locks that a crash left. No other process writes to it. */
   #open(signal: AbortSignal): Promise<void> {
     this.#opened ??= this.#prepare(signal).catch((reason: unknown) => {
       this.#opened = undefined;
@@ -105,9 +110,10 @@ export class CheckpointRepository {
   }
 }
 
+/** The number of blobs that one git command reads. It limits the memory for their contents. */
 const BLOBS_AT_ONCE = 50;
 
-/** Writes one checkpoint. Starts git when there is something to write. */
+/** Writes one checkpoint. Starts git with the first write. */
 export class CommitWriter implements AsyncDisposable {
   readonly #start: () => Promise<GitCommand>;
   #command: Promise<GitCommand> | undefined;
@@ -116,7 +122,7 @@ export class CommitWriter implements AsyncDisposable {
     this.#start = start;
   }
 
-  /** Adds a content that no checkpoint may have yet. */
+  /** Writes a content that may not be in the repository yet. */
   async content(content: Buffer): Promise<void> {
     const command = await this.#started();
     await command.write(`blob\ndata ${content.length}\n`);
@@ -124,7 +130,7 @@ export class CommitWriter implements AsyncDisposable {
     await command.write("\n");
   }
 
-  /** Writes the checkpoint: from then on it is there. Gives the id of its tree. */
+  /** Writes the commit, which makes the checkpoint visible. Returns the id of its tree. */
   async finish({ checkpoint, before, files }: Commit): Promise<string> {
     const { workspacePath, id, createTime } = checkpoint;
     const seconds = createTime ? Math.floor(timestampDate(createTime).getTime() / 1000) : 0;
@@ -134,7 +140,7 @@ export class CommitWriter implements AsyncDisposable {
       `commit ${refOf(workspacePath, id)}\ncommitter devtool <devtool@localhost> ${seconds} +0000\n` +
         `data ${message.length}\n${message}\n${before ? `M 040000 ${before.tree} ""\n` : ""}`,
     );
-    for (const line of changedLines(before?.files ?? new Map(), files)) await command.write(line);
+    for (const line of changeCommands(before?.files ?? new Map(), files)) await command.write(line);
     await command.write('ls ""\n\ndone\n');
     const answer = await command.end();
     return answer.toString("latin1").split(/[ \t]/)[2] ?? "";
@@ -151,32 +157,29 @@ export class CommitWriter implements AsyncDisposable {
   }
 }
 
-function* changedLines(before: TrackedFiles, files: TrackedFiles): Iterable<string> {
-  for (const path of before.keys()) if (!files.has(path)) yield `D ${quoted(path)}\n`;
+/** Returns the `git fast-import` commands that change the files of one tree to those of another. */
+function* changeCommands(before: TrackedFiles, files: TrackedFiles): Iterable<string> {
+  for (const path of before.keys()) if (!files.has(path)) yield `D ${quotePath(path)}\n`;
   for (const [path, { blob, mode }] of files) {
     const known = before.get(path);
-    if (known?.blob !== blob || known.mode !== mode) yield `M ${mode} ${blob} ${quoted(path)}\n`;
+    if (known?.blob !== blob || known.mode !== mode) yield `M ${mode} ${blob} ${quotePath(path)}\n`;
   }
 }
 
-function quoted(path: string): string {
+/** Quotes a path for `git fast-import`. */
+function quotePath(path: string): string {
   return `"${path.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n")}"`;
 }
 
-/** Reads a line of `git ls-tree`: mode, type, id and, after a tab, the path. */
-function trackedFile(line: string): (readonly [string, TrackedFile])[] {
+/** Parses a line of `git ls-tree`: mode, type, id and, after a tab, the path. Returns no file for an empty line. */
+function parseTreeLine(line: string): (readonly [path: string, file: TrackedFile])[] {
   const [, mode, blob = "", path = ""] = /^(100644|100755) blob ([0-9a-f]{40})\t(.*)$/s.exec(line) ?? [];
-  return mode === undefined ? [] : [[path, { blob, mode: modeOf(mode), stamp: undefined, birthNs: 0n }]];
+  if (mode === undefined) return [];
+  return [[path, { blob, mode: mode === "100755" ? mode : "100644", stamp: undefined, birthNs: 0n }]];
 }
 
-function modeOf(mode: string): FileMode {
-  return mode === "100755" ? mode : "100644";
-}
-
-function refOf(workspacePath: string, id: string): string {
-  return `refs/checkpoints/${keyOf(workspacePath)}/${id}`;
-}
-
-function keyOf(workspacePath: string): string {
-  return createHash("sha256").update(workspacePath).digest("hex").slice(0, 32);
+/** Returns the git reference of a checkpoint, or the prefix of all references of a workspace without an id. */
+function refOf(workspacePath: string, id?: string): string {
+  const prefix = `refs/checkpoints/${hash("sha256", workspacePath).slice(0, 32)}`;
+  return id === undefined ? prefix : `${prefix}/${id}`;
 }

@@ -1,68 +1,69 @@
 import type { Workspace } from "../workspace.ts";
 import type { TrackedFile, TrackedFiles } from "./tracked-files.ts";
 
-/** How the files of a workspace get to where a checkpoint has them. */
+/** The changes that restore the files of a workspace to a checkpoint. */
 export interface RestorePlan {
-  /** What is written: it is gone or differs. */
-  readonly write: readonly (readonly [string, TrackedFile])[];
-  /** What is removed: it was made after the checkpoint. */
+  /** The files to write, because they are missing or differ. */
+  readonly write: readonly (readonly [path: string, file: TrackedFile])[];
+  /** The paths of files to remove, because they were created after the checkpoint. */
   readonly remove: readonly string[];
-  /** What is neither in the checkpoint nor known to be newer. */
+  /** The paths of files that are not in the checkpoint, but may be older than it. They stay. */
   readonly keep: readonly string[];
 }
 
-/** Compares the files that there are with those of a checkpoint. Only files that there are as `current` are ever removed or replaced. */
-export function planRestore(
-  target: TrackedFiles,
-  current: TrackedFiles,
-  { checkpointTime }: { readonly checkpointTime: Date },
-): RestorePlan {
-  // A checkpoint has its time in milliseconds, cut off.
+/**
+ * Compares the current files with those of a checkpoint.
+ *
+ * Only files in `current` are ever removed or replaced.
+ */
+export function planRestore(target: TrackedFiles, current: TrackedFiles, checkpointTime: Date): RestorePlan {
+  // The time of a checkpoint is rounded down to milliseconds.
   const since = BigInt(checkpointTime.getTime() + 1) * 1_000_000n;
   const extra = [...current].filter(([path]) => !target.has(path));
   return {
-    write: [...target].filter(([path, file]) => !isSame(file, current.get(path))),
+    write: [...target].filter(([path, { blob, mode }]) => {
+      const known = current.get(path);
+      return known?.blob !== blob || known.mode !== mode;
+    }),
     remove: extra.filter(([, { birthNs }]) => birthNs > since).map(([path]) => path),
     keep: extra.filter(([, { birthNs }]) => birthNs <= since).map(([path]) => path),
   };
 }
 
-/** Removes a file that was made after the checkpoint. Gives a line that says so, or why it was not done. */
+/** Removes a file that was created after the checkpoint. Returns a line with the outcome. */
 export function removeFile(workspace: Workspace, path: string): string {
-  return attempt(path, `${path} (removed)`, () => {
+  try {
     workspace.removeFile(path);
-    return undefined;
-  });
+    return `${path} (removed)`;
+  } catch (reason) {
+    return keptLine(path, reason);
+  }
 }
 
-/** Writes a file as the checkpoint has it. Leaves alone what is there and is no tracked file now: it could not be brought back. */
+/**
+ * Writes a file with the content and mode of the checkpoint. Returns a line with the outcome.
+ *
+ * Leaves a file alone that exists but is not tracked now, because its content could not be restored later.
+ */
 export function writeFile(
   workspace: Workspace,
-  [path, { mode }]: readonly [string, TrackedFile],
-  { content, current }: { readonly content: Buffer; readonly current: TrackedFile | undefined },
+  [path, { mode }]: readonly [path: string, file: TrackedFile],
+  content: Buffer,
+  current: TrackedFile | undefined,
 ): string {
-  return attempt(path, path, () => {
-    if (!current && isThere(workspace, path)) return "is ignored or too large now: move it away";
-    const kept = current?.mode === mode ? undefined : mode === "100755" ? 0o755 : 0o644;
-    workspace.writeFile(path, content, kept);
-    return undefined;
-  });
-}
-
-function isSame(one: TrackedFile, other: TrackedFile | undefined): boolean {
-  return other?.blob === one.blob && other.mode === one.mode;
-}
-
-function isThere(workspace: Workspace, path: string): boolean {
-  using file = workspace.openFile(path);
-  return file !== undefined;
-}
-
-function attempt(path: string, done: string, run: () => string | undefined): string {
   try {
-    const problem = run();
-    return problem !== undefined ? `${path} (left as it is: it ${problem})` : done;
+    if (!current) {
+      using existing = workspace.openFile(path);
+      if (existing) return `${path} (left as it is: it is ignored or too large now: move it away)`;
+    }
+    const changedMode = mode === "100755" ? 0o755 : 0o644;
+    workspace.writeFile(path, content, current?.mode === mode ? undefined : changedMode);
+    return path;
   } catch (reason) {
-    return `${path} (left as it is: ${reason instanceof Error ? reason.message : "it cannot be written"})`;
+    return keptLine(path, reason);
   }
+}
+
+function keptLine(path: string, reason: unknown): string {
+  return `${path} (left as it is: ${reason instanceof Error ? reason.message : "it cannot be written"})`;
 }

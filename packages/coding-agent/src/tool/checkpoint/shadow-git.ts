@@ -3,17 +3,19 @@ import { once } from "node:events";
 import type { HostPrograms } from "@devtool/sandbox";
 import { Code, DevtoolError, failpoint } from "@devtool/server/agent";
 
-/** Where a shadow repository lies and how git is found. */
+/** Dependencies of `ShadowGit`. */
 export interface ShadowGitOptions {
-  /** The repository: a directory of ours. Git also runs in it, never in a workspace. */
+  /** The directory of the repository, which is also the working directory of git. Git never runs in a workspace. */
   readonly directory: string;
-  /** Where git is looked for. */
+  /** Finds the git program. */
   readonly programs: HostPrograms;
 }
 
 /**
- * A git that knows one bare repository and nothing else: no configuration of the user or the system, no hooks, no
- * templates, no workspace. Content is handed to it over pipes, so nothing in a workspace can configure it.
+ * Runs git in one bare repository, isolated from everything else.
+ *
+ * Git reads no configuration of the user or the system, no hooks and no templates. It gets contents through pipes and never sees
+ * a workspace, so nothing in a workspace can configure it.
  */
 export class ShadowGit {
   readonly #options: ShadowGitOptions;
@@ -22,14 +24,18 @@ export class ShadowGit {
     this.#options = options;
   }
 
-  /** Runs a command to its end and gives its output. Throws `Code.Unavailable` when there is no git, `Code.Internal` when it fails. */
+  /**
+   * Runs a git command and returns its output.
+   *
+   * Throws `Code.Unavailable` when git is not installed, and `Code.Internal` when the command fails.
+   */
   async run(args: readonly string[], input: string, signal: AbortSignal): Promise<Buffer> {
     await using command = this.start(args, signal);
     await command.write(input);
     return await command.end();
   }
 
-  /** Starts a command that takes its input bit by bit. */
+  /** Starts a git command that takes its input in pieces. */
   start(args: readonly string[], signal: AbortSignal): GitCommand {
     const { directory, programs } = this.#options;
     const git = programs.find("git", []);
@@ -67,7 +73,7 @@ const SETTINGS = [
   ["safe.directory", "*"],
 ].flatMap(([name, value]) => ["-c", `${name}=${value}`]);
 
-/** A git command that runs. */
+/** A running git command. */
 export class GitCommand implements AsyncDisposable {
   readonly #child: ChildProcessWithoutNullStreams;
   readonly #ended: Promise<void>;
@@ -76,18 +82,22 @@ export class GitCommand implements AsyncDisposable {
 
   constructor(child: ChildProcessWithoutNullStreams) {
     this.#child = child;
-    // What a command that fails does not read is no error of its own.
+    // A failed command may not read all of its input. Its exit code is the error, not the closed pipe.
     child.stdin.on("error", () => {});
     child.stdout.on("data", (chunk: Buffer) => void this.#output.push(chunk));
     child.stderr.on("data", (chunk: Buffer) => void (this.#errors.length < 20 && this.#errors.push(chunk)));
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    child.once("error", (reason) => reject(startError(reason)));
-    child.once("close", (code) => (code === 0 ? resolve() : reject(this.#failure(code))));
+    child.once("error", (reason) => reject("code" in reason && reason.code === "ENOENT" ? notInstalled() : reason));
+    child.once("close", (code) => {
+      if (code === 0) return resolve();
+      const output = Buffer.concat(this.#errors).toString("utf8").slice(0, 500).trim();
+      reject(new DevtoolError(`git failed with exit code ${code}: ${output}`, Code.Internal));
+    });
     this.#ended = promise;
     promise.catch(() => {});
   }
 
-  /** Hands it input, and waits while it has enough. */
+  /** Writes input, and waits while the pipe is full. */
   async write(input: string | Uint8Array): Promise<void> {
     const { stdin } = this.#child;
     if (input.length === 0 || stdin.destroyed) return;
@@ -104,7 +114,7 @@ export class GitCommand implements AsyncDisposable {
     }
   }
 
-  /** Ends its input, waits for its end and gives all of its output. Throws when it fails. */
+  /** Ends the input, waits for the command to end and returns its output. Throws when the command fails. */
   async end(): Promise<Buffer> {
     failpoint("devtool:git.end.before");
     this.#child.stdin.end();
@@ -113,21 +123,11 @@ export class GitCommand implements AsyncDisposable {
     return Buffer.concat(this.#output);
   }
 
-  /** Ends it, whatever it does. */
+  /** Kills the command if it still runs. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#child.kill("SIGKILL");
     await this.#ended.catch(() => {});
   }
-
-  #failure(code: number | null): DevtoolError {
-    const words = Buffer.concat(this.#errors).toString("utf8").slice(0, 500).trim();
-    return new DevtoolError(`git failed with exit code ${code}: ${words}`, Code.Internal);
-  }
-}
-
-function startError(reason: Error): Error {
-  if (!("code" in reason) || reason.code !== "ENOENT") return reason;
-  return notInstalled();
 }
 
 function notInstalled(): DevtoolError {

@@ -1,44 +1,47 @@
 import { createHash } from "node:crypto";
 import type { BigIntStats } from "node:fs";
 import { Code, DevtoolError } from "@devtool/server/agent";
-import { IgnoreWalk } from "../ignore-walk.ts";
+import { IgnoreWalk, type WalkedDirectory } from "../ignore-walk.ts";
 import { MAX_FILE_BYTES, type Workspace } from "../workspace.ts";
 
-/** A file as a checkpoint has it. */
+/** The state of a file in a checkpoint. */
 export interface TrackedFile {
-  /** The id of the git blob with its content. */
+  /** The id of the git blob with the content. */
   readonly blob: string;
   readonly mode: FileMode;
-  /** What the file system said when the content was read; undefined when it is known from a checkpoint only. */
+  /** A summary of the file status when the content was read. Undefined when the file was only read from a checkpoint. */
   readonly stamp: string | undefined;
-  /** When the file was made, in nanoseconds since 1970; 0 when that is not known. */
+  /** The creation time of the file, in nanoseconds since 1970. 0 when it is unknown. */
   readonly birthNs: bigint;
 }
 
-/** What git keeps of a mode. */
+/** A file mode in git: a regular or an executable file. */
 export type FileMode = "100644" | "100755";
 
 /** The files of a workspace by path. */
 export type TrackedFiles = ReadonlyMap<string, TrackedFile>;
 
-/** How a workspace is looked at. */
+/** Options of `trackFiles`. */
 export interface TrackOptions {
-  /** The files as they were before. */
+  /** The files of the previous run, by which unchanged files are recognized. */
   readonly known: TrackedFiles;
-  /** A directory of ours that takes no part, as a path in the workspace. */
+  /** A directory of the server to skip, as a path relative to the workspace. */
   readonly without: string;
-  /** Takes content that was not known. */
+  /** Receives each content that is not in `known`. */
   readonly onContent: (content: Buffer) => Promise<void>;
 }
 
-/** So much is looked at for one checkpoint. */
+/** The maximum number of files in a checkpoint. */
 const MAX_FILES = 20_000;
+
+/** The maximum total size of the files in a checkpoint, in bytes. */
 const MAX_TOTAL_BYTES = 512n * 1024n * 1024n;
 
 /**
- * Looks at the files of a workspace: all that is not ignored and not larger than a file may be. Reads those that do not look as they
- * did, and hands content that was not known to `onContent`, before it goes on. Throws `Code.ResourceExhausted` for a
- * workspace that is too large.
+ * Returns the state of the files in a workspace, without ignored files and those of more than `MAX_FILE_BYTES`.
+ *
+ * Reads only files whose status has changed, and waits for `onContent` with each new content. Throws `Code.ResourceExhausted`
+ * for a workspace that is too large.
  */
 export async function trackFiles(
   workspace: Workspace,
@@ -55,49 +58,46 @@ export async function trackFiles(
       if (files.size >= MAX_FILES || bytes > MAX_TOTAL_BYTES) throw tooLarge();
       const before = known.get(path);
       const stamp = stampOf(stats);
-      const content = before?.stamp === stamp ? undefined : readable(workspace, path);
-      if (before?.stamp === stamp) files.set(path, before);
+      if (before?.stamp === stamp) {
+        files.set(path, before);
+        continue;
+      }
+      const content = readIfPossible(workspace, path);
       if (!content) continue;
-      const file = { blob: blobId(content), mode: modeOf(stats), stamp, birthNs: stats.birthtimeNs };
-      if (file.blob !== before?.blob) await onContent(content);
-      files.set(path, file);
+      const blob = createHash("sha1").update(`blob ${content.length}\0`).update(content).digest("hex");
+      const mode = (stats.mode & 0o100n) === 0n ? "100644" : "100755";
+      if (blob !== before?.blob) await onContent(content);
+      files.set(path, { blob, mode, stamp, birthNs: stats.birthtimeNs });
     }
   }
   return files;
 }
 
+/** Returns the files of a directory with their status. */
 function* statsOf(
   workspace: Workspace,
-  { path, files }: { readonly path: string; readonly files: readonly string[] },
-): Iterable<readonly [string, BigIntStats]> {
+  { path, files }: WalkedDirectory,
+): Iterable<readonly [path: string, stats: BigIntStats]> {
   if (files.length === 0) return;
   const wanted = new Set(files);
   for (const { name, stats } of workspace.filesIn(path)) {
-    const below = path === "" ? name : `${path}/${name}`;
-    if (wanted.has(below)) yield [below, stats];
+    const filePath = path === "" ? name : `${path}/${name}`;
+    if (wanted.has(filePath)) yield [filePath, stats];
   }
 }
 
-/** Changes with each change of the file: a replaced one is another inode, a written one has another time. */
+/** Summarizes a status so that every change of the file changes the summary: a replaced file has another inode, a written one another time. */
 function stampOf({ ino, size, mode, mtimeNs, ctimeNs }: BigIntStats): string {
   return [ino, size, mode, mtimeNs, ctimeNs].join(" ");
 }
 
-function modeOf({ mode }: BigIntStats): FileMode {
-  return (mode & 0o100n) === 0n ? "100644" : "100755";
-}
-
-/** The content of a file; undefined for one that cannot be read, which no tool can change either. */
-function readable(workspace: Workspace, path: string): Buffer | undefined {
+/** Reads a file. Returns undefined for a file that cannot be read, because then no tool can change it either. */
+function readIfPossible(workspace: Workspace, path: string): Buffer | undefined {
   try {
     return workspace.readFile(path);
   } catch {
     return undefined;
   }
-}
-
-function blobId(content: Buffer): string {
-  return createHash("sha1").update(`blob ${content.length}\0`).update(content).digest("hex");
 }
 
 function tooLarge(): DevtoolError {
