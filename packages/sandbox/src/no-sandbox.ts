@@ -13,7 +13,7 @@ export function noSandbox(notice: string): Sandbox {
       shell,
       inputs: [],
       supervised: false,
-      ...(limits && { limits }),
+      limits,
     }),
     canGrant: () => true,
   };

@@ -1,14 +1,6 @@
-import {
-  lstatSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  renameSync,
-  rmdirSync,
-  rmSync,
-  symlinkSync,
-} from "node:fs";
+import { lstatSync, readdirSync, readlinkSync, renameSync, rmdirSync, rmSync, symlinkSync } from "node:fs";
 import { dirname } from "node:path";
+import { readMountTable } from "./mount-table.ts";
 import { isFilePlaceholder, makeFilePlaceholder, makePlaceholder } from "./placeholder.ts";
 import type { Redirect } from "./redirects.ts";
 import type { GuardedLink } from "./sandbox.ts";
@@ -109,7 +101,7 @@ function mountPointsElsewhere(): ReadonlySet<string> {
   for (const pid of readdirSync("/proc")) {
     const namespace = /^\d+$/.test(pid) ? namespaceOf(pid) : undefined;
     if (namespace === undefined || namespace === own || found.has(namespace)) continue;
-    const points = mountPointsOf(pid);
+    const points = readMountTable(Number(pid)).map(({ path }) => path);
     // A process that has just ended shows none: others of its namespace may still run.
     if (points.length > 0) found.set(namespace, points);
   }
@@ -122,18 +114,4 @@ function namespaceOf(pid: string): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** The fifth field of each line is the mount point, with blanks and backslashes as `\040` (proc_pid_mountinfo(5)). */
-function mountPointsOf(pid: string): string[] {
-  try {
-    const lines = readFileSync(`/proc/${pid}/mountinfo`, "utf8").trim().split("\n");
-    return lines.map((line) => unescaped(line.split(" ")[4] ?? ""));
-  } catch {
-    return [];
-  }
-}
-
-function unescaped(field: string): string {
-  return field.replaceAll(/\\([0-7]{3})/g, (_all, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 }

@@ -182,7 +182,7 @@ describe("what a command is shown", () => {
 
   async function mounts(access: Partial<SandboxAccess>, hidden: readonly string[] = []): Promise<string[]> {
     const guarded = await readGuardedPlaces(workspace, "write");
-    const confinement = { guarded, hidden, missing: [], redirects: [] };
+    const confinement = { tools: [], guarded, hidden, missing: [], redirects: [] };
     const given = workspaceMounts({ ...accessTo(workspace), ...access }, confinement);
     const lines = given.join(" ").split(" --");
     return lines.map((line) =>

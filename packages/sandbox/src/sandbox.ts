@@ -34,7 +34,7 @@ export interface SandboxRequest {
   readonly shell: string;
   readonly access: SandboxAccess;
   /** Default: no limits but the machine's. */
-  readonly limits?: ProcessLimits;
+  readonly limits?: ProcessLimits | undefined;
 }
 
 /** How to start a program so that it is confined. */
@@ -44,15 +44,23 @@ export interface SandboxedCommand {
   readonly environment: Readonly<Record<string, string>>;
   /** The absolute path of the bash that starts it. */
   readonly shell: string;
-  readonly limits?: ProcessLimits;
+  readonly limits?: ProcessLimits | undefined;
   /** What it reads from the descriptors 3, 4, … while it starts. */
   readonly inputs: readonly Uint8Array[];
   /**
-   * Whether the process that is started only watches over the program's. Then it says on the descriptor after those of
-   * the inputs, in JSON as `child-pid`, with which process all of them end; signals are for those below that one.
-   * Otherwise it is the program, and leads its process group.
+   * Whether the process that is started only supervises the program, in a process namespace that ends with its first process.
+   *
+   * Then it writes JSON with a `child-pid` to the descriptor after those of the inputs: the id of that first process. Signals
+   * are for the processes below it. Otherwise the process is the program, and leads its process group.
    */
   readonly supervised: boolean;
+  /**
+   * Checks a supervised program before it starts, given the `child-pid`.
+   *
+   * With this the supervisor sets everything up and then waits for a byte on the descriptor after that of the JSON, which it gets when the
+   * check has resolved. When it rejects, the command is killed and ends with that error.
+   */
+  readonly check?: (pid: number) => Promise<void>;
   /** Called when it starts; what it gives is disposed of when it has ended, and clears away what the sandbox made for it. */
   readonly hold?: () => Disposable;
   /** What of the workspace it only reads; undefined where nothing confines it. */

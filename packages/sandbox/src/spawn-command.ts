@@ -8,8 +8,10 @@ import type { SandboxedCommand } from "./sandbox.ts";
 export interface SpawnedCommand {
   readonly child: ChildProcess;
   readonly output: Readable;
-  /** The process with which all others of a supervised command end; undefined when there is none. */
+  /** The id of the process with which all others of a supervised command end; undefined when there is none. */
   readonly inner: Promise<number | undefined>;
+  /** Why its check kept it from starting; undefined when it started or needs no check. */
+  readonly refusal: Promise<Error | undefined>;
 }
 
 /**
@@ -31,34 +33,71 @@ for descriptor in "$directory"/*; do
 done
 exec "$@" 2>&1`;
 
-/** Starts a command in a process group of its own, with nothing to read. */
+/**
+ * Starts a command in a process group of its own, with nothing to read.
+ *
+ * Descriptors from 3 on are the inputs, then for a supervised command the pipe that says which process it supervises, then for one
+ * that is checked the pipe that lets it go on.
+ */
 export function spawnCommand(command: SandboxedCommand): SpawnedCommand {
-  const { argv, workingDirectory, environment, shell, limits, inputs, supervised } = command;
-  const pipes = [...inputs, ...(supervised ? ["info"] : [])].map((): "pipe" => "pipe");
-  const settings = [2 + pipes.length, limits?.memoryKib ?? "", limits?.cpuSeconds ?? ""].map(String);
+  const { argv, workingDirectory, environment, shell, limits, inputs, supervised, check } = command;
+  const extra = [...inputs, ...(supervised ? ["info"] : []), ...(check ? ["gate"] : [])].map((): "pipe" => "pipe");
+  const settings = [2 + extra.length, limits?.memoryKib ?? "", limits?.cpuSeconds ?? ""].map(String);
   failpoint("devtool:command.spawn.before");
   const child = spawn(shell, ["-c", START, "bash", ...settings, ...argv], {
     cwd: workingDirectory,
     env: { ...environment },
     detached: true,
-    stdio: ["ignore", "pipe", "ignore", ...pipes],
+    stdio: ["ignore", "pipe", "ignore", ...extra],
   });
-  for (const [index, input] of inputs.entries()) give(child.stdio[index + 3], input);
+  const [infoPipe, gatePipe] = child.stdio.slice(3 + inputs.length);
+  for (const [index, input] of inputs.entries()) writeAll(child.stdio[index + 3], input);
   failpoint("devtool:command.spawn.after");
-  return { child, output: child.stdout ?? Readable.from([]), inner: innerOf(child.stdio[inputs.length + 3]) };
+  const inner = readChildPid(infoPipe);
+  const refusal = check ? openWhenChecked(inner, check, gatePipe) : Promise.resolve(undefined);
+  return { child, output: child.stdout ?? Readable.from([]), inner, refusal };
 }
 
 type Pipe = ChildProcess["stdio"][number];
 
-/** A process that ended before it read does not matter: its end tells. */
-function give(pipe: Pipe, input: Uint8Array): void {
+/** Writes to a pipe and closes it. A process that ends before it has read everything is no error: its exit code tells. */
+function writeAll(pipe: Pipe | undefined, input: Uint8Array): void {
   if (pipe && "end" in pipe) pipe.once("error", () => undefined).end(input);
 }
 
-/** Reads which process a supervisor watches over; it says so while it starts, in one piece, and closes the pipe. */
-async function innerOf(pipe: Pipe): Promise<number | undefined> {
+/** Reads which process a supervisor supervises; it writes that in one piece while it starts, and closes the pipe. */
+async function readChildPid(pipe: Pipe | undefined): Promise<number | undefined> {
   if (!pipe || !("read" in pipe)) return undefined;
-  const said = await text(pipe).catch(() => "");
-  const pid = /"child-pid":\s*(\d+)/.exec(said)?.[1];
+  const json = await text(pipe).catch(() => "");
+  const pid = /"child-pid":\s*(\d+)/.exec(json)?.[1];
   return pid === undefined ? undefined : Number(pid);
+}
+
+/** Lets a supervised program start when its check resolves; otherwise kills it and returns the reason. */
+async function openWhenChecked(
+  inner: Promise<number | undefined>,
+  check: (pid: number) => Promise<void>,
+  gate: Pipe | undefined,
+): Promise<Error | undefined> {
+  const pid = await inner;
+  try {
+    if (pid !== undefined) await check(pid);
+    writeAll(gate, Buffer.from("\n"));
+    return undefined;
+  } catch (reason) {
+    // Killed before the pipe is closed: an end of input would let it go on, too.
+    const wasRunning = pid !== undefined && killed(pid);
+    gate?.destroy();
+    if (!wasRunning) return undefined;
+    return reason instanceof Error ? reason : new Error("the check failed", { cause: reason });
+  }
+}
+
+/** Kills a process; returns whether there was one. */
+function killed(pid: number): boolean {
+  try {
+    return process.kill(pid, "SIGKILL");
+  } catch {
+    return false;
+  }
 }

@@ -7,32 +7,38 @@ import { type SpawnedCommand, spawnCommand } from "./spawn-command.ts";
 
 /** How a process ended. */
 export interface ProcessEnd {
+  /** The exit code; -1 when a signal ended it or it never started. */
   readonly exitCode: number;
-  /** The signal that ended it; empty when it ended by itself. */
+  /** The signal that ended it; empty when it exited by itself. */
   readonly signalName: string;
-  /** Why it could not be started. */
+  /** Why it could not be started; a `SandboxError` when it could not be confined as asked. */
   readonly error?: Error;
 }
 
-/** A running command; disposing of it ends it with what it started. */
+/** A running command. Disposing of it ends it and every process that it started. */
 export interface RunningProcess extends AsyncDisposable {
-  /** Its id on this machine; 0 when it could not be started. */
+  /** The process id on this machine; 0 when it could not be started. */
   readonly pid: number;
-  /** What it writes to standard output and error, as it comes, and an empty text now and then; ends with the command. */
+  /**
+   * Yields standard output and standard error as they come, and an empty string at least every 100 ms; ends with the command.
+   *
+   * May be read once. Output from before the call is kept.
+   */
   output(): AsyncIterable<string>;
+  /** Resolves when the command has ended; never rejects. */
   readonly ended: Promise<ProcessEnd>;
 }
 
-/** The time in which processes that an ended command left behind may still add output. */
+/** How long processes that an ended command left behind may still add output, in milliseconds. */
 const LINGER_MS = 200;
-/** After this time without output an empty text is yielded, so that the reader can show what it held back. */
+/** The maximum time between two yields of `output()`, so that its reader can show what it holds back. */
 const TICK_MS = 100;
 
 /**
- * Starts a command in a process group of its own. When the signal aborts, it is ended with what it started.
+ * Starts a command in a process group of its own. When the signal aborts, the command is ended with all that it started.
  *
  * ```ts
- * await using running = startProcess(sandbox.command(request), signal);
+ * await using running = startProcess(await sandbox.command(request), signal);
  * for await (const text of running.output()) process.stdout.write(text);
  * const { exitCode } = await running.ended;
  * ```
@@ -40,8 +46,7 @@ const TICK_MS = 100;
 export function startProcess(command: SandboxedCommand, signal: AbortSignal): RunningProcess {
   const held = command.hold?.();
   const spawned = spawnCommand(command);
-  const { child } = spawned;
-  const ended = endOf(child).finally(async () => {
+  const ended = endOf(spawned).finally(async () => {
     if (!held) return;
     await innerGone(spawned);
     held[Symbol.dispose]();
@@ -51,7 +56,7 @@ export function startProcess(command: SandboxedCommand, signal: AbortSignal): Ru
   signal.addEventListener("abort", stop, { once: true });
   if (signal.aborted) stop();
   return {
-    pid: child.pid ?? 0,
+    pid: spawned.child.pid ?? 0,
     output: () => output.read(),
     ended,
     [Symbol.asyncDispose]: async () => {
@@ -61,16 +66,18 @@ export function startProcess(command: SandboxedCommand, signal: AbortSignal): Ru
   };
 }
 
-function endOf(child: ChildProcess): Promise<ProcessEnd> {
-  const ended = Promise.withResolvers<ProcessEnd>();
-  child.once("error", (error) => ended.resolve({ exitCode: -1, signalName: "", error }));
+async function endOf({ child, refusal }: SpawnedCommand): Promise<ProcessEnd> {
+  const exited = Promise.withResolvers<ProcessEnd>();
+  child.once("error", (error) => exited.resolve({ exitCode: -1, signalName: "", error }));
   child.once("exit", (exitCode, signalName) =>
-    ended.resolve({ exitCode: exitCode ?? -1, signalName: signalName ?? "" }),
+    exited.resolve({ exitCode: exitCode ?? -1, signalName: signalName ?? "" }),
   );
-  return ended.promise;
+  const end = await exited.promise;
+  const error = end.error ?? (await refusal);
+  return error ? { exitCode: -1, signalName: "", error } : end;
 }
 
-/** Collects what a process writes from its start on: when it ends, Node discards what nobody listened to. */
+/** Collects what a process writes from its start on, since Node discards the output that nobody reads once the process has ended. */
 class CollectedOutput {
   readonly #texts: string[] = [];
   #wake = Promise.withResolvers<void>();
@@ -101,12 +108,12 @@ class CollectedOutput {
   }
 }
 
-/** Waits until all output is there: the streams close, or the command has ended and only left processes behind. */
+/** Waits until the streams of a process close, or until it has ended and only left processes behind that may still write. */
 async function closeOf(child: ChildProcess, ended: Promise<ProcessEnd>): Promise<void> {
   const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
   const { error } = await ended;
   if (error) return;
   await Promise.race([closed, delay(LINGER_MS)]);
-  // On a busy machine the time may be over before what was written is read.
+  // On a busy machine the time may be over before the output in the pipe is read.
   await nextTurn();
 }

@@ -5,42 +5,49 @@ import type { GuardedPlaces, SandboxAccess } from "./sandbox.ts";
 import { SandboxError } from "./sandbox-error.ts";
 import { realPath } from "./system-mounts.ts";
 
-/** What of `.git` stays as it is even when the rest of it may be written: what git takes commands from. */
+/** Parts of a repository from which git takes commands: read-only even when the rest of `.git` may be written. */
 const PROTECTED_GIT = ["hooks", "config", "config.worktree", "commondir"];
 
-/** How a path is shown: to read, to write, or as an empty place. */
+/** How a path is shown to a command: read-only, writable, or as an empty directory or file. */
 type View = "read" | "write" | "hide";
 
-/** What is kept from a command, whatever it was granted. */
+/** What the sandbox adds to and keeps from the access that a command was given. */
 export interface Confinement {
+  /** Directories of the PATH, which are shown read-only. */
+  readonly tools: readonly string[];
   readonly guarded: GuardedPlaces;
-  /** Existing real paths that are not there for it. */
+  /** Existing real paths that are hidden. */
   readonly hidden: readonly string[];
-  /** The guarded places that are to be empty for it. */
+  /** The missing guarded places that are shown empty. */
   readonly missing: readonly string[];
-  /** Files that are to be there when it starts, and that it only reads. */
+  /** Files that are made before the command starts, and that are read-only. */
   readonly redirects: readonly string[];
 }
 
 /**
- * Lists bwrap's arguments for what a command may reach of files that are not the system's: the deepest path decides,
- * so something hidden in the workspace stays hidden, and a workspace in a hidden place is there. What can make other
- * programs run something is only read, and a mount of its own: so it cannot be renamed either. Throws
- * a `SandboxError` when that cannot be had.
+ * Lists bwrap's arguments for the files that a command may reach beside the system's.
+ *
+ * The deepest path decides: a hidden directory in the workspace stays hidden, and a workspace in a hidden directory is shown. Guarded
+ * places are read-only mounts of their own, and so are not only kept from being written but also from being renamed. Throws a
+ * `SandboxError` for a workspace that cannot be confined.
  */
 export function workspaceMounts(access: SandboxAccess, confinement: Confinement): string[] {
-  const { guarded, hidden, missing, redirects } = confinement;
-  assertProtectable(access.workspace);
-  const views = new Map<string, View>(access.readable.filter((path) => !isWithin(path, hidden)).map(reading));
-  views.set(access.workspace, access.workspaceAccess ?? "write");
+  const { tools, guarded, hidden, missing, redirects } = confinement;
+  const { workspace, readable, writable, workspaceAccess = "write" } = access;
+  assertProtectable(workspace);
+  const views = new Map<string, View>();
+  // A path that is no longer real leads where a command made it lead.
+  for (const path of [...tools, ...readable.filter((path) => realPath(path) === path)]) {
+    if (!isWithin(path, hidden)) views.set(path, "read");
+  }
+  views.set(workspace, workspaceAccess);
   for (const path of [...guarded.present, ...missing]) views.set(path, "read");
-  const granted = access.writable.filter((path) => isGrantable(path, guarded, hidden) && !missing.includes(path));
+  const granted = writable.filter((path) => isGrantable(path, guarded, hidden) && !missing.includes(path));
   for (const path of granted) grant(path, views, guarded);
-  if (granted.includes(join(access.workspace, ".git")))
-    for (const path of gitPaths(access.workspace)) views.set(path, "read");
-  if (access.workspaceAccess !== "read") for (const path of above(views, access.workspace)) views.set(path, "write");
+  if (granted.includes(join(workspace, ".git"))) for (const path of gitPaths(workspace)) views.set(path, "read");
   const shown = [...views.keys()];
   for (const path of hidden) if (isWithin(dirname(path), shown)) views.set(path, "hide");
+  for (const path of directoriesBetween(views)) views.set(path, "write");
   const byDepth = [...views].sort(([one], [other]) => one.length - other.length);
   return [
     ...byDepth.flatMap(([path, view]) => mountOf(path, view)),
@@ -48,7 +55,7 @@ export function workspaceMounts(access: SandboxAccess, confinement: Confinement)
   ];
 }
 
-/** A guarded place that is granted is no longer a mount, so that it can be replaced and removed as git does. */
+/** Makes a path writable. A guarded place that is granted is no longer a mount, so that it can be replaced and removed, as git does. */
 function grant(path: string, views: Map<string, View>, { workspace, present }: GuardedPlaces): void {
   const isOfWorkspace = present.includes(path) && path !== join(workspace, ".git");
   if (isOfWorkspace && !present.some((other) => other !== path && isWithin(path, [other]))) views.delete(path);
@@ -56,31 +63,36 @@ function grant(path: string, views: Map<string, View>, { workspace, present }: G
 }
 
 /**
- * Whether a further path may be made writable at all: it exists, or is a place that commands may not make by themselves, is
- * called by its real name, and is neither hidden nor what git takes commands from.
+ * Returns whether a further path may be made writable at all.
+ *
+ * It must exist under its real path or be a missing guarded place, and must neither be hidden nor be something from which git takes
+ * commands.
  */
 export function isGrantable(path: string, guarded: GuardedPlaces, hidden: readonly string[]): boolean {
   const ofGit = PROTECTED_GIT.map((name) => join(guarded.workspace, ".git", name));
-  if (path === "/" || isWithin(path, [...hidden, ...ofGit, ...guarded.repositories, "/proc", "/dev", "/sys"]))
-    return false;
+  const never = [...hidden, ...ofGit, ...guarded.repositories, "/proc", "/dev", "/sys"];
+  if (path === "/" || isWithin(path, never)) return false;
   return realPath(path) === path || missingPlace(path, guarded) === path;
 }
 
-/** The directories between the workspace and what is only read: a mount of its own cannot be renamed, so nothing takes its place. */
-function above(views: ReadonlyMap<string, View>, workspace: string): string[] {
-  const read = [...views].flatMap(([path, view]) => (view === "read" && isWithin(path, [workspace]) ? [path] : []));
-  const directories = read.flatMap((path) => {
-    const names = dirname(path)
-      .slice(workspace.length)
-      .split("/")
-      .filter((name) => name !== "");
-    return names.map((_name, index) => join(workspace, ...names.slice(0, index + 1)));
-  });
-  return directories.filter((path) => !views.has(path) && isDirectory(path));
-}
-
-function reading(path: string): [string, View] {
-  return [path, "read"];
+/**
+ * Lists the directories between a writable mount and the mounts in it.
+ *
+ * Each becomes a mount of its own, which cannot be renamed: otherwise a command could move such a directory away, and a guarded or hidden
+ * place with it, and put another in its place.
+ */
+function directoriesBetween(views: ReadonlyMap<string, View>): string[] {
+  const found = new Set<string>();
+  for (const path of views.keys()) {
+    const between: string[] = [];
+    let above = dirname(path);
+    while (above !== "/" && !views.has(above)) {
+      between.push(above);
+      above = dirname(above);
+    }
+    if (views.get(above) === "write") for (const directory of between) found.add(directory);
+  }
+  return [...found].filter(isDirectory);
 }
 
 function assertProtectable(workspace: string): void {
@@ -92,34 +104,27 @@ function assertProtectable(workspace: string): void {
   );
 }
 
-/** Makes bwrap add the directory of hooks when there is none, or a command could. */
+/** Lists what stays read-only in a `.git` that may be written, hooks also where there are none: a command could make them. */
 function gitPaths(workspace: string): string[] {
   const git = join(workspace, ".git");
   if (!statsOf(git)?.isDirectory()) return [git];
-  const worktrees = join(git, "worktrees");
-  return [...repositoriesIn(workspace).flatMap(commandsOf), ...(isReal(statsOf(worktrees)) ? [worktrees] : [])];
-}
-
-/** What of one repository git takes commands from. */
-function commandsOf(git: string): string[] {
-  return PROTECTED_GIT.map((name) => join(git, name)).filter(
-    (path) => path.endsWith("/hooks") || isReal(statsOf(path)),
-  );
+  const paths = repositoriesIn(workspace).flatMap((repository) => PROTECTED_GIT.map((name) => join(repository, name)));
+  return [
+    ...paths.filter((path) => path.endsWith("/hooks") || isReal(statsOf(path))),
+    ...[join(git, "worktrees")].filter((path) => isReal(statsOf(path))),
+  ];
 }
 
 function mountOf(path: string, view: View): string[] {
+  const emptyDirectory = ["--tmpfs", path, "--remount-ro", path];
   switch (view) {
     case "write":
       return ["--bind", path, path];
     case "read":
-      return statsOf(path) ? ["--ro-bind", path, path] : emptyDirectory(path);
+      return statsOf(path) ? ["--ro-bind", path, path] : emptyDirectory;
     case "hide":
-      return statsOf(path)?.isDirectory() ? emptyDirectory(path) : ["--ro-bind", "/dev/null", path];
+      return statsOf(path)?.isDirectory() ? emptyDirectory : ["--ro-bind", "/dev/null", path];
     default:
       return view satisfies never;
   }
-}
-
-function emptyDirectory(path: string): string[] {
-  return ["--tmpfs", path, "--remount-ro", path];
 }

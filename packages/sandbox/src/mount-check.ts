@@ -1,0 +1,125 @@
+import { dirname, posix } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { type Mount, mountAt, readMountTable } from "./mount-table.ts";
+import { SandboxError } from "./sandbox-error.ts";
+import { realPath } from "./system-mounts.ts";
+
+/** A mount that bwrap was asked for. */
+export interface IntendedMount {
+  /** Where it is to be seen: an absolute path, the same inside and outside but for a few files of the system. */
+  readonly path: string;
+  /** The real path of what is to be seen there; undefined for an empty directory. */
+  readonly source: string | undefined;
+  readonly isReadOnly: boolean;
+}
+
+/** Device files that bwrap shows in each `/dev` (`--dev`). */
+const DEVICES = ["null", "zero", "full", "random", "urandom", "tty"].map((name) => `/dev/${name}`);
+/** How often the mounts of a sandbox that is being set up are read, in milliseconds. */
+const LOOK_MS = 1;
+/** The maximum time for setting a sandbox up, in milliseconds. */
+const SETUP_MS = 10_000;
+
+/**
+ * Lists the mounts that arguments of bwrap ask for; a later one for the same path replaces the earlier one.
+ *
+ * Reads the real path of each source, so it is called when the arguments are made and not when they are used.
+ */
+export function intendedMounts(args: readonly string[]): ReadonlyMap<string, IntendedMount> {
+  const intended = new Map<string, IntendedMount>();
+  for (const [index, arg] of args.entries()) {
+    const [first = "", second = ""] = args.slice(index + 1, index + 3);
+    const emptied = intended.get(first);
+    if (arg === "--bind" || arg === "--ro-bind") {
+      intended.set(second, { path: second, source: realPath(first) ?? first, isReadOnly: arg === "--ro-bind" });
+    } else if (arg === "--tmpfs") {
+      intended.set(first, { path: first, source: undefined, isReadOnly: false });
+    } else if (arg === "--remount-ro" && emptied) {
+      intended.set(first, { ...emptied, isReadOnly: true });
+    }
+  }
+  return intended;
+}
+
+/**
+ * Waits until bwrap has mounted everything for its child, and compares the result with what it was asked for.
+ *
+ * bwrap mounts by path, while other commands may rename directories and put links in their place: what it resolved as a source and what it
+ * mounted over need not be what the path meant a moment before. Only the kernel's table says what became of it. It is read from
+ * outside of the sandbox, since programs inside may be the attacker's, while the child waits (`--block-fd`). Rejects with a
+ * `SandboxError` for the first difference.
+ */
+export async function checkMounts(
+  pid: number,
+  all: ReadonlyMap<string, IntendedMount>,
+  guarded: ReadonlyMap<string, IntendedMount>,
+): Promise<void> {
+  const inside = await finishedMounts(pid);
+  const path = findDifference(inside, readMountTable("self"), all, guarded);
+  if (path === undefined) return;
+  const problem = `${JSON.stringify(path)} was renamed or replaced while the command was starting`;
+  throw new SandboxError(problem, "cannot-confine", { remedy: "run the command again" });
+}
+
+/**
+ * Returns the path of a mount that is not as intended, or undefined.
+ *
+ * Each of the guarded mounts must be what its path leads to inside, with its source and its mode. Beyond that nothing may be mounted
+ * in the sandbox but file systems of its own and what lies at the same path outside.
+ */
+export function findDifference(
+  inside: readonly Mount[],
+  outside: readonly Mount[],
+  all: ReadonlyMap<string, IntendedMount>,
+  guarded: ReadonlyMap<string, IntendedMount>,
+): string | undefined {
+  const devices = new Set(outside.map(({ device }) => device));
+  const isOwn = (mount: Mount): boolean => !devices.has(mount.device);
+  const shows = (mount: Mount, source: string | undefined): boolean =>
+    source === undefined ? isOwn(mount) : isSource(mount, source, outside);
+
+  for (const { path, source, isReadOnly } of guarded.values()) {
+    const mount = mountAt(path, inside);
+    if (mount?.path !== path || !shows(mount, source) || (isReadOnly && !mount.isReadOnly)) return path;
+  }
+  const unexplained = inside.find((mount) => {
+    if (isOwn(mount)) return false;
+    const intended = all.get(mount.path);
+    if (intended) return !isSource(mount, intended.source ?? "", outside);
+    if (!isSource(mount, mount.path, outside)) return true;
+    return !DEVICES.includes(mount.path) && !isSubmount(mount, outside, all);
+  });
+  return unexplained?.path;
+}
+
+/** Whether a mount shows what lies at a real path outside. */
+function isSource(mount: Mount, source: string, outside: readonly Mount[]): boolean {
+  const holder = mountAt(source, outside);
+  if (holder?.device !== mount.device) return false;
+  return posix.join(holder.root, posix.relative(holder.path, source)) === mount.root;
+}
+
+/** Whether a mount came along with the intended one around it, since it is mounted outside as well. */
+function isSubmount(mount: Mount, outside: readonly Mount[], all: ReadonlyMap<string, IntendedMount>): boolean {
+  if (!outside.some(({ path }) => path === mount.path)) return false;
+  for (let path = dirname(mount.path); path !== "/"; path = dirname(path)) {
+    const around = all.get(path);
+    if (around) return around.source === path && (mount.isReadOnly || !around.isReadOnly);
+  }
+  return false;
+}
+
+/** Reads the mounts of bwrap's child when they are complete: then its root is the new one, a directory of a file system of bwrap's own. */
+async function finishedMounts(pid: number): Promise<readonly Mount[]> {
+  const outside = new Set(readMountTable("self").map(({ device }) => device));
+  const deadline = performance.now() + SETUP_MS;
+  while (performance.now() < deadline) {
+    const mounts = readMountTable(pid);
+    if (mounts.length === 0) break;
+    const root = mounts.find(({ path }) => path === "/");
+    if (root && root.root !== "/" && !outside.has(root.device)) return mounts;
+    await delay(LOOK_MS);
+  }
+  const problem = `the mounts of process ${pid} could not be checked`;
+  throw new SandboxError(problem, "cannot-confine", { remedy: "let this user read /proc/PID/mountinfo" });
+}
