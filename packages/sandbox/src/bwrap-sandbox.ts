@@ -6,7 +6,7 @@ import { leftRedirects, missingRedirects } from "./redirects.ts";
 import type { Sandbox, SandboxAccess, SandboxedCommand, SandboxRequest } from "./sandbox.ts";
 import { SandboxError } from "./sandbox-error.ts";
 import { seccompFilter } from "./seccomp-filter.ts";
-import { networkMounts, realPaths, systemMounts, toolDirectories } from "./system-mounts.ts";
+import { networkMounts, realPath, realPaths, systemMounts, toolDirectories } from "./system-mounts.ts";
 import { isGrantable, workspaceMounts } from "./workspace-mounts.ts";
 
 /** The machine that a bwrap sandbox runs on. */
@@ -47,8 +47,12 @@ export function createBwrapSandbox(options: BwrapOptions): Sandbox {
   const info = 3 + inputs.length;
   const descriptors = [...(filter ? ["--seccomp", "3"] : []), "--info-fd", `${info}`, "--block-fd", `${info + 1}`];
   const system = [...systemMounts(), "--proc", "/proc", "--dev", "/dev"];
-  const intendedSystem = intendedMounts(system);
   const tools = toolDirectories(options.path);
+  const intendedTools = intendedMounts(
+    tools.flatMap((path) => ["--ro-bind", path, path]),
+    resolveLinks,
+  );
+  const intendedSystem = intendedMounts(system, resolveLinks);
   const placeholders = new Placeholders();
 
   return {
@@ -73,12 +77,13 @@ export function createBwrapSandbox(options: BwrapOptions): Sandbox {
       // Versions before 0.8 know no sizes either.
       const scratchBytes = options.extras === BWRAP_EXTRAS ? limits?.scratchBytes : undefined;
       const network = access.network === "none" ? ["--unshare-net"] : networkMounts();
-      const shown = [...scratchMounts(scratchBytes), ...network, ...mounts];
-      const intended = new Map([...intendedSystem, ...intendedMounts(shown)]);
-      const intendedWorkspace = intendedMounts(mounts);
+      const others = [...scratchMounts(scratchBytes), ...network];
+      const intended = intendedMounts(mounts);
+      for (const [path, tool] of intendedTools) if (intended.get(path)?.isReadOnly) intended.set(path, tool);
+      const all = new Map([...intendedSystem, ...intendedMounts(others, resolveLinks), ...intended]);
       return {
         argv: [
-          ...[options.program, ...NAMESPACES, ...options.extras, ...descriptors, ...system, ...shown],
+          ...[options.program, ...NAMESPACES, ...options.extras, ...descriptors, ...system, ...others, ...mounts],
           // In /dev a command without limits may use shared memory.
           ...(limits ? ["--remount-ro", "/dev"] : []),
           ...["--remount-ro", "/proc", "--remount-ro", "/", "--chdir", workingDirectory, "--", ...argv],
@@ -88,7 +93,7 @@ export function createBwrapSandbox(options: BwrapOptions): Sandbox {
         shell,
         inputs,
         supervised: true,
-        check: (pid) => checkMounts(pid, intended, intendedWorkspace),
+        check: (pid) => checkMounts(pid, all, intended),
         guarded,
         hold: () => placeholders.hold({ directories: missing, redirects, links: guarded.links }),
         limits,
@@ -96,6 +101,10 @@ export function createBwrapSandbox(options: BwrapOptions): Sandbox {
     },
     canGrant: (path, guarded) => isGrantable(path, guarded, options.hidden.flatMap(realPaths)),
   };
+}
+
+function resolveLinks(path: string): string {
+  return realPath(path) ?? path;
 }
 
 /** Lists the arguments for writable, empty directories of a maximum size in bytes. Without one it is half of the memory. */

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
+import { isRunning, sendSignal } from "./process-state.ts";
 import type { SandboxedCommand } from "./sandbox.ts";
 import type { SpawnedCommand } from "./spawn-command.ts";
 
@@ -32,12 +33,12 @@ export async function innerGone({ inner }: Pick<SpawnedCommand, "inner">): Promi
 }
 
 async function endGroup(pid: number, ended: Promise<unknown>): Promise<void> {
-  if (!send(-pid, "SIGTERM")) return;
+  if (!sendSignal(-pid, "SIGTERM")) return;
   await within(KILL_AFTER_MS, async (signal) => {
     await ended;
-    while (send(-pid, 0)) await delay(LOOK_MS, undefined, { signal });
+    while (sendSignal(-pid, 0)) await delay(LOOK_MS, undefined, { signal });
   });
-  send(-pid, "SIGKILL");
+  sendSignal(-pid, "SIGKILL");
 }
 
 interface Supervised {
@@ -49,29 +50,20 @@ interface Supervised {
 async function endSupervised({ pid, inner }: Supervised): Promise<void> {
   const root = await within(KILL_AFTER_MS, () => inner);
   if (root === undefined) {
-    send(pid, "SIGKILL");
+    sendSignal(pid, "SIGKILL");
     return;
   }
   await within(START_MS, async (signal) => {
-    while (isAlive(root) && below(root).length === 0) await delay(LOOK_MS, undefined, { signal });
+    while (isRunning(root) && below(root).length === 0) await delay(LOOK_MS, undefined, { signal });
   });
-  for (const process of below(root)) send(process, "SIGTERM");
+  for (const process of below(root)) sendSignal(process, "SIGTERM");
   await within(KILL_AFTER_MS, (signal) => gone(root, signal));
-  if (isAlive(root)) send(root, "SIGKILL");
+  if (isRunning(root)) sendSignal(root, "SIGKILL");
   await within(KILL_AFTER_MS, (signal) => gone(root, signal));
 }
 
 async function gone(pid: number, signal: AbortSignal): Promise<void> {
-  while (isAlive(pid)) await delay(LOOK_MS, undefined, { signal });
-}
-
-/** Whether a process runs. One that has ended and that nobody has asked about yet does not. */
-function isAlive(pid: number): boolean {
-  try {
-    return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
-  } catch {
-    return false;
-  }
+  while (isRunning(pid)) await delay(LOOK_MS, undefined, { signal });
 }
 
 /** The processes below one, nearest first; reads what Linux tells of it. */
@@ -98,15 +90,5 @@ async function within<T>(ms: number, wait: (signal: AbortSignal) => Promise<T>):
   } finally {
     stop.abort();
     await late.catch(() => undefined);
-  }
-}
-
-/** Sends a signal to a process, or to a group when the number is negative; false when there is none. */
-function send(pid: number, name: NodeJS.Signals | 0): boolean {
-  try {
-    process.kill(pid, name);
-    return true;
-  } catch {
-    return false;
   }
 }

@@ -183,7 +183,8 @@ import { startProcess } from ${JSON.stringify(fileURLToPath(new URL("./start-pro
     let output = "";
     await using running = startProcess(command, signal);
     for await (const chunk of running.output()) output += chunk;
-    await running.ended;
+    const { error } = await running.ended;
+    if (error) throw error;
     return output;
   }
 });

@@ -254,7 +254,8 @@ describe.skipIf(!sandbox.confines)(`what a confined command leaves for editors a
     let output = "";
     await using running = startProcess(command, signal);
     for await (const chunk of running.output()) output += chunk;
-    await running.ended;
+    const { error } = await running.ended;
+    if (error) throw error;
     return output;
   }
 });

@@ -1,8 +1,8 @@
 import { dirname, posix } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { type Mount, mountAt, readMountTable } from "./mount-table.ts";
+import { sendSignal } from "./process-state.ts";
 import { SandboxError } from "./sandbox-error.ts";
-import { realPath } from "./system-mounts.ts";
 
 /** A mount that bwrap was asked for. */
 export interface IntendedMount {
@@ -23,15 +23,19 @@ const SETUP_MS = 10_000;
 /**
  * Lists the mounts that arguments of bwrap ask for; a later one for the same path replaces the earlier one.
  *
- * Reads the real path of each source, so it is called when the arguments are made and not when they are used.
+ * What a source is when it goes through links says `resolve`. By default it goes through none: a path that is a link by now is
+ * not what the path meant.
  */
-export function intendedMounts(args: readonly string[]): ReadonlyMap<string, IntendedMount> {
+export function intendedMounts(
+  args: readonly string[],
+  resolve: (path: string) => string = (path) => path,
+): Map<string, IntendedMount> {
   const intended = new Map<string, IntendedMount>();
   for (const [index, arg] of args.entries()) {
     const [first = "", second = ""] = args.slice(index + 1, index + 3);
     const emptied = intended.get(first);
     if (arg === "--bind" || arg === "--ro-bind") {
-      intended.set(second, { path: second, source: realPath(first) ?? first, isReadOnly: arg === "--ro-bind" });
+      intended.set(second, { path: second, source: resolve(first), isReadOnly: arg === "--ro-bind" });
     } else if (arg === "--tmpfs") {
       intended.set(first, { path: first, source: undefined, isReadOnly: false });
     } else if (arg === "--remount-ro" && emptied) {
@@ -55,6 +59,8 @@ export async function checkMounts(
   guarded: ReadonlyMap<string, IntendedMount>,
 ): Promise<void> {
   const inside = await finishedMounts(pid);
+  // A bwrap that could not mount something has ended, and says why in its output.
+  if (inside === undefined) return;
   const path = findDifference(inside, readMountTable("self"), all, guarded);
   if (path === undefined) return;
   const problem = `${JSON.stringify(path)} was renamed or replaced while the command was starting`;
@@ -109,15 +115,18 @@ function isSubmount(mount: Mount, outside: readonly Mount[], all: ReadonlyMap<st
   return false;
 }
 
-/** Reads the mounts of bwrap's child when they are complete: then its root is the new one, a directory of a file system of bwrap's own. */
-async function finishedMounts(pid: number): Promise<readonly Mount[]> {
+/**
+ * Reads the mounts of bwrap's child when they are complete: then its root is the new one, a directory of a file system of bwrap's own.
+ * Undefined when it has ended.
+ */
+async function finishedMounts(pid: number): Promise<readonly Mount[] | undefined> {
   const outside = new Set(readMountTable("self").map(({ device }) => device));
   const deadline = performance.now() + SETUP_MS;
   while (performance.now() < deadline) {
     const mounts = readMountTable(pid);
-    if (mounts.length === 0) break;
     const root = mounts.find(({ path }) => path === "/");
     if (root && root.root !== "/" && !outside.has(root.device)) return mounts;
+    if (!sendSignal(pid, 0)) return undefined;
     await delay(LOOK_MS);
   }
   const problem = `the mounts of process ${pid} could not be checked`;

@@ -1,4 +1,13 @@
-import { lstatSync, readdirSync, readlinkSync, renameSync, rmdirSync, rmSync, symlinkSync } from "node:fs";
+import {
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
 import { dirname } from "node:path";
 import { readMountTable } from "./mount-table.ts";
 import { isFilePlaceholder, makeFilePlaceholder, makePlaceholder } from "./placeholder.ts";
@@ -51,9 +60,9 @@ export class Placeholders {
   #removeUnused(paths: readonly string[], retries: number): void {
     const free = paths.filter((path) => !this.#holders.has(path));
     if (free.length === 0) return;
-    const mounted = mountPointsElsewhere();
-    for (const path of free) if (!mounted.has(path)) removePlaceholder(path);
-    const kept = free.filter((path) => mounted.has(path));
+    const used = usedElsewhere(free);
+    for (const path of free) if (!used.has(path)) removePlaceholder(path);
+    const kept = free.filter((path) => used.has(path));
     if (retries > 0) setTimeout(() => this.#removeUnused(kept, retries - 1), RETRY_MS).unref();
   }
 }
@@ -92,20 +101,34 @@ function removePlaceholder(path: string): void {
 }
 
 /**
- * The mount points of this user's processes that see other mounts than this one. Removing a directory takes away what is
- * mounted over it everywhere: a command that another server runs in the same workspace would no longer be kept from it.
+ * Returns those of the paths that other processes of this user have mounted something over, or are about to.
+ *
+ * Removing a directory takes away what is mounted over it in every namespace, so a command of another server in the same workspace would
+ * no longer be kept from that path. A bwrap that has not mounted it yet names it in its arguments.
  */
-function mountPointsElsewhere(): ReadonlySet<string> {
+function usedElsewhere(paths: readonly string[]): ReadonlySet<string> {
   const own = namespaceOf("self");
-  const found = new Map<string, readonly string[]>();
-  for (const pid of readdirSync("/proc")) {
-    const namespace = /^\d+$/.test(pid) ? namespaceOf(pid) : undefined;
-    if (namespace === undefined || namespace === own || found.has(namespace)) continue;
-    const points = readMountTable(Number(pid)).map(({ path }) => path);
+  const namespaces = new Set<string>();
+  const used = new Set<string>();
+  for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
+    const args = commandLineOf(pid);
+    for (const path of paths) if (/(--tmpfs|--ro-bind)$/.test(args.split(`\0${path}\0`, 1)[0] ?? "")) used.add(path);
+    const namespace = namespaceOf(pid);
+    if (namespace === undefined || namespace === own || namespaces.has(namespace)) continue;
+    const mounts = readMountTable(Number(pid));
+    for (const { path } of mounts) used.add(path);
     // A process that has just ended shows none: others of its namespace may still run.
-    if (points.length > 0) found.set(namespace, points);
+    if (mounts.length > 0) namespaces.add(namespace);
   }
-  return new Set([...found.values()].flat());
+  return used;
+}
+
+function commandLineOf(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "utf8");
+  } catch {
+    return "";
+  }
 }
 
 function namespaceOf(pid: string): string | undefined {

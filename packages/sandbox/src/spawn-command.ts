@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { failpoint } from "./failpoint.ts";
+import { sendSignal } from "./process-state.ts";
 import type { SandboxedCommand } from "./sandbox.ts";
 
 /** A process whose two outputs come through one pipe, in the order in which it wrote. */
@@ -86,18 +87,8 @@ async function openWhenChecked(
     return undefined;
   } catch (reason) {
     // Killed before the pipe is closed: an end of input would let it go on, too.
-    const wasRunning = pid !== undefined && killed(pid);
+    if (pid !== undefined) sendSignal(pid, "SIGKILL");
     gate?.destroy();
-    if (!wasRunning) return undefined;
     return reason instanceof Error ? reason : new Error("the check failed", { cause: reason });
-  }
-}
-
-/** Kills a process; returns whether there was one. */
-function killed(pid: number): boolean {
-  try {
-    return process.kill(pid, "SIGKILL");
-  } catch {
-    return false;
   }
 }

@@ -111,8 +111,8 @@ class CollectedOutput {
 /** Waits until the streams of a process close, or until it has ended and only left processes behind that may still write. */
 async function closeOf(child: ChildProcess, ended: Promise<ProcessEnd>): Promise<void> {
   const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
-  const { error } = await ended;
-  if (error) return;
+  await ended;
+  if (child.pid === undefined) return;
   await Promise.race([closed, delay(LINGER_MS)]);
   // On a busy machine the time may be over before the output in the pipe is read.
   await nextTurn();
