@@ -32,11 +32,7 @@ describe("read_mcp_resource", () => {
   async function prepared(server: string, rules: string) {
     const origin = { serverHash: "a1", place: "node server" };
     const resources = ["notes", "mail"].map((name) => ({ ...origin, server: name, uri: "a:b", name: "a" }));
-    const tool = readMcpResourceTool({
-      resources,
-      read: () => Promise.reject(new Error("not read")),
-      maxOutputBytes: 1,
-    });
+    const tool = readMcpResourceTool(resources, () => Promise.reject(new Error("not read")), 1);
     const call = create(ToolCallSchema, {
       ...{ toolCallId: "c", toolName: "read_mcp_resource", status: ToolCallStatus.PENDING },
       inputParameters: { server, uri: "a:b" },

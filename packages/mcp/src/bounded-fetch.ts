@@ -5,26 +5,27 @@ const NEWLINE = 10;
 const CARRIAGE_RETURN = 13;
 
 /**
- * A fetch whose answers break off when one message in them is too long: a whole JSON body, or what stands between two
- * empty lines of a stream of events.
+ * Returns a fetch whose responses fail when a message in them is too long.
+ *
+ * A message is a whole JSON body, or the part of an event stream between two empty lines.
  */
 export function boundedFetch(fetch: FetchLike, maxBytes: number = MAX_MESSAGE_BYTES): FetchLike {
   return async (url, init) => {
     const response = await fetch(url, init);
     if (!response.body) return response;
     const isJson = response.headers.get("content-type")?.startsWith("application/json") ?? false;
-    const body = response.body.pipeThrough(new TransformStream(new MessageBound(maxBytes, isJson ? "body" : "event")));
+    const body = response.body.pipeThrough(new TransformStream(new MessageLimit(maxBytes, isJson ? "body" : "event")));
     const { status, statusText, headers } = response;
     const bounded = new Response(body, { status, statusText, headers });
-    // A redirect is judged by where the answer came from, which a made response does not say.
+    // The SDK checks redirects by these, which a response that is constructed does not have.
     Object.defineProperty(bounded, "url", { value: response.url });
     Object.defineProperty(bounded, "redirected", { value: response.redirected });
     return bounded;
   };
 }
 
-/** Lets bytes pass, and fails when a message has too many. */
-class MessageBound {
+/** Passes bytes through, and fails when a message has more than the maximum. */
+class MessageLimit {
   readonly #maxBytes: number;
   readonly #message: "body" | "event";
   #length = 0;
@@ -42,6 +43,7 @@ class MessageBound {
     controller.enqueue(chunk);
   }
 
+  /** Counts the bytes since the last empty line; stops as soon as they are too many. */
   #countEvents(chunk: Uint8Array): void {
     for (const byte of chunk) {
       this.#length++;

@@ -1,28 +1,28 @@
-/** Ends a call that shows no progress for too long. Stands still while the user is asked. */
+/** The timeout of a call that shows no progress. It is paused while the user is asked. */
 export class CallDeadline implements Disposable {
   readonly #timeMs: number;
   readonly #controller = new AbortController();
   #timer: NodeJS.Timeout | undefined;
   #pauses = 0;
 
-  /** Begins at once; the time is in milliseconds. */
+  /** Starts at once. `timeMs` is the timeout in milliseconds. */
   constructor(timeMs: number) {
     this.#timeMs = timeMs;
     this.restart();
   }
 
-  /** Aborts when the time is over. */
+  /** Aborts when the timeout has passed. */
   get signal(): AbortSignal {
     return this.#controller.signal;
   }
 
-  /** Gives the call the whole time again. */
+  /** Starts the timeout again from the beginning. Does nothing while it is paused. */
   restart(): void {
     clearTimeout(this.#timer);
     if (this.#pauses === 0) this.#timer = setTimeout(() => this.#controller.abort(), this.#timeMs);
   }
 
-  /** Stands still until what it gives is disposed of; then the whole time begins again. */
+  /** Pauses the timeout until the returned value is disposed of; then it starts again from the beginning. Pauses may nest. */
   pause(): Disposable {
     this.#pauses++;
     clearTimeout(this.#timer);

@@ -9,7 +9,7 @@ describe("the events of a call", () => {
 
   function start(signal: AbortSignal = new AbortController().signal) {
     const deadline = new CallDeadline(60_000);
-    const events = new CallEvents({ deadline, now: () => Date.now() }, signal);
+    const events = new CallEvents(deadline, () => Date.now(), signal);
     const seen: ToolEvent[] = [];
     const all = (async () => {
       for await (const event of events) seen.push(event);

@@ -5,17 +5,14 @@ import { abortable } from "@devtool/server/agent";
 import type { CallDeadline } from "./call-deadline.ts";
 import type { CallHooks } from "./call-hooks.ts";
 
-/** Progress is shown at most this often, whatever the server sends: each is a record of the task's log. */
+/** The minimum time between two progress events, in milliseconds: each becomes a record in the task's log. */
 const PROGRESS_MS = 200;
 
-/** What the events of a call are made with. */
-export interface CallEventsOptions {
-  /** Is given the whole time again by progress, and stands still while the user is asked. */
-  readonly deadline: CallDeadline;
-  readonly now: () => number;
-}
-
-/** Turns what a server does to its call into the events of the call. Progress that nobody took is replaced by newer. */
+/**
+ * Turns what a server does to its call into the events of the call.
+ *
+ * Iterate over it once. It ends after the result. Progress that has not been read yet is replaced by newer progress.
+ */
 export class CallEvents implements CallHooks, AsyncIterable<ToolEvent> {
   readonly #deadline: CallDeadline;
   readonly #signal: AbortSignal;
@@ -26,8 +23,13 @@ export class CallEvents implements CallHooks, AsyncIterable<ToolEvent> {
   #isDone = false;
   #wake = Promise.withResolvers<void>();
 
-  /** The signal ends what is asked. */
-  constructor({ deadline, now }: CallEventsOptions, signal: AbortSignal) {
+  /**
+   * Creates the events of a call.
+   *
+   * Progress restarts `deadline`, and questions pause it. `now` is the clock, in milliseconds. Questions reject when `signal`
+   * aborts.
+   */
+  constructor(deadline: CallDeadline, now: () => number, signal: AbortSignal) {
     this.#deadline = deadline;
     this.#now = now;
     this.#signal = signal;
@@ -46,7 +48,7 @@ export class CallEvents implements CallHooks, AsyncIterable<ToolEvent> {
     return await abortable(answer.promise, this.#signal);
   }
 
-  /** Gives the result: the last event. */
+  /** Adds the result, which is the last event. */
   finish(result: ToolEvent): void {
     this.#progress = undefined;
     this.#isDone = true;
@@ -56,25 +58,20 @@ export class CallEvents implements CallHooks, AsyncIterable<ToolEvent> {
   async *[Symbol.asyncIterator](): AsyncIterator<ToolEvent> {
     while (!this.#isDone || this.#ready.length > 0) {
       this.#wake = Promise.withResolvers();
-      const waitMs = this.#progress === undefined ? undefined : this.#shownAtMs + PROGRESS_MS - this.#now();
+      const progress = this.#progress;
+      const waitMs = this.#shownAtMs + PROGRESS_MS - this.#now();
       if (this.#ready.length > 0) yield* this.#ready.splice(0);
-      else if (waitMs !== undefined && waitMs <= 0) yield* this.#takeProgress();
-      else await this.#woken(waitMs);
+      else if (progress && waitMs <= 0) {
+        this.#progress = undefined;
+        this.#shownAtMs = this.#now();
+        yield progress;
+      } else {
+        // Waits for a new event, but no longer than until the progress that is held back may be shown.
+        const timer = progress && setTimeout(this.#wake.resolve, waitMs);
+        await this.#wake.promise;
+        clearTimeout(timer);
+      }
     }
-  }
-
-  *#takeProgress(): Iterable<ToolEvent> {
-    const progress = this.#progress;
-    this.#progress = undefined;
-    this.#shownAtMs = this.#now();
-    if (progress) yield progress;
-  }
-
-  /** Waits for something new, and for no longer than until held back progress may be shown. */
-  async #woken(waitMs: number | undefined): Promise<void> {
-    const timer = waitMs === undefined ? undefined : setTimeout(this.#wake.resolve, waitMs);
-    await this.#wake.promise;
-    clearTimeout(timer);
   }
 
   #push(event: ToolEvent): void {

@@ -1,9 +1,9 @@
 import type { Answer, Question } from "@devtool/coding-agent/tool";
 
-/** What a server may do to a call of it that runs. */
+/** What a server may do to one of its calls while the call runs. */
 export interface CallHooks {
-  /** Tells how far the call has come; `total` is 0 when unknown. */
+  /** Reports progress. `total` is 0 when it is unknown; `text` may be empty. */
   progress(done: number, total: number, text: string): void;
-  /** Asks the user. Rejects when the call ends before they answer. */
+  /** Asks the user. Rejects when the call ends before the user answers. */
   ask(question: Question): Promise<Answer>;
 }

@@ -1,36 +1,36 @@
-import { create, type JsonObject } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
 import { failureResult, type ToolEvent, textResult } from "@devtool/coding-agent/tool";
 import { ToolOutputSchema } from "@devtool/schema";
+import { isObject, plainJson } from "@devtool/schema/json";
 import type { CallToolResult, ContentBlock, SamplingMessage } from "@modelcontextprotocol/client";
-import { plainObject } from "./tool-definition.ts";
 
-/** Reads the result of a call: structured data where the server gave some, else text with words for what is not text. */
-export function resultOf(result: CallToolResult, maxOutputBytes: number): ToolEvent {
+/**
+ * Returns the event for the result of a call.
+ *
+ * It is the structured data if the server gave some, otherwise the content as text. Structured data that is not an object is
+ * wrapped in one. What is longer than `maxOutputBytes` is cut, and then text.
+ */
+export function readCallResult(result: CallToolResult, maxOutputBytes: number): ToolEvent {
   const text = contentText(result.content);
   if (result.isError === true) {
-    const said = text === "" ? "the tool failed and did not say why" : text;
-    return failureResult("mcp_tool_error", cut(said, maxOutputBytes));
+    const message = text === "" ? "the tool failed and did not say why" : text;
+    return failureResult("mcp_tool_error", cut(message, maxOutputBytes));
   }
-  const structured = structuredOf(result.structuredContent);
-  if (structured === undefined) return textResult(cut(text, maxOutputBytes));
+  const { structuredContent: data } = result;
+  if (data === undefined) return textResult(cut(text, maxOutputBytes));
+  const structured = plainJson(isObject(data) ? data : { value: data });
   const json = JSON.stringify(structured);
   if (json.length > maxOutputBytes) return textResult(cut(json, maxOutputBytes));
   const value = create(ToolOutputSchema, { result: { case: "structuredData", value: structured } });
   return { case: "result", value: { case: "output", value } };
 }
 
-/** The structured data of a result; what is not an object is put into one. */
-function structuredOf(value: unknown): JsonObject | undefined {
-  if (value === undefined) return undefined;
-  const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-  return isObject ? plainObject(value) : plainObject({ value });
-}
-
-/** Content as text: text as it is, anything else by its kind and size. */
+/** Returns content as text: text as it is, and for anything else its kind and size. */
 export function contentText(content: readonly ContentBlock[] | SamplingMessage["content"]): string {
   return [content].flat().map(blockText).join("\n");
 }
 
+/** One block of content, of a tool's result or of a message. */
 type Block = ContentBlock | Exclude<SamplingMessage["content"], readonly unknown[]>;
 
 function blockText(block: Block): string {
@@ -39,11 +39,11 @@ function blockText(block: Block): string {
       return block.text;
     case "image":
     case "audio":
-      return `[${block.type} ${block.mimeType}, ${bytesOf(block.data)} bytes]`;
+      return `[${block.type} ${block.mimeType}, ${decodedSize(block.data)} bytes]`;
     case "resource":
       return "text" in block.resource
         ? `[resource ${block.resource.uri}]\n${block.resource.text}`
-        : `[resource ${block.resource.uri}, ${block.resource.mimeType ?? "unknown type"}, ${bytesOf(block.resource.blob)} bytes]`;
+        : `[resource ${block.resource.uri}, ${block.resource.mimeType ?? "unknown type"}, ${decodedSize(block.resource.blob)} bytes]`;
     case "resource_link":
       return `[link to resource ${block.name}: ${block.uri}]`;
     case "tool_use":
@@ -55,12 +55,12 @@ function blockText(block: Block): string {
   }
 }
 
-/** How many bytes base64 stands for. */
-function bytesOf(base64: string): number {
+/** Returns the number of bytes that base64 encodes. */
+function decodedSize(base64: string): number {
   return Math.floor((base64.replaceAll(/[\s=]/g, "").length * 3) / 4);
 }
 
-/** The beginning of a text that is too long, and how much is missing. */
+/** Returns the text, cut after `maxLength` characters with a line that says how much is missing. */
 export function cut(text: string, maxLength: number): string {
   if (text.length <= maxLength) return text;
   return `${text.slice(0, maxLength)}\n[last ${text.length - maxLength} of ${text.length} characters cut]`;

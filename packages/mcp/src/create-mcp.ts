@@ -2,23 +2,34 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import type { Mcp, McpServices } from "@devtool/coding-agent/tool";
 import { type McpServer, McpServerSchema } from "@devtool/schema";
 import { assertTarget, checkedFetch, VERSION } from "@devtool/server/agent";
+import type { FetchLike } from "@modelcontextprotocol/client";
 import { McpPool } from "./mcp-pool.ts";
 import type { McpAuthorization } from "./mcp-transport.ts";
 import { runnerNotice } from "./server-place.ts";
 
-/** The options of MCP servers. */
+/** The options of `createMcp`. */
 export interface McpOptions {
-  /** The servers of every session. Default: none but those that clients bring, as far as the server's `clientMcpServers` lets them. */
+  /**
+   * The operator's servers, which every session has.
+   *
+   * Sessions also have the servers that their clients bring, as far as the server's `clientMcpServers` allows that. Default: none.
+   */
   readonly servers?: readonly MessageInitShape<typeof McpServerSchema>[];
-  /** Which servers of clients may be reached although they are not public, as `host:port`. Default: none. */
+  /** The addresses, as `host:port`, of clients' servers that may be reached although they are not public. Default: none. */
   readonly targets?: readonly string[];
-  /** Authorizes the agent at a server that requires OAuth; undefined for one that does not. Default: none requires it. */
+  /** Returns how to authorize at a server that requires OAuth; undefined for a server that does not. Default: none requires it. */
   readonly authorize?: (server: McpServer) => McpAuthorization | undefined;
 }
 
 /**
- * Creates the MCP servers of a coding agent: `codingAgent({ mcp: createMcp({ servers }) })`. The SDK is loaded with the first server
- * that is needed. Throws a `DevtoolError` for a target that is not `host:port`.
+ * Creates the MCP servers of a coding agent.
+ *
+ * ```ts
+ * const agent = codingAgent({ mcp: createMcp({ servers }) });
+ * ```
+ *
+ * Servers are started, and the SDK is loaded, when a session first needs them. Throws a `DevtoolError` for a target that is not
+ * `host:port`.
  */
 export function createMcp({ servers = [], targets = [], authorize }: McpOptions = {}): Mcp {
   for (const target of targets) assertTarget("mcp_targets", target);
@@ -33,19 +44,20 @@ export function createMcp({ servers = [], targets = [], authorize }: McpOptions 
         clientInfo: { name: "devtool", version: VERSION },
         sample: services.sample,
         clientFetch: clientFetch(targets, services),
-        ...(authorize && { authorizationOf: authorize }),
+        authorizationOf: authorize,
         onNotice: services.onNotice,
       });
     },
   };
 }
 
-/** Addresses that a client names are checked, unless clients may start programs, which reach what they want. */
-function clientFetch(
-  allowedHosts: readonly string[],
-  { clientMcpServers, ownPorts }: McpServices,
-): ReturnType<typeof checkedFetch> {
+/**
+ * Returns the fetch for servers that clients bring. It refuses addresses that are not public, except the targets.
+ *
+ * Nothing is refused if clients may bring programs, because a program can reach any address anyway.
+ */
+function clientFetch(targets: readonly string[], { clientMcpServers, ownPorts }: McpServices): FetchLike {
   if (clientMcpServers === "all") return globalThis.fetch;
   const allowing = (target: string): string => `mcp_targets = [${JSON.stringify(target)}]`;
-  return checkedFetch({ allowedHosts, ownPorts, allowing });
+  return checkedFetch({ allowedHosts: targets, ownPorts, allowing });
 }

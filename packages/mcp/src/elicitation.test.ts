@@ -23,7 +23,7 @@ describe("what a server asks", async () => {
     };
     const requestedSchema = { type: "object" as const, properties, required };
     const params = { mode: "form" as const, message: "Who are you?", requestedSchema };
-    const result = await elicit(SERVER, { method: "elicitation/create", params }, { hooks, validator });
+    const result = await elicit(SERVER, { method: "elicitation/create", params }, hooks, validator);
     const shown = questions.map(({ details }) => (details.case === "genericDetails" ? details.value.description : ""));
     return { result, questions, shown };
   }
@@ -89,7 +89,7 @@ describe("what a server asks", async () => {
         },
       };
       const params = { mode: "url" as const, message: "Sign in.", url, elicitationId: "e" };
-      const { action } = await elicit(SERVER, { method: "elicitation/create", params }, { hooks, validator });
+      const { action } = await elicit(SERVER, { method: "elicitation/create", params }, hooks, validator);
       return [action, shown.join()];
     };
     expect(await open("https://a.example\\@b.example/\u202e")).toEqual([

@@ -1,22 +1,22 @@
-/** The maximum number of messages that a server sends within a second. */
+/** The maximum number of messages that a server may send within a second. */
 const MAX_MESSAGES = 5000;
-/** The maximum size of what a server sends within a second, in bytes: 128 MiB. */
+/** The maximum number of bytes that a server may send within a second: 128 MiB. */
 const MAX_BYTES: number = 128 * 1024 * 1024;
 const WINDOW_MS = 1000;
 
-/** Notices a server that sends more than anyone could mean. */
+/** Detects a server that floods the agent: one that sends more within a second than any use explains. */
 export class FloodGate {
   readonly #now: () => number;
   #windowStart = Number.NEGATIVE_INFINITY;
   #messages = 0;
   #bytes = 0;
 
-  /** Takes the clock, in milliseconds. */
+  /** `now` is the clock, in milliseconds. */
   constructor(now: () => number) {
     this.#now = now;
   }
 
-  /** Counts what came. Throws when it was too much within a second. */
+  /** Counts what the server sent. Throws when it is more than a maximum within the current second. */
   count(messages: number, bytes: number): void {
     const now = this.#now();
     if (now - this.#windowStart >= WINDOW_MS) {

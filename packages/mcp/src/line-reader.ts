@@ -3,7 +3,7 @@ export const MAX_MESSAGE_BYTES: number = 8 * 1024 * 1024;
 
 const NEWLINE = 10;
 
-/** Cuts a stream of bytes into lines, holding at most one unfinished line of bounded size. */
+/** Splits a stream of bytes into lines. It buffers at most one unfinished line, whose size is bounded. */
 export class LineReader {
   readonly #maxBytes: number;
   #parts: Buffer[] = [];
@@ -13,22 +13,22 @@ export class LineReader {
     this.#maxBytes = maxBytes;
   }
 
-  /** The lines that a chunk ends, without their line ends. Throws for a line that is too long. */
+  /** Returns the lines that a chunk completes, without their line endings. Throws for a line that is too long. */
   push(chunk: Buffer): string[] {
     const lines: string[] = [];
     let from = 0;
     for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, from)) {
-      this.#hold(chunk.subarray(from, end));
+      this.#buffer(chunk.subarray(from, end));
       lines.push(Buffer.concat(this.#parts, this.#length).toString("utf8").replace(/\r$/, ""));
       this.#parts = [];
       this.#length = 0;
       from = end + 1;
     }
-    if (from < chunk.length) this.#hold(chunk.subarray(from));
+    if (from < chunk.length) this.#buffer(chunk.subarray(from));
     return lines;
   }
 
-  #hold(part: Buffer): void {
+  #buffer(part: Buffer): void {
     this.#length += part.length;
     if (this.#length > this.#maxBytes) {
       this.#parts = [];

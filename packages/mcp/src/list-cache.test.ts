@@ -7,14 +7,14 @@ describe("ListCache", () => {
     let asked = 0;
     const load = async () => [++asked];
     expect([await cache.get(load), await cache.get(load)]).toEqual([[1], [1]]);
-    for (let times = 0; times < 7; times++) cache.forget();
+    for (let times = 0; times < 7; times++) cache.invalidate();
     expect([await cache.get(load), await cache.get(load)]).toEqual([[2], [2]]);
   });
 
   it("does not keep a list that changed while it was on its way", async () => {
     const cache = new ListCache<string>();
     const first = await cache.get(async () => {
-      cache.forget();
+      cache.invalidate();
       return ["old"];
     });
     expect([first, await cache.get(async () => ["new"])]).toEqual([["old"], ["new"]]);

@@ -1,20 +1,20 @@
-/** Keeps a list that a server gave until the server says that it changed. */
+/** Caches a list of a server until the server says that the list has changed. */
 export class ListCache<T> {
   #items: readonly T[] | undefined;
   #changes = 0;
 
-  /** The list; `load` asks the server when it is not there. */
+  /** Returns the cached list, or loads it from the server. */
   async get(load: () => Promise<readonly T[]>): Promise<readonly T[]> {
     if (this.#items) return this.#items;
     const changes = this.#changes;
     const items = await load();
-    // What was on its way when the list changed may be the old one.
+    // If the list changed while it was being loaded, the result may be outdated.
     if (changes === this.#changes) this.#items = items;
     return items;
   }
 
-  /** Notes that the list changed; it is asked for again when somebody needs it. */
-  forget(): void {
+  /** Drops the list. It is loaded again when it is next needed. */
+  invalidate(): void {
     this.#changes++;
     this.#items = undefined;
   }

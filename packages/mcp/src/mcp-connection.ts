@@ -19,51 +19,57 @@ import type { McpTransport, TransportOptions } from "./mcp-transport.ts";
 import { loadSdk } from "./sdk.ts";
 import type { ServerOrigin } from "./server-place.ts";
 import { ServerSecrets } from "./server-secrets.ts";
-import { definitionOf, type ToolDefinition } from "./tool-definition.ts";
+import { readToolDefinition, type ToolDefinition } from "./tool-definition.ts";
 
-/** How connections are made and what servers may do over them. */
+/** How connections are opened, and what servers may request over them. */
 export interface ConnectionOptions extends TransportOptions {
-  /** Who we say we are. */
+  /** The name and version that servers get. */
   readonly clientInfo: { readonly name: string; readonly version: string };
-  /** Who named a server. Default: the operator. */
+  /** Returns where a server was named. Default: in the operator's configuration. */
   readonly originOf?: (server: McpServer) => ServerOrigin;
-  /** Asks the model on a server's behalf, after the user agreed. Default: servers cannot. */
+  /** Asks the model on behalf of a server, after the user agreed. Default: servers may not ask it. */
   readonly sample?: Sample;
 }
 
 /** The timeout of a request that is not a tool call, in milliseconds. */
 const REQUEST_MS = 30_000;
-/** The time that a server which seems to be gone has to answer, in milliseconds. */
-const ALIVE_MS = 5000;
+/** The timeout of a ping to a server that seems to be gone, in milliseconds. */
+const PING_MS = 5000;
+/** The timeout for ending the session at the server, in milliseconds. */
 const LEAVE_MS = 1000;
-/** Calls have a deadline of their own, which stands still while the user is asked; this is the longest the SDK can wait. */
-const FOREVER_MS = 2 ** 31 - 1;
+/** The longest timeout that the SDK accepts, in milliseconds. Tool calls have a deadline of their own (`CallDeadline`). */
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
-/** A client of the SDK that is connected to a server. */
+/** A client of the SDK, and what it was created for. */
 export interface OpenedConnection {
   readonly server: McpServer;
   readonly client: Client;
-  readonly way: McpTransport;
+  readonly transport: McpTransport;
+  /** Checks values against schemas of the server. */
   readonly validator: jsonSchemaValidator;
 }
 
-/** A call of a tool, by the name that its server knows it by. */
+/** A call of a tool, by the name that its server gave it. */
 export interface ToolRequest {
   readonly name: string;
   readonly args: JsonObject;
   readonly hooks: CallHooks;
 }
 
-/** What a server listed, by kind. */
+/** The lists of a server. */
 interface McpLists {
   readonly tools: ListCache<ToolDefinition>;
   readonly prompts: ListCache<Prompt>;
   readonly resources: ListCache<Resource>;
 }
 
-/** An open connection to one server. When it ends, what waits for the server fails with the reason, and it stays ended. */
+/**
+ * An open connection to one server.
+ *
+ * When it ends, all pending requests fail with the reason. It cannot be opened again: `openConnection` opens another.
+ */
 export class McpConnection implements AsyncDisposable {
-  /** What the server listed; forgotten when it says that a list changed, so that a burst of such words costs one question. */
+  /** The cached lists of the server. A burst of notifications that a list has changed causes one request at most. */
   readonly lists: McpLists = { tools: new ListCache(), prompts: new ListCache(), resources: new ListCache() };
   readonly #opened: OpenedConnection;
   readonly #ended = new AbortController();
@@ -88,39 +94,37 @@ export class McpConnection implements AsyncDisposable {
     return this.#opened.validator;
   }
 
-  /** The call on whose behalf the server asks something: the one whose answer it belongs to where the transport tells, else the newest. */
-  callAsking(): CallHooks | undefined {
+  /** Returns the call that a request of the server belongs to. Where the transport does not tell, that is the newest call. */
+  findCall(): CallHooks | undefined {
     return this.#current.getStore() ?? this.#running.at(-1);
   }
 
-  /** Notes that the connection closed by itself. */
-  closed(): void {
-    const { server, way } = this.#opened;
-    const why = this.#secrets.hide(way.closeReason() || "it closed the connection");
-    this.#end(`MCP server ${JSON.stringify(server.name)}: ${why}`);
+  /** Ends the connection because the transport has closed. */
+  handleClose(): void {
+    this.#end(this.#secrets.hide(this.#opened.transport.closeReason() || "it closed the connection"));
   }
 
-  /** Finds out whether a server that seems to be gone still answers, and ends the connection when it does not. */
+  /** Pings a server that seems to be gone, in the background, and ends the connection if there is no answer. */
   checkAlive(): void {
     this.#checking ??= this.#ping().finally(() => {
       this.#checking = undefined;
     });
   }
 
-  /** The tools of the server. What needs tasks, which the newest revision dropped, cannot be called by us and is left out. */
+  /** Returns the tools of the server, without those that require tasks: this client does not support tasks. */
   async tools(signal: AbortSignal): Promise<readonly ToolDefinition[]> {
     if (!this.#opened.client.getServerCapabilities()?.tools) return [];
     return this.lists.tools.get(async () => {
-      const { tools } = await this.#ask((client) => client.listTools(undefined, this.#request(signal)), signal);
-      return tools.filter(({ execution }) => execution?.taskSupport !== "required").map(definitionOf);
+      const { tools } = await this.#ask((client) => client.listTools(undefined, this.#requestOptions(signal)), signal);
+      return tools.filter(({ execution }) => execution?.taskSupport !== "required").map(readToolDefinition);
     });
   }
 
-  /** Calls a tool. Has no deadline of its own: the signal ends it, and the server is told. */
+  /** Calls a tool. There is no timeout: when the signal aborts, the call is cancelled at the server. */
   async callTool({ name, args, hooks }: ToolRequest, signal: AbortSignal): Promise<CallToolResult> {
     const options: RequestOptions = {
-      ...this.#request(signal),
-      timeout: FOREVER_MS,
+      ...this.#requestOptions(signal),
+      timeout: MAX_TIMEOUT_MS,
       onprogress: ({ progress, total = 0, message = "" }) =>
         hooks.progress(progress, total, this.#secrets.hide(message)),
     };
@@ -134,43 +138,54 @@ export class McpConnection implements AsyncDisposable {
     }
   }
 
-  /** Empty for a server that has none. */
+  /** Returns the prompts of the server; empty for a server that does not support prompts. */
   async prompts(signal: AbortSignal): Promise<readonly Prompt[]> {
     if (!this.#opened.client.getServerCapabilities()?.prompts) return [];
     return this.lists.prompts.get(
-      async () => (await this.#ask((client) => client.listPrompts(undefined, this.#request(signal)), signal)).prompts,
+      async () =>
+        (await this.#ask((client) => client.listPrompts(undefined, this.#requestOptions(signal)), signal)).prompts,
     );
   }
 
-  async prompt(name: string, args: Readonly<Record<string, string>>, signal: AbortSignal): Promise<GetPromptResult> {
-    return this.#ask((client) => client.getPrompt({ name, arguments: { ...args } }, this.#request(signal)), signal);
+  /** Returns the messages of a prompt, filled in with arguments. */
+  async getPrompt(name: string, args: Readonly<Record<string, string>>, signal: AbortSignal): Promise<GetPromptResult> {
+    return this.#ask(
+      (client) => client.getPrompt({ name, arguments: { ...args } }, this.#requestOptions(signal)),
+      signal,
+    );
   }
 
-  /** Empty for a server that has none. */
+  /** Returns the resources of the server; empty for a server that does not support resources. */
   async resources(signal: AbortSignal): Promise<readonly Resource[]> {
     if (!this.#opened.client.getServerCapabilities()?.resources) return [];
     return this.lists.resources.get(
       async () =>
-        (await this.#ask((client) => client.listResources(undefined, this.#request(signal)), signal)).resources,
+        (await this.#ask((client) => client.listResources(undefined, this.#requestOptions(signal)), signal)).resources,
     );
   }
 
+  /** Returns the contents of a resource. */
   async readResource(uri: string, signal: AbortSignal): Promise<ReadResourceResult> {
-    return this.#ask((client) => client.readResource({ uri }, this.#request(signal)), signal);
+    return this.#ask((client) => client.readResource({ uri }, this.#requestOptions(signal)), signal);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const { way, server } = this.#opened;
-    if (!this.#ended.signal.aborted) await within(LEAVE_MS, way.leave());
-    this.#end(`MCP server ${JSON.stringify(server.name)}: it was stopped`);
+    if (!this.#ended.signal.aborted) {
+      // The session is ended as a courtesy: a server that fails or takes too long is left.
+      const timeout = Promise.withResolvers<void>();
+      const timer = setTimeout(timeout.resolve, LEAVE_MS);
+      await Promise.race([this.#opened.transport.leave().catch(() => undefined), timeout.promise]);
+      clearTimeout(timer);
+    }
+    this.#end("it was stopped");
     await this.#closing;
   }
 
-  #request(signal: AbortSignal): RequestOptions {
+  #requestOptions(signal: AbortSignal): RequestOptions {
     return { signal: AbortSignal.any([signal, this.#ended.signal]), timeout: REQUEST_MS };
   }
 
-  /** Asks the server; what comes back holds none of its secrets. */
+  /** Sends a request. Neither the result nor an error contains a secret of the server. */
   async #ask<T>(request: (client: Client) => Promise<T>, signal: AbortSignal): Promise<T> {
     try {
       return this.#secrets.hideIn(await this.#askWithConsent(request, signal));
@@ -179,43 +194,35 @@ export class McpConnection implements AsyncDisposable {
     }
   }
 
-  /** Asks the server; once more after the user gave consent, when it was missing: then nothing was done yet. */
+  /** Sends a request, and repeats it after the user's consent if the server refused it for lack of consent. */
   async #askWithConsent<T>(request: (client: Client) => Promise<T>, signal: AbortSignal): Promise<T> {
-    const { client, way } = this.#opened;
+    const { client, transport } = this.#opened;
     try {
       return await request(client);
     } catch (reason) {
       const { UnauthorizedError } = await loadSdk();
-      if (!way.authorize || !(reason instanceof UnauthorizedError)) throw reason;
-      await way.authorize(signal);
+      if (!transport.authorize || !(reason instanceof UnauthorizedError)) throw reason;
+      await transport.authorize(signal);
       return request(client);
     }
   }
 
   async #ping(): Promise<void> {
-    const { client, server } = this.#opened;
+    const { client } = this.#opened;
     const { ProtocolError } = await loadSdk();
-    const options = { signal: this.#ended.signal, timeout: ALIVE_MS };
+    const options = { signal: this.#ended.signal, timeout: PING_MS };
     try {
       await (client.getProtocolEra() === "modern" ? client.discover(options) : client.ping(options));
     } catch (reason) {
       // An error of the protocol is an answer too.
-      if (!(reason instanceof ProtocolError))
-        this.#end(`MCP server ${JSON.stringify(server.name)}: it does not answer any more`);
+      if (!(reason instanceof ProtocolError)) this.#end("it does not answer any more");
     }
   }
 
-  #end(message: string): void {
+  #end(why: string): void {
     if (this.#ended.signal.aborted) return;
-    this.#ended.abort(new DevtoolError(message, Code.Unavailable));
-    this.#closing = this.#opened.client.close().catch(() => undefined);
+    const { server, client } = this.#opened;
+    this.#ended.abort(new DevtoolError(`MCP server ${JSON.stringify(server.name)}: ${why}`, Code.Unavailable));
+    this.#closing = client.close().catch(() => undefined);
   }
-}
-
-/** Waits for something that may fail or take too long, and that nobody needs. */
-async function within(timeMs: number, work: Promise<void>): Promise<void> {
-  const timeout = Promise.withResolvers<void>();
-  const timer = setTimeout(timeout.resolve, timeMs);
-  await Promise.race([work.catch(() => undefined), timeout.promise]);
-  clearTimeout(timer);
 }

@@ -1,18 +1,24 @@
-import { type JsonValue, toJson } from "@bufbuild/protobuf";
+import { toJson } from "@bufbuild/protobuf";
 import type { McpPrompt, McpServerStatus, McpSession, OpenMcp, Tool } from "@devtool/coding-agent/tool";
 import { type McpServer, McpServerSchema } from "@devtool/schema";
+import type { FetchLike } from "@modelcontextprotocol/client";
 import { McpServers, type McpServersOptions } from "./mcp-servers.ts";
 
-/** The maximum number of sets of servers that stay connected; the longest unused are ended first. */
+/** The maximum number of sets of servers that stay connected. The least recently used are ended first. */
 const MAX_SETS = 16;
 
-/** The options of all sets of servers; `servers` are the operator's. */
+/** The options of `McpPool`. `servers` are the operator's. */
 export interface McpPoolOptions extends Omit<McpServersOptions, "workspacePath" | "fetchFor" | "originOf"> {
-  /** Makes the requests to servers that clients brought, whose addresses are anybody's. */
-  readonly clientFetch: NonNullable<ReturnType<NonNullable<McpServersOptions["fetchFor"]>>>;
+  /** The fetch for servers that clients bring, whose addresses cannot be trusted. */
+  readonly clientFetch: FetchLike;
 }
 
-/** The MCP servers of sessions: started when a session needs them first, and shared by the tasks of the same sessions. */
+/**
+ * The MCP servers of all sessions.
+ *
+ * Sessions of the same principal, in the same workspace, with the same servers of clients share one set of connections. A set is
+ * created when a session first needs it.
+ */
 export class McpPool implements OpenMcp {
   readonly #options: McpPoolOptions;
   readonly #sets = new Map<string, McpServers>();
@@ -39,18 +45,22 @@ export class McpPool implements OpenMcp {
     await (await this.get(session))?.refresh(signal);
   }
 
-  /** Returns the servers of a session; undefined when it has none. Throws for servers that cannot be used as they are described. */
+  /** Returns the servers of a session; undefined when it has none. Throws a `DevtoolError` for settings that cannot be used. */
   async get({ principal, workspacePath, clientServers: brought }: McpSession): Promise<McpServers | undefined> {
     const { servers } = this.#options;
     const names = new Set(servers.map(({ name }) => name));
     const clientServers = brought.filter(({ name }) => !names.has(name));
     if (servers.length + clientServers.length === 0) return undefined;
-    const key = JSON.stringify([principal, workspacePath, clientServers.map(jsonOf)]);
+    const key = JSON.stringify([
+      principal,
+      workspacePath,
+      clientServers.map((server) => toJson(McpServerSchema, server)),
+    ]);
     const found = this.#sets.get(key) ?? this.#create(clientServers, workspacePath);
-    // Set anew, so that the order of the map is the order of use.
+    // Moves the set to the end: the order of the map is the order of last use.
     this.#sets.delete(key);
     this.#sets.set(key, found);
-    await this.#endUnused();
+    await this.#endOldest();
     return found;
   }
 
@@ -71,15 +81,11 @@ export class McpPool implements OpenMcp {
     });
   }
 
-  async #endUnused(): Promise<void> {
+  async #endOldest(): Promise<void> {
     for (const [key, set] of this.#sets) {
       if (this.#sets.size <= MAX_SETS) return;
       this.#sets.delete(key);
       await set[Symbol.asyncDispose]();
     }
   }
-}
-
-function jsonOf(server: McpServer): JsonValue {
-  return toJson(McpServerSchema, server);
 }

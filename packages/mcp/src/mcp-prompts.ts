@@ -5,8 +5,8 @@ import type { Prompt } from "@modelcontextprotocol/client";
 import { contentText } from "./call-result.ts";
 import type { McpConnection } from "./mcp-connection.ts";
 
-/** Reads a prompt as the SDK lists it; `connect` gives the connection to fill it in with. */
-export function mcpPrompt(
+/** Returns a prompt of a server for the agent. `connect` returns the connection over which the prompt is filled in. */
+export function createMcpPrompt(
   server: string,
   prompt: Prompt,
   connect: (signal: AbortSignal) => Promise<McpConnection>,
@@ -19,7 +19,7 @@ export function mcpPrompt(
       create(SlashCommandArgumentSchema, { name, description, isRequired: required }),
     ),
     get: async (args, signal) => {
-      const { messages } = await (await connect(signal)).prompt(prompt.name, args, signal);
+      const { messages } = await (await connect(signal)).getPrompt(prompt.name, args, signal);
       return messages.map(({ role, content }) => ({ role, text: contentText([content]) }));
     },
   };

@@ -2,39 +2,42 @@ import { durationMs } from "@bufbuild/protobuf/wkt";
 import type { McpPrompt, McpServerStatus, Tool } from "@devtool/coding-agent/tool";
 import type { McpServer } from "@devtool/schema";
 import { abortable, invalid } from "@devtool/server/agent";
+import type { ReadResourceResult } from "@modelcontextprotocol/client";
+import { describeError } from "./describe-error.ts";
 import type { McpConnection } from "./mcp-connection.ts";
-import { mcpPrompt } from "./mcp-prompts.ts";
+import { createMcpPrompt } from "./mcp-prompts.ts";
 import { McpSupervisor, type SupervisorOptions } from "./mcp-supervisor.ts";
-import { mcpTool } from "./mcp-tool.ts";
-import { messageOf } from "./message-of.ts";
+import { createMcpTool } from "./mcp-tool.ts";
 import { type McpResource, readMcpResourceTool } from "./read-mcp-resource.ts";
 import { serverHash } from "./server-hash.ts";
 import { serverPlace } from "./server-place.ts";
 import type { ToolDefinition } from "./tool-definition.ts";
 import { qualifyToolNames } from "./tool-name.ts";
 
-/** The options of the servers of a session. */
+/** The options of `McpServers`. */
 export interface McpServersOptions extends Omit<SupervisorOptions, "connectTimeoutMs"> {
   readonly servers: readonly McpServer[];
-  /** Is told when a server is not there, in words for a person. */
+  /** Receives a sentence for a person when a server cannot be used. */
   readonly onNotice: (text: string) => void;
-  /** The time that a server has to be there, in milliseconds. Default 60 seconds, for one that is installed first. */
+  /** The timeout of a connection attempt, in milliseconds. Default: 60,000, since starting a server may install it first. */
   readonly connectTimeoutMs?: number;
-  /** The time that a turn waits for servers that are not there yet, in milliseconds. Default 10 seconds. */
+  /** The time that a turn waits for servers that are not connected yet, in milliseconds. Default: 10,000. */
   readonly waitMs?: number;
-  /** The maximum number of characters of a result that are kept. Default 262144. */
+  /** The maximum length of a result, in characters; the rest is cut. Default: 262,144. */
   readonly maxOutputBytes?: number;
 }
 
+/** The default timeout of a call without progress, in milliseconds. */
 const DEFAULT_CALL_TIMEOUT_MS = 60_000;
-/** More tools of one server than any model can choose from. */
+/** The maximum number of tools of one server: more than any model can choose from. */
 const MAX_TOOLS = 512;
 const DEFAULT_MAX_OUTPUT_BYTES: number = 256 * 1024;
 
 /**
- * The MCP servers of one session: their tools, prompts and resources. Connects when they are needed first, keeps them,
- * and ends them when it is disposed of. One that is not there takes nothing from the others. What a server asks goes
- * to whoever runs its newest call, so servers are not shared among users.
+ * The MCP servers of one session: their tools, prompts and resources.
+ *
+ * Servers are connected when they are first needed, and ended when this is disposed of. A server that fails does not affect the
+ * others. A request of a server is put to the user of its newest call, so users must not share servers.
  */
 export class McpServers implements AsyncDisposable {
   readonly #options: McpServersOptions;
@@ -42,7 +45,7 @@ export class McpServers implements AsyncDisposable {
   readonly #toolCounts = new Map<string, number>();
   readonly #noticed = new Map<string, string>();
 
-  /** Throws for servers without a name, with the same name, or without a usable address. */
+  /** Throws a `DevtoolError` for servers without a name, with the same name, or without a usable address or command. */
   constructor(options: McpServersOptions) {
     assertUsable(options.servers);
     this.#options = options;
@@ -50,9 +53,9 @@ export class McpServers implements AsyncDisposable {
     this.#supervisors = options.servers.map((server) => new McpSupervisor(server, { ...options, connectTimeoutMs }));
   }
 
-  /** The tools of the servers that are there, by names that no two share; the last one reads resources, if there are any. */
+  /** Returns the tools of the connected servers, under unique names. If there are resources, the last tool reads them. */
   async tools(signal: AbortSignal): Promise<readonly Tool[]> {
-    const offers = await this.#each(
+    const offers = await this.#askEach(
       async (supervisor, connection) => [
         {
           tools: await this.#toolsOf(supervisor, connection, signal),
@@ -63,26 +66,28 @@ export class McpServers implements AsyncDisposable {
     );
     const { maxOutputBytes = DEFAULT_MAX_OUTPUT_BYTES } = this.#options;
     const named = qualifyToolNames(offers.flatMap(({ tools }) => tools));
-    const tools = [...named].map(([qualifiedName, found]) => this.#tool(qualifiedName, found, maxOutputBytes));
+    const tools = [...named].map(([qualifiedName, found]) => this.#createTool(qualifiedName, found, maxOutputBytes));
     const resources = offers.flatMap((offer) => offer.resources);
-    const read = this.#read.bind(this);
-    return resources.length === 0 ? tools : [...tools, readMcpResourceTool({ resources, read, maxOutputBytes })];
+    const read = this.#readResource.bind(this);
+    return resources.length === 0 ? tools : [...tools, readMcpResourceTool(resources, read, maxOutputBytes)];
   }
 
-  /** The prompts of the servers that are there. */
+  /** Returns the prompts of the connected servers. */
   async prompts(signal: AbortSignal): Promise<readonly McpPrompt[]> {
-    return this.#each(async (supervisor, connection) => {
+    return this.#askEach(async (supervisor, connection) => {
       const connect = supervisor.connection.bind(supervisor);
-      return (await connection.prompts(signal)).map((prompt) => mcpPrompt(supervisor.server.name, prompt, connect));
+      return (await connection.prompts(signal)).map((prompt) =>
+        createMcpPrompt(supervisor.server.name, prompt, connect),
+      );
     }, signal);
   }
 
-  /** The resources of the servers that are there. */
+  /** Returns the resources of the connected servers. */
   async resources(signal: AbortSignal): Promise<readonly McpResource[]> {
-    return this.#each((supervisor, connection) => this.#resourcesOf(supervisor, connection, signal), signal);
+    return this.#askEach((supervisor, connection) => this.#resourcesOf(supervisor, connection, signal), signal);
   }
 
-  /** How each server is, in the order of the settings; asks nobody. */
+  /** Returns the state of each server, in the order of the settings. Sends no request. */
   status(): readonly McpServerStatus[] {
     return this.#supervisors.map(({ server: { name }, state }) => ({
       name,
@@ -91,7 +96,7 @@ export class McpServers implements AsyncDisposable {
     }));
   }
 
-  /** Ends every server and forgets what failed; then connects again. */
+  /** Ends all servers, clears their failures and connects again. */
   async refresh(signal: AbortSignal): Promise<readonly McpServerStatus[]> {
     await Promise.all(this.#supervisors.map((supervisor) => supervisor.reset()));
     this.#noticed.clear();
@@ -103,13 +108,18 @@ export class McpServers implements AsyncDisposable {
     await Promise.all(this.#supervisors.map((supervisor) => supervisor[Symbol.asyncDispose]()));
   }
 
-  #tool(qualifiedName: string, { supervisor, connection, definition }: FoundTool, maxOutputBytes: number): Tool {
-    const { validator } = connection;
-    const timeoutMs = callTimeoutMs(supervisor.server);
-    const { now } = this.#options;
-    const place = this.#placeOf(supervisor.server);
-    const common = { callTimeoutMs: timeoutMs, maxOutputBytes, now };
-    return mcpTool({ qualifiedName, definition, supervisor, place, validator, ...common });
+  #createTool(qualifiedName: string, { supervisor, connection, definition }: FoundTool, maxOutputBytes: number): Tool {
+    const { server } = supervisor;
+    return createMcpTool({
+      qualifiedName,
+      definition,
+      supervisor,
+      place: this.#placeOf(server),
+      validator: connection.validator,
+      callTimeoutMs: server.callTimeout ? durationMs(server.callTimeout) : DEFAULT_CALL_TIMEOUT_MS,
+      maxOutputBytes,
+      now: this.#options.now,
+    });
   }
 
   #placeOf(server: McpServer): string {
@@ -142,33 +152,30 @@ export class McpServers implements AsyncDisposable {
       .map((definition) => ({ server, tool: definition.name, supervisor, connection, definition }));
   }
 
-  /** Asks every server that is there, or comes in time; the others are left out, and a notice says so once. */
-  async #each<T>(
+  /** Asks every server that is connected in time. The others are left out, and a notice says so once. */
+  async #askEach<T>(
     ask: (supervisor: McpSupervisor, connection: McpConnection) => Promise<readonly T[]>,
     signal: AbortSignal,
   ): Promise<readonly T[]> {
     const { waitMs = 10_000 } = this.#options;
-    const patience = AbortSignal.any([signal, AbortSignal.timeout(waitMs)]);
+    const deadline = AbortSignal.any([signal, AbortSignal.timeout(waitMs)]);
     const asked = await Promise.all(
       this.#supervisors.map(async (supervisor) => {
         try {
-          patience.throwIfAborted();
-          const asking = supervisor.connection(patience).then((connection) => ask(supervisor, connection));
-          return await abortable(asking, patience);
+          deadline.throwIfAborted();
+          const asking = supervisor.connection(deadline).then((connection) => ask(supervisor, connection));
+          return await abortable(asking, deadline);
         } catch (reason) {
           signal.throwIfAborted();
-          this.#notice(supervisor, reason);
+          const { server, state } = supervisor;
+          const isLate = state.state === "connecting" || state.state === "ready";
+          const late = `MCP server ${JSON.stringify(server.name)}: it is not ready yet`;
+          this.#noticeOnce(server.name, isLate ? late : state.reason || describeError(reason));
           return [];
         }
       }),
     );
     return asked.flat();
-  }
-
-  #notice({ server: { name }, state: { state, reason } }: McpSupervisor, thrown: unknown): void {
-    const isLate = state === "connecting" || state === "ready";
-    const text = isLate ? `MCP server ${JSON.stringify(name)}: it is not ready yet` : reason || messageOf(thrown);
-    this.#noticeOnce(name, text);
   }
 
   #noticeOnce(server: string, text: string): void {
@@ -177,23 +184,22 @@ export class McpServers implements AsyncDisposable {
     this.#options.onNotice(text);
   }
 
-  async #read(server: string, uri: string, signal: AbortSignal): ReturnType<McpConnection["readResource"]> {
+  async #readResource(server: string, uri: string, signal: AbortSignal): Promise<ReadResourceResult> {
     const supervisor = this.#supervisors.find((one) => one.server.name === server);
     if (!supervisor) throw invalid("server", server, "is not an MCP server");
     return (await supervisor.connection(signal)).readResource(uri, signal);
   }
 }
 
+/** A tool of a connected server. */
 interface FoundTool {
+  /** The name of the server. */
   readonly server: string;
+  /** The name of the tool at its server. */
   readonly tool: string;
   readonly supervisor: McpSupervisor;
   readonly connection: McpConnection;
   readonly definition: ToolDefinition;
-}
-
-function callTimeoutMs({ callTimeout }: McpServer): number {
-  return callTimeout ? durationMs(callTimeout) : DEFAULT_CALL_TIMEOUT_MS;
 }
 
 function assertUsable(servers: readonly McpServer[]): void {

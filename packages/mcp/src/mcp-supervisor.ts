@@ -4,21 +4,23 @@ import { abortable, Code, DevtoolError } from "@devtool/server/agent";
 import type { ConnectionOptions, McpConnection } from "./mcp-connection.ts";
 import { openConnection } from "./open-connection.ts";
 
-/** How a supervisor works. */
+/** The options of `McpSupervisor`. */
 export interface SupervisorOptions extends ConnectionOptions {
-  /** The time that a server has to be there, in milliseconds. */
+  /** The timeout of a connection attempt, in milliseconds. */
   readonly connectTimeoutMs: number;
 }
 
-/** The number of failures within the window after which a server is left alone. */
+/** The number of failures within the window after which a server is not tried again before a refresh. */
 const MAX_FAILURES = 5;
 const WINDOW_MS = 3 * 60_000;
+/** The wait after the second failure, in milliseconds. It doubles with each further one. */
 const FIRST_WAIT_MS = 1000;
 
 /**
- * Keeps one server: connects when somebody needs it, and again after it crashed. The first time at once, then after 1,
- * 2 and 4 seconds; after the fifth failure within three minutes not before a refresh. Nothing runs in the background:
- * a server that nobody needs is not restarted.
+ * Supervises one server: connects when it is needed, and again after it has failed.
+ *
+ * The second attempt is made at once, the next ones after 1, 2 and 4 seconds. After five failures within three minutes there is
+ * none before a refresh. Nothing runs in the background: a server that is not needed is not restarted.
  */
 export class McpSupervisor implements AsyncDisposable {
   readonly server: McpServer;
@@ -34,7 +36,7 @@ export class McpSupervisor implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** How it is; the count of tools is the caller's to say. */
+  /** The state of the server, and the reason of a failure. */
   get state(): Pick<McpServerStatus, "state" | "reason"> {
     if (this.#connection) return { state: "ready", reason: "" };
     if (this.#opening) return { state: "connecting", reason: "" };
@@ -42,13 +44,13 @@ export class McpSupervisor implements AsyncDisposable {
     return { state: this.#recentFailures().length >= MAX_FAILURES ? "stopped" : "failed", reason: this.#reason };
   }
 
-  /** The connection, made when there is none. Throws `Code.Unavailable` with the reason when there can be none now. */
+  /** Returns the connection, opening one if there is none. Throws `Code.Unavailable` with the reason when that is not possible now. */
   async connection(signal: AbortSignal): Promise<McpConnection> {
     if (this.#connection) return this.#connection;
     return abortable(this.#opening ?? this.#startOpening(), signal);
   }
 
-  /** Forgets what failed and ends the connection: the next who needs the server gets a new one. */
+  /** Clears the failures and ends the connection. The next call of `connection` opens a new one. */
   async reset(): Promise<void> {
     const connection = this.#connection;
     this.#connection = undefined;
@@ -66,44 +68,40 @@ export class McpSupervisor implements AsyncDisposable {
   #startOpening(): Promise<McpConnection> {
     const opening = this.#open();
     this.#opening = opening;
-    const forget = (): void => {
+    const clear = (): void => {
       this.#opening = undefined;
     };
-    // Whoever waits sees the failure; nobody may be waiting any more.
-    void opening.then(forget, forget);
+    // Callers see a failure in the promise that they get. It is handled here as well, since all of them may have left.
+    void opening.then(clear, clear);
     return opening;
   }
 
   async #open(): Promise<McpConnection> {
     this.#disposed.signal.throwIfAborted();
     this.#assertMayTry();
-    return this.#connect();
-  }
-
-  async #connect(): Promise<McpConnection> {
     const { connectTimeoutMs } = this.#options;
     const timeout = AbortSignal.timeout(connectTimeoutMs);
     try {
       const signal = AbortSignal.any([this.#disposed.signal, timeout]);
       const connection = await openConnection(this.server, this.#options, signal);
       this.#connection = connection;
-      connection.ended.addEventListener("abort", () => this.#lost(connection), { once: true });
-      if (connection.ended.aborted) this.#lost(connection);
+      connection.ended.addEventListener("abort", () => this.#handleEnd(connection), { once: true });
+      if (connection.ended.aborted) this.#handleEnd(connection);
       this.#reason = "";
       return connection;
     } catch (reason) {
       const late = this.#unavailable(`it did not answer within ${connectTimeoutMs} ms`);
-      throw this.#failed(timeout.aborted ? late : DevtoolError.from(reason));
+      throw this.#addFailure(timeout.aborted ? late : DevtoolError.from(reason));
     }
   }
 
-  #lost(connection: McpConnection): void {
+  #handleEnd(connection: McpConnection): void {
     if (this.#connection !== connection) return;
     this.#connection = undefined;
-    this.#failed(DevtoolError.from(connection.ended.reason));
+    this.#addFailure(DevtoolError.from(connection.ended.reason));
   }
 
-  #failed(error: DevtoolError): DevtoolError {
+  #addFailure(error: DevtoolError): DevtoolError {
     this.#failuresAtMs = [...this.#recentFailures(), this.#options.now()];
     this.#reason = error.message;
     return error;
@@ -111,7 +109,7 @@ export class McpSupervisor implements AsyncDisposable {
 
   #recentFailures(): readonly number[] {
     const windowStart = this.#options.now() - WINDOW_MS;
-    // Whoever reached the limit stays there until a refresh.
+    // Once the limit is reached, failures do not expire: only a refresh clears them.
     if (this.#failuresAtMs.length >= MAX_FAILURES) return this.#failuresAtMs;
     return this.#failuresAtMs.filter((atMs) => atMs > windowStart);
   }

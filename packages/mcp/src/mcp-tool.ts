@@ -6,37 +6,42 @@ import type { jsonSchemaValidator } from "@modelcontextprotocol/client";
 import { CallDeadline } from "./call-deadline.ts";
 import { CallEvents } from "./call-events.ts";
 import type { CallHooks } from "./call-hooks.ts";
-import { cut, resultOf } from "./call-result.ts";
+import { cut, readCallResult } from "./call-result.ts";
+import { describeError } from "./describe-error.ts";
 import type { McpConnection } from "./mcp-connection.ts";
 import type { McpSupervisor } from "./mcp-supervisor.ts";
-import { messageOf } from "./message-of.ts";
 import { serverHash } from "./server-hash.ts";
 import type { ToolDefinition } from "./tool-definition.ts";
 
-/** A tool of a server, and how it is called. */
+/** The options of `createMcpTool`. */
 export interface McpToolOptions {
-  /** The name that models know it by. */
+  /** The name of the tool for models, as `qualifyToolNames` gives it. */
   readonly qualifiedName: string;
   readonly definition: ToolDefinition;
   readonly supervisor: McpSupervisor;
-  /** Where the server is, in words for a question. */
+  /** Where the server is, as `serverPlace` describes it. */
   readonly place: string;
+  /** Checks arguments against the schema of the tool. */
   readonly validator: jsonSchemaValidator;
   /** The timeout of a call without progress, in milliseconds. */
   readonly callTimeoutMs: number;
-  /** The maximum number of characters of a result that are kept, the first. */
+  /** The maximum length of a result, in characters; the rest is cut. */
   readonly maxOutputBytes: number;
+  /** The clock, in milliseconds. */
   readonly now: () => number;
 }
 
-/** The maximum number of characters of a tool's description that a model is told. */
+/** The maximum length of a description for the model, in characters. */
 const MAX_DESCRIPTION_LENGTH = 8192;
-
-/** The maximum number of characters of a tool's title that a question shows. */
+/** The maximum length of a title in a question, in characters. */
 const MAX_TITLE_LENGTH = 100;
 
-/** Makes a tool of what an MCP server offers. Every call asks; grants bind to the server and the hash of the definition. */
-export function mcpTool(options: McpToolOptions): Tool {
+/**
+ * Creates the agent's tool for a tool of an MCP server.
+ *
+ * Every call asks. Approvals bind to the server and to the hash of the definition.
+ */
+export function createMcpTool(options: McpToolOptions): Tool {
   const { qualifiedName, definition, supervisor, place } = options;
   const { name, title, description, inputSchema, annotations, hash } = definition;
   const server = supervisor.server.name;
@@ -65,30 +70,24 @@ export function mcpTool(options: McpToolOptions): Tool {
   };
 }
 
-/** Throws for arguments that the tool's schema refuses; a schema that makes no sense is the server's to judge by. */
+/** Throws for arguments that do not fit the tool's schema. If the schema is invalid, checking them is left to the server. */
 function assertFits(args: JsonObject, { definition, validator, qualifiedName }: McpToolOptions): void {
-  const problem = problemOf(args, definition, validator);
+  let problem: string | undefined;
+  try {
+    problem = validator.getValidator(definition.inputSchema)(args).errorMessage;
+  } catch {
+    return;
+  }
   if (problem !== undefined) throw invalid("args", "", `do not fit tool ${qualifiedName}: ${problem}`);
 }
 
-function problemOf(
-  args: JsonObject,
-  { inputSchema }: ToolDefinition,
-  validator: jsonSchemaValidator,
-): string | undefined {
-  try {
-    return validator.getValidator(inputSchema)(args).errorMessage;
-  } catch {
-    return undefined;
-  }
-}
-
+/** Runs a call: yields its progress, the questions of the server, and its result. */
 async function* runCall(args: JsonObject, options: McpToolOptions, signal: AbortSignal): AsyncIterable<ToolEvent> {
   const over = new AbortController();
   using deadline = new CallDeadline(options.callTimeoutMs);
-  const ends = AbortSignal.any([signal, deadline.signal, over.signal]);
-  const events = new CallEvents({ deadline, now: options.now }, ends);
-  const done = outcome(options, { args, hooks: events, deadline }, ends).then((result) => events.finish(result));
+  const callSignal = AbortSignal.any([signal, deadline.signal, over.signal]);
+  const events = new CallEvents(deadline, options.now, callSignal);
+  const finished = callTool(args, options, events, callSignal, deadline.signal).then((result) => events.finish(result));
   try {
     for await (const event of events) {
       if (event.case === "result") signal.throwIfAborted();
@@ -96,32 +95,40 @@ async function* runCall(args: JsonObject, options: McpToolOptions, signal: Abort
     }
   } finally {
     over.abort();
-    await done;
+    await finished;
   }
 }
 
-/** Calls the tool and says how it ended; never throws. */
-async function outcome(
+/** Calls the tool and returns its result. A failure is a result too, so this never rejects. */
+async function callTool(
+  args: JsonObject,
   options: McpToolOptions,
-  { args, hooks, deadline }: { readonly args: JsonObject; readonly hooks: CallHooks; readonly deadline: CallDeadline },
+  hooks: CallHooks,
   signal: AbortSignal,
+  timeout: AbortSignal,
 ): Promise<ToolEvent> {
-  const { definition, supervisor, maxOutputBytes } = options;
+  const { definition, supervisor, maxOutputBytes, callTimeoutMs } = options;
   let connection: McpConnection | undefined;
   try {
     connection = await supervisor.connection(signal);
     await assertUnchanged(connection, options, signal);
-    const request = { name: definition.name, args, hooks };
-    return resultOf(await connection.callTool(request, signal), maxOutputBytes);
+    const result = await connection.callTool({ name: definition.name, args, hooks }, signal);
+    return readCallResult(result, maxOutputBytes);
   } catch (reason) {
-    if (!deadline.signal.aborted)
-      return failureResult("mcp_tool_error", cut(wordsFor(reason, connection), maxOutputBytes));
-    connection?.checkAlive();
-    return failureResult("timeout", timeoutWords(options));
+    if (timeout.aborted) {
+      connection?.checkAlive();
+      const tool = `tool ${JSON.stringify(definition.name)} of MCP server ${JSON.stringify(supervisor.server.name)}`;
+      const problem = `${tool} showed no progress for ${callTimeoutMs} ms and was cancelled`;
+      return failureResult("timeout", `${problem}; what it did until then is unknown`);
+    }
+    const message = connection?.ended.aborted
+      ? `${DevtoolError.from(connection.ended.reason).message}; what the call did until then is unknown`
+      : describeError(reason);
+    return failureResult("mcp_tool_error", cut(message, maxOutputBytes));
   }
 }
 
-/** The definition that was shown is the one that is called: a server that changed it since is not (rug pull). */
+/** Throws if the server has changed the definition since it was shown, or no longer offers the tool (rug pull). */
 async function assertUnchanged(
   connection: McpConnection,
   { definition, qualifiedName }: McpToolOptions,
@@ -129,20 +136,7 @@ async function assertUnchanged(
 ): Promise<void> {
   const current = (await connection.tools(signal)).find(({ name }) => name === definition.name);
   if (current?.hash === definition.hash) return;
-  const what = current ? "was changed by its server" : "is no longer offered by its server";
-  throw new DevtoolError(`tool ${qualifiedName} ${what}`, Code.FailedPrecondition, {
-    remedy: "ask for the tools again",
-  });
-}
-
-function wordsFor(reason: unknown, connection: McpConnection | undefined): string {
-  if (connection?.ended.aborted) {
-    return `${DevtoolError.from(connection.ended.reason).message}; what the call did until then is unknown`;
-  }
-  return messageOf(reason);
-}
-
-function timeoutWords({ definition, supervisor, callTimeoutMs }: McpToolOptions): string {
-  const which = `tool ${JSON.stringify(definition.name)} of MCP server ${JSON.stringify(supervisor.server.name)}`;
-  return `${which} showed no progress for ${callTimeoutMs} ms and was cancelled; what it did until then is unknown`;
+  const change = current ? "was changed by its server" : "is no longer offered by its server";
+  const remedy = "ask for the tools again";
+  throw new DevtoolError(`tool ${qualifiedName} ${change}`, Code.FailedPrecondition, { remedy });
 }

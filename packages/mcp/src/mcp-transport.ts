@@ -1,56 +1,63 @@
 import { resolve } from "node:path";
 import type { McpHttp, McpServer, McpStdio } from "@devtool/schema";
+import { defined } from "@devtool/schema/json";
 import { invalid } from "@devtool/server/agent";
 import type { AuthProvider, FetchLike, OAuthClientProvider, Transport } from "@modelcontextprotocol/client";
 import { boundedFetch } from "./bounded-fetch.ts";
 import { loadSdk } from "./sdk.ts";
 import { StdioTransport } from "./stdio-transport.ts";
 
-/** How the user's consent is got from an authorization server (OAuth). */
+/** How the agent is authorized at an MCP server that requires OAuth. */
 export interface McpAuthorization {
-  /** Keeps tokens and sends the user to the authorization server. */
+  /** The provider of the SDK. It stores tokens and sends the user to the authorization server. */
   readonly provider: AuthProvider | OAuthClientProvider;
-  /** Waits until the user comes back, with the parameters that they bring; undefined when nobody can be sent. */
+  /**
+   * Waits until the user returns from the authorization server. Resolves to the parameters of the redirect.
+   *
+   * Default: no user can be sent, so a server that needs consent fails.
+   */
   readonly callback?: (signal: AbortSignal) => Promise<URLSearchParams>;
 }
 
-/** What it takes to reach servers. */
+/** How servers are reached. */
 export interface TransportOptions {
-  /** Servers start in it, and paths of theirs are relative to it. */
+  /** The absolute path of the workspace. Servers start in it, and their paths are relative to it. */
   readonly workspacePath: string;
-  /** Servers that are processes get the few variables of it that they need to run, never all. */
+  /** The environment of this process. Servers that are processes inherit only a few variables of it. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** The clock, in milliseconds. */
   readonly now: () => number;
-  /** What makes the requests to a server over HTTP, for instance so that some addresses are refused. Default: `fetch`. */
+  /** Returns the fetch for a server over HTTP, for instance one that refuses some addresses. Default: the global `fetch`. */
   readonly fetchFor?: (server: McpServer) => FetchLike;
-  /** Who lets us in, by server; undefined for servers without OAuth. */
-  readonly authorizationOf?: (server: McpServer) => McpAuthorization | undefined;
+  /** Returns how to authorize at a server; undefined for a server without OAuth. Default: no server has it. */
+  readonly authorizationOf?: ((server: McpServer) => McpAuthorization | undefined) | undefined;
 }
 
-/** A way to a server that is not yet open. */
+/** A transport to a server that is not open yet. */
 export interface McpTransport {
   readonly transport: Transport;
-  /** Why it closed; empty when it cannot tell. */
+  /** Returns why the transport closed; empty when it does not know. */
   readonly closeReason: () => string;
-  /** Tells the server that the session is over, where there is one; may fail. */
+  /** Ends the session at the server, if the transport has sessions. May reject. */
   readonly leave: () => Promise<void>;
-  /** Ends a journey to the authorization server; undefined when there is none to make. */
+  /** Waits for the user's consent and exchanges it for tokens; undefined when no user can be sent. */
   readonly authorize: ((signal: AbortSignal) => Promise<void>) | undefined;
 }
 
-/** The variables that a process needs to run; whatever else a server needs is written in its settings. */
+/** The variables that any process needs. Other variables that a server needs are in its settings. */
 const INHERITED = ["HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"] as const;
 
-/** Makes the transport of a server. Throws for a server whose settings say no way to reach it. */
+/** Creates the transport of a server. Throws for a server without a transport in its settings. */
 export async function createTransport(server: McpServer, options: TransportOptions): Promise<McpTransport> {
   switch (server.transport.case) {
     case "stdio":
-      return stdioTransport(server.transport.value, options);
+      return createStdioTransport(server.transport.value, options);
     case "http":
-      return httpTransport(server.transport.value, waysTo(server, options));
-    case "sse":
-      return sseTransport(server.transport.value, waysTo(server, options));
+    case "sse": {
+      const { case: protocol, value } = server.transport;
+      const fetch = boundedFetch(options.fetchFor?.(server) ?? globalThis.fetch);
+      return createHttpTransport(protocol, value, fetch, options.authorizationOf?.(server));
+    }
     case undefined:
       throw invalid("mcp_servers", server.name, "says no way to reach it", "give stdio, http or sse");
     default:
@@ -58,21 +65,22 @@ export async function createTransport(server: McpServer, options: TransportOptio
   }
 }
 
-async function stdioTransport(
+async function createStdioTransport(
   { command, args, env, workingDirectory }: McpStdio,
   { workspacePath, environment, now }: TransportOptions,
 ): Promise<McpTransport> {
   const { parseJSONRPCMessage } = await loadSdk();
-  const inherited = INHERITED.flatMap((name) => {
+  const inherited: Record<string, string> = {};
+  for (const name of INHERITED) {
     const value = environment[name];
-    return value === undefined ? [] : [[name, value] as const];
-  });
+    if (value !== undefined) inherited[name] = value;
+  }
   const transport = new StdioTransport(
     {
       command,
       args,
       workingDirectory: resolve(workspacePath, workingDirectory),
-      environment: { ...Object.fromEntries(inherited), ...env },
+      environment: { ...inherited, ...env },
     },
     { parseMessage: parseJSONRPCMessage, now },
   );
@@ -84,57 +92,26 @@ async function stdioTransport(
   };
 }
 
-/** What reaches a server over HTTP, and who lets us in. */
-interface WaysTo {
-  readonly fetch: FetchLike;
-  readonly authorization: McpAuthorization | undefined;
-}
-
-function waysTo(server: McpServer, { fetchFor, authorizationOf }: TransportOptions): WaysTo {
-  return {
-    fetch: boundedFetch(fetchFor?.(server) ?? globalThis.fetch),
-    authorization: authorizationOf?.(server),
-  };
-}
-
-async function httpTransport({ url, headers }: McpHttp, { fetch, authorization }: WaysTo): Promise<McpTransport> {
-  const { StreamableHTTPClientTransport } = await loadSdk();
-  const transport = new StreamableHTTPClientTransport(new URL(url), {
-    requestInit: { headers },
-    fetch,
-    ...(authorization && { authProvider: authorization.provider }),
-  });
-  return {
-    transport,
-    closeReason: () => "",
-    leave: () => transport.terminateSession(),
-    authorize: authorizer(transport, authorization),
-  };
-}
-
-async function sseTransport({ url, headers }: McpHttp, { fetch, authorization }: WaysTo): Promise<McpTransport> {
-  const { SSEClientTransport } = await loadSdk();
-  const transport = new SSEClientTransport(new URL(url), {
-    requestInit: { headers },
-    fetch,
-    ...(authorization && { authProvider: authorization.provider }),
-  });
-  return {
-    transport,
-    closeReason: () => "",
-    leave: () => Promise.resolve(),
-    authorize: authorizer(transport, authorization),
-  };
-}
-
-interface Authorizing {
-  finishAuth(parameters: URLSearchParams): Promise<void>;
-}
-
-function authorizer(
-  transport: Authorizing,
+/** Creates the transport of Streamable HTTP (`http`), or of the older protocol with a separate event stream (`sse`). */
+async function createHttpTransport(
+  protocol: "http" | "sse",
+  { url, headers }: McpHttp,
+  fetch: FetchLike,
   authorization: McpAuthorization | undefined,
-): McpTransport["authorize"] | undefined {
+): Promise<McpTransport> {
+  const { SSEClientTransport, StreamableHTTPClientTransport } = await loadSdk();
+  const options = defined({ requestInit: { headers }, fetch, authProvider: authorization?.provider });
+  const address = new URL(url);
+  const transport =
+    protocol === "sse" ? new SSEClientTransport(address, options) : new StreamableHTTPClientTransport(address, options);
   const callback = authorization?.callback;
-  return callback && (async (signal) => transport.finishAuth(await callback(signal)));
+  return {
+    transport,
+    closeReason: () => "",
+    leave: async () => {
+      // Only Streamable HTTP has sessions.
+      if (transport instanceof StreamableHTTPClientTransport) await transport.terminateSession();
+    },
+    authorize: callback && (async (signal) => transport.finishAuth(await callback(signal))),
+  };
 }

@@ -1,23 +1,24 @@
 import type { McpServer } from "@devtool/schema";
 import { abortable, Code, DevtoolError } from "@devtool/server/agent";
 import type { Client, VersionNegotiationOptions } from "@modelcontextprotocol/client";
+import { describeError } from "./describe-error.ts";
 import { type ConnectionOptions, McpConnection } from "./mcp-connection.ts";
 import { createTransport, type McpTransport } from "./mcp-transport.ts";
-import { messageOf } from "./message-of.ts";
 import { createSafeValidator } from "./safe-validator.ts";
 import { loadSdk } from "./sdk.ts";
 import { serverPlace } from "./server-place.ts";
-import { answerRequests, capabilitiesFor } from "./server-requests.ts";
+import { answerRequests, clientCapabilities } from "./server-requests.ts";
 import { ServerSecrets } from "./server-secrets.ts";
 
-/** The time in milliseconds in which a server says that it speaks the protocol of 2026; then it is asked in that of 2025. */
+/** The timeout of the probe for the protocol of 2026, in milliseconds. Without an answer the protocol of 2025 is used. */
 const PROBE_MS = 10_000;
-/** A list that changed is asked for when somebody needs it, not when the server says so. */
+/** A list that has changed is loaded when it is next needed, not when the server says so. */
 const ON_CHANGE = { autoRefresh: false, debounceMs: 0 } as const;
 
 /**
- * Connects to a server, in the newest revision of the protocol that both speak. Throws `Code.Unavailable` with what the
- * server said when it cannot, and leaves no process behind.
+ * Connects to a server, in the newest revision of the protocol that both sides support.
+ *
+ * Throws `Code.Unavailable` with the server's own reason when that fails, and then leaves no process behind.
  */
 export async function openConnection(
   server: McpServer,
@@ -25,94 +26,98 @@ export async function openConnection(
   signal: AbortSignal,
 ): Promise<McpConnection> {
   const open = (versionNegotiation: VersionNegotiationOptions): Promise<McpConnection | FailedAttempt> =>
-    tryOpen(server, { ...options, versionNegotiation }, signal);
+    tryOpen(server, options, versionNegotiation, signal);
   const attempt = await open({ mode: "auto", probe: { timeoutMs: PROBE_MS } });
   if (attempt instanceof McpConnection) return attempt;
-  // Some old servers end when they are asked what they do not know; those get a second life without the question.
-  const again = attempt.next === "legacy" ? await open({ mode: "legacy" }) : attempt;
-  // After the user gave consent the same is tried once more.
-  const last = attempt.next === "authorized" ? await open({ mode: "auto" }) : again;
+  let last: McpConnection | FailedAttempt = attempt;
+  // Some old servers exit at the probe, because they do not know the request. They are started again without it.
+  if (attempt.next === "legacy") last = await open({ mode: "legacy" });
+  // The user has given the consent for lack of which the first attempt failed.
+  if (attempt.next === "authorized") last = await open({ mode: "auto" });
   if (last instanceof McpConnection) return last;
   throw last.error;
 }
 
-/** What to do after an attempt that failed. */
+/** An attempt that failed, and whether another one may succeed. */
 interface FailedAttempt {
   readonly error: DevtoolError;
   readonly next: "legacy" | "authorized" | "nothing";
 }
 
-/** How one attempt is made. */
-interface AttemptOptions extends ConnectionOptions {
-  readonly versionNegotiation: VersionNegotiationOptions;
-}
-
 async function tryOpen(
   server: McpServer,
-  options: AttemptOptions,
+  options: ConnectionOptions,
+  versionNegotiation: VersionNegotiationOptions,
   signal: AbortSignal,
 ): Promise<McpConnection | FailedAttempt> {
-  const way = await createTransport(server, options);
-  const { client, connection } = await prepare(server, options, way);
+  const transport = await createTransport(server, options);
+  const { client, connection } = await createClient(server, options, versionNegotiation, transport);
   try {
     signal.throwIfAborted();
-    await abortable(client.connect(way.transport, { signal }), signal);
-    client.onclose = () => connection.closed();
+    await abortable(client.connect(transport.transport, { signal }), signal);
+    client.onclose = () => connection.handleClose();
     return connection;
   } catch (reason) {
-    const next = await nextAfter(reason, way, signal);
-    await way.transport.close().catch(() => undefined);
+    const next = await nextAttempt(reason, transport, signal);
+    await transport.transport.close().catch(() => undefined);
     await connection[Symbol.asyncDispose]();
     signal.throwIfAborted();
-    return { error: openError(server, way, reason), next };
+    const secrets = new ServerSecrets(server);
+    const why = secrets.hide(transport.closeReason() || describeError(reason));
+    const message = `MCP server ${JSON.stringify(server.name)}: ${why}`;
+    return { error: new DevtoolError(message, Code.Unavailable, { cause: secrets.hideInError(reason) }), next };
   }
 }
 
-async function prepare(
+/** Creates a client of the SDK that is not connected yet, and the connection for it. */
+async function createClient(
   server: McpServer,
-  options: AttemptOptions,
-  way: McpTransport,
+  options: ConnectionOptions,
+  versionNegotiation: VersionNegotiationOptions,
+  transport: McpTransport,
 ): Promise<{ readonly client: Client; readonly connection: McpConnection }> {
   const { Client } = await loadSdk();
+  const { clientInfo, originOf, workspacePath, sample } = options;
   const validator = await createSafeValidator();
   const client: Client = new Client(
-    { ...options.clientInfo },
+    { ...clientInfo },
     {
-      capabilities: capabilitiesFor({ sample: options.sample }),
+      capabilities: clientCapabilities(sample),
       jsonSchemaValidator: validator,
-      versionNegotiation: options.versionNegotiation,
+      versionNegotiation,
       listChanged: {
-        tools: { ...ON_CHANGE, onChanged: () => connection.lists.tools.forget() },
-        prompts: { ...ON_CHANGE, onChanged: () => connection.lists.prompts.forget() },
-        resources: { ...ON_CHANGE, onChanged: () => connection.lists.resources.forget() },
+        tools: { ...ON_CHANGE, onChanged: () => connection.lists.tools.invalidate() },
+        prompts: { ...ON_CHANGE, onChanged: () => connection.lists.prompts.invalidate() },
+        resources: { ...ON_CHANGE, onChanged: () => connection.lists.resources.invalidate() },
       },
     },
   );
-  const connection: McpConnection = new McpConnection({ server, client, way, validator });
+  const connection: McpConnection = new McpConnection({ server, client, transport, validator });
   client.onerror = () => {
-    if (server.transport.case !== "stdio" && connection.callAsking()) connection.checkAlive();
+    if (server.transport.case !== "stdio" && connection.findCall()) connection.checkAlive();
   };
-  const { workspacePath, sample } = options;
-  const callOf = (): ReturnType<McpConnection["callAsking"]> => connection.callAsking();
-  const secrets = new ServerSecrets(server);
-  const asking = { name: server.name, place: serverPlace(server, options.originOf?.(server) ?? "operator") };
-  answerRequests(client, { server: asking, secrets, workspacePath, sample, validator, callOf });
+  answerRequests(client, {
+    server: { name: server.name, place: serverPlace(server, originOf?.(server) ?? "operator") },
+    secrets: new ServerSecrets(server),
+    workspacePath,
+    sample,
+    validator,
+    findCall: () => connection.findCall(),
+  });
   return { client, connection };
 }
 
-async function nextAfter(reason: unknown, way: McpTransport, signal: AbortSignal): Promise<FailedAttempt["next"]> {
+/** Returns which attempt may succeed after a failure. Waits for the user's consent if the failure was the lack of it. */
+async function nextAttempt(
+  reason: unknown,
+  transport: McpTransport,
+  signal: AbortSignal,
+): Promise<FailedAttempt["next"]> {
   const { SdkError, SdkErrorCode, UnauthorizedError } = await loadSdk();
-  if (reason instanceof UnauthorizedError && way.authorize) {
-    await way.authorize(signal);
+  if (reason instanceof UnauthorizedError && transport.authorize) {
+    await transport.authorize(signal);
     return "authorized";
   }
   const isUnclear = reason instanceof SdkError && reason.code === SdkErrorCode.EraNegotiationFailed;
-  return isUnclear && way.closeReason() !== "" ? "legacy" : "nothing";
-}
-
-function openError(server: McpServer, way: McpTransport, reason: unknown): DevtoolError {
-  const secrets = new ServerSecrets(server);
-  const why = secrets.hide(way.closeReason() || messageOf(reason));
-  const message = `MCP server ${JSON.stringify(server.name)}: ${why}`;
-  return new DevtoolError(message, Code.Unavailable, { cause: secrets.hideInError(reason) });
+  return isUnclear && transport.closeReason() !== "" ? "legacy" : "nothing";
 }

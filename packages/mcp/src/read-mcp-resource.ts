@@ -11,37 +11,41 @@ const PARAMETERS = toolArgs({
   uri: z.string().describe("The URI of the resource."),
 });
 const NAME = "read_mcp_resource";
-/** The maximum number of resources that the description lists; a model may know others from results. */
+/** The maximum number of resources in the description. A model may know others from results. */
 const MAX_LISTED = 100;
-/** The maximum number of characters of a resource's address that a question shows. */
+/** The maximum length of a URI in a question, in characters. */
 const MAX_URI_LENGTH = 150;
 
-/** A resource that a server listed. */
+/** A resource that a server lists. */
 export interface McpResource {
+  /** The name of the server. */
   readonly server: string;
   /** The SHA-256, in hex, of where the server is. */
   readonly serverHash: string;
-  /** Where the server is, in words for a question. */
+  /** Where the server is, as `serverPlace` describes it. */
   readonly place: string;
   readonly uri: string;
-  /** What it is called, for a person. */
+  /** The name of the resource for a person. */
   readonly name: string;
 }
 
-/** What reading takes. */
-export interface ReadMcpResourceOptions {
-  readonly resources: readonly McpResource[];
-  /** Reads a resource of a server that is there. */
-  readonly read: (server: string, uri: string, signal: AbortSignal) => Promise<ReadResourceResult>;
-  /** The maximum number of characters that are kept, the first. */
-  readonly maxOutputBytes: number;
-}
+/** Reads a resource of a server, by the name of the server. */
+export type ReadMcpResource = (server: string, uri: string, signal: AbortSignal) => Promise<ReadResourceResult>;
 
-/** `read_mcp_resource`: reads a resource of an MCP server; asks, since the URI goes to the server. */
-export function readMcpResourceTool({ resources, read, maxOutputBytes }: ReadMcpResourceOptions): Tool {
+/**
+ * Creates the tool `read_mcp_resource`, which reads a resource of an MCP server.
+ *
+ * Every call asks, because the model chooses the URI that is sent to the server. A result is cut after `maxOutputBytes`
+ * characters.
+ */
+export function readMcpResourceTool(
+  resources: readonly McpResource[],
+  read: ReadMcpResource,
+  maxOutputBytes: number,
+): Tool {
   const servers = new Map(resources.map((resource) => [resource.server, resource]));
   return {
-    declaration: { name: NAME, description: describe(resources), parameters: PARAMETERS.jsonSchema },
+    declaration: { name: NAME, description: describeTool(resources), parameters: PARAMETERS.jsonSchema },
     prepare: async (args) => {
       const { server, uri } = PARAMETERS.read(args);
       const known = servers.get(server);
@@ -49,23 +53,21 @@ export function readMcpResourceTool({ resources, read, maxOutputBytes }: ReadMcp
         throw invalid("server", server, "has no resources", `choose ${[...servers.keys()].join(", ")}`);
       return {
         args,
-        // Rules and answers about a server are about its resources, too.
+        // Rules and answers about a server apply to its resources too.
         facts: { mcpServer: server, mcpServerHash: known.serverHash },
         description: `Read resource ${oneLine(uri, MAX_URI_LENGTH)} (MCP server ${server}: ${known.place})`,
         confirmation: { case: "mcpDetails", value: create(McpDetailsSchema, { serverName: server, toolName: NAME }) },
-        execute: (signal) => run(read(server, uri, signal), maxOutputBytes),
+        execute: async function* (signal): AsyncIterable<ToolEvent> {
+          const { contents } = await read(server, uri, signal);
+          const blocks = contents.map((resource) => ({ type: "resource" as const, resource }));
+          yield textResult(cut(contentText(blocks), maxOutputBytes));
+        },
       };
     },
   };
 }
 
-async function* run(reading: Promise<ReadResourceResult>, maxOutputBytes: number): AsyncIterable<ToolEvent> {
-  const { contents } = await reading;
-  const blocks = contents.map((resource) => ({ type: "resource" as const, resource }));
-  yield textResult(cut(contentText(blocks), maxOutputBytes));
-}
-
-function describe(resources: readonly McpResource[]): string {
+function describeTool(resources: readonly McpResource[]): string {
   const listed = resources.slice(0, MAX_LISTED).map(({ server, uri, name }) => `- ${server}: ${uri} (${name})`);
   const more = resources.length > MAX_LISTED ? [`and ${resources.length - MAX_LISTED} more`] : [];
   return ["Reads a resource of an MCP server. Resources:", ...listed, ...more].join("\n");

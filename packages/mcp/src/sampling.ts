@@ -5,17 +5,21 @@ import { Code, DevtoolError } from "@devtool/server/agent";
 import type { CreateMessageRequest, CreateMessageResult } from "@modelcontextprotocol/client";
 import type { CallHooks } from "./call-hooks.ts";
 import { contentText } from "./call-result.ts";
-import { type AskingServer, titleOf } from "./server-place.ts";
+import { type AskingServer, serverTitle } from "./server-place.ts";
 
-/** Who asks the model, and how the user and the model are reached. */
+/** The server that wants to ask the model, and how the user and the model are asked. */
 export interface Sampling {
   readonly server: AskingServer;
   readonly hooks: CallHooks;
   readonly sample: Sample;
 }
 
-/** Shows the user what a server wants to ask the model, and asks it when they agree. */
-export async function sampleFor(
+/**
+ * Asks the model on behalf of a server (MCP sampling), after the user has seen the whole prompt and agreed.
+ *
+ * Throws `Code.PermissionDenied` when the user declines.
+ */
+export async function sampleForServer(
   { params }: CreateMessageRequest,
   { server, hooks, sample }: Sampling,
   signal: AbortSignal,
@@ -23,8 +27,11 @@ export async function sampleFor(
   const messages = params.messages.map(({ role, content }) => ({ role, text: contentText(content) }));
   const request = { systemPrompt: params.systemPrompt ?? "", messages, maxTokens: params.maxTokens };
   const { optionId } = await hooks.ask({
-    description: `${titleOf(server)} wants to ask the model`,
-    details: { case: "genericDetails", value: create(GenericDetailsSchema, { description: inWords(server, request) }) },
+    description: `${serverTitle(server)} wants to ask the model`,
+    details: {
+      case: "genericDetails",
+      value: create(GenericDetailsSchema, { description: describeRequest(server, request) }),
+    },
     options: [
       create(ConfirmationOptionSchema, { id: OPTION_PROCEED_ONCE, name: "Allow once" }),
       create(ConfirmationOptionSchema, { id: OPTION_CANCEL, name: "Decline" }),
@@ -35,9 +42,9 @@ export async function sampleFor(
   return { model, role: "assistant", content: { type: "text", text } };
 }
 
-function inWords(server: AskingServer, { systemPrompt, messages, maxTokens }: SampleRequest): string {
+function describeRequest(server: AskingServer, { systemPrompt, messages, maxTokens }: SampleRequest): string {
   return [
-    `${titleOf(server)} wants to ask the model, for at most ${maxTokens} tokens:`,
+    `${serverTitle(server)} wants to ask the model, for at most ${maxTokens} tokens:`,
     ...(systemPrompt === "" ? [] : [`system: ${systemPrompt}`]),
     ...messages.map(({ role, text }) => `${role}: ${text}`),
   ].join("\n");

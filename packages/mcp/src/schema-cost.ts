@@ -1,6 +1,11 @@
+/** Keywords that refer to other schemas in ways that are not followed here. */
+const UNKNOWN_REFERENCES = ["$dynamicRef", "$recursiveRef", "$id", "$anchor", "$dynamicAnchor"] as const;
+
 /**
- * How many steps a walk of a schema takes at most for one value, its references followed; infinite for a schema that
- * comes back to itself or refers to what is not in it. Few lines of references that double can stand for 2^40 steps.
+ * Returns the maximum number of steps that validating one value takes, with all references followed.
+ *
+ * Infinite for a schema that refers to itself or to something outside of it. A few lines of references that double can stand for
+ * 2^40 steps.
  */
 export function schemaCost(schema: object): number {
   const known = new Map<object, number>();
@@ -8,17 +13,19 @@ export function schemaCost(schema: object): number {
     if (typeof node !== "object" || node === null) return 1;
     const before = known.get(node);
     if (before !== undefined) return before;
-    // Whoever comes here again before the sum is known went in a circle.
+    // A node that is reached again before its cost is known refers to itself.
     known.set(node, Number.POSITIVE_INFINITY);
     const below = Object.values(node).reduce((sum: number, child: unknown) => sum + cost(child), 1);
-    const total = below + ("$ref" in node ? cost(referred(schema, node.$ref)) : 0) + unknownReference(node);
+    const referred = "$ref" in node ? cost(resolveReference(schema, node.$ref)) : 0;
+    const isKnown = !UNKNOWN_REFERENCES.some((keyword) => keyword in node);
+    const total = isKnown ? below + referred : Number.POSITIVE_INFINITY;
     known.set(node, total);
     return total;
   };
   return cost(schema);
 }
 
-/** How many values a value holds, itself included. */
+/** Returns the number of values in a value, including itself. */
 export function valueSize(value: unknown): number {
   let size = 0;
   const open: unknown[] = [value];
@@ -30,20 +37,14 @@ export function valueSize(value: unknown): number {
   return size;
 }
 
-const UNKNOWN_REFERENCES = ["$dynamicRef", "$recursiveRef", "$id", "$anchor", "$dynamicAnchor"] as const;
-
-function unknownReference(node: object): number {
-  return UNKNOWN_REFERENCES.some((keyword) => keyword in node) ? Number.POSITIVE_INFINITY : 0;
-}
-
-/** What a reference within the schema refers to; the schema itself, and so a circle, for any other. */
-function referred(schema: object, reference: unknown): unknown {
+/** Resolves a JSON pointer within the schema. Any other reference resolves to the schema itself, and so to an infinite cost. */
+function resolveReference(schema: object, reference: unknown): unknown {
   if (typeof reference !== "string" || !reference.startsWith("#/")) return schema;
-  const way = decodeURIComponent(reference.slice(2)).split("/");
-  return way.reduce((node: unknown, name) => memberOf(node, name.replaceAll("~1", "/").replaceAll("~0", "~")), schema);
-}
-
-function memberOf(node: unknown, name: string): unknown {
-  if (typeof node !== "object" || node === null) return undefined;
-  return Object.entries(node).find(([key]) => key === name)?.[1];
+  let node: unknown = schema;
+  for (const segment of decodeURIComponent(reference.slice(2)).split("/")) {
+    const name = segment.replaceAll("~1", "/").replaceAll("~0", "~");
+    if (typeof node !== "object" || node === null) return undefined;
+    node = Object.entries(node).find(([key]) => key === name)?.[1];
+  }
+  return node;
 }

@@ -1,18 +1,22 @@
 import { createHash } from "node:crypto";
+import type { JsonObject } from "@bufbuild/protobuf";
 import type { McpServer } from "@devtool/schema";
 import { canonicalJson } from "@devtool/schema/json";
 
 /**
- * The SHA-256, in hex, of where an MCP server is: its URL, or its command with arguments and directory. Approvals bind to it,
- * since another server can have the same name. Headers and the environment are left out: they hold tokens, which change.
+ * Returns the SHA-256, in hex, of where an MCP server is: its URL, or its command with arguments and directory.
+ *
+ * Approvals bind to it, because another server can have the same name. Headers and the environment are left out: they hold
+ * tokens, which change.
  */
 export function serverHash({ transport }: Pick<McpServer, "transport">): string {
   return createHash("sha256")
-    .update(canonicalJson(placeOf(transport)))
+    .update(canonicalJson(hashedFields(transport)))
     .digest("hex");
 }
 
-function placeOf(transport: McpServer["transport"]) {
+/** Changing these fields, or their names, makes users approve their servers anew. */
+function hashedFields(transport: McpServer["transport"]): JsonObject {
   switch (transport.case) {
     case "stdio": {
       const { command, args, workingDirectory } = transport.value;

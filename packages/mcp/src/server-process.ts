@@ -2,62 +2,64 @@ import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { setTimeout as delay } from "node:timers/promises";
 import { failpoint } from "@devtool/server/agent";
 
-/** What to start. */
+/** The command that starts a server. */
 export interface ServerCommand {
   readonly command: string;
   readonly args: readonly string[];
+  /** An absolute path. */
   readonly workingDirectory: string;
-  /** The whole environment. */
+  /** The whole environment: nothing is inherited. */
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** The number of bytes that are kept of what a server last wrote to standard error. */
+/** The number of bytes that are kept of the end of standard error. */
 const KEPT_STDERR_BYTES = 4096;
-/** The times in milliseconds that a server has to end after its input was closed, before SIGTERM and then before SIGKILL. */
+/** The time between closing the input of a server and SIGTERM, in milliseconds. */
 const CLOSE_MS = 300;
+/** The time between SIGTERM and SIGKILL, in milliseconds. */
 const TERMINATE_MS = 1500;
 
-/** The process of an MCP server, the leader of its own group; disposing of it ends the whole group. */
+/** The process of an MCP server. It leads a process group of its own; disposing of it ends the whole group. */
 export class ServerProcess implements AsyncDisposable {
   readonly #child: ChildProcessWithoutNullStreams;
-  /** How it ended, in words: `exit code 1`. */
+  /** Resolves when the process has ended, to a description: `it ended with exit code 1`. */
   readonly ended: Promise<string>;
   #stderr: Buffer = Buffer.alloc(0);
   #hasEnded = false;
 
-  /** Starts the process; that it could not be started shows in `ended`. */
+  /** Starts the process. If that fails, `ended` says so. */
   constructor({ command, args, workingDirectory, environment }: ServerCommand) {
     failpoint("devtool:mcp.spawn.before");
     this.#child = spawn(command, [...args], { cwd: workingDirectory, env: { ...environment }, detached: true });
     this.#child.stdin.on("error", () => undefined);
     this.#child.stdout.on("error", () => undefined);
     this.#child.stderr.on("error", () => undefined);
-    this.#child.stderr.on("data", (chunk: Buffer) => this.#keep(chunk));
-    this.ended = this.#end();
+    this.#child.stderr.on("data", (chunk: Buffer) => this.#keepLastWords(chunk));
+    this.ended = this.#waitForEnd();
     failpoint("devtool:mcp.spawn.after");
   }
 
-  /** Undefined when it could not be started. */
+  /** The process id; undefined when the process could not be started. */
   get pid(): number | undefined {
     return this.#child.pid;
   }
 
-  /** What it writes to standard output. */
+  /** The standard output. */
   get output(): AsyncIterable<Buffer> {
     return this.#child.stdout;
   }
 
-  /** The end of what it wrote to standard error, for messages about its failure; may be empty. */
+  /** The end of standard error, for messages about a failure; may be empty. */
   get lastWords(): string {
     return this.#stderr.toString("utf8").trim();
   }
 
-  /** The number of bytes that wait for it to read them. */
+  /** The number of bytes that were written and that the process has not read yet. */
   get unreadBytes(): number {
     return this.#child.stdin.writableLength;
   }
 
-  /** Writes to its standard input; false when it takes nothing any more. */
+  /** Writes to standard input. Returns false when the process accepts no more input. */
   write(text: string): boolean {
     if (!this.#child.stdin.writable) return false;
     failpoint("devtool:mcp.send.before");
@@ -66,18 +68,18 @@ export class ServerProcess implements AsyncDisposable {
     return true;
   }
 
-  /** Ends the group at once. */
+  /** Ends the group at once, with SIGKILL. */
   kill(): void {
     this.#signalGroup("SIGKILL");
   }
 
-  /** Stops reading: what processes it left behind still write goes nowhere. */
+  /** Stops reading. Processes that the server left behind can still hold its output open. */
   closeOutput(): void {
     this.#child.stdout.destroy();
     this.#child.stderr.destroy();
   }
 
-  /** Asks it to end, then makes it; returns when its group is gone. */
+  /** Closes standard input, then sends SIGTERM and SIGKILL to the group. Resolves when the process has ended. */
   async [Symbol.asyncDispose](): Promise<void> {
     failpoint("devtool:mcp.close.before");
     this.#child.stdin.end();
@@ -91,7 +93,7 @@ export class ServerProcess implements AsyncDisposable {
     this.#child.stdin.destroy();
   }
 
-  async #end(): Promise<string> {
+  async #waitForEnd(): Promise<string> {
     const ended = Promise.withResolvers<string>();
     this.#child.once("error", (error) => ended.resolve(`it could not be started (${error.message})`));
     this.#child.once("exit", (code, name) =>
@@ -103,11 +105,12 @@ export class ServerProcess implements AsyncDisposable {
   }
 
   async #endsWithin(timeMs: number): Promise<void> {
-    using waiting = new Waiting();
-    await Promise.race([this.ended, delay(timeMs, undefined, { signal: waiting.signal }).catch(() => undefined)]);
+    const timer = new AbortController();
+    await Promise.race([this.ended, delay(timeMs, undefined, { signal: timer.signal }).catch(() => undefined)]);
+    timer.abort();
   }
 
-  #keep(chunk: Buffer): void {
+  #keepLastWords(chunk: Buffer): void {
     const all = chunk.length >= KEPT_STDERR_BYTES ? chunk : Buffer.concat([this.#stderr, chunk]);
     this.#stderr = Buffer.from(all.subarray(-KEPT_STDERR_BYTES));
   }
@@ -117,20 +120,7 @@ export class ServerProcess implements AsyncDisposable {
     try {
       process.kill(-this.#child.pid, name);
     } catch {
-      // Nobody is left in the group.
+      // The group has ended.
     }
-  }
-}
-
-/** A signal that aborts when nobody waits any more. */
-class Waiting implements Disposable {
-  readonly #controller = new AbortController();
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  [Symbol.dispose](): void {
-    this.#controller.abort();
   }
 }

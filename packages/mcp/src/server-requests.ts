@@ -5,42 +5,48 @@ import { Code, DevtoolError } from "@devtool/server/agent";
 import type { Client, ClientCapabilities, jsonSchemaValidator } from "@modelcontextprotocol/client";
 import type { CallHooks } from "./call-hooks.ts";
 import { elicit } from "./elicitation.ts";
-import { sampleFor } from "./sampling.ts";
+import { sampleForServer } from "./sampling.ts";
 import type { AskingServer } from "./server-place.ts";
 import type { ServerSecrets } from "./server-secrets.ts";
 
-/** What a server may ask us, and how it is answered. */
+/** How requests from a server are answered. */
 export interface ServerRequests {
   readonly server: AskingServer;
-  /** What none of its questions may say. */
+  /** The secrets that are hidden in questions to the user. */
   readonly secrets: ServerSecrets;
-  /** The one root that servers are told. */
+  /** The absolute path of the workspace, the only root that servers get. */
   readonly workspacePath: string;
-  /** Asks the model on a server's behalf; undefined when servers cannot. */
+  /** Asks the model on behalf of a server; undefined when servers may not. */
   readonly sample: Sample | undefined;
+  /** Checks the user's answers against the forms of the server. */
   readonly validator: jsonSchemaValidator;
-  /** The call on whose behalf the server asks; undefined when none runs. */
-  readonly callOf: () => CallHooks | undefined;
+  /** Returns the call that a request of the server belongs to; undefined when none runs. */
+  readonly findCall: () => CallHooks | undefined;
 }
 
-/** What we tell a server that it may ask. */
-export function capabilitiesFor({ sample }: Pick<ServerRequests, "sample">): ClientCapabilities {
-  return { roots: {}, elicitation: { form: { applyDefaults: true }, url: {} }, ...(sample && { sampling: {} }) };
+/** Returns the capabilities that the client declares: the requests that a server may send. */
+export function clientCapabilities(sample: Sample | undefined): ClientCapabilities {
+  const capabilities = { roots: {}, elicitation: { form: { applyDefaults: true }, url: {} } };
+  return sample ? { ...capabilities, sampling: {} } : capabilities;
 }
 
-/** Answers what a server asks: its roots at once, the rest by asking the user. A server that asks while no call of it runs is refused. */
+/**
+ * Answers the requests of a server: for roots at once, for anything else by asking the user.
+ *
+ * A request is refused while no call of the server runs.
+ */
 export function answerRequests(client: Client, requests: ServerRequests): void {
-  const { server, secrets, workspacePath, sample, validator, callOf } = requests;
+  const { server, secrets, workspacePath, sample, validator, findCall } = requests;
   const roots = [{ uri: pathToFileURL(workspacePath).href, name: basename(workspacePath) }];
   client.setRequestHandler("roots/list", () => ({ roots }));
   client.setRequestHandler("elicitation/create", async (request) => {
-    const hooks = callOf();
-    return hooks ? elicit(server, secrets.hideIn(request), { hooks, validator }) : { action: "cancel" };
+    const hooks = findCall();
+    return hooks ? elicit(server, secrets.hideIn(request), hooks, validator) : { action: "cancel" };
   });
   if (!sample) return;
   client.setRequestHandler("sampling/createMessage", async (request, { mcpReq }) => {
-    const hooks = callOf();
+    const hooks = findCall();
     if (!hooks) throw new DevtoolError("no call runs that could ask the model", Code.FailedPrecondition);
-    return sampleFor(secrets.hideIn(request), { server, hooks, sample }, mcpReq.signal);
+    return sampleForServer(secrets.hideIn(request), { server, hooks, sample }, mcpReq.signal);
   });
 }

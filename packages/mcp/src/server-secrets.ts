@@ -1,35 +1,36 @@
 import type { McpServer } from "@devtool/schema";
-import { messageOf } from "./message-of.ts";
+import { describeError } from "./describe-error.ts";
 
-/** A shorter value is hidden only where an address holds it: anywhere else, that would spoil ordinary words. */
+/** The minimum length of a value that is hidden everywhere. A shorter one is hidden only within the address: it may be an ordinary word. */
 const MIN_LENGTH = 8;
 
 /**
- * The secrets that a server is started or reached with: the values of its environment, its headers and its address. A
- * server that tells of its failure may tell of them too, and what it says goes to users, models and logs (S12).
+ * The secrets with which a server is started or reached: the values of its environment, its headers and its address.
+ *
+ * The server may repeat them, for instance in an error, and what it sends goes to users, models and logs (S12).
  */
 export class ServerSecrets {
-  /** What is looked for, and what is put in its place. */
+  /** The texts that are replaced, and their replacements. */
   readonly #replacements: ReadonlyMap<string, string>;
 
   constructor(server: Pick<McpServer, "transport">) {
-    const named = valuesOf(server).filter(([, value]) => value.length >= MIN_LENGTH);
-    // The longest first: one may be a part of another.
+    const named = findSecrets(server).filter(([, value]) => value.length >= MIN_LENGTH);
+    // The longest first, because one value may be a part of another.
     const sorted = named.sort(([, one], [, other]) => other.length - one.length);
     this.#replacements = new Map([
       ...sorted.map(([name, value]) => [value, `[${name}]`] as const),
-      ...shortValuesInUrl(server),
+      ...shortSecretsInUrl(server),
     ]);
   }
 
-  /** The text with the name of each secret in its place. */
+  /** Returns the text with each secret replaced by its name in brackets. */
   hide(text: string): string {
     let hidden = text;
     for (const [value, name] of this.#replacements) hidden = hidden.replaceAll(value, name);
     return hidden;
   }
 
-  /** An answer of the server, which is plain JSON, without secrets. */
+  /** Returns a message of the server, which is plain JSON, without secrets. */
   hideIn<T>(answer: T): T {
     if (this.#replacements.size === 0) return answer;
     const text = JSON.stringify(answer);
@@ -39,22 +40,31 @@ export class ServerSecrets {
     return copy;
   }
 
-  /** An error that says nothing secret: the same one when it did not. */
+  /** Returns the error if its message contains no secret, otherwise a new one without its cause. */
   hideInError(reason: unknown): unknown {
     if (!(reason instanceof Error)) return reason;
-    const words = messageOf(reason);
-    const hidden = this.hide(words);
-    return hidden === words ? reason : new Error(hidden);
+    const description = describeError(reason);
+    const hidden = this.hide(description);
+    return hidden === description ? reason : new Error(hidden);
   }
 }
 
-function valuesOf({ transport }: Pick<McpServer, "transport">): (readonly [name: string, value: string])[] {
+/** The name of a secret, which is shown in its place, and its value. */
+type NamedValue = readonly [name: string, value: string];
+
+function findSecrets({ transport }: Pick<McpServer, "transport">): NamedValue[] {
   switch (transport.case) {
     case "stdio":
       return Object.entries(transport.value.env);
     case "http":
-    case "sse":
-      return [...Object.entries(transport.value.headers).flatMap(wordsOf), ...valuesInUrl(transport.value.url)];
+    case "sse": {
+      const { url, headers } = transport.value;
+      // A header is a secret as a whole, and so is each word of it: the token without its scheme.
+      const inHeaders = Object.entries(headers).flatMap(([name, value]) =>
+        [value, ...value.split(/\s+/)].map((word): NamedValue => [name, word]),
+      );
+      return [...inHeaders, ...secretsInUrl(url)];
+    }
     case undefined:
       return [];
     default:
@@ -62,26 +72,25 @@ function valuesOf({ transport }: Pick<McpServer, "transport">): (readonly [name:
   }
 }
 
-/** A header as a whole, and what stands behind its scheme. */
-function wordsOf([name, value]: readonly [string, string]): (readonly [string, string])[] {
-  return [value, ...value.split(/\s+/)].map((word) => [name, word] as const);
-}
-
-function valuesInUrl(url: string): (readonly [string, string])[] {
+/** Returns user, password and parameters of an address, each as it is and in its other encoding. */
+function secretsInUrl(url: string): NamedValue[] {
   const address = URL.parse(url);
   if (!address) return [];
   const { username, password, searchParams } = address;
   return [
-    ...[username, password].flatMap((value) => [["user", value] as const, ["user", decoded(value)] as const]),
-    ...[...searchParams].flatMap(([name, value]) => [
-      [name, value] as const,
-      [name, encodeURIComponent(value)] as const,
+    ...[username, password].flatMap((value): NamedValue[] => [
+      ["user", value],
+      ["user", decoded(value)],
+    ]),
+    ...[...searchParams].flatMap(([name, value]): NamedValue[] => [
+      [name, value],
+      [name, encodeURIComponent(value)],
     ]),
   ];
 }
 
-/** Values of an address that are too short to be hidden anywhere else, with what stands around them in it. */
-function shortValuesInUrl({ transport }: Pick<McpServer, "transport">): (readonly [string, string])[] {
+/** Returns the values of an address together with the characters around them, so that short values are hidden in addresses only. */
+function shortSecretsInUrl({ transport }: Pick<McpServer, "transport">): (readonly [string, string])[] {
   const address = transport.case === "http" || transport.case === "sse" ? URL.parse(transport.value.url) : null;
   if (!address) return [];
   const { username, password, searchParams } = address;
@@ -98,7 +107,7 @@ function shortValuesInUrl({ transport }: Pick<McpServer, "transport">): (readonl
   ];
 }
 
-/** The text as it is when it is no percent-encoded one. */
+/** Decodes percent-encoded text. Returns the text itself if it is not valid. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);

@@ -4,29 +4,32 @@ import { FloodGate } from "./flood-gate.ts";
 import { LineReader } from "./line-reader.ts";
 import { type ServerCommand, ServerProcess } from "./server-process.ts";
 
-/** The maximum size of the requests that a server leaves unread, in bytes; then it is given up. */
+/** The maximum number of bytes that a server may leave unread before it is ended. */
 const MAX_UNREAD_BYTES: number = 16 * 1024 * 1024;
-/** The number of messages of one server after which other servers have their turn. */
+/** The number of messages after which the event loop continues with other work. */
 const MESSAGES_PER_TURN = 50;
-/** The time in which what a server wrote before it ended may still come, in milliseconds. */
+/** The time after the end of a server in which the rest of its output is still read, in milliseconds. */
 const LINGER_MS = 200;
 
-/** How a transport works. */
+/** The options of `StdioTransport`. */
 export interface StdioTransportOptions {
-  /** Reads a message; throws for what is not a message. */
+  /** Checks that a value is a message of JSON-RPC. Throws when it is not. */
   readonly parseMessage: (value: unknown) => JSONRPCMessage;
+  /** The clock, in milliseconds. */
   readonly now: () => number;
 }
 
 /**
- * Speaks MCP over the standard streams of a process of its own group. The SDK's transport would do for servers that
- * mean well; this one also ends what a server started, keeps its last words, and gives up a server that floods.
+ * A transport over the standard streams of a server process.
+ *
+ * Unlike the SDK's own transport it ends the processes that the server started, keeps the end of standard error, and ends a server
+ * that floods it or does not read.
  */
 export class StdioTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: (message: JSONRPCMessage) => void;
-  /** The SDK knows a transport of processes by this, and treats silence as an old server then. */
+  /** By this property the SDK recognizes a transport of a process, for which silence means an old server. */
   readonly stderr = null;
   readonly #command: ServerCommand;
   readonly #options: StdioTransportOptions;
@@ -39,15 +42,15 @@ export class StdioTransport implements Transport {
     this.#options = options;
   }
 
-  /** The process, while it runs. */
+  /** The process id; null before the start and when the process could not be started. */
   get pid(): number | null {
     return this.#process?.pid ?? null;
   }
 
-  /** Why it closed, with the server's last words; empty while it is open. */
+  /** Why the transport closed, with the end of standard error; empty while it is open. */
   get closeReason(): string {
-    const said = this.#process?.lastWords ?? "";
-    return this.#failure + (said === "" || this.#failure === "" ? "" : `; its last words: ${said}`);
+    const lastWords = this.#process?.lastWords ?? "";
+    return this.#failure + (lastWords === "" || this.#failure === "" ? "" : `; its last words: ${lastWords}`);
   }
 
   async start(): Promise<void> {
@@ -57,7 +60,7 @@ export class StdioTransport implements Transport {
 
   async send(message: JSONRPCMessage): Promise<void> {
     if (!this.#process?.write(`${JSON.stringify(message)}\n`)) throw new Error("the MCP server takes no more input");
-    if (this.#process.unreadBytes > MAX_UNREAD_BYTES) this.#giveUp(this.#process, "it does not read its input");
+    if (this.#process.unreadBytes > MAX_UNREAD_BYTES) this.#fail(this.#process, "it does not read its input");
   }
 
   async close(): Promise<void> {
@@ -67,17 +70,17 @@ export class StdioTransport implements Transport {
   }
 
   async #run(process: ServerProcess): Promise<void> {
-    const reading = this.#read(process).catch((reason: Error) => this.#giveUp(process, reason.message));
-    const how = await process.ended;
+    const reading = this.#read(process).catch((reason: Error) => this.#fail(process, reason.message));
+    const howItEnded = await process.ended;
     await Promise.race([reading, delay(LINGER_MS, undefined, { ref: false })]);
-    this.#failure ||= how;
+    this.#failure ||= howItEnded;
     process.kill();
     process.closeOutput();
     await reading;
     this.onclose?.();
   }
 
-  /** Reads chunk by chunk, and lets others have their turn between two. */
+  /** Reads and delivers messages. Other work runs between chunks, and within a chunk of many messages. */
   async #read(process: ServerProcess): Promise<void> {
     const lines = new LineReader();
     const gate = new FloodGate(this.#options.now);
@@ -92,7 +95,7 @@ export class StdioTransport implements Transport {
     }
   }
 
-  /** What is not a message is left out: servers print to standard output by mistake. */
+  /** Delivers a message. A line that is not a message is skipped: servers print to standard output by mistake. */
   #deliver(line: string): void {
     try {
       this.onmessage?.(this.#options.parseMessage(JSON.parse(line)));
@@ -101,7 +104,7 @@ export class StdioTransport implements Transport {
     }
   }
 
-  #giveUp(process: ServerProcess, why: string): void {
+  #fail(process: ServerProcess, why: string): void {
     this.#failure ||= why;
     process.kill();
   }

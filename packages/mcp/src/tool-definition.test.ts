@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { definitionOf } from "./tool-definition.ts";
+import { readToolDefinition } from "./tool-definition.ts";
 
 const tool = {
   name: "send",
@@ -8,11 +8,11 @@ const tool = {
 };
 
 describe("the hash of a definition", () => {
-  const { hash } = definitionOf(tool);
+  const { hash } = readToolDefinition(tool);
 
   it("is the same for the same definition, however its members are ordered", () => {
     const properties = { cc: { type: "string" }, to: { type: "string" } };
-    expect(definitionOf({ ...tool, inputSchema: { properties, type: "object" } }).hash).toBe(hash);
+    expect(readToolDefinition({ ...tool, inputSchema: { properties, type: "object" } }).hash).toBe(hash);
     expect(hash).toBe("463112d4525804d94fdc5adfbebbb23f257f859dc9531e524459d877f3951b97");
   });
 
@@ -23,19 +23,19 @@ describe("the hash of a definition", () => {
     { what: "words in the schema", changed: { ...tool, inputSchema: { ...tool.inputSchema, title: "x" } } },
     { what: "missing description", changed: { name: tool.name, inputSchema: tool.inputSchema } },
   ])("is another one for another $what", ({ changed }) => {
-    expect(definitionOf(changed).hash).not.toBe(hash);
+    expect(readToolDefinition(changed).hash).not.toBe(hash);
   });
 
   it("does not confuse one member with the next", () => {
-    const one = definitionOf({ ...tool, name: 'a","description":"b', description: "" }).hash;
-    expect(one).not.toBe(definitionOf({ ...tool, name: "a", description: "b" }).hash);
+    const one = readToolDefinition({ ...tool, name: 'a","description":"b', description: "" }).hash;
+    expect(one).not.toBe(readToolDefinition({ ...tool, name: "a", description: "b" }).hash);
   });
 });
 
 describe("the annotations of a definition", () => {
   it("are the hints that are set", () => {
     const annotations = { title: "Send", readOnlyHint: false, destructiveHint: true };
-    const definition = definitionOf({ ...tool, annotations });
+    const definition = readToolDefinition({ ...tool, annotations });
     expect(definition.annotations).toEqual({ readOnlyHint: false, destructiveHint: true });
     expect(definition.title).toBe("Send");
   });

@@ -1,26 +1,26 @@
 import { createHash } from "node:crypto";
 import type { JsonObject } from "@bufbuild/protobuf";
-import { canonicalJson } from "@devtool/schema/json";
+import { canonicalJson, plainJson } from "@devtool/schema/json";
 import type { Tool as SdkTool } from "@modelcontextprotocol/client";
 
 /** A tool as its server defines it. */
 export interface ToolDefinition {
-  /** As the server calls it. */
+  /** The name by which the server knows the tool. */
   readonly name: string;
-  /** What it is called for a person; empty when the server does not say. */
+  /** The name for a person; empty when the server gives none. */
   readonly title: string;
   readonly description: string;
   readonly inputSchema: JsonObject;
-  /** The hints of the server that are set, by their MCP names. */
+  /** The hints that the server gives, by their MCP names. */
   readonly annotations: Readonly<Record<string, boolean>>;
-  /** The SHA-256, in hex, of name, description and input schema: another one is another tool. */
+  /** The SHA-256, in hex, of name, description and input schema. A tool with another hash is another tool. */
   readonly hash: string;
 }
 
-/** Reads the definition of a tool as the SDK gives it. */
-export function definitionOf(tool: SdkTool): ToolDefinition {
+/** Reads a tool as the SDK lists it. */
+export function readToolDefinition(tool: SdkTool): ToolDefinition {
   const { name, description = "" } = tool;
-  const inputSchema = plainObject(tool.inputSchema);
+  const inputSchema = plainJson(tool.inputSchema);
   const hints = Object.entries(tool.annotations ?? {}).flatMap(([hint, value]) =>
     typeof value === "boolean" ? [[hint, value] as const] : [],
   );
@@ -32,9 +32,4 @@ export function definitionOf(tool: SdkTool): ToolDefinition {
     annotations: Object.fromEntries(hints),
     hash: createHash("sha256").update(canonicalJson({ name, description, inputSchema })).digest("hex"),
   };
-}
-
-/** A value of the SDK as plain JSON: what JSON has no word for is left out. */
-export function plainObject(value: object): JsonObject {
-  return JSON.parse(JSON.stringify(value));
 }

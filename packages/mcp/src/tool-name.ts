@@ -2,38 +2,37 @@ import { createHash } from "node:crypto";
 
 /** A tool as its server names it. */
 export interface ToolIdentity {
-  /** The server, as configured. */
+  /** The name of the server in the configuration. */
   readonly server: string;
-  /** The tool, as the server calls it. */
+  /** The name that the server gives the tool. */
   readonly tool: string;
 }
 
-/** The maximum size of a name, in bytes: what models take. */
+/** The maximum size of a name, in bytes, that models accept. */
 export const MAX_TOOL_NAME_BYTES = 64;
 
 const PREFIX = "mcp__";
 const SEPARATOR = "__";
 const HASH_LENGTH = 12;
-/** What a hash takes with the `_` before it. */
+/** The length of a hash with the `_` before it. */
 const SUFFIX_LENGTH: number = HASH_LENGTH + 1;
 const MAX_NAMESPACE_LENGTH: number = MAX_TOOL_NAME_BYTES - SUFFIX_LENGTH - SEPARATOR.length;
 
 /**
- * Gives each tool the name that models know it by: `mcp__<server>__<tool>` in `[A-Za-z0-9_-]`, at most 64 bytes.
+ * Gives each tool its name for models: `mcp__<server>__<tool>` in `[A-Za-z0-9_-]`, at most 64 bytes.
  *
- * Different tools get different names, whatever their order. What differs only in characters that a name cannot have
- * gets a hash of the raw name, all of it and not only the later one, so that nobody takes another's name by coming
- * first; so do names that are too long. The way back is a look into this list: names are never split.
+ * Different tools get different names, and the order of the tools does not matter. Where two tools differ only in characters that a
+ * name cannot have, both get a hash of their raw names, so that neither can take the name of the other by coming first. A name
+ * that is too long gets a hash as well. To find the tool of a name, look it up in the result: names are never split.
  */
 export function qualifyToolNames<Identity extends ToolIdentity>(
   identities: readonly Identity[],
 ): ReadonlyMap<string, Identity> {
   const distinct = new Map(identities.map((identity) => [rawKey(identity), identity]));
   const sorted = [...distinct].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, identity]) => identity);
-  const readers = countReaders(sorted);
-  const wanted = sorted.map((identity) => ({ identity, ...readableParts(identity, readers) }));
+  const wanted = wantedNames(sorted);
   const count = countBy(wanted, ({ namespace, tool }) => join(namespace, tool));
-  const fits = ({ namespace, tool }: Wanted<Identity>): boolean =>
+  const fits = ({ namespace, tool }: WantedName<Identity>): boolean =>
     join(namespace, tool).length <= MAX_TOOL_NAME_BYTES && count.get(join(namespace, tool)) === 1;
 
   const named = new Map(wanted.filter(fits).map((each) => [join(each.namespace, each.tool), each.identity]));
@@ -41,39 +40,35 @@ export function qualifyToolNames<Identity extends ToolIdentity>(
   return named;
 }
 
-interface Wanted<Identity> {
+/** The two halves of a tool's name, which may be too long, or the same as another tool's. */
+interface WantedName<Identity> {
   readonly identity: Identity;
+  /** `mcp__<server>` */
   readonly namespace: string;
   readonly tool: string;
 }
 
-/** How many servers, and tools of one server, read the same. */
-interface Readers {
-  readonly servers: ReadonlyMap<string, number>;
-  readonly tools: ReadonlyMap<string, number>;
+/** Returns names in allowed characters, with a hash where servers, or tools of one server, would have the same name. */
+function wantedNames<Identity extends ToolIdentity>(identities: readonly Identity[]): WantedName<Identity>[] {
+  const serverNames = [...new Set(identities.map(({ server }) => server))];
+  const servers = countBy(serverNames, readable);
+  const toolKey = ({ server, tool }: ToolIdentity): string => rawKey({ server, tool: readable(tool) });
+  const tools = countBy(identities, toolKey);
+  return identities.map((identity) => {
+    const { server, tool } = identity;
+    const sharesServer = (servers.get(readable(server)) ?? 0) > 1;
+    const sharesTool = (tools.get(toolKey(identity)) ?? 0) > 1;
+    return {
+      identity,
+      namespace: PREFIX + readable(server) + (sharesServer ? `_${hash(server)}` : ""),
+      tool: readable(tool) + (sharesTool ? `_${hash(rawKey(identity))}` : ""),
+    };
+  });
 }
 
-function countReaders(all: readonly ToolIdentity[]): Readers {
-  const servers = [...new Set(all.map(({ server }) => server))];
-  return { servers: countBy(servers, readable), tools: countBy(all, readKey) };
-}
-
-/** The two halves of a name: readable, and with a hash where two raw names read the same. */
-function readableParts(
-  { server, tool }: ToolIdentity,
-  { servers, tools }: Readers,
-): { readonly namespace: string; readonly tool: string } {
-  const sharesServer = (servers.get(readable(server)) ?? 0) > 1;
-  const sharesTool = (tools.get(readKey({ server, tool })) ?? 0) > 1;
-  return {
-    namespace: PREFIX + readable(server) + (sharesServer ? `_${hash(server)}` : ""),
-    tool: readable(tool) + (sharesTool ? `_${hash(rawKey({ server, tool }))}` : ""),
-  };
-}
-
-/** A name that is short enough and not taken: the halves cut, and a hash of the raw name. */
+/** Returns a name that is short enough and not taken: the two halves cut, and a hash of the raw name. */
 function freeName<Identity extends ToolIdentity>(
-  { identity, namespace, tool }: Wanted<Identity>,
+  { identity, namespace, tool }: WantedName<Identity>,
   taken: ReadonlyMap<string, Identity>,
 ): string {
   const head = namespace.slice(0, MAX_NAMESPACE_LENGTH);
@@ -89,18 +84,14 @@ function join(namespace: string, tool: string): string {
   return namespace + SEPARATOR + tool;
 }
 
+/** Replaces the characters that a name cannot have. */
 function readable(raw: string): string {
   return raw === "" ? "_" : raw.replaceAll(/[^A-Za-z0-9_-]/gu, "_");
 }
 
-/** Tells identities apart whatever their characters are. */
+/** Returns a key that is different for different identities, whatever characters they contain. */
 function rawKey({ server, tool }: ToolIdentity): string {
   return JSON.stringify([server, tool]);
-}
-
-/** The same for tools of one server that read alike. */
-function readKey({ server, tool }: ToolIdentity): string {
-  return rawKey({ server, tool: readable(tool) });
 }
 
 function hash(raw: string): string {

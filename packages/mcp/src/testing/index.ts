@@ -1,3 +1,3 @@
-// What @devtool/mcp/testing exports, in this repository alone: what the tests of the whole need of the inside.
+// The internals that tests of other packages use. This entry exists in this repository only.
 export { McpServers, type McpServersOptions } from "../mcp-servers.ts";
 export { readMcpResourceTool } from "../read-mcp-resource.ts";
