@@ -52,15 +52,13 @@ export function sentEnvelope(request: SendMessageRequest): A2aMessage {
   // A message from a client is the user's, even if it does not say so.
   const role = message.role || Role.USER;
   const envelope = encodeMessage({ ...message, role }, kind, { taskId, contextId });
-  const settings = settingsMetadata(withModel(request, message.model));
+  // A2A has one place for the model of the message and that of the session.
+  const session = request.sessionSettings ?? create(SessionSettingsSchema);
+  const withModel =
+    message.model === "" ? request : { ...request, sessionSettings: { ...session, model: message.model } };
+  const settings = settingsMetadata(withModel);
   const metadata = { ...envelope.metadata, ...settings, ...messageSettingsMetadata(messageSettings) };
   return { ...envelope, ...metadataField(metadata) };
-}
-
-/** Adds the message's model to the session settings: A2A has one place for both. */
-function withModel(request: SendMessageRequest, model: string): SendMessageRequest {
-  if (model === "") return request;
-  return { ...request, sessionSettings: { ...(request.sessionSettings ?? create(SessionSettingsSchema)), model } };
 }
 
 /** Decodes the parameters of `message/send` and `message/stream`. Throws a `WireError` that names the field. */
@@ -76,7 +74,7 @@ export function decodeMessageSend(params: JsonValue | undefined): MessageSend {
   const push = configuration?.pushNotificationConfig;
   return {
     request: {
-      ...requestOf(message, configuration?.acceptedOutputModes ?? [], metadata),
+      ...requestFromMessage(message, configuration?.acceptedOutputModes ?? [], metadata),
       returnImmediately: configuration?.blocking === false,
     },
     historyLength,
@@ -95,7 +93,7 @@ function assertDataObjects(params: JsonValue | undefined): void {
   }
 }
 
-function requestOf(
+function requestFromMessage(
   message: A2aMessage,
   acceptedOutputModes: readonly string[],
   metadata: JsonObject | undefined,

@@ -38,15 +38,15 @@ export function decodeRequestSettings(places: readonly SettingsPlace[]): Setting
   const sessions = found.flatMap(({ sessionSettings }) => sessionSettings ?? []);
   const [settings] = workspaces;
   const other = workspaces.find(({ workspacePath }) => workspacePath !== settings?.workspacePath);
-  if (settings && other) throw differing("workspace_path", [settings.workspacePath, other.workspacePath]);
+  if (settings && other) throw contradiction("workspace_path", [settings.workspacePath, other.workspacePath]);
   return defined({
     settings,
-    sessionSettings: sessions.length > 0 ? sessions.reduce(merged) : undefined,
+    sessionSettings: sessions.length > 0 ? sessions.reduce(mergeSettings) : undefined,
   });
 }
 
 function settingsUnder(key: string, value: JsonValue, path: string): Settings[] {
-  if (isExtensionUri(key)) return [agentSettings(value)];
+  if (isExtensionUri(key)) return [decodeAgentSettings(value)];
   if (key === SESSION_SETTINGS_URI) {
     if (!isObject(value)) throw mistyped("SessionSettings", value, "an object");
     return [{ sessionSettings: decodeStrictJson(SessionSettingsSchema, value, "") }];
@@ -64,17 +64,14 @@ function settingsUnder(key: string, value: JsonValue, path: string): Settings[] 
 export function assertNoSettings(object: JsonObject, path: string): void {
   const field = Object.keys(object).find((key) => MISPLACED.has(key) || isExtensionUri(key));
   if (field === undefined) return;
-  const isKey = isExtensionUri(field);
-  const where = isKey ? "it is a key of message.metadata" : `write it under the key of its message: ${form(field)}`;
-  throw new WireError(isKey ? path : `${path}.${field}`, isKey ? quote(field) : "", `is in the wrong place: ${where}`);
-}
-
-function form(field: string): string {
-  const isRfc = /^(agent|workspace)/i.test(field);
-  const [key, example] = isRfc
+  if (isExtensionUri(field)) {
+    throw new WireError(path, quote(field), "is in the wrong place: it is a key of message.metadata");
+  }
+  const [key, example] = /^(agent|workspace)/i.test(field)
     ? [EXTENSION_URI, '{"workspace_path": "/absolute/path"}']
     : [SESSION_SETTINGS_URI, '{"allowedTools": ["read_file"]}'];
-  return `"metadata": {"${key}": ${example}}`;
+  const remedy = `write it under the key of its message: "metadata": {"${key}": ${example}}`;
+  throw new WireError(`${path}.${field}`, "", `is in the wrong place: ${remedy}`);
 }
 
 const MISPLACED: ReadonlySet<string> = new Set([
@@ -84,7 +81,7 @@ const MISPLACED: ReadonlySet<string> = new Set([
 ]);
 
 /** Decodes the RFC's AgentSettings, and the session settings that the RFC allows next to them. */
-function agentSettings(value: JsonValue): Settings {
+function decodeAgentSettings(value: JsonValue): Settings {
   if (!isObject(value)) throw mistyped("AgentSettings", value, 'an object like {"workspace_path": "/absolute/path"}');
   const entries = Object.entries(value);
   const isEvent = "kind" in value;
@@ -93,7 +90,7 @@ function agentSettings(value: JsonValue): Settings {
   const settings = decodeWorkspace(Object.fromEntries(own));
   return defined({
     settings,
-    sessionSettings: beside.length > 0 ? decodeBeside(Object.fromEntries(beside)) : undefined,
+    sessionSettings: beside.length > 0 ? decodeSessionFields(Object.fromEntries(beside)) : undefined,
   });
 }
 
@@ -112,7 +109,7 @@ function decodeWorkspace(json: JsonObject): AgentSettings | undefined {
   return entry && settings;
 }
 
-function decodeBeside(json: JsonObject): SessionSettings {
+function decodeSessionFields(json: JsonObject): SessionSettings {
   const empty = Object.entries(json).find(([, value]) => Array.isArray(value) && value.length === 0);
   if (empty) throw new WireError(empty[0], "", "is an empty list: name what is allowed, or leave it out");
   return decodeStrictJson(SessionSettingsSchema, json, "");
@@ -126,31 +123,26 @@ const HINTS: Hints = {
 };
 
 /** Merges settings from two places. Throws a `WireError` if both set a field to different values. */
-function merged(one: SessionSettings, other: SessionSettings): SessionSettings {
-  const both = create(SessionSettingsSchema, {
+function mergeSettings(one: SessionSettings, other: SessionSettings): SessionSettings {
+  const merged = create(SessionSettingsSchema, {
     allowedTools: one.allowedTools.length > 0 ? one.allowedTools : other.allowedTools,
     mcpServers: one.mcpServers.length > 0 ? one.mcpServers : other.mcpServers,
     approvalMode: one.approvalMode || other.approvalMode,
     model: one.model || other.model,
   });
-  for (const given of [one, other]) assertWithin(given, both);
-  return both;
+  for (const given of [one, other]) {
+    const kept = create(SessionSettingsSchema, {
+      allowedTools: given.allowedTools.length > 0 ? merged.allowedTools : [],
+      mcpServers: given.mcpServers.length > 0 ? merged.mcpServers : [],
+      approvalMode: given.approvalMode === 0 ? 0 : merged.approvalMode,
+      model: given.model === "" ? "" : merged.model,
+    });
+    if (!equals(SessionSettingsSchema, kept, given)) throw contradiction("session settings", []);
+  }
+  return merged;
 }
 
-function assertWithin(
-  given: SessionSettings,
-  { allowedTools, mcpServers, approvalMode, model }: SessionSettings,
-): void {
-  const kept = create(SessionSettingsSchema, {
-    allowedTools: given.allowedTools.length > 0 ? allowedTools : [],
-    mcpServers: given.mcpServers.length > 0 ? mcpServers : [],
-    approvalMode: given.approvalMode === 0 ? 0 : approvalMode,
-    model: given.model === "" ? "" : model,
-  });
-  if (!equals(SessionSettingsSchema, kept, given)) throw differing("session settings", []);
-}
-
-function differing(field: string, values: readonly string[]): WireError {
+function contradiction(field: string, values: readonly string[]): WireError {
   const shown = values.length === 0 ? "" : `, as ${values.map((value) => JSON.stringify(quote(value))).join(" and ")}`;
   return new WireError(field, "", "", {
     sentence: `${field} ${/s$/.test(field) ? "are" : "is"} given twice${shown}, and differently: give one`,

@@ -1,5 +1,5 @@
 import { create, type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
-import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { timestampDate } from "@bufbuild/protobuf/wkt";
 import { EXTENSION_URI, TASK_EVENT_URI } from "../extension.ts";
 import {
   type Message as A2aMessage,
@@ -9,7 +9,10 @@ import {
   type TaskStatusUpdateEvent,
   TaskStatusUpdateEventSchema,
 } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
-import { DevelopmentToolEvent_DevelopmentToolEventKind as Kind } from "../gen/devtool/a2a/v1alpha/event_pb.ts";
+import {
+  type DevelopmentToolEvent,
+  DevelopmentToolEvent_DevelopmentToolEventKind as Kind,
+} from "../gen/devtool/a2a/v1alpha/event_pb.ts";
 import {
   StateChangeSchema,
   type TaskEvent,
@@ -28,7 +31,7 @@ import { decodeMessage, encodeMessage, eventOf } from "./message.ts";
 import { taskEventMetadata } from "./metadata.ts";
 import { plainText } from "./plain-text.ts";
 import { decodeState, encodeState } from "./state.ts";
-import { decodeCreated, encodeCreated } from "./task.ts";
+import { decodeCreated, decodeTime, encodeCreated } from "./task.ts";
 import type { StreamView } from "./view.ts";
 
 /**
@@ -41,8 +44,15 @@ export function encodeStreamFrame(event: TaskEvent, view: StreamView): string | 
   const { payload } = event;
   if (payload.case === "created") return JSON.stringify(encodeCreated(event, payload.value, view));
   if (payload.case === "artifact") return JSON.stringify(encodeArtifactUpdate(event, payload.value));
-  const frame = view === "extension" ? extensionUpdate(event) : plainUpdate(event);
-  return frame && JSON.stringify(frame);
+  if (view === "plain") {
+    const text = plainText(event);
+    if (text === undefined) return undefined;
+    return JSON.stringify(updateJson(event, text === "" ? undefined : textMessage(event, text), undefined));
+  }
+  if (!isFramed(event)) return undefined;
+  // A response has thousands of text events, so their JSON is built directly. A test compares it with the message's.
+  const message = payload.case === "text" ? textMessage(event, payload.value.text) : messageJson(event);
+  return JSON.stringify(updateJson(event, message, updateMetadata(event)));
 }
 
 /**
@@ -60,14 +70,14 @@ export function decodeStreamFrame(result: JsonValue, sequence: bigint): TaskEven
     case "artifact-update":
       return artifactEventOf(decodeRfcJson(TaskArtifactUpdateEventSchema, result), sequence);
     case "message":
-      return repliedEvent(decodeRfcJson(A2aMessageSchema, result), sequence);
+      return decodeReply(decodeRfcJson(A2aMessageSchema, result), sequence);
     default:
       throw new WireError("result.kind", quote(result.kind), "is not a frame of a task");
   }
 }
 
 /** Decodes a message that is the whole response of a task. */
-function repliedEvent(message: A2aMessage, sequence: bigint): TaskEvent {
+function decodeReply(message: A2aMessage, sequence: bigint): TaskEvent {
   const { taskId, contextId } = message;
   const value = decodeMessage(message, "result");
   return create(TaskEventSchema, {
@@ -79,16 +89,8 @@ function repliedEvent(message: A2aMessage, sequence: bigint): TaskEvent {
   });
 }
 
-/** Builds the update directly as JSON, in the form of the message TaskStatusUpdateEvent. A test compares the two. */
-function extensionUpdate(event: TaskEvent): JsonObject | undefined {
-  if (!isFramed(event)) return undefined;
-  return updateJson(event, messageJson(event), updateMetadata(event));
-}
-
 function messageJson(event: TaskEvent): JsonObject | undefined {
-  const { payload, taskId, contextId } = event;
-  // A response has thousands of text events, so their JSON is built directly. A test compares it with the message's.
-  if (payload.case === "text") return textMessage(event, payload.value.text);
+  const { taskId, contextId } = event;
   const message = agentMessageOf(event);
   const noKind = Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED;
   return message && encodeRfcJson(A2aMessageSchema, encodeMessage(message, noKind, { taskId, contextId }));
@@ -122,12 +124,7 @@ const OWN_PAYLOADS: ReadonlySet<TaskEvent["payload"]["case"]> = new Set([
   "message",
 ]);
 
-function plainUpdate(event: TaskEvent): JsonObject | undefined {
-  const text = plainText(event);
-  if (text === undefined) return undefined;
-  return updateJson(event, text === "" ? undefined : textMessage(event, text), undefined);
-}
-
+/** Builds the update directly as JSON, in the form of the message TaskStatusUpdateEvent. A test compares the two. */
 function updateJson(event: TaskEvent, message: JsonObject | undefined, metadata: JsonObject | undefined): JsonObject {
   return defined({
     kind: "status-update",
@@ -153,7 +150,8 @@ function decodeUpdate(update: TaskStatusUpdateEvent, sequence: bigint): TaskEven
   const { taskId, contextId, status, metadata } = update;
   if (!status) throw new WireError("result.status", "", "is missing");
   const event = eventOf(metadata);
-  const own = ownEventOf(metadata);
+  const ownJson = taskEventMetadata(metadata);
+  const own = ownJson && decodeRfcJson(TaskEventSchema, ownJson);
   return create(TaskEventSchema, {
     sequence,
     taskId,
@@ -162,16 +160,14 @@ function decodeUpdate(update: TaskStatusUpdateEvent, sequence: bigint): TaskEven
     model: event?.model ?? "",
     payload: own?.payload.case ? own.payload : decodePayload(status, event),
     toolCallDetail: own?.toolCallDetail,
-    ...timeOf(status.timestamp),
+    time: decodeTime(status.timestamp),
   });
 }
 
-function ownEventOf(metadata: JsonObject | undefined): TaskEvent | undefined {
-  const json = taskEventMetadata(metadata);
-  return json && decodeRfcJson(TaskEventSchema, json);
-}
-
-function decodePayload({ message: envelope }: TaskStatus, event: ReturnType<typeof eventOf>): TaskEvent["payload"] {
+function decodePayload(
+  { message: envelope }: TaskStatus,
+  event: DevelopmentToolEvent | undefined,
+): TaskEvent["payload"] {
   const message = envelope && decodeMessage(envelope, "result.status.message", event);
   if (message?.role === Role.USER) return { case: "message", value: message };
   const content = message?.parts[0]?.content;
@@ -183,10 +179,4 @@ function decodePayload({ message: envelope }: TaskStatus, event: ReturnType<type
   }
   const openCalls = isStateChange && message ? toolCallsOf(message) : [];
   return { case: "stateChange", value: create(StateChangeSchema, { text, error: event?.error ?? "", openCalls }) };
-}
-
-/** Decodes the time of an event. Empty if a peer sends none or an invalid one. */
-export function timeOf(timestamp: string): Pick<TaskEvent, "time"> | Record<string, never> {
-  const date = new Date(timestamp);
-  return Number.isNaN(date.getTime()) ? {} : { time: timestampFromDate(date) };
 }

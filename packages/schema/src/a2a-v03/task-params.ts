@@ -21,7 +21,7 @@ export function decodeTaskId(params: JsonValue | undefined): string {
 export function decodeWithdrawal(params: JsonValue | undefined): WithdrawMessageRequest {
   const request = decodeRfcJson(WithdrawMessageRequestSchema, params ?? {});
   if (request.taskId === "") throw new WireError("taskId", "", "is missing: name the task");
-  if (request.messageId === "") throw new WireError("messageId", "", "is missing: name the message that waits");
+  if (request.messageId === "") throw new WireError("messageId", "", "is missing: name the queued message");
   return request;
 }
 

@@ -1,10 +1,11 @@
 import { create, type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
-import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { type Timestamp, timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { EXTENSION_URI, SESSION_SETTINGS_URI, TASK_EVENT_URI, TASK_URI } from "../extension.ts";
 import {
   type Message as A2aMessage,
   type Task as A2aTask,
   TaskSchema as A2aTaskSchema,
+  type TaskStatus,
   TaskStatusSchema,
 } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
 import { DevelopmentToolEvent_DevelopmentToolEventKind as Kind } from "../gen/devtool/a2a/v1alpha/event_pb.ts";
@@ -26,6 +27,7 @@ import {
   Role,
   type Task,
   TaskSchema,
+  type TaskState,
 } from "../gen/devtool/v1alpha/task_pb.ts";
 import { defined, isObject } from "../json.ts";
 import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
@@ -51,7 +53,7 @@ export function encodeCreated(event: TaskEvent, created: TaskCreated, view: Stre
 /** Converts the event that creates a task to a Task of A2A 0.3. */
 export function createdEnvelope(event: TaskEvent, created: TaskCreated, view: StreamView): A2aTask {
   const place = { taskId: event.taskId, contextId: event.contextId };
-  const history = created.message ? [encodeMessage(shown(created.message, view), NO_KIND, place)] : [];
+  const history = created.message ? [encodeMessage(inView(created.message, view), NO_KIND, place)] : [];
   return create(A2aTaskSchema, {
     kind: "task",
     id: event.taskId,
@@ -64,19 +66,15 @@ export function createdEnvelope(event: TaskEvent, created: TaskCreated, view: St
 
 /** Decodes the Task frame that starts a stream, as the event that created the task. Its state is the current one. */
 export function decodeCreated(json: JsonObject, sequence: bigint): TaskEvent {
-  return createdOf(decodeRfcJson(A2aTaskSchema, json), sequence);
-}
-
-/** Converts the Task that starts a stream to the event that created it. */
-function createdOf(task: A2aTask, sequence: bigint): TaskEvent {
+  const task = decodeRfcJson(A2aTaskSchema, json);
   const [first] = task.history;
   return create(TaskEventSchema, {
     sequence,
     taskId: task.id,
     contextId: task.contextId,
     state: decodeState(task.status?.state ?? ""),
-    model: answeringOf(task.metadata).model,
-    ...timeField("time", task.status?.timestamp),
+    model: decodeAnswering(task.metadata).model,
+    time: decodeTime(task.status?.timestamp),
     payload: {
       case: "created",
       value: create(TaskCreatedSchema, {
@@ -104,7 +102,7 @@ export function encodeTask(task: Task, options: EncodeTaskOptions = {}): JsonObj
 export function taskEnvelope(task: Task, { historyLength, view = "extension" }: EncodeTaskOptions): A2aTask {
   const place = { taskId: task.id, contextId: task.contextId };
   const { rest, question } = view === "extension" ? splitQuestion(task) : { rest: task.history };
-  const messages = rest.map((message) => shown(message, view)).filter(({ parts }) => parts.length > 0);
+  const messages = rest.map((message) => inView(message, view)).filter(({ parts }) => parts.length > 0);
   const history = messages.flatMap((message) =>
     view === "extension" ? encodeHistoryMessage(message, place) : [encodeMessage(message, NO_KIND, place)],
   );
@@ -117,7 +115,7 @@ export function taskEnvelope(task: Task, { historyLength, view = "extension" }: 
     history:
       historyLength === undefined ? history : history.slice(history.length - Math.min(historyLength, history.length)),
     artifacts: task.artifacts.map(artifactEnvelope),
-    metadata: view === "extension" ? { ...taskMetadata(task), ...queueMetadata(task) } : undefined,
+    metadata: view === "extension" ? taskMetadata(task) : undefined,
   });
 }
 
@@ -125,41 +123,33 @@ export function taskEnvelope(task: Task, { historyLength, view = "extension" }: 
 export function decodeTask(json: JsonValue): Task {
   const task = decodeRfcJson(A2aTaskSchema, json);
   if (task.kind !== "task") throw new WireError("kind", quote(task.kind), "is not a task");
-  return taskOf(task);
-}
-
-/** Converts a Task of A2A 0.3 to a task. */
-function taskOf(task: A2aTask): Task {
   const explained = task.status?.message && decodeMessage(task.status.message, "status.message");
   const content = explained?.parts[0]?.content;
+  const history = task.history.map((message, index) => decodeMessage(message, `history[${index}]`));
   return create(TaskSchema, {
     id: task.id,
     contextId: task.contextId,
     state: decodeState(task.status?.state ?? ""),
     stateText: content?.case === "text" ? content.value : "",
-    ...answeringOf(task.metadata),
-    history: withQuestion(mergeSteps(decodeHistory(task)), explained),
+    ...decodeAnswering(task.metadata),
+    history: withQuestion(mergeSteps(history), explained),
     artifacts: task.artifacts.map((artifact, index) => artifactOf(artifact, `artifacts[${index}]`)),
     queuedMessages: decodeQueue(task.metadata),
     ...decodeSettings(task.metadata),
-    ...timeField("updateTime", task.status?.timestamp),
+    updateTime: decodeTime(task.status?.timestamp),
   });
 }
 
 /** Finds the model and the error of a task. Earlier servers have them under the extension's URI, among the settings. */
-function answeringOf(metadata: JsonObject | undefined): Pick<Task, "model" | "error"> {
+function decodeAnswering(metadata: JsonObject | undefined): Pick<Task, "model" | "error"> {
   const json = taskEventMetadata(metadata);
   if (!json) return { model: eventOf(metadata)?.model ?? "", error: eventOf(metadata)?.error ?? "" };
   const { model, payload } = decodeRfcJson(TaskEventSchema, json);
   return { model, error: payload.case === "stateChange" ? payload.value.error : "" };
 }
 
-function decodeHistory(task: A2aTask): Message[] {
-  return task.history.map((message, index) => decodeMessage(message, `history[${index}]`));
-}
-
 /** Returns a message as a view shows it. Without the extension, its parts and metadata are removed. */
-function shown({ metadata, ...message }: Message, view: StreamView): Message {
+function inView({ metadata, ...message }: Message, view: StreamView): Message {
   if (view === "extension") return { ...message, metadata };
   const foreign = foreignMetadata(metadata);
   const parts = message.parts.filter(({ content }) => PLAIN_PARTS.has(content.case));
@@ -168,11 +158,9 @@ function shown({ metadata, ...message }: Message, view: StreamView): Message {
 
 const PLAIN_PARTS: ReadonlySet<string | undefined> = new Set(["text", "file", "data", "dataValue"]);
 
-function statusOf(state: Task["state"], time: Task["updateTime"]): ReturnType<typeof create<typeof TaskStatusSchema>> {
-  return create(TaskStatusSchema, {
-    state: encodeState(state),
-    timestamp: time ? timestampDate(time).toISOString() : "",
-  });
+function statusOf(state: TaskState, time: Timestamp | undefined): TaskStatus {
+  const timestamp = time ? timestampDate(time).toISOString() : "";
+  return create(TaskStatusSchema, { state: encodeState(state), timestamp });
 }
 
 /** Returns the message of a status: the text that explains it, and the open question. Undefined if there is neither. */
@@ -204,24 +192,19 @@ function placeOf({ id, contextId }: Task): MessagePlace {
 }
 
 /**
- * Encodes the metadata of a task: the RFC's settings under its URI, the model and the error, for which a Task has no
- * fields, under ours.
+ * Encodes the metadata of a task: the RFC's settings under its URI, and under ours the model, the error and the queued
+ * messages, for which a Task has no fields.
  */
 function taskMetadata(task: Task): JsonObject {
-  const { model, error } = task;
-  const own = create(TaskEventSchema, defined({ model, payload: error === "" ? undefined : failedWith(error) }));
-  const isEmpty = model === "" && error === "";
-  return defined({ ...settingsMetadata(task), [TASK_EVENT_URI]: !isEmpty ? toJson(TaskEventSchema, own) : undefined });
-}
-
-function failedWith(error: string): TaskEvent["payload"] {
-  return { case: "stateChange", value: create(StateChangeSchema, { error }) };
-}
-
-/** Encodes the queued messages as a Task of ours that holds nothing else. Empty if there are none. */
-function queueMetadata({ queuedMessages }: Task): JsonObject {
-  if (queuedMessages.length === 0) return {};
-  return { [TASK_URI]: toJson(TaskSchema, create(TaskSchema, { queuedMessages })) };
+  const { model, error, queuedMessages } = task;
+  const metadata = settingsMetadata(task);
+  if (model !== "" || error !== "") {
+    const failure = { case: "stateChange", value: create(StateChangeSchema, { error }) } as const;
+    const event = create(TaskEventSchema, { model, payload: error === "" ? { case: undefined } : failure });
+    metadata[TASK_EVENT_URI] = toJson(TaskEventSchema, event);
+  }
+  if (queuedMessages.length > 0) metadata[TASK_URI] = toJson(TaskSchema, create(TaskSchema, { queuedMessages }));
+  return metadata;
 }
 
 /** Decodes the queued messages in the `metadata` of a task (STREAM-8). */
@@ -236,19 +219,16 @@ export function settingsMetadata({
   sessionSettings,
 }: Pick<TaskCreated, "settings" | "sessionSettings">): JsonObject {
   // Empty objects are omitted: the Java SDK for 0.3 cannot read them over HTTP+JSON.
-  return {
-    ...filled(EXTENSION_URI, settings && encodeRfcJson(AgentSettingsSchema, settings)),
-    ...filled(SESSION_SETTINGS_URI, sessionSettings && encodeRfcJson(SessionSettingsSchema, sessionSettings)),
-  };
+  const entries = [
+    [EXTENSION_URI, settings ? encodeRfcJson(AgentSettingsSchema, settings) : {}] as const,
+    [SESSION_SETTINGS_URI, sessionSettings ? encodeRfcJson(SessionSettingsSchema, sessionSettings) : {}] as const,
+  ];
+  return Object.fromEntries(entries.filter(([, json]) => Object.keys(json).length > 0));
 }
 
 /** Returns an object with the `metadata` field, which is absent if it would be empty. */
 export function metadataField(metadata: JsonObject): { readonly metadata?: JsonObject } {
   return Object.keys(metadata).length === 0 ? {} : { metadata };
-}
-
-function filled(uri: string, json: JsonObject | undefined): JsonObject {
-  return json && Object.keys(json).length > 0 ? { [uri]: json } : {};
 }
 
 /** Decodes the settings of a session in a `metadata` field. Absent settings stay absent. */
@@ -261,13 +241,8 @@ export function decodeSettings(metadata: JsonObject | undefined): Pick<TaskCreat
   });
 }
 
-function timeField<Name extends string>(
-  name: Name,
-  timestamp: string | undefined,
-): Partial<Record<Name, ReturnType<typeof timestampFromDate>>> {
-  const date = new Date(timestamp ?? "");
-  if (Number.isNaN(date.getTime())) return {};
-  const field: Partial<Record<Name, ReturnType<typeof timestampFromDate>>> = {};
-  field[name] = timestampFromDate(date);
-  return field;
+/** Decodes an RFC 3339 time. Undefined if a peer sends none or an invalid one. */
+export function decodeTime(timestamp = ""): Timestamp | undefined {
+  const date = new Date(timestamp);
+  return Number.isNaN(date.getTime()) ? undefined : timestampFromDate(date);
 }

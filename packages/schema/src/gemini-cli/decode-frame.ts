@@ -1,7 +1,7 @@
 import { create, type JsonObject, type JsonValue, type MessageInitShape } from "@bufbuild/protobuf";
 import { decodePart } from "../a2a-v03/part.ts";
 import { decodeState } from "../a2a-v03/state.ts";
-import { timeOf } from "../a2a-v03/stream-frame.ts";
+import { decodeTime } from "../a2a-v03/task.ts";
 import {
   type Message as A2aMessage,
   type TaskArtifactUpdateEvent,
@@ -62,7 +62,7 @@ function updateEvents(update: TaskStatusUpdateEvent, task: Task): TaskEvent[] {
       contextId,
       state,
       model: about.model,
-      ...timeOf(status.timestamp),
+      time: decodeTime(status.timestamp),
       ...payload,
     }),
   );
