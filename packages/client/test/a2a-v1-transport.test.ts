@@ -114,7 +114,7 @@ describe("a call over A2A 1.0", () => {
     const asked = connect(agent, "HTTP+JSON").push.getPushConfig({ taskId: "t1", configId: "" });
     await expect(asked).rejects.toMatchObject({
       code: Code.InvalidArgument,
-      rawMessage: expect.stringContaining("lacks what its path names"),
+      rawMessage: expect.stringContaining("lacks an id of its path"),
     });
     expect(agent.requests).toEqual([]);
   });

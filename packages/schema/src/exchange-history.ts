@@ -8,18 +8,12 @@ import { awaitedToolCalls, confirmationsOf, hasToolCall } from "./tool-call.ts";
  * step that made them, if that is earlier. A message that is queued or was withdrawn is not in the history.
  */
 export function exchangeHistory(task: Task, messageId: string): Message[] {
-  const { history } = task;
-  const sentAt = indexOfMessage(task, messageId);
+  const { history, queuedMessages } = task;
+  const isQueued = queuedMessages.some(({ message }) => message?.messageId === messageId);
+  const index = history.findLastIndex((message) => message.role === Role.USER && message.messageId === messageId);
+  const sentAt = isQueued || index < 0 ? history.length : index;
   const sent = history[sentAt];
   const calls = [...(sent ? confirmationsOf(sent) : []), ...awaitedToolCalls(task)];
   const steps = calls.map(({ toolCallId }) => history.findLastIndex((message) => hasToolCall(message, toolCallId)));
-  return history.slice(Math.min(sentAt, ...steps.filter((index) => index >= 0)));
-}
-
-/** Returns the index of a client's message, or the length of the history if it is not there. */
-function indexOfMessage({ history, queuedMessages }: Task, messageId: string): number {
-  const isQueued = queuedMessages.some(({ message }) => message?.messageId === messageId);
-  if (isQueued) return history.length;
-  const index = history.findLastIndex((message) => message.role === Role.USER && message.messageId === messageId);
-  return index < 0 ? history.length : index;
+  return history.slice(Math.min(sentAt, ...steps.filter((step) => step >= 0)));
 }

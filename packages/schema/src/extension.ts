@@ -54,7 +54,9 @@ export function isCompatibleVersion(one: ExtensionVersion, other: ExtensionVersi
 export function isExtensionUri(uri: string): boolean {
   if (uri === EXTENSION_URI) return true;
   const version = parseExtensionVersion(uri);
-  return version !== undefined && nameOf(uri) === nameOf(EXTENSION_URI) && isCompatibleVersion(version, OWN_VERSION);
+  return (
+    version !== undefined && identityOf(uri) === identityOf(EXTENSION_URI) && isCompatibleVersion(version, OWN_VERSION)
+  );
 }
 
 const OWN_VERSION: ExtensionVersion = { major: 0, minor: 0, patch: 0 };
@@ -65,7 +67,7 @@ const OWN_VERSION: ExtensionVersion = { major: 0, minor: 0, patch: 0 };
  * Throws a `WireError` that names both versions if the card has it in an incompatible version, or without one.
  */
 export function findExtension(uris: readonly string[]): string | undefined {
-  const named = uris.filter((uri) => nameOf(uri) === nameOf(EXTENSION_URI));
+  const named = uris.filter((uri) => identityOf(uri) === identityOf(EXTENSION_URI));
   const usable = named.find(isExtensionUri);
   const [other] = named;
   if (usable !== undefined || other === undefined) return usable;
@@ -73,7 +75,7 @@ export function findExtension(uris: readonly string[]): string | undefined {
   throw new WireError(
     "capabilities.extensions",
     quote(other),
-    `the agent has ${theirs ? `version ${format(theirs)}` : "no version"} of the extension, this client speaks ${format(OWN_VERSION)}: use matching releases`,
+    `the agent has ${theirs ? `version ${formatVersion(theirs)}` : "no version"} of the extension, this client speaks ${formatVersion(OWN_VERSION)}: use matching releases`,
   );
 }
 
@@ -86,8 +88,8 @@ export function findExtension(uris: readonly string[]): string | undefined {
 export function extensionVersionProblem(key: string): string | undefined {
   if (isExtensionUri(key)) return undefined;
   const theirs = parseExtensionVersion(key);
-  if (nameOf(key) === nameOf(EXTENSION_URI) && theirs) {
-    return `is version ${format(theirs)} of the extension, this agent speaks ${format(OWN_VERSION)}: use the key ${EXTENSION_URI}`;
+  if (identityOf(key) === identityOf(EXTENSION_URI) && theirs) {
+    return `is version ${formatVersion(theirs)} of the extension, this agent speaks ${formatVersion(OWN_VERSION)}: use the key ${EXTENSION_URI}`;
   }
   const isMeant = /a2a\W+developer-profile/i.test(key);
   return isMeant ? `is not the URI of the extension: use the key ${EXTENSION_URI}` : undefined;
@@ -99,11 +101,11 @@ export function isOtherSessionSettingsUri(key: string): boolean {
 }
 
 /** Returns a URI without scheme and version, which identifies the extension. */
-function nameOf(uri: string): string {
+function identityOf(uri: string): string {
   const path = uri.replace(/^https?:\/\//, "").split("/");
   return path.filter((part) => !/^v\d/.test(part)).join("/");
 }
 
-function format({ major, minor, patch }: ExtensionVersion): string {
+function formatVersion({ major, minor, patch }: ExtensionVersion): string {
   return `${major}.${minor}.${patch}`;
 }

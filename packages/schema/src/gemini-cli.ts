@@ -7,7 +7,7 @@ export {
   CODER_AGENT_KEY,
   coderAgentMetadata,
   encodeGeminiCliSettings,
-  settingsOf,
+  settingsFromGeminiCli,
 } from "./gemini-cli/settings.ts";
 export { encodeGeminiCliState } from "./gemini-cli/state.ts";
 export { encodeGeminiCliFrame } from "./gemini-cli/stream-frame.ts";

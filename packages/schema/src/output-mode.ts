@@ -11,15 +11,15 @@ const SHORT: ReadonlyMap<string, string> = new Map([
  * `modes` are the media types or ranges, such as `text/*`, that it lists; none accepts all. Parameters are ignored.
  */
 export function takesMode(modes: readonly string[], mediaType: string): boolean {
-  const asked = bare(mediaType);
-  return modes.length === 0 || modes.some((mode) => covers(bare(mode), asked));
+  if (modes.length === 0) return true;
+  const asked = withoutParameters(mediaType);
+  return modes.some((mode) => {
+    const bare = withoutParameters(mode);
+    const range = SHORT.get(bare) ?? bare;
+    return range === "*/*" || range === asked || (range.endsWith("/*") && asked.startsWith(range.slice(0, -1)));
+  });
 }
 
-function covers(mode: string, mediaType: string): boolean {
-  const range = SHORT.get(mode) ?? mode;
-  return range === "*/*" || range === mediaType || (range.endsWith("/*") && mediaType.startsWith(range.slice(0, -1)));
-}
-
-function bare(mode: string): string {
+function withoutParameters(mode: string): string {
   return (mode.split(";", 1)[0] ?? "").trim().toLowerCase();
 }

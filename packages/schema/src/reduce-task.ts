@@ -49,15 +49,12 @@ export function reduceTask(task: Task, event: TaskEvent): Task {
     return reduceTask(emptyTask(), event);
   }
   if (event.sequence <= task.sequence) return task;
-  const before = isResting(event) && event.state === task.state ? task : { ...task, stateText: "", error: "" };
-  const next = { ...reducePayload(before, event), ...stamp(task, event) };
+  // The text of a resting state is kept until an event wakes the task.
+  const isResting = isTerminal(event.state) || isInterrupted(event.state);
+  const before = isResting && event.state === task.state ? task : { ...task, stateText: "", error: "" };
+  const next = { ...reducePayload(before, event), ...commonFields(task, event) };
   noteCalls(task.history, next.history, callIdsIn(event));
   return next;
-}
-
-/** Returns whether a task stays at rest with an event. The text of its state is kept until an event wakes it. */
-function isResting({ state }: TaskEvent): boolean {
-  return isTerminal(state) || isInterrupted(state);
 }
 
 function callIdsIn({ payload }: TaskEvent): string[] {
@@ -68,20 +65,18 @@ function callIdsIn({ payload }: TaskEvent): string[] {
       return payload.value.openCalls.map(({ toolCallId }) => toolCallId);
     case "message":
     case "reply":
-      return callIdsOf(payload.value);
+      return toolCallsOf(payload.value).map(({ toolCallId }) => toolCallId);
     case "created":
-    case "messageQueued":
-      return payload.value.message ? callIdsOf(payload.value.message) : [];
+    case "messageQueued": {
+      const { message } = payload.value;
+      return message ? toolCallsOf(message).map(({ toolCallId }) => toolCallId) : [];
+    }
     default:
       return [];
   }
 }
 
-function callIdsOf(message: Message): string[] {
-  return toolCallsOf(message).map(({ toolCallId }) => toolCallId);
-}
-
-function stamp(task: Task, event: TaskEvent): Partial<Task> {
+function commonFields(task: Task, event: TaskEvent): Partial<Task> {
   return {
     id: event.taskId,
     contextId: event.contextId,
@@ -105,13 +100,13 @@ function reducePayload(task: Task, { payload, sequence, state, toolCallDetail }:
     case "text":
       return withText(task, payload.value.text, sequence);
     case "thought":
-      return withAgentPart(task, partOf({ case: "thought", value: payload.value }), sequence);
+      return withAgentPart(task, createPart({ case: "thought", value: payload.value }), sequence);
     case "toolCall":
       return withToolCall(task, { call: payload.value, detail: toolCallDetail }, sequence);
     case "citation":
-      return withAgentPart(task, partOf({ case: "citation", value: payload.value }), sequence);
+      return withAgentPart(task, createPart({ case: "citation", value: payload.value }), sequence);
     case "summary":
-      return withNewStep(task, partOf({ case: "summary", value: payload.value }), sequence);
+      return withNewStep(task, createPart({ case: "summary", value: payload.value }), sequence);
     case "artifact":
       return withArtifact(task, payload.value);
     case "reply":
@@ -123,7 +118,7 @@ function reducePayload(task: Task, { payload, sequence, state, toolCallDetail }:
     case "messageWithdrawn":
       return withoutQueued(task, payload.value.messageId);
     case "usage":
-      return { ...task, usage: addedUsage(task.usage, payload.value) };
+      return { ...task, usage: addUsage(task.usage, payload.value) };
     case "notice":
     case undefined:
       return task;
@@ -231,8 +226,11 @@ function withCall(history: Message[], toolCallId: string, change: (call: Detaile
 
 function withText(task: Task, text: string, sequence: bigint): Task {
   const last = openStep(task)?.parts.at(-1)?.content;
-  if (last?.case !== "text") return withAgentPart(task, partOf({ case: "text", value: text }), sequence);
-  return withLastMessage(task, (parts) => [...parts.slice(0, -1), partOf({ case: "text", value: last.value + text })]);
+  if (last?.case !== "text") return withAgentPart(task, createPart({ case: "text", value: text }), sequence);
+  return withLastMessage(task, (parts) => [
+    ...parts.slice(0, -1),
+    createPart({ case: "text", value: last.value + text }),
+  ]);
 }
 
 function withToolCall(task: Task, { call, detail }: DetailedCall, sequence: bigint): Task {
@@ -271,11 +269,11 @@ function callPart({ call, detail }: DetailedCall): Part {
   });
 }
 
-function partOf(content: Part["content"]): Part {
+function createPart(content: Part["content"]): Part {
   return create(PartSchema, { content });
 }
 
-function addedUsage(before: Usage | undefined, used: Usage): Usage {
+function addUsage(before: Usage | undefined, used: Usage): Usage {
   return create(UsageSchema, {
     inputTokens: (before?.inputTokens ?? 0n) + used.inputTokens,
     cachedTokens: (before?.cachedTokens ?? 0n) + used.cachedTokens,

@@ -2,12 +2,17 @@ import { type DescField, type DescMessage, type JsonObject, type JsonValue, Scal
 import { isObject } from "./json.ts";
 import { mistyped, WireError } from "./wire-error.ts";
 
-/** Decodes the fields of a message from JSON. Throws if it cannot. */
-type Read = (schema: DescMessage, json: JsonObject) => unknown;
-
 /** Returns the field with a name in JSON, in either spelling. Undefined if the message has no such field. */
 export function fieldNamed(schema: DescMessage, key: string): DescField | undefined {
   return schema.fields.find(({ name, jsonName, localName }) => name === key || jsonName === key || localName === key);
+}
+
+/** A failed attempt to decode a value. */
+interface FailedRead {
+  readonly path: string;
+  readonly cause: unknown;
+  /** Decodes the fields of a message. Throws if it cannot. */
+  readonly read: (schema: DescMessage, json: JsonObject) => unknown;
 }
 
 /**
@@ -15,28 +20,21 @@ export function fieldNamed(schema: DescMessage, key: string): DescField | undefi
  *
  * The returned error names the field as its sender spelled it; the error of the library names our packages.
  */
-export function mistakeIn(
-  schema: DescMessage,
-  json: JsonObject,
-  { path, cause, read }: { readonly path: string; readonly cause: unknown; readonly read: Read },
-): WireError {
+export function mistakeIn(schema: DescMessage, json: JsonObject, { path, cause, read }: FailedRead): WireError {
   for (const [key, value] of Object.entries(json)) {
     const field = fieldNamed(schema, key);
     const reason = field && failureOf(() => read(schema, { [key]: value }));
-    if (field && reason) return mistakeOf(field, value, { path: joined(path, key), cause: reason, read });
+    const at = path === "" ? key : `${path}.${key}`;
+    if (field && reason) return mistakeOf(field, value, { path: at, cause: reason, read });
   }
   const reason = reasonOf(cause);
   return new WireError(path, "", `cannot be read: ${reason}`, { cause, sentence: path === "" ? reason : undefined });
 }
 
-function mistakeOf(
-  field: DescField,
-  value: JsonValue,
-  where: { readonly path: string; readonly cause: unknown; readonly read: Read },
-): WireError {
+function mistakeOf(field: DescField, value: JsonValue, where: FailedRead): WireError {
   const { path, cause, read } = where;
   const schema = field.message;
-  const wanted = wantedBy(field);
+  const wanted = describeType(field);
   if (!schema || schema.typeName.startsWith("google.protobuf.")) return mistyped(path, value, wanted, cause);
   if (field.fieldKind === "list" && Array.isArray(value)) {
     const index = value.findIndex((item) => !isObject(item) || failureOf(() => read(schema, item)));
@@ -64,20 +62,16 @@ function failureOf(read: () => unknown): unknown {
 }
 
 /** Describes the type of a field. */
-function wantedBy(field: DescField): string {
-  if (field.fieldKind === "list") return `a list of ${field.message ? "objects" : `${nameOf(field.scalar)}s`}`;
+function describeType(field: DescField): string {
+  if (field.fieldKind === "list") return `a list of ${field.message ? "objects" : `${scalarName(field.scalar)}s`}`;
   if (field.fieldKind === "map" || field.fieldKind === "message")
-    return field.message && isValue(field.message) ? "a JSON value" : "an object";
+    return field.message?.typeName === "google.protobuf.Value" ? "a JSON value" : "an object";
   if (field.fieldKind === "enum") return `one of ${field.enum.values.map(({ name }) => name).join(", ")}`;
-  const name = nameOf(field.scalar);
+  const name = scalarName(field.scalar);
   return `${/^[aeiou]/.test(name) ? "an" : "a"} ${name}`;
 }
 
-function isValue({ typeName }: DescMessage): boolean {
-  return typeName === "google.protobuf.Value";
-}
-
-function nameOf(scalar: ScalarType | undefined): string {
+function scalarName(scalar: ScalarType | undefined): string {
   switch (scalar) {
     case ScalarType.STRING:
       return "string";
@@ -91,10 +85,6 @@ function nameOf(scalar: ScalarType | undefined): string {
     default:
       return "integer";
   }
-}
-
-function joined(path: string, key: string): string {
-  return path === "" ? key : `${path}.${key}`;
 }
 
 function reasonOf(cause: unknown): string {

@@ -19,43 +19,41 @@ export function decodeStrictJson<Desc extends DescMessage>(
   path: string,
   hints: Hints = NO_HINTS,
 ): MessageShape<Desc> {
-  if (isObject(json)) assertFields(schema, json, { path, hints });
+  if (isObject(json)) assertFields(schema, json, path, hints);
   return decodeRfcJson(schema, json, path);
 }
 
 const NO_HINTS: Hints = new Map();
 
-interface Where {
-  readonly path: string;
-  readonly hints: Hints;
-}
-
-function assertFields(schema: DescMessage, json: JsonObject, { path, hints }: Where): void {
+function assertFields(schema: DescMessage, json: JsonObject, path: string, hints: Hints): void {
   if (schema.typeName.startsWith("google.protobuf.")) return;
   const seen = new Set<DescField>();
   for (const [key, value] of Object.entries(json)) {
     const at = path === "" ? key : `${path}.${key}`;
     const field = fieldNamed(schema, key);
-    if (!field) throw new WireError(at, "", `is unknown: ${hints.get(key) ?? fieldList(schema)}`);
+    if (!field) {
+      const known = `the fields here are ${schema.fields.map(({ jsonName }) => jsonName).join(", ")}`;
+      throw new WireError(at, "", `is unknown: ${hints.get(key) ?? known}`);
+    }
     if (seen.has(field)) throw new WireError(at, "", `is there twice, also as ${field.name}: send it once`);
     seen.add(field);
     if (value === null) throw new WireError(at, "", "is null: leave it out, or give it a value");
-    assertValue(field, value, { path: at, hints });
+    assertValue(field, value, at, hints);
   }
 }
 
-function assertValue(field: DescField, value: JsonValue, { path, hints }: Where): void {
+function assertValue(field: DescField, value: JsonValue, path: string, hints: Hints): void {
   const schema = field.message;
   const items = Array.isArray(value) ? value : [];
   if (field.enum) assertEnumName(field, value, path);
   if (!schema) return;
-  if (field.fieldKind === "message" && isObject(value)) assertFields(schema, value, { path, hints });
+  if (field.fieldKind === "message" && isObject(value)) assertFields(schema, value, path, hints);
   for (const [index, item] of items.entries()) {
-    if (isObject(item)) assertFields(schema, item, { path: `${path}[${index}]`, hints });
+    if (isObject(item)) assertFields(schema, item, `${path}[${index}]`, hints);
   }
   if (field.fieldKind !== "map" || !isObject(value)) return;
   for (const [key, item] of Object.entries(value)) {
-    if (isObject(item)) assertFields(schema, item, { path: `${path}.${key}`, hints });
+    if (isObject(item)) assertFields(schema, item, `${path}.${key}`, hints);
   }
 }
 
@@ -64,9 +62,4 @@ function assertEnumName({ enum: type }: DescField, value: JsonValue, path: strin
   const known = values.some(({ name, number }) => value === name || value === number);
   if (known || (typeof value !== "string" && typeof value !== "number")) return;
   throw new WireError(path, quote(value), `is not one of ${values.map(({ name }) => name).join(", ")}`);
-}
-
-function fieldList({ fields }: DescMessage): string {
-  const names = fields.map(({ jsonName }) => jsonName);
-  return `the fields here are ${names.join(", ")}`;
 }

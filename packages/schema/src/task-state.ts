@@ -47,13 +47,10 @@ export function deriveState(task: Task): TaskState {
   const open = openToolCalls(task);
   const asking = open.filter(isAwaitingApproval);
   if (asking.length === 0) return TaskState.WORKING;
-  const waiting = new Set(asking.map(({ toolCallId }) => parentOf(task, toolCallId)).filter((id) => id !== ""));
+  const parents = asking.map(({ toolCallId }) => findToolCallDetail(task, toolCallId)?.parentToolCallId ?? "");
+  const waiting = new Set(parents.filter((id) => id !== ""));
   const rest = open.filter(({ toolCallId }) => !waiting.has(toolCallId));
   const running = rest.some(({ status }) => status === ToolCallStatus.EXECUTING);
   const blocked = waiting.size > 0 || rest.slice(0, 1).some(isAwaitingApproval);
   return blocked && !running ? TaskState.INPUT_REQUIRED : TaskState.WORKING;
-}
-
-function parentOf(task: Task, toolCallId: string): string {
-  return findToolCallDetail(task, toolCallId)?.parentToolCallId ?? "";
 }

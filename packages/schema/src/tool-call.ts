@@ -1,7 +1,6 @@
 import type { ToolCallConfirmation } from "./gen/devtool/a2a/v1alpha/confirmation_pb.ts";
 import { type ToolCall, ToolCallStatus } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 import { type Message, type Part, Role, type Task, type ToolCallDetail } from "./gen/devtool/v1alpha/task_pb.ts";
-
 import { mayHoldCall } from "./known-calls.ts";
 
 /** Returns whether a call has ended, and will not change any more (TOOL-1). */
@@ -35,6 +34,7 @@ export function toolCallsOf(message: Message): ToolCall[] {
  * after it that hold only questions of these calls.
  */
 export function openToolCalls({ history }: Task): ToolCall[] {
+  const isQuestion = ({ toolCallDetail }: Part): boolean => (toolCallDetail?.parentToolCallId ?? "") !== "";
   const last = history.findLastIndex(({ role, parts }) => role === Role.AGENT && !parts.every(isQuestion));
   const steps = history.slice(Math.max(0, last)).filter(({ role }) => role === Role.AGENT);
   return steps.flatMap(toolCallsOf).filter((call) => !isEnded(call));
@@ -43,10 +43,6 @@ export function openToolCalls({ history }: Task): ToolCall[] {
 /** Lists the calls of a task that wait for the user's answer, in the order in which they were made. */
 export function awaitedToolCalls(task: Task): ToolCall[] {
   return openToolCalls(task).filter(isAwaitingApproval);
-}
-
-function isQuestion({ toolCallDetail }: Part): boolean {
-  return toolCallDetail !== undefined && toolCallDetail.parentToolCallId !== "";
 }
 
 /** Finds the part that holds a call, searching from the end. Undefined if there is none. */

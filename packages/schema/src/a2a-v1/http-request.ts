@@ -29,39 +29,26 @@ export interface HttpParts {
 export function requestJson(schema: DescMessage, binding: HttpBinding, parts: HttpParts): JsonObject {
   const request: JsonObject = bodyJson(schema, binding, parts.body);
   const given = [...(binding.body === "*" ? [] : parts.query), ...parts.variables];
-  return given.reduce((json, [path, text]) => withValue(schema, json, { path: path.split("."), text }), request);
+  return given.reduce((json, [path, text]) => withValue(schema, json, path.split("."), text), request);
 }
 
 function bodyJson(schema: DescMessage, { body: holder }: HttpBinding, body: JsonValue | undefined): JsonObject {
   if (holder === "" || body === undefined) return {};
-  if (holder !== "*") return { [fieldNamed(schema, holder)?.jsonName ?? holder]: body };
-  if (isObject(body)) return byJsonName(schema, body);
-  throw new WireError("body", "", "must be a JSON object");
-}
-
-/** Normalizes the field names of a body, so that variables of the path replace them. */
-function byJsonName(schema: DescMessage, body: JsonObject): JsonObject {
-  const entries = Object.entries(body).map(([name, value]): [string, JsonValue] => [
-    fieldNamed(schema, name)?.jsonName ?? name,
-    value,
-  ]);
-  return Object.fromEntries(entries);
-}
-
-interface Given {
-  readonly path: readonly string[];
-  readonly text: string;
+  if (holder !== "*") return { [jsonNameOf(schema, holder)]: body };
+  if (!isObject(body)) throw new WireError("body", "", "must be a JSON object");
+  // Field names are normalized, so that variables of the path replace them.
+  return Object.fromEntries(Object.entries(body).map(([name, value]) => [jsonNameOf(schema, name), value]));
 }
 
 /** Sets the field at a path. A path to no field is ignored, like an unknown field in JSON. */
-function withValue(schema: DescMessage, json: JsonObject, { path, text }: Given): JsonObject {
+function withValue(schema: DescMessage, json: JsonObject, path: readonly string[], text: string): JsonObject {
   const [name = "", ...rest] = path;
   const field = fieldNamed(schema, name);
   if (!field) return json;
   const before = json[field.jsonName];
   if (rest.length > 0) {
     if (field.fieldKind !== "message") return json;
-    const inner = withValue(field.message, isObject(before) ? before : {}, { path: rest, text });
+    const inner = withValue(field.message, isObject(before) ? before : {}, rest, text);
     return { ...json, [field.jsonName]: inner };
   }
   if (field.fieldKind !== "list") return { ...json, [field.jsonName]: valueJson(field, text) };
@@ -101,16 +88,15 @@ export interface HttpCall {
  */
 export function httpCallOf(method: DescMethod, request: JsonObject): HttpCall {
   const { input } = method;
-  const bindings = httpBindingsOf(method).filter(({ variables }) =>
-    variables.every((name) => holds(input, request, name)),
-  );
+  const textIn = (name: string): string => scalarText(request[jsonNameOf(input, name)]);
+  const bindings = httpBindingsOf(method).filter(({ variables }) => variables.every((name) => textIn(name) !== ""));
   const [binding] = bindings.toSorted((a, b) => b.variables.length - a.variables.length);
-  if (!binding) throw new WireError(method.name, "", "lacks what its path names: give the ids");
+  if (!binding) throw new WireError(method.name, "", "lacks an id of its path: give the ids");
   const rest = { ...request };
   for (const name of binding.variables) delete rest[jsonNameOf(input, name)];
-  const path = binding.fill((name) => textOf(request[jsonNameOf(input, name)]));
+  const path = binding.fill(textIn);
   if (binding.body !== "") return { httpMethod: binding.httpMethod, path, body: rest };
-  const query = Object.entries(rest).map(([name, value]) => `${name}=${encodeURIComponent(textOf(value))}`);
+  const query = Object.entries(rest).map(([name, value]) => `${name}=${encodeURIComponent(scalarText(value))}`);
   return {
     httpMethod: binding.httpMethod,
     path: query.length === 0 ? path : `${path}?${query.join("&")}`,
@@ -118,14 +104,11 @@ export function httpCallOf(method: DescMethod, request: JsonObject): HttpCall {
   };
 }
 
-function holds(schema: DescMessage, request: JsonObject, name: string): boolean {
-  return textOf(request[jsonNameOf(schema, name)]) !== "";
-}
-
 function jsonNameOf(schema: DescMessage, name: string): string {
   return fieldNamed(schema, name)?.jsonName ?? name;
 }
 
-function textOf(value: JsonValue | undefined): string {
+/** Returns the text of a string, a number or a boolean. Empty for other values. */
+function scalarText(value: JsonValue | undefined): string {
   return typeof value === "object" || value === undefined ? "" : String(value);
 }

@@ -21,14 +21,14 @@ export interface HttpBinding {
 export function httpBindingsOf(method: DescMethod): HttpBinding[] {
   const rule = getOption(method, httpRule);
   return [rule, ...rule.additionalBindings].flatMap((item) => {
-    const binding = bindingOf(item);
+    const binding = createBinding(item);
     if (!binding) return [];
     const isReadStream = method.methodKind === "server_streaming" && binding.httpMethod === "GET";
     return isReadStream ? [binding, { ...binding, httpMethod: "POST" }] : [binding];
   });
 }
 
-function bindingOf({ pattern, body }: HttpRule): HttpBinding | undefined {
+function createBinding({ pattern, body }: HttpRule): HttpBinding | undefined {
   if (pattern.case === undefined) return undefined;
   const isCustom = pattern.case === "custom";
   const httpMethod = isCustom ? pattern.value.kind : pattern.case.toUpperCase();
@@ -47,7 +47,7 @@ export function compileTemplate(template: string): Pick<HttpBinding, "variables"
   const source = template.replace(PIECES, (piece, field: string | undefined, pattern: string | undefined) => {
     if (field === undefined) return WILDCARDS.get(piece) ?? piece.replace(/[$()*+.?[\\\]^{|}]/g, "\\$&");
     const inner = pattern ?? "*";
-    names.push({ field, decode: inner.includes("/") || inner.includes("**") ? decodedPath : decodedSegment });
+    names.push({ field, decode: inner.includes("/") || inner.includes("**") ? decodePath : decodeSegment });
     return `(${inner.replace(/\*\*|\*/g, (wildcard) => WILDCARDS.get(wildcard) ?? wildcard)})`;
   });
   const expression = new RegExp(`^${source}$`);
@@ -73,12 +73,12 @@ const WILDCARDS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Decodes a variable of several segments. Encoded slashes stay encoded, to distinguish them from separators. */
-function decodedPath(text: string): string {
+function decodePath(text: string): string {
   const pieces = text.split(/(%2f)/i);
-  return pieces.map((piece, index) => (index % 2 === 1 ? piece : decodedSegment(piece))).join("");
+  return pieces.map((piece, index) => (index % 2 === 1 ? piece : decodeSegment(piece))).join("");
 }
 
-function decodedSegment(text: string): string {
+function decodeSegment(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {

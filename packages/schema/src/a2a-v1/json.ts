@@ -23,50 +23,43 @@ import { type FieldViolation, isRequired } from "./required.ts";
 export function decodeA2aJson<Desc extends DescMessage>(schema: Desc, json: JsonValue): MessageShape<Desc> {
   if (schema.typeName === SendMessageRequestSchema.typeName && isObject(json)) assertMessageForm(json, "1.0");
   const message = decodeRfcJson(schema, json);
-  const [odd] = unknownNames(schema, json, "");
-  if (odd) throw new WireError(odd.field, odd.value, odd.description);
+  const [unknown] = unknownNames(schema, json, "");
+  if (unknown) throw new WireError(unknown.field, unknown.value, unknown.description);
   return message;
 }
 
 /** Encodes a message of A2A 1.0 as JSON. Fields that the standard requires are written even if they are empty. */
 export function encodeA2aJson<Desc extends DescMessage>(schema: Desc, message: MessageShape<Desc>): JsonObject {
   const json: JsonValue = toJson(schema, message);
-  const missing = schema.fields.filter((field) => isRequired(field) && !isObjectWith(json, field.jsonName));
   if (!isObject(json)) throw new WireError(schema.name, "", "is not written as a JSON object");
-  return missing.length === 0
-    ? json
-    : { ...json, ...Object.fromEntries(missing.map((field) => [field.jsonName, zeroOf(field)])) };
+  const missing = schema.fields.filter((field) => isRequired(field) && !(field.jsonName in json));
+  if (missing.length === 0) return json;
+  return { ...json, ...Object.fromEntries(missing.map((field) => [field.jsonName, zeroValue(field)])) };
 }
 
-function isObjectWith(json: JsonValue, name: string): boolean {
-  return isObject(json) && name in json;
-}
-
-function zeroOf(field: DescField): JsonValue {
+function zeroValue(field: DescField): JsonValue {
   if (field.fieldKind === "list") return [];
   if (field.fieldKind === "map" || field.fieldKind === "message") return {};
   return field.fieldKind === "scalar" && field.scalar === ScalarType.STRING ? "" : 0;
 }
 
-interface OddName extends FieldViolation {
+interface UnknownName extends FieldViolation {
   readonly value: string;
 }
 
 /** Finds unknown enum names, which the ProtoJSON reader treats as the zero value. */
-function unknownNames(schema: DescMessage, json: JsonValue | undefined, path: string): OddName[] {
+function unknownNames(schema: DescMessage, json: JsonValue | undefined, path: string): UnknownName[] {
   if (!isObject(json) || schema.typeName.startsWith("google.protobuf.")) return [];
   return schema.fields.flatMap((field) => {
     const value = json[field.jsonName] ?? json[field.name];
     const at = path === "" ? field.jsonName : `${path}.${field.jsonName}`;
-    if (field.fieldKind === "enum") return oddName(field, value, at);
+    if (field.fieldKind === "enum") {
+      const names = field.enum.values.map(({ name }) => name);
+      if (typeof value !== "string" || names.includes(value)) return [];
+      return [{ field: at, value: quote(value), description: `is not one of ${names.join(", ")}` }];
+    }
     if (field.fieldKind === "message") return unknownNames(field.message, value, at);
     if (field.fieldKind !== "list" || field.listKind !== "message" || !Array.isArray(value)) return [];
     return value.flatMap((item, index) => unknownNames(field.message, item, `${at}[${index}]`));
   });
-}
-
-function oddName(field: DescField & { fieldKind: "enum" }, value: JsonValue | undefined, at: string): OddName[] {
-  const names = field.enum.values.map(({ name }) => name);
-  if (typeof value !== "string" || names.includes(value)) return [];
-  return [{ field: at, value: quote(value), description: `is not one of ${names.join(", ")}` }];
 }

@@ -1,11 +1,7 @@
-import { create, fromJson, type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
+import { create, fromJson, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { type Value, ValueSchema } from "@bufbuild/protobuf/wkt";
 import { findWrapped, namesMetadata, splitNames, wrapped } from "../a2a-v03/part.ts";
-import {
-  FileContentSchema,
-  type Part as PartV03,
-  PartSchema as PartV03Schema,
-} from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
+import { type Part as PartV03, PartSchema as PartV03Schema } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
 import { type Part, PartSchema } from "../gen/lf/a2a/v1/a2a_pb.ts";
 import { isObject } from "../json.ts";
 import { WireError } from "../wire-error.ts";
@@ -33,44 +29,31 @@ function contentFromV03({ kind, text, file, data }: PartV03): Part["content"] {
 
 /** Converts a part of A2A 1.0 to one of 0.3. Throws a `WireError` if it has no content. */
 export function partToV03({ content, metadata, filename, mediaType }: Part, path: string): PartV03 {
-  const named = { name: filename, mimeType: mediaType };
-  const own = metadata && { metadata };
-  const withNames = { ...metadata, ...namesMetadata({ mediaType, fileName: filename }) };
+  const file = { name: filename, mimeType: mediaType };
+  const names = namesMetadata({ mediaType, fileName: filename });
+  const withNames = metadata || names ? { ...metadata, ...names } : undefined;
   switch (content.case) {
     case "text":
-      return create(PartV03Schema, { kind: "text", text: content.value, ...filled(withNames) });
-    case "raw":
-      return filePart({ ...named, source: { case: "bytes", value: content.value } }, own);
-    case "url":
-      return filePart({ ...named, source: { case: "uri", value: content.value } }, own);
-    case "data":
-      return dataPart(toJson(ValueSchema, content.value), withNames);
+      return create(PartV03Schema, { kind: "text", text: content.value, metadata: withNames });
+    case "raw": {
+      const source = { case: "bytes", value: content.value } as const;
+      return create(PartV03Schema, { kind: "file", file: { ...file, source }, metadata });
+    }
+    case "url": {
+      const source = { case: "uri", value: content.value } as const;
+      return create(PartV03Schema, { kind: "file", file: { ...file, source }, metadata });
+    }
+    case "data": {
+      const value = toJson(ValueSchema, content.value);
+      if (isObject(value)) return create(PartV03Schema, { kind: "data", data: value, metadata: withNames });
+      const { data, metadata: mark } = wrapped(value);
+      return create(PartV03Schema, { kind: "data", data, metadata: { ...withNames, ...mark } });
+    }
     case undefined:
       throw new WireError(path, "", "holds nothing: a part has text, raw, url or data");
     default:
       return content satisfies never;
   }
-}
-
-function filePart(
-  file: {
-    readonly name: string;
-    readonly mimeType: string;
-    readonly source: NonNullable<PartV03["file"]>["source"];
-  },
-  own: { readonly metadata: JsonObject } | undefined,
-): PartV03 {
-  return create(PartV03Schema, { kind: "file", file: create(FileContentSchema, file), ...own });
-}
-
-function dataPart(value: JsonValue, metadata: JsonObject): PartV03 {
-  if (isObject(value)) return create(PartV03Schema, { kind: "data", data: value, ...filled(metadata) });
-  const inner = wrapped(value);
-  return create(PartV03Schema, { kind: "data", data: inner.data, metadata: { ...metadata, ...inner.metadata } });
-}
-
-function filled(metadata: JsonObject): { metadata?: JsonObject } {
-  return Object.keys(metadata).length === 0 ? {} : { metadata };
 }
 
 /** Converts a JSON value to a protobuf `Value`. */

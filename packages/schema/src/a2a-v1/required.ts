@@ -24,7 +24,12 @@ export function missingFields(schema: DescMessage, message: Message): FieldViola
 }
 
 function* missingIn(message: ReflectMessage, path: string): Generator<FieldViolation> {
-  if (message.desc.typeName === PartSchema.typeName) return yield* missingContent(message, path);
+  if (message.desc.typeName === PartSchema.typeName) {
+    // The standard requires content in its text; its proto cannot express it.
+    const [content] = message.oneofs;
+    if (content && message.oneofCase(content)) return;
+    return yield { field: path, description: "holds nothing: a part has text, raw, url or data" };
+  }
   for (const field of message.fields) {
     const at = path === "" ? field.jsonName : `${path}.${field.jsonName}`;
     if (message.isSet(field)) yield* missingBelow(message, field, at);
@@ -45,13 +50,6 @@ function* missingBelow(message: ReflectMessage, field: DescField, path: string):
 
 function isReflected(value: unknown): value is ReflectMessage {
   return typeof value === "object" && value !== null && "desc" in value && "isSet" in value;
-}
-
-/** Reports a part without content. The standard requires it in its text; its proto cannot express it. */
-function missingContent(part: ReflectMessage, path: string): FieldViolation[] {
-  const [content] = part.oneofs;
-  if (content && part.oneofCase(content)) return [];
-  return [{ field: path, description: "holds nothing: a part has text, raw, url or data" }];
 }
 
 /** Cached for each field: decoding its options takes 6 µs each time, and checking an event of a stream takes 15 µs. */

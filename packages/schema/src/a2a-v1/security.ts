@@ -14,13 +14,13 @@ import { listOrEmpty, stringOrEmpty } from "../json.ts";
  */
 export function schemesFromV03(schemes: Readonly<Record<string, SchemeV03>>): Record<string, SecurityScheme> {
   const read = Object.entries(schemes).flatMap(([name, scheme]): [string, SecurityScheme][] => {
-    const init = schemeOf(scheme);
+    const init = schemeFromV03(scheme);
     return init ? [[name, create(SecuritySchemeSchema, { scheme: init })]] : [];
   });
   return Object.fromEntries(read);
 }
 
-function schemeOf(scheme: SchemeV03): MessageInitShape<typeof SecuritySchemeSchema>["scheme"] {
+function schemeFromV03(scheme: SchemeV03): MessageInitShape<typeof SecuritySchemeSchema>["scheme"] {
   const { type, description } = scheme;
   switch (type) {
     case "http":

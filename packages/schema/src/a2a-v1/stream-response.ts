@@ -1,4 +1,4 @@
-import { create } from "@bufbuild/protobuf";
+import { create, type JsonObject } from "@bufbuild/protobuf";
 import { artifactEnvelope } from "../a2a-v03/artifact.ts";
 import { agentMessageOf, isFramed } from "../a2a-v03/event-content.ts";
 import { encodeMessage } from "../a2a-v03/message.ts";
@@ -40,7 +40,16 @@ export function streamResponseOf(event: TaskEvent, view: StreamView): StreamResp
     return create(StreamResponseSchema, { payload: { case: "task", value } });
   }
   if (payload.case === "artifact") return artifactUpdate(event, payload.value);
-  return view === "extension" ? extensionUpdate(event) : plainUpdate(event);
+  if (view === "plain") {
+    const text = plainText(event);
+    if (text === undefined) return undefined;
+    return statusUpdate(event, text === "" ? undefined : textMessage(event, text), undefined);
+  }
+  if (!isFramed(event)) return undefined;
+  const { taskId, contextId } = event;
+  const message = agentMessageOf(event);
+  const written = message && messageFromV03(encodeMessage(message, NO_KIND, { taskId, contextId }));
+  return statusUpdate(event, written, updateMetadata(event));
 }
 
 /** Converts a reply that is the whole response. It names its conversation but no task, because clients see no task. */
@@ -60,24 +69,10 @@ function artifactUpdate({ taskId, contextId }: TaskEvent, update: ArtifactUpdate
   return create(StreamResponseSchema, { payload: { case: "artifactUpdate", value } });
 }
 
-function extensionUpdate(event: TaskEvent): StreamResponse | undefined {
-  if (!isFramed(event)) return undefined;
-  const { taskId, contextId } = event;
-  const message = agentMessageOf(event);
-  const written = message && messageFromV03(encodeMessage(message, NO_KIND, { taskId, contextId }));
-  return updateOf(event, written, updateMetadata(event));
-}
-
-function plainUpdate(event: TaskEvent): StreamResponse | undefined {
-  const text = plainText(event);
-  if (text === undefined) return undefined;
-  return updateOf(event, text === "" ? undefined : textMessage(event, text), undefined);
-}
-
-function updateOf(
+function statusUpdate(
   event: TaskEvent,
   message: Message | undefined,
-  metadata: ReturnType<typeof updateMetadata> | undefined,
+  metadata: JsonObject | undefined,
 ): StreamResponse {
   const { taskId, contextId, state, time } = event;
   const status = { state: stateToA2a(state), message, timestamp: time };

@@ -9,7 +9,6 @@ import {
 import {
   type ConfirmationDetails,
   ConfirmationDetailsSchema,
-  type Outcome,
   OutcomeSchema,
 } from "../gen/devtool/coder_agent/v1alpha/tool_call_pb.ts";
 import { defined } from "../json.ts";
@@ -30,18 +29,14 @@ import {
  */
 export function encodeConfirmationDetails(call: ToolCall, request: ConfirmationRequest): ConfirmationDetails {
   return create(ConfirmationDetailsSchema, {
-    ...typedDetails(call, request),
-    options: request.options.map(encodeOutcome),
+    ...encodeDetails(call, request),
+    options: request.options.map(({ id, name, description = "" }) => create(OutcomeSchema, { id, name, description })),
   });
 }
 
 type Details = MessageInitShape<typeof ConfirmationDetailsSchema>;
 
-function encodeOutcome({ id, name, description = "" }: ConfirmationOption): Outcome {
-  return create(OutcomeSchema, { id, name, description });
-}
-
-function typedDetails(call: ToolCall, { details }: ConfirmationRequest): Details {
+function encodeDetails(call: ToolCall, { details }: ConfirmationRequest): Details {
   const described = oneLine(call.description ?? "");
   switch (details.case) {
     case "executeDetails": {
@@ -49,12 +44,12 @@ function typedDetails(call: ToolCall, { details }: ConfirmationRequest): Details
       return {
         type: "exec",
         title: described || "Run a shell command",
-        command: annotated(command, described),
+        command: annotateCommand(command, described),
         rootCommand: command.trim().split(/\s/, 1)[0] ?? "",
       };
     }
     case "fileEditDetails":
-      return { type: "edit", title: `Change ${oneLine(details.value.filePath)}`, ...editDetails(details.value) };
+      return editDetails(details.value);
     case "mcpDetails": {
       const { serverName, toolName } = details.value;
       const toolDisplayName = `${oneLine(toolName)} with ${oneLine(JSON.stringify(call.inputParameters ?? {}))}`;
@@ -74,12 +69,14 @@ function typedDetails(call: ToolCall, { details }: ConfirmationRequest): Details
  * Puts the description as a comment above the command if it says more: the directory, `in the background`, a missing
  * sandbox, or invisible characters. Clients show the command, but few of them show the title.
  */
-function annotated(command: string, described: string): string {
+function annotateCommand(command: string, described: string): string {
   return described === "" || described === `Run ${command}` ? command : `# ${described}\n${command}`;
 }
 
 function editDetails({ fileName, filePath, formattedDiff, oldContent, newContent }: FileDiff): Details {
   return {
+    type: "edit",
+    title: `Change ${oneLine(filePath)}`,
     fileName,
     filePath,
     fileDiff: formattedDiff ?? "",
@@ -90,13 +87,11 @@ function editDetails({ fileName, filePath, formattedDiff, oldContent, newContent
 
 /** Decodes the confirmation request of a call. If a peer lists no outcomes, those of the type are offered. */
 export function decodeConfirmationDetails(asked: ConfirmationDetails): ConfirmationRequest {
-  const options =
-    asked.options.length > 0 ? asked.options.map(decodeOutcome) : (OPTIONS[asked.type] ?? DEFAULT_OPTIONS);
-  return create(ConfirmationRequestSchema, { options: [...options], details: detailsOf(asked) });
-}
-
-function decodeOutcome({ id, name, description }: Outcome): Option {
-  return defined({ id, name, description: description || undefined });
+  const named = asked.options.map(({ id, name, description }) =>
+    defined({ id, name, description: description || undefined }),
+  );
+  const options = named.length > 0 ? named : (OPTIONS[asked.type] ?? DEFAULT_OPTIONS);
+  return create(ConfirmationRequestSchema, { options: [...options], details: decodeDetails(asked) });
 }
 
 type Option = Pick<ConfirmationOption, "id" | "name" | "description">;
@@ -119,14 +114,14 @@ const OPTIONS: Readonly<Record<string, readonly Option[]>> = {
   ],
 };
 
-function detailsOf(
+function decodeDetails(
   asked: ConfirmationDetails,
 ): NonNullable<MessageInitShape<typeof ConfirmationRequestSchema>["details"]> {
   switch (asked.type) {
     case "exec":
       return { case: "executeDetails", value: { command: asked.command } };
     case "edit":
-      return { case: "fileEditDetails", value: fileDiffOf(asked) };
+      return { case: "fileEditDetails", value: fileDiffFromDetails(asked) };
     case "mcp":
       return { case: "mcpDetails", value: { serverName: asked.serverName, toolName: asked.toolName } };
     default:
@@ -137,7 +132,7 @@ function detailsOf(
   }
 }
 
-function fileDiffOf({
+function fileDiffFromDetails({
   fileName,
   filePath,
   fileDiff,

@@ -1,4 +1,4 @@
-import { create, type JsonObject, type JsonValue, type MessageInitShape } from "@bufbuild/protobuf";
+import { create, type JsonValue, type MessageInitShape } from "@bufbuild/protobuf";
 import { decodePart } from "../a2a-v03/part.ts";
 import { decodeState } from "../a2a-v03/state.ts";
 import { decodeTime } from "../a2a-v03/task.ts";
@@ -51,10 +51,13 @@ function updateEvents(update: TaskStatusUpdateEvent, task: Task): TaskEvent[] {
   const { status, taskId, contextId, metadata, final = false } = update;
   if (!status) throw new WireError("result.status", "", "is missing");
   const about = decodeRfcJson(UpdateMetadataSchema, metadata ?? {});
-  const state = final ? restingState(update, task) : workingState(decodeState(status.state));
-  const told = payloadsOf(about.coderAgent?.kind ?? "", status.message, about.error);
-  const left = state === TaskState.CANCELED ? leftPayloads(task) : [];
-  const payloads = final ? withEnd([...left, ...told]) : told;
+  const state = stateAfter(update, task);
+  const payloads = decodePayloads(about.coderAgent?.kind ?? "", status.message, about.error);
+  if (final && state === TaskState.CANCELED) payloads.unshift(...cancelOpenCalls(task));
+  // A change of state ends an exchange.
+  if (final && payloads.at(-1)?.payload?.case !== "stateChange") {
+    payloads.push({ payload: { case: "stateChange", value: {} } });
+  }
   return payloads.map((payload, index) =>
     create(TaskEventSchema, {
       sequence: task.sequence + 1n + BigInt(index),
@@ -68,34 +71,28 @@ function updateEvents(update: TaskStatusUpdateEvent, task: Task): TaskEvent[] {
   );
 }
 
-/** The open calls of a canceled task. The peer does not report that they ended. */
-function leftPayloads(task: Task): Payload[] {
+/** Ends the open calls of a canceled task. The peer does not report that they ended. */
+function cancelOpenCalls(task: Task): Payload[] {
   return openToolCalls(task).map(({ confirmationRequest: _asked, liveContent: _shown, ...call }) => ({
     payload: { case: "toolCall", value: { ...call, status: ToolCallStatus.CANCELLED } },
   }));
 }
 
-/** Makes sure that the last payload is a change of state, which ends an exchange. */
-function withEnd(payloads: readonly Payload[]): Payload[] {
-  const ends = payloads.at(-1)?.payload?.case === "stateChange";
-  return ends ? [...payloads] : [...payloads, { payload: { case: "stateChange", value: {} } }];
-}
-
-/** Returns the state during a turn. The peer may still send the state of its last question. */
-function workingState(state: TaskState): TaskState {
-  return state === TaskState.INPUT_REQUIRED ? TaskState.WORKING : state;
-}
-
 /**
- * Returns the state at the end of a turn. `input-required` without a question or a text means that the work is done.
+ * Returns the state of the task after an update.
+ *
+ * During a turn, the peer may still send the state of its last question. At the end of a turn, `input-required` without
+ * a question or a text means that the work is done.
  */
-function restingState({ status }: TaskStatusUpdateEvent, task: Task): TaskState {
+function stateAfter({ status, final = false }: TaskStatusUpdateEvent, task: Task): TaskState {
   const state = decodeState(status?.state ?? "");
+  if (state !== TaskState.INPUT_REQUIRED) return state;
+  if (!final) return TaskState.WORKING;
   const isAsked = status?.message !== undefined || openToolCalls(task).some(isAwaitingApproval);
-  return state === TaskState.INPUT_REQUIRED && !isAsked ? TaskState.COMPLETED : state;
+  return isAsked ? state : TaskState.COMPLETED;
 }
 
-function payloadsOf(kind: string, message: A2aMessage | undefined, error: string): Payload[] {
+function decodePayloads(kind: string, message: A2aMessage | undefined, error: string): Payload[] {
   const texts = (message?.parts ?? []).flatMap(({ kind, text = "" }) => (kind === "text" ? [text] : []));
   const data = (message?.parts ?? []).flatMap((part) => (part.data ? [part.data] : []));
   const text = texts.join("");
@@ -105,26 +102,23 @@ function payloadsOf(kind: string, message: A2aMessage | undefined, error: string
     case "thought":
       return data.map((each) => ({ payload: { case: "thought", value: decodeRfcJson(AgentThoughtSchema, each) } }));
     case "citation":
-      return [{ payload: { case: "citation", value: citationOf(text) } }];
+      return [{ payload: { case: "citation", value: citationFromText(text) } }];
     case "tool-call-update":
     case "tool-call-confirmation":
-      return [...data.map(callPayload), ...(text === "" ? [] : [noticeOf(text)])];
+      return [
+        ...data.map((each): Payload => {
+          const { call, detail } = decodeGeminiCliCall(each);
+          return { payload: { case: "toolCall", value: call }, toolCallDetail: detail };
+        }),
+        ...(text === "" ? [] : [{ payload: { case: "notice", value: { text } } } as const]),
+      ];
     default:
       return [{ payload: { case: "stateChange", value: error === "" ? { text } : { text, error } } }];
   }
 }
 
-function callPayload(data: JsonObject): Payload {
-  const { call, detail } = decodeGeminiCliCall(data);
-  return { payload: { case: "toolCall", value: call }, toolCallDetail: detail };
-}
-
-function noticeOf(text: string): Payload {
-  return { payload: { case: "notice", value: { text } } };
-}
-
 /** Finds the source in a text: the first URL, or else the whole text. */
-function citationOf(text: string): { readonly uri: string } | { readonly title: string } {
+function citationFromText(text: string): { readonly uri: string } | { readonly title: string } {
   const [uri] = /https?:\/\/[^\s<>)]+/.exec(text) ?? [];
   return uri === undefined ? { title: text.trim() } : { uri };
 }
@@ -136,8 +130,10 @@ function outputEvents({ artifact, taskId, contextId }: TaskArtifactUpdateEvent, 
   const known = findToolCall(task, callId) ?? create(ToolCallSchema, { toolCallId: callId });
   const pieces = artifact.parts.map((part) => decodePart(part, Kind.TEXT_CONTENT, "artifact.parts").content);
   const text = pieces.map((piece) => (piece.case === "text" ? piece.value : "")).join("");
+  // The text is a terminal screen: spaces at the end of lines and empty lines at the end are padding.
+  const liveContent = text.replace(/ +$/gm, "").replace(/\n{2,}$/, "\n");
   const { confirmationRequest: _answered, ...rest } = known;
-  const call = { ...rest, status: ToolCallStatus.EXECUTING, liveContent: withoutPadding(text) };
+  const call = { ...rest, status: ToolCallStatus.EXECUTING, liveContent };
   return [
     create(TaskEventSchema, {
       sequence: task.sequence + 1n,
@@ -148,9 +144,4 @@ function outputEvents({ artifact, taskId, contextId }: TaskArtifactUpdateEvent, 
       payload: { case: "toolCall", value: call },
     }),
   ];
-}
-
-/** Removes the padding of a terminal screen: spaces at the end of lines, and empty lines at the end. */
-function withoutPadding(text: string): string {
-  return text.replace(/ +$/gm, "").replace(/\n{2,}$/, "\n");
 }

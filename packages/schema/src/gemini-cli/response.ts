@@ -20,24 +20,29 @@ import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 export function encodeCallResponse(call: ToolCall): ToolCallResponse | undefined {
   switch (call.result.case) {
     case "output":
-      return outputResponse(call, call.result.value);
+      return encodeOutput(call, call.result.value);
     case "error": {
       const { message, type = "" } = call.result.value;
-      return response(call, { told: { error: message }, display: message, error: { message }, errorType: type });
+      return createResponse(call, {
+        forModel: { error: message },
+        display: message,
+        error: { message },
+        errorType: type,
+      });
     }
     case undefined:
       return call.status === ToolCallStatus.CANCELLED
-        ? response(call, { told: { error: "The call was declined or canceled." } })
+        ? createResponse(call, { forModel: { error: "The call was declined or canceled." } })
         : undefined;
     default:
       return call.result satisfies never;
   }
 }
 
-function outputResponse(call: ToolCall, { result }: ToolOutput): ToolCallResponse {
+function encodeOutput(call: ToolCall, { result }: ToolOutput): ToolCallResponse {
   switch (result.case) {
     case "text":
-      return response(call, { told: { output: result.value }, display: result.value });
+      return createResponse(call, { forModel: { output: result.value }, display: result.value });
     case "diff": {
       const { formattedDiff = "", oldContent, fileName, filePath, newContent } = result.value;
       const file = create(FileDisplaySchema, {
@@ -47,15 +52,18 @@ function outputResponse(call: ToolCall, { result }: ToolOutput): ToolCallRespons
         newContent,
         originalContent: oldContent ?? "",
       });
-      return response(call, {
-        told: { output: `Changed ${filePath}.` },
+      return createResponse(call, {
+        forModel: { output: `Changed ${filePath}.` },
         display: encodeRfcJson(FileDisplaySchema, file),
       });
     }
     case "structuredData":
-      return response(call, { told: { output: JSON.stringify(result.value) }, display: JSON.stringify(result.value) });
+      return createResponse(call, {
+        forModel: { output: JSON.stringify(result.value) },
+        display: JSON.stringify(result.value),
+      });
     case undefined:
-      return response(call, { told: { output: "" } });
+      return createResponse(call, { forModel: { output: "" } });
     default:
       return result satisfies never;
   }
@@ -63,17 +71,17 @@ function outputResponse(call: ToolCall, { result }: ToolOutput): ToolCallRespons
 
 interface Outcome {
   /** The result for the model. */
-  readonly told: JsonObject;
+  readonly forModel: JsonObject;
   readonly display?: JsonValue;
   readonly error?: JsonObject;
   readonly errorType?: string;
 }
 
-function response(
+function createResponse(
   { toolCallId, toolName }: ToolCall,
-  { told, display, error, errorType = "" }: Outcome,
+  { forModel, display, error, errorType = "" }: Outcome,
 ): ToolCallResponse {
-  const part = { functionResponse: { id: toolCallId, name: toolName, response: told } };
+  const part = { functionResponse: { id: toolCallId, name: toolName, response: forModel } };
   return create(ToolCallResponseSchema, {
     callId: toolCallId,
     responseParts: fromJson(ValueSchema, [part]),
@@ -89,16 +97,16 @@ export function decodeCallResult(
   answered: ToolCallResponse | undefined,
 ): ToolCall["result"] | undefined {
   if (!answered) return undefined;
-  if (status === ToolCallStatus.SUCCEEDED) return { case: "output", value: outputOf(answered) };
+  if (status === ToolCallStatus.SUCCEEDED) return { case: "output", value: decodeOutput(answered) };
   if (status !== ToolCallStatus.FAILED) return undefined;
-  const message = textOf(answered) || "the tool failed";
+  const message = resultText(answered) || "the tool failed";
   const { errorType } = answered;
   const value = create(ErrorDetailsSchema, { message, type: errorType || undefined });
   return { case: "error", value };
 }
 
-function outputOf(answered: ToolCallResponse): ToolOutput {
-  const display = jsonOf(answered.resultDisplay);
+function decodeOutput(answered: ToolCallResponse): ToolOutput {
+  const display = valueJson(answered.resultDisplay);
   if (isObject(display) && typeof display.fileDiff === "string") {
     const { fileDiff, originalContent, ...file } = decodeRfcJson(FileDisplaySchema, display);
     const old = originalContent ? { oldContent: originalContent } : {};
@@ -106,18 +114,18 @@ function outputOf(answered: ToolCallResponse): ToolOutput {
     const diff = create(FileDiffSchema, { fileName, filePath, newContent, formattedDiff: fileDiff, ...old });
     return create(ToolOutputSchema, { result: { case: "diff", value: diff } });
   }
-  return create(ToolOutputSchema, { result: { case: "text", value: textOf(answered) } });
+  return create(ToolOutputSchema, { result: { case: "text", value: resultText(answered) } });
 }
 
 /** Returns the text for people, or else the text for the model. */
-function textOf({ resultDisplay, responseParts }: ToolCallResponse): string {
-  const display = jsonOf(resultDisplay);
+function resultText({ resultDisplay, responseParts }: ToolCallResponse): string {
+  const display = valueJson(resultDisplay);
   if (typeof display === "string" && display !== "") return display;
-  return told(jsonOf(responseParts));
+  return modelText(valueJson(responseParts));
 }
 
-function told(parts: JsonValue): string {
-  if (Array.isArray(parts)) return parts.map(told).join("");
+function modelText(parts: JsonValue): string {
+  if (Array.isArray(parts)) return parts.map(modelText).join("");
   if (!isObject(parts)) return typeof parts === "string" ? parts : "";
   const { text, functionResponse } = parts;
   const answer = isObject(functionResponse) ? functionResponse.response : undefined;
@@ -125,6 +133,6 @@ function told(parts: JsonValue): string {
   return [text, output, error].find((each) => typeof each === "string")?.toString() ?? "";
 }
 
-function jsonOf(value: Value | undefined): JsonValue {
+function valueJson(value: Value | undefined): JsonValue {
   return value ? toJson(ValueSchema, value) : null;
 }

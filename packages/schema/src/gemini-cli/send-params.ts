@@ -5,7 +5,7 @@ import { PartSchema as A2aPartSchema } from "../gen/devtool/a2a/v1alpha/envelope
 import { AgentSettingsSchema } from "../gen/devtool/coder_agent/v1alpha/stream_pb.ts";
 import { PartSchema } from "../gen/devtool/v1alpha/task_pb.ts";
 import type { SendMessageRequest } from "../gen/devtool/v1alpha/task_service_pb.ts";
-import { defined, isObject, objectOrEmpty } from "../json.ts";
+import { defined, isObject, listOrEmpty, objectOrEmpty } from "../json.ts";
 import { encodeRfcJson } from "../rfc-json.ts";
 import { WireError } from "../wire-error.ts";
 import { decodeConfirmation, isConfirmation } from "./confirmation.ts";
@@ -32,8 +32,8 @@ export function encodeGeminiCliSend(request: SendMessageRequest): JsonObject {
 
 /** Returns whether the parameters of a call are in the dialect: they have its settings, or an answer in its form. */
 export function isGeminiCliSend(params: JsonValue | undefined): boolean {
-  const message = messageOf(params);
-  return message !== undefined && (settingsIn(message) !== undefined || partsOf(message).some(isAnswer));
+  const message = messageIn(params);
+  return message !== undefined && (settingsIn(message) !== undefined || listOrEmpty(message.parts).some(isAnswer));
 }
 
 /**
@@ -42,14 +42,14 @@ export function isGeminiCliSend(params: JsonValue | undefined): boolean {
  * Throws a `WireError` if the settings or an answer are invalid.
  */
 export function rfcSendParams(params: JsonValue | undefined): JsonValue | undefined {
-  const message = messageOf(params);
+  const message = messageIn(params);
   if (!message || !isObject(params)) return params;
   const settings = settingsIn(message);
   const metadata = {
     ...objectOrEmpty(message.metadata),
     ...(settings && settingsMetadata(decodeGeminiCliSettings(settings))),
   };
-  return { ...params, message: { ...message, metadata, parts: partsOf(message).map(rfcPart) } };
+  return { ...params, message: { ...message, metadata, parts: listOrEmpty(message.parts).map(rfcPart) } };
 }
 
 function rfcPart(part: JsonValue): JsonValue {
@@ -64,15 +64,11 @@ function isAnswer(part: JsonValue): boolean {
   return isObject(part) && part.kind === "data" && isObject(part.data) && isConfirmation(part.data);
 }
 
-function messageOf(params: JsonValue | undefined): JsonObject | undefined {
+function messageIn(params: JsonValue | undefined): JsonObject | undefined {
   const message = isObject(params) ? params.message : undefined;
   return isObject(message) ? message : undefined;
 }
 
 function settingsIn({ metadata }: JsonObject): JsonObject | undefined {
   return coderAgentMetadata(objectOrEmpty(metadata));
-}
-
-function partsOf({ parts }: JsonObject): JsonValue[] {
-  return Array.isArray(parts) ? parts : [];
 }

@@ -43,11 +43,11 @@ const AUTO_EXECUTE: Readonly<Partial<Record<ApprovalMode, boolean>>> = {
  * ignored: only the operator decides which configuration to trust.
  */
 export function decodeGeminiCliSettings(json: JsonObject): Settings {
-  return settingsOf(decodeRfcJson(GeminiCliSettingsSchema, json));
+  return settingsFromGeminiCli(decodeRfcJson(GeminiCliSettingsSchema, json));
 }
 
 /** Converts the dialect's settings to ours. Absent settings stay absent. */
-export function settingsOf({ workspacePath, autoExecute }: GeminiCliSettings): Settings {
+export function settingsFromGeminiCli({ workspacePath, autoExecute }: GeminiCliSettings): Settings {
   const approvalMode = autoExecute === true ? ApprovalMode.YOLO : ApprovalMode.DEFAULT;
   return defined({
     settings: workspacePath === "" ? undefined : create(AgentSettingsSchema, { workspacePath }),

@@ -22,34 +22,39 @@ import { encodeGeminiCliCreated } from "./task.ts";
  * accepts no more messages.
  */
 export function encodeGeminiCliFrame(event: TaskEvent): string | undefined {
-  const frame = frameOf(event);
+  const frame = encodeFrame(event);
   return frame && JSON.stringify(frame);
 }
 
-function frameOf(event: TaskEvent): JsonObject | undefined {
+function encodeFrame(event: TaskEvent): JsonObject | undefined {
   const { payload } = event;
   switch (payload.case) {
     case "created":
       return encodeGeminiCliCreated(event, payload.value);
     case "text":
-      return update(event, "text-content", { case: "text", value: payload.value.text });
+      return statusUpdate(event, "text-content", { case: "text", value: payload.value.text });
     case "thought":
-      return update(event, "thought", payload);
+      return statusUpdate(event, "thought", payload);
     case "citation":
-      return update(event, "citation", { case: "text", value: citationText(payload.value) });
+      return statusUpdate(event, "citation", { case: "text", value: citationText(payload.value) });
     case "toolCall":
       return callFrame(event, payload.value, event.toolCallDetail);
     case "stateChange":
-      return update(event, "state-change", textOf(payload.value.error || payload.value.text), payload.value.error);
+      return statusUpdate(
+        event,
+        "state-change",
+        textContent(payload.value.error || payload.value.text),
+        payload.value.error,
+      );
     case "notice":
-      return update(event, "state-change", textOf(payload.value.text));
+      return statusUpdate(event, "state-change", textContent(payload.value.text));
     case "message":
     case "messageQueued":
-      return update(event, "state-change", NOTHING);
+      return statusUpdate(event, "state-change", NOTHING);
     case "artifact":
       return encodeArtifactUpdate(event, payload.value);
     case "reply":
-      return update(event, "text-content", textOf(plainText(event) ?? ""));
+      return statusUpdate(event, "text-content", textContent(plainText(event) ?? ""));
     case "usage":
     case "summary":
     case "messageTaken":
@@ -63,7 +68,7 @@ function frameOf(event: TaskEvent): JsonObject | undefined {
 
 const NOTHING: Part["content"] = { case: undefined };
 
-function textOf(text: string): Part["content"] {
+function textContent(text: string): Part["content"] {
   return text === "" ? NOTHING : { case: "text", value: text };
 }
 
@@ -76,7 +81,7 @@ function callFrame(event: TaskEvent, call: ToolCall, detail: ToolCallDetail | un
   if (running && call.liveContent !== undefined) return outputFrame(event, call.toolCallId, call.liveContent);
   if (running && (detail?.pid || detail?.progress)) return undefined;
   const kind = isAwaitingApproval(call) ? "tool-call-confirmation" : "tool-call-update";
-  return update(event, kind, { case: "toolCall", value: call });
+  return statusUpdate(event, kind, { case: "toolCall", value: call });
 }
 
 /** Sends the whole output each time. `append` is set as in the original, but means nothing. */
@@ -91,24 +96,20 @@ function outputFrame({ taskId, contextId }: TaskEvent, callId: string, text: str
   };
 }
 
-function update(event: TaskEvent, kind: string, content: Part["content"], error = ""): JsonObject {
+function statusUpdate(event: TaskEvent, kind: string, content: Part["content"], error = ""): JsonObject {
   const metadata = create(UpdateMetadataSchema, { coderAgent: { kind }, model: event.model, error });
-  const { toolCallDetail } = event;
+  const { toolCallDetail, taskId, contextId, sequence } = event;
+  const place = { taskId, contextId };
   const part = encodeGeminiCliPart(create(PartSchema, { content, toolCallDetail }));
   return {
     kind: "status-update",
-    taskId: event.taskId,
-    contextId: event.contextId,
+    ...place,
     status: defined({
       state: encodeGeminiCliState(event.state),
-      message: part && agentMessage(event, part),
+      message: part && { kind: "message", messageId: `${taskId}:${sequence}`, role: "agent", parts: [part], ...place },
       timestamp: event.time && timestampDate(event.time).toISOString(),
     }),
     final: endsExchange(event),
     metadata: encodeRfcJson(UpdateMetadataSchema, metadata),
   };
-}
-
-function agentMessage({ taskId, contextId, sequence }: TaskEvent, part: JsonObject): JsonObject {
-  return { kind: "message", messageId: `${taskId}:${sequence}`, role: "agent", parts: [part], taskId, contextId };
 }

@@ -9,7 +9,7 @@ import { type Message, Role, type Task } from "../gen/devtool/v1alpha/task_pb.ts
 import { defined, isObject } from "../json.ts";
 import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 import { encodeGeminiCliPart } from "./part.ts";
-import { encodeGeminiCliSettings, settingsOf } from "./settings.ts";
+import { encodeGeminiCliSettings, settingsFromGeminiCli } from "./settings.ts";
 import { encodeGeminiCliState } from "./state.ts";
 
 /** Encodes the event that creates a task as a Task. */
@@ -103,5 +103,5 @@ export function decodeGeminiCliTask(json: JsonValue): Task {
 
 function taskSettings({ metadata }: JsonObject): Pick<TaskCreated, "settings" | "sessionSettings"> {
   const { persistedState } = decodeRfcJson(TaskMetadataSchema, isObject(metadata) ? metadata : {});
-  return persistedState?.agentSettings ? settingsOf(persistedState.agentSettings) : {};
+  return persistedState?.agentSettings ? settingsFromGeminiCli(persistedState.agentSettings) : {};
 }
