@@ -31,10 +31,10 @@ describe("a message that comes again (STREAM-7)", () => {
   ] as const)("is told in the first answer of $method, and only then", async ({ method, version, role }) => {
     const message = { messageId: crypto.randomUUID(), role, parts: [PART[version]] };
     const first = await answersOf(method, message);
-    expect(first.map(replayIn)).toEqual(first.map(() => undefined));
+    expect(first.map(findReplay)).toEqual(first.map(() => undefined));
     const [again, ...others] = await answersOf(method, message);
-    expect(replayIn(again)).toEqual({ messageId: message.messageId, firstTime: expect.stringMatching(/^20.*Z$/) });
-    expect(others.map(replayIn)).toEqual(others.map(() => undefined));
+    expect(findReplay(again)).toEqual({ messageId: message.messageId, firstTime: expect.stringMatching(/^20.*Z$/) });
+    expect(others.map(findReplay)).toEqual(others.map(() => undefined));
   });
 
   it("is told by a field over Connect", async () => {
@@ -99,7 +99,7 @@ describe("a message that comes again (STREAM-7)", () => {
       };
       const { id: taskId } = await say("write one.txt\nnext\nwrite two.txt", {});
       const answers = [await say("yes", { taskId, messageId: "y" }), await say("yes", { taskId, messageId: "y" })];
-      expect(answers.map(replayIn)).toEqual([undefined, { messageId: "y", firstTime: expect.any(String) }]);
+      expect(answers.map(findReplay)).toEqual([undefined, { messageId: "y", firstTime: expect.any(String) }]);
       expect(["one.txt", "two.txt"].map((file) => existsSync(join(workspace, file)))).toEqual([true, false]);
       await say("yes", { taskId });
       expect(existsSync(join(workspace, "two.txt"))).toBe(true);
@@ -124,7 +124,7 @@ describe("a message that comes again (STREAM-7)", () => {
 });
 
 /** What an answer says in its metadata; 1.0 has a name around it. */
-function replayIn(answer: Json | undefined): unknown {
+function findReplay(answer: Json | undefined): unknown {
   const { task, statusUpdate } = answer ?? {};
   const { metadata } = Object(task ?? statusUpdate ?? answer);
   return Object(metadata)[REPLAY_URI];

@@ -1,12 +1,12 @@
 // A2A 0.3: its messages, and the conversion of tasks and events.
 
 export { decodeCommandPlace } from "./a2a-v03/command-params.ts";
-export { type ExtensionSigns, showsExtension, signsIn } from "./a2a-v03/extension-signs.ts";
+export { type ExtensionSigns, extensionSignsV03, showsExtension } from "./a2a-v03/extension-signs.ts";
 export { a2aErrorText, a2aFieldName } from "./a2a-v03/field-name.ts";
 export { decodeJsonRpcRequest, JsonRpcCode } from "./a2a-v03/json-rpc.ts";
 export { extensionMetadata, sessionMetadata, taskEventMetadata } from "./a2a-v03/metadata.ts";
 export { decodePushConfig, decodePushConfigParams, encodePushConfig } from "./a2a-v03/push-config.ts";
-export { replayIn, withReplay } from "./a2a-v03/replay.ts";
+export { findReplay, withReplay } from "./a2a-v03/replay.ts";
 export { encodeReply } from "./a2a-v03/reply.ts";
 export { errorFromRest, errorToRest } from "./a2a-v03/rest/error.ts";
 export {

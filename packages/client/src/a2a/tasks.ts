@@ -9,7 +9,7 @@ import {
   type TaskService,
   TaskState,
 } from "@devtool/schema";
-import { replayIn } from "@devtool/schema/a2a-v03";
+import { findReplay } from "@devtool/schema/a2a-v03";
 import { defined, objectOrEmpty } from "@devtool/schema/json";
 import { KnownTasks } from "./known-tasks.ts";
 import { type StreamPosition, taskFromAnswer } from "./plain-agent.ts";
@@ -79,7 +79,7 @@ function readTask(answer: JsonValue, known: KnownTasks): Task {
  * Reads whether an answer or a frame replays an earlier exchange (STREAM-7).
  */
 function readReplay(answer: JsonValue): Replay | undefined {
-  return decodeAnswer(() => replayIn(objectOrEmpty(objectOrEmpty(answer).metadata)));
+  return decodeAnswer(() => findReplay(objectOrEmpty(objectOrEmpty(answer).metadata)));
 }
 
 /**

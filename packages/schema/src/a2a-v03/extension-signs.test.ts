@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { EXTENSION_URI } from "../extension.ts";
-import { showsExtension, signsIn } from "./extension-signs.ts";
+import { extensionSignsV03, showsExtension } from "./extension-signs.ts";
 
 const answer = { tool_call_id: "c", selected_option_id: "cancel" };
 
@@ -26,7 +26,7 @@ describe("the parameters of a method", () => {
     ],
     ["an answer in camelCase", { message: { parts: [{ data: { toolCallId: "c", selectedOptionId: "cancel" } }] } }],
   ])("show by %s that the client knows the extension (CARD-3)", (_what, params) => {
-    expect(showsExtension(signsIn(params))).toBe(true);
+    expect(showsExtension(extensionSignsV03(params))).toBe(true);
   });
 
   it.each([
@@ -39,6 +39,6 @@ describe("the parameters of a method", () => {
     ["data of another shape", { message: { parts: [{ kind: "data", data: { selected_option_id: "cancel" } }] } }],
     ["what is of another type", { metadata: [], message: { extensions: EXTENSION_URI, parts: "none", metadata: 1 } }],
   ])("show nothing by %s", (_what, params) => {
-    expect(showsExtension(signsIn(params))).toBe(false);
+    expect(showsExtension(extensionSignsV03(params))).toBe(false);
   });
 });

@@ -14,7 +14,7 @@ export interface ExtensionSigns {
 }
 
 /** Collects the extension signs in the parameters of a method of A2A 0.3. */
-export function signsIn(params: JsonValue | undefined): ExtensionSigns {
+export function extensionSignsV03(params: JsonValue | undefined): ExtensionSigns {
   const { metadata, message } = objectOrEmpty(params);
   const { metadata: own, extensions, parts } = objectOrEmpty(message);
   return {

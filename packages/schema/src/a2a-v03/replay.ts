@@ -11,7 +11,7 @@ export function withReplay(metadata: JsonObject | undefined, replay: Replay): Js
 }
 
 /** Finds the mark of a repeated exchange in a `metadata` field. Undefined if there is none. Throws a `WireError`. */
-export function replayIn(metadata: JsonObject | undefined): Replay | undefined {
+export function findReplay(metadata: JsonObject | undefined): Replay | undefined {
   const json = metadata?.[REPLAY_URI];
   return isObject(json) ? decodeRfcJson(ReplaySchema, json) : undefined;
 }

@@ -10,7 +10,7 @@ export interface SigningRequest {
 }
 
 /** Collects the extension signs in a request of A2A 1.0 (CARD-3). */
-export function signsOf({ metadata, message }: SigningRequest): ExtensionSigns {
+export function extensionSignsV1({ metadata, message }: SigningRequest): ExtensionSigns {
   const data = message?.parts.flatMap(({ content }) =>
     content.case === "data" ? [toJson(ValueSchema, content.value)] : [],
   );

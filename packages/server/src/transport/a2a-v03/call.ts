@@ -1,6 +1,6 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { EXTENSION_URI } from "@devtool/schema";
-import { JsonRpcCode, type StreamView, showsExtension, signsIn } from "@devtool/schema/a2a-v03";
+import { extensionSignsV03, JsonRpcCode, type StreamView, showsExtension } from "@devtool/schema/a2a-v03";
 import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 import { agentKey } from "../../handler/addressed-agent.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
@@ -45,7 +45,7 @@ export function openCall(request: HttpRequest, requested: RequestedOperation): O
   const context = new RequestContext(request, { method, protocolName: "a2a-v0.3", signal, values });
   const { view, activates, header } = activationOf({
     headerOf: (header) => request.headers[header]?.toString(),
-    knowsExtension: EXTENSION_METHODS.has(name) || showsExtension(signsIn(params)),
+    knowsExtension: EXTENSION_METHODS.has(name) || showsExtension(extensionSignsV03(params)),
     startsTurn: MESSAGE_METHODS.has(name) || name === "command/execute",
     ownHeader: "x-a2a-extensions",
   });

@@ -1,7 +1,12 @@
 import { type DescMessage, isMessage, type Message } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
 import { EXTENSION_URI } from "@devtool/schema";
-import { A2aSendMessageRequestSchema, missingFields, type SigningRequest, signsOf } from "@devtool/schema/a2a-v1";
+import {
+  A2aSendMessageRequestSchema,
+  extensionSignsV1,
+  missingFields,
+  type SigningRequest,
+} from "@devtool/schema/a2a-v1";
 import { type StreamView, showsExtension } from "@devtool/schema/a2a-v03";
 import { invalid } from "../../errors.ts";
 import { agentKey } from "../../handler/addressed-agent.ts";
@@ -85,7 +90,7 @@ export function openCall(schema: DescMessage, request: Request, options: OpenCal
     headerOf: (name) => requestHeader.get(name) ?? undefined,
     ownHeader: "a2a-extensions",
     ...(options.use ?? {
-      knowsExtension: showsExtension(signsOf(request)),
+      knowsExtension: showsExtension(extensionSignsV1(request)),
       startsTurn: isMessage(request, A2aSendMessageRequestSchema),
     }),
   });

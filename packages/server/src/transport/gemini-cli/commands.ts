@@ -21,7 +21,7 @@ import {
   ExecuteCommandRequestSchema,
   ExecuteCommandResponseSchema,
   encodeCommandList,
-  settingsOf,
+  settingsFromGeminiCli,
 } from "@devtool/schema/gemini-cli";
 import { defined } from "@devtool/schema/json";
 import { jsonRpcErrorFrom } from "../a2a/json-rpc-errors.ts";
@@ -83,7 +83,7 @@ async function startCommand(
   visit: Visit,
   { command, args, contextId, agentSettings }: ExecuteCommandRequest,
 ): Promise<string> {
-  const settings = agentSettings && settingsOf(agentSettings).settings;
+  const settings = agentSettings && settingsFromGeminiCli(agentSettings).settings;
   const commandPath = command.split(" ").filter((word) => word !== "");
   const request = create(
     RunSlashCommandRequestSchema,

@@ -1,7 +1,7 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { PushFormat, type SendMessageRequest, type TaskService } from "@devtool/schema";
 import { decodeMessageSend } from "@devtool/schema/a2a-v03";
-import { rfcSendParams, settingsOf } from "@devtool/schema/gemini-cli";
+import { rfcSendParams, settingsFromGeminiCli } from "@devtool/schema/gemini-cli";
 import { principalOf } from "../../handler/caller.ts";
 import { assertTakesOutput, findTask, type MethodCall, taskEventFrom } from "../a2a/method.ts";
 import type { Frame } from "../http/answer.ts";
@@ -59,7 +59,7 @@ export async function readSending(
 function asPromised(request: SendMessageRequest, { contextId, settings }: PromisedTask): SendMessageRequest {
   if (!settings) return { ...request, contextId };
   const { settings: _own, sessionSettings: _session, ...rest } = request;
-  return { ...rest, contextId, ...settingsOf(settings) };
+  return { ...rest, contextId, ...settingsFromGeminiCli(settings) };
 }
 
 /**

@@ -11,7 +11,7 @@ import {
 import {
   CreateTaskRequestSchema,
   encodeGeminiCliState,
-  settingsOf,
+  settingsFromGeminiCli,
   type TaskInfo,
   TaskInfoSchema,
   type ToolInfo,
@@ -36,7 +36,7 @@ const WITH_EMPTY_LISTS = { alwaysEmitImplicit: true };
 export async function createTask(visit: Visit): Promise<void> {
   const { request, response, handler, geminiCli, principal, maxRequestBytes } = visit;
   const { agentSettings, contextId } = decodeRfcText(CreateTaskRequestSchema, await readBody(request, maxRequestBytes));
-  const settings = agentSettings && settingsOf(agentSettings).settings;
+  const settings = agentSettings && settingsFromGeminiCli(agentSettings).settings;
   // Commands belong to a workspace: listing them fails exactly where a task could not work.
   const method = SlashCommandService.method.getAllSlashCommands;
   const listRequest = create(method.input, defined({ contextId, settings }));
