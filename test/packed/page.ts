@@ -9,7 +9,7 @@ import { expect } from "vitest";
 import { Tmux } from "../terminal/tmux.ts";
 import type { PackedProject } from "./project.ts";
 
-/** A code block of a page that a reader is meant to follow: `<!-- step: KIND ARGUMENT -->` stands above it. */
+/** A code block of a page that a reader is meant to follow: `<!-- step: KIND ARGUMENT -->` stands above it, other comments may follow. */
 interface Step {
   readonly kind: string;
   /** The name of the file, for the kind `file`. */
@@ -20,7 +20,7 @@ interface Step {
 /** Reads the steps of a page below docs/. */
 export async function stepsOf(page: string): Promise<Step[]> {
   const text = await readFile(new URL(`../../docs/${page}`, import.meta.url), "utf8");
-  const blocks = text.matchAll(/^<!-- step: (\w+) ?(.*?) -->\n```\w*\n([\s\S]*?)^```$/gm);
+  const blocks = text.matchAll(/^<!-- step: (\w+) ?(.*?) -->\n(?:<!-- .* -->\n)*```\w*\n([\s\S]*?)^```$/gm);
   return [...blocks].map(([, kind = "", argument = "", text = ""]) => ({ kind, argument, text }));
 }
 
