@@ -34,8 +34,8 @@ const LONG = [
 /** What measures its own process, which is its alone. */
 const MEASURED = ["test/push-outage.test.ts", "test/idle-streams.test.ts", "test/mcp-chaos.test.ts"];
 
-/** What plays with bindings and peers, which CI builds and installs beside the other tests. */
-const FOREIGN = ["bindings", "interop", "conformance-peers", "gemini-cli", "gemini-cli-client"].map(
+/** What plays with bindings, peers and a registry, which CI builds and installs beside the other tests. */
+const FOREIGN = ["bindings", "interop", "conformance-peers", "gemini-cli", "gemini-cli-client", "publish"].map(
   (name) => `test/${name}.test.ts`,
 );
 

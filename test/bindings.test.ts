@@ -7,7 +7,14 @@ import { promisify } from "node:util";
 import { create, fromJsonString } from "@bufbuild/protobuf";
 import { playProgram } from "@devtool/cli/testing";
 import { serveCodingAgent } from "@devtool/coding-agent";
-import { type CaseResult, jsonGoldens, programCases, REQUIREMENTS, runProgramSuite } from "@devtool/conformance";
+import {
+  type CaseResult,
+  jsonGoldens,
+  programCases,
+  REQUIREMENTS,
+  runProgramSuite,
+  startCuttingProxy,
+} from "@devtool/conformance";
 import { emptyTask } from "@devtool/schema";
 import { type Binding, BindingSchema, ConversationSchema, type ProgramResponse } from "@devtool/schema/conformance";
 import type { DevtoolServer } from "@devtool/server";
@@ -82,6 +89,34 @@ describe.concurrent("the bindings", () => {
       });
     }
   }
+});
+
+describe("the further examples in Python", () => {
+  const cwd = join(directory, "python");
+  const isBuilt = existsSync(join(cwd, ".built"));
+  const run = async (file: string, server: { readonly url: string; readonly token: string }): Promise<string> => {
+    const env = { ...process.env, DEVTOOL_URL: server.url, DEVTOOL_TOKEN: server.token };
+    return (await promisify(execFile)(join(cwd, ".venv/bin/python"), [file], { cwd, env })).stdout;
+  };
+
+  it.skipIf(!isBuilt)("resume over connections that are cut (skipped until pnpm bindings python)", async () => {
+    const workspace = mkdtempSync(join(tmpdir(), "devtool-example-"));
+    await using proxy = await startCuttingProxy(
+      () => server.url,
+      () => 5000,
+    );
+    await using server = await serveCodingAgent({ workspace, allowedHosts: [new URL(proxy.url).host] });
+    expect(await run("resume.py", { url: proxy.url, token: server.token })).toBe("none left out, none twice\n");
+    expect(proxy.cuts()).toBeGreaterThan(2);
+    rmSync(workspace, { recursive: true });
+  });
+
+  it.skipIf(!isBuilt)("answer with asyncio (skipped until pnpm bindings python)", async () => {
+    const workspace = mkdtempSync(join(tmpdir(), "devtool-example-"));
+    await using server = await serveCodingAgent({ workspace });
+    expect(await run("asyncio_example.py", server)).toBe("Written.\nTASK_STATE_COMPLETED\n");
+    rmSync(workspace, { recursive: true });
+  });
 });
 
 describe("the program suite", () => {

@@ -11,6 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startServing } from "./crash/server-process.ts";
 import { DEPTH } from "./depth.ts";
 import { freePort } from "./free-port.ts";
+import { commonVersion } from "../scripts/release/manifests.ts";
 import { bundlePage, CHROMIUM, launch, serveFiles } from "./outer/browser.ts";
 import { copyExamples, runExample } from "./packed/examples.ts";
 import { type FoundNode, findNode } from "./packed/nodes.ts";
@@ -215,9 +216,10 @@ describe("the packed packages in a project of somebody else", () => {
   it("have READMEs that say how to install them, and whose code strict TypeScript takes", {
     timeout: 120_000,
   }, async () => {
+    const version = commonVersion();
     for (const name of PUBLISHED) {
       const text = await readFile(join(root, "packages", name, "README.md"), "utf8");
-      expect(text, name).toMatch(new RegExp(`npm install \\$CLONE/tarballs/devtool-.*\\b${name}\\b.*-0\\.1\\.0\\.tgz`));
+      expect(text, name).toMatch(new RegExp(`npm install \\$CLONE/tarballs/devtool-.*\\b${name}\\b.*-${RegExp.escape(version)}\\.tgz`));
       expect(text, name).toContain("Node 22.19 or newer");
     }
     for (const name of Object.keys(SAYS)) await writeFile(join(project.directory, `${name}.ts`), await snippetOf(name));

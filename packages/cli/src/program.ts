@@ -1,4 +1,5 @@
 import { Command, CommanderError, Option } from "commander";
+import manifest from "../package.json" with { type: "json" };
 import { ExitCode } from "./exit-code.ts";
 import { type Io, writeLine } from "./io.ts";
 import { PROFILES } from "./profile.ts";
@@ -37,7 +38,7 @@ type Done = (exitCode: number) => void;
 function buildProgram(io: Io, done: Done): Command {
   const program = new Command("devtool")
     .description("The universal port for coding agents: serve one, talk to one, test any.")
-    .version("0.1.0")
+    .version(manifest.version)
     .enablePositionalOptions()
     .addHelpText("after", EXIT_CODES)
     .exitOverride()
