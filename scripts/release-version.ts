@@ -1,6 +1,6 @@
 /**
- * Gives all packages the next version, which the changesets decide, and writes it where it stands in words: the changelog and
- * the install lines of pages. `pnpm release:version`
+ * Gives all packages the next version, which the changesets decide, and writes it where it stands in words: the changelog, the
+ * install lines of pages, and the kit, which reads no files. `pnpm release:version`
  */
 import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -20,6 +20,7 @@ const rewrite = (path: string, change: (text: string) => string): void => {
 };
 const today = new Date().toISOString().slice(0, 10);
 rewrite("CHANGELOG.md", (text) => releaseChangelog(text, to, today));
+rewrite("packages/conformance/src/version.ts", (text) => text.replace(`"${from}"`, `"${to}"`));
 const pages = ["README.md", "docs/start-run.md", "docs/start-import.md", "docs/start-generate.md"];
 const readmes = readManifests().map(({ directory }) => `packages/${directory}/README.md`);
 for (const path of [...pages, ...readmes]) rewrite(path, (text) => renameTarballs(text, from, to));

@@ -8,10 +8,10 @@ import { promisify } from "node:util";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { startCuttingProxy } from "@devtool/conformance";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { commonVersion } from "../scripts/release/manifests.ts";
 import { startServing } from "./crash/server-process.ts";
 import { DEPTH } from "./depth.ts";
 import { freePort } from "./free-port.ts";
-import { commonVersion } from "../scripts/release/manifests.ts";
 import { bundlePage, CHROMIUM, launch, serveFiles } from "./outer/browser.ts";
 import { copyExamples, runExample } from "./packed/examples.ts";
 import { type FoundNode, findNode } from "./packed/nodes.ts";
@@ -219,7 +219,9 @@ describe("the packed packages in a project of somebody else", () => {
     const version = commonVersion();
     for (const name of PUBLISHED) {
       const text = await readFile(join(root, "packages", name, "README.md"), "utf8");
-      expect(text, name).toMatch(new RegExp(`npm install \\$CLONE/tarballs/devtool-.*\\b${name}\\b.*-${RegExp.escape(version)}\\.tgz`));
+      expect(text, name).toMatch(
+        new RegExp(`npm install \\$CLONE/tarballs/devtool-.*\\b${name}\\b.*-${RegExp.escape(version)}\\.tgz`),
+      );
       expect(text, name).toContain("Node 22.19 or newer");
     }
     for (const name of Object.keys(SAYS)) await writeFile(join(project.directory, `${name}.ts`), await snippetOf(name));

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { VERSION } from "@devtool/server";
 import { describe, expect, it } from "vitest";
 import { releaseChangelog, releaseNotes, renameTarballs } from "../scripts/release/changelog.ts";
-import { commonVersion, readManifests, ROOT } from "../scripts/release/manifests.ts";
+import { commonVersion, ROOT, readManifests } from "../scripts/release/manifests.ts";
 
 const CHANGELOG = `# Changelog
 
@@ -16,8 +16,9 @@ const CHANGELOG = `# Changelog
 `;
 
 describe("a version", () => {
-  it("is that of all packages, and the server says so", () => {
-    expect(VERSION).toBe(commonVersion());
+  it("is that of all packages, of the server and of the kit", () => {
+    const kit = readFileSync(`${ROOT}packages/conformance/src/version.ts`, "utf8");
+    expect([VERSION, /KIT_VERSION = "(.*)"/.exec(kit)?.[1]]).toEqual([commonVersion(), commonVersion()]);
   });
 
   it("stands in every install line of a page", () => {
