@@ -79,39 +79,39 @@ interface Difference {
 /** The first that covers a decision explains it. */
 const DIFFERENCES: readonly Difference[] = [
   {
-    name: "plan mode is closed",
+    name: "Plan mode is closed",
     covers: ({ ours, mode }) => mode === "plan" && ours === "deny",
     examples: ["npm test", "make"],
   },
   {
-    name: "the network is no edit",
+    name: "Fetching is not an edit",
     covers: ({ ours, theirs, tool, mode }) =>
       tool === "web_fetch" && mode === "auto_edit" && ours === "ask" && theirs === "allow",
   },
   {
-    name: "guarded files",
+    name: "Guarded files",
     covers: ({ ours, theirs, args, mode }) =>
       ours === "ask" && theirs === "allow" && /auto_edit|yolo/.test(mode) && writesGuardedPath(args),
     examples: ["echo x > .git/hooks/pre-commit", "npm test >> .npmrc"],
   },
   {
-    name: "denials look inside",
+    name: "Denials look inside",
     covers: ({ ours, theirs, tool, mode }) => isShell(tool) && mode !== "plan" && ours === "deny" && theirs !== "deny",
     examples: ["git --no-pager push", "g''it push", 'trap "touch owned" DEBUG; ls', "git -c alias.x='!touch owned' x"],
   },
   {
-    name: "yolo keeps denials",
+    name: "Yolo keeps denials",
     covers: ({ ours, theirs, tool, mode }) => isShell(tool) && mode === "yolo" && ours === "ask" && theirs === "allow",
     examples: ["ls | while read f; do rm $f; done", "find . -exec rm {} +", "sudo make"],
   },
   {
-    name: "stricter arguments",
+    name: "Stricter arguments",
     covers: ({ ours, theirs, tool, mode }) =>
       isShell(tool) && /default|auto_edit/.test(mode) && ours === "ask" && theirs === "allow",
     examples: ["uniq a b", "git -C sub status", "echo 'a\u202eb'", "make *", "make > a"],
   },
   {
-    name: "more that only reads",
+    name: "More commands only read",
     covers: ({ ours, theirs, tool, args, mode }) =>
       isShell(tool) && /default|auto_edit/.test(mode) && ours === "allow" && theirs === "ask" && isOrdinary(args),
     examples: ["grep -c foo a.txt 2>/dev/null", "git ls-files src", "sort -u a.txt | uniq -c | sort -rn | head"],
@@ -132,7 +132,7 @@ describe("our policy beside that of Gemini CLI", () => {
   });
 
   it("has each reason in the manual, and no other", () => {
-    const section = read("../docs/policy.md").split("## Beside Gemini CLI")[1] ?? "";
+    const section = read("../docs/policy.md").split("## Comparison with Gemini CLI")[1] ?? "";
     const reasons = [...section.matchAll(/^- \*\*(.+?)\*\*/gm)].map(([, name]) => name);
     expect(reasons.sort()).toEqual(DIFFERENCES.map(({ name }) => name).sort());
   });
