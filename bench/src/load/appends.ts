@@ -8,10 +8,7 @@ import { emptyTask, MessageSchema, PartSchema, TaskCreatedSchema } from "@devtoo
 import type { AgentExecutor } from "@devtool/server";
 import { abortable } from "@devtool/server/agent";
 import { SqliteTaskStore } from "@devtool/server/operator";
-import type { TaskStore } from "../../../packages/server/src/store/task-store.ts";
-import { Conversation } from "../../../packages/server/src/task/conversation.ts";
-import { EventLog } from "../../../packages/server/src/task/event-log.ts";
-import { TaskSession } from "../../../packages/server/src/task/task-session.ts";
+import { Conversation, EventLog, TaskSession, type TaskStore } from "@devtool/server/testing";
 import { printRow, quantile } from "./row.ts";
 import { busy, sabotageNamed } from "./sabotage.ts";
 

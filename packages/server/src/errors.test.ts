@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { Code, DevtoolError, invalid, withFieldNames } from "./errors.ts";
 
 describe("DevtoolError", () => {
-  it("says its problem and what helps in one message, and carries them apart", () => {
+  it("has problem and remedy in one message, and as separate properties", () => {
     const error = new DevtoolError("the disk is full", Code.ResourceExhausted, { remedy: "free some space" });
     expect(error).toMatchObject({
       message: "the disk is full: free some space",
@@ -11,11 +11,11 @@ describe("DevtoolError", () => {
     });
   });
 
-  it("says the problem alone where nothing is known to help", () => {
+  it("has the problem alone as its message without a remedy", () => {
     expect(new DevtoolError("it broke", Code.Internal)).toMatchObject({ message: "it broke", remedy: "" });
   });
 
-  it("keeps what helps when its field gets the name that the request has for it", () => {
+  it("keeps the remedy when its field is renamed", () => {
     const error = invalid("task_id", "t", "does not exist", "name another");
     expect(withFieldNames(error, { task_id: "id" })).toMatchObject({
       message: 'id "t" does not exist: name another',

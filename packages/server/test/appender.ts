@@ -1,4 +1,4 @@
-/** Appends to a store and says on stdout what was acknowledged, for tests that kill or trace it. Ends when told, if ever. */
+/** A program that appends to a store and writes each acknowledgement to standard output, for tests that kill or trace it. */
 import { writeSync } from "node:fs";
 import { create } from "@bufbuild/protobuf";
 import { type TaskEvent, TaskEventSchema } from "@devtool/schema";
@@ -23,7 +23,7 @@ async function appendSingles(count: number): Promise<void> {
   }
 }
 
-/** Appends to all tasks at once, without end. */
+/** Appends to all tasks concurrently, until the process is killed. */
 async function appendBursts(): Promise<void> {
   const ends = new Map<string, bigint>();
   for (const taskId of TASKS) ends.set(taskId, await lastSequence(taskId));
@@ -47,7 +47,7 @@ async function appendBurst(taskId: string, ends: Map<string, bigint>): Promise<v
   await Promise.all(appends);
 }
 
-/** Events whose texts say which of how many of their batch they are. */
+/** Creates the events of a batch. The text of each is its index and the size of the batch. */
 function batch(taskId: string, first: bigint, size: number): TaskEvent[] {
   return Array.from({ length: size }, (_, index) =>
     create(TaskEventSchema, {
@@ -64,7 +64,7 @@ async function lastSequence(taskId: string): Promise<bigint> {
   return last;
 }
 
-/** Says so at once: a line that was written is seen, however the process ends. */
+/** Writes an acknowledgement synchronously, so that the test reads it however the process ends. */
 function acknowledge(taskId: string, sequence: bigint): void {
   writeSync(1, `acked ${taskId} ${sequence}\n`);
 }

@@ -11,7 +11,7 @@ import {
 } from "@devtool/schema";
 import type { AgentEvent, AgentExecutor, Turn } from "../src/agent/agent-executor.ts";
 
-/** An agent that makes a call for the message `first`, asks for it, and runs it when it was approved. */
+/** Creates an agent that makes a call for the message `first`, asks the user, and runs the call when it is approved. */
 export class AskingAgent implements AgentExecutor {
   readonly heard: string[] = [];
 
@@ -36,7 +36,7 @@ export class AskingAgent implements AgentExecutor {
   async [Symbol.asyncDispose](): Promise<void> {}
 }
 
-/** An agent with a call that asks something while it runs. */
+/** Creates an agent whose call asks a question while it runs. */
 export class InquiringAgent implements AgentExecutor {
   modelFor(): string {
     return "";
@@ -59,7 +59,7 @@ export class InquiringAgent implements AgentExecutor {
   async [Symbol.asyncDispose](): Promise<void> {}
 }
 
-/** An agent that puts a call to its user, ends its turn, and looks at the answer in the next one. */
+/** Creates an agent that asks about a call, ends its turn, and reads the answer in the next turn. */
 export class LeavingAgent implements AgentExecutor {
   readonly heard: string[] = [];
   readonly left = Promise.withResolvers<void>();

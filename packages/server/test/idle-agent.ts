@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { SlashCommandSchema } from "@devtool/schema";
 import type { Agent } from "../src/agent/agent.ts";
 
-/** An agent that does nothing, and has a command in a command that nobody can start. */
+/** An agent that does nothing, and has a nested command that cannot start. */
 export const idleAgent: Agent = {
   about: { name: "idle", description: "Does nothing." },
   open: () => ({

@@ -18,22 +18,22 @@ import { EventLog } from "../src/task/event-log.ts";
 import { readTask } from "../src/task/read-task.ts";
 import { type Incoming, TaskSession } from "../src/task/task-session.ts";
 
-/** The ids of the messages that wait. */
+/** Returns the ids of the queued messages. */
 export function waiting({ task }: TaskSession): string[] {
   return task.queuedMessages.map(({ message }) => message?.messageId ?? "");
 }
 
-/** A message of the user whose id is its text. */
+/** Creates a message of the user whose id is its text. */
 export function text(value: string): Message {
   return create(MessageSchema, { messageId: value, role: Role.USER, parts: [{ content: { case: "text", value } }] });
 }
 
-/** A message as it comes in. */
+/** Creates an incoming message. */
 export function sent(message: Message, delivery: MessageDelivery = MessageDelivery.QUEUE): Incoming {
   return { message, delivery, activateExtension: false };
 }
 
-/** The approval of a call. */
+/** Creates the message that approves a call. */
 export function answer(toolCallId: string): Message {
   const value = { toolCallId, selectedOptionId: "proceed_once" };
   return create(MessageSchema, {
@@ -43,7 +43,7 @@ export function answer(toolCallId: string): Message {
   });
 }
 
-/** A session whose task begins with the message `first`. */
+/** Creates a session whose task starts with the message `first`. */
 export async function begin(
   executor: AgentExecutor,
   store = new MemoryTaskStore(),
@@ -56,7 +56,7 @@ export async function begin(
   return session;
 }
 
-/** The session as a server that starts again opens it. */
+/** Opens the session of a task as a restarted server does. */
 export async function reopen(executor: AgentExecutor, store: MemoryTaskStore): Promise<TaskSession> {
   const task = (await readTask(store, "t1")) ?? expect.fail("the store has the task");
   const log = new EventLog({ store, task, now: () => new Date(0), conversation: new Conversation() });
@@ -65,12 +65,12 @@ export async function reopen(executor: AgentExecutor, store: MemoryTaskStore): P
   return session;
 }
 
-/** All events of the task. */
+/** Reads all events of the task. */
 export function eventsOf(store: MemoryTaskStore): Promise<TaskEvent[]> {
   return Array.fromAsync(store.readEvents("t1", 0n));
 }
 
-/** Waits for an event that nothing of the past may be, and checks that the log folds to the task there is. */
+/** Waits for a new event that matches, and checks that the log folds to the session's task. */
 export async function until(session: TaskSession, isIt: (event: TaskEvent) => boolean): Promise<TaskEvent> {
   let task = emptyTask();
   for await (const event of session.log.read(0n, AbortSignal.timeout(50_000))) {
@@ -82,7 +82,7 @@ export async function until(session: TaskSession, isIt: (event: TaskEvent) => bo
   throw new Error("a log has no end");
 }
 
-/** The events of a task that completes, each with its state. */
+/** Reads the events of a task until it has completed, each with its state. */
 export async function loggedUntilEnd(session: TaskSession): Promise<string[]> {
   const logged: string[] = [];
   for await (const { payload, state } of session.log.read(0n, AbortSignal.timeout(50_000))) {

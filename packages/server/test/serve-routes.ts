@@ -7,12 +7,12 @@ import { StreamLimit } from "../src/handler/stream-limit.ts";
 import { admit } from "../src/transport/auth/admitted.ts";
 import { pathOf, type Route } from "../src/transport/http/route.ts";
 
-/** Routes that are served, with nothing in front of them. */
+/** Served routes without authentication. */
 export interface ServedRoutes extends AsyncDisposable {
   readonly url: string;
 }
 
-/** Serves routes on a free port, to everybody as if they were the operator. */
+/** Serves routes on a free port. Every caller counts as the operator. */
 export async function serveRoutes(routes: readonly Route[]): Promise<ServedRoutes> {
   const server = createServer((request, response) => {
     const route = routes.find(({ matches }) => matches(request.method ?? "", pathOf(request)));
@@ -29,7 +29,7 @@ export async function serveRoutes(routes: readonly Route[]): Promise<ServedRoute
   return { url: `http://127.0.0.1:${port}/`, [Symbol.asyncDispose]: close };
 }
 
-/** A handler with one task, whose log says nothing more after its first event; it tells when a reader is let go. */
+/** Creates a handler with one task, whose log has one event. Reports when a reader is released. */
 export function silentHandler(onGone: () => void): RequestHandler {
   const none = {};
   return {

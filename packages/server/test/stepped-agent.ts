@@ -1,7 +1,7 @@
 import { Role } from "@devtool/schema";
 import type { AgentEvent, AgentExecutor, Turn, TurnEnd } from "../src/agent/agent-executor.ts";
 
-/** An agent whose turns and steps go on when the test says so. */
+/** An agent whose turns and steps continue when the test lets them. */
 export class SteppedAgent implements AgentExecutor {
   readonly takesSteering: boolean;
   readonly heard: string[] = [];
@@ -34,7 +34,7 @@ export class SteppedAgent implements AgentExecutor {
     if (end) yield { case: "end", value: end };
   }
 
-  /** Resolves when a turn has begun that nobody waited for before. */
+  /** Resolves when the next turn has started. */
   async turn(): Promise<void> {
     this.#awaited++;
     while (this.heard.length < this.#awaited) await this.#turn.promise;

@@ -33,7 +33,7 @@ describe("a store whose process is killed", () => {
     expect(Math.min(...acked.values())).toBeGreaterThan(CYCLES);
   });
 
-  it("is nobody else's while its process lives", async () => {
+  it("cannot be opened by another process while its own runs", async () => {
     const args = appenderArguments(path, "bursts");
     const child = spawn(process.execPath, args, {
       env: appenderEnvironment("none"),
@@ -59,9 +59,9 @@ describe("a store whose process is killed", () => {
 interface Life {
   readonly path: string;
   readonly sabotage: Sabotage;
-  /** Kills after so many lines were read; what comes until the end counts too. */
+  /** The number of lines after which the process is killed. Lines until its end count too. */
   readonly lines: number;
-  /** The last acknowledged sequence of each task, which this adds to. */
+  /** The last acknowledged sequence of each task; updated. */
   readonly acked: Map<string, number>;
 }
 
@@ -81,7 +81,7 @@ async function appendUntilKilled({ path, sabotage, lines, acked }: Life): Promis
   expect((await gone)[1]).toBe("SIGKILL");
 }
 
-/** Says what of the logs is not as was promised. */
+/** Returns the violations of the store's guarantees in the logs. */
 async function faultsOf(path: string, acked: ReadonlyMap<string, number>): Promise<string[]> {
   await using store = await SqliteTaskStore.open(path);
   const faults: string[] = [];

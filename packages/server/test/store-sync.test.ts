@@ -15,7 +15,7 @@ describe.skipIf(!canTrace)(`a store under strace (${note})`, () => {
   });
   afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-  it("syncs what an append wrote before it acknowledges it", () => {
+  it("syncs each append before it acknowledges it", () => {
     expect(countAcks(trace(directory, "none"))).toEqual({ acks: 40, unsynced: 0 });
   });
 
@@ -24,7 +24,7 @@ describe.skipIf(!canTrace)(`a store under strace (${note})`, () => {
   });
 });
 
-/** Runs the appender, one append after the other, and gives the calls that it made to the system, in order. */
+/** Runs the appender with sequential appends, and returns its system calls in order. */
 function trace(directory: string, sabotage: Sabotage): string[] {
   const calls = join(directory, "calls");
   const node = [process.execPath, ...appenderArguments(join(directory, "tasks.db"), "singles")];
@@ -35,7 +35,7 @@ function trace(directory: string, sabotage: Sabotage): string[] {
   return readFileSync(calls, "utf8").split("\n");
 }
 
-/** Counts acknowledgements, and those before which the log was not written and then synced. */
+/** Counts acknowledgements, and those that were not preceded by a write and a sync of the log. */
 function countAcks(calls: readonly string[]): { acks: number; unsynced: number } {
   let log: "idle" | "written" | "synced" = "idle";
   const count = { acks: 0, unsynced: 0 };

@@ -14,8 +14,8 @@ import { findAsking } from "./asking-task.ts";
 
 const signal = AbortSignal.timeout(60_000);
 
-describe("an answer that names no task (TOOL-5)", () => {
-  it("finds the session that its task has, also where more tasks ask than stay open", async () => {
+describe("an answer without a task id (TOOL-5)", () => {
+  it("finds the one session of its task, even when more tasks ask than stay open", async () => {
     const store = new MemoryTaskStore();
     await using registry = new SessionRegistry({ store, createExecutor: asking, now: () => new Date() });
     for (let index = 0; index < 300; index++) await askIn(registry, `t${index}`);
@@ -32,13 +32,13 @@ async function askIn(registry: SessionRegistry, taskId: string): Promise<void> {
   using held = await registry.create(taskId, { contextId: `context-of-${taskId}`, extensionActive: true }, created);
   let asked = 0;
   for await (const { state } of held.session.log.read(0n, signal)) {
-    // The change to the question, and the end of the turn.
+    // The state change when the call asks, and the one at the end of the turn.
     if (state === TaskState.INPUT_REQUIRED) asked++;
     if (asked === 2) return;
   }
 }
 
-/** An agent that puts a call to its user and ends its turn. */
+/** An agent that asks the user about a call and ends its turn. */
 function asking({ history }: { readonly history: readonly { readonly messageId: string }[] }): AgentExecutor {
   return {
     modelFor: () => "",

@@ -1,4 +1,3 @@
-import type { JsonObject } from "@bufbuild/protobuf";
 import {
   assertNoBrokenAnswer,
   awaitedToolCalls,
@@ -47,7 +46,11 @@ export async function findAsking(
   for await (const taskId of waitingTasks(store, place)) {
     // Reads logs without opening sessions: with many tasks, opening one could close another that was found before.
     const task = await readTask(store, taskId);
-    if (task && answers.every(({ toolCallId }) => isAsking(task, toolCallId))) matching.push(taskId);
+    const asksAll = answers.every(({ toolCallId }) => {
+      const call = task && findToolCall(task, toolCallId);
+      return call !== undefined && isAwaitingApproval(call);
+    });
+    if (asksAll) matching.push(taskId);
   }
   const [only = "", ...others] = matching;
   const held = only !== "" && others.length === 0 ? await registry.get(only) : undefined;
@@ -80,11 +83,6 @@ async function* waitingTasks(store: TaskStore, { contextId, principal }: Place):
   } while (cursor !== undefined && count < MAX_SEARCHED);
 }
 
-function isAsking(task: Task, toolCallId: string): boolean {
-  const call = findToolCall(task, toolCallId);
-  return call !== undefined && isAwaitingApproval(call);
-}
-
 /**
  * Throws `Code.InvalidArgument` for a data part that looks like an answer to a task that asks, but is
  * not a valid one (TOOL-5). Other data parts are accepted.
@@ -92,15 +90,12 @@ function isAsking(task: Task, toolCallId: string): boolean {
 export function assertNoBrokenAnswers({ parts }: Message, task: Task): void {
   if (awaitedToolCalls(task).length === 0) return;
   for (const [index, { content }] of parts.entries()) {
-    if (content.case === "data") assertReadable(content.value, `message.parts[${index}].data`);
-  }
-}
-
-function assertReadable(data: JsonObject, path: string): void {
-  try {
-    assertNoBrokenAnswer(data, path);
-  } catch (reason) {
-    if (!(reason instanceof WireError)) throw reason;
-    throw invalid(reason.field, reason.value, reason.message.slice(reason.field.length).trim());
+    if (content.case !== "data") continue;
+    try {
+      assertNoBrokenAnswer(content.value, `message.parts[${index}].data`);
+    } catch (reason) {
+      if (!(reason instanceof WireError)) throw reason;
+      throw invalid(reason.field, reason.value, reason.message.slice(reason.field.length).trim());
+    }
   }
 }

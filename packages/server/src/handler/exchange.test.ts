@@ -8,8 +8,8 @@ import type { TaskPage, TaskQuery, TaskStore } from "../store/task-store.ts";
 import { SessionRegistry } from "../task/session-registry.ts";
 import { Exchanges } from "./exchange.ts";
 
-describe("a message that comes twice at once (STREAM-7)", () => {
-  it("starts one exchange, whichever is read first", async () => {
+describe("a message that arrives twice at the same time (STREAM-7)", () => {
+  it("starts one exchange, whichever copy is read first", async () => {
     const store = new MemoryTaskStore();
     await using registry = new SessionRegistry({ store, createExecutor: silent, now });
     const exchanges = exchangesOf(registry, store);
@@ -20,7 +20,7 @@ describe("a message that comes twice at once (STREAM-7)", () => {
     expect((await store.list({ principal: "p", limit: 10 })).tasks).toHaveLength(1);
   });
 
-  it("is the same whether it goes to a task or, where that has ended meanwhile, to a new one that refers to it", async () => {
+  it("is a retry whether it is sent to a task or, after the task has ended, to a new one that refers to it", async () => {
     const store = new MemoryTaskStore();
     await using registry = new SessionRegistry({ store, createExecutor: silent, now });
     const exchanges = exchangesOf(registry, store);
@@ -40,7 +40,7 @@ describe("a message that comes twice at once (STREAM-7)", () => {
 });
 
 describe("a message in a conversation of many tasks", () => {
-  it("asks the store for the latest of them alone", async () => {
+  it("reads only the latest of them from the store", async () => {
     const store = new CountingStore();
     await using registry = new SessionRegistry({ store, createExecutor: silent, now });
     const exchanges = exchangesOf(registry, store);
@@ -53,7 +53,7 @@ describe("a message in a conversation of many tasks", () => {
   });
 });
 
-/** Says by which of its methods it was asked. */
+/** Records which of its methods were called. */
 class CountingStore extends MemoryTaskStore {
   readonly calls: string[] = [];
 

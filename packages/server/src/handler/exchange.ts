@@ -190,14 +190,16 @@ export class Exchanges {
 
 /** Whether a message, sent to a task (empty for none), repeats the message that an event recorded. */
 function isRetry(event: TaskEvent, requestedTask: string, message: Message): boolean {
-  const recorded = recordedMessage(event);
+  const { payload } = event;
+  const isWrapped = payload.case === "created" || payload.case === "messageQueued";
+  const recorded = isWrapped ? payload.value.message : payload.case === "message" ? payload.value : undefined;
   if (!recorded) return false;
-  const opensTask = event.payload.case === "created" || confirmationsOf(message).length > 0;
+  const opensTask = payload.case === "created" || confirmationsOf(message).length > 0;
   const isSameTask = requestedTask === "" ? opensTask : requestedTask === event.taskId;
   if (isSameTask && isSameMessage(recorded, message)) return true;
   // In A2A 1.0 a message to a task that has ended creates another task, which refers to it. The task
   // may have ended between the two copies of the message, so both forms count as the same.
-  const recordedTask = event.payload.case === "created" ? "" : event.taskId;
+  const recordedTask = payload.case === "created" ? "" : event.taskId;
   return isSameMessage(withReference(recorded, recordedTask), withReference(message, requestedTask));
 }
 
@@ -212,11 +214,6 @@ function withReference(message: Message, taskId: string): Message {
 function isSameMessage(one: Message, other: Message): boolean {
   const ignored = { extensions: [], metadata: {} };
   return equals(MessageSchema, { ...one, ...ignored }, { ...other, ...ignored });
-}
-
-function recordedMessage({ payload }: TaskEvent): Message | undefined {
-  if (payload.case === "created" || payload.case === "messageQueued") return payload.value.message;
-  return payload.case === "message" ? payload.value : undefined;
 }
 
 /** Returns a client's message in the form in which it is recorded. Throws `Code.InvalidArgument` for an invalid one. */

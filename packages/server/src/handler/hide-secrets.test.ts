@@ -22,8 +22,8 @@ const SHOWN = [
   { name: "files", stdio: { command: "serve", args: ["-v"], env: { KEY: "[hidden]" } } },
 ];
 
-describe("a message as it is kept (META-1, S12)", () => {
-  it("has what its sender put beside it, without what MCP servers are reached with", () => {
+describe("a recorded message (META-1, S12)", () => {
+  it("keeps the metadata of its sender, without the secrets of MCP servers", () => {
     const settings = toJson(SessionSettingsSchema, SESSION_SETTINGS);
     const other = { "https://example.com/x": [1, { y: null }] };
     const message = create(MessageSchema, { messageId: "m", metadata: { own: settings, ...other } });
@@ -37,7 +37,7 @@ describe("a message as it is kept (META-1, S12)", () => {
 });
 
 describe("the settings that clients see (S12)", () => {
-  it("name MCP servers without what they are reached with, in tasks and in events", () => {
+  it("list MCP servers without their secrets, in tasks and in events", () => {
     const task = create(TaskSchema, { id: "t", sessionSettings: SESSION_SETTINGS });
     expect(toJson(TaskSchema, hideSecretsInTask(task))).toMatchObject({
       id: "t",
@@ -53,7 +53,7 @@ describe("the settings that clients see (S12)", () => {
     });
   });
 
-  it("are the very same task and event where there is nothing to hide, so that what was encoded stays shared", () => {
+  it("are the same task and event objects when there is nothing to hide, so that cached encodings are shared", () => {
     const task = create(TaskSchema, { sessionSettings: { model: "m" } });
     expect(hideSecretsInTask(task)).toBe(task);
     const event = create(TaskEventSchema, { payload: { case: "text", value: { text: "t" } } });

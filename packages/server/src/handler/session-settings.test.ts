@@ -23,38 +23,38 @@ describe("the workspace of a session (SESSION-1)", () => {
   });
   afterAll(() => rm(join(root, ".."), { recursive: true, force: true }));
 
-  it("is the default one for clients that name none, by its real path", () => {
-    expect(settled("", { workspace: root })).toBe(root);
-    expect(settled("", { workspace: join(root, "..", "other-name") })).toBe(root);
-    expect(() => settled("")).toThrow("this server has no default workspace");
+  it("is the default workspace for clients that name none, by its real path", () => {
+    expect(resolved("", { workspace: root })).toBe(root);
+    expect(resolved("", { workspace: join(root, "..", "other-name") })).toBe(root);
+    expect(() => resolved("")).toThrow("this server has no default workspace");
   });
 
-  it("lies in a root, also when one of them goes by another name", () => {
-    expect(settled(join(root, "project"))).toBe(join(root, "project"));
-    expect(settled(join(root, "..", "other-name", "project"))).toBe(join(root, "project"));
-    expect(settled(root, { workspaceRoots: [beside, join(root, "..", "other-name")] })).toBe(root);
-    expect(() => settled(beside)).toThrow("is outside the allowed roots");
-    expect(() => settled(join(root, "way-out"))).toThrow("is outside the allowed roots");
-    expect(() => settled(root, { workspaceRoots: [join(root, "missing"), ""] })).toThrow("is outside");
+  it("lies in one of the roots, after symbolic links are resolved", () => {
+    expect(resolved(join(root, "project"))).toBe(join(root, "project"));
+    expect(resolved(join(root, "..", "other-name", "project"))).toBe(join(root, "project"));
+    expect(resolved(root, { workspaceRoots: [beside, join(root, "..", "other-name")] })).toBe(root);
+    expect(() => resolved(beside)).toThrow("is outside the allowed roots");
+    expect(() => resolved(join(root, "way-out"))).toThrow("is outside the allowed roots");
+    expect(() => resolved(root, { workspaceRoots: [join(root, "missing"), ""] })).toThrow("is outside");
   });
 
-  it("is a directory that exists", () => {
-    expect(() => settled("project")).toThrow("must be an absolute path");
-    expect(() => settled(join(root, "missing"))).toThrow("must be a directory that exists on the server");
-    expect(() => settled(join(root, "file"))).toThrow("must be a directory that exists on the server");
-    expect(() => settled(`${root}\0`)).toThrow("must be a directory that exists on the server");
+  it("is an existing directory", () => {
+    expect(() => resolved("project")).toThrow("must be an absolute path");
+    expect(() => resolved(join(root, "missing"))).toThrow("must be a directory that exists on the server");
+    expect(() => resolved(join(root, "file"))).toThrow("must be a directory that exists on the server");
+    expect(() => resolved(`${root}\0`)).toThrow("must be a directory that exists on the server");
   });
 
-  it("neither holds the server's own data nor lies in it", () => {
+  it("neither contains the server's data directory nor lies in it", () => {
     const dataDirectory = join(root, "data");
-    expect(() => settled(root, { dataDirectory })).toThrow("holds the server's own data");
-    expect(() => settled(join(dataDirectory, "tasks"), { dataDirectory })).toThrow("or lies in it");
-    expect(() => settled(dataDirectory, { dataDirectory })).toThrow("holds the server's own data");
-    expect(settled(join(root, "project"), { dataDirectory })).toBe(join(root, "project"));
-    expect(settled(root, { dataDirectory: join(root, "missing") })).toBe(root);
+    expect(() => resolved(root, { dataDirectory })).toThrow("holds the server's own data");
+    expect(() => resolved(join(dataDirectory, "tasks"), { dataDirectory })).toThrow("or lies in it");
+    expect(() => resolved(dataDirectory, { dataDirectory })).toThrow("holds the server's own data");
+    expect(resolved(join(root, "project"), { dataDirectory })).toBe(join(root, "project"));
+    expect(resolved(root, { dataDirectory: join(root, "missing") })).toBe(root);
   });
 
-  function settled(workspacePath: string, options: Partial<SessionOptions> = {}): string | undefined {
+  function resolved(workspacePath: string, options: Partial<SessionOptions> = {}): string | undefined {
     const all: SessionOptions = {
       workspace: undefined,
       workspaceRoots: [root],

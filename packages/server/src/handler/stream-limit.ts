@@ -28,7 +28,13 @@ export class StreamLimit {
       // A stream whose client disconnected before anything read it is never disposed of.
       for (const other of open) if (other.signal.aborted) open.delete(other);
     }
-    if (open.size >= this.#max) throw tooManyStreams(this.#max);
+    if (open.size >= this.#max) {
+      const problem = `streams: the caller has ${this.#max} open: limit is ${this.#max}`;
+      throw new DevtoolError(problem, Code.ResourceExhausted, {
+        remedy: "end one, or get the task instead",
+        details: { field: "streams", value: String(this.#max) },
+      });
+    }
     this.#open.set(caller, open.add(context));
     return { [Symbol.dispose]: () => this.#leave(caller, context) };
   }
@@ -38,11 +44,4 @@ export class StreamLimit {
     open?.delete(context);
     if (open?.size === 0) this.#open.delete(caller);
   }
-}
-
-function tooManyStreams(max: number): DevtoolError {
-  return new DevtoolError(`streams: the caller has ${max} open: limit is ${max}`, Code.ResourceExhausted, {
-    remedy: "end one, or get the task instead",
-    details: { field: "streams", value: String(max) },
-  });
 }

@@ -53,24 +53,22 @@ export async function checkedAddresses(
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const host = url.hostname.replace(/^\[|\]$/g, "");
-  const { resolve = resolveBySystem } = policy;
+  const { resolve = async (name) => (await lookup(name, { all: true })).map(({ address }) => address) } = policy;
   const resolving = resolve(host).catch((reason: unknown) => {
     throw unreachable(host, "its name was not found", reason);
   });
   const addresses = await abortable(resolving, signal);
   if (addresses.length === 0) throw unreachable(host, "it has no address");
   const isAllowed = isAllowedHost(url, policy);
+  const isOwnPort = policy.ownPorts().includes(Number(portOf(url)));
   const remedy = `the operator allows it with ${policy.allowing(hostPort(url))}`;
   for (const address of addresses) {
-    if (isOwnServer(address, url, policy)) throw denied(host, "is this server");
-    if (!isAllowed && !isPublicAddress(address)) throw denied(host, "is not public", remedy);
+    const isPublic = isPublicAddress(address);
+    if (isOwnPort && (isThisMachine(address) || !isPublic)) throw denied(host, "is this server");
+    if (!isAllowed && !isPublic) throw denied(host, "is not public", remedy);
     if (!isAllowed && isThisMachine(address)) throw denied(host, "is this machine", remedy);
   }
   return addresses;
-}
-
-async function resolveBySystem(host: string): Promise<readonly string[]> {
-  return (await lookup(host, { all: true })).map(({ address }) => address);
 }
 
 /** Returns the host and port of a URL in the form in which the operator permits them. */
@@ -89,10 +87,6 @@ export function isAllowedHost(url: URL, { allowedHosts }: OutboundPolicy): boole
 
 function portOf({ port, protocol }: URL): string {
   return port || (protocol === "https:" ? "443" : "80");
-}
-
-function isOwnServer(address: string, url: URL, { ownPorts }: OutboundPolicy): boolean {
-  return ownPorts().includes(Number(portOf(url))) && (isThisMachine(address) || !isPublicAddress(address));
 }
 
 function isThisMachine(address: string): boolean {

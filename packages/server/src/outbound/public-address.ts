@@ -14,21 +14,20 @@ const PLATFORM: ReadonlySet<string> = new Set(["168.63.129.16"]);
  * the IPv4 address.
  */
 export function isPublicAddress(text: string): boolean {
-  return ipaddr.isValid(text) && isPublic(unwrapped(ipaddr.parse(text)));
+  if (!ipaddr.isValid(text)) return false;
+  const address = unwrapIPv4(ipaddr.parse(text));
+  if (address.range() !== "unicast" || PLATFORM.has(address.toString())) return false;
+  return !(address instanceof ipaddr.IPv6) || address.match(GLOBAL_UNICAST);
 }
 
 /** Returns an address in a form that can be compared: IPv4 when it contains an IPv4 address, and without a zone. */
 export function canonicalAddress(text: string): string {
-  return ipaddr.isValid(text) ? unwrapped(ipaddr.parse(text.replace(/%.*$/s, ""))).toString() : text;
+  return ipaddr.isValid(text) ? unwrapIPv4(ipaddr.parse(text.replace(/%.*$/s, ""))).toString() : text;
 }
 
-function unwrapped(address: Address): Address {
+/** Returns the IPv4 address within an IPv6 address; any other address as it is. */
+function unwrapIPv4(address: Address): Address {
   if (!(address instanceof ipaddr.IPv6)) return address;
   if (address.isIPv4MappedAddress()) return address.toIPv4Address();
   return address.match(NAT64) ? new ipaddr.IPv4(address.toByteArray().slice(-4)) : address;
-}
-
-function isPublic(address: Address): boolean {
-  if (address.range() !== "unicast" || PLATFORM.has(address.toString())) return false;
-  return !(address instanceof ipaddr.IPv6) || address.match(GLOBAL_UNICAST);
 }

@@ -1,5 +1,5 @@
 import { DevtoolError } from "../errors.ts";
-import { guardedFetch } from "../outbound/guarded-fetch.ts";
+import { guardedFetch, type OutboundRequest, type OutboundResponse } from "../outbound/guarded-fetch.ts";
 import type { OutboundPolicy } from "../outbound/outbound-policy.ts";
 import type { Notification, Poster } from "./notification.ts";
 import { claimsOf, headersOf } from "./post-headers.ts";
@@ -29,7 +29,7 @@ export function createGuardedPoster(options: GuardedPosterOptions): Poster {
   return {
     async post(notification, signal) {
       try {
-        const status = await postOnce(notification, options, signal);
+        const { status } = await send(notification, options, signal);
         if (status >= 200 && status < 300) return { case: "delivered" };
         if (status === 410) return { case: "gone", reason: "it answered 410" };
         return { case: "failed", reason: `it answered ${status}` };
@@ -41,24 +41,24 @@ export function createGuardedPoster(options: GuardedPosterOptions): Poster {
   };
 }
 
-/** Posts a notification and returns the HTTP status of the response. */
-async function postOnce(
+/** Signs a notification and posts it once. */
+async function send(
   notification: Notification,
   { policy, keys, issuer, now, timeoutMs = TIMEOUT_MS }: GuardedPosterOptions,
   signal: AbortSignal,
-): Promise<number> {
+): Promise<OutboundResponse> {
   const { url } = notification.config;
   assertPushTarget(url, policy);
   const nowMs = now();
   const token = await keys.sign(claimsOf(notification, issuer, nowMs));
-  const request = {
+  const request: OutboundRequest = {
     url,
-    method: "POST" as const,
+    method: "POST",
     headers: headersOf(notification, { token, nowMs }),
     body: notification.body,
     maxRedirects: 0,
     maxBytes: MAX_RESPONSE_BYTES,
     timeoutMs,
   };
-  return (await guardedFetch(request, policy, signal)).status;
+  return guardedFetch(request, policy, signal);
 }

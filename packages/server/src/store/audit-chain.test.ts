@@ -4,19 +4,19 @@ import { describe, expect, it } from "vitest";
 import { chainRecord, decodeRecord, verifyAudit } from "./audit-chain.ts";
 
 describe("the audit chain (S13)", () => {
-  it("is in order as it was written", async () => {
+  it("is valid as it was written", async () => {
     expect(await verify(chain(20))).toMatchObject({ count: 20n, fault: undefined });
     expect(await verify([])).toEqual({ count: 0n, head: "", fault: undefined });
   });
 
-  it("shows every bit that was flipped in a record", async () => {
+  it("detects every flipped bit of a record", async () => {
     const records = chain(3);
     const [first, , last] = records;
     const [, middle] = records.map((record) => toBinary(AuditRecordSchema, record));
     let flips = 0;
     for (let at = 0; at < (middle?.length ?? 0) * 8; at++) {
       const changed = decodeRecord(flipped(middle, at));
-      // Bytes that are no record any more show themselves: the store refuses to read them.
+      // The store refuses to read bytes that are not a record any more.
       if (!changed || !first || !last) continue;
       flips++;
       expect((await verify([first, changed, last])).fault).toBeDefined();
@@ -24,7 +24,7 @@ describe("the audit chain (S13)", () => {
     expect(flips).toBeGreaterThan(500);
   });
 
-  it("shows a record that was cut out, doubled or moved, and names it", async () => {
+  it("detects and names a record that was removed, duplicated or moved", async () => {
     const [one, two, three] = chain(3);
     if (!one || !two || !three) throw new Error("the chain is too short");
     expect((await verify([one, three])).fault).toBe("record 2 is missing: the next one is 3");
@@ -32,7 +32,7 @@ describe("the audit chain (S13)", () => {
     expect((await verify([two, one, three])).fault).toContain("record 1");
   });
 
-  it("tells of a cut end by the hash of a record that is gone", async () => {
+  it("detects a removed end by the noted hash of its last record", async () => {
     const before = await verify(chain(3));
     expect((await verify(chain(2))).head).not.toBe(before.head);
   });

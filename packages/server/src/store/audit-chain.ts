@@ -93,14 +93,11 @@ export interface AuditVerdict {
 /** Verifies the audit log from its first record: no record is missing, changed or moved (S13). */
 export async function verifyAudit(records: AsyncIterable<AuditRecord>): Promise<AuditVerdict> {
   let last: AuditRecord | undefined;
+  let fault: string | undefined;
   for await (const record of records) {
-    const fault = chainFault(record, last);
-    if (fault !== undefined) return verdict(last, fault);
+    fault = chainFault(record, last);
+    if (fault !== undefined) break;
     last = record;
   }
-  return verdict(last, undefined);
-}
-
-function verdict(last: AuditRecord | undefined, fault: string | undefined): AuditVerdict {
   return { count: last?.number ?? 0n, head: Buffer.from(last?.hash ?? NO_HASH).toString("hex"), fault };
 }

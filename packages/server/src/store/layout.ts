@@ -16,11 +16,8 @@ const PAGE = 256;
 /** Converts the rows of a file from an older layout to the current one. Must be called in a transaction, after the tables were created. */
 export function migrate(database: DatabaseSync, layout: number): void {
   if (layout === 1) tagRows(database);
-  if (layout === 1 || layout === 2) fillContexts(database);
-}
-
-/** Fills the table of the latest task of each context. */
-function fillContexts(database: DatabaseSync): void {
+  if (layout !== 1 && layout !== 2) return;
+  // The latest task of each context: later rows replace earlier ones.
   database.exec(
     `INSERT OR REPLACE INTO context (principal, id, task_id)
      SELECT principal, context_id, id FROM task ORDER BY time_ms, id`,

@@ -4,15 +4,15 @@ import { describe, expect, it } from "vitest";
 import { Code } from "../errors.ts";
 import { MAX_PUSH_CONFIGS, type PushConfigStore } from "./push-config-store.ts";
 
-/** A store that is open, and the way to end it. */
+/** An open store. */
 export interface OpenedPushConfigStore extends AsyncDisposable {
   readonly configs: PushConfigStore;
 }
 
-/** What every store of push configs must do; each one's test runs it with a way to open an empty one. */
+/** Tests the contract of `PushConfigStore`. The test of each implementation calls it with a function that opens an empty store. */
 export function testPushConfigStore(open: () => Promise<OpenedPushConfigStore>): void {
   describe("a store of push configs", () => {
-    it("lists the configs of a task in the order they were stored, also after one was replaced", async () => {
+    it("lists the configs of a task in the order in which they were first stored", async () => {
       await using opened = await open();
       const { configs } = opened;
       for (const id of ["b", "a", "c"]) await configs.put(subscription({ id }));
@@ -27,7 +27,7 @@ export function testPushConfigStore(open: () => Promise<OpenedPushConfigStore>):
       expect(await configs.list("unknown")).toEqual([]);
     });
 
-    it("keeps the cursor of a config that is replaced, and forgets its failures and its end", async () => {
+    it("keeps the cursor of a replaced config, and resets its failures and its end", async () => {
       await using opened = await open();
       const { configs } = opened;
       await configs.put(subscription({ id: "a" }));
@@ -39,7 +39,7 @@ export function testPushConfigStore(open: () => Promise<OpenedPushConfigStore>):
       expect(await configs.get({ taskId: "t1", configId: "a" })).toEqual(replaced);
     });
 
-    it("lists the tasks that still post, each once", async () => {
+    it("lists each task with an active config once", async () => {
       await using opened = await open();
       const { configs } = opened;
       for (let task = 0; task < 600; task++) await configs.put(subscription({ id: "a", taskId: `t${task}` }));
@@ -52,7 +52,7 @@ export function testPushConfigStore(open: () => Promise<OpenedPushConfigStore>):
       expect([tasks.length, tasks.includes("ended")]).toEqual([600, false]);
     });
 
-    it("refuses one config too many, but replaces one", async () => {
+    it("refuses a config beyond the maximum, but replaces an existing one", async () => {
       await using opened = await open();
       const { configs } = opened;
       for (let id = 0; id < MAX_PUSH_CONFIGS; id++) await configs.put(subscription({ id: `c${id}` }));
@@ -61,7 +61,7 @@ export function testPushConfigStore(open: () => Promise<OpenedPushConfigStore>):
       expect(await configs.list("t1")).toHaveLength(MAX_PUSH_CONFIGS);
     });
 
-    it("deletes a config, and takes no progress for one that is gone", async () => {
+    it("deletes a config, and ignores progress of a deleted one", async () => {
       await using opened = await open();
       const { configs } = opened;
       const key = { taskId: "t1", configId: "a" };

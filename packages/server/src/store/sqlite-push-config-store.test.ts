@@ -22,7 +22,7 @@ describe("SqlitePushConfigStore", () => {
   };
   testPushConfigStore(open);
 
-  it("keeps configs and progress in the file of the tasks, also in one that an earlier release made", async () => {
+  it("keeps configs and progress in the file of the tasks, including a file of an earlier release", async () => {
     await (await open())[Symbol.asyncDispose]();
     const earlier = new DatabaseSync(join(directory, "tasks.db"));
     earlier.exec("DROP TABLE push_config");

@@ -23,7 +23,7 @@ describe("SqliteTaskStore", () => {
 
   testTaskStore(() => SqliteTaskStore.open(join(directory, "tasks.db")));
 
-  it("reads large rows a page of bytes at a time, and lets others in between (R5)", async () => {
+  it("reads large rows in pages limited by bytes, and lets others run between them (R5)", async () => {
     await using store = await SqliteTaskStore.open(join(directory, "tasks.db"));
     const size = 100_000;
     const log = [created("t1"), ...Array.from({ length: 40 }, (_, at) => text("t1", BigInt(at + 2), "x".repeat(size)))];
@@ -33,7 +33,7 @@ describe("SqliteTaskStore", () => {
     expect(Math.max(...read)).toBeLessThanOrEqual(256 * 1024 + size);
   });
 
-  it("keeps a large append in several rows, all or none of them, and finds its messages and its end (R5)", async () => {
+  it("stores a large append atomically in several rows, and finds its messages and its end (R5)", async () => {
     await using store = await SqliteTaskStore.open(join(directory, "tasks.db"));
     const large = Array.from({ length: 20 }, (_, at) => text("t1", BigInt(at + 2), "x".repeat(100_000)));
     const log = [created("t1"), ...large];
@@ -45,7 +45,7 @@ describe("SqliteTaskStore", () => {
     expect(await eventsOf(store, "t1")).toEqual(log);
   });
 
-  it("writes no index of states for an event that leaves its task in its state (R17)", async () => {
+  it("does not write the index of states for an event that keeps the state (R17)", async () => {
     await using store = await SqliteTaskStore.open(join(directory, "tasks.db"));
     await store.append([created("t1")]);
     await store.append([text("t1", 2n)]);
@@ -56,7 +56,7 @@ describe("SqliteTaskStore", () => {
     expect((await store.list({ limit: 1, state: TaskState.WORKING })).tasks).toHaveLength(1);
   });
 
-  it("finds the latest task of a context by keys alone, so that its other tasks cost nothing", async () => {
+  it("finds the latest task of a context by keys only, so that its other tasks cost nothing", async () => {
     const database = await openDatabase(join(directory, "tasks.db"), TASK_SCHEMA);
     const { sourceSQL } = prepareTaskStatements(database).findLatest;
     const steps = database.prepare(`EXPLAIN QUERY PLAN ${sourceSQL}`).all("me", "c");
@@ -75,7 +75,7 @@ describe("SqliteTaskStore", () => {
     );
   });
 
-  it("refuses a file that is damaged, and leaves it as it is", async () => {
+  it("refuses a damaged file, and leaves it unchanged", async () => {
     const path = join(directory, "tasks.db");
     writeFileSync(path, "this is no database, whatever its name says ".repeat(100));
     await expect(SqliteTaskStore.open(path)).rejects.toThrow(/tasks\.db" is damaged/);
@@ -89,7 +89,7 @@ describe("SqliteTaskStore", () => {
     await expect(SqliteTaskStore.open(path)).rejects.toThrow("was written by a newer release (layout 99)");
   });
 
-  it("reads a file of layout 1, in which a row was its events, each behind its size", async () => {
+  it("reads a file of layout 1, whose rows are length-prefixed events", async () => {
     const path = join(directory, "tasks.db");
     const kept = [created("t1"), text("t1", 2n, "one"), text("t1", 3n, "two")];
     const database = await openDatabase(path, TASK_SCHEMA);
@@ -105,7 +105,7 @@ describe("SqliteTaskStore", () => {
     await expect(eventsOf(store, "damaged")).rejects.toMatchObject({ code: Code.DataLoss });
   });
 
-  it("finds the latest task of each context in a file of layout 2, which did not name it", async () => {
+  it("finds the latest task of each context in a file of layout 2, which does not store it", async () => {
     const path = join(directory, "tasks.db");
     {
       await using store = await SqliteTaskStore.open(path);
@@ -120,18 +120,18 @@ describe("SqliteTaskStore", () => {
     expect((await store.findLatest("me", "c"))?.taskId).toBe("t2");
   });
 
-  it("refuses a directory that is not there", async () => {
+  it("refuses a missing directory", async () => {
     await expect(SqliteTaskStore.open(join(directory, "missing", "tasks.db"))).rejects.toThrow("cannot be opened");
   });
 
-  it("refuses a file that was cut", async () => {
+  it("refuses a truncated file", async () => {
     const path = join(directory, "tasks.db");
     await fill(path, 2000);
     truncateSync(path, statSync(path).size / 2);
     await expect(SqliteTaskStore.open(path)).rejects.toThrow(/tasks\.db" is damaged/);
   });
 
-  it("gives a file back that it refused", async () => {
+  it("releases a file that it refused", async () => {
     const path = join(directory, "tasks.db");
     const database = new DatabaseSync(path);
     database.exec("PRAGMA user_version = 99");
@@ -150,7 +150,7 @@ describe("SqliteTaskStore", () => {
     await store.append([text("t1", 4n)]);
   });
 
-  it("fails an event that cannot be written alone, not those that share its commit", async () => {
+  it("rejects only the event that cannot be encoded, not those that share its commit", async () => {
     await using store = await SqliteTaskStore.open(join(directory, "tasks.db"));
     const good = store.append([created("t1")]);
     const bad = store.append([{ ...created("t2"), time: create(TimestampSchema, { seconds: 2n ** 70n }) }]);
@@ -162,14 +162,14 @@ describe("SqliteTaskStore", () => {
     ]);
   });
 
-  it("tells when a row is no event", async () => {
+  it("reports a row that is not an event", async () => {
     const database = await openDatabase(join(directory, "tasks.db"), TASK_SCHEMA);
     database.exec("INSERT INTO event (task_id, sequence, data) VALUES ('t1', 1, x'ffff')");
     await using store = new SqliteTaskStore(database);
     await expect(eventsOf(store, "t1")).rejects.toMatchObject({ code: Code.DataLoss });
   });
 
-  it("writes what is queued when it is closed, and takes nothing after that", async () => {
+  it("commits queued appends when it is closed, and rejects appends after that", async () => {
     const store = await SqliteTaskStore.open(join(directory, "tasks.db"));
     const queued = store.append([created("t1")]);
     await store[Symbol.asyncDispose]();
@@ -178,7 +178,7 @@ describe("SqliteTaskStore", () => {
     await store[Symbol.asyncDispose]();
   });
 
-  it("tells that the disk is full, keeps nothing of what did not fit, and goes on when there is space", async () => {
+  it("reports a full disk, keeps no part of what did not fit, and continues when there is space", async () => {
     const path = join(directory, "tasks.db");
     const database = await openDatabase(path, TASK_SCHEMA);
     database.exec("PRAGMA max_page_count = 40");
@@ -200,7 +200,7 @@ async function fill(path: string, count: number): Promise<void> {
   for (let sequence = 2; sequence <= count; sequence++) void store.append([text("t1", BigInt(sequence))]);
 }
 
-/** How many bytes of text a reader that waits for nothing gets in each turn of the event loop. */
+/** The number of bytes of text that a reader which never waits gets in each turn of the event loop. */
 async function bytesByTurn(events: AsyncIterable<TaskEvent>): Promise<number[]> {
   const read = [0];
   const everyTurn = (): void => {

@@ -6,10 +6,10 @@ import { Code } from "../errors.ts";
 import { verifyAudit } from "./audit-chain.ts";
 import type { TaskStore } from "./task-store.ts";
 
-/** What every store must do; each store's test runs it with a way to open an empty one. */
+/** Tests the contract of `TaskStore`. The test of each implementation calls it with a function that opens an empty store. */
 export function testTaskStore(open: () => Promise<TaskStore>): void {
   describe("append", () => {
-    it("keeps events in order, and gives those after a sequence", async () => {
+    it("keeps events in order, and reads those after a sequence", async () => {
       await using store = await open();
       await store.append([created("t1"), text("t1", 2n)]);
       await store.append([text("t1", 3n)]);
@@ -18,7 +18,7 @@ export function testTaskStore(open: () => Promise<TaskStore>): void {
       expect(await sequences(store, "unknown", 0n)).toEqual([]);
     });
 
-    it("refuses events that do not follow, and keeps nothing of them", async () => {
+    it("rejects events that do not follow, and keeps none of them", async () => {
       await using store = await open();
       await store.append([created("t1")]);
       await expect(store.append([text("t1", 3n)])).rejects.toThrow("somebody else wrote");
@@ -27,7 +27,7 @@ export function testTaskStore(open: () => Promise<TaskStore>): void {
       expect(await sequences(store, "t1", 0n)).toEqual([1n]);
     });
 
-    it("lets one writer win when two append the same sequence at once, and harms nobody beside them", async () => {
+    it("lets one of two concurrent writers of the same sequence win, and does not affect others", async () => {
       await using store = await open();
       await store.append([created("t1")]);
       const outcomes = await Promise.allSettled([
@@ -39,7 +39,7 @@ export function testTaskStore(open: () => Promise<TaskStore>): void {
       expect(await sequences(store, "t1", 0n)).toEqual([1n, 2n]);
     });
 
-    it("refuses events among which one is missing, doubled or of another task", async () => {
+    it("rejects events of which one is missing, duplicated or of another task", async () => {
       await using store = await open();
       await expect(store.append([created("t1"), text("t1", 3n)])).rejects.toMatchObject({ code: Code.Aborted });
       await expect(store.append([created("t1"), text("t1", 1n)])).rejects.toMatchObject({ code: Code.Aborted });
@@ -58,12 +58,12 @@ export function testTaskStore(open: () => Promise<TaskStore>): void {
       expect(await verifyAudit(store.readAudit(0n))).toMatchObject({ count: 3n, fault: undefined });
     });
 
-    it("takes nothing for no events", async () => {
+    it("does nothing without events", async () => {
       await using store = await open();
       await expect(store.append([])).resolves.toBeUndefined();
     });
 
-    it("takes many events at once and gives all back", async () => {
+    it("keeps many events of one append", async () => {
       await using store = await open();
       await store.append([created("t1")]);
       const appends = Array.from({ length: 2000 }, (_, index) => store.append([text("t1", BigInt(index + 2))]));
@@ -73,13 +73,13 @@ export function testTaskStore(open: () => Promise<TaskStore>): void {
   });
 
   describe("readEvents", () => {
-    it("gives back what was appended, field by field", async () => {
+    it("returns each field of an event", async () => {
       await using store = await open();
       await store.append([created("t1"), text("t1", 2n, "ab \u{1f600} \0")]);
       expect(await eventsOf(store, "t1")).toEqual([created("t1"), text("t1", 2n, "ab \u{1f600} \0")]);
     });
 
-    it("begins in the middle of what was appended at once", async () => {
+    it("starts in the middle of an append", async () => {
       await using store = await open();
       await store.append([created("t1"), text("t1", 2n), text("t1", 3n), text("t1", 4n)]);
       await store.append([text("t1", 5n), text("t1", 6n)]);
@@ -89,7 +89,7 @@ export function testTaskStore(open: () => Promise<TaskStore>): void {
       }
     });
 
-    it("lets a reader be slow while others append", async () => {
+    it("supports a slow reader during appends", async () => {
       await using store = await open();
       await store.append([created("t1")]);
       const reader = store.readEvents("t1", 0n)[Symbol.asyncIterator]();
@@ -101,7 +101,7 @@ export function testTaskStore(open: () => Promise<TaskStore>): void {
   });
 
   describe("list", () => {
-    it("refuses a cursor that it did not give", async () => {
+    it("rejects a cursor that it did not return", async () => {
       await using store = await open();
       for (const cursor of ["nonsense", "null", "[1]", '["1", "a"]']) {
         await expect(store.list({ limit: 1, cursor })).rejects.toMatchObject({ code: Code.InvalidArgument });
@@ -118,7 +118,7 @@ export function testTaskStore(open: () => Promise<TaskStore>): void {
       expect(second.tasks.map(({ taskId }) => taskId)).toEqual(["a"]);
     });
 
-    it("gives the latest changed first, page by page, also where times are equal", async () => {
+    it("sorts by last change, the latest first, over pages and for equal times", async () => {
       await using store = await open();
       for (const [index, id] of ["a", "b", "c", "d", "e"].entries())
         await store.append([created(id, index < 3 ? 5 : 7)]);
@@ -130,7 +130,7 @@ export function testTaskStore(open: () => Promise<TaskStore>): void {
       expect(third.cursor).toBeUndefined();
     });
 
-    it("keeps to a principal, a context and a state", async () => {
+    it("filters by principal, context and state", async () => {
       await using store = await open();
       await store.append([created("t1")]);
       await store.append([text("t1", 2n)]);
@@ -143,7 +143,7 @@ export function testTaskStore(open: () => Promise<TaskStore>): void {
   });
 
   describe("findLatest", () => {
-    it("finds the last event of the task that changed last, of a principal in a context", async () => {
+    it("finds the last event of the principal's latest task in a context", async () => {
       await using store = await open();
       expect(await store.findLatest("me", "c")).toBeUndefined();
       await store.append([created("t1")]);
@@ -155,7 +155,7 @@ export function testTaskStore(open: () => Promise<TaskStore>): void {
       expect(await store.findLatest("me", "other")).toBeUndefined();
     });
 
-    it("finds it also when several tasks changed at once", async () => {
+    it("finds it when several tasks changed at once", async () => {
       await using store = await open();
       await Promise.all([store.append([created("t1")]), store.append([created("t2")]), store.append([text("t1", 2n)])]);
       expect(await store.findLatest("me", "c")).toEqual(text("t1", 2n));
@@ -186,7 +186,7 @@ function record(taskId: string): AuditRecord {
   return create(AuditRecordSchema, { taskId });
 }
 
-/** The first event of a task of the principal `me` in the conversation `c`, by the message `m`. */
+/** Creates the first event of a task of the principal `me` in the conversation `c`, with the message `m`. */
 export function created(taskId: string, second = 1): TaskEvent {
   return create(TaskEventSchema, {
     taskId,
@@ -198,7 +198,7 @@ export function created(taskId: string, second = 1): TaskEvent {
   });
 }
 
-/** An event that adds text to a task. */
+/** Creates an event that adds text to a task. */
 export function text(taskId: string, sequence: bigint, value = "x"): TaskEvent {
   return create(TaskEventSchema, {
     taskId,
@@ -221,7 +221,7 @@ function message(taskId: string, sequence: bigint, messageId: string): TaskEvent
   });
 }
 
-/** All events of a task after a sequence. */
+/** Reads all events of a task after a sequence. */
 export async function eventsOf(store: TaskStore, taskId: string, after = 0n): Promise<TaskEvent[]> {
   const all: TaskEvent[] = [];
   for await (const event of store.readEvents(taskId, after)) all.push(event);

@@ -1,11 +1,14 @@
+/** A result of one of the merged iterators. */
 interface Arrival<T> {
   readonly source: AsyncIterator<T>;
   readonly result: IteratorResult<T>;
 }
 
 /**
- * Runs sources side by side and yields, each time, all the values that are ready. A source goes on only after the
- * consumer came back for more, so what it yielded is dealt with before it does its next thing. The first error ends all.
+ * Merges async iterables. Each time it yields all values that are ready, at most one per source.
+ *
+ * A source is resumed only when the consumer asks for the next values, so that everything a source has
+ * yielded is handled before it continues. The first error ends the merge, and the sources with it.
  */
 export async function* mergeReady<T>(sources: readonly AsyncIterable<T>[]): AsyncIterable<readonly T[]> {
   const arrivals = new Arrivals<T>();
@@ -22,13 +25,15 @@ export async function* mergeReady<T>(sources: readonly AsyncIterable<T>[]): Asyn
   }
 }
 
-/** Collects what iterators give until somebody takes it. */
+/** Collects the results of iterators until they are taken. */
 class Arrivals<T> {
+  /** The number of results that were pulled and not taken yet. */
   expected = 0;
   #ready: Arrival<T>[] = [];
   #failure: { readonly reason: unknown } | undefined;
   #wake = Promise.withResolvers<void>();
 
+  /** Requests the next result of an iterator. */
   pull(source: AsyncIterator<T>): void {
     this.expected++;
     source.next().then(
@@ -43,6 +48,7 @@ class Arrivals<T> {
     );
   }
 
+  /** Waits for at least one result, and takes all that are ready. Throws the first error of an iterator. */
   async take(): Promise<readonly Arrival<T>[]> {
     await this.#wake.promise;
     if (this.#failure) throw this.#failure.reason;

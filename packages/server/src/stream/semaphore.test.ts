@@ -4,7 +4,7 @@ import { Semaphore } from "./semaphore.ts";
 describe("a semaphore", () => {
   const never = new AbortController().signal;
 
-  it("lets as many in as it says, and the next when one has gone", async () => {
+  it("admits up to its limit, and the next holder when one leaves", async () => {
     const semaphore = new Semaphore(2);
     const [first, second] = [await semaphore.acquire(never), await semaphore.acquire(never)];
     const order: string[] = [];
@@ -24,7 +24,7 @@ describe("a semaphore", () => {
     expect(order).toEqual(["third", "fourth"]);
   });
 
-  it("loses no turn to one that gave up", async () => {
+  it("loses no turn when a waiting holder aborts", async () => {
     const semaphore = new Semaphore(1);
     const first = await semaphore.acquire(never);
     const gone = new AbortController();

@@ -1,50 +1,50 @@
 import { abortable } from "./abortable.ts";
 
-/** Lets a limited number of holders at a time do something; the others wait in the order in which they came. */
+/**
+ * Limits how many holders do something at the same time. The others wait in the order in which they came.
+ *
+ * ```ts
+ * using _turn = await semaphore.acquire(signal);
+ * ```
+ */
 export class Semaphore {
   readonly #limit: () => number;
   #held = 0;
   readonly #waiting: PromiseWithResolvers<void>[] = [];
 
-  /** Takes the number of holders at a time, or a function that returns it; whoever changes the number calls `advance`. */
+  /**
+   * @param limit the maximum number of holders, or a function that returns it. When the result of the
+   * function has grown, call `advance`.
+   */
   constructor(limit: number | (() => number)) {
     this.#limit = typeof limit === "number" ? () => limit : limit;
   }
 
-  /** Whether somebody waits for a turn. */
+  /** Whether a holder waits for a turn. */
   get isWanted(): boolean {
     return this.#waiting.length > 0;
   }
 
-  /** Whether nobody holds a turn or waits for one. */
+  /** Whether nothing holds a turn or waits for one. */
   get isIdle(): boolean {
     return this.#held === 0 && !this.isWanted;
   }
 
-  /** Takes a turn if that needs no waiting; it ends when it is disposed of. */
+  /** Takes a turn if one is free. Disposing of the result ends the turn. */
   tryAcquire(): Disposable | undefined {
     if (this.isWanted || this.#held >= this.#limit()) return undefined;
     this.#held++;
     return this.#turn();
   }
 
-  /** Waits for a turn, which ends when it is disposed of. Rejects with the signal's reason when that aborts first. */
+  /**
+   * Waits for a turn. Disposing of the result ends the turn. Rejects with the signal's reason when the
+   * signal aborts first.
+   */
   async acquire(signal: AbortSignal): Promise<Disposable> {
     signal.throwIfAborted();
-    return this.tryAcquire() ?? this.#wait(signal);
-  }
-
-  /** Gives the turns that are free to those who wait. */
-  advance(): void {
-    while (this.#held < this.#limit()) {
-      const next = this.#waiting.shift();
-      if (!next) return;
-      this.#held++;
-      next.resolve();
-    }
-  }
-
-  async #wait(signal: AbortSignal): Promise<Disposable> {
+    const free = this.tryAcquire();
+    if (free) return free;
     const next = Promise.withResolvers<void>();
     this.#waiting.push(next);
     try {
@@ -52,9 +52,20 @@ export class Semaphore {
       return this.#turn();
     } catch (reason) {
       const at = this.#waiting.indexOf(next);
+      // No longer waiting: the turn was assigned before the signal aborted, and passes on.
       if (at < 0) this.#release();
       else this.#waiting.splice(at, 1);
       throw reason;
+    }
+  }
+
+  /** Assigns the free turns to waiting holders. */
+  advance(): void {
+    while (this.#held < this.#limit()) {
+      const next = this.#waiting.shift();
+      if (!next) return;
+      this.#held++;
+      next.resolve();
     }
   }
 

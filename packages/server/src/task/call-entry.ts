@@ -25,10 +25,14 @@ export function callEntries(task: Task, updates: readonly CallUpdate[]): LogEntr
     const known = details.get(toolCallId);
     const part = known ? undefined : findToolCallPart(task, toolCallId);
     const earlier = known ?? part?.toolCallDetail;
-    const from = earlier?.stage ?? (part?.content.case === "toolCall" ? stageOf(part.content.value) : undefined);
+    const recorded = part?.content.case === "toolCall" ? stageOf(part.content.value) : ToolCallStage.UNSPECIFIED;
+    const from = earlier?.stage ?? recorded;
     const to = nextStage(call, reported);
     if (to === ToolCallStage.CANCELLED && from === ToolCallStage.CANCELLED) return [];
-    assertStageMove(call, from ?? ToolCallStage.UNSPECIFIED, to);
+    if (!isStageMove(from, to)) {
+      const move = `${ToolCallStage[from]} to ${ToolCallStage[to]}`;
+      throw new DevtoolError(`tool call ${JSON.stringify(toolCallId)} cannot move from ${move}`, Code.Internal);
+    }
     const asks = to === ToolCallStage.AWAITING_APPROVAL;
     const selectedOptionId = asks ? "" : reported?.selectedOptionId || earlier?.selectedOptionId || "";
     const detail = changedDetail(reported ?? earlier, { stage: to, selectedOptionId });
@@ -42,10 +46,4 @@ function nextStage(call: ToolCall, reported: ToolCallDetail | undefined): ToolCa
   const stage = stageOf(call);
   const isValidating = stage === ToolCallStage.SCHEDULED && reported?.stage === ToolCallStage.VALIDATING;
   return isValidating ? ToolCallStage.VALIDATING : stage;
-}
-
-function assertStageMove({ toolCallId }: ToolCall, from: ToolCallStage, to: ToolCallStage): void {
-  if (isStageMove(from, to)) return;
-  const move = `${ToolCallStage[from]} to ${ToolCallStage[to]}`;
-  throw new DevtoolError(`tool call ${JSON.stringify(toolCallId)} cannot move from ${move}`, Code.Internal);
 }

@@ -3,8 +3,8 @@ import { OpenConversations } from "./conversation.ts";
 
 const task = { principal: "p", contextId: "c" };
 
-describe("the conversations that have open tasks (CARD-3)", () => {
-  it("are one for all tasks of a context and a principal, until the last of them is closed", () => {
+describe("the conversations with open tasks (CARD-3)", () => {
+  it("are shared by all tasks of a context and a principal, until the last of them is closed", () => {
     const conversations = new OpenConversations();
     const first = conversations.open(task);
     first.activateExtension();
@@ -16,7 +16,7 @@ describe("the conversations that have open tasks (CARD-3)", () => {
     expect(conversations.open(task).extensionActive).toBe(false);
   });
 
-  it("are others for another context, and for another principal", () => {
+  it("differ for another context, and for another principal", () => {
     const conversations = new OpenConversations();
     conversations.open(task).activateExtension();
     expect(conversations.open({ ...task, contextId: "d" }).extensionActive).toBe(false);

@@ -19,12 +19,12 @@ interface Told {
   readonly principal?: string;
   readonly refersTo?: readonly string[];
   readonly state?: TaskState;
-  /** So many of the messages before it a summary in the task keeps. */
+  /** The number of messages before it that a summary in the task keeps. Default: no summary. */
   readonly keeps?: number;
 }
 
-describe("the conversation that a task goes on from (STREAM-5)", () => {
-  it("is that of the tasks it refers to, and of those they refer to, oldest first and each once", async () => {
+describe("the messages before a task (STREAM-5)", () => {
+  it("are those of the tasks that it refers to, and that those refer to, oldest first and each once", async () => {
     const store = await storeWith({ a: {}, b: { refersTo: ["a"] }, c: { refersTo: ["b", "a"] } });
     expect(textsOf(await new EarlierConversation().of(store, task("d", { refersTo: ["c", "a"] })))).toEqual([
       "to a",
@@ -36,7 +36,7 @@ describe("the conversation that a task goes on from (STREAM-5)", () => {
     ]);
   });
 
-  it("is nothing for a task that refers to none, and for a circle only what stands in it", async () => {
+  it("are none for a task without references, and end at a circle of references", async () => {
     const store = await storeWith({ a: { refersTo: ["b"] }, b: { refersTo: ["a", "d"] } });
     expect(await new EarlierConversation().of(store, task("d", {}))).toEqual([]);
     expect(textsOf(await new EarlierConversation().of(store, task("d", { refersTo: ["a"] })))).toEqual([
@@ -57,7 +57,7 @@ describe("the conversation that a task goes on from (STREAM-5)", () => {
     expect(await new EarlierConversation().of(store, task("d", { refersTo: ["a", "nowhere"] }))).toEqual([]);
   });
 
-  it("goes back no further than to a summary that stands for all before it", async () => {
+  it("go back no further than a summary that replaces everything before it", async () => {
     const summed = await storeWith({ a: {}, b: { refersTo: ["a"], keeps: 1 } });
     expect(textsOf(await new EarlierConversation().of(summed, task("d", { refersTo: ["b"] })))).toEqual([
       "to b",
@@ -68,7 +68,7 @@ describe("the conversation that a task goes on from (STREAM-5)", () => {
     expect(textsOf(await new EarlierConversation().of(keeping, task("d", { refersTo: ["b"] })))[0]).toBe("to a");
   });
 
-  it("costs one log a turn, however long the chain is", async () => {
+  it("take one log to read per turn, however long the chain is", async () => {
     const store = new CountingStore();
     const earlier = new EarlierConversation();
     const reads: number[] = [];
@@ -83,7 +83,7 @@ describe("the conversation that a task goes on from (STREAM-5)", () => {
     expect(reads).toEqual([0, ...Array.from({ length: 99 }, () => 1)]);
   });
 
-  it("is read again when one of its tasks has changed, also while it was read", async () => {
+  it("are read again when one of their tasks has changed, also during the read", async () => {
     const store = new CountingStore();
     for (const [id, told] of [
       ["a", {}],

@@ -7,8 +7,8 @@ import { EventLog, type LogEntry } from "./event-log.ts";
 
 const READERS = 1000;
 
-describe("a log that a thousand readers wait on", () => {
-  it("wakes some at a time, so that others are served in between, and each of them once", async () => {
+describe("a log with a thousand waiting readers", () => {
+  it("wakes them in batches, so that other work runs between, and each of them once", async () => {
     const log = emptyLog();
     const stop = new AbortController();
     const woken: number[] = [0];
@@ -25,7 +25,7 @@ describe("a log that a thousand readers wait on", () => {
     expect(Math.max(...woken)).toBeLessThanOrEqual(64);
   });
 
-  it("gives all of them all events, whenever their turn comes, and lets go of those whose signal aborts", async () => {
+  it("gives every reader every event, and releases readers whose signal aborts", async () => {
     const log = emptyLog();
     const gone = new AbortController();
     const stays = new AbortController();

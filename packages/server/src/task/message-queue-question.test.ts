@@ -6,7 +6,7 @@ import { SteppedAgent } from "../../test/stepped-agent.ts";
 import { MemoryTaskStore } from "../store/memory-task-store.ts";
 
 describe("a message to a task with an open question (STREAM-8)", () => {
-  it("answers no question: it waits behind the one that is open, also when the server has stopped meanwhile", async () => {
+  it("does not answer it, but is queued behind it, also over a restart of the server", async () => {
     const store = new MemoryTaskStore();
     const agent = new AskingAgent();
     const session = await begin(agent, store);
@@ -27,7 +27,7 @@ describe("a message to a task with an open question (STREAM-8)", () => {
     expect(again.heard).toEqual(["first", "second"]);
   });
 
-  it("is taken after a stop when the open question was that of a call which the stop ended", async () => {
+  it("is taken after a stop that ended the call with the open question", async () => {
     const store = new MemoryTaskStore();
     const session = await begin(new InquiringAgent(), store);
     await until(session, ({ state }) => state === TaskState.INPUT_REQUIRED);
@@ -42,7 +42,7 @@ describe("a message to a task with an open question (STREAM-8)", () => {
     await reopened[Symbol.asyncDispose]();
   });
 
-  it("waits behind a question that its agent left open at the end of the turn", async () => {
+  it("is queued behind a question that the agent left open at the end of its turn", async () => {
     const agent = new LeavingAgent();
     const session = await begin(agent);
     await session.accept(sent(text("second")));

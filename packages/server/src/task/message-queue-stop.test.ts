@@ -6,8 +6,8 @@ import type { AgentEvent, AgentExecutor } from "../agent/agent-executor.ts";
 import { MemoryTaskStore } from "../store/memory-task-store.ts";
 import { readTask } from "./read-task.ts";
 
-describe("a message that waits while its turn or its server ends (STREAM-8)", () => {
-  it("goes on after a stop that cut the turn, and says that the turn was cut", async () => {
+describe("a queued message when the turn or the server ends (STREAM-8)", () => {
+  it("continues the task after a stop that interrupted the turn, with a notice that says so", async () => {
     const store = new MemoryTaskStore();
     const agent = new SteppedAgent();
     const session = await begin(agent, store);
@@ -30,7 +30,7 @@ describe("a message that waits while its turn or its server ends (STREAM-8)", ()
     ]);
   });
 
-  it("begins no turn when the task is canceled while its turn ends", async () => {
+  it("starts no turn when the task is canceled while its turn ends", async () => {
     const agent = new ClosingAgent();
     const session = await begin(agent);
     await agent.closing.promise;
@@ -64,7 +64,7 @@ describe("a message that waits while its turn or its server ends (STREAM-8)", ()
   });
 });
 
-/** An agent that has said how its turn ends, and closes what it had open when the test says so. */
+/** An agent that has ended its turn, and closes its resources when the test lets it. */
 class ClosingAgent implements AgentExecutor {
   readonly closing = Promise.withResolvers<void>();
   readonly closed = Promise.withResolvers<void>();

@@ -6,8 +6,8 @@ import { Code, DevtoolError } from "../errors.ts";
 import { MemoryTaskStore } from "../store/memory-task-store.ts";
 import type { TaskSession } from "./task-session.ts";
 
-describe("a message to a task at work (STREAM-8)", () => {
-  it("waits for the end of the turn, and the task stays at work until no message waits", async () => {
+describe("a message to a working task (STREAM-8)", () => {
+  it("is queued until the turn ends, and the task stays working until the queue is empty", async () => {
     const agent = new SteppedAgent();
     const session = await begin(agent);
     await agent.turn();
@@ -27,7 +27,7 @@ describe("a message to a task at work (STREAM-8)", () => {
     expect(agent.heard).toEqual(["first", "second"]);
   });
 
-  it("is taken in the order in which it came, with the words of the turn before it", async () => {
+  it("is taken in the order of arrival, after the text of the turn before it", async () => {
     const agent = new SteppedAgent();
     const session = await begin(agent);
     await agent.turn();
@@ -48,7 +48,7 @@ describe("a message to a task at work (STREAM-8)", () => {
     expect(agent.heard).toEqual(["first", "second", "third"]);
   });
 
-  it("steers: an agent that can takes it before its next step, ahead of those that wait for the turn", async () => {
+  it("steers an agent that supports it: taken before the next step, ahead of messages for the next turn", async () => {
     const agent = new SteppedAgent({ takesSteering: true });
     const session = await begin(agent);
     await agent.turn();
@@ -60,7 +60,7 @@ describe("a message to a task at work (STREAM-8)", () => {
     expect(waiting(session)).toEqual(["later"]);
   });
 
-  it("waits for the turn where the agent cannot steer, and the event says so", async () => {
+  it("waits for the end of the turn when the agent cannot be steered, and the event says so", async () => {
     const agent = new SteppedAgent();
     const session = await begin(agent);
     await agent.turn();
@@ -68,7 +68,7 @@ describe("a message to a task at work (STREAM-8)", () => {
     expect(session.task.queuedMessages.map(({ delivery }) => delivery)).toEqual([MessageDelivery.QUEUE]);
   });
 
-  it("is refused when 16 wait already, and nothing changes", async () => {
+  it("is refused when 16 messages are queued, and nothing changes", async () => {
     const agent = new SteppedAgent();
     const session = await begin(agent);
     await agent.turn();
@@ -80,7 +80,7 @@ describe("a message to a task at work (STREAM-8)", () => {
     expect(session.task.sequence).toBe(sequence);
   });
 
-  it("can be withdrawn while it waits, and not once it was taken", async () => {
+  it("can be withdrawn while it is queued, but not after it was taken", async () => {
     const agent = new SteppedAgent();
     const session = await begin(agent);
     await agent.turn();

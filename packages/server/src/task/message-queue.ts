@@ -5,7 +5,7 @@ import {
   isInterrupted,
   isTerminal,
   type Message,
-  MessageDelivery,
+  type MessageDelivery,
   MessageQueuedSchema,
   MessageTakenSchema,
   MessageWithdrawnSchema,
@@ -48,11 +48,6 @@ export function queuedEntry(task: Task, message: Message, delivery: MessageDeliv
 export function takenEntry({ message }: QueuedMessage): LogEntry {
   const value = create(MessageTakenSchema, { messageId: message?.messageId ?? "" });
   return { state: TaskState.WORKING, payload: { case: "messageTaken", value } };
-}
-
-/** Returns the queued messages that are meant for the model's next step. */
-export function steeringMessages({ queuedMessages }: Task): readonly QueuedMessage[] {
-  return queuedMessages.filter(({ delivery }) => delivery === MessageDelivery.STEER);
 }
 
 /**

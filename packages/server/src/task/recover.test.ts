@@ -17,13 +17,13 @@ import { recoverTask } from "./recover.ts";
 const { PENDING, EXECUTING, SUCCEEDED } = ToolCallStatus;
 
 describe("recoverTask", () => {
-  it("leaves a task that waits for its user, or has ended, as it is", () => {
+  it("leaves a task that waits for its user or has ended unchanged", () => {
     for (const state of [TaskState.INPUT_REQUIRED, TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELED]) {
       expect(recoverTask(task(state, [asking("a")])).case).toBe("rest");
     }
   });
 
-  it("goes on with a task that had not begun, and with calls that were approved and had not", () => {
+  it("resumes a task that had not started, and one with approved calls that had not started", () => {
     expect(recoverTask(task(TaskState.SUBMITTED, [])).case).toBe("resume");
     expect(recoverTask(task(TaskState.WORKING, [call("a", SUCCEEDED), call("b", PENDING)])).case).toBe("resume");
   });
@@ -36,7 +36,7 @@ describe("recoverTask", () => {
     });
   });
 
-  it("keeps the questions that were open beside a call that was executing", () => {
+  it("keeps open questions beside a call that was executing", () => {
     expect(outcome(task(TaskState.WORKING, [call("a", EXECUTING), asking("b")]))).toEqual({
       interrupted: ["a"],
       state: TaskState.INPUT_REQUIRED,
@@ -44,7 +44,7 @@ describe("recoverTask", () => {
     });
   });
 
-  it("closes the question of a call that ran, since nobody is left to hear the answer", () => {
+  it("closes the question of a call that was executing, because nothing waits for the answer any more", () => {
     const step = {
       role: Role.AGENT,
       parts: [partOf(call("a", EXECUTING)), partOf(asking("q"), "a"), partOf(asking("b"))],
@@ -53,7 +53,7 @@ describe("recoverTask", () => {
     expect(outcome(waiting)).toEqual({ interrupted: ["a", "q"], state: TaskState.INPUT_REQUIRED, says: "" });
   });
 
-  it("says that the agent was stopped when it was only thinking", () => {
+  it("records that the agent was stopped when no call was open", () => {
     expect(outcome(task(TaskState.WORKING, []))).toMatchObject({
       interrupted: [],
       says: expect.stringContaining("Send a message"),

@@ -36,23 +36,27 @@ export function recoverTask(task: Task): Recovery {
   if (isTerminal(task.state)) return { case: "rest" };
   if (task.state === TaskState.SUBMITTED) return { case: "resume" };
   const open = openToolCalls(task);
-  const lost = open.some((call) => isLost(task, call));
-  if (isInterrupted(task.state) && !lost) return { case: "rest" };
-  const approved = open.some((call) => !isAwaitingApproval(call));
-  if (!lost && approved) return { case: "resume" };
+  // The outcome of an executing call is unknown. An edit's is in the file, and a call that asks a question has started.
+  const isLost = open.some(
+    (call) =>
+      isQuestionOfCall(task, call.toolCallId) ||
+      (call.status === ToolCallStatus.EXECUTING && !findToolCallDetail(task, call.toolCallId)?.edit),
+  );
+  if (isInterrupted(task.state) && !isLost) return { case: "rest" };
+  const isApproved = open.some((call) => !isAwaitingApproval(call));
+  if (!isLost && isApproved) return { case: "resume" };
   return { case: "interrupt", entries: interruptEntries(task, open) };
 }
 
-/** Whether the outcome of a call is unknown: it was executing, and is not an edit, whose outcome is in the file. */
-function isLost(task: Task, call: ToolCall): boolean {
-  if (isQuestionOfCall(task, call.toolCallId)) return true;
-  return call.status === ToolCallStatus.EXECUTING && !findToolCallDetail(task, call.toolCallId)?.edit;
-}
-
+/** Creates the entries that end the calls which a stop interrupted, and that say whom the task waits for. */
 function interruptEntries(task: Task, open: readonly ToolCall[]): LogEntry[] {
   const ended = open.filter((call) => !isAwaitingApproval(call) || isQuestionOfCall(task, call.toolCallId));
   const openCalls = open.filter((call) => !ended.includes(call));
-  const updates = ended.map((call) => ({ call: interruptedCall(call) }));
+  const updates = ended.map(({ confirmationRequest: _closed, ...call }) => {
+    const wasExecuting = call.status === ToolCallStatus.EXECUTING;
+    const value = toolFailure("interrupted", wasExecuting ? OUTCOME_UNKNOWN : NOT_STARTED);
+    return { call: { ...call, status: ToolCallStatus.FAILED, result: { case: "error" as const, value } } };
+  });
   const asks = openCalls.length > 0;
   const entries = callEntries(task, updates);
   // The session continues with the first queued message.
@@ -60,20 +64,12 @@ function interruptEntries(task: Task, open: readonly ToolCall[]): LogEntry[] {
   return [...entries, stateEntry(TaskState.INPUT_REQUIRED, { openCalls, text: asks ? "" : REASON })];
 }
 
+const OUTCOME_UNKNOWN = "the server stopped while the call ran: its outcome is unknown, and it was not run again";
+const NOT_STARTED = "the server stopped before the call began: it did not run";
 const REASON = "The server stopped while the agent was working. Send a message to go on.";
 
 /** Creates the notice for a task whose turn was interrupted and that continues with a queued message. */
 export function cutTurnNotice(): LogEntry {
   const text = "The server stopped while the agent was working. It goes on with the message that waits.";
   return { payload: { case: "notice", value: create(NoticeSchema, { text }) } };
-}
-
-/** Returns a call as a stop of the server leaves it: FAILED with `interrupted`, with the output that it had shown. */
-function interruptedCall({ confirmationRequest: _closed, ...call }: ToolCall): ToolCall {
-  const message =
-    call.status === ToolCallStatus.EXECUTING
-      ? "the server stopped while the call ran: its outcome is unknown, and it was not run again"
-      : "the server stopped before the call began: it did not run";
-  const error = toolFailure("interrupted", message);
-  return { ...call, status: ToolCallStatus.FAILED, result: { case: "error", value: error } };
 }

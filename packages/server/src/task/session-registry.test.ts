@@ -10,7 +10,7 @@ const signal = AbortSignal.timeout(60_000);
 const MORE_THAN_STAY_OPEN = Array.from({ length: 300 }, (_, index) => `t${index}`);
 
 describe("the open tasks of a server", () => {
-  it("keep the session that somebody holds, however many others are opened, and close it after that", async () => {
+  it("keep a held session open however many others are opened, and close it when it is released", async () => {
     await using registry = await registryOf(MORE_THAN_STAY_OPEN);
     const found = await registry.get("t0");
     await useAll(registry, MORE_THAN_STAY_OPEN.slice(1));
@@ -24,7 +24,7 @@ describe("the open tasks of a server", () => {
     expect(anew?.session).not.toBe(found?.session);
   });
 
-  it("take a message each, also when more of them are found at once than stay open", async () => {
+  it("take a message each, even when more of them are found at once than stay open", async () => {
     await using registry = await registryOf(MORE_THAN_STAY_OPEN);
     const found = await Promise.all(MORE_THAN_STAY_OPEN.map((taskId) => registry.get(taskId)));
     await useAll(registry, MORE_THAN_STAY_OPEN);
@@ -38,7 +38,7 @@ describe("the open tasks of a server", () => {
     }
   });
 
-  it("can be read when the server stops, and take nothing more; others are not opened", async () => {
+  it("can be read when the server closes, but refuse messages, and no other task is opened", async () => {
     await using registry = await registryOf(MORE_THAN_STAY_OPEN);
     await registry.stop();
     using held = await registry.get("t299");
@@ -58,7 +58,7 @@ async function registryOf(taskIds: readonly string[]): Promise<SessionRegistry> 
   return registry;
 }
 
-/** Begins a task and waits until it has ended. */
+/** Creates a task and waits until it has ended. */
 async function begin(registry: SessionRegistry, taskId: string): Promise<void> {
   const created = create(TaskCreatedSchema, { principal: "p", message: said("first") });
   using held = await registry.create(taskId, { contextId: `context-of-${taskId}`, extensionActive: false }, created);

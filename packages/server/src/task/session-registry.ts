@@ -134,7 +134,11 @@ export class SessionRegistry implements AsyncDisposable {
     const task = await readTask(this.#options.store, taskId);
     if (!task) return undefined;
     return this.#openInConversation(task, async (conversation) => {
-      if (task.extensionActive || (await this.#isExtensionActive(task))) conversation.activateExtension();
+      // Another task of the conversation may have activated the extension: then the latest event records it.
+      const { store } = this.#options;
+      const isActive =
+        task.extensionActive || (await store.findLatest(task.principal, task.contextId))?.extensionActive;
+      if (isActive) conversation.activateExtension();
       const session = this.#open(task, this.#options.createExecutor(task), conversation);
       await session.recover();
       return session;
@@ -157,12 +161,6 @@ export class SessionRegistry implements AsyncDisposable {
   #forget(taskId: string, task: Task): void {
     this.#tasks.delete(taskId);
     this.#conversations.close(task);
-  }
-
-  /** Whether another task of the conversation has activated the extension, by the latest event of the conversation. */
-  async #isExtensionActive({ contextId, principal }: Task): Promise<boolean> {
-    const latest = await this.#options.store.findLatest(principal, contextId);
-    return latest?.extensionActive ?? false;
   }
 
   #open(task: Task, executor: AgentExecutor, conversation: Conversation): TaskSession {

@@ -8,11 +8,11 @@ import { Conversation } from "./conversation.ts";
 import { EventLog } from "./event-log.ts";
 import { TaskSession } from "./task-session.ts";
 
-/** A store whose disk can be held up. */
+/** A store whose writes can be blocked. */
 class SlowStore extends MemoryTaskStore {
   #disk: Promise<void> = Promise.resolve();
 
-  /** Writes nothing more until what it gives is called. */
+  /** Blocks writes until the returned function is called. */
   holdUp(): () => void {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#disk = promise;
@@ -26,7 +26,7 @@ class SlowStore extends MemoryTaskStore {
 }
 
 describe("a session that records tool calls (R1)", () => {
-  it("lets a call run once it is durable that it does, and waits for nothing else", async () => {
+  it("runs a call once its start is durable, and waits for nothing else", async () => {
     const seen: string[] = [];
     const store = new SlowStore();
     let goOn = (): void => undefined;
@@ -41,7 +41,7 @@ describe("a session that records tool calls (R1)", () => {
     expect(seen).toEqual(["scheduled", "ran"]);
   });
 
-  it("begins while its creation is written, and runs no call before that is done", async () => {
+  it("starts the agent while the creation is written, and runs no call before it is durable", async () => {
     const seen: string[] = [];
     const store = new SlowStore();
     const goOn = store.holdUp();
@@ -61,7 +61,7 @@ function openSession(store: SlowStore, executor: AgentExecutor): TaskSession {
   return new TaskSession({ log, executor, earlier: async () => [] });
 }
 
-/** An agent that makes a call and runs it, and says so. */
+/** An agent that makes one call, runs it, and reports both. */
 function agent(seen: string[], begin = (): void => undefined): AgentExecutor {
   const update = (status: ToolCallStatus): AgentEvent => ({
     case: "toolCalls",

@@ -10,6 +10,7 @@ import {
   type Task,
   type TaskCreated,
   TaskState,
+  ToolCallStatus,
 } from "@devtool/schema";
 import type { Summarized } from "../agent/agent.ts";
 import type { AgentExecutor } from "../agent/agent-executor.ts";
@@ -19,17 +20,9 @@ import { answeredCalls, assertNotEnded } from "./answer.ts";
 import { callEntries } from "./call-entry.ts";
 import type { EventLog, LogEntry } from "./event-log.ts";
 import { createTurn } from "./live-turn.ts";
-import {
-  continuesWithQueue,
-  mustWait,
-  queuedEntry,
-  steeringMessages,
-  takenEntry,
-  withdrawnEntry,
-  withUntaken,
-} from "./message-queue.ts";
+import { continuesWithQueue, mustWait, queuedEntry, takenEntry, withdrawnEntry, withUntaken } from "./message-queue.ts";
 import { cutTurnNotice, recoverTask } from "./recover.ts";
-import { abortedEntry, CANCELED, cancelledCall, endEntry, endTextEntries, stateEntry } from "./turn-entries.ts";
+import { abortedEntry, CANCELED, endEntry, endTextEntries, stateEntry } from "./turn-entries.ts";
 import { TurnRecorder } from "./turn-recorder.ts";
 
 /** Creates the error of requests that a server refuses because it closes. */
@@ -258,15 +251,18 @@ export class TaskSession implements AsyncDisposable {
 
   /** Moves steering messages to the history. They are in the task when it returns; store failures surface on the next append. */
   #takeSteering(): void {
-    const messages = steeringMessages(this.task);
+    const messages = this.task.queuedMessages.filter(({ delivery }) => delivery === MessageDelivery.STEER);
     if (messages.length > 0) this.#recorder.append(messages.map(takenEntry)).catch(() => undefined);
   }
 
+  /** Records the end of a run, and starts the next turn when a message is queued. */
   async #end(outcome: Outcome): Promise<void> {
     if (outcome.case === "aborted" && outcome.reason === STOPPING) return this.#interrupt();
     const entry = outcome.case === "ended" ? outcome.entry : abortedEntry(outcome.reason);
-    const left = isTerminal(entry.state ?? TaskState.UNSPECIFIED) ? openToolCalls(this.task) : [];
-    const cancelled = left.map((call) => ({ call: cancelledCall(call) }));
+    const open = isTerminal(entry.state ?? TaskState.UNSPECIFIED) ? openToolCalls(this.task) : [];
+    const cancelled = open.map(({ confirmationRequest: _closed, ...call }) => ({
+      call: { ...call, status: ToolCallStatus.CANCELLED },
+    }));
     const ended = callEntries(this.task, cancelled);
     const [next] = this.task.queuedMessages;
     if (!next || !continuesWithQueue(this.task, entry.state))
@@ -283,6 +279,7 @@ export class TaskSession implements AsyncDisposable {
     await recorded;
   }
 
+  /** Leaves the task as a restart of the server would find it, since the server closes. */
   async #interrupt(): Promise<void> {
     await this.#recorder.append([]);
     const recovery = recoverTask(this.task);

@@ -1,15 +1,5 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import {
-  awaitedToolCalls,
-  MessageSchema,
-  Role,
-  StateChangeSchema,
-  type Task,
-  TaskState,
-  TextContentSchema,
-  type ToolCall,
-  ToolCallStatus,
-} from "@devtool/schema";
+import { MessageSchema, Role, StateChangeSchema, type Task, TaskState, TextContentSchema } from "@devtool/schema";
 import type { AgentEvent } from "../agent/agent-executor.ts";
 import { Code, DevtoolError } from "../errors.ts";
 import type { LogEntry } from "./event-log.ts";
@@ -19,9 +9,6 @@ export const CANCELED: DevtoolError = new DevtoolError("the task was canceled", 
 
 /** An event with which an agent ends its turn. */
 export type Ending = Extract<AgentEvent, { case: "end" | "reply" }>;
-
-/** An event that is recorded by itself, unlike tool calls and endings. */
-export type RecordedEvent = Exclude<AgentEvent, Ending | { case: "toolCalls" }>;
 
 /** Creates the entry for the end of a turn that the agent declared. The text of a failure is recorded as an error. */
 export function endEntry(ending: Ending, { id, sequence }: Task): LogEntry {
@@ -49,19 +36,4 @@ export function abortedEntry(reason: unknown): LogEntry {
 /** Creates the entry of a change to another state. */
 export function stateEntry(state: TaskState, change: MessageInitShape<typeof StateChangeSchema> = {}): LogEntry {
   return { state, payload: { case: "stateChange", value: create(StateChangeSchema, change) } };
-}
-
-/** Creates the entry of a change to the state that a task's open calls imply. While it waits for the user, lists the calls that ask (TOOL-2). */
-export function derivedStateEntry(state: TaskState, task: Task): LogEntry {
-  return stateEntry(state, state === TaskState.INPUT_REQUIRED ? { openCalls: awaitedToolCalls(task) } : {});
-}
-
-/** Converts an event of an agent within its turn to the payload that the log records. */
-export function eventPayload(event: RecordedEvent): LogEntry["payload"] {
-  return event.case === "text" ? { case: "text", value: create(TextContentSchema, { text: event.value }) } : event;
-}
-
-/** Returns a call that its turn left open, as cancelled. */
-export function cancelledCall({ confirmationRequest: _closed, ...call }: ToolCall): ToolCall {
-  return { ...call, status: ToolCallStatus.CANCELLED };
 }

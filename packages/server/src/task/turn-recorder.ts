@@ -1,9 +1,10 @@
-import { deriveState, ToolCallStatus } from "@devtool/schema";
+import { create } from "@bufbuild/protobuf";
+import { awaitedToolCalls, deriveState, TaskState, TextContentSchema, ToolCallStatus } from "@devtool/schema";
 import type { AgentEvent } from "../agent/agent-executor.ts";
 import type { CallUpdate } from "../agent/call-update.ts";
 import { callEntries } from "./call-entry.ts";
 import type { EventLog, LogEntry } from "./event-log.ts";
-import { derivedStateEntry, type Ending, eventPayload } from "./turn-entries.ts";
+import { type Ending, stateEntry } from "./turn-entries.ts";
 
 /** The maximum number of events that wait to be recorded. Beyond it, the agent pauses. */
 const MAX_WAITING = 1024;
@@ -44,7 +45,11 @@ export class TurnRecorder {
     const appended = entries.length > 0 ? [this.append(entries)] : [];
     const { task } = this.#log;
     const state = deriveState(task);
-    if (state !== task.state) appended.push(this.append([derivedStateEntry(state, task)]));
+    if (state !== task.state) {
+      // While a task waits for its user, its state lists the calls that ask (TOOL-2).
+      const change = state === TaskState.INPUT_REQUIRED ? { openCalls: awaitedToolCalls(task) } : {};
+      appended.push(this.append([stateEntry(state, change)]));
+    }
     await Promise.all(appended);
   }
 
@@ -54,7 +59,9 @@ export class TurnRecorder {
    */
   record(event: Exclude<AgentEvent, Ending>): Promise<void> | undefined {
     if (event.case === "toolCalls") return this.#recordCalls(event.value);
-    this.#waiting.push({ payload: eventPayload(event), model: this.model });
+    const payload =
+      event.case === "text" ? { case: event.case, value: create(TextContentSchema, { text: event.value }) } : event;
+    this.#waiting.push({ payload, model: this.model });
     // The agent's next request depends on a summary, which must be in the task before that.
     const held = event.case === "summary" || this.#waiting.length >= MAX_WAITING || this.#log.failure;
     if (held) return this.append([]);

@@ -3,6 +3,8 @@ import {
   type ArtifactSchema,
   type ArtifactUpdate,
   ArtifactUpdateSchema,
+  type File,
+  FileSchema,
   type Message,
   type Part,
   PartSchema,
@@ -10,41 +12,42 @@ import {
 } from "@devtool/schema";
 import type { TurnEnd } from "../agent/agent-executor.ts";
 
-/** One thing that the test agent does. */
+/** One step of the test agent. */
 export type Step =
   | { readonly case: "artifact"; readonly value: ArtifactUpdate }
-  /** Waits, in times of the kit's streaming timeout. */
+  /** Waits for a multiple of the kit's streaming timeout. */
   | { readonly case: "wait"; readonly timeouts: number }
-  /** Works until it is canceled. */
+  /** Keeps the task working until it is canceled. */
   | { readonly case: "idle" }
   | { readonly case: "reply"; readonly parts: readonly Part[] }
   | { readonly case: "end"; readonly value: TurnEnd };
 
-/** What a message makes the test agent do, by the prefix that the message begins with. */
+/** The reaction of the test agent to messages with a prefix. */
 export interface Behaviour {
+  /** The beginning of the id or of the text of the messages. */
   readonly prefix: string;
   readonly steps: readonly Step[];
-  /** What a further message to the task does that begins with no prefix itself, by its text. Default: the task is completed. */
+  /** Returns the steps for a further message to the task, by its text. Default: the task is completed. */
   readonly next?: (text: string) => readonly Step[];
 }
 
 const COMPLETED = "Hello from TCK";
 
-/** What completes a task. */
+/** Completes a task. */
 export const COMPLETE: readonly Step[] = [end(TaskState.COMPLETED, COMPLETED)];
 
-/** What asks for another message. */
+/** Asks for another message. */
 export const ASK: readonly Step[] = [end(TaskState.INPUT_REQUIRED, "Send another message to go on.")];
 
 const DONE = end(TaskState.COMPLETED, "");
 const TEXT = artifact({ artifactId: "text", name: "Generated text" }, text("Generated text content"));
 const FILE = artifact(
   { artifactId: "file", name: "Generated file" },
-  file({ source: { case: "bytes", value: new TextEncoder().encode("Generated file content\n") } }),
+  file({ case: "bytes", value: new TextEncoder().encode("Generated file content\n") }),
 );
 const FILE_URL = artifact(
   { artifactId: "file-url", name: "Generated file" },
-  file({ source: { case: "uri", value: "https://example.com/output.txt" } }),
+  file({ case: "uri", value: "https://example.com/output.txt" }),
 );
 const DATA = artifact({ artifactId: "data", name: "Generated data" }, data({ key: "value", count: 42 }));
 const CHUNKS = [
@@ -70,7 +73,7 @@ const TABLE: readonly Behaviour[] = [
   {
     prefix: "tck-multi-turn",
     steps: ASK,
-    next: (said) => (said.trimStart().toLowerCase().startsWith("done") ? COMPLETE : ASK),
+    next: (text) => (text.trimStart().toLowerCase().startsWith("done") ? COMPLETE : ASK),
   },
   { prefix: "tck-auth-required", steps: [end(TaskState.AUTH_REQUIRED, "Sign in, then send a message to go on.")] },
   { prefix: "tck-reject-task", steps: [end(TaskState.REJECTED, "rejected")] },
@@ -86,51 +89,48 @@ const TABLE: readonly Behaviour[] = [
   { prefix: "tck-stream-chunked", steps: [...CHUNKS, DONE] },
 ];
 
-/** The behaviours, the longest prefix first: one may begin with another. */
+/** All behaviours, sorted by descending length of the prefix, because one prefix may begin with another. */
 export const BEHAVIOURS: readonly Behaviour[] = TABLE.toSorted((a, b) => b.prefix.length - a.prefix.length);
 
 /**
- * The behaviour that a message asks for: by the prefix of its id, as the A2A TCK has it, or else of its first text, as ACTS
- * has it. Undefined when it begins with none.
+ * Finds the behaviour that a message requests: by the prefix of its id, as the A2A TCK does, or by that
+ * of its first text, as ACTS does. Undefined for neither.
  */
-export function behaviourOf(message: Message): Behaviour | undefined {
-  return named(message.messageId) ?? named(firstText(message));
+export function findBehaviour(message: Message): Behaviour | undefined {
+  const withPrefixOf = (text: string): Behaviour | undefined =>
+    BEHAVIOURS.find(({ prefix }) => text.startsWith(prefix));
+  return withPrefixOf(message.messageId) ?? withPrefixOf(firstText(message));
 }
 
-/** The first text of a message; empty when it has none. */
+/** Returns the first text of a message; empty when it has none. */
 export function firstText({ parts }: Message): string {
   const content = parts.map((part) => part.content).find((each) => each.case === "text");
   return content?.case === "text" ? content.value : "";
 }
 
-function named(words: string): Behaviour | undefined {
-  return BEHAVIOURS.find(({ prefix }) => words.startsWith(prefix));
+function end(state: TurnEnd["state"], text: string): Step {
+  return { case: "end", value: { state, text } };
 }
 
-function end(state: TurnEnd["state"], words: string): Step {
-  return { case: "end", value: { state, text: words } };
-}
-
+/** An artifact with one part, complete in one event. */
 function artifact(about: MessageInitShape<typeof ArtifactSchema>, part: Part): Step {
   const value = create(ArtifactUpdateSchema, { artifact: { ...about, parts: [part] }, lastChunk: true });
   return { case: "artifact", value };
 }
 
-function chunk(place: { readonly append: boolean; readonly lastChunk: boolean }, words: string): Step {
-  const made = { artifactId: "chunked", name: "Generated text", parts: [text(words)] };
-  return { case: "artifact", value: create(ArtifactUpdateSchema, { artifact: made, ...place }) };
+/** A chunk of an artifact that is sent in several events. */
+function chunk(place: { readonly append: boolean; readonly lastChunk: boolean }, value: string): Step {
+  const piece = { artifactId: "chunked", name: "Generated text", parts: [text(value)] };
+  return { case: "artifact", value: create(ArtifactUpdateSchema, { artifact: piece, ...place }) };
 }
 
 function text(value: string): Part {
   return create(PartSchema, { content: { case: "text", value } });
 }
 
-type FileInit = Extract<NonNullable<MessageInitShape<typeof PartSchema>["content"]>, { case: "file" }>["value"];
-
-function file(where: Pick<FileInit, "source">): Part {
-  return create(PartSchema, {
-    content: { case: "file", value: { name: "output.txt", mediaType: "text/plain", ...where } },
-  });
+function file(source: File["source"]): Part {
+  const value = create(FileSchema, { name: "output.txt", mediaType: "text/plain", source });
+  return create(PartSchema, { content: { case: "file", value } });
 }
 
 function data(value: Record<string, string | number>): Part {
