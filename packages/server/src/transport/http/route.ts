@@ -105,7 +105,8 @@ export interface SmallResponse {
  */
 export function send(response: HttpResponse, status: number, { body, ...headers }: SmallResponse): void {
   response.statusCode = status;
-  for (const [name, value] of Object.entries({ "content-type": "application/json", ...headers })) {
+  const type = headers["content-type"] ?? "application/json";
+  for (const [name, value] of Object.entries({ ...headers, "content-type": type })) {
     if (value === undefined) continue;
     if (name === "vary") response.appendHeader(name, value);
     else response.setHeader(name, value);
