@@ -9,7 +9,7 @@ import { createGeminiClient } from "./gemini-client.ts";
 const PARAMETERS = { model: "gemini-test", contents: "hi" };
 const piece = (text: string): string => JSON.stringify({ candidates: [{ content: { parts: [{ text }] } }] });
 
-describe("a client of Gemini, with Google's SDK", () => {
+describe("a Gemini client on Google's SDK", () => {
   const requests: IncomingMessage[] = [];
   let answer: (response: ServerResponse) => void;
   let server: Server;
@@ -28,7 +28,7 @@ describe("a client of Gemini, with Google's SDK", () => {
     server.close();
   });
 
-  /** Asks, and collects the texts of the answer as they come. */
+  /** Sends a request, and collects the texts of the answer as they come. */
   async function ask(texts: string[] = []): Promise<string[]> {
     const client = createGeminiClient({ apiKey: "k", baseUrl });
     for await (const { candidates } of client(PARAMETERS, AbortSignal.timeout(60_000)))
@@ -36,8 +36,8 @@ describe("a client of Gemini, with Google's SDK", () => {
     return texts;
   }
 
-  /** Answers with bytes, a given number at a time, each by a packet of its own. */
-  function sends(bytes: Uint8Array, size = bytes.length): void {
+  /** Answers with bytes in chunks of a given size, each in its own packet. */
+  function respondWith(bytes: Uint8Array, size = bytes.length): void {
     answer = async (response) => {
       response.socket?.setNoDelay();
       for (let from = 0; from < bytes.length; from += size) {
@@ -48,58 +48,58 @@ describe("a client of Gemini, with Google's SDK", () => {
     };
   }
 
-  it.each([1, 2, 7, 1000])("reads an answer in whatever bytes it comes: %d at a time", async (size) => {
+  it.each([1, 2, 7, 1000])("reads an answer in chunks of %d bytes", async (size) => {
     const text = `: comment\r\n\r\ndata: ${piece("grüße")}\r\n\r\nevent: x\n\ndata:${piece("日本")}\n\n`;
-    sends(new TextEncoder().encode(text), size);
+    respondWith(new TextEncoder().encode(text), size);
     expect(await ask()).toEqual(["grüße", "日本"]);
   });
 
-  it("does not read a line that was cut", async () => {
-    sends(new TextEncoder().encode(`data: ${piece("a")}\n\ndata: {"candi`), 9);
+  it("skips a line that was cut off", async () => {
+    respondWith(new TextEncoder().encode(`data: ${piece("a")}\n\ndata: {"candi`), 9);
     expect(await ask()).toEqual(["a"]);
   });
 
-  it("fails at a piece that is not JSON, with the ones before it read", async () => {
-    sends(new TextEncoder().encode(`data: ${piece("a")}\n\ndata: {"candi\n\n`));
+  it("fails at a piece that is not JSON, after the pieces before it", async () => {
+    respondWith(new TextEncoder().encode(`data: ${piece("a")}\n\ndata: {"candi\n\n`));
     const texts: string[] = [];
     await expect(ask(texts)).rejects.toMatchObject({ message: expect.stringContaining("not JSON"), retriable: true });
     expect(texts).toEqual(["a"]);
   });
 
-  it("fails at bytes that are not UTF-8, with the pieces before them read, though they come together", async () => {
+  it("fails at bytes that are not UTF-8, after the pieces before them in the same chunk", async () => {
     const good = new TextEncoder().encode(`data: ${piece("a")}\n\n`);
     const bad = new TextEncoder().encode(`data: ${piece("b")}\n\n`).fill(0xff, 40, 42);
-    sends(Uint8Array.of(...good, ...bad));
+    respondWith(Uint8Array.of(...good, ...bad));
     const texts: string[] = [];
     await expect(ask(texts)).rejects.toThrow("not UTF-8");
     expect(texts).toEqual(["a"]);
   });
 
-  it("fails at an error that comes in place of a piece, as at the same status", async () => {
+  it("fails at an error in place of a piece as it does at that status", async () => {
     const error = { code: 503, message: "overloaded", status: "UNAVAILABLE" };
-    sends(new TextEncoder().encode(`data: ${JSON.stringify({ error })}\n\n`));
+    respondWith(new TextEncoder().encode(`data: ${JSON.stringify({ error })}\n\n`));
     await expect(ask()).rejects.toThrow(/status 503 \(overloaded\)/);
   });
 
-  it("fails at a line without end", async () => {
-    sends(new Uint8Array(5_000_000).fill(120), 65_536);
+  it("fails at an endless line", async () => {
+    respondWith(new Uint8Array(5_000_000).fill(120), 65_536);
     await expect(ask()).rejects.toThrow("more than 4194304 bytes");
   });
 
   it("reads a large piece that comes in small packets", async () => {
     const large = "x".repeat(3_000_000);
-    sends(new TextEncoder().encode(`data: ${piece(large)}\n\n`), 1000);
+    respondWith(new TextEncoder().encode(`data: ${piece(large)}\n\n`), 1000);
     expect(await ask()).toEqual([large]);
   });
 
-  it("follows no redirect, so that the key stays with its host", async () => {
+  it("follows no redirect, which would send the key to another host", async () => {
     answer = (response) => response.writeHead(307, { location: `${baseUrl}/elsewhere` }).end();
     await expect(ask()).rejects.toThrow("status 307");
     expect(requests.map(({ method }) => method)).toEqual(["POST"]);
   });
 
-  it("keeps its connection for the next request, also when the first one's signal aborts", async () => {
-    sends(new TextEncoder().encode(`data: ${piece("a")}\n\n`));
+  it("reuses its connection, even after the signal of the first request aborts", async () => {
+    respondWith(new TextEncoder().encode(`data: ${piece("a")}\n\n`));
     const client = createGeminiClient({ apiKey: "k", baseUrl });
     for (let round = 0; round < 2; round++) {
       const controller = new AbortController();
@@ -115,8 +115,8 @@ describe("a client of Gemini, with Google's SDK", () => {
     expect(new Set(requests.map(({ socket }) => socket)).size).toBe(1);
   });
 
-  it("goes through the environment's proxy when NODE_USE_ENV_PROXY says so", async () => {
-    sends(new TextEncoder().encode(`data: ${piece("by proxy")}\n\n`));
+  it("uses the environment's proxy if NODE_USE_ENV_PROXY is set", async () => {
+    respondWith(new TextEncoder().encode(`data: ${piece("by proxy")}\n\n`));
     const targets: unknown[] = [];
     server.on("connect", ({ url }, socket) => {
       targets.push(url);

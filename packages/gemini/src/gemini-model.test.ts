@@ -39,7 +39,7 @@ describe("the Gemini model", () => {
   const ask = (script: string, options?: Partial<GeminiModelOptions>): Promise<ModelEvent[]> =>
     collect(model(options).generate(request([prompt(script)]), signal));
 
-  it("streams thoughts, text, sources and what it used", async () => {
+  it("streams thoughts, text, citations and usage", async () => {
     const events = await ask("think\ntext hello\ncite https://example.org/a");
     expect(events.map(({ case: kind }) => kind)).toEqual(["thought", "text", "citation", "usage"]);
     expect(events[0]?.value).toMatchObject({ subject: "Subject 1", description: "Description 1." });
@@ -47,7 +47,7 @@ describe("the Gemini model", () => {
     expect(events[3]?.value).toMatchObject({ outputTokens: 2n });
   });
 
-  it("asks with the tools, the instructions and the model of the request", async () => {
+  it("sends the tools, the instructions and the model of the request", async () => {
     const tools = [{ name: "read_file", description: "Reads.", parameters: { type: "object", properties: {} } }];
     const asked = {
       ...request([prompt("text hi")]),
@@ -69,8 +69,8 @@ describe("the Gemini model", () => {
     ]);
   });
 
-  it("keeps the signature of a call and gives it back letter by letter", async () => {
-    const [call] = callsOf(await ask("read a.txt\nnext\ntext done"));
+  it("keeps the signature of a call and sends it back unchanged", async () => {
+    const [call] = toolCalls(await ask("read a.txt\nnext\ntext done"));
     expect(call?.signature).toBeDefined();
     const step = create(MessageSchema, {
       role: Role.AGENT,
@@ -85,19 +85,19 @@ describe("the Gemini model", () => {
       ],
     });
     const history = [prompt("read a.txt\nnext\ntext done"), step];
-    expect(textOf(await collect(model().generate(request(history), signal)))).toBe("done");
+    expect(joinText(await collect(model().generate(request(history), signal)))).toBe("done");
     expect(fake.requests().at(-1)?.signatures.map(decodeSignature)).toEqual([call?.signature]);
   });
 
-  it("takes a call that comes twice under one id once, and two calls that are alike twice", async () => {
-    expect(callsOf(await ask("read a.txt\nduplicate"))).toHaveLength(1);
-    expect(callsOf(await ask("read a.txt x2"))).toHaveLength(2);
+  it("yields a call that comes twice under one id once, and two equal calls twice", async () => {
+    expect(toolCalls(await ask("read a.txt\nduplicate"))).toHaveLength(1);
+    expect(toolCalls(await ask("read a.txt x2"))).toHaveLength(2);
   });
 
   describe("when a request fails before its answer begins", () => {
-    it("asks again, says so, and waits at random below a bound that doubles", async () => {
+    it("repeats the request with a notice, after a random wait below a bound that doubles", async () => {
       const events = await ask("fail 503 3\ntext hello");
-      expect(textOf(events)).toBe("hello");
+      expect(joinText(events)).toBe("hello");
       expect(waits).toEqual([500, 1000, 2000]);
       const notices = events.filter(({ case: kind }) => kind === "notice");
       expect(notices.map(({ value }) => value)).toMatchObject([{ attempt: 1 }, { attempt: 2 }, { attempt: 3 }]);
@@ -109,34 +109,34 @@ describe("the Gemini model", () => {
       expect(waits).toEqual([7000]);
     });
 
-    it("fails at once when the API asks for a longer wait than is allowed", async () => {
+    it("fails at once if the API asks for a longer wait than is allowed", async () => {
       await expect(ask("fail 429 1 after 500\ntext hello")).rejects.toThrow("status 429");
       expect(waits).toEqual([]);
     });
 
-    it("gives up after five tries", async () => {
+    it("gives up after five attempts", async () => {
       await expect(ask("fail 500")).rejects.toThrow(/status 500.*5 tries/);
       expect(fake.requests()).toHaveLength(5);
     });
 
-    it.each([400, 401, 403, 404])("does not repeat what status %d refuses", async (status) => {
+    it.each([400, 401, 403, 404])("does not repeat a request that failed with status %d", async (status) => {
       await expect(ask(`fail ${status}`)).rejects.toThrow(`status ${status}`);
       expect(fake.requests()).toHaveLength(1);
     });
 
-    it.each(["reset", "cut", "malformed", "badutf8", "empty", "hang"])("asks again after: %s", async (how) => {
-      // What follows a silence must come in the same time, so that is long enough for a busy machine.
+    it.each(["reset", "cut", "malformed", "badutf8", "empty", "hang"])("repeats the request after: %s", async (how) => {
+      // The next attempt has the same timeout, which must be long enough for a busy machine.
       const timeouts = how === "hang" ? { firstByteMs: 2000 } : {};
-      expect(textOf(await ask(`${how} 2\ntext hello`, { timeouts }))).toBe("hello");
+      expect(joinText(await ask(`${how} 2\ntext hello`, { timeouts }))).toBe("hello");
       expect(fake.requests()).toHaveLength(3);
     });
 
-    it("asks again when the model made a call that cannot be read", async () => {
+    it("repeats the request if the model made an invalid call", async () => {
       await expect(ask("finish MALFORMED_FUNCTION_CALL")).rejects.toThrow("cannot be read");
       expect(fake.requests()).toHaveLength(5);
     });
 
-    it("says when the request cannot be made, and does not try again", async () => {
+    it("reports a request that cannot be sent, and does not repeat it", async () => {
       const vertex = { project: "p", location: "global" };
       vi.stubEnv("GOOGLE_APPLICATION_CREDENTIALS", "/no/such/file.json");
       await expect(ask("text hi", { vertex })).rejects.toThrow(/could not be made .*check the credentials/);
@@ -144,7 +144,7 @@ describe("the Gemini model", () => {
       expect([fake.requests(), waits]).toEqual([[], []]);
     });
 
-    it("says when nothing listens", async () => {
+    it("reports that nothing listens", async () => {
       const gone = await startFakeGemini();
       await gone[Symbol.asyncDispose]();
       await expect(ask("text hi", { baseUrl: gone.url })).rejects.toThrow("ECONNREFUSED");
@@ -158,7 +158,7 @@ describe("the Gemini model", () => {
       ["malformed", /not JSON/],
       ["badutf8", /not UTF-8/],
       ["hang", /next piece .* did not come in 100 ms/],
-    ])("fails after: %s, with its text kept and its calls dropped", async (how, words) => {
+    ])("fails after: %s, keeps its text and drops its calls", async (how, words) => {
       const seen: ModelEvent[] = [];
       const read = async (): Promise<void> => {
         const script = `text begun\nwait 20\nwrite a.txt\n${how}`;
@@ -177,17 +177,17 @@ describe("the Gemini model", () => {
       ["SAFETY", "safety filter"],
       ["RECITATION", "protected text"],
       ["NEW_REASON", "NEW_REASON"],
-    ])("says in words why it stopped: %s", async (reason, words) => {
+    ])("explains why it stopped: %s", async (reason, words) => {
       await expect(ask(`text begun\nfinish ${reason}`)).rejects.toThrow(words);
     });
   });
 
-  it("bounds one answer, however it drips", async () => {
+  it("limits the time of an answer that never pauses long enough for a timeout", async () => {
     const asked = ask("drip 5\nsay 1000", { timeouts: { turnMs: 200, idleMs: 5000 } });
     await expect(asked).rejects.toThrow("longer than 200 ms");
   });
 
-  it("refuses arguments past a mebibyte", async () => {
+  it("refuses arguments of more than a mebibyte", async () => {
     await expect(ask("hugeargs 1100000")).rejects.toThrow(/"write_file" are too large.*1048576/);
   });
 
@@ -206,7 +206,7 @@ describe("the Gemini model", () => {
     [500, 0],
     [500, 270],
   ])(
-    "says its key in no error and no notice, also when the message is cut in it: status %d, after %d characters",
+    "shows its key in no error and no notice, even where a message is cut within it: status %d, after %d characters",
     async (status, before) => {
       const echo = createServer(({ headers }, response) => {
         const message = `${"x".repeat(before)} ${headers["x-goog-api-key"]} is wrong`;
@@ -214,17 +214,17 @@ describe("the Gemini model", () => {
       });
       await once(echo.listen(0, "127.0.0.1"), "listening");
       const { port } = echo.address() as AddressInfo;
-      const told: string[] = [];
+      const shown: string[] = [];
       const asking = async (): Promise<void> => {
         const apiKey = `secret-key-${"0123456789".repeat(4)}`;
         const asked = model({ baseUrl: `http://127.0.0.1:${port}`, apiKey });
         for await (const event of asked.generate(request([prompt("text hi")]), signal)) {
-          if (event.case === "notice") told.push(event.value.text);
+          if (event.case === "notice") shown.push(event.value.text);
         }
       };
-      told.push(String(await asking().catch((reason: unknown) => reason)));
-      expect(told).toHaveLength(status === 500 ? 5 : 1);
-      for (const text of told) expect(text).toMatch(/^(?!.*secret-k).*\*\*\*/);
+      shown.push(String(await asking().catch((reason: unknown) => reason)));
+      expect(shown).toHaveLength(status === 500 ? 5 : 1);
+      for (const text of shown) expect(text).toMatch(/^(?!.*secret-k).*\*\*\*/);
       echo.close();
     },
   );
@@ -244,10 +244,10 @@ async function collect(events: AsyncIterable<ModelEvent>): Promise<ModelEvent[]>
   return all;
 }
 
-function callsOf(events: readonly ModelEvent[]) {
+function toolCalls(events: readonly ModelEvent[]) {
   return events.flatMap((event) => (event.case === "toolCall" ? [event.value] : []));
 }
 
-function textOf(events: readonly ModelEvent[]): string {
+function joinText(events: readonly ModelEvent[]): string {
   return events.map((event) => (event.case === "text" ? event.value : "")).join("");
 }

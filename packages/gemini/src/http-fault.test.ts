@@ -11,36 +11,36 @@ describe("an HTTP error of the API", () => {
     ["Sat, 21 Nov 2026 07:00:09 GMT", 9000],
     ["Sat, 21 Nov 2026 06:00:00 GMT", 0],
     ["soon", 0],
-  ])("asks to wait by Retry-After %s", async (value, ms) => {
+  ])("reads Retry-After %s", async (value, ms) => {
     const headers = { "retry-after": value, date: "Sat, 21 Nov 2026 07:00:00 GMT" };
     expect((await httpFault(answer(429, { headers }))).retryAfterMs).toBe(ms);
   });
 
-  it("asks to wait by RetryInfo", () => {
+  it("reads RetryInfo", () => {
     const details = [{ "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "12.5s" }];
     expect(statusFault(429, body({ message: "slow down", details })).retryAfterMs).toBe(12_500);
   });
 
-  it("is not asked again when a quota of the day is used up", () => {
+  it("is not retriable if a daily quota is used up", () => {
     const details = [{ violations: [{ quotaId: "GenerateRequestsPerDayPerProjectPerModel" }] }];
     const fault = statusFault(429, body({ message: "quota", details }));
     expect(fault.retriable).toBe(false);
     expect(fault.message).toMatch(/quota of the day is used up/);
   });
 
-  it("points to /compress when the history is too long for the model", () => {
+  it("suggests /compress if the history is too long for the model", () => {
     const fault = statusFault(400, body({ message: "The input token count exceeds the maximum number of tokens." }));
     expect(fault.message).toMatch(/run \/compress/);
   });
 
-  it("carries only the first line of what the API says, cut", () => {
+  it("contains only the first line of the API's message, cut", () => {
     const message = `${"long ".repeat(200)}\nsecond line`;
     const fault = statusFault(500, body({ message }));
     expect(fault.message.length).toBeLessThan(400);
     expect(fault.message).not.toContain("second line");
   });
 
-  it("reads the beginning of an endless error and no more", async () => {
+  it("reads only the beginning of an endless body", async () => {
     let sent = 0;
     async function* endless(): AsyncIterable<Uint8Array> {
       for (; ; sent += 1024) yield new Uint8Array(1024).fill(97);

@@ -7,8 +7,8 @@ import { encodeContents, encodeTools } from "./translate.ts";
 
 type Parts = NonNullable<MessageInitShape<typeof MessageSchema>["parts"]>;
 
-describe("a conversation, as Gemini has it", () => {
-  it("has text, files and data of the user", () => {
+describe("encodeContents", () => {
+  it("encodes text, files and data of the user", () => {
     const parts: Parts = [
       { content: { case: "text", value: "look" } },
       {
@@ -36,7 +36,7 @@ describe("a conversation, as Gemini has it", () => {
     ]);
   });
 
-  it("has what came of calls behind them, in their order, and no thoughts", () => {
+  it("encodes the results of calls after them, in order, and no thoughts", () => {
     const parts: Parts = [
       { content: { case: "thought", value: { subject: "s", description: "d" } } },
       { content: { case: "text", value: "I read." } },
@@ -90,7 +90,7 @@ describe("a conversation, as Gemini has it", () => {
     ]);
   });
 
-  it("says that the user declined a call, or that it was canceled", () => {
+  it("says that the user declined a call or that it was canceled", () => {
     const declined = message(Role.USER, [
       { content: { case: "confirmation", value: { toolCallId: "1", selectedOptionId: "cancel" } } },
     ]);
@@ -132,19 +132,19 @@ describe("a conversation, as Gemini has it", () => {
     expect(text).toContain("Changed a.txt.");
   });
 
-  it("begins with the summary, as the user's words", () => {
+  it("encodes a summary as the user's text", () => {
     const summary = message(Role.AGENT, [{ content: { case: "summary", value: { text: "notes", keptMessages: 0 } } }]);
     expect(encodeContents([summary])).toEqual([
       { role: "user", parts: [{ text: "What was said and done before, in short:\n\nnotes" }] },
     ]);
   });
 
-  it("leaves out what has no content", () => {
+  it("omits messages without content", () => {
     const empty = message(Role.USER, [{ content: { case: "text", value: "" } }]);
     expect(encodeContents([empty, message(Role.AGENT, [])])).toEqual([]);
   });
 
-  it("has a signature for the first call of a step that came without one", () => {
+  it("gets a signature for the first call of a step without one", () => {
     const step = encodeContents([message(Role.AGENT, [cancelled("1"), cancelled("2")])]);
     expect(signContents(step)[0]?.parts?.map(({ thoughtSignature }) => thoughtSignature)).toEqual([
       "skip_thought_signature_validator",
@@ -153,15 +153,15 @@ describe("a conversation, as Gemini has it", () => {
   });
 });
 
-describe("tools, as Gemini has them", () => {
-  it("are declared by their JSON Schema", () => {
+describe("encodeTools", () => {
+  it("declares tools by their JSON Schema", () => {
     const parameters = { type: "object", properties: { a: { type: "string" } } };
     expect(encodeTools([{ name: "t", description: "d", parameters }])).toEqual([
       { functionDeclarations: [{ name: "t", description: "d", parametersJsonSchema: parameters }] },
     ]);
   });
 
-  it("are no list when there are none", () => {
+  it("returns undefined without tools", () => {
     expect(encodeTools([])).toBeUndefined();
   });
 });

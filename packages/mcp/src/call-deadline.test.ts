@@ -5,7 +5,7 @@ describe("CallDeadline", () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  it("is over when nothing happens", () => {
+  it("expires without progress", () => {
     using deadline = new CallDeadline(1000);
     vi.advanceTimersByTime(999);
     expect(deadline.signal.aborted).toBe(false);
@@ -13,7 +13,7 @@ describe("CallDeadline", () => {
     expect(deadline.signal.aborted).toBe(true);
   });
 
-  it("begins again with progress", () => {
+  it("restarts with progress", () => {
     using deadline = new CallDeadline(1000);
     for (let step = 0; step < 5; step++) {
       vi.advanceTimersByTime(900);
@@ -22,7 +22,7 @@ describe("CallDeadline", () => {
     expect(deadline.signal.aborted).toBe(false);
   });
 
-  it("stands still while the user is asked, also when they are asked twice and there is progress", () => {
+  it("is paused while the user is asked, even twice and with progress", () => {
     using deadline = new CallDeadline(1000);
     {
       using _one = deadline.pause();
@@ -37,7 +37,7 @@ describe("CallDeadline", () => {
     expect(deadline.signal.aborted).toBe(true);
   });
 
-  it("leaves no timer behind", () => {
+  it("clears its timer when it is disposed of", () => {
     new CallDeadline(1000)[Symbol.dispose]();
     expect(vi.getTimerCount()).toBe(0);
   });

@@ -19,7 +19,7 @@ describe("the events of a call", () => {
   const steps = (seen: readonly ToolEvent[]) =>
     seen.flatMap((event) => (event.case === "progress" ? [event.value.done] : []));
 
-  it("show the newest progress, five times a second however often it comes", async () => {
+  it("show the newest progress, at most five times a second", async () => {
     const { events, seen, all } = start();
     for (let done = 1; done <= 1000; done++) {
       events.progress(done, 1000, "");
@@ -32,7 +32,7 @@ describe("the events of a call", () => {
     expect(steps(seen).at(-1)).toBe(1000);
   });
 
-  it("end with the result, without progress that nobody saw", async () => {
+  it("end with the result, and drop progress that was not read", async () => {
     const { events, seen, all } = start();
     events.progress(1, 2, "");
     await vi.advanceTimersByTimeAsync(0);
@@ -42,7 +42,7 @@ describe("the events of a call", () => {
     expect(seen.map((event) => event.case)).toEqual(["progress", "result"]);
   });
 
-  it("end a question with the call", async () => {
+  it("reject a question when the call ends", async () => {
     const call = new AbortController();
     const { events } = start(call.signal);
     const details = { case: undefined };

@@ -8,10 +8,10 @@ const SERVER = { name: "s", place: "https://s.example/mcp, named by the client" 
 
 type Fields = ElicitRequestFormParams["requestedSchema"]["properties"];
 
-describe("what a server asks", async () => {
+describe("elicitation", async () => {
   const validator = await createSafeValidator();
 
-  /** Asks with a form, answers in turn; gives the result and what was shown. */
+  /** Elicits a form with the given answers. Returns the result and what was shown. */
   async function ask(properties: Fields, answers: readonly Answer[], required: string[] = []) {
     const questions: Question[] = [];
     const hooks = {
@@ -29,25 +29,25 @@ describe("what a server asks", async () => {
   }
   const send = (text: string): Answer => ({ optionId: "proceed_once", text });
 
-  it("is a question of yes or no when it has no fields", async () => {
+  it("is a yes-or-no question if the form has no fields", async () => {
     const { result, questions } = await ask({}, [send("")]);
     expect(result).toEqual({ action: "accept", content: {} });
     expect(questions[0]?.options.map(({ id }) => id)).toEqual(["proceed_once", "cancel"]);
   });
 
-  it("shows where the server is, and who named it", async () => {
+  it("shows where the server is and who named it", async () => {
     const { questions, shown } = await ask({}, [send("")]);
     expect(questions[0]?.description).toBe("MCP server s (https://s.example/mcp, named by the client) asks");
     expect(shown).toEqual(["MCP server s (https://s.example/mcp, named by the client) asks: Who are you?"]);
   });
 
-  it("is a choice when its only field is one", async () => {
+  it("is a choice if the only field is one", async () => {
     const { result, questions } = await ask({ sure: { type: "boolean" } }, [{ optionId: "value:false", text: "" }]);
     expect(result).toEqual({ action: "accept", content: { sure: false } });
     expect(questions[0]?.options.map(({ name }) => name)).toEqual(["Yes", "No", "Decline"]);
   });
 
-  it("takes the plain value of an only field", async () => {
+  it("accepts the plain value of a single field", async () => {
     expect((await ask({ name: { type: "string" } }, [send("Ada")])).result).toEqual({
       action: "accept",
       content: { name: "Ada" },
@@ -56,7 +56,7 @@ describe("what a server asks", async () => {
     expect((await ask({ age: { type: "integer" } }, [send("42")])).result).toMatchObject({ content: { age: 42 } });
   });
 
-  it("asks again, with the reason, and takes it for given up after three wrong answers", async () => {
+  it("asks again with the reason, and cancels after three invalid answers", async () => {
     const fields: Fields = { age: { type: "integer", maximum: 99 }, name: { type: "string" } };
     const again = await ask(fields, [send("nonsense"), send('{"age": 100}'), send('{"age": 99}')]);
     expect(again.shown[1]).toContain("The last answer did not fit: the answer is not a JSON object");
@@ -65,20 +65,20 @@ describe("what a server asks", async () => {
     expect((await ask(fields, [send("a"), send("b"), send("c"), send("{}")])).result).toEqual({ action: "cancel" });
   });
 
-  it("misses what is required", async () => {
+  it("shows which fields are required", async () => {
     const { result, shown } = await ask({ name: { type: "string" }, age: { type: "integer" } }, [send("")], ["name"]);
     expect(shown[0]).toContain("- name: string, required");
     expect(result).toEqual({ action: "decline" });
   });
 
-  it("takes defaults for what was left out", async () => {
+  it("completes the answer with defaults", async () => {
     const { result } = await ask({ age: { type: "integer", default: 7 }, name: { type: "string" } }, [
       send('{"name": "A"}'),
     ]);
     expect(result).toEqual({ action: "accept", content: { age: 7, name: "A" } });
   });
 
-  it("is the address of a page that a browser opens, as the browser reads it", async () => {
+  it("shows the address of a page as a browser reads it, and declines unsafe ones", async () => {
     const open = async (url: string): Promise<readonly [string, string]> => {
       const shown: string[] = [];
       const hooks = {
@@ -106,7 +106,7 @@ describe("what a server asks", async () => {
       expect(await open(url), url).toEqual(["decline", ""]);
   });
 
-  it("is declined by cancel", async () => {
+  it("declines if the user cancels", async () => {
     expect((await ask({ name: { type: "string" } }, [{ optionId: "cancel", text: "Ada" }])).result).toEqual({
       action: "decline",
     });

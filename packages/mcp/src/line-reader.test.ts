@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { LineReader } from "./line-reader.ts";
 
 describe("LineReader", () => {
-  it("finds the same lines wherever the bytes are cut", () => {
+  it("returns the same lines wherever the bytes are split", () => {
     const text = fc.array(fc.string({ unit: "grapheme", maxLength: 20 }).map((line) => line.replaceAll(/[\r\n]/g, "")));
     fc.assert(
       fc.property(text, fc.array(fc.nat(40)), (lines, cuts) => {
@@ -19,7 +19,7 @@ describe("LineReader", () => {
     );
   });
 
-  it("takes a line of just the limit, and refuses a byte more, whether the line ended or not", () => {
+  it("accepts a line of the maximum size, and refuses one more byte, finished or not", () => {
     expect(new LineReader(4).push(Buffer.from("1234\n"))).toEqual(["1234"]);
     expect(() => new LineReader(4).push(Buffer.from("12345\n"))).toThrow("it wrote a line of more than 4 bytes");
     const reader = new LineReader(4);

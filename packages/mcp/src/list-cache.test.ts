@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { ListCache } from "./list-cache.ts";
 
 describe("ListCache", () => {
-  it("asks once, and again after a change, however often it was told", async () => {
+  it("loads once, and once more after any number of changes", async () => {
     const cache = new ListCache<number>();
     let asked = 0;
     const load = async () => [++asked];
@@ -11,7 +11,7 @@ describe("ListCache", () => {
     expect([await cache.get(load), await cache.get(load)]).toEqual([[2], [2]]);
   });
 
-  it("does not keep a list that changed while it was on its way", async () => {
+  it("does not cache a list that changed while it was being loaded", async () => {
     const cache = new ListCache<string>();
     const first = await cache.get(async () => {
       cache.invalidate();

@@ -5,8 +5,8 @@ import { describe, expect, it } from "vitest";
 import { McpPool } from "./mcp-pool.ts";
 
 describe("the MCP servers of sessions", () => {
-  it("are shared by sessions with the same settings, call timeouts and headers too, and by no others", async () => {
-    await using pool = poolOf([]);
+  it("are shared by sessions with the same settings, including call timeouts and headers, and by no others", async () => {
+    await using pool = createPool([]);
     const get = (server: McpServer, principal = "p") =>
       pool.get({ principal, workspacePath: "/w", clientServers: [server] });
     const first = await get(serverWith(5000, "a"));
@@ -16,21 +16,21 @@ describe("the MCP servers of sessions", () => {
     expect(await get(serverWith(5000, "a"), "q")).not.toBe(first);
   });
 
-  it("are the operator's where a client's has the same name", async () => {
-    await using pool = poolOf([serverWith(5000, "operator")]);
+  it("are the operator's if a client's has the same name", async () => {
+    await using pool = createPool([serverWith(5000, "operator")]);
     const session = { principal: "p", workspacePath: "/w" };
     const own = await pool.get({ ...session, clientServers: [] });
     expect(own?.status()).toHaveLength(1);
     expect(await pool.get({ ...session, clientServers: [serverWith(5000, "client")] })).toBe(own);
   });
 
-  it("are none where there are neither the operator's nor a client's", async () => {
-    await using pool = poolOf([]);
+  it("are undefined if neither the operator nor a client names any", async () => {
+    await using pool = createPool([]);
     expect(await pool.get({ principal: "p", workspacePath: "/w", clientServers: [] })).toBeUndefined();
   });
 });
 
-function poolOf(servers: readonly McpServer[]): McpPool {
+function createPool(servers: readonly McpServer[]): McpPool {
   return new McpPool({
     servers,
     environment: {},

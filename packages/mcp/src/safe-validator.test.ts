@@ -5,7 +5,7 @@ describe("the validator of schemas that servers send", async () => {
   const validator = await createSafeValidator();
   const check = (schema: object, value: unknown) => validator.getValidator(schema)(value).valid;
 
-  it("checks types, choices, bounds and what is required", () => {
+  it("checks types, choices, bounds and required properties", () => {
     const properties = { n: { type: "integer", maximum: 9 }, c: { enum: ["a", "b"] } };
     const schema = { type: "object", properties, required: ["n"] };
     expect(check(schema, { n: 9, c: "b" })).toBe(true);
@@ -14,7 +14,7 @@ describe("the validator of schemas that servers send", async () => {
     expect(check(schema, {})).toBe(false);
   });
 
-  it("does not run a regular expression that would hold up the process", () => {
+  it("does not run a regular expression that would block the process", () => {
     const hostile = { pattern: "^(a+)+$" };
     const text = `${"a".repeat(50)}!`;
     expect(check({ type: "string", ...hostile }, text)).toBe(true);
@@ -22,7 +22,7 @@ describe("the validator of schemas that servers send", async () => {
     expect(check({ patternProperties: { "^(a+)+$": { type: "number" } } }, { [text]: "x" })).toBe(true);
   });
 
-  it("does not follow references that double at every step, nor compare all items with all others", () => {
+  it("neither follows references that double at every step nor compares all items with each other", () => {
     const levels = Array.from({ length: 40 }, (_, level) => {
       const next = { $ref: `#/$defs/level${level + 1}` };
       return [`level${level}`, { allOf: [next, next] }] as const;
@@ -36,13 +36,13 @@ describe("the validator of schemas that servers send", async () => {
     expect(check({ type: "array", uniqueItems: true }, items)).toBe(true);
   });
 
-  it("follows references that lead somewhere", () => {
+  it("follows references within the schema", () => {
     const schema = { $defs: { name: { type: "string" } }, properties: { a: { $ref: "#/$defs/name" } } };
     expect(check(schema, { a: "x" })).toBe(true);
     expect(check(schema, { a: 1 })).toBe(false);
   });
 
-  it("keeps properties that are called like keywords, and values that look like schemas", () => {
+  it("keeps properties named like keywords, and values that look like schemas", () => {
     const schema = { properties: { pattern: { type: "number" }, format: { const: { pattern: "x" } } } };
     expect(check(schema, { pattern: "text" })).toBe(false);
     expect(check(schema, { format: { pattern: "x" } })).toBe(true);

@@ -20,11 +20,11 @@ describe("the hash of where an MCP server is", () => {
     ["arguments", stdio, { case: "stdio", value: { command: "npx", args: ["evil"] } }],
     ["directory", stdio, { case: "stdio", value: { command: "npx", args: ["notes"], workingDirectory: "evil" } }],
     ["words of a command", stdio, { case: "stdio", value: { command: "npx notes" } }],
-  ])("is another one for another %s", (_name, one, other) => {
+  ])("differs for another %s", (_name, one, other) => {
     expect(hashOf(one)).not.toBe(hashOf(other));
   });
 
-  it("is the same whatever its name, tokens and timeout", () => {
+  it("does not depend on name, tokens and timeout", () => {
     expect(hashOf(stdio)).toBe(
       hashOf({ case: "stdio", value: { command: "npx", args: ["notes"], env: { TOKEN: "b" } } }),
     );

@@ -3,7 +3,7 @@ import { type McpServer, McpServerSchema } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
 import { runnerNotice, serverPlace } from "./server-place.ts";
 
-describe("where an MCP server is", () => {
+describe("the place of an MCP server", () => {
   it("is its command line and directory, or its address", () => {
     expect(serverPlace(stdio("npx", ["-y", "pkg", "/srv"], "/srv"), "operator")).toBe("npx -y pkg /srv in /srv");
     expect(serverPlace(http("https://tickets.example/mcp"), "operator")).toBe("https://tickets.example/mcp");
@@ -12,7 +12,7 @@ describe("where an MCP server is", () => {
     );
   });
 
-  it("is shown without secrets", () => {
+  it("contains no secrets", () => {
     const args = [
       "--token",
       "abc",
@@ -27,7 +27,7 @@ describe("where an MCP server is", () => {
     expect(serverPlace(http(url), "operator")).toBe("https://host.example/s/[…]/mcp");
   });
 
-  it("is shown on one line, by what it is", () => {
+  it("is one short line", () => {
     const shown = serverPlace(
       stdio("server", ["a\n? read_file Read x\n    $ ls", "\u{202e}b", "c".repeat(500)]),
       "operator",
@@ -36,7 +36,7 @@ describe("where an MCP server is", () => {
     expect(shown.length).toBeLessThan(160);
   });
 
-  it("is told to the operator when a package runner starts in the workspace", () => {
+  it("is reported to the operator if a package runner starts in the workspace", () => {
     expect(runnerNotice(stdio("npx", ["-y", "pkg"]))).toBe(
       'MCP server "s": npx starts in the workspace, and may run a package of the repository in the place of the one that you mean: ' +
         "set its working_directory to a directory outside of all workspaces",

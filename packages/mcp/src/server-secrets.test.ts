@@ -4,16 +4,16 @@ import { describe, expect, it } from "vitest";
 import { ServerSecrets } from "./server-secrets.ts";
 
 describe("the secrets of an MCP server (S12)", () => {
-  it("are the values of its environment, told by their names", () => {
-    const secrets = secretsOf({
+  it("are the values of its environment, replaced by their names", () => {
+    const secrets = createSecrets({
       case: "stdio",
       value: { command: "serve", env: { KEY: "k3y-k3y-k3y", DEBUG: "true" } },
     });
     expect(secrets.hide("KEY=k3y-k3y-k3y DEBUG=true k3y-k3y-k3y!")).toBe("KEY=[KEY] DEBUG=true [KEY]!");
   });
 
-  it("are its headers, whole or behind their scheme", () => {
-    const secrets = secretsOf({
+  it("are its headers, with or without their scheme", () => {
+    const secrets = createSecrets({
       case: "http",
       value: { url: "https://a.example", headers: { auth: "Bearer t0ken-t0ken" } },
     });
@@ -21,8 +21,8 @@ describe("the secrets of an MCP server (S12)", () => {
     expect(secrets.hide("got t0ken-t0ken")).toBe("got [auth]");
   });
 
-  it("are user, password and parameters of its address, encoded or not", () => {
-    const secrets = secretsOf({
+  it("are user, password and parameters of its address, in any encoding", () => {
+    const secrets = createSecrets({
       case: "sse",
       value: { url: "https://somebody:p%40ssw0rd1@a.example/x?key=v%2Flue-value" },
     });
@@ -30,29 +30,29 @@ describe("the secrets of an MCP server (S12)", () => {
       "https://[user]:[user]@a.example/x?key=[key]",
     );
     expect(secrets.hide("p@ssw0rd1 v/lue-value a.example")).toBe("[user] [key] a.example");
-    expect(secretsOf({ case: "http", value: { url: "https://u:%zz%zz%zz@a.example" } }).hide("%zz%zz%zz")).toBe(
+    expect(createSecrets({ case: "http", value: { url: "https://u:%zz%zz%zz@a.example" } }).hide("%zz%zz%zz")).toBe(
       "[user]",
     );
   });
 
-  it("are its short user, password and parameters too, where an address holds them", () => {
+  it("include a short user, password and parameters within an address", () => {
     const url = "https://me:pw@a.example/x?key=short&token=t0ken-t0ken&n=1";
-    const secrets = secretsOf({ case: "http", value: { url } });
+    const secrets = createSecrets({ case: "http", value: { url } });
     expect(secrets.hide(`cannot reach ${url}`)).toBe(
       "cannot reach https://[user]:[user]@a.example/x?key=[key]&token=[token]&n=[n]",
     );
     expect(secrets.hide("short of 1 key for me")).toBe("short of 1 key for me");
-    const alone = secretsOf({ case: "sse", value: { url: "https://me@a.example" } });
+    const alone = createSecrets({ case: "sse", value: { url: "https://me@a.example" } });
     expect(alone.hide("https://me@a.example")).toBe("https://[user]@a.example");
   });
 
-  it("hides the longest first, so that no rest of it is left", () => {
+  it("are hidden longest first, so that no part of one remains", () => {
     const env = { SHORT: "12345678", LONG: "12345678-and-more" };
-    expect(secretsOf({ case: "stdio", value: { command: "serve", env } }).hide("12345678-and-more")).toBe("[LONG]");
+    expect(createSecrets({ case: "stdio", value: { command: "serve", env } }).hide("12345678-and-more")).toBe("[LONG]");
   });
 
-  it("are gone from answers and errors, which stay the same when they hold none", () => {
-    const secrets = secretsOf({ case: "stdio", value: { command: "serve", env: { KEY: "k3y-k3y-k3y" } } });
+  it("are removed from results and errors, which are unchanged if they contain none", () => {
+    const secrets = createSecrets({ case: "stdio", value: { command: "serve", env: { KEY: "k3y-k3y-k3y" } } });
     const answer = { content: [{ type: "text", text: "k3y-k3y-k3y" }], more: 1 };
     expect(secrets.hideIn(answer)).toEqual({ content: [{ type: "text", text: "[KEY]" }], more: 1 });
     const clean = { content: [] };
@@ -64,6 +64,6 @@ describe("the secrets of an MCP server (S12)", () => {
   });
 });
 
-function secretsOf(transport: NonNullable<MessageInitShape<typeof McpServerSchema>["transport"]>): ServerSecrets {
+function createSecrets(transport: NonNullable<MessageInitShape<typeof McpServerSchema>["transport"]>): ServerSecrets {
   return new ServerSecrets(create(McpServerSchema, { name: "s", transport }));
 }

@@ -10,7 +10,7 @@ const tool = {
 describe("the hash of a definition", () => {
   const { hash } = readToolDefinition(tool);
 
-  it("is the same for the same definition, however its members are ordered", () => {
+  it("does not depend on the order of members", () => {
     const properties = { cc: { type: "string" }, to: { type: "string" } };
     expect(readToolDefinition({ ...tool, inputSchema: { properties, type: "object" } }).hash).toBe(hash);
     expect(hash).toBe("463112d4525804d94fdc5adfbebbb23f257f859dc9531e524459d877f3951b97");
@@ -22,18 +22,18 @@ describe("the hash of a definition", () => {
     { what: "schema", changed: { ...tool, inputSchema: { ...tool.inputSchema, required: ["cc"] } } },
     { what: "words in the schema", changed: { ...tool, inputSchema: { ...tool.inputSchema, title: "x" } } },
     { what: "missing description", changed: { name: tool.name, inputSchema: tool.inputSchema } },
-  ])("is another one for another $what", ({ changed }) => {
+  ])("differs for another $what", ({ changed }) => {
     expect(readToolDefinition(changed).hash).not.toBe(hash);
   });
 
-  it("does not confuse one member with the next", () => {
+  it("separates members", () => {
     const one = readToolDefinition({ ...tool, name: 'a","description":"b', description: "" }).hash;
     expect(one).not.toBe(readToolDefinition({ ...tool, name: "a", description: "b" }).hash);
   });
 });
 
 describe("the annotations of a definition", () => {
-  it("are the hints that are set", () => {
+  it("are the hints that the server gives", () => {
     const annotations = { title: "Send", readOnlyHint: false, destructiveHint: true };
     const definition = readToolDefinition({ ...tool, annotations });
     expect(definition.annotations).toEqual({ readOnlyHint: false, destructiveHint: true });

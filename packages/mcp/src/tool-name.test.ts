@@ -13,7 +13,7 @@ const rawName = fc.oneof(
 const identities = fc.uniqueArray(fc.record({ server: rawName, tool: rawName }), { selector: key, maxLength: 40 });
 
 describe("qualifyToolNames", () => {
-  it("gives every tool a name of its own that models take", () => {
+  it("gives every tool a unique name that models accept", () => {
     fc.assert(
       fc.property(identities, (all) => {
         const named = qualifyToolNames(all);
@@ -28,7 +28,7 @@ describe("qualifyToolNames", () => {
     );
   });
 
-  it("gives the same names whatever the order", () => {
+  it("does not depend on the order of the tools", () => {
     const shuffled = identities.chain((all) =>
       fc.tuple(fc.constant(all), fc.shuffledSubarray(all, { minLength: all.length })),
     );
@@ -39,7 +39,7 @@ describe("qualifyToolNames", () => {
     );
   });
 
-  it("keeps names when tools are added that read differently", () => {
+  it("keeps names when unrelated tools are added", () => {
     const plain = fc.uniqueArray(
       fc.record({ server: fc.constantFrom("a", "b"), tool: fc.stringMatching(/^[c-f]{1,3}$/) }),
       {
@@ -55,7 +55,7 @@ describe("qualifyToolNames", () => {
     );
   });
 
-  it("counts a tool that is listed twice once", () => {
+  it("names a tool that is listed twice once", () => {
     const tool = { server: "s", tool: "t" };
     expect([...qualifyToolNames([tool, { ...tool }]).keys()]).toEqual(["mcp__s__t"]);
   });

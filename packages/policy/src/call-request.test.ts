@@ -26,7 +26,7 @@ tool = "mcp__notes__*"
 decision = "allow"
 `;
 
-describe("a call in plain words", () => {
+describe("a request made from a plain call", () => {
   const analyze = createShellAnalyzer();
 
   it.each<[PlainCall, Pick<PolicyDecision, "decision"> & { rule?: string }]>([
@@ -57,7 +57,7 @@ describe("a call in plain words", () => {
     [{ case: "other", tool: "send_mail", args: { to: "a" } }, { decision: "ask" }],
     [{ case: "other", tool: "mcp__notes__add", args: {}, facts: { mcpServer: "notes" } }, { decision: "allow" }],
     [{ case: "other", tool: "mcp__notes__add", args: {}, facts: { mcpServer: "other" } }, { decision: "ask" }],
-  ])("is decided like a call of ours: %j", async (call, expected) => {
+  ])("is decided like a call of our own tools: %j", async (call, expected) => {
     const rules = parsePolicyFile(RULES, { tier: "user", file: "policy.toml" });
     const policy = createPolicyEngine({ workspace: "/w", shellConfinement: "sandbox", rules, analyze });
     expect(await policy.decide(callRequest(call), AbortSignal.timeout(60_000))).toMatchObject(expected);

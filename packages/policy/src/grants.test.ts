@@ -41,60 +41,78 @@ tool = "mcp__notes__delete"
 decision = "ask"
 `;
 
-describe("an answer covers what was shown, and nothing else", () => {
+describe("an answer covers exactly what was shown", () => {
   const confined = shell({ command: "make" });
   const free = unconfined(confined);
   const background = shell({ command: "make", background: true });
   const elsewhere = mcp("add", {}, "ba");
   const always = OPTION_PROCEED_ALWAYS;
   it.each([
-    ["a command in a sandbox: the same again", confined, always, confined, "allow"],
-    ["a command in a sandbox: not without one", confined, always, free, "ask"],
-    ["a command without a sandbox: the same again", free, always, free, "allow"],
-    ["a command without a sandbox: in one, too", free, always, confined, "allow"],
+    ["a command in a sandbox: covers the same command", confined, always, confined, "allow"],
+    ["a command in a sandbox: does not cover it without one", confined, always, free, "ask"],
+    ["a command without a sandbox: covers the same command", free, always, free, "allow"],
+    ["a command without a sandbox: covers it in one", free, always, confined, "allow"],
     [
-      "a command in a sandbox, for good: not without one in this task",
+      "a saved command in a sandbox: does not cover it without one",
       confined,
       OPTION_PROCEED_ALWAYS_AND_SAVE,
       free,
       "ask",
     ],
-    ["a command: not in the background", confined, always, background, "ask"],
-    ["a command in the background: not in front", background, always, confined, "ask"],
-    ["a command: not in another directory", confined, always, shell({ command: "make", directory: "sub" }), "ask"],
-    ["an edit: other files", edit("a.txt"), always, edit("b.txt"), "allow"],
-    ["an edit: no file that a rule asks about", edit("a.txt"), always, edit("migrations/1.sql"), "ask"],
+    ["a command: does not cover it in the background", confined, always, background, "ask"],
+    ["a command in the background: does not cover it in the foreground", background, always, confined, "ask"],
     [
-      "an edit that a rule asked about: what that rule asks",
+      "a command: does not cover it in another directory",
+      confined,
+      always,
+      shell({ command: "make", directory: "sub" }),
+      "ask",
+    ],
+    ["an edit: covers edits of other files", edit("a.txt"), always, edit("b.txt"), "allow"],
+    ["an edit: does not cover a file that a rule asks about", edit("a.txt"), always, edit("migrations/1.sql"), "ask"],
+    [
+      "an edit that a rule asked about: covers questions of that rule",
       edit("migrations/1.sql"),
       always,
       edit("migrations/2.sql"),
       "allow",
     ],
-    ["an edit: no guarded file", edit("a.txt"), always, edit(".mcp.json"), "ask"],
-    ["a guarded file: that file", edit(".mcp.json"), always, edit(".mcp.json"), "allow"],
-    ["a guarded file: no other", edit(".mcp.json"), always, edit(".exrc"), "ask"],
-    ["a tool: with other arguments", mcp("add", { a: 1 }), OPTION_PROCEED_ALWAYS_TOOL, mcp("add", { a: 2 }), "allow"],
-    ["a tool: no other tool", mcp("add"), OPTION_PROCEED_ALWAYS_TOOL, mcp("list"), "ask"],
-    ["a server: its other tools", mcp("add"), OPTION_PROCEED_ALWAYS_SERVER, mcp("list"), "allow"],
-    ["a tool: not of a server elsewhere with its name", mcp("add"), OPTION_PROCEED_ALWAYS_TOOL, elsewhere, "ask"],
-    ["the same call: not of a server elsewhere with its name", mcp("add"), always, elsewhere, "ask"],
-    ["a server: none elsewhere with its name", mcp("add"), OPTION_PROCEED_ALWAYS_SERVER, elsewhere, "ask"],
-    ["a server: no tool that a rule asks about", mcp("add"), OPTION_PROCEED_ALWAYS_SERVER, mcp("delete"), "ask"],
+    ["an edit: does not cover a guarded file", edit("a.txt"), always, edit(".mcp.json"), "ask"],
+    ["a guarded file: covers that file", edit(".mcp.json"), always, edit(".mcp.json"), "allow"],
+    ["a guarded file: does not cover another one", edit(".mcp.json"), always, edit(".exrc"), "ask"],
+    ["a tool: covers other arguments", mcp("add", { a: 1 }), OPTION_PROCEED_ALWAYS_TOOL, mcp("add", { a: 2 }), "allow"],
+    ["a tool: does not cover another tool", mcp("add"), OPTION_PROCEED_ALWAYS_TOOL, mcp("list"), "ask"],
+    ["a server: covers its other tools", mcp("add"), OPTION_PROCEED_ALWAYS_SERVER, mcp("list"), "allow"],
+    ["a tool: does not cover another server of that name", mcp("add"), OPTION_PROCEED_ALWAYS_TOOL, elsewhere, "ask"],
+    ["the same call: does not cover another server of that name", mcp("add"), always, elsewhere, "ask"],
+    [
+      "a server: does not cover another server of that name",
+      mcp("add"),
+      OPTION_PROCEED_ALWAYS_SERVER,
+      elsewhere,
+      "ask",
+    ],
+    [
+      "a server: does not cover a tool that a rule asks about",
+      mcp("add"),
+      OPTION_PROCEED_ALWAYS_SERVER,
+      mcp("delete"),
+      "ask",
+    ],
   ])("%s", async (_name, shown, option, next, expected) => {
     const rules = parsePolicyFile(ASKING, { tier: "user", file: "user.toml" });
     expect(await decide(next, { rules }, await answered(shown, option, { rules }))).toBe(expected);
   });
 
   it.each([
-    ["a command in a sandbox: there", confined, confined, "allow"],
-    ["a command in a sandbox: not without one", confined, free, "ask"],
-    ["a command without a sandbox: anywhere", free, confined, "allow"],
-    ["a command without a sandbox: there", free, free, "allow"],
-    ["a command: not in the background", confined, background, "ask"],
-    ["a tool: with other arguments", mcp("add"), mcp("add", { a: 2 }), "allow"],
-    ["a tool: not of a server elsewhere with its name", mcp("add"), elsewhere, "ask"],
-  ])("for good: %s", async (_name, shown, next, expected) => {
+    ["a command in a sandbox: covers it there", confined, confined, "allow"],
+    ["a command in a sandbox: does not cover it without one", confined, free, "ask"],
+    ["a command without a sandbox: covers it in one", free, confined, "allow"],
+    ["a command without a sandbox: covers it without one", free, free, "allow"],
+    ["a command: does not cover it in the background", confined, background, "ask"],
+    ["a tool: covers other arguments", mcp("add"), mcp("add", { a: 2 }), "allow"],
+    ["a tool: does not cover another server of that name", mcp("add"), elsewhere, "ask"],
+  ])("saved, %s", async (_name, shown, next, expected) => {
     const directory = await mkdtemp(join(tmpdir(), "devtool-grants-"));
     try {
       const saved = await SavedApprovals.open(directory, expect.unreachable);
@@ -106,7 +124,7 @@ describe("an answer covers what was shown, and nothing else", () => {
     }
   });
 
-  it("asks again about MCP tools where an earlier version did not keep where the server is", async () => {
+  it("does not cover an MCP tool if an earlier version did not log where its server is", async () => {
     const task = await answered(mcp("add"), OPTION_PROCEED_ALWAYS_TOOL, {});
     const [asked] = task.history.flatMap(({ parts }) => parts);
     if (!asked?.toolCallDetail) throw new Error("no call asks");
@@ -128,7 +146,7 @@ describe("an answer covers what was shown, and nothing else", () => {
     }
   });
 
-  it("cannot be given for good for a command in the background, and says when it is for none without a sandbox", async () => {
+  it("cannot be saved for a command in the background, and says whether it covers a command without a sandbox", async () => {
     const directory = await mkdtemp(join(tmpdir(), "devtool-grants-"));
     try {
       const saved = await SavedApprovals.open(directory, expect.unreachable);

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { compilePattern, MAX_SEARCHED_LENGTH } from "./pattern.ts";
 
 describe("a pattern of a rule", () => {
-  it("finds what JavaScript's own patterns find", () => {
+  it("matches what JavaScript's own patterns match", () => {
     fc.assert(
       fc.property(
         pattern(),
@@ -18,24 +18,24 @@ describe("a pattern of a rule", () => {
     );
   });
 
-  it("takes no longer for a pattern that makes others go back for ever", () => {
+  it("takes linear time for patterns that make a backtracking engine hang", () => {
     const text = `${"a".repeat(5000)}!`;
-    // Others would not be back before the test's timeout, nor in a year.
+    // A backtracking engine would exceed the test's timeout by far.
     for (const evil of ["^(a+)+$", "^(a|a)*$", "^(a|aa)+$", "(a*)*b", "^(([a-z])+.)+[A-Z]([a-z])+$"])
       expect(compilePattern(evil).occursIn(text)).toBe(false);
   });
 
-  it("does not search a text that is too long, and says so", () => {
+  it("does not search a text that is too long", () => {
     expect(compilePattern("a").occursIn("a".repeat(MAX_SEARCHED_LENGTH + 1))).toBeUndefined();
   });
 
-  it("reads no more than RE2's syntax, in which \\s is ASCII's and . is all but a newline", () => {
+  it("follows RE2: \\s is ASCII white space, and . is any character but a newline", () => {
     expect(compilePattern("a\\sb").occursIn("a\u00a0b")).toBe(false);
     expect(compilePattern("a.b").occursIn("a\rb")).toBe(true);
     expect(compilePattern("a.b").occursIn("a\nb")).toBe(false);
   });
 
-  it("matches the whole of a text when it must, whatever it holds", () => {
+  it("matches only the whole text if so compiled", () => {
     expect(compilePattern("a|b", "whole").occursIn("ab")).toBe(false);
     expect(compilePattern("a|b", "whole").occursIn("b")).toBe(true);
     expect(compilePattern("a|ab", "whole").occursIn("ab")).toBe(true);
@@ -52,12 +52,12 @@ describe("a pattern of a rule", () => {
     ["((a{100}){100}){100}", "invalid repeat count"],
     ["(a{25}){25}", 'pattern "(a{25}){25}" is too large: use lower counts'],
     ["a".repeat(513), "has 513 characters: the limit is 512"],
-  ])("refuses %s and says why", (text, problem) => {
+  ])("refuses %s with the reason", (text, problem) => {
     expect(() => compilePattern(text)).toThrow(problem);
   });
 });
 
-/** Patterns of all that is supported. */
+/** Patterns with every supported construct. */
 function pattern(): fc.Arbitrary<string> {
   const { node } = fc.letrec<{ node: string; atom: string }>((tie) => ({
     atom: fc.oneof(

@@ -11,8 +11,8 @@ describe("a policy file", () => {
   });
   afterAll(() => rm(directory, { recursive: true }));
 
-  it("says which rule, which field and what to do when it is wrong", () => {
-    const said = (text: string): string => {
+  it("names the rule, the field and the remedy when it is invalid", () => {
+    const errorFor = (text: string): string => {
       try {
         parsePolicyFile(text, { tier: "user", file: "policy.toml" });
         return "nothing";
@@ -20,11 +20,11 @@ describe("a policy file", () => {
         return String(reason);
       }
     };
-    const rule = (text: string): string => said(`[[rule]]\ndecision = "ask"\n[[rule]]\n${text}`);
+    const rule = (text: string): string => errorFor(`[[rule]]\ndecision = "ask"\n[[rule]]\n${text}`);
     const about = 'PolicyError: policy file "policy.toml"';
-    expect(said("[[rule]")).toContain(`${about} is not valid TOML: Invalid TOML document`);
-    expect(said("rules = 1")).toBe(`${about} has "rules": write [[rule]] tables only`);
-    expect(said("rule = 1")).toBe(`${about} has a rule that is not a [[rule]] table`);
+    expect(errorFor("[[rule]")).toContain(`${about} is not valid TOML: Invalid TOML document`);
+    expect(errorFor("rules = 1")).toBe(`${about} has "rules": write [[rule]] tables only`);
+    expect(errorFor("rule = 1")).toBe(`${about} has a rule that is not a [[rule]] table`);
     expect(rule('tool = "a"')).toBe(`${about} rule 2: decision is missing: choose allow, ask or deny`);
     expect(rule('decision = "alow"')).toBe(`${about} rule 2: decision "alow" is unknown: choose allow, ask, deny`);
     expect(rule('decision = "ask"\nmodes = ["fast"]')).toBe(
@@ -47,11 +47,11 @@ describe("a policy file", () => {
     expect(rule('decision = "ask"\npriority = "high"')).toContain("PolicyRule.priority");
   });
 
-  it("may be missing", async () => {
+  it("may not exist", async () => {
     expect(await readPolicyFile({ path: join(directory, "none.toml"), tier: "user" })).toEqual([]);
   });
 
-  it("is read when only its owner may change it", async () => {
+  it("is refused if others than its owner may write it", async () => {
     const path = join(directory, "policy.toml");
     await writeFile(path, '[[rule]]\ntool = "*"\ndecision = "deny"\n');
     await chmod(path, 0o666);
@@ -63,7 +63,7 @@ describe("a policy file", () => {
     expect(await readPolicyFile(source)).toMatchObject([{ decision: "deny", label: "operator/policy.toml:1" }]);
   });
 
-  it.skipIf(process.getuid?.() !== 0)("is not read when it belongs to another user", async () => {
+  it.skipIf(process.getuid?.() !== 0)("is refused if it belongs to another user", async () => {
     const path = join(directory, "theirs.toml");
     await writeFile(path, "");
     await chown(path, 65_534, 65_534);

@@ -26,7 +26,7 @@ describe("a redirection", () => {
   });
   afterAll(() => rmSync(base, { recursive: true }));
 
-  /** What is expanded, or leads to what programs do later, however it is spelled. */
+  /** Targets that are expanded or lead to a guarded file, in various spellings. */
   const astray = [
     "echo x > ~/.local/bin/ls",
     "echo x > ~",
@@ -45,24 +45,24 @@ describe("a redirection", () => {
   ];
 
   it.each([...astray, "echo x > link/y", "echo x > ../outside/y", "sort < link/y"])(
-    "asks although a rule allows it: %s",
+    "asks even if a rule allows the command: %s",
     async (command) => {
       expect(await decide(command, ApprovalMode.DEFAULT)).toBe("ask");
     },
   );
 
-  it.each(astray)("asks in yolo, too: %s", async (command) => {
+  it.each(astray)("asks in yolo mode: %s", async (command) => {
     expect(await decide(command, ApprovalMode.YOLO)).toBe("ask");
   });
 
   it.each(["echo x > a.txt", "echo x >> sub/a.txt", "echo x > alias/a.txt", "sort < a.txt", 'echo x > "a b"'])(
-    "runs where a rule allows it: %s",
+    "runs if a rule allows it: %s",
     async (command) => {
       expect(await decide(command, ApprovalMode.DEFAULT)).toBe("allow");
     },
   );
 
-  it("runs in yolo outside of the workspace, where the sandbox is what confines it", async () => {
+  it("runs in yolo mode even outside of the workspace, where the sandbox confines it", async () => {
     expect(await decide("echo x > /tmp/log", ApprovalMode.YOLO)).toBe("allow");
   });
 

@@ -8,7 +8,7 @@ import { runsRepositoryFilters } from "./repository-filters.ts";
 const SHA = "1234567890123456789012345678901234567890";
 const STATUS = ["git", "status", "--short"];
 
-describe("a command that makes git run programs of a repository", () => {
+describe("runsRepositoryFilters", () => {
   let workspace: string;
   beforeEach(() => {
     workspace = realpathSync(mkdtempSync(join(tmpdir(), "devtool-filters-")));
@@ -16,7 +16,7 @@ describe("a command that makes git run programs of a repository", () => {
   });
   afterEach(() => rmSync(workspace, { recursive: true }));
 
-  it("is one that compares files where the configuration names filters, or other files", () => {
+  it("is true for commands that compare files if the configuration includes other files", () => {
     expect(runsRepositoryFilters(STATUS, workspace)).toBe(false);
     appendFileSync(join(workspace, ".git/config"), "[include]\n\tpath = ../x\n");
     expect(runsRepositoryFilters(STATUS, workspace)).toBe(true);
@@ -24,27 +24,30 @@ describe("a command that makes git run programs of a repository", () => {
     expect(runsRepositoryFilters(["cat", "status"], workspace)).toBe(false);
   });
 
-  it.each(["2", "3", "4"])("is one that compares files beside a submodule, in an index of version %s", (version) => {
-    for (const name of ["a", "some/long/name", "z"]) addFile(name.replaceAll("/", "-"), 10);
-    git("update-index", "--index-version", version);
-    expect(runsRepositoryFilters(STATUS, workspace)).toBe(false);
-    git("update-index", "--add", "--cacheinfo", `160000,${SHA},sub`);
-    expect(runsRepositoryFilters(STATUS, workspace)).toBe(true);
-  });
+  it.each(["2", "3", "4"])(
+    "is true for commands that compare files if there is a submodule, in an index of version %s",
+    (version) => {
+      for (const name of ["a", "some/long/name", "z"]) addFile(name.replaceAll("/", "-"), 10);
+      git("update-index", "--index-version", version);
+      expect(runsRepositoryFilters(STATUS, workspace)).toBe(false);
+      git("update-index", "--add", "--cacheinfo", `160000,${SHA},sub`);
+      expect(runsRepositoryFilters(STATUS, workspace)).toBe(true);
+    },
+  );
 
-  it("is one that compares files beside a submodule that lies in the shared part of a split index", () => {
+  it("finds a submodule in the shared part of a split index", () => {
     git("update-index", "--add", "--cacheinfo", `160000,${SHA},sub`);
     git("update-index", "--split-index");
     addFile("new", 10);
     expect(runsRepositoryFilters(STATUS, workspace)).toBe(true);
   });
 
-  it("is not one because of a file whose size has the bytes of a submodule's mode", () => {
+  it("does not take the size of a file for the mode of a submodule", () => {
     addFile("of-57344-bytes", 0xe000);
     expect(runsRepositoryFilters(STATUS, workspace)).toBe(false);
   });
 
-  it("is not one where no repository is", () => {
+  it("is false if there is no repository", () => {
     rmSync(join(workspace, ".git"), { recursive: true });
     expect(runsRepositoryFilters(STATUS, workspace)).toBe(false);
   });

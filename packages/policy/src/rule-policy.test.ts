@@ -33,7 +33,7 @@ const analyze = createShellAnalyzer();
 const { DEFAULT, AUTO_EDIT, PLAN, YOLO } = ApprovalMode;
 
 describe("the modes", () => {
-  it("let run what changes nothing, in every mode", async () => {
+  it("allow a call that changes nothing, in every mode", async () => {
     for (const mode of [DEFAULT, AUTO_EDIT, PLAN, YOLO])
       expect(await decide(read("a.txt"), { mode })).toMatchObject({ decision: "allow" });
   });
@@ -43,13 +43,13 @@ describe("the modes", () => {
       expect(await decide(next, {})).toMatchObject({ decision: "ask", rule: expect.not.stringContaining("builtin") });
   });
 
-  it("let auto-edit change files of the workspace, and ask before the rest", async () => {
+  it("allow changes of files in the workspace in auto_edit, and ask about other changes", async () => {
     expect(await decide(edit("src/a.ts"), { mode: AUTO_EDIT })).toMatchObject({ decision: "allow" });
     for (const next of [shell("make"), mcp("notes", "add"), other("web_fetch"), edit("../a.ts")])
       expect(await decide(next, { mode: AUTO_EDIT })).toMatchObject({ decision: "ask" });
   });
 
-  it("let no mode change a file unasked that a rule about reading keeps back, since the change shows it", async () => {
+  it("ask about a change of a file that a rule keeps from being read, because the change shows it", async () => {
     for (const decision of ["ask", "deny"]) {
       const rules = user(`tool = "read_file"\npath = ".env"\ndecision = "${decision}"`);
       for (const mode of [AUTO_EDIT, YOLO])
@@ -61,35 +61,35 @@ describe("the modes", () => {
     }
   });
 
-  it("let plan change nothing, whatever was answered or saved", async () => {
+  it("deny every change in plan mode, whatever was answered or saved", async () => {
     const task = answered(edit("a.txt"), OPTION_PROCEED_ALWAYS);
     for (const next of [shell("ls"), edit("a.txt"), mcp("notes", "add"), other("web_fetch")])
       expect(await decide(next, { mode: PLAN, shellConfinement: "sandbox" }, task)).toMatchObject({ decision: "deny" });
   });
 
-  it("let yolo do what no rule asks or denies", async () => {
+  it("allow in yolo mode what no rule asks about or denies", async () => {
     const rules = [
       ...user('command_prefix = "git push"\ndecision = "ask"'),
       ...user('tool = "web_fetch"\ndecision = "deny"'),
     ];
-    const say = async (next: Call) => (await decide(next, { mode: YOLO, rules })).decision;
-    expect(await say(shell("make > log.txt"))).toBe("allow");
-    expect(await say(edit("a.txt"))).toBe("allow");
-    expect(await say(mcp("notes", "add"))).toBe("allow");
-    expect(await say(shell("make && git push"))).toBe("ask");
-    expect(await say(other("web_fetch"))).toBe("deny");
+    const decisionOf = async (next: Call) => (await decide(next, { mode: YOLO, rules })).decision;
+    expect(await decisionOf(shell("make > log.txt"))).toBe("allow");
+    expect(await decisionOf(edit("a.txt"))).toBe("allow");
+    expect(await decisionOf(mcp("notes", "add"))).toBe("allow");
+    expect(await decisionOf(shell("make && git push"))).toBe("ask");
+    expect(await decisionOf(other("web_fetch"))).toBe("deny");
   });
 
-  it("ask in yolo when a rule about commands cannot be held against one", async () => {
+  it("ask in yolo mode if rules about commands cannot be checked", async () => {
     const rules = user('command_prefix = "rm"\ndecision = "deny"');
-    const say = async (command: string) => (await decide(shell(command), { mode: YOLO, rules })).decision;
-    expect(await say("make $TARGET")).toBe("allow");
-    expect(await say("$(echo rm) -r .")).toBe("ask");
-    expect(await say("X=rm; $X -r .")).toBe("ask");
-    expect(await say("/bin/rm -r .")).toBe("deny");
-    expect(await say("sudo rm -r .")).toBe("deny");
-    expect(await say("bash -c 'r\"m\" -r .'")).toBe("deny");
-    expect(await say("echo $(rm -r .)")).toBe("deny");
+    const decisionOf = async (command: string) => (await decide(shell(command), { mode: YOLO, rules })).decision;
+    expect(await decisionOf("make $TARGET")).toBe("allow");
+    expect(await decisionOf("$(echo rm) -r .")).toBe("ask");
+    expect(await decisionOf("X=rm; $X -r .")).toBe("ask");
+    expect(await decisionOf("/bin/rm -r .")).toBe("deny");
+    expect(await decisionOf("sudo rm -r .")).toBe("deny");
+    expect(await decisionOf("bash -c 'r\"m\" -r .'")).toBe("deny");
+    expect(await decisionOf("echo $(rm -r .)")).toBe("deny");
   });
 });
 
@@ -122,7 +122,7 @@ describe("guarded files", () => {
     },
   );
 
-  it("ask in every mode when a call that shows no edit would change one, and rules about paths hold for it", async () => {
+  it("ask in every mode if a call that is not an edit changes one, and rules about paths apply to it", async () => {
     const restore = (...changes: string[]): Call => ({ ...other("restore_checkpoint"), changes });
     const task = answered(restore(".mcp.json"), OPTION_PROCEED_ALWAYS_TOOL);
     const rules = user('tool = "*"\ndecision = "allow"');
@@ -138,7 +138,7 @@ describe("guarded files", () => {
     expect(await decide(restore("a.txt", "keys/a"), { mode: YOLO, rules: denied })).toMatchObject({ decision: "deny" });
   });
 
-  it("are changed without asking when a rule or an answer names the very file", async () => {
+  it("change without a question if a rule or an answer names the file", async () => {
     const rules = user('tool = "write_file"\npath = ".vscode/**"\ndecision = "allow"');
     expect(await decide(edit(".vscode/settings.json"), { rules })).toMatchObject({ decision: "allow" });
     const task = answered(edit(".mcp.json"), OPTION_PROCEED_ALWAYS);
@@ -146,25 +146,25 @@ describe("guarded files", () => {
     expect(await decide(edit(".vscode/settings.json"), {}, task)).toMatchObject({ decision: "ask" });
   });
 
-  it("are not reached by a detour", async () => {
+  it("are recognized behind a detour in the path", async () => {
     expect(await decide(edit("src/../.git/config"), { mode: AUTO_EDIT })).toMatchObject({ decision: "ask" });
   });
 });
 
 describe("the order of rules", () => {
   it("is operator before user, then priority, then the strictest", async () => {
-    const say = async (...rules: PolicyOptions["rules"] & object) =>
+    const decisionOf = async (...rules: PolicyOptions["rules"] & object) =>
       (await decide(other("deploy"), { rules })).decision;
     const rule = (decision: string, priority = 0) =>
       `tool = "deploy"\ndecision = "${decision}"\npriority = ${priority}`;
-    expect(await say(...user(rule("allow", 999)), ...operator(rule("deny")))).toBe("deny");
-    expect(await say(...user(rule("deny", 999)), ...operator(rule("allow")))).toBe("allow");
-    expect(await say(...user(rule("allow", 2)), ...user(rule("deny", 1)))).toBe("allow");
-    expect(await say(...user(rule("allow")), ...user(rule("ask")))).toBe("ask");
-    expect(await say(...user(rule("ask")), ...user(rule("deny")))).toBe("deny");
+    expect(await decisionOf(...user(rule("allow", 999)), ...operator(rule("deny")))).toBe("deny");
+    expect(await decisionOf(...user(rule("deny", 999)), ...operator(rule("allow")))).toBe("allow");
+    expect(await decisionOf(...user(rule("allow", 2)), ...user(rule("deny", 1)))).toBe("allow");
+    expect(await decisionOf(...user(rule("allow")), ...user(rule("ask")))).toBe("ask");
+    expect(await decisionOf(...user(rule("ask")), ...user(rule("deny")))).toBe("deny");
   });
 
-  it("names the rule that decided, and what it says to the model", async () => {
+  it("gives the label of the deciding rule, and its message for the model", async () => {
     const rules = user('name = "no deploys"\ntool = "deploy"\ndecision = "deny"\ndeny_message = "deploy by hand"');
     expect(await decide(other("deploy"), { rules })).toEqual({
       decision: "deny",
@@ -173,7 +173,7 @@ describe("the order of rules", () => {
     });
   });
 
-  it("lets an operator's question be asked each time, and a user's be answered for good", async () => {
+  it("asks an operator's question each time, while answers lift a user's", async () => {
     const ask = 'tool = "deploy"\ndecision = "ask"';
     const task = answered(other("deploy"), OPTION_PROCEED_ALWAYS_TOOL, "user.toml:1");
     expect(await decide(other("deploy"), { rules: user(ask) }, task)).toMatchObject({ decision: "allow" });
@@ -182,7 +182,7 @@ describe("the order of rules", () => {
 });
 
 describe("the conditions of a rule", () => {
-  it("take the server of a tool from where it was registered, not from its name", async () => {
+  it("take the server of a tool from its registration, not from its name", async () => {
     const rules = user('tool = "mcp__a__*"\ndecision = "allow"');
     expect(await decide(mcp("a", "x"), { rules })).toMatchObject({ decision: "allow" });
     expect(await decide(mcp("a__b", "x"), { rules })).toMatchObject({ decision: "ask" });
@@ -191,7 +191,7 @@ describe("the conditions of a rule", () => {
     expect(await decide(other("mcp__a__x"), { rules: byServer })).toMatchObject({ decision: "ask" });
   });
 
-  it("take what a tool says of itself", async () => {
+  it("match annotations of the tool", async () => {
     const rules = user('mcp_server = "*"\nannotations = { readOnlyHint = true }\ndecision = "allow"');
     expect(await decide(mcp("a", "x", { annotations: { readOnlyHint: true } }), { rules })).toMatchObject({
       decision: "allow",
@@ -199,13 +199,13 @@ describe("the conditions of a rule", () => {
     expect(await decide(mcp("a", "x"), { rules })).toMatchObject({ decision: "ask" });
   });
 
-  it("find patterns in the arguments, with sorted keys", async () => {
+  it("match patterns in the arguments with sorted keys", async () => {
     const rules = user(`tool = "deploy"\nargs_pattern = '"a":1,"to":"test"'\ndecision = "allow"`);
     expect(await decide(other("deploy", { to: "test", a: 1 }), { rules })).toMatchObject({ decision: "allow" });
     expect(await decide(other("deploy", { to: "live", a: 1 }), { rules })).toMatchObject({ decision: "ask" });
   });
 
-  it("ask when arguments are too long to be searched, rather than let them pass a denial", async () => {
+  it("ask if the arguments are too long to search, instead of passing a denial", async () => {
     const long = other("deploy", { to: "x".repeat(70_000) });
     const deny = user('tool = "deploy"\nargs_pattern = "live"\ndecision = "deny"');
     expect(await decide(long, { mode: YOLO, rules: deny })).toMatchObject({ decision: "ask" });
@@ -213,7 +213,7 @@ describe("the conditions of a rule", () => {
     expect(await decide(long, { rules: allow })).toMatchObject({ decision: "ask" });
   });
 
-  it("keep a rule without modes out of plan mode, and one that names it in", async () => {
+  it("apply in plan mode only if the rule names the mode", async () => {
     const every = user('tool = "deploy"\ndecision = "allow"');
     expect(await decide(other("deploy"), { mode: PLAN, rules: every })).toMatchObject({ decision: "deny" });
     const named = user('tool = "deploy"\nmodes = ["plan"]\ndecision = "allow"');
@@ -221,7 +221,7 @@ describe("the conditions of a rule", () => {
     expect(await decide(other("deploy"), { rules: named })).toMatchObject({ decision: "ask" });
   });
 
-  it("deny reading what a rule denies, by whatever path it is named", async () => {
+  it("deny a file by any spelling of its path", async () => {
     const rules = user('path = ["**/.env", ".env"]\ndecision = "deny"');
     for (const path of [".env", "./.env", "/w/.env", "src/../.env", "sub/.env"])
       expect(await decide(read(path), { rules }), path).toMatchObject({ decision: "deny" });
@@ -230,66 +230,66 @@ describe("the conditions of a rule", () => {
 
 describe("commands", () => {
   const rules = user('command_prefix = ["npm test", "git add"]\ndecision = "allow"');
-  const say = async (command: string, options: Partial<PolicyOptions> = {}, args: JsonObject = {}) =>
+  const decisionOf = async (command: string, options: Partial<PolicyOptions> = {}, args: JsonObject = {}) =>
     (await decide(shell(command, args), { rules, ...options })).decision;
 
-  it("run unasked when a rule names them by whole words", async () => {
-    expect(await say("npm test")).toBe("allow");
-    expect(await say("npm test -- --watch=no")).toBe("allow");
-    expect(await say("npm test && git add src")).toBe("allow");
-    expect(await say("npm testing")).toBe("ask");
-    expect(await say("npm 'test x'")).toBe("ask");
-    expect(await say("npm test && rm -r src")).toBe("ask");
+  it("run without a question if a rule names them by whole words", async () => {
+    expect(await decisionOf("npm test")).toBe("allow");
+    expect(await decisionOf("npm test -- --watch=no")).toBe("allow");
+    expect(await decisionOf("npm test && git add src")).toBe("allow");
+    expect(await decisionOf("npm testing")).toBe("ask");
+    expect(await decisionOf("npm 'test x'")).toBe("ask");
+    expect(await decisionOf("npm test && rm -r src")).toBe("ask");
   });
 
-  it("run unasked when they only read, in a sandbox and nowhere else", async () => {
+  it("run without a question if they only read and are in a sandbox", async () => {
     for (const command of ["git status", "ls -la | head -5", "grep -rn foo src && wc -l src/a.ts"]) {
-      expect(await say(command)).toBe("ask");
-      expect(await say(command, { shellConfinement: "sandbox" })).toBe("allow");
+      expect(await decisionOf(command)).toBe("ask");
+      expect(await decisionOf(command, { shellConfinement: "sandbox" })).toBe("allow");
     }
   });
 
-  it("ask in the background even when they only read", async () => {
-    expect(await say("ls -la", { shellConfinement: "sandbox" }, { background: true })).toBe("ask");
-    expect(await say("ls -la", { shellConfinement: "sandbox" }, { background: false })).toBe("allow");
+  it("ask in the background even if they only read", async () => {
+    expect(await decisionOf("ls -la", { shellConfinement: "sandbox" }, { background: true })).toBe("ask");
+    expect(await decisionOf("ls -la", { shellConfinement: "sandbox" }, { background: false })).toBe("allow");
   });
 
-  it("ask when git would read the configuration of a directory below", async () => {
-    expect(await say("git status", { shellConfinement: "sandbox" }, { directory: "." })).toBe("allow");
-    expect(await say("git status", { shellConfinement: "sandbox" }, { directory: "sub" })).toBe("ask");
+  it("ask if git would read the configuration of a subdirectory", async () => {
+    expect(await decisionOf("git status", { shellConfinement: "sandbox" }, { directory: "." })).toBe("allow");
+    expect(await decisionOf("git status", { shellConfinement: "sandbox" }, { directory: "sub" })).toBe("ask");
   });
 
   it("need a sandbox for a rule that allows any command", async () => {
     const every = user('tool = "*"\ndecision = "allow"');
-    expect(await say("make", { rules: every })).toBe("ask");
-    expect(await say("make", { rules: every, shellConfinement: "sandbox" })).toBe("allow");
-    expect(await say("make $X", { rules: every, shellConfinement: "sandbox" })).toBe("ask");
+    expect(await decisionOf("make", { rules: every })).toBe("ask");
+    expect(await decisionOf("make", { rules: every, shellConfinement: "sandbox" })).toBe("allow");
+    expect(await decisionOf("make $X", { rules: every, shellConfinement: "sandbox" })).toBe("ask");
   });
 
-  it("match a pattern with all their words or not at all", async () => {
+  it("match a pattern as a whole", async () => {
     const named = user("command_regex = 'make( [a-z]+)*'\ndecision = \"allow\"");
-    expect(await say("make all", { rules: named })).toBe("allow");
-    expect(await say("make all; rm x", { rules: named })).toBe("ask");
-    expect(await say("make 'all; rm x'", { rules: named })).toBe("ask");
+    expect(await decisionOf("make all", { rules: named })).toBe("allow");
+    expect(await decisionOf("make all; rm x", { rules: named })).toBe("ask");
+    expect(await decisionOf("make 'all; rm x'", { rules: named })).toBe("ask");
     const either = user("command_regex = 'make|rm'\ndecision = \"allow\"");
-    expect(await say("make", { rules: either })).toBe("allow");
-    expect(await say("make x", { rules: either })).toBe("ask");
-    expect(await say("x rm", { rules: either })).toBe("ask");
+    expect(await decisionOf("make", { rules: either })).toBe("allow");
+    expect(await decisionOf("make x", { rules: either })).toBe("ask");
+    expect(await decisionOf("x rm", { rules: either })).toBe("ask");
   });
 
-  it("redirect only where a rule lets them, inside the workspace and past guarded files", async () => {
-    expect(await say("npm test > log.txt")).toBe("ask");
+  it("redirect only if a rule allows it, within the workspace and not to guarded files", async () => {
+    expect(await decisionOf("npm test > log.txt")).toBe("ask");
     const redirecting = user('command_prefix = "npm test"\nallow_redirection = true\ndecision = "allow"');
-    const said = (command: string) => say(command, { rules: redirecting });
-    expect(await said("npm test > log.txt 2>&1")).toBe("allow");
+    const decideLine = (command: string) => decisionOf(command, { rules: redirecting });
+    expect(await decideLine("npm test > log.txt 2>&1")).toBe("allow");
     for (const target of ["../log.txt", "/etc/passwd", ".git/hooks/pre-commit", "~/.bashrc", "$HOME/x"])
-      expect(await said(`npm test > ${target}`), target).toBe("ask");
+      expect(await decideLine(`npm test > ${target}`), target).toBe("ask");
   });
 
-  it("are denied when they mention a file that a rule denies", async () => {
+  it("are denied if they mention a file that a rule denies", async () => {
     const denying = user('path = [".env", "keys/**"]\ndecision = "deny"');
-    const said = (command: string, args: JsonObject = {}) =>
-      say(command, { rules: denying, shellConfinement: "sandbox" }, args);
+    const decideLine = (command: string, args: JsonObject = {}) =>
+      decisionOf(command, { rules: denying, shellConfinement: "sandbox" }, args);
     for (const command of [
       "cat .env",
       "cat src/../.env",
@@ -297,14 +297,14 @@ describe("commands", () => {
       "head -5 keys/a.pem",
       "rg x --ignore-file=.env",
     ])
-      expect(await said(command), command).toBe("deny");
-    expect(await said("cat ../.env", { directory: "sub" })).toBe("deny");
-    expect(await said("cat env")).toBe("allow");
+      expect(await decideLine(command), command).toBe("deny");
+    expect(await decideLine("cat ../.env", { directory: "sub" })).toBe("deny");
+    expect(await decideLine("cat env")).toBe("allow");
   });
 
-  it("are denied, or ask in yolo, whatever stands in front of them or carries them (L2)", async () => {
+  it("are denied, or ask in yolo mode, behind options and within other programs (L2)", async () => {
     const rules = user('command_prefix = ["git push", "rm"]\ndecision = "deny"');
-    const said = (command: string) => say(command, { rules, mode: YOLO, shellConfinement: "sandbox" });
+    const decideLine = (command: string) => decisionOf(command, { rules, mode: YOLO, shellConfinement: "sandbox" });
     for (const command of [
       "git -C . push",
       "git -C. push",
@@ -321,27 +321,27 @@ describe("commands", () => {
       "make --eval='x:;rm zz' x",
       "make SHELL='rm zz'",
     ])
-      expect(await said(command), command).toBe("deny");
+      expect(await decideLine(command), command).toBe("deny");
     for (const command of [
       "awk -f program.awk",
       "git -c core.pager='x y' log",
       "git --exec-path=evil log",
       "make -f other",
     ])
-      expect(await said(command), command).toBe("ask");
+      expect(await decideLine(command), command).toBe("ask");
     for (const command of [
       "git -C sub status",
       "git -c user.name=a commit",
       "awk '{print $1}' a",
       "make -j4 all CC=gcc",
     ])
-      expect(await said(command), command).toBe("allow");
+      expect(await decideLine(command), command).toBe("allow");
   });
 
-  it("are denied, or ask in yolo, when a redirection or a pattern means a file that a rule denies (L2)", async () => {
+  it("are denied, or ask in yolo mode, if a redirection or a pattern leads to a file that a rule denies (L2)", async () => {
     const rules = user('path = ["**/.env", "keys/**"]\ndecision = "deny"');
     for (const mode of [DEFAULT, YOLO]) {
-      const said = (command: string) => say(command, { rules, mode, shellConfinement: "sandbox" });
+      const decideLine = (command: string) => decisionOf(command, { rules, mode, shellConfinement: "sandbox" });
       for (const command of [
         "cat < .env",
         "< .env",
@@ -350,40 +350,40 @@ describe("commands", () => {
         "cat .e*",
         "cat sub/.{env,x}",
       ])
-        expect(await said(command), command).toBe("deny");
+        expect(await decideLine(command), command).toBe("deny");
       for (const command of ["cat $X", "cat key?/*", "cat `echo .env`", 'cat $(< .e"n"v)'])
-        expect(["ask", "deny"], command).toContain(await said(command));
-      expect(await said("cat < env; ls"), mode.toString()).toBe(mode === YOLO ? "allow" : "ask");
+        expect(["ask", "deny"], command).toContain(await decideLine(command));
+      expect(await decideLine("cat < env; ls"), mode.toString()).toBe(mode === YOLO ? "allow" : "ask");
     }
   });
 
-  it("say why they ask", async () => {
+  it("give the reason why they ask", async () => {
     const decision = await decide(shell("npm test $(id)"), { rules });
     expect(decision).toEqual({ decision: "ask", rule: "", reason: 'the command "$(id)" is expanded' });
   });
 });
 
 describe("the answers of a task", () => {
-  it("given once count once (TOOL-4)", async () => {
+  it("count once if given once (TOOL-4)", async () => {
     expect(await decide(edit("a"), {}, answered(edit("a"), OPTION_PROCEED_ONCE))).toMatchObject({ decision: "ask" });
   });
 
-  it("proceed_always lets the very same command run, whatever words describe it, and no other (TOOL-4)", async () => {
+  it("proceed_always covers the same command with any description, and no other command (TOOL-4)", async () => {
     const task = answered(shell("make $X", { description: "Build" }), OPTION_PROCEED_ALWAYS);
-    const say = async (command: string, args: JsonObject = {}) =>
+    const decisionOf = async (command: string, args: JsonObject = {}) =>
       (await decide(shell(command, args), {}, task)).decision;
-    expect(await say("make $X", { description: "Build again" })).toBe("allow");
-    expect(await say("make $X; rm -r .")).toBe("ask");
-    expect(await say("make $X", { directory: "other" })).toBe("ask");
+    expect(await decisionOf("make $X", { description: "Build again" })).toBe("allow");
+    expect(await decisionOf("make $X; rm -r .")).toBe("ask");
+    expect(await decisionOf("make $X", { directory: "other" })).toBe("ask");
   });
 
-  it("proceed_always lets every edit of the same tool run, and no other tool's (TOOL-4)", async () => {
+  it("proceed_always covers every edit by the same tool, and none by another (TOOL-4)", async () => {
     const task = answered(edit("a"), OPTION_PROCEED_ALWAYS);
     expect(await decide(edit("b"), {}, task)).toMatchObject({ decision: "allow", rule: "answer:c1" });
     expect(await decide({ ...edit("a"), toolName: "replace" }, {}, task)).toMatchObject({ decision: "ask" });
   });
 
-  it("proceed_always_tool lets that tool run with any arguments, but never opens the shell (TOOL-4)", async () => {
+  it("proceed_always_tool covers the tool with any arguments, but never the shell (TOOL-4)", async () => {
     const task = answered(other("deploy"), OPTION_PROCEED_ALWAYS_TOOL);
     expect(await decide(other("deploy", { to: "elsewhere" }), {}, task)).toMatchObject({ decision: "allow" });
     expect(await decide(other("destroy"), {}, task)).toMatchObject({ decision: "ask" });
@@ -392,24 +392,24 @@ describe("the answers of a task", () => {
     });
   });
 
-  it("bind to the definition of an MCP tool: one that changed asks again", async () => {
+  it("bind to the definition of an MCP tool: a changed one asks again", async () => {
     const task = answered(mcp("notes", "add", { definitionHash: "aa" }), OPTION_PROCEED_ALWAYS_TOOL);
-    const say = async (definitionHash: string) =>
+    const decisionOf = async (definitionHash: string) =>
       (await decide(mcp("notes", "add", { definitionHash }), {}, task)).decision;
-    expect(await say("aa")).toBe("allow");
-    expect(await say("bb")).toBe("ask");
+    expect(await decisionOf("aa")).toBe("allow");
+    expect(await decisionOf("bb")).toBe("ask");
   });
 
-  it("proceed_always_server lets the tools of that server run, until one changes", async () => {
+  it("proceed_always_server covers the tools of the server until one changes", async () => {
     const task = answered(mcp("notes", "add", { definitionHash: "aa" }), OPTION_PROCEED_ALWAYS_SERVER);
-    const say = async (next: Call) => (await decide(next, {}, task)).decision;
-    expect(await say(mcp("notes", "list", { definitionHash: "cc" }))).toBe("allow");
-    expect(await say(mcp("notes", "add", { definitionHash: "aa" }))).toBe("allow");
-    expect(await say(mcp("notes", "add", { definitionHash: "bb" }))).toBe("ask");
-    expect(await say(mcp("mail", "add", { definitionHash: "aa" }))).toBe("ask");
+    const decisionOf = async (next: Call) => (await decide(next, {}, task)).decision;
+    expect(await decisionOf(mcp("notes", "list", { definitionHash: "cc" }))).toBe("allow");
+    expect(await decisionOf(mcp("notes", "add", { definitionHash: "aa" }))).toBe("allow");
+    expect(await decisionOf(mcp("notes", "add", { definitionHash: "bb" }))).toBe("ask");
+    expect(await decisionOf(mcp("mail", "add", { definitionHash: "aa" }))).toBe("ask");
   });
 
-  it("need a call that the task has, and a user who gave them", async () => {
+  it("count only for a call of the task, and only if the user gave them", async () => {
     const { history } = answered(edit("a"), OPTION_PROCEED_ALWAYS);
     const withoutCall = create(TaskSchema, { history: history.filter(({ role }) => role === Role.USER) });
     expect(await decide(edit("a"), {}, withoutCall)).toMatchObject({ decision: "ask" });
@@ -425,7 +425,7 @@ describe("approvals for good", () => {
   });
   afterAll(() => rm(directory, { recursive: true }));
 
-  it("let run what was approved and no more, also for the next server", async () => {
+  it("cover exactly what was approved, also after a restart", async () => {
     const approved = [
       shell("make -j 4 all"),
       shell("npm run build -- x"),
@@ -434,24 +434,24 @@ describe("approvals for good", () => {
     ];
     const saved = await SavedApprovals.open(directory, expect.unreachable);
     const first = createPolicyEngine({ mode: DEFAULT, workspace: "/w", shellConfinement: "sandbox", analyze, saved });
-    for (const next of approved) await first.save?.(requestOf(next, NEW_TASK), AbortSignal.timeout(60_000));
+    for (const next of approved) await first.save?.(policyRequest(next, NEW_TASK), AbortSignal.timeout(60_000));
     const again = await SavedApprovals.open(directory, expect.unreachable);
-    const say = async (next: Call, workspace = "/w") =>
+    const decisionOf = async (next: Call, workspace = "/w") =>
       (await decide(next, { saved: again, workspace, shellConfinement: "sandbox" })).decision;
-    for (const next of approved) expect(await say(next), next.description).toBe("allow");
-    for (const next of approved) expect(await say(next, "/other"), next.description).toBe("ask");
-    expect(await say(shell("make -j 4 all install"))).toBe("ask");
-    expect(await say(shell("npm run build -- y"))).toBe("ask");
-    expect(await say(shell("npm run deploy"))).toBe("ask");
-    expect(await say(shell("make -j 4 all", { directory: "sub" }))).toBe("ask");
-    expect(await say(edit("a 1.txt"))).toBe("ask");
-    expect(await say(mcp("notes", "add", { definitionHash: "bb" }))).toBe("ask");
+    for (const next of approved) expect(await decisionOf(next), next.description).toBe("allow");
+    for (const next of approved) expect(await decisionOf(next, "/other"), next.description).toBe("ask");
+    expect(await decisionOf(shell("make -j 4 all install"))).toBe("ask");
+    expect(await decisionOf(shell("npm run build -- y"))).toBe("ask");
+    expect(await decisionOf(shell("npm run deploy"))).toBe("ask");
+    expect(await decisionOf(shell("make -j 4 all", { directory: "sub" }))).toBe("ask");
+    expect(await decisionOf(edit("a 1.txt"))).toBe("ask");
+    expect(await decisionOf(mcp("notes", "add", { definitionHash: "bb" }))).toBe("ask");
   });
 
-  it("let no flag follow that runs another program (H4)", async () => {
+  it("do not cover further flags, which can run another program (H4)", async () => {
     const saved = await SavedApprovals.open(await mkdtemp(join(directory, "flags-")), expect.unreachable);
     const engine = createPolicyEngine({ mode: DEFAULT, workspace: "/w", shellConfinement: "sandbox", analyze, saved });
-    const say = async (command: string) =>
+    const decisionOf = async (command: string) =>
       (await decide(shell(command), { saved, shellConfinement: "sandbox" })).decision;
     const attacks: readonly (readonly [string, string])[] = [
       ["go test", "go test -exec 'sh -c id' ./..."],
@@ -466,12 +466,12 @@ describe("approvals for good", () => {
       ["git add", "git add --pathspec-from-file evil"],
     ];
     for (const [approved, attack] of attacks) {
-      await engine.save?.(requestOf(shell(approved), NEW_TASK), AbortSignal.timeout(60_000));
-      expect([await say(approved), await say(attack)], attack).toEqual(["allow", "ask"]);
+      await engine.save?.(policyRequest(shell(approved), NEW_TASK), AbortSignal.timeout(60_000));
+      expect([await decisionOf(approved), await decisionOf(attack)], attack).toEqual(["allow", "ask"]);
     }
   });
 
-  it("are offered with what they would cover, where they can be given", async () => {
+  it("are offered with what they would cover, unless they cannot be given", async () => {
     const saved = await SavedApprovals.open(await mkdtemp(join(directory, "empty-")), expect.unreachable);
     const offered = async (next: Call, rules = user('tool = "x"\ndecision = "ask"')) =>
       (await decide(next, { saved, rules })).saves;
@@ -485,10 +485,10 @@ describe("approvals for good", () => {
     expect((await decide(shell("make"), {})).saves).toBeUndefined();
   });
 
-  it("are not kept for a command that is not fully understood", async () => {
+  it("cannot be given for a command that is not fully understood", async () => {
     const saved = await SavedApprovals.open(directory, expect.unreachable);
     const engine = createPolicyEngine({ mode: DEFAULT, workspace: "/w", shellConfinement: "none", analyze, saved });
-    const kept = engine.save?.(requestOf(shell("make $X"), NEW_TASK), AbortSignal.timeout(60_000));
+    const kept = engine.save?.(policyRequest(shell("make $X"), NEW_TASK), AbortSignal.timeout(60_000));
     await expect(kept).rejects.toThrow("approval cannot be saved: approve the call for this session");
   });
 });
@@ -536,14 +536,14 @@ function read(path: string): Call {
   return { toolName: "read_file", description: path, args: { file_path: path }, details: undefined };
 }
 
-function requestOf({ toolName, args, details, facts, changes }: Call, task: Task) {
+function policyRequest({ toolName, args, details, facts, changes }: Call, task: Task) {
   const call = create(ToolCallSchema, { toolCallId: "c2", toolName, inputParameters: args });
   return { call, details, facts, changes, task };
 }
 
 async function decide(next: Call, options: Partial<PolicyOptions>, task = NEW_TASK): Promise<PolicyDecision> {
   const engine = createPolicyEngine({ mode: DEFAULT, workspace: "/w", shellConfinement: "none", analyze, ...options });
-  return engine.decide(requestOf(next, task), AbortSignal.timeout(60_000));
+  return engine.decide(policyRequest(next, task), AbortSignal.timeout(60_000));
 }
 
 function user(rule: string) {
@@ -554,7 +554,7 @@ function operator(rule: string) {
   return parsePolicyFile(`[[rule]]\n${rule}`, { tier: "operator", file: "operator.toml" });
 }
 
-/** A task in which the agent made a call and the user chose an option for it. */
+/** Returns a task in which the agent made a call and the user selected an option for it. */
 function answered({ toolName, args, facts }: Call, selectedOptionId: string, rule = ""): Task {
   const value = create(ToolCallSchema, {
     ...{ toolCallId: "c1", toolName, inputParameters: args },

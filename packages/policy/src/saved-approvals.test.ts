@@ -16,7 +16,7 @@ describe("saved approvals", () => {
   });
   afterEach(() => rm(directory, { recursive: true }));
 
-  it("are a file that a person can read, and nobody else", async () => {
+  it("are a readable file that only its owner may open", async () => {
     const saved = await SavedApprovals.open(directory, expect.unreachable);
     await saved.save([approval("git commit -m 'it'\\''s'")]);
     expect(
@@ -34,7 +34,7 @@ exact_command = true
     expect(await readdir(directory)).toEqual([SAVED_APPROVALS_FILE]);
   });
 
-  it("are set aside when another user may write them, or owns them", async () => {
+  it("are set aside if another user may write or owns the file", async () => {
     const notices: string[] = [];
     const openAnew = async (change: () => Promise<void>) => {
       await writeFile(path, '[[rule]]\ntool = "*"\ndecision = "allow"\n');
@@ -48,7 +48,7 @@ exact_command = true
     expect(notices.join()).toContain("belongs to another user");
   });
 
-  it("are kept once each, in the order they came, however many come at once", async () => {
+  it("are saved once each and in order, even if many are saved at once", async () => {
     const saved = await SavedApprovals.open(directory, expect.unreachable);
     const names = Array.from({ length: 20 }, (_none, index) => `make t${index}`);
     await Promise.all([...names, ...names].map((name) => saved.save([approval(name)])));
@@ -64,7 +64,7 @@ exact_command = true
     expect(other.rules.map(({ rule }) => rule.commandPrefix[0])).toEqual(["make a", "make b"]);
   });
 
-  it("leave nothing behind of a save that a crash cut, and do not touch one in progress (R3)", async () => {
+  it("remove the temporary files of a crash, and leave those of a save in progress (R3)", async () => {
     const { pid: gone } = spawnSync(process.execPath, ["--version"]);
     const running = `${SAVED_APPROVALS_FILE}.${process.ppid}.0.tmp`;
     for (const name of [`${SAVED_APPROVALS_FILE}.${gone}.0.tmp`, running]) await writeFile(join(directory, name), "[[");
@@ -72,7 +72,7 @@ exact_command = true
     expect(await readdir(directory)).toEqual([running]);
   });
 
-  it("set a broken file aside, say so and start anew", async () => {
+  it("set a broken file aside with a notice, and start empty", async () => {
     await writeFile(path, "[[rule]]\ndecision =");
     const notices: string[] = [];
     const saved = await SavedApprovals.open(directory, (text) => notices.push(text));
@@ -82,7 +82,7 @@ exact_command = true
     expect(await readFile(`${path}.bak`, "utf8")).toBe("[[rule]]\ndecision =");
   });
 
-  it("of earlier versions cover their own words alone, and it is said which", async () => {
+  it("of earlier versions cover only their own words, and a notice names them", async () => {
     const open =
       '[[rule]]\ntool = "run_shell_command"\ncommand_prefix = "go test"\ndecision = "allow"\nworkspace = "/w"\n';
     await writeFile(path, open);
@@ -108,7 +108,7 @@ exact_command = true
     expect(await readFile(elsewhere, "utf8")).toBe("");
   });
 
-  it("say so when they cannot be written, and go on with the next", async () => {
+  it("report that they cannot be written, and save the next one", async () => {
     const saved = await SavedApprovals.open(directory, expect.unreachable);
     await rm(directory, { recursive: true });
     await expect(saved.save([approval("make a")])).rejects.toThrow("approval cannot be saved: ENOENT");

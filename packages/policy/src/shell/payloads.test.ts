@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { payloadOf } from "./payloads.ts";
 
 describe("the strings of an awk program", () => {
-  it("are read once, also one that does not end: each quote in it is not the beginning of another", () => {
+  it("are each read once, even an open one: a quote within it does not start another", () => {
     const guesses = (program: string): readonly string[] | undefined => payloadOf({ words: ["awk", program] })?.guesses;
     expect(guesses('BEGIN { "rm a" | getline x; system("rm \\"b\\"") }')).toEqual(["rm a", 'rm \\"b\\"']);
     expect(guesses(`system("${'\\"'.repeat(2000)}`)).toHaveLength(1);
