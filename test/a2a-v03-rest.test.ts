@@ -51,13 +51,13 @@ describe("the HTTP+JSON binding of A2A 0.3", () => {
     expect([status, json.task?.status.state]).toEqual([200, "TASK_STATE_COMPLETED"]);
   });
 
-  it("does not wait when the configuration leaves blocking out, as ProtoJSON does with false", async () => {
+  it("does not wait when the configuration has no blocking field, as ProtoJSON omits false", async () => {
     const { json } = await post("message:send", { message: said("wait 60000\ntext late"), configuration: {} });
     expect(json.task.status.state).not.toBe("TASK_STATE_COMPLETED");
     await post(`tasks/${json.task.id}:cancel`);
   });
 
-  it("streams events with ids, shows the extension to who names it, and goes on behind an id (STREAM-3)", async () => {
+  it("streams events with ids, uses the extension for clients that name it, and resumes after an id (STREAM-3)", async () => {
     const headers = { "x-a2a-extensions": EXTENSION_URI };
     const response = await send("POST", "message:stream", { message: said("think\ntext one") }, headers);
     expect(response.headers.get("content-type")).toBe("text/event-stream");
@@ -130,7 +130,7 @@ describe("the HTTP+JSON binding of A2A 0.3", () => {
     expect([again.status, again.json.code]).toEqual([409, JsonRpcCode.TASK_NOT_CANCELABLE]);
   });
 
-  it("refuses another content type, and asks for none where there is no body", async () => {
+  it("refuses another content type, and needs none for an empty body", async () => {
     const response = await send("POST", "message:send", "<xml/>", { "content-type": "text/xml" });
     expect(response.status).toBe(415);
     expect((await send("GET", "card", undefined, { "content-type": "" })).status).toBe(200);

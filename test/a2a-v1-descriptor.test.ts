@@ -12,13 +12,13 @@ if (!official) console.info("skipped: no Python has a2a-sdk: run npx -y pnpm@12 
 
 describe("the proto of A2A 1.0", () => {
   it.skipIf(!official)(
-    "declares what the official SDK's does, element by element (needs a Python with a2a-sdk)",
+    "has the same elements as that of the official SDK (needs a Python with a2a-sdk)",
     () => {
       expect(elementsOf(ours)).toEqual(official && elementsOf(official));
     },
   );
 
-  it("differs once a number, a name, a requirement or a route of it is another", () => {
+  it("is told apart when a number, a name, a requirement or a route differs", () => {
     const changes: ((file: typeof ours) => void)[] = [
       ({ messageType: [message] }) => {
         for (const field of message?.field ?? []) field.number += 100;
@@ -42,7 +42,7 @@ describe("the proto of A2A 1.0", () => {
     }
   });
 
-  it("has an element for each of what A2A 1.0 has: 44 messages, 2 enums, 11 methods", () => {
+  it("has all elements of A2A 1.0: 44 messages, 2 enums, 11 methods", () => {
     expect([ours.messageType.length, ours.enumType.length, ours.service[0]?.method.length]).toEqual([44, 2, 11]);
   });
 });

@@ -34,16 +34,16 @@ describe.each(BINDINGS)("@a2a-js/sdk 1.3 over %s", (binding) => {
     await rm(workspace, { recursive: true });
   });
 
-  it("picks the binding in version 1.0 off the card", () => {
+  it("chooses the binding of version 1.0 from the card", () => {
     expect([client.transport.protocolName, client.protocolVersion]).toEqual([binding, "1.0"]);
   });
 
-  it("sends a message and gets the task that it set off", async () => {
+  it("sends a message and gets the task that it began", async () => {
     const task = await client.sendMessage(sending(userMessage([textPart("text Hello.")])));
     expect(task).toMatchObject({ status: { state: TaskState.TASK_STATE_COMPLETED } });
   });
 
-  it("plays Appendix A: thoughts and calls are streamed, an approval is asked for and given, the call runs (STREAM-4)", async () => {
+  it("plays Appendix A: streams thoughts and calls, asks for an approval, gets it, runs the call (STREAM-4)", async () => {
     const script = "think\nread missing.txt\nwrite made.txt It is here.\nrun cat made.txt\ntext Done.";
     const asked = await all(client.sendMessageStream(sending(userMessage([textPart(script)])), WITH_EXTENSION));
     const { id: taskId, contextId } = taskOf(asked);
@@ -55,7 +55,7 @@ describe.each(BINDINGS)("@a2a-js/sdk 1.3 over %s", (binding) => {
     expect(await readFile(join(workspace, "made.txt"), "utf8")).toBe("It is here.");
   });
 
-  it("answers a question in words when it does not know the extension (CARD-3)", async () => {
+  it("answers an approval in plain text when it does not know the extension (CARD-3)", async () => {
     const asked = await all(client.sendMessageStream(sending(userMessage([textPart("write words.txt Yes.")]))));
     const { id: taskId, contextId } = taskOf(asked);
     expect(textsOf(asked)).toContain("May I call write_file?");
@@ -64,7 +64,7 @@ describe.each(BINDINGS)("@a2a-js/sdk 1.3 over %s", (binding) => {
     expect(await readFile(join(workspace, "words.txt"), "utf8")).toBe("Yes.");
   });
 
-  it("cancels a task that works, and learns that one that has ended cannot be canceled", async () => {
+  it("cancels a working task, and gets an error for a task that has ended", async () => {
     const [begun] = await begin("wait 60000");
     const id = begun?.id ?? "";
     const canceled = await client.cancelTask({ tenant: "", id, metadata: {} });
@@ -74,7 +74,7 @@ describe.each(BINDINGS)("@a2a-js/sdk 1.3 over %s", (binding) => {
     });
   });
 
-  it("subscribes to a task: first as it is, then to its end", async () => {
+  it("subscribes to a task: a snapshot first, then updates to its end", async () => {
     const [begun] = await begin("wait 2000\ntext Late.");
     const seen = await all(client.resubscribeTask({ tenant: "", id: begun?.id ?? "" }));
     expect(taskOf(seen).id).toBe(begun?.id);
@@ -85,7 +85,7 @@ describe.each(BINDINGS)("@a2a-js/sdk 1.3 over %s", (binding) => {
     });
   });
 
-  it("goes on from a task that has ended in a new one that refers to it; a retry begins no other (STREAM-5)", async () => {
+  it("continues an ended task in a new one that refers to it; a retry begins no further task (STREAM-5)", async () => {
     const first = taskOf(await all(client.sendMessageStream(sending(userMessage([textPart("text One.")])))));
     const more = userMessage([textPart("text Two.")], { taskId: first.id });
     const next = taskOf(await all(client.sendMessageStream(sending(more))));
@@ -96,7 +96,7 @@ describe.each(BINDINGS)("@a2a-js/sdk 1.3 over %s", (binding) => {
     expect(again.id).toBe(next.id);
   });
 
-  it("is told what is wrong by the error that A2A has for it", async () => {
+  it("gets the errors that A2A defines", async () => {
     const nothing = { tenant: "", id: "nope" };
     await expect(client.getTask({ ...nothing, historyLength: undefined })).rejects.toMatchObject({
       name: "TaskNotFoundError",
@@ -107,7 +107,7 @@ describe.each(BINDINGS)("@a2a-js/sdk 1.3 over %s", (binding) => {
     await expect(client.sendMessage(strange)).rejects.toMatchObject({ name: "ContentTypeNotSupportedError" });
   });
 
-  it("lists its tasks in pages, each of them once", async () => {
+  it("lists its tasks in pages, each task once", async () => {
     const { contextId } = taskOf(await all(client.sendMessageStream(sending(userMessage([textPart("text 1")])))));
     for (const text of ["text 2", "text 3"])
       await client.sendMessage(sending(userMessage([textPart(text)], { contextId })));
@@ -153,7 +153,7 @@ function stateOf(responses: Responses): TaskState | undefined {
   return last?.$case === "statusUpdate" ? last.value.status?.state : undefined;
 }
 
-/** The ids of the calls that ask at the end of a stream. */
+/** Returns the ids of the calls that wait for approval at the end of a stream. */
 function askingCalls(responses: Responses): string[] {
   const latest = new Map<string, boolean>();
   for (const { payload } of responses) {

@@ -30,7 +30,7 @@ describe("the agent card", () => {
     fetch(`${server.url}/.well-known/agent-card.json${query}`, { headers });
   const card = async (headers: Record<string, string> = {}, query = "") => json(await get(headers, query));
 
-  it("is of 1.0 alone for who asks for it, and both in one for who names no version (CARD-1)", async () => {
+  it("has the form of 1.0 for clients that ask for it, and both forms in one for others (CARD-1)", async () => {
     const v1 = await card({ "a2a-version": "1.0" });
     expect(Object.keys(v1)).not.toContain("url");
     const scheme = { scheme: "bearer", description: "The operator's token." };
@@ -50,7 +50,7 @@ describe("the agent card", () => {
     expect(await card({}, "?A2A-Version=1.0")).toEqual(v1);
   });
 
-  it("has an ETag for each form and says what it depends on", async () => {
+  it("has an ETag for each form and a Vary header", async () => {
     const [one, other] = [await get(), await get({ "a2a-version": "1.0" })];
     expect(one.headers.get("vary")).toBe("A2A-Version");
     expect(one.headers.get("etag")).not.toBe(other.headers.get("etag"));
@@ -71,19 +71,19 @@ describe("the version of a request", () => {
     ["2.0", "GetTask", -32009],
     ["99.0", "tasks/get", -32009],
     ["nonsense", "GetTask", -32009],
-  ])("%j and the method %s answer %i", async (version, method, code) => {
+  ])("%j with the method %s gives %i", async (version, method, code) => {
     const headers = version === "" ? {} : { "a2a-version": version };
     expect((await rpc(method, { id: "nope" }, headers)).error.code).toBe(code);
   });
 
-  it("may stand in the query, and is refused over HTTP+JSON too", async () => {
+  it("may come from the query, and is checked over HTTP+JSON too", async () => {
     const response = await http("GET", "/tasks/nope?A2A-Version=99.0");
     expect([response.status, response.json.error.details[0].reason]).toEqual([400, "VERSION_NOT_SUPPORTED"]);
   });
 });
 
 describe("JSON-RPC of A2A 1.0", () => {
-  it("reads snake_case too, and limits the history", async () => {
+  it("accepts snake_case too, and limits the history", async () => {
     const { result } = await rpc("SendMessage", { message: message("text Hi.", "message_id") });
     const { id } = result.task;
     expect((await rpc("GetTask", { id, history_length: 1 })).result.history).toHaveLength(1);
@@ -91,7 +91,7 @@ describe("JSON-RPC of A2A 1.0", () => {
     expect((await rpc("GetTask", { id, historyLength: -1 })).error.code).toBe(-32602);
   });
 
-  it("answers at once when asked to, and otherwise when the exchange has ended", async () => {
+  it("answers at once when asked to, and otherwise at the end of the exchange", async () => {
     const configuration = { returnImmediately: true };
     const begun = await rpc("SendMessage", { message: message("wait 60000"), configuration });
     expect(["TASK_STATE_SUBMITTED", "TASK_STATE_WORKING"]).toContain(begun.result.task.status.state);
@@ -100,14 +100,14 @@ describe("JSON-RPC of A2A 1.0", () => {
     expect(ended.result.task.status.state).toBe("TASK_STATE_COMPLETED");
   });
 
-  it("says all that is missing at once, as google.rpc.BadRequest", async () => {
+  it("reports all missing fields at once, as google.rpc.BadRequest", async () => {
     const { error } = await rpc("SendMessage", { message: { parts: [{}] } });
     expect(error.code).toBe(-32602);
     const fields = error.data[1].fieldViolations.map(({ field }: { field: string }) => field);
     expect(fields).toEqual(["message.messageId", "message.role", "message.parts[0]"]);
   });
 
-  it("resumes a stream behind an id without a gap (STREAM-3)", async () => {
+  it("resumes a stream after an id without a gap (STREAM-3)", async () => {
     const frames = await stream("SendStreamingMessage", { message: message("say 5") }, EXT);
     expect(frames.map(({ id }) => id)).toEqual(frames.map((_frame, index) => String(index + 1)));
     expect(frames[0]?.result).toHaveProperty("task");
@@ -116,7 +116,7 @@ describe("JSON-RPC of A2A 1.0", () => {
     expect(rest).toEqual(frames.slice(3));
   });
 
-  it("begins the stream of a continued task with the task as the message found it", async () => {
+  it("begins the stream of a continued task with the task before the message", async () => {
     const asked = await stream("SendStreamingMessage", { message: message("write x.txt X") }, EXT);
     const { id } = asked[0]?.result.task ?? { id: "" };
     const call = (await rpc("GetTask", { id }, EXT)).result.status.message.parts[0].data.tool_call_id;
@@ -181,7 +181,7 @@ describe("HTTP+JSON of A2A 1.0", () => {
     expect([response.status, response.json.error?.code, response.json.error?.status]).toEqual([status, status, name]);
   });
 
-  it("answers in A2A's own media type to who names it, and refuses another", async () => {
+  it("answers clients that name A2A's own media type with it, and refuses other types", async () => {
     const own = await fetch(`${server.url}/tasks`, { headers: { ...auth(), accept: "application/a2a+json" } });
     expect(own.headers.get("content-type")).toBe("application/a2a+json");
     const plain = await fetch(`${server.url}/tasks`, { headers: auth() });
@@ -204,7 +204,7 @@ describe("HTTP+JSON of A2A 1.0", () => {
     expect((await http("GET", "/acme/tasks")).json.totalSize).toBe(1);
   });
 
-  it("pages by stable cursors: what comes later does not move what was not yet read", async () => {
+  it("pages by stable cursors: new tasks do not move those on later pages", async () => {
     const tenant = `/${randomUUID()}`;
     for (const text of ["text 1", "text 2", "text 3"])
       await http("POST", `${tenant}/message:send`, { message: message(text) });
@@ -230,11 +230,11 @@ describe("a message to a task that has ended (STREAM-5)", () => {
       yield { case: "text", value: `answer ${asked.length}` };
     },
   };
-  /** What the model was told when it was asked last. */
+  /** Returns the last request to the model. */
   const told = (): string[] =>
     asked.at(-1)?.history.map(({ parts }) => parts.map(({ content }) => content.value).join("")) ?? [];
 
-  it("begins a task that refers to it, and whose agent knows what was said before, also after a restart", async () => {
+  it("begins a task that refers to it, whose agent knows the earlier conversation, also after a restart", async () => {
     const dataDirectory = await mkdtemp(join(tmpdir(), "devtool-continued-"));
     const start = () => serveCodingAgent({ workspace: process.cwd(), dataDirectory, model });
     try {
@@ -284,7 +284,7 @@ describe.each<[string, (options: { baseUrl: string; interceptors: Interceptor[] 
     expect((await client().listTasks({ pageSize: 1 })).tasks).toHaveLength(1);
   });
 
-  it("says what failed in the details of google.rpc", async () => {
+  it("reports errors with the details of google.rpc", async () => {
     const missing = await client()
       .getTask({ id: "nope" })
       .catch((reason: unknown) => reason);
@@ -333,7 +333,7 @@ function post(path: string, body: unknown, headers: Record<string, string> = {})
   return fetch(`${server.url}${path}`, { method: "POST", headers: all, body: JSON.stringify(body) });
 }
 
-/** Calls a method of another server than that of most tests. */
+/** Calls a method of a server other than that of most tests. */
 async function rpcAt({ url, token }: DevtoolServer, method: string, params: unknown) {
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json", "a2a-version": "1.0" };
   const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
@@ -344,7 +344,7 @@ async function rpc(method: string, params: unknown, headers: Record<string, stri
   return json(await post("/", { jsonrpc: "2.0", id: 1, method, params }, headers));
 }
 
-/** The frames of a stream: the id and the result of each. */
+/** Returns the id and the result of each frame of a stream. */
 async function stream(method: string, params: unknown, headers: Record<string, string>) {
   const accept = { accept: "text/event-stream", ...headers };
   const text = await (await post("/", { jsonrpc: "2.0", id: 1, method, params }, accept)).text();

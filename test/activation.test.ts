@@ -35,7 +35,7 @@ const ASKS_ONCE = "write a.txt one\ntext Done.";
 const ASKS_TWICE = "write a.txt one\nnext\nwrite b.txt two\ntext Done.";
 
 describe.each(CLIENTS)("a client that sends no header, over %s", (_name, client) => {
-  it("is shown everything after its first message named the extension, and a second question too (Appendix A, D1, D2)", async () => {
+  it("sees everything once its first message has named the extension, also a second approval (Appendix A, D1, D2)", async () => {
     await using ground = await serve(client);
     const asked = await ground.stream({ text: ASKS_TWICE }, KNOWS);
     expect(kindsOf(asked.frames)).toContain("TOOL_CALL_UPDATE");
@@ -54,7 +54,7 @@ describe.each(CLIENTS)("a client that sends no header, over %s", (_name, client)
     for (const { named } of [asked, again, got, subscribed, done]) expect(named).toBe(EXTENSION_URI);
   });
 
-  it("is posted every event with its payload where it sets a webhook (D4)", async () => {
+  it("gets every event with its payload at its webhook (D4)", async () => {
     await using receiver = await receive();
     await using ground = await serve(client, { pushTargets: [receiver.target] });
     const { frames } = await ground.stream({ text: ASKS_ONCE }, KNOWS);
@@ -68,7 +68,7 @@ describe.each(CLIENTS)("a client that sends no header, over %s", (_name, client)
     expect(kinds).not.toContain(undefined);
   });
 
-  it("opts out by a header without the extension, for that request alone (CARD-3)", async () => {
+  it("opts out by a header without the extension, for that request only (CARD-3)", async () => {
     await using ground = await serve(client);
     const { frames } = await ground.stream({ text: ASKS_ONCE }, KNOWS);
     const place = placeOf(frames);
@@ -89,7 +89,7 @@ describe.each(CLIENTS)("a client that sends no header, over %s", (_name, client)
     ["the header", {}, { extensions: `https://example.com/other, ${EXTENSION_URI}` }],
     ["the message's list of extensions", { extensions: [EXTENSION_URI] }, {}],
     ["the message's metadata", KNOWS, {}],
-  ])("has shown by %s that it knows the extension (CARD-3)", async (_way, rest, ask) => {
+  ])("activates the extension by %s (CARD-3)", async (_way, rest, ask) => {
     await using ground = await serve(client);
     const { frames, named } = await ground.stream({ text: ASKS_ONCE }, rest, ask);
     expect([named, callIdsIn(frames)]).toEqual([EXTENSION_URI, [expect.any(String)]]);
@@ -97,7 +97,7 @@ describe.each(CLIENTS)("a client that sends no header, over %s", (_name, client)
     expect([got.named, callIdsIn(got.frames)]).toEqual([EXTENSION_URI, callIdsIn(frames)]);
   });
 
-  it("has shown it by an answer to a tool call: a stream that was plain has payloads from there on (CARD-3)", async () => {
+  it("activates it by an answer to a tool call: a plain stream has payloads from there on (CARD-3)", async () => {
     await using ground = await serve(client);
     const plain = await ground.stream({ text: ASKS_TWICE });
     expect([plain.named, new Set(kindsOf(plain.frames)), callIdsIn(plain.frames)]).toEqual([
@@ -107,9 +107,9 @@ describe.each(CLIENTS)("a client that sends no header, over %s", (_name, client)
     ]);
     const place = placeOf(plain.frames);
     const [first = ""] = callIdsIn((await ground.get(place.taskId, { extensions: EXTENSION_URI })).frames);
-    // What a request asks for itself is not kept.
+    // A request that only reads does not change the conversation.
     expect(callIdsIn((await ground.get(place.taskId)).frames)).toEqual([]);
-    // Behind its fourth event, the question, so that the stream waits for the next ones in 0.3 too (STREAM-1).
+    // Resumes after the fourth event, the approval, so that the stream waits for the next events in 0.3 too (STREAM-1).
     const streamed = ground.subscribe(place.taskId, { lastEventId: "4", leaveAfter: 2 });
     const answered = await ground.stream(approval(first), place);
     expect([answered.named, kindsOf(answered.frames)]).toEqual([
@@ -119,7 +119,7 @@ describe.each(CLIENTS)("a client that sends no header, over %s", (_name, client)
     expect(callIdsIn((await streamed).frames)).toContain(first);
   });
 
-  it("has shown it by a message that comes again and names the extension for the first time, which the log keeps (CARD-3)", async () => {
+  it("activates it by a retry that names the extension for the first time, which the log records (CARD-3)", async () => {
     await using ground = await serve(client);
     const messageId = "said-twice";
     const plain = await ground.stream({ text: ASKS_ONCE }, { messageId });
@@ -132,7 +132,7 @@ describe.each(CLIENTS)("a client that sends no header, over %s", (_name, client)
     expect([got.named, callIdsIn(got.frames)]).toEqual([EXTENSION_URI, [expect.any(String)]]);
   });
 
-  it("is shown nothing more where a message names the extension and its header does not (CARD-3)", async () => {
+  it("stays plain when a message names the extension and its header does not (CARD-3)", async () => {
     await using ground = await serve(client);
     const wrong = { metadata: { [EXTENSION_URI]: { workspace_path: "not/absolute" } } };
     await expect(ground.stream({ text: "text Hi." }, wrong, { extensions: "" })).rejects.toThrow("absolute");
@@ -143,7 +143,7 @@ describe.each(CLIENTS)("a client that sends no header, over %s", (_name, client)
 });
 
 describe.each(CLIENTS)("the conversation, over %s", (_name, client) => {
-  it("has all its tasks and no other one shown so, also after a restart (CARD-3)", async () => {
+  it("decides the view of all its tasks and of no others, also after a restart (CARD-3)", async () => {
     await using ground = await serve(client);
     const waiting = placeOf((await ground.stream({ text: ASKS_ONCE })).frames);
     const { contextId } = waiting;
@@ -161,7 +161,7 @@ describe.each(CLIENTS)("the conversation, over %s", (_name, client) => {
     expect([other.named, new Set(kindsOf(other.frames))]).toEqual([null, new Set([undefined])]);
   });
 
-  it("makes the open tasks of its context show their next events so (CARD-3)", async () => {
+  it("decides the view of the next events of its open tasks (CARD-3)", async () => {
     await using ground = await serve(client);
     const waiting = placeOf((await ground.stream({ text: ASKS_TWICE })).frames);
     await ground.stream({ text: "text Hi." }, { contextId: waiting.contextId, ...KNOWS });
@@ -172,7 +172,7 @@ describe.each(CLIENTS)("the conversation, over %s", (_name, client) => {
     ]);
   });
 
-  it("posts as it is: in words, then with payloads once the extension is active (CARD-3)", async () => {
+  it("decides the form of notifications: plain first, with payloads once the extension is active (CARD-3)", async () => {
     await using receiver = await receive();
     await using ground = await serve(client, { pushTargets: [receiver.target] });
     const place = placeOf((await ground.stream({ text: ASKS_TWICE })).frames);
@@ -190,7 +190,7 @@ describe.each(CLIENTS)("the conversation, over %s", (_name, client) => {
 });
 
 describe.each(JSON_RPC)("a slash command, over %s", (_name, client) => {
-  it("makes the extension active for what it does and asks (D3)", async () => {
+  it("activates the extension for its updates and approvals (D3)", async () => {
     await using ground = await serve(client);
     const started = await ground.call("command/execute", { command_path: ["shell"], args: "touch x" });
     const [{ execution_id: id, status }] = started.frames;
@@ -203,7 +203,7 @@ describe.each(JSON_RPC)("a slash command, over %s", (_name, client) => {
     expect(JSON.stringify((await ground.get(id)).frames)).toContain("SUCCEEDED");
   });
 
-  it("is plain where its request opts out, and its conversation stays as it was (CARD-3)", async () => {
+  it("is plain when its request opts out, and leaves its conversation as it was (CARD-3)", async () => {
     await using ground = await serve(client);
     const asked = { command_path: ["shell"], args: "touch x" };
     const started = await ground.call("command/execute", asked, { extensions: "" });
@@ -213,7 +213,7 @@ describe.each(JSON_RPC)("a slash command, over %s", (_name, client) => {
 });
 
 describe("another principal", () => {
-  it("sees nothing of what was shown in a context of that name (CARD-3)", async () => {
+  it("sees nothing of a context with the same id (CARD-3)", async () => {
     await using ground = await serve(jsonRpcClient(V1));
     const { contextId } = placeOf((await ground.stream({ text: "text Hi." }, KNOWS)).frames);
     const other = await ground.stream({ text: "text Ho." }, { contextId }, {}, { tenant: "other" });
@@ -224,7 +224,7 @@ describe("another principal", () => {
 describe.each(JSON_RPC)("a server that requires the extension, over %s", (_name, client) => {
   const { get, send, cancel, setPush, push } = client.version;
 
-  it("takes the RFC's own steps, commands and the card, and nothing that shows no knowledge of it (CARD-1, D5)", async () => {
+  it("accepts the RFC's own steps, commands and the card, and refuses requests that do not use the extension (CARD-1, D5)", async () => {
     await using receiver = await receive();
     await using ground = await serve(client, { extensionRequired: true, pushTargets: [receiver.target] });
     await ground.call("commands/get", {});
@@ -247,7 +247,7 @@ describe.each(JSON_RPC)("a server that requires the extension, over %s", (_name,
 });
 
 describe("A2A 1.0 over gRPC", () => {
-  it("inherits the extension, opts out by its metadata, and names it in the response's (CARD-3)", async () => {
+  it("inherits the extension, opts out by metadata, and names it in the response metadata (CARD-3)", async () => {
     await using ground = await serve(jsonRpcClient(V1));
     const { url, token } = ground.server();
     const headers = { authorization: `Bearer ${token}` };
@@ -281,7 +281,7 @@ function approval(callId = ""): { readonly data: object } {
 interface Ground extends AsyncDisposable {
   server(): DevtoolServer;
   call(method: string, params: object, ask?: Ask): Promise<Heard>;
-  /** Streams the exchange of a message; `rest` are its other fields, `beside` those of the request. */
+  /** Streams the exchange of a message. `rest` holds further fields of the message, `beside` those of the request. */
   stream(part: { text: string } | { data: object }, rest?: object, ask?: Ask, beside?: object): Promise<Heard>;
   get(taskId: string, ask?: Ask): Promise<Heard>;
   subscribe(taskId: string, ask?: Ask): Promise<Heard>;
@@ -290,7 +290,7 @@ interface Ground extends AsyncDisposable {
 
 async function serve(client: LiteralClient, options: CodingServerOptions = {}): Promise<Ground> {
   const workspace = await mkdtemp(join(tmpdir(), "devtool-activation-"));
-  // A connection that a client opened and has not used would hold a stop for as long.
+  // An unused connection of the client would otherwise delay the stop of the server.
   const all = { workspace, dataDirectory: `${workspace}-data`, drainMs: 0, ...options };
   let server = await serveCodingAgent(all);
   const { version } = client;

@@ -41,19 +41,19 @@ describe.skipIf(!(await hasOpenssl()))("a server with certificates", () => {
     await rm(directory, { recursive: true, force: true });
   });
 
-  it("says https, and speaks nothing else", async () => {
+  it("has an https URL, and speaks nothing else", async () => {
     expect(server.url).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
     await expect(openly(server.url.replace("https", "http"))).rejects.toThrow(/socket hang up|ECONNRESET/);
   });
 
-  it("says in its card that it takes certificates", async () => {
+  it("lists certificates in its card", async () => {
     const [response] = await once(get(`${server.url}/.well-known/agent-card.json`, { ca }), "response");
     const card = Object(await json(response));
     expect(card.securitySchemes.mtls).toMatchObject({ type: "mutualTLS", mtlsSecurityScheme: {} });
     expect(card.security).toEqual([{ bearer: [] }, { mtls: [] }]);
   });
 
-  it("knows a client by issuer and subject, over HTTP/1.1 and HTTP/2, and after its certificate was renewed", async () => {
+  it("identifies a client by issuer and subject, over HTTP/1.1 and HTTP/2, also with a renewed certificate", async () => {
     const [old, renewed] = [await authority.issue(ALICE), await authority.issue(ALICE)];
     const { task } = await send(over("1.1", old), "text hello");
     expect(task?.principal).toBe("x509:CN%3Dours#O%3DExample,CN%3Dalice");
@@ -81,7 +81,7 @@ describe.skipIf(!(await hasOpenssl()))("a server with certificates", () => {
   });
 
   it.each(["1.1", "2"] as const)(
-    "lets nobody in over HTTP/%s with a certificate of a stranger, or with none",
+    "refuses clients over HTTP/%s with a certificate of a foreign authority, or without one",
     async (version) => {
       const transports = [over(version, await stranger.issue(ALICE)), over(version)];
       for (const transport of transports) {
@@ -90,7 +90,7 @@ describe.skipIf(!(await hasOpenssl()))("a server with certificates", () => {
     },
   );
 
-  it("takes no wrong token, and no other credentials, for a good certificate's sake", async () => {
+  it("refuses a wrong token and other credentials in spite of a valid certificate", async () => {
     const client = await authority.issue(ALICE);
     for (const authorization of ["Bearer wrong", "Bearer a.b.c", "Basic x", ""]) {
       expect(await listing({ client, headers: { authorization } }), authorization).toMatchObject({ status: 401 });
@@ -98,7 +98,7 @@ describe.skipIf(!(await hasOpenssl()))("a server with certificates", () => {
     expect(await listing({ client })).toMatchObject({ status: 200 });
   });
 
-  it("lets nobody in by a certificate that names no subject: all of them would be one", async () => {
+  it("refuses a certificate that names no subject: all such callers would be one principal", async () => {
     expect(await listing({ client: await authority.issue("/") })).toMatchObject({
       status: 401,
       body: expect.stringContaining("names no subject"),
@@ -109,12 +109,12 @@ describe.skipIf(!(await hasOpenssl()))("a server with certificates", () => {
     ["has expired", { from: "20200101000000Z", to: "20200201000000Z" }],
     ["is not valid yet", { from: "20400101000000Z", to: "20410101000000Z" }],
     ["is for servers", { usage: "serverAuth" }],
-  ])("lets nobody in by a certificate that %s", async (_what, limits) => {
+  ])("refuses a certificate that %s", async (_what, limits) => {
     expect(await listing({ client: await authority.issueLimited(ALICE, limits) })).toMatchObject({ status: 401 });
     expect(await listing({ client: await authority.issueLimited(ALICE, {}) })).toMatchObject({ status: 200 });
   });
 
-  it("lets nobody in by a certificate that a client signed, or an authority of the same name", async () => {
+  it("refuses a certificate that a client signed, or an authority of the same name", async () => {
     const alice = await authority.issueLimited(ALICE, {});
     const signed = await authority.issueLimited("/O=Example/CN=bob", { signer: alice });
     const namesake = await Authority.create(await mkdtemp(join(directory, "namesake-")), "ours");
@@ -129,25 +129,25 @@ describe.skipIf(!(await hasOpenssl()))("a server with certificates", () => {
     "/O=Example\\nCN=alice",
     "/O=example/CN=ALICE",
     "/O=Example/CN=alice,CN=alice",
-  ])("knows a client named %s as another", async (subject) => {
+  ])("treats a client named %s as another principal", async (subject) => {
     const alice = await send(over("2", await authority.issue(ALICE)), "text hello");
     const other = await send(over("2", await authority.issue(subject)), "text hello");
     expect(other.task?.principal).not.toBe(alice.task?.principal);
   });
 
-  it("knows a client by its subject alone, whatever else its certificate names", async () => {
+  it("identifies a client by its subject alone, whatever else its certificate names", async () => {
     const mallory = await authority.issue("/O=Example/CN=mallory", "DNS:alice,email:alice@example.org");
     expect((await send(over("2", mallory), "text hello")).task?.principal).toMatch(/CN%3Dmallory$/);
   });
 
-  it("resumes a session as whose it was, and never as another's", async () => {
+  it("resumes a TLS session as its own client, and never as another one", async () => {
     const strangers = await sessionOf(await stranger.issue(ALICE));
     expect(await listing({ client: await authority.issue(ALICE), session: strangers })).toMatchObject({ status: 401 });
     const alices = await sessionOf(await authority.issue(ALICE));
     expect(await listing({ client: await stranger.issue(ALICE), session: alices })).toMatchObject({ status: 200 });
   });
 
-  it("lets the operator in by the token, without a certificate", async () => {
+  it("admits the operator by the token, without a certificate", async () => {
     const transport = createConnectTransport({
       baseUrl: server.url,
       httpVersion: "2",
@@ -163,7 +163,7 @@ describe.skipIf(!(await hasOpenssl()))("a server with certificates", () => {
     readonly session?: Buffer;
   }
 
-  /** Lists tasks over a connection of its own. */
+  /** Lists tasks over a new connection. */
   async function listing({ client, headers = {}, session }: Asking) {
     const credentials = { cert: client.certificate, key: client.key, ...(session && { session }) };
     const request = get(`${server.url}/v1/tasks`, { ca, agent: false, headers, ...credentials });
@@ -171,7 +171,7 @@ describe.skipIf(!(await hasOpenssl()))("a server with certificates", () => {
     return { status: response.statusCode, body: await text(response) };
   }
 
-  /** A session of TLS, as a client keeps it to come back sooner. */
+  /** Returns a TLS session, with which a client can connect faster. */
   async function sessionOf(client: Certificate): Promise<Buffer> {
     const { hostname: host, port } = new URL(server.url);
     const socket = connect({ host, port: Number(port), ca, cert: client.certificate, key: client.key });

@@ -14,7 +14,7 @@ const signal = AbortSignal.timeout(300_000);
 const APPROVE = "devtool.approve";
 const WRITE = "write made.txt hello";
 
-describe("callers that an issuer knows", () => {
+describe("callers with a token of an issuer", () => {
   let workspace: string;
   let issuer: Issuer;
   let server: DevtoolServer;
@@ -30,13 +30,13 @@ describe("callers that an issuer knows", () => {
     await rm(workspace, { recursive: true, force: true });
   });
 
-  it("are let in beside the holder of the operator's token, each as a principal of their own", async () => {
+  it("are admitted besides the holder of the operator's token, each as a principal of their own", async () => {
     const task = await (await as("alice")).start("text hello");
     expect(task).toMatchObject({ state: TaskState.COMPLETED, principal: "https://login.example#alice" });
     expect(await operator().start("text hello")).toMatchObject({ principal: "local" });
   });
 
-  it("approve nothing without the scope, whatever the client: nothing runs, and the question stays open", async () => {
+  it("cannot approve without the scope, whatever the client: nothing runs, and the approval stays open", async () => {
     const alice = await as("alice");
     const task = await alice.start(WRITE);
     await expect(alice.answer(task, "proceed_once")).rejects.toMatchObject({ code: Code.PermissionDenied });
@@ -56,7 +56,7 @@ describe("callers that an issuer knows", () => {
     expect(existsSync(join(workspace, "made.txt"))).toBe(false);
   });
 
-  it("stand in the audit log by their name, and read it only with the scope", async () => {
+  it("appear in the audit log with their principal, and read it only with the scope", async () => {
     const alice = await as("alice", APPROVE);
     await alice.answer(await alice.start(WRITE), "proceed_once");
     await expect(auditOf(alice)).rejects.toMatchObject({ code: Code.PermissionDenied });
@@ -66,7 +66,7 @@ describe("callers that an issuer knows", () => {
     expect(approved.map(({ principal }) => principal)).toEqual(["https://login.example#alice"]);
   });
 
-  it("are turned away with the reason when their token is not taken", async () => {
+  it("are refused with the reason when their token is not accepted", async () => {
     const token = await (await createIssuer()).tokenFor("alice");
     const response = await fetch(server.url, { method: "POST", headers: { authorization: `Bearer ${token}` } });
     expect(response.status).toBe(401);

@@ -14,10 +14,10 @@ describe("the memory of a server that is sent bombs (S3)", () => {
   });
   afterAll(() => server[Symbol.asyncDispose]());
 
-  it.for(documentBombs())("refuses $name, and takes at most 64 MB for it", async (bomb) => {
+  it.for(documentBombs())("refuses $name, and uses at most 64 MB for it", async (bomb) => {
     const make = bomb.client === "http1" ? http1Client : http2Client;
     using client = make(server.url, server.token);
-    // What is loaded and compiled for the first request of a binding is not asked here.
+    // Leaves out the code that the first request of a binding loads and compiles.
     for (let index = 0; index < 20; index++) await throwBomb({ ...bomb, body: Buffer.from("x") }, client);
     const { residentBytes } = await server.memory();
     expect(await throwBomb(bomb, client)).not.toBe("taken");
@@ -36,7 +36,7 @@ describe("the memory of a server that is sent bombs (S3)", () => {
     },
   );
 
-  it.for(FLOODS)("refuses $name, takes at most 64 MB for it, and serves others", async (flood) => {
+  it.for(FLOODS)("refuses $name, uses at most 64 MB for it, and serves other clients", async (flood) => {
     await fetch(new URL("/.well-known/agent-card.json", server.url));
     const { residentBytes } = await server.memory();
     await sendFlood(flood, server);

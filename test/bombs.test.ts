@@ -16,7 +16,7 @@ const A2A = "/lf.a2a.v1.A2AService/SendMessage";
 const FAST = { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } };
 const MIB = 1024 * 1024;
 
-/** Two bytes on the wire each, and an object with seven fields in memory. */
+/** A million parts. Each takes two bytes on the wire, and an object with seven fields in memory. */
 const PARTS = Array.from({ length: 1_000_000 }, () => ({}));
 const BINARY = {
   [OURS]: toBinary(SendMessageRequestSchema, create(SendMessageRequestSchema, { message: { parts: PARTS } })),
@@ -25,7 +25,7 @@ const BINARY = {
 const LONG = "x".repeat(1025);
 const JSON_PARTS = `{"message":{"messageId":"m","role":"ROLE_USER","parts":[${"{},".repeat(100_000)}{}]}}`;
 
-describe("a request that is small on the wire and big in memory (S3)", () => {
+describe("a request that is small on the wire and large in memory (S3)", () => {
   let workspace: string;
   let server: DevtoolServer;
 
@@ -59,7 +59,7 @@ describe("a request that is small on the wire and big in memory (S3)", () => {
     });
 
     it(`is refused before it is decoded: gRPC-Web, ${path}`, async () => {
-      // Media types have no case.
+      // Media types are not case-sensitive.
       const { text } = await post(path, framed(bytes, 0), { "content-type": "Application/GRPC-web+proto" });
       expect(decodeURIComponent(text)).toContain(TOO_MANY_FIELDS);
     });
@@ -70,7 +70,7 @@ describe("a request that is small on the wire and big in memory (S3)", () => {
     });
   }
 
-  it("is refused where it is compressed: 50 MiB of nothing", async () => {
+  it("is refused when it is compressed: 50 MiB of zeros", async () => {
     const nothing = Buffer.alloc(50 * MIB);
     for (const [encoding, body] of [
       ["gzip", gzipSync(nothing)],
@@ -83,13 +83,13 @@ describe("a request that is small on the wire and big in memory (S3)", () => {
     }
   });
 
-  it("is refused by JSON-RPC, although its last string has no end and is full of quotes", async () => {
+  it("is refused by JSON-RPC, also with an unterminated string full of escaped quotes", async () => {
     const body = `{"a":"${'\\"'.repeat(2 * MIB - 100)}`;
     const { text } = await post("/", body, { "content-type": "application/json" });
     expect(JSON.parse(text).error).toMatchObject({ code: -32700 });
   });
 
-  it("gets an answer with the first 20 fields that are missing, and no more", async () => {
+  it("gets an error with the first 20 missing fields, and no more", async () => {
     const parts = Array.from({ length: 40_000 }, () => ({}));
     const params = { message: { messageId: "m", role: "ROLE_USER", parts } };
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "SendMessage", params });
@@ -106,7 +106,7 @@ describe("a request that is small on the wire and big in memory (S3)", () => {
     ["referenceTaskIds", { referenceTaskIds: Array.from({ length: 257 }, (_, at) => `t${at}`) }],
     ["extensions", { extensions: [LONG] }],
     ["model", { metadata: { "https://devtool.dev/a2a/session-settings/v1alpha": { model: LONG } } }],
-  ])("is refused where each event would repeat it: %s", async (field, given) => {
+  ])("is refused in a field that each event would repeat: %s", async (field, given) => {
     for (const [method, text, role] of [
       ["message/send", { kind: "text", text: "say 100" }, "user"],
       ["SendMessage", { text: "say 100" }, "ROLE_USER"],
@@ -123,7 +123,7 @@ describe("a request that is small on the wire and big in memory (S3)", () => {
     }
   });
 
-  it("is refused where a command or a promised task would keep it", async () => {
+  it("is refused in a command or a promised task, which would keep it", async () => {
     const headers = { "content-type": "application/json" };
     const params = { command_path: ["about"], args: "", context_id: LONG };
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "command/execute", params });
@@ -132,7 +132,7 @@ describe("a request that is small on the wire and big in memory (S3)", () => {
     expect((await post("/tasks", promise, headers)).status).toBe(400);
   });
 
-  it("is not what a request of ordinary size is taken for", async () => {
+  it("is told apart from a request of ordinary size", async () => {
     const text = "x".repeat(3 * MIB);
     const request = create(SendMessageRequestSchema, {
       message: { messageId: "big", parts: [{ content: { case: "text", value: `text done\n${text}` } }] },
@@ -174,7 +174,7 @@ describe("a request that is small on the wire and big in memory (S3)", () => {
 
 const TOO_MANY_FIELDS = "the message holds more than 250000 fields: limit is 250000";
 
-/** A message in the frame that gRPC has for it. */
+/** Returns a message in a gRPC frame. */
 function framed(message: Uint8Array, flags: number): Uint8Array {
   const head = Buffer.alloc(5);
   head[0] = flags;

@@ -16,7 +16,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 const PYTHON = fileURLToPath(new URL("interop/.venv-1.0/bin/python", import.meta.url));
 if (!existsSync(PYTHON)) console.info("skipped: no Python has a2a-sdk: run npx -y pnpm@12 install:interop");
 
-/** A card with all that makes canonical forms differ: defaults that stay, blanks, other scripts. */
+/** A card with everything that makes canonical forms differ: default values, white space, other scripts. */
 const CARD: JsonObject = {
   name: "devtool",
   description: "Works on code – überall.",
@@ -44,16 +44,16 @@ describe("a signed card", () => {
     signed = await signCard(CARD, key);
   });
 
-  it("is verified with the key that signed it", async () => {
+  it("is valid for the key that signed it", async () => {
     expect(await verifyCard(signed, { keys })).toEqual({ keyId: "card-1" });
   });
 
-  it("is verified whatever the order of its names, and after a way through JSON with other blanks", async () => {
+  it("is valid whatever the order of its fields, and after a round trip through JSON with other white space", async () => {
     const turned = Object.fromEntries(Object.entries(signed).reverse());
     expect(await verifyCard(JSON.parse(JSON.stringify(turned, undefined, 4)), { keys })).toEqual({ keyId: "card-1" });
   });
 
-  it("is not verified when a word of it was changed, taken away or added", async () => {
+  it("is not valid when a value was changed, removed or added", async () => {
     const changed = pathsOf(CARD).map((path) => changedAt(signed, path));
     expect(changed.length).toBeGreaterThan(20);
     const additions = [
@@ -77,7 +77,7 @@ describe("a signed card", () => {
     }
   });
 
-  it("is not verified with another key under the same id, without a signature, or with a shared secret", async () => {
+  it("is not valid for another key of the same id, without a signature, or with a shared secret", async () => {
     const other = await createKey();
     await expect(verifyCard(signed, { keys: other.keys })).rejects.toThrow("none of its signatures is valid");
     await expect(verifyCard(CARD, { keys })).rejects.toThrow("it has no signature");
@@ -87,14 +87,14 @@ describe("a signed card", () => {
     );
   });
 
-  it("is not verified with a shared secret, which whoever checks it could sign with", async () => {
+  it("is not valid with a shared secret, with which any verifier could sign", async () => {
     const secret = Buffer.alloc(32, "x");
     const forged = await signCard(CARD, { ...key, algorithm: "HS256", privateKey: createSecretKey(secret) });
     const shared = { kty: "oct", k: secret.toString("base64url"), kid: "card-1" };
     await expect(verifyCard(forged, { keys: { keys: [shared] } })).rejects.toThrow("none of its signatures is valid");
   });
 
-  it("names where the keys are, and its kind", () => {
+  it("names the URL of the keys, and its type", () => {
     const [first] = listOf(signed.signatures);
     const header = JSON.parse(Buffer.from(String(objectOf(first).protected), "base64url").toString());
     expect(header).toEqual({
@@ -109,7 +109,7 @@ describe("a signed card", () => {
     const jwk = keys.keys[0];
     if (!jwk) throw new Error("there is no key");
     const verify = verifyAgentCardSignature(async () => jwk);
-    // What it has parsed has lost the security schemes, so a card with them is only verified without (a2a-js, issue 663).
+    // Its parser drops the security schemes, so it can only verify a card without them (a2a-js, issue 663).
     const { securitySchemes: _lost, ...without } = CARD;
     await verify(AgentCard.fromJSON(await signCard(without, key)));
   });
@@ -146,7 +146,7 @@ describe("the card of a server", () => {
     });
   });
 
-  it("names in both forms the ways to be known that the server takes", async () => {
+  it("names in both forms the security schemes that the server accepts", async () => {
     const openIdConnectUrl = "https://login.example/.well-known/openid-configuration";
     expect(card.securitySchemes).toMatchObject({ oidc: { openIdConnectSecurityScheme: { openIdConnectUrl } } });
     expect(card.securityRequirements).toContainEqual({ schemes: { oidc: { list: ["openid"] } } });
@@ -155,7 +155,7 @@ describe("the card of a server", () => {
     expect(older).not.toHaveProperty("signatures");
   });
 
-  it("keeps its tag although each signature is another", async () => {
+  it("keeps its ETag although each signature differs", async () => {
     const [one, other] = [await fetchCard({ "a2a-version": "1.0" }), await fetchCard({ "a2a-version": "1.0" })];
     expect(one.headers.get("etag")).toBe(other.headers.get("etag"));
     expect(await one.text()).toBe(await other.text());
@@ -186,7 +186,7 @@ async function createKey(): Promise<{ readonly key: CardKey; readonly keys: JSON
   return { key: { keyId: "card-1", algorithm: "ES256", privateKey, jwksUrl }, keys };
 }
 
-/** The paths of all values in a card that are no objects. */
+/** Returns the paths of all values in a card that are not objects. */
 function pathsOf(value: unknown, path: readonly string[] = []): (readonly string[])[] {
   if (typeof value !== "object" || value === null) return [path];
   return Object.entries(value).flatMap(([name, inner]) => pathsOf(inner, [...path, name]));

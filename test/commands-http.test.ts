@@ -26,7 +26,7 @@ describe.each([
     await rm(`${workspace}-data`, { recursive: true, force: true });
   });
 
-  it("are listed, each group described in words", async () => {
+  it("are listed, each group with a description", async () => {
     const { commands } = await json(await call("GET", `/commands?workspace_path=${encodeURIComponent(workspace)}`));
     const named = new Map(Object.values(Object(commands)).map((command) => [Object(command).name, command]));
     expect(named.get("stats")).toMatchObject({
@@ -36,7 +36,7 @@ describe.each([
     expect(named.get("mcp")).toMatchObject({ description: expect.stringContaining("MCP servers") });
   });
 
-  it("start, and stream what they do for a client that takes a stream", async () => {
+  it("start, and stream their updates to a client that accepts a stream", async () => {
     const started = await json(await call("POST", "/commands:execute", { command_path: ["about"] }));
     expect(started).toMatchObject({ status: "STARTED", execution_id: expect.any(String) });
     const body = { command_path: ["about"] };
@@ -49,7 +49,7 @@ describe.each([
     expect(JSON.stringify(events.at(-1))).toContain("TASK_STATE_COMPLETED");
   });
 
-  it("know their conversation by context_id, and say without one what to send", async () => {
+  it("find their conversation by context_id, and name what to send without one", async () => {
     const contextId = await conversation();
     for (const place of [{ context_id: contextId }, { contextId }]) {
       expect(await outputOf({ command_path: ["stats"], ...place })).toContain("1 of your messages");
@@ -58,7 +58,7 @@ describe.each([
     expect(await outputOf({ command_path: ["compress"], context_id: "nope" })).toContain('in context \\"nope\\"');
   });
 
-  it("are refused with a place that cannot be read", async () => {
+  it("are refused with a context that cannot be read", async () => {
     const rows: [Json, string][] = [
       [{ context_id: 5 }, "context_id must be a string, got 5"],
       [{ context_id: "a", contextId: "b" }, 'context_id \\"a\\" differs from contextId'],

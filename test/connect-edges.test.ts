@@ -19,7 +19,7 @@ const CHANGING = METHODS.filter(
 const LIST = "devtool.v1alpha.TaskService/ListTasks";
 const CUT = gzipSync("{}").subarray(0, 15);
 
-describe("Connect at its edges", () => {
+describe("Connect", () => {
   let workspace: string;
   let server: DevtoolServer;
 
@@ -40,7 +40,7 @@ describe("Connect at its edges", () => {
     }
   });
 
-  it("reads by GET, and takes no token out of the address", async () => {
+  it("reads by GET, and accepts no token in the URL", async () => {
     const query = { message: "{}", encoding: "json", authorization: `Bearer ${server.token}` };
     expect((await get(LIST, query)).status).toBe(200);
     expect((await get(LIST, query, {})).status).toBe(401);
@@ -51,17 +51,17 @@ describe("Connect at its edges", () => {
     ["compressed bytes that end too early", { ...compressed(CUT), compression: "gzip" }],
     ["compressed bytes that are none", { ...compressed(Buffer.from("text")), compression: "gzip" }],
     ["no message", { encoding: "json" }],
-  ])("calls it the client's fault when a query holds %s (ERR-1)", async (_what, query) => {
+  ])("reports an error of the client when a query holds %s (ERR-1)", async (_what, query) => {
     const response = await get(LIST, query);
     expect([response.status, Object(await response.json()).code]).toEqual([400, "invalid_argument"]);
   });
 
-  it("calls it the client's fault when a body ends too early for its compression (ERR-1)", async () => {
+  it("reports an error of the client when a compressed body ends too early (ERR-1)", async () => {
     const { status, body } = await post({ "content-encoding": "gzip" }, CUT);
     expect([status, body.code]).toEqual([400, "invalid_argument"]);
   });
 
-  it("has no deadline where that is further away than a timer reaches", async () => {
+  it("ignores a deadline that is too far away for a timer", async () => {
     const message = { messageId: "far", parts: [{ text: "wait 20\ntext done" }] };
     const { status, body } = await post({ "connect-timeout-ms": "9999999999" }, JSON.stringify({ message }));
     expect([status, body.task?.state]).toEqual([200, "TASK_STATE_COMPLETED"]);

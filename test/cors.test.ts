@@ -48,7 +48,7 @@ describe("a server that lists origins (S5)", () => {
     }
   });
 
-  it.each([...PATHS, "/nothing"])("lets a listed page read what %s answers, also a refusal", async (path) => {
+  it.each([...PATHS, "/nothing"])("lets a listed page read the response of %s, also a refusal", async (path) => {
     const { status, headers } = await call("POST", path, { origin: LISTED, authorization: "Bearer wrong" });
     expect(status).toBe(401);
     expect(headers["access-control-allow-origin"]).toBe(LISTED);
@@ -58,19 +58,19 @@ describe("a server that lists origins (S5)", () => {
     );
   });
 
-  it("keeps what else the card varies by, and says it to callers without an origin too", async () => {
+  it("keeps the other Vary values of the card, also for callers without an origin", async () => {
     for (const headers of [{}, { origin: LISTED }]) {
       const card = await call("GET", "/.well-known/agent-card.json", headers);
       expect(listOf(card.headers.vary)).toEqual(["origin", "a2a-version"]);
     }
   });
 
-  it("never allows the browser's own credentials", async () => {
+  it("never allows credentials that the browser attaches", async () => {
     const { headers } = await preflight("/", LISTED);
     expect(headers["access-control-allow-credentials"]).toBeUndefined();
   });
 
-  it("answers a page of the Internet that asks for this machine", async () => {
+  it("answers a page of the public internet that calls this machine", async () => {
     const name = "access-control-request-private-network";
     expect((await preflight("/", LISTED, { [name]: "true" })).headers["access-control-allow-private-network"]).toBe(
       "true",
@@ -78,12 +78,12 @@ describe("a server that lists origins (S5)", () => {
     expect((await preflight("/", LISTED)).headers["access-control-allow-private-network"]).toBeUndefined();
   });
 
-  it("still wants the token for an OPTIONS request that is not a preflight request", async () => {
+  it("requires the token for an OPTIONS request that is not a preflight request", async () => {
     expect((await call("OPTIONS", "/", { origin: LISTED })).status).toBe(401);
     expect((await call("OPTIONS", "/", { "access-control-request-method": "POST" })).status).toBe(401);
   });
 
-  it("still checks the host of a preflight request", async () => {
+  it("checks the host of a preflight request", async () => {
     expect((await preflight("/", LISTED, { host: "evil.example" })).status).toBe(403);
   });
 
@@ -95,7 +95,7 @@ describe("a server that lists origins (S5)", () => {
     session.destroy();
   });
 
-  it("names the flags and fields that would let a caller in", async () => {
+  it("names the flags and fields that would allow a caller", async () => {
     const origin = await call("GET", "/healthz", { origin: "https://evil.example" });
     expect(origin.body).toContain("--allow-origin (allowed_origins)");
     const host = await call("GET", "/healthz", { host: "localhost:9" });

@@ -9,13 +9,13 @@ import { type Outcome, SENDERS, type Sender, type Words } from "./duplicates/sen
 
 /** The number of duplicates over each binding. */
 const DUPLICATES = roundsOf("DEVTOOL_DUPLICATES", { quick: 100, ci: 500, deep: 10_000 });
-/** A message is sent this many times at once, and once more as often after a restart or in the middle of one. */
+/** Number of times that a message is sent at once, and again after or during a restart. */
 const AT_ONCE = 10;
 const MESSAGES = DUPLICATES / (2 * AT_ONCE);
-/** A restart takes as long as a hundred messages. */
+/** Number of messages between two restarts. Few, because a restart takes as long as a hundred messages. */
 const RESTARTS_EVERY = DEPTH === "quick" ? 3 : 10;
 
-describe("a message that comes many times (STREAM-7, R8)", { timeout: 3_600_000 }, () => {
+describe("a message that is sent many times (STREAM-7, R8)", { timeout: 3_600_000 }, () => {
   it.each(SENDERS)(
     `begins one turn in ${DUPLICATES} duplicates over $name, at once and over restarts; anything else under its id is a conflict`,
     async (sender) => {
@@ -30,7 +30,7 @@ describe("a message that comes many times (STREAM-7, R8)", { timeout: 3_600_000 
     },
   );
 
-  it("is recorded once when the server stops while it comes for the first time", async () => {
+  it("is recorded once when the server stops while it arrives for the first time", async () => {
     await using server = new RestartingServer({});
     for (const sender of SENDERS) {
       const words = { messageId: `first-${sender.name}`, text: "text once" };
@@ -41,7 +41,7 @@ describe("a message that comes many times (STREAM-7, R8)", { timeout: 3_600_000 
     }
   });
 
-  it("would be found to begin many turns, where no message is a retry (sabotage of R8)", async () => {
+  it("would begin many turns if no message were recognized as a retry (sabotage of R8)", async () => {
     const [sender] = SENDERS;
     if (!sender) throw new Error("there is no binding");
     const { turns, outcomes } = await play(sender, { retryWindowMs: 0 });
@@ -51,13 +51,13 @@ describe("a message that comes many times (STREAM-7, R8)", { timeout: 3_600_000 
 });
 
 interface Played {
-  /** How often the model was asked about each message. */
+  /** The number of turns of each message. */
   readonly turns: ReadonlyMap<string, number>;
-  /** For each message: what its duplicates came to, and what others under its id did. */
+  /** For each message: the results of its duplicates, and of other messages with its id. */
   readonly outcomes: ReadonlyMap<string, { readonly again: readonly Outcome[]; readonly other: readonly Outcome[] }>;
 }
 
-/** Sends each message again and again, then others under its id. Every other message goes on with the task of the one before. */
+/** Sends each message many times, then others with its id. Every other message continues the task of the one before. */
 async function play(sender: Sender, options: CodingServerOptions): Promise<Played> {
   await using server = new RestartingServer(options);
   const outcomes = new Map<string, { readonly again: readonly Outcome[]; readonly other: readonly Outcome[] }>();
@@ -67,7 +67,7 @@ async function play(sender: Sender, options: CodingServerOptions): Promise<Playe
     const words: Words = { messageId: `m${index}`, text: "text hi", ...(to !== undefined && { taskId: to }) };
     const again = await server.repeat(sender, words);
     const restarting = index % RESTARTS_EVERY === 0 ? server.restart() : undefined;
-    // Every other restart is in the middle of what comes next.
+    // Every other restart happens while the next message is sent.
     if (index % (2 * RESTARTS_EVERY) === 0) await restarting;
     again.push(...(await server.repeat(sender, words)));
     await restarting;
@@ -87,7 +87,7 @@ function taskIdsIn(outcomes: readonly Outcome[]): Set<string> {
   return new Set(outcomes.flatMap((one) => (one.case === "answered" ? [one.taskId] : [])));
 }
 
-/** A durable server that can be started again, while it is called too, and counts the turns of its model. */
+/** A durable server that can restart while it is called, and counts the turns of its model. */
 class RestartingServer implements AsyncDisposable {
   readonly turns = new Map<string, number>();
   readonly #workspace = mkdtempSync(join(tmpdir(), "devtool-duplicates-"));
@@ -111,7 +111,7 @@ class RestartingServer implements AsyncDisposable {
     return Promise.all(Array.from({ length: AT_ONCE }, (_, index) => this.send(sender, words, index)));
   }
 
-  /** Sends a message, again when the server stopped meanwhile. */
+  /** Sends a message, and sends it again if the server stops meanwhile. */
   async send(sender: Sender, words: Words, index: number): Promise<Outcome> {
     const current = this.#server;
     try {
@@ -122,7 +122,7 @@ class RestartingServer implements AsyncDisposable {
     }
   }
 
-  /** A task that no message of the test goes to. */
+  /** Begins a task that gets no message of the test. */
   otherTask(sender: Sender): Promise<string> {
     this.#otherTask ??= this.send(sender, { messageId: "other", text: "text other" }, 0).then((one) => {
       this.turns.delete("other");

@@ -89,21 +89,21 @@ describe("errors (ERR-1)", () => {
       field: "taskId",
     },
     { method: LONG, params: {}, code: -32601, says: "does not exist: choose message/send" },
-  ])("of $method say what is wrong in the client's own words: $says", async ({ method, params, code, says, field }) => {
+  ])("of $method name the fields as the client does: $says", async ({ method, params, code, says, field }) => {
     const { error } = await rpc({ jsonrpc: "2.0", id: 1, method, params });
     expect(error).toMatchObject({ code, message: expect.stringContaining(says) });
     if (field !== undefined) expect(error).toMatchObject({ data: { field } });
     expect(JSON.stringify(error)).not.toMatch(/devtool\.(a2a\.)?v1alpha|x{81}/);
   });
 
-  it("of a context that is not the task's are a sentence", async () => {
+  it("about the context of another task are a sentence", async () => {
     const { result } = await rpc(send({ ...HELLO, messageId: "first" }));
     const { error } = await rpc(send({ ...HELLO, messageId: "second", taskId: result?.id, contextId: "nope" }));
     const sentence = `contextId "nope" is not the context of task "${String(result?.id)}": send its own, or none`;
     expect(error).toMatchObject({ code: -32602, message: sentence, data: { field: "contextId", value: "nope" } });
   });
 
-  it("of a position to resume from name the header that says it", async () => {
+  it("about the position to resume from name its header", async () => {
     const { result } = await rpc(send({ ...HELLO, messageId: "resumed" }));
     for (const method of ["tasks/resubscribe", "SubscribeToTask"]) {
       const body = { jsonrpc: "2.0", id: 1, method, params: { id: result?.id } };
@@ -113,7 +113,7 @@ describe("errors (ERR-1)", () => {
     }
   });
 
-  it("of a push config name it as each version does", async () => {
+  it("about a push config name it as each version does", async () => {
     const { result } = await rpc(send({ ...HELLO, messageId: "configured" }));
     const old = { method: "tasks/pushNotificationConfig/delete", params: { id: result?.id } };
     expect((await rpc({ jsonrpc: "2.0", id: 1, ...old })).error).toMatchObject({
@@ -147,7 +147,7 @@ describe("errors (ERR-1)", () => {
     { what: "a method that does not exist", method: "nothing/here", code: -32601 },
     { what: "a method of A2A 0.3", method: "tasks/get", code: -32600 },
     { what: "a method of A2A 1.0", method: "GetTask", code: -32600 },
-  ])("of a request without an id are of $what first: $code", async ({ method, code }) => {
+  ])("of a request without an id report $what first: $code", async ({ method, code }) => {
     const { error } = await rpc({ jsonrpc: "2.0", method, params: {} });
     expect(error?.code).toBe(code);
   });
@@ -169,7 +169,7 @@ describe("errors (ERR-1)", () => {
     },
   );
 
-  it("are none for an empty authentication in a push config", async () => {
+  it("do not occur for an empty authentication in a push config", async () => {
     const { result } = await rpc(send({ ...HELLO, messageId: "pushed" }));
     const config = { url: "https://93.184.215.14/hook", authentication: {} };
     const params = { taskId: result?.id, pushNotificationConfig: config };
@@ -177,7 +177,7 @@ describe("errors (ERR-1)", () => {
     expect(set.result).toMatchObject({ pushNotificationConfig: { url: config.url } });
   });
 
-  describe("of a push config name the field as the client wrote it", () => {
+  describe("about a push config name the field as the client wrote it", () => {
     const authentication = { schemes: ["not a scheme"], credentials: "x" };
     const v03 = { url: "https://93.184.215.14/hook", authentication };
     const v1 = { url: v03.url, authentication: { scheme: "not a scheme", credentials: "x" } };
@@ -223,7 +223,7 @@ describe("errors (ERR-1)", () => {
     });
   });
 
-  it("of Connect in JSON name an unknown field, since it may be a restriction (JSON-2)", async () => {
+  it("of Connect with JSON name an unknown field, which may be a restriction (JSON-2)", async () => {
     const message = { messageId: "c", parts: [{ text: "text hi" }] };
     const restricted = { message, sessionSettings: { allowedTool: ["read_file"] } };
     const response = await post("/devtool.v1alpha.TaskService/SendMessage", restricted, {});

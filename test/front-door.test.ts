@@ -15,7 +15,7 @@ interface Route {
   readonly open: boolean;
 }
 
-/** The paths that are no methods of a service, and some that the server does not answer; a new one belongs here. */
+/** The paths that are not methods of a service, and some that the server does not serve. Add new paths here. */
 const PLAIN_ROUTES: readonly Route[] = [
   { method: "GET", path: "/healthz", open: true },
   { method: "GET", path: "/readyz", open: true },
@@ -86,7 +86,7 @@ describe("the front door (S5)", () => {
     );
   });
 
-  it("lets nobody in without the token, from another origin or under another name", async () => {
+  it("refuses requests without the token, from another origin or for another host", async () => {
     const tries = routes.flatMap(({ method, path, open }) => [
       ...HOSTS.map((host) => ({ method, path, headers: { host, authorization: "Bearer TOKEN" }, wanted: [403, 400] })),
       ...ORIGINS.map((origin) => ({ method, path, headers: { origin, authorization: "Bearer TOKEN" }, wanted: [403] })),
@@ -106,14 +106,14 @@ describe("the front door (S5)", () => {
     expect(wrong).toEqual([]);
   });
 
-  it("would be seen open: with the token, from here, every closed route answers something else (sabotage of S5)", async () => {
+  it("would be found open: with the token and from here, every closed route answers differently (sabotage of S5)", async () => {
     for (const { method, path } of routes) {
       const status = await statusOf({ method, path, headers: { authorization: "Bearer TOKEN" } });
       expect([401, 403]).not.toContain(status);
     }
   });
 
-  it("is the same over HTTP/2, where gRPC comes in", async () => {
+  it("is the same over HTTP/2, which gRPC uses", async () => {
     const session = connect(server.url);
     const right = { ":authority": new URL(server.url).host, authorization: `Bearer ${server.token}` };
     const wrongs = [
@@ -148,12 +148,12 @@ describe("the front door (S5)", () => {
     }
   });
 
-  it("says which port is in use, and what to do", async () => {
+  it("names the port in use, and the remedy", async () => {
     const port = Number(new URL(server.url).port);
     await expect(serveCodingAgent({ port })).rejects.toThrow(`port ${port} of 127.0.0.1 is in use: choose another`);
   });
 
-  it("is not opened on an address that others reach, without a token of the operator's", async () => {
+  it("does not open on an address that others can reach without a token of the operator", async () => {
     await expect(serveCodingAgent({ host: "0.0.0.0" })).rejects.toThrow(
       'host "0.0.0.0" is reachable from other machines',
     );
@@ -190,7 +190,7 @@ describe("the front door (S5)", () => {
   }
 });
 
-/** Every method that the server says it has. */
+/** Returns every method that the server lists by reflection. */
 async function methodsOf({ url, token }: DevtoolServer): Promise<string[]> {
   const header = `authorization: Bearer ${token}`;
   const reflect = ["--protocol", "grpc", "--http2-prior-knowledge", "--reflect-header", header, "-H", header];

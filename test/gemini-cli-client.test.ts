@@ -23,9 +23,9 @@ interface Kind {
   readonly name: string;
   readonly isHere: boolean;
   start(): Promise<Served>;
-  /** Whether it runs a call with content of the user's. */
+  /** Whether the server runs a call with content of the user. */
   readonly takesContent: boolean;
-  /** A command that says something and asks nothing. */
+  /** A command that answers without an approval. */
   readonly command: readonly string[];
 }
 
@@ -52,7 +52,7 @@ for (const { name, isHere, start, takesContent, command } of KINDS) {
     const begin = (): Conversation => new Conversation(client, { settings: { workspacePath: served.workspace } });
     const file = (path: string): string => join(served.workspace, path);
 
-    /** Says yes to everything, in as many turns as it takes. */
+    /** Approves every call, in as many turns as needed. */
     async function played(prompt: string): Promise<Conversation> {
       const conversation = begin();
       await conversation.say(prompt);
@@ -60,7 +60,7 @@ for (const { name, isHere, start, takesContent, command } of KINDS) {
       return conversation;
     }
 
-    it("streams thoughts and text, and goes on in the task that has ended", async () => {
+    it("streams thoughts and text, and continues the task after its end", async () => {
       const conversation = await played("think 1\ntext Hello.");
       const [thought] = conversation.events.flatMap(({ payload }) =>
         payload.case === "thought" ? [payload.value] : [],
@@ -78,14 +78,14 @@ for (const { name, isHere, start, takesContent, command } of KINDS) {
       expect(conversation.text).toBe("Finished.");
     });
 
-    it("says why a call failed", async () => {
+    it("reports why a call failed", async () => {
       const { calls } = await played(call("read_file", { file_path: file("none.txt") }));
       expect(calls).toMatchObject([
         { result: { case: "error", value: { message: expect.stringContaining("none.txt") } } },
       ]);
     });
 
-    it("writes a file once it was approved, and says what it did", async () => {
+    it("writes a file once it is approved, and reports the change", async () => {
       const conversation = begin();
       await conversation.say(call("write_file", { file_path: file("new.txt"), content: "one\n" }));
       expect(existsSync(file("new.txt"))).toBe(false);
@@ -102,7 +102,7 @@ for (const { name, isHere, start, takesContent, command } of KINDS) {
       ]);
     });
 
-    it("writes the user's content, or says that the server cannot", async () => {
+    it("writes content of the user, or reports that the server cannot", async () => {
       const conversation = begin();
       await conversation.say(call("write_file", { file_path: file("mine.txt"), content: "theirs\n" }));
       const answered = conversation.answer(() => ({ option: "proceed_once", newContent: "mine\n" }));
@@ -110,7 +110,7 @@ for (const { name, isHere, start, takesContent, command } of KINDS) {
       else await expect(answered).rejects.toMatchObject({ code: Code.Unimplemented });
       const written = takesContent ? readFileSync(file("mine.txt"), "utf8") : undefined;
       expect(written).toBe(takesContent ? "mine\n" : undefined);
-      // Nothing is lost: what could not be sent can be answered otherwise.
+      // The approval stays open, and can be answered differently.
       if (!takesContent) await conversation.answer(() => "cancel");
       expect(conversation.asked).toEqual([]);
     });
@@ -123,7 +123,7 @@ for (const { name, isHere, start, takesContent, command } of KINDS) {
         payload.case === "toolCall" ? (payload.value.liveContent ?? []) : [],
       );
       expect(shown.at(0)).toMatch(/^line 1/);
-      // How many snapshots there are, and whether one has the last line, depends on the machine.
+      // The number of snapshots, and whether one has the last line, depends on the machine.
       expect(shown.filter((text) => !"line 1\nline 2\nline 3".startsWith(text.trimEnd()))).toEqual([]);
       expect(calls.map(outputOf)).toEqual(["line 1\nline 2\nline 3"]);
     });
@@ -136,7 +136,7 @@ for (const { name, isHere, start, takesContent, command } of KINDS) {
       expect(existsSync(file("never"))).toBe(false);
     });
 
-    it("cancels a task that waits, and its calls are cancelled with it", async () => {
+    it("cancels a waiting task, and its calls with it", async () => {
       const conversation = begin();
       await conversation.say(call("run_shell_command", { command: `touch ${file("never")}` }));
       const { task } = await client.tasks.cancelTask({ taskId: conversation.task.id });
@@ -149,7 +149,7 @@ for (const { name, isHere, start, takesContent, command } of KINDS) {
       expect(existsSync(file("never"))).toBe(false);
     });
 
-    it("gets an error for an answer that nobody asked for, and the question stays open", async () => {
+    it("gets an error for an answer to another call, and the approval stays open", async () => {
       const conversation = begin();
       await conversation.say(call("run_shell_command", { command: "echo asked" }));
       await expect(conversation.send(answer("nobody", "proceed_once"))).rejects.toMatchObject({
@@ -163,13 +163,13 @@ for (const { name, isHere, start, takesContent, command } of KINDS) {
       expect(conversation.outcomes).toEqual(["run_shell_command SUCCEEDED"]);
     });
 
-    it("answers with a task where a stream is not wanted", async () => {
+    it("returns a task to a client without a stream", async () => {
       const message = textMessage(crypto.randomUUID(), "text Hello.");
       const { task } = await client.tasks.sendMessage({ message, settings: { workspacePath: served.workspace } });
       expect(task).toMatchObject({ state: TaskState.COMPLETED, history: [{ role: Role.USER }, { role: Role.AGENT }] });
     });
 
-    it("reads the events of a task again, as often as it wants", async () => {
+    it("reads the events of a task again, any number of times", async () => {
       const conversation = await played("text Hello.");
       const states: TaskState[] = [];
       for await (const { state } of observeTask(client, conversation.task.id, AbortSignal.timeout(60_000)))
@@ -197,7 +197,7 @@ for (const { name, isHere, start, takesContent, command } of KINDS) {
       expect(told.join("")).toMatch(/\w/);
     });
 
-    it("learns that there is no such command", async () => {
+    it("gets an error for an unknown command", async () => {
       const { result } = await client.commands.runSlashCommand({ command: { commandPath: ["nothing"] } });
       expect(result).toMatchObject({
         status: CommandExecutionStatus.FAILED_TO_START,
@@ -205,7 +205,7 @@ for (const { name, isHere, start, takesContent, command } of KINDS) {
       });
     });
 
-    it("says in words what the dialect has no form for", async () => {
+    it("describes in an error what the dialect has no form for", async () => {
       const message = textMessage(crypto.randomUUID(), "text Hello.");
       const settings = { workspacePath: served.workspace };
       const refused = [
@@ -219,7 +219,7 @@ for (const { name, isHere, start, takesContent, command } of KINDS) {
       for (const attempt of refused) await expect(attempt).rejects.toMatchObject({ code: Code.Unimplemented });
     });
 
-    it("gets NotFound for a task that there is not", async () => {
+    it("gets NotFound for an unknown task", async () => {
       await expect(client.tasks.getTask({ taskId: "none" })).rejects.toMatchObject({ code: Code.NotFound });
       await expect(client.tasks.cancelTask({ taskId: "none" })).rejects.toMatchObject({ code: Code.NotFound });
     });
@@ -227,14 +227,14 @@ for (const { name, isHere, start, takesContent, command } of KINDS) {
 }
 
 describe("a client over the coderAgent dialect", () => {
-  it("says that a server without the right token is none for it", async () => {
+  it("rejects a server that refuses its token", async () => {
     await using ours = await startOurs();
     const client = createDevtoolClient(createGeminiCliTransport({ ...ours, token: "wrong" }));
     await expect(client.tasks.getTask({ taskId: "any" })).rejects.toMatchObject({ code: Code.Unauthenticated });
     await expect(client.commands.getAllSlashCommands({})).rejects.toMatchObject({ code: Code.Unauthenticated });
   });
 
-  it("does not send a message again whose connection was lost: the server would begin twice", async () => {
+  it("does not retry a message after a lost connection: the server would begin twice", async () => {
     let sent = 0;
     const fetch = (): Promise<Response> => {
       sent += 1;
@@ -246,7 +246,7 @@ describe("a client over the coderAgent dialect", () => {
     expect(sent).toBe(1);
   });
 
-  it("answers the question of a command", async () => {
+  it("answers the approval of a command", async () => {
     await using ours = await startOurs();
     const client = createDevtoolClient(createGeminiCliTransport(ours));
     const command = { commandPath: ["shell"], args: "echo from a command" };

@@ -25,12 +25,12 @@ import { describe, expect, it } from "vitest";
 import type { Frame } from "./gemini-cli/raw-client.ts";
 import { historyNames, readHistory } from "./histories/history.ts";
 
-/** Reads a frame as a client does: behind what came before it. */
+/** Reads a frame as a client does: after the frames before it. */
 function told(known: Task, result: JsonValue): Task {
   return decodeGeminiCliFrame(result, known).reduce(reduceTask, known);
 }
 
-/** What a client knows after an event: what it said itself, and what it is told of all others. */
+/** Returns what a client knows after an event: its own message, and all frames until then. */
 function afterEvent(known: Task, event: TaskEvent): Task {
   if (OWN_WORDS.has(event.payload.case)) return reduceTask(known, { ...event, sequence: known.sequence + 1n });
   const frame = encodeGeminiCliFrame(event);
@@ -63,18 +63,18 @@ function goldenOf(name: string): Frame[][] {
 }
 
 describe("frames of the coderAgent dialect", () => {
-  it.each(historyNames())('tell all of the text and the calls of the conversation "%s"', async (name) => {
+  it.each(historyNames())('contain the whole text and all calls of the conversation "%s"', async (name) => {
     const { events } = await readHistory(name, "/workspace");
     const task = events.reduce(reduceTask, emptyTask());
     const known = events.reduce(afterEvent, emptyTask());
     expect(callsOf(known)).toEqual(callsOf(task));
     expect(textOf(known)).toBe(textOf(task));
-    // A turn that ended well is `input-required` there, and one that ends with words cannot be told from one that asks.
+    // There, a turn that ends is `input-required`, and one that ends with text looks like one that asks.
     const endsInWords = task.state === TaskState.COMPLETED && (task.stateText !== "" || task.replyOnly);
     expect(known.state).toBe(endsInWords ? TaskState.INPUT_REQUIRED : task.state);
   });
 
-  it("of Gemini CLI's own server are read: what was asked, what came of it, and the end of the turn", () => {
+  it("of Gemini CLI's own server are decoded: the approval, its result, and the end of the turn", () => {
     const [asked = [], answered = []] = goldenOf("shell").map((turn) => turn.map(({ result = null }) => result));
     const waiting = asked.reduce<Task>(told, emptyTask());
     expect(callsOf(waiting)).toMatchObject([
@@ -95,7 +95,7 @@ describe("frames of the coderAgent dialect", () => {
     expect(done.state).toBe(TaskState.COMPLETED);
   });
 
-  it("of a call to an MCP server are read with the outcomes that belong to it", () => {
+  it("of a call to an MCP server are decoded with the outcomes that belong to it", () => {
     const confirmationDetails = {
       type: "mcp",
       title: "",
@@ -114,7 +114,7 @@ describe("frames of the coderAgent dialect", () => {
     ]);
   });
 
-  it("with fields of later versions, or values of other types where nobody looks, are read all the same", () => {
+  it("with unknown fields, or values of other types in unused fields, are decoded", () => {
     const response = {
       callId: "call",
       responseParts: { text: "fine" },
@@ -141,7 +141,7 @@ describe("frames of the coderAgent dialect", () => {
     expect(() => decodeGeminiCliFrame(frame, emptyTask())).toThrow(WireError);
   });
 
-  it("name a source by its address, and cancel what a canceled task leaves open", () => {
+  it("name a source by its URL, and cancel the open calls of a canceled task", () => {
     const cited = create(TaskEventSchema, {
       sequence: 1n,
       payload: { case: "citation", value: { uri: "https://example.com/a", title: "A" } },
@@ -155,7 +155,7 @@ describe("frames of the coderAgent dialect", () => {
 });
 
 describe("a message in the coderAgent dialect", () => {
-  it("says in our terms what it said in its own", () => {
+  it("is translated into our own messages", () => {
     const content = {
       case: "confirmation",
       value: {
@@ -181,7 +181,7 @@ describe("a message in the coderAgent dialect", () => {
     });
   });
 
-  it("leaves data alone that is no answer", () => {
+  it("keeps data that is not an answer", () => {
     const params = {
       message: { kind: "message", messageId: "m", role: "user", parts: [{ kind: "data", data: { callId: 7 } }] },
     };

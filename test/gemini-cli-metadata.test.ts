@@ -11,7 +11,7 @@ import type { Served } from "./gemini-cli/peer.ts";
 import { type Place, RawClient } from "./gemini-cli/raw-client.ts";
 import { nodeServer, serverProgram } from "./mcp/servers.ts";
 
-/** What Gemini CLI's own server says of a task, as far as it is checked here. */
+/** The metadata of a task in Gemini CLI's own server, as far as it is checked here. */
 interface Metadata {
   readonly id: string;
   readonly taskState: string;
@@ -39,7 +39,7 @@ describe("the metadata of a task, for a client of Gemini CLI's own server", () =
   });
   afterAll(() => ours[Symbol.asyncDispose]());
 
-  it("lists the tools that the agent has, those of MCP servers too, with their schemas", async () => {
+  it("lists the tools of the agent, those of MCP servers included, with their schemas", async () => {
     const { availableTools } = await metadataOf(ours);
     const names = availableTools.map(({ name }) => name);
     expect(names).toEqual(expect.arrayContaining(["read_file", "run_shell_command"]));
@@ -61,7 +61,7 @@ describe("the metadata of a task, for a client of Gemini CLI's own server", () =
     expect(mcpServers[1]?.tools).toEqual([]);
   });
 
-  it("lists the MCP servers that the client of the session brought", async () => {
+  it("lists the MCP servers of the session settings", async () => {
     const interceptors = [bearerInterceptor(ours.token)];
     const transport = createConnectTransport({ baseUrl: ours.url, httpVersion: "1.1", interceptors });
     const brought = { name: "brought", transport: { case: "http" as const, value: { url: "http://127.0.0.1:1/" } } };
@@ -83,7 +83,7 @@ describe("the metadata of a task whose agent", () => {
     expect(await metadataOf(server)).toMatchObject({ taskState: "input-required", availableTools: [], mcpServers: [] });
   });
 
-  it("says what it offers lists that", async () => {
+  it("names its tools lists them", async () => {
     const tool = { name: "publish", description: "Publishes." };
     const offered: AgentOffers = { tools: [tool], mcpServers: [{ name: "docs", status: "connecting", tools: [] }] };
     await using server = await serve({ offers: () => Promise.resolve(offered) });
@@ -101,7 +101,7 @@ describe("the metadata of a task whose agent", () => {
   }
 });
 
-/** The metadata of a task: of one that is begun for it, or of that with an id. */
+/** Returns the metadata of a task. Without an id, begins a task first. */
 async function metadataOf(
   { url, token, workspace = process.cwd() }: Omit<Place, "workspace"> & Partial<Place>,
   id?: string,

@@ -9,13 +9,13 @@ import { type Frame, RawClient } from "./gemini-cli/raw-client.ts";
 import { call, RAW_SCENARIOS } from "./gemini-cli/scenarios.ts";
 import { askedIn, transcriptOf } from "./gemini-cli/transcript.ts";
 
-/** What Gemini CLI's own server answered when it was recorded. */
+/** The recorded answers of Gemini CLI's own server. */
 function goldenOf(name: string): string[][] {
   const turns: Frame[][] = JSON.parse(readFileSync(new URL(`gemini-cli/golden/${name}.json`, import.meta.url), "utf8"));
   return turns.map(transcriptOf);
 }
 
-/** Our scheduler tells of a call once it knows what becomes of it: there is no `validating` in between. */
+/** Our scheduler first reports a call once its decision is known: there is no `validating` before. */
 function withoutValidating(turns: readonly string[][]): string[][] {
   return turns.map((lines) => lines.filter((line) => !line.endsWith(" validating")));
 }
@@ -29,14 +29,14 @@ const RAN_AT_ONCE = (tool: string, end: string): string[] => [
   "end input-required",
 ];
 
-/** Where ours differs on purpose: what only reads is not asked about, and "always" is kept. */
+/** The intended differences of ours: read-only calls need no approval, and "always" is remembered. */
 const ON_PURPOSE: Readonly<Record<string, (golden: string[][]) => string[][]>> = {
   read: () => [RAN_AT_ONCE("read_file", "success")],
   failing: () => [RAN_AT_ONCE("read_file", "error")],
   always: ([asked = [], ran = []]) => [asked, ran, ran],
 };
 
-describe("a client of Gemini CLI's own server, at ours", () => {
+describe("a client of Gemini CLI's own server, with ours", () => {
   let ours: Served;
 
   beforeAll(async () => {
@@ -68,7 +68,7 @@ describe("a client of Gemini CLI's own server, at ours", () => {
     }
   });
 
-  it("is told the settings that it gave, and the model with every update", async () => {
+  it("gets back its settings, and the model with every update", async () => {
     const [task, ...updates] = await new RawClient(ours).begin("text Hi.", { autoExecute: false });
     expect(task?.result).toMatchObject({
       metadata: {
@@ -81,7 +81,7 @@ describe("a client of Gemini CLI's own server, at ours", () => {
     for (const { result } of updates) expect(result).toMatchObject({ metadata: { model: "scripted" } });
   });
 
-  it("is still asked with autoExecute: a client's wish widens nothing that the operator allows", async () => {
+  it("is asked in spite of autoExecute: a client cannot extend what the operator allows", async () => {
     const turn = await new RawClient(ours).begin(call("run_shell_command", { command: "echo no" }), {
       autoExecute: true,
     });
@@ -96,7 +96,7 @@ describe("a client of Gemini CLI's own server, at ours", () => {
     expect(transcriptOf(await new RawClient(free).begin(prompt))).toContain("output free");
   });
 
-  it("that takes both dialects gets our extension", async () => {
+  it("that supports both dialects gets our extension", async () => {
     const message = {
       ...{ kind: "message", role: "user", messageId: crypto.randomUUID(), parts: [{ kind: "text", text: "text Hi." }] },
       metadata: { coderAgent: { kind: "agent-settings", workspacePath: ours.workspace } },
@@ -115,7 +115,7 @@ describe("a client of Gemini CLI's own server, at ours", () => {
   });
 });
 
-describe("what Gemini CLI's own server does wrong, ours does not", () => {
+describe("our server corrects faults of Gemini CLI's own: it", () => {
   let ours: Served;
   let client: RawClient;
 
@@ -133,7 +133,7 @@ describe("what Gemini CLI's own server does wrong, ours does not", () => {
 
   const SHELL = call("run_shell_command", { command: "echo ran" });
 
-  it("answers an unknown callId, and the question stays open", async () => {
+  it("answers an unknown callId with an error, and the approval stays open", async () => {
     const callId = await asked(SHELL);
     expect(await client.answer({ callId: "nobody", outcome: "proceed_once" })).toMatchObject([
       { error: { code: -32602 } },
@@ -141,13 +141,13 @@ describe("what Gemini CLI's own server does wrong, ours does not", () => {
     expect(transcriptOf(await client.answer({ callId, outcome: "proceed_once" }))).toContain("output ran");
   });
 
-  it("answers an unknown outcome, naming those there are", async () => {
+  it("answers an unknown outcome with the known ones", async () => {
     const callId = await asked(SHELL);
     const [refused] = await client.answer({ callId, outcome: "perhaps" });
     expect(refused).toMatchObject({ error: { code: -32602, message: expect.stringContaining("choose proceed_once") } });
   });
 
-  it("keeps a prompt that comes in place of an answer until the question was answered", async () => {
+  it("keeps a prompt that comes in place of an answer until the approval is answered", async () => {
     const callId = await asked(SHELL);
     const waits = { result: { kind: "status-update", status: { state: "input-required" }, final: true } };
     expect(await client.say("text Then this.")).toMatchObject([waits]);
@@ -155,7 +155,7 @@ describe("what Gemini CLI's own server does wrong, ours does not", () => {
     expect(turn.slice(-2)).toEqual(["text-content Then this.", "end input-required"]);
   });
 
-  it("writes the content that the user gives in place of the proposed one, at once", async () => {
+  it("writes the content that the user gives in place of the proposed one, without asking again", async () => {
     const file = join(ours.workspace, "mine.txt");
     const callId = await asked(call("write_file", { file_path: file, content: "theirs\n" }));
     const turn = transcriptOf(await client.answer({ callId, outcome: "proceed_once", newContent: "mine\n" }));
@@ -167,14 +167,14 @@ describe("what Gemini CLI's own server does wrong, ours does not", () => {
     expect(readFileSync(file, "utf8")).toBe("mine\n");
   });
 
-  it("takes an empty content for an empty file", async () => {
+  it("accepts empty content for an empty file", async () => {
     const file = join(ours.workspace, "empty.txt");
     const callId = await asked(call("write_file", { file_path: file, content: "theirs\n" }));
     await client.answer({ callId, outcome: "proceed_once", newContent: "" });
     expect(readFileSync(file, "utf8")).toBe("");
   });
 
-  it("puts the call again with the user's content for modify_with_editor, and opens no editor", async () => {
+  it("asks again with the content of the user for modify_with_editor, and opens no editor", async () => {
     const file = join(ours.workspace, "again.txt");
     const callId = await asked(call("write_file", { file_path: file, content: "theirs\n" }));
     const again = await client.answer({ callId, outcome: "modify_with_editor", newContent: "mine\n" });
@@ -186,7 +186,7 @@ describe("what Gemini CLI's own server does wrong, ours does not", () => {
     expect(readFileSync(file, "utf8")).toBe("mine\n");
   });
 
-  it("asks about all calls of a step together, and takes the answers in one message", async () => {
+  it("asks about all calls of a step together, and accepts the answers in one message", async () => {
     client = new RawClient(ours);
     const lines = ["one", "two"].map((word) => `call run_shell_command ${JSON.stringify({ command: `echo ${word}` })}`);
     const ids = askedIn(await client.begin([...lines, "text Finished."].join("\n")));
@@ -195,7 +195,7 @@ describe("what Gemini CLI's own server does wrong, ours does not", () => {
     expect(transcriptOf(turn)).toEqual(expect.arrayContaining(["output one", "output two", "end input-required"]));
   });
 
-  it("ends the command of a canceled task, and the task takes a further message", async () => {
+  it("ends the command of a canceled task, and accepts a further message to the task", async () => {
     const mark = join(ours.workspace, "outlived");
     const callId = await asked(call("run_shell_command", { command: `echo begun; sleep 30; touch ${mark}` }));
     const running = client.answer({ callId, outcome: "proceed_once" });
@@ -213,7 +213,7 @@ describe("what Gemini CLI's own server does wrong, ours does not", () => {
     expect(transcriptOf(await client.say("text On we go."))).toEqual(["text-content On we go.", "end input-required"]);
   });
 
-  it("goes on when its client goes", async () => {
+  it("continues when its client disconnects", async () => {
     const gone = new AbortController();
     const message = {
       ...{
@@ -241,7 +241,7 @@ describe("what Gemini CLI's own server does wrong, ours does not", () => {
       });
   });
 
-  it("remembers over a restart what it asked", async () => {
+  it("keeps its approvals over a restart", async () => {
     const dataDirectory = mkdtempSync(join(tmpdir(), "devtool-gemini-cli-data-"));
     const { workspace } = ours;
     const file = join(workspace, "restarted.txt");
@@ -267,7 +267,7 @@ describe("what Gemini CLI's own server does wrong, ours does not", () => {
     rmSync(dataDirectory, { recursive: true });
   });
 
-  it("says later what happened: the history is told also of a task at rest", async () => {
+  it("streams the history also of a task at rest", async () => {
     await asked("text Hello.");
     const told = await client.call("tasks/get", { id: client.taskId });
     expect(told).toMatchObject({
@@ -276,7 +276,7 @@ describe("what Gemini CLI's own server does wrong, ours does not", () => {
   });
 });
 
-describe("the routes of Gemini CLI's own server, at ours", () => {
+describe("the routes of Gemini CLI's own server, in ours", () => {
   let ours: Served;
   let client: RawClient;
 
@@ -287,11 +287,11 @@ describe("the routes of Gemini CLI's own server, at ours", () => {
 
   afterAll(() => ours[Symbol.asyncDispose]());
 
-  it("have no tasks to tell of before there is one", async () => {
+  it("list no tasks before there is one", async () => {
     expect(await client.http("GET", "/tasks/metadata")).toEqual({ status: 204, body: "" });
   });
 
-  it("list commands under all their words", async () => {
+  it("list commands with their subcommands", async () => {
     const { status, body } = await client.http("GET", "/listCommands");
     const { commands } = JSON.parse(body);
     const memory = commands.find(({ name }: { name: string }) => name === "memory");
@@ -300,13 +300,13 @@ describe("the routes of Gemini CLI's own server, at ours", () => {
     expect(memory.subCommands.map(({ name }: { name: string }) => name)).toContain("memory show");
   });
 
-  it("run a command to its end and give what it said", async () => {
+  it("run a command to its end and return its text", async () => {
     const { status, body } = await client.http("POST", "/executeCommand", { command: "about", args: [] });
     expect(status).toBe(200);
     expect(JSON.parse(body)).toMatchObject({ name: "about", data: expect.stringContaining("model: scripted") });
   });
 
-  it("run a command that asks as far as its question, which is answered in its task", async () => {
+  it("run a command until its approval, which is answered in its task", async () => {
     const { body } = await client.http("POST", "/executeCommand", {
       command: "shell",
       args: ["echo from", "a command"],
@@ -328,13 +328,13 @@ describe("the routes of Gemini CLI's own server, at ours", () => {
     [400, { command: 7 }],
     [400, { command: "about", args: "none" }],
     [400, { command: "shell" }],
-  ])("answer %i with words to %j", async (expected, body) => {
+  ])("answer %i with a message to %j", async (expected, body) => {
     const answer = await client.http("POST", "/executeCommand", body);
     expect(answer.status).toBe(expected);
     expect(JSON.parse(answer.body).error).toMatch(/\w/);
   });
 
-  it("stream init in frames that a parser of server-sent events gets", async () => {
+  it("stream init as server-sent events", async () => {
     const { body } = await client.http("POST", "/executeCommand", { command: "init" });
     const events = body.split("\n\n").filter((event) => event.startsWith("id:"));
     const frames: Frame[] = events.map((event) => JSON.parse(event.slice(event.indexOf("data:") + 5)));
@@ -342,7 +342,7 @@ describe("the routes of Gemini CLI's own server, at ours", () => {
     expect(frames.at(-1)).toMatchObject({ result: { final: true } });
   });
 
-  it("promise a task that begins with its first message, under the id that was given", async () => {
+  it("promise a task that begins with its first message, under the promised id", async () => {
     const agentSettings = { kind: "agent-settings", workspacePath: ours.workspace };
     const { status, body } = await client.http("POST", "/tasks", { agentSettings, contextId: "mine" });
     expect(status).toBe(201);
@@ -360,21 +360,21 @@ describe("the routes of Gemini CLI's own server, at ours", () => {
     expect((await client.http("GET", "/tasks/metadata")).status).toBe(200);
   });
 
-  it("keep a promise whose first message was refused", async () => {
+  it("keep a promise when its first message is refused", async () => {
     const id: string = JSON.parse((await client.http("POST", "/tasks", {})).body);
     client.resume(id);
     expect(await client.answer()).toMatchObject([{ error: { code: -32602 } }]);
     expect((await client.say("text Now."))[0]).toMatchObject({ result: { kind: "task", id } });
   });
 
-  it("refuse settings that no task could have", async () => {
+  it("refuse settings with which no task could work", async () => {
     const agentSettings = { kind: "agent-settings", workspacePath: "/etc" };
     const { status, body } = await client.http("POST", "/tasks", { agentSettings });
     expect(status).toBe(400);
     expect(JSON.parse(body).error).toContain("/etc");
   });
 
-  it("answer 404 for a task that there is not", async () => {
+  it("answer 404 for an unknown task", async () => {
     expect((await client.http("GET", "/tasks/none/metadata")).status).toBe(404);
   });
 });
@@ -399,7 +399,7 @@ describe.skipIf(!HAS_PEER)("Gemini CLI's own server itself", () => {
     ["an unknown callId", () => ({ callId: "nobody", outcome: "proceed_once" })],
     ["an unknown outcome", (callId: string) => ({ callId, outcome: "perhaps" })],
     ["content of the user's", (callId: string) => ({ callId, outcome: "proceed_once", newContent: "mine\n" })],
-  ])("leaves %s without an answer", async (_what, answer) => {
+  ])("does not answer %s", async (_what, answer) => {
     const client = new RawClient(peer);
     const file = join(peer.workspace, "never.txt");
     const [callId = ""] = askedIn(await client.begin(call("write_file", { file_path: file, content: "theirs\n" })));

@@ -15,7 +15,7 @@ import {
 const MANY = 20_000;
 const EVIL = "evil.example";
 
-describe("HTTP/2 in frames that no client writes", () => {
+describe("HTTP/2 with frames that no client writes", () => {
   let server: DevtoolServer;
   let port: number;
   let host: string;
@@ -27,12 +27,12 @@ describe("HTTP/2 in frames that no client writes", () => {
   });
   afterAll(() => server.close());
 
-  it("serves a request as it should be (the control of these)", async () => {
+  it("serves a valid request (control)", async () => {
     expect(await statusOf(port, headers(1, get()))).toBe("200");
     expect(await statusOf(port, headers(1, [...get(), ["host", host]]))).toBe("200");
   });
 
-  it("serves no request whose name is another, or not the only one (S5)", async () => {
+  it("refuses requests for another host, or for more than one (S5)", async () => {
     const requests: Readonly<Record<string, Fields>> = {
       "another authority": get({ ":authority": EVIL }),
       "another name with the right port": get({ ":authority": `${EVIL}:${port}` }),
@@ -49,7 +49,7 @@ describe("HTTP/2 in frames that no client writes", () => {
     }
   });
 
-  it("serves no request with fields that HTTP/2 does not have", async () => {
+  it("refuses requests with fields that HTTP/2 forbids", async () => {
     const requests: Readonly<Record<string, Fields>> = {
       "chunks of HTTP/1.1": [...get(), ["transfer-encoding", "chunked"]],
       "an upgrade": [...get(), ["connection", "upgrade"]],
@@ -66,7 +66,7 @@ describe("HTTP/2 in frames that no client writes", () => {
     }
   });
 
-  it("takes no credentials, and no other method, out of trailers", async () => {
+  it("ignores credentials and methods in trailers", async () => {
     const begun = headers(1, [...post(), ["content-type", "application/json"]], END_HEADERS);
     const body = frame("data", 1, { payload: Buffer.from('{"jsonrpc":"2.0","id":1,"method":"tasks/get"}') });
     const authorization = ["authorization", `Bearer ${server.token}`] as const;
@@ -88,7 +88,7 @@ describe("HTTP/2 in frames that no client writes", () => {
       () => [headers(1, post(), END_HEADERS), frame("windowUpdate", 1, { payload: ZERO })],
     ],
     ["more data than was announced", () => [headers(1, [...post(), ["content-length", "1"]], END_HEADERS), DATA]],
-  ])("ends a connection that sends %s, and serves others (S3)", async (_what, frames) => {
+  ])("closes a connection that sends %s, and serves others (S3)", async (_what, frames) => {
     await endAfter(port, ...frames());
     expect(await statusOf(port, headers(1, get()))).toBe("200");
   });

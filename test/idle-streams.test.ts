@@ -12,7 +12,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 const STREAMS = 600;
 
-/** Where streams are opened, and with what. */
+/** The server of the streams, the token, and the request body that opens a stream. */
 interface Target {
   readonly url: string;
   readonly token: string;
@@ -40,7 +40,7 @@ describe("an idle stream (R6)", () => {
     await rm(workspace, { recursive: true, force: true });
   });
 
-  // Beside what Node holds for a socket, a request and a response. Measured: 7,100 to 7,900, and 11,500.
+  // In addition to the socket, request and response of Node. Measured: 7,100 to 7,900, and 11,500.
   it.each([
     { method: "tasks/resubscribe", maxBytes: 11_000 },
     { method: "SubscribeToTask", maxBytes: 15_000 },
@@ -52,7 +52,7 @@ describe("an idle stream (R6)", () => {
     expect(ours - nodes).toBeLessThan(maxBytes);
   });
 
-  /** Begins a task that is at work until the server stops, and has said something; gives its id. */
+  /** Begins a task that works until the server stops, and has some text. Returns its id. */
   async function beginTask(said: string): Promise<string> {
     const message = { kind: "message", role: "user", messageId: crypto.randomUUID() };
     const parts = [{ kind: "text", text: `text ${said}\nhang` }];
@@ -71,7 +71,7 @@ describe("an idle stream (R6)", () => {
   }
 });
 
-/** How many bytes of the heap each of some idle streams holds, its client's socket among them. */
+/** Returns the heap size of an idle stream in bytes, including the socket of its client. */
 async function bytesOfEach(target: Target): Promise<number> {
   await close(await openAll(target, STREAMS / 2));
   const before = await heapBytes();
@@ -121,7 +121,7 @@ function urlOf(server: Server): string {
   return `http://127.0.0.1:${typeof address === "object" && address ? address.port : 0}`;
 }
 
-/** The heap without what can be collected. */
+/** Returns the size of the heap after garbage collection, in bytes. */
 async function heapBytes(): Promise<number> {
   setFlagsFromString("--expose-gc");
   const collect: unknown = runInNewContext("gc");

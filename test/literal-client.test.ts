@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 const CLIENT = fileURLToPath(new URL("literal/client.py", import.meta.url));
 const HAS_PYTHON = spawnSync("python3", ["--version"]).status === 0;
 
-/** The scenarios of the client that follow the RFC: they work also where the extension is required. */
+/** The scenarios that follow the RFC, and therefore also work where the extension is required. */
 const RFC = [
   "appendix_a",
   "reconnects",
@@ -32,16 +32,16 @@ describe.skipIf(!HAS_PYTHON)("a client that knows the RFC and nothing of ours (s
   afterAll(() => rm(workspace, { recursive: true }));
 
   describe.each(["JSONRPC", "HTTP+JSON"])("over %s", (binding) => {
-    it("gets through all that the RFC describes, and is told where it errs", async () => {
+    it("passes all scenarios of the RFC, and gets errors for its mistakes", async () => {
       expect(await play({ binding, extensionRequired: false }, [...RFC, "errs"])).toEqual([...RFC, "errs"]);
     });
 
-    it("gets through the same where the extension is required", async () => {
+    it("passes the same scenarios where the extension is required", async () => {
       expect(await play({ binding, extensionRequired: true }, RFC)).toEqual(RFC);
     });
   });
 
-  it("says which scenario a server fails (sabotage)", async () => {
+  it("names the scenario that a server fails (sabotage)", async () => {
     const told = await play({ binding: "JSONRPC", extensionRequired: false, wrongToken: "wrong" }, ["appendix_a"]);
     expect(told[0]).toBe("FAILED appendix_a");
   });

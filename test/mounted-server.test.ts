@@ -28,7 +28,7 @@ describe("a server that is mounted below /api of an Express application (example
     expect((await fetch(`${application.origin}/elsewhere`)).status).toBe(404);
   });
 
-  it("has a card whose URLs all lead to it, and that lists no gRPC", async () => {
+  it("has a card whose URLs all lead to it, and which lists no gRPC", async () => {
     const { origin } = application;
     const card: Json = await (await fetch(`${origin}/api/.well-known/agent-card.json`)).json();
     expect(card).toMatchObject({ name: "Echo", url: `${origin}/api/` });
@@ -37,7 +37,7 @@ describe("a server that is mounted below /api of an Express application (example
     expect(JSON.stringify(card)).not.toContain("GRPC");
   });
 
-  it.each(BINDINGS)("is driven by the official SDK, from a question to its end: %s", async (binding) => {
+  it.each(BINDINGS)("serves the official SDK, from an approval to the end of the task: %s", async (binding) => {
     const { origin, token } = application;
     const client = await officialClient({ url: `${origin}/api/`, token }, binding);
     const send = (text: string, place = {}) => {
@@ -51,7 +51,7 @@ describe("a server that is mounted below /api of an Express application (example
     expect(ended).toMatchObject({ status: { state: TaskState.TASK_STATE_COMPLETED } });
   });
 
-  it("speaks Connect, and A2A 0.3 in its stream", async () => {
+  it("serves Connect, and streams of A2A 0.3", async () => {
     const { tasks } = clientAt(`${application.origin}/api`, application.token);
     expect((await tasks.sendMessage({ message: textMessage("c", "Hi.") })).task?.state).toBe(State.INPUT_REQUIRED);
     const params = { message: { messageId: "s", role: "user", parts: [{ kind: "text", text: "Hi." }] } };
@@ -60,7 +60,7 @@ describe("a server that is mounted below /api of an Express application (example
     expect(await response.text()).toContain('"state":"input-required"');
   });
 
-  it("lets pages call that the operator lists, no others, nobody without the token, and at no other host", async () => {
+  it("accepts listed web pages, and refuses others, requests without the token and other hosts", async () => {
     const { origin } = application;
     const preflight = { origin: PAGE, "access-control-request-method": "POST" };
     const allowed = await fetch(`${origin}/api/`, { method: "OPTIONS", headers: preflight });
@@ -71,7 +71,7 @@ describe("a server that is mounted below /api of an Express application (example
     expect((await post("/api/", {}, {}, origin.replace("127.0.0.1", "localhost"))).status).toBe(403);
   });
 
-  it("speaks gRPC-Web, and no gRPC, which needs HTTP/2", async () => {
+  it("serves gRPC-Web, and not gRPC, which needs HTTP/2", async () => {
     const { origin, token } = application;
     const interceptors = [bearerInterceptor(token)];
     const web = createGrpcWebTransport({ baseUrl: `${origin}/api`, httpVersion: "1.1", interceptors });
@@ -81,7 +81,7 @@ describe("a server that is mounted below /api of an Express application (example
     await expect(createDevtoolClient(grpc).tasks.sendMessage({ message })).rejects.toThrow();
   });
 
-  it("ends its streams when it stops, with the reason, and lets the application end", async () => {
+  it("ends its streams with the reason when it stops, and lets the application end", async () => {
     await using own = await startApplication();
     const { tasks } = clientAt(`${own.origin}/api`, own.token);
     const { task } = await tasks.sendMessage({ message: textMessage("w", "Wait.") });
@@ -104,7 +104,7 @@ describe("a server that is mounted below /api of an Express application (example
 });
 
 describe("a handler in a server of node:http", () => {
-  it("takes the prefix off itself", async () => {
+  it("removes the prefix itself", async () => {
     await using mounted = await mount((listener) => listener);
     const response = await fetch(`${mounted.publicUrl}/.well-known/agent-card.json`);
     expect(await response.json()).toMatchObject({ url: `${mounted.publicUrl}/` });
@@ -112,7 +112,7 @@ describe("a handler in a server of node:http", () => {
     expect((await tasks.sendMessage({ message: textMessage("m", "Hi.") })).task?.state).toBe(State.COMPLETED);
   });
 
-  it("says in the operator's log that a body was read before it", async () => {
+  it("reports a body that was read before to the operator", async () => {
     await using mounted = await mount((listener) => async (request, response) => {
       for await (const _chunk of request);
       listener(request, response);
@@ -124,7 +124,7 @@ describe("a handler in a server of node:http", () => {
     ]);
   });
 
-  it("answers nothing more once it is closed", async () => {
+  it("answers no more requests once it is closed", async () => {
     await using mounted = await mount((listener) => listener);
     await mounted.close();
     expect((await fetch(`${mounted.publicUrl}/healthz`)).status).toBe(503);
@@ -145,7 +145,7 @@ const agents = {
   },
 };
 
-/** Serves a handler below a path, by a server that does something with its listener. */
+/** Serves a handler in a server of `node:http`, whose listener is what `use` returns. */
 async function mount(use: (listener: RequestListener) => RequestListener) {
   const errors: unknown[] = [];
   const port = await freePort();
@@ -168,11 +168,11 @@ function clientAt(baseUrl: string, token: string) {
   return createDevtoolClient(createConnectTransport({ baseUrl, httpVersion: "1.1", interceptors }));
 }
 
-/** The example, in a process of its own. */
+/** The example in a process of its own. */
 interface Application extends AsyncDisposable {
   readonly origin: string;
   readonly token: string;
-  /** Resolves when it has ended, with its exit code. */
+  /** Resolves to the exit code of the process. */
   readonly ended: Promise<number | null>;
   stop(): void;
 }

@@ -53,7 +53,7 @@ describe("a request without credentials", () => {
     { type: "application/grpc", host: undefined, code: Code.Unauthenticated },
     { type: "application/grpc+proto", host: "evil.example", code: Code.PermissionDenied },
     { type: "application/grpc-web+proto", host: undefined, code: Code.Unauthenticated },
-  ])("ends $type with a status of its own and HTTP 200 (ERR-1): $code", async ({ type, host, code }) => {
+  ])("is refused over $type with HTTP 200 and the status $code (ERR-1)", async ({ type, host, code }) => {
     const session = connect(server.url);
     const headers = { ":method": "POST", ":path": `${RPC}/GetTask`, "content-type": type, te: "trailers" };
     const stream = session.request(
@@ -67,7 +67,7 @@ describe("a request without credentials", () => {
     expect(response).toMatchObject({ ":status": 200, "grpc-status": String(code), "content-type": type });
     const endsHere = (Number(flags) & 1) === 1;
     expect(endsHere).toBe(true);
-    // Clients of grpc-js show whatever was encoded without need, such as a colon.
+    // grpc-js shows needlessly encoded characters, such as a colon, as they are.
     expect(response["grpc-message"]).not.toContain("%3A");
   });
 
@@ -85,7 +85,7 @@ describe("a request without credentials", () => {
       name: "A2A 1.0 over HTTP+JSON",
       of: (url: string) => createA2aTransport({ url, protocolVersion: "1.0", protocolBinding: "HTTP+JSON" }),
     },
-  ])("is Unauthenticated to a client of $name, with the server's words", async ({ of }) => {
+  ])("is Unauthenticated for a client of $name, with the server's message", async ({ of }) => {
     const client = createClient(TaskService, of(server.url));
     const get = await client.getTask({ taskId: "t" }).catch(ConnectError.from);
     expect(get).toMatchObject({ code: Code.Unauthenticated, rawMessage: words });

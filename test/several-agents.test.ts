@@ -7,7 +7,7 @@ import { TaskState } from "@devtool/schema";
 import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
-/** An agent that says its name, and waits for more after each message. */
+/** Returns an agent that answers each message with its name, and waits for the next one. */
 function agentNamed(name: string): Agent {
   return {
     about: { name, description: `Says ${name}.` },
@@ -46,7 +46,7 @@ describe("a server of several agents", () => {
     expect(json.task.status.message.parts[0].text).toBe(`This is ${name}.`);
   });
 
-  it("keeps the tenants of an agent apart, as one of a single agent does", async () => {
+  it("keeps the tenants of an agent apart, as a server with a single agent does", async () => {
     const { json } = await post("/two%2Facme/message:send", { message: said("ROLE_USER") }, V1);
     expect((await get(`/two%2Facme/tasks/${json.task.id}`, V1)).status).toBe(200);
     for (const tenant of ["/two", "/two%2Fother", ""]) {
@@ -54,7 +54,7 @@ describe("a server of several agents", () => {
     }
   });
 
-  it("lists its agents to who names another, by tenant, path and settings", async () => {
+  it("lists its agents to clients that name an unknown one, by tenant, path and settings", async () => {
     const { status, json } = await post("/three/message:send", { message: said("ROLE_USER") }, V1);
     expect([status, json.error.message]).toEqual([400, expect.stringContaining(UNKNOWN)]);
     expect((await post("/agents/three", {})).status).toBe(404);
@@ -74,7 +74,7 @@ describe("a server of several agents", () => {
     }
   });
 
-  it("has a card for each agent, which says where that is called", async () => {
+  it("has a card for each agent, with the URL of the agent", async () => {
     const { json } = await get("/agents/two/.well-known/agent-card.json");
     expect(json).toMatchObject({ name: "two", url: `${server.url}/agents/two/`, skills: [{ name: "two" }] });
     const ofVersion1 = json.supportedInterfaces.filter(
@@ -85,7 +85,7 @@ describe("a server of several agents", () => {
     expect((await get("/two/extendedAgentCard", V1)).json.name).toBe("two");
   });
 
-  it("keeps the agent of a session: it may be named again, and no other", async () => {
+  it("keeps the agent of a session: it may be named again, and no other one", async () => {
     const begun = await send("two");
     expect(begun.sessionSettings?.agent).toBe("two");
     const again = { taskId: begun.id, contextId: begun.contextId };
@@ -95,7 +95,7 @@ describe("a server of several agents", () => {
     await expect(send("one", { contextId: begun.contextId })).rejects.toThrow('this session belongs to agent "two"');
   });
 
-  it("goes on with the same agent after a restart, whichever is the default then, and says when it is gone", async () => {
+  it("continues with the same agent after a restart, whichever is the default then, and reports when it is gone", async () => {
     const chosen = await send("two");
     const byDefault = await send("");
     await server.close();
@@ -114,11 +114,11 @@ describe("a server of several agents", () => {
     [{ agents: {} }, "default_agent is not one of the agents: choose one"],
     [{ agents, defaultAgent: "three" }, 'default_agent "three" is not one of the agents: choose one, two'],
     [{ agents: { "a/b": agents.one } }, 'agents "a/b" is not a name'],
-  ])("does not start with options that could not be meant so: %#", async (options, problem) => {
+  ])("does not start with contradictory options: %#", async (options, problem) => {
     await expect(createServer(options)).rejects.toThrow(problem);
   });
 
-  /** Sends a message over Connect, to the agent that the settings of the session name. */
+  /** Sends a message over Connect to the agent that the session settings name. */
   async function send(agent: string, place: { readonly taskId?: string; readonly contextId?: string } = {}) {
     const interceptors = [bearerInterceptor(server.token)];
     const transport = createConnectTransport({ baseUrl: server.url, httpVersion: "1.1", interceptors });
@@ -154,7 +154,7 @@ async function read(response: Response) {
   return { status: response.status, json: JSON.parse(await response.text()) };
 }
 
-/** The last words of an agent. */
+/** Returns the last text of an agent. */
 function wordsOf(task: { readonly stateText: string }): string {
   return task.stateText;
 }

@@ -105,7 +105,7 @@ describe("the streams that one caller has open (ERR-2)", () => {
     { name: "A2A 0.3 over HTTP+JSON", path: "/v1/message:stream", version: "0.3", method: "" },
     { name: "A2A 1.0", path: "/", version: "1.0", method: "SendStreamingMessage" },
     { name: "A2A 1.0 over HTTP+JSON", path: "/message:stream", version: "1.0", method: "" },
-  ])("take no streamed message over $name that they then refuse", async ({ path, version, method }) => {
+  ])("refuse a streamed message over $name before it is accepted", async ({ path, version, method }) => {
     const before = await countTasks();
     const text = version === "1.0" ? { text: "text no" } : { kind: "text", text: "text no" };
     const message = { messageId: "m5", role: version === "1.0" ? "ROLE_USER" : "user", parts: [text] };
@@ -124,7 +124,7 @@ describe("the streams that one caller has open (ERR-2)", () => {
     await expect(refused).rejects.toMatchObject({ code: Code.ResourceExhausted });
   });
 
-  it("are one for a message of A2A 1.0 that comes again, though the server reads its task beside it", async () => {
+  it("count a retry of A2A 1.0 once, though the server also reads its task", async () => {
     open.pop()?.abort();
     const message = { messageId: "m4", role: "ROLE_USER", parts: [{ text: "text twice" }] };
     const send = async (): Promise<string> => {
@@ -155,7 +155,7 @@ describe("the streams that one caller has open (ERR-2)", () => {
     return (await client.tasks.listTasks({ pageSize: 100 })).tasks.length;
   }
 
-  /** Opens a stream that ends when it is aborted, and waits for its first event. */
+  /** Opens a stream and waits for its first event. Ends the stream when the signal aborts. */
   async function subscribe(): Promise<AbortController> {
     const stop = new AbortController();
     const events = client.tasks.subscribeTask({ taskId }, { signal: stop.signal })[Symbol.asyncIterator]();
@@ -165,7 +165,7 @@ describe("the streams that one caller has open (ERR-2)", () => {
   }
 });
 
-/** Tries again while the server has not noticed yet that a stream was left. */
+/** Tries again while the server has not noticed yet that a client left its stream. */
 async function whenFree<T>(run: () => Promise<T>): Promise<T> {
   for (;;) {
     try {

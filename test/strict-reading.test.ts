@@ -11,7 +11,7 @@ type Json = Record<string, unknown>;
 const EXTENSION = { [EXTENSION_URI]: {} };
 const OLD = `${"x".repeat(499)}\n`;
 
-/** The ways to send a message, each with its own words for the same request and answer. */
+/** The ways to send a message, each with its own form of the same request and answer. */
 const WAYS = [
   {
     way: "A2A 0.3",
@@ -60,7 +60,7 @@ describe.each(WAYS)("a decision in $way", ({ path, request, taskOf }) => {
     { wrong: { file_details: {} }, says: "data.file_details.new_content is missing" },
     { wrong: { file_details: null }, says: "data.file_details is null" },
     { wrong: { file_details: "USER" }, says: "data.file_details must be an object" },
-  ])("that holds $wrong changes no file, and the question stays open (TOOL-5)", async ({ wrong, says }) => {
+  ])("that holds $wrong changes no file, and the approval stays open (TOOL-5)", async ({ wrong, says }) => {
     const asking = await ask("write a.txt MODEL");
     const answer = { tool_call_id: asking.callId, selected_option_id: "proceed_once" };
     const refused = await answerWith({ ...answer, ...wrong }, { taskId: asking.taskId });
@@ -83,20 +83,20 @@ describe.each(WAYS)("a decision in $way", ({ path, request, taskOf }) => {
     },
     { data: (id: string) => ({ tool_call_id: id }), says: "data.selected_option_id is missing" },
     { data: (id: string) => ({ tool_call_id: id, verdict: "yes" }), says: "data.selected_option_id is missing" },
-  ])("in data that cannot be read is told what is wrong with it: $says (TOOL-5)", async ({ data, says }) => {
+  ])("in data that cannot be read gets the reason: $says (TOOL-5)", async ({ data, says }) => {
     const { taskId, callId } = await ask("write a.txt MODEL");
     const refused = await answerWith(data(callId), { taskId });
     expect(refused.error).toMatchObject({ code: -32602, message: expect.stringContaining(says) });
   });
 
-  it("finds the one task that asks, by its call alone or with the context (TOOL-5)", async () => {
+  it("finds the task that waits for approval, by its call alone or with the context (TOOL-5)", async () => {
     for (const withContext of [false, true]) {
       const { taskId, callId, contextId } = await ask("run touch found");
       const answer = { tool_call_id: callId, selected_option_id: "cancel" };
       const message = { messageId: crypto.randomUUID(), ...(withContext && { contextId }), data: answer };
       const answered = taskOf(await post(message));
       expect(answered).toMatchObject({ id: taskId, contextId });
-      // The same message again is the same answer (STREAM-7), and another one comes too late.
+      // A retry is the same answer (STREAM-7). Another message comes too late.
       expect(taskOf(await post(message))?.id).toBe(taskId);
       const late = await answerWith(answer, withContext ? { contextId } : {});
       expect(late.error).toMatchObject({
@@ -106,7 +106,7 @@ describe.each(WAYS)("a decision in $way", ({ path, request, taskOf }) => {
     }
   });
 
-  it("is refused in a context that asks nothing of the kind, and starts no task (TOOL-5)", async () => {
+  it("is refused in a context without such an approval, and starts no task (TOOL-5)", async () => {
     const { taskId, callId } = await ask("run touch stays");
     const answer = { tool_call_id: callId, selected_option_id: "cancel" };
     const refused = await answerWith(answer, { contextId: "elsewhere" });
@@ -122,19 +122,19 @@ describe.each(WAYS)("a decision in $way", ({ path, request, taskOf }) => {
     { metadata: { [EXTENSION_URI.replace("v0", "v1")]: {} }, says: "is version 1.0.0 of the extension" },
     { metadata: { workspace_path: "/w" }, says: "is in the wrong place" },
     { metadata: { [SESSION_SETTINGS_URI]: { allowed: ["x"] } }, says: "allowed is unknown" },
-  ])("about where to work is refused as $metadata (SESSION-1, SESSION-3)", async ({ metadata, says }) => {
+  ])("about the workspace is refused as $metadata (SESSION-1, SESSION-3)", async ({ metadata, says }) => {
     const { error } = await post({ messageId: crypto.randomUUID(), text: "text hi", metadata });
     expect(error).toMatchObject({ code: -32602, message: expect.stringContaining(says) });
     expect(error?.message).not.toMatch(/devtool\.(a2a\.)?v1alpha/);
   });
 
-  it("about the tools that may be used holds, beside the workspace as the RFC has it (SESSION-3)", async () => {
+  it("about the allowed tools takes effect, beside the workspace in the form of the RFC (SESSION-3)", async () => {
     const metadata = { [EXTENSION_URI]: { workspace_path: workspace, allowed_tools: ["read_file"] } };
     const sent = await post({ messageId: crypto.randomUUID(), text: "run touch hi", metadata });
     expect(JSON.stringify(taskOf(sent))).toContain("tool_not_registered");
   });
 
-  it("is the user's: a client sends nothing as the agent", async () => {
+  it("belongs to the user: a client cannot send messages as the agent", async () => {
     const role = path === "/" && request({}).method === "SendMessage" ? "ROLE_AGENT" : "agent";
     const { error } = await post({ messageId: crypto.randomUUID(), text: "text hi", role });
     expect(error).toMatchObject({ code: -32602, message: expect.stringContaining(`message.role "${role}" must be`) });

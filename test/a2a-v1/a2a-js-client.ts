@@ -11,10 +11,10 @@ import {
 import { EXTENSION_URI } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 
-/** The bindings that the official SDK for JavaScript speaks without more packages. */
+/** The bindings that the official JavaScript SDK supports without further packages. */
 export const BINDINGS = ["JSONRPC", "HTTP+JSON"] as const;
 
-/** A client of the official SDK, told nothing but the address, a token and which binding it shall prefer. */
+/** Creates a client of the official SDK from a URL, a token and the preferred binding. */
 export function officialClient(
   { url, token }: Pick<DevtoolServer, "url" | "token">,
   binding: (typeof BINDINGS)[number],
@@ -32,12 +32,12 @@ export function officialClient(
   return factory.createFromUrl(url);
 }
 
-/** Says that a client knows the extension. */
+/** Request options of a client that uses the extension. */
 export const WITH_EXTENSION: { readonly serviceParameters: ServiceParameters } = {
   serviceParameters: ServiceParameters.create(withA2AExtensions(EXTENSION_URI)),
 };
 
-/** A message of the user's as the SDK has it. */
+/** Returns a user message of the SDK. */
 export function userMessage(
   parts: Part[],
   place: { readonly taskId?: string; readonly contextId?: string } = {},
@@ -54,36 +54,36 @@ export function userMessage(
   };
 }
 
-/** A part of text. */
+/** Returns a text part. */
 export function textPart(value: string): Part {
   return { content: { $case: "text", value }, metadata: {}, filename: "", mediaType: "" };
 }
 
-/** A part of data. */
+/** Returns a data part. */
 export function dataPart(value: unknown): Part {
   return { content: { $case: "data", value }, metadata: {}, filename: "", mediaType: "" };
 }
 
-/** What asks to send a message, with nothing said about how to answer. */
+/** Returns a request to send a message, without a configuration. */
 export function sending(message: Message): Parameters<Client["sendMessage"]>[0] {
   return { tenant: "", message, configuration: undefined, metadata: {} };
 }
 
-/** All elements of a stream. */
+/** Returns all elements of a stream. */
 export async function all(stream: AsyncIterable<StreamResponse>): Promise<StreamResponse[]> {
   const responses: StreamResponse[] = [];
   for await (const response of stream) responses.push(response);
   return responses;
 }
 
-/** The task that a stream begins with. */
+/** Returns the task that a stream begins with. */
 export function taskOf(responses: readonly StreamResponse[]): Task {
   const first = responses[0]?.payload;
   if (first?.$case === "task") return first.value;
   throw new Error(`the stream begins with ${first?.$case}: its first element must be the task`);
 }
 
-/** The texts of the agent in a stream, joined. */
+/** Returns the text of the agent in a stream. */
 export function textsOf(responses: readonly StreamResponse[]): string {
   return responses
     .flatMap(({ payload }) => (payload?.$case === "statusUpdate" ? (payload.value.status?.message?.parts ?? []) : []))

@@ -13,7 +13,7 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { fieldBehavior, HttpRuleSchema, httpRule, methodSignature } from "@devtool/schema/a2a-v1";
 
-/** All that a file of protos declares, one line an element, sorted: where two files say the same, the lines are equal. */
+/** Returns the elements that a proto file declares, sorted, one per line: equal for files that declare the same. */
 export function elementsOf(file: FileDescriptorProto): string[] {
   return [
     `package ${file.package}`,

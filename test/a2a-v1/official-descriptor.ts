@@ -11,7 +11,7 @@ from a2a.types import a2a_pb2
 print(base64.b64encode(a2a_pb2.DESCRIPTOR.serialized_pb).decode())
 `;
 
-/** The descriptor of A2A 1.0 that the official SDK for Python ships; undefined where no Python has that SDK. */
+/** Returns the descriptor of A2A 1.0 in the official Python SDK; undefined where no Python has the SDK. */
 export function officialDescriptor(): FileDescriptorProto | undefined {
   for (const python of pythons()) {
     const { status, stdout } = spawnSync(python, ["-c", PROGRAM], { encoding: "utf8", timeout: 20_000 });
@@ -20,7 +20,7 @@ export function officialDescriptor(): FileDescriptorProto | undefined {
   return undefined;
 }
 
-/** Where a Python with the SDK may be: in the environments of the interop tests, on the path. */
+/** The Pythons that may have the SDK: those of the interop tests, and that on the path. */
 function pythons(): string[] {
   const interop = fileURLToPath(new URL("../interop/", import.meta.url));
   return [...environments(interop), "python3"];

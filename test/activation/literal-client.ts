@@ -2,13 +2,13 @@ import { randomUUID } from "node:crypto";
 import { EXTENSION_URI } from "@devtool/schema";
 import { restOperation } from "@devtool/schema/a2a-v03";
 
-/** Where a literal client connects. */
+/** The server that a literal client calls. */
 export interface Address {
   readonly url: string;
   readonly token: string;
 }
 
-/** What came back: the answer or the frames of a stream, and which extensions the response names. */
+/** The result or the frames of a response, and the extensions that it names. */
 export interface Heard {
   readonly named: string | null;
   readonly frames: readonly Json[];
@@ -16,18 +16,18 @@ export interface Heard {
 
 /** A call of a literal client. */
 export interface Ask {
-  /** The value of its header for extensions; a literal client has none. */
+  /** The value of the header for extensions. Default: no header, as the literal client has none. */
   readonly extensions?: string;
-  /** The id of the last event that it has, when it resumes a stream. */
+  /** The id of the last event that the client has. Default: the stream is not resumed. */
   readonly lastEventId?: string;
-  /** Leaves a stream after so many frames; by default it reads to the end. */
+  /** Number of frames after which the client disconnects. Default: it reads to the end. */
   readonly leaveAfter?: number;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: the JSON of a peer, which expectations look into
 export type Json = any;
 
-/** What is written otherwise in each version. */
+/** The differences between the versions. */
 export interface Version {
   readonly send: string;
   readonly stream: string;
@@ -71,7 +71,7 @@ export const V1: Version = {
   push: (taskId, url) => ({ taskId, url }),
 };
 
-/** A binding of A2A as somebody writes it who has read A2A and the RFC: without a header for extensions, unless it is given. */
+/** A client written from A2A and the RFC alone, which sends no header for extensions unless a call has one. */
 export interface LiteralClient {
   readonly version: Version;
   call(to: Address, method: string, params: object, ask?: Ask): Promise<Heard>;
@@ -158,7 +158,7 @@ async function read(response: Response, { leaveAfter = Number.POSITIVE_INFINITY 
   return frames;
 }
 
-/** The kinds of the extension that frames name, in order; undefined for a status without one. */
+/** Returns the kinds of the extension in frames, in order; undefined for a status without one. */
 export function kindsOf(frames: readonly Json[]): (string | undefined)[] {
   return frames.flatMap((frame) => {
     const update = frame.kind === "status-update" ? frame : frame.statusUpdate;
@@ -166,12 +166,12 @@ export function kindsOf(frames: readonly Json[]): (string | undefined)[] {
   });
 }
 
-/** The ids of the tool calls that stand in some JSON as the RFC has them, each once. */
+/** Returns the distinct ids of the tool calls in some JSON, in the form of the RFC. */
 export function callIdsIn(json: Json): string[] {
   return [...new Set([...JSON.stringify(json).matchAll(/"tool_call_id":"([^"]+)"/g)].map(([, id = ""]) => id))];
 }
 
-/** The task and the context that the first of some frames is about. */
+/** Returns the task and the context of the first frame. */
 export function placeOf([first]: readonly Json[]): { readonly taskId: string; readonly contextId: string } {
   const found = first.task ?? first.statusUpdate ?? first;
   return { taskId: found.taskId ?? found.id, contextId: found.contextId };

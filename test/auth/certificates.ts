@@ -31,7 +31,7 @@ export class Authority {
     return readFile(join(this.#directory, `${this.#name}.pem`), "utf8");
   }
 
-  /** Signs a new certificate for a subject, also for a name or address in OpenSSL's words. Default: 127.0.0.1. */
+  /** Signs a new certificate for a subject, with an alternative name in OpenSSL's syntax. Default: 127.0.0.1. */
   async issue(subject: string, alternative = "IP:127.0.0.1"): Promise<Certificate> {
     const name = `${this.#name}-${++this.#count}`;
     const from = ["-CA", this.#path(`${this.#name}.pem`), "-CAkey", this.#path(`${this.#name}.key`)];
@@ -44,7 +44,7 @@ export class Authority {
     return { certificate, key };
   }
 
-  /** Signs a certificate of a client with limits of its own; `signer` signs it in the authority's place. */
+  /** Signs a client certificate with limits of its own. A `signer` signs it in the authority's place. */
   async issueLimited(
     subject: string,
     { from, to, usage = "clientAuth", signer }: CertificateLimits,
@@ -82,7 +82,7 @@ export class Authority {
     );
     const certificate = await readFile(signed ?? "", "utf8");
     const key = await readFile(this.#path(`${name}.key`), "utf8");
-    // A client shows who signed its certificate, too.
+    // A client also sends the certificate of its signer.
     return { certificate: certificate + (signer?.certificate ?? ""), key };
   }
 
@@ -106,18 +106,18 @@ export class Authority {
   }
 }
 
-/** What a certificate of a client is limited to. */
+/** Limits of a client certificate. */
 export interface CertificateLimits {
-  /** When it begins and ends to be valid, as `YYYYMMDDHHMMSSZ`. Default: now, and in two days. */
+  /** Start and end of its validity, as `YYYYMMDDHHMMSSZ`. Default: now, and in two days. */
   readonly from?: string;
   readonly to?: string;
-  /** What its key may be used for. Default: `clientAuth`. */
+  /** The extended key usage. Default: `clientAuth`. */
   readonly usage?: string;
-  /** Who signs it, in the authority's place. */
+  /** The signer in the authority's place. Default: the authority. */
   readonly signer?: Certificate;
 }
 
-/** The settings of `openssl ca`, which alone sets both dates. */
+/** The settings of `openssl ca`, the only command that sets both dates. */
 function settingsOf(directory: string, usage: string): string {
   return `[ca]
 default_ca = ours
@@ -140,7 +140,7 @@ extendedKeyUsage = ${usage}
 
 const FRESH = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"];
 
-/** Tells whether there is an OpenSSL that signs for an authority in one step, as 3.0 and later do. */
+/** Whether OpenSSL 3.0 or later is installed, which signs for an authority in one step. */
 export async function hasOpenssl(): Promise<boolean> {
   try {
     const { stdout } = await promisify(execFile)("openssl", ["version"]);

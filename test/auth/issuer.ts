@@ -1,10 +1,10 @@
 import { exportJWK, generateKeyPair, type JSONWebKeySet, SignJWT } from "jose";
 
-/** Who issues tokens in these tests, to whom they are asked to. */
+/** An issuer of tokens for any subject. */
 export interface Issuer {
-  /** What a server needs to know of it. */
+  /** The options with which a server accepts its tokens. */
   readonly options: { readonly issuer: string; readonly audience: string; readonly keys: JSONWebKeySet };
-  /** A token for a subject, good for ten minutes. */
+  /** Returns a token for a subject, valid for ten minutes. */
   tokenFor(subject: string, scope?: string): Promise<string>;
 }
 

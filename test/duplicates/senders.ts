@@ -2,31 +2,31 @@ import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { REPLAY_URI, TaskService } from "@devtool/schema";
 
-/** Where a server is, and the token that it wants. */
+/** The URL and token of a server. */
 export interface Target {
   readonly url: string;
   readonly token: string;
 }
 
-/** A message: its id, its words, and the task that it goes to, if there is one. */
+/** A message: its id, its text, and its task, if any. */
 export interface Words {
   readonly messageId: string;
   readonly text: string;
   readonly taskId?: string;
 }
 
-/** What a message came to. */
+/** The result of a message. */
 export type Outcome =
   | { readonly case: "answered"; readonly taskId: string; readonly isReplay: boolean }
   | { readonly case: "conflict" };
 
-/** Sends a message over one binding, the odd ones as a stream. Throws when there is no answer, or another error. */
+/** Sends a message over one binding, every other one as a stream. Throws when there is no answer, or an unexpected error. */
 export interface Sender {
   readonly name: string;
   send(target: Target, words: Words, index: number): Promise<Outcome>;
 }
 
-/** One for each binding. */
+/** A sender for each binding. */
 export const SENDERS: readonly Sender[] = [
   {
     name: "JSON-RPC of A2A 0.3",

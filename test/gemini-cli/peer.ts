@@ -14,7 +14,7 @@ export interface Served extends Place, AsyncDisposable {}
 const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
 const PEER_APP = path("../../peers/node_modules/@google/gemini-cli-a2a-server/dist/src/http/app.js");
 
-/** Whether Gemini CLI's own server is installed: `npx -y pnpm@12 peers` does it. */
+/** Whether Gemini CLI's own server is installed, which `pnpm install:peers` does. */
 export const HAS_PEER: boolean = existsSync(PEER_APP);
 
 /** Starts Gemini CLI's own server in front of a fake Gemini. */
@@ -38,7 +38,7 @@ export async function startPeer(): Promise<Served> {
   };
 }
 
-/** It commits what it is about to change, so it needs a name. */
+/** The author of the commits that the peer makes before each change. */
 const PEER_ENV = {
   GEMINI_API_KEY: "none",
   GIT_AUTHOR_NAME: "peer",

@@ -4,25 +4,25 @@ import { EventSourceParserStream } from "eventsource-parser/stream";
 /** A frame of a stream, or an error, as JSON. */
 export type Frame = JsonObject;
 
-/** Where a client of Gemini CLI's own server finds it. */
+/** The server that a client calls. */
 export interface Place {
   readonly url: string;
   readonly token: string;
   readonly workspace: string;
 }
 
-/** A client as people wrote them for Gemini CLI's own server: nothing but JSON-RPC and `metadata.coderAgent`. */
+/** A client written for Gemini CLI's own server: nothing but JSON-RPC and `metadata.coderAgent`. */
 export class RawClient {
   readonly #place: Place;
   #ids = 0;
   #task: { readonly taskId?: string; readonly contextId?: string } = {};
 
-  readonly #patienceMs: number;
+  readonly #timeoutMs: number;
 
-  /** Waits so many milliseconds for a turn to end, then throws a `TimeoutError`. */
-  constructor(place: Place, patienceMs = 15_000) {
+  /** `timeoutMs` is the time that a turn may take, in milliseconds. A longer one throws a `TimeoutError`. */
+  constructor(place: Place, timeoutMs = 15_000) {
     this.#place = place;
-    this.#patienceMs = patienceMs;
+    this.#timeoutMs = timeoutMs;
   }
 
   /** The id of the task that was begun. */
@@ -36,28 +36,28 @@ export class RawClient {
     return this.#stream([{ kind: "text", text }], settings);
   }
 
-  /** Goes on in the task with a text. */
+  /** Continues the task with a text. */
   say(text: string): Promise<Frame[]> {
     return this.#stream([{ kind: "text", text }]);
   }
 
-  /** Answers questions. */
+  /** Answers approvals. */
   answer(...confirmations: readonly JsonObject[]): Promise<Frame[]> {
     return this.#stream(confirmations.map((data) => ({ kind: "data", data })));
   }
 
-  /** Goes on in a task that is known by its id. */
+  /** Continues the task with an id. */
   resume(taskId: string): void {
     this.#task = { taskId };
   }
 
-  /** Calls a method that answers once. */
+  /** Calls a method with a single result. */
   async call(method: string, params: JsonObject): Promise<JsonValue> {
     const response = await this.#post({ method, params });
     return JSON.parse(await response.text());
   }
 
-  /** Asks over plain HTTP. */
+  /** Sends a plain HTTP request. */
   async http(
     method: string,
     path: string,
@@ -90,7 +90,7 @@ export class RawClient {
       method: "POST",
       headers: this.#headers(),
       body: JSON.stringify({ jsonrpc: "2.0", id: ++this.#ids, ...call }),
-      signal: AbortSignal.timeout(this.#patienceMs),
+      signal: AbortSignal.timeout(this.#timeoutMs),
     });
   }
 
@@ -108,7 +108,7 @@ async function framesOf(response: Response): Promise<Frame[]> {
   return frames;
 }
 
-/** Tells whether a JSON value is an object. */
+/** Whether a JSON value is an object. */
 export function isObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -11,7 +11,7 @@ for (const { name, play } of RAW_SCENARIOS) {
   writeFileSync(new URL(`golden/${name}.json`, import.meta.url), `${withSteadyIds(text)}\n`);
 }
 
-/** What tools say of themselves is long, and theirs. */
+/** The descriptions of tools, which are long and the peer's own, are left out. */
 function withoutTools(key: string, value: unknown): unknown {
   return ["schema", "parameterSchema"].includes(key) || (key === "description" && isLong(value)) ? undefined : value;
 }
@@ -20,7 +20,7 @@ function isLong(value: unknown): boolean {
   return typeof value === "string" && value.length > 60;
 }
 
-/** Ids and times by their order, so that two recordings of the same are the same. */
+/** Replaces ids and times by their order, so that two recordings of the same conversation are equal. */
 function withSteadyIds(text: string): string {
   const ids = new Map<string, string>();
   const steady = (id: string): string => {

@@ -1,14 +1,14 @@
 import type { Frame, Place, RawClient } from "./raw-client.ts";
 import { askedIn } from "./transcript.ts";
 
-/** What a client of Gemini CLI's own server does, and says in a line. */
+/** A conversation of a client with Gemini CLI's own server. */
 export interface RawScenario {
   readonly name: string;
-  /** Plays it, and gives the frames of each turn. */
+  /** Plays the conversation, and returns the frames of each turn. */
   play(client: RawClient, place: Place): Promise<Frame[][]>;
 }
 
-/** The conversations that are played against both servers; recorded from the peer in `golden/`. */
+/** The conversations that are played with both servers. `golden/` holds the answers of the peer. */
 export const RAW_SCENARIOS: readonly RawScenario[] = [
   {
     name: "text",
@@ -48,12 +48,12 @@ export const RAW_SCENARIOS: readonly RawScenario[] = [
   },
 ];
 
-/** A step of the agent that calls a tool, then says a word. */
+/** Returns a script in which the agent calls a tool, then ends with a word. */
 export function call(tool: string, args: object): string {
   return `call ${tool} ${JSON.stringify(args)}\ntext Finished.`;
 }
 
-/** Begins with a prompt and answers what it asks, one question at a time. */
+/** Begins with a prompt, and answers the approvals one at a time. */
 async function asking(client: RawClient, prompt: string, outcome: string): Promise<Frame[][]> {
   const turns = [await client.begin(prompt)];
   for (;;) {

@@ -2,9 +2,10 @@ import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { type Frame, isObject } from "./raw-client.ts";
 
 /**
- * Frames as lines that two servers can be compared by: what happened in which words, without ids, times, models and
- * what tools say of themselves. Output that grows is one line, its last; changes of state in the middle of a turn are
- * left out, for the peer tells the same one more than once.
+ * Returns frames as lines by which two servers can be compared.
+ *
+ * The lines leave out ids, times, models and descriptions of tools. Growing output is one line, the last. Changes of
+ * state in the middle of a turn are left out, since the peer sends some of them more than once.
  */
 export function transcriptOf(frames: readonly Frame[]): string[] {
   const lines = frames.flatMap(linesOf);
@@ -39,7 +40,7 @@ function partLine(kind: string, { text, data }: JsonObject): string {
   return [objectOf(data.request).name, data.status, type].filter((word) => word !== undefined).join(" ");
 }
 
-/** The last output of a call, without the blanks that a terminal fills its screen with. */
+/** Returns the last output of a call, without the blanks with which a terminal fills its screen. */
 function outputOf({ artifact }: JsonObject): string {
   const [part] = listOf(objectOf(artifact).parts).map(objectOf);
   const lines = String(part?.text)
@@ -52,7 +53,7 @@ function stateOf({ status }: JsonObject): string {
   return String(objectOf(status).state);
 }
 
-/** The ids of the calls that a turn asks about, in order. */
+/** Returns the ids of the calls that a turn asks about, in order. */
 export function askedIn(frames: readonly Frame[]): string[] {
   const updates = frames.map(({ result }) => objectOf(result));
   const parts = updates.flatMap(({ status }) => listOf(objectOf(objectOf(status).message).parts).map(objectOf));

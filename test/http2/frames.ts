@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 
-/** Header fields in their order; names may come twice. */
+/** Header fields in order. A name may occur twice. */
 export type Fields = readonly (readonly [name: string, value: string])[];
 
-/** The types of frames that are written or looked for here (RFC 9113, section 6). */
+/** The frame types that are written or read here (RFC 9113, section 6). */
 const TYPE = {
   data: 0,
   headers: 1,
@@ -38,12 +38,12 @@ export function frame(type: keyof typeof TYPE, stream: number, content: Content 
   return Buffer.concat([head, payload]);
 }
 
-/** The frame that begins a stream; with `END_STREAM` it is the whole request. */
+/** Returns the frame that begins a stream. With `END_STREAM` it is the whole request. */
 export function headers(stream: number, fields: Fields, flags = END_STREAM | END_HEADERS): Buffer {
   return frame("headers", stream, { flags, payload: fieldBlock(fields) });
 }
 
-/** Header fields in HPACK, each as a literal that no table keeps (RFC 7541, section 6.2.2). */
+/** Encodes header fields in HPACK, each as a literal without indexing (RFC 7541, section 6.2.2). */
 export function fieldBlock(fields: Fields): Buffer {
   return Buffer.concat(fields.flatMap(([name, value]) => [Buffer.from([0]), literal(name), literal(value)]));
 }
@@ -59,7 +59,7 @@ function literal(text: string): Buffer {
 
 const PREFACE = Buffer.concat([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), frame("settings", 0)]);
 
-/** The status that answers frames, over a connection of their own; `refused` when the stream or the connection is ended instead. */
+/** Sends frames over a new connection. Returns the status of the response; `refused` when the stream or connection is closed instead. */
 export async function statusOf(port: number, ...frames: readonly Buffer[]): Promise<string> {
   for await (const { type, payload } of answers(port, frames)) {
     if (type === TYPE.headers) return statusIn(payload);
@@ -68,7 +68,7 @@ export async function statusOf(port: number, ...frames: readonly Buffer[]): Prom
   return "refused";
 }
 
-/** Waits until the server ends the connection over which it gets frames. */
+/** Sends frames, and waits until the server closes the connection. */
 export async function endAfter(port: number, ...frames: readonly Buffer[]): Promise<void> {
   for await (const { type } of answers(port, frames)) if (type === TYPE.goaway) return;
 }
@@ -92,7 +92,7 @@ async function* answers(port: number, frames: readonly Buffer[]): AsyncIterable<
       }
     }
   } catch {
-    // A connection that the server ends while it is written to.
+    // The server may close the connection while it is written to.
   } finally {
     socket.destroy();
   }
@@ -104,7 +104,7 @@ function firstOf(bytes: Buffer): Frame | undefined {
   return bytes.length < end ? undefined : { type: bytes[3], payload: bytes.subarray(HEAD_BYTES, end) };
 }
 
-/** The status in a block of header fields that begins with it: by the static table (RFC 7541, appendix A), in Huffman's code, or as digits. */
+/** Returns the status at the start of a header block: from the static table (RFC 7541, appendix A), Huffman-coded, or as digits. */
 function statusIn(block: Buffer): string {
   const [first = 0] = block;
   if (block.subarray(1, 4).toString("hex") === HUFFMAN_401) return "401";

@@ -49,25 +49,25 @@ describe("an authenticator of signed tokens", () => {
     authenticator = createJwtAuthenticator({ issuer: ISSUER, audience: AUDIENCE, keys }, () => NOW);
   });
 
-  it("knows a caller by issuer and subject", async () => {
+  it("identifies a caller by issuer and subject", async () => {
     const value = { principal: "https://login.example#alice", rights: new Set(["approve"]) };
     expect(await tell(authenticator, await signed(key, GOOD))).toEqual({ case: "caller", value });
   });
 
-  it("lets clocks differ by a minute, and no more", async () => {
+  it("accepts clocks that differ by up to a minute", async () => {
     expect((await tell(authenticator, await signed(key, { ...GOOD, exp: NOW_S - 59 }))).case).toBe("caller");
     expect((await tell(authenticator, await signed(key, { ...GOOD, nbf: NOW_S + 59 }))).case).toBe("caller");
     expect((await tell(authenticator, await signed(key, { ...GOOD, exp: NOW_S - 61 }))).case).toBe("wrong");
     expect((await tell(authenticator, await signed(key, { ...GOOD, nbf: NOW_S + 61 }))).case).toBe("wrong");
   });
 
-  it("takes no forged token", async () => {
+  it("accepts no forged token", async () => {
     for (const [what, token] of await forged()) {
       expect((await tell(authenticator, token)).case, what).toBe("wrong");
     }
   });
 
-  it("would be seen to take them, if it only read what they say (sabotage)", async () => {
+  it("would accept them if it did not verify them (sabotage)", async () => {
     const credulous: Authenticator = {
       authenticate: () => ({ case: "caller", value: { principal: "x", rights: new Set() } }),
     };
@@ -83,7 +83,7 @@ describe("an authenticator of signed tokens", () => {
     ["with a line break", "bob\nlocal"],
     ["that is no Unicode", "\ud800"],
     ["without end", "b".repeat(1001)],
-  ])("takes no subject that could be another's: %s", async (_what, sub) => {
+  ])("accepts no ambiguous subject: %s", async (_what, sub) => {
     const claims = new TextEncoder().encode(JSON.stringify({ ...GOOD, sub }));
     const token = await new CompactSign(claims).setProtectedHeader({ alg: "ES256", kid: "one" }).sign(key.privateKey);
     expect(await tell(authenticator, token)).toMatchObject({
@@ -92,18 +92,18 @@ describe("an authenticator of signed tokens", () => {
     });
   });
 
-  it("says which claim is wrong, and nothing of the others", async () => {
+  it("names the wrong claim, and nothing about the others", async () => {
     const verdict = await tell(authenticator, await signed(key, { ...GOOD, aud: "another" }));
     expect(verdict).toEqual({ case: "wrong", message: 'the token is not accepted: its claim "aud" is wrong' });
   });
 
-  it("leaves tokens that are not signed to others", async () => {
+  it("ignores tokens that are not signed", async () => {
     for (const header of ["", "Bearer x", "Bearer a.b", "Basic a.b.c", "Bearer a.b.c d"]) {
       expect(await authenticator.authenticate(requestWith(header)), header).toEqual({ case: "none" });
     }
   });
 
-  it("gives the rights that the scopes say, in both spellings of scopes", async () => {
+  it("gives the rights of the scopes, in both spellings of scopes", async () => {
     const scoped = createJwtAuthenticator(
       { issuer: ISSUER, audience: AUDIENCE, keys, approveScope: "devtool.approve", auditScope: "devtool.audit" },
       () => NOW,
@@ -118,7 +118,7 @@ describe("an authenticator of signed tokens", () => {
     expect(await rightsOf({ scp: ["devtool.audit", "devtool.approve"] })).toEqual(["approve", "audit"]);
   });
 
-  it("tries each key that a token without key id may mean", async () => {
+  it("tries each matching key for a token without a key id", async () => {
     const both = { keys: [await exportJWK(stranger.publicKey), await exportJWK(key.publicKey)] };
     const trying = createJwtAuthenticator({ issuer: ISSUER, audience: AUDIENCE, keys: both }, () => NOW);
     expect((await tell(trying, await signed(key, GOOD, { alg: "ES256" }))).case).toBe("caller");
@@ -202,7 +202,7 @@ describe("the keys of an issuer", () => {
     expect(fetched).toEqual(["/.well-known/openid-configuration", "/keys"]);
   });
 
-  it("are not fetched for each token with an invented key id", async () => {
+  it("are not fetched again for each token with an invented key id", async () => {
     fetched = [];
     const found = createJwtAuthenticator({ issuer, audience: AUDIENCE, jwksUri: `${issuer}/keys` }, () => NOW);
     for (let index = 0; index < 50; index++) {
@@ -212,7 +212,7 @@ describe("the keys of an issuer", () => {
     expect(fetched).toEqual(["/keys"]);
   });
 
-  it("that cannot be had are no fault of the token, and are had later", async () => {
+  it("that are not available do not make a token wrong, and are fetched later", async () => {
     const found = createJwtAuthenticator({ issuer, audience: AUDIENCE }, () => NOW);
     const token = await signed(key, { ...GOOD, iss: issuer });
     const working = answer;
@@ -222,7 +222,7 @@ describe("the keys of an issuer", () => {
     expect((await tell(found, token)).case).toBe("caller");
   });
 
-  it("are not taken from a discovery document of another issuer", async () => {
+  it("are not accepted from the discovery document of another issuer", async () => {
     const working = answer;
     answer = (url) => (url === "/keys" ? working(url) : { issuer: "https://evil.example", jwks_uri: `${issuer}/keys` });
     const found = createJwtAuthenticator({ issuer, audience: AUDIENCE }, () => NOW);

@@ -4,13 +4,13 @@ import { securityOf, securitySchemesOf } from "./security-schemes.ts";
 const ALL = { issuer: "https://login.example/", certificates: true };
 
 describe("the security schemes of a card", () => {
-  it("are the operator's token alone where nothing else is configured", () => {
+  it("are only the operator's token by default", () => {
     expect(securitySchemesOf({ certificates: false })).toEqual({
       bearer: { type: "http", scheme: "bearer", description: "The operator's token." },
     });
   });
 
-  it("are all that are configured, each of them enough", () => {
+  it("are all configured ones, each of them enough", () => {
     expect(securitySchemesOf(ALL)).toMatchObject({
       oidc: { type: "openIdConnect", openIdConnectUrl: "https://login.example/.well-known/openid-configuration" },
       mtls: { type: "mutualTLS" },

@@ -25,21 +25,21 @@ describe("the connections of a server", () => {
     ["only says PRI", ["PRI"]],
     ["says the preface of HTTP/2", [PREFACE]],
     ["says the preface and its settings", [PREFACE, SETTINGS]],
-  ])("end when nobody was let in: one that %s", async (_what, says) => {
+  ])("are closed without an authenticated request: one that %s", async (_what, says) => {
     await serve({ admissionTimeoutMs: 50 });
     const socket = open().resume();
     for (const data of says) socket.write(data);
     await once(socket, "close");
   });
 
-  it("end when only the public can be seen over them", async () => {
+  it("are closed after requests without credentials only", async () => {
     await serve({ admissionTimeoutMs: 1_000 });
     const session = openHttp2();
     expect(await statusOf(session, {})).toBe(401);
     await once(session, "close");
   });
 
-  it("stay after a request that was let in, and end when they were idle for long", async () => {
+  it("stay open after an authenticated request, and are closed when they are idle for long", async () => {
     await serve({ admissionTimeoutMs: 1_000, idleTimeoutMs: 2_000 });
     const session = openHttp2();
     const since = performance.now();
@@ -48,8 +48,8 @@ describe("the connections of a server", () => {
     expect(performance.now() - since).toBeGreaterThan(1_500);
   });
 
-  // Less than the half minute after which Node would look for them by itself.
-  it("end at their timeout when a thousand send a head bit by bit, and others are served meanwhile (S3)", {
+  // Less than the 30 seconds after which Node would check for them by itself.
+  it("are closed at their timeout when a thousand send headers byte by byte, and others are served meanwhile (S3)", {
     timeout: 28_000,
   }, async () => {
     await serve({ headersTimeoutMs: 1_000, requestTimeoutMs: 1_000, maxConnections: 2_000 });
@@ -65,7 +65,7 @@ describe("the connections of a server", () => {
     await Promise.all(ends).finally(() => clearInterval(drip));
   });
 
-  it("without credentials make room for those that come, so that nobody is locked out", async () => {
+  it("without credentials make room for new ones, so that nobody is locked out", async () => {
     await serve({ maxConnections: 8 });
     const first = openHttp2();
     expect(await statusOf(first, { authorization: "right" })).toBe(404);
@@ -79,10 +79,10 @@ describe("the connections of a server", () => {
     expect(await statusOf(first, { authorization: "right" })).toBe(404);
   });
 
-  it("on which nothing came, as browsers open them ahead, do not hold a server that closes", async () => {
+  it("without data, as browsers open them in advance, do not delay the close of a server", async () => {
     await serve({ headersTimeoutMs: 120_000, requestTimeoutMs: 120_000 });
     const socket = open().resume();
-    // The server has this connection as well once it answers a later one.
+    // Once the server answers a later connection, it has accepted this one too.
     expect(await statusOf(openHttp2(), { authorization: "right" })).toBe(404);
     const ended = once(socket, "close");
     await listener?.close(120_000);
@@ -96,18 +96,18 @@ describe("the connections of a server", () => {
     ["a response is not read", "GET /much HTTP/1.1\r\nhost: HOST\r\n\r\n"],
     ["half of a session of HTTP/2 was opened", PREFACE],
   ])("where %s", (_what, sent) => {
-    it("do not hold a server that closes", async () => {
+    it("do not delay the close of a server", async () => {
       await serve({ headersTimeoutMs: 120_000, requestTimeoutMs: 120_000 }, ROUTES);
       const socket = open().pause();
       socket.on("error", () => undefined);
       socket.write(sent.replace("HOST", new URL(listener?.url ?? "").host));
-      // The server has read what was sent once it answers later ones.
+      // Once the server answers later connections, it has read the data of this one.
       for (let turn = 0; turn < 3; turn++) expect(await statusOf(openHttp2(), RIGHT)).toBe(404);
       await listener?.close(120_000);
     });
   });
 
-  it("of HTTP/2 whose client does not read do not hold a server that closes", async () => {
+  it("of HTTP/2 whose client does not read do not delay the close of a server", async () => {
     await serve({ admissionTimeoutMs: 120_000 }, ROUTES);
     const session = openHttp2().on("error", () => undefined);
     const stream = session.request({ ":path": "/much" }).on("error", () => undefined);
@@ -116,7 +116,7 @@ describe("the connections of a server", () => {
   });
 
   it.each(["HTTP/1.1", "HTTP/2"])(
-    "of %s get the answer that is being made when the server closes, and no other",
+    "of %s get the response that is in progress when the server closes, and no other",
     async (version) => {
       const answer = Promise.withResolvers<void>();
       const asked = Promise.withResolvers<void>();
@@ -177,7 +177,7 @@ function routeOf(path: string, handle: Route["handle"]): Route {
   return { name: path, access: "public", matches: (_method, asked) => asked === path, handle };
 }
 
-/** One that reads what it gets, and one that answers with more than a connection holds. */
+/** A route that reads its request, and one whose response is larger than the buffers of a connection. */
 const ROUTES: readonly Route[] = [
   routeOf("/read", async (request, response) => send(response, 200, { body: await readBody(request, 100) })),
   routeOf("/much", (_request, response) => send(response, 200, { body: "x".repeat(32 * 1024 * 1024) })),

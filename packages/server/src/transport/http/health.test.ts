@@ -13,7 +13,7 @@ describe("the health probes", () => {
   });
   afterAll(() => server.close());
 
-  it("say that the server is well and takes work, without credentials and without a proof", async () => {
+  it("report that the server runs and accepts work, without credentials and without a proof", async () => {
     expect([await answerTo("/healthz"), await answerTo("/readyz")]).toEqual([
       { status: 200, body: { status: "ok" } },
       { status: 200, body: { status: "ok" } },

@@ -5,7 +5,7 @@ describe("the heartbeats of streams (R6)", () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  it("come once in each period, from one timer for all streams", () => {
+  it("are sent once per period, from one timer for all streams", () => {
     const heartbeats = new Heartbeats(15_000);
     const beats = Array.from({ length: 500 }, () => 0);
     beats.forEach((_, index) => {
@@ -17,7 +17,7 @@ describe("the heartbeats of streams (R6)", () => {
     expect(new Set(beats)).toEqual(new Set([4]));
   });
 
-  it("are spread over the period as the streams began", () => {
+  it("are spread over the period as the starts of the streams were", () => {
     const heartbeats = new Heartbeats(15_000);
     let beats = 0;
     for (let index = 0; index < 600; index++) {

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { Heartbeats } from "./heartbeats.ts";
 import { SseStream } from "./sse.ts";
 
-/** More than the socket buffers of both ends hold, so that a client that reads nothing must be noticed. */
+/** With 1 KiB each, more than the socket buffers of both ends hold: a client that reads nothing must be noticed. */
 const FRAMES = 40_000;
 const FRAME = "x".repeat(1024);
 
@@ -24,7 +24,7 @@ describe("a stream of server-sent events", () => {
     expect(await text()).toBe('id: 7\ndata: {"a":1}\n\ndata: {"b":2}\n\n');
   });
 
-  it("writes what is sent in one turn at once", async () => {
+  it("writes events of one turn of the event loop together", async () => {
     const { response } = await open();
     const written: string[] = [];
     const write = response.write.bind(response);
@@ -38,7 +38,7 @@ describe("a stream of server-sent events", () => {
     expect(written.length).toBe(1);
   });
 
-  it("says with comments that it lives, which no client takes for events", async () => {
+  it("sends heartbeats as comments, which no client reads as events", async () => {
     const { response, text } = await open();
     const beaten = Promise.withResolvers<void>();
     const write = response.write.bind(response);
@@ -55,7 +55,7 @@ describe("a stream of server-sent events", () => {
     expect(events.filter((event) => event.includes("data:"))).toEqual(["id: 1\ndata: {}"]);
   });
 
-  it("makes its sender wait for a client that reads nothing, however small the events", async () => {
+  it("makes its sender wait for a client that reads nothing, also with small events", async () => {
     const { response } = await open({ stalled: true });
     using sse = new SseStream(response, {}, new Heartbeats(60_000));
     const sent = await sendUntilItWaits(sse);
@@ -63,7 +63,7 @@ describe("a stream of server-sent events", () => {
     expect(response.writableLength).toBeLessThan(1024 * 1024);
   });
 
-  it("lets its sender go when the client leaves while it waits", async () => {
+  it("releases a waiting sender when the client disconnects", async () => {
     const { response, client } = await open({ stalled: true });
     using sse = new SseStream(response, {}, new Heartbeats(60_000));
     const sending = sendAll(sse);
@@ -72,7 +72,7 @@ describe("a stream of server-sent events", () => {
     await expect(sending).resolves.toBeUndefined();
   });
 
-  /** Sends one event per turn of the event loop, as a live task does, until one is not taken within some turns. */
+  /** Sends one event per turn of the event loop, as a live task does, until one has to wait. Returns the number sent. */
   async function sendUntilItWaits(sse: SseStream): Promise<number> {
     for (let sent = 0; sent < FRAMES; sent++) {
       let taken = 0;
@@ -87,7 +87,7 @@ describe("a stream of server-sent events", () => {
     for (let sent = 0; sent < FRAMES; sent++) await sse.send(FRAME, BigInt(sent));
   }
 
-  /** A response that waits to be written, and the client that asked for it. */
+  /** Opens a response that has not begun, and its client. */
   async function open({ stalled = false } = {}) {
     const arrived = Promise.withResolvers<ServerResponse>();
     const sockets: Socket[] = [];
