@@ -11,12 +11,9 @@ const official = officialDescriptor();
 if (!official) console.info("skipped: no Python has a2a-sdk: run npx -y pnpm@12 install:interop");
 
 describe("the proto of A2A 1.0", () => {
-  it.skipIf(!official)(
-    "has the same elements as that of the official SDK (needs a Python with a2a-sdk)",
-    () => {
-      expect(elementsOf(ours)).toEqual(official && elementsOf(official));
-    },
-  );
+  it.skipIf(!official)("has the same elements as that of the official SDK (needs a Python with a2a-sdk)", () => {
+    expect(elementsOf(ours)).toEqual(official && elementsOf(official));
+  });
 
   it("is told apart when a number, a name, a requirement or a route differs", () => {
     const changes: ((file: typeof ours) => void)[] = [
