@@ -137,7 +137,7 @@ describe("the audit log of a busy server (S13)", () => {
 });
 
 describe("the audit log of a server that is killed (S13)", () => {
-  const cycles = roundsOf("DEVTOOL_AUDIT_CYCLES", { quick: 2, ci: 10, deep: 100 });
+  const cycles = roundsOf("DEVTOOL_AUDIT_CYCLES", { quick: 1, ci: 5, deep: 100 });
 
   it(`has a record for each event and an event for each record after ${cycles} kills`, {
     timeout: 10 * 60_000 + cycles * 5_000,
@@ -165,7 +165,7 @@ describe("the audit log of a server that is killed (S13)", () => {
 });
 
 /** One byte of this many is changed. */
-const ONE_IN = roundsOf("DEVTOOL_AUDIT_FLIPS", { quick: 5, ci: 1, deep: 1 });
+const ONE_IN = roundsOf("DEVTOOL_AUDIT_FLIPS", { quick: 9, ci: 2, deep: 1 });
 
 describe("an audit log on disk (S13)", () => {
   let root: string;

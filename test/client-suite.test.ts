@@ -48,7 +48,7 @@ const byCard: Connecting = async (url, token) => {
   return createAgentTransport(await card().catch(card), { url, token });
 };
 
-const CUT_EVERY = roundsOf("DEVTOOL_CUT_EVERY", { quick: 3999, ci: 997, deep: 97 });
+const CUT_EVERY = roundsOf("DEVTOOL_CUT_EVERY", { quick: 7993, ci: 1999, deep: 97 });
 
 describe.concurrent("the client suite", () => {
   it.each([

@@ -6,6 +6,9 @@ const DEPTHS: readonly string[] = ["quick", "ci", "deep"] satisfies Depth[];
 /** The depth of this run: `DEVTOOL_DEPTH`, default `quick`. */
 export const DEPTH: Depth = readDepth(process.env.DEVTOOL_DEPTH ?? "quick");
 
+/** Appended to the name of a test that a quick run leaves out: why it is skipped. Empty in other runs. */
+export const LEFT_TO_CI: string = DEPTH === "quick" ? " (skipped: .ci/run plays it)" : "";
+
 /** How many rounds a test plays at each depth. The environment variable that is named sets another number. */
 export function roundsOf(variable: string, rounds: Readonly<Record<Depth, number>>): number {
   const set = process.env[variable];

@@ -3,7 +3,7 @@ import { untilCaught } from "./crash/until-caught.ts";
 import { roundsOf } from "./depth.ts";
 import { runEditCycles } from "./edits-crash/edit-cycles.ts";
 
-const cycles = roundsOf("DEVTOOL_EDIT_CRASHES", { quick: 2, ci: 10, deep: 100 });
+const cycles = roundsOf("DEVTOOL_EDIT_CRASHES", { quick: 2, ci: 5, deep: 100 });
 const { random } = Math;
 
 describe("a server that is killed while it edits files", { timeout: 20 * 60_000 }, () => {
@@ -16,7 +16,7 @@ describe("a server that is killed while it edits files", { timeout: 20 * 60_000 
 
   it("finds out what became of an edit that was cut", async () => {
     await untilCaught(async () => {
-      const report = await runEditCycles({ cycles: 5, random, kill: "after an edit", sabotage: "none" });
+      const report = await runEditCycles({ cycles: 2, random, kill: "after an edit", sabotage: "none" });
       expect(report).toMatchObject({ misreported: 0, failed: 0, stuck: 0, leftovers: 0 });
       return report.settled;
     });
@@ -24,7 +24,7 @@ describe("a server that is killed while it edits files", { timeout: 20 * 60_000 
 
   it("is caught when it forgets that an edit had begun (sabotage of R1 for edits)", async () => {
     await untilCaught(async () => {
-      const report = await runEditCycles({ cycles: 5, random, kill: "after an edit", sabotage: "forget-start" });
+      const report = await runEditCycles({ cycles: 2, random, kill: "after an edit", sabotage: "forget-start" });
       return report.misreported + report.failed;
     });
   });

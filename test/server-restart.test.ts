@@ -8,9 +8,11 @@ import { FakeTerminal, runProgram } from "@devtool/cli/testing";
 import { bearerInterceptor, createDevtoolClient } from "@devtool/client";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type ServerProcess, startServing } from "./crash/server-process.ts";
+import { DEPTH } from "./depth.ts";
 import { freePort } from "./free-port.ts";
 
-const PROTOCOLS = ["connect", "grpc", "a2a"];
+/** A quick run has the protocol that the command speaks by default. */
+const PROTOCOLS = DEPTH === "quick" ? ["connect"] : ["connect", "grpc", "a2a"];
 
 describe("a server that is killed and started again", () => {
   let base: string;
