@@ -20,10 +20,14 @@ const RULES: readonly { readonly pattern: RegExp; readonly remedy: string }[] = 
   { pattern: /\bso (?:many|large|high)\b(?! (?:as|that))/gi, remedy: "say what it is: maximum, limit, number, share" },
   { pattern: /\bso long\b(?! (?:as|that))/gi, remedy: "say what it is: a timeout, a duration, an interval" },
   {
-    pattern: /(?<!\b(?:there|here|which|where) )\bis no (?!longer|more|less|such|need|way|point|other|different|better)\w+/gi,
+    pattern:
+      /(?<!\b(?:there|here|which|where) )\bis no (?!longer|more|less|such|need|way|point|other|different|better)\w+/gi,
     remedy: "is not a …, is not valid …, is not one of …",
   },
-  { pattern: /^[ \t]*(?:\/\*\*|\*|\/\/|#)[ \t]*Tells (?:whether|if|that)\b/gm, remedy: "Returns whether … (function), Whether … (field)" },
+  {
+    pattern: /^[ \t]*(?:\/\*\*|\*|\/\/|#)[ \t]*Tells (?:whether|if|that)\b/gm,
+    remedy: "Returns whether … (function), Whether … (field)",
+  },
   { pattern: /\bWhat an? [\w ]+ is made of\b/gi, remedy: "Dependencies of …, or no comment" },
   { pattern: /\b(?:who|anybody|nobody|whoever) (?:is|are) let in\b/gi, remedy: "authentication, may call" },
   { pattern: /\bwent away\b/gi, remedy: "disconnected, closed the connection" },

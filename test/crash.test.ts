@@ -3,7 +3,7 @@ import { runCrashCycles } from "./crash/crash-cycles.ts";
 import { untilCaught } from "./crash/until-caught.ts";
 import { roundsOf, seedOf } from "./depth.ts";
 
-const cycles = roundsOf("DEVTOOL_CRASH_CYCLES", { quick: 3, ci: 40, deep: 1000 });
+const cycles = roundsOf("DEVTOOL_CRASH_CYCLES", { quick: 4, ci: 40, deep: 1000 });
 const seed = seedOf();
 const NONE_WRONG = { lost: 0, disordered: 0, ranTwice: 0, misreported: 0, stuck: 0 };
 
@@ -24,14 +24,14 @@ describe("a server that is killed while it works", () => {
     timeout: 10 * 60_000,
   }, async () => {
     await untilCaught(async (attempt) => {
-      const report = await runCrashCycles({ cycles: 2, seed: seed + attempt, sabotage: "forget-events" });
+      const report = await runCrashCycles({ cycles: 4, seed: seed + attempt, sabotage: "forget-events" });
       return report.lost;
     });
   });
 
   it("is caught when it forgets that a tool had begun (sabotage of R1)", { timeout: 10 * 60_000 }, async () => {
     await untilCaught(async (attempt) => {
-      const report = await runCrashCycles({ cycles: 3, seed: seed + attempt, sabotage: "forget-start" });
+      const report = await runCrashCycles({ cycles: 4, seed: seed + attempt, sabotage: "forget-start" });
       return report.ranTwice;
     });
   });

@@ -16,7 +16,7 @@ describe("the check of phrases", () => {
   });
 
   it.each([
-    "There are so many events that a page holds only some.",
+    "There are as many events as it wrote.",
     "A reader may stay so long as the task runs.",
     "There is no task of that name.",
     "The task is no longer at work.",
