@@ -3,7 +3,7 @@
  * install lines of pages, and the kit, which reads no files. `pnpm release:version`
  */
 import { spawnSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { releaseChangelog, renameTarballs } from "./release/changelog.ts";
 import { commonVersion, ROOT, readManifests } from "./release/manifests.ts";
@@ -21,7 +21,8 @@ const rewrite = (path: string, change: (text: string) => string): void => {
 const today = new Date().toISOString().slice(0, 10);
 rewrite("CHANGELOG.md", (text) => releaseChangelog(text, to, today));
 rewrite("packages/conformance/src/version.ts", (text) => text.replace(`"${from}"`, `"${to}"`));
-const pages = ["README.md", "docs/start-run.md", "docs/start-import.md", "docs/start-generate.md"];
+const pages = readdirSync(join(ROOT, "docs")).filter((name) => name.endsWith(".md"));
 const readmes = readManifests().map(({ directory }) => `packages/${directory}/README.md`);
-for (const path of [...pages, ...readmes]) rewrite(path, (text) => renameTarballs(text, from, to));
+for (const path of ["README.md", ...pages.map((name) => `docs/${name}`), ...readmes])
+  rewrite(path, (text) => renameTarballs(text, from, to));
 console.log(`version ${from} is now ${to}: review the changes, commit them, and tag the commit v${to}`);

@@ -227,7 +227,9 @@ describe("the program suite", () => {
     const path = join(workspace, "binding.json");
     writeFileSync(path, '{"program": {"words": ["no-such-program"]}}');
     const { results } = await playProgram(path, AbortSignal.timeout(60_000));
-    await expect(all(results)).rejects.toThrow('program "no-such-program" cannot be run');
+    await expect(all(results)).rejects.toThrow(
+      /program "no-such-program" cannot be run: build the binding first \(pnpm bindings LANGUAGE\), or correct .*binding\.json: .*ENOENT/,
+    );
   });
 
   it("names requirements that there are", () => {

@@ -8,7 +8,8 @@ export function headline({ url, info }: Address, workspace: string | undefined):
   return [
     info ? `agent ${info.agent}` : `agent at ${url}`,
     ...(where ? [`workspace ${where}`] : []),
-    ...(info ? [`model ${info.model}`, `mode ${MODES[info.approvalMode]}`] : []),
+    ...(info?.model ? [`model ${info.model}`] : []),
+    ...(info ? [`mode ${MODES[info.approvalMode]}`] : []),
   ].join(" · ");
 }
 

@@ -19,20 +19,24 @@ export async function playProgram(path: string, signal: AbortSignal): Promise<Pl
     suite: "JSON, client and resume",
     subject: { name: words.join(" "), agent: title, agentVersion: "" },
     known: create(KnownFailingSchema, { failures: knownFailures.map(({ id, reason }) => ({ id, reason })) }),
-    results: programResults({ command, args, cwd: dirname(resolve(path)) }, signal),
+    results: programResults({ command, args, path }, signal),
   };
 }
 
 interface ProgramCommand {
   readonly command: string;
   readonly args: readonly string[];
-  readonly cwd: string;
+  /** The path of its `binding.json`, in whose directory it runs. */
+  readonly path: string;
 }
 
-async function* programResults({ command, args, cwd }: ProgramCommand, signal: AbortSignal): AsyncIterable<CaseResult> {
+async function* programResults(
+  { command, args, path }: ProgramCommand,
+  signal: AbortSignal,
+): AsyncIterable<CaseResult> {
   const workspace = await mkdtemp(join(tmpdir(), "devtool-program-"));
-  const running = spawn(command, args, { cwd, stdio: ["pipe", "pipe", "inherit"], signal });
-  const stopped = failureOf(running, command);
+  const running = spawn(command, args, { cwd: dirname(resolve(path)), stdio: ["pipe", "pipe", "inherit"], signal });
+  const stopped = failureOf(running, command, path);
   try {
     await using server = await serveCodingAgent({ workspace, sandbox: "none" });
     const streams = streamsOf(running, stopped);
@@ -56,9 +60,10 @@ async function readBinding(path: string): Promise<Binding> {
 }
 
 /** Rejects when a program cannot be started; is pending otherwise. */
-function failureOf(running: ChildProcess, command: string): Promise<never> {
+function failureOf(running: ChildProcess, command: string, path: string): Promise<never> {
   const failed = once(running, "error").then(([cause]): never => {
-    throw new Error(`program ${JSON.stringify(command)} cannot be run: ${cause}`, { cause });
+    const remedy = `build the binding first (pnpm bindings LANGUAGE), or correct ${path}`;
+    throw new Error(`program ${JSON.stringify(command)} cannot be run: ${remedy}: ${cause}`, { cause });
   });
   failed.catch(() => undefined);
   return failed;

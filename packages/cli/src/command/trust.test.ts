@@ -30,6 +30,11 @@ describe("devtool trust", () => {
   AGENTS.md  sha256 HASH
 `;
 
+  it("says that no directory is trusted where there is none", async () => {
+    const { out, err, code } = await run(trustList);
+    expect([out, err, code]).toEqual(["", "no directory is trusted: devtool trust add DIR trusts one\n", 0]);
+  });
+
   it("shows what would be trusted, and trusts nothing unasked", async () => {
     const { out, code } = await run(trustAdd, repository, "");
     expect(shapeOf(out)).toBe(FILES);

@@ -37,7 +37,9 @@ export async function trustAdd(directory: string, options: TrustOptions, io: Io)
 /** `devtool trust list`: every directory that is trusted, and whether it still is as it was. */
 export async function trustList(options: TrustOptions, io: Io): Promise<number> {
   const store = storeOf(options, io);
-  for (const { path, time, files } of await store.list()) {
+  const grants = await store.list();
+  if (grants.length === 0) writeLine(io.stderr, "no directory is trusted: devtool trust add DIR trusts one");
+  for (const { path, time, files } of grants) {
     const { case: now } = await store.trustOf(path);
     const since = time ? timestampDate(time).toISOString() : "";
     const count = `${files.length} ${files.length === 1 ? "file" : "files"}`;

@@ -1,0 +1,22 @@
+import { create } from "@bufbuild/protobuf";
+import { ApprovalMode, ServerInfoSchema } from "@devtool/schema";
+import { describe, expect, it } from "vitest";
+import { headline } from "./headline.ts";
+
+const info = create(ServerInfoSchema, { agent: "Publisher", approvalMode: ApprovalMode.DEFAULT, workspace: "/w" });
+const address = { url: "http://127.0.0.1:1", token: "", info };
+
+describe("the first line of a chat", () => {
+  it("names agent, workspace, model and mode", () => {
+    const thinking = { ...address, info: { ...info, model: "gemini-pro-latest" } };
+    expect(headline(thinking, "/p")).toBe(
+      "agent Publisher · workspace /p · model gemini-pro-latest · mode default (asks before every change)",
+    );
+  });
+
+  it("leaves the model out for an agent that names none", () => {
+    expect(headline(address, undefined)).toBe(
+      "agent Publisher · workspace /w · mode default (asks before every change)",
+    );
+  });
+});
