@@ -140,7 +140,7 @@ describe("the packed packages in a project of somebody else", () => {
     );
   });
 
-  describe("run the example", () => {
+  describe.concurrent("run the example", () => {
     it("talk-to-an-agent", async () => {
       const workspace = await mkdtemp(join(scratch, "talk-"));
       await using server = await serveCodingAgent({ workspace });
