@@ -108,7 +108,7 @@ const PACKAGES: ReadonlyMap<string, readonly RegExp[]> = new Map([
       /^jose$/,
     ],
   ],
-  ["fake-gemini", [/^@devtool\/coding-agent\/script$/, /^node:/]],
+  ["fake-gemini", [/^@devtool\/coding-agent\/script$/, /^@devtool\/schema\/json$/, /^node:/]],
   [
     "conformance",
     [

@@ -1,49 +1,56 @@
 import { parseStep } from "@devtool/coding-agent/script";
-import { isObject, listOf, member, textOf } from "./json.ts";
+import { isObject, listOrEmpty, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 
-/** Where in its script a conversation stands. */
+/** Position of a conversation in its script. */
 export interface Position {
-  /** The prompt that is being answered. */
+  /** The prompt to respond to. */
   readonly prompt: string;
-  /** So many of the model's turns with calls came since. */
+  /** Number of the model's turns with calls since the prompt. */
   readonly round: number;
-  /** The function responses that wait for an answer. */
+  /** The function responses that the model has not responded to yet. */
   readonly responses: readonly FunctionResponse[];
 }
 
-/** What came of a call, as an agent tells the model. */
+/** The result of a call, as an agent sends it to the model. */
 export interface FunctionResponse {
   readonly name: string;
   readonly response: unknown;
 }
 
-/** Finds the prompt that the last content belongs to, and how many rounds of calls it has had. */
+/** Finds the prompt that the last content belongs to, and the number of turns with calls since then. */
 export function locate(contents: unknown): Position {
-  const list = listOf(contents);
+  const list = listOrEmpty(contents);
   let round = 0;
   for (const content of list.toReversed()) {
-    const isPrompt = responsesOf(content).length === 0 || isScript(promptOf(content));
-    if (member(content, "role") === "model") round += hasCall(content) ? 1 : 0;
-    else if (isPrompt) return { prompt: promptOf(content), round, responses: responsesOf(list.at(-1)) };
+    if (objectOrEmpty(content).role === "model") {
+      if (partsOf(content).some(({ functionCall }) => isObject(functionCall))) round++;
+      continue;
+    }
+    const prompt = findPrompt(content);
+    if (functionResponses(content).length === 0 || isScript(prompt)) {
+      return { prompt, round, responses: functionResponses(list.at(-1)) };
+    }
   }
   return { prompt: "", round, responses: [] };
 }
 
-/** Lists what the contents carry of the signatures that the model gave with its calls. */
-export function signaturesOf(contents: unknown): string[] {
-  return listOf(contents)
+/** Lists the signatures in the contents, which the model gave with its calls. */
+export function listSignatures(contents: unknown): string[] {
+  return listOrEmpty(contents)
     .flatMap(partsOf)
-    .map((part) => textOf(member(part, "thoughtSignature")))
+    .map(({ thoughtSignature }) => stringOrEmpty(thoughtSignature))
     .filter((signature) => signature !== "");
 }
 
 /**
- * The prompt in a user's content. Agents put context of their own in front of it, in parts before it: what counts is the
- * first part that is a script and all after it, or else the last part.
+ * Returns the prompt in a user's content.
+ *
+ * Agents put context of their own in parts before it. The prompt starts at the first part that is a script; without a
+ * script, it is the last part.
  */
-function promptOf(content: unknown): string {
+function findPrompt(content: unknown): string {
   const texts = partsOf(content)
-    .map((part) => member(part, "text"))
+    .map(({ text }) => text)
     .filter((text) => typeof text === "string");
   const start = texts.findIndex(isScript);
   return texts.slice(start).join("\n");
@@ -53,17 +60,13 @@ function isScript(text: string): boolean {
   return parseStep(text.trim().split("\n", 1)[0] ?? "") !== undefined;
 }
 
-function responsesOf(content: unknown): FunctionResponse[] {
-  return partsOf(content).flatMap((part) => {
-    const given = member(part, "functionResponse");
-    return isObject(given) ? [{ name: textOf(given.name), response: given.response }] : [];
+function functionResponses(content: unknown): FunctionResponse[] {
+  return partsOf(content).flatMap(({ functionResponse }) => {
+    if (!isObject(functionResponse)) return [];
+    return [{ name: stringOrEmpty(functionResponse.name), response: functionResponse.response }];
   });
 }
 
-function hasCall(content: unknown): boolean {
-  return partsOf(content).some((part) => isObject(member(part, "functionCall")));
-}
-
-function partsOf(content: unknown): readonly unknown[] {
-  return listOf(member(content, "parts"));
+function partsOf(content: unknown): ReturnType<typeof objectOrEmpty>[] {
+  return listOrEmpty(objectOrEmpty(content).parts).map(objectOrEmpty);
 }

@@ -17,7 +17,7 @@ describe("the fake Gemini", () => {
   const stream = async (...contents: object[]): Promise<string> =>
     (await post("streamGenerateContent", { contents })).text();
 
-  it("streams a turn and ends it with a reason and what it used", async () => {
+  it("streams a turn, and ends it with a finish reason and the usage", async () => {
     const frames = (await stream(prompt("think\ntext hi"))).trim().split("\r\n\r\n");
     expect(frames.map((frame) => JSON.parse(frame.slice("data: ".length)))).toMatchObject([
       { candidates: [{ content: { parts: [{ thought: true, text: "**Subject 1** Description 1." }] } }] },
@@ -26,7 +26,7 @@ describe("the fake Gemini", () => {
     ]);
   });
 
-  it("finds the turn that a conversation has come to, behind context that an agent puts before the prompt", async () => {
+  it("finds the current turn of a conversation, also if an agent puts context before the prompt", async () => {
     const asked = { role: "user", parts: [{ text: "Today is Monday." }, { text: "read a\ntext then\nread b" }] };
     const called = { role: "model", parts: [{ functionCall: { name: "read_file", args: {} } }] };
     const answered = {
@@ -38,13 +38,13 @@ describe("the fake Gemini", () => {
     expect(await stream(asked, called, answered, called, answered)).toContain("Done: read_file -> x.");
   });
 
-  it("begins anew with each prompt, and echoes prose", async () => {
+  it("starts again with each prompt, and echoes prompts that are no script", async () => {
     expect(await stream(prompt("text a"), { role: "model", parts: [{ text: "a" }] }, prompt("hello"))).toContain(
       "You said: hello",
     );
   });
 
-  it("fails so often and then no more, for each prompt by itself", async () => {
+  it("fails the given number of attempts, counted for each prompt", async () => {
     const statuses = async (text: string) => (await post("streamGenerateContent", { contents: [prompt(text)] })).status;
     expect(await statuses("fail 503 2\ntext a")).toBe(503);
     expect(await statuses("fail 503 2\ntext b")).toBe(503);
@@ -52,33 +52,33 @@ describe("the fake Gemini", () => {
     expect(await statuses("fail 503 2\ntext a")).toBe(200);
   });
 
-  it("says when to come again", async () => {
+  it("sends the delay before the next attempt", async () => {
     const response = await post("streamGenerateContent", { contents: [prompt("fail 429 1 after 2")] });
     expect(response.headers.get("retry-after")).toBe("2");
   });
 
-  it("breaks streams as it is told", async () => {
+  it("breaks streams as the script says", async () => {
     expect(await stream(prompt("text a\ncut"))).not.toContain("finishReason");
     expect(await stream(prompt("text a\nmalformed"))).toMatch(/"parts"\r\n\r\n$/);
     expect(await stream(prompt("text a\nbadutf8"))).toContain("\ufffd");
     await expect(stream(prompt("text a\nreset"))).rejects.toThrow();
   });
 
-  it("gives the whole answer at once when asked so, neighbouring texts joined", async () => {
+  it("returns the whole response at once without streaming, with adjacent texts joined", async () => {
     const answer = await (await post("generateContent", { contents: [prompt("text a\ntext b\nread c")] })).json();
     expect(answer).toMatchObject({
       candidates: [{ content: { parts: [{ text: "ab" }, { functionCall: { name: "read_file" } }] } }],
     });
   });
 
-  it("answers a wish for JSON with the least that its schema allows", async () => {
+  it("responds with the smallest JSON that the requested schema allows", async () => {
     const schema = { type: "object", required: ["a", "b"], properties: { a: { type: "array" }, b: { enum: ["x"] } } };
     const generationConfig = { responseMimeType: "application/json", responseJsonSchema: schema };
     const answer = await (await post("generateContent", { contents: [prompt("hi")], generationConfig })).json();
     expect(answer).toMatchObject({ candidates: [{ content: { parts: [{ text: '{"a":[],"b":"x"}' }] } }] });
   });
 
-  it("remembers what it was asked until it is reset", async () => {
+  it("remembers requests until it is reset", async () => {
     await fetch(`${fake.url}/__fake/reset`, { method: "POST" });
     await stream(prompt("text hi"));
     await post("countTokens", { contents: [prompt("hi")] });
@@ -89,14 +89,14 @@ describe("the fake Gemini", () => {
     expect(await (await fetch(`${fake.url}/__fake/requests`)).json()).toMatchObject([{ prompt: "text hi", round: 0 }]);
   });
 
-  it("refuses what it does not know", async () => {
+  it("rejects unknown methods, unknown paths and invalid JSON", async () => {
     expect((await post("dance", {})).status).toBe(404);
     expect((await fetch(`${fake.url}/v1beta/models`)).status).toBe(404);
     const url = `${fake.url}/v1beta/models/m:generateContent`;
     expect((await fetch(url, { method: "POST", body: "{" })).status).toBe(400);
   });
 
-  it("answers at Vertex AI's addresses too, to who says who asks", async () => {
+  it("serves the paths of Vertex AI, for requests with credentials", async () => {
     const ask = async (path: string, headers: Record<string, string>): Promise<number> => {
       const body = JSON.stringify({ contents: [prompt("text hi")] });
       return (await fetch(`${fake.url}${path}:streamGenerateContent?alt=sse`, { method: "POST", body, headers }))
@@ -114,7 +114,7 @@ describe("the fake Gemini", () => {
     expect(await ask(`/v1beta1/locations/l/${model}`, { "x-goog-api-key": "k" })).toBe(404);
   });
 
-  it("runs as a command and stops when it is told to", async () => {
+  it("runs as a command, and stops when it is terminated", async () => {
     const main = fileURLToPath(new URL("./main.ts", import.meta.url));
     const child = spawn(process.execPath, [main, "--latency", "1"], { stdio: ["ignore", "pipe", "inherit"] });
     const [line] = await once(child.stdout, "data");

@@ -8,60 +8,60 @@ import {
 } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseScript } from "@devtool/coding-agent/script";
-import { locate, type Position, signaturesOf } from "./conversation.ts";
-import { readJson, refuse, sendError, sendJson } from "./http.ts";
-import { listOf, member, textOf } from "./json.ts";
-import { type Plan, planText, planTurn, summarize } from "./plan.ts";
-import { isIdentified, resourceOf } from "./resource.ts";
-import { estimateTokens, minimalValue, type ResponseContext, wholeAnswer } from "./response.ts";
-import { streamAnswer } from "./stream-answer.ts";
+import { isObject, listOrEmpty, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
+import { listSignatures, locate, type Position } from "./conversation.ts";
+import { readJson, sendError, sendFailure, sendJson } from "./http.ts";
+import { type Plan, type PlanContext, planText, planTurn, summarize } from "./plan.ts";
+import { hasCredentials, parseResource } from "./resource.ts";
+import { createWholeResponse, estimateTokens, minimalValue, type ResponseContext } from "./response.ts";
+import { streamResponse } from "./stream-response.ts";
 
-/** What a fake Gemini is told. */
+/** Options of `startFakeGemini`. */
 export interface FakeGeminiOptions {
-  /** The port on loopback. Default 0: a free one. */
+  /** Port on loopback. Default: 0, a free one. */
   readonly port?: number;
-  /** Answers come so many milliseconds late. Default 0. */
+  /** Delay before each response, in milliseconds. Default: 0. */
   readonly latencyMs?: number;
-  /** Pieces of an answer come so many milliseconds apart. Default 0. */
+  /** Delay between the chunks of a stream, in milliseconds. Default: 0. */
   readonly chunkDelayMs?: number;
 }
 
-/** A fake Gemini that listens. */
+/** A running fake Gemini. */
 export interface FakeGemini extends AsyncDisposable {
-  /** Its base URL: `http://127.0.0.1:port`. */
+  /** Base URL: `http://127.0.0.1:port`. */
   readonly url: string;
-  /** The last 100 requests for an answer, the newest last. */
+  /** The last 100 requests for content, oldest first. */
   requests(): readonly FakeRequest[];
-  /** Counts what was asked since the start or the last `reset`. */
+  /** Number of requests since the start or the last `reset`. */
   stats(): FakeStats;
-  /** Forgets requests, counts and tries. */
+  /** Forgets all requests, counts and attempts. */
   reset(): void;
 }
 
-/** A request for an answer. */
+/** A request for content. */
 export interface FakeRequest {
   /** `generateContent` or `streamGenerateContent`. */
   readonly method: string;
   readonly model: string;
-  /** The path, with the version and, for Vertex AI, the project and location. */
+  /** Path, including the version and, for Vertex AI, the project and location. */
   readonly path: string;
-  /** The headers as they came, credentials too; their names in lower case. */
+  /** Headers as received, including credentials. Names are in lower case. */
   readonly headers: IncomingHttpHeaders;
-  /** The prompt that is answered. */
+  /** The prompt to respond to. */
   readonly prompt: string;
-  /** So many turns with calls came since the prompt. */
+  /** Number of the model's turns with calls since the prompt. */
   readonly round: number;
-  /** Counts the tries of this turn, this one included. */
+  /** Number of this attempt at the turn, from 1. */
   readonly attempt: number;
-  /** The names of the functions that were declared. */
+  /** Names of the declared functions. */
   readonly tools: readonly string[];
-  /** The signatures that came back with calls. */
+  /** Signatures that the agent sent back with calls. */
   readonly signatures: readonly string[];
-  /** The request as it came. */
+  /** The parsed body. */
   readonly body: unknown;
 }
 
-/** Counts requests. */
+/** Numbers of requests. */
 export interface FakeStats {
   readonly requests: number;
   readonly byMethod: Readonly<Record<string, number>>;
@@ -70,20 +70,22 @@ export interface FakeStats {
 const KEPT = 100;
 
 /**
- * Starts a Gemini API on loopback that needs no key and plays each prompt as a script (docs/scripted-agent.md): the same
- * prompt always gives the same answer, but for ids that count up. It answers at the addresses of Vertex AI too, there to
- * any bearer token or, in express mode, any key. Resolves when it listens.
+ * Starts a Gemini API on loopback that needs no key and plays each prompt as a script (docs/scripted-agent.md).
+ *
+ * The same prompt always gives the same response, except for ids, which ascend. The API of Vertex AI is served too: it
+ * accepts any bearer token or, in express mode, any key. Resolves when the server listens.
  */
 export async function startFakeGemini(options: FakeGeminiOptions = {}): Promise<FakeGemini> {
   const fake = new Fake(options);
   const server = createServer((request, response) => {
-    fake.route(request, response).catch((reason: unknown) => refuse(response, reason));
+    fake.route(request, response).catch((reason: unknown) => sendFailure(response, reason));
   });
   server.keepAliveTimeout = 60_000;
   server.listen(options.port ?? 0, "127.0.0.1");
   await once(server, "listening");
+  const address = server.address();
   return {
-    url: `http://127.0.0.1:${portOf(server)}`,
+    url: `http://127.0.0.1:${isObject(address) ? address.port : 0}`,
     requests: () => fake.recent,
     stats: () => fake.stats,
     reset: () => fake.reset(),
@@ -111,21 +113,24 @@ class Fake {
   async route(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { pathname } = new URL(request.url ?? "/", "http://fake");
     if (pathname.startsWith("/__fake/")) return this.#control(pathname, response);
-    const resource = resourceOf(pathname);
+    const resource = parseResource(pathname);
     if (!resource || request.method !== "POST") {
       return sendError(response, { code: 404, message: `no such resource: ${request.method} ${pathname}` });
     }
     const { headers } = request;
-    if (!isIdentified(resource, headers)) {
-      return sendError(response, { code: 401, message: "the request says not who asks" });
+    if (!hasCredentials(resource, headers)) {
+      return sendError(response, {
+        code: 401,
+        message: "the request has no credentials: send a bearer token or an API key",
+      });
     }
     const { model, method } = resource;
-    this.#count(method);
+    this.#countRequest(method);
     const body = await readJson(request);
     if (method.endsWith("enerateContent")) {
       return this.#generate({ method, model, path: pathname, headers, body }, response);
     }
-    const answer = answerOf(method, body);
+    const answer = callOtherMethod(method, body);
     if (answer === undefined) return sendError(response, { code: 404, message: `no such method: ${method}` });
     sendJson(response, 200, answer);
   }
@@ -136,17 +141,17 @@ class Fake {
     sendJson(response, 200, pathname === "/__fake/requests" ? requests : this.stats);
   }
 
-  #count(method: string): void {
+  #countRequest(method: string): void {
     const { requests, byMethod } = this.stats;
     this.stats = { requests: requests + 1, byMethod: { ...byMethod, [method]: (byMethod[method] ?? 0) + 1 } };
   }
 
   async #generate(asked: Asked, response: ServerResponse): Promise<void> {
-    const contents = member(asked.body, "contents");
+    const { contents } = objectOrEmpty(asked.body);
     const position = locate(contents);
-    const attempt = this.#attempt(position);
-    this.#note(asked, { position, attempt });
-    const plan = planFor(asked.body, position, { attempt, serial: ++this.#serial });
+    const attempt = this.#countAttempt(position);
+    this.#remember(asked, position, attempt);
+    const plan = choosePlan(asked.body, position, { attempt, serial: ++this.#serial });
     const { latencyMs = 0, chunkDelayMs = 0 } = this.#options;
     if (latencyMs > 0) await sleep(latencyMs);
     if (plan.fail) return sendError(response, { ...plan.fail, message: `Scripted failure ${plan.fail.code}.` });
@@ -155,38 +160,33 @@ class Fake {
       responseId: `fake-${this.#serial}`,
       promptTokens: estimateTokens(contents),
     };
-    if (asked.method === "generateContent") return sendJson(response, 200, wholeAnswer(plan, context));
-    await streamAnswer(response, plan, { ...context, chunkDelayMs });
+    if (asked.method === "generateContent") return sendJson(response, 200, createWholeResponse(plan, context));
+    await streamResponse(response, plan, { ...context, chunkDelayMs });
   }
 
-  #attempt({ prompt, round }: Position): number {
+  #countAttempt({ prompt, round }: Position): number {
     const key = `${round}\n${prompt}`;
     const attempt = (this.#attempts.get(key) ?? 0) + 1;
     this.#attempts.set(key, attempt);
     return attempt;
   }
 
-  #note(asked: Asked, { position, attempt }: { readonly position: Position; readonly attempt: number }): void {
-    const tools = listOf(member(asked.body, "tools"))
-      .flatMap((tool) => listOf(member(tool, "functionDeclarations")))
-      .map((declaration) => textOf(member(declaration, "name")));
-    const { prompt, round } = position;
-    const signatures = signaturesOf(member(asked.body, "contents"));
-    this.recent = [...this.recent.slice(1 - KEPT), { ...asked, prompt, round, attempt, tools, signatures }];
+  #remember(asked: Asked, { prompt, round }: Position, attempt: number): void {
+    const { tools: declared, contents } = objectOrEmpty(asked.body);
+    const tools = listOrEmpty(declared)
+      .flatMap((tool) => listOrEmpty(objectOrEmpty(tool).functionDeclarations))
+      .map((declaration) => stringOrEmpty(objectOrEmpty(declaration).name));
+    const request = { ...asked, prompt, round, attempt, tools, signatures: listSignatures(contents) };
+    this.recent = [...this.recent.slice(1 - KEPT), request];
   }
 }
 
 type Asked = Pick<FakeRequest, "method" | "model" | "path" | "headers" | "body">;
 
-function planFor(
-  body: unknown,
-  { prompt, round, responses }: Position,
-  context: { readonly attempt: number; readonly serial: number },
-): Plan {
-  const config = member(body, "generationConfig");
-  if (member(config, "responseMimeType") === "application/json") {
-    const schema = member(config, "responseJsonSchema") ?? member(config, "responseSchema");
-    return planText(JSON.stringify(minimalValue(schema)));
+function choosePlan(body: unknown, { prompt, round, responses }: Position, context: PlanContext): Plan {
+  const config = objectOrEmpty(objectOrEmpty(body).generationConfig);
+  if (config.responseMimeType === "application/json") {
+    return planText(JSON.stringify(minimalValue(config.responseJsonSchema ?? config.responseSchema)));
   }
   const turns = parseScript(prompt);
   if (!turns) return planText(`You said: ${prompt.slice(0, 200)}`);
@@ -194,25 +194,20 @@ function planFor(
   return turn ? planTurn(turn, context) : planText(summarize(responses));
 }
 
-/** What the methods answer that make no content; undefined for an unknown one. */
-function answerOf(method: string, body: unknown): unknown {
+/** Responds to methods other than content generation. Undefined for an unknown method. */
+function callOtherMethod(method: string, body: unknown): unknown {
   switch (method) {
     case "countTokens": {
-      const request = member(body, "generateContentRequest");
-      return { totalTokens: estimateTokens(member(body, "contents") ?? member(request, "contents")) };
+      const { contents, generateContentRequest } = objectOrEmpty(body);
+      return { totalTokens: estimateTokens(contents ?? objectOrEmpty(generateContentRequest).contents) };
     }
     case "embedContent":
       return { embedding: { values: [0, 0, 0] } };
     case "batchEmbedContents":
-      return { embeddings: listOf(member(body, "requests")).map(() => ({ values: [0, 0, 0] })) };
+      return { embeddings: listOrEmpty(objectOrEmpty(body).requests).map(() => ({ values: [0, 0, 0] })) };
     default:
       return undefined;
   }
-}
-
-function portOf(server: Server): number {
-  const address = server.address();
-  return typeof address === "object" && address !== null ? address.port : 0;
 }
 
 async function close(server: Server): Promise<void> {

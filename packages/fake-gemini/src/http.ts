@@ -10,7 +10,7 @@ const STATUS_NAMES: Readonly<Record<number, string>> = {
   503: "UNAVAILABLE",
 };
 
-/** Answers with an error in Google's form. */
+/** Sends an error in the form of Google's APIs. */
 export function sendError(
   response: ServerResponse,
   { code, message, retryAfterMs }: { readonly code: number; readonly message: string; readonly retryAfterMs?: number },
@@ -20,7 +20,7 @@ export function sendError(
   sendJson(response, code, { error: { code, message, status } });
 }
 
-/** Answers with JSON. */
+/** Sends a JSON response. */
 export function sendJson(response: ServerResponse, status: number, body: unknown): void {
   const text = JSON.stringify(body);
   response.writeHead(status, {
@@ -30,15 +30,15 @@ export function sendJson(response: ServerResponse, status: number, body: unknown
   response.end(text);
 }
 
-/** Reads a body as JSON; an empty one is an empty object. */
+/** Reads a request body as JSON. An empty body is an empty object. */
 export async function readJson(request: IncomingMessage): Promise<unknown> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk);
   return chunks.length > 0 ? JSON.parse(Buffer.concat(chunks).toString("utf8")) : {};
 }
 
-/** Answers what could not be handled. */
-export function refuse(response: ServerResponse, reason: unknown): void {
+/** Responds to a request whose handler threw. */
+export function sendFailure(response: ServerResponse, reason: unknown): void {
   if (response.headersSent) response.destroy();
   else sendError(response, { code: reason instanceof SyntaxError ? 400 : 500, message: String(reason) });
 }

@@ -1,4 +1,4 @@
-// The public names of @devtool/fake-gemini, one by one.
+// The public names of @devtool/fake-gemini.
 export {
   type FakeGemini,
   type FakeGeminiOptions,

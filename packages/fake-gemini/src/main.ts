@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** Serves a fake Gemini until it is told to stop: `fake-gemini [--port N] [--latency MS] [--chunk-delay MS]`. */
+/** Serves a fake Gemini until it is terminated: `fake-gemini [--port N] [--latency MS] [--chunk-delay MS]`. */
 import { parseArgs } from "node:util";
 import { startFakeGemini } from "./fake-gemini.ts";
 

@@ -1,8 +1,8 @@
 import { type Break, type Step, sayPiece } from "@devtool/coding-agent/script";
+import { objectOrEmpty } from "@devtool/schema/json";
 import type { FunctionResponse } from "./conversation.ts";
-import { isObject, member } from "./json.ts";
 
-/** A part of an answer, as the API has it. */
+/** A part of a response in the API. */
 export interface Part {
   readonly text?: string;
   readonly thought?: boolean;
@@ -10,16 +10,16 @@ export interface Part {
   readonly thoughtSignature?: string;
 }
 
-/** What is done in turn. */
+/** A step of a response. */
 export type Item =
   | { readonly case: "parts"; readonly parts: readonly Part[] }
   | { readonly case: "pause"; readonly ms: number }
-  /** From here on a byte is sent each so many milliseconds. */
+  /** From here on, sends one byte each `ms` milliseconds. */
   | { readonly case: "drip"; readonly ms: number };
 
-/** How one turn is answered. */
+/** The response to one turn. */
 export interface Plan {
-  /** Answers with this status instead, and nothing else. */
+  /** Responds with this status and nothing else. */
   readonly fail: { readonly code: number; readonly retryAfterMs?: number } | undefined;
   readonly items: readonly Item[];
   readonly citations: readonly string[];
@@ -27,39 +27,38 @@ export interface Plan {
   readonly end: { readonly case: "finish"; readonly reason: string } | { readonly case: "break"; readonly how: Break };
 }
 
-/** What a plan is made from. */
+/** Inputs of `planTurn`. */
 export interface PlanContext {
-  /** Counts the tries of this turn, this one included. */
+  /** Number of this attempt at the turn, from 1. */
   readonly attempt: number;
-  /** Distinguishes answers from each other. */
+  /** Number of the response, for its ids. */
   readonly serial: number;
 }
 
-/** Plans a turn: steps that break it only in their first tries are left out after those. */
+/** Plans the response to a turn. Steps that fail or break only the first attempts are skipped later. */
 export function planTurn(turn: readonly Step[], { attempt, serial }: PlanContext): Plan {
   const fail = turn.find((step) => step.case === "fail");
   const broken = turn.findIndex((step) => step.case === "break" && attempt <= step.times);
   const played = broken < 0 ? turn : turn.slice(0, broken);
-  const items = itemsOf(played, serial);
+  const items: Item[] = [];
+  for (const each of played) items.push(...itemsOfStep(each, items, serial));
   const step = turn[broken];
+  const isFaulty = turn.some((each) => each.case === "fail" || each.case === "break");
+  const reason = played.findLast((each) => each.case === "finish")?.reason ?? "STOP";
   return {
     fail: fail && attempt <= fail.times ? fail : undefined,
-    items: items.length === 0 && !step && turn.some(isFault) ? [text(`Recovered on attempt ${attempt}.`)] : items,
+    items: items.length === 0 && !step && isFaulty ? [text(`Recovered on attempt ${attempt}.`)] : items,
     citations: played.flatMap((each) => (each.case === "cite" ? [each.uri] : [])),
-    end: step?.case === "break" ? { case: "break", how: step.how } : { case: "finish", reason: reasonOf(played) },
+    end: step?.case === "break" ? { case: "break", how: step.how } : { case: "finish", reason },
   };
 }
 
-function isFault(step: Step): boolean {
-  return step.case === "fail" || step.case === "break";
-}
-
-/** Plans to say so many words. */
+/** Plans a response with a text. */
 export function planText(value: string): Plan {
   return { fail: undefined, items: [text(value)], citations: [], end: { case: "finish", reason: "STOP" } };
 }
 
-/** What is said when a script is used up: each call and the first line of what came of it. */
+/** Returns the response after the end of a script: each call and the first line of its result. */
 export function summarize(responses: readonly FunctionResponse[]): string {
   if (responses.length === 0) return "Done.";
   const lines = responses.slice(0, 3).map(({ name, response }) => `${name} -> ${firstLine(response)}`);
@@ -68,22 +67,14 @@ export function summarize(responses: readonly FunctionResponse[]): string {
 }
 
 function firstLine(response: unknown): string {
-  const value = member(response, "output") ?? member(response, "error") ?? response ?? null;
+  const { output, error } = objectOrEmpty(response);
+  const value = output ?? error ?? response ?? null;
   const whole = typeof value === "string" ? value : JSON.stringify(value);
   return whole.split("\n", 1)[0]?.slice(0, 80) ?? "";
 }
 
-function reasonOf(turn: readonly Step[]): string {
-  return turn.findLast((step) => step.case === "finish")?.reason ?? "STOP";
-}
-
-function itemsOf(turn: readonly Step[], serial: number): Item[] {
-  const items: Item[] = [];
-  for (const step of turn) items.push(...itemsOfStep(step, { items, serial }));
-  return items;
-}
-
-function itemsOfStep(step: Step, context: { readonly items: readonly Item[]; readonly serial: number }): Item[] {
+/** Returns the items of a step. `items` are those of the steps before it. */
+function itemsOfStep(step: Step, items: readonly Item[], serial: number): Item[] {
   switch (step.case) {
     case "say":
       return times(step.count, (index) => text(sayPiece(index, step.bytes)));
@@ -94,9 +85,9 @@ function itemsOfStep(step: Step, context: { readonly items: readonly Item[]; rea
     case "think":
       return times(step.count, (index) => parts({ thought: true, text: `**Subject ${index}** Description ${index}.` }));
     case "call":
-      return [callItem(step, context)];
+      return [callItem(step.calls, items, serial)];
     case "duplicate":
-      return context.items.slice(-1);
+      return items.slice(-1);
     case "wait":
       return [{ case: "pause", ms: step.ms }];
     case "drip":
@@ -112,26 +103,19 @@ function itemsOfStep(step: Step, context: { readonly items: readonly Item[]; rea
   }
 }
 
-/** Calls made together are one item; the first of a turn carries the signature. */
-function callItem(
-  { calls }: Extract<Step, { case: "call" }>,
-  { items, serial }: { readonly items: readonly Item[]; readonly serial: number },
-): Item {
-  const before = items.flatMap((item) => (item.case === "parts" ? item.parts : [])).filter(isCall).length;
+/** Creates one item for calls that are made together. The first call of a turn has the signature. */
+function callItem(calls: readonly Call[], items: readonly Item[], serial: number): Item {
+  const earlier = items.flatMap((item) => (item.case === "parts" ? item.parts : []));
+  const before = earlier.filter(({ functionCall }) => functionCall !== undefined).length;
+  const thoughtSignature = Buffer.from(`signature ${serial}`).toString("base64");
   const made = calls.map(({ name, args }, index): Part => {
     const functionCall = { name, args, id: `call-${serial}-${before + index + 1}` };
-    return before + index === 0 ? { functionCall, thoughtSignature: signature(serial) } : { functionCall };
+    return before + index === 0 ? { functionCall, thoughtSignature } : { functionCall };
   });
   return parts(...made);
 }
 
-function signature(serial: number): string {
-  return Buffer.from(`signature ${serial}`).toString("base64");
-}
-
-function isCall({ functionCall }: Part): boolean {
-  return isObject(functionCall);
-}
+type Call = Extract<Step, { case: "call" }>["calls"][number];
 
 function text(value: string): Item {
   return parts({ text: value });

@@ -1,14 +1,14 @@
-import { isObject, listOf, member, textOf } from "./json.ts";
+import { defined, listOrEmpty, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 import type { Part, Plan } from "./plan.ts";
 
-/** What all responses of one answer share. */
+/** What all chunks of a response have in common. */
 export interface ResponseContext {
   readonly model: string;
   readonly responseId: string;
   readonly promptTokens: number;
 }
 
-/** One response of the API: a piece of an answer. */
+/** A response of the API, or a chunk of one. */
 export interface Response {
   readonly candidates: readonly Candidate[];
   readonly modelVersion: string;
@@ -24,7 +24,7 @@ interface Candidate {
   readonly content: { readonly role: "model"; readonly parts: readonly Part[] };
   readonly index: number;
   readonly finishReason?: string;
-  /** Under both names: the Gemini API's and Vertex AI's. */
+  /** With the names of the Gemini API and of Vertex AI. */
   readonly citationMetadata?: { readonly citationSources: readonly Source[]; readonly citations: readonly Source[] };
 }
 
@@ -33,24 +33,24 @@ interface Source {
   readonly license: string;
 }
 
-/** The response that carries parts of an answer. */
-export function pieceOf(parts: readonly Part[], { model, responseId }: ResponseContext): Response {
+/** Creates a chunk with parts. */
+export function createChunk(parts: readonly Part[], { model, responseId }: ResponseContext): Response {
   return { candidates: [{ content: { role: "model", parts }, index: 0 }], modelVersion: model, responseId };
 }
 
-/** The response that ends an answer, with the parts that go with it. */
-export function lastPiece(parts: readonly Part[], context: ResponseContext, plan: Plan): Response {
+/** Creates the last chunk of a response, with the finish reason and the usage. */
+export function createLastChunk(parts: readonly Part[], context: ResponseContext, plan: Plan): Response {
   const candidatesTokenCount = plan.items.length;
   const citations = plan.citations.map((uri) => ({ uri, license: "" }));
-  const candidate: Candidate = {
+  const isEmptyEnd = plan.end.case === "break" && plan.end.how === "empty";
+  const candidate: Candidate = defined({
     content: { role: "model", parts },
     index: 0,
-    ...(plan.end.case === "finish" && { finishReason: plan.end.reason }),
-    ...(plan.end.case === "break" && plan.end.how === "empty" && { finishReason: "STOP" }),
-    ...(citations.length > 0 && { citationMetadata: { citationSources: citations, citations } }),
-  };
+    finishReason: plan.end.case === "finish" ? plan.end.reason : isEmptyEnd ? "STOP" : undefined,
+    citationMetadata: citations.length > 0 ? { citationSources: citations, citations } : undefined,
+  });
   return {
-    ...pieceOf([], context),
+    ...createChunk([], context),
     candidates: [candidate],
     usageMetadata: {
       promptTokenCount: context.promptTokens,
@@ -60,8 +60,8 @@ export function lastPiece(parts: readonly Part[], context: ResponseContext, plan
   };
 }
 
-/** The whole answer in one response; neighbouring texts are joined. */
-export function wholeAnswer(plan: Plan, context: ResponseContext): Response {
+/** Creates the whole response at once. Adjacent texts are joined. */
+export function createWholeResponse(plan: Plan, context: ResponseContext): Response {
   const parts: Part[] = [];
   for (const part of plan.items.flatMap((item) => (item.case === "parts" ? item.parts : []))) {
     const last = parts.at(-1);
@@ -69,34 +69,33 @@ export function wholeAnswer(plan: Plan, context: ResponseContext): Response {
     if (joins) parts.splice(-1, 1, { ...last, text: `${last.text}${part.text}` });
     else parts.push(part);
   }
-  return lastPiece(parts, context, plan);
+  return createLastChunk(parts, context, plan);
 }
 
-/** Estimates tokens: four characters each. */
+/** Estimates the number of tokens, at four characters each. */
 export function estimateTokens(value: unknown): number {
   return Math.ceil(JSON.stringify(value ?? "").length / 4);
 }
 
-/** The smallest value that a schema allows, in OpenAPI's or JSON Schema's words. */
+/** Returns the smallest value that a schema of OpenAPI or JSON Schema allows. */
 export function minimalValue(schema: unknown, name = ""): unknown {
-  const choices = listOf(member(schema, "enum"));
-  if (choices.length > 0) return name === "next_speaker" && choices.includes("user") ? "user" : choices[0];
-  const properties = member(schema, "properties");
-  switch (textOf(member(schema, "type")).toLowerCase()) {
+  const { enum: choices, type, minimum, properties, required } = objectOrEmpty(schema);
+  const [first] = listOrEmpty(choices);
+  if (first !== undefined) return name === "next_speaker" && listOrEmpty(choices).includes("user") ? "user" : first;
+  switch (stringOrEmpty(type).toLowerCase()) {
     case "array":
       return [];
     case "boolean":
       return false;
     case "integer":
     case "number":
-      return member(schema, "minimum") ?? 0;
+      return minimum ?? 0;
     case "string":
       return "scripted";
     default: {
-      const required = member(schema, "required") ?? Object.keys(isObject(properties) ? properties : {});
-      return Object.fromEntries(
-        listOf(required).map((key) => [key, minimalValue(member(properties, textOf(key)), textOf(key))]),
-      );
+      const fields = objectOrEmpty(properties);
+      const names = required === undefined ? Object.keys(fields) : listOrEmpty(required).map(stringOrEmpty);
+      return Object.fromEntries(names.map((key) => [key, minimalValue(fields[key], key)]));
     }
   }
 }

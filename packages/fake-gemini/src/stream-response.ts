@@ -3,13 +3,13 @@ import type { ServerResponse } from "node:http";
 import { setImmediate as nextTick, setTimeout as sleep } from "node:timers/promises";
 import type { Break } from "@devtool/coding-agent/script";
 import type { Plan } from "./plan.ts";
-import { lastPiece, pieceOf, type Response, type ResponseContext } from "./response.ts";
+import { createChunk, createLastChunk, type Response, type ResponseContext } from "./response.ts";
 
-/** So many characters are joined into one write while nothing asks for a pause. */
+/** Number of characters that are joined into one write, unless the script asks for a pause. */
 const BATCH = 32 * 1024;
 
-/** Streams an answer as server-sent events. */
-export async function streamAnswer(
+/** Streams a response as server-sent events. */
+export async function streamResponse(
   response: ServerResponse,
   plan: Plan,
   context: ResponseContext & { readonly chunkDelayMs: number },
@@ -20,16 +20,16 @@ export async function streamAnswer(
     if (frames.closed) return;
     if (item.case === "pause") await frames.pause(item.ms);
     else if (item.case === "drip") await frames.drip(item.ms);
-    else await frames.write(frameOf(pieceOf(item.parts, context)));
+    else await frames.write(encodeFrame(createChunk(item.parts, context)));
     if (context.chunkDelayMs > 0) await frames.pause(context.chunkDelayMs);
   }
   if (plan.end.case === "break" && plan.end.how !== "empty") return breakOff(response, frames, plan.end.how);
-  await frames.write(frameOf(lastPiece([], context, plan)));
+  await frames.write(encodeFrame(createLastChunk([], context, plan)));
   await frames.flush();
   response.end();
 }
 
-/** Ends a stream as no stream should end; what was written before is sent first. */
+/** Ends a stream in a broken way, after everything written so far was sent. */
 async function breakOff(response: ServerResponse, frames: FrameWriter, how: Break): Promise<void> {
   if (how === "malformed") await frames.write('data: {"candidates": [{"content": {"parts"\r\n\r\n');
   await frames.flush();
@@ -40,7 +40,7 @@ async function breakOff(response: ServerResponse, frames: FrameWriter, how: Brea
       return;
     case "reset":
       response.flushHeaders();
-      // A reader that is reset may lose what it has not read yet.
+      // A reader may lose what it has not read yet when the connection is reset.
       await sleep(20);
       response.socket?.resetAndDestroy();
       return;
@@ -60,11 +60,11 @@ async function breakOff(response: ServerResponse, frames: FrameWriter, how: Brea
 const textHead = 'data: {"candidates":[{"content":{"role":"model","parts":[{"text":"';
 const textTail = '"}]},"finishReason":"STOP","index":0}]}\r\n\r\n';
 
-function frameOf(response: Response): string {
+function encodeFrame(response: Response): string {
   return `data: ${JSON.stringify(response)}\r\n\r\n`;
 }
 
-/** Writes frames, joined into large writes; waits for a reader that is slower. */
+/** Writes frames, joined into large writes. Waits for slow readers. */
 class FrameWriter {
   readonly #response: ServerResponse;
   #pending = "";
