@@ -177,17 +177,17 @@ describe.concurrent("the client suite", () => {
     {
       what: "speaks Connect all the same",
       connecting: overConnect,
-      says: "POST /devtool.v1alpha.TaskService/StreamMessage is no call of A2A 1.0 over JSONRPC: its methods are posted to /",
+      says: "POST /devtool.v1alpha.TaskService/StreamMessage is not a call of A2A 1.0 over JSONRPC: its methods are posted to /",
     },
     {
       what: "speaks A2A 0.3",
       connecting: overA2a,
-      says: 'POST / is no call of A2A 1.0 over JSONRPC: method "message/stream" does not exist',
+      says: 'POST / is not a call of A2A 1.0 over JSONRPC: method "message/stream" does not exist',
     },
     {
       what: "speaks another binding",
       connecting: (url, token) => createA2aTransport({ ...V1, url, token, protocolBinding: "HTTP+JSON" }),
-      says: "POST /message:stream is no call of A2A 1.0 over JSONRPC: its methods are posted to /",
+      says: "POST /message:stream is not a call of A2A 1.0 over JSONRPC: its methods are posted to /",
     },
     {
       what: "does not name the version",
@@ -207,12 +207,12 @@ describe.concurrent("the client suite", () => {
     {
       what: "leaves out what is required",
       connecting: wiring({ body: (body) => body.replace(/"role":"ROLE_USER",?/, "") }),
-      says: "SendMessageRequest cannot be taken: message.role",
+      says: "SendMessageRequest is not valid: message.role",
     },
     {
       what: "has roles as A2A 0.3 has them",
       connecting: wiring({ body: (body) => body.replace("ROLE_USER", "user") }),
-      says: "SendMessageRequest cannot be taken",
+      says: "SendMessageRequest is not valid",
     },
     {
       what: "sends other words",
@@ -250,7 +250,7 @@ describe.concurrent("the client suite", () => {
       over: V1_HTTP_JSON,
       connecting: (url, token) => createA2aTransport({ ...V1, url, token }),
       breaks: "client/a2a-1.0-http-json/appendix-a",
-      says: "POST / is no call of A2A 1.0 over HTTP+JSON: no method has this path",
+      says: "POST / is not a call of A2A 1.0 over HTTP+JSON: no method has this path",
     },
     {
       what: "resumes from the wrong place over HTTP+JSON",
@@ -281,7 +281,7 @@ describe.concurrent("the client suite", () => {
     const streams = honestProgram({ connecting: overConnect });
     const results = await Array.fromAsync(runClientSuite(streams, AbortSignal.timeout(60_000), { over: V1_JSONRPC }));
     expect(new Set(results.map(({ status, reason }) => `${status}: ${reason}`))).toEqual(
-      new Set(["skipped: the program does not do it: A2A 1.0 over JSONRPC"]),
+      new Set(["skipped: the program does not support it: A2A 1.0 over JSONRPC"]),
     );
   });
 

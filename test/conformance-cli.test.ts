@@ -140,7 +140,7 @@ describe("devtool conformance", () => {
     const { code, out } = await run("--program", refusing(BAD), ...reports);
     expect(code).toBe(1);
     expect(out).toMatch(/^failed +JSON-1 /m);
-    expect(out).toMatch(/^skipped +STREAM-7 .*\(client\/.*the program does not do it: work 10\)$/m);
+    expect(out).toMatch(/^skipped +STREAM-7 .*\(client\/.*the program does not support it: work 10\)$/m);
     const report = fromJsonString(ReportSchema, readFileSync(json, "utf8"));
     expect(report).toMatchObject({
       suite: "JSON, client and resume",

@@ -100,7 +100,7 @@ describe.concurrent("the push suite", { timeout: 400_000 }, () => {
     ]);
     await using right = await startFaultyPoster(DIALECT_V1, {});
     const reasons = reasonsOf(await played(target(right, DIALECT_V1), options));
-    expect(reasons).toContain("no prompt:ends is known, by which the agent would do what the case needs");
+    expect(reasons).toContain("no prompt:ends is given, by which the agent would do what the case needs");
   });
 
   it("gives what was asked and what was posted as the evidence of a failure", async () => {

@@ -1,83 +1,147 @@
 import type { SecureClientSessionOptions } from "node:http2";
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import { defined } from "@devtool/schema/json";
 import type { Recording } from "./recording.ts";
 
-/** What a step asks of a server, in the terms of the JSON-RPC binding of its version. */
+/**
+ * A version of A2A that the kit supports.
+ */
+export type ProtocolVersion = "0.3" | "1.0";
+
+/**
+ * A binding that the kit supports, by its name in agent cards.
+ */
+export type BindingName = "JSONRPC" | "HTTP+JSON" | "GRPC";
+
+/**
+ * The interface of a server that is tested.
+ */
+export interface Endpoint {
+  readonly url: string;
+  /**
+   * The bearer token to send. Undefined sends none.
+   */
+  readonly token: string | undefined;
+  /**
+   * How the server's certificate is verified.
+   *
+   * Default: with the certificate authorities that Node trusts.
+   */
+  readonly trust?: ServerTrust | undefined;
+}
+
+/**
+ * How a server's certificate is verified.
+ */
+export interface ServerTrust {
+  /**
+   * Makes the HTTP requests.
+   */
+  readonly fetch: typeof globalThis.fetch;
+  /**
+   * TLS options of Node, for gRPC.
+   */
+  readonly nodeOptions: SecureClientSessionOptions;
+}
+
+/**
+ * A way to call a server: one version of A2A over one protocol.
+ */
+export interface Binding {
+  readonly name: BindingName;
+  readonly protocolVersion: ProtocolVersion;
+  /**
+   * The URL that requests are sent to.
+   */
+  readonly endpoint: string;
+  /**
+   * Returns whether the binding has a method, by its JSON-RPC name.
+   */
+  has(method: string): boolean;
+  /**
+   * Makes a call and reads the answer. Throws if the answer is not one of the binding at all.
+   */
+  play(call: Call, recording: Recording, signal: AbortSignal): Promise<Exchange>;
+}
+
+/**
+ * A call, in the terms of the JSON-RPC binding of its version of A2A.
+ */
 export interface Call {
   readonly method: string;
   readonly params: JsonObject | undefined;
-  /** Headers to add to those that a client sends; an empty value takes one away. */
+  /**
+   * Headers to add to the usual ones. An empty value removes a header.
+   */
   readonly headers: Readonly<Record<string, string>>;
-  /** Leaves after so many frames of a stream. */
+  /**
+   * Disconnects after this many frames of a stream.
+   */
   readonly leaveAfter: number;
 }
 
-/** One frame of a stream, or the whole answer; of whatever binding, as JSON-RPC has it. */
-export interface Answered {
-  /** The id of the event; undefined when it has none. */
+/**
+ * What a server answered to a call.
+ */
+export interface Exchange {
+  /**
+   * The HTTP status. It is 200 for an error that the binding reports by the status, because the
+   * error is in `documents` then.
+   */
+  readonly status: number;
+  readonly headers: Headers;
+  /**
+   * The JSON documents of the answer: one, or one per frame of a stream.
+   */
+  readonly documents: readonly AnswerDocument[];
+  /**
+   * Whether the answer is a stream that was read to its end.
+   */
+  readonly isWholeStream: boolean;
+  /**
+   * What the binding requires of every exchange, and this one violates.
+   */
+  readonly breaches: readonly Breach[];
+}
+
+/**
+ * One document of an answer, in the form of JSON-RPC whatever the binding.
+ */
+export interface AnswerDocument {
+  /**
+   * The event id. Undefined if there is none.
+   */
   readonly id: string | undefined;
   readonly json: JsonObject;
 }
 
-/** Something that a binding demands of every exchange, and that was not so. */
+/**
+ * A violation of a requirement.
+ */
 export interface Breach {
+  /**
+   * The id of the requirement.
+   */
   readonly requirement: string;
   readonly reason: string;
 }
 
-/** What came back for a step. */
-export interface Exchange {
-  /** The status of HTTP; 200 for an error that its binding tells by the status. */
-  readonly status: number;
-  readonly headers: Headers;
-  /** The JSON documents of the answer: one, or one for each frame of a stream. */
-  readonly documents: readonly Answered[];
-  /** Whether the answer is a stream that was read to its end. */
-  readonly isWholeStream: boolean;
-  readonly breaches: readonly Breach[];
-}
+/**
+ * Statuses by which a server, or a proxy in front of it, refuses a request before A2A: no or wrong
+ * credentials, or a body that is too large. The form of the body is not checked then.
+ */
+export const REFUSED_STATUSES: ReadonlySet<number> = new Set([401, 403, 413]);
 
-/** One way to speak to a server: a version of A2A over a protocol. */
-export interface Binding {
-  /** As agent cards name it. */
-  readonly name: BindingName;
-  readonly protocolVersion: ProtocolVersion;
-  /** The address that its requests go to. */
-  readonly endpoint: string;
-  /** Tells whether a method can be called in it. */
-  has(method: string): boolean;
-  /** Plays a call and takes what comes back. What a server says that is no answer at all is thrown. */
-  play(call: Call, recording: Recording, signal: AbortSignal): Promise<Exchange>;
-}
-
-/** The bindings that the kit speaks, as agent cards name them. */
-export type BindingName = "JSONRPC" | "HTTP+JSON" | "GRPC";
-
-/** The versions of A2A that the kit speaks. */
-export type ProtocolVersion = "0.3" | "1.0";
-
-/** Where a server is, and how to be let in. */
-export interface Endpoint {
-  readonly url: string;
-  /** The bearer token; none when left out. */
-  readonly token: string | undefined;
-  /** How its certificate is trusted. Default: by the authorities that Node knows. */
-  readonly trust?: ServerTrust;
-}
-
-/** How a client trusts a server's certificate. */
-export interface ServerTrust {
-  readonly fetch: typeof globalThis.fetch;
-  /** Options of Node's TLS, for gRPC. */
-  readonly nodeOptions: SecureClientSessionOptions;
-}
-
-/** A result as JSON-RPC has it, whatever the binding that it came over. */
+/**
+ * Creates a result in the form of JSON-RPC.
+ */
 export function resultDocument(result: JsonValue): JsonObject {
   return { jsonrpc: "2.0", result };
 }
 
-/** An error as JSON-RPC has it, whatever the binding that it came over. */
+/**
+ * Creates an error in the form of JSON-RPC.
+ */
 export function errorDocument(code: number, message: string, data: JsonValue | undefined): JsonObject {
-  return { jsonrpc: "2.0", error: { code, message, ...(data !== undefined && { data }) } };
+  return { jsonrpc: "2.0", error: defined({ code, message, data }) };
 }

@@ -1,18 +1,33 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
-import { fieldsOf } from "../json-fields.ts";
+import { listOrEmpty, objectOrEmpty } from "@devtool/schema/json";
 import type { Breach } from "./binding.ts";
 
-/** How one of A2A's errors is told; where the revisions 1.0.0 and 1.0.1 differ, both are taken (section 5.4). */
+/**
+ * One of A2A's errors in each binding. Where revisions 1.0.0 and 1.0.1 differ, both are accepted
+ * (section 5.4).
+ */
 export interface ErrorRow {
+  /**
+   * The code of JSON-RPC.
+   */
   readonly code: number;
+  /**
+   * The `reason` of the `ErrorInfo` in the details. Empty if the error has no name.
+   */
   readonly reason: string;
-  /** The statuses of HTTP. */
+  /**
+   * The HTTP statuses.
+   */
   readonly statuses: readonly number[];
-  /** The codes of gRPC, by name. */
+  /**
+   * The names of the gRPC codes.
+   */
   readonly grpc: readonly string[];
 }
 
-/** The errors that A2A 1.0 names, and what JSON-RPC has beside them (sections 5.4 and 9.5). */
+/**
+ * The errors that A2A 1.0 names (sections 5.4 and 9.5).
+ */
 export const ERROR_ROWS: readonly ErrorRow[] = [
   { code: -32001, reason: "TASK_NOT_FOUND", statuses: [404], grpc: ["NOT_FOUND"] },
   { code: -32002, reason: "TASK_NOT_CANCELABLE", statuses: [400, 409], grpc: ["FAILED_PRECONDITION"] },
@@ -30,43 +45,52 @@ export const ERROR_ROWS: readonly ErrorRow[] = [
   { code: -32009, reason: "VERSION_NOT_SUPPORTED", statuses: [400], grpc: ["FAILED_PRECONDITION", "UNIMPLEMENTED"] },
 ];
 
-/** What servers of this project add under names of their own (ERR-2, STREAM-7). */
-const OWN: readonly ErrorRow[] = [
+/**
+ * Errors of the development-tool extension (ERR-2, STREAM-7).
+ */
+const EXTENSION_ROWS: readonly ErrorRow[] = [
   { code: -32050, reason: "RESOURCE_EXHAUSTED", statuses: [507], grpc: ["RESOURCE_EXHAUSTED"] },
   { code: -32051, reason: "ALREADY_EXISTS", statuses: [409], grpc: ["ALREADY_EXISTS"] },
 ];
 
-const UNNAMED: readonly ErrorRow[] = [
+/**
+ * Errors that JSON-RPC has a code for and A2A no name.
+ */
+const UNNAMED_ROWS: readonly ErrorRow[] = [
   { code: -32602, reason: "", statuses: [400], grpc: ["INVALID_ARGUMENT", "OUT_OF_RANGE"] },
   { code: -32601, reason: "", statuses: [404, 405, 501], grpc: ["UNIMPLEMENTED"] },
   { code: -32600, reason: "", statuses: [401, 403], grpc: ["UNAUTHENTICATED", "PERMISSION_DENIED"] },
   { code: -32603, reason: "", statuses: [500], grpc: ["INTERNAL", "UNKNOWN"] },
 ];
 
-/** The row of an error by the reason in its details; else the first that has such a status or code of gRPC. */
-export function rowOf(
+/**
+ * Finds the row of an error by the reason in its details, otherwise by its HTTP status or gRPC code.
+ */
+export function findErrorRow(
   details: readonly JsonValue[],
-  told: { readonly status: number } | { readonly grpc: string },
+  answer: { readonly status: number } | { readonly grpc: string },
 ): ErrorRow | undefined {
-  const named = namedRow(details);
-  if (named) return named;
-  const tells = (row: ErrorRow): boolean =>
-    "status" in told ? row.statuses.includes(told.status) : row.grpc.includes(told.grpc);
-  return [...UNNAMED, ...ERROR_ROWS].find(tells);
+  const matches = (row: ErrorRow): boolean =>
+    "status" in answer ? row.statuses.includes(answer.status) : row.grpc.includes(answer.grpc);
+  return findNamedRow(details) ?? [...UNNAMED_ROWS, ...ERROR_ROWS].find(matches);
 }
 
-/** The row of an error by the reason in its details; undefined when they have none that is known. */
-export function namedRow(details: readonly JsonValue[]): ErrorRow | undefined {
-  const reason = infoIn(details)?.reason;
-  return [...ERROR_ROWS, ...OWN].find((row) => row.reason === reason);
+/**
+ * Finds the row of an error by the reason in its details.
+ */
+export function findNamedRow(details: readonly JsonValue[]): ErrorRow | undefined {
+  const reason = findErrorInfo(details)?.reason;
+  return [...ERROR_ROWS, ...EXTENSION_ROWS].find((row) => row.reason === reason);
 }
 
-/** What is wrong with the details of an error of A2A 1.0: one that has a name carries it in an `ErrorInfo`. */
+/**
+ * Checks the details of an error of A2A 1.0: a named error carries its name in an `ErrorInfo`.
+ */
 export function detailBreaches({ error }: JsonObject): Breach[] {
-  const { code, data } = fieldsOf(error);
+  const { code, data } = objectOrEmpty(error);
   const row = ERROR_ROWS.find((item) => item.code === code);
   if (!row) return [];
-  const info = infoIn(Array.isArray(data) ? data : []);
+  const info = findErrorInfo(listOrEmpty(data));
   if (info?.reason === row.reason && info.domain === "a2a-protocol.org") return [];
   const wanted = `{"@type":"${ERROR_INFO}","reason":"${row.reason}","domain":"a2a-protocol.org"}`;
   const reason = `error ${row.code} must carry ${wanted}: got ${JSON.stringify(data ?? null).slice(0, 300)}`;
@@ -75,6 +99,6 @@ export function detailBreaches({ error }: JsonObject): Breach[] {
 
 const ERROR_INFO = "type.googleapis.com/google.rpc.ErrorInfo";
 
-function infoIn(details: readonly JsonValue[]): Readonly<Record<string, JsonValue>> | undefined {
-  return details.map(fieldsOf).find((detail) => detail["@type"] === ERROR_INFO);
+function findErrorInfo(details: readonly JsonValue[]): JsonObject | undefined {
+  return details.map(objectOrEmpty).find((detail) => detail["@type"] === ERROR_INFO);
 }

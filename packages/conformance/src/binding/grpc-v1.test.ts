@@ -8,7 +8,7 @@ import { grpcBinding } from "./grpc-v1.ts";
 import { Recording } from "./recording.ts";
 
 const NOT_FOUND = { desc: ErrorInfoSchema, value: { reason: "TASK_NOT_FOUND", domain: "a2a-protocol.org" } };
-const ASKED = { method: "GetTask", headers: {}, leaveAfter: 1 } as const;
+const CALL = { method: "GetTask", headers: {}, leaveAfter: 1 } as const;
 
 describe("the gRPC binding", () => {
   let server: Http2Server;
@@ -35,9 +35,9 @@ describe("the gRPC binding", () => {
   });
 
   const get = (id: string, recording = new Recording()) =>
-    grpcBinding({ url, token: "secret" }).play({ ...ASKED, params: { id } }, recording, AbortSignal.timeout(60_000));
+    grpcBinding({ url, token: "secret" }).play({ ...CALL, params: { id } }, recording, AbortSignal.timeout(60_000));
 
-  it("gives results and errors as JSON-RPC has them", async () => {
+  it("converts results and errors to the form of JSON-RPC", async () => {
     const { documents, breaches } = await get("known");
     expect(documents[0]?.json.result).toEqual({
       id: "known",
@@ -50,14 +50,14 @@ describe("the gRPC binding", () => {
     expect(refused.breaches).toEqual([]);
   });
 
-  it("notices an error with another status than its name has (A2A1-GRPC-STATUS)", async () => {
+  it("reports an error whose status does not match its name (A2A1-GRPC-STATUS)", async () => {
     const { breaches } = await get("wrong");
     expect(breaches).toEqual([
       { requirement: "A2A1-GRPC-STATUS", reason: "TASK_NOT_FOUND must have the status NOT_FOUND: got INTERNAL" },
     ]);
   });
 
-  it("records what was sent and what came back, but no credentials", async () => {
+  it("records request and answer without credentials", async () => {
     const recording = new Recording();
     await get("right", recording);
     const [record] = recording.records;

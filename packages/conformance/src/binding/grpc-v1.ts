@@ -12,21 +12,23 @@ import {
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { EXTENSION_URI } from "@devtool/schema";
 import { A2AService, BadRequestSchema, ErrorInfoSchema, encodeA2aJson } from "@devtool/schema/a2a-v1";
+import { objectOrEmpty } from "@devtool/schema/json";
 import {
-  type Answered,
+  type AnswerDocument,
   type Binding,
   type Breach,
-  type Call,
   type Endpoint,
   type Exchange,
   errorDocument,
   resultDocument,
 } from "./binding.ts";
-import { detailBreaches, rowOf } from "./error-details.ts";
-import { headersOf } from "./http.ts";
+import { detailBreaches, findErrorRow } from "./error-details.ts";
+import { requestHeaders, type SendOptions } from "./http.ts";
 import type { Recording } from "./recording.ts";
 
-/** The gRPC binding of A2A 1.0. The library that speaks gRPC is loaded with the first call. */
+/**
+ * The gRPC binding of A2A 1.0. The gRPC library is loaded with the first call.
+ */
 export function grpcBinding({ url, token, trust }: Endpoint): Binding {
   const baseUrl = /^https?:/.test(url) ? url : `http://${url}`;
   return {
@@ -36,52 +38,54 @@ export function grpcBinding({ url, token, trust }: Endpoint): Binding {
     has: (method) => METHODS.has(method),
     async play(call, recording, signal) {
       const method = METHODS.get(call.method);
-      if (!method) throw new Error(`${call.method} is no method of A2A 1.0: gRPC has no way to call it`);
+      if (!method) throw new Error(`${call.method} is not a method of A2A 1.0: gRPC cannot call it`);
       const usual = { "a2a-version": "1.0", "a2a-extensions": EXTENSION_URI };
-      const headers = headersOf(usual, { token, changes: call.headers });
-      recording.sent(
-        `${method.parent.typeName}/${method.name} at ${baseUrl}`,
-        headers,
-        JSON.stringify(call.params ?? {}),
-      );
+      const headers = requestHeaders(usual, token, call.headers);
+      const requestLine = `${method.parent.typeName}/${method.name} at ${baseUrl}`;
+      recording.addRequest(requestLine, headers, JSON.stringify(call.params ?? {}));
       const { createGrpcTransport, Http2SessionManager } = await import("@connectrpc/connect-node");
-      // A connection for each call, which ends with it: one that a call was left on would wait for the server.
+      // One connection per call, closed with it: a stream left early would otherwise keep the server waiting.
       const sessionManager = new Http2SessionManager(baseUrl, undefined, trust?.nodeOptions);
       const transport = createGrpcTransport({ baseUrl, sessionManager });
-      return run({ method, call, headers, recording, transport }, signal).finally(() => sessionManager.abort());
+      const request = { method, params: call.params ?? {}, headers };
+      try {
+        return await playRequest(transport, request, { recording, leaveAfter: call.leaveAfter }, signal);
+      } finally {
+        sessionManager.abort();
+      }
     },
   };
 }
 
 const METHODS: ReadonlyMap<string, DescMethod> = new Map(A2AService.methods.map((method) => [method.name, method]));
 
-interface Running {
+interface GrpcRequest {
   readonly method: DescMethod;
-  readonly call: Call;
+  readonly params: JsonObject;
   readonly headers: Headers;
-  readonly recording: Recording;
-  readonly transport: Transport;
 }
 
-async function run(running: Running, signal: AbortSignal): Promise<Exchange> {
-  const { method, recording } = running;
-  const documents: Answered[] = [];
-  let headers = new Headers();
-  let isWholeStream = false;
+async function playRequest(
+  transport: Transport,
+  request: GrpcRequest,
+  { recording, leaveAfter }: Pick<SendOptions, "recording" | "leaveAfter">,
+  signal: AbortSignal,
+): Promise<Exchange> {
+  const { method } = request;
+  const documents: AnswerDocument[] = [];
   try {
-    const answer = await answerOf(running, signal);
-    headers = answer.headers;
-    for await (const message of answer.messages) {
-      documents.push({ id: undefined, json: resultDocument(jsonOf(method.output, message)) });
-      recording.received(documents.map(({ json }) => JSON.stringify(json.result)).join("\n"));
-      if (documents.length >= running.call.leaveAfter) break;
+    const { headers, messages } = await send(transport, request, signal);
+    for await (const message of messages) {
+      documents.push({ id: undefined, json: resultDocument(messageToJson(method.output, message)) });
+      recording.setResponseBody(documents.map(({ json }) => JSON.stringify(json.result)).join("\n"));
+      if (documents.length >= leaveAfter) break;
     }
-    isWholeStream = method.methodKind !== "unary" && documents.length < running.call.leaveAfter;
-    recording.answered("OK", headers);
+    const isWholeStream = method.methodKind !== "unary" && documents.length < leaveAfter;
+    recording.setResponse("OK", headers);
     return { status: 200, headers, documents, isWholeStream, breaches: [] };
   } catch (reason) {
     if (!(reason instanceof ConnectError) || signal.aborted) throw reason;
-    return refused(reason, { documents, recording });
+    return errorExchange(reason, documents, recording);
   }
 }
 
@@ -90,14 +94,21 @@ interface GrpcAnswer {
   readonly messages: AsyncIterable<Message> | Iterable<Message>;
 }
 
-async function answerOf({ method, call, headers, transport }: Running, signal: AbortSignal): Promise<GrpcAnswer> {
-  const request = fromJson(method.input, call.params ?? {}, { ignoreUnknownFields: true });
+async function send(
+  transport: Transport,
+  { method, params, headers }: GrpcRequest,
+  signal: AbortSignal,
+): Promise<GrpcAnswer> {
+  const request = fromJson(method.input, params, { ignoreUnknownFields: true });
   if (isUnary(method)) {
     const { header, message } = await transport.unary(method, signal, undefined, headers, request);
     return { headers: header, messages: [message] };
   }
-  if (!isStreaming(method)) throw new TypeError(`${method.name} streams from the client: A2A has no such method`);
-  const { header, message } = await transport.stream(method, signal, undefined, headers, once(request));
+  if (!isServerStreaming(method)) throw new TypeError(`${method.name}: A2A has no methods with streamed requests`);
+  const requests = (async function* () {
+    yield request;
+  })();
+  const { header, message } = await transport.stream(method, signal, undefined, headers, requests);
   return { headers: header, messages: message };
 }
 
@@ -105,47 +116,40 @@ function isUnary(method: DescMethod): method is DescMethodUnary {
   return method.methodKind === "unary";
 }
 
-function isStreaming(method: DescMethod): method is DescMethodServerStreaming {
+function isServerStreaming(method: DescMethod): method is DescMethodServerStreaming {
   return method.methodKind === "server_streaming";
 }
 
-async function* once<T>(value: T): AsyncIterable<T> {
-  yield value;
-}
-
-function refused(
-  error: ConnectError,
-  { documents, recording }: { readonly documents: readonly Answered[]; readonly recording: Recording },
-): Exchange {
+/**
+ * Converts an error, after the documents that came before it, and checks its status and details.
+ */
+function errorExchange(error: ConnectError, before: readonly AnswerDocument[], recording: Recording): Exchange {
   const grpc = GRPC_NAMES[error.code];
-  const details = detailsOf(error);
-  const row = rowOf(details, { grpc });
-  recording.answered(`${error.code} ${grpc}`, error.metadata);
-  recording.received(JSON.stringify({ message: error.rawMessage, details }));
-  const json = errorDocument(row?.code ?? -32603, error.rawMessage, details);
-  const wrong = row && !row.grpc.includes(grpc);
-  const reason = `${row?.reason} must have the status ${row?.grpc.join(" or ")}: got ${grpc}`;
-  const breaches: Breach[] = [...detailBreaches(json), ...(wrong ? [{ requirement: "A2A1-GRPC-STATUS", reason }] : [])];
-  const all = [...documents, { id: undefined, json }];
-  return { status: 200, headers: error.metadata, documents: all, isWholeStream: false, breaches };
-}
-
-function detailsOf(error: ConnectError): JsonValue[] {
-  return [
-    ...error.findDetails(ErrorInfoSchema).map((detail) => anyJson(ErrorInfoSchema, detail)),
-    ...error.findDetails(BadRequestSchema).map((detail) => anyJson(BadRequestSchema, detail)),
+  const details = [
+    ...error.findDetails(ErrorInfoSchema).map((detail) => detailToJson(ErrorInfoSchema, detail)),
+    ...error.findDetails(BadRequestSchema).map((detail) => detailToJson(BadRequestSchema, detail)),
   ];
+  recording.setResponse(`${error.code} ${grpc}`, error.metadata);
+  recording.setResponseBody(JSON.stringify({ message: error.rawMessage, details }));
+  const row = findErrorRow(details, { grpc });
+  const json = errorDocument(row?.code ?? -32603, error.rawMessage, details);
+  const breaches: Breach[] = detailBreaches(json);
+  if (row && !row.grpc.includes(grpc)) {
+    const reason = `${row.reason} must have the status ${row.grpc.join(" or ")}: got ${grpc}`;
+    breaches.push({ requirement: "A2A1-GRPC-STATUS", reason });
+  }
+  const documents = [...before, { id: undefined, json }];
+  return { status: 200, headers: error.metadata, documents, isWholeStream: false, breaches };
 }
 
-function anyJson(schema: DescMessage, detail: Message): JsonObject {
-  return { "@type": `type.googleapis.com/${schema.typeName}`, ...jsonOf(schema, detail) };
+function detailToJson(schema: DescMessage, detail: Message): JsonObject {
+  return { "@type": `type.googleapis.com/${schema.typeName}`, ...messageToJson(schema, detail) };
 }
 
-function jsonOf(schema: DescMessage, message: Message): JsonObject {
-  const json: JsonValue = schema.typeName.startsWith("lf.a2a.")
-    ? encodeA2aJson(schema, message)
-    : toJson(schema, message);
-  return typeof json === "object" && json !== null && !Array.isArray(json) ? json : {};
+function messageToJson(schema: DescMessage, message: Message): JsonObject {
+  const isA2a = schema.typeName.startsWith("lf.a2a.");
+  const json: JsonValue = isA2a ? encodeA2aJson(schema, message) : toJson(schema, message);
+  return objectOrEmpty(json);
 }
 
 const GRPC_NAMES: Readonly<Record<Code, string>> = {

@@ -1,9 +1,13 @@
-import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
+import type { JsonValue } from "@bufbuild/protobuf";
+import { defined, isObject } from "@devtool/schema/json";
 import { createParser, type EventSourceMessage } from "eventsource-parser";
-import type { Answered, ServerTrust } from "./binding.ts";
+import { preview } from "../match/match.ts";
+import type { AnswerDocument, ServerTrust } from "./binding.ts";
 import type { Recording } from "./recording.ts";
 
-/** A request of HTTP. */
+/**
+ * An HTTP request.
+ */
 export interface HttpRequestInit {
   readonly method: string;
   readonly url: string;
@@ -11,22 +15,45 @@ export interface HttpRequestInit {
   readonly body: string | undefined;
 }
 
-/** What came back for a request of HTTP. */
+/**
+ * The answer to an HTTP request.
+ */
 export interface HttpAnswer {
   readonly status: number;
   readonly headers: Headers;
-  /** The JSON documents of the body: one, or one for each event of a stream. */
+  /**
+   * The JSON documents of the body: one, or one per event of a stream.
+   */
   readonly documents: readonly { readonly id: string | undefined; readonly json: JsonValue }[];
-  /** Whether the body is a stream of events, and was read to its end. */
+  /**
+   * Whether the body is a stream of events that was read to its end.
+   */
   readonly isWholeStream: boolean;
 }
 
-/** The headers of a request: what a client sends, what credentials add, and what a step changes. */
-export function headersOf(
+/**
+ * Options of `sendHttp`.
+ */
+export interface SendOptions {
+  readonly recording: Recording;
+  /**
+   * Disconnects after this many events of a stream.
+   */
+  readonly leaveAfter: number;
+  readonly trust: ServerTrust | undefined;
+}
+
+/**
+ * Builds the headers of a request: the usual ones, the credentials, and the changes of a step, in
+ * which an empty value removes a header.
+ */
+export function requestHeaders(
   usual: Readonly<Record<string, string>>,
-  { token, changes }: { readonly token: string | undefined; readonly changes: Readonly<Record<string, string>> },
+  token: string | undefined,
+  changes: Readonly<Record<string, string>>,
 ): Headers {
-  const headers = new Headers({ ...usual, ...(token && { authorization: `Bearer ${token}` }) });
+  const headers = new Headers(usual);
+  if (token) headers.set("authorization", `Bearer ${token}`);
   for (const [name, value] of Object.entries(changes)) {
     if (value === "") headers.delete(name);
     else headers.set(name, value);
@@ -34,76 +61,80 @@ export function headersOf(
   return headers;
 }
 
-/** How a request is sent, and what is kept of it. */
-export interface SendOptions {
-  readonly recording: Recording;
-  /** Leaves after this many events of a stream. */
-  readonly leaveAfter: number;
-  readonly trust: ServerTrust | undefined;
+/**
+ * Returns the media type to accept for the answer of a method, by its JSON-RPC name in either
+ * version of A2A.
+ */
+export function acceptedType(method: string): string {
+  return STREAMING_METHODS.has(method) ? "text/event-stream" : "application/json";
 }
 
-/** Sends a request and reads what comes back, of a stream at most `leaveAfter` events. Throws when a body is no JSON. */
+const STREAMING_METHODS: ReadonlySet<string> = new Set([
+  "message/stream",
+  "tasks/resubscribe",
+  "SendStreamingMessage",
+  "SubscribeToTask",
+]);
+
+/**
+ * Sends a request and reads the answer. Redirects are not followed. Throws if the body is not valid
+ * JSON.
+ */
 export async function sendHttp(
   { method, url, headers, body }: HttpRequestInit,
   { recording, leaveAfter, trust }: SendOptions,
   signal: AbortSignal,
 ): Promise<HttpAnswer> {
-  recording.sent(`${method} ${url}`, headers, body ?? "");
+  recording.addRequest(`${method} ${url}`, headers, body ?? "");
   const leave = new AbortController();
-  const both = AbortSignal.any([signal, leave.signal]);
   try {
-    const init = { method, headers, signal: both, ...(body !== undefined && { body }) };
+    const limit = AbortSignal.any([signal, leave.signal]);
     const { fetch } = trust ?? globalThis;
-    const response = await fetch(url, { ...init, redirect: "manual" });
-    recording.answered(String(response.status), response.headers);
-    const read = isEventStream(response) ? readEvents : readDocument;
+    const response = await fetch(url, defined({ method, headers, body, signal: limit, redirect: "manual" as const }));
+    recording.setResponse(String(response.status), response.headers);
+    const isStream = response.headers.get("content-type")?.startsWith("text/event-stream");
+    const read = isStream ? readEvents : readDocument;
     return { status: response.status, headers: response.headers, ...(await read(response, recording, leaveAfter)) };
   } finally {
     leave.abort();
   }
 }
 
-function isEventStream(response: Response): boolean {
-  return response.headers.get("content-type")?.startsWith("text/event-stream") ?? false;
+/**
+ * Converts the documents of an answer to objects. Any other value becomes the field `value`.
+ */
+export function asObjects({ documents }: HttpAnswer): AnswerDocument[] {
+  return documents.map(({ id, json }) => ({ id, json: isObject(json) ? json : { value: json } }));
 }
 
-type Read = Pick<HttpAnswer, "documents" | "isWholeStream">;
+type AnswerBody = Pick<HttpAnswer, "documents" | "isWholeStream">;
 
-async function readDocument(response: Response, recording: Recording): Promise<Read> {
+async function readDocument(response: Response, recording: Recording): Promise<AnswerBody> {
   const text = await response.text();
-  recording.received(text);
-  return { documents: text.trim() === "" ? [] : [{ id: undefined, json: parsed(text) }], isWholeStream: false };
+  recording.setResponseBody(text);
+  return { documents: text.trim() === "" ? [] : [{ id: undefined, json: parseJson(text) }], isWholeStream: false };
 }
 
-async function readEvents(response: Response, recording: Recording, leaveAfter: number): Promise<Read> {
+async function readEvents(response: Response, recording: Recording, leaveAfter: number): Promise<AnswerBody> {
   const events: EventSourceMessage[] = [];
   const parser = createParser({ onEvent: (event) => events.push(event) });
   let text = "";
   let isWholeStream = true;
   for await (const chunk of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
     text += chunk;
-    recording.received(text);
+    recording.setResponseBody(text);
     parser.feed(chunk);
     isWholeStream = events.length < leaveAfter;
     if (!isWholeStream) break;
   }
-  const kept = events.slice(0, leaveAfter);
-  return { documents: kept.map(({ id, data }) => ({ id, json: parsed(data) })), isWholeStream };
+  const read = events.slice(0, leaveAfter);
+  return { documents: read.map(({ id, data }) => ({ id, json: parseJson(data) })), isWholeStream };
 }
 
-/** The documents of an answer as objects; any other value stands under `value`. */
-export function objectsIn({ documents }: HttpAnswer): Answered[] {
-  return documents.map(({ id, json }) => ({ id, json: objectOf(json) }));
-}
-
-function objectOf(json: JsonValue): JsonObject {
-  return typeof json === "object" && json !== null && !Array.isArray(json) ? json : { value: json };
-}
-
-function parsed(text: string): JsonValue {
+function parseJson(text: string): JsonValue {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new Error(`what came back is no JSON: ${JSON.stringify(text.slice(0, 200))}`, { cause });
+    throw new Error(`the answer is not valid JSON: got ${preview(text, 200)}`, { cause });
   }
 }

@@ -1,15 +1,21 @@
 import type { DescMethod, JsonObject } from "@bufbuild/protobuf";
 import { EXTENSION_URI } from "@devtool/schema";
 import { A2AService } from "@devtool/schema/a2a-v1";
-import { jsonBreaches } from "./a2a-json.ts";
-import { acceptOf } from "./accept.ts";
+import { defined } from "@devtool/schema/json";
+import { preview } from "../match/match.ts";
+import { resultBreaches } from "./a2a-json.ts";
 import type { Binding, Breach, Endpoint, ProtocolVersion } from "./binding.ts";
 import { detailBreaches } from "./error-details.ts";
-import { headersOf, objectsIn, sendHttp } from "./http.ts";
+import { acceptedType, asObjects, requestHeaders, sendHttp } from "./http.ts";
 
+/**
+ * The id of every request.
+ */
 const ID = 1;
 
-/** The JSON-RPC binding of A2A 0.3 or 1.0. */
+/**
+ * The JSON-RPC binding of A2A 0.3 or 1.0.
+ */
 export function jsonRpcBinding(protocolVersion: ProtocolVersion, { url, token, trust }: Endpoint): Binding {
   return {
     name: "JSONRPC",
@@ -17,49 +23,51 @@ export function jsonRpcBinding(protocolVersion: ProtocolVersion, { url, token, t
     endpoint: url,
     has: () => true,
     async play({ method, params, headers, leaveAfter }, recording, signal) {
-      const usual = { accept: acceptOf(method), ...USUAL[protocolVersion] };
+      const usual = { accept: acceptedType(method), ...USUAL_HEADERS[protocolVersion] };
       const request = {
         method: "POST",
         url,
-        headers: headersOf(usual, { token, changes: headers }),
-        body: JSON.stringify({ jsonrpc: "2.0", id: ID, method, ...(params && { params }) }),
+        headers: requestHeaders(usual, token, headers),
+        body: JSON.stringify(defined({ jsonrpc: "2.0", id: ID, method, params })),
       };
       const answer = await sendHttp(request, { recording, leaveAfter, trust }, signal);
-      // Who is not let in, or sends too much, is told so by HTTP, before there is any JSON-RPC.
-      const isRpc = answer.status === 200;
-      const documents = objectsIn(answer);
-      const breaches = isRpc ? documents.flatMap(({ json }) => breachesOf(json, { method, protocolVersion })) : [];
+      const documents = asObjects(answer);
+      // A server refuses bad credentials and large bodies with an HTTP status, before JSON-RPC.
+      const responses = answer.status === 200 ? documents : [];
+      const breaches = responses.flatMap(({ json }) => responseBreaches(json, method, protocolVersion));
       return { ...answer, documents, breaches };
     },
   };
 }
 
-const USUAL: Readonly<Record<ProtocolVersion, Readonly<Record<string, string>>>> = {
+const USUAL_HEADERS: Readonly<Record<ProtocolVersion, Readonly<Record<string, string>>>> = {
   "0.3": { "content-type": "application/json", "x-a2a-extensions": EXTENSION_URI },
   "1.0": { "content-type": "application/json", "a2a-extensions": EXTENSION_URI, "a2a-version": "1.0" },
 };
 
-/** Every document is a response of JSON-RPC to this request, with either a result or an error. */
-function breachesOf(
-  json: JsonObject,
-  { method, protocolVersion }: { readonly method: string; readonly protocolVersion: ProtocolVersion },
-): Breach[] {
-  const isResponse = json.jsonrpc === "2.0" && "result" in json !== "error" in json;
-  const envelope = !isResponse && `it must be a response of JSON-RPC 2.0 with a result or an error: got ${cut(json)}`;
-  const wrongId = isResponse && json.id !== ID && `the id of the response must be ${ID}: got ${cut(json.id)}`;
-  const reason = envelope || wrongId;
-  const breach = reason ? [{ requirement: ENVELOPE[protocolVersion], reason }] : [];
-  if (protocolVersion === "0.3") return breach;
-  const described = METHODS.get(method);
-  const { result } = json;
-  const inResult = described && result !== undefined ? jsonBreaches(described, result) : [];
-  return [...breach, ...detailBreaches(json), ...inResult];
-}
+const ENVELOPE_REQUIREMENT: Readonly<Record<ProtocolVersion, string>> = {
+  "0.3": "A2A03-JSONRPC",
+  "1.0": "A2A1-JSONRPC",
+};
 
 const METHODS: ReadonlyMap<string, DescMethod> = new Map(A2AService.methods.map((method) => [method.name, method]));
 
-const ENVELOPE: Readonly<Record<ProtocolVersion, string>> = { "0.3": "A2A03-JSONRPC", "1.0": "A2A1-JSONRPC" };
-
-function cut(value: unknown): string {
-  return (JSON.stringify(value) ?? "nothing").slice(0, 200);
+/**
+ * Checks a document: it must be a JSON-RPC response to this request with either a result or an
+ * error. In A2A 1.0, the form of the result and of the error details is checked too.
+ */
+function responseBreaches(json: JsonObject, method: string, protocolVersion: ProtocolVersion): Breach[] {
+  const breaches: Breach[] = [];
+  const requirement = ENVELOPE_REQUIREMENT[protocolVersion];
+  if (json.jsonrpc !== "2.0" || "result" in json === "error" in json) {
+    const reason = `a JSON-RPC 2.0 response with either a result or an error is required: got ${preview(json, 200)}`;
+    breaches.push({ requirement, reason });
+  } else if (json.id !== ID) {
+    breaches.push({ requirement, reason: `the id of the response must be ${ID}: got ${preview(json.id, 200)}` });
+  }
+  if (protocolVersion === "0.3") return breaches;
+  breaches.push(...detailBreaches(json));
+  const described = METHODS.get(method);
+  if (described && json.result !== undefined) breaches.push(...resultBreaches(described, json.result));
+  return breaches;
 }

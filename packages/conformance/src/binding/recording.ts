@@ -1,51 +1,64 @@
 import { create } from "@bufbuild/protobuf";
 import { type ExchangeRecord, ExchangeRecordSchema } from "@devtool/schema/conformance";
 
+/**
+ * Maximum number of characters of a body that are kept.
+ */
 const MAX_CHARACTERS = 65_536;
 
-/** Keeps what is sent and what comes back while a case is played: the evidence of its result. */
+/**
+ * Records the requests and answers of a case as evidence of its result.
+ */
 export class Recording {
   readonly #records: ExchangeRecord[] = [];
   #step = 0;
 
-  /** What was sent and what came back so far, in order. */
+  /**
+   * The exchanges so far, in order.
+   */
   get records(): readonly ExchangeRecord[] {
     return this.#records;
   }
 
-  /** Begins a step; steps count from 1. */
-  begin(step: number): void {
+  /**
+   * Starts a step. Steps are numbered from 1; 0 is the evidence of the whole case.
+   */
+  startStep(step: number): void {
     this.#step = step;
   }
 
-  /** Notes a request. Credentials are hidden. */
-  sent(line: string, headers: Iterable<readonly [string, string]>, body: string): void {
-    const requestHeaders = Object.fromEntries([...headers].map(([name, value]) => [name, shownHeader(name, value)]));
-    const record = { step: this.#step, requestLine: line, requestHeaders, requestBody: cut(body) };
+  /**
+   * Adds a request. Credentials are replaced by `[hidden]`.
+   */
+  addRequest(requestLine: string, headers: Iterable<readonly [string, string]>, body: string): void {
+    const requestHeaders = Object.fromEntries(
+      [...headers].map(([name, value]) => [name, name.toLowerCase() === "authorization" ? "[hidden]" : value]),
+    );
+    const record = { step: this.#step, requestLine, requestHeaders, requestBody: truncate(body) };
     this.#records.push(create(ExchangeRecordSchema, record));
   }
 
-  /** Notes the status and the headers of what came back for the last request. */
-  answered(status: string, headers: Iterable<readonly [string, string]>): void {
-    this.#change({ status, responseHeaders: Object.fromEntries(headers) });
+  /**
+   * Sets the status and headers of the answer to the last request.
+   */
+  setResponse(status: string, headers: Iterable<readonly [string, string]>): void {
+    this.#update({ status, responseHeaders: Object.fromEntries(headers) });
   }
 
-  /** Notes the body of what came back for the last request, as far as it came. */
-  received(body: string): void {
-    this.#change({ responseBody: cut(body) });
+  /**
+   * Sets the body of the answer to the last request, as far as it has arrived.
+   */
+  setResponseBody(body: string): void {
+    this.#update({ responseBody: truncate(body) });
   }
 
-  #change(change: Partial<ExchangeRecord>): void {
+  #update(change: Partial<ExchangeRecord>): void {
     const last = this.#records.pop();
     if (last) this.#records.push({ ...last, ...change });
   }
 }
 
-function shownHeader(name: string, value: string): string {
-  return name.toLowerCase() === "authorization" ? "[hidden]" : value;
-}
-
-function cut(text: string): string {
+function truncate(text: string): string {
   if (text.length <= MAX_CHARACTERS) return text;
-  return `${text.slice(0, MAX_CHARACTERS)}… (${text.length - MAX_CHARACTERS} characters more)`;
+  return `${text.slice(0, MAX_CHARACTERS)}… (${text.length - MAX_CHARACTERS} more characters)`;
 }

@@ -18,11 +18,11 @@ const WHOLE = {
 };
 const REFUSED = { code: -32602, message: "no" };
 
-/** What a server answers: a status with JSON. */
+/** The answer of a server: a status and JSON. */
 type Answer = readonly [number, JsonValue];
 
 describe("the HTTP+JSON binding of A2A 0.3", () => {
-  /** Plays a call against a server that gives these answers in turn; tells of the exchange and of what was posted. */
+  /** Plays a call against a server that sends the answers in order. Returns the exchange and the requests. */
   async function play(call: { readonly method: string; readonly params: JsonObject }, answers: readonly Answer[]) {
     const posted: unknown[] = [];
     const server = createServer(async (request, response) => {
@@ -34,27 +34,27 @@ describe("the HTTP+JSON binding of A2A 0.3", () => {
     const address = server.address();
     const url = `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}/rest/`;
     const recording = new Recording();
-    const soon = AbortSignal.timeout(300_000);
-    const asked = { ...call, headers: {}, leaveAfter: 1 };
-    const exchange = await restBindingV03({ url, token: undefined }).play(asked, recording, soon);
+    const limit = AbortSignal.timeout(300_000);
+    const played = { ...call, headers: {}, leaveAfter: 1 };
+    const exchange = await restBindingV03({ url, token: undefined }).play(played, recording, limit);
     server.close();
     return { ...exchange, json: exchange.documents[0]?.json, posted, recording };
   }
 
   const get = (answer: Answer) => play({ method: "tasks/get", params: { id: "t" } }, [answer]);
 
-  it("says that it waits for the answer to a message", async () => {
+  it("sends a message as a blocking request", async () => {
     const { posted } = await play({ method: "message/send", params: { message: { role: "user" } } }, [[200, {}]]);
     expect(posted).toEqual([{ message: { role: "ROLE_USER", content: [] }, configuration: { blocking: true } }]);
   });
 
-  it("sets a push config by the proto's whole request", async () => {
+  it("sets a push config with the proto's whole request", async () => {
     const { posted, json: answer } = await play(SET, [[201, WHOLE.config]]);
     expect(posted).toEqual([WHOLE]);
     expect(answer?.result).toEqual(SET.params);
   });
 
-  it("sends the config alone to who cannot use the whole request, and records both", async () => {
+  it("sends the config alone if the whole request is refused, and records both", async () => {
     const {
       posted,
       json: answer,
@@ -68,7 +68,7 @@ describe("the HTTP+JSON binding of A2A 0.3", () => {
     expect(recording.records.map(({ status }) => status)).toEqual(["400", "201"]);
   });
 
-  it("does not ask again who refuses a config for another reason, or anything else", async () => {
+  it("does not retry a config that is refused for another reason, or any other call", async () => {
     const unsupported = { code: -32003, message: "no" };
     const { posted, json: answer } = await play(SET, [[501, unsupported]]);
     expect(posted).toEqual([WHOLE]);
@@ -77,18 +77,18 @@ describe("the HTTP+JSON binding of A2A 0.3", () => {
   });
 
   it.each<[string, Answer, number]>([
-    ["the object of JSON-RPC", [409, { code: -32002, message: "no" }], -32002],
-    ["the object of JSON-RPC in an answer that is none of an error", [200, { code: -32001, message: "no" }], -32001],
+    ["an error object of JSON-RPC", [409, { code: -32002, message: "no" }], -32002],
+    ["an error object of JSON-RPC with a success status", [200, { code: -32001, message: "no" }], -32001],
     ["a message and the status", [404, { message: "no" }], -32001],
-    ["what 1.0 has", [400, errorOfV1("TASK_NOT_CANCELABLE")], -32002],
-    ["nothing that is known", [405, { detail: "Method Not Allowed" }], -32603],
-  ])("reads errors that are told by %s", async (_form, answer, code) => {
+    ["the form of 1.0", [400, errorOfV1("TASK_NOT_CANCELABLE")], -32002],
+    ["no known form", [405, { detail: "Method Not Allowed" }], -32603],
+  ])("reads errors that have %s", async (_form, answer, code) => {
     const { status, json: document } = await get(answer);
     expect(status).toBe(200);
     expect(document?.error).toMatchObject({ code, message: expect.any(String) });
   });
 
-  it("reads configs in a list, in an envelope or bare, and takes nothing for a task that does not say so", async () => {
+  it("reads configs as a list or in an envelope, and does not take other JSON for a task", async () => {
     const list = { method: "tasks/pushNotificationConfig/list", params: { id: "t" } };
     for (const body of [{ configs: [WHOLE.config] }, [SET.params]]) {
       expect((await play(list, [[200, body]])).json?.result).toEqual([SET.params]);

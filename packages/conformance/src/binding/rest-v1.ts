@@ -1,21 +1,25 @@
 import type { DescMethod, JsonObject } from "@bufbuild/protobuf";
 import { EXTENSION_URI } from "@devtool/schema";
 import { A2AService, httpCallOf } from "@devtool/schema/a2a-v1";
-import { fieldsOf } from "../json-fields.ts";
-import { jsonBreaches } from "./a2a-json.ts";
+import { defined, listOrEmpty, objectOrEmpty } from "@devtool/schema/json";
+import { preview } from "../match/match.ts";
+import { resultBreaches } from "./a2a-json.ts";
 import {
-  type Answered,
+  type AnswerDocument,
   type Binding,
   type Breach,
   type Endpoint,
   type Exchange,
   errorDocument,
+  REFUSED_STATUSES,
   resultDocument,
 } from "./binding.ts";
-import { detailBreaches, rowOf } from "./error-details.ts";
-import { type HttpAnswer, headersOf, objectsIn, sendHttp } from "./http.ts";
+import { detailBreaches, findErrorRow } from "./error-details.ts";
+import { asObjects, type HttpAnswer, requestHeaders, sendHttp } from "./http.ts";
 
-/** The HTTP+JSON binding of A2A 1.0: its methods are called as the annotations of its proto say. */
+/**
+ * The HTTP+JSON binding of A2A 1.0. The annotations of the proto give verb and path of each method.
+ */
 export function restBinding({ url, token, trust }: Endpoint): Binding {
   return {
     name: "HTTP+JSON",
@@ -24,65 +28,65 @@ export function restBinding({ url, token, trust }: Endpoint): Binding {
     has: (method) => METHODS.has(method),
     async play({ method: name, params = {}, headers, leaveAfter }, recording, signal) {
       const method = METHODS.get(name);
-      if (!method) throw new Error(`${name} is no method of A2A 1.0: HTTP+JSON has no path for it`);
-      const call = httpCallOf(method, params);
-      const accept = method.methodKind === "unary" ? "application/json" : "text/event-stream";
-      const content = call.body !== undefined && { "content-type": "application/json" };
+      if (!method) throw new Error(`${name} is not a method of A2A 1.0: HTTP+JSON has no path for it`);
+      const { httpMethod, path, body } = httpCallOf(method, params);
+      const usual = defined({
+        "a2a-version": "1.0",
+        "a2a-extensions": EXTENSION_URI,
+        accept: method.methodKind === "unary" ? "application/json" : "text/event-stream",
+        "content-type": body === undefined ? undefined : "application/json",
+      });
       const request = {
-        method: call.httpMethod,
-        url: `${url.replace(/\/+$/, "")}${call.path}`,
-        headers: headersOf({ ...USUAL, ...content, accept }, { token, changes: headers }),
-        body: call.body === undefined ? undefined : JSON.stringify(call.body),
+        method: httpMethod,
+        url: `${url.replace(/\/+$/, "")}${path}`,
+        headers: requestHeaders(usual, token, headers),
+        body: body === undefined ? undefined : JSON.stringify(body),
       };
-      return exchangeOf(await sendHttp(request, { recording, leaveAfter, trust }, signal), method);
+      return readExchange(await sendHttp(request, { recording, leaveAfter, trust }, signal), method);
     },
   };
 }
 
 const METHODS: ReadonlyMap<string, DescMethod> = new Map(A2AService.methods.map((method) => [method.name, method]));
 
-const USUAL = { "a2a-version": "1.0", "a2a-extensions": EXTENSION_URI } as const;
-
-/** Who is not let in may be told so by something before the agent, so there the form of the body is not looked at. */
-function exchangeOf(answer: HttpAnswer, method: DescMethod): Exchange {
+function readExchange(answer: HttpAnswer, method: DescMethod): Exchange {
   const { status } = answer;
-  const isError = status >= 400;
-  const objects = objectsIn(answer);
-  if (status === 401 || status === 403 || status === 413) return { ...answer, documents: objects, breaches: [] };
-  const documents = objects.map(({ id, json }): Answered => ({ id, json: documentOf(json, status) }));
-  const results = documents.flatMap(({ json }) => json.result ?? []);
+  const objects = asObjects(answer);
+  if (REFUSED_STATUSES.has(status)) return { ...answer, documents: objects, breaches: [] };
+  const documents = objects.map(({ id, json }): AnswerDocument => ({ id, json: toDocument(json, status) }));
   const breaches = [
     ...documents.flatMap(({ json }) => detailBreaches(json)),
-    ...statusBreaches(objects, status),
-    ...results.flatMap((result) => jsonBreaches(method, result)),
+    ...objects.flatMap(({ json }) => statusBreaches(json, status)),
+    ...documents.flatMap(({ json }) => (json.result === undefined ? [] : resultBreaches(method, json.result))),
   ];
-  const empty = documents.length === 0 ? [{ id: undefined, json: resultDocument({}) }] : documents;
-  return { ...answer, status: isError && documents.length > 0 ? 200 : status, documents: empty, breaches };
+  if (documents.length === 0) return { ...answer, documents: [{ id: undefined, json: resultDocument({}) }], breaches };
+  return { ...answer, status: status >= 400 ? 200 : status, documents, breaches };
 }
 
-/** A body in the form of AIP-193 is an error, also in the middle of a stream; anything else is a result. */
-function documentOf(json: JsonObject, status: number): JsonObject {
+/**
+ * Converts a body: one in the form of AIP-193 is an error, which may also end a stream; anything
+ * else is a result.
+ */
+function toDocument(json: JsonObject, status: number): JsonObject {
   if (json.error === undefined && status < 400) return resultDocument(json);
-  const { code, message, details } = fieldsOf(json.error);
-  const list = Array.isArray(details) ? details : [];
-  const row = rowOf(list, { status: status >= 400 ? status : Number(code) });
-  return errorDocument(row?.code ?? -32603, String(message ?? ""), list);
+  const { code, message, details } = objectOrEmpty(json.error);
+  const row = findErrorRow(listOrEmpty(details), { status: status >= 400 ? status : Number(code) });
+  return errorDocument(row?.code ?? -32603, String(message ?? ""), listOrEmpty(details));
 }
 
-/** The status of HTTP, the code in the body and the name of the status go together. */
-function statusBreaches(documents: readonly Answered[], status: number): Breach[] {
-  return documents.flatMap(({ json }) => {
-    if (status < 400) return [];
-    const { code, status: name, details } = fieldsOf(json.error);
-    const row = rowOf(Array.isArray(details) ? details : [], { status });
-    const isNamed = code === status && typeof name === "string";
+/**
+ * Checks that the HTTP status, the code in the body and the name of the error match.
+ */
+function statusBreaches(json: JsonObject, status: number): Breach[] {
+  if (status < 400) return [];
+  const { code, status: name, details } = objectOrEmpty(json.error);
+  const row = findErrorRow(listOrEmpty(details), { status });
+  let reason: string | undefined;
+  if (code !== status || typeof name !== "string") {
     const wanted = `{"error":{"code":${status},"status":"…","message":"…","details":[…]}}`;
-    const form = !isNamed && `the body must be ${wanted}: got ${JSON.stringify(json).slice(0, 300)}`;
-    const wrong =
-      row &&
-      !row.statuses.includes(status) &&
-      `${row.reason} must have the HTTP status ${row.statuses.join(" or ")}: got ${status}`;
-    const reason = form || wrong;
-    return reason ? [{ requirement: "A2A1-HTTP-STATUS", reason }] : [];
-  });
+    reason = `the body must be ${wanted}: got ${preview(json)}`;
+  } else if (row && !row.statuses.includes(status)) {
+    reason = `${row.reason} must have the HTTP status ${row.statuses.join(" or ")}: got ${status}`;
+  }
+  return reason === undefined ? [] : [{ requirement: "A2A1-HTTP-STATUS", reason }];
 }

@@ -1,77 +1,84 @@
-import { createServer, type IncomingMessage } from "node:http";
+import { createServer } from "node:http";
 import { createServer as createNetServer, type Socket } from "node:net";
 import type { JsonValue } from "@bufbuild/protobuf";
-import { textOf } from "../replay/http.ts";
-import { close, listenAt } from "../replay/replay-server.ts";
+import { parseJsonOrUndefined } from "@devtool/schema/json";
+import { closeServer, listen, readBody } from "../loopback/http-server.ts";
 
-/** A notification that came. */
-export interface Posted {
+/**
+ * A notification that was received.
+ */
+export interface ReceivedPost {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
+  /**
+   * The body as JSON, or as a string if it is not valid JSON.
+   */
   readonly body: JsonValue;
-  /** What it was answered with. */
+  /**
+   * The status that it was answered with.
+   */
   readonly status: number;
 }
 
-/** Takes notifications on loopback, and answers them as it is told to. */
+/**
+ * An HTTP server that receives notifications.
+ */
 export interface Receiver extends AsyncDisposable {
-  /** `http://host:port`. */
+  /**
+   * `http://host:port`.
+   */
   readonly url: string;
-  /** Everything that came to a path, in order. */
-  posted(path: string): readonly Posted[];
-  /** Has posts to a path answered with these statuses, in order; 204 after them. */
-  answer(path: string, statuses: readonly number[]): void;
-  /** Resolves when the next notification has come, or when the signal aborts. */
+  /**
+   * Returns the posts to a path, in order.
+   */
+  posts(path: string): readonly ReceivedPost[];
+  /**
+   * Sets the statuses that posts to a path are answered with, in order. Further posts get 204. A
+   * redirect points to `elsewhere` below the path.
+   */
+  setAnswers(path: string, statuses: readonly number[]): void;
+  /**
+   * Resolves when the next notification has arrived, or when the signal aborts.
+   */
   next(signal: AbortSignal): Promise<void>;
 }
 
-/** Starts one at `host:port`. */
+/**
+ * Starts a receiver at `host:port`.
+ */
 export async function startReceiver(address: string): Promise<Receiver> {
-  const all: Posted[] = [];
-  const statuses = new Map<string, number[]>();
-  let came = Promise.withResolvers<void>();
+  const received: ReceivedPost[] = [];
+  const answers = new Map<string, number[]>();
+  let nextPost = Promise.withResolvers<void>();
   const http = createServer(async (request, response) => {
     const { url: path = "/" } = request;
-    const body = await bodyOf(request);
-    const status = statuses.get(path)?.shift() ?? 204;
-    all.push({ path, headers: headersOf(request), body, status });
+    const text = await readBody(request);
+    const status = answers.get(path)?.shift() ?? 204;
+    const headers = Object.fromEntries(
+      Object.entries(request.headers).map(([name, value]) => [name, [value].flat().join(", ")]),
+    );
+    received.push({ path, headers, body: parseJsonOrUndefined(text) ?? text, status });
     if (status >= 300 && status < 400) response.setHeader("location", `${path}/elsewhere`);
     response.statusCode = status;
     response.end();
-    came.resolve();
-    came = Promise.withResolvers();
+    nextPost.resolve();
+    nextPost = Promise.withResolvers();
   });
   const sockets = new Set<Socket>();
   const server = createNetServer((socket) => {
     sockets.add(socket.on("close", () => sockets.delete(socket)).on("error", () => undefined));
     http.emit("connection", socket);
   });
-  const url = await listenAt(server, address);
   return {
-    url,
-    posted: (path) => all.filter((post) => post.path === path),
-    answer: (path, list) => void statuses.set(path, [...list]),
-    next: (signal) => Promise.race([came.promise, aborted(signal)]),
-    [Symbol.asyncDispose]: () => close(server, sockets),
+    url: await listen(server, address),
+    posts: (path) => received.filter((post) => post.path === path),
+    setAnswers: (path, statuses) => void answers.set(path, [...statuses]),
+    async next(signal) {
+      if (signal.aborted) return;
+      const aborted = Promise.withResolvers<void>();
+      signal.addEventListener("abort", () => aborted.resolve(), { once: true });
+      await Promise.race([nextPost.promise, aborted.promise]);
+    },
+    [Symbol.asyncDispose]: () => closeServer(server, sockets),
   };
-}
-
-function headersOf({ headers }: IncomingMessage): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, [value].flat().join(", ")]));
-}
-
-async function bodyOf(request: IncomingMessage): Promise<JsonValue> {
-  const text = await textOf(request);
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }

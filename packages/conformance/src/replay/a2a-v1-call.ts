@@ -4,90 +4,102 @@ import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { A2AService, type HttpBinding, httpBindingsOf, requestJson } from "@devtool/schema/a2a-v1";
 import { decodeJsonRpcRequest, JsonRpcCode } from "@devtool/schema/a2a-v03";
 
-/** A call of a method of A2A 1.0, and how it is answered in its binding. */
+/**
+ * A call of a method of A2A 1.0, and how its binding encodes the answer.
+ */
 export interface A2aCall {
   readonly method: DescMethod;
-  /** The request in ProtoJSON. */
+  /**
+   * The request message as ProtoJSON.
+   */
   readonly json: JsonValue;
-  /** The id of the last event that the client has; undefined when it names none. */
+  /**
+   * The value of `Last-Event-ID`. Undefined if the client sent none.
+   */
   readonly lastEventId: string | undefined;
+  /**
+   * The media type of answers.
+   */
   readonly mediaType: string;
-  /** The text of a result, or of an element of a stream. */
-  result(json: JsonValue): string;
-  error(message: string): { readonly status: number; readonly body: string };
+  /**
+   * Encodes a result or an element of a stream.
+   */
+  encodeResult(json: JsonValue): string;
+  /**
+   * Encodes an invalid-argument error.
+   */
+  encodeError(message: string): { readonly status: number; readonly body: string };
 }
 
-/** What a call is read from. */
-interface Asked {
+/**
+ * The head of an HTTP request.
+ */
+interface RequestHead {
   readonly method?: string | undefined;
   readonly url?: string | undefined;
   readonly headers: IncomingHttpHeaders;
 }
 
-/** Reads a call in a binding. Throws, and says why, when it is none. */
-export function readCall(asked: Asked, body: string, binding: "JSONRPC" | "HTTP+JSON"): A2aCall {
-  return binding === "JSONRPC" ? rpcCall(asked, body) : restCall(asked, body);
+/**
+ * Reads an HTTP request as a call over a binding. Throws if it is not one.
+ */
+export function readCall(head: RequestHead, body: string, binding: "JSONRPC" | "HTTP+JSON"): A2aCall {
+  const path = (head.url ?? "/").split("?", 1)[0] ?? "/";
+  const call = binding === "JSONRPC" ? readRpcCall(head, path, body) : readRestCall(head, path, body);
+  const lastEventId = head.headers["last-event-id"];
+  return { ...call, lastEventId: lastEventId === undefined ? undefined : String(lastEventId) };
 }
 
-function rpcCall(asked: Asked, body: string): A2aCall {
-  if (asked.method !== "POST" || pathOf(asked) !== "/") throw new Error("its methods are posted to /");
+function readRpcCall(head: RequestHead, path: string, body: string): Omit<A2aCall, "lastEventId"> {
+  if (head.method !== "POST" || path !== "/") throw new Error("its methods are posted to /");
   const rpc = decodeJsonRpcRequest(JSON.parse(body));
   const method = A2AService.methods.find(({ name }) => name === rpc.method);
   if (!method) throw new Error(`method ${JSON.stringify(rpc.method)} does not exist`);
   const id = rpc.id ? toJson(ValueSchema, rpc.id) : null;
-  const envelope = (outcome: object): string => JSON.stringify({ jsonrpc: "2.0", id, ...outcome });
+  const encode = (outcome: object): string => JSON.stringify({ jsonrpc: "2.0", id, ...outcome });
   return {
     method,
     json: rpc.params ? toJson(ValueSchema, rpc.params) : {},
-    lastEventId: lastEventIdOf(asked),
     mediaType: "application/json",
-    result: (result) => envelope({ result }),
-    error: (message) => ({ status: 200, body: envelope({ error: { code: JsonRpcCode.INVALID_PARAMS, message } }) }),
+    encodeResult: (result) => encode({ result }),
+    encodeError: (message) => ({ status: 200, body: encode({ error: { code: JsonRpcCode.INVALID_PARAMS, message } }) }),
   };
 }
 
-function restCall(asked: Asked, body: string): A2aCall {
-  const path = pathOf(asked);
-  const found = BOUND.find(({ binding }) => binding.httpMethod === asked.method && binding.match(path));
-  if (!found) throw new Error("no method has this path");
-  const { method, binding } = found;
+function readRestCall(head: RequestHead, path: string, body: string): Omit<A2aCall, "lastEventId"> {
+  const route = ROUTES.find(({ binding }) => binding.httpMethod === head.method && binding.match(path));
+  if (!route) throw new Error("no method has this path");
+  const { method, binding } = route;
   const json = requestJson(method.input, binding, {
     variables: binding.match(path) ?? new Map(),
-    query: new URL(asked.url ?? "", "http://x").searchParams,
+    query: new URL(head.url ?? "", "http://x").searchParams,
     body: binding.body === "" || body.trim() === "" ? undefined : JSON.parse(body),
   });
   return {
     method,
     json,
-    lastEventId: lastEventIdOf(asked),
     mediaType: "application/a2a+json",
-    result: (result) => JSON.stringify(result),
-    error: (message) => ({
+    encodeResult: (result) => JSON.stringify(result),
+    encodeError: (message) => ({
       status: 400,
       body: JSON.stringify({ error: { code: 400, status: "INVALID_ARGUMENT", message } }),
     }),
   };
 }
 
-interface Bound {
+interface Route {
   readonly method: DescMethod;
   readonly binding: HttpBinding;
 }
 
-/** The ways in which methods are called; those that end in a verb first, since `/tasks/{id}` takes them too. */
-const BOUND: readonly Bound[] = A2AService.methods
+/**
+ * The HTTP routes of all methods. Those that end in a verb, as `/tasks/{id}:cancel`, come first,
+ * because `/tasks/{id}` matches them too.
+ */
+const ROUTES: readonly Route[] = A2AService.methods
   .flatMap((method) => httpBindingsOf(method).map((binding) => ({ method, binding })))
-  .toSorted((a, b) => Number(hasVerb(b)) - Number(hasVerb(a)));
+  .toSorted((a, b) => Number(endsInVerb(b)) - Number(endsInVerb(a)));
 
-function hasVerb({ binding }: Bound): boolean {
+function endsInVerb({ binding }: Route): boolean {
   return /:\w+$/.test(binding.template);
-}
-
-function pathOf({ url = "/" }: Asked): string {
-  return url.split("?", 1)[0] ?? "/";
-}
-
-function lastEventIdOf({ headers }: Asked): string | undefined {
-  const id = headers["last-event-id"];
-  return id === undefined ? undefined : String(id);
 }

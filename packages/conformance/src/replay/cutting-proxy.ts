@@ -1,18 +1,27 @@
 import { connect, createServer, type Socket } from "node:net";
-import { close, listen } from "./replay-server.ts";
+import { closeServer, listen } from "../loopback/http-server.ts";
 
-/** A proxy in front of a server that cuts connections in the middle of what they carry. */
+/**
+ * A proxy that cuts connections in the middle of what the server sends.
+ */
 export interface CuttingProxy extends AsyncDisposable {
   readonly url: string;
-  /** How many connections it has cut. */
+  /**
+   * Returns the number of connections cut so far.
+   */
   readonly cuts: () => number;
-  /** How many bytes the server has sent. */
+  /**
+   * Returns the number of bytes that the server has sent.
+   */
   readonly bytes: () => number;
 }
 
 /**
- * Starts a proxy that cuts a connection after so many bytes from the server as `nextBytes` says, and again after so many
- * more. The bytes of all connections are counted together, so that a client that takes one for each call is cut anywhere.
+ * Starts a proxy in front of a server.
+ *
+ * `nextBytes` returns the number of bytes from the server after which to cut; it is called at the
+ * start and after each cut. The bytes of all connections are counted together, so a client that
+ * opens one for each call is cut at any position too.
  */
 export async function startCuttingProxy(target: () => string, nextBytes: () => number): Promise<CuttingProxy> {
   const open = new Set<Socket>();
@@ -40,5 +49,5 @@ export async function startCuttingProxy(target: () => string, nextBytes: () => n
     });
   });
   const url = await listen(server);
-  return { url, cuts: () => cuts, bytes: () => bytes, [Symbol.asyncDispose]: () => close(server, open) };
+  return { url, cuts: () => cuts, bytes: () => bytes, [Symbol.asyncDispose]: () => closeServer(server, open) };
 }

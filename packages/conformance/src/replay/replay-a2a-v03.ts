@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { fromJson, type JsonValue, toJson } from "@bufbuild/protobuf";
-import { type Value, ValueSchema } from "@bufbuild/protobuf/wkt";
+import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import { ConnectError } from "@connectrpc/connect";
 import { EXTENSION_URI, type TaskEvent } from "@devtool/schema";
 import {
@@ -13,15 +13,18 @@ import {
   encodeTask,
   JsonRpcCode,
 } from "@devtool/schema/a2a-v03";
-import { activates, textOf } from "./http.ts";
+import { readBody } from "../loopback/http-server.ts";
+import { hasExtensionHeader } from "./extension-header.ts";
 import type { Replay } from "./replay.ts";
 
-/** The card of the server that the runner plays, in A2A 0.3. */
-export function replayCard(url: string): JsonValue {
+/**
+ * Returns the card of the replay server in A2A 0.3.
+ */
+export function replayCardV03(url: string): JsonValue {
   const card = fromJson(AgentCardSchema, {
     protocolVersion: "0.3.0",
     name: "conformance",
-    description: "Plays a conversation that was recorded.",
+    description: "Plays a recorded conversation.",
     version: "1",
     url: `${url}/`,
     preferredTransport: "JSONRPC",
@@ -32,77 +35,84 @@ export function replayCard(url: string): JsonValue {
   return toJson(AgentCardSchema, card);
 }
 
-/** Answers a request of A2A 0.3 over JSON-RPC, streams as server-sent events with the sequences as their ids. */
+/**
+ * Answers a request of A2A 0.3 over JSON-RPC. Streams are server-sent events whose ids are the
+ * sequences of the events.
+ */
 export async function answerA2aV03(request: IncomingMessage, response: ServerResponse, replay: Replay): Promise<void> {
-  const rpc = decodeJsonRpcRequest(JSON.parse(await textOf(request)));
-  const call: Call = { method: rpc.method, params: jsonOf(rpc.params), request, response };
-  const id = jsonOf(rpc.id) ?? null;
+  const rpc = decodeJsonRpcRequest(JSON.parse(await readBody(request)));
+  const id = rpc.id ? toJson(ValueSchema, rpc.id) : null;
+  const call = {
+    method: rpc.method,
+    params: rpc.params && toJson(ValueSchema, rpc.params),
+    lastEventId: String(request.headers["last-event-id"] ?? "0"),
+  };
+  const closed = new AbortController();
+  response.once("close", () => closed.abort());
+  const answer = (outcome: object): void => {
+    response.setHeader("content-type", "application/json");
+    response.end(JSON.stringify({ jsonrpc: "2.0", id, ...outcome }));
+  };
   try {
-    if (!activates(request)) throw replay.refused("the extension is not activated by the header X-A2A-Extensions");
-    const events = streamOf(call, replay);
-    if (events) await stream(response, shown(events, replay), id);
-    else answer(response, { id, result: resultOf(call, replay) });
+    if (!hasExtensionHeader(request)) {
+      throw replay.reject("the extension is not activated by the header X-A2A-Extensions");
+    }
+    const events = openStream(call, replay, closed.signal);
+    if (events) await writeStream(response, events, id, replay);
+    else answer({ result: callMethod(call, replay) });
   } catch (reason) {
     const { rawMessage: message } = ConnectError.from(reason);
-    if (!response.headersSent) answer(response, { id, error: { code: JsonRpcCode.INVALID_PARAMS, message } });
+    if (!response.headersSent) answer({ error: { code: JsonRpcCode.INVALID_PARAMS, message } });
   }
 }
 
-function answer(response: ServerResponse, body: object): void {
-  response.setHeader("content-type", "application/json");
-  response.end(JSON.stringify({ jsonrpc: "2.0", ...body }));
-}
-
-function jsonOf(value: Value | undefined): JsonValue | undefined {
-  return value && toJson(ValueSchema, value);
-}
-
-interface Call {
+interface RpcCall {
   readonly method: string;
   readonly params: JsonValue | undefined;
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
+  readonly lastEventId: string;
 }
 
-/** The events that a method streams; undefined for one that answers at once. */
-function streamOf({ method, params, request, response }: Call, replay: Replay): AsyncIterable<TaskEvent> | undefined {
-  if (method === "message/stream") return asynchronous(replay.exchange(replay.take(decodeMessageSend(params).request)));
+/**
+ * Returns the events of a method that streams. Undefined for other methods.
+ */
+function openStream(
+  { method, params, lastEventId }: RpcCall,
+  replay: Replay,
+  signal: AbortSignal,
+): AsyncIterable<TaskEvent> | Iterable<TaskEvent> | undefined {
+  if (method === "message/stream") return replay.exchange(replay.acceptMessage(decodeMessageSend(params).request));
   if (method !== "tasks/resubscribe") return undefined;
   replay.task(decodeTaskId(params));
-  const gone = new AbortController();
-  response.once("close", () => gone.abort());
-  return replay.follow(BigInt(String(request.headers["last-event-id"] ?? "0")), gone.signal);
+  return replay.follow(BigInt(lastEventId), signal);
 }
 
-async function* asynchronous(events: Iterable<TaskEvent>): AsyncIterable<TaskEvent> {
-  yield* events;
-}
-
-function resultOf({ method, params }: Call, replay: Replay): JsonValue {
+/**
+ * Calls a method that returns one result.
+ */
+function callMethod({ method, params }: RpcCall, replay: Replay): JsonValue {
   if (method === "message/send") {
-    replay.take(decodeMessageSend(params).request);
+    replay.acceptMessage(decodeMessageSend(params).request);
     return encodeTask(replay.task(replay.log[0]?.taskId ?? ""), { view: "extension" });
   }
   if (method === "tasks/get") return encodeTask(replay.task(decodeTaskQuery(params).taskId), { view: "extension" });
-  throw replay.refused(`method ${JSON.stringify(method)} is not served here`);
+  throw replay.reject(`method ${JSON.stringify(method)} is not served here`);
 }
 
-/** The frames of events with their sequences; what has none is noted. */
-async function* shown(
-  events: AsyncIterable<TaskEvent>,
+async function writeStream(
+  response: ServerResponse,
+  events: AsyncIterable<TaskEvent> | Iterable<TaskEvent>,
+  id: JsonValue,
   replay: Replay,
-): AsyncIterable<{ readonly sequence: bigint; readonly result: string }> {
+): Promise<void> {
+  response.setHeader("content-type", "text/event-stream");
   for await (const event of events) {
     const result = encodeStreamFrame(event, "extension");
-    if (result === undefined) replay.hide(event);
-    else yield { sequence: event.sequence, result };
-  }
-}
-
-async function stream(response: ServerResponse, frames: ReturnType<typeof shown>, id: JsonValue): Promise<void> {
-  response.setHeader("content-type", "text/event-stream");
-  for await (const { sequence, result } of frames) {
-    response.write(`id: ${sequence}\ndata: {"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}\n\n`);
+    if (result === undefined) {
+      replay.markHidden(event);
+      continue;
+    }
+    const data = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`;
+    response.write(`id: ${event.sequence}\ndata: ${data}\n\n`);
   }
   response.end();
 }

@@ -15,81 +15,118 @@ import {
 } from "@devtool/schema";
 
 /**
- * A conversation that was recorded, played to one client: takes its messages, and gives what followed each when it was
- * recorded. What the client did wrong is told in `problems`, and to the client itself as an error.
+ * A recorded conversation that is played to one client: it accepts the client's messages and
+ * returns the events that followed each in the recording.
+ *
+ * Mistakes of the client are collected in `problems` and also returned to the client as errors.
  */
 export class Replay {
-  /** What the client did wrong, in words. */
+  /**
+   * Mistakes of the client, in words.
+   */
   readonly problems: string[] = [];
-  readonly #hidden = new Set<bigint>();
-  readonly #whole = new Set<bigint>();
+  /**
+   * The recorded events, split before each message of the client.
+   */
   readonly #exchanges: readonly (readonly TaskEvent[])[];
-  /** What was played so far, with the client's own ids of messages. */
+  /**
+   * The events played so far, with the message ids that the client chose.
+   */
   readonly #log: TaskEvent[] = [];
-  /** Where the exchange of a message begins, by its id. */
-  readonly #begun = new Map<string, number>();
-  #wake = Promise.withResolvers<void>();
+  /**
+   * The sequence before the exchange of each message, by message id.
+   */
+  readonly #starts = new Map<string, number>();
+  readonly #hidden = new Set<bigint>();
+  readonly #snapshots = new Set<bigint>();
+  #nextEvents = Promise.withResolvers<void>();
 
   constructor(recorded: readonly TaskEvent[]) {
-    this.#exchanges = exchangesOf(recorded);
+    const exchanges: TaskEvent[][] = [];
+    for (const event of recorded) {
+      if (messageIn(event)) exchanges.push([]);
+      exchanges.at(-1)?.push(event);
+    }
+    this.#exchanges = exchanges;
   }
 
-  /** What was played so far. */
+  /**
+   * The events played so far.
+   */
   get log(): readonly TaskEvent[] {
     return this.#log;
   }
 
-  /** What was played so far and had a form in the protocol. */
+  /**
+   * The events played so far that the protocol has a form for.
+   */
   get shown(): readonly TaskEvent[] {
-    return this.#log.filter(({ sequence }) => this.#whole.has(sequence) || !this.#hidden.has(sequence));
+    return this.#log.filter(({ sequence }) => this.#snapshots.has(sequence) || !this.#hidden.has(sequence));
   }
 
-  /** Notes an event that the protocol shows nothing of. */
-  hide({ sequence }: TaskEvent): void {
+  /**
+   * Whether the client has sent every message of the conversation.
+   */
+  get isOver(): boolean {
+    return this.#starts.size === this.#exchanges.length;
+  }
+
+  /**
+   * Marks an event as hidden, because the protocol has no form for it.
+   */
+  markHidden({ sequence }: TaskEvent): void {
     this.#hidden.add(sequence);
   }
 
-  /** Notes an event that was shown as the task that it left. */
-  showWhole(sequence: bigint): void {
-    this.#whole.add(sequence);
+  /**
+   * Marks an event as shown, because the whole task was sent in its place.
+   */
+  markSnapshot(sequence: bigint): void {
+    this.#snapshots.add(sequence);
   }
 
-  /** Tells whether the client has seen the conversation to its end. */
-  get isOver(): boolean {
-    return this.#begun.size === this.#exchanges.length;
-  }
-
-  /** The task as it is now. Throws `Code.NotFound` for another one. */
+  /**
+   * Returns the task as it is now. Throws `Code.NotFound` for another id.
+   */
   task(taskId: string): Task {
     if (this.#log.length === 0 || this.#log[0]?.taskId !== taskId) {
-      throw this.refused(`task ${JSON.stringify(taskId)} does not exist`, Code.NotFound);
+      throw this.reject(`task ${JSON.stringify(taskId)} does not exist`, Code.NotFound);
     }
     return this.taskAt(BigInt(this.#log.length));
   }
 
-  /** The task as it was after an event. */
+  /**
+   * Returns the task as it was after an event.
+   */
   taskAt(sequence: bigint): Task {
     return this.#log.slice(0, Number(sequence)).reduce(reduceTask, emptyTask());
   }
 
-  /** Takes a message; one that came before is a retry (STREAM-7). Gives the sequence before its exchange. */
-  take({ message, taskId }: Pick<SendMessageRequest, "message" | "taskId">): bigint {
-    if (!message || message.messageId === "") throw this.refused("the message has no id");
-    const known = this.#begun.get(message.messageId);
+  /**
+   * Accepts a message and returns the sequence before its exchange. A message with a known id is a
+   * retry (STREAM-7). Throws if the message is not the recorded one.
+   */
+  acceptMessage({ message, taskId }: Pick<SendMessageRequest, "message" | "taskId">): bigint {
+    if (!message || message.messageId === "") throw this.reject("the message has no id");
+    const { messageId } = message;
+    const known = this.#starts.get(messageId);
     if (known !== undefined) return BigInt(known);
-    const exchange = this.#exchanges[this.#begun.size];
-    if (!exchange) throw this.refused("a message came after the conversation was over");
-    const wanted = this.#log[0]?.taskId ?? "";
-    if (taskId !== wanted) throw this.refused(`the message must name task "${wanted}": it names "${taskId}"`);
+    const exchange = this.#exchanges[this.#starts.size];
+    if (!exchange) throw this.reject("a message came after the conversation was over");
+    const expectedId = this.#log[0]?.taskId ?? "";
+    if (taskId !== expectedId) throw this.reject(`the message must name task "${expectedId}": it names "${taskId}"`);
     this.#assertAsRecorded(message, exchange);
-    this.#begun.set(message.messageId, this.#log.length);
-    this.#log.push(...exchange.map((event) => withMessageId(event, message.messageId)));
-    this.#wake.resolve();
-    this.#wake = Promise.withResolvers();
-    return BigInt(this.#begun.get(message.messageId) ?? 0);
+    const start = this.#log.length;
+    this.#starts.set(messageId, start);
+    this.#log.push(...exchange.map((event) => withMessageId(event, messageId)));
+    this.#nextEvents.resolve();
+    this.#nextEvents = Promise.withResolvers();
+    return BigInt(start);
   }
 
-  /** The events of one exchange, behind a sequence. */
+  /**
+   * Yields the events of the exchange that starts after a sequence.
+   */
   *exchange(after: bigint): Iterable<TaskEvent> {
     for (const event of this.#log.slice(Number(after))) {
       yield event;
@@ -97,24 +134,28 @@ export class Replay {
     }
   }
 
-  /** All events after a sequence, and those to come, until the task has ended. */
+  /**
+   * Yields the events after a sequence, and those to come, until the task has ended.
+   */
   async *follow(after: bigint, signal: AbortSignal): AsyncIterable<TaskEvent> {
-    const gone = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+    const aborted = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
     let position = Number(after);
-    if (position > this.#log.length) throw this.refused(`event ${after} was not sent`, Code.OutOfRange);
+    if (position > this.#log.length) throw this.reject(`event ${after} was not sent`, Code.OutOfRange);
     while (!signal.aborted) {
-      const wake = this.#wake.promise;
+      const nextEvents = this.#nextEvents.promise;
       for (const event of this.#log.slice(position)) {
         yield event;
         position++;
       }
       if (this.isOver && isTerminal(this.#log.at(-1)?.state ?? 0)) return;
-      await Promise.race([wake, gone]);
+      await Promise.race([nextEvents, aborted]);
     }
   }
 
-  /** Notes what the client did wrong, as the error that it gets. */
-  refused(problem: string, code: Code = Code.InvalidArgument): ConnectError {
+  /**
+   * Records a mistake of the client and returns the error to throw.
+   */
+  reject(problem: string, code: Code = Code.InvalidArgument): ConnectError {
     this.problems.push(problem);
     return new ConnectError(problem, code);
   }
@@ -122,20 +163,10 @@ export class Replay {
   #assertAsRecorded(message: Message, [first]: readonly TaskEvent[]): void {
     const recorded = first && messageIn(first);
     if (!recorded) throw new Error("an exchange must begin with a message");
-    const same = create(MessageSchema, { parts: message.parts });
-    if (equals(MessageSchema, same, create(MessageSchema, { parts: recorded.parts }))) return;
-    throw this.refused(`the message must hold ${shown(recorded)}: it holds ${shown(message)}`);
+    const actual = create(MessageSchema, { parts: message.parts });
+    if (equals(MessageSchema, actual, create(MessageSchema, { parts: recorded.parts }))) return;
+    throw this.reject(`the message must hold ${describeParts(recorded)}: it holds ${describeParts(message)}`);
   }
-}
-
-/** Cuts a log before each message of the client. */
-function exchangesOf(recorded: readonly TaskEvent[]): TaskEvent[][] {
-  const exchanges: TaskEvent[][] = [];
-  for (const event of recorded) {
-    if (messageIn(event)) exchanges.push([]);
-    exchanges.at(-1)?.push(event);
-  }
-  return exchanges;
 }
 
 function messageIn({ payload }: TaskEvent): Message | undefined {
@@ -157,12 +188,11 @@ function withMessageId(event: TaskEvent, messageId: string): TaskEvent {
   });
 }
 
-function shown({ parts }: Message): string {
-  return parts
-    .map(({ content }) => {
-      if (content.case === "text") return JSON.stringify(content.value);
-      if (content.case !== "confirmation") return content.case ?? "nothing";
-      return `${content.value.selectedOptionId} for ${content.value.toolCallId}`;
-    })
-    .join(", ");
+function describeParts({ parts }: Message): string {
+  const texts = parts.map(({ content }) => {
+    if (content.case === "text") return JSON.stringify(content.value);
+    if (content.case !== "confirmation") return content.case ?? "nothing";
+    return `${content.value.selectedOptionId} for ${content.value.toolCallId}`;
+  });
+  return texts.join(", ");
 }

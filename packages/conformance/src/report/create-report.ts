@@ -11,47 +11,80 @@ import {
   type RequirementReport,
   RequirementReportSchema,
 } from "@devtool/schema/conformance";
-import type { Binding } from "../binding/binding.ts";
-import type { CaseResult } from "../case-result.ts";
-import type { Requirement } from "../requirement.ts";
-import { REQUIREMENTS } from "../requirements.ts";
+import type { CaseResult } from "../play/case-result.ts";
+import type { Requirement } from "../requirement/requirement.ts";
+import { REQUIREMENTS } from "../requirement/requirements.ts";
 import { KIT_VERSION } from "../version.ts";
-import { knownFailure, strayFailures } from "./known-failing.ts";
+import { type BindingId, findKnownFailure, findStrayFailures } from "./known-failing.ts";
 
-/** Who was tested. */
+/**
+ * The server or program that was tested.
+ */
 export interface ReportSubject {
-  /** The address of a server, or the command of a program. */
+  /**
+   * The address of a server, or the command of a program.
+   */
   readonly name: string;
-  /** What it calls itself. Empty when it does not say. */
+  /**
+   * Its own name. Empty if unknown.
+   */
   readonly agent: string;
-  /** Its version. Empty when it does not say. */
+  /**
+   * Its version. Empty if unknown.
+   */
   readonly agentVersion: string;
-  /** How it was spoken to; left out for a program. */
-  readonly binding?: Pick<Binding, "name" | "protocolVersion">;
+  /**
+   * The binding that it was tested over. Absent for a program.
+   */
+  readonly binding?: BindingId;
 }
 
-/** What a report is about. */
+/**
+ * Input of `createReport`.
+ */
 export interface ReportInput {
-  /** What was played, for instance `A2A 1.0 server`. */
+  /**
+   * The name of the suite, for instance `A2A 1.0 server`.
+   */
   readonly suite: string;
   readonly subject: ReportSubject;
-  /** The cases in the order in which they were played. */
+  /**
+   * The results in the order in which the cases were played.
+   */
   readonly results: readonly CaseResult[];
-  /** The cases that are known to fail. Default: none. */
+  /** The cases that are known to fail.
+   *
+   * Default: none.
+   */
   readonly known?: KnownFailing;
+  /**
+   * When the suite was played.
+   */
   readonly time: Date;
 }
 
-/** Puts together what became of a suite, with the list of known failures held against it. */
+/** Builds the report of a suite from its results and the list of known failures.
+ *
+ * A listed case that passes, or that does not exist, is an error of the list and makes the report
+ * unclean.
+ *
+ * ```ts
+ * const results = await Array.fromAsync(runServerSuite(subject, signal));
+ * const report = createReport({ suite: "A2A 1.0 server", subject: { name: url, agent, agentVersion }, results, time });
+ * console.log(reportTable(report));
+ * ```
+ */
 export function createReport({ suite, subject, results, known = NONE, time }: ReportInput): Report {
   const { name, agent, agentVersion, binding = NO_BINDING } = subject;
   const ids = results.map(({ id }) => id);
-  const strays = strayFailures(known, ids, binding).map(strayReport);
   const cases = [
     ...results.map((result) =>
-      caseReport(result, knownFailure(known, result.id, binding)?.reason ?? readingOf(result)),
+      caseReport(result, findKnownFailure(known, result.id, binding)?.reason ?? readingOf(result)),
     ),
-    ...strays,
+    ...findStrayFailures(known, ids, binding).map(({ id }) => {
+      const reason = "is listed as known to fail, and there is no such case: remove it from the list";
+      return create(CaseReportSchema, { id, outcome: Outcome.FAILED, failures: [{ reason }] });
+    }),
   ];
   return create(ReportSchema, {
     suite,
@@ -72,7 +105,9 @@ export function createReport({ suite, subject, results, known = NONE, time }: Re
 const NO_BINDING = { name: "", protocolVersion: "" } as const;
 const NONE: KnownFailing = create(KnownFailingSchema);
 
-/** Returns whether a report has anything that somebody must look at. */
+/**
+ * Returns whether a report has nothing that needs attention: no failure, and no error of the list.
+ */
 export function isClean({ cases }: Report): boolean {
   return cases.every(({ outcome }) => outcome !== Outcome.FAILED && outcome !== Outcome.PASSED_THOUGH_KNOWN);
 }
@@ -85,7 +120,7 @@ function caseReport(result: CaseResult, known: string | undefined): CaseReport {
     id,
     requirements: [...requirements],
     outcome: outcomeOf(result.status, known),
-    reason: reasonOf(result, known),
+    reason: explainOutcome(result, known),
     duration: durationFromMs(durationMs),
     failures: failures.map(({ requirements, step, reason }) => ({ requirements: [...requirements], step, reason })),
     exchanges: [...exchanges],
@@ -93,8 +128,8 @@ function caseReport(result: CaseResult, known: string | undefined): CaseReport {
 }
 
 /**
- * The reading that a server chose where two requirements contradict each other: such a case is known to fail without a list
- * that says so. Undefined when it failed in any other way too.
+ * Returns the reading that a server chose where two requirements contradict each other. Such a case
+ * counts as known to fail without being listed. Returns undefined if it failed in another way too.
  */
 export function readingOf({ failures = [] }: CaseResult): string | undefined {
   const [first, ...others] = failures.map(({ reading }) => reading);
@@ -112,38 +147,32 @@ function outcomeOf(status: CaseResult["status"], known: string | undefined): Out
   }
 }
 
-function reasonOf({ status, reason = "" }: CaseResult, known: string | undefined): string {
+function explainOutcome({ status, reason = "" }: CaseResult, known: string | undefined): string {
   if (status === "skipped") return reason;
   if (known === undefined) return "";
-  return status === "failed" ? known : `is listed as known to fail ("${known}") and passes: take it off the list`;
-}
-
-function strayReport({ id }: { readonly id: string }): CaseReport {
-  const reason = "is listed as known to fail, and there is no such case: take it off the list";
-  return create(CaseReportSchema, { id, outcome: Outcome.FAILED, failures: [{ reason }] });
+  return status === "failed" ? known : `is listed as known to fail ("${known}") and passes: remove it from the list`;
 }
 
 function requirementReport(id: string, requirement: Requirement, cases: readonly CaseReport[]): RequirementReport {
   const { behaviour, source, owed } = requirement;
   const about = cases.filter(({ requirements }) => requirements.includes(id));
   const failing = cases.filter(({ failures }) => failures.some(({ requirements }) => requirements.includes(id)));
-  const outcome = worst(failing) ?? (about.some(isPassed) ? Outcome.PASSED : Outcome.SKIPPED);
-  const reason = outcome === Outcome.SKIPPED ? (owed ?? unshown(about)) : "";
+  const isFailed = failing.some((item) => item.outcome === Outcome.FAILED);
+  const worst = isFailed ? Outcome.FAILED : failing[0]?.outcome;
+  const isShown = about.some((item) => PASSED_OUTCOMES.includes(item.outcome));
+  const outcome = worst ?? (isShown ? Outcome.PASSED : Outcome.SKIPPED);
+  const reason = outcome === Outcome.SKIPPED ? (owed ?? explainSkipped(about)) : "";
   const named = [...new Set([...about, ...failing])].map((item) => item.id);
   return create(RequirementReportSchema, { id, behaviour, source, outcome, reason, cases: named });
 }
 
-function worst(failing: readonly CaseReport[]): Outcome | undefined {
-  if (failing.some(({ outcome }) => outcome === Outcome.FAILED)) return Outcome.FAILED;
-  return failing[0]?.outcome;
-}
+const PASSED_OUTCOMES: readonly Outcome[] = [Outcome.PASSED, Outcome.PASSED_THOUGH_KNOWN];
 
-function isPassed({ outcome }: CaseReport): boolean {
-  return outcome === Outcome.PASSED || outcome === Outcome.PASSED_THOUGH_KNOWN;
-}
-
-function unshown(about: readonly CaseReport[]): string {
+/**
+ * Explains why no case has shown a requirement.
+ */
+function explainSkipped(about: readonly CaseReport[]): string {
   const skipped = about.find(({ reason }) => reason !== "");
   if (skipped) return `${skipped.id}: ${skipped.reason}`;
-  return about.length === 0 ? "no case of this suite is about it" : "something before it failed in each of its cases";
+  return about.length === 0 ? "no case of this suite tests it" : "something before it failed in each of its cases";
 }

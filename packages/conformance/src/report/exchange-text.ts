@@ -1,17 +1,24 @@
 import type { ExchangeRecord } from "@devtool/schema/conformance";
 
-/** A request and what came back, as text: lines that were sent begin with `>`, those that came with `<`. */
+/**
+ * Renders a request and its answer as text. Lines that were sent start with `>`, received ones with
+ * `<`.
+ */
 export function exchangeText(record: ExchangeRecord): string {
-  return `> ${sentText(record).replaceAll("\n", "\n> ")}\n< ${cameText(record).replaceAll("\n", "\n< ")}`;
+  return `> ${requestText(record).replaceAll("\n", "\n> ")}\n< ${responseText(record).replaceAll("\n", "\n< ")}`;
 }
 
-/** What was sent, as text. */
-export function sentText({ requestLine, requestHeaders, requestBody }: ExchangeRecord): string {
+/**
+ * Renders the request as text.
+ */
+export function requestText({ requestLine, requestHeaders, requestBody }: ExchangeRecord): string {
   return messageText(requestLine, requestHeaders, requestBody);
 }
 
-/** What came back, as text. */
-export function cameText({ status, responseHeaders, responseBody }: ExchangeRecord): string {
+/**
+ * Renders the answer as text.
+ */
+export function responseText({ status, responseHeaders, responseBody }: ExchangeRecord): string {
   return messageText(status || "(nothing)", responseHeaders, responseBody);
 }
 

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { Outcome, type Report, ReportSchema } from "@devtool/schema/conformance";
 import { describe, expect, it } from "vitest";
-import { REQUIREMENTS } from "../requirements.ts";
+import { REQUIREMENTS } from "../requirement/requirements.ts";
 import { htmlPage } from "./html.ts";
 import { PAGE_STYLE } from "./page-style.ts";
 import { sourceLinks } from "./source-link.ts";
@@ -9,7 +9,7 @@ import { sourceLinks } from "./source-link.ts";
 const HOSTILE = `"'></pre></style><script>alert(1)</script><img src=//evil.example/x onerror=alert(1)>&lt;\u0000\u202e`;
 
 describe("the page of a report", () => {
-  it("begins with the totals, then what failed, then each table with the worst first", () => {
+  it("starts with the totals, then the failures, then each table with the worst first", () => {
     const page = htmlPage([report()]);
     const told = page.matchAll(/<h\d>.*<\/h\d>|<td>\d+<\/td>|<th scope="row">.*<code>.*<\/code>/g);
     expect([...told].map(([markup]) => textOf(markup))).toEqual([
@@ -26,7 +26,7 @@ describe("the page of a report", () => {
     ]);
   });
 
-  it("shows a failure with its requirement, the source of it, and the exchange of the step that failed", () => {
+  it("shows a failure with its requirement, the source, and the exchange of the failed step", () => {
     const page = htmlPage([report()]);
     const article = /<article id="case-0-bad">(.*?)<\/article>/s.exec(page)?.[1] ?? "";
     expect(article).toContain("the list is too long");
@@ -37,16 +37,16 @@ describe("the page of a report", () => {
       [...article.matchAll(/<details(.*?)>\s*<summary>(.*?)<\/summary>/g)].map(([, open, title]) => [open, title]),
     ).toEqual([
       ["", "Step 1: POST http://agent.example/one → 200"],
-      [" open", "Step 2: POST http://agent.example/two → nothing came back"],
+      [" open", "Step 2: POST http://agent.example/two → no answer"],
     ]);
     expect(page).toContain('see <a href="#case-0-bad">bad</a>');
   });
 
-  it("keeps the evidence of what is known to fail folded", () => {
+  it("folds the evidence of known failures", () => {
     expect(/<article id="case-0-known">(.*?)<\/article>/s.exec(htmlPage([report()]))?.[1]).toContain("<details>");
   });
 
-  it("names its columns and rows, and says in words what its colours say", () => {
+  it("labels its columns and rows, and expresses every colour in words too", () => {
     const page = htmlPage([report()]);
     const tables = page.match(/<table/g) ?? [];
     expect(page.match(/<thead><tr>(<th scope="col">[^<]+<\/th>){3}<\/tr><\/thead>/g)).toHaveLength(tables.length);
@@ -57,7 +57,7 @@ describe("the page of a report", () => {
     );
   });
 
-  it("takes everything of a report as text", () => {
+  it("escapes every text of a report", () => {
     const page = htmlPage([hostile()]);
     expect(foreign(page)).toEqual([]);
     expect(foreign(`${page}<img src="x">`)).toHaveLength(2);
@@ -67,7 +67,7 @@ describe("the page of a report", () => {
     expect(["\u0000", "\u202e"].filter((char) => page.includes(char))).toEqual([]);
   });
 
-  it("asks for nothing from outside and runs nothing, and its policy says so", () => {
+  it("loads nothing and runs no script, and its policy forbids both", () => {
     const page = htmlPage([report(), hostile()]);
     expect(page).toContain(
       `content="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"`,
@@ -76,7 +76,7 @@ describe("the page of a report", () => {
     expect(page).not.toMatch(/<(script|link|img|iframe|object|embed|form|base)\b/);
   });
 
-  it("can be read in light and dark: each ink has a contrast of 4.5 on each ground", () => {
+  it("has a contrast of 4.5 between every text and background colour, in light and dark mode", () => {
     const colours = Object.fromEntries(
       [...PAGE_STYLE.text.matchAll(/--(\w+): light-dark\((#\w+), (#\w+)\)/g)].map(([, name = "", ...pair]) => [
         name,
@@ -94,7 +94,7 @@ describe("the page of a report", () => {
     expect(contrast("#777", "#fff")).toBeLessThan(4.5);
   });
 
-  it("has a link for each part of each source, but for what is our own", () => {
+  it("links each part of each source, except for own requirements", () => {
     const parts = Object.values(REQUIREMENTS).flatMap(({ source }) => source.split("; "));
     expect(parts.filter((part) => part !== "own" && !sourceLinks(part).text.startsWith('<a href="https://'))).toEqual(
       [],

@@ -5,13 +5,16 @@ import { html, type Markup } from "./markup.ts";
 import { PAGE_STYLE } from "./page-style.ts";
 import { type ResultRow, resultTables } from "./result-table.ts";
 import { sourceLinks } from "./source-link.ts";
-import { playedText } from "./table.ts";
+import { RED_OUTCOMES, suiteTitle } from "./table.ts";
 import { totalsTable } from "./totals-table.ts";
 
-/** Reports as one page of HTML that needs nothing else: no script, no font, no network; its policy lets it have none. */
+/**
+ * Renders reports as one self-contained page of HTML. It has no scripts and loads nothing; its
+ * content security policy forbids both.
+ */
 export function htmlPage(reports: readonly Report[]): string {
   const [only, ...others] = reports;
-  const title = only && others.length === 0 ? titleOf(only) : "Conformance";
+  const title = only && others.length === 0 ? reportTitle(only) : "Conformance";
   const page = html`<!doctype html>
 <html lang="en">
 <head>
@@ -32,62 +35,56 @@ ${reports.map(reportSection)}
   return page.text;
 }
 
-function titleOf(report: Report): string {
-  return `${report.agent || report.subject}: ${playedText(report)}`;
+function reportTitle(report: Report): string {
+  return `${report.agent || report.subject}: ${suiteTitle(report)}`;
 }
 
 function reportSection(report: Report, index: number): Markup {
   const { requirements, cases } = report;
-  const named = (item: CaseReport): string => `case-${index}-${item.id.replaceAll(/[^\w-]/g, "-")}`;
+  const anchorOf: AnchorOf = (item) => `case-${index}-${item.id.replaceAll(/[^\w-]/g, "-")}`;
   return html`<section>
-<h1>${titleOf(report)}</h1>
-<p class="facts">${factsOf(report).map((fact) => html`<span>${fact}</span>`)}</p>
+<h1>${reportTitle(report)}</h1>
+<p class="facts">${reportFacts(report).map((fact) => html`<span>${fact}</span>`)}</p>
 ${totalsTable(report)}
-${evidence("What to look at", cases.filter(isRed), { report, named })}
-${evidence("Known to fail", cases.filter(isKnown), { report, named })}
+${evidence("What to look at", report, RED_OUTCOMES, anchorOf)}
+${evidence("Known to fail", report, [Outcome.KNOWN_FAILING], anchorOf)}
 <h2>Requirements</h2>
 ${resultTables(
-  requirements.map((item) => requirementRow(item, cases, named)),
+  requirements.map((item) => requirementRow(item, cases, anchorOf)),
   ["Requirement", "Source"],
 )}
-<p class="note">“own” is what the RFC and A2A leave open, and docs/wire.md of the kit decides.</p>
+<p class="note">“own” marks what the RFC and A2A leave open and docs/wire.md decides.</p>
 <h2>Cases</h2>
 ${resultTables(
-  cases.map((item) => caseRow(item, named(item))),
+  cases.map((item) => caseRow(item, anchorOf(item))),
   ["Case", "Time"],
 )}
 </section>`;
 }
 
-function factsOf({ subject, agentVersion, kitVersion, time }: Report): string[] {
+function reportFacts({ subject, agentVersion, kitVersion, time }: Report): string[] {
   const when = time ? `${timestampDate(time).toISOString().slice(0, 16).replace("T", " ")} UTC` : "";
   return [subject, agentVersion && `version ${agentVersion}`, `kit ${kitVersion}`, when].filter((fact) => fact !== "");
 }
 
-/** The name of a case in links of the page. */
-type Named = (item: CaseReport) => string;
+/**
+ * Returns the anchor of a case in the page.
+ */
+type AnchorOf = (item: CaseReport) => string;
 
-function evidence(
-  title: string,
-  cases: readonly CaseReport[],
-  { report, named }: { readonly report: Report; readonly named: Named },
-): Markup {
+/**
+ * Renders the cases with one of the outcomes, with their evidence.
+ */
+function evidence(title: string, report: Report, outcomes: readonly Outcome[], anchorOf: AnchorOf): Markup {
+  const cases = report.cases.filter(({ outcome }) => outcomes.includes(outcome));
   if (cases.length === 0) return html``;
   return html`<h2>${title}</h2>
-${cases.map((item) => evidenceArticle(item, report, named(item)))}`;
+${cases.map((item) => evidenceArticle(item, report, anchorOf(item)))}`;
 }
 
-function isRed({ outcome }: CaseReport): boolean {
-  return outcome === Outcome.FAILED || outcome === Outcome.PASSED_THOUGH_KNOWN;
-}
-
-function isKnown({ outcome }: CaseReport): boolean {
-  return outcome === Outcome.KNOWN_FAILING;
-}
-
-function requirementRow(item: RequirementReport, cases: readonly CaseReport[], named: Named): ResultRow {
+function requirementRow(item: RequirementReport, cases: readonly CaseReport[], anchorOf: AnchorOf): ResultRow {
   const failing = cases.filter(({ failures }) => failures.some(({ requirements }) => requirements.includes(item.id)));
-  const links = failing.map((one) => html`<a href="#${named(one)}">${one.id}</a>`);
+  const links = failing.map((one) => html`<a href="#${anchorOf(one)}">${one.id}</a>`);
   return {
     outcome: item.outcome,
     id: html`${item.id}`,
@@ -97,11 +94,11 @@ function requirementRow(item: RequirementReport, cases: readonly CaseReport[], n
   };
 }
 
-function caseRow({ id, requirements, outcome, reason, duration }: CaseReport, name: string): ResultRow {
+function caseRow({ id, requirements, outcome, reason, duration }: CaseReport, anchor: string): ResultRow {
   const isShown = outcome !== Outcome.PASSED && outcome !== Outcome.SKIPPED;
   return {
     outcome,
-    id: isShown ? html`<a href="#${name}">${id}</a>` : html`${id}`,
+    id: isShown ? html`<a href="#${anchor}">${id}</a>` : html`${id}`,
     what: requirements.join(" "),
     why: html`${isShown ? "" : reason}`,
     aside: html`<small>${duration && outcome !== Outcome.SKIPPED ? `${durationMs(duration)} ms` : ""}</small>`,

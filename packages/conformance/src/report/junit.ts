@@ -1,9 +1,12 @@
 import { durationMs } from "@bufbuild/protobuf/wkt";
 import { type CaseReport, Outcome, type Report } from "@devtool/schema/conformance";
 import { exchangeText } from "./exchange-text.ts";
-import { playedText } from "./table.ts";
+import { RED_OUTCOMES, suiteTitle } from "./table.ts";
 
-/** Reports as JUnit XML: a test suite for each report, a test case for each case, what came back as its text. */
+/**
+ * Renders reports as JUnit XML: a test suite per report and a test case per case, with the
+ * exchanges of a failure as its text.
+ */
 export function junitXml(reports: readonly Report[]): string {
   const suites = reports.map(suiteXml).join("\n");
   return `<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="conformance">\n${suites}\n</testsuites>\n`;
@@ -11,14 +14,14 @@ export function junitXml(reports: readonly Report[]): string {
 
 function suiteXml(report: Report): string {
   const { subject, cases, time } = report;
-  const name = playedText(report);
+  const name = suiteTitle(report);
   const seconds = cases.reduce((sum, item) => sum + secondsOf(item), 0);
   const counts = {
     name,
     hostname: subject,
     tests: cases.length,
-    failures: cases.filter(isRed).length,
-    skipped: cases.filter(isSkipped).length,
+    failures: cases.filter(({ outcome }) => RED_OUTCOMES.includes(outcome)).length,
+    skipped: cases.filter(({ outcome }) => SKIPPED_OUTCOMES.includes(outcome)).length,
     errors: 0,
     time: seconds.toFixed(3),
     timestamp: new Date(Number(time?.seconds ?? 0n) * 1000).toISOString().slice(0, 19),
@@ -28,28 +31,22 @@ function suiteXml(report: Report): string {
 
 function caseXml(item: CaseReport, classname: string): string {
   const open = `    <testcase ${attributes({ name: item.id, classname, time: secondsOf(item).toFixed(3) })}`;
-  if (isSkipped(item)) {
+  if (SKIPPED_OUTCOMES.includes(item.outcome)) {
     const known = item.outcome === Outcome.KNOWN_FAILING ? "known to fail: " : "";
     return `${open}><skipped ${attributes({ message: `${known}${item.reason}` })}/></testcase>`;
   }
-  if (!isRed(item)) return `${open}/>`;
+  if (!RED_OUTCOMES.includes(item.outcome)) return `${open}/>`;
   const reasons = [
     ...item.failures.map(({ requirements, reason }) => `${requirements.join(" ")}: ${reason}`),
     item.reason,
   ];
-  const told = reasons.filter((reason) => reason !== "");
-  const text = [...told, ...item.exchanges.map(exchangeText)].join("\n\n");
-  const failure = `<failure ${attributes({ message: told[0] ?? "failed" })}>${escapeXml(text)}</failure>`;
+  const given = reasons.filter((reason) => reason !== "");
+  const text = [...given, ...item.exchanges.map(exchangeText)].join("\n\n");
+  const failure = `<failure ${attributes({ message: given[0] ?? "failed" })}>${escapeXml(text)}</failure>`;
   return `${open}>${failure}</testcase>`;
 }
 
-function isRed({ outcome }: CaseReport): boolean {
-  return outcome === Outcome.FAILED || outcome === Outcome.PASSED_THOUGH_KNOWN;
-}
-
-function isSkipped({ outcome }: CaseReport): boolean {
-  return outcome === Outcome.SKIPPED || outcome === Outcome.KNOWN_FAILING;
-}
+const SKIPPED_OUTCOMES: readonly Outcome[] = [Outcome.SKIPPED, Outcome.KNOWN_FAILING];
 
 function secondsOf({ duration }: CaseReport): number {
   return duration ? durationMs(duration) / 1000 : 0;
@@ -61,7 +58,9 @@ function attributes(values: Readonly<Record<string, string | number>>): string {
     .join(" ");
 }
 
-/** What XML 1.0 cannot hold is shown as its code. */
+/**
+ * Escapes a text for XML. Characters that XML 1.0 cannot contain are shown as their code.
+ */
 function escapeXml(text: string): string {
   return text
     .toWellFormed()

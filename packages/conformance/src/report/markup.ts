@@ -1,4 +1,6 @@
-/** A piece of HTML, made by `html`: all text in it is escaped. */
+/**
+ * A piece of HTML, created by `html`. All text in it is escaped.
+ */
 export class Markup {
   readonly text: string;
 
@@ -7,22 +9,27 @@ export class Markup {
   }
 }
 
-/** What may stand in a template of HTML. Only markup is taken as it is. */
+/**
+ * A value in an HTML template. Only markup is inserted unescaped.
+ */
 export type Content = string | number | Markup | readonly Markup[];
 
-/** Makes HTML of a template. What stands in it is text, of which nothing becomes HTML, in elements and in quoted attributes alike. */
+/**
+ * Creates HTML from a template. Its values are escaped for elements and for quoted attributes.
+ */
 export function html(template: TemplateStringsArray, ...contents: readonly Content[]): Markup {
-  const parts = template.map((part, index) => `${part}${contentText(contents[index] ?? "")}`);
+  const parts = template.map((part, index) => {
+    const content = contents[index] ?? "";
+    if (content instanceof Markup) return part + content.text;
+    if (typeof content === "object") return part + content.map(({ text }) => text).join("\n");
+    return part + escapeHtml(String(content));
+  });
   return new Markup(parts.join(""));
 }
 
-function contentText(content: Content): string {
-  if (content instanceof Markup) return content.text;
-  if (typeof content === "object") return content.map(({ text }) => text).join("\n");
-  return escapeHtml(String(content));
-}
-
-/** What would hide or reorder characters is shown as its code. */
+/**
+ * Escapes a text for HTML. Characters that would hide or reorder others are shown as their code.
+ */
 function escapeHtml(text: string): string {
   return text
     .toWellFormed()

@@ -2,7 +2,9 @@ import { Outcome } from "@devtool/schema/conformance";
 import { html, type Markup } from "./markup.ts";
 import { OUTCOME_WORDS } from "./table.ts";
 
-/** The outcomes in the order in which a person wants to see them. */
+/**
+ * The outcomes, worst first.
+ */
 export const OUTCOME_ORDER: readonly Outcome[] = [
   Outcome.FAILED,
   Outcome.PASSED_THOUGH_KNOWN,
@@ -11,7 +13,9 @@ export const OUTCOME_ORDER: readonly Outcome[] = [
   Outcome.SKIPPED,
 ];
 
-/** How an outcome is styled: its class. */
+/**
+ * The CSS class of each outcome.
+ */
 export const OUTCOME_CLASSES: Readonly<Record<Outcome, string>> = {
   [Outcome.UNSPECIFIED]: "skipped",
   [Outcome.PASSED]: "passed",
@@ -30,7 +34,9 @@ const SIGNS: Readonly<Record<Outcome, string>> = {
   [Outcome.PASSED_THOUGH_KNOWN]: "!",
 };
 
-/** An outcome as a word with a sign; its colour says nothing that they do not. */
+/**
+ * Renders an outcome as a sign and a word, so that nothing depends on its colour.
+ */
 export function outcomeMark(outcome: Outcome): Markup {
   return html`<span class="mark ${OUTCOME_CLASSES[outcome]}"><span aria-hidden="true">${SIGNS[outcome]}</span> ${OUTCOME_WORDS[outcome]}</span>`;
 }

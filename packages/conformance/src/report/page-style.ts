@@ -1,6 +1,9 @@
 import { html, type Markup } from "./markup.ts";
 
-/** How the page of a report looks: in light and dark, on a phone, and on paper, where everything is open. */
+/**
+ * The style of the page: in light and dark mode, on small screens, and in print, where everything
+ * is open.
+ */
 export const PAGE_STYLE: Markup = html`<style>
 :root { color-scheme: light dark; --ink: light-dark(#1c1e21, #e6e6e3); --soft: light-dark(#5c6066, #a2a5a8);
   --line: light-dark(#dddfe2, #3a3d40); --paper: light-dark(#fff, #17191b); --code: light-dark(#f5f5f2, #202325);

@@ -3,7 +3,7 @@ import { KnownFailingSchema, Outcome, type Report } from "@devtool/schema/confor
 import { describe, expect, it } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
 import type { Binding } from "../binding/binding.ts";
-import type { CaseResult } from "../case-result.ts";
+import type { CaseResult } from "../play/case-result.ts";
 import { createReport, isClean } from "./create-report.ts";
 import { htmlPage } from "./html.ts";
 import { junitXml } from "./junit.ts";
@@ -15,7 +15,7 @@ const BINDING: Binding = {
   protocolVersion: "1.0",
   endpoint: "http://agent.example/",
   has: () => true,
-  play: () => Promise.reject(new Error("is not played here")),
+  play: () => Promise.reject(new Error("must not be called")),
 };
 
 const REASON = 'the text must be "<b>&": got \u0000\u202e';
@@ -53,7 +53,7 @@ describe("a report", () => {
     expect(report().kitVersion).toBe(manifest.version);
   });
 
-  it("makes red what a failure names, and not what else its case tests", () => {
+  it("fails the requirement that a failure names, and not the others of its case", () => {
     const made = report();
     expect(outcomeOf(made, "A2A1-LIST")).toBe(Outcome.FAILED);
     expect(outcomeOf(made, "A2A1-GET")).toBe(Outcome.PASSED);
@@ -62,19 +62,19 @@ describe("a report", () => {
     expect(isClean(made)).toBe(false);
   });
 
-  it("does not call passed what only a failed case would have shown", () => {
+  it("does not pass a requirement that only a failed case would have shown", () => {
     const subject = { name: "u", agent: "", agentVersion: "", binding: BINDING };
     const made = createReport({ suite: "s", subject, results: RESULTS.slice(1), time: new Date(0) });
     expect(outcomeOf(made, "A2A1-GET")).toBe(Outcome.SKIPPED);
   });
 
-  it("is clean when all that fails is known", () => {
+  it("is clean if every failure is known", () => {
     const made = report([{ id: "bad" }]);
     expect(outcomeOf(made, "A2A1-LIST")).toBe(Outcome.KNOWN_FAILING);
     expect(isClean(made)).toBe(true);
   });
 
-  it("is not clean when the list is not exact: a case that passes, one that there is not", () => {
+  it("is not clean if the list names a case that passes or does not exist", () => {
     expect(isClean(report([{ id: "bad" }, { id: "good" }]))).toBe(false);
     expect(isClean(report([{ id: "bad" }, { id: "gone" }]))).toBe(false);
     expect(
@@ -82,31 +82,31 @@ describe("a report", () => {
     ).toBe(true);
   });
 
-  it("refuses a list without reasons, with an entry twice, or with fields that there are not", () => {
+  it("refuses a list with a missing reason, a duplicate or an unknown field", () => {
     expect(() => readKnownFailing('{"failures":[{"id":"a"}]}')).toThrow('known failure "a" has no reason');
     const twice = '{"failures":[{"id":"a","reason":"x"},{"id":"a","reason":"y"}]}';
     expect(() => readKnownFailing(twice)).toThrow('known failure "a" is listed twice');
     expect(() => readKnownFailing('{"failing":[]}')).toThrow("failing");
   });
 
-  it("as a table has a line for each requirement, and the sums", () => {
+  it("as a table has a line per requirement, and the totals", () => {
     const lines = reportTable(report()).split("\n");
     expect(lines).toContain(
-      "failed   A2A1-LIST               tasks are listed, the latest first, by context, state and time",
+      "failed   A2A1-LIST               tasks are listed, newest first, and filtered by context, state and time",
     );
     expect(lines.at(-1)).toMatch(
       /^2 passed, 1 failed, \d+ skipped of \d+ requirements; 1 passed, 1 failed, 1 skipped of 3 cases$/,
     );
   });
 
-  it("as JUnit XML counts, and holds nothing that XML cannot", () => {
+  it("as JUnit XML has counts, and escapes what XML cannot contain", () => {
     const xml = junitXml([report()]);
     expect(xml).toContain('tests="3" failures="1" skipped="1" errors="0" time="1.512"');
     expect(xml).toContain("the text must be &quot;&lt;b&gt;&amp;&quot;: got \\u{0}\u202e");
     expect(xml).not.toContain("\u0000");
   });
 
-  it("of a program is named by what was played, and has no requirements of servers alone", () => {
+  it("of a program is named after its suite, and has no requirements of servers", () => {
     const subject = { name: "node program.js", agent: "Zig", agentVersion: "" };
     const made = createReport({ suite: "JSON", subject, results: [], time: new Date(0) });
     expect(made).toMatchObject({ subject: "node program.js", protocolVersion: "", binding: "" });

@@ -3,30 +3,36 @@ import { html, type Markup } from "./markup.ts";
 import { OUTCOME_ORDER, outcomeMark } from "./outcome-mark.ts";
 import { OUTCOME_WORDS } from "./table.ts";
 
-/** A line of a table of results. */
+/**
+ * A row of a table of results.
+ */
 export interface ResultRow {
   readonly outcome: Outcome;
   readonly id: Markup;
   readonly what: string;
-  /** Why it came out so, below the rest; may be empty. */
+  /**
+   * The explanation of the outcome, below the rest. May be empty.
+   */
   readonly why: Markup;
-  /** What stands in the last column. */
+  /**
+   * The last column.
+   */
   readonly aside: Markup;
 }
 
-/** Results as a table, the worst first; what was not shown is folded away behind it. */
+/**
+ * Renders results as a table, worst first. Skipped ones follow in a folded table.
+ */
 export function resultTables(rows: readonly ResultRow[], heads: readonly [string, string]): Markup {
-  const played = OUTCOME_ORDER.flatMap((outcome) => rows.filter((row) => row.outcome === outcome && !isSkipped(row)));
-  const skipped = rows.filter(isSkipped);
+  const played = OUTCOME_ORDER.flatMap((outcome) => rows.filter((row) => row.outcome === outcome)).filter(
+    ({ outcome }) => outcome !== Outcome.SKIPPED,
+  );
+  const skipped = rows.filter(({ outcome }) => outcome === Outcome.SKIPPED);
   const folded = html`<details><summary>${skipped.length} ${OUTCOME_WORDS[Outcome.SKIPPED]}, and why</summary>
 ${resultTable(skipped, heads)}
 </details>`;
   return html`${played.length > 0 ? resultTable(played, heads) : ""}
 ${skipped.length > 0 ? folded : ""}`;
-}
-
-function isSkipped({ outcome }: ResultRow): boolean {
-  return outcome === Outcome.SKIPPED;
 }
 
 function resultTable(rows: readonly ResultRow[], [what, aside]: readonly [string, string]): Markup {

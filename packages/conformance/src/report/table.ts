@@ -1,6 +1,8 @@
 import { type CaseReport, Outcome, type Report } from "@devtool/schema/conformance";
 
-/** What each outcome is called. */
+/**
+ * The name of each outcome, at most 8 characters.
+ */
 export const OUTCOME_NAMES: Readonly<Record<Outcome, string>> = {
   [Outcome.UNSPECIFIED]: "unknown",
   [Outcome.PASSED]: "passed",
@@ -10,19 +12,31 @@ export const OUTCOME_NAMES: Readonly<Record<Outcome, string>> = {
   [Outcome.PASSED_THOUGH_KNOWN]: "passes",
 };
 
-/** What each outcome is called where there is room. */
+/**
+ * The name of each outcome where there is more space.
+ */
 export const OUTCOME_WORDS: Readonly<Record<Outcome, string>> = {
   ...OUTCOME_NAMES,
   [Outcome.KNOWN_FAILING]: "known to fail",
   [Outcome.PASSED_THOUGH_KNOWN]: "wrongly listed as failing",
 };
 
-/** What was played, and over which binding where there is one. */
-export function playedText({ suite, binding }: Report): string {
+/**
+ * The outcomes that need attention.
+ */
+export const RED_OUTCOMES: readonly Outcome[] = [Outcome.FAILED, Outcome.PASSED_THOUGH_KNOWN];
+
+/**
+ * Returns the name of the suite and, for a server, of the binding.
+ */
+export function suiteTitle({ suite, binding }: Report): string {
   return binding === "" ? suite : `${suite} over ${binding}`;
 }
 
-/** A report as lines of text: each requirement with what became of it, why cases are known to fail or where the list of those is wrong, the sums. */
+/**
+ * Renders a report as text: a line per requirement, a line per case that is known to fail or
+ * wrongly listed, and the totals.
+ */
 export function reportTable({ requirements, cases }: Report): string {
   const width = Math.max(...requirements.map(({ id }) => id.length));
   const lines = requirements.map(({ id, outcome, behaviour, reason }) => {
@@ -31,24 +45,29 @@ export function reportTable({ requirements, cases }: Report): string {
   });
   return [
     ...lines,
-    ...cases.filter(isExplained).map(explainedLine),
+    ...cases.filter(needsExplanation).map(explain),
     "",
-    `${sumText(requirements)} of ${requirements.length} requirements; ${sumText(cases)} of ${cases.length} cases`,
+    `${countOutcomes(requirements)} of ${requirements.length} requirements; ${countOutcomes(cases)} of ${cases.length} cases`,
   ].join("\n");
 }
 
-/** Whether a case needs a line of its own: it is known to fail, or the list of those is wrong about it. */
-function isExplained({ outcome, requirements }: CaseReport): boolean {
-  const ofList = [Outcome.KNOWN_FAILING, Outcome.PASSED_THOUGH_KNOWN];
-  return ofList.includes(outcome) || requirements.length === 0;
+/**
+ * Whether a case is known to fail, or the list of known failures is wrong about it. A listed case
+ * that does not exist has no requirements.
+ */
+function needsExplanation({ outcome, requirements }: CaseReport): boolean {
+  const listed = [Outcome.KNOWN_FAILING, Outcome.PASSED_THOUGH_KNOWN];
+  return listed.includes(outcome) || requirements.length === 0;
 }
 
-function explainedLine({ id, outcome, reason, failures }: CaseReport): string {
+function explain({ id, outcome, reason, failures }: CaseReport): string {
   return `${OUTCOME_NAMES[outcome].padEnd(8)} ${id}: ${reason || failures.map((failure) => failure.reason).join("; ")}`;
 }
 
-/** How many came out how, in words; what did not happen is left out. */
-function sumText(items: readonly { readonly outcome: Outcome }[]): string {
+/**
+ * Counts the outcomes, for instance `3 passed, 1 failed`. Outcomes that do not occur are left out.
+ */
+function countOutcomes(items: readonly { readonly outcome: Outcome }[]): string {
   const counts = SUM_ORDER.map((outcome): [number, string] => [
     items.filter((item) => item.outcome === outcome).length,
     OUTCOME_WORDS[outcome],

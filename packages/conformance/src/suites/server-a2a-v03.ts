@@ -17,7 +17,10 @@ import session from "./server-a2a-v03/session.json" with { type: "json" };
 import stream from "./server-a2a-v03/stream.json" with { type: "json" };
 import tool from "./server-a2a-v03/tool.json" with { type: "json" };
 
-/** The cases for servers of A2A 0.3: a suite for each group of requirements, in the order in which they are played. */
+/**
+ * The cases for servers of A2A 0.3: a suite for each group of requirements, in the order in which
+ * they are played.
+ */
 export const SERVER_A2A_V03: readonly JsonValue[] = [
   a2aCard,
   a2aMessage,

@@ -9,7 +9,7 @@ afterEach(() => {
   server?.close();
 });
 
-/** Serves a card, and gives the address. */
+/** Serves a card and returns the URL. */
 async function serve(status: number, body: string): Promise<string> {
   server = createServer((_request, response) => response.writeHead(status).end(body)).listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -31,38 +31,38 @@ const BOTH = {
 };
 
 describe("findSubject", () => {
-  it("takes the first interface of the card that the kit speaks", async () => {
+  it("chooses the first interface of the card that the kit supports", async () => {
     const url = await serve(200, JSON.stringify(BOTH));
     const { binding, agent, agentVersion, claims } = await findSubject({ url }, SIGNAL);
     expect([binding.name, binding.protocolVersion, binding.endpoint]).toEqual(["GRPC", "1.0", "http://127.0.0.1:5000"]);
     expect([agent, agentVersion, [...claims]]).toEqual(["agent", "3", ["streaming"]]);
   });
 
-  it("takes the interface that is asked for, in the older form of the card too", async () => {
+  it("chooses the requested interface, even in the older form of the card", async () => {
     const url = await serve(200, JSON.stringify(BOTH));
     const { binding } = await findSubject({ url, protocolVersion: "0.3", binding: "HTTP+JSON" }, SIGNAL);
     expect(binding.endpoint).toBe(`${url}/rest`);
   });
 
-  it("does without a card when version and binding are named", async () => {
+  it("needs no card if version and binding are named", async () => {
     const url = await serve(404, "");
     const { binding } = await findSubject({ url, protocolVersion: "1.0", binding: "JSONRPC" }, SIGNAL);
     expect(binding.endpoint).toBe(`${url}/`);
     await expect(findSubject({ url }, SIGNAL)).rejects.toThrow("there is no agent card at http://127.0.0.1");
   });
 
-  it("gives the token to no other host", async () => {
+  it("does not send the token to another host", async () => {
     const card = {
       supportedInterfaces: [{ url: "https://other.example/", protocolBinding: "JSONRPC", protocolVersion: "1.0" }],
     };
     const url = await serve(200, JSON.stringify(card));
     const refused = findSubject({ url, token: "secret" }, SIGNAL);
-    await expect(refused).rejects.toThrow("the card sends its clients from 127.0.0.1 to other.example");
+    await expect(refused).rejects.toThrow("the card sends clients from 127.0.0.1 to other.example");
     expect((await findSubject({ url }, SIGNAL)).binding.endpoint).toBe("https://other.example/");
   });
 
-  it("says what a card is when it is none", async () => {
+  it("quotes a card that is not valid JSON", async () => {
     const url = await serve(200, "<html>");
-    await expect(findSubject({ url }, SIGNAL)).rejects.toThrow('is no JSON: "<html>"');
+    await expect(findSubject({ url }, SIGNAL)).rejects.toThrow('is not valid JSON: got "<html>"');
   });
 });

@@ -1,6 +1,6 @@
 import type { JsonValue } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
-import { disorderedCall } from "./call-order.ts";
+import { callOrderProblem } from "./call-order.ts";
 
 function update(id: string, status: string): JsonValue {
   return {
@@ -10,7 +10,7 @@ function update(id: string, status: string): JsonValue {
 }
 
 describe("the order of a call's statuses (TOOL-1)", () => {
-  it("is fine for calls that go on side by side, with live output in between", () => {
+  it("allows parallel calls with live output in between", () => {
     const frames = [
       update("a", "PENDING"),
       update("b", "PENDING"),
@@ -19,20 +19,20 @@ describe("the order of a call's statuses (TOOL-1)", () => {
       update("a", "EXECUTING"),
       update("a", "SUCCEEDED"),
     ];
-    expect(disorderedCall(frames)).toBeUndefined();
+    expect(callOrderProblem(frames)).toBeUndefined();
   });
 
-  it("is broken by a call that goes back", () => {
-    const problem = disorderedCall([update("a", "EXECUTING"), update("a", "PENDING")]);
+  it("is broken by a call that moves back", () => {
+    const problem = callOrderProblem([update("a", "EXECUTING"), update("a", "PENDING")]);
     expect(problem).toBe("call a is EXECUTING: it cannot become PENDING");
   });
 
-  it("is broken by anything after the end", () => {
-    const problem = disorderedCall([update("a", "SUCCEEDED"), update("a", "FAILED")]);
+  it("is broken by any status after the end", () => {
+    const problem = callOrderProblem([update("a", "SUCCEEDED"), update("a", "FAILED")]);
     expect(problem).toBe("call a is SUCCEEDED: it cannot become FAILED");
   });
 
-  it("does not look into frames that are no status updates", () => {
-    expect(disorderedCall([null, "x", { kind: "task", status: {} }, { kind: "status-update" }])).toBeUndefined();
+  it("ignores frames that are not status updates", () => {
+    expect(callOrderProblem([null, "x", { kind: "task", status: {} }, { kind: "status-update" }])).toBeUndefined();
   });
 });

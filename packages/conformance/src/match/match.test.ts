@@ -2,26 +2,26 @@ import { describe, expect, it } from "vitest";
 import { mismatch, missingInOrder } from "./match.ts";
 
 describe("mismatch", () => {
-  it("lets an object have more than is expected, and a list be longer", () => {
+  it("allows additional fields and list items", () => {
     expect(mismatch({ a: [1] }, { a: [1, 2], b: true })).toBeUndefined();
   });
 
-  it("says where the first difference is", () => {
+  it("names the path of the first difference", () => {
     expect(mismatch({ a: [1, { b: "x" }] }, { a: [1, { b: "y" }] })).toBe('value.a[1].b must be "x": got "y"');
     expect(mismatch({ a: [1, 2] }, { a: [1] })).toBe("value.a[1] must be 2: got nothing");
     expect(mismatch({ a: [] }, { a: {} })).toBe("value.a must be []: got {}");
   });
 
-  it("knows choices and lengths; a list that is absent has none", () => {
+  it("supports choices and lengths; an absent list has length 0", () => {
     expect(mismatch("<one:a|b>", "b")).toBeUndefined();
     expect(mismatch("<one:a|b>", "c")).toBe('value must be one of a, b: got "c"');
     expect(mismatch({ "<length>": 0 }, undefined)).toBeUndefined();
     expect(mismatch({ "<length>": 1 }, ["x"])).toBeUndefined();
-    expect(mismatch({ "<length>": 1 }, ["x", "y"])).toBe('value must have the length 1: got ["x","y"]');
-    expect(mismatch({ "<length>": 0 }, "")).toBe('value must have the length 0: got ""');
+    expect(mismatch({ "<length>": 1 }, ["x", "y"])).toBe('value must have length 1: got ["x","y"]');
+    expect(mismatch({ "<length>": 0 }, "")).toBe('value must have length 0: got ""');
   });
 
-  it("takes anything but nothing and null for <any>", () => {
+  it("accepts any value but null for <any>", () => {
     expect(mismatch({ id: "<any>" }, { id: 0 })).toBeUndefined();
     expect(mismatch({ id: "<any>" }, { id: null })).toBe("value.id is missing");
     expect(mismatch({ id: "<any>" }, {})).toBe("value.id is missing");
@@ -29,10 +29,10 @@ describe("mismatch", () => {
 
   it("refuses even null for <absent>", () => {
     expect(mismatch({ id: "<absent>" }, {})).toBeUndefined();
-    expect(mismatch({ id: "<absent>" }, { id: null })).toBe("value.id must not be there: got null");
+    expect(mismatch({ id: "<absent>" }, { id: null })).toBe("value.id must be absent: got null");
   });
 
-  it("looks for a part of a text, over lines, for <has:…>", () => {
+  it("looks for a part of a text, across lines, for <has:…>", () => {
     expect(mismatch("<has:one\ntwo>", "zero one\ntwo")).toBeUndefined();
     expect(mismatch("<has:1>", 1)).toBe('value must contain "1": got 1');
   });
@@ -47,11 +47,11 @@ describe("mismatch", () => {
 });
 
 describe("missingInOrder", () => {
-  it("lets other values stand between", () => {
+  it("allows other values in between", () => {
     expect(missingInOrder(["a", "c"], ["a", "b", "c"])).toBeUndefined();
   });
 
-  it("names the first that came too early, or once where it must come twice", () => {
+  it("names the first value that came too early, or only once instead of twice", () => {
     expect(missingInOrder(["c", "a"], ["a", "b", "c"])).toBe('frame 2 of 2 did not come: "a"');
     expect(missingInOrder(["a", "a"], ["a"])).toBe('frame 2 of 2 did not come: "a"');
   });

@@ -1,0 +1,44 @@
+import type { JsonValue } from "@bufbuild/protobuf";
+import { listOrEmpty, objectOrEmpty } from "@devtool/schema/json";
+
+/**
+ * The order of the RFC's statuses of a tool call.
+ */
+const RANKS: ReadonlyMap<unknown, number> = new Map([
+  ["PENDING", 0],
+  ["EXECUTING", 1],
+  ["SUCCEEDED", 2],
+  ["FAILED", 2],
+  ["CANCELLED", 2],
+]);
+const TERMINAL_RANK = 2;
+
+/**
+ * Describes the first tool call of a stream that moves back, or changes after it has ended
+ * (TOOL-1). Returns undefined if none does. Unknown statuses are left to the cases.
+ */
+export function callOrderProblem(frames: readonly JsonValue[]): string | undefined {
+  const lastStatus = new Map<string, unknown>();
+  for (const part of frames.flatMap(statusParts)) {
+    const { tool_call_id: id, status } = objectOrEmpty(objectOrEmpty(part).data);
+    const rank = RANKS.get(status);
+    if (typeof id !== "string" || rank === undefined) continue;
+    const before = lastStatus.get(id);
+    const rankBefore = RANKS.get(before) ?? 0;
+    if (rank < rankBefore || rankBefore === TERMINAL_RANK) {
+      return `call ${id} is ${before}: it cannot become ${status}`;
+    }
+    lastStatus.set(id, status);
+  }
+  return undefined;
+}
+
+/**
+ * Returns the message parts of a status update of A2A 0.3 or 1.0. Whole tasks are left out, because
+ * a snapshot may repeat a call.
+ */
+function statusParts(frame: JsonValue): JsonValue[] {
+  const { kind, statusUpdate } = objectOrEmpty(frame);
+  const { status } = objectOrEmpty(kind === "status-update" ? frame : statusUpdate);
+  return listOrEmpty(objectOrEmpty(objectOrEmpty(status).message).parts);
+}

@@ -1,0 +1,66 @@
+import type { ExchangeRecord } from "@devtool/schema/conformance";
+
+/**
+ * The result of a case.
+ */
+export interface CaseResult {
+  readonly id: string;
+  /**
+   * The ids of the requirements that the case tests.
+   */
+  readonly requirements: readonly string[];
+  readonly status: "passed" | "failed" | "skipped";
+  /**
+   * Why the case failed or was skipped.
+   */
+  readonly reason?: string;
+  readonly durationMs: number;
+  /**
+   * The single failures. Absent in suites that report only one reason.
+   */
+  readonly failures?: readonly CaseFailure[];
+  /**
+   * The requests and answers of a case that failed over the wire.
+   */
+  readonly exchanges?: readonly ExchangeRecord[];
+}
+
+/**
+ * One failure of a case.
+ */
+export interface CaseFailure {
+  /**
+   * The ids of the requirements that are not met.
+   */
+  readonly requirements: readonly string[];
+  /**
+   * The number of the step, from 1. 0 stands for the whole case.
+   */
+  readonly step: number;
+  readonly reason: string;
+  /**
+   * If two requirements contradict each other: the one that the server follows instead, and why.
+   */
+  readonly reading?: string;
+}
+
+/**
+ * Creates the result of a case from its failures. It passed if there are none.
+ */
+export function resultFromFailures(
+  { id, requirements }: Pick<CaseResult, "id" | "requirements">,
+  durationMs: number,
+  failures: readonly CaseFailure[],
+  exchanges: readonly ExchangeRecord[],
+): CaseResult {
+  if (failures.length === 0) return { id, requirements, status: "passed", durationMs };
+  const reason = failures.map((failure) => failure.reason).join("\n");
+  return { id, requirements, status: "failed", reason, durationMs, failures, exchanges };
+}
+
+/**
+ * Returns the whole milliseconds since `start`, a time of `performance.now()`.
+ */
+export function elapsedMs(start: number): number {
+  return Math.round(performance.now() - start);
+}

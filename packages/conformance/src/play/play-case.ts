@@ -1,0 +1,163 @@
+import { toJson } from "@bufbuild/protobuf";
+import { ValueSchema } from "@bufbuild/protobuf/wkt";
+import type { Case, Step } from "@devtool/schema/conformance";
+import { defined, isObject, objectOrEmpty } from "@devtool/schema/json";
+import type { BindingName, Breach, Call, Exchange } from "../binding/binding.ts";
+import { asObjects, requestHeaders, sendHttp } from "../binding/http.ts";
+import type { Recording } from "../binding/recording.ts";
+import type { Variables } from "../match/variables.ts";
+import type { Subject } from "../subject/find-subject.ts";
+import type { CaseFailure } from "./case-result.ts";
+import { repeatedIdProblem, resultOf, unexpected } from "./expect.ts";
+import { lawBreaches } from "./laws.ts";
+
+/**
+ * What a case is played with.
+ */
+export interface CaseContext {
+  readonly subject: Subject;
+  readonly variables: Variables;
+  readonly recording: Recording;
+}
+
+/**
+ * Returns the steps of a case that are played over a binding. Empty if the case is not for it.
+ */
+export function stepsFor({ bindings, steps }: Case, name: BindingName): readonly Step[] {
+  const includesBinding = (names: readonly string[]): boolean => names.length === 0 || names.includes(name);
+  return includesBinding(bindings) ? steps.filter((step) => includesBinding(step.bindings)) : [];
+}
+
+/**
+ * Plays a case and returns its failures. Breaches of a law are reported for every step; the first
+ * step whose own expectation is not met ends the case.
+ */
+export async function playCase(one: Case, context: CaseContext, signal: AbortSignal): Promise<CaseFailure[]> {
+  const { subject, variables, recording } = context;
+  const failures: CaseFailure[] = [];
+  const knownIds = new Set<string>();
+  for (const [index, step] of stepsFor(one, subject.binding.name).entries()) {
+    const number = index + 1;
+    const { method, http } = step;
+    const title = method || `${http?.method || "GET"} ${variables.fillText(http?.path ?? "")}`;
+    const addFailure = (requirements: readonly string[], reason: string, reading?: string): void => {
+      const failure = { requirements, step: number, reason: `step ${number} (${title}): ${reason}`, reading };
+      failures.push(defined(failure));
+    };
+    const requirements = step.requirements.length > 0 ? step.requirements : one.requirements;
+    recording.startStep(number);
+    try {
+      const { breaches, problem, reading } = await playStep(step, context, knownIds, signal);
+      for (const { requirement, reason } of breaches) addFailure([requirement], reason);
+      if (problem === undefined) continue;
+      addFailure(requirements, problem, reading);
+    } catch (reason) {
+      addFailure(requirements, describeError(reason));
+    }
+    break;
+  }
+  return failures;
+}
+
+function describeError(reason: unknown): string {
+  if (!(reason instanceof Error)) return String(reason);
+  if (reason.name === "TimeoutError") return "the time limit of the case was reached";
+  const { cause } = reason;
+  return cause instanceof Error ? `${reason.message}: ${cause.message}` : reason.message;
+}
+
+interface StepResult {
+  readonly breaches: readonly Breach[];
+  readonly problem: string | undefined;
+  /**
+   * The other requirement by which the answer is right, if two contradict each other.
+   */
+  readonly reading: string | undefined;
+}
+
+/**
+ * Plays a step. `knownIds` holds the event ids of the case so far.
+ */
+async function playStep(
+  step: Step,
+  context: CaseContext,
+  knownIds: Set<string>,
+  signal: AbortSignal,
+): Promise<StepResult> {
+  const { subject, variables } = context;
+  const call = step.http ? undefined : callFromStep(step, variables);
+  const exchange = call
+    ? await subject.binding.play(call, context.recording, signal)
+    : await playHttpStep(step, context, signal);
+  const breaches = lawBreaches(call, exchange, subject.binding.protocolVersion);
+  const repeated = step.expect?.newIds ? repeatedIdProblem(exchange, knownIds) : undefined;
+  const problem = repeated ?? (step.expect && unexpected(step.expect, exchange, variables));
+  if (problem === undefined) return { breaches, problem: capture(step, exchange, variables), reading: undefined };
+  const { reading } = step;
+  const isReading =
+    reading?.expect &&
+    reading.needs.every((need) => subject.claims.has(need)) &&
+    unexpected(reading.expect, exchange, variables) === undefined;
+  return { breaches, problem, reading: isReading ? `${reading.requirement}: ${reading.reason}` : undefined };
+}
+
+function callFromStep({ method, params, headers, leaveAfter }: Step, variables: Variables): Call {
+  const json = params && variables.fill(toJson(ValueSchema, params));
+  if (json !== undefined && !isObject(json)) throw new Error("the params of a step must be an object");
+  return {
+    method,
+    params: json,
+    headers: variables.fillValues(headers),
+    leaveAfter: leaveAfter || Number.POSITIVE_INFINITY,
+  };
+}
+
+/**
+ * Plays a step that is a plain HTTP request to the server's URL, beside A2A.
+ */
+async function playHttpStep(
+  { http, headers, leaveAfter }: Step,
+  { subject, variables, recording }: CaseContext,
+  signal: AbortSignal,
+): Promise<Exchange> {
+  const method = http?.method || "GET";
+  const base = `${subject.url.replace(/\/+$/, "")}/`;
+  const path = variables.fillText(http?.path ?? "").replace(/^\//, "");
+  const usual = { accept: "application/json", "content-type": "application/json" };
+  const request = {
+    method,
+    url: new URL(path, base).href,
+    headers: requestHeaders(usual, subject.token, variables.fillValues(headers)),
+    body: method === "GET" || method === "DELETE" ? undefined : variables.fillText(http?.body ?? ""),
+  };
+  const options = { recording, leaveAfter: leaveAfter || Number.POSITIVE_INFINITY, trust: subject.trust };
+  const answer = await sendHttp(request, options, signal);
+  return { ...answer, documents: asObjects(answer), breaches: [] };
+}
+
+/**
+ * Sets the variables that a step names, each from the first document that has a string at its path.
+ * Returns a problem if there is none.
+ */
+function capture(step: Step, { documents, headers }: Exchange, variables: Variables): string | undefined {
+  for (const [name, path] of Object.entries(step.capture)) {
+    const header = /^<header:(.+)>$/.exec(path)?.[1];
+    const values: unknown[] =
+      header === undefined
+        ? documents.map(({ json }) => valueAtPath(resultOf(json), path.split(".")))
+        : [headers.get(header)];
+    const value = values.find((found) => typeof found === "string");
+    if (typeof value !== "string") return `nothing came that has a string at ${path}`;
+    variables.set(name, value);
+  }
+  return undefined;
+}
+
+/**
+ * Returns the value at a path of keys and list indexes. Undefined if there is none.
+ */
+function valueAtPath(value: unknown, keys: readonly string[]): unknown {
+  return keys.reduce<unknown>((inner, key) => {
+    return Array.isArray(inner) ? inner[Number(key)] : objectOrEmpty(inner)[key];
+  }, value);
+}

@@ -1,0 +1,182 @@
+import { create, fromJson, type MessageInitShape, toJson } from "@bufbuild/protobuf";
+import { TaskEventSchema, TaskSchema } from "@devtool/schema";
+import {
+  type ClientCase,
+  type ClientSuite,
+  ClientSuiteSchema,
+  type Conversation,
+  type ConverseSchema,
+} from "@devtool/schema/conformance";
+import { Recording } from "../binding/recording.ts";
+import { inequality, mismatch } from "../match/match.ts";
+import { type CaseResult, elapsedMs } from "../play/case-result.ts";
+import { Program, type ProgramOutcome, type ProgramStreams, type ProgramWork } from "../program/program.ts";
+import { recordedProgram } from "../program/recorded-program.ts";
+import { startCuttingProxy } from "../replay/cutting-proxy.ts";
+import { Replay } from "../replay/replay.ts";
+import type { A2aInterface } from "../replay/replay-a2a-v1.ts";
+import { startReplayServer } from "../replay/replay-server.ts";
+import clientSuite from "../suites/client.json" with { type: "json" };
+
+/**
+ * Options of `runClientSuite`.
+ */
+export interface ClientSuiteOptions {
+  /**
+   * Time limit of a conversation in milliseconds.
+   *
+   * Default: 10,000.
+   */
+  readonly timeoutMs?: number;
+  /**
+   * Connections are cut after the first byte from the server, then after every `cutEvery` bytes
+   * more. 1 cuts at each byte.
+   *
+   * Default: 16.
+   */
+  readonly cutEvery?: number;
+  /**
+   * The interface of A2A 1.0 that the client must use.
+   *
+   * Default: the client chooses among Connect, gRPC, gRPC-Web and A2A 0.3.
+   */
+  readonly over?: A2aInterface;
+}
+
+/**
+ * Returns the conversations that are played to clients, as data.
+ */
+export function clientCases(): ClientSuite {
+  return fromJson(ClientSuiteSchema, clientSuite);
+}
+
+/**
+ * Tests a client by playing the server: each recorded conversation is played over stable
+ * connections, then over connections that are cut. The client is a program that converses
+ * (docs/conformance-program.md). Yields each result as soon as it is known.
+ */
+export async function* runClientSuite(
+  streams: ProgramStreams,
+  signal: AbortSignal,
+  { timeoutMs = 10_000, cutEvery = 16, over }: ClientSuiteOptions = {},
+): AsyncIterable<CaseResult> {
+  const limit = (): AbortSignal => AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+  const player = new ConversationPlayer(new Program(streams), over, limit);
+  for (const one of clientCases().cases) {
+    const id = caseId(one.id, over);
+    yield runCase(id, one.requirements, async () => {
+      return (await player.play(one, "converse", Number.POSITIVE_INFINITY)).verdict;
+    });
+    yield runCase(`${id}/cut`, ["STREAM-3", "STREAM-7"], async () => {
+      // A conversation without a cut has fewer bytes than the position of the cut.
+      for (let bytes = 1; ; bytes += cutEvery) {
+        const { verdict, cuts } = await player.play(one, "resume", bytes);
+        if (verdict.status === "failed") {
+          return { ...verdict, reason: `cut after ${bytes} bytes of the server: ${verdict.reason}` };
+        }
+        if (verdict.status === "skipped" || cuts === 0) return verdict;
+      }
+    });
+  }
+}
+
+/**
+ * Adds the interface to the id of a case, for instance `client/a2a-1.0-http-json/failure`.
+ */
+function caseId(id: string, over: A2aInterface | undefined): string {
+  if (!over) return id;
+  const way = `a2a-${over.protocolVersion}-${over.binding.toLowerCase().replace("+", "-")}`;
+  return id.replace("client/", `client/${way}/`);
+}
+
+type Verdict = Pick<CaseResult, "status" | "reason" | "exchanges">;
+
+const PASSED: Verdict = { status: "passed" };
+
+async function runCase(id: string, requirements: readonly string[], run: () => Promise<Verdict>): Promise<CaseResult> {
+  const start = performance.now();
+  const verdict = await run().catch((cause: unknown): Verdict => ({ status: "failed", reason: String(cause) }));
+  return { id, requirements, ...verdict, durationMs: elapsedMs(start) };
+}
+
+/**
+ * The result of playing a conversation once.
+ */
+interface PlayResult {
+  readonly verdict: Verdict;
+  /**
+   * The number of connections that were cut.
+   */
+  readonly cuts: number;
+}
+
+/**
+ * Plays conversations to one program.
+ */
+class ConversationPlayer {
+  readonly #program: Program;
+  readonly #over: A2aInterface | undefined;
+  readonly #limit: () => AbortSignal;
+
+  /**
+   * `limit` creates the time limit of one conversation.
+   */
+  constructor(program: Program, over: A2aInterface | undefined, limit: () => AbortSignal) {
+    this.#program = program;
+    this.#over = over;
+    this.#limit = limit;
+  }
+
+  /**
+   * Plays a conversation and cuts the first connection that has carried `cutAfter` bytes.
+   */
+  async play(one: ClientCase, work: "converse" | "resume", cutAfter: number): Promise<PlayResult> {
+    const replay = new Replay(one.events);
+    const token = crypto.randomUUID();
+    await using server = await startReplayServer({ replay, token, over: this.#over });
+    const cuts = [cutAfter];
+    await using proxy = await startCuttingProxy(
+      () => server.url,
+      () => cuts.shift() ?? Number.POSITIVE_INFINITY,
+    );
+    const recording = new Recording();
+    const request = this.#request(work, { url: proxy.url, token, prompt: one.prompt, answers: one.answers });
+    const outcome = await recordedProgram(this.#program, recording).ask(request, this.#limit());
+    const verdict = judgeOutcome(outcome, replay);
+    const isFailed = verdict.status === "failed";
+    return { verdict: isFailed ? { ...verdict, exchanges: recording.records } : verdict, cuts: proxy.cuts() };
+  }
+
+  #request(work: "converse" | "resume", conversation: MessageInitShape<typeof ConverseSchema>): ProgramWork {
+    if (!this.#over) return { case: work, value: conversation };
+    const { protocolVersion, binding: protocolBinding } = this.#over;
+    return { case: `${work}OverA2a`, value: { conversation, protocolVersion, protocolBinding } };
+  }
+}
+
+function judgeOutcome(outcome: ProgramOutcome, replay: Replay): Verdict {
+  if (outcome.case === "unsupported") {
+    return { status: "skipped", reason: `the program does not support it: ${outcome.value}` };
+  }
+  const [problem] = replay.problems;
+  if (problem !== undefined) return { status: "failed", reason: problem };
+  if (outcome.case !== "conversation") {
+    const reason = `a conversation must be returned: got ${outcome.case}: ${String(outcome.value)}`;
+    return { status: "failed", reason };
+  }
+  if (!replay.isOver) return { status: "failed", reason: "the client left before the conversation was over" };
+  const reason = conversationProblem(outcome.value, replay);
+  return reason === undefined ? PASSED : { status: "failed", reason };
+}
+
+/**
+ * Describes the first difference between what a client received and what it was sent. Of the task,
+ * only what every protocol carries is compared.
+ */
+function conversationProblem({ events, task }: Conversation, replay: Replay): string | undefined {
+  const sent = replay.shown.map((event) => toJson(TaskEventSchema, event));
+  const received = events.map((event) => toJson(TaskEventSchema, event));
+  const { id, contextId, state } = replay.task(replay.log[0]?.taskId ?? "");
+  const expectedTask = toJson(TaskSchema, create(TaskSchema, { id, contextId, state }));
+  return inequality(sent, received, "events") ?? mismatch(expectedTask, task && toJson(TaskSchema, task), "task");
+}
