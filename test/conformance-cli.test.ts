@@ -118,7 +118,7 @@ describe("devtool conformance", () => {
     writeFileSync(prompts, JSON.stringify({ says: "text hello" }));
     const { code, out } = await test("--only", "a2a/c", "--prompts", prompts);
     expect(code).toBe(0);
-    expect(out).toContain("no prompt:works-long is known");
+    expect(out).toContain("no prompt:works-long is given");
   });
 
   /** A `binding.json` for the program that refuses everything. */
