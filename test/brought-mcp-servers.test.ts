@@ -5,11 +5,11 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 const SETTINGS = "https://devtool.dev/a2a/session-settings/v1alpha";
 const BROUGHT = ["docs", "tickets"].map((name) => ({ name, http: { url: "http://127.0.0.1:1/mcp" } }));
-const PROBLEM = 'mcp_servers "docs, tickets" cannot be used, since agent "plain" takes no MCP servers of clients';
+const PROBLEM = 'mcp_servers "docs, tickets" cannot be used, since agent "plain" accepts no MCP servers of clients';
 
 const agents = { plain: agent({}), host: agent({ takesMcpServers: true }) };
 
-describe("an agent that takes no MCP servers of clients (SESSION-3)", () => {
+describe("an agent that accepts no MCP servers of clients (SESSION-3)", () => {
   let server: DevtoolServer;
   beforeAll(async () => {
     server = await createServer({ agents, workspace: process.cwd() });

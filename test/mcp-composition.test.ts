@@ -22,7 +22,7 @@ describe("a coding agent that was made without MCP servers", () => {
   it("refuses a session whose client brings some", async () => {
     await using server = await serveCodingAgent({ workspace });
     await expect(bring(server)).rejects.toThrow(
-      'mcp_servers "brought" cannot be used, since agent "devtool" takes no MCP servers of clients: leave them out',
+      'mcp_servers "brought" cannot be used, since agent "devtool" accepts no MCP servers of clients: leave them out',
     );
   });
 

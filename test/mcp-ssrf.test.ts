@@ -52,7 +52,7 @@ describe("an MCP server that a client brings (S7)", () => {
     await say(["127.0.0.1:*"], `${redirecting.url}/mcp`, "http");
     expect(redirecting.requests.length).toBeGreaterThan(0);
     expect(other.requests).toEqual([]);
-    expect(notices.at(-1)).toContain("redirects: name the last address");
+    expect(notices.at(-1)).toContain("redirects: use the URL that it redirects to");
   });
 
   it("is never this server itself", async () => {

@@ -78,7 +78,7 @@ describe("the circuit of an endpoint (PUSH-1)", () => {
     await world.clock.pass(2 * HOUR_MS);
     expect(world.ended).toHaveLength(30);
     const reasons = new Set(world.ended.map((text) => text.replace(/.* have ended: /, "")));
-    expect(reasons).toEqual(new Set(["it answered 500, for a day: set them again to go on"]));
+    expect(reasons).toEqual(new Set(["it answered 500, for a day: set them again to resume"]));
     const tries = world.posts.length;
     await world.clock.pass(GIVE_UP_MS);
     expect(world.posts.length).toBe(tries);

@@ -138,7 +138,7 @@ describe("signed notifications (S8)", () => {
     expect(await verdict(post, { list: notificationKeys(await again.publicKeys()) })).toBe("taken");
     expect(JSON.stringify(await signing.publicKeys())).not.toContain('"d"');
     chmodSync(file, 0o644);
-    await expect(new SigningKeys({ file, now: () => now }).publicKeys()).rejects.toThrow("others may read it");
+    await expect(new SigningKeys({ file, now: () => now }).publicKeys()).rejects.toThrow("other users can access it");
     expect(readFileSync(file, "utf8")).toContain("privateKey");
   });
 

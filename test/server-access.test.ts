@@ -50,9 +50,9 @@ describe("a server that other machines reach (S5)", () => {
   it("is never open without credentials", async () => {
     const agents = { test: createTckAgent({ ordinary: "completed", streamingTimeoutMs: 1 }) };
     const open = { anonymous: "admit", agents, token: TOKEN, publicUrl: PUBLIC } as const;
-    expect(await refusalOf(open)).toContain("would let in other machines at agent.example");
+    expect(await refusalOf(open)).toContain("would admit other machines at agent.example");
     expect(await refusalOf({ ...open, host: "0.0.0.0", tlsEndedByProxy: true })).toContain(
-      "would let in other machines",
+      "would admit other machines",
     );
   });
 

@@ -500,11 +500,11 @@ describe("who may call a server for a kit", () => {
 
   it("is never everybody where there are tools, or where other machines can call", async () => {
     await expect(serveCodingAgent({ anonymous: "admit" })).rejects.toThrow(
-      "serve only agents that say servesAnonymous",
+      "serve only agents that set servesAnonymous",
     );
     const agents = { test: createTckAgent({ ordinary: "completed", streamingTimeoutMs: 1 }) };
     const open = { anonymous: "admit" as const, agents, host: "0.0.0.0", token: "t" };
-    await expect(createServer(open)).rejects.toThrow("would let in other machines");
+    await expect(createServer(open)).rejects.toThrow("would admit other machines");
     await expect(startServing(["--anonymous"])).rejects.toThrow("before it was ready");
   });
 });

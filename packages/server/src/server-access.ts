@@ -106,12 +106,12 @@ function assertAnonymousAccess({ anonymous, host = "127.0.0.1", publicUrl, agent
   const places = [host, ...(publicUrl === undefined ? [] : [new URL(publicUrl).hostname])];
   const open = places.find((place) => !isLoopback(place));
   if (open !== undefined) {
-    throw invalid("anonymous", "admit", `would let in other machines at ${open}`, "choose 127.0.0.1");
+    throw invalid("anonymous", "admit", `would admit other machines at ${open}`, "choose 127.0.0.1");
   }
   const closed = Object.keys(agents).find((name) => agents[name]?.servesAnonymous !== true);
   if (closed !== undefined) {
-    const problem = `would give everybody agent ${quoted(closed)}`;
-    throw invalid("anonymous", "admit", problem, "serve only agents that say servesAnonymous");
+    const problem = `would let everybody use agent ${quoted(closed)}`;
+    throw invalid("anonymous", "admit", problem, "serve only agents that set servesAnonymous");
   }
 }
 

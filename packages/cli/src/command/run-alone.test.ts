@@ -47,7 +47,7 @@ describe("devtool run without a server", () => {
     for (const place of [home, data]) {
       const { code, err, out } = await devtool(["run", "--workspace", place, "read .devtool/config.toml"]);
       expect(code, place).toBe(1);
-      expect(err).toContain("holds the server's own data, or lies in it");
+      expect(err).toContain("contains the server's own data, or lies in it");
       expect(out).toBe("");
     }
   });

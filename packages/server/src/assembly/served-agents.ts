@@ -88,7 +88,7 @@ export class ServedAgents implements AsyncDisposable {
       takesMcpServers === true ? [other] : [],
     );
     const alternative = takers.length === 0 ? "" : `, or choose agent ${takers.join(", ")}`;
-    const problem = `cannot be used, since agent ${quoted(agent)} takes no MCP servers of clients`;
+    const problem = `cannot be used, since agent ${quoted(agent)} accepts no MCP servers of clients`;
     throw invalid("mcp_servers", servers.join(", "), problem, `leave them out${alternative}`);
   }
 

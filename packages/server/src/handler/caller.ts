@@ -50,13 +50,15 @@ export function principalOf(context: HandlerContext): string {
 export function callerOf(context: HandlerContext): string {
   const principal = context.values.get(principalKey);
   if (principal !== "") return principal;
-  throw new DevtoolError("caller: nobody was authenticated", Code.Unauthenticated, { remedy: "send credentials" });
+  throw new DevtoolError("caller: the request is not authenticated", Code.Unauthenticated, {
+    remedy: "send credentials",
+  });
 }
 
 /** Throws `Code.Unauthenticated` for an anonymous caller. */
 export function assertKnown(context: HandlerContext): void {
   if (callerOf(context) !== ANONYMOUS.principal) return;
-  throw new DevtoolError("caller: this is for callers that are known", Code.Unauthenticated, {
+  throw new DevtoolError("caller: anonymous callers are not permitted", Code.Unauthenticated, {
     remedy: "send credentials",
   });
 }

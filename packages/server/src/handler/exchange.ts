@@ -234,7 +234,7 @@ function validMessage(message: Message | undefined, maxParts: number): Message {
   assertNames("message.extensions", message.extensions);
   for (const [index, { content }] of parts.entries()) {
     if (CLIENT_PARTS.has(content.case)) continue;
-    const problem = "is not for a client to send: a client sends text, file, data or a confirmation";
+    const problem = "must not be sent by a client: send text, file, data or a confirmation";
     throw invalid(`message.parts[${index}]`, content.case ?? "", problem);
   }
   return hideSecretsInMessage({ ...message, role: Role.USER });

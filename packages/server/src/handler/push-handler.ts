@@ -36,7 +36,7 @@ function createService(exchanges: Exchanges, registrar: PushRegistrar): ServiceI
       if (config) return { config };
       const problem = `push config ${quoted(configId)} of task ${quoted(taskId)} does not exist`;
       const details = { field: "config_id", value: configId.slice(0, 80) };
-      throw new DevtoolError(problem, Code.NotFound, { remedy: "list those there are", details });
+      throw new DevtoolError(problem, Code.NotFound, { remedy: "list the existing ones", details });
     },
     async listPushConfigs({ taskId }, context) {
       await findTask(taskId, context);

@@ -47,9 +47,9 @@ describe("the workspace of a session (SESSION-1)", () => {
 
   it("neither contains the server's data directory nor lies in it", () => {
     const dataDirectory = join(root, "data");
-    expect(() => resolved(root, { dataDirectory })).toThrow("holds the server's own data");
+    expect(() => resolved(root, { dataDirectory })).toThrow("contains the server's own data");
     expect(() => resolved(join(dataDirectory, "tasks"), { dataDirectory })).toThrow("or lies in it");
-    expect(() => resolved(dataDirectory, { dataDirectory })).toThrow("holds the server's own data");
+    expect(() => resolved(dataDirectory, { dataDirectory })).toThrow("contains the server's own data");
     expect(resolved(join(root, "project"), { dataDirectory })).toBe(join(root, "project"));
     expect(resolved(root, { dataDirectory: join(root, "missing") })).toBe(root);
   });

@@ -90,7 +90,8 @@ function assertServersPermitted(servers: readonly McpServer[], { clientMcpServer
     ({ transport }) => clientMcpServers === "none" || (clientMcpServers === "http" && transport.case === "stdio"),
   );
   if (!forbidden) return;
-  const problem = clientMcpServers === "none" ? "clients may bring no MCP servers" : "clients may bring no commands";
+  const problem =
+    clientMcpServers === "none" ? "clients may not add MCP servers" : "clients may not add servers that run a command";
   throw invalid(
     "mcp_servers",
     forbidden.name,
@@ -159,7 +160,7 @@ function resolveWorkspace(settings: AgentSettings | undefined, options: SessionO
   }
   const data = real.get(dataDirectory);
   if (data !== undefined && (isInside(path, data) || isInside(data, path))) {
-    const problem = "holds the server's own data, or lies in it";
+    const problem = "contains the server's own data, or lies in it";
     throw invalid("workspace_path", requested, problem, `choose a directory beside ${data}`);
   }
   return path;

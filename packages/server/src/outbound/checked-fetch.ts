@@ -29,7 +29,7 @@ export function checkedFetch(policy: OutboundPolicy): (url: string | URL, init?:
       if (statusCode >= 300 && statusCode < 400) {
         body.on("error", () => undefined).destroy();
         throw new DevtoolError(`host ${JSON.stringify(hostPort(target))} redirects`, Code.FailedPrecondition, {
-          remedy: "name the last address",
+          remedy: "use the URL that it redirects to",
         });
       }
       return toResponse(target, statusCode, headers, body);

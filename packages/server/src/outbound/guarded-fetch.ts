@@ -86,7 +86,7 @@ async function follow(
     if (location === "" || request.method !== "GET" || request.maxRedirects === 0) return response;
     if (redirects === request.maxRedirects) {
       const problem = `host ${JSON.stringify(url.host)} redirects more than ${request.maxRedirects} times`;
-      throw new DevtoolError(problem, Code.FailedPrecondition, { remedy: "name the last address" });
+      throw new DevtoolError(problem, Code.FailedPrecondition, { remedy: "use the URL that it redirects to" });
     }
     const next = parseTarget(URL.parse(location, url.href)?.href ?? location);
     // Credentials for one origin must not reach another.
@@ -165,7 +165,7 @@ function assertNotCompressed(answer: Dispatcher.ResponseData, { host }: URL): vo
   if (encoding === "" || encoding === "identity") return;
   answer.body.on("error", () => {}).destroy();
   const problem = `host ${JSON.stringify(host)} sends ${JSON.stringify(encoding)} although it was asked for plain content`;
-  throw new DevtoolError(problem, Code.FailedPrecondition, { remedy: "name another" });
+  throw new DevtoolError(problem, Code.FailedPrecondition, { remedy: "use another host" });
 }
 
 function readHeader({ headers }: Dispatcher.ResponseData, name: string): string {

@@ -240,7 +240,7 @@ export class Delivery {
     await this.#save({ endedReason: reason });
     const host = URL.parse(this.#config.url)?.host ?? "";
     const subject = `notifications ${JSON.stringify(this.#key.configId)} to ${JSON.stringify(host)}`;
-    this.#services.onEnded(this.#subscription, `${subject} have ended: ${reason}: set them again to go on`);
+    this.#services.onEnded(this.#subscription, `${subject} have ended: ${reason}: set them again to resume`);
   }
 
   /** Stores the progress. Fields that `change` does not set are reset. */

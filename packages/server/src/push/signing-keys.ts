@@ -144,12 +144,12 @@ async function readKeys(path: string): Promise<SigningKeyFile> {
   try {
     const { mode } = await stat(path);
     if ((mode & 0o077) !== 0)
-      throw unusable(path, "others may read it", { remedy: "remove it, and a new one is made" });
+      throw unusable(path, "other users can access it", { remedy: "remove it, and the server creates a new one" });
     return fromJsonString(SigningKeyFileSchema, await readFile(path, "utf8"));
   } catch (reason) {
     if (reason instanceof DevtoolError) throw reason;
     if (reason instanceof Error && "code" in reason && reason.code === "ENOENT") return create(SigningKeyFileSchema);
-    throw unusable(path, "it cannot be read", { remedy: "mend or remove it", cause: reason });
+    throw unusable(path, "it cannot be read", { remedy: "repair or remove it", cause: reason });
   }
 }
 

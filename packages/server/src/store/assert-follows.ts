@@ -7,7 +7,7 @@ export function assertFollows(events: readonly TaskEvent[], last: bigint): void 
   const stray = events.find((event, index) => event.sequence !== last + BigInt(index + 1) || event.taskId !== taskId);
   if (!stray) return;
   throw new DevtoolError(
-    `task ${JSON.stringify(taskId)} is at ${last}: event ${stray.sequence} of task ${JSON.stringify(stray.taskId)} does not follow, somebody else wrote`,
+    `task ${JSON.stringify(taskId)} is at ${last}: event ${stray.sequence} of task ${JSON.stringify(stray.taskId)} does not follow, there was another writer`,
     Code.Aborted,
   );
 }

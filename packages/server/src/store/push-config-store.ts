@@ -48,6 +48,6 @@ export function pushConfigKey({ config }: PushSubscription): PushConfigKey {
 
 /** Creates the error for a config beyond the maximum. */
 export function tooManyConfigs(): DevtoolError {
-  const problem = `is one too many, a task has at most ${MAX_PUSH_CONFIGS}`;
+  const problem = `cannot be added: a task has at most ${MAX_PUSH_CONFIGS} configs`;
   return invalid("config", "", problem, "delete one that is not needed");
 }

@@ -51,7 +51,7 @@ function openError(path: string, reason: unknown): DevtoolError {
     code === SQLITE_BUSY || code === SQLITE_LOCKED
       ? ["is in use by another server", "stop it, or choose another data directory"]
       : code === SQLITE_CORRUPT || code === SQLITE_NOTADB
-        ? ["is damaged", "restore it from a backup, or move it away to start anew"]
+        ? ["is damaged", "restore it from a backup, or move it away to start with an empty store"]
         : ["cannot be opened", "check that the directory exists and can be written"];
   return new DevtoolError(`${file} ${problem}`, Code.FailedPrecondition, { remedy, cause: reason });
 }

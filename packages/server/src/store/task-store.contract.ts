@@ -21,9 +21,9 @@ export function testTaskStore(open: () => Promise<TaskStore>): void {
     it("rejects events that do not follow, and keeps none of them", async () => {
       await using store = await open();
       await store.append([created("t1")]);
-      await expect(store.append([text("t1", 3n)])).rejects.toThrow("somebody else wrote");
-      await expect(store.append([text("t1", 1n)])).rejects.toThrow("somebody else wrote");
-      await expect(store.append([text("t2", 2n)])).rejects.toThrow("somebody else wrote");
+      await expect(store.append([text("t1", 3n)])).rejects.toThrow("there was another writer");
+      await expect(store.append([text("t1", 1n)])).rejects.toThrow("there was another writer");
+      await expect(store.append([text("t2", 2n)])).rejects.toThrow("there was another writer");
       expect(await sequences(store, "t1", 0n)).toEqual([1n]);
     });
 
@@ -51,7 +51,7 @@ export function testTaskStore(open: () => Promise<TaskStore>): void {
       await using store = await open();
       await store.append([created("t1")], [record("t1"), record("t1")]);
       await store.append([created("t2")], [record("t2")]);
-      await expect(store.append([created("t2")], [record("t2")])).rejects.toThrow("somebody else wrote");
+      await expect(store.append([created("t2")], [record("t2")])).rejects.toThrow("there was another writer");
       const records = await Array.fromAsync(store.readAudit(0n));
       expect(records.map(({ number, taskId }) => `${number} ${taskId}`)).toEqual(["1 t1", "2 t1", "3 t2"]);
       expect((await Array.fromAsync(store.readAudit(2n))).map(({ number }) => number)).toEqual([3n]);

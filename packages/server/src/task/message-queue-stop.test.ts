@@ -25,9 +25,7 @@ describe("a queued message when the turn or the server ends (STREAM-8)", () => {
     const notices = (await eventsOf(store)).flatMap(({ payload }) =>
       payload.case === "notice" ? [payload.value.text] : [],
     );
-    expect(notices).toEqual([
-      "The server stopped while the agent was working. It goes on with the message that waits.",
-    ]);
+    expect(notices).toEqual(["The server stopped while the agent was working. It continues with the queued message."]);
   });
 
   it("starts no turn when the task is canceled while its turn ends", async () => {

@@ -70,6 +70,6 @@ const REASON = "The server stopped while the agent was working. Send a message t
 
 /** Creates the notice for a task whose turn was interrupted and that continues with a queued message. */
 export function cutTurnNotice(): LogEntry {
-  const text = "The server stopped while the agent was working. It goes on with the message that waits.";
+  const text = "The server stopped while the agent was working. It continues with the queued message.";
   return { payload: { case: "notice", value: create(NoticeSchema, { text }) } };
 }
