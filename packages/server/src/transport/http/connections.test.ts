@@ -56,7 +56,7 @@ describe("the connections of a server", () => {
     const slow = Array.from({ length: 1_000 }, () => open().resume());
     const drip = setInterval(() => {
       for (const socket of slow) if (socket.writable) socket.write("y");
-    }, 300);
+    }, 800);
     for (const socket of slow) {
       socket.on("error", () => undefined).write("POST / HTTP/1.1\r\nhost: a\r\nx-slow: ");
     }
