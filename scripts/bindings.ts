@@ -57,7 +57,7 @@ function outcomeOf(language: string): string {
 const named = process.argv.slice(2);
 const unknown = named.find((name) => name !== "all" && !known.includes(name));
 if (named.length === 0 || unknown !== undefined) {
-  const problem = unknown === undefined ? "no language is named" : `"${unknown}" is no language with a binding`;
+  const problem = unknown === undefined ? "no language is named" : `"${unknown}" does not have a binding`;
   process.stderr.write(`${problem}: take some of ${known.join(", ")}, or all\n`);
   process.exit(2);
 }

@@ -1,4 +1,4 @@
-/** Checks all that is no test: lint and format, protos, fresh generated code, types, published packages. */
+/** Runs every check that is not a test: lint and format, protos, fresh generated code, types, published packages. */
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -53,6 +53,7 @@ step("buf format", "buf", ["format", "proto", "--diff", "--exit-code"]);
 step("generate", "buf", ["generate", "--output", scratch]);
 const generated = join("packages", "schema", "src", "gen");
 step("generated code is fresh", "diff", ["-r", join(scratch, generated), generated]);
+step("phrases", "node", ["scripts/phrases.ts"]);
 step("types", "tsc", ["-p", "tsconfig.json"]);
 step("types of a web page", "tsc", ["-p", "examples/browser", "--customConditions", "@devtool/source"]);
 checkWorkflows();

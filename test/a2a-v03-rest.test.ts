@@ -109,7 +109,7 @@ describe("the HTTP+JSON binding of A2A 0.3", () => {
       code: JsonRpcCode.INVALID_PARAMS,
     },
     {
-      what: "a history length that is no number",
+      what: "a history length that is not a number",
       verb: "GET",
       path: "tasks/t?historyLength=many",
       status: 400,

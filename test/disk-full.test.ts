@@ -70,7 +70,7 @@ async function connectCode({ url, token }: SmallDiskServer): Promise<Code | unde
   );
 }
 
-/** Asks for readiness until it has a status, for at most so long. */
+/** Polls readiness until it has a status; fails after a timeout. */
 async function readinessIn({ url }: SmallDiskServer, limitMs: number, status: number): Promise<unknown> {
   const end = performance.now() + limitMs;
   for (;;) {

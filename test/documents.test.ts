@@ -109,7 +109,7 @@ describe("the OpenAPI document of A2A 1.0", () => {
       if (body !== undefined) expect(ajv.validate(request, body), ajv.errorsText()).toBe(true);
       const answer = status === 200 ? `${place}/responses/200` : "components/responses/Error";
       expect(ajv.validate(`openapi#/${answer}/${media}`, json), ajv.errorsText()).toBe(true);
-      expect(ajv.validate(`openapi#/${answer}/${media}`, []), "a list is no answer").toBe(false);
+      expect(ajv.validate(`openapi#/${answer}/${media}`, []), "a list is not a valid answer").toBe(false);
       return json;
     }
     rmSync(workspace, { recursive: true });

@@ -89,14 +89,14 @@ describe("the analysis of shell commands, against a real bash (S10)", () => {
 });
 
 interface Comparison {
-  /** So many programs ran. */
+  /** Number of programs that ran. */
   readonly runs: number;
-  /** So many commands had no doubt, and so many programs ran for them. */
+  /** Number of commands without a doubt, and of the programs that ran for them. */
   readonly certain: number;
   readonly certainRuns: number;
-  /** So many commands were not understood, and said so. */
+  /** Number of commands that the policy said it did not understand. */
   readonly blind: number;
-  /** So many commands had to be killed; what they ran until then counts. */
+  /** Number of commands that were killed; the programs they ran until then count. */
   readonly endless: number;
   /** What left the shell as it was not before, although nothing about it was in doubt. */
   readonly changed: readonly string[];

@@ -45,7 +45,7 @@ describe("a server that is mounted below /api of an Express application (example
       return client.sendMessage({ tenant: "", message, configuration: undefined, metadata: {} });
     };
     const asked = await send("Hello.");
-    if (!("status" in asked)) throw new Error("the answer is no task");
+    if (!("status" in asked)) throw new Error("the answer is not a task");
     expect(asked.status?.state).toBe(TaskState.TASK_STATE_INPUT_REQUIRED);
     const ended = await send("yes", { taskId: asked.id, contextId: asked.contextId });
     expect(ended).toMatchObject({ status: { state: TaskState.TASK_STATE_COMPLETED } });

@@ -93,7 +93,7 @@ describe("the whole pipeline", () => {
     "gRPC",
   ])("keeps where notifications go, asked for beside a message or later, over %s (PUSH-1)", async (name) => {
     const client = transports[name]?.();
-    if (!client) throw new Error(`${name} is no transport`);
+    if (!client) throw new Error(`unknown transport "${name}"`);
     const { tasks, push } = client;
     const pushConfig = { id: "one", url: "https://93.184.215.14/hook", token: "t" };
     const { task } = await tasks.sendMessage({ message: textMessage(crypto.randomUUID(), "text Hi."), pushConfig });

@@ -137,7 +137,7 @@ describe.skipIf(NGINX === undefined || !(await hasOpenssl()))("a server behind t
     });
   });
 
-  /** The words of an agent that arrived before it said the next one, for which it waits so long. */
+  /** The words of an agent that arrived before it said the next one, which it delays until these have arrived. */
   async function arrivals(
     protocol: string,
     { patienceMs, change }: { readonly patienceMs: number; readonly change?: (text: string) => string },

@@ -60,7 +60,7 @@ describe("the circuit of an endpoint (PUSH-1)", () => {
     expect(new Set(world.delivered).size).toBe(19);
   });
 
-  it("has so many posts on their way to one endpoint at most, and to all", async () => {
+  it("limits the concurrent posts to one endpoint, and to all", async () => {
     await world.tasks(30, "https://one.test/");
     for (let host = 0; host < 40; host++) await world.tasks(5, `https://host${host}.test/`);
     await world.clock.pass(HOUR_MS);

@@ -65,7 +65,7 @@ describe.concurrent("the push suite", { timeout: 400_000 }, () => {
     await expectRed(async (timeoutMs) => redIn(await played(target, { receiver, timeoutMs })), ["CARD-3"]);
   });
 
-  it("calls red one over A2A 0.3 that posts what is no JSON (sabotage)", async () => {
+  it("calls red one over A2A 0.3 that posts a body that is not JSON (sabotage)", async () => {
     expect(await redOf(DIALECT_V03, { headers: () => ({ "content-type": "text/plain" }) }, 1_000)).toContain("PUSH-1");
   });
 
@@ -73,7 +73,7 @@ describe.concurrent("the push suite", { timeout: 400_000 }, () => {
     ["posts in the form of 0.3", { order: (events) => events.map(bare) }],
     ["posts the task and an update in one", { order: (events) => events.map((event) => ({ task: TASK, ...event })) }],
     ["posts with states as 0.3 has them", { order: (events) => events.map(oldStates) }],
-    ["posts what is no JSON", { headers: typed("text/plain") }],
+    ["posts a body that is not JSON", { headers: typed("text/plain") }],
     ["leaves out the credentials", { headers: without(DIALECT_V1, "authorization") }],
   ];
   it.each(formFaults)("calls nothing else red of one over A2A 1.0 that %s (sabotage)", async (_what, fault) => {

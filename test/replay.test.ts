@@ -88,7 +88,7 @@ describe("a message that comes again (STREAM-7)", () => {
     { method: "message/send", version: "0.3", role: "user" },
     { method: "SendMessage", version: "1.0", role: "ROLE_USER" },
   ] as const)(
-    "is no answer to a later question: a yes in words, by $method (CARD-3)",
+    "is not taken as the answer to a later question: a yes in words, by $method (CARD-3)",
     async ({ method, role, version }) => {
       const workspace = mkdtempSync(join(tmpdir(), "devtool-replay-"));
       await using asking = await serveCodingAgent({ workspace });

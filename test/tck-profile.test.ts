@@ -363,7 +363,7 @@ describe("what the kit asks of JSON-RPC and HTTP+JSON alone", () => {
     (await post("/", body, { "content-type": "application/json", ...headers })).json();
   const request = (method: string, params: Json): string => JSON.stringify({ jsonrpc: "2.0", id: 7, method, params });
 
-  it("tells failures with an ErrorInfo, and its own codes for what is no request (JSONRPC-ERR-001 to -003, CORE-ERR-006)", async () => {
+  it("reports failures with an ErrorInfo, and with its own codes for malformed requests (JSONRPC-ERR-001 to -003, CORE-ERR-006)", async () => {
     const { error, id } = await rpc(request("GetTask", { id: "tck-nonexistent" }));
     expect([id, Object.keys(error)]).toEqual([7, ["code", "message", "data"]]);
     expect(error.data[0]).toEqual({
@@ -574,7 +574,7 @@ describe("devtool serve --profile tck-0.3", () => {
     expect(card).toMatchObject({ protocolVersion: "0.3.0", url: `${server.info.url}/`, preferredTransport: "JSONRPC" });
   });
 
-  it("answers what is no JSON-RPC with 200 and its code (test_rejects_invalid_json_rpc_requests, test_protocol_violations)", async () => {
+  it("answers a malformed JSON-RPC request with 200 and its code (test_rejects_invalid_json_rpc_requests, test_protocol_violations)", async () => {
     const rows: [unknown, number][] = [
       [{ jsonrpc: "aaa", id: 1, method: "message/send", params: {} }, -32600],
       [{ jsonrpc: "2.0", id: 1, params: {} }, -32600],

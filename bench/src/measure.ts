@@ -7,11 +7,11 @@ import { type Subject, type SubjectCommand, startSubject } from "./subject.ts";
 export const TURNS = 51;
 export const STREAMS = 15;
 
-/** So many turns of its kind, or streams, come before a figure is taken: by then V8 has compiled what a server runs for hours. */
+/** Warm-up turns (or streams) of the same kind before a figure is taken: by then V8 has compiled the hot code. */
 const WARM_TURNS = 1000;
 const WARM_STREAMS = 5;
 
-/** A task has so many turns in the bench: what a history costs is not what is asked here. */
+/** Turns of one task in the bench. Kept small, since the cost of a long history is measured elsewhere. */
 const TURNS_PER_TASK = 16;
 
 /** What was measured, by name; the unit is in the name. */

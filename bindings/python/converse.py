@@ -19,7 +19,7 @@ CHANNEL_OPTIONS = [("grpc.initial_reconnect_backoff_ms", 100)]
 
 
 def converse(asked: program_pb2.Converse, tries: int) -> program_pb2.Conversation:
-    """Whatever breaks off is taken up again, so that it is tried so many times."""
+    """A connection that breaks is resumed, up to the maximum number of attempts."""
     answers = iter(asked.answers)
     with grpc.insecure_channel(urlsplit(asked.url).netloc, CHANNEL_OPTIONS) as channel:
         follower = Follower(channel, asked.token, tries)

@@ -15,8 +15,8 @@ import { TaskService } from "./gen/devtool/v1alpha/task_service_pb.js";
 type PartInit = MessageInitShape<typeof PartSchema>;
 
 /**
- * Starts a task, answers its questions as it is told to, and follows it until it waits for nobody. Whatever breaks off is
- * taken up again, so that it is tried so many times.
+ * Starts a task, answers its questions as it is told to, and follows it until it waits for nobody. A connection that
+ * breaks is resumed, up to the maximum number of attempts.
  */
 export async function converse({ url, token, prompt, answers }: Converse, tries: number): Promise<Conversation> {
   const client = connect(url, token);

@@ -2,7 +2,7 @@ import { type Dice, oneOf } from "./dice.ts";
 import { double, escaped, single } from "./quotes.ts";
 import { BLANKS, HARMLESS, PROGRAMS, SEPARATORS, VALUES } from "./vocabulary.ts";
 
-/** What a line is made of. */
+/** The parts of a generated command line. */
 export interface LineParts {
   command(): string;
   word(): string;
@@ -21,7 +21,7 @@ export class PlainLine implements LineParts {
     return this.joined(1 + this.#dice(3), parts);
   }
 
-  /** A line of so many commands. */
+  /** Returns a line with this number of commands. */
   joined(count: number, parts: LineParts = this): string {
     let line = parts.command();
     for (let left = count - 1; left > 0; left--) line += this.#one(SEPARATORS) + parts.command();

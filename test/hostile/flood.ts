@@ -5,7 +5,7 @@ import type { Random } from "./mutate.ts";
 /** How a server is flooded. */
 export interface FloodOptions {
   readonly client: Pick<Client, "ask">;
-  /** So many requests in all. */
+  /** Total number of requests. */
   readonly count: number;
   readonly random: Random;
 }

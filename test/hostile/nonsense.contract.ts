@@ -10,9 +10,9 @@ const BODIES = roundsOf("DEVTOOL_FUZZ_BODIES", { quick: 150, ci: 3000, deep: 100
 const SEED = seedOf();
 const MORE_BYTES = 64 * 1024 * 1024;
 const MAX_RESIDENT_BYTES = 512 * 1024 * 1024;
-/** So many bodies come before memory is measured first: code is compiled and pools are filled by then. */
+/** Bodies sent before memory is measured for the first time: by then code is compiled and pools are filled. */
 const WARM = 1_000;
-/** One answer of so many is made wrong, to see that it is found. */
+/** The sabotage spoils one answer of this many. */
 const ONE_IN = 50;
 
 /** What a server must do with nonsense over some bindings; it is a server of their own. */

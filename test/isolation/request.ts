@@ -16,7 +16,7 @@ export function requestNaming(schema: DescMessage, names: Names): Message {
   return message.message;
 }
 
-/** Tells whether a request of this type can name somebody's task or conversation. */
+/** Returns whether a request of this type can name somebody's task or conversation. */
 export function canName(schema: DescMessage): boolean {
   return schema.fields.some((field) => isNaming(field) || (isFilled(field) && canName(field.message)));
 }

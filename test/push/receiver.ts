@@ -12,7 +12,7 @@ export interface Receiver extends AsyncDisposable {
   /** Its `host:port`, as an operator lists it. */
   readonly target: string;
   readonly received: readonly Received[];
-  /** Resolves when so many posts have come in. */
+  /** Resolves when this number of posts has arrived. */
   reached(count: number): Promise<void>;
   /** Answers the posts from now on. */
   answerWith(answer: (response: ServerResponse, post: Received) => void): void;

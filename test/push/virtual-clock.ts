@@ -33,7 +33,7 @@ export class VirtualClock implements Clock {
     return promise;
   }
 
-  /** Lets so many milliseconds pass, timer by timer, each with all that follows from it. */
+  /** Advances the clock by some milliseconds, timer by timer, and runs what each timer causes. */
   async pass(ms: number): Promise<void> {
     const end = this.#now + ms;
     await this.#settle();

@@ -175,7 +175,7 @@ async function grpcStream(
 
 function requestOf(name: string, params: JsonObject): { desc: DescMethod; request: MessageShape<DescMessage> } {
   const desc = A2AService.methods.find((method) => method.name === name);
-  if (!desc) throw new TypeError(`${name} is no method of A2A 1.0`);
+  if (!desc) throw new TypeError(`${name} is not a method of A2A 1.0`);
   return { desc, request: fromJson(desc.input, params) };
 }
 

@@ -19,7 +19,7 @@ export function cardViolations(card: Json): string[] {
 
 function answerOf(method: string): DescMessage {
   const found = A2AService.methods.find(({ name }) => name === method);
-  if (!found) throw new TypeError(`${method} is no method of A2A 1.0`);
+  if (!found) throw new TypeError(`${method} is not a method of A2A 1.0`);
   return found.output;
 }
 

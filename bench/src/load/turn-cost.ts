@@ -8,7 +8,7 @@ import { startWatchedServer } from "./watched-server.ts";
 
 const TURNS = numberNamed("turns", 3000);
 const MEASURED = 201;
-/** The task of few turns is made anew after so many. */
+/** Number of turns after which the short task is replaced by a new one. */
 const FEW = 50;
 
 type Drive = (target: Target, send: Send) => Promise<Seen>;

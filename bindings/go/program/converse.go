@@ -16,8 +16,8 @@ import (
 	"example.com/devtool/gen/devtool/v1alpha/devtoolv1alphaconnect"
 )
 
-// converse starts a task, answers its questions as it is told to, and follows it until it waits for nobody. Whatever
-// breaks off is taken up again, so that it is tried so many times.
+// converse starts a task, answers its questions as it is told to, and follows it until it waits for nobody. A connection
+// that breaks is resumed, up to the maximum number of attempts.
 func converse(asked *conformance.Converse, tries int) (*conformance.Conversation, error) {
 	ctx, info := connect.NewClientContext(context.Background())
 	info.RequestHeader().Set("Authorization", "Bearer "+asked.GetToken())

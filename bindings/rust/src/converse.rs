@@ -12,7 +12,7 @@ use std::error::Error;
 
 type Fallible<T> = Result<T, Box<dyn Error>>;
 
-/// Whatever breaks off is taken up again, so that it is tried so many times.
+/// A connection that breaks is resumed, up to the maximum number of attempts.
 pub async fn converse(asked: Converse, tries: u32) -> Fallible<Conversation> {
     let config = ClientConfig::new(asked.url.parse()?)
         .with_default_header("authorization", format!("Bearer {}", asked.token));

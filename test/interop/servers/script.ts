@@ -17,7 +17,7 @@ const SCRIPTS: Readonly<Record<string, readonly Step[]>> = JSON.parse(
   readFileSync(process.env.INTEROP_SCRIPT ?? "", "utf8"),
 );
 
-/** The steps that answer a text; one that is no text is the answer to a question. */
+/** The steps that answer a text; a message without text answers a question. */
 export function stepsFor(text: string | undefined): readonly Step[] {
   return SCRIPTS[text ?? "answer"] ?? [{ state: "failed", text: `no script is named ${text}` }];
 }

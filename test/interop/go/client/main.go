@@ -259,7 +259,7 @@ func (p *player) send(ctx context.Context, said *a2a.Message) (*a2a.Task, error)
 	}
 	task, ok := answer.(*a2a.Task)
 	if !ok {
-		return nil, errors.New("the answer is no task")
+		return nil, errors.New("the answer is not a task")
 	}
 	return task, nil
 }

@@ -41,7 +41,7 @@ final class Conversations {
     connect();
   }
 
-  /** Converses with a server. Whatever breaks off is taken up again, so that it is tried so many times. */
+  /** Converses with a server. A connection that breaks is resumed, up to the maximum number of attempts. */
   static Conversation converse(Converse asked, int tries) {
     var one = new Conversations(asked, tries);
     try {
