@@ -1,7 +1,7 @@
-// The public names of @devtool/coding-agent, one by one. Adding a name is adding API.
+/** The entry `@devtool/coding-agent`: the coding agent, its options, and its seams for models and tools. */
 export type { ToolFacts } from "@devtool/policy";
 export type { LoopLimits } from "./agent/loop-guard.ts";
-export type { Model, ModelEvent, ModelRequest, ModelToolCall } from "./agent/model.ts";
+export type { Model, ModelEvent, ModelRequest, ModelToolCall, StepSource } from "./agent/model.ts";
 export { createScriptedModel } from "./agent/scripted/scripted-model.ts";
 export { type StepStart, stepStart } from "./agent/step-start.ts";
 export { codingAgent } from "./coding-agent.ts";

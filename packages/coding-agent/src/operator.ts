@@ -1,3 +1,3 @@
-// What @devtool/coding-agent/operator exports: whose configuration the agent may use, for the tools of an operator.
+/** The entry `@devtool/coding-agent/operator`: the trust of workspaces, for the operator's commands. */
 export { Workspace } from "./tool/workspace.ts";
 export { TrustStore } from "./trust/trust-store.ts";

@@ -1,4 +1,4 @@
-// What @devtool/coding-agent/tools exports: the tools of the coding agent, one by one, for an agent of one's own.
+/** The entry `@devtool/coding-agent/tools`: the tools of the coding agent, for an agent of your own. */
 export { BUILTIN_TOOL_NAMES, type BuiltinToolsOptions, builtinTools } from "./tool/builtin/builtin-tools.ts";
 export { settleEdit } from "./tool/builtin/file-edit-effect.ts";
 export { globTool } from "./tool/builtin/glob.ts";

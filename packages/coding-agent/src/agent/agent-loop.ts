@@ -91,8 +91,13 @@ async function* runTurn(
     yield* model.compressHistory(signal);
     const calls: CallUpdate[] = [];
     for await (const event of model.generate(signal)) {
-      if (event.case === "toolCall") calls.push(requestedCall(event.value, nextId()));
-      else yield event;
+      if (event.case !== "toolCall") {
+        yield event;
+        continue;
+      }
+      const { name, args, signature } = event.value;
+      const call = newToolCall(nextId(), name, args);
+      calls.push(signature ? { call, detail: changedDetail(undefined, { modelSignature: signature }) } : { call });
     }
     if (calls.length === 0) return;
     for await (const value of runNewCalls(calls, context, signal)) yield { case: "toolCalls", value };
@@ -161,9 +166,4 @@ class TurnModel {
 /** The model that the user chose with their last message or for the session. Empty when they chose none. */
 function chosenModel({ history, sessionSettings }: Task): string {
   return history.findLast(({ role }) => role === Role.USER)?.model || (sessionSettings?.model ?? "");
-}
-
-function requestedCall({ name, args, signature }: ModelToolCall, toolCallId: string): CallUpdate {
-  const call = newToolCall(toolCallId, name, args);
-  return signature ? { call, detail: changedDetail(undefined, { modelSignature: signature }) } : { call };
 }

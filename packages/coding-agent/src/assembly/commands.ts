@@ -3,7 +3,7 @@ import { type CommandPlace, VERSION } from "@devtool/server/agent";
 import { builtinCommands } from "../command/builtin/builtin-commands.ts";
 import { createCommandFiles } from "../command/files/command-files.ts";
 import { createPromptCommands } from "../command/prompt-commands.ts";
-import type { Conversations, PolicyRule } from "../command/services.ts";
+import type { Conversations } from "../command/services.ts";
 import { SlashCommands } from "../command/slash-commands.ts";
 import type { McpSession } from "../tool/mcp.ts";
 import type { AgentHost } from "./host.ts";
@@ -25,7 +25,14 @@ export function createSlashCommands(host: AgentHost, conversations: Conversation
       list: async (place, signal) => mcp?.status(mcpSession(place), signal) ?? [],
       refresh: async (place, signal) => mcp?.refresh(mcpSession(place), signal),
     },
-    policies: { list: async ({ principal }) => listRules(host, principal) },
+    policies: {
+      list: async ({ principal }) => {
+        const saved = host.savedApprovalsOf(principal)?.rules ?? [];
+        return [...saved, ...host.rulesFor(principal)].map(({ rule, label, decision }) => {
+          return { name: label, decision, description: describeRule(rule) };
+        });
+      },
+    },
     checkpoints: host.checkpoints,
   });
   const sources = [createCommandFiles({ trust, model, onNotice })];
@@ -39,11 +46,4 @@ export function createSlashCommands(host: AgentHost, conversations: Conversation
 /** Commands do not belong to a session, so they see only the operator's MCP servers and none that a client brought. */
 function mcpSession({ principal, workspacePath }: CommandPlace): McpSession {
   return { principal, workspacePath, clientServers: [] };
-}
-
-function listRules(host: AgentHost, principal: string): PolicyRule[] {
-  const saved = host.savedApprovalsOf(principal)?.rules ?? [];
-  return [...saved, ...host.rulesFor(principal)].map(({ rule, label, decision }) => {
-    return { name: label, decision, description: describeRule(rule) };
-  });
 }

@@ -1,4 +1,4 @@
-// What @devtool/coding-agent/testing exports, in this repository alone: what the tests of the whole need of the inside.
+/** The entry `@devtool/coding-agent/testing`: internals for tests in this repository. It is not published. */
 export { loadMemory } from "../agent/memory.ts";
 export { builtinCommands } from "../command/builtin/builtin-commands.ts";
 export { readCommandFile } from "../command/files/command-file.ts";

@@ -47,10 +47,13 @@ export async function* runNewCalls(
   context: SchedulerContext,
   signal: AbortSignal,
 ): AsyncIterable<readonly CallUpdate[]> {
+  const message = `the step made ${calls.length} calls: only ${MAX_CALLS} of them run; make this one again in another step`;
   const prepared = await Promise.all(
-    calls.map((update, index) =>
-      index < MAX_CALLS ? prepareCall(update, context, signal) : excessCall(update, calls.length),
-    ),
+    calls.map(async (update, index): Promise<PreparedCall> => {
+      if (index < MAX_CALLS) return prepareCall(update, context, signal);
+      const call = failedCall(update.call, toolFailure("execution_failed", message));
+      return { call, detail: changedDetail(update.detail, {}), invocation: undefined };
+    }),
   );
   openQuestions(prepared, context);
   yield prepared.flatMap((item, index) => {
@@ -75,12 +78,6 @@ export async function* runOpenCalls(
   const changed = prepared.filter(({ call }, index) => call !== calls[index]);
   if (changed.length > 0) yield changed;
   yield* runPrepared(prepared, context, signal);
-}
-
-function excessCall({ call, detail }: CallUpdate, count: number): PreparedCall {
-  const message = `the step made ${count} calls: only ${MAX_CALLS} of them run; make this one again in another step`;
-  const failed = failedCall(call, toolFailure("execution_failed", message));
-  return { call: failed, detail: changedDetail(detail, {}), invocation: undefined };
 }
 
 function openQuestions(prepared: readonly PreparedCall[], { confirmations }: SchedulerContext): void {

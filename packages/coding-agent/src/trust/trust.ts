@@ -59,7 +59,9 @@ export interface TrustKeeper extends WorkspaceTrust {
 
 /** Explains to a user why the configuration of a directory is not used. Empty when it is used. */
 export function trustProblem(directory: string, trust: Trust): string {
-  const remedy = `look at it, then run: devtool trust add ${shellWord(directory)}`;
+  const isPlainWord = /^[\w@%+=:,./-]+$/.test(directory);
+  const shellWord = isPlainWord ? directory : `'${directory.replaceAll("'", `'\\''`)}'`;
+  const remedy = `look at it, then run: devtool trust add ${shellWord}`;
   switch (trust.case) {
     case "trusted":
       return "";
@@ -85,9 +87,4 @@ function listChanges(changes: readonly ConfigChange[]): string {
   });
   const rest = changes.length - named.length;
   return [...named, ...(rest > 0 ? [`${rest} more`] : [])].join(", ");
-}
-
-/** Quotes a word for a POSIX shell if necessary. */
-function shellWord(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

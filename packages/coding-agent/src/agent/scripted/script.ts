@@ -1,3 +1,4 @@
+import type { JsonObject } from "@bufbuild/protobuf";
 import { isObject, parseJsonOrUndefined } from "@devtool/schema/json";
 import type { ModelToolCall } from "../model.ts";
 
@@ -58,16 +59,40 @@ export function sayPiece(index: number, bytes: number): string {
   return `chunk ${index} `.padEnd(bytes, "abcdefghij ");
 }
 
-/** The parsers of steps by their first word. Each gets the rest of the line. */
-const STEPS: ReadonlyMap<string, (rest: string) => Step | undefined> = new Map([
-  ["say", parseSay],
+/** Parses the rest of a line after its first word. Returns undefined if it is not a step. */
+type StepParser = (rest: string) => Step | undefined;
+
+/** The parsers of steps by their first word. */
+const STEPS: ReadonlyMap<string, StepParser> = new Map<string, StepParser>([
+  [
+    "say",
+    (rest) => {
+      const match = /^(\d+)(?:\s+(\d+))?$/.exec(rest);
+      return match ? { case: "say", count: Number(match[1]), bytes: Number(match[2] ?? 0) } : undefined;
+    },
+  ],
   ["text", (rest) => ({ case: "text", text: unescapeText(rest) })],
-  ["repeat", parseRepeat],
+  [
+    "repeat",
+    (rest) => {
+      const [, count, text] = /^(\d+)\s+(.+)$/s.exec(rest) ?? [];
+      return text === undefined ? undefined : { case: "repeat", count: Number(count), text: unescapeText(text) };
+    },
+  ],
   ["think", (rest) => (/^\d*$/.test(rest) ? { case: "think", count: Number(rest || 1) } : undefined)],
   ["cite", (rest) => (rest === "" ? undefined : { case: "cite", uri: rest })],
   ["wait", (rest) => (/^\d+$/.test(rest) ? { case: "wait", ms: Number(rest) } : undefined)],
   ["finish", (rest) => (/^\w+$/.test(rest) ? { case: "finish", reason: rest.toUpperCase() } : undefined)],
-  ["fail", parseFail],
+  [
+    "fail",
+    (rest) => {
+      const match = /^(\d{3})(?:\s+(\d+))?(?:\s+after\s+(\d+(?:\.\d+)?))?$/.exec(rest);
+      if (!match) return undefined;
+      const [, code, times = Number.POSITIVE_INFINITY, seconds] = match;
+      const step = { case: "fail", code: Number(code), times: Number(times) } as const;
+      return seconds === undefined ? step : { ...step, retryAfterMs: Number(seconds) * 1000 };
+    },
+  ],
   ["hang", (rest) => parseBreak("hang", rest)],
   ["cut", (rest) => parseBreak("cut", rest)],
   ["reset", (rest) => parseBreak("reset", rest)],
@@ -77,68 +102,56 @@ const STEPS: ReadonlyMap<string, (rest: string) => Step | undefined> = new Map([
   ["duplicate", (rest) => (rest === "" ? { case: "duplicate" } : undefined)],
   ["drip", (rest) => (/^\d+$/.test(rest) ? { case: "drip", ms: Number(rest) } : undefined)],
   ["next", (rest) => (rest === "" ? { case: "next" } : undefined)],
-  ["run", (rest) => (rest === "" ? undefined : calls({ name: "run_shell_command", args: { command: rest } }))],
-  ["read", parseRead],
-  ["write", parseWrite],
-  ["edit", parseEdit],
-  ["hugeargs", parseHugeArgs],
-  ["call", parseCall],
+  ["run", (rest) => (rest === "" ? undefined : callStep("run_shell_command", { command: rest }))],
+  [
+    "read",
+    (rest) => {
+      const [, path, count = "1"] = /^(\S+)(?:\s+x(\d+))?$/.exec(rest) ?? [];
+      return path === undefined ? undefined : callStep("read_file", { file_path: path }, Number(count));
+    },
+  ],
+  [
+    "write",
+    (rest) => {
+      const [, path, text] = /^(\S+)(?:\s+(.+))?$/s.exec(rest) ?? [];
+      if (path === undefined) return undefined;
+      return callStep("write_file", { file_path: path, content: unescapeText(text ?? "hello\\n") });
+    },
+  ],
+  [
+    "edit",
+    (rest) => {
+      const [, path, from, to] = /^(\S+)\s+(.+?)\s*=>\s*(.*)$/s.exec(rest) ?? [];
+      if (path === undefined || from === undefined || to === undefined) return undefined;
+      const args = { file_path: path, old_string: unescapeText(from), new_string: unescapeText(to) };
+      return callStep("replace", args);
+    },
+  ],
+  [
+    "hugeargs",
+    (rest) => {
+      if (!/^\d{1,8}$/.test(rest)) return undefined;
+      return callStep("write_file", { file_path: "huge.txt", content: "x".repeat(Number(rest)) });
+    },
+  ],
+  [
+    "call",
+    (rest) => {
+      const [, name, json = "{}"] = /^(\S+)(?:\s+(\{.*\}))?$/s.exec(rest) ?? [];
+      const args = parseJsonOrUndefined(json);
+      return name === undefined || !isObject(args) ? undefined : callStep(name, args);
+    },
+  ],
 ]);
 
-function calls(call: ModelToolCall, count = 1): Step {
-  return { case: "call", calls: Array.from({ length: count }, () => call) };
-}
-
-function parseSay(rest: string): Step | undefined {
-  const match = /^(\d+)(?:\s+(\d+))?$/.exec(rest);
-  return match ? { case: "say", count: Number(match[1]), bytes: Number(match[2] ?? 0) } : undefined;
-}
-
-function parseRepeat(rest: string): Step | undefined {
-  const [, count, text] = /^(\d+)\s+(.+)$/s.exec(rest) ?? [];
-  return text === undefined ? undefined : { case: "repeat", count: Number(count), text: unescapeText(text) };
-}
-
-function parseFail(rest: string): Step | undefined {
-  const match = /^(\d{3})(?:\s+(\d+))?(?:\s+after\s+(\d+(?:\.\d+)?))?$/.exec(rest);
-  if (!match) return undefined;
-  const [, code, times = Number.POSITIVE_INFINITY, seconds] = match;
-  const step = { case: "fail", code: Number(code), times: Number(times) } as const;
-  return seconds === undefined ? step : { ...step, retryAfterMs: Number(seconds) * 1000 };
+/** Creates a step that makes the same call one or more times. */
+function callStep(name: string, args: JsonObject, count = 1): Step {
+  return { case: "call", calls: Array.from({ length: count }, () => ({ name, args })) };
 }
 
 function parseBreak(how: Break, rest: string): Step | undefined {
   if (!/^\d*$/.test(rest)) return undefined;
   return { case: "break", how, times: rest === "" ? Number.POSITIVE_INFINITY : Number(rest) };
-}
-
-function parseRead(rest: string): Step | undefined {
-  const [, path, count = "1"] = /^(\S+)(?:\s+x(\d+))?$/.exec(rest) ?? [];
-  return path === undefined ? undefined : calls({ name: "read_file", args: { file_path: path } }, Number(count));
-}
-
-function parseWrite(rest: string): Step | undefined {
-  const [, path, text] = /^(\S+)(?:\s+(.+))?$/s.exec(rest) ?? [];
-  if (path === undefined) return undefined;
-  return calls({ name: "write_file", args: { file_path: path, content: unescapeText(text ?? "hello\\n") } });
-}
-
-function parseEdit(rest: string): Step | undefined {
-  const [, path, from, to] = /^(\S+)\s+(.+?)\s*=>\s*(.*)$/s.exec(rest) ?? [];
-  if (path === undefined || from === undefined || to === undefined) return undefined;
-  const args = { file_path: path, old_string: unescapeText(from), new_string: unescapeText(to) };
-  return calls({ name: "replace", args });
-}
-
-function parseHugeArgs(rest: string): Step | undefined {
-  if (!/^\d{1,8}$/.test(rest)) return undefined;
-  return calls({ name: "write_file", args: { file_path: "huge.txt", content: "x".repeat(Number(rest)) } });
-}
-
-function parseCall(rest: string): Step | undefined {
-  const [, name, json = "{}"] = /^(\S+)(?:\s+(\{.*\}))?$/s.exec(rest) ?? [];
-  const args = parseJsonOrUndefined(json);
-  return name === undefined || !isObject(args) ? undefined : calls({ name, args });
 }
 
 /** Replaces `\\n` and `\\t` by a line break and a tab. */

@@ -31,7 +31,10 @@ export function createScriptedModel(): Model {
     name: "scripted",
     mayRepeat: true,
     async *generate({ history }, signal) {
-      const promptIndex = history.findLastIndex(isPrompt);
+      const promptIndex = history.findLastIndex(
+        (message) =>
+          message.role === Role.USER && (messageText(message) !== "" || confirmationsOf(message).length === 0),
+      );
       const prompt = history[promptIndex];
       const turns = prompt && parseScript(messageText(prompt));
       if (!turns) return yield { case: "text", value: PROSE_ANSWER };
@@ -41,10 +44,6 @@ export function createScriptedModel(): Model {
       else yield { case: "text", value: summarize(steps.at(-1)) };
     },
   };
-}
-
-function isPrompt(message: Message): boolean {
-  return message.role === Role.USER && (messageText(message) !== "" || confirmationsOf(message).length === 0);
 }
 
 async function* playTurn(turn: readonly Step[], signal: AbortSignal): AsyncIterable<ModelEvent> {

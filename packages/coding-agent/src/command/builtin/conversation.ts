@@ -8,15 +8,7 @@ import { noConversation, replyWith } from "../steps.ts";
 
 /** Creates `/compress`, `/plan` and `/stats`, which are about the conversation in which they are sent. */
 export function conversationCommands(conversations: Conversations): SlashCommand[] {
-  return [
-    compressCommand(conversations),
-    reportCommand("plan", "Shows the agent's plan and its progress", conversations, formatPlan),
-    reportCommand("stats", "Shows the time, tokens and tool calls of this conversation", conversations, formatStats),
-  ];
-}
-
-function compressCommand(conversations: Conversations): SlashCommand {
-  return {
+  const compress: SlashCommand = {
     path: ["compress"],
     description: "Replaces the older part of this conversation by a summary, so that the model has room",
     arguments: [],
@@ -30,8 +22,14 @@ function compressCommand(conversations: Conversations): SlashCommand {
           : `A summary stands for ${count} ${count === 1 ? "message" : "messages"} now; the log keeps them.`;
       }),
   };
+  return [
+    compress,
+    reportCommand("plan", "Shows the agent's plan and its progress", conversations, formatPlan),
+    reportCommand("stats", "Shows the time, tokens and tool calls of this conversation", conversations, formatStats),
+  ];
 }
 
+/** Creates a command that replies with a report about the task. */
 function reportCommand(
   word: string,
   description: string,
@@ -68,6 +66,7 @@ function formatPlan(task: Task): string {
 }
 
 function formatStats(task: Task): string {
+  const { usage } = task;
   const calls = task.history.flatMap(toolCallsOf);
   const prompts = task.history.filter(({ role }) => role === Role.USER).length;
   const byTool = [...Map.groupBy(calls, ({ toolName }) => toolName)];
@@ -75,7 +74,9 @@ function formatStats(task: Task): string {
     `task: ${task.id}`,
     `model: ${task.model === "" ? "none" : task.model}`,
     `time: ${formatDuration(task)}, ${prompts} of your messages, ${task.history.length - prompts} steps`,
-    `tokens: ${formatUsage(task)}`,
+    usage
+      ? `tokens: ${usage.inputTokens} in (${usage.cachedTokens} cached), ${usage.outputTokens} out (${usage.thoughtTokens} thoughts)`
+      : "tokens: not counted",
     `tool calls: ${calls.length}${calls.length > 0 ? ` (${countOutcomes(calls)})` : ""}`,
     ...byTool
       .sort(([, one], [, other]) => other.length - one.length)
@@ -88,12 +89,6 @@ function formatDuration({ createTime, updateTime }: Task): string {
   const ms = createTime && updateTime ? timestampMs(updateTime) - timestampMs(createTime) : 0;
   const seconds = Math.round(ms / 1000);
   return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
-}
-
-function formatUsage({ usage }: Task): string {
-  if (!usage) return "not counted";
-  const { inputTokens, cachedTokens, outputTokens, thoughtTokens } = usage;
-  return `${inputTokens} in (${cachedTokens} cached), ${outputTokens} out (${thoughtTokens} thoughts)`;
 }
 
 const OUTCOMES: ReadonlyMap<ToolCallStatus, string> = new Map([

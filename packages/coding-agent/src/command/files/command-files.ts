@@ -59,7 +59,11 @@ function createCommand(path: string, content: Buffer, { model, onNotice }: Comma
     .replace(/\.(toml|md)$/, "")
     .split("/");
   try {
-    assertWords(path, words);
+    const invalidWord = words.find((word) => !/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/.test(word));
+    if (invalidWord !== undefined) {
+      const problem = `command file ${JSON.stringify(path)} has the word ${JSON.stringify(invalidWord)} in its name`;
+      throw new DevtoolError(problem, Code.InvalidArgument, { remedy: 'use letters, digits, "-" and "_"' });
+    }
     const { description, prompt, arguments: declared } = readCommandFile(path, content);
     const implied = PLACEHOLDER.test(prompt) ? [optional("args", "what the prompt is about")] : [];
     return {
@@ -80,16 +84,6 @@ function createCommand(path: string, content: Buffer, { model, onNotice }: Comma
       },
     };
   }
-}
-
-function assertWords(path: string, words: readonly string[]): void {
-  const invalidWord = words.find((word) => !/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/.test(word));
-  if (invalidWord === undefined) return;
-  throw new DevtoolError(
-    `command file ${JSON.stringify(path)} has the word ${JSON.stringify(invalidWord)} in its name`,
-    Code.InvalidArgument,
-    { remedy: 'use letters, digits, "-" and "_"' },
-  );
 }
 
 /** Puts the arguments in place of each `{{args}}`, or after a prompt without placeholders. Does not interpret the arguments. */

@@ -3,51 +3,41 @@ import { type ProcessEnd, type RunningProcess, type SandboxedCommand, startProce
 import { abortable, Code, DevtoolError } from "@devtool/server/agent";
 import { LiveOutput } from "./live-output.ts";
 
-/** The bounds of a task's background processes. */
+/** Options of the background processes of a task. */
 export interface BackgroundOptions {
-  /** Makes the ids of processes: never the same twice, not even after a restart. */
+  /** Creates a unique id for a process. Ids must not repeat after a restart. */
   readonly nextId: () => string;
-  /** So many may run at once. Default 8. */
+  /** The maximum number of running processes. Default: 8. */
   readonly maxRunning?: number;
-  /** So many that have ended can still be read, the newest. Default 16. */
+  /** The maximum number of ended processes whose output can still be read. The oldest are forgotten. Default: 16. */
   readonly maxEnded?: number;
-  /** So many characters of each one's output are kept, the newest. Default 65536. */
+  /** The maximum number of characters of output that are kept per process, from the end. Default: 65536. */
   readonly maxOutputBytes?: number;
 }
 
-/** What there is to say of a background process. */
+/** The state of a background process. */
 export interface BackgroundState {
+  /** The command line. */
   readonly command: string;
-  /** Its output so far, or the tail of it. */
+  /** The output so far, possibly without its beginning. */
   readonly output: string;
-  /** How it ended; undefined while it runs. */
+  /** How the process ended. Undefined while it runs. */
   readonly end: ProcessEnd | undefined;
 }
 
-interface Entry {
-  readonly command: string;
-  readonly process: RunningProcess;
-  readonly output: LiveOutput;
-  readonly stop: AbortController;
-  end: ProcessEnd | undefined;
-  /** Is resolved with the next output or the end, then replaced. */
-  changed: PromiseWithResolvers<void>;
-  /** All of its output was read, and it has ended. */
-  done: Promise<void>;
-}
-
-/** The processes that commands of one task left running. Disposing of it ends them all. */
+/** The background processes of one task. Disposing of it ends all of them. */
 export class BackgroundProcesses implements AsyncDisposable {
   readonly #options: Required<BackgroundOptions>;
-  readonly #entries = new Map<string, Entry>();
+  readonly #processes = new Map<string, BackgroundProcess>();
 
   constructor(options: BackgroundOptions) {
     this.#options = { maxRunning: 8, maxEnded: 16, maxOutputBytes: 64 * 1024, ...options };
   }
 
   /**
-   * Starts a process, whose command line is kept for who reads about it; it ends when the signal of who started it
-   * aborts. Throws `Code.ResourceExhausted` when too many run.
+   * Starts a process. It ends when `signal` aborts.
+   *
+   * `command` is the command line for those who read the state. Throws `Code.ResourceExhausted` when too many processes run.
    */
   start(
     command: string,
@@ -55,85 +45,105 @@ export class BackgroundProcesses implements AsyncDisposable {
     signal: AbortSignal,
   ): { readonly id: string; readonly pid: number } {
     this.#makeRoom();
-    const stop = new AbortController();
-    const process = startProcess(confined, AbortSignal.any([stop.signal, signal]));
-    const entry: Entry = {
-      command,
-      process,
-      stop,
-      output: new LiveOutput(this.#options.maxOutputBytes),
-      end: undefined,
-      changed: Promise.withResolvers(),
-      done: Promise.resolve(),
-    };
-    entry.done = follow(entry);
+    const process = new BackgroundProcess(command, confined, this.#options.maxOutputBytes, signal);
     const id = this.#options.nextId();
-    this.#entries.set(id, entry);
+    this.#processes.set(id, process);
     return { id, pid: process.pid };
   }
 
-  /** Tells of a process; waits for more output or its end, at most so many milliseconds, while it runs. */
+  /** Returns the state of a process. If it runs, first waits up to `waitMs` milliseconds for more output or its end. */
   async read(id: string, waitMs: number, signal: AbortSignal): Promise<BackgroundState> {
-    const entry = this.#entry(id);
-    if (!entry.end && waitMs > 0) {
-      const timer = new AbortController();
-      const late = delay(waitMs, undefined, { signal: timer.signal }).catch(() => undefined);
-      await abortable(Promise.race([entry.changed.promise, late]), signal).finally(() => timer.abort());
-    }
-    return { command: entry.command, output: entry.output.text, end: entry.end };
+    const process = this.#find(id);
+    await process.waitForChange(waitMs, signal);
+    return process.state;
   }
 
-  /** Ends a process with all that it started; tells of it then. One that had ended stays as it was. */
+  /** Ends a process with all processes that it started, and returns its state. Does nothing if it has already ended. */
   async stop(id: string): Promise<BackgroundState> {
-    const entry = this.#entry(id);
-    await endEntry(entry);
-    return { command: entry.command, output: entry.output.text, end: entry.end };
+    const process = this.#find(id);
+    await process.stop();
+    return process.state;
   }
 
-  /** Ends all of them. */
+  /** Ends all processes. */
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all([...this.#entries.values()].map(endEntry));
+    await Promise.all([...this.#processes.values()].map((process) => process.stop()));
   }
 
-  #entry(id: string): Entry {
-    const entry = this.#entries.get(id);
-    if (entry) return entry;
-    const known = [...this.#entries.keys()];
+  #find(id: string): BackgroundProcess {
+    const process = this.#processes.get(id);
+    if (process) return process;
+    const known = [...this.#processes.keys()];
     const remedy = known.length > 0 ? `choose ${known.join(", ")}` : "there is none";
     const problem = `background process ${JSON.stringify(id)} is gone: it ended with the server that ran it, or never was`;
     throw new DevtoolError(problem, Code.InvalidArgument, { remedy });
   }
 
-  /** Forgets the oldest of those that have ended, so that their number is bounded. */
+  /** Forgets the oldest ended processes beyond the limit. Throws when too many processes run. */
   #makeRoom(): void {
     const { maxRunning, maxEnded } = this.#options;
-    const ended = [...this.#entries].filter(([, { end }]) => end);
-    for (const [id] of ended.slice(0, Math.max(0, ended.length - maxEnded + 1))) this.#entries.delete(id);
-    const running = [...this.#entries].filter(([, { end }]) => !end).map(([id]) => id);
+    const ended = [...this.#processes].filter(([, { state }]) => state.end);
+    for (const [id] of ended.slice(0, Math.max(0, ended.length - maxEnded + 1))) this.#processes.delete(id);
+    const running = [...this.#processes].filter(([, { state }]) => !state.end).map(([id]) => id);
     if (running.length < maxRunning) return;
     const problem = `${running.length} background processes run: limit is ${maxRunning}`;
     throw new DevtoolError(problem, Code.ResourceExhausted, { remedy: `stop one of ${running.join(", ")}` });
   }
 }
 
-/** Reads the output of a process to its end, then what it left behind is ended too. */
-async function follow(entry: Entry): Promise<void> {
-  await using process = entry.process;
-  for await (const chunk of process.output()) {
-    if (chunk === "") continue;
-    entry.output.push(chunk);
-    wake(entry);
+/** A process and the output that it has written so far. */
+class BackgroundProcess {
+  readonly #command: string;
+  readonly #process: RunningProcess;
+  readonly #output: LiveOutput;
+  readonly #stop = new AbortController();
+  #end: ProcessEnd | undefined;
+  /** Resolves with the next output or the end of the process, then is replaced. */
+  #changed: PromiseWithResolvers<void> = Promise.withResolvers();
+  /** Resolves when the process has ended and all of its output was read. */
+  readonly #done: Promise<void>;
+
+  constructor(command: string, confined: SandboxedCommand, maxOutputBytes: number, signal: AbortSignal) {
+    this.#command = command;
+    this.#process = startProcess(confined, AbortSignal.any([this.#stop.signal, signal]));
+    this.#output = new LiveOutput(maxOutputBytes);
+    this.#done = this.#collectOutput();
   }
-  entry.end = await process.ended;
-  wake(entry);
-}
 
-async function endEntry(entry: Entry): Promise<void> {
-  entry.stop.abort();
-  await entry.done;
-}
+  get pid(): number {
+    return this.#process.pid;
+  }
 
-function wake(entry: Entry): void {
-  entry.changed.resolve();
-  entry.changed = Promise.withResolvers();
+  get state(): BackgroundState {
+    return { command: this.#command, output: this.#output.text, end: this.#end };
+  }
+
+  async waitForChange(waitMs: number, signal: AbortSignal): Promise<void> {
+    if (this.#end || waitMs <= 0) return;
+    const timer = new AbortController();
+    const timeout = delay(waitMs, undefined, { signal: timer.signal }).catch(() => undefined);
+    await abortable(Promise.race([this.#changed.promise, timeout]), signal).finally(() => timer.abort());
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#done;
+  }
+
+  /** Reads the output until the process ends, then ends the processes that it left behind. */
+  async #collectOutput(): Promise<void> {
+    await using process = this.#process;
+    for await (const chunk of process.output()) {
+      if (chunk === "") continue;
+      this.#output.push(chunk);
+      this.#notifyChange();
+    }
+    this.#end = await process.ended;
+    this.#notifyChange();
+  }
+
+  #notifyChange(): void {
+    this.#changed.resolve();
+    this.#changed = Promise.withResolvers();
+  }
 }

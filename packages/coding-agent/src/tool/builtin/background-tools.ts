@@ -16,7 +16,7 @@ const READ = toolArgs({
 });
 const MAX_WAIT_MS = 60_000;
 
-/** `read_background_output`: gives the output of a background process so far, and how it ended if it did. */
+/** Creates the tool `read_background_output`, which returns the output of a background process and how it ended. */
 export function readBackgroundOutputTool(background: BackgroundProcesses): Tool {
   return {
     declaration: {
@@ -25,21 +25,24 @@ export function readBackgroundOutputTool(background: BackgroundProcesses): Tool 
       parameters: READ.jsonSchema,
     },
     prepare: async (args) => {
-      const checked = READ.read(args);
-      const id = checked.id;
-      const waitMs = Math.min(Math.max(checked.wait_ms ?? 0, 0), MAX_WAIT_MS);
+      const { id, wait_ms = 0 } = READ.read(args);
+      const waitMs = Math.min(Math.max(wait_ms, 0), MAX_WAIT_MS);
       return {
         args,
         description: `Read the output of background process ${visibleText(id)}`,
         execute: async function* (signal) {
-          yield textResult(stateText(id, await background.read(id, waitMs, signal)));
+          yield textResult(formatState(id, await background.read(id, waitMs, signal)));
         },
       };
     },
   };
 }
 
-/** `stop_background_process`: ends a background process with all that it started. It asks nothing: the agent started it. */
+/**
+ * Creates the tool `stop_background_process`, which ends a background process with all processes that it started.
+ *
+ * It needs no approval, because the agent started the process.
+ */
 export function stopBackgroundProcessTool(background: BackgroundProcesses): Tool {
   return {
     declaration: {
@@ -48,24 +51,22 @@ export function stopBackgroundProcessTool(background: BackgroundProcesses): Tool
       parameters: STOP.jsonSchema,
     },
     prepare: async (args) => {
-      const id = STOP.read(args).id;
+      const { id } = STOP.read(args);
       return {
         args,
         description: `End background process ${visibleText(id)}`,
         execute: async function* () {
-          yield textResult(stateText(id, await background.stop(id)));
+          yield textResult(formatState(id, await background.stop(id)));
         },
       };
     },
   };
 }
 
-function stateText(id: string, { command, output, end }: BackgroundState): string {
-  return `background process ${id} (${command}) ${endText(end)}\n${output}`;
-}
-
-function endText(end: BackgroundState["end"]): string {
-  if (!end) return "runs";
-  if (end.error) return `could not be started: ${end.error.message}`;
-  return end.signalName === "" ? `ended with exit code ${end.exitCode}` : `was ended by ${end.signalName}`;
+function formatState(id: string, { command, output, end }: BackgroundState): string {
+  let outcome = "runs";
+  if (end?.error) outcome = `could not be started: ${end.error.message}`;
+  else if (end)
+    outcome = end.signalName === "" ? `ended with exit code ${end.exitCode}` : `was ended by ${end.signalName}`;
+  return `background process ${id} (${command}) ${outcome}\n${output}`;
 }

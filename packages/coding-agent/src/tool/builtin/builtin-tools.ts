@@ -4,11 +4,11 @@ import type { Tool } from "../tool.ts";
 import type { Workspace } from "../workspace.ts";
 import { readBackgroundOutputTool, stopBackgroundProcessTool } from "./background-tools.ts";
 import { globTool } from "./glob.ts";
-import { keptBackEdit } from "./kept-back-edit.ts";
 import { listDirectoryTool } from "./list-directory.ts";
 import { multiEditTool } from "./multi-edit.ts";
 import { readFileTool } from "./read-file.ts";
 import { readManyFilesTool } from "./read-many-files.ts";
+import { withReadRules } from "./read-rules.ts";
 import { replaceTool } from "./replace.ts";
 import { runShellCommandTool, type ShellOptions } from "./run-shell-command.ts";
 import { saveMemoryTool } from "./save-memory.ts";
@@ -18,32 +18,45 @@ import { updatePlanTool } from "./update-plan.ts";
 import { webFetchTool } from "./web-fetch.ts";
 import { writeFileTool } from "./write-file.ts";
 
-/** What the tools of an agent may reach beside its workspace. */
+/** Options of the built-in tools. */
 export interface BuiltinToolsOptions {
+  /** Options of `run_shell_command`. */
   readonly shell: ShellOptions;
+  /** The addresses that `web_fetch` may reach. */
   readonly outbound: OutboundPolicy;
+  /** Options of the tools that search or list files. */
   readonly search?: SearchOptions;
-  /** What the rules decide about reading files that are edited. Default: every file may be read. */
+  /** Decides whether a file that a tool edits may be read. Default: every file may be read. */
   readonly decideReading?: ReadDecision;
 }
 
 /** The names of the built-in tools. */
 export const BUILTIN_TOOL_NAMES: readonly string[] = [
-  ...["read_file", "read_many_files", "write_file", "replace", "multi_edit", "list_directory", "glob"],
-  ...["search_file_content", "run_shell_command", "read_background_output", "stop_background_process"],
-  ...["web_fetch", "save_memory", "update_plan"],
+  "read_file",
+  "read_many_files",
+  "write_file",
+  "replace",
+  "multi_edit",
+  "list_directory",
+  "glob",
+  "search_file_content",
+  "run_shell_command",
+  "read_background_output",
+  "stop_background_process",
+  "web_fetch",
+  "save_memory",
+  "update_plan",
 ];
 
-/** The tools that every agent has in its workspace. */
+/** Creates the built-in tools for a workspace. The tools for background processes need `shell.background`. */
 export function builtinTools(workspace: Workspace, options: BuiltinToolsOptions): Tool[] {
   const { shell, outbound, search, decideReading = () => "allow" } = options;
-  const edit = (tool: Tool): Tool => keptBackEdit(tool, workspace, decideReading);
   return [
     readFileTool(workspace),
     readManyFilesTool(workspace, search),
-    edit(writeFileTool(workspace)),
-    edit(replaceTool(workspace)),
-    edit(multiEditTool(workspace)),
+    withReadRules(writeFileTool(workspace), workspace, decideReading),
+    withReadRules(replaceTool(workspace), workspace, decideReading),
+    withReadRules(multiEditTool(workspace), workspace, decideReading),
     listDirectoryTool(workspace, search),
     globTool(workspace, search),
     searchFileContentTool(workspace, search),

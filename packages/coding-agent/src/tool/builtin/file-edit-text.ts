@@ -5,7 +5,7 @@ import { describeContent } from "./read-file-kind.ts";
 
 const BYTE_ORDER_MARK = "\u{feff}";
 
-/** The text of a file that a tool edits; undefined when there is no file. Throws a `DevtoolError` when it holds no text. */
+/** Reads a text file to edit. Returns undefined when it does not exist. Throws a `DevtoolError` for a binary file. */
 export function readEditable(workspace: Workspace, path: string): string | undefined {
   const content = workspace.readFile(path);
   if (content === undefined) return undefined;
@@ -16,7 +16,7 @@ export function readEditable(workspace: Workspace, path: string): string | undef
   );
 }
 
-/** The text of a file that must be there. Throws a `DevtoolError` that names it. */
+/** Reads a text file to edit. Throws a `DevtoolError` when it does not exist or is binary. */
 export function readExisting(workspace: Workspace, path: string): string {
   const text = readEditable(workspace, path);
   if (text !== undefined) return text;
@@ -25,33 +25,33 @@ export function readExisting(workspace: Workspace, path: string): string {
   });
 }
 
-/** New content as the file that it replaces has it: with its line ends, when all are CRLF, and its byte order mark. */
-export function inStyleOf(oldContent: string | undefined, newContent: string): string {
+/** Adapts new content to the file that it replaces: keeps its byte order mark, and its line endings if all are CRLF. */
+export function matchFileFormat(oldContent: string | undefined, newContent: string): string {
   if (oldContent === undefined || oldContent === "") return newContent;
-  const marked = oldContent.startsWith(BYTE_ORDER_MARK) && !newContent.startsWith(BYTE_ORDER_MARK);
-  return (marked ? BYTE_ORDER_MARK : "") + (hasCrlf(oldContent) ? withCrlf(newContent) : newContent);
+  const needsMark = oldContent.startsWith(BYTE_ORDER_MARK) && !newContent.startsWith(BYTE_ORDER_MARK);
+  return (needsMark ? BYTE_ORDER_MARK : "") + (hasCrlf(oldContent) ? withCrlf(newContent) : newContent);
 }
 
-/** One replacement of text. */
-export interface Replacement {
-  readonly oldText: string;
-  readonly newText: string;
+/** The outcome of `replaceAll`. */
+export interface Replaced {
+  readonly content: string;
+  /** The number of places where the text was replaced. */
+  readonly count: number;
 }
 
 /**
- * Splits content at a text that shall be replaced, and says what to put between the pieces. A text with plain line ends
- * is also found in a file whose line ends are all CRLF, and replaced by one with CRLF.
+ * Replaces every occurrence of a text.
+ *
+ * In a file whose line endings are all CRLF, also finds a text with plain line endings, and replaces it by one with CRLF.
  */
-export function splitAt(
-  content: string,
-  { oldText, newText }: Replacement,
-): { readonly pieces: readonly string[]; readonly between: string } {
+export function replaceAll(content: string, oldText: string, newText: string): Replaced {
   const pieces = content.split(oldText);
-  if (pieces.length > 1 || !hasCrlf(content)) return { pieces, between: newText };
-  return { pieces: content.split(withCrlf(oldText)), between: withCrlf(newText) };
+  if (pieces.length > 1 || !hasCrlf(content)) return { content: pieces.join(newText), count: pieces.length - 1 };
+  const crlfPieces = content.split(withCrlf(oldText));
+  return { content: crlfPieces.join(withCrlf(newText)), count: crlfPieces.length - 1 };
 }
 
-/** Tells whether all line ends are CRLF, and there is one. */
+/** Whether a text has line endings and all of them are CRLF. */
 function hasCrlf(text: string): boolean {
   return text.includes("\r\n") && !/(?<!\r)\n/.test(text);
 }

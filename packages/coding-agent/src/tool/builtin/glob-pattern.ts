@@ -1,32 +1,43 @@
 import { invalid } from "@devtool/server/agent";
 import { RE2JS } from "re2js";
 
+/** The maximum length of a pattern in characters. */
 const MAX_PATTERN_LENGTH = 1000;
 
-/** Tells which paths match a glob pattern. */
+/** Returns whether a path matches a glob pattern. */
 export type GlobPattern = (path: string) => boolean;
 
-/** One of: an escape, `**` for directories, `**` for what lies below, `*`, `?`, a class, a sign of braces, text. */
+/**
+ * Matches one token of a pattern: an escaped character, `**` before `/`, `**` at the end of a part, `*`, `?`, a character class,
+ * a brace or comma, or text.
+ */
 const TOKEN =
   /\\(?<escaped>.)|(?<directories>(?<![^/{,])\*\*\/)|(?<below>(?<![^/{,])\*\*(?![^/,}]))|(?<star>\*+)|(?<one>\?)|\[(?<not>[!^]?)(?<members>(?:\\.|[^\]\\])+)\]|(?<brace>[{},])|(?<text>[^\\*?[{},]+|.)/gsu;
 
 /**
- * Compiles a glob pattern of whole paths: `*` and `?` stop at `/`, `**` goes over directories, `[a-z]` and `[!a-z]` stand for
- * one character, `{a,b}` for either. Matching takes time proportional to the path, whatever the pattern. Throws
- * `Code.InvalidArgument` that names the argument.
+ * Compiles a glob pattern that matches whole paths.
+ *
+ * `*` and `?` match characters except `/`, `**` matches any number of directories, `[a-z]` and `[!a-z]` match one character, and
+ * `{a,b}` matches either part. Matching takes time proportional to the length of the path, for every pattern.
+ *
+ * Throws `Code.InvalidArgument` for an invalid pattern. `argument` is the name of the argument in the message.
  */
 export function compileGlob(argument: string, pattern: string): GlobPattern {
-  if (pattern === "" || pattern.length > MAX_PATTERN_LENGTH)
+  if (pattern === "" || pattern.length > MAX_PATTERN_LENGTH) {
     throw invalid(argument, pattern.slice(0, 40), `has 0 or over ${MAX_PATTERN_LENGTH} characters`);
+  }
   try {
-    const compiled = RE2JS.compile(expressionOf(pattern.replace(/^(\.\/)+/, "")), RE2JS.DOTALL);
+    const compiled = RE2JS.compile(toRegularExpression(pattern.replace(/^(\.\/)+/, "")), RE2JS.DOTALL);
     return (path) => compiled.testExact(path);
   } catch {
     throw invalid(argument, pattern, "is not a valid glob pattern", "close each brace, and give each range as [a-z]");
   }
 }
 
-function expressionOf(pattern: string): string {
+/** The regular expressions for braces and for commas in them. */
+const BRACE_EXPRESSIONS: Readonly<Record<string, string>> = { "{": "(?:", ",": "|", "}": ")" };
+
+function toRegularExpression(pattern: string): string {
   let openBraces = 0;
   return pattern.replace(TOKEN, (...match) => {
     const { escaped, directories, below, star, one, not, members, brace, text } = match.at(-1);
@@ -38,10 +49,8 @@ function expressionOf(pattern: string): string {
     if (brace === "{") openBraces++;
     if (brace !== undefined && openBraces > 0) {
       if (brace === "}") openBraces--;
-      return BRACES[brace] ?? "";
+      return BRACE_EXPRESSIONS[brace] ?? "";
     }
     return RE2JS.quote(escaped ?? brace ?? text);
   });
 }
-
-const BRACES: Readonly<Record<string, string>> = { "{": "(?:", ",": "|", "}": ")" };

@@ -15,10 +15,10 @@ const PARAMETERS = toolArgs({
   ...INCLUDE_IGNORED,
 });
 
-/** So many paths are listed at most. */
+/** The maximum number of paths in a result. */
 const MAX_PATHS = 1000;
 
-/** `glob`: the files whose paths match a pattern. */
+/** Creates the tool `glob`, which finds files by a pattern over their paths. */
 export function globTool(
   workspace: Workspace,
   { access = everyFile, searches = new Searches() }: SearchOptions = {},
@@ -31,59 +31,57 @@ export function globTool(
       parameters: PARAMETERS.jsonSchema,
     },
     prepare: async (args) => {
-      const checked = PARAMETERS.read(args);
-      const path = workspace.locate(checked.path || ".");
-      const pattern = checked.pattern;
-      const matches = compileGlob("pattern", inWorkspace(workspace, pattern));
+      const { pattern, path: directory, include_ignored: includesIgnored } = PARAMETERS.read(args);
+      const path = workspace.locate(directory || ".");
+      const matches = compileGlob("pattern", toRelativePattern(workspace, pattern));
       return {
         args,
         description: `Find ${pattern} in ${path || "the workspace"}`,
         execute: async function* (signal) {
-          const walk = new IgnoreWalk({
-            workspace,
-            path,
-            ignored: checked.include_ignored ? "include" : "skip",
-          });
-          const sieve = new FileFilter(access({ toolName: "glob", args, named: [path], shows: "names" }));
-          const search = { path, matches, sieve };
-          const paths = await searches.run((limits) => matchingFiles(walk, search, limits), signal);
-          yield textResult(report(paths, walk.ignored) + sieve.note);
+          const walk = new IgnoreWalk({ workspace, path, ignored: includesIgnored ? "include" : "skip" });
+          const filter = new FileFilter(access({ toolName: "glob", args, named: [path], shows: "names" }));
+          const search = { path, matches, filter };
+          const paths = await searches.run((limits) => findFiles(walk, search, limits), signal);
+          yield textResult(formatPaths(paths, walk.ignored) + filter.note);
         },
       };
     },
   };
 }
 
-/** A pattern as it is within the workspace: models also write absolute ones. */
-export function inWorkspace({ root }: Workspace, pattern: string): string {
+/** Makes a pattern relative to the workspace. Models also write absolute patterns. */
+export function toRelativePattern({ root }: Workspace, pattern: string): string {
   return pattern.startsWith(`${root}/`) ? pattern.slice(root.length + 1) : pattern;
 }
 
-/** What is looked for in a walk. */
+/** A search for files by their paths. */
 export interface PathSearch {
-  /** Where the walk began. */
+  /** The directory where the walk starts, relative to the workspace. */
   readonly path: string;
   readonly matches: GlobPattern;
-  readonly sieve: FileFilter;
+  readonly filter: FileFilter;
 }
 
-/** The files of a walk whose paths match, in the workspace or from where the walk began; stops after more than a list holds. */
-export async function matchingFiles(
+/**
+ * Returns the sorted paths of the files whose path matches, relative to the workspace or to the start of the walk.
+ *
+ * Stops when there are more than fit in a result.
+ */
+export async function findFiles(
   walk: IgnoreWalk,
-  { path, matches, sieve }: PathSearch,
+  { path, matches, filter }: PathSearch,
   signal: AbortSignal,
 ): Promise<string[]> {
   const prefix = path === "" ? "" : `${path}/`;
   const found: string[] = [];
   for await (const { files } of walk.directories(signal)) {
-    const matching = files.filter((file) => matches(file) || matches(file.slice(prefix.length)));
-    found.push(...sieve.keep(matching));
+    found.push(...filter.keep(files.filter((file) => matches(file) || matches(file.slice(prefix.length)))));
     if (found.length > MAX_PATHS) break;
   }
   return found.sort();
 }
 
-function report(paths: readonly string[], ignored: number): string {
+function formatPaths(paths: readonly string[], ignored: number): string {
   if (paths.length === 0) return `No file matches.${ignoredNote(ignored)}`;
   if (paths.length <= MAX_PATHS) return paths.join("\n");
   return `${paths.slice(0, MAX_PATHS).join("\n")}\n[more than ${MAX_PATHS}: narrow the pattern]`;

@@ -1,4 +1,3 @@
-import type { Dirent } from "node:fs";
 import { posix } from "node:path";
 import { isPlaceholder } from "@devtool/sandbox";
 import { Code, DevtoolError } from "@devtool/server/agent";
@@ -12,7 +11,7 @@ import { textResult } from "../tool-result.ts";
 import type { Workspace } from "../workspace.ts";
 import { Searches, type SearchOptions } from "./searches.ts";
 
-/** The argument by which listings and searches show what the workspace ignores. */
+/** The argument that makes listings and searches include ignored files. */
 export const INCLUDE_IGNORED: { readonly include_ignored: z.ZodOptional<z.ZodBoolean> } = {
   include_ignored: z
     .boolean()
@@ -25,10 +24,10 @@ const PARAMETERS = toolArgs({
   ...INCLUDE_IGNORED,
 });
 
-/** So many names are listed at most. */
+/** The maximum number of names in a result. */
 const MAX_ENTRIES = 2000;
 
-/** `list_directory`: the names in one directory. */
+/** Creates the tool `list_directory`, which lists the names in one directory. */
 export function listDirectoryTool(
   workspace: Workspace,
   { access = everyFile, searches = new Searches() }: SearchOptions = {},
@@ -48,60 +47,56 @@ export function listDirectoryTool(
         args,
         description: `List ${path || "the workspace"}`,
         execute: async function* (signal) {
-          const sieve = new FileFilter(access({ toolName: "list_directory", args, named: [path], shows: "names" }));
-          const listed: Listed = { path, ignored, sieve };
-          const text = await searches.run((limits) => listing(workspace, listed, limits), signal);
-          yield textResult(text + sieve.note);
+          const filter = new FileFilter(access({ toolName: "list_directory", args, named: [path], shows: "names" }));
+          const listing = { path, ignored, filter } as const;
+          const text = await searches.run((limits) => listDirectory(workspace, listing, limits), signal);
+          yield textResult(text + filter.note);
         },
       };
     },
   };
 }
 
-/** Says that something ignored was left out; empty when nothing was. */
+/** Returns a line with the number of ignored entries that were left out. Empty when none were. */
 export function ignoredNote(count: number): string {
   if (count === 0) return "";
   return `\n[${count} ignored ${count === 1 ? "entry" : "entries"} left out: include_ignored shows them]`;
 }
 
-interface Listed {
+interface Listing {
+  /** The directory, relative to the workspace. */
   readonly path: string;
   readonly ignored: "skip" | "include";
-  readonly sieve: FileFilter;
+  readonly filter: FileFilter;
 }
 
-async function listing(workspace: Workspace, { path, ignored, sieve }: Listed, signal: AbortSignal): Promise<string> {
+async function listDirectory(workspace: Workspace, listing: Listing, signal: AbortSignal): Promise<string> {
+  const { path, ignored, filter } = listing;
   const all = workspace.readDirectory(path);
   if (!all) throw new DevtoolError(`directory ${JSON.stringify(path)} does not exist`, Code.NotFound);
-  const there = all.filter(
-    (entry) => !entry.isDirectory() || !isEmptyPlaceholder(workspace, posix.join(path, entry.name)),
-  );
-  const entries = there.filter(({ name }) => sieve.keep([posix.join(path, name)]).length > 0);
+  const entries = all.filter((entry) => {
+    const entryPath = posix.join(path, entry.name);
+    // The mark of a sandbox's placeholder can be forged, so a directory is left out only if it is empty too.
+    const isPlaceholderDirectory =
+      entry.isDirectory() &&
+      isPlaceholder(posix.join(workspace.root, entryPath)) &&
+      workspace.readDirectory(entryPath)?.length === 0;
+    return !isPlaceholderDirectory && filter.keep([entryPath]).length > 0;
+  });
   const rules = new IgnoreRules(workspace);
   const pace = new Pace(signal);
-  const includes = ignored === "include" || (await rules.ignoresTree(path, pace));
-  const shown: Dirent[] = [];
+  const includesIgnored = ignored === "include" || (await rules.ignoresTree(path, pace));
+  const lines: string[] = [];
   for (const entry of entries) {
     await pace.rest();
-    if (includes || !isIgnored(entry, path, rules)) shown.push(entry);
+    const { name } = entry;
+    const kind = entry.isDirectory() ? "directory" : "file";
+    if (!includesIgnored && rules.ignores(posix.join(path, name), kind)) continue;
+    if (kind === "directory") lines.push(`${name}/`);
+    else lines.push(entry.isSymbolicLink() ? `${name}@` : name);
   }
-  const note = ignoredNote(entries.length - shown.length);
-  if (shown.length === 0) return `The directory is empty.${note}`;
-  const more = shown.length > MAX_ENTRIES ? `\n[${shown.length} entries: glob finds the rest]` : "";
-  return `${shown.slice(0, MAX_ENTRIES).map(lineOf).join("\n")}${more}${note}`;
-}
-
-/** The time of a directory can be forged, so one that holds something is listed whatever it looks like. */
-function isEmptyPlaceholder(workspace: Workspace, path: string): boolean {
-  return isPlaceholder(posix.join(workspace.root, path)) && workspace.readDirectory(path)?.length === 0;
-}
-
-function isIgnored(entry: Dirent, directory: string, rules: IgnoreRules): boolean {
-  const path = directory === "" ? entry.name : `${directory}/${entry.name}`;
-  return rules.ignores(path, entry.isDirectory() ? "directory" : "file");
-}
-
-function lineOf(entry: Dirent): string {
-  if (entry.isDirectory()) return `${entry.name}/`;
-  return entry.isSymbolicLink() ? `${entry.name}@` : entry.name;
+  const note = ignoredNote(entries.length - lines.length);
+  if (lines.length === 0) return `The directory is empty.${note}`;
+  const more = lines.length > MAX_ENTRIES ? `\n[${lines.length} entries: glob finds the rest]` : "";
+  return `${lines.slice(0, MAX_ENTRIES).join("\n")}${more}${note}`;
 }

@@ -1,42 +1,48 @@
-/** How often live output is shown, and how much of it. */
+/** The minimum time between two snapshots of live output, in milliseconds. */
 const INTERVAL_MS = 100;
-const MAX_QUIET_MS = 1000;
-/** So many bytes may be shown for each byte that was produced, so that n bytes of output cost O(n) (TOOL-7). */
-const SHOWN_PER_BYTE = 4;
 
-/** The output of a running command: its tail, and when to show it again. */
+/** The maximum time without a snapshot while there is new output, in milliseconds. */
+const MAX_QUIET_MS = 1000;
+
+/** The maximum number of characters shown per character produced, so that n characters of output cost O(n) (TOOL-7). */
+const MAX_SHOWN_PER_PRODUCED = 4;
+
+/** Keeps the end of a command's output, and decides when to show it again. */
 export class LiveOutput {
-  readonly #maxBytes: number;
+  readonly #maxLength: number;
   #tail = "";
+  /** The total number of characters produced. */
   #produced = 0;
+  /** The total number of characters shown in all snapshots. */
   #shown = 0;
+  /** The value of `#produced` at the last snapshot. */
   #shownAtProduced = 0;
   #shownAtMs = Number.NEGATIVE_INFINITY;
 
-  /** Keeps so many bytes of the newest output. */
-  constructor(maxBytes: number) {
-    this.#maxBytes = maxBytes;
+  /** `maxLength` is the number of characters that are kept, from the end. */
+  constructor(maxLength: number) {
+    this.#maxLength = maxLength;
   }
 
   push(text: string): void {
     this.#produced += text.length;
     const all = this.#tail + text;
-    this.#tail = all.length > 2 * this.#maxBytes ? all.slice(-this.#maxBytes) : all;
+    this.#tail = all.length > 2 * this.#maxLength ? all.slice(-this.#maxLength) : all;
   }
 
-  /** The output so far: all of it, or the tail with a first line that says what was cut. */
+  /** The output so far. If its beginning was cut, the first line says how much. */
   get text(): string {
-    if (this.#produced <= this.#maxBytes) return this.#tail;
-    return `[first ${this.#produced - this.#maxBytes} of ${this.#produced} characters cut]\n${this.#tail.slice(-this.#maxBytes)}`;
+    if (this.#produced <= this.#maxLength) return this.#tail;
+    return `[first ${this.#produced - this.#maxLength} of ${this.#produced} characters cut]\n${this.#tail.slice(-this.#maxLength)}`;
   }
 
-  /** The output to show at a time in milliseconds; undefined when there is nothing new or it is too soon. */
+  /** Returns a snapshot to show at a time in milliseconds. Undefined when there is no new output or it is too soon. */
   take(nowMs: number): string | undefined {
     if (this.#produced === this.#shownAtProduced) return undefined;
     const quietMs = nowMs - this.#shownAtMs;
-    const size = Math.min(this.#produced, this.#maxBytes);
-    const affordable = this.#shown + size <= SHOWN_PER_BYTE * this.#produced;
-    if (quietMs < INTERVAL_MS || (!affordable && quietMs < MAX_QUIET_MS)) return undefined;
+    const size = Math.min(this.#produced, this.#maxLength);
+    const isAffordable = this.#shown + size <= MAX_SHOWN_PER_PRODUCED * this.#produced;
+    if (quietMs < INTERVAL_MS || (!isAffordable && quietMs < MAX_QUIET_MS)) return undefined;
     this.#shown += size;
     this.#shownAtProduced = this.#produced;
     this.#shownAtMs = nowMs;

@@ -4,7 +4,7 @@ import type { Tool } from "../tool.ts";
 import { toolArgs } from "../tool-args.ts";
 import type { Workspace } from "../workspace.ts";
 import { fileEditInvocation } from "./file-edit.ts";
-import { readExisting, splitAt } from "./file-edit-text.ts";
+import { readExisting, replaceAll } from "./file-edit-text.ts";
 
 const EDIT = z.object({
   old_string: z.string().describe("The exact text to replace, as the edits before it leave the file."),
@@ -17,7 +17,7 @@ const PARAMETERS = toolArgs({
   edits: z.array(EDIT).describe("The edits, made one after the other."),
 });
 
-/** `multi_edit`: makes several replacements in one file, all of them or none; asks first. */
+/** Creates the tool `multi_edit`, which makes several replacements in one file, all or none, after the user's approval. */
 export function multiEditTool(workspace: Workspace): Tool {
   return {
     declaration: {
@@ -26,16 +26,15 @@ export function multiEditTool(workspace: Workspace): Tool {
       parameters: PARAMETERS.jsonSchema,
     },
     prepare: async (args) => {
-      const checked = PARAMETERS.read(args);
-      const path = workspace.locate(checked.file_path);
-      const edits = checked.edits;
+      const { file_path, edits } = PARAMETERS.read(args);
+      const path = workspace.locate(file_path);
       if (edits.length === 0) throw invalid("edits", "", "is empty", "name at least one edit");
       const oldContent = readExisting(workspace, path);
       return fileEditInvocation({
         workspace,
         path,
         oldContent,
-        newContent: edits.reduce((content, edit, index) => edited(content, edit, { path, index }), oldContent),
+        newContent: edits.reduce((content, edit, index) => applyEdit(content, edit, index, path), oldContent),
         args,
         argsFor: (newContent) => ({ file_path: path, edits: [{ old_string: oldContent, new_string: newContent }] }),
       });
@@ -43,18 +42,13 @@ export function multiEditTool(workspace: Workspace): Tool {
   };
 }
 
-interface Place {
-  readonly path: string;
-  readonly index: number;
-}
-
-function edited(content: string, edit: z.infer<typeof EDIT>, { path, index }: Place): string {
+function applyEdit(content: string, edit: z.infer<typeof EDIT>, index: number, path: string): string {
   const field = `edits[${index}].old_string`;
-  const oldText = edit.old_string;
+  const { old_string: oldText, new_string: newText, replace_all: replacesAll } = edit;
   if (oldText === "") throw invalid(field, "", "is empty", "use write_file to write a whole file");
-  const { pieces, between } = splitAt(content, { oldText, newText: edit.new_string });
-  const found = pieces.length - 1;
-  if (found === 1 || (found > 1 && edit.replace_all)) return pieces.join(between);
-  const remedy = found === 0 ? "read the file again" : "be more exact or set replace_all";
-  throw invalid(field, "", `occurs ${found} times in ${JSON.stringify(path)}, so no edit was made`, remedy);
+  const replaced = replaceAll(content, oldText, newText);
+  const { count } = replaced;
+  if (count === 1 || (count > 1 && replacesAll)) return replaced.content;
+  const remedy = count === 0 ? "read the file again" : "be more exact or set replace_all";
+  throw invalid(field, "", `occurs ${count} times in ${JSON.stringify(path)}, so no edit was made`, remedy);
 }

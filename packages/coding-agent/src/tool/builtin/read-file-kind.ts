@@ -1,59 +1,70 @@
 import { isUtf8 } from "node:buffer";
 
-/** What the first bytes of a file say that it is; undefined when they say nothing that is known here. */
+/** A kind of binary file that is recognized by its first bytes. */
 interface Kind {
   readonly name: string;
-  readonly isImage?: boolean;
-  /** Where the width and the height of an image lie. */
+  readonly isImage?: true;
+  /** Reads the width and height of an image in pixels from its first 32 bytes. */
   readonly size?: (head: Buffer) => readonly [number, number];
 }
 
-/** So many bytes tell what kind of content a file has. */
+/** The number of bytes at the beginning of a file from which its kind is recognized. */
 export const HEAD_BYTES = 8192;
 
-/** Says of what kind content is, and how large: `PNG image, 640×480 pixels, 1234 bytes`. Takes its first bytes. */
+/** Describes the kind and size of a file, for instance `PNG image, 640×480 pixels, 1234 bytes`. `head` is its beginning. */
 export function describeContent(head: Buffer, bytes: number): string {
-  const kind = kindOf(head);
+  const kind = findKind(head);
   const size = kind?.size && head.length >= 32 ? kind.size(head) : undefined;
   return [kind?.name, size && `${size[0]}×${size[1]} pixels`, `${bytes} bytes`].filter(Boolean).join(", ");
 }
 
-/** Tells whether content begins as an image of a known format does. */
+/** Returns whether a file is an image of a known format. `head` is its beginning. */
 export function isImage(head: Buffer): boolean {
-  return kindOf(head)?.isImage === true;
+  return findKind(head)?.isImage === true;
 }
 
-/** Tells whether the first bytes of a file are text: UTF-8 without NUL, with at most a character cut at the end. */
+/** Returns whether the beginning of a file is text: UTF-8 without NUL. The last character may be incomplete. */
 export function isText(head: Buffer): boolean {
   if (head.includes(0)) return false;
   return [0, 1, 2, 3].some((cut) => isUtf8(head.subarray(0, Math.max(0, head.length - cut))));
 }
 
-function kindOf(head: Buffer): Kind | undefined {
-  return KINDS.find(({ starts, at = 0 }) => head.subarray(at, at + starts.length).equals(starts))?.kind;
+function findKind(head: Buffer): Kind | undefined {
+  const found = KINDS.find(({ magic, offset = 0 }) => head.subarray(offset, offset + magic.length).equals(magic));
+  return found?.kind;
 }
 
-function image(name: string, size?: Kind["size"]): Kind {
-  return { name: `${name} image`, isImage: true, ...(size && { size }) };
-}
-
-function latin(text: string): Buffer {
-  return Buffer.from(text, "latin1");
-}
-
-const KINDS: readonly { readonly starts: Buffer; readonly at?: number; readonly kind: Kind }[] = [
-  { starts: latin("\x89PNG\r\n\x1a\n"), kind: image("PNG", (head) => [head.readUInt32BE(16), head.readUInt32BE(20)]) },
-  { starts: latin("GIF8"), kind: image("GIF", (head) => [head.readUInt16LE(6), head.readUInt16LE(8)]) },
-  { starts: latin("\xff\xd8\xff"), kind: image("JPEG") },
-  { starts: latin("WEBP"), at: 8, kind: image("WebP") },
-  { starts: latin("BM"), kind: image("BMP", (head) => [head.readInt32LE(18), Math.abs(head.readInt32LE(22))]) },
-  { starts: latin("%PDF-"), kind: { name: "PDF document" } },
-  { starts: latin("PK\x03\x04"), kind: { name: "ZIP archive or office document" } },
-  { starts: latin("\x1f\x8b"), kind: { name: "gzip archive" } },
-  { starts: latin("(\xb5/\xfd"), kind: { name: "Zstandard archive" } },
-  { starts: latin("\x7fELF"), kind: { name: "ELF program or library" } },
-  { starts: latin("\0asm"), kind: { name: "WebAssembly module" } },
-  { starts: latin("SQLite format 3\0"), kind: { name: "SQLite database" } },
-  { starts: latin("\xff\xfe"), kind: { name: "UTF-16 text" } },
-  { starts: latin("\xfe\xff"), kind: { name: "UTF-16 text" } },
+/** The known kinds by their magic number and its offset in the file. */
+const KINDS: readonly { readonly magic: Buffer; readonly offset?: number; readonly kind: Kind }[] = [
+  {
+    magic: Buffer.from("\x89PNG\r\n\x1a\n", "latin1"),
+    kind: {
+      name: "PNG image",
+      isImage: true,
+      size: (head) => [head.readUInt32BE(16), head.readUInt32BE(20)],
+    },
+  },
+  {
+    magic: Buffer.from("GIF8", "latin1"),
+    kind: { name: "GIF image", isImage: true, size: (head) => [head.readUInt16LE(6), head.readUInt16LE(8)] },
+  },
+  { magic: Buffer.from("\xff\xd8\xff", "latin1"), kind: { name: "JPEG image", isImage: true } },
+  { magic: Buffer.from("WEBP", "latin1"), offset: 8, kind: { name: "WebP image", isImage: true } },
+  {
+    magic: Buffer.from("BM", "latin1"),
+    kind: {
+      name: "BMP image",
+      isImage: true,
+      size: (head) => [head.readInt32LE(18), Math.abs(head.readInt32LE(22))],
+    },
+  },
+  { magic: Buffer.from("%PDF-", "latin1"), kind: { name: "PDF document" } },
+  { magic: Buffer.from("PK\x03\x04", "latin1"), kind: { name: "ZIP archive or office document" } },
+  { magic: Buffer.from("\x1f\x8b", "latin1"), kind: { name: "gzip archive" } },
+  { magic: Buffer.from("(\xb5/\xfd", "latin1"), kind: { name: "Zstandard archive" } },
+  { magic: Buffer.from("\x7fELF", "latin1"), kind: { name: "ELF program or library" } },
+  { magic: Buffer.from("\0asm", "latin1"), kind: { name: "WebAssembly module" } },
+  { magic: Buffer.from("SQLite format 3\0", "latin1"), kind: { name: "SQLite database" } },
+  { magic: Buffer.from("\xff\xfe", "latin1"), kind: { name: "UTF-16 text" } },
+  { magic: Buffer.from("\xfe\xff", "latin1"), kind: { name: "UTF-16 text" } },
 ];

@@ -2,30 +2,39 @@ import type { Descriptor } from "../descriptor.ts";
 import { Pace } from "../pace.ts";
 import { HEAD_BYTES, isText } from "./read-file-kind.ts";
 
-/** So many bytes of one file are given at most: what a model can make use of. */
+/** The maximum number of bytes of one file in a result: about what a model can use. */
 export const MAX_TEXT_BYTES: number = 256 * 1024;
-/** So many characters of one line are given. */
+
+/** The maximum number of characters of one line in a result. */
 const MAX_LINE_LENGTH = 2000;
-/** Lines are counted to the end of files of at most this size. */
+
+/** The maximum size, in bytes, of a file whose lines are counted to the end. */
 const MAX_COUNTED_BYTES = 64 * 1024 * 1024;
+
+/** The number of bytes that one read asks for. */
 const CHUNK_BYTES = 256 * 1024;
 const NEWLINE = 10;
-const NOTHING = Buffer.alloc(0);
 
-/** Which lines of a file to read, and how much of them. */
+/** A range of lines in a file. */
 export interface LineRange {
-  /** The first line, from 0. */
+  /** The index of the first line, counted from 0. */
   readonly offset: number;
+  /** The maximum number of lines. */
   readonly limit: number;
+  /** The maximum number of bytes. */
   readonly maxBytes: number;
 }
 
-/** Some lines of a file, or the first bytes of one that is no text. */
+/** Lines of a text file, or the beginning and size of a binary file. */
 export type FileText =
   | { readonly case: "text"; readonly text: string }
   | { readonly case: "binary"; readonly head: Buffer; readonly bytes: number };
 
-/** Reads lines of an open file of any size, as a model gets them: with a line of our own before them when they are not all. */
+/**
+ * Reads a range of lines from an open file of any size.
+ *
+ * If these are not all lines of the file, the text begins with a line that says which ones they are.
+ */
 export async function readLines(file: Descriptor, range: LineRange, signal: AbortSignal): Promise<FileText> {
   const { size } = file.stat();
   const lines = new LineCollector(range);
@@ -36,28 +45,28 @@ export async function readLines(file: Descriptor, range: LineRange, signal: Abor
   while (chunk.length > 0) {
     await pace.rest();
     lines.push(chunk);
-    if (lines.isFull && size > MAX_COUNTED_BYTES) return { case: "text", text: lines.report("more") };
-    // Less than was asked for is the end of a regular file.
-    chunk = chunk.length < CHUNK_BYTES ? NOTHING : file.readNext(CHUNK_BYTES);
+    if (lines.isFull && size > MAX_COUNTED_BYTES) return { case: "text", text: lines.format("some") };
+    // In a regular file, a short read means the end of the file.
+    chunk = chunk.length < CHUNK_BYTES ? Buffer.alloc(0) : file.readNext(CHUNK_BYTES);
   }
-  return { case: "text", text: lines.report("all") };
+  return { case: "text", text: lines.format("all") };
 }
 
-/** Takes the lines of a range out of the chunks of a file. */
+/** Collects the lines of a range from the chunks of a file. */
 class LineCollector {
   readonly #range: LineRange;
   readonly #pieces: Buffer[] = [];
   #bytes = 0;
-  /** The line that is being read. */
+  /** The index of the current line. */
   #line = 0;
-  /** The line in which the bytes ran out. */
+  /** The index of the line at which the maximum number of bytes was reached. */
   #cutAt: number | undefined;
 
   constructor(range: LineRange) {
     this.#range = range;
   }
 
-  /** Tells whether what follows is counted only. */
+  /** Whether the range is complete, so that the rest of the file is only counted. */
   get isFull(): boolean {
     return this.#cutAt !== undefined || this.#line >= this.#range.offset + this.#range.limit;
   }
@@ -72,15 +81,15 @@ class LineCollector {
     }
   }
 
-  /** The lines, with what to know of the rest; `seen` says whether all lines of the file were counted. */
-  report(seen: "all" | "more"): string {
+  /** Returns the lines of the range. `counted` says whether all lines of the file were counted. */
+  format(counted: "all" | "some"): string {
     const { offset, limit } = this.#range;
-    const text = shortened(Buffer.concat(this.#pieces).toString("utf8"));
+    const text = shortenLines(Buffer.concat(this.#pieces).toString("utf8"));
     const total = this.#line + 1;
     if (offset === 0 && total <= limit && this.#cutAt === undefined) return text;
     const shown = text.endsWith("\n") && total > offset + limit ? text.slice(0, -1) : text;
     const last = this.#cutAt === undefined ? Math.min(offset + limit, total) : this.#cutAt + 1;
-    const of = seen === "all" ? String(total) : `more than ${total}`;
+    const of = counted === "all" ? String(total) : `more than ${total}`;
     const rest =
       this.#cutAt === undefined ? "" : `, cut after ${this.#bytes} bytes: read on with offset ${this.#cutAt}`;
     return `[lines ${offset + 1} to ${Math.max(last, offset)} of ${of}${rest}]\n${shown}`;
@@ -95,12 +104,11 @@ class LineCollector {
   }
 }
 
-function shortened(text: string): string {
+function shortenLines(text: string): string {
   if (text.length <= MAX_LINE_LENGTH) return text;
-  const lines = text.split("\n");
-  return lines.map((line) => (line.length <= MAX_LINE_LENGTH ? line : cutLine(line))).join("\n");
-}
-
-function cutLine(line: string): string {
-  return `${line.slice(0, MAX_LINE_LENGTH)}[… ${line.length - MAX_LINE_LENGTH} more characters in this line]`;
+  const lines = text.split("\n").map((line) => {
+    const rest = line.length - MAX_LINE_LENGTH;
+    return rest <= 0 ? line : `${line.slice(0, MAX_LINE_LENGTH)}[… ${rest} more characters in this line]`;
+  });
+  return lines.join("\n");
 }

@@ -7,7 +7,7 @@ import type { Workspace } from "../workspace.ts";
 import { describeContent, isImage } from "./read-file-kind.ts";
 import { type LineRange, MAX_TEXT_BYTES, readLines } from "./read-file-lines.ts";
 
-/** So many lines are read unless told otherwise. */
+/** The default maximum number of lines in a result. */
 export const DEFAULT_LINES = 2000;
 
 const PARAMETERS = toolArgs({
@@ -16,7 +16,11 @@ const PARAMETERS = toolArgs({
   limit: z.int().optional().describe(`How many lines to read at most. Default ${DEFAULT_LINES}.`),
 });
 
-/** `read_file`: the text of a file of any size, or some lines of it; of an image, what it is. */
+/**
+ * Creates the tool `read_file`, which returns lines of a text file of any size.
+ *
+ * For an image, it returns a description.
+ */
 export function readFileTool(workspace: Workspace): Tool {
   return {
     declaration: {
@@ -25,27 +29,30 @@ export function readFileTool(workspace: Workspace): Tool {
       parameters: PARAMETERS.jsonSchema,
     },
     prepare: async (args) => {
-      const checked = PARAMETERS.read(args);
-      const path = workspace.locate(checked.file_path);
-      const offset = checked.offset ?? 0;
-      const limit = checked.limit ?? DEFAULT_LINES;
+      const { file_path, offset = 0, limit = DEFAULT_LINES } = PARAMETERS.read(args);
+      const path = workspace.locate(file_path);
       if (offset < 0) throw invalid("offset", String(offset), "must be 0 or more");
       if (limit < 1) throw invalid("limit", String(limit), "must be 1 or more");
       return {
         args,
         description: `Read ${path}`,
         execute: async function* (signal) {
-          yield textResult(await readText(workspace, { path, offset, limit, maxBytes: MAX_TEXT_BYTES }, signal));
+          yield textResult(await readText(workspace, path, { offset, limit, maxBytes: MAX_TEXT_BYTES }, signal));
         },
       };
     },
   };
 }
 
-/** Reads lines of a file that must be there. Throws a `DevtoolError` that names it when it holds no text and no image. */
+/**
+ * Reads lines of a text file. Returns a description of an image.
+ *
+ * Throws a `DevtoolError` when the file does not exist or is another kind of binary file.
+ */
 export async function readText(
   workspace: Workspace,
-  { path, ...range }: LineRange & { readonly path: string },
+  path: string,
+  range: LineRange,
   signal: AbortSignal,
 ): Promise<string> {
   using file = workspace.openFile(path);

@@ -8,7 +8,7 @@ import type { Tool } from "../tool.ts";
 import { toolArgs } from "../tool-args.ts";
 import { textResult } from "../tool-result.ts";
 import type { Workspace } from "../workspace.ts";
-import { inWorkspace, matchingFiles, type PathSearch } from "./glob.ts";
+import { findFiles, type PathSearch, toRelativePattern } from "./glob.ts";
 import { compileGlob, type GlobPattern } from "./glob-pattern.ts";
 import { INCLUDE_IGNORED, ignoredNote } from "./list-directory.ts";
 import { DEFAULT_LINES, readText } from "./read-file.ts";
@@ -22,12 +22,16 @@ const PARAMETERS = toolArgs({
   ...INCLUDE_IGNORED,
 });
 
-/** The maximum number of files that are read, of patterns, and of bytes of each file. */
+/** The maximum number of files in a result. */
 const MAX_FILES = 200;
-const MAX_PATTERNS = 50;
-const MAX_BYTES_EACH = 64 * 1024;
 
-/** `read_many_files`: the texts of several files, one after the other, as far as they fit. */
+/** The maximum number of paths and patterns. */
+const MAX_PATTERNS = 50;
+
+/** The maximum number of bytes of one file in a result. */
+const MAX_BYTES_PER_FILE = 64 * 1024;
+
+/** Creates the tool `read_many_files`, which returns the texts of several files, as many as fit. */
 export function readManyFilesTool(
   workspace: Workspace,
   { access = everyFile, searches = new Searches(), onNotice = () => undefined }: SearchOptions = {},
@@ -39,114 +43,104 @@ export function readManyFilesTool(
       parameters: PARAMETERS.jsonSchema,
     },
     prepare: async (args) => {
-      const checked = PARAMETERS.read(args);
-      const wanted = checked.paths.map((path) => wantedOf(workspace, path));
-      if (wanted.length === 0 || wanted.length > MAX_PATTERNS) {
-        throw invalid("paths", "", `has ${wanted.length} elements`, `give 1 to ${MAX_PATTERNS}`);
+      const { paths, include_ignored: includesIgnored } = PARAMETERS.read(args);
+      const targets = paths.map((path) => parseTarget(workspace, path));
+      if (targets.length === 0 || targets.length > MAX_PATTERNS) {
+        throw invalid("paths", "", `has ${targets.length} elements`, `give 1 to ${MAX_PATTERNS}`);
       }
-      const ignored = checked.include_ignored ? "include" : "skip";
+      const ignored = includesIgnored ? "include" : "skip";
       return {
         args,
-        description: `Read ${checked.paths.join(", ")}`,
+        description: `Read ${paths.join(", ")}`,
         execute: async function* (signal) {
-          const named = wanted.flatMap((item) => (item.case === "path" ? [item.path] : []));
-          const sieve = new FileFilter(access({ toolName: "read_many_files", args, named, shows: "content" }));
+          const named = targets.flatMap((target) => (target.case === "path" ? [target.path] : []));
+          const filter = new FileFilter(access({ toolName: "read_many_files", args, named, shows: "content" }));
           const text = await searches.run(async (limits) => {
-            const { files, note } = await collect(workspace, { wanted, ignored, sieve }, limits);
-            return (await readAll({ workspace, onNotice: firstTo(onNotice) }, files, limits)) + note;
+            const selection = { targets, ignored, filter } as const;
+            const { files, note } = await selectFiles(workspace, selection, limits);
+            return (await readFiles(workspace, files, onNotice, limits)) + note;
           }, signal);
-          yield textResult(text + sieve.note);
+          yield textResult(text + filter.note);
         },
       };
     },
   };
 }
 
-/** What one element asks for. */
-type Wanted =
+/** An element of `paths`: a pattern, or the path of a file or directory relative to the workspace. */
+type Target =
   | { readonly case: "pattern"; readonly matches: GlobPattern }
   | { readonly case: "path"; readonly path: string };
 
-function wantedOf(workspace: Workspace, path: string): Wanted {
-  const pattern = inWorkspace(workspace, path);
+function parseTarget(workspace: Workspace, path: string): Target {
+  const pattern = toRelativePattern(workspace, path);
   if (picomatch.scan(pattern).isGlob) return { case: "pattern", matches: compileGlob("paths", pattern) };
   return { case: "path", path: workspace.locate(path) };
 }
 
-/** Which files are wanted, and which of them may be read. */
-interface Collection {
-  readonly wanted: readonly Wanted[];
+interface Selection {
+  readonly targets: readonly Target[];
   readonly ignored: "skip" | "include";
-  readonly sieve: FileFilter;
+  readonly filter: FileFilter;
 }
 
-async function collect(
+/** Finds the files of all targets, each once, and creates a note about ignored files. */
+async function selectFiles(
   workspace: Workspace,
-  { wanted, ignored, sieve }: Collection,
+  { targets, ignored, filter }: Selection,
   signal: AbortSignal,
 ): Promise<{ readonly files: readonly string[]; readonly note: string }> {
   const files = new Set<string>();
-  let left = 0;
-  for (const item of wanted) {
-    const path = item.case === "path" ? item.path : "";
+  let ignoredCount = 0;
+  for (const target of targets) {
+    const path = target.case === "path" ? target.path : "";
     const walk = new IgnoreWalk({ workspace, path, ignored });
-    const matches = item.case === "pattern" ? item.matches : () => true;
-    for (const file of await found(walk, { path, matches, sieve }, signal)) files.add(file);
-    left = Math.max(left, walk.ignored);
+    const matches = target.case === "pattern" ? target.matches : () => true;
+    for (const file of await findOrKeep(walk, { path, matches, filter }, signal)) files.add(file);
+    ignoredCount = Math.max(ignoredCount, walk.ignored);
   }
-  return { files: [...files], note: ignoredNote(left) };
+  return { files: [...files], note: ignoredNote(ignoredCount) };
 }
 
-/** The files of a walk that match; what cannot be walked is a file itself, which then says why it cannot be read. */
-async function found(walk: IgnoreWalk, search: PathSearch, signal: AbortSignal): Promise<string[]> {
+/** Finds the files of a walk. A path that cannot be walked counts as a file; reading it then gives the reason. */
+async function findOrKeep(walk: IgnoreWalk, search: PathSearch, signal: AbortSignal): Promise<string[]> {
   try {
-    return await matchingFiles(walk, search, signal);
+    return await findFiles(walk, search, signal);
   } catch (reason) {
     signal.throwIfAborted();
     if (search.path === "") throw reason;
-    return search.sieve.keep([search.path]);
+    return search.filter.keep([search.path]);
   }
 }
 
-/** Where files are read, and who is told of what nobody expected. */
-interface Reading {
-  readonly workspace: Workspace;
-  readonly onNotice: (text: string) => void;
-}
-
-/** Passes on the first notice alone: what one file of a call meets, all of them may. */
-function firstTo(onNotice: (text: string) => void): (text: string) => void {
-  let isTold = false;
-  return (text) => {
-    if (!isTold) onNotice(text);
-    isTold = true;
+async function readFiles(
+  workspace: Workspace,
+  files: readonly string[],
+  onNotice: (text: string) => void,
+  signal: AbortSignal,
+): Promise<string> {
+  // One notice is enough: a fault of one file is probably a fault of all.
+  let isNotified = false;
+  const notifyOnce = (notice: string): void => {
+    if (!isNotified) onNotice(notice);
+    isNotified = true;
   };
-}
-
-async function readAll(from: Reading, files: readonly string[], signal: AbortSignal): Promise<string> {
   const texts: string[] = [];
-  let room = MAX_TEXT_BYTES;
+  let remainingBytes = MAX_TEXT_BYTES;
   for (const path of files.slice(0, MAX_FILES)) {
-    if (room <= 0) break;
-    const text = await readOne(from, { path, maxBytes: Math.min(room, MAX_BYTES_EACH) }, signal);
-    room -= Buffer.byteLength(text);
+    if (remainingBytes <= 0) break;
+    const maxBytes = Math.min(remainingBytes, MAX_BYTES_PER_FILE);
+    let text: string;
+    try {
+      text = await readText(workspace, path, { offset: 0, limit: DEFAULT_LINES, maxBytes }, signal);
+    } catch (reason) {
+      signal.throwIfAborted();
+      text = `[not read: ${clientError(reason, "reading a file", { tool: "read_many_files" }, notifyOnce).message}]`;
+    }
+    remainingBytes -= Buffer.byteLength(text);
     texts.push(`--- ${path} ---\n${text}`);
   }
   if (texts.length === 0) return "No file matches.";
   const rest = files.length - texts.length;
   return texts.join("\n") + (rest > 0 ? `\n[${rest} more files did not fit: read them with another call]` : "");
-}
-
-async function readOne(
-  { workspace, onNotice }: Reading,
-  { path, maxBytes }: { readonly path: string; readonly maxBytes: number },
-  signal: AbortSignal,
-): Promise<string> {
-  try {
-    return await readText(workspace, { path, offset: 0, limit: DEFAULT_LINES, maxBytes }, signal);
-  } catch (reason) {
-    signal.throwIfAborted();
-    const place = { tool: "read_many_files" };
-    return `[not read: ${clientError(reason, "reading a file", place, onNotice).message}]`;
-  }
 }

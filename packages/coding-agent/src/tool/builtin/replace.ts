@@ -4,7 +4,7 @@ import type { Tool } from "../tool.ts";
 import { toolArgs } from "../tool-args.ts";
 import type { Workspace } from "../workspace.ts";
 import { fileEditInvocation } from "./file-edit.ts";
-import { readExisting, splitAt } from "./file-edit-text.ts";
+import { readExisting, replaceAll } from "./file-edit-text.ts";
 
 const PARAMETERS = toolArgs({
   file_path: z.string().describe("The file, absolute or relative to the workspace."),
@@ -16,7 +16,11 @@ const PARAMETERS = toolArgs({
   instruction: z.string().optional().describe("Why the change is made."),
 });
 
-/** `replace`: replaces a piece of a file that occurs as often as expected; asks first. */
+/**
+ * Creates the tool `replace`, which replaces a text in a file, after the user's approval.
+ *
+ * The text must occur exactly as often as expected.
+ */
 export function replaceTool(workspace: Workspace): Tool {
   return {
     declaration: {
@@ -25,35 +29,23 @@ export function replaceTool(workspace: Workspace): Tool {
       parameters: PARAMETERS.jsonSchema,
     },
     prepare: async (args) => {
-      const checked = PARAMETERS.read(args);
-      const path = workspace.locate(checked.file_path);
+      const { file_path, old_string: oldText, new_string: newText, expected_replacements = 1 } = PARAMETERS.read(args);
+      const path = workspace.locate(file_path);
       const oldContent = readExisting(workspace, path);
+      if (oldText === "") throw invalid("old_string", "", "is empty", "use write_file to write a whole file");
+      const { content, count } = replaceAll(oldContent, oldText, newText);
+      if (count !== expected_replacements) {
+        const problem = `occurs ${count} times in ${JSON.stringify(path)}, expected ${expected_replacements}`;
+        throw invalid("old_string", "", problem, "read the file and be more exact");
+      }
       return fileEditInvocation({
         workspace,
         path,
         oldContent,
-        newContent: replaced(oldContent, checked, path),
+        newContent: content,
         args,
         argsFor: (newContent) => ({ file_path: path, old_string: oldContent, new_string: newContent }),
       });
     },
   };
-}
-
-function replaced(content: string, args: ReturnType<typeof PARAMETERS.read>, path: string): string {
-  const oldText = args.old_string;
-  if (oldText === "") throw invalid("old_string", "", "is empty", "use write_file to write a whole file");
-  const { pieces, between } = splitAt(content, { oldText, newText: args.new_string });
-  assertCount(pieces.length - 1, args.expected_replacements ?? 1, path);
-  return pieces.join(between);
-}
-
-function assertCount(found: number, expected: number, path: string): void {
-  if (found === expected) return;
-  throw invalid(
-    "old_string",
-    "",
-    `occurs ${found} times in ${JSON.stringify(path)}, expected ${expected}`,
-    "read the file and be more exact",
-  );
 }

@@ -21,109 +21,128 @@ import {
   OPTION_PROCEED_ONCE,
   OPTION_PROCEED_WITHOUT_SANDBOX,
 } from "@devtool/schema";
+import { defined } from "@devtool/schema/json";
 import { abortable } from "@devtool/server/agent";
 import type { Answer, Question, ToolEvent } from "../tool.ts";
 import { failureResult, textResult } from "../tool-result.ts";
 import { LiveOutput } from "./live-output.ts";
-import { commandDescription, directoryWords } from "./run-shell-command-display.ts";
+import { commandDescription, directoryNote } from "./run-shell-command-display.ts";
 
-/** A command line that was checked. */
+/** A validated command line. */
 export interface ShellCommand {
   readonly command: string;
-  /** A real absolute path in the workspace. */
+  /** The real path of a directory in the workspace. */
   readonly workingDirectory: string;
-  /** Throws when the directory is no longer the one that was shown: the command may have moved it before it runs again. */
+  /** Throws if the directory is no longer the one that the user saw. An earlier run of the command may have moved it. */
   readonly assertUnmoved: () => void;
 }
 
-/** Measures how long a command runs and when its output is shown. */
+/** Measures the duration of commands and the intervals between snapshots of their output. */
 export interface ShellClock {
-  /** The time in milliseconds, from any start. */
+  /** Returns a monotonic time in milliseconds. */
   now(): number;
-  /** A signal that aborts after a number of milliseconds. */
+  /** Returns a signal that aborts after a number of milliseconds. */
   timeout(ms: number): AbortSignal;
 }
 
-/** With what a command runs. */
+/** Options of `runCommand`. */
 export interface AttemptOptions {
+  /** The environment variables without a sandbox. */
   readonly environment: Readonly<Record<string, string>>;
-  /** The environment in a sandbox. */
+  /** The environment variables in a sandbox. */
   readonly confinedEnvironment: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
+  /** The maximum number of characters of output that are kept, from the end. */
   readonly maxOutputBytes: number;
   readonly sandbox: Sandbox;
   /** The absolute path of bash. */
   readonly shell: string;
-  readonly limits?: ProcessLimits;
-  /** What it may reach before anything is granted. */
+  readonly limits?: ProcessLimits | undefined;
+  /** The access of the command before the user grants more. */
   readonly access: SandboxAccess;
-  /** What the user granted the task; undefined for a command that must not have it. */
+  /** The access that the user granted to all commands of the task. Undefined for a command that must not have it. */
   readonly grants: SandboxGrants | undefined;
   readonly clock: ShellClock;
 }
 
-/** The answer that holds for the task. Not `proceed_always`: a policy would read that as leave to run the command. */
+/**
+ * The option that grants access for the rest of the task. It is not `proceed_always`, which a policy would take for approval of
+ * the command itself.
+ */
 const OPTION_PROCEED_FOR_TASK = "proceed_for_task";
-/** A command is run again so many times at most. */
+
+/** The maximum number of times that a command is run again with more access. */
 const MAX_EXTENSIONS = 3;
 
 /**
- * Runs a command line until it is done. When its sandbox seems to have kept something from it that it needs, it asks
- * the user, and runs it again with that; never twice for the same.
+ * Runs a command line.
+ *
+ * If the command fails because the sandbox denied an access, asks the user, and runs the command again with this access. Never
+ * asks twice for the same access.
  */
 export async function* runCommand(
   shell: ShellCommand,
   options: AttemptOptions,
   signal: AbortSignal,
 ): AsyncIterable<ToolEvent> {
+  const { grants } = options;
   let { sandbox } = options;
   let environment = sandbox.confines ? options.confinedEnvironment : options.environment;
-  let access = options.grants?.apply(options.access) ?? options.access;
-  for (const asked = new Set<string>(); ; ) {
-    const ended = yield* attempt(shell, { ...options, sandbox, environment, access }, signal);
-    const extension = extensionFor(ended, { shell, sandbox, access });
-    if (!extension || asked.size === MAX_EXTENSIONS || asked.has(extensionWords(extension)))
-      return yield resultOf(ended, "");
-    asked.add(extensionWords(extension));
-    const choices = optionsFor(extension, options.grants);
-    const place = directoryWords(access.workspace, shell.workingDirectory);
-    const { optionId } = yield* ask(questionAbout({ ...shell, place }, extension, choices), signal);
-    if (!choices.some(({ id }) => id === optionId && id !== OPTION_CANCEL)) {
-      return yield resultOf(ended, `\n[the sandbox stopped it; the user declined ${extensionWords(extension)}]`);
+  let access = grants?.apply(options.access) ?? options.access;
+  const asked = new Set<string>();
+  for (;;) {
+    const outcome = yield* runOnce(shell, { ...options, sandbox, environment, access }, signal);
+    const extension = neededExtension(outcome, shell, sandbox, access);
+    if (!extension || asked.size === MAX_EXTENSIONS || asked.has(extensionWords(extension))) {
+      yield commandResult(outcome, "");
+      return;
     }
-    if (optionId === OPTION_PROCEED_FOR_TASK) options.grants?.add(extension);
-    const wider = extendedAccess(access, extension);
-    if (wider) access = wider;
-    else ({ sandbox, environment } = { sandbox: noSandbox(""), environment: options.environment });
+    asked.add(extensionWords(extension));
+    const choices = extensionOptions(extension, grants);
+    const answer = Promise.withResolvers<Answer>();
+    const question = extensionQuestion(shell, access.workspace, extension, choices);
+    yield { case: "question", value: question, reply: answer.resolve };
+    const { optionId } = await abortable(answer.promise, signal);
+    if (!choices.some(({ id }) => id === optionId && id !== OPTION_CANCEL)) {
+      yield commandResult(outcome, `\n[the sandbox stopped it; the user declined ${extensionWords(extension)}]`);
+      return;
+    }
+    if (optionId === OPTION_PROCEED_FOR_TASK) grants?.add(extension);
+    const extended = extendedAccess(access, extension);
+    if (extended) {
+      access = extended;
+    } else {
+      sandbox = noSandbox("");
+      environment = options.environment;
+    }
   }
 }
 
-/** How one run of a command ended. */
-interface Ended extends ProcessEnd {
+/** The outcome of one run of a command. */
+interface Outcome extends ProcessEnd {
   readonly output: string;
-  /** The limit, when it ended by that. */
+  /** The timeout in milliseconds, if it ended the command. */
   readonly timedOutMs: number | undefined;
-  /** What of the workspace it could only read; undefined when nothing confined it. */
+  /** The parts of the workspace that were read-only. Undefined when no sandbox confined the command. */
   readonly guarded: GuardedPlaces | undefined;
 }
 
-async function* attempt(
+async function* runOnce(
   { command, workingDirectory, assertUnmoved }: ShellCommand,
   { environment, timeoutMs, maxOutputBytes, sandbox, shell, access, limits, clock }: AttemptOptions,
   signal: AbortSignal,
-): AsyncGenerator<ToolEvent, Ended> {
+): AsyncGenerator<ToolEvent, Outcome> {
   assertUnmoved();
   const output = new LiveOutput(maxOutputBytes);
   const timeout = clock.timeout(timeoutMs);
   const argv = [shell, "-c", command, "bash"];
-  const request = { argv, workingDirectory, environment, shell, access, ...(limits && { limits }) };
-  const confined = await sandbox.command(request);
+  const confined = await sandbox.command(defined({ argv, workingDirectory, environment, shell, access, limits }));
   await using process = startProcess(confined, AbortSignal.any([signal, timeout]));
   yield { case: "process", value: { pid: process.pid, sandbox: sandbox.name } };
   for await (const chunk of process.output()) {
     output.push(chunk);
-    const live = output.take(clock.now());
-    if (live !== undefined) yield { case: "live", value: live };
+    const snapshot = output.take(clock.now());
+    if (snapshot !== undefined) yield { case: "live", value: snapshot };
   }
   const end = await process.ended;
   signal.throwIfAborted();
@@ -135,26 +154,28 @@ async function* attempt(
   };
 }
 
-interface Tried {
-  readonly shell: ShellCommand;
-  readonly sandbox: Sandbox;
-  readonly access: SandboxAccess;
-}
-
-function extensionFor(ended: Ended, { shell, sandbox, access }: Tried): Extension | undefined {
-  const { output, guarded } = ended;
-  const failed = ended.exitCode > 0 && ended.timedOutMs === undefined;
-  if (!failed || !guarded) return undefined;
+/** Returns the access that a failed command was denied. Undefined when it failed for another reason. */
+function neededExtension(
+  outcome: Outcome,
+  shell: ShellCommand,
+  sandbox: Sandbox,
+  access: SandboxAccess,
+): Extension | undefined {
+  const { output, guarded } = outcome;
+  const hasFailed = outcome.exitCode > 0 && outcome.timedOutMs === undefined;
+  if (!hasFailed || !guarded) return undefined;
   const extension = findDenial({ ...shell, output, access, guarded }, sandbox);
-  // What nobody was asked about may ask to read more, and stays one that only reads.
+  // A command that runs without approval because it only reads may be granted more to read, but nothing else.
   return access.workspaceAccess === "read" && extension?.case !== "read" ? undefined : extension;
 }
 
-function questionAbout(
-  { command, workingDirectory, place }: ShellCommand & { readonly place: string },
+function extensionQuestion(
+  { command, workingDirectory }: ShellCommand,
+  workspacePath: string,
   extension: Extension,
   options: readonly ConfirmationOption[],
 ): Question {
+  const place = directoryNote(workspacePath, workingDirectory);
   return {
     description: `${commandDescription(command, "")}${place}, again and with ${extensionWords(extension)}`,
     details: { case: "executeDetails", value: create(ExecuteDetailsSchema, { command, workingDirectory }) },
@@ -162,31 +183,29 @@ function questionAbout(
   };
 }
 
-/** Ending the sandbox has an id of its own: a client that says yes to everything, or sees no difference, cannot choose it. */
-function optionsFor(extension: Extension, grants: SandboxGrants | undefined): ConfirmationOption[] {
+/**
+ * Returns the possible answers to a question for more access.
+ *
+ * Running without a sandbox has an id of its own, so that a client that approves every request cannot choose it.
+ */
+function extensionOptions(extension: Extension, grants: SandboxGrants | undefined): ConfirmationOption[] {
+  const option = (id: string, name: string): ConfirmationOption => create(ConfirmationOptionSchema, { id, name });
   const decline = option(OPTION_CANCEL, "Decline");
-  if (extension.case === "unconfined")
+  if (extension.case === "unconfined") {
     return [option(OPTION_PROCEED_WITHOUT_SANDBOX, "Run it again without a sandbox"), decline];
-  const lasting = option(OPTION_PROCEED_FOR_TASK, "Allow this for all commands of this task");
-  return [option(OPTION_PROCEED_ONCE, "Allow once"), ...(grants ? [lasting] : []), decline];
+  }
+  const forTask = option(OPTION_PROCEED_FOR_TASK, "Allow this for all commands of this task");
+  return [option(OPTION_PROCEED_ONCE, "Allow once"), ...(grants ? [forTask] : []), decline];
 }
 
-function option(id: string, name: string): ConfirmationOption {
-  return create(ConfirmationOptionSchema, { id, name });
-}
-
-async function* ask(value: Question, signal: AbortSignal): AsyncGenerator<ToolEvent, Answer> {
-  const answer = Promise.withResolvers<Answer>();
-  yield { case: "question", value, reply: answer.resolve };
-  return await abortable(answer.promise, signal);
-}
-
-function resultOf({ exitCode, signalName, error, output, timedOutMs }: Ended, hint: string): ToolEvent {
-  const said = `${output === "" ? "" : `\n${output}`}${hint}`;
-  if (timedOutMs !== undefined)
-    return failureResult("timeout", `the command took longer than ${timedOutMs} ms and was ended${said}`);
+/** Creates the result of a call. `hint` is a line to add to the output of a failed command. */
+function commandResult({ exitCode, signalName, error, output, timedOutMs }: Outcome, hint: string): ToolEvent {
+  const details = `${output === "" ? "" : `\n${output}`}${hint}`;
+  if (timedOutMs !== undefined) {
+    return failureResult("timeout", `the command took longer than ${timedOutMs} ms and was ended${details}`);
+  }
   if (error) return failureResult("execution_failed", `the command could not be started: ${error.message}`);
-  if (signalName) return failureResult("execution_failed", `the command was ended by ${signalName}${said}`);
+  if (signalName) return failureResult("execution_failed", `the command was ended by ${signalName}${details}`);
   if (exitCode === 0) return textResult(output);
-  return failureResult("execution_failed", `the command ended with exit code ${exitCode}${said}`, exitCode);
+  return failureResult("execution_failed", `the command ended with exit code ${exitCode}${details}`, exitCode);
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { commandDescription, directoryWords } from "./run-shell-command-display.ts";
+import { commandDescription, directoryNote } from "./run-shell-command-display.ts";
 
 describe("what is shown of a command", () => {
   const deceiving: Readonly<Record<string, string>> = {
@@ -41,8 +41,8 @@ describe("what is shown of a command", () => {
   });
 
   it("names another directory than the workspace", () => {
-    expect(directoryWords("/w", "/w")).toBe("");
-    expect(directoryWords("/w", "/w/a b")).toBe(' (in "a b")');
-    expect(directoryWords("/w", "/w/x\u{202e}\n")).toBe(' (in "x\\u{202e}\\n")');
+    expect(directoryNote("/w", "/w")).toBe("");
+    expect(directoryNote("/w", "/w/a b")).toBe(' (in "a b")');
+    expect(directoryNote("/w", "/w/x\u{202e}\n")).toBe(' (in "x\\u{202e}\\n")');
   });
 });

@@ -1,21 +1,22 @@
 import { relative } from "node:path";
 import { oneLine, visibleText } from "@devtool/schema";
 
-/** The maximum length of what a model says of its command, in characters. */
-const MAX_WORDS_LENGTH = 200;
+/** The maximum length, in characters, of the model's description of a command. */
+const MAX_DESCRIPTION_LENGTH = 200;
 
 /**
- * Says on one line what a command would do: in the model's words, or else by itself. A command with characters that
- * deceive is always shown, with those escaped.
+ * Describes a command on one line: in the model's words if it gave any, otherwise by the command itself.
+ *
+ * A command with deceptive characters, such as control or bidirectional ones, is always shown itself, with these escaped.
  */
-export function commandDescription(command: string, words: string): string {
-  return visibleText(command) === command && words.trim() !== ""
-    ? oneLine(words, MAX_WORDS_LENGTH)
+export function commandDescription(command: string, modelDescription: string): string {
+  return visibleText(command) === command && modelDescription.trim() !== ""
+    ? oneLine(modelDescription, MAX_DESCRIPTION_LENGTH)
     : `Run ${oneLine(command)}`;
 }
 
-/** Says where a command runs, behind its description; empty for the workspace itself. */
-export function directoryWords(workspace: string, workingDirectory: string): string {
-  const path = relative(workspace, workingDirectory);
+/** Returns a note with the directory in which a command runs. Empty for the workspace itself. */
+export function directoryNote(workspacePath: string, workingDirectory: string): string {
+  const path = relative(workspacePath, workingDirectory);
   return path === "" ? "" : ` (in ${visibleText(JSON.stringify(path))})`;
 }

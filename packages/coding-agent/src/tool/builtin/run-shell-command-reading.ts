@@ -1,11 +1,12 @@
 import { dirname } from "node:path";
 
 /**
- * What git is told when a command runs because it only reads. A repository can name programs for git to run; the
- * sandbox confines those, and most do not even start. They cannot all be switched off: filters and text converters have
- * names of the repository's choice, and an empty `diff.external` is an error.
+ * The git configuration for commands that run without approval because they only read.
+ *
+ * A repository can name programs for git to run. The sandbox confines those, and this configuration prevents most of them. It
+ * cannot prevent all: a repository chooses the names of its filters and text converters, and an empty `diff.external` is an error.
  */
-const GIT: readonly (readonly [string, string])[] = [
+const GIT_CONFIG: readonly (readonly [key: string, value: string])[] = [
   ["safe.bareRepository", "explicit"],
   ["core.fsmonitor", "false"],
   ["core.hooksPath", "/dev/null"],
@@ -16,16 +17,16 @@ const GIT: readonly (readonly [string, string])[] = [
   ["status.submoduleSummary", "false"],
 ];
 
-/** The variables, beside all others, of a command that runs because it only reads. */
-export function readingEnvironment(workspace: string): Record<string, string> {
-  const settings = GIT.flatMap(([key, value], index) => [
+/** Returns the additional environment variables of a command that runs without approval because it only reads. */
+export function readingEnvironment(workspacePath: string): Record<string, string> {
+  const entries = GIT_CONFIG.flatMap(([key, value], index) => [
     [`GIT_CONFIG_KEY_${index}`, key],
     [`GIT_CONFIG_VALUE_${index}`, value],
   ]);
   return {
-    ...Object.fromEntries(settings),
-    GIT_CONFIG_COUNT: String(GIT.length),
+    ...Object.fromEntries(entries),
+    GIT_CONFIG_COUNT: String(GIT_CONFIG.length),
     GIT_OPTIONAL_LOCKS: "0",
-    GIT_CEILING_DIRECTORIES: dirname(workspace),
+    GIT_CEILING_DIRECTORIES: dirname(workspacePath),
   };
 }

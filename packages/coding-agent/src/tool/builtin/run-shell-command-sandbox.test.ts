@@ -233,7 +233,7 @@ describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
     const tool = runShellCommandTool(workspace, options({ sandbox: async () => sandboxes.shift() ?? sandbox }));
     const invocation = await tool.prepare({ command: "touch made" }, signal());
     expect(invocation.description).toBe("Run touch made");
-    await expect(Array.fromAsync(invocation.execute(signal()))).rejects.toThrow("cannot be had any more");
+    await expect(Array.fromAsync(invocation.execute(signal()))).rejects.toThrow("is no longer available");
     expect(existsSync(join(root, "made"))).toBe(false);
   });
 

@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { HostPrograms, noSandbox, type Sandbox, type SandboxAccess, SandboxGrants } from "@devtool/sandbox";
 import { ExecuteDetailsSchema } from "@devtool/schema";
+import { defined } from "@devtool/schema/json";
 import { Code, DevtoolError, invalid } from "@devtool/server/agent";
 import { z } from "zod";
 import type { Tool, ToolEvent, ToolInvocation } from "../tool.ts";
@@ -9,7 +10,7 @@ import { textResult } from "../tool-result.ts";
 import type { Workspace } from "../workspace.ts";
 import type { BackgroundProcesses } from "./background-processes.ts";
 import { runCommand, type ShellClock, type ShellCommand } from "./run-shell-command-attempt.ts";
-import { commandDescription, directoryWords } from "./run-shell-command-display.ts";
+import { commandDescription, directoryNote } from "./run-shell-command-display.ts";
 import { readingEnvironment } from "./run-shell-command-reading.ts";
 
 const SHAPE = {
@@ -30,36 +31,40 @@ const WITH_BACKGROUND = toolArgs({
     ),
 });
 
-/** How commands run. */
+/** Options of `run_shell_command`. */
 export interface ShellOptions {
-  /** The environment of every command, and all of it: never secrets, and a PATH that no command can change. */
+  /** All environment variables of commands. They must hold no secret, and no command may be able to change the programs on PATH. */
   readonly environment: Readonly<Record<string, string>>;
-  /** Directories to search last, as a PATH, for commands in a sandbox that may change the workspace. Default: none. */
+  /** Directories in workspaces, in the form of a PATH. Sandboxed commands search them after PATH. Default: none. */
   readonly pathInWorkspaces?: string;
-  /** Where bash is looked for. Default: the system, then the environment's PATH. */
+  /** Finds bash. Default: searches the system directories, then PATH. */
   readonly programs?: HostPrograms;
-  /** A command is ended after so many milliseconds; one in the background is not. */
+  /** The maximum duration of a command in milliseconds. It does not apply to background processes. */
   readonly timeoutMs: number;
-  /** So many characters of output are kept: the newest. */
+  /** The maximum number of characters of output that are kept, from the end. */
   readonly maxOutputBytes: number;
-  /** Finds what confines commands, when the first one runs. Default: nothing does. */
+  /** Finds the sandbox for commands. Default: commands run without a sandbox. */
   readonly sandbox?: () => Promise<Sandbox>;
-  /** What the operator lets commands reach beside the workspace. Default: nothing, and no network. */
+  /** Access of commands in addition to the workspace. Default: no other files and no network. */
   readonly access?: Omit<SandboxAccess, "workspace">;
-  /** What the user granted the commands of the task so far. Default: nothing is kept from call to call. */
+  /** Access that the user granted to all commands of the task. Default: separate grants for each call. */
   readonly grants?: SandboxGrants;
-  /** The processes that commands of the task left running. Default: none may. */
+  /** The background processes of the task. Default: commands cannot run in the background. */
   readonly background?: BackgroundProcesses;
-  /** Default: the machine's. */
+  /** Default: the system clock. */
   readonly clock?: ShellClock;
 }
 
-const MACHINE_CLOCK: ShellClock = {
+const SYSTEM_CLOCK: ShellClock = {
   now: () => performance.now(),
   timeout: (ms) => AbortSignal.timeout(ms),
 };
 
-/** `run_shell_command`: runs a command line, confined, with all processes that it starts; asks first. */
+/**
+ * Creates the tool `run_shell_command`, which runs a command line, after the user's approval.
+ *
+ * The sandbox confines the command and all processes that it starts.
+ */
 export function runShellCommandTool(workspace: Workspace, options: ShellOptions): Tool {
   const parameters = options.background ? WITH_BACKGROUND : PARAMETERS;
   return {
@@ -70,58 +75,71 @@ export function runShellCommandTool(workspace: Workspace, options: ShellOptions)
     },
     prepare: async (args) => {
       const checked = parameters.read(args);
-      const command = commandOf(checked);
+      const { command } = checked;
+      if (command.trim() === "") throw invalid("command", command, "is empty");
+      if (command.includes("\0")) throw invalid("command", command, "contains a NUL byte");
       const directory = checked.directory || ".";
       const workingDirectory = workspace.directoryPath(directory);
       const background = args.background === true ? options.background : undefined;
-      const { confines } = await sandboxOf(options);
-      // What the model cannot choose the words of comes last, where no words of its own can hide it.
+      const { confines } = await findSandbox(options);
+      // The parts that the model cannot choose come last, so that its own description cannot hide them.
       const description = [
         commandDescription(command, checked.description ?? ""),
-        directoryWords(workspace.root, workingDirectory),
+        directoryNote(workspace.root, workingDirectory),
         background ? " (in the background)" : "",
         confines ? "" : " (without a sandbox)",
       ].join("");
-      const assertUnmoved = (): void => assertSame(workspace.directoryPath(directory), workingDirectory);
+      const assertUnmoved = (): void => {
+        if (workspace.directoryPath(directory) === workingDirectory) return;
+        const problem = `directory ${JSON.stringify(workingDirectory)} was moved since it was shown`;
+        throw new DevtoolError(problem, Code.Aborted, { remedy: "try again" });
+      };
       const shell = { command, workingDirectory, assertUnmoved };
       const run = (permission: Permission) => (signal: AbortSignal) => {
         assertUnmoved();
-        const all = { ...options, workspace: workspace.root, permission, confines };
-        return background ? startInBackground(shell, { ...all, background }, signal) : runInTurn(shell, all, signal);
+        const runOptions = { ...options, workspace: workspace.root, permission, confines };
+        return background
+          ? startInBackground(shell, background, runOptions, signal)
+          : runInForeground(shell, runOptions, signal);
       };
-      const invocation: ToolInvocation = {
+      const details = create(ExecuteDetailsSchema, { command, workingDirectory });
+      const invocation: ToolInvocation = defined({
         args,
         description,
-        confirmation: { case: "executeDetails", value: create(ExecuteDetailsSchema, { command, workingDirectory }) },
-        ...(!confines && { confinement: "none" }),
+        confirmation: { case: "executeDetails" as const, value: details },
+        confinement: confines ? undefined : ("none" as const),
         execute: run("write"),
-      };
+      });
       return { ...invocation, confinedToReading: () => ({ ...invocation, execute: run("read") }) };
     },
   };
 }
 
-/** What a command may do to the workspace: `read` is for those that nobody was asked about. */
+/** The access of a command to the workspace. `read` is for commands that run without approval. */
 type Permission = "read" | "write";
 
 interface RunOptions extends ShellOptions {
   readonly workspace: string;
   readonly permission: Permission;
-  /** Whether the command was shown as one that a sandbox confines. */
+  /** Whether a sandbox was available when the user approved the command. */
   readonly confines: boolean;
 }
 
-async function* runInTurn(shell: ShellCommand, options: RunOptions, signal: AbortSignal): AsyncIterable<ToolEvent> {
-  const { clock = MACHINE_CLOCK, permission } = options;
+async function* runInForeground(
+  shell: ShellCommand,
+  options: RunOptions,
+  signal: AbortSignal,
+): AsyncIterable<ToolEvent> {
+  const { clock = SYSTEM_CLOCK, permission } = options;
   const readsOnly = permission === "read";
-  // What nobody was asked about gets nothing that was granted for something else.
+  // A command that runs without approval does not get the access that the user granted to other commands.
   const grants = readsOnly ? undefined : (options.grants ?? new SandboxGrants());
-  const start = startOf(options, await shownSandbox(options));
+  const start = startOptions(options, await approvedSandbox(options));
   const limited = readsOnly ? { ...READING, timeoutMs: Math.min(options.timeoutMs, READING.timeoutMs) } : {};
   yield* runCommand(shell, { ...options, ...start, ...limited, grants, clock }, signal);
 }
 
-/** The bounds of a command that nobody was asked about: enough to search a large repository. */
+/** The limits of a command that runs without approval. They are enough to search a large repository. */
 const READING = {
   timeoutMs: 60_000,
   limits: { memoryKib: 1024 * 1024, cpuSeconds: 60, scratchBytes: 64 * 1024 * 1024 },
@@ -129,20 +147,24 @@ const READING = {
 
 async function* startInBackground(
   { command, workingDirectory }: ShellCommand,
-  options: RunOptions & { readonly background: BackgroundProcesses },
+  background: BackgroundProcesses,
+  options: RunOptions,
   signal: AbortSignal,
 ): AsyncIterable<ToolEvent> {
-  const { background, grants, permission } = options;
-  const { sandbox, shell, environment, confinedEnvironment, access } = startOf(options, await shownSandbox(options));
+  const { grants, permission } = options;
+  const start = startOptions(options, await approvedSandbox(options));
+  const { sandbox, shell } = start;
   signal.throwIfAborted();
-  const confined = await sandbox.command({
-    argv: [shell, "-c", command, "bash"],
-    workingDirectory,
-    environment: sandbox.confines ? confinedEnvironment : environment,
-    shell,
-    access: (permission === "write" && grants?.apply(access)) || access,
-    ...(permission === "read" && { limits: READING.limits }),
-  });
+  const confined = await sandbox.command(
+    defined({
+      argv: [shell, "-c", command, "bash"],
+      workingDirectory,
+      environment: sandbox.confines ? start.confinedEnvironment : start.environment,
+      shell,
+      access: (permission === "write" && grants?.apply(start.access)) || start.access,
+      limits: permission === "read" ? READING.limits : undefined,
+    }),
+  );
   const { id, pid } = background.start(command, confined, signal);
   yield { case: "process", value: { pid, sandbox: sandbox.name } };
   yield textResult(
@@ -150,21 +172,21 @@ async function* startInBackground(
   );
 }
 
-function sandboxOf({ sandbox }: ShellOptions): Promise<Sandbox> {
-  return sandbox ? sandbox() : Promise.resolve(noSandbox(""));
+async function findSandbox({ sandbox }: ShellOptions): Promise<Sandbox> {
+  return sandbox ? await sandbox() : noSandbox("");
 }
 
-/** The sandbox. Throws `Code.Aborted` when the command was shown with one and there is none any more. */
-async function shownSandbox(options: RunOptions): Promise<Sandbox> {
-  const sandbox = await sandboxOf(options);
+/** Returns the sandbox. Throws `Code.Aborted` if the user approved the command with one and it is no longer available. */
+async function approvedSandbox(options: RunOptions): Promise<Sandbox> {
+  const sandbox = await findSandbox(options);
   if (sandbox.confines || !options.confines) return sandbox;
-  throw new DevtoolError("the sandbox that the command was shown with cannot be had any more", Code.Aborted, {
+  throw new DevtoolError("the sandbox that the command was shown with is no longer available", Code.Aborted, {
     remedy: "try again",
   });
 }
 
-/** With what a command starts. */
-interface Start {
+/** The part of `AttemptOptions` that depends on the sandbox and the permission. */
+interface StartOptions {
   readonly sandbox: Sandbox;
   readonly shell: string;
   readonly environment: Readonly<Record<string, string>>;
@@ -172,7 +194,7 @@ interface Start {
   readonly access: SandboxAccess;
 }
 
-function startOf(options: RunOptions, sandbox: Sandbox): Start {
+function startOptions(options: RunOptions, sandbox: Sandbox): StartOptions {
   const { environment, workspace, permission, pathInWorkspaces = "" } = options;
   const { PATH = "" } = environment;
   const { programs = new HostPrograms(PATH) } = options;
@@ -185,18 +207,4 @@ function startOf(options: RunOptions, sandbox: Sandbox): Start {
   }
   const path = [PATH, pathInWorkspaces].filter(Boolean).join(":");
   return { ...start, confinedEnvironment: { ...environment, PATH: path }, access };
-}
-
-function commandOf({ command }: { readonly command: string }): string {
-  if (command.trim() === "") throw invalid("command", command, "is empty");
-  if (command.includes("\0")) throw invalid("command", command, "holds a NUL byte");
-  return command;
-}
-
-/** What was shown is what runs: the directory too. */
-function assertSame(now: string, shown: string): void {
-  if (now === shown) return;
-  throw new DevtoolError(`directory ${JSON.stringify(shown)} was moved since it was shown`, Code.Aborted, {
-    remedy: "try again",
-  });
 }

@@ -1,21 +1,22 @@
 import { invalid } from "@devtool/server/agent";
 import { z } from "zod";
+import { MEMORY_FILE_NAMES } from "../../trust/config-files.ts";
 import type { Tool } from "../tool.ts";
 import { toolArgs } from "../tool-args.ts";
 import type { Workspace } from "../workspace.ts";
 import { fileEditInvocation } from "./file-edit.ts";
-import { inStyleOf, readEditable } from "./file-edit-text.ts";
+import { matchFileFormat, readEditable } from "./file-edit-text.ts";
 
 const PARAMETERS = toolArgs({
   fact: z.string().describe("The fact, as one sentence that can be understood without this conversation."),
 });
 
-/** The files that an agent's memory may lie in; the first that is there, or else the first. */
-const MEMORY_FILES = ["AGENTS.md", "GEMINI.md"] as const;
+/** The memory file to create when the workspace has none. */
+const DEFAULT_MEMORY_FILE = "AGENTS.md";
 const HEADING = "## Added memories";
 const MAX_FACT_LENGTH = 2000;
 
-/** `save_memory`: adds a fact to the memory file of the workspace; asks first, as for any change of a file. */
+/** Creates the tool `save_memory`, which adds a fact to the memory file of the workspace, after the user's approval. */
 export function saveMemoryTool(workspace: Workspace): Tool {
   return {
     declaration: {
@@ -24,14 +25,14 @@ export function saveMemoryTool(workspace: Workspace): Tool {
       parameters: PARAMETERS.jsonSchema,
     },
     prepare: async (args) => {
-      const fact = factOf(PARAMETERS.read(args).fact);
-      const path = MEMORY_FILES.find((name) => workspace.readFile(name) !== undefined) ?? MEMORY_FILES[0];
+      const fact = normalizeFact(PARAMETERS.read(args).fact);
+      const path = MEMORY_FILE_NAMES.find((name) => workspace.readFile(name) !== undefined) ?? DEFAULT_MEMORY_FILE;
       const oldContent = readEditable(workspace, path);
       return fileEditInvocation({
         workspace,
         path,
         oldContent,
-        newContent: inStyleOf(oldContent, withFact(oldContent ?? "", fact)),
+        newContent: matchFileFormat(oldContent, addFact(oldContent ?? "", fact)),
         args,
         argsFor: (content) => ({ ...args, content }),
       });
@@ -39,9 +40,9 @@ export function saveMemoryTool(workspace: Workspace): Tool {
   };
 }
 
-/** The fact in one line, so that it can be nothing but an item of the list. */
-function factOf(said: string): string {
-  const fact = said
+/** Puts a fact on one line, so that it cannot be anything but an item of the list. */
+function normalizeFact(text: string): string {
+  const fact = text
     .replaceAll(/\s+/g, " ")
     .trim()
     .replace(/^[-*] /, "");
@@ -50,12 +51,14 @@ function factOf(said: string): string {
   throw invalid("fact", "", `has ${fact.length} characters: limit is ${MAX_FACT_LENGTH}`);
 }
 
-/** Adds an item at the end of the section of added memories, which comes last when it is new. */
-function withFact(content: string, fact: string): string {
+/** Adds an item at the end of the section of added memories. Adds that section at the end of the file if it is missing. */
+function addFact(content: string, fact: string): string {
   const lines = content.replaceAll("\r\n", "\n").trimEnd().split("\n");
   const heading = lines.findIndex((line) => line.trim() === HEADING);
-  if (heading < 0)
-    return `${[...(content.trim() === "" ? [] : [...lines, ""]), HEADING, "", `- ${fact}`].join("\n")}\n`;
+  if (heading < 0) {
+    const before = content.trim() === "" ? [] : [...lines, ""];
+    return `${[...before, HEADING, "", `- ${fact}`].join("\n")}\n`;
+  }
   const next = lines.findIndex((line, index) => index > heading && /^#{1,2} /.test(line));
   const end = next < 0 ? lines.length : next;
   const section = lines.slice(0, end).join("\n").trimEnd();

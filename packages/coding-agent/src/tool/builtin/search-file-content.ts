@@ -24,17 +24,23 @@ const PARAMETERS = toolArgs({
 });
 
 const NAME = "search_file_content";
-/** The maximum number of matching lines that are listed. */
+
+/** The maximum number of lines in a result. */
 const MAX_MATCHES = 500;
-/** How many characters of a matching line are listed. */
+
+/** The maximum number of characters of a line in a result. */
 const MAX_LISTED = 300;
-/** How many characters of a line are searched: with the size of the pattern they bound how long one line takes. */
+
+/** The maximum number of characters of a line that are searched. Together with the size of the pattern it limits the time per line. */
 const MAX_SEARCHED = 16_384;
+
+/** The maximum length of a pattern in characters. */
 const MAX_PATTERN_LENGTH = 1000;
-/** The maximum size of a compiled pattern, in instructions. */
+
+/** The maximum size of a compiled pattern in instructions. */
 const MAX_PROGRAM_SIZE = 300;
 
-/** `search_file_content`: the lines that match a pattern. */
+/** Creates the tool `search_file_content`, which finds the lines of text files that match a regular expression. */
 export function searchFileContentTool(
   workspace: Workspace,
   { access = everyFile, searches = new Searches() }: SearchOptions = {},
@@ -47,70 +53,66 @@ export function searchFileContentTool(
       parameters: PARAMETERS.jsonSchema,
     },
     prepare: async (args) => {
-      const checked = PARAMETERS.read(args);
-      const pattern = checked.pattern;
-      const expression = expressionOf(pattern);
-      const path = workspace.locate(checked.path || ".");
-      const ignored = checked.include_ignored ? "include" : "skip";
-      const include = checked.include ?? "";
-      const includes = include === "" ? () => true : filesLike(include);
+      const { pattern, path: directory, include, include_ignored: includesIgnored } = PARAMETERS.read(args);
+      const expression = compilePattern(pattern);
+      const path = workspace.locate(directory || ".");
+      const includes = include ? compileInclude(include) : () => true;
       return {
         args,
         description: `Search ${pattern} in ${path || "the workspace"}`,
         execute: async function* (signal) {
-          const walk = new IgnoreWalk({ workspace, path, ignored });
-          const sieve = new FileFilter(access({ toolName: NAME, args, named: [path], shows: "content" }));
-          const options = { workspace, walk, expression, includes, sieve };
-          const lines = await searches.run((limits) => search(options, limits), signal);
-          yield textResult(report(lines, walk.ignored) + sieve.note);
+          const walk = new IgnoreWalk({ workspace, path, ignored: includesIgnored ? "include" : "skip" });
+          const filter = new FileFilter(access({ toolName: NAME, args, named: [path], shows: "content" }));
+          const options = { workspace, walk, expression, includes, filter };
+          const lines = await searches.run((limits) => searchLines(options, limits), signal);
+          yield textResult(formatLines(lines, walk.ignored) + filter.note);
         },
       };
     },
   };
 }
 
-interface Search {
+interface ContentSearch {
   readonly workspace: Workspace;
   readonly walk: IgnoreWalk;
   readonly expression: RE2JS;
-  readonly sieve: FileFilter;
+  /** Selects the files to search by their paths. */
   readonly includes: GlobPattern;
+  readonly filter: FileFilter;
 }
 
-function expressionOf(pattern: string): RE2JS {
-  if (pattern.length > MAX_PATTERN_LENGTH)
+function compilePattern(pattern: string): RE2JS {
+  if (pattern.length > MAX_PATTERN_LENGTH) {
     throw invalid("pattern", pattern.slice(0, 40), `has over ${MAX_PATTERN_LENGTH} characters`);
+  }
   try {
     const expression = RE2JS.compile(RE2JS.translateRegExp(pattern));
     if (expression.programSize() <= MAX_PROGRAM_SIZE) return expression;
   } catch (reason) {
     if (!(reason instanceof RE2JSSyntaxException)) throw reason;
-    throw invalid(
-      "pattern",
-      pattern,
-      `is no regular expression in RE2's syntax: ${reason.message.replace("error parsing regexp: ", "")}`,
-    );
+    const cause = reason.message.replace("error parsing regexp: ", "");
+    throw invalid("pattern", pattern, `is not a valid regular expression in RE2's syntax: ${cause}`);
   }
   throw invalid("pattern", pattern, "is too large", "use lower counts");
 }
 
-/** The files that `include` stands for: by their whole path when it names directories, else by their name. */
-function filesLike(include: string): GlobPattern {
+/** Compiles `include`, which matches the whole path of a file if it contains a slash, otherwise its name. */
+function compileInclude(include: string): GlobPattern {
   const matches = compileGlob("include", include);
   return include.includes("/") ? matches : (file) => matches(posix.basename(file));
 }
 
-async function search(options: Search, signal: AbortSignal): Promise<string[]> {
-  const { workspace, walk, expression, includes, sieve } = options;
+async function searchLines(options: ContentSearch, signal: AbortSignal): Promise<string[]> {
+  const { workspace, walk, expression, includes, filter } = options;
   const pace = new Pace(signal);
   const found: string[] = [];
   for await (const { files } of walk.directories(signal)) {
-    for (const file of sieve.keep(files.filter(includes))) {
-      const text = readSearchable(workspace, file) ?? "";
+    for (const file of filter.keep(files.filter(includes))) {
+      const text = readTextIfPossible(workspace, file) ?? "";
       for (const [index, line] of text.split("\n").entries()) {
         await pace.rest();
-        const matches = expression.test(line.slice(0, MAX_SEARCHED));
-        if (matches) found.push(`${file}:${index + 1}:${line.slice(0, MAX_LISTED)}`);
+        const isMatch = expression.test(line.slice(0, MAX_SEARCHED));
+        if (isMatch) found.push(`${file}:${index + 1}:${line.slice(0, MAX_LISTED)}`);
       }
       if (found.length > MAX_MATCHES) return found;
     }
@@ -118,14 +120,14 @@ async function search(options: Search, signal: AbortSignal): Promise<string[]> {
   return found;
 }
 
-function report(lines: readonly string[], ignored: number): string {
+function formatLines(lines: readonly string[], ignored: number): string {
   if (lines.length === 0) return `No line matches.${ignoredNote(ignored)}`;
   const more = lines.length > MAX_MATCHES ? [`[more than ${MAX_MATCHES}: narrow the search]`] : [];
   return [...lines.slice(0, MAX_MATCHES), ...more].join("\n");
 }
 
-/** The text of a file; undefined for one that is no text, is too large or cannot be read, which a search passes over. */
-function readSearchable(workspace: Workspace, path: string): string | undefined {
+/** Reads a text file. Returns undefined for a file that is binary, too large or unreadable; a search skips it. */
+function readTextIfPossible(workspace: Workspace, path: string): string | undefined {
   try {
     const content = workspace.readFile(path);
     return content && isUtf8(content) && !content.includes(0) ? content.toString("utf8") : undefined;

@@ -1,9 +1,8 @@
-import { create, type JsonObject } from "@bufbuild/protobuf";
-import { ToolOutputSchema } from "@devtool/schema";
 import { invalid } from "@devtool/server/agent";
 import { z } from "zod";
-import type { Tool, ToolEvent } from "../tool.ts";
+import type { Tool } from "../tool.ts";
 import { toolArgs } from "../tool-args.ts";
+import { dataResult } from "../tool-result.ts";
 
 const STEP = {
   step: z.string().describe("What is to be done, in a few words."),
@@ -17,7 +16,7 @@ const PARAMETERS = toolArgs({
 
 const MAX_STEPS = 100;
 
-/** `update_plan`: shows the user the steps of a longer piece of work; changes nothing and asks nothing. */
+/** Creates the tool `update_plan`, which shows the user the steps of a longer task. It changes nothing and needs no approval. */
 export function updatePlanTool(): Tool {
   return {
     declaration: {
@@ -37,14 +36,9 @@ export function updatePlanTool(): Tool {
         args,
         description: `Plan: ${done} of ${plan.length} steps done`,
         execute: async function* () {
-          yield planResult({ explanation, plan });
+          yield dataResult({ explanation, plan });
         },
       };
     },
   };
-}
-
-function planResult(structuredData: JsonObject): ToolEvent {
-  const value = create(ToolOutputSchema, { result: { case: "structuredData", value: structuredData } });
-  return { case: "result", value: { case: "output", value } };
 }

@@ -1,20 +1,29 @@
 import { Parser } from "htmlparser2";
 
-/** Elements whose content is not for reading. */
-const UNREAD: ReadonlySet<string> = new Set("script style noscript template svg head iframe object".split(" "));
-/** Elements that begin a line, those that also end one, and those that stand apart from what is around them. */
+/** Elements whose content is not part of the readable text. */
+const HIDDEN: ReadonlySet<string> = new Set("script style noscript template svg head iframe object".split(" "));
+
+/** Elements that begin a new line. */
 const ITEMS: ReadonlySet<string> = new Set("br tr dt dd option li".split(" "));
+
+/** Elements that begin a new line and end with one. */
 const BLOCKS: ReadonlySet<string> = new Set("div section article header footer".split(" "));
+
+/** Elements with an empty line before and after them. */
 const PARAGRAPHS: ReadonlySet<string> = new Set("p h1 h2 h3 h4 h5 h6 ul ol table pre blockquote hr".split(" "));
 const HEADING = /^h([1-6])$/;
 const MAX_TITLE_LENGTH = 500;
-/** More elements within each other than browsers take. */
+
+/** The maximum nesting depth of elements, which is more than browsers accept. */
 const MAX_DEPTH = 1000;
+
+/** The number of characters that the parser gets at once. */
 const PIECE_LENGTH = 16_384;
 
 /**
- * The readable text of an HTML page: its title, headings as `#`, list items as `-`, links with where they lead. Goes over the
- * page once, whatever it holds.
+ * Returns the readable text of an HTML page.
+ *
+ * Writes headings with `#`, list items with `-`, and links with their target. The time is linear in the length of the page.
  */
 export function readableText(html: string, baseUrl: string): string {
   const writer = new TextWriter(baseUrl);
@@ -23,21 +32,26 @@ export function readableText(html: string, baseUrl: string): string {
     ontext: (text) => writer.text(text),
     onclosetag: (name) => writer.close(name),
   });
-  // The parser takes longer for each open element, so a page that nests without end is read up to there.
-  for (let at = 0; at < html.length && writer.depth < MAX_DEPTH; at += PIECE_LENGTH)
-    parser.write(html.slice(at, at + PIECE_LENGTH));
+  // The parser's time per element grows with the number of open elements, so the rest of a page that nests too deeply is skipped.
+  for (let start = 0; start < html.length && writer.depth < MAX_DEPTH; start += PIECE_LENGTH) {
+    parser.write(html.slice(start, start + PIECE_LENGTH));
+  }
   parser.end();
   return writer.result();
 }
 
-/** Writes text with one blank between words and lines where blocks begin. */
+/** Writes text with single spaces between words and line breaks between blocks. */
 class TextWriter {
   readonly #baseUrl: string;
   readonly #pieces: string[] = [];
+  /** The number of open elements. */
   #depth = 0;
   #title = "";
+  /** The target of the open link. Empty when there is none. */
   #link = "";
-  #unread = 0;
+  /** The number of open elements in `HIDDEN`. */
+  #hidden = 0;
+  /** The number of open `pre` elements. */
   #preformatted = 0;
   #inTitle = false;
 
@@ -45,16 +59,16 @@ class TextWriter {
     this.#baseUrl = baseUrl;
   }
 
-  /** How many elements are open. */
+  /** The number of open elements. */
   get depth(): number {
     return this.#depth;
   }
 
   open(name: string, attributes: Readonly<Record<string, string>>): void {
     this.#depth++;
-    if (UNREAD.has(name)) this.#unread++;
+    if (HIDDEN.has(name)) this.#hidden++;
     if (name === "title") this.#inTitle = true;
-    if (this.#unread > 0) return;
+    if (this.#hidden > 0) return;
     if (name === "pre") this.#preformatted++;
     this.#separate(name);
     if (ITEMS.has(name)) this.#pieces.push("\n");
@@ -66,14 +80,14 @@ class TextWriter {
 
   text(text: string): void {
     if (this.#inTitle) this.#title = (this.#title + text).slice(0, MAX_TITLE_LENGTH);
-    if (this.#unread === 0) this.#pieces.push(this.#preformatted > 0 ? text : collapsed(text));
+    if (this.#hidden === 0) this.#pieces.push(this.#preformatted > 0 ? text : text.replace(/\s+/g, " "));
   }
 
   close(name: string): void {
     this.#depth--;
     if (name === "title") this.#inTitle = false;
-    if (UNREAD.has(name)) this.#unread--;
-    if (this.#unread > 0) return;
+    if (HIDDEN.has(name)) this.#hidden--;
+    if (this.#hidden > 0) return;
     if (name === "pre") this.#preformatted--;
     this.#separate(name);
     if (name === "td" || name === "th") this.#pieces.push(" | ");
@@ -87,22 +101,19 @@ class TextWriter {
       .split("\n")
       .map((line) => line.trimEnd().replace(/^ (?! )/, ""));
     const text = lines.filter((line, index) => line !== "" || lines[index - 1] !== "").join("\n");
-    const title = collapsed(this.#title).trim();
+    const title = this.#title.replace(/\s+/g, " ").trim();
     return [title && `# ${title}\n`, text.trim()].filter(Boolean).join("\n");
   }
 
+  /** Writes the line breaks before or after a block. */
   #separate(name: string): void {
     if (PARAGRAPHS.has(name)) this.#pieces.push("\n\n");
     else if (BLOCKS.has(name)) this.#pieces.push("\n");
   }
 
-  /** Where a link leads; empty for one within the page or to nothing that can be fetched. */
+  /** Returns the target of a link. Empty for a link within the page, and for a target that cannot be fetched. */
   #target(href: string): string {
     const url = href.startsWith("#") ? null : URL.parse(href, this.#baseUrl);
     return url?.protocol === "https:" || url?.protocol === "http:" ? url.href : "";
   }
-}
-
-function collapsed(text: string): string {
-  return text.replace(/\s+/g, " ");
 }

@@ -3,14 +3,18 @@ import type { Tool } from "../tool.ts";
 import { toolArgs } from "../tool-args.ts";
 import type { Workspace } from "../workspace.ts";
 import { fileEditInvocation } from "./file-edit.ts";
-import { inStyleOf, readEditable } from "./file-edit-text.ts";
+import { matchFileFormat, readEditable } from "./file-edit-text.ts";
 
 const PARAMETERS = toolArgs({
   file_path: z.string().describe("The file, absolute or relative to the workspace."),
   content: z.string().describe("The whole new content."),
 });
 
-/** `write_file`: creates a file, or replaces all of it; asks first. A file keeps its line ends and byte order mark. */
+/**
+ * Creates the tool `write_file`, which creates a file or replaces its whole content, after the user's approval.
+ *
+ * A replaced file keeps its line endings and byte order mark.
+ */
 export function writeFileTool(workspace: Workspace): Tool {
   return {
     declaration: {
@@ -19,14 +23,14 @@ export function writeFileTool(workspace: Workspace): Tool {
       parameters: PARAMETERS.jsonSchema,
     },
     prepare: async (args) => {
-      const checked = PARAMETERS.read(args);
-      const path = workspace.locate(checked.file_path);
+      const { file_path, content: proposed } = PARAMETERS.read(args);
+      const path = workspace.locate(file_path);
       const oldContent = readEditable(workspace, path);
       return fileEditInvocation({
         workspace,
         path,
         oldContent,
-        newContent: inStyleOf(oldContent, checked.content),
+        newContent: matchFileFormat(oldContent, proposed),
         args,
         argsFor: (content) => ({ ...args, content }),
       });

@@ -55,9 +55,13 @@ export async function trackFiles(
     for (const [path, stats] of statsOf(workspace, directory)) {
       if (stats.size > BigInt(MAX_FILE_BYTES)) continue;
       bytes += stats.size;
-      if (files.size >= MAX_FILES || bytes > MAX_TOTAL_BYTES) throw tooLarge();
+      if (files.size >= MAX_FILES || bytes > MAX_TOTAL_BYTES) {
+        const problem = `workspace has more than ${MAX_FILES} files or ${MAX_TOTAL_BYTES} bytes`;
+        throw new DevtoolError(problem, Code.ResourceExhausted, { remedy: "name what to leave out in .devtoolignore" });
+      }
       const before = known.get(path);
-      const stamp = stampOf(stats);
+      // Every change of a file changes its stamp: a replaced file has another inode, a written one another time.
+      const stamp = [stats.ino, stats.size, stats.mode, stats.mtimeNs, stats.ctimeNs].join(" ");
       if (before?.stamp === stamp) {
         files.set(path, before);
         continue;
@@ -86,11 +90,6 @@ function* statsOf(
   }
 }
 
-/** Summarizes a status so that every change of the file changes the summary: a replaced file has another inode, a written one another time. */
-function stampOf({ ino, size, mode, mtimeNs, ctimeNs }: BigIntStats): string {
-  return [ino, size, mode, mtimeNs, ctimeNs].join(" ");
-}
-
 /** Reads a file. Returns undefined for a file that cannot be read, because then no tool can change it either. */
 function readIfPossible(workspace: Workspace, path: string): Buffer | undefined {
   try {
@@ -98,12 +97,4 @@ function readIfPossible(workspace: Workspace, path: string): Buffer | undefined 
   } catch {
     return undefined;
   }
-}
-
-function tooLarge(): DevtoolError {
-  return new DevtoolError(
-    `workspace has more than ${MAX_FILES} files or ${MAX_TOTAL_BYTES} bytes`,
-    Code.ResourceExhausted,
-    { remedy: "name what to leave out in .devtoolignore" },
-  );
 }
