@@ -8,7 +8,7 @@ const dist = fileURLToPath(new URL("../dist/", import.meta.url));
 
 describe("the built entries", () => {
   for (const entry of ["index.js", "a2a-v03.js", "a2a-v1.js", "conformance.js", "reflection.js"]) {
-    it(`load nothing of Node: ${entry}`, () => {
+    it(`import no module of Node: ${entry}`, () => {
       const seen = new Set<string>();
       expect(builtinsBelow(join(dist, entry), seen)).toEqual([]);
       expect(seen.size).toBeGreaterThan(10);

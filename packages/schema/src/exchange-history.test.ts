@@ -9,11 +9,11 @@ type Said = readonly [id: string, ...parts: MessageInitShape<typeof PartSchema>[
 const text: MessageInitShape<typeof PartSchema> = { content: { case: "text", value: "words" } };
 
 describe("the history of an exchange (STREAM-9)", () => {
-  it("begins with the message that was sent, and has what was taken meanwhile", () => {
+  it("starts with the message that was sent, and has messages that were taken since", () => {
     expect(shown([["u1"], ["a1"], ["u2"], ["a2"], ["u3"], ["a3"]], "u2")).toEqual(["u2", "a2", "u3", "a3"]);
   });
 
-  it("begins with the step whose calls the message answers", () => {
+  it("starts with the step whose calls the message answers", () => {
     const history: Said[] = [
       ["u1"],
       ["a1", call("c1")],
@@ -24,18 +24,18 @@ describe("the history of an exchange (STREAM-9)", () => {
     expect(shown(history, "u2")).toEqual(["a1", "a2", "u2", "a3"]);
   });
 
-  it("has the question that the task waits for, also when the message waits behind it", () => {
+  it("has the question that the task waits for, even if the message is queued behind it", () => {
     const history: Said[] = [["u1"], ["a1"], ["u2"], ["a2", asking("c1")]];
     expect(shown(history, "u3", ["u3"])).toEqual(["a2"]);
     expect(shown(history, "u2")).toEqual(["u2", "a2"]);
   });
 
-  it("is empty for a message that waits, and for one that was withdrawn", () => {
+  it("is empty for a message that is queued or was withdrawn", () => {
     expect(shown([["u1"], ["a1"]], "u2", ["u2"])).toEqual([]);
     expect(shown([["u1"], ["a1"]], "u2")).toEqual([]);
   });
 
-  it("begins with the last message of an id that was used before, and never with the agent's", () => {
+  it("starts with the last message of a repeated id, and never with the agent's", () => {
     expect(shown([["u1"], ["a1"], ["u1"], ["a2"]], "u1")).toEqual(["u1", "a2"]);
     expect(shown([["u1"], ["a1"]], "a1")).toEqual([]);
   });

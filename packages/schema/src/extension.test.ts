@@ -10,7 +10,7 @@ import {
 const uri = (version: string): string => EXTENSION_URI.replace("/v0/", `/${version}/`);
 
 describe("the version in the extension's URI (CARD-2)", () => {
-  it("is the path segment that looks like one; missing parts are 0", () => {
+  it("is the path segment that looks like a version; missing components are 0", () => {
     expect(parseExtensionVersion(EXTENSION_URI)).toEqual({ major: 0, minor: 0, patch: 0 });
     expect(parseExtensionVersion(uri("v1.2"))).toEqual({ major: 1, minor: 2, patch: 0 });
     expect(parseExtensionVersion("https://example.com/v10.20.30?x=v1")).toEqual({ major: 10, minor: 20, patch: 30 });
@@ -25,7 +25,7 @@ describe("the version in the extension's URI (CARD-2)", () => {
     }
   });
 
-  it("fits another as SemVer says", () => {
+  it("is compatible as in SemVer", () => {
     const version = (text: string) => parseExtensionVersion(`/${text}/`) ?? { major: -1, minor: -1, patch: -1 };
     expect(isCompatibleVersion(version("v1.2"), version("v1.9.3"))).toBe(true);
     expect(isCompatibleVersion(version("v1"), version("v2"))).toBe(false);
@@ -33,7 +33,7 @@ describe("the version in the extension's URI (CARD-2)", () => {
     expect(isCompatibleVersion(version("v0.1"), version("v0.2"))).toBe(false);
   });
 
-  it("decides whether a card's extension can be used, and the error names both versions", () => {
+  it("decides whether the extension of a card can be used; the error names both versions", () => {
     expect(findExtension(["urn:other", EXTENSION_URI])).toBe(EXTENSION_URI);
     expect(findExtension(["urn:other"])).toBeUndefined();
     expect(isExtensionUri(uri("v0.0.9"))).toBe(true);

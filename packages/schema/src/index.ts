@@ -240,14 +240,6 @@ export { takesMode } from "./output-mode.ts";
 export { emptyTask, reduceTask } from "./reduce-task.ts";
 export { replyOf } from "./reply.ts";
 export { decodeRfcJson, decodeRfcText, encodeRfcJson, structFromJson } from "./rfc-json.ts";
-export {
-  type FoldedLines,
-  foldLines,
-  hiddenLines,
-  oneLine,
-  quotedLines,
-  visibleText,
-} from "./shown-text.ts";
 export { summaryOf } from "./summary.ts";
 export { deriveState, endsExchange, isInterrupted, isTerminal } from "./task-state.ts";
 export {
@@ -275,4 +267,12 @@ export {
   toolCallsOf,
 } from "./tool-call.ts";
 export { isStageMove, stageOf } from "./tool-call-stage.ts";
+export {
+  type FoldedLines,
+  foldLines,
+  hiddenLines,
+  oneLine,
+  quotedLines,
+  visibleText,
+} from "./visible-text.ts";
 export { mistyped, quote, shorten, WireError } from "./wire-error.ts";

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { assertBudget, assertJsonBudget } from "./json-budget.ts";
 
 describe("the budget of a document", () => {
-  it("is the same in its text and in what that is parsed to", () => {
+  it("is the same for its text and for the parsed value", () => {
     fc.assert(
       fc.property(fc.json(), fc.integer({ min: 1, max: 12 }), (text, maxNodes) => {
         const limits = { maxBytes: 1_000, maxDepth: 99, maxNodes };

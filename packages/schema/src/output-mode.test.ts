@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { takesMode } from "./output-mode.ts";
 
-describe("a client that lists the media types it takes", () => {
+describe("takesMode", () => {
   it.each<[string[], string, boolean]>([
     [[], "image/png", true],
     [["image/png"], "image/png", true],
@@ -16,7 +16,7 @@ describe("a client that lists the media types it takes", () => {
     [["text/plain"], "text/markdown", false],
     [["text/plain"], "text/plain; charset=utf-8", true],
     [[""], "text/plain", false],
-  ])("as %j takes %s: %s", (modes, mediaType, takes) => {
+  ])("a client that lists %j accepts %s: %s", (modes, mediaType, takes) => {
     expect(takesMode(modes, mediaType)).toBe(takes);
   });
 });

@@ -84,14 +84,14 @@ function kinds(task: Task): (string | undefined)[][] {
 }
 
 describe("the fold of a log", () => {
-  it("makes artifacts, puts others in their place, and adds to them; adding to none makes one", () => {
+  it("creates, replaces and extends artifacts; extending a missing one creates it", () => {
     const log = logOf(hello, made("a", "one"), made("b", "x", true), made("a", "two", true), made("b", "y"));
     expect(artifactsOf(fold(log.slice(0, 4)))).toEqual(["a one one two", "b x x"]);
     expect(artifactsOf(fold(log))).toEqual(["a one one two", "b y y"]);
     expect(artifactsOf(fold(log.slice(0, 2)))).toEqual(["a one one"]);
   });
 
-  it("says from the first event that does that the extension is active, and never takes it back (CARD-3)", () => {
+  it("keeps the extension active from the first event that says so (CARD-3)", () => {
     const log = logOf(hello, text("a"), text("b")).map((event, index) => ({ ...event, extensionActive: index === 1 }));
     expect(log.map((_event, index) => fold(log.slice(0, index + 1)).extensionActive)).toEqual([false, true, true]);
   });
@@ -101,7 +101,7 @@ describe("the fold of a log", () => {
     expect(fold(logOf(hello, reply)).history.map(({ messageId }) => messageId)).toEqual(["m1", "r"]);
   });
 
-  it("takes who, where and when off the events", () => {
+  it("takes the principal, the ids, the model and the times from the events", () => {
     expect(fold(logOf(hello, text("hi")))).toMatchObject({
       id: "t",
       contextId: "c",
@@ -114,13 +114,13 @@ describe("the fold of a log", () => {
     });
   });
 
-  it("joins text that follows text, and nothing else", () => {
+  it("joins consecutive text only", () => {
     const task = fold(logOf(hello, text("a"), text("b"), thought("x"), text("c")));
     expect(kinds(task)).toEqual([["text"], ["text", "thought", "text"]]);
     expect(task.history[1]?.parts[0]?.content.value).toBe("ab");
   });
 
-  it("keeps a call where it was made, in its latest form (TOOL-1)", () => {
+  it("keeps a call in its place, in its latest version (TOOL-1)", () => {
     const { PENDING, SUCCEEDED } = ToolCallStatus;
     const task = fold(logOf(hello, call("a", PENDING), call("b", PENDING), call("a", SUCCEEDED)));
     const calls = task.history[1]?.parts.map(({ content }) => content.value);
@@ -130,7 +130,7 @@ describe("the fold of a log", () => {
     ]);
   });
 
-  it("begins a new step of the agent when the calls of the last have ended", () => {
+  it("starts a new step of the agent after the calls of the last step have ended", () => {
     const task = fold(logOf(hello, text("a"), call("a", ToolCallStatus.FAILED), text("b")));
     expect(kinds(task)).toEqual([["text"], ["text", "toolCall"], ["text"]]);
     expect(task.history.map(({ messageId }) => messageId)).toEqual(["m1", "t:2", "t:4"]);
@@ -139,13 +139,13 @@ describe("the fold of a log", () => {
   it.each([
     { option: OPTION_PROCEED_ONCE, status: ToolCallStatus.PENDING },
     { option: OPTION_CANCEL, status: ToolCallStatus.CANCELLED },
-  ])("clears a question that is answered $option (TOOL-2)", ({ option, status }) => {
+  ])("clears a question that is answered with $option (TOOL-2)", ({ option, status }) => {
     const value = fold(logOf(hello, asks("a"), answer("a", option))).history[1]?.parts[0]?.content.value;
     expect(value).toMatchObject({ toolCallId: "a", status });
     expect(value).not.toHaveProperty("confirmationRequest");
   });
 
-  it("adds the calls that a change of state asks about and that it did not know, and doubles none", () => {
+  it("adds unknown calls that a change of state asks about, and duplicates none", () => {
     const { PENDING } = ToolCallStatus;
     const task = fold(logOf(hello, asks("a"), waitsFor("a", "b")));
     expect(kinds(task)).toEqual([["text"], ["toolCall", "toolCall"]]);
@@ -155,12 +155,12 @@ describe("the fold of a log", () => {
     ]);
   });
 
-  it("asks no more what a change of state does not ask about, also when the answer was not shown (STREAM-2)", () => {
+  it("no longer asks about calls that a change of state does not list, even without their answers (STREAM-2)", () => {
     const task = fold(logOf(hello, asks("a"), asks("b"), waitsFor("a", "b"), waitsFor("b")));
     expect(awaitedToolCalls(task).map(({ toolCallId }) => toolCallId)).toEqual(["b"]);
   });
 
-  it("takes one message where two of the same id wait (STREAM-7, STREAM-8)", () => {
+  it("takes one message if two with the same id are queued (STREAM-7, STREAM-8)", () => {
     const queued = (value: string): Payload => ({
       case: "messageQueued",
       value: { message: { messageId: "m2", role: Role.USER, parts: [{ content: { case: "text", value } }] } },
@@ -171,13 +171,13 @@ describe("the fold of a log", () => {
     expect(queuedMessages.map(({ message }) => message?.parts[0]?.content.value)).toEqual(["two"]);
   });
 
-  it("forgets why the task changed state with the next event", () => {
+  it("clears the text of a state with the next event", () => {
     const change: Payload = { case: "stateChange", value: { text: "why", error: "bad" } };
     expect(fold(logOf(hello, change))).toMatchObject({ stateText: "why", error: "bad" });
     expect(fold(logOf(hello, change, text("go on")))).toMatchObject({ stateText: "", error: "" });
   });
 
-  it("keeps what explains the state of a task at rest over events that leave it there", () => {
+  it("keeps the text of a resting state while events leave the task in it", () => {
     const change: Payload = { case: "stateChange", value: { text: "why", error: "bad" } };
     const log = logOf(hello, change, { case: "usage", value: { inputTokens: 1n } });
     const failed = log.map((event, index) => (index === 0 ? event : { ...event, state: TaskState.FAILED }));
@@ -204,7 +204,7 @@ const payload: fc.Arbitrary<Payload> = fc.oneof(
 const log: fc.Arbitrary<TaskEvent[]> = fc.array(payload, { maxLength: 12 }).map((rest) => logOf(hello, ...rest));
 
 describe("the fold of any log", () => {
-  it("changes nothing when an event comes again", () => {
+  it("ignores an event that comes again", () => {
     fc.assert(
       fc.property(log, (events) => {
         expect(fold([...events, ...events])).toEqual(fold(events));
@@ -212,7 +212,7 @@ describe("the fold of any log", () => {
     );
   });
 
-  it("gives the other task when an event opens one, whatever its sequence (STREAM-5)", () => {
+  it("returns the new task if an event creates one, whatever its sequence (STREAM-5)", () => {
     const before = fold(logOf(hello, text("Hi.")));
     const [opening] = logOf(hello);
     if (!opening) throw new Error("a log has a beginning");
@@ -221,7 +221,7 @@ describe("the fold of any log", () => {
     expect(reduceTask(before, opening)).toBe(before);
   });
 
-  it("leaves the task before it as it was", () => {
+  it("does not change the given task", () => {
     fc.assert(
       fc.property(log, (events) => {
         const before = fold(events.slice(0, -1));
@@ -232,7 +232,7 @@ describe("the fold of any log", () => {
     );
   });
 
-  it("is the same over the frames that A2A 0.3 makes of it, but for answers, which have none", () => {
+  it("is the same from the frames of A2A 0.3, except for answers, which have none", () => {
     fc.assert(
       fc.property(log, (events) => {
         const framed = events.filter((event) => encodeStreamFrame(event, "extension") !== undefined);

@@ -60,7 +60,7 @@ describe("the RFC's messages", () => {
     expect([...own, ...values].sort()).toEqual(CONTRACT.trim().split("\n").sort());
   });
 
-  it("are written in every language with the RFC's names (JSON-1)", () => {
+  it("have the RFC's names in the JSON of every language (JSON-1)", () => {
     const renamed = messages.flatMap((message: DescMessage) =>
       message.fields.filter(({ jsonName, name }) => jsonName !== name),
     );
@@ -89,17 +89,17 @@ describe("decodeRfcJson (JSON-2)", () => {
     expect(encodeRfcJson(ToolCallSchema, decodeRfcJson(ToolCallSchema, wanted))).toEqual(wanted);
   });
 
-  it("leaves the keys of free data as they are", () => {
+  it("keeps the keys of a Struct", () => {
     const call = decodeRfcJson(ToolCallSchema, { inputParameters: { toolCallId: 1, tool_name: { fileName: 2 } } });
     expect(call.inputParameters).toEqual({ toolCallId: 1, tool_name: { fileName: 2 } });
   });
 
-  it("leaves out unknown fields and reads unknown enum names as the zero value", () => {
+  it("ignores unknown fields, and reads unknown enum names as the zero value", () => {
     const call = decodeRfcJson(ToolCallSchema, { status: "INVENTED_LATER", brand_new: { x: 1 } });
     expect(call.status).toBe(ToolCallStatus.STATUS_UNSPECIFIED);
   });
 
-  it("refuses what it cannot read, and says which field", () => {
+  it("rejects invalid values, and names the field", () => {
     expect(() => decodeRfcJson(ToolCallSchema, { tool_call_id: 7 })).toThrow("tool_call_id must be a string, got 7");
     expect(() => decodeRfcJson(ToolCallSchema, [])).toThrow("expected a JSON object, got []");
     const request = { confirmationRequest: { options: [{ id: "a" }, { id: 7 }] } };
@@ -110,7 +110,7 @@ describe("decodeRfcJson (JSON-2)", () => {
     expect(() => decodeRfcText(ToolCallSchema, "{")).toThrow("is not valid JSON");
   });
 
-  it("refuses documents that are too large, too deep or too wide, and gives the limit", () => {
+  it("rejects documents that are too large, too deep or too wide, and states the limit", () => {
     const limits = { maxBytes: 1000, maxDepth: 8, maxNodes: 50 };
     const text = (value: unknown) => JSON.stringify({ input_parameters: { value } });
     expect(() => decodeRfcText(ToolCallSchema, text("x".repeat(1000)), limits)).toThrow("limit is 1000");
@@ -121,7 +121,7 @@ describe("decodeRfcJson (JSON-2)", () => {
 });
 
 describe("encodeRfcJson (JSON-2)", () => {
-  it("writes what the RFC does not call optional also when it holds its default, at every depth", () => {
+  it("writes default values of fields that are not optional in the RFC, at every depth", () => {
     const commands = [{ name: "stats", description: "", arguments: [{ name: "x" }] }];
     expect(
       encodeRfcJson(GetAllSlashCommandsResponseSchema, create(GetAllSlashCommandsResponseSchema, { commands })),
@@ -148,7 +148,7 @@ describe("encodeRfcJson (JSON-2)", () => {
     });
   });
 
-  it("leaves out the tier and the error of an event that has none, and the defaults of A2A's own messages", () => {
+  it("omits the empty tier and error of an event, and default values in messages of A2A", () => {
     const thought = create(DevelopmentToolEventSchema, { kind: DevelopmentToolEvent_DevelopmentToolEventKind.THOUGHT });
     expect(encodeRfcJson(DevelopmentToolEventSchema, thought)).toEqual({ kind: "THOUGHT", model: "" });
     expect(encodeRfcJson(A2aTaskSchema, create(A2aTaskSchema, { id: "t" }))).toEqual({ id: "t" });
@@ -156,7 +156,7 @@ describe("encodeRfcJson (JSON-2)", () => {
 });
 
 describe("structFromJson (JSON-3)", () => {
-  it("writes integers that a double cannot hold as strings", () => {
+  it("writes integers that a double cannot represent as strings", () => {
     expect(
       structFromJson({ big: 2n ** 60n, unsafe: 2 ** 53, safe: 2 ** 53 - 1, list: [1n], not: Number.NaN, half: 0.5 }),
     ).toEqual({

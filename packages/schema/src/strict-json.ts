@@ -35,7 +35,7 @@ function assertFields(schema: DescMessage, json: JsonObject, path: string, hints
       const known = `the fields here are ${schema.fields.map(({ jsonName }) => jsonName).join(", ")}`;
       throw new WireError(at, "", `is unknown: ${hints.get(key) ?? known}`);
     }
-    if (seen.has(field)) throw new WireError(at, "", `is there twice, also as ${field.name}: send it once`);
+    if (seen.has(field)) throw new WireError(at, "", `is given twice, also as ${field.name}: send it once`);
     seen.add(field);
     if (value === null) throw new WireError(at, "", "is null: leave it out, or give it a value");
     assertValue(field, value, at, hints);

@@ -23,7 +23,7 @@ describe("the states of a task", () => {
     expect(STATES.filter(isInterrupted)).toEqual([INPUT_REQUIRED, AUTH_REQUIRED]);
   });
 
-  it("end an exchange by a state change, and by nothing else (STREAM-1)", () => {
+  it("end an exchange only by a change of state (STREAM-1)", () => {
     const change = { case: "stateChange" as const, value: {} };
     const text = { case: "text" as const, value: { text: "x" } };
     const ending = STATES.filter((state) => endsExchange(create(TaskEventSchema, { state, payload: change })));
@@ -32,7 +32,7 @@ describe("the states of a task", () => {
   });
 });
 
-describe("the state of a task at work (TOOL-2)", () => {
+describe("the state of a working task (TOOL-2)", () => {
   it.each([
     { when: "it has no calls", calls: [], state: WORKING },
     { when: "a call asks", calls: [asking], state: INPUT_REQUIRED },
@@ -41,7 +41,7 @@ describe("the state of a task at work (TOOL-2)", () => {
     { when: "an answered call stands behind one that asks", calls: [asking, answered], state: INPUT_REQUIRED },
     { when: "a call runs beside one that asks", calls: [asking, executing], state: WORKING },
     { when: "all calls ended", calls: [done, done], state: WORKING },
-  ])("is $state when $when", ({ calls, state }) => {
+  ])("is $state if $when", ({ calls, state }) => {
     expect(deriveState(taskWith(...calls))).toBe(state);
   });
 });

@@ -49,29 +49,29 @@ describe("the status of a tool call (TOOL-1)", () => {
     expect(STATUSES.filter((status) => isStatusMove(from, status))).toEqual(to);
   });
 
-  it("is the end of the call once it succeeded, failed or was cancelled", () => {
+  it("has ended once the call succeeded, failed or was canceled", () => {
     expect(STATUSES.filter((status) => isEnded(callOf("c", status)))).toEqual([SUCCEEDED, FAILED, CANCELLED]);
   });
 });
 
-describe("a call that asks (TOOL-2)", () => {
+describe("a call with a confirmation request (TOOL-2)", () => {
   it("awaits approval only while it is pending", () => {
     expect(isAwaitingApproval(asking("c"))).toBe(true);
     expect(isAwaitingApproval({ ...asking("c"), status: EXECUTING })).toBe(false);
     expect(isAwaitingApproval(callOf("c", PENDING))).toBe(false);
   });
 
-  it("asks no more when it was answered, and stays pending", () => {
+  it("no longer asks after it was answered, and stays pending", () => {
     const answered = answeredToolCall(asking("c"), answerOf("c", OPTION_PROCEED_ONCE));
     expect(answered.status).toBe(PENDING);
     expect(answered.confirmationRequest).toBeUndefined();
   });
 
-  it("is cancelled by the answer that declines it", () => {
+  it("is canceled by the answer that declines it", () => {
     expect(answeredToolCall(asking("c"), answerOf("c", OPTION_CANCEL)).status).toBe(CANCELLED);
   });
 
-  it("is not changed by the answer itself: a copy is", () => {
+  it("is copied, not changed, by an answer", () => {
     const call = asking("c");
     answeredToolCall(call, answerOf("c", OPTION_CANCEL));
     expect(isAwaitingApproval(call)).toBe(true);
@@ -85,7 +85,7 @@ describe("the calls of a task", () => {
     expect(openToolCalls(taskOf())).toEqual([]);
   });
 
-  it("are open as well while questions that they ask stand behind what the user said", () => {
+  it("stay open while questions that they ask come after a user's message", () => {
     const part = (value: ToolCall, parentToolCallId = "") => ({
       content: { case: "toolCall" as const, value },
       toolCallDetail: { parentToolCallId },
@@ -101,13 +101,13 @@ describe("the calls of a task", () => {
     expect(open.map(({ toolCallId }) => toolCallId)).toEqual(["a", "b", "q"]);
   });
 
-  it("are found by id, the latest first", () => {
+  it("are found by id, searching from the end", () => {
     const task = taskOf([callOf("a", FAILED)], [callOf("a", EXECUTING)]);
     expect(findToolCall(task, "a")?.status).toBe(EXECUTING);
     expect(findToolCall(task, "b")).toBeUndefined();
   });
 
-  it("have the answer that the user gave last", () => {
+  it("have the user's last answer", () => {
     const said = (value: ToolCallConfirmation) => ({
       role: Role.USER,
       parts: [{ content: { case: "confirmation" as const, value } }],

@@ -24,8 +24,8 @@ export class WireError extends Error {
 
 /** Creates the error for a field with a value of the wrong type. */
 export function mistyped(field: string, value: unknown, wanted: string, cause?: unknown): WireError {
-  const shown = shorten(JSON.stringify(value) ?? "nothing");
-  const sentence = field === "" ? `expected ${wanted}, got ${shown}` : `${field} must be ${wanted}, got ${shown}`;
+  const quoted = shorten(JSON.stringify(value) ?? "nothing");
+  const sentence = field === "" ? `expected ${wanted}, got ${quoted}` : `${field} must be ${wanted}, got ${quoted}`;
   return new WireError(field, quote(value), "", { sentence, cause });
 }
 

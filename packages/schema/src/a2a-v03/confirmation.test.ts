@@ -6,8 +6,8 @@ import { decodeMessageSend } from "./send-params.ts";
 
 const ANSWER = { tool_call_id: "c", selected_option_id: "proceed_once" };
 
-describe("an answer to a question (TOOL-5, TOOL-6)", () => {
-  it.each(["", "new\n"])("comes back with the content %j of a file", (newContent) => {
+describe("the answer to a confirmation request (TOOL-5, TOOL-6)", () => {
+  it.each(["", "new\n"])("is decoded with the content %j of a file", (newContent) => {
     const confirmation = create(ToolCallConfirmationSchema, {
       toolCallId: "c",
       selectedOptionId: "proceed_once",
@@ -18,7 +18,7 @@ describe("an answer to a question (TOOL-5, TOOL-6)", () => {
     expect(decodeConfirmation(json, "data")).toEqual(confirmation);
   });
 
-  it("is read in camelCase too", () => {
+  it("may be in lowerCamelCase", () => {
     const camel = { toolCallId: "c", selectedOptionId: "proceed_once", fileDetails: { newContent: "x" } };
     expect(encodeConfirmation(decodeConfirmation(camel, "data"))).toEqual({
       ...ANSWER,
@@ -50,11 +50,11 @@ describe("an answer to a question (TOOL-5, TOOL-6)", () => {
     },
     {
       given: { ...ANSWER, file_details: { new_content: "x", newContent: "y" } },
-      error: "data.file_details.newContent is there twice",
+      error: "data.file_details.newContent is given twice",
     },
     { given: { ...ANSWER, tool_call_id: 7 }, error: "data.tool_call_id must be a string, got 7" },
     { given: { ...ANSWER, reason: "because" }, error: "data.reason is unknown" },
-  ])("is refused when it is $given", ({ given, error }) => {
+  ])("is rejected if it is $given", ({ given, error }) => {
     expect(() => decodeConfirmation(given, "data")).toThrow(error);
   });
 
@@ -65,12 +65,12 @@ describe("an answer to a question (TOOL-5, TOOL-6)", () => {
       data: { tool_call_id: "c", option: "proceed_once" },
       error: "message.parts[0].data.selected_option_id is missing",
     },
-  ])("is not taken for data of a message when it is $data", ({ data, error }) => {
+  ])("is not taken for plain data if it is $data", ({ data, error }) => {
     const message = { kind: "message", messageId: "m", role: "user", parts: [{ kind: "data", data }] };
     expect(() => decodeMessageSend({ message })).toThrow(error);
   });
 
-  it("leaves data alone that names a call among other things", () => {
+  it("ignores data with a tool call id and other fields", () => {
     const data = { tool_call_id: "c", rows: [1] };
     const message = { kind: "message", messageId: "m", role: "user", parts: [{ kind: "data", data }] };
     expect(decodeMessageSend({ message }).request.message?.parts[0]?.content).toEqual({ case: "data", value: data });

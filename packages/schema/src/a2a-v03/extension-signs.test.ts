@@ -25,7 +25,7 @@ describe("the parameters of a method", () => {
       },
     ],
     ["an answer in camelCase", { message: { parts: [{ data: { toolCallId: "c", selectedOptionId: "cancel" } }] } }],
-  ])("show by %s that the client knows the extension (CARD-3)", (_what, params) => {
+  ])("show by %s that the client supports the extension (CARD-3)", (_what, params) => {
     expect(showsExtension(extensionSignsV03(params))).toBe(true);
   });
 
@@ -38,7 +38,7 @@ describe("the parameters of a method", () => {
     ["another version", { message: { extensions: [EXTENSION_URI.replace("/v0/", "/v1/")] } }],
     ["data of another shape", { message: { parts: [{ kind: "data", data: { selected_option_id: "cancel" } }] } }],
     ["what is of another type", { metadata: [], message: { extensions: EXTENSION_URI, parts: "none", metadata: 1 } }],
-  ])("show nothing by %s", (_what, params) => {
+  ])("show no support by %s", (_what, params) => {
     expect(showsExtension(extensionSignsV03(params))).toBe(false);
   });
 });

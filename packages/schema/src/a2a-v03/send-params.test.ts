@@ -8,7 +8,7 @@ import { decodeMessageSend, encodeMessageSend } from "./send-params.ts";
 const hello = { kind: "message", messageId: "m", role: "user", parts: [{ kind: "text", text: "hi" }] };
 
 describe("the parameters of message/send", () => {
-  it("come back as they were, with the settings of the session (SESSION-1, SESSION-3)", () => {
+  it("are decoded as they were encoded, with the settings of the session (SESSION-1, SESSION-3)", () => {
     const request = create(SendMessageRequestSchema, {
       contextId: "c",
       returnImmediately: true,
@@ -25,7 +25,7 @@ describe("the parameters of message/send", () => {
     expect(decodeMessageSend(params).request).toEqual({ ...request, message: { ...request.message, metadata } });
   });
 
-  it("leave out settings that are empty, and metadata that would be", () => {
+  it("omit empty settings and empty metadata", () => {
     const request = create(SendMessageRequestSchema, {
       message: { messageId: "m", role: Role.USER },
       sessionSettings: {},
@@ -33,7 +33,7 @@ describe("the parameters of message/send", () => {
     expect(encodeMessageSend(request).message).not.toHaveProperty("metadata");
   });
 
-  it("hold answers beside text (TOOL-5)", () => {
+  it("may have answers next to text (TOOL-5)", () => {
     const request = create(SendMessageRequestSchema, {
       taskId: "t",
       message: {
@@ -52,12 +52,12 @@ describe("the parameters of message/send", () => {
     expect(decodeMessageSend(params).request.message).toEqual({ ...request.message, metadata });
   });
 
-  it("keep a message's id as it is, so that no two are taken for a retry (STREAM-7)", () => {
+  it("keep the id of a message unchanged, so that different messages are not taken for a retry (STREAM-7)", () => {
     const params = { message: { ...hello, messageId: "step#2" } };
     expect(decodeMessageSend(params).request.message?.messageId).toBe("step#2");
   });
 
-  it("tell what else the client wants", () => {
+  it("have the client's other wishes", () => {
     const configuration = {
       blocking: false,
       historyLength: 3,
@@ -90,7 +90,7 @@ describe("the parameters of message/send", () => {
       error: `message.parts[0].data "${typeof data === "string" ? data : JSON.stringify(data)}" must be an object in A2A 0.3`,
     })),
     { params: { message: hello, configuration: { historyLength: -1 } }, error: "configuration.historyLength" },
-  ])("are refused: $error (ERR-1)", ({ params, error }) => {
+  ])("are rejected: $error (ERR-1)", ({ params, error }) => {
     expect(() => decodeMessageSend(params)).toThrow(error);
   });
 });

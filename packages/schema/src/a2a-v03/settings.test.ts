@@ -7,20 +7,20 @@ const read = (...metadata: (JsonValue | undefined)[]) =>
   decodeRequestSettings(metadata.map((value) => ({ metadata: value, path: "message.metadata" })));
 
 describe("the settings of a request (SESSION-1, SESSION-3)", () => {
-  it("are those of the RFC, and of the session under a key of its own", () => {
+  it("are the RFC's, and those of the session under a key of their own", () => {
     expect(
       read({ [EXTENSION_URI]: { workspace_path: "/w" }, [SESSION_SETTINGS_URI]: { allowedTools: ["read_file"] } }),
     ).toMatchObject({ settings: { workspacePath: "/w" }, sessionSettings: { allowedTools: ["read_file"] } });
   });
 
-  it("are left out where there are none, and keys of others are left alone", () => {
+  it("are absent if there are none, and keys of other extensions are ignored", () => {
     expect(read(undefined, { "https://example.com/ext": { workspace_path: 5 }, traceparent: "x", model: "y" })).toEqual(
       {},
     );
     expect(read({ [EXTENSION_URI]: {} })).toEqual({});
   });
 
-  it("hold the tools and MCP servers that the RFC allows beside the workspace", () => {
+  it("include the tools and MCP servers that the RFC allows next to the workspace", () => {
     const mcpServer = { name: "docs", http: { url: "https://docs.example/mcp" } };
     const { settings, sessionSettings } = read({
       [EXTENSION_URI]: { workspace_path: "/w", allowed_tools: ["read_file"], mcp_servers: [mcpServer] },
@@ -29,7 +29,7 @@ describe("the settings of a request (SESSION-1, SESSION-3)", () => {
     expect(sessionSettings).toMatchObject({ allowedTools: ["read_file"], mcpServers: [{ name: "docs" }] });
   });
 
-  it("may be given twice when they are the same", () => {
+  it("may be given twice if they are equal", () => {
     const both = {
       [EXTENSION_URI]: { allowed_tools: ["a"] },
       [SESSION_SETTINGS_URI]: { allowedTools: ["a"], model: "m" },
@@ -43,7 +43,7 @@ describe("the settings of a request (SESSION-1, SESSION-3)", () => {
     ).toThrow('workspace_path is given twice, as "/v" and "/w", and differently: give one');
   });
 
-  it("stand beside the event that says that a message answers (META-1)", () => {
+  it("may be next to the event that marks a message as an answer (META-1)", () => {
     expect(read({ [EXTENSION_URI]: { kind: "TOOL_CALL_CONFIRMATION", model: "m", user_tier: "t" } })).toEqual({});
   });
 
@@ -86,7 +86,7 @@ describe("the settings of a request (SESSION-1, SESSION-3)", () => {
       metadata: { [SESSION_SETTINGS_URI.replace("v1alpha", "v1")]: { allowedTools: ["x"] } },
       error: `is not a key that this agent reads: use ${SESSION_SETTINGS_URI}`,
     },
-  ])("are refused as $metadata", ({ metadata, error }) => {
+  ])("are rejected as $metadata", ({ metadata, error }) => {
     expect(() => read(metadata)).toThrow(error);
   });
 });

@@ -143,8 +143,8 @@ function mergeSettings(one: SessionSettings, other: SessionSettings): SessionSet
 }
 
 function contradiction(field: string, values: readonly string[]): WireError {
-  const shown = values.length === 0 ? "" : `, as ${values.map((value) => JSON.stringify(quote(value))).join(" and ")}`;
+  const quoted = values.length === 0 ? "" : `, as ${values.map((value) => JSON.stringify(quote(value))).join(" and ")}`;
   return new WireError(field, "", "", {
-    sentence: `${field} ${/s$/.test(field) ? "are" : "is"} given twice${shown}, and differently: give one`,
+    sentence: `${field} ${/s$/.test(field) ? "are" : "is"} given twice${quoted}, and differently: give one`,
   });
 }

@@ -90,7 +90,7 @@ function frameOf(event: TaskEvent, view: "extension" | "plain"): JsonObject {
 }
 
 describe("the frames of a stream in A2A 0.3", () => {
-  it("hold all that an event holds", () => {
+  it("have everything that an event has", () => {
     fc.assert(
       fc.property(event, (original) => {
         const frame: JsonObject = JSON.parse(encodeStreamFrame(original, "extension") ?? "null");
@@ -99,7 +99,7 @@ describe("the frames of a stream in A2A 0.3", () => {
     );
   });
 
-  it("are the JSON of the envelope's message", () => {
+  it("are the JSON of the messages of A2A", () => {
     fc.assert(
       fc.property(event, (original) => {
         const frame: JsonObject = JSON.parse(encodeStreamFrame(original, "extension") ?? "null");
@@ -108,7 +108,7 @@ describe("the frames of a stream in A2A 0.3", () => {
     );
   });
 
-  it("begin with the task that was created", () => {
+  it("start with the task that was created", () => {
     const created = create(TaskEventSchema, {
       sequence: 1n,
       taskId: "t",
@@ -134,7 +134,7 @@ describe("the frames of a stream in A2A 0.3", () => {
     expect(decodeStreamFrame(frame, 1n)).toEqual(created);
   });
 
-  it("ask in the event that is input-required, whole calls as data parts (STREAM-2)", () => {
+  it("ask in the input-required event, with whole calls as data parts (STREAM-2)", () => {
     const frame = frameOf(asks, "extension");
     expect(frame).toMatchObject({
       status: {
@@ -146,20 +146,20 @@ describe("the frames of a stream in A2A 0.3", () => {
     });
   });
 
-  it("ask a client without the extension in words, once (CARD-3)", () => {
+  it("ask clients without the extension in words, once (CARD-3)", () => {
     expect(JSON.stringify(frameOf(asks, "plain"))).toContain("May I call run?");
     const update = eventWith({ payload: { case: "toolCall", value: asked } });
     expect(encodeStreamFrame(update, "plain")).toBeUndefined();
   });
 
-  it("tell a client without the extension why a task failed, and which messages were not taken (STREAM-8)", () => {
+  it("show clients without the extension why a task failed, and which messages were not taken (STREAM-8)", () => {
     const value = { error: "no model", text: 'messages that were not taken: "m2"' };
     const failed = eventWith({ state: TaskState.FAILED, payload: { case: "stateChange", value } });
     const { status } = frameOf(failed, "plain");
     expect(status).toMatchObject({ message: { parts: [{ text: `${value.error}\n\n${value.text}` }] } });
   });
 
-  it("do not repeat what the user said: an answer has none, another message is the change of state (STREAM-2)", () => {
+  it("do not repeat the user: an answer has no frame, another message is a change of state (STREAM-2)", () => {
     expect(encodeStreamFrame(said({ case: "confirmation", value: { toolCallId: "c1" } }), "extension")).toBeUndefined();
     const frame = frameOf(said({ case: "text", value: "go on" }), "extension");
     expect(frame.status).toEqual({ state: "working" });
@@ -170,7 +170,7 @@ describe("the frames of a stream in A2A 0.3", () => {
     expect(frameOf(said({ case: "text", value: "go on" }), "plain").status).toEqual({ state: "working" });
   });
 
-  it("do not show that an answered call waits for its turn (STREAM-4)", () => {
+  it("do not show an answered call that waits for its turn (STREAM-4)", () => {
     const { confirmationRequest: _asked, ...scheduled } = asked;
     const payload = { case: "toolCall", value: scheduled } as const;
     expect(encodeStreamFrame(eventWith({ payload }), "extension")).toBeDefined();
@@ -182,7 +182,7 @@ describe("the frames of a stream in A2A 0.3", () => {
     { case: "usage", value: {} },
     { case: "notice", value: { text: "the model is asked again" } },
     { case: "summary", value: {} },
-  ])("say of $case that it changes no state (STREAM-2)", (payload) => {
+  ])("mark $case as no change of state (STREAM-2)", (payload) => {
     const { metadata } = frameOf(eventWith({ payload, model: "m" }), "extension");
     expect(metadata).toMatchObject({
       [EXTENSION_URI]: { kind: "DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED", model: "m" },
@@ -190,7 +190,7 @@ describe("the frames of a stream in A2A 0.3", () => {
     });
   });
 
-  it("refuse what is not a frame, and say why", () => {
+  it("reject what is not a frame, and say why", () => {
     expect(() => decodeStreamFrame({ kind: "artifact" }, 1n)).toThrow(
       'result.kind "artifact" is not a frame of a task',
     );
@@ -198,7 +198,7 @@ describe("the frames of a stream in A2A 0.3", () => {
     expect(() => decodeStreamFrame([], 1n)).toThrow("must be a JSON object");
   });
 
-  it("read a question of an older agent, sent under the kind of an answer (STREAM-2)", () => {
+  it("read questions of earlier agents, sent under the kind of an answer (STREAM-2)", () => {
     const data = { tool_call_id: "c1", status: "PENDING", confirmation_request: { options: [{ id: "cancel" }] } };
     const uri = "https://github.com/google-gemini/gemini-cli/blob/main/docs/a2a/developer-profile/v0/spec.md";
     const frame = {

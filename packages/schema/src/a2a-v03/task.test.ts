@@ -55,16 +55,16 @@ const talk: Task = taskOf({
 });
 
 describe("a task in A2A 0.3", () => {
-  it("comes back as it was", () => {
+  it("is decoded as it was encoded", () => {
     expect(decodeTask(encodeTask(talk))).toEqual(talk);
   });
 
-  it("is the JSON of the envelope's message", () => {
+  it("is the JSON of the message Task", () => {
     const json = encodeTask(talk);
     expect(toJson(A2aTaskSchema, fromJson(A2aTaskSchema, json))).toEqual(json);
   });
 
-  it("has a message for each run of the agent's parts of one kind, which its metadata tells (META-1)", () => {
+  it("has a message for each run of the agent's parts of one kind, stated in its metadata (META-1)", () => {
     const { history } = fromJson(A2aTaskSchema, encodeTask(talk));
     expect(history.map(({ messageId, metadata }) => [messageId, metadata?.[EXTENSION_URI]])).toEqual([
       ["u1", undefined],
@@ -76,13 +76,13 @@ describe("a task in A2A 0.3", () => {
     ]);
   });
 
-  it("keeps the steps of an agent apart when the calls of the first have ended", () => {
+  it("keeps steps of an agent separate if the calls of the first have ended", () => {
     const history = [said("t:2", Role.AGENT, text, call), said("t:5", Role.AGENT, text, call)];
     const task = taskOf({ history });
     expect(decodeTask(encodeTask(task))).toEqual(task);
   });
 
-  it("keeps a client's ids as they are, also such as look like a run's", () => {
+  it("keeps a client's ids unchanged, even if they look like the id of a run", () => {
     const history = [said("u#1", Role.USER, text), said("u#2", Role.USER, text)];
     expect(decodeTask(encodeTask(taskOf({ history }))).history.map(({ messageId }) => messageId)).toEqual([
       "u#1",
@@ -90,7 +90,7 @@ describe("a task in A2A 0.3", () => {
     ]);
   });
 
-  it("tells why it is in its state, and its error", () => {
+  it("has the text of its state, and its error", () => {
     const task = taskOf({ state: TaskState.FAILED, stateText: "gave up", error: "no quota" });
     expect(decodeTask(encodeTask(task))).toMatchObject({ stateText: "gave up", error: "no quota" });
   });
@@ -99,7 +99,7 @@ describe("a task in A2A 0.3", () => {
     { historyLength: 0, ids: [] },
     { historyLength: 2, ids: ["u2", "t:9"] },
     { historyLength: 99, ids: ["u1", "t:3", "t:3#1", "t:3#2", "u2", "t:9"] },
-  ])("keeps the newest $historyLength messages when asked to", ({ historyLength, ids }) => {
+  ])("keeps the newest $historyLength messages if requested", ({ historyLength, ids }) => {
     const { history } = fromJson(A2aTaskSchema, encodeTask(talk, { historyLength }));
     expect(history.map(({ messageId }) => messageId)).toEqual(ids);
   });
@@ -110,7 +110,7 @@ describe("a task in A2A 0.3", () => {
     expect(history.flatMap(({ parts }) => parts.map(({ kind }) => kind))).toEqual(["text", "text", "text", "text"]);
   });
 
-  it("gives the user's metadata and extensions back as they were sent (META-1)", () => {
+  it("returns the user's metadata and extensions as they were sent (META-1)", () => {
     const metadata = { [EXTENSION_URI]: { workspace_path: "/w" }, "https://example.com/x": [1, { y: null }] };
     const sent = { ...said("u1", Role.USER, text), metadata, extensions: [EXTENSION_URI] };
     const task = taskOf({ history: [sent] });
@@ -121,7 +121,7 @@ describe("a task in A2A 0.3", () => {
     expect(decodeTask(encodeTask(task))).toEqual(task);
   });
 
-  it("has the settings alone under the extension's URI, and reads what an older server put beside them (META-1)", () => {
+  it("has only the settings under the extension's URI, and reads what earlier servers put next to them (META-1)", () => {
     const task = taskOf({ state: TaskState.FAILED, stateText: "gave up", error: "no quota" });
     const { metadata } = fromJson(A2aTaskSchema, encodeTask(task));
     expect(metadata).toEqual({
@@ -133,7 +133,7 @@ describe("a task in A2A 0.3", () => {
     expect(decodeTask(json)).toEqual(task);
   });
 
-  it("is refused when it is something else", () => {
+  it("is rejected if it is something else", () => {
     expect(() => decodeTask({ kind: "message" })).toThrow('kind "message" is not a task');
   });
 });
@@ -147,14 +147,14 @@ describe("a task in A2A 0.3 that waits for an answer (STREAM-2)", () => {
     history: [said("u1", Role.USER, text), said("t:3", Role.AGENT, thought, done, first, second)],
   });
 
-  it("asks in the message of its status, whole calls as data parts, and not again in its history", () => {
+  it("asks in the message of its status, with whole calls as data parts, and not in its history", () => {
     const { status, history } = fromJson(A2aTaskSchema, encodeTask(waiting));
     expect(status?.message).toMatchObject({ role: "agent", parts: [{ kind: "data" }, { kind: "data" }] });
     expect(status?.message?.parts.map(({ data }) => data?.tool_call_id)).toEqual(["first", "second"]);
     expect(JSON.stringify(history)).not.toContain('"first"');
   });
 
-  it("tells a client without the extension why it failed, and which messages were not taken (STREAM-8)", () => {
+  it("shows clients without the extension why it failed, and which messages were not taken (STREAM-8)", () => {
     const failed = taskOf({
       state: TaskState.FAILED,
       error: "no model",
@@ -164,7 +164,7 @@ describe("a task in A2A 0.3 that waits for an answer (STREAM-2)", () => {
     expect(status?.message?.parts[0]?.text).toBe('no model\n\nmessages that were not taken: "m2"');
   });
 
-  it("asks a client without the extension in words (CARD-3)", () => {
+  it("asks clients without the extension in words (CARD-3)", () => {
     const { status } = fromJson(A2aTaskSchema, encodeTask(waiting, { view: "plain" }));
     expect(status?.message?.parts).toMatchObject([{ text: expect.stringContaining("May I call first?") }]);
     expect(status?.message?.parts[0]?.text).toContain("Answer yes or no, or with one of: proceed_once (Yes)");
@@ -185,12 +185,12 @@ describe("a task in A2A 0.3 that waits for an answer (STREAM-2)", () => {
         said("t:7", Role.AGENT, first),
       ],
     },
-  ])("comes back as it was, with calls $step", ({ history }) => {
+  ])("is decoded as it was encoded, with calls $step", ({ history }) => {
     const task = taskOf({ state: TaskState.INPUT_REQUIRED, stateText: "why", history });
     expect(decodeTask(encodeTask(task))).toEqual(task);
   });
 
-  it("keeps a call where it is when an agent has it in both places", () => {
+  it("keeps a call in its place if an agent has it in both places", () => {
     const json = encodeTask(waiting);
     const twice = { ...json, history: encodeTask({ ...waiting, state: TaskState.WORKING }).history ?? [] };
     expect(decodeTask(twice)).toEqual(waiting);

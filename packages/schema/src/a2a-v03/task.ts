@@ -106,12 +106,12 @@ export function taskEnvelope(task: Task, { historyLength, view = "extension" }: 
   const history = messages.flatMap((message) =>
     view === "extension" ? encodeHistoryMessage(message, place) : [encodeMessage(message, NO_KIND, place)],
   );
-  const said = view === "extension" ? statusMessage(task, question) : plainStatusMessage(task);
+  const message = view === "extension" ? statusMessage(task, question) : plainStatusMessage(task);
   return create(A2aTaskSchema, {
     kind: "task",
     id: task.id,
     contextId: task.contextId,
-    status: { ...statusOf(task.state, task.updateTime), message: said },
+    status: { ...statusOf(task.state, task.updateTime), message },
     history:
       historyLength === undefined ? history : history.slice(history.length - Math.min(historyLength, history.length)),
     artifacts: task.artifacts.map(artifactEnvelope),
@@ -167,9 +167,9 @@ function statusOf(state: TaskState, time: Timestamp | undefined): TaskStatus {
 function statusMessage(task: Task, question: Message | undefined): A2aMessage | undefined {
   const parts = [...textParts(task.stateText || task.error), ...(question?.parts ?? [])];
   if (parts.length === 0) return undefined;
-  const said = agentMessage(task, parts);
-  const messageId = question?.messageId ?? said.messageId;
-  return encodeMessage({ ...said, messageId }, question ? Kind.TOOL_CALL_UPDATE : Kind.STATE_CHANGE, placeOf(task));
+  const message = agentMessage(task, parts);
+  const messageId = question?.messageId ?? message.messageId;
+  return encodeMessage({ ...message, messageId }, question ? Kind.TOOL_CALL_UPDATE : Kind.STATE_CHANGE, placeOf(task));
 }
 
 /** Returns the message of a status for clients without the extension, with the question in words (CARD-3). */

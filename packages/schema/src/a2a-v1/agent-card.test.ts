@@ -9,7 +9,7 @@ describe("agentCardFromV03", () => {
   const read = (json: Parameters<typeof fromJson>[1]) =>
     encodeA2aJson(AgentCardSchema, agentCardFromV03(fromJson(CardV03Schema, json)));
 
-  it("names the interface that the agent prefers first, and each once", () => {
+  it("lists the preferred interface first, and each interface once", () => {
     const card = {
       url: "https://a/rpc",
       preferredTransport: "JSONRPC",
@@ -26,11 +26,11 @@ describe("agentCardFromV03", () => {
     });
   });
 
-  it("takes JSON-RPC where the agent does not say what it prefers", () => {
+  it("assumes JSON-RPC if the agent states no preference", () => {
     expect(read({ url: "https://a/" })).toMatchObject({ supportedInterfaces: [{ protocolBinding: "JSONRPC" }] });
   });
 
-  it("says how callers are known, but for OAuth", () => {
+  it("has the security schemes, except OAuth", () => {
     const securitySchemes = {
       token: { type: "http", scheme: "bearer", bearerFormat: "JWT", description: "A token." },
       key: { type: "apiKey", in: "header", name: "x-key" },

@@ -3,7 +3,7 @@ import { canonicalJson } from "../json.ts";
 import { canonicalCard } from "./canonical-card.ts";
 
 describe("canonical JSON (RFC 8785)", () => {
-  it("has names in the order of UTF-16 code units, and neither blanks nor needless escapes", () => {
+  it("has names in the order of UTF-16 code units, no white space and no needless escapes", () => {
     const value = {
       "\u20ac": 1,
       "\r": 2,
@@ -20,7 +20,7 @@ describe("canonical JSON (RFC 8785)", () => {
   });
 
   // Digests of calls, hashes of definitions and the audit log are computed from this text: it must never change.
-  it("is the same text for the same call in every version, also with half of a surrogate pair", () => {
+  it("is the same text for the same call in every version, also with half a surrogate pair", () => {
     const call = { toolName: "run", inputParameters: { z: [1, { b: null, a: "é\ud800" }], "": false, A: -1.5e-7 } };
     expect(canonicalJson(call)).toBe(
       '{"inputParameters":{"":false,"A":-1.5e-7,"z":[1,{"a":"é\\ud800","b":null}]},"toolName":"run"}',
@@ -48,7 +48,7 @@ describe("the canonical form of a card", () => {
     iconUrl: "",
   };
 
-  it("leaves out defaults that are neither required nor optional, and keeps all others", () => {
+  it("omits default values of fields that are neither required nor optional", () => {
     expect(canonicalCard(card)).toBe(
       '{"capabilities":{"extensions":[{"params":{"empty":""},"uri":"x"}],"pushNotifications":false,"streaming":true},' +
         '"description":"","iconUrl":"","name":"a","skills":[],' +
@@ -56,7 +56,7 @@ describe("the canonical form of a card", () => {
     );
   });
 
-  it("does not change with signatures, unknown names or the order of names", () => {
+  it("does not depend on signatures, unknown names or the order of names", () => {
     const other = { zzz: 1, ...card, signatures: [{ protected: "p", signature: "s" }], name: "a" };
     expect(canonicalCard(other)).toBe(canonicalCard(card));
   });

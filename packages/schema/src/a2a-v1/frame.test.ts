@@ -79,7 +79,7 @@ describe("an element of a stream of A2A 1.0", () => {
         },
       }).payload,
     ],
-  ])("comes back as it was: %s", (_name, payload) => {
+  ])("is decoded as it was encoded: %s", (_name, payload) => {
     const before = event(payload);
     const read = decodeStreamFrame(frameOf(written(before)), 4n);
     // The task that starts a stream does not have the model of a single event.
@@ -87,7 +87,7 @@ describe("an element of a stream of A2A 1.0", () => {
     expect(equals(TaskEventSchema, read, told)).toBe(true);
   });
 
-  it("is read as the task that was written", () => {
+  it("is decoded as the task that was encoded", () => {
     const task = create(TaskSchema, {
       id: "t",
       contextId: "c",
@@ -107,7 +107,7 @@ describe("an element of a stream of A2A 1.0", () => {
     expect(equals(TaskSchema, decodeTask(frameOf(json)), task)).toBe(true);
   });
 
-  it("tells the model of the event that it stands for, when a task goes on", () => {
+  it("has the model of the event if a task continues", () => {
     const task = create(TaskSchema, { id: "t", contextId: "c", state: TaskState.WORKING, model: "m" });
     const response = create(StreamResponseSchema, { payload: { case: "task", value: taskToA2a(task) } });
     expect(decodeStreamFrame(frameOf(encodeA2aJson(StreamResponseSchema, response)), 7n)).toMatchObject({
@@ -116,7 +116,7 @@ describe("an element of a stream of A2A 1.0", () => {
     });
   });
 
-  it("keeps the artifacts of agents that make some", () => {
+  it("keeps artifacts", () => {
     const artifact = { artifactId: "a", parts: [{ text: "made" }] };
     const task = { id: "t", contextId: "c", status: { state: "TASK_STATE_COMPLETED" }, artifacts: [artifact] };
     const made = { artifactId: "a", parts: [{ kind: "text", text: "made" }] };
@@ -130,7 +130,7 @@ describe("an element of a stream of A2A 1.0", () => {
     });
   });
 
-  it("may be a message alone", () => {
+  it("may be a message only", () => {
     const message = { messageId: "m", role: "ROLE_AGENT", parts: [{ text: "hi" }] };
     expect(frameOf({ message })).toMatchObject({
       kind: "message",
@@ -150,7 +150,7 @@ describe("an element of a stream of A2A 1.0", () => {
     });
   });
 
-  it("takes data that is no object, as 1.0 allows", () => {
+  it("accepts data that is not an object, as 1.0 allows", () => {
     const json = {
       statusUpdate: {
         taskId: "t",
@@ -164,7 +164,7 @@ describe("an element of a stream of A2A 1.0", () => {
     });
   });
 
-  it("is refused when it holds nothing, or lacks what it is about", () => {
+  it("is rejected if it is empty, or without its content", () => {
     expect(() => frameOf({})).toThrow("holds nothing");
     expect(() => frameOf({ statusUpdate: { taskId: "t" } })).toThrow("statusUpdate.status is missing");
     expect(() => frameOf({ artifactUpdate: { taskId: "t" } })).toThrow("artifactUpdate.artifact is missing");

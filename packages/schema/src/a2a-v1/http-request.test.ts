@@ -20,14 +20,14 @@ describe("a path template", () => {
     ],
     ["/files/{path=**}", "/files/a/b%2Fc", { path: "a/b%2Fc" }],
     ["/a.b/*", "/aXb/c", undefined],
-  ])("%s takes %s as %j", (template, path, variables) => {
+  ])("%s matches %s with %j", (template, path, variables) => {
     const found = compileTemplate(template).match(path);
     expect(found && Object.fromEntries(found)).toEqual(variables);
   });
 });
 
 describe("the bindings of a method", () => {
-  it("are those that its annotation names, with and without a tenant", () => {
+  it("are those of its annotation, with and without a tenant", () => {
     const bindings = httpBindingsOf(A2AService.method.cancelTask);
     expect(bindings.map(({ httpMethod, template, body }) => [httpMethod, template, body])).toEqual([
       ["POST", "/tasks/{id=*}:cancel", "*"],
@@ -35,17 +35,17 @@ describe("the bindings of a method", () => {
     ]);
   });
 
-  it("give a stream that is had by GET to POST as well", () => {
+  it("include POST for a stream with GET", () => {
     const bindings = httpBindingsOf(A2AService.method.subscribeToTask);
     expect(bindings.map(({ httpMethod }) => httpMethod)).toEqual(["GET", "POST", "GET", "POST"]);
   });
 });
 
-describe("a request of HTTP", () => {
+describe("an HTTP request", () => {
   const { input } = A2AService.method.listTasks;
   const read = { httpMethod: "GET", template: "", body: "", ...compileTemplate("") };
 
-  it("takes its fields from the query in both spellings, each as its type asks, and leaves out what is no field", () => {
+  it("takes fields from the query in both spellings, converted to their type, and ignores unknown ones", () => {
     const query = new URLSearchParams("page_size=5&contextId=c&includeArtifacts=true&status=6&x=1");
     expect(requestJson(input, read, { variables: new Map(), query, body: undefined })).toEqual({
       pageSize: "5",
@@ -55,12 +55,12 @@ describe("a request of HTTP", () => {
     });
   });
 
-  it("refuses a truth that is neither true nor false", () => {
+  it("rejects a boolean that is neither true nor false", () => {
     const query = new URLSearchParams("includeArtifacts=yes");
     expect(() => requestJson(input, read, { variables: new Map(), query, body: undefined })).toThrow("true or false");
   });
 
-  it("collects repeated parameters, reaches into messages, and lets the path overrule the body", () => {
+  it("collects repeated parameters, sets nested fields, and lets the path override the body", () => {
     const { input: sending } = A2AService.method.sendMessage;
     const query = new URLSearchParams("configuration.acceptedOutputModes=a&configuration.acceptedOutputModes=b");
     expect(requestJson(sending, read, { variables: new Map(), query, body: undefined })).toEqual({
@@ -73,7 +73,7 @@ describe("a request of HTTP", () => {
     expect(requestJson(config, whole, parts)).toEqual({ taskId: "t1", url: "u" });
   });
 
-  it("puts a body that holds one field there", () => {
+  it("sets the field that the body holds", () => {
     const { input: sending } = A2AService.method.sendMessage;
     const parts = {
       variables: new Map<string, string>(),
@@ -125,7 +125,7 @@ describe("a call over HTTP", () => {
     expect(JSON.parse(texts(read))).toEqual(JSON.parse(texts(request)));
   });
 
-  it("is refused when its path would lack an id", () => {
+  it("is rejected if an id of its path is missing", () => {
     expect(() => httpCallOf(method.getTask, { id: "" })).toThrow("GetTask");
   });
 });

@@ -55,7 +55,7 @@ function readBack(json: JsonObject): TaskEvent {
 describe("an event in A2A 1.0", () => {
   const call = create(ToolCallSchema, { toolCallId: "k", toolName: "run", status: ToolCallStatus.EXECUTING });
 
-  it("is a status update: 1.0's own names outside, the RFC's in data and metadata, no kind and no final (JSON-1)", () => {
+  it("is a status update: 1.0's names outside, the RFC's in data and metadata, no kind and no final (JSON-1)", () => {
     expect(jsonOf(event({ case: "toolCall", value: call }))).toEqual({
       statusUpdate: {
         taskId: "t",
@@ -76,7 +76,7 @@ describe("an event in A2A 1.0", () => {
     });
   });
 
-  it("is its text alone for a client without the extension, and nothing where there is none (CARD-3)", () => {
+  it("is only its text for clients without the extension, and nothing without text (CARD-3)", () => {
     const text = create(TaskEventSchema, { payload: { case: "text", value: { text: "Hi." } } }).payload;
     expect(jsonOf(event(text), "plain")).toMatchObject({
       statusUpdate: { status: { message: { parts: [{ text: "Hi." }] } } },
@@ -85,7 +85,7 @@ describe("an event in A2A 1.0", () => {
     expect(streamResponseOf(event({ case: "thought", value: create(AgentThoughtSchema) }), "plain")).toBeUndefined();
   });
 
-  it("tells what becomes of an artifact as an update of it, for all clients alike", () => {
+  it("is an artifact update for all clients", () => {
     const made = create(TaskEventSchema, { payload: { case: "artifact", value: UPDATE } }).payload;
     const json = {
       artifactUpdate: {
@@ -115,7 +115,7 @@ describe("an event in A2A 1.0", () => {
     expect(equals(TaskEventSchema, read, timeless)).toBe(true);
   });
 
-  it("tells a reply as the end of its task to who sees the task, and reads one that comes alone", () => {
+  it("is a reply as the end of its task, or decoded from a reply alone", () => {
     const parts = [{ content: { case: "text" as const, value: "Hi." } }];
     const value = create(MessageSchema, { messageId: "r", role: Role.AGENT, parts });
     const reply = event({ case: "reply", value }, { state: TaskState.COMPLETED });

@@ -4,14 +4,14 @@ import { ConfirmationRequestSchema, ToolCallSchema } from "../gen/devtool/a2a/v1
 import { structFromJson } from "../rfc-json.ts";
 import { encodeConfirmationDetails } from "./confirmation-details.ts";
 
-describe("a question in the coder agent's dialect", () => {
-  it("shows an ordinary command as it is", () => {
+describe("a confirmation request in Gemini CLI's dialect", () => {
+  it("shows an ordinary command unchanged", () => {
     const details = { case: "executeDetails", value: { command: "npm test" } } as const;
     expect(encoded("Run npm test", { details })).toMatchObject({ title: "Run npm test", command: "npm test" });
     expect(encoded("", { details })).toMatchObject({ title: "Run a shell command", command: "npm test" });
   });
 
-  it("is another one when the same command is to run elsewhere, in the background or without a sandbox", () => {
+  it("differs if the same command runs elsewhere, in the background or without a sandbox", () => {
     const details = { case: "executeDetails", value: { command: "npm test" } } as const;
     for (const special of [
       'Run npm test (in "evil")',
@@ -24,18 +24,18 @@ describe("a question in the coder agent's dialect", () => {
     }
   });
 
-  it("says what of a command cannot be seen, and how long it is", () => {
+  it("shows invisible characters of a command, and its length", () => {
     const details = { case: "executeDetails", value: { command: "rm \u200bx\nls" } } as const;
     const command = "# Run rm \\u{200b}x [1 more line]\nrm \u200bx\nls";
     expect(encoded("Run rm \\u{200b}x [1 more line]", { details })).toMatchObject({ command });
   });
 
-  it("keeps a description in its comment, whatever that holds", () => {
+  it("keeps a description inside its comment, whatever it contains", () => {
     const details = { case: "executeDetails", value: { command: "ls" } } as const;
     expect(encoded("Lists\nrm x\r\u0085", { details }).command).toBe("# Lists [1 more line]\nls");
   });
 
-  it("shows the arguments of an MCP tool, and not without end", () => {
+  it("shows the arguments of an MCP tool, up to a limit", () => {
     const details = { case: "mcpDetails", value: { serverName: "shop", toolName: "buy" } } as const;
     expect(encoded("", { details }, { count: 3 })).toMatchObject({
       title: 'Call buy with {"count":3} of shop',

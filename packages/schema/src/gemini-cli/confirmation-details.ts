@@ -12,7 +12,6 @@ import {
   OutcomeSchema,
 } from "../gen/devtool/coder_agent/v1alpha/tool_call_pb.ts";
 import { defined } from "../json.ts";
-import { oneLine } from "../shown-text.ts";
 import {
   OPTION_CANCEL,
   OPTION_PROCEED_ALWAYS,
@@ -20,6 +19,7 @@ import {
   OPTION_PROCEED_ALWAYS_TOOL,
   OPTION_PROCEED_ONCE,
 } from "../tool-call.ts";
+import { oneLine } from "../visible-text.ts";
 
 /**
  * Encodes the confirmation request of a call.

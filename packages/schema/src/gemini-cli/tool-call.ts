@@ -71,20 +71,20 @@ export interface DecodedCall {
 
 /** Decodes a call from the data of a part. Throws a `WireError` if it has no id. */
 export function decodeGeminiCliCall(data: JsonObject): DecodedCall {
-  const told = decodeRfcJson(GeminiCliToolCallSchema, data);
-  if (!told.request?.callId) throw new WireError("request.callId", "", "is missing");
-  const stage = decodeCallStage(told.status);
+  const decoded = decodeRfcJson(GeminiCliToolCallSchema, data);
+  if (!decoded.request?.callId) throw new WireError("request.callId", "", "is missing");
+  const stage = decodeCallStage(decoded.status);
   const status = statusOfStage(stage);
-  const { callId, name, args } = told.request;
-  const { confirmationDetails } = told;
+  const { callId, name, args } = decoded.request;
+  const { confirmationDetails } = decoded;
   const call = create(ToolCallSchema, {
     toolCallId: callId,
     toolName: name,
     status,
     inputParameters: args,
-    result: decodeCallResult(status, told.response) ?? { case: undefined },
+    result: decodeCallResult(status, decoded.response) ?? { case: undefined },
     confirmationRequest:
-      told.status === "awaiting_approval" && confirmationDetails
+      decoded.status === "awaiting_approval" && confirmationDetails
         ? decodeConfirmationDetails(confirmationDetails)
         : undefined,
   });

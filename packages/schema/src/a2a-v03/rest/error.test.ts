@@ -7,8 +7,8 @@ import { errorFromRest, errorToRest } from "./error.ts";
 
 const { TASK_NOT_FOUND, TASK_NOT_CANCELABLE, INVALID_PARAMS } = JsonRpcCode;
 
-describe("an error of HTTP+JSON in A2A 0.3", () => {
-  it("is written as JSON-RPC has it, with its name, and read as it was written", () => {
+describe("an error in the HTTP+JSON binding of A2A 0.3", () => {
+  it("is written as in JSON-RPC, with its name, and read as it was written", () => {
     const data = fromJson(ValueSchema, { field: "id" });
     const error = create(JsonRpcErrorSchema, { code: TASK_NOT_FOUND, message: "no", data });
     const body = errorToRest(error);
@@ -28,7 +28,7 @@ describe("an error of HTTP+JSON in A2A 0.3", () => {
     ["no message", { detail: "Not Found" }, 404, undefined],
     ["what a gateway says of itself", { message: "bad gateway" }, 502, undefined],
     ["no object", ["no"], 404, undefined],
-  ])("is told by %s: %j with %i", (_what, body, status, code) => {
+  ])("is recognized by %s: %j with %i", (_what, body, status, code) => {
     expect(errorFromRest(body, status)?.code).toBe(code);
   });
 });

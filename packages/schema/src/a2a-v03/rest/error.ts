@@ -33,10 +33,10 @@ export function errorFromRest(json: JsonValue, status: number): JsonRpcError | u
   const { code, message, type, data } = isObject(body.error) ? body.error : body;
   if (typeof message !== "string") return undefined;
   const name = (stringOrEmpty(type) || stringOrEmpty(body.error)).split(".").at(-1) ?? "";
-  const told = typeof code === "number" && code < 0 ? code : undefined;
-  const meant = told ?? ERROR_CODES.get(name) ?? STATUS_CODES.get(status);
-  if (meant === undefined) return undefined;
-  return decodeRfcJson(JsonRpcErrorSchema, defined({ code: meant, message, data }));
+  const given = typeof code === "number" && code < 0 ? code : undefined;
+  const errorCode = given ?? ERROR_CODES.get(name) ?? STATUS_CODES.get(status);
+  if (errorCode === undefined) return undefined;
+  return decodeRfcJson(JsonRpcErrorSchema, defined({ code: errorCode, message, data }));
 }
 
 /** Names of the errors in the SDKs. */

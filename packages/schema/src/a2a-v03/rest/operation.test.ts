@@ -24,7 +24,7 @@ const STATES = [
   ["auth-required", "TASK_STATE_AUTH_REQUIRED"],
 ];
 
-describe("a request of HTTP+JSON in A2A 0.3", () => {
+describe("a request in the HTTP+JSON binding of A2A 0.3", () => {
   it.each<[string, JsonObject, string]>([
     ["message/send", SEND, "POST /v1/message:send"],
     ["message/stream", SEND, "POST /v1/message:stream"],
@@ -48,13 +48,13 @@ describe("a request of HTTP+JSON in A2A 0.3", () => {
     ["tasks/list", { contextId: "c", pageSize: "2" }, "GET /v1/tasks?contextId=c&pageSize=2"],
     ["commands/get", { context_id: "c" }, "GET /v1/commands?context_id=c"],
     ["command/execute", { command_path: ["stats"], context_id: "c" }, "POST /v1/commands:execute"],
-  ])("of %s holds %j, and is read as what was written", (method, params, line) => {
+  ])("of %s has the body %j, and is read as it was written", (method, params, line) => {
     const call = restOperation(method).encodeCall(params);
     expect(`${call.httpMethod} ${call.path}`).toBe(line);
     expect(readAgain(call)).toEqual([{ method, params: withoutKind(params) }]);
   });
 
-  it("says message, role and parts as ProtoJSON does", () => {
+  it("has the message, its role and its parts in ProtoJSON", () => {
     expect(restOperation("message/send").encodeCall(SEND).body).toEqual({
       message: {
         messageId: "m",
@@ -74,16 +74,16 @@ describe("a request of HTTP+JSON in A2A 0.3", () => {
     ["that says nothing", { message: MESSAGE }, { blocking: true }],
     ["that says something else", { configuration: { historyLength: 1 } }, { blocking: true, historyLength: 1 }],
     ["that does not want to", { configuration: { blocking: false } }, { blocking: false }],
-  ])("says that it waits, unless it does not want to: %s", (_who, params, configuration) => {
+  ])("waits for the end of the exchange by default: %s", (_who, params, configuration) => {
     expect(restOperation("message/send").encodeCall(params).body).toMatchObject({ configuration });
   });
 
-  it("keeps a role that nobody has, for the server to refuse", () => {
+  it("keeps an unknown role, for the server to reject", () => {
     const call = restOperation("message/send").encodeCall({ message: { role: "wizard", parts: [] } });
     expect(call.body).toMatchObject({ message: { role: "wizard" } });
   });
 
-  it("sets a push config in another form too, which servers read as well", () => {
+  it("sets a push config in an alternative form, which other servers read", () => {
     const { encodeCall, encodeOtherCall } = restOperation("tasks/pushNotificationConfig/set");
     const { config } = encodeCall(PUSH).body ?? {};
     const other = encodeOtherCall?.(PUSH);
@@ -92,19 +92,19 @@ describe("a request of HTTP+JSON in A2A 0.3", () => {
     expect(restOperation("message/send").encodeOtherCall).toBeUndefined();
   });
 
-  it("cannot be written without the ids of its path, or for a method that has none", () => {
+  it("cannot be written without the ids of its path, or for a method without a path", () => {
     expect(() => restOperation("tasks/get").encodeCall({ id: "" })).toThrow("id is missing");
     expect(() => restOperation("tasks/none")).toThrow('method "tasks/none" has no path');
   });
 
-  it("cannot be read when an id is not encoded", () => {
+  it("cannot be read if an id is not percent-encoded correctly", () => {
     const operation = restOperation("tasks/get");
     const ids = operation.match("tasks/%zz") ?? {};
     expect(() => operation.decodeParams(ids, NOTHING)).toThrow('id "%zz" is not percent-encoded correctly');
   });
 });
 
-describe("an answer of HTTP+JSON in A2A 0.3", () => {
+describe("a response in the HTTP+JSON binding of A2A 0.3", () => {
   const answers: readonly JsonObject[] = [
     TASK,
     SAID,
@@ -112,7 +112,7 @@ describe("an answer of HTTP+JSON in A2A 0.3", () => {
     { kind: "artifact-update", taskId: "t", contextId: "c", artifact: ARTIFACT, append: true },
   ];
 
-  it.each(answers)("is read as the $kind that was written, and as the one that JSON-RPC has", (answer) => {
+  it.each(answers)("is read as the $kind that was written, also in the form of JSON-RPC", (answer) => {
     const { encodeResult, decodeResult } = restOperation("message/stream");
     expect(Object.keys(Object(encodeResult(answer)))).toHaveLength(1);
     expect(JSON.stringify(encodeResult(answer))).not.toMatch(/"kind"|"input-required"|"agent"/);
@@ -120,7 +120,7 @@ describe("an answer of HTTP+JSON in A2A 0.3", () => {
     expect(decodeResult(answer)).toEqual(answer);
   });
 
-  it("may be in snake_case, with numbers for enums, and without what is the default", () => {
+  it("may be in snake_case, with numbers for enums, and without default values", () => {
     const { decodeResult } = restOperation("message/stream");
     const update = { taskId: "t", status: { state: 5, update: { role: 2 } } };
     const read = { kind: "status-update", taskId: "t", final: false, status: { state: "canceled", message: EMPTY } };
@@ -133,18 +133,18 @@ describe("an answer of HTTP+JSON in A2A 0.3", () => {
     expect(decodeResult({ task: { id: "t", status: {} } })).toMatchObject({ status: { state: "unknown" } });
   });
 
-  it("is nothing of A2A when neither a field nor its kind tells what it is", () => {
+  it("is returned unchanged if neither a field nor its kind identifies it", () => {
     expect(restOperation("message/stream").decodeResult({ id: "t" })).toEqual({ id: "t" });
   });
 
-  it.each(STATES)("has the state %s in both directions", (state, name) => {
+  it.each(STATES)("converts the state %s in both directions", (state, name) => {
     const { encodeResult, decodeResult } = restOperation("tasks/get");
     const task = { kind: "task", id: "t", status: { state } };
     expect(encodeResult(task)).toEqual({ id: "t", status: { state: name } });
     expect(decodeResult({ id: "t", status: { state: name } })).toEqual(task);
   });
 
-  it("holds push configs in an envelope whose name has both ids, or as JSON-RPC has them", () => {
+  it("has push configs with a resource name of both ids, or in the form of JSON-RPC", () => {
     const { encodeResult, decodeResult } = restOperation("tasks/pushNotificationConfig/list");
     const { pushNotificationConfig } = PUSH;
     const written = { configs: [{ name: "tasks/t/pushNotificationConfigs/p", pushNotificationConfig }] };

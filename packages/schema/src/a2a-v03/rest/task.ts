@@ -40,11 +40,11 @@ export function statusToRest(json: JsonValue | undefined): JsonObject {
 /** Reads a status in either form. The proto calls its message `update`. */
 export function statusFromRest(json: JsonValue): JsonValue {
   return mapObject(json, ({ state = 0, message, update, ...rest }) => {
-    const said = message ?? update;
+    const given = message ?? update;
     return defined({
       ...rest,
       state: STATES_READ.get(state) ?? state,
-      message: said === undefined ? undefined : agentMessageFromRest(said),
+      message: given === undefined ? undefined : agentMessageFromRest(given),
     });
   });
 }
