@@ -23,6 +23,20 @@ describe("the routes of A2A 0.3", () => {
     expect([first.status, again.status, await again.text()]).toEqual([200, 304, ""]);
   });
 
+  it("send results and errors as JSON, over both bindings", async () => {
+    const headers = { "content-type": "application/json", authorization: `Bearer ${server.token}` };
+    const types = async (url: string, init: RequestInit) => {
+      const response = await fetch(url, { ...init, headers });
+      await response.text();
+      return response.headers.get("content-type");
+    };
+    const rpc = (method: string) => ({ method: "POST", body: JSON.stringify({ jsonrpc: "2.0", id: 1, method }) });
+    expect(await types(server.url, rpc("commands/get"))).toBe("application/json");
+    expect(await types(server.url, rpc("tasks/get"))).toBe("application/json");
+    expect(await types(`${server.url}/v1/card`, {})).toBe("application/json");
+    expect(await types(`${server.url}/v1/tasks/none`, {})).toBe("application/json");
+  });
+
   it("refuse another content type with 415 and a large body with 413, as JSON-RPC errors (ERR-2)", async () => {
     const typed = await post("{}", { "content-type": "text/plain" });
     expect([typed.status, typed.json.error.code]).toEqual([415, JsonRpcCode.INVALID_REQUEST]);
