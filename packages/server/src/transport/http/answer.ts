@@ -75,7 +75,7 @@ export function writeAnswer(
 ): Promise<void> | undefined {
   if (answer.case === "stream") return streamFrames(response, answer.value, headers, form);
   const body = form.body?.(answer.value) ?? form.wrap(JSON.stringify(answer.value));
-  send(response, 200, { body, "content-type": form.contentType ?? "application/json", ...headers() });
+  send(response, 200, { body, "content-type": form.contentType, ...headers() });
   return undefined;
 }
 
