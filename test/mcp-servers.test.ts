@@ -228,12 +228,12 @@ describe("settings that cannot be used", () => {
   it.each([
     { what: "a server without a name", servers: [server("", stdio)], error: "has a server without a name" },
     { what: "two of the same name", servers: [server("a", stdio), server("a", stdio)], error: '"a" is named twice' },
-    { what: "no way to reach it", servers: [server("a")], error: '"a" says no way to reach it' },
-    { what: "no command", servers: [server("a", { case: "stdio", value: {} })], error: '"a" names no command' },
+    { what: "no transport", servers: [server("a")], error: '"a" has no transport' },
+    { what: "no command", servers: [server("a", { case: "stdio", value: {} })], error: '"a" has no command' },
     {
       what: "an address that is none of the web",
       servers: [server("a", { case: "http", value: { url: "file:///etc/passwd" } })],
-      error: '"a" has no url with http or https',
+      error: '"a" has no http or https URL',
     },
   ])("are refused: $what", ({ servers, error }) => {
     expect(() => serversOf(servers)).toThrow(error);

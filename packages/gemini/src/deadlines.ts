@@ -47,7 +47,7 @@ export class Deadlines implements Disposable {
   #startTimer(awaited: string, ms: number): NodeJS.Timeout {
     return setTimeout(() => {
       if (!this.#isWaiting) return;
-      const problem = `the ${awaited} of the model's answer did not come in ${ms} ms`;
+      const problem = `the ${awaited} of the model's answer did not arrive within ${ms} ms`;
       const remedy = "send the message again";
       this.#controller.abort(new GeminiFault(problem, Code.DeadlineExceeded, { remedy, retriable: true }));
     }, ms);

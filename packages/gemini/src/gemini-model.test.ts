@@ -157,7 +157,7 @@ describe("the Gemini model", () => {
       ["cut", /ended in the middle/],
       ["malformed", /not JSON/],
       ["badutf8", /not UTF-8/],
-      ["hang", /next piece .* did not come in 100 ms/],
+      ["hang", /next piece .* did not arrive within 100 ms/],
     ])("fails after: %s, keeps its text and drops its calls", async (how, words) => {
       const seen: ModelEvent[] = [];
       const read = async (): Promise<void> => {

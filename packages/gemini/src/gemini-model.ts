@@ -19,7 +19,7 @@ export interface GeminiModelOptions extends GeminiOptions {
   readonly sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
-/** What Gemini accepts besides text. */
+/** The media types that Gemini accepts besides text. */
 const INPUT_MODES: readonly string[] = ["image/*", "audio/*", "video/*", "application/pdf"];
 
 /**
@@ -50,7 +50,10 @@ export function createGeminiModel(options: GeminiModelOptions): Model {
   async function* generate(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent> {
     const parameters = await encodeRequest(request, name);
     const turn = new AbortController();
-    const timer = setTimeout(() => turn.abort(turnTimeout(timeouts.turnMs)), timeouts.turnMs);
+    const timer = setTimeout(() => {
+      const problem = `the model took longer than ${timeouts.turnMs} ms for an answer`;
+      turn.abort(new GeminiFault(problem, Code.DeadlineExceeded, { remedy: "ask for less at once" }));
+    }, timeouts.turnMs);
     try {
       const limit = AbortSignal.any([signal, turn.signal]);
       yield* withRetries((attemptSignal) => attempt(parameters, attemptSignal), retries, limit);
@@ -63,11 +66,6 @@ export function createGeminiModel(options: GeminiModelOptions): Model {
   }
 
   return { name, maxInputTokens, inputModes: INPUT_MODES, generate };
-}
-
-function turnTimeout(ms: number): GeminiFault {
-  const remedy = "ask for less at once";
-  return new GeminiFault(`the model took longer than ${ms} ms for an answer`, Code.DeadlineExceeded, { remedy });
 }
 
 async function encodeRequest(request: ModelRequest, defaultModel: string): Promise<GenerateContentParameters> {

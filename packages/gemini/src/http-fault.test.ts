@@ -25,7 +25,7 @@ describe("an HTTP error of the API", () => {
     const details = [{ violations: [{ quotaId: "GenerateRequestsPerDayPerProjectPerModel" }] }];
     const fault = statusFault(429, body({ message: "quota", details }));
     expect(fault.retriable).toBe(false);
-    expect(fault.message).toMatch(/quota of the day is used up/);
+    expect(fault.message).toMatch(/daily quota is used up/);
   });
 
   it("suggests /compress if the history is too long for the model", () => {

@@ -38,7 +38,7 @@ export function answerFault(reason: unknown): GeminiFault {
   return statusFault(status, reason.message.slice(reason.message.indexOf("{")));
 }
 
-/** What a status means. */
+/** The meaning of a status. */
 interface Kind {
   readonly code: Code;
   /** Whether the same request may succeed later. */
@@ -69,7 +69,7 @@ export function statusFault(status: number, text: string, retryAfterHeaderMs = 0
   const kind = KINDS.get(status) ?? (status >= 500 ? SERVER_ERROR : CLIENT_ERROR);
   let { remedy } = kind;
   if (/token count|context (length|window)|too long/i.test(message)) remedy = "run /compress, or start a new task";
-  if (isDailyQuota) remedy = "the quota of the day is used up, choose another model";
+  if (isDailyQuota) remedy = "the daily quota is used up, choose another model";
   const words = message === "" ? "" : ` (${message})`;
   return new GeminiFault(`the model answered with status ${status}${words}`, kind.code, {
     remedy,
@@ -83,7 +83,7 @@ interface GoogleError {
   /** The first line of the message, cut to 300 characters. */
   readonly message: string;
   readonly retryDelayMs: number;
-  /** Whether a quota of the day is used up, so that waiting does not help. */
+  /** Whether a daily quota is used up, so that waiting does not help. */
   readonly isDailyQuota: boolean;
 }
 

@@ -26,7 +26,7 @@ export type Attempt = (signal: AbortSignal) => AsyncIterable<ModelEvent>;
  */
 export async function* withRetries(
   attempt: Attempt,
-  { policy, random, sleep = wait }: Retries,
+  { policy, random, sleep }: Retries,
   signal: AbortSignal,
 ): AsyncIterable<ModelEvent> {
   const { maxAttempts, baseDelayMs, maxDelayMs, maxRetryAfterMs } = policy;
@@ -41,26 +41,16 @@ export async function* withRetries(
     } catch (reason) {
       signal.throwIfAborted();
       const fault = GeminiFault.from(reason);
+      const { problem, code, remedy, cause } = fault;
       if (hasBegun || !fault.retriable || fault.retryAfterMs > maxRetryAfterMs) throw fault;
-      if (attempts >= maxAttempts) throw exhausted(fault, attempts);
+      if (attempts >= maxAttempts)
+        throw new GeminiFault(attempts === 1 ? problem : `${problem} (${attempts} tries)`, code, { remedy, cause });
       const backoffMs = Math.round(random() * Math.min(maxDelayMs, baseDelayMs * 2 ** (attempts - 1)));
       const waitMs = Math.max(backoffMs, fault.retryAfterMs);
-      yield notice(fault, attempts, waitMs);
-      await sleep(waitMs, signal);
+      const text = `${problem}: trying again in ${(waitMs / 1000).toFixed(1)} s`;
+      const retryDelay = durationFromMs(waitMs);
+      yield { case: "notice", value: create(NoticeSchema, { text, attempt: attempts, retryDelay }) };
+      await (sleep ? sleep(waitMs, signal) : delay(waitMs, undefined, { signal }));
     }
   }
-}
-
-async function wait(ms: number, signal: AbortSignal): Promise<void> {
-  await delay(ms, undefined, { signal });
-}
-
-function notice({ problem }: GeminiFault, attempt: number, waitMs: number): ModelEvent {
-  const text = `${problem}: it is asked again in ${(waitMs / 1000).toFixed(1)} s`;
-  return { case: "notice", value: create(NoticeSchema, { text, attempt, retryDelay: durationFromMs(waitMs) }) };
-}
-
-/** Returns the fault of the last attempt, with the number of attempts in its message. */
-function exhausted({ problem, code, remedy, cause }: GeminiFault, attempts: number): GeminiFault {
-  return new GeminiFault(attempts === 1 ? problem : `${problem} (${attempts} tries)`, code, { remedy, cause });
 }

@@ -10,7 +10,7 @@ interface Stop {
   readonly retriable?: true;
 }
 
-const REFUSED = "say it in another way";
+const REFUSED = "rephrase the request";
 
 /** The known finish reasons besides `STOP`. */
 const STOPS: ReadonlyMap<string, Stop> = new Map<string, Stop>([
@@ -25,7 +25,11 @@ const STOPS: ReadonlyMap<string, Stop> = new Map<string, Stop>([
   ["RECITATION", { problem: "the answer repeated a protected text", remedy: REFUSED, code: Code.FailedPrecondition }],
   [
     "LANGUAGE",
-    { problem: "the model does not speak this language", remedy: "use another", code: Code.FailedPrecondition },
+    {
+      problem: "the model does not speak this language",
+      remedy: "use another language",
+      code: Code.FailedPrecondition,
+    },
   ],
   ["BLOCKLIST", { problem: "the answer held a forbidden word", remedy: REFUSED, code: Code.FailedPrecondition }],
   [

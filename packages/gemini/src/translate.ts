@@ -31,9 +31,11 @@ export function encodeContents(history: readonly Message[]): Content[] {
   const answers = lastAnswers(history);
   return history.flatMap(({ role, parts }) => {
     if (role === Role.USER) return encodeContent("user", parts.flatMap(encodeUserPart));
+    const summaries = parts.flatMap(({ content }) => (content.case === "summary" ? [content.value.text] : []));
+    const summaryParts = summaries.map((text) => ({ text: `What was said and done before, in short:\n\n${text}` }));
     const responses = parts.flatMap((part) => encodeResponse(part, answers));
     return [
-      ...encodeContent("user", parts.flatMap(encodeSummary)),
+      ...encodeContent("user", summaryParts),
       ...encodeContent("model", parts.flatMap(encodeModelPart)),
       ...encodeContent("user", responses),
     ];
@@ -99,11 +101,6 @@ function encodeFile({ name, mediaType, source }: File): GeminiPart[] {
     default:
       return source satisfies never;
   }
-}
-
-function encodeSummary({ content }: Part): GeminiPart[] {
-  if (content.case !== "summary") return [];
-  return [{ text: `What was said and done before, in short:\n\n${content.value.text}` }];
 }
 
 function encodeModelPart({ content, toolCallDetail }: Part): GeminiPart[] {

@@ -208,11 +208,10 @@ function assertUsable(servers: readonly McpServer[]): void {
     if (name === "") throw invalid("mcp_servers", "", "has a server without a name");
     if (names.has(name)) throw invalid("mcp_servers", name, "is named twice");
     names.add(name);
-    if (transport.case === undefined)
-      throw invalid("mcp_servers", name, "says no way to reach it", "give stdio, http or sse");
+    if (transport.case === undefined) throw invalid("mcp_servers", name, "has no transport", "give stdio, http or sse");
     if (transport.case === "stdio" && transport.value.command === "")
-      throw invalid("mcp_servers", name, "names no command");
+      throw invalid("mcp_servers", name, "has no command");
     if (transport.case !== "stdio" && !/^https?:$/.test(URL.parse(transport.value.url)?.protocol ?? ""))
-      throw invalid("mcp_servers", name, "has no url with http or https");
+      throw invalid("mcp_servers", name, "has no http or https URL");
   }
 }

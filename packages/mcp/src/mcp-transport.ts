@@ -59,7 +59,7 @@ export async function createTransport(server: McpServer, options: TransportOptio
       return createHttpTransport(protocol, value, fetch, options.authorizationOf?.(server));
     }
     case undefined:
-      throw invalid("mcp_servers", server.name, "says no way to reach it", "give stdio, http or sse");
+      throw invalid("mcp_servers", server.name, "has no transport", "give stdio, http or sse");
     default:
       return server.transport satisfies never;
   }

@@ -38,7 +38,7 @@ describe("the place of an MCP server", () => {
 
   it("is reported to the operator if a package runner starts in the workspace", () => {
     expect(runnerNotice(stdio("npx", ["-y", "pkg"]))).toBe(
-      'MCP server "s": npx starts in the workspace, and may run a package of the repository in the place of the one that you mean: ' +
+      'MCP server "s": npx starts in the workspace, and may run a package of the repository instead of the intended one: ' +
         "set its working_directory to a directory outside of all workspaces",
     );
     expect(runnerNotice(stdio("/usr/bin/uvx", ["pkg"], "tools"))).toContain("uvx starts in the workspace");

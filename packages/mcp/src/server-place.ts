@@ -57,7 +57,7 @@ export function runnerNotice({ name, transport }: Pick<McpServer, "name" | "tran
   if (transport.case !== "stdio" || isAbsolute(transport.value.workingDirectory)) return undefined;
   const runner = basename(transport.value.command);
   if (!RUNNERS.has(runner)) return undefined;
-  const problem = `${runner} starts in the workspace, and may run a package of the repository in the place of the one that you mean`;
+  const problem = `${runner} starts in the workspace, and may run a package of the repository instead of the intended one`;
   return `MCP server ${JSON.stringify(name)}: ${problem}: set its working_directory to a directory outside of all workspaces`;
 }
 

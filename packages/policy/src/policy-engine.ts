@@ -1,7 +1,7 @@
 import type { ConfirmationRequest, Task, ToolCall } from "@devtool/schema";
 
 /**
- * What a policy may know about a tool besides its name.
+ * Facts about a tool, besides its name, that a policy may use.
  *
  * The tool itself declares `annotations`; the agent determines everything else.
  */

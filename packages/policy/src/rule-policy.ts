@@ -13,7 +13,7 @@ import type { SavedApprovals } from "./saved-approvals.ts";
 import { createShellAnalyzer, type ShellAnalyzer } from "./shell/shell-analysis.ts";
 import { decideCommandLine, type Verdict } from "./shell-decision.ts";
 
-/** What confines shell commands. */
+/** The confinement of shell commands. */
 export type Confinement = "none" | "sandbox";
 
 /** The options of `createPolicyEngine`. */
@@ -23,7 +23,7 @@ export interface PolicyOptions {
   /** The absolute path of the workspace. */
   readonly workspace: string;
   /**
-   * What confines shell commands, or a function that determines it when the first command is decided.
+   * The confinement of shell commands, or a function that determines it when the first command is decided.
    *
    * Without a sandbox no command is allowed unless a rule or an approval names it. `"sandbox"` promises that a command which
    * `READS_ONLY` allows can only read.
@@ -128,10 +128,14 @@ function decideByMode(subject: PolicySubject, { rules, saved }: RuleSources): Ve
   if (approval) return approval;
   const guarded = changes.find(isGuardedPath);
   if (guarded !== undefined)
-    return verdict("ask", "builtin:guarded-path", `${JSON.stringify(guarded)} says what programs or agents do later`);
+    return verdict(
+      "ask",
+      "builtin:guarded-path",
+      `${JSON.stringify(guarded)} determines what programs or agents do later`,
+    );
   const isEdit = details?.case === "fileEditDetails";
   if (isEdit && showsRestrictedFile(rules, subject))
-    return verdict("ask", "builtin:kept-back", "the change shows what is in the file");
+    return verdict("ask", "builtin:kept-back", "the change shows the content of a file that a rule restricts");
   if (mode === ApprovalMode.YOLO) return verdict("allow", "builtin:yolo");
   if (mode === ApprovalMode.AUTO_EDIT && isEdit && !paths.some(isOutside)) return verdict("allow", "builtin:auto-edit");
   return verdict("ask", "");

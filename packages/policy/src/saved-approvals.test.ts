@@ -88,7 +88,7 @@ exact_command = true
     await writeFile(path, open);
     const notices: string[] = [];
     const saved = await SavedApprovals.open(directory, (text) => notices.push(text));
-    expect(notices).toEqual([expect.stringContaining("go test no longer let other words follow")]);
+    expect(notices).toEqual([expect.stringContaining("go test no longer allow other words to follow")]);
     expect(saved.rules.map(({ rule }) => rule.exactCommand)).toEqual([true]);
     expect(await readFile(path, "utf8")).toBe(open);
     await saved.save([approval("make")]);

@@ -42,8 +42,8 @@ export class SavedApprovals {
         .map(({ compiled }) => compiled.rule.commandPrefix.join(", "));
       if (narrowed.length > 0)
         onNotice(
-          `saved approvals now cover commands with all their words: ${narrowed.join("; ")} no longer let other words follow. ` +
-            "Write a rule in policy.toml where that is wanted",
+          `saved approvals now cover commands with all their words: ${narrowed.join("; ")} no longer allow other words to follow. ` +
+            "To allow them, write a rule in policy.toml",
         );
       return new SavedApprovals(
         directory,

@@ -15,7 +15,7 @@ export interface ShellRules {
   readonly rules: readonly CompiledRule[];
   /** The approvals that the user gave for good. */
   readonly saved: readonly CompiledRule[];
-  /** What confines the commands. Without a sandbox no command is allowed unless a rule names it. */
+  /** The confinement of the commands. Without a sandbox no command is allowed unless a rule names it. */
   readonly confinement: "none" | "sandbox";
 }
 
@@ -53,7 +53,7 @@ export function decideCommandLine(subject: PolicySubject, analysis: ShellAnalysi
   if (subject.mode === ApprovalMode.YOLO) return decideInYolo(subject, analysis, shell);
   const asking = findDoubt(subject, analysis, verdicts) ?? verdicts.find(({ decision }) => decision === "ask");
   if (asking && subject.mode === ApprovalMode.PLAN)
-    return { ...ASK, decision: "deny", reason: "it is not for plan mode" };
+    return { ...ASK, decision: "deny", reason: "the command is not allowed in plan mode" };
   // Under READS_ONLY the whole line is confined to reading, so that rule decides only when it allows every command.
   return asking ?? verdicts.find(({ rule }) => rule !== READS_ONLY) ?? verdicts[0] ?? ASK;
 }
@@ -184,6 +184,6 @@ function decideInYolo(subject: PolicySubject, { doubts, redirections }: ShellAna
   const unnamed = hidden ?? doubts.find(({ kind }) => kind === "expansion");
   const unseen =
     (restrictions.some(isCommandRule) && hidden) || (restrictions.some(({ rule }) => rule.path.length > 0) && unnamed);
-  if (unseen) return { ...ASK, reason: `the command ${unseen.text}: no rule can be held against it` };
+  if (unseen) return { ...ASK, reason: `the command ${unseen.text}: rules cannot be checked against it` };
   return { ...ASK, decision: "allow", rule: "builtin:yolo" };
 }

@@ -1,6 +1,6 @@
 import type { ShellWord } from "./reading.ts";
 
-/** What a shell does with a character outside quotes. A character without an entry stands for itself. */
+/** The effects of characters outside quotes. A character without an entry stands for itself. */
 const UNQUOTED_DOUBTS: ReadonlyMap<string, string> = new Map([
   ["$", "is expanded"],
   ["`", "is expanded"],
@@ -53,7 +53,7 @@ function readPiece(text: string, at: number): Piece {
       return readDoubleQuoted(text, at);
     case "\\": {
       const escaped = text[at + 1] ?? "";
-      if (escaped === "" || escaped === "\n") return { value: "", end: at + 2, doubt: "goes over lines" };
+      if (escaped === "" || escaped === "\n") return { value: "", end: at + 2, doubt: "spans several lines" };
       return { value: escaped, end: at + 2 };
     }
     default: {
@@ -74,7 +74,7 @@ function readDoubleQuoted(text: string, at: number): Piece {
     if (character === '"') return { value, end: next + 1 };
     if (character === "$" || character === "`") return { value, end: text.length, doubt: "is expanded" };
     const follower = text[next + 1] ?? "";
-    if (character === "\\" && follower === "\n") return { value, end: text.length, doubt: "goes over lines" };
+    if (character === "\\" && follower === "\n") return { value, end: text.length, doubt: "spans several lines" };
     // Within double quotes a backslash escapes only these characters, and is itself literal before any other.
     const isEscape = character === "\\" && '"\\$`'.includes(follower) && follower !== "";
     value += isEscape ? follower : character;

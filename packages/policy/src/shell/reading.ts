@@ -44,7 +44,7 @@ export interface Doubt {
   readonly text: string;
 }
 
-/** What one reader sees in a command line. */
+/** The commands, doubts and redirections that one reader sees in a command line. */
 export interface Reading {
   /** Every simple command, including those in substitutions and in compound commands. */
   readonly commands: readonly SimpleCommand[];

@@ -3,7 +3,7 @@ import type { Doubt, Reading, ShellReader, SimpleCommand } from "./reading.ts";
 import { createTreeSitterReader } from "./tree-sitter-reader.ts";
 import { createUnbashReader } from "./unbash-reader.ts";
 
-/** What is known about a command line before it runs. */
+/** The analysis of a command line before it runs. */
 export interface ShellAnalysis extends Reading {
   /** Every command that the line may run. A shell runs no other, unless a doubt says otherwise. */
   readonly commands: readonly SimpleCommand[];
@@ -27,8 +27,8 @@ const MAX_DEPTH = 4;
 /** Control, bidirectional and invisible characters, which can hide from a reviewer what a command does. */
 const HIDING_CHARACTER = /[^\P{C}\n\t]|[\p{Zl}\p{Zp}]|(?! )\p{Zs}/u;
 
-const UNREAD: Doubt = { kind: "syntax", text: "cannot be read: the readers of commands do not load" };
-const TOO_MUCH: Doubt = { kind: "limit", text: "runs more than is looked at" };
+const UNREAD: Doubt = { kind: "syntax", text: "cannot be read: a parser failed" };
+const TOO_MUCH: Doubt = { kind: "limit", text: "has more commands than are analyzed" };
 
 /**
  * Creates an analyzer of command lines from two readers. Whatever the readers do not both see is a doubt.
@@ -54,7 +54,7 @@ export function createShellAnalyzer(
 /** Returns why a line is not read at all. */
 function refuse(source: string): Doubt | undefined {
   if (source.length > MAX_COMMAND_LENGTH) {
-    const text = `has ${source.length} characters: more than ${MAX_COMMAND_LENGTH} are not looked at`;
+    const text = `has ${source.length} characters: limit is ${MAX_COMMAND_LENGTH}`;
     return { kind: "limit", text };
   }
   const hiding = HIDING_CHARACTER.exec(source)?.[0].codePointAt(0);
@@ -100,7 +100,7 @@ function findMisread(source: string): Doubt[] {
   if (source.includes("\\\n")) doubts.push({ kind: "continuation", text: "joins lines with a backslash" });
   if (DESCRIPTOR_VARIABLE.test(source)) doubts.push({ kind: "assignment", text: "sets a variable to a descriptor" });
   if (EVALUATION.test(source) && QUOTED_SUBSTITUTION.test(source))
-    doubts.push({ kind: "dynamic", text: "may run a substitution that stands in quotes" });
+    doubts.push({ kind: "dynamic", text: "may run a substitution in quotes" });
   return doubts;
 }
 

@@ -12,8 +12,8 @@ const DOUBTS: ReadonlyMap<string, readonly [DoubtKind, string]> = new Map([
   ["declaration_command", ["builtin", "sets a variable"]],
   ["unset_command", ["builtin", "unsets a variable"]],
   ["test_command", ["builtin", "evaluates an expression"]],
-  ["heredoc_redirect", ["heredoc", "carries its input"]],
-  ["herestring_redirect", ["heredoc", "carries its input"]],
+  ["heredoc_redirect", ["heredoc", "has a heredoc"]],
+  ["herestring_redirect", ["heredoc", "has a heredoc"]],
   ["command_substitution", ["expansion", "runs a command to make a word"]],
   ["process_substitution", ["expansion", "runs a command to make a file"]],
   ["simple_expansion", ["expansion", "has words that are expanded"]],
@@ -81,7 +81,7 @@ async function load(): Promise<ShellReader> {
 function readNode({ type, children }: Node, reading: MutableReading): void {
   const [kind, text] = DOUBTS.get(type) ?? [];
   if (kind && text) reading.doubts.push({ kind, text });
-  else if (type === "&") reading.doubts.push({ kind: "background", text: "goes on in the background" });
+  else if (type === "&") reading.doubts.push({ kind: "background", text: "runs in the background" });
   // A token inside a node that is in doubt, such as a keyword, repeats the doubt: that does no harm.
   else if (!PLAIN.has(type)) reading.doubts.push({ kind: "expansion", text: `has ${JSON.stringify(type)}` });
   if (type === "command") readCommand(children, reading);
@@ -103,7 +103,8 @@ function readCommand(children: readonly Node[], reading: MutableReading): void {
   if (!program) return;
   reading.commands.push({ words: words.map(({ value }) => value) });
   reading.doubts.push(...words.flatMap(({ doubt }) => doubt ?? []));
-  if (program.doubt || program.value === "") reading.doubts.push({ kind: "dynamic", text: "names no program" });
+  if (program.doubt || program.value === "")
+    reading.doubts.push({ kind: "dynamic", text: "does not name its program" });
 }
 
 function readRedirect(children: readonly Node[], reading: MutableReading): void {

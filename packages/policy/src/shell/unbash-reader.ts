@@ -56,7 +56,7 @@ const DOUBT_TEXTS: ReadonlyMap<DoubtKind, string> = new Map([
   ["definition", "defines a function"],
   ["wrapper", "runs a program through another"],
   ["expansion", "has words that are expanded"],
-  ["heredoc", "carries its input"],
+  ["heredoc", "has a heredoc"],
   ["compound", "has control flow or a group"],
   ["builtin", "evaluates an expression"],
 ]);
@@ -82,8 +82,7 @@ function readNode(node: SyntaxNode, reading: MutableReading): void {
   if (kind !== undefined) doubts.push({ kind, text: DOUBT_TEXTS.get(kind) ?? node.type });
   else if (!PLAIN.has(node.type)) doubts.push({ kind: "expansion", text: `has a ${node.type}` });
   if (node.type === "Script" && node.errors?.length) doubts.push({ kind: "syntax", text: "is not understood" });
-  if (node.type === "Statement" && node.background)
-    doubts.push({ kind: "background", text: "goes on in the background" });
+  if (node.type === "Statement" && node.background) doubts.push({ kind: "background", text: "runs in the background" });
   if (node.type === "Command") readCommand(node, reading);
   if (node.type === "Redirect") readRedirect(node, reading);
 }
@@ -95,7 +94,7 @@ function readCommand({ name, args, pos }: Command, reading: MutableReading): voi
   reading.commands.push({ words: words.map(({ value }) => value) });
   reading.doubts.push(...words.flatMap(({ doubt }) => doubt ?? []));
   if (program?.doubt || program?.value === "")
-    reading.doubts.push({ kind: "dynamic", text: `names no program at ${pos}` });
+    reading.doubts.push({ kind: "dynamic", text: `does not name its program at ${pos}` });
 }
 
 function readRedirect({ operator, descriptor, target }: Redirect, reading: MutableReading): void {
