@@ -241,25 +241,19 @@ async function openingTask(
   first: TaskEvent,
   call: Call,
 ): Promise<Task> {
-  const isNext = first.sequence === before.sequence + 1n;
-  const task = isNext ? reduceTask(before, first) : await replayTo(handler, before, first, call);
+  let task = first.sequence > before.sequence ? before : emptyTask();
+  if (first.sequence === task.sequence + 1n) {
+    task = reduceTask(task, first);
+  } else {
+    // The message is a retry, or other events came between: reads the log up to its first event.
+    const from = create(SubscribeTaskRequestSchema, { taskId: first.taskId, afterSequence: task.sequence });
+    for await (const { event: init } of handler.tasks.subscribeTask(from, call.context)) {
+      task = reduceTask(task, create(TaskEventSchema, init));
+      if (task.sequence >= first.sequence) break;
+    }
+  }
   if (historyLength !== undefined) return task;
   return { ...task, history: exchangeHistory(task, request.message?.messageId ?? "") };
-}
-
-/**
- * Returns a task as it was right after an event, from its log.
- *
- * Needed for a message that is sent again, or when others came between.
- */
-async function replayTo(handler: RequestHandler, before: Task, event: TaskEvent, call: Call): Promise<Task> {
-  let task = event.sequence > before.sequence ? before : emptyTask();
-  const from = create(SubscribeTaskRequestSchema, { taskId: event.taskId, afterSequence: task.sequence });
-  for await (const { event: earlier } of handler.tasks.subscribeTask(from, call.context)) {
-    task = reduceTask(task, create(TaskEventSchema, earlier));
-    if (task.sequence >= event.sequence) break;
-  }
-  return task;
 }
 
 /** Returns a whole task as an element of a stream. */
