@@ -3,7 +3,7 @@ import { isObject } from "./json.ts";
 import { mistyped, WireError } from "./wire-error.ts";
 
 /** Returns the field with a name in JSON, in either spelling. Undefined if the message has no such field. */
-export function fieldNamed(schema: DescMessage, key: string): DescField | undefined {
+export function findField(schema: DescMessage, key: string): DescField | undefined {
   return schema.fields.find(({ name, jsonName, localName }) => name === key || jsonName === key || localName === key);
 }
 
@@ -22,7 +22,7 @@ interface FailedRead {
  */
 export function mistakeIn(schema: DescMessage, json: JsonObject, { path, cause, read }: FailedRead): WireError {
   for (const [key, value] of Object.entries(json)) {
-    const field = fieldNamed(schema, key);
+    const field = findField(schema, key);
     const reason = field && failureOf(() => read(schema, { [key]: value }));
     const at = path === "" ? key : `${path}.${key}`;
     if (field && reason) return mistakeOf(field, value, { path: at, cause: reason, read });

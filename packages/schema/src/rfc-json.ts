@@ -14,7 +14,7 @@ import { AgentSettingsSchema } from "./gen/devtool/a2a/v1alpha/settings_pb.ts";
 import { ToolCallSchema } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
 import { defined, isObject } from "./json.ts";
 import { assertBudget, DEFAULT_LIMITS, type JsonLimits, parseJson } from "./json-budget.ts";
-import { fieldNamed, mistakeIn } from "./rfc-json-mistake.ts";
+import { findField, mistakeIn } from "./rfc-json-mistake.ts";
 import { mistyped, WireError } from "./wire-error.ts";
 
 /**
@@ -110,7 +110,7 @@ function representable(value: unknown): JsonValue | undefined {
 function withJsonNames(schema: DescMessage, json: JsonObject): JsonObject {
   if (schema.typeName.startsWith("google.protobuf.")) return json;
   const entries = Object.entries(json).map(([key, value]): [string, JsonValue] => {
-    const field = fieldNamed(schema, key);
+    const field = findField(schema, key);
     return field ? [field.jsonName, fieldJson(field, value)] : [key, value];
   });
   return Object.fromEntries(entries);

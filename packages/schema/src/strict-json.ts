@@ -1,7 +1,7 @@
 import type { DescField, DescMessage, JsonObject, JsonValue, MessageShape } from "@bufbuild/protobuf";
 import { isObject } from "./json.ts";
 import { decodeRfcJson } from "./rfc-json.ts";
-import { fieldNamed } from "./rfc-json-mistake.ts";
+import { findField } from "./rfc-json-mistake.ts";
 import { quote, WireError } from "./wire-error.ts";
 
 /** Remedies for unknown keys, by key. */
@@ -30,7 +30,7 @@ function assertFields(schema: DescMessage, json: JsonObject, path: string, hints
   const seen = new Set<DescField>();
   for (const [key, value] of Object.entries(json)) {
     const at = path === "" ? key : `${path}.${key}`;
-    const field = fieldNamed(schema, key);
+    const field = findField(schema, key);
     if (!field) {
       const known = `the fields here are ${schema.fields.map(({ jsonName }) => jsonName).join(", ")}`;
       throw new WireError(at, "", `is unknown: ${hints.get(key) ?? known}`);

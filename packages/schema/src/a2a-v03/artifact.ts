@@ -14,7 +14,7 @@ import {
 import { type Artifact, ArtifactSchema, TaskState } from "../gen/devtool/v1alpha/task_pb.ts";
 import { encodeRfcJson } from "../rfc-json.ts";
 import { WireError } from "../wire-error.ts";
-import { encodePart, partOf } from "./part.ts";
+import { decodePartWith, encodePart } from "./part.ts";
 
 /** Encodes an artifact as one of A2A 0.3. */
 export function artifactEnvelope({ parts, metadata, ...artifact }: Artifact): A2aArtifact {
@@ -30,7 +30,7 @@ export function artifactEnvelope({ parts, metadata, ...artifact }: Artifact): A2
 }
 
 /** Decodes an artifact of A2A 0.3. Throws a `WireError` that names the first part without content. */
-export function artifactOf({ parts, metadata, ...envelope }: A2aArtifact, path: string): Artifact {
+export function decodeArtifact({ parts, metadata, ...envelope }: A2aArtifact, path: string): Artifact {
   const { artifactId, name, description, extensions } = envelope;
   return create(ArtifactSchema, {
     artifactId,
@@ -38,7 +38,9 @@ export function artifactOf({ parts, metadata, ...envelope }: A2aArtifact, path: 
     description,
     extensions,
     // Data in an artifact is never an answer or a tool call of the extension.
-    parts: parts.map((part, index) => partOf(part, `${path}.parts[${index}]`, (value) => ({ case: "data", value }))),
+    parts: parts.map((part, index) =>
+      decodePartWith(part, `${path}.parts[${index}]`, (value) => ({ case: "data", value })),
+    ),
     metadata,
   });
 }
@@ -58,10 +60,14 @@ export function encodeArtifactUpdate({ taskId, contextId }: TaskEvent, update: A
 }
 
 /** Decodes an update of an artifact. The standard sends no state with it, so the state of the event is WORKING. */
-export function artifactEventOf(update: TaskArtifactUpdateEvent, sequence: bigint): TaskEvent {
+export function decodeArtifactUpdate(update: TaskArtifactUpdateEvent, sequence: bigint): TaskEvent {
   const { taskId, contextId, artifact, append, lastChunk } = update;
   if (!artifact) throw new WireError("result.artifact", "", "is missing");
-  const value = create(ArtifactUpdateSchema, { artifact: artifactOf(artifact, "result.artifact"), append, lastChunk });
+  const value = create(ArtifactUpdateSchema, {
+    artifact: decodeArtifact(artifact, "result.artifact"),
+    append,
+    lastChunk,
+  });
   const state = TaskState.WORKING;
   return create(TaskEventSchema, { sequence, taskId, contextId, state, payload: { case: "artifact", value } });
 }

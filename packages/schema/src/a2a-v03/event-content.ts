@@ -21,7 +21,7 @@ export function isFramed({ payload, toolCallDetail }: TaskEvent): boolean {
 }
 
 /** Returns the RFC's kind of an event. Only a change of the task's state is a STATE_CHANGE. */
-export function kindOf({ payload }: TaskEvent): Kind {
+export function kindOfEvent({ payload }: TaskEvent): Kind {
   switch (payload.case) {
     case "text":
     case "citation":

@@ -88,7 +88,8 @@ export function decodeMessage(message: A2aMessage, path: string, outer?: Develop
   if (message.role !== "user" && message.role !== "agent") {
     throw new WireError(`${path}.role`, quote(message.role), "must be user or agent");
   }
-  const kind = outer?.kind || eventOf(message.metadata)?.kind || Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED;
+  const kind =
+    outer?.kind || decodeEventMetadata(message.metadata)?.kind || Kind.DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED;
   return create(MessageSchema, {
     messageId: message.messageId,
     role: message.role === "user" ? Role.USER : Role.AGENT,
@@ -120,7 +121,7 @@ function withoutKind(metadata: JsonObject | undefined): JsonObject | undefined {
 }
 
 /** Decodes the extension's event in a `metadata` field. Undefined if there is none. */
-export function eventOf(metadata: JsonObject | undefined): DevelopmentToolEvent | undefined {
+export function decodeEventMetadata(metadata: JsonObject | undefined): DevelopmentToolEvent | undefined {
   const json = extensionMetadata(metadata);
   return json && decodeRfcJson(DevelopmentToolEventSchema, json);
 }

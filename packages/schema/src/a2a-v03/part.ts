@@ -20,12 +20,12 @@ const WRAPPED = "data_part_compat";
  * Wraps a JSON value that is not an object for a data part of A2A 0.3: as `{"value": …}`, marked in the part's
  * metadata.
  */
-export function wrapped(value: JsonValue): { readonly data: JsonObject; readonly metadata: JsonObject } {
+export function wrapValue(value: JsonValue): { readonly data: JsonObject; readonly metadata: JsonObject } {
   return { data: { value }, metadata: { [WRAPPED]: true } };
 }
 
 /** Unwraps the value of a data part of A2A 0.3, and removes the mark from its metadata. Undefined if it wraps none. */
-export function findWrapped({
+export function unwrapValue({
   kind,
   data,
   metadata,
@@ -55,7 +55,7 @@ function encodeContent(content: Part["content"]): A2aPart | undefined {
     case "data":
       return create(A2aPartSchema, { kind: "data", data: content.value });
     case "dataValue":
-      return create(A2aPartSchema, { kind: "data", ...wrapped(toJson(ValueSchema, content.value)) });
+      return create(A2aPartSchema, { kind: "data", ...wrapValue(toJson(ValueSchema, content.value)) });
     case "thought":
       return create(A2aPartSchema, { kind: "data", data: encodeRfcJson(AgentThoughtSchema, content.value) });
     case "toolCall":
@@ -113,18 +113,18 @@ export function kindOfPart({ content }: Part): Kind {
  * without stating it (TOOL-5).
  */
 export function decodePart(part: A2aPart, kind: Kind, path: string): Part {
-  return partOf(part, path, (data) => decodeData(data, kind, `${path}.data`));
+  return decodePartWith(part, path, (data) => decodeData(data, kind, `${path}.data`));
 }
 
 /** Decodes a part and its metadata. `readData` decodes objects in data parts. */
-export function partOf(part: A2aPart, path: string, readData: (data: JsonObject) => Part["content"]): Part {
-  const found = findWrapped(part);
-  if (!found) return create(PartSchema, { content: contentOf(part, path, readData), ...splitNames(part.metadata) });
+export function decodePartWith(part: A2aPart, path: string, readData: (data: JsonObject) => Part["content"]): Part {
+  const found = unwrapValue(part);
+  if (!found) return create(PartSchema, { content: decodeContent(part, path, readData), ...splitNames(part.metadata) });
   const value = fromJson(ValueSchema, found.value);
   return create(PartSchema, { content: { case: "dataValue", value }, ...splitNames(found.metadata) });
 }
 
-function contentOf(part: A2aPart, path: string, readData: (data: JsonObject) => Part["content"]): Part["content"] {
+function decodeContent(part: A2aPart, path: string, readData: (data: JsonObject) => Part["content"]): Part["content"] {
   switch (part.kind) {
     case "text":
       return { case: "text", value: part.text ?? "" };

@@ -25,9 +25,9 @@ import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 import { endsExchange } from "../task-state.ts";
 import { toolCallsOf } from "../tool-call.ts";
 import { quote, WireError } from "../wire-error.ts";
-import { artifactEventOf, encodeArtifactUpdate } from "./artifact.ts";
-import { agentMessageOf, isFramed, kindOf } from "./event-content.ts";
-import { decodeMessage, encodeMessage, eventOf } from "./message.ts";
+import { decodeArtifactUpdate, encodeArtifactUpdate } from "./artifact.ts";
+import { agentMessageOf, isFramed, kindOfEvent } from "./event-content.ts";
+import { decodeEventMetadata, decodeMessage, encodeMessage } from "./message.ts";
 import { taskEventMetadata } from "./metadata.ts";
 import { plainText } from "./plain-text.ts";
 import { decodeState, encodeState } from "./state.ts";
@@ -68,7 +68,7 @@ export function decodeStreamFrame(result: JsonValue, sequence: bigint): TaskEven
     case "status-update":
       return decodeUpdate(decodeRfcJson(TaskStatusUpdateEventSchema, result), sequence);
     case "artifact-update":
-      return artifactEventOf(decodeRfcJson(TaskArtifactUpdateEventSchema, result), sequence);
+      return decodeArtifactUpdate(decodeRfcJson(TaskArtifactUpdateEventSchema, result), sequence);
     case "message":
       return decodeReply(decodeRfcJson(A2aMessageSchema, result), sequence);
     default:
@@ -101,7 +101,11 @@ function messageJson(event: TaskEvent): JsonObject | undefined {
  */
 export function updateMetadata(event: TaskEvent): JsonObject {
   const error = event.payload.case === "stateChange" ? event.payload.value.error : "";
-  const metadata: JsonObject = defined({ kind: Kind[kindOf(event)], model: event.model, error: error || undefined });
+  const metadata: JsonObject = defined({
+    kind: Kind[kindOfEvent(event)],
+    model: event.model,
+    error: error || undefined,
+  });
   return { [EXTENSION_URI]: metadata, ...ownMetadata(event) };
 }
 
@@ -149,7 +153,7 @@ function textMessage({ taskId, contextId, sequence }: TaskEvent, text: string): 
 function decodeUpdate(update: TaskStatusUpdateEvent, sequence: bigint): TaskEvent {
   const { taskId, contextId, status, metadata } = update;
   if (!status) throw new WireError("result.status", "", "is missing");
-  const event = eventOf(metadata);
+  const event = decodeEventMetadata(metadata);
   const ownJson = taskEventMetadata(metadata);
   const own = ownJson && decodeRfcJson(TaskEventSchema, ownJson);
   return create(TaskEventSchema, {

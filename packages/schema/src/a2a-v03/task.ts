@@ -34,9 +34,15 @@ import { decodeRfcJson, encodeRfcJson } from "../rfc-json.ts";
 import { isInterrupted } from "../task-state.ts";
 import { awaitedToolCalls } from "../tool-call.ts";
 import { quote, WireError } from "../wire-error.ts";
-import { artifactEnvelope, artifactOf } from "./artifact.ts";
+import { artifactEnvelope, decodeArtifact } from "./artifact.ts";
 import { mergeSteps, splitQuestion, withQuestion } from "./history.ts";
-import { decodeMessage, encodeHistoryMessage, encodeMessage, eventOf, type MessagePlace } from "./message.ts";
+import {
+  decodeEventMetadata,
+  decodeMessage,
+  encodeHistoryMessage,
+  encodeMessage,
+  type MessagePlace,
+} from "./message.ts";
 import { extensionMetadata, foreignMetadata, sessionMetadata, taskEventMetadata } from "./metadata.ts";
 import { stateInWords } from "./plain-text.ts";
 import { decodeState, encodeState } from "./state.ts";
@@ -133,7 +139,7 @@ export function decodeTask(json: JsonValue): Task {
     stateText: content?.case === "text" ? content.value : "",
     ...decodeAnswering(task.metadata),
     history: withQuestion(mergeSteps(history), explained),
-    artifacts: task.artifacts.map((artifact, index) => artifactOf(artifact, `artifacts[${index}]`)),
+    artifacts: task.artifacts.map((artifact, index) => decodeArtifact(artifact, `artifacts[${index}]`)),
     queuedMessages: decodeQueue(task.metadata),
     ...decodeSettings(task.metadata),
     updateTime: decodeTime(task.status?.timestamp),
@@ -143,7 +149,8 @@ export function decodeTask(json: JsonValue): Task {
 /** Finds the model and the error of a task. Earlier servers have them under the extension's URI, among the settings. */
 function decodeAnswering(metadata: JsonObject | undefined): Pick<Task, "model" | "error"> {
   const json = taskEventMetadata(metadata);
-  if (!json) return { model: eventOf(metadata)?.model ?? "", error: eventOf(metadata)?.error ?? "" };
+  if (!json)
+    return { model: decodeEventMetadata(metadata)?.model ?? "", error: decodeEventMetadata(metadata)?.error ?? "" };
   const { model, payload } = decodeRfcJson(TaskEventSchema, json);
   return { model, error: payload.case === "stateChange" ? payload.value.error : "" };
 }

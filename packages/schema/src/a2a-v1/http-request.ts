@@ -7,6 +7,7 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 import { isObject } from "../json.ts";
+import { findField } from "../rfc-json-mistake.ts";
 import { WireError } from "../wire-error.ts";
 import { type HttpBinding, httpBindingsOf } from "./http-rule.ts";
 
@@ -43,7 +44,7 @@ function bodyJson(schema: DescMessage, { body: holder }: HttpBinding, body: Json
 /** Sets the field at a path. A path to no field is ignored, like an unknown field in JSON. */
 function withValue(schema: DescMessage, json: JsonObject, path: readonly string[], text: string): JsonObject {
   const [name = "", ...rest] = path;
-  const field = fieldNamed(schema, name);
+  const field = findField(schema, name);
   if (!field) return json;
   const before = json[field.jsonName];
   if (rest.length > 0) {
@@ -65,10 +66,6 @@ function valueJson(field: DescField, text: string): JsonValue {
     throw new WireError(field.jsonName, text.slice(0, 200), "must be true or false");
   }
   return field.enum && /^-?\d+$/.test(text) ? Number(text) : text;
-}
-
-function fieldNamed(schema: DescMessage, name: string): DescField | undefined {
-  return schema.fields.find((field) => field.name === name || field.jsonName === name);
 }
 
 /** An HTTP request as a client sends it. */
@@ -105,7 +102,7 @@ export function httpCallOf(method: DescMethod, request: JsonObject): HttpCall {
 }
 
 function jsonNameOf(schema: DescMessage, name: string): string {
-  return fieldNamed(schema, name)?.jsonName ?? name;
+  return findField(schema, name)?.jsonName ?? name;
 }
 
 /** Returns the text of a string, a number or a boolean. Empty for other values. */

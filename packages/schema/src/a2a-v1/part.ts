@@ -1,6 +1,6 @@
 import { create, fromJson, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { type Value, ValueSchema } from "@bufbuild/protobuf/wkt";
-import { findWrapped, namesMetadata, splitNames, wrapped } from "../a2a-v03/part.ts";
+import { namesMetadata, splitNames, unwrapValue, wrapValue } from "../a2a-v03/part.ts";
 import { type Part as PartV03, PartSchema as PartV03Schema } from "../gen/devtool/a2a/v1alpha/envelope_pb.ts";
 import { type Part, PartSchema } from "../gen/lf/a2a/v1/a2a_pb.ts";
 import { isObject } from "../json.ts";
@@ -8,7 +8,7 @@ import { WireError } from "../wire-error.ts";
 
 /** Converts a part of A2A 0.3 to one of 1.0, which has no kind, and whose data is any JSON value. */
 export function partFromV03(part: PartV03): Part {
-  const found = findWrapped(part);
+  const found = unwrapValue(part);
   const { mediaType, fileName, metadata } = splitNames(found ? found.metadata : part.metadata);
   return create(PartSchema, {
     filename: part.file?.name ?? fileName,
@@ -46,7 +46,7 @@ export function partToV03({ content, metadata, filename, mediaType }: Part, path
     case "data": {
       const value = toJson(ValueSchema, content.value);
       if (isObject(value)) return create(PartV03Schema, { kind: "data", data: value, metadata: withNames });
-      const { data, metadata: mark } = wrapped(value);
+      const { data, metadata: mark } = wrapValue(value);
       return create(PartV03Schema, { kind: "data", data, metadata: { ...withNames, ...mark } });
     }
     case undefined:

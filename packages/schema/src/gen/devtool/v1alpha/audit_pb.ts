@@ -89,8 +89,8 @@ export const ReadAuditResponseSchema: GenMessage<ReadAuditResponse, {jsonType: R
 /**
  * One entry of the audit log: why a tool call ran, or why it did not.
  *
- * It is stored in one transaction with the event that it explains. The records
- * form a hash chain, so that a removed or altered record can be detected.
+ * It is stored together with the event that it explains. The records form a
+ * hash chain, so that a removed or altered record can be detected.
  *
  * @generated from message devtool.v1alpha.AuditRecord
  */
@@ -209,8 +209,8 @@ export type AuditRecord = Message<"devtool.v1alpha.AuditRecord"> & {
 /**
  * One entry of the audit log: why a tool call ran, or why it did not.
  *
- * It is stored in one transaction with the event that it explains. The records
- * form a hash chain, so that a removed or altered record can be detected.
+ * It is stored together with the event that it explains. The records form a
+ * hash chain, so that a removed or altered record can be detected.
  *
  * @generated from message devtool.v1alpha.AuditRecord
  */

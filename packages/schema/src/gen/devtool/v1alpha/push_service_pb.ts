@@ -739,8 +739,8 @@ export const PushFormatSchema: GenEnum<PushFormat, PushFormatJson> = /*@__PURE__
   enumDesc(file_devtool_v1alpha_push_service, 0);
 
 /**
- * Manages the push notification configs of tasks. See the page on push
- * notifications for retries and signatures.
+ * Manages the push notification configs of tasks. docs/push.md describes
+ * retries and signatures.
  *
  * @generated from service devtool.v1alpha.PushService
  */

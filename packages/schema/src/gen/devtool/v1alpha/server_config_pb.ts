@@ -73,7 +73,7 @@ export type ServerConfig = Message<"devtool.v1alpha.ServerConfig"> & {
 
   /**
    * Policy files, relative to the config file. They take precedence over the
-   * rules in the data directory.
+   * user's rules, which are in the data directory.
    *
    * @generated from field: repeated string policy_files = 7;
    */
@@ -244,7 +244,7 @@ export type ServerConfigJson = {
 
   /**
    * Policy files, relative to the config file. They take precedence over the
-   * rules in the data directory.
+   * user's rules, which are in the data directory.
    *
    * @generated from field: repeated string policy_files = 7;
    */
