@@ -91,30 +91,42 @@ describe.concurrent("the bindings", () => {
   }
 });
 
-describe("the further examples in Python", () => {
-  const cwd = join(directory, "python");
-  const isBuilt = existsSync(join(cwd, ".built"));
-  const run = async (file: string, server: { readonly url: string; readonly token: string }): Promise<string> => {
-    const env = { ...process.env, DEVTOOL_URL: server.url, DEVTOOL_TOKEN: server.token };
-    return (await promisify(execFile)(join(cwd, ".venv/bin/python"), [file], { cwd, env })).stdout;
-  };
+describe("the further examples", () => {
+  const isBuilt = (language: string): boolean => existsSync(join(directory, language, ".built"));
 
-  it.skipIf(!isBuilt)("resume over connections that are cut (skipped until pnpm bindings python)", async () => {
+  async function run(
+    words: readonly string[],
+    language: string,
+    server: Pick<DevtoolServer, "url" | "token">,
+  ): Promise<string> {
+    const env = { ...process.env, DEVTOOL_URL: server.url, DEVTOOL_TOKEN: server.token };
+    const [command = "", ...args] = words;
+    return (await promisify(execFile)(command, args, { cwd: join(directory, language), env })).stdout;
+  }
+
+  it.for([
+    { language: "python", words: [".venv/bin/python", "resume.py"] },
+    { language: "go", words: ["target/resume"] },
+  ])("in $language resume over connections that are cut", async ({ language, words }, { skip }) => {
+    if (!isBuilt(language)) return skip(`the binding is not built: pnpm bindings ${language}`);
     const workspace = mkdtempSync(join(tmpdir(), "devtool-example-"));
     await using proxy = await startCuttingProxy(
       () => server.url,
       () => 5000,
     );
     await using server = await serveCodingAgent({ workspace, allowedHosts: [new URL(proxy.url).host] });
-    expect(await run("resume.py", { url: proxy.url, token: server.token })).toBe("none left out, none twice\n");
+    const shown = await run(words, language, { url: proxy.url, token: server.token });
+    expect(shown).toBe("none left out, none twice\n");
     expect(proxy.cuts()).toBeGreaterThan(2);
     rmSync(workspace, { recursive: true });
   });
 
-  it.skipIf(!isBuilt)("answer with asyncio (skipped until pnpm bindings python)", async () => {
+  it("in python answer with asyncio", async ({ skip }) => {
+    if (!isBuilt("python")) return skip("the binding is not built: pnpm bindings python");
     const workspace = mkdtempSync(join(tmpdir(), "devtool-example-"));
     await using server = await serveCodingAgent({ workspace });
-    expect(await run("asyncio_example.py", server)).toBe("Written.\nTASK_STATE_COMPLETED\n");
+    const shown = await run([".venv/bin/python", "asyncio_example.py"], "python", server);
+    expect(shown).toBe("Written.\nTASK_STATE_COMPLETED\n");
     rmSync(workspace, { recursive: true });
   });
 });

@@ -26,6 +26,7 @@ const documents = [
 /** Errors of the browser, the compiler and Node, which docs/troubleshooting.md explains too. */
 const FOREIGN_ERRORS = [
   "ExperimentalWarning: SQLite is an experimental feature",
+  "npm warn install-scripts",
   "TS1479",
   "Cannot find name 'HeadersInit'",
   "instanceof ConnectError",
