@@ -42,7 +42,7 @@ const V1_JSONRPC: A2aInterface = { protocolVersion: "1.0", binding: "JSONRPC" };
 const V1_HTTP_JSON: A2aInterface = { protocolVersion: "1.0", binding: "HTTP+JSON" };
 const INTERFACES: readonly A2aInterface[] = [V1_JSONRPC, V1_HTTP_JSON];
 
-/** Over the interface that the card lists; the connection may break before it has come. */
+/** Connects over the interface that the card lists. The connection may break before the card has arrived. */
 const byCard: Connecting = async (url, token) => {
   const card = () => fetchAgentCard({ url }, AbortSignal.timeout(60_000));
   return createAgentTransport(await card().catch(card), { url, token });
@@ -93,25 +93,28 @@ describe.concurrent("the client suite", () => {
     },
     {
       what: "chooses another option than it is told to",
-      connecting: sending((request) => ({ ...request, message: choosing(request.message, "proceed_always") })),
+      connecting: changeMessages((request) => ({
+        ...request,
+        message: chooseOption(request.message, "proceed_always"),
+      })),
       breaks: "client/appendix-a",
       says: "the message must hold proceed_once for call-1: it holds proceed_always for call-1",
     },
     {
       what: "leaves out the user's content",
-      connecting: sending((request) => ({ ...request, message: choosing(request.message, "proceed_once") })),
+      connecting: changeMessages((request) => ({ ...request, message: chooseOption(request.message, "proceed_once") })),
       breaks: "client/edit-modified",
       says: "the message must hold",
     },
     {
       what: "answers outside the task",
-      connecting: sending((request) => ({ ...request, taskId: "" })),
+      connecting: changeMessages((request) => ({ ...request, taskId: "" })),
       breaks: "client/asked-again",
       says: 'the message must name task "task-1": it names ""',
     },
     {
       what: "sends a message again under another id",
-      connecting: sending(({ message, ...request }) => ({
+      connecting: changeMessages(({ message, ...request }) => ({
         ...request,
         ...(message && { message: { ...message, messageId: crypto.randomUUID() } }),
       })),
@@ -120,7 +123,7 @@ describe.concurrent("the client suite", () => {
     },
     {
       what: "sends an answer again under another id, over a connection for each call",
-      connecting: sending(
+      connecting: changeMessages(
         ({ message, ...request }) => ({
           ...request,
           ...(message && { message: request.taskId === "" ? message : { ...message, messageId: crypto.randomUUID() } }),
@@ -132,21 +135,21 @@ describe.concurrent("the client suite", () => {
     },
     {
       what: "resumes from the wrong place",
-      connecting: resuming((afterSequence) => afterSequence + 1n),
+      connecting: changeAfterSequence((afterSequence) => afterSequence + 1n),
       breaks: "client/two-questions/cut",
       says: "cut after",
     },
     {
       what: "tells of an event twice",
       connecting: overConnect,
-      spoil: changing((events) => [...events.slice(0, 3), ...events.slice(2)]),
+      spoil: changeEvents((events) => [...events.slice(0, 3), ...events.slice(2)]),
       breaks: "client/odd-text",
       says: "events[3].sequence must be",
     },
     {
       what: "loses the last event",
       connecting: overConnect,
-      spoil: changing((events) => events.slice(0, -1)),
+      spoil: changeEvents((events) => events.slice(0, -1)),
       breaks: "client/failure",
       says: "events[3] must be",
     },
@@ -160,7 +163,7 @@ describe.concurrent("the client suite", () => {
     const results = await play({
       connecting: overConnect,
       cutEvery: 499,
-      spoil: changing((events) => events.slice(0, -1)),
+      spoil: changeEvents((events) => events.slice(0, -1)),
     });
     const shown = results.find(({ id }) => id === "client/failure")?.exchanges ?? [];
     expect(shown).toMatchObject([{ requestLine: "converse", status: "conversation" }]);
@@ -191,62 +194,62 @@ describe.concurrent("the client suite", () => {
     },
     {
       what: "does not name the version",
-      connecting: wiring({ headers: ({ "a2a-version": _left, ...headers }) => headers }),
+      connecting: changeWire({ headers: ({ "a2a-version": _left, ...headers }) => headers }),
       says: 'the header A2A-Version must be 1.0: got ""',
     },
     {
       what: "names another version",
-      connecting: wiring({ headers: (headers) => ({ ...headers, "a2a-version": "1.1" }) }),
+      connecting: changeWire({ headers: (headers) => ({ ...headers, "a2a-version": "1.1" }) }),
       says: 'the header A2A-Version must be 1.0: got "1.1"',
     },
     {
       what: "does not activate the extension",
-      connecting: wiring({ headers: ({ "a2a-extensions": _left, ...headers }) => headers }),
+      connecting: changeWire({ headers: ({ "a2a-extensions": _left, ...headers }) => headers }),
       says: "the extension is not activated",
     },
     {
       what: "leaves out what is required",
-      connecting: wiring({ body: (body) => body.replace(/"role":"ROLE_USER",?/, "") }),
+      connecting: changeWire({ body: (body) => body.replace(/"role":"ROLE_USER",?/, "") }),
       says: "SendMessageRequest is not valid: message.role",
     },
     {
       what: "has roles as A2A 0.3 has them",
-      connecting: wiring({ body: (body) => body.replace("ROLE_USER", "user") }),
+      connecting: changeWire({ body: (body) => body.replace("ROLE_USER", "user") }),
       says: "SendMessageRequest is not valid",
     },
     {
-      what: "sends other words",
-      connecting: wiring({ body: (body) => body.replace(/"text":"/, '"text":"Please. ') }),
+      what: "sends another text",
+      connecting: changeWire({ body: (body) => body.replace(/"text":"/, '"text":"Please. ') }),
       says: "the message must hold",
     },
     {
       what: "answers outside the task",
-      connecting: wiring({ body: (body) => body.replace('"taskId":"task-1"', '"taskId":""') }),
+      connecting: changeWire({ body: (body) => body.replace('"taskId":"task-1"', '"taskId":""') }),
       breaks: "client/a2a-1.0-jsonrpc/asked-again",
       says: 'the message must name task "task-1": it names ""',
     },
     {
       what: "resumes from the wrong place",
-      connecting: wiring({ headers: resumingAt((after) => after + 1n) }),
+      connecting: changeWire({ headers: changeLastEventId((after) => after + 1n) }),
       breaks: "client/a2a-1.0-jsonrpc/two-questions/cut",
       says: "cut after",
     },
     {
-      what: "does not say where it resumes",
-      connecting: wiring({ headers: ({ "last-event-id": _left, ...headers }) => headers }),
+      what: "does not say where to resume",
+      connecting: changeWire({ headers: ({ "last-event-id": _left, ...headers }) => headers }),
       breaks: "client/a2a-1.0-jsonrpc/two-questions/cut",
       says: "cut after",
     },
     {
       what: "sends a message again under another id",
-      connecting: wiring({
+      connecting: changeWire({
         body: (body) => body.replace(/"messageId":"[^"]+"/, `"messageId":"${crypto.randomUUID()}"`),
       }),
       breaks: "client/a2a-1.0-jsonrpc/failure/cut",
       says: "cut after",
     },
     {
-      what: "speaks JSON-RPC where it is to speak HTTP+JSON",
+      what: "uses JSON-RPC instead of HTTP+JSON",
       over: V1_HTTP_JSON,
       connecting: (url, token) => createA2aTransport({ ...V1, url, token }),
       breaks: "client/a2a-1.0-http-json/appendix-a",
@@ -255,14 +258,14 @@ describe.concurrent("the client suite", () => {
     {
       what: "resumes from the wrong place over HTTP+JSON",
       over: V1_HTTP_JSON,
-      connecting: wiring({ headers: resumingAt((after) => after + 1n) }, "HTTP+JSON"),
+      connecting: changeWire({ headers: changeLastEventId((after) => after + 1n) }, "HTTP+JSON"),
       breaks: "client/a2a-1.0-http-json/two-questions/cut",
       says: "cut after",
     },
     {
-      what: "takes the task that a stream begins with for nothing",
+      what: "ignores the task that a stream starts with",
       connecting: byCard,
-      spoil: changing((events) => events.filter(({ payload }) => payload.case !== "message")),
+      spoil: changeEvents((events) => events.filter(({ payload }) => payload.case !== "message")),
       breaks: "client/a2a-1.0-jsonrpc/two-questions",
       says: "events[",
     },
@@ -277,7 +280,7 @@ describe.concurrent("the client suite", () => {
     },
   );
 
-  it("skips with a reason what a program does not speak", async () => {
+  it("skips an interface that a program does not support, with the reason", async () => {
     const streams = honestProgram({ connecting: overConnect });
     const results = await Array.fromAsync(runClientSuite(streams, AbortSignal.timeout(60_000), { over: V1_JSONRPC }));
     expect(new Set(results.map(({ status, reason }) => `${status}: ${reason}`))).toEqual(
@@ -285,12 +288,12 @@ describe.concurrent("the client suite", () => {
     );
   });
 
-  it("skips with a reason what a program does not do", async () => {
+  it("skips work that a program does not support", async () => {
     const results = await play({ connecting: overConnect, spoil: () => ({ case: "unsupported", value: "nothing" }) });
     expect(new Set(results.map(({ status }) => status))).toEqual(new Set(["skipped"]));
   });
 
-  it("names requirements that there are", () => {
+  it("names existing requirements", () => {
     const named = clientCases().cases.flatMap(({ requirements }) => requirements);
     expect(named.filter((id) => !(id in REQUIREMENTS))).toEqual([]);
   });
@@ -305,14 +308,14 @@ interface Client {
   readonly spoil?: (outcome: Outcome) => Outcome;
 }
 
-/** A client with a fault, and what the suite says of it. */
+/** A client with a fault, and the failure that the suite must report. */
 interface Fault extends Client {
   readonly what: string;
   readonly breaks: string;
   readonly says: string;
 }
 
-/** A client of A2A 1.0 with a fault, and what the suite says of it. */
+/** A client of A2A 1.0 with a fault, and the failure that the suite must report. */
 interface Refusal extends Client {
   readonly what: string;
   /** Default: JSON-RPC. */
@@ -326,7 +329,7 @@ function play(client: Client & ClientSuiteOptions): Promise<CaseResult[]> {
   return Array.fromAsync(results(client));
 }
 
-/** The result of one conversation; those after it are not played. */
+/** Plays the conversations up to one and returns its result. */
 async function resultOf(wanted: string, client: Client & ClientSuiteOptions): Promise<CaseResult | undefined> {
   for await (const result of results(client)) if (result.id === wanted) return result;
   return undefined;
@@ -337,14 +340,17 @@ function results({ connecting, spoil, ...options }: Client & ClientSuiteOptions)
   return runClientSuite(streams, AbortSignal.timeout(600_000), { timeoutMs: 120_000, ...options });
 }
 
-/** What goes over the wire, changed. */
+/** Changes to the requests of a client. */
 interface Wire {
   readonly headers?: (headers: Readonly<Record<string, string>>) => Readonly<Record<string, string>>;
   readonly body?: (body: string) => string;
 }
 
-/** Our client over A2A 1.0, with each of its requests changed. */
-function wiring({ headers = (same) => same, body = (same) => same }: Wire, protocolBinding = "JSONRPC"): Connecting {
+/** devtool's client over A2A 1.0, with each of its requests changed. */
+function changeWire(
+  { headers = (same) => same, body = (same) => same }: Wire,
+  protocolBinding = "JSONRPC",
+): Connecting {
   const changed: typeof fetch = (input, init) => {
     const sent = { ...init, headers: headers(Object.fromEntries(new Headers(init?.headers))) };
     return fetch(input, typeof init?.body === "string" ? { ...sent, body: body(init.body) } : sent);
@@ -352,21 +358,21 @@ function wiring({ headers = (same) => same, body = (same) => same }: Wire, proto
   return (url, token) => createA2aTransport({ ...V1, url, token, protocolBinding, fetch: changed });
 }
 
-function resumingAt(change: (after: bigint) => bigint): NonNullable<Wire["headers"]> {
+function changeLastEventId(change: (after: bigint) => bigint): NonNullable<Wire["headers"]> {
   return (headers) => {
     const after = headers["last-event-id"];
     return after === undefined ? headers : { ...headers, "last-event-id": String(change(BigInt(after))) };
   };
 }
 
-function changing(change: (events: Events) => Events): (outcome: Outcome) => Outcome {
+function changeEvents(change: (events: Events) => Events): (outcome: Outcome) => Outcome {
   return (outcome) =>
     outcome.case === "conversation"
       ? { ...outcome, value: { ...outcome.value, events: change(outcome.value.events) } }
       : outcome;
 }
 
-function choosing(message: Message, selectedOptionId: string): Message {
+function chooseOption(message: Message, selectedOptionId: string): Message {
   if (!message) return undefined;
   const parts = message.parts.map((part) => {
     const { content } = part;
@@ -380,26 +386,26 @@ function choosing(message: Message, selectedOptionId: string): Message {
   return { ...message, parts };
 }
 
-/** Our client, with each message that it sends changed. */
-function sending(
+/** devtool's client, with each of its messages changed. */
+function changeMessages(
   change: (request: SendMessageRequest) => SendMessageRequest,
   connecting: Connecting = overConnect,
 ): Connecting {
-  return changedInput((input) => {
+  return changeInput((input) => {
     const request = Reflect.get(input, "request");
     return request ? { ...input, request: change(request) } : input;
   }, connecting);
 }
 
-/** Our client, with the place that it resumes from changed. */
-function resuming(change: (afterSequence: bigint) => bigint): Connecting {
-  return changedInput((input) => {
+/** devtool's client, with the sequence that it resumes after changed. */
+function changeAfterSequence(change: (afterSequence: bigint) => bigint): Connecting {
+  return changeInput((input) => {
     const after = Reflect.get(input, "afterSequence");
     return after === undefined ? input : { ...input, afterSequence: change(after) };
   }, overConnect);
 }
 
-function changedInput(change: (input: object) => object, connecting: Connecting): Connecting {
+function changeInput(change: (input: object) => object, connecting: Connecting): Connecting {
   return async (url, token) => {
     const transport = await connecting(url, token);
     const stream: Transport["stream"] = (method, signal, timeoutMs, header, input, values) => {

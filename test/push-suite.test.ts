@@ -10,7 +10,7 @@ import {
   type ServerTarget,
 } from "@devtool/conformance";
 import { describe, expect, it } from "vitest";
-import { optsOut } from "./conformance/faults/fault.ts";
+import { optOut } from "./conformance/faults/fault.ts";
 import { startSpoilingProxy } from "./conformance/spoiling-proxy.ts";
 import { type Posting, rightHeaders, startFaultyPoster } from "./push/faulty-poster.ts";
 import { freeAddress } from "./push/free-address.ts";
@@ -35,64 +35,67 @@ describe.concurrent("the push suite", { timeout: 400_000 }, () => {
   });
 
   for (const dialect of DIALECTS) {
-    it(`passes a small server that posts right over A2A ${dialect.version}`, async () => {
+    it(`passes a correct small server over A2A ${dialect.version}`, async () => {
       await expectRed((timeoutMs) => redOf(dialect, {}, timeoutMs), []);
     });
 
     const faults: readonly [string, Partial<Posting>, readonly string[]][] = [
       ["posts in another order", { order: (events) => events.toReversed() }, ["PUSH-1"]],
       ["leaves out the token", { headers: without(dialect, "x-a2a-notification-token") }, ["PUSH-1"]],
-      ["does not try again", { isRetried: () => false }, ["PUSH-1"]],
-      ["goes on when the receiver is gone", { hasEnded: () => false, isRetried: () => false }, ["PUSH-1"]],
+      ["does not retry", { isRetried: () => false }, ["PUSH-1"]],
+      ["continues after the receiver is gone", { hasEnded: () => false, isRetried: () => false }, ["PUSH-1"]],
       ["posts to a config that was deleted", { forgets: false }, ["PUSH-1"]],
       ["follows redirects", { redirect: "follow" }, ["PUSH-2"]],
     ];
     it.each(faults)(
-      `calls nothing else red of one over A2A ${dialect.version} that %s (sabotage)`,
+      `fails one requirement for a server of A2A ${dialect.version} that %s (sabotage)`,
       async (_what, fault, red) => {
         await expectRed((timeoutMs) => redOf(dialect, fault, timeoutMs), red);
       },
     );
   }
 
-  it("calls nothing else red of a server that posts no payloads where the config does not ask for them (sabotage)", async () => {
+  it("fails CARD-3 alone for a server that posts no payloads if the config does not activate the extension (sabotage)", async () => {
     const receiver = await freeAddress();
     await using server = await serveCodingAgent({ workspace: process.cwd(), pushTargets: [receiver] });
-    const spoil = optsOut(({ body }) => body.includes('"method":"tasks/pushNotificationConfig/set"'));
+    const spoil = optOut(({ body }) => body.includes('"method":"tasks/pushNotificationConfig/set"'));
     await using proxy = await startSpoilingProxy(server.url, spoil);
     const { url } = proxy;
     const target = { url, token: server.token, protocolVersion: "0.3" as const, binding: "JSONRPC" as const };
     await expectRed(async (timeoutMs) => redIn(await played(target, { receiver, timeoutMs })), ["CARD-3"]);
   });
 
-  it("calls red one over A2A 0.3 that posts a body that is not JSON (sabotage)", async () => {
+  it("fails a server of A2A 0.3 that posts invalid JSON (sabotage)", async () => {
     expect(await redOf(DIALECT_V03, { headers: () => ({ "content-type": "text/plain" }) }, 1_000)).toContain("PUSH-1");
   });
 
   const formFaults: readonly [string, Partial<Posting>][] = [
     ["posts in the form of 0.3", { order: (events) => events.map(bare) }],
     ["posts the task and an update in one", { order: (events) => events.map((event) => ({ task: TASK, ...event })) }],
-    ["posts with states as 0.3 has them", { order: (events) => events.map(oldStates) }],
-    ["posts a body that is not JSON", { headers: typed("text/plain") }],
+    ["posts states in the form of 0.3", { order: (events) => events.map(oldStates) }],
+    ["posts with another content type", { headers: typed("text/plain") }],
     ["leaves out the credentials", { headers: without(DIALECT_V1, "authorization") }],
   ];
-  it.each(formFaults)("calls nothing else red of one over A2A 1.0 that %s (sabotage)", async (_what, fault) => {
-    await expectRed((timeoutMs) => redOf(DIALECT_V1, fault, timeoutMs), ["A2A1-PUSH-DELIVERY"]);
-  });
+  it.each(formFaults)(
+    "fails A2A1-PUSH-DELIVERY alone for a server of A2A 1.0 that %s (sabotage)",
+    async (_what, fault) => {
+      await expectRed((timeoutMs) => redOf(DIALECT_V1, fault, timeoutMs), ["A2A1-PUSH-DELIVERY"]);
+    },
+  );
 
-  it("takes plain JSON as the media type over A2A 1.0", async () => {
+  it("accepts the media type of plain JSON over A2A 1.0", async () => {
     await expectRed(
       (timeoutMs) => redOf(DIALECT_V1, { headers: typed("application/json; charset=utf-8") }, timeoutMs),
       [],
     );
   });
 
-  it("calls red both what A2A 1.0 asks and what we ask of one that keeps the end to itself (sabotage)", async () => {
+  it("fails both A2A1-PUSH-DELIVERY and PUSH-1 for a server that does not post the end (sabotage)", async () => {
     const fault = { order: (events: readonly object[]) => events.filter((event) => !/COMPLETED/.test(textOf(event))) };
     await expectRed((timeoutMs) => redOf(DIALECT_V1, fault, timeoutMs), ["A2A1-PUSH-DELIVERY", "PUSH-1"]);
   });
 
-  it("skips all of a server that claims no notifications, and what no prompt is known for", async () => {
+  it("skips a server that claims no notifications, and cases without a prompt", async () => {
     const options = { receiver: await freeAddress(), prompts: {} };
     await using silent = await startFaultyPoster({ ...DIALECT_V1, place: unclaimed }, {});
     expect(reasonsOf(await played(target(silent, DIALECT_V1), options))).toEqual([
@@ -103,7 +106,7 @@ describe.concurrent("the push suite", { timeout: 400_000 }, () => {
     expect(reasons).toContain("no prompt:ends is given, by which the agent would do what the case needs");
   });
 
-  it("gives what was asked and what was posted as the evidence of a failure", async () => {
+  it("has the requests and the posts as evidence of a failure", async () => {
     await using server = await startFaultyPoster(DIALECT_V1, { headers: typed("text/plain") });
     const options = { receiver: await freeAddress(), timeoutMs: 10_000, only: "a2a/push-with-a-message" };
     const [result] = await played(target(server, DIALECT_V1), options);
@@ -113,7 +116,7 @@ describe.concurrent("the push suite", { timeout: 400_000 }, () => {
     expect(result?.exchanges?.at(-1)?.requestHeaders.authorization).toBe("[hidden]");
   });
 
-  it("names requirements that there are, each of those in push mode, and posts name those of their cases", () => {
+  it("names existing requirements, all of push mode, and posts name those of their cases", () => {
     const cases = DIALECTS.flatMap(({ version }) => pushCases(version).cases);
     const named = new Set(cases.flatMap(({ requirements }) => requirements));
     const owned = Object.entries(REQUIREMENTS).filter(([, { mode }]) => mode === "push");

@@ -7,7 +7,7 @@ import { createMcp } from "@devtool/mcp";
 import { HAS_PEER, startPeer } from "../gemini-cli/peer.ts";
 import { foreignServers } from "../interop/foreign-servers.ts";
 
-/** A server that runs. */
+/** A running server. */
 export interface RunningPeer extends AsyncDisposable {
   readonly url: string;
   readonly token?: string;
@@ -16,7 +16,7 @@ export interface RunningPeer extends AsyncDisposable {
 /** A version and a binding of A2A. */
 export type Way = Required<Pick<ServerTarget, "protocolVersion" | "binding">>;
 
-/** All that our server speaks, and that the kit plays. */
+/** All versions and bindings that devtool's server and the kit support. */
 export const WAYS: readonly Way[] = [
   { protocolVersion: "0.3", binding: "JSONRPC" },
   { protocolVersion: "0.3", binding: "HTTP+JSON" },
@@ -25,24 +25,25 @@ export const WAYS: readonly Way[] = [
   { protocolVersion: "1.0", binding: "GRPC" },
 ];
 
-/** A server that the kit is played against, by a name with its version. */
+/** A server that the kit is played against. */
 export interface Peer {
+  /** Its name and version. */
   readonly name: string;
-  /** Why it cannot be run here; undefined when it can. */
+  /** Why it cannot run on this machine. Undefined if it can. */
   readonly missing: string | undefined;
-  /** What makes its agent behave as the cases need it; undefined for the step language. */
+  /** The prompts that make its agent behave as the cases need. Undefined for the step language. */
   readonly prompts: Readonly<Record<string, string>> | undefined;
-  /** In which versions and bindings of A2A it can be spoken to. */
+  /** The versions and bindings that it supports. */
   readonly ways: readonly Way[];
-  /** How the ids of the cases to play begin; empty for all. */
+  /** The prefix of the cases to play. Empty plays all. */
   readonly only: string;
   start(): Promise<RunningPeer>;
 }
 
-/** Only what A2A itself asks: what these agents do beyond it is not theirs, it is a script of our interop tests. */
+/** Only what A2A itself requires: beyond it, these agents follow a script of the interop tests. */
 const A2A_ONLY = "a2a/";
 
-/** What our agents on the official SDKs are asked to do (`test/interop/agent.json`). */
+/** Prompts of the agents on the official SDKs (`test/interop/agent.json`). */
 const SCRIPT_PROMPTS = {
   says: "hello",
   ends: "hello",
@@ -53,7 +54,7 @@ const SCRIPT_PROMPTS = {
   hook: "https://93.184.215.14/hook",
 } as const;
 
-/** Gemini CLI's server thinks with a fake Gemini that plays our step language; its tasks wait for more, and end by cancel alone. */
+/** Prompts of Gemini CLI's server, whose fake Gemini plays the step language. Its tasks never end unless they are canceled. */
 const STEP_PROMPTS = {
   says: "text hello",
   asks: "text which one?",
@@ -63,13 +64,13 @@ const STEP_PROMPTS = {
   hook: "https://93.184.215.14/hook",
 } as const;
 
-/** Everybody whom the kit is played against, ourselves first. */
+/** All servers that the kit is played against, devtool's first. */
 export function peers(): readonly Peer[] {
   return [
     { name: "devtool", missing: undefined, prompts: undefined, ways: WAYS, only: "", start: startOurs },
     {
       name: "gemini-cli-a2a-server 0.25.2",
-      missing: HAS_PEER ? undefined : "Gemini CLI's server is not here: run npx -y pnpm@12 install:peers",
+      missing: HAS_PEER ? undefined : "Gemini CLI's server is not installed: run npx -y pnpm@12 install:peers",
       prompts: STEP_PROMPTS,
       ways: [{ protocolVersion: "0.3", binding: "JSONRPC" }],
       only: A2A_ONLY,
@@ -79,7 +80,7 @@ export function peers(): readonly Peer[] {
   ];
 }
 
-/** The agents of our interop tests, each once. */
+/** The agents of the interop tests, each once. */
 function sdkPeers(): readonly Peer[] {
   const kinds = foreignServers();
   return [...new Set(kinds.map(({ peer }) => peer))].flatMap((name) => {
@@ -98,7 +99,7 @@ function sdkPeers(): readonly Peer[] {
   });
 }
 
-/** Starts our own server with a workspace and data of its own. */
+/** Starts devtool's server with its own workspace and data directory. */
 export async function startOurs(): Promise<RunningPeer> {
   const workspace = mkdtempSync(join(tmpdir(), "devtool-peers-"));
   const server = await serveCodingAgent({

@@ -1,22 +1,22 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { isDeepStrictEqual } from "node:util";
 
-/** A request on its way to the server. */
+/** A request from the client. */
 export interface Sent {
   readonly method: string;
-  /** The path with its query. */
+  /** Path and query. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-/** One way in which a server can be wrong: what it takes, or what it sends, is changed on the way. */
+/** Simulates a faulty server by changing requests to it or answers from it. */
 export interface Spoil {
-  /** Changes a request before the server gets it. */
+  /** Changes a request before the server receives it. */
   request?(sent: Sent): Partial<Sent> | undefined;
   /** Changes the status and the headers of an answer. */
   head?(head: AnswerHead, sent: Sent): Partial<AnswerHead> | undefined;
-  /** Changes the body of an answer; of a stream, each piece of whole events. */
+  /** Changes the body of an answer. Of a stream, it changes each chunk of whole events. */
   body?(text: string, sent: Sent): string;
 }
 
@@ -26,14 +26,14 @@ export interface AnswerHead {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** A server that passes everything on to another one, spoilt. */
+/** A proxy that applies a `Spoil` to everything it forwards. */
 export interface SpoilingProxy extends AsyncDisposable {
   readonly url: string;
-  /** How many requests, heads and bodies the spoil has changed so far. */
+  /** Returns the number of requests, heads and bodies changed so far. */
   changes(): number;
 }
 
-/** Starts a proxy before a server; the addresses in its card become the proxy's. */
+/** Starts a proxy in front of a server. The URLs in its card become those of the proxy. */
 export async function startSpoilingProxy(target: string, spoil: Spoil): Promise<SpoilingProxy> {
   let changes = 0;
   const changed = <T>(before: T, after: T): T => {
@@ -41,7 +41,7 @@ export async function startSpoilingProxy(target: string, spoil: Spoil): Promise<
     return after;
   };
   const server = createServer((request, response) => {
-    // A client that leaves ends the relay in the middle.
+    // A client that disconnects makes the relay fail.
     relay(request, response, { target, spoil, own: urlOf(server), changed }).catch(() => response.destroy());
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -64,19 +64,19 @@ interface Relaying {
   readonly target: string;
   readonly spoil: Spoil;
   readonly own: string;
-  /** Gives what became of something, and counts it where it is not what it was. */
+  /** Returns `after`, and counts it if it differs from `before`. */
   readonly changed: <T>(before: T, after: T) => T;
 }
 
 async function relay(request: IncomingMessage, response: ServerResponse, relaying: Relaying): Promise<void> {
   const { target, spoil, own, changed } = relaying;
-  const sent = await sentOf(request);
+  const sent = await readSent(request);
   const { method, path, headers, body } = changed(sent, { ...sent, ...spoil.request?.(sent) });
-  const gone = new AbortController();
-  response.once("close", () => gone.abort());
-  const init = { method, headers, signal: gone.signal, ...(body !== "" && { body }) };
+  const closed = new AbortController();
+  response.once("close", () => closed.abort());
+  const init = { method, headers, signal: closed.signal, ...(body !== "" && { body }) };
   const answer = await fetch(new URL(path, target), init);
-  const head = { status: answer.status, headers: keptHeaders(answer.headers) };
+  const head = { status: answer.status, headers: endToEndHeaders(answer.headers) };
   const spoilt = changed(head, { ...head, ...spoil.head?.(head, sent) });
   response.writeHead(spoilt.status, spoilt.headers);
   const change = (text: string): string => changed(text, spoil.body?.(text, sent) ?? text).replaceAll(target, own);
@@ -91,7 +91,7 @@ async function relay(request: IncomingMessage, response: ServerResponse, relayin
   response.end(change(rest));
 }
 
-async function sentOf(request: IncomingMessage): Promise<Sent> {
+async function readSent(request: IncomingMessage): Promise<Sent> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk);
   const headers = Object.entries(request.headers).filter(([name]) => !HOP_BY_HOP.has(name));
@@ -103,7 +103,7 @@ async function sentOf(request: IncomingMessage): Promise<Sent> {
   };
 }
 
-function keptHeaders(headers: Headers): Record<string, string> {
+function endToEndHeaders(headers: Headers): Record<string, string> {
   return Object.fromEntries([...headers].filter(([name]) => !HOP_BY_HOP.has(name)));
 }
 

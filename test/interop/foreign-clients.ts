@@ -5,16 +5,16 @@ import type { KnownFailures } from "./matrix.ts";
 import { javaClient, missingReason, type Program, runProgram, rustProgram } from "./run-program.ts";
 import { type ClientTarget, play, type Scenario, type ScenarioName, type ScenarioResult } from "./scenario.ts";
 
-/** A client of an official SDK, with the version and the binding of A2A that it speaks to us. */
+/** A client of an official SDK, over one version and binding of A2A. */
 export interface ForeignClient {
   /** The SDK and its version. */
   readonly peer: string;
   /** `0.3` or `1.0`. */
   readonly protocol: string;
   readonly binding: string;
-  /** Which scenarios the SDK itself fails at, and why: they are played too, and it is noticed when one goes well. */
+  /** The scenarios that the SDK itself fails, with reasons. They are played too, and one that passes fails the test. */
   readonly known: KnownFailures;
-  /** Why it cannot be run here; undefined when it can. */
+  /** Why it cannot run on this machine. Undefined if it can. */
   readonly missing: string | undefined;
   play(target: ClientTarget, names: readonly ScenarioName[]): Promise<ScenarioResult[]>;
 }
@@ -32,7 +32,7 @@ const JAVA_REST: KnownFailures = {
   extended_card: "over HTTP+JSON a client that was given the public card returns that, and asks for no other",
 };
 
-/** The official SDKs, in each way in which they can speak to us. */
+/** The official SDKs, over each version and binding that they support. */
 export function foreignClients(): readonly ForeignClient[] {
   const [python03, python10] = [pythonProgram("0.3"), pythonProgram("1.0")];
   const go = { command: `${HERE}.bin/client-go`, args: [] };

@@ -5,19 +5,19 @@ import type { KnownFailures } from "./matrix.ts";
 import type { Spoken } from "./our-client.ts";
 import { javaServer, missingReason, type Program, rustProgram } from "./run-program.ts";
 
-/** A server of an official SDK that runs. */
+/** A running server of an official SDK. */
 export interface ForeignServer extends AsyncDisposable {
   readonly url: string;
 }
 
-/** A server of an official SDK, with the version and the binding of A2A that our client speaks to it. */
+/** A server of an official SDK, over one version and binding of A2A. */
 export interface ForeignServerKind extends Spoken {
   readonly peer: string;
-  /** Which scenarios the SDK itself fails at, and why: they are played too, and it is noticed when one goes well. */
+  /** The scenarios that the SDK itself fails, with reasons. They are played too, and one that passes fails the test. */
   readonly known: KnownFailures;
-  /** Why it cannot be run here; undefined when it can. */
+  /** Why it cannot run on this machine. Undefined if it can. */
   readonly missing: string | undefined;
-  /** Starts it; what its agent does is in a file of scripts, by default the one that our client expects. */
+  /** Starts the server. Its agent follows a file of scripts, by default the one that the scenarios expect. */
   start(script?: string): Promise<ForeignServer>;
 }
 
@@ -30,7 +30,7 @@ const V1: readonly Spoken[] = ["JSONRPC", "HTTP+JSON", "GRPC"].map((binding) => 
 const PYTHON_03_PUSH = "over HTTP+JSON it lists no configs (its handler says it is not implemented) and deletes none";
 const PYTHON_10_PUSH = "its bridge to 0.3 over HTTP+JSON has no path to delete a config";
 
-/** The official SDKs, in each way in which our client can speak to them. */
+/** The official SDKs, over each version and binding that devtool's client supports. */
 export function foreignServers(): readonly ForeignServerKind[] {
   return [
     ...each([...V03_RPC, ...V03_REST], asProgram("@a2a-js/sdk 0.3.14", node("server-03.ts"))),
@@ -65,7 +65,7 @@ function python(version: string): Program {
   return { command: `${HERE}.venv-${version}/bin/python`, args: [`${HERE}servers/${name}`] };
 }
 
-/** Starts a program that tells its URL on the first line and ends when nobody writes to it any more. */
+/** Starts a program that prints its URL on the first line and ends when its standard input is closed. */
 async function startProgram({ command, args }: Program, script = `${HERE}agent.json`): Promise<ForeignServer> {
   const env = { PATH: process.env.PATH, INTEROP_SCRIPT: script, INTEROP_EXTENSION: EXTENSION_URI };
   const child = spawn(command, args, { env, stdio: ["pipe", "pipe", "pipe"] });

@@ -1,45 +1,45 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import type { ScenarioName } from "./scenario.ts";
 
-/** One row: a peer, how it speaks to us, and the scenarios that went well. */
+/** A row of the matrix: a peer, its version and binding of A2A, and the scenarios that passed. */
 export interface MatrixRow {
   /** The SDK and its version. */
   readonly peer: string;
-  /** What the peer is to us. */
+  /** Whether the peer is the client or the server of devtool. */
   readonly role: "client" | "server";
   /** The version of A2A. */
   readonly protocol: string;
   readonly binding: string;
   readonly passed: readonly ScenarioName[];
-  /** The scenarios that the peer itself fails at, and why; undefined when there are none. */
+  /** The scenarios that the peer itself fails, with reasons. Undefined if there are none. */
   readonly known?: KnownFailures;
 }
 
-/** Why a peer fails at scenarios, by their names. */
+/** The reasons why a peer fails scenarios, by scenario. */
 export type KnownFailures = Readonly<Partial<Record<ScenarioName, string>>>;
 
 const FILE = new URL("./results.json", import.meta.url);
 
-/** The results that were recorded last. */
+/** Reads the results that were last recorded. */
 export function readMatrix(): readonly MatrixRow[] {
   return JSON.parse(readFileSync(FILE, "utf8"));
 }
 
-/** Puts rows in place of those of the same peer, role, version and binding; the others stay. */
+/** Records rows. They replace those of the same peer, role, version and binding. */
 export function recordRows(rows: readonly MatrixRow[]): void {
   const others = readMatrix().filter((old) => !rows.some((row) => isSameRow(row, old)));
-  const all = [...others, ...rows].toSorted((a, b) => keyOf(a).localeCompare(keyOf(b)));
+  const all = [...others, ...rows].toSorted((a, b) => rowKey(a).localeCompare(rowKey(b)));
   writeFileSync(FILE, `${JSON.stringify(all, undefined, 2)}\n`);
 }
 
-/** What a row is about. */
+/** The fields that identify a row. */
 export type RowKey = Omit<MatrixRow, "passed" | "known">;
 
-/** Tells whether two rows are about the same. */
+/** Returns whether two rows have the same peer, role, version and binding. */
 export function isSameRow(one: RowKey, other: RowKey): boolean {
-  return keyOf(one) === keyOf(other);
+  return rowKey(one) === rowKey(other);
 }
 
-function keyOf({ role, peer, protocol, binding }: RowKey): string {
+function rowKey({ role, peer, protocol, binding }: RowKey): string {
   return [role, peer, protocol, binding].join(" | ");
 }

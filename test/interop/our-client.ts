@@ -23,7 +23,7 @@ import {
 } from "@devtool/schema";
 import { PUSH_URL, type Scenario } from "./scenario.ts";
 
-/** The scenarios, played by our client over one of the interfaces of a card: the others are hidden from it. */
+/** The scenarios, played by devtool's client over one interface of a card. The others are removed from the card. */
 export async function ourClient(
   url: string,
   { protocol, binding }: Spoken,
@@ -46,7 +46,7 @@ export async function ourClient(
   };
 }
 
-/** What of A2A is spoken. */
+/** A version and binding of A2A. */
 export interface Spoken {
   /** `0.3` or `1.0`. */
   readonly protocol: string;
@@ -84,7 +84,7 @@ async function appendixA(client: DevtoolClient): Promise<void> {
 }
 
 async function continued(client: DevtoolClient, protocol: string): Promise<void> {
-  // Not by a stream: the Python SDK for 0.3 ends one a moment before it takes the next message to its task.
+  // Not streamed: the Python SDK for 0.3 ends a stream a moment before it accepts the next message to the task.
   const { task: asked } = await client.tasks.sendMessage({ message: said("ask") });
   assert.ok(asked);
   assert.equal(asked.state, TaskState.INPUT_REQUIRED);
@@ -92,7 +92,7 @@ async function continued(client: DevtoolClient, protocol: string): Promise<void>
   const { id: taskId, contextId } = asked;
   const { task } = await client.tasks.sendMessage({ message: said("that"), taskId, contextId });
   assert.deepEqual([task?.id, task?.state], [taskId, TaskState.COMPLETED]);
-  // These agents do not know the RFC's rule that a message continues a task that has ended; in 1.0 the client opens another.
+  // These agents do not let ended tasks continue, as the RFC does. In 1.0 the client starts another task.
   if (protocol === "0.3") return;
   const { task: again } = await client.tasks.sendMessage({ message: said("hello"), taskId, contextId });
   assert.notEqual(again?.id, taskId);
@@ -105,7 +105,7 @@ async function cancel(client: DevtoolClient): Promise<void> {
   assert.equal(task?.state, TaskState.CANCELED);
 }
 
-/** Tries with another task where the machine was so busy that one had ended before it was subscribed to. */
+/** Starts another task if one has ended before the subscription, as happens on a busy machine. */
 async function resume(client: DevtoolClient, attempts = 3): Promise<void> {
   const taskId = await start(client, "late");
   const events = await all(subscribeTask(client, { taskId }, soon(), ONCE)).catch((error: unknown) => {

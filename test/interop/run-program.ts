@@ -9,38 +9,38 @@ import { type ClientTarget, isScenarioName, type ScenarioName, type ScenarioResu
 export interface Program {
   readonly command: string;
   readonly args: readonly string[];
-  /** What must have been installed for it. Default: the command. */
+  /** The file that must be installed for it. Default: the command. */
   readonly needs?: string;
 }
 
 const HERE = fileURLToPath(new URL(".", import.meta.url));
 
-/** Why a program of a peer cannot be run here; undefined when it can. */
+/** Returns why a program of a peer cannot run on this machine. Undefined if it can. */
 export function missingReason(peer: string, { command, needs = command }: Program): string | undefined {
   return existsSync(needs) ? undefined : `${peer} is not here: run npx -y pnpm@12 install:interop`;
 }
 
-/** A program of the Rust SDK, by the name of its binary. */
+/** Returns a program on the Rust SDK by the name of its binary. */
 export function rustProgram(name: string): Program {
   return { command: `${HERE}rust/target/debug/${name}`, args: [] };
 }
 
-/** The client on the Java SDK. */
+/** Returns the client on the Java SDK. */
 export function javaClient(): Program {
   const jar = `${HERE}java/target/devtool-interop-0.1.0.jar`;
   return { command: "java", args: [...JVM, "-cp", `${jar}:${HERE}java/target/lib/*`, "Client03"], needs: jar };
 }
 
-/** The agent on the Java SDK. */
+/** Returns the agent on the Java SDK. */
 export function javaServer(): Program {
   const jar = `${HERE}java-server/target/quarkus-app/quarkus-run.jar`;
   return { command: "java", args: [...JVM, "-jar", jar], needs: jar };
 }
 
-/** The programs live for seconds: the JVM is told to begin quickly. */
+/** Options for a fast start of the JVM, because the programs run for seconds. */
 const JVM = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"];
 
-/** Runs a program against a server; it tells a line of JSON for each scenario. */
+/** Runs a program against a server. It prints a line of JSON for each scenario. */
 export async function runProgram(
   { command, args }: Program,
   target: ClientTarget,

@@ -1,4 +1,4 @@
-/** What is played between a client and a server; the columns of the matrix. */
+/** The scenarios that are played between a client and a server: the columns of the matrix. */
 export const SCENARIOS = [
   "card",
   "message",
@@ -12,37 +12,37 @@ export const SCENARIOS = [
   "notified",
 ] as const;
 
-/** One of them. */
+/** The name of a scenario. */
 export type ScenarioName = (typeof SCENARIOS)[number];
 
-/** Plays a scenario; throws when it goes another way than it should. */
+/** Plays a scenario. Throws if it fails. */
 export type Scenario = () => Promise<void>;
 
-/** What became of one. */
+/** The result of a scenario. */
 export interface ScenarioResult {
   readonly scenario: ScenarioName;
   readonly ok: boolean;
-  /** Why it went wrong; undefined when it did not. */
+  /** Why it failed. Undefined if it passed. */
   readonly reason?: string;
 }
 
-/** The server that a foreign client meets, and how it talks to it. */
+/** The server that a foreign client connects to, and how. */
 export interface ClientTarget {
   readonly url: string;
   readonly token: string;
   readonly binding: string;
-  /** The version of A2A, as `0.3` or `1.0`. */
+  /** The version of A2A: `0.3` or `1.0`. */
   readonly protocol: string;
-  /** A file that the scenarios may have written, relative to the workspace. */
+  /** The file that the scenarios have the agent write, relative to the workspace. */
   readonly file: string;
-  /** Where the client may listen for notifications, as `host:port`. */
+  /** The `host:port` at which the client can receive notifications. */
   readonly hook: string;
 }
 
-/** Where notifications would go: to an address, so that no name is looked up; nothing is posted for a task that has ended. */
+/** The webhook of configs that are never used. It is an IP address, so that no name is looked up; nothing is posted for an ended task. */
 export const PUSH_URL = "https://93.184.215.14/hook";
 
-/** A fetch that sends a token. */
+/** Creates a `fetch` that sends a bearer token. */
 export function bearerFetch(token: string): typeof fetch {
   return (input, init) => {
     const headers = new Headers(init?.headers);
@@ -51,7 +51,7 @@ export function bearerFetch(token: string): typeof fetch {
   };
 }
 
-/** Plays scenarios one after the other, those that there are. */
+/** Plays scenarios one after the other. Names without a scenario are skipped. */
 export async function play(
   scenarios: Readonly<Record<string, Scenario>>,
   names: readonly ScenarioName[],
@@ -83,7 +83,7 @@ async function within(running: Promise<void>, ms: number): Promise<void> {
   }
 }
 
-/** Tells whether a name is one of a scenario. */
+/** Returns whether a string is the name of a scenario. */
 export function isScenarioName(name: unknown): name is ScenarioName {
   return SCENARIOS.some((scenario) => scenario === name);
 }

@@ -1,37 +1,37 @@
 import {
-  anotherError,
-  answers,
+  changeAnswers,
+  changeCard,
+  changePlainAnswers,
+  changeRequests,
   type Fault,
   fault,
   isPlain,
-  letAllIn,
-  onCard,
-  plainAnswers,
-  requests,
+  withoutAuthentication,
+  withUnsupportedOperation,
 } from "./fault.ts";
 
-/** The faults of a server that speaks A2A 0.3. */
+/** Faults of A2A 0.3 itself. */
 export const A2A_03: readonly Fault[] = [
   fault(
     "A2A03-CARD",
-    "the card lacks its output modes",
-    onCard((text) => text.replace("defaultOutputModes", "outputModes")),
+    "the card has no output modes",
+    changeCard((text) => text.replace("defaultOutputModes", "outputModes")),
   ),
-  fault("A2A03-AUTH", "nobody needs to say who they are", letAllIn("tasks/get")),
+  fault("A2A03-AUTH", "requests need no credentials", withoutAuthentication("tasks/get")),
   fault(
     "A2A03-JSONRPC",
-    "ids come back as strings",
-    answers((text) => text.replaceAll('"id":1,', '"id":"1",')),
+    "ids are returned as strings",
+    changeAnswers((text) => text.replaceAll('"id":1,', '"id":"1",')),
   ),
   fault(
     "A2A03-INVALID",
-    "parameters that cannot be used are an internal error",
-    plainAnswers("message/send", (text) => text.replace('"code":-32602', '"code":-32603')),
+    "invalid parameters are an internal error",
+    changePlainAnswers("message/send", (text) => text.replace('"code":-32602', '"code":-32603')),
   ),
   fault(
     "A2A03-SEND",
-    "the answer comes before the end",
-    plainAnswers("message/send", (text, { body }) =>
+    "the answer is sent before the task has ended",
+    changePlainAnswers("message/send", (text, { body }) =>
       body.includes("taskId") || body.includes("blocking")
         ? text
         : text.replace('"state":"completed"', '"state":"working"'),
@@ -39,19 +39,19 @@ export const A2A_03: readonly Fault[] = [
   ),
   fault(
     "A2A03-BLOCKING",
-    "the task that is at work is said to have ended",
-    plainAnswers("message/send", (text, { body }) =>
+    "a running task is reported as ended",
+    changePlainAnswers("message/send", (text, { body }) =>
       body.includes('"blocking":false') ? text.replace(/"state":"(submitted|working)"/, '"state":"completed"') : text,
     ),
   ),
   fault(
     "A2A03-STREAM",
-    "a stream does not tell of the end",
-    plainAnswers("message/stream", (text, { body }) =>
+    "a stream does not report the end of its task",
+    changePlainAnswers("message/stream", (text, { body }) =>
       body.includes("text hello") ? text.replaceAll('"state":"completed"', '"state":"working"') : text,
     ),
   ),
-  fault("A2A03-GET", "a task that is not there has another error", plainAnswers("tasks/get", anotherError)),
+  fault("A2A03-GET", "an unknown task gets another error", changePlainAnswers("tasks/get", withUnsupportedOperation)),
   {
     ...fault("A2A03-GET", "the list of tasks is empty", {
       body: (text, { method, path }) => (method === "GET" && path.startsWith("/v1/tasks?") ? '{"tasks":[]}' : text),
@@ -60,28 +60,28 @@ export const A2A_03: readonly Fault[] = [
   },
   fault(
     "A2A03-HISTORY",
-    "the history is always whole",
-    requests((body) => body.replace(/,"historyLength":-?\d+/, "")),
+    "the history is always complete",
+    changeRequests((body) => body.replace(/,"historyLength":-?\d+/, "")),
   ),
   fault(
     "A2A03-CANCEL",
-    "a canceled task is still at work",
-    plainAnswers("tasks/cancel", (text) => text.replace('"state":"canceled"', '"state":"working"')),
+    "a canceled task is still running",
+    changePlainAnswers("tasks/cancel", (text) => text.replace('"state":"canceled"', '"state":"working"')),
   ),
   fault(
     "A2A03-MULTI-TURN",
-    "a task that is not there is made",
-    requests((body) => body.replace(',"taskId":"no-such-task-to-go-on-with"', "")),
+    "an unknown task is created",
+    changeRequests((body) => body.replace(',"taskId":"no-such-task-to-go-on-with"', "")),
   ),
   fault(
     "A2A03-RESUBSCRIBE",
-    "a task that is not there has another error",
-    plainAnswers("tasks/resubscribe", anotherError),
+    "an unknown task gets another error",
+    changePlainAnswers("tasks/resubscribe", withUnsupportedOperation),
   ),
   fault(
     "A2A03-PUSH-CONFIG",
     "configs are listed under other ids",
-    plainAnswers("tasks/pushNotificationConfig/list", (text) => text.replace('"id":"one"', '"id":"uno"')),
+    changePlainAnswers("tasks/pushNotificationConfig/list", (text) => text.replace('"id":"one"', '"id":"uno"')),
   ),
   {
     ...fault("A2A03-PUSH-CONFIG", "configs are listed under other ids over HTTP+JSON", {
@@ -94,12 +94,12 @@ export const A2A_03: readonly Fault[] = [
   },
   fault(
     "A2A03-NOT-OFFERED",
-    "notifications are taken that the card does not offer",
-    onCard((text) => text.replace('"pushNotifications":true', '"pushNotifications":false')),
+    "notifications are accepted although the card does not offer them",
+    changeCard((text) => text.replace('"pushNotifications":true', '"pushNotifications":false')),
   ),
   fault(
     "A2A03-EXTENDED-CARD",
     "the extended card has no version",
-    plainAnswers("agent/getAuthenticatedExtendedCard", (text) => text.replace('"version":', '"release":')),
+    changePlainAnswers("agent/getAuthenticatedExtendedCard", (text) => text.replace('"version":', '"release":')),
   ),
 ];

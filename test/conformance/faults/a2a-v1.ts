@@ -1,41 +1,41 @@
 import {
-  anotherError,
-  answers,
+  changeAnswers,
+  changeCard,
+  changePlainAnswers,
+  changeRequests,
   type Fault,
   fault,
-  letAllIn,
-  onCard,
-  plainAnswers,
-  requests,
-  taskComesSecond,
+  swapFirstEvents,
+  withoutAuthentication,
+  withUnsupportedOperation,
 } from "./fault.ts";
 
-/** The faults of a server that speaks A2A 1.0. */
+/** Faults of A2A 1.0 itself. */
 export const A2A_1: readonly Fault[] = [
   fault(
     "A2A1-CARD",
-    "the card lacks its output modes",
-    onCard((text) => text.replace("defaultOutputModes", "outputModes")),
+    "the card has no output modes",
+    changeCard((text) => text.replace("defaultOutputModes", "outputModes")),
   ),
   fault("A2A1-CARD-CACHE", "the card has no ETag", {
     head: ({ headers: { etag: _etag, ...headers } }) => ({ headers }),
   }),
-  fault("A2A1-AUTH", "nobody needs to say who they are", letAllIn("GetTask")),
-  fault("A2A1-VERSION", "every version is taken", {
+  fault("A2A1-AUTH", "requests need no credentials", withoutAuthentication("GetTask")),
+  fault("A2A1-VERSION", "every version is accepted", {
     request: ({ headers }) =>
       headers["a2a-version"] === "99.0" ? { headers: { ...headers, "a2a-version": "1.0" } } : undefined,
   }),
   fault(
     "A2A1-JSON",
     "times are not in UTC",
-    answers((text) => text.replaceAll(/("timestamp":"[^"]+)Z"/g, '$1+00:00"')),
+    changeAnswers((text) => text.replaceAll(/("timestamp":"[^"]+)Z"/g, '$1+00:00"')),
   ),
   fault(
     "A2A1-JSON-READ",
-    "fields that are not known are refused",
-    requests((body) => body.replace('"anotherField":1', '"taskId":{}')),
+    "unknown fields are refused",
+    changeRequests((body) => body.replace('"anotherField":1', '"taskId":{}')),
   ),
-  fault("A2A1-CONTENT-TYPE", "answers are of no type", {
+  fault("A2A1-CONTENT-TYPE", "answers have the wrong content type", {
     head: ({ headers }, { method }) =>
       method === "POST" && headers["content-type"]?.includes("json")
         ? { headers: { ...headers, "content-type": "application/octet-stream" } }
@@ -43,16 +43,16 @@ export const A2A_1: readonly Fault[] = [
   }),
   fault(
     "A2A1-JSONRPC",
-    "ids come back as strings",
-    answers((text) => text.replaceAll('"id":1,', '"id":"1",')),
+    "ids are returned as strings",
+    changeAnswers((text) => text.replaceAll('"id":1,', '"id":"1",')),
   ),
   fault(
     "A2A1-ERROR-INFO",
     "errors have another domain",
-    answers((text) => text.replaceAll("a2a-protocol.org", "example.com")),
+    changeAnswers((text) => text.replaceAll("a2a-protocol.org", "example.com")),
   ),
   {
-    ...fault("A2A1-HTTP-STATUS", "what is not there is a bad request", {
+    ...fault("A2A1-HTTP-STATUS", "not found is a bad request", {
       head: ({ status }) => ({ status: status === 404 ? 400 : status }),
     }),
     binding: "HTTP+JSON",
@@ -60,19 +60,19 @@ export const A2A_1: readonly Fault[] = [
   fault(
     "A2A1-INVALID",
     "a message needs no id",
-    requests((body) => body.replace('"message":{"role"', '"message":{"messageId":"made-up","role"')),
+    changeRequests((body) => body.replace('"message":{"role"', '"message":{"messageId":"made-up","role"')),
   ),
   fault(
     "A2A1-SEND",
-    "the answer comes before the end",
-    plainAnswers("SendMessage", (text, { body }) =>
+    "the answer is sent before the task has ended",
+    changePlainAnswers("SendMessage", (text, { body }) =>
       /taskId|returnImmediately/.test(body) ? text : text.replaceAll("TASK_STATE_COMPLETED", "TASK_STATE_WORKING"),
     ),
   ),
   fault(
     "A2A1-RETURN-IMMEDIATELY",
-    "the task that is at work is said to have ended",
-    plainAnswers("SendMessage", (text, { body }) =>
+    "a running task is reported as ended",
+    changePlainAnswers("SendMessage", (text, { body }) =>
       body.includes("returnImmediately")
         ? text.replaceAll(/TASK_STATE_(SUBMITTED|WORKING)/g, "TASK_STATE_COMPLETED")
         : text,
@@ -80,64 +80,70 @@ export const A2A_1: readonly Fault[] = [
   ),
   fault(
     "A2A1-HISTORY",
-    "the history is always whole",
-    requests((body) => (body.includes("selected_option_id") ? body : body.replace(/"historyLength":-?\d+/, '"x":0'))),
+    "the history is always complete",
+    changeRequests((body) =>
+      body.includes("selected_option_id") ? body : body.replace(/"historyLength":-?\d+/, '"x":0'),
+    ),
   ),
-  fault("A2A1-STREAM-ORDER", "a stream begins with a status", taskComesSecond),
+  fault("A2A1-STREAM-ORDER", "a stream starts with a status", swapFirstEvents),
   fault(
     "A2A1-STREAM-END",
-    "a stream does not tell of the end",
-    plainAnswers("SendStreamingMessage", (text, { body }) =>
+    "a stream does not report the end of its task",
+    changePlainAnswers("SendStreamingMessage", (text, { body }) =>
       body.includes("text hello") ? text.replaceAll("TASK_STATE_COMPLETED", "TASK_STATE_WORKING") : text,
     ),
   ),
-  fault("A2A1-GET", "a task that is not there has another error", plainAnswers("GetTask", anotherError)),
+  fault("A2A1-GET", "an unknown task gets another error", changePlainAnswers("GetTask", withUnsupportedOperation)),
   fault(
     "A2A1-LIST",
     "tasks in every state are listed",
-    requests((body) => body.replace('"status":"TASK_STATE_FAILED"', '"x":0')),
+    changeRequests((body) => body.replace('"status":"TASK_STATE_FAILED"', '"x":0')),
   ),
   fault(
     "A2A1-LIST-PAGES",
     "a page may have any size",
-    requests((body) => body.replace('"pageSize":101', '"pageSize":100')),
+    changeRequests((body) => body.replace('"pageSize":101', '"pageSize":100')),
   ),
   fault(
     "A2A1-CANCEL",
-    "a canceled task is still at work",
-    plainAnswers("CancelTask", (text) => text.replace("TASK_STATE_CANCELED", "TASK_STATE_WORKING")),
+    "a canceled task is still running",
+    changePlainAnswers("CancelTask", (text) => text.replace("TASK_STATE_CANCELED", "TASK_STATE_WORKING")),
   ),
-  fault("A2A1-SUBSCRIBE", "a task that is not there has another error", plainAnswers("SubscribeToTask", anotherError)),
+  fault(
+    "A2A1-SUBSCRIBE",
+    "an unknown task gets another error",
+    changePlainAnswers("SubscribeToTask", withUnsupportedOperation),
+  ),
   fault(
     "A2A1-MULTI-TURN",
-    "a task takes messages of another context",
-    requests((body) => body.replace(',"contextId":"another-context"', "")),
+    "a task accepts messages of another context",
+    changeRequests((body) => body.replace(',"contextId":"another-context"', "")),
   ),
   fault(
     "A2A1-PUSH-CONFIG",
     "configs are listed under other ids",
-    plainAnswers("ListTaskPushNotificationConfigs", (text) => text.replace('"id":"one"', '"id":"uno"')),
+    changePlainAnswers("ListTaskPushNotificationConfigs", (text) => text.replace('"id":"one"', '"id":"uno"')),
   ),
   fault(
     "A2A1-NOT-OFFERED",
-    "notifications are taken that the card does not offer",
-    onCard((text) => text.replace('"pushNotifications":true', '"pushNotifications":false')),
+    "notifications are accepted although the card does not offer them",
+    changeCard((text) => text.replace('"pushNotifications":true', '"pushNotifications":false')),
   ),
   fault(
     "A2A1-EXTENDED-CARD",
-    "the extended card cannot be had",
-    requests((body) => body.replace('"method":"GetExtendedAgentCard"', '"method":"GetTask"')),
+    "the extended card is not served",
+    changeRequests((body) => body.replace('"method":"GetExtendedAgentCard"', '"method":"GetTask"')),
   ),
   fault(
     "A2A1-TENANT",
     "tasks do not stay in their tenant",
-    requests((body) =>
+    changeRequests((body) =>
       body.includes('"method":"GetTask"') ? body.replace('"tenant":"conformance"', '"tenant":""') : body,
     ),
   ),
   fault(
     "A2A1-TENANT-SCOPE",
     "tenants see each other's tasks",
-    requests((body) => body.replace('"tenant":"another"', '"tenant":"conformance"')),
+    changeRequests((body) => body.replace('"tenant":"another"', '"tenant":"conformance"')),
   ),
 ];

@@ -2,20 +2,20 @@ import type { BindingName, ProtocolVersion } from "@devtool/conformance";
 import { EXTENSION_URI } from "@devtool/schema";
 import type { Sent, Spoil } from "../spoiling-proxy.ts";
 
-/** A way in which a server can be wrong, and the one requirement that it breaks. */
+/** A fault of a server, and the one requirement that it breaks. */
 export interface Fault {
   readonly requirement: string;
-  /** What is wrong, after "notices that". */
+  /** The fault, as a sentence after "notices that". */
   readonly fault: string;
-  /** The version of A2A in which it shows. */
+  /** The version of A2A that shows it. */
   readonly protocolVersion: ProtocolVersion;
-  /** The binding in which it shows. */
+  /** The binding that shows it. */
   readonly binding: BindingName;
-  /** Made anew for each run, since some remember. */
+  /** Creates the change for one run, because some have state. */
   readonly spoil: () => Spoil;
 }
 
-/** A fault that shows over JSON-RPC, in the version of its requirement or else in 0.3. */
+/** Creates a fault that JSON-RPC shows, in the version of its requirement, otherwise in 0.3. */
 export function fault(requirement: string, what: string, spoil: Spoil | (() => Spoil)): Fault {
   return {
     requirement,
@@ -26,61 +26,67 @@ export function fault(requirement: string, what: string, spoil: Spoil | (() => S
   };
 }
 
-export function answers(body: NonNullable<Spoil["body"]>): Spoil {
+/** Changes the body of every answer. */
+export function changeAnswers(body: NonNullable<Spoil["body"]>): Spoil {
   return { body };
 }
 
-export function requests(change: (body: string) => string): Spoil {
+/** Changes the body of every request. */
+export function changeRequests(change: (body: string) => string): Spoil {
   return { request: ({ body }) => ({ body: change(body) }) };
 }
 
-export function onCard(change: (text: string) => string): Spoil {
+/** Changes the agent card. */
+export function changeCard(change: (text: string) => string): Spoil {
   return { body: (text, { path }) => (path === "/.well-known/agent-card.json" ? change(text) : text) };
 }
 
-/** Changes the answers of a method where the client has not activated the extension: there A2A itself is tested. */
-export function plainAnswers(method: string, change: (text: string, sent: Sent) => string): Spoil {
+/** Changes the answers of a method to clients without the extension, which test A2A itself. */
+export function changePlainAnswers(method: string, change: (text: string, sent: Sent) => string): Spoil {
   return {
     body: (text, sent) => (sent.body.includes(`"method":"${method}"`) && isPlain(sent) ? change(text, sent) : text),
   };
 }
 
+/** Whether a request does not activate the extension. */
 export function isPlain({ headers }: Sent): boolean {
   return headers["x-a2a-extensions"] === undefined && headers["a2a-extensions"] === undefined;
 }
 
-/** Whether a request names the extension in its header or in its body. */
+/** Whether a request names the extension in a header or in its body. */
 export function namesExtension({ headers, body }: Sent): boolean {
   return `${headers["x-a2a-extensions"] ?? ""} ${body}`.includes(EXTENSION_URI);
 }
 
-/** Makes some of the requests without a header opt out of the extension. */
-export function optsOut(which: (sent: Sent) => boolean): Spoil {
+/** Makes some requests without the header opt out of the extension. */
+export function optOut(which: (sent: Sent) => boolean): Spoil {
   return {
     request: (sent) =>
       isPlain(sent) && which(sent) ? { headers: { ...sent.headers, "x-a2a-extensions": "" } } : undefined,
   };
 }
 
-/** Makes every request without a header name the extension when an earlier one about its task did. */
-export function optsInForGood(): Spoil {
-  const shown = new Set<string>();
+/** Adds the extension to requests without the header if an earlier request for the same task had it. */
+export function optInPermanently(): Spoil {
+  const activated = new Set<string>();
   return {
     request: (sent) => {
       const id = /"params":\{"id":"([^"]+)"/.exec(sent.body)?.[1] ?? "";
-      if (!isPlain(sent)) shown.add(id);
-      const isShown = isPlain(sent) && id !== "" && shown.has(id);
-      return isShown ? { headers: { ...sent.headers, "x-a2a-extensions": EXTENSION_URI } } : undefined;
+      if (!isPlain(sent)) activated.add(id);
+      const isActivated = isPlain(sent) && id !== "" && activated.has(id);
+      return isActivated ? { headers: { ...sent.headers, "x-a2a-extensions": EXTENSION_URI } } : undefined;
     },
   };
 }
 
-export function anotherError(text: string, { body }: Sent): string {
+/** Reports a missing task as an unsupported operation. */
+export function withUnsupportedOperation(text: string, { body }: Sent): string {
   if (!body.includes("no-such-task")) return text;
   return text.replace('"code":-32001', '"code":-32004').replace("TASK_NOT_FOUND", "UNSUPPORTED_OPERATION");
 }
 
-export function letAllIn(method: string): Spoil {
+/** Adds the valid token to every request of a method. */
+export function withoutAuthentication(method: string): Spoil {
   let token = "";
   return {
     request: ({ headers, body }) => {
@@ -90,8 +96,8 @@ export function letAllIn(method: string): Spoil {
   };
 }
 
-/** Puts the first event of a plain stream behind the second. */
-export function taskComesSecond(): Spoil {
+/** Swaps the first two events of a plain stream. */
+export function swapFirstEvents(): Spoil {
   const held = new WeakMap<Sent, string>();
   return {
     body: (text, sent) => {
@@ -106,7 +112,8 @@ export function taskComesSecond(): Spoil {
   };
 }
 
-export function retriesAreNew(): Spoil {
+/** Gives a repeated message a new id. */
+export function renameRetries(): Spoil {
   const seen = new Set<string>();
   return {
     request: ({ body }) => {
@@ -119,8 +126,8 @@ export function retriesAreNew(): Spoil {
   };
 }
 
-/** Leaves the question out of every status that waits for an answer to calls. */
-export function withoutQuestion(text: string): string {
+/** Removes the question from every status that waits for an answer to calls. */
+export function removeQuestion(text: string): string {
   return text.replaceAll(/^.*"state":"input-required".*$/gm, (line) =>
     line.includes('"tool_call_id"')
       ? line.replace('"status":{"state":"input-required","message":', '"status":{"state":"input-required","note":')
@@ -128,16 +135,16 @@ export function withoutQuestion(text: string): string {
   );
 }
 
-/** Puts an event that says nothing before those that follow an answer. */
-export function answerIsAnnounced(): Spoil {
-  const begun = new WeakSet<Sent>();
+/** Inserts an empty event before those that follow an answer. */
+export function announceAnswer(): Spoil {
+  const answered = new WeakSet<Sent>();
   const result = { kind: "status-update", taskId: "t", contextId: "c", status: { state: "working" }, final: false };
   const frame = `data: ${JSON.stringify({ jsonrpc: "2.0", id: 1, result })}\n\n`;
   return {
     body: (text, sent) => {
-      const begins = sent.body.includes('"selected_option_id"') && text.startsWith("id:") && !begun.has(sent);
-      begun.add(sent);
-      return begins ? `${frame}${text}` : text;
+      const isFirst = sent.body.includes('"selected_option_id"') && text.startsWith("id:") && !answered.has(sent);
+      answered.add(sent);
+      return isFirst ? `${frame}${text}` : text;
     },
   };
 }

@@ -1,23 +1,23 @@
-import { answerIsAnnounced, answers, type Fault, fault, requests, retriesAreNew } from "./fault.ts";
+import { announceAnswer, changeAnswers, changeRequests, type Fault, fault, renameRetries } from "./fault.ts";
 
-/** The faults of streams and exchanges. */
+/** Faults of streams and exchanges. */
 export const STREAM: readonly Fault[] = [
   fault(
     "STREAM-1",
     "no frame is final",
-    answers((text) => text.replaceAll('"final":true', '"final":false')),
+    changeAnswers((text) => text.replaceAll('"final":true', '"final":false')),
   ),
   fault(
     "STREAM-1",
     "the ends of earlier exchanges are final",
-    answers((text, { body }) =>
+    changeAnswers((text, { body }) =>
       body.includes('"tasks/resubscribe"') ? text.replaceAll('"final":false', '"final":true') : text,
     ),
   ),
   fault(
     "STREAM-1",
-    "who subscribes to a task that has ended is not told of its end",
-    answers((text, { body }) =>
+    "a subscription to an ended task does not report its end",
+    changeAnswers((text, { body }) =>
       body.includes('"tasks/resubscribe"') && /"kind":"task".*"state":"completed"/.test(text)
         ? text.replaceAll(/^id: .*\ndata: .*"status-update".*\n\n/gm, "")
         : text,
@@ -26,12 +26,12 @@ export const STREAM: readonly Fault[] = [
   fault(
     "STREAM-2",
     "texts have another kind",
-    answers((text, { body }) => (body.includes("think 2") ? text.replaceAll('"TEXT_CONTENT"', '"text"') : text)),
+    changeAnswers((text, { body }) => (body.includes("think 2") ? text.replaceAll('"TEXT_CONTENT"', '"text"') : text)),
   ),
   fault(
     "STREAM-2",
     "an event repeats the user's own message",
-    answers((text) =>
+    changeAnswers((text) =>
       text.replaceAll(/^data: .*task-event\/v1alpha":\{"message".*$/gm, (frame) =>
         frame.replace('"status":{', '"status":{"message":{"kind":"message","role":"user","messageId":"m","parts":[]},'),
       ),
@@ -39,15 +39,15 @@ export const STREAM: readonly Fault[] = [
   ),
   fault(
     "STREAM-2",
-    "what changes no state is a change of state",
-    answers((text) => text.replaceAll("DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED", "STATE_CHANGE")),
+    "an event without a new state is a change of state",
+    changeAnswers((text) => text.replaceAll("DEVELOPMENT_TOOL_EVENT_KIND_UNSPECIFIED", "STATE_CHANGE")),
   ),
   fault(
     "STREAM-3",
     "events have no ids",
-    answers((text) => text.replaceAll(/^id: .*\n/gm, "")),
+    changeAnswers((text) => text.replaceAll(/^id: .*\n/gm, "")),
   ),
-  fault("STREAM-3", "a stream that is resumed tells the last event again", {
+  fault("STREAM-3", "a resumed stream repeats the last event", {
     body: (text, { headers }) =>
       headers["last-event-id"] === "5"
         ? text.replace(/^id: 6\ndata: (.*)\n\n/, (frame, data) => `id: 5\ndata: ${data}\n\n${frame}`)
@@ -55,16 +55,16 @@ export const STREAM: readonly Fault[] = [
   }),
   fault(
     "STREAM-4",
-    "nothing is said before a call",
-    answers((text, { body }) =>
+    "no text comes before a call",
+    changeAnswers((text, { body }) =>
       body.includes("I will run a command") ? text.replaceAll('"TEXT_CONTENT"', '"text"') : text,
     ),
   ),
-  fault("STREAM-4", "something else comes between an answer and its call", answerIsAnnounced),
+  fault("STREAM-4", "an event comes between an answer and its call", announceAnswer),
   fault(
     "STREAM-5",
-    "a task that has ended takes no message",
-    requests((body) =>
+    "an ended task accepts no message",
+    changeRequests((body) =>
       body.includes("text hello") && !body.includes("metadata") && !/"messageId":"(alone|counted)-/.test(body)
         ? body.replace(/"taskId":"[0-9a-f-]{36}"/, '"unknown":0')
         : body,
@@ -78,24 +78,24 @@ export const STREAM: readonly Fault[] = [
   }),
   fault(
     "STREAM-7",
-    "an answer does not say that it repeats an earlier one",
-    answers((text) => text.replaceAll("/a2a/replay/v1alpha", "/a2a/other/v1alpha")),
+    "an answer is not marked as a replay",
+    changeAnswers((text) => text.replaceAll("/a2a/replay/v1alpha", "/a2a/other/v1alpha")),
   ),
-  fault("STREAM-7", "a message that comes again is a new one", retriesAreNew),
+  fault("STREAM-7", "a repeated message is a new one", renameRetries),
   fault(
     "STREAM-8",
-    "a message that waits cannot be withdrawn",
-    requests((body) => body.replace('"method":"message/withdraw"', '"method":"message/take-back"')),
+    "a queued message cannot be withdrawn",
+    changeRequests((body) => body.replace('"method":"message/withdraw"', '"method":"message/take-back"')),
   ),
   fault(
     "STREAM-8",
-    "a message that waits is not taken",
-    requests((body) => body.replace('"messageId":"second-', '"unknown":0,"messageId":"first-')),
+    "a queued message is not processed",
+    changeRequests((body) => body.replace('"messageId":"second-', '"unknown":0,"messageId":"first-')),
   ),
   fault(
     "STREAM-9",
     "an answer repeats the whole history",
-    requests((body) =>
+    changeRequests((body) =>
       body.replace(
         /"params":\{(?="message":\{[^}]*"messageId":"alone-)/,
         '"params":{"configuration":{"historyLength":99},',

@@ -1,11 +1,11 @@
-import { answers, type Fault, fault, requests, withoutQuestion } from "./fault.ts";
+import { changeAnswers, changeRequests, type Fault, fault, removeQuestion } from "./fault.ts";
 
-/** The faults of tool calls and their questions. */
+/** Faults of tool calls and their questions. */
 export const TOOL: readonly Fault[] = [
   fault(
     "TOOL-1",
-    "running calls do not say with what",
-    answers((text) =>
+    "running calls do not have their input",
+    changeAnswers((text) =>
       text.replaceAll(/^data: .*"status":"EXECUTING".*$/gm, (frame) =>
         frame.replace('"input_parameters":', '"input":'),
       ),
@@ -13,8 +13,8 @@ export const TOOL: readonly Fault[] = [
   ),
   fault(
     "TOOL-2",
-    "a running call still asks",
-    answers((text) =>
+    "a running call still has its question",
+    changeAnswers((text) =>
       text.replaceAll(/^data: .*"status":"EXECUTING".*$/gm, (frame) =>
         frame.replace('"status":"EXECUTING"', '"confirmation_request":{"options":[]},"status":"EXECUTING"'),
       ),
@@ -22,55 +22,61 @@ export const TOOL: readonly Fault[] = [
   ),
   fault(
     "TOOL-2",
-    "the event that waits for an answer does not ask",
-    answers((text, { body }) => (body.includes('"message/stream"') ? withoutQuestion(text) : text)),
+    "the event that waits for an answer has no question",
+    changeAnswers((text, { body }) => (body.includes('"message/stream"') ? removeQuestion(text) : text)),
   ),
   fault(
     "TOOL-2",
-    "a task that waits for an answer does not ask",
-    answers((text, { body }) => (body.includes('"tasks/get"') ? withoutQuestion(text) : text)),
+    "a task that waits for an answer has no question",
+    changeAnswers((text, { body }) => (body.includes('"tasks/get"') ? removeQuestion(text) : text)),
   ),
   fault(
     "TOOL-3",
     "a command has generic details",
-    answers((text) => text.replaceAll('"execute_details"', '"generic_details"')),
+    changeAnswers((text) => text.replaceAll('"execute_details"', '"generic_details"')),
   ),
   fault(
     "TOOL-3",
     "the path of a file is not absolute",
-    answers((text) => text.replaceAll(/"file_path":"\/[^"]*\/conformance\.txt"/g, '"file_path":"conformance.txt"')),
+    changeAnswers((text) =>
+      text.replaceAll(/"file_path":"\/[^"]*\/conformance\.txt"/g, '"file_path":"conformance.txt"'),
+    ),
   ),
   fault(
     "TOOL-4",
-    "nothing can be allowed for good",
-    answers((text) => text.replaceAll('"id":"proceed_always"', '"id":"proceed_ever"')),
+    "nothing can be allowed permanently",
+    changeAnswers((text) => text.replaceAll('"id":"proceed_always"', '"id":"proceed_ever"')),
   ),
   fault(
     "TOOL-4",
-    "what is allowed for good is asked again",
-    requests((body) => body.replace('"selected_option_id":"proceed_always"', '"selected_option_id":"proceed_once"')),
+    "what was allowed permanently is asked again",
+    changeRequests((body) =>
+      body.replace('"selected_option_id":"proceed_always"', '"selected_option_id":"proceed_once"'),
+    ),
   ),
   fault(
     "TOOL-5",
-    "an answer that comes too late is a bad parameter",
-    answers((text, { body }) => (body.includes('"cancel"') ? text.replace('"code":-32004', '"code":-32602') : text)),
+    "a late answer is an invalid parameter",
+    changeAnswers((text, { body }) =>
+      body.includes('"cancel"') ? text.replace('"code":-32004', '"code":-32602') : text,
+    ),
   ),
   fault(
     "TOOL-5",
-    "an edit in a wrapper is passed over",
-    requests((body) =>
+    "an edit in a wrapper is ignored",
+    changeRequests((body) =>
       body.replace(/"modified_details":\{"file_details":\{"new_content":"x"\}\},?/, "").replace(",}", "}"),
     ),
   ),
   fault(
     "TOOL-5",
-    "file details without a content empty the file",
-    requests((body) => body.replace('"file_details":{}', '"file_details":{"new_content":""}')),
+    "file details without content empty the file",
+    changeRequests((body) => body.replace('"file_details":{}', '"file_details":{"new_content":""}')),
   ),
   fault(
     "TOOL-5",
-    "an answer without a task starts one",
-    requests((body) =>
+    "an answer without a task creates one",
+    changeRequests((body) =>
       body.includes('"selected_option_id"') && !body.includes('"taskId"')
         ? body.replace('"selected_option_id"', '"option_chosen"')
         : body,
@@ -78,13 +84,13 @@ export const TOOL: readonly Fault[] = [
   ),
   fault(
     "TOOL-6",
-    "the user's content is not told of",
-    answers((text) => text.replaceAll("as the user edited it", "")),
+    "the user's content is not mentioned",
+    changeAnswers((text) => text.replaceAll("as the user edited it", "")),
   ),
   fault(
     "TOOL-6",
-    "the diff of the user's content is prose",
-    answers((text) =>
+    "the diff of the user's content is not a diff",
+    changeAnswers((text) =>
       text.replaceAll(/^data: .*as the user edited it.*$/gm, (frame) =>
         frame.replace(/"formatted_diff":"[^"]*"/, '"formatted_diff":"changed"'),
       ),
@@ -93,11 +99,11 @@ export const TOOL: readonly Fault[] = [
   fault(
     "TOOL-7",
     "output is not live",
-    answers((text) => text.replaceAll('"live_content":', '"live":')),
+    changeAnswers((text) => text.replaceAll('"live_content":', '"live":')),
   ),
   fault(
     "TOOL-8",
     "failures have no type",
-    answers((text) => text.replaceAll('"type":"execution_failed"', '"type":""')),
+    changeAnswers((text) => text.replaceAll('"type":"execution_failed"', '"type":""')),
   ),
 ];

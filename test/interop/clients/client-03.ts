@@ -130,7 +130,7 @@ async function send(client: Client, params: MessageSendParams): Promise<Task> {
   return answer;
 }
 
-/** Starts a task that stays at work, and goes away. */
+/** Starts a task that keeps running, and disconnects. */
 async function start(client: Client, prompt: string): Promise<Task> {
   for await (const event of client.sendMessageStream(said(prompt))) if (event.kind === "task") return event;
   return assert.fail("no task began");

@@ -29,7 +29,7 @@ import { bearerFetch, type ClientTarget, PUSH_URL, type Scenario } from "../scen
 
 const { TASK_STATE_COMPLETED, TASK_STATE_CANCELED, TASK_STATE_INPUT_REQUIRED } = TaskState;
 
-/** A client, and which version of A2A it speaks. */
+/** A client and its version of A2A. */
 interface Speaker {
   readonly client: Client;
   readonly protocol: string;
@@ -55,7 +55,7 @@ export async function jsClient10(target: ClientTarget): Promise<Readonly<Record<
   };
 }
 
-/** Of the interfaces that the card lists, one is left to choose from. */
+/** Removes all interfaces but one from a card. */
 async function connect({ url, token, binding, protocol }: ClientTarget): Promise<Client> {
   const fetchImpl = bearerFetch(token);
   const legacyCompat = { enabled: true };
@@ -115,7 +115,7 @@ async function appendixA({ client, file }: Speaker): Promise<void> {
   assert.equal(stateOf(done), TASK_STATE_COMPLETED);
 }
 
-/** A task that has ended goes on in 0.3, as the RFC says; in 1.0 another one of its conversation does (STREAM-5). */
+/** An ended task continues in 0.3, as the RFC says. In 1.0 another task of its conversation starts (STREAM-5). */
 async function continued({ client, protocol, file }: Speaker): Promise<void> {
   const first = await send(client, said("text one"));
   const again = await send(client, said("text two", first));
@@ -166,7 +166,7 @@ async function push({ client }: Speaker): Promise<void> {
   assert.deepEqual((await client.listTaskPushNotificationConfig(all)).configs, []);
 }
 
-/** Asks for notifications beside a message, and reads those that come until one tells the end of the task. */
+/** Sets a push config with a message, and reads the notifications until one reports the end of the task. */
 async function notified({ client, hook }: Speaker): Promise<void> {
   await using receiver = await receive(Number(hook.split(":")[1]));
   const taskPushNotificationConfig = TaskPushNotificationConfig.fromJSON({ url: receiver.url, token: "t" });
@@ -208,7 +208,7 @@ function read(client: Client, id: string): Promise<Task> {
   return client.getTask(GetTaskRequest.fromJSON({ id }));
 }
 
-/** Starts a task that stays at work, and goes away. */
+/** Starts a task that keeps running, and disconnects. */
 async function start(client: Client, prompt: string): Promise<string> {
   for await (const { payload } of client.sendMessageStream(requestOf(said(prompt)))) {
     if (payload?.$case === "task") return payload.value.id;

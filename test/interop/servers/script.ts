@@ -1,15 +1,15 @@
 import { readFileSync } from "node:fs";
 
-/** One step of what an agent does; every server of the interop tests plays the same. */
+/** One step of an agent. Every server of the interop tests plays the same steps. */
 export interface Step {
   readonly state?: string;
   readonly kind?: string;
   readonly text?: string;
   readonly data?: Readonly<Record<string, unknown>>;
-  /** Makes an artifact of this text. */
+  /** Sends an artifact with this text. */
   readonly artifact?: string;
   readonly waitMs?: number;
-  /** Stays at work until it is canceled. */
+  /** Keeps running until the task is canceled. */
   readonly hold?: boolean;
 }
 
@@ -17,12 +17,12 @@ const SCRIPTS: Readonly<Record<string, readonly Step[]>> = JSON.parse(
   readFileSync(process.env.INTEROP_SCRIPT ?? "", "utf8"),
 );
 
-/** The steps that answer a text; a message without text answers a question. */
+/** Returns the steps for a text. Anything else is an answer to a question. */
 export function stepsFor(text: string | undefined): readonly Step[] {
   return SCRIPTS[text ?? "answer"] ?? [{ state: "failed", text: `no script is named ${text}` }];
 }
 
-/** Plays steps in order, as long as nobody cancels. */
+/** Plays steps in order until the signal aborts. */
 export async function playSteps(
   steps: readonly Step[],
   publish: (step: Step) => void,
@@ -36,7 +36,7 @@ export async function playSteps(
   }
 }
 
-/** The parts of a card that all servers have. */
+/** The fields of the card that all servers share. */
 export const CARD = {
   name: "interop",
   description: "Plays what the interop tests ask for.",

@@ -74,7 +74,7 @@ const STATES: ReadonlyMap<string | undefined, TaskState> = new Map([
   ["completed", TaskState.TASK_STATE_COMPLETED],
 ]);
 
-/** Binds gRPC to a port of its own; gives its address. */
+/** Binds gRPC to a free port and returns the address. */
 async function listen(server: Server): Promise<string> {
   const bound = Promise.withResolvers<number>();
   server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (error, port) =>
