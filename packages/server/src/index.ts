@@ -17,6 +17,13 @@ export type { AgentCall, CallOutcome, CallOutput, CallQuestion } from "./agent/a
 export type { AgentEvent, AgentExecutor, Turn, TurnEnd, TurnNews } from "./agent/agent-executor.ts";
 export { Code, DevtoolError } from "./errors.ts";
 export { createHandler, createServer, type DevtoolHandler, type DevtoolServer } from "./server.ts";
-export type { A2aOptions, HandlerOptions, ServerLimits, ServerOptions, ServerSettings } from "./server-options.ts";
+export type {
+  A2aOptions,
+  AuthenticationSettings,
+  HandlerOptions,
+  ServerLimits,
+  ServerOptions,
+  ServerSettings,
+} from "./server-options.ts";
 export { type AuditVerdict, verifyAudit } from "./store/audit-chain.ts";
 export { VERSION } from "./version.ts";

@@ -41,22 +41,10 @@ export function createTaskHandler(
   streams: StreamLimit,
   registrar?: PushRegistrar,
 ): ServiceImpl<typeof TaskService> {
-  const begin = async (request: SendMessageRequest, context: HandlerContext): Promise<Exchange> => {
-    const addressed = withAddressedAgent(request, context);
-    const principal = principalOf(context);
-    if (!addressed.pushConfig) return exchanges.begin(addressed, principal);
-    if (!registrar) throw pushNotSupported();
-    // Checked before the message starts anything. The config covers all events of the exchange.
-    const config = await registrar.check(addressed.pushConfig, "push_config", context.signal);
-    const exchange = await exchanges.begin(addressed, principal);
-    using held = exchange.held;
-    await registrar.put(config, { taskId: held.session.task.id, principal, after: exchange.after });
-    return { ...exchange, held: held.hold() };
-  };
   const find = (taskId: string, context: HandlerContext) => exchanges.find(taskId, principalOf(context));
   return {
     async sendMessage(request, context) {
-      const { held: begun, after, replay } = await begin(request, context);
+      const { held: begun, after, replay } = await beginExchange(exchanges, registrar, request, context);
       using held = begun;
       const { session } = held;
       // A task that is answered with a message alone is not shown, so a client could not ask for it later.
@@ -69,7 +57,7 @@ export function createTaskHandler(
     },
     async *streamMessage({ request = create(SendMessageRequestSchema) }, context) {
       using _stream = streams.enter(context);
-      const exchange = await begin(request, context);
+      const exchange = await beginExchange(exchanges, registrar, request, context);
       using held = exchange.held;
       const first = exchange.after + 1n;
       for await (const event of held.session.log.read(exchange.after, context.signal)) {
@@ -104,6 +92,27 @@ export function createTaskHandler(
       return follow(() => find(request.taskId, context), request, stream, context.signal);
     },
   };
+}
+
+/**
+ * Starts the exchange of a message. A push config in the request is checked before the message starts
+ * anything, and covers all events of the exchange.
+ */
+async function beginExchange(
+  exchanges: Exchanges,
+  registrar: PushRegistrar | undefined,
+  message: SendMessageRequest,
+  context: HandlerContext,
+): Promise<Exchange> {
+  const request = withAddressedAgent(message, context);
+  const principal = principalOf(context);
+  if (!request.pushConfig) return exchanges.begin(request, principal);
+  if (!registrar) throw pushNotSupported();
+  const config = await registrar.check(request.pushConfig, "push_config", context.signal);
+  const exchange = await exchanges.begin(request, principal);
+  using held = exchange.held;
+  await registrar.put(config, { taskId: held.session.task.id, principal, after: exchange.after });
+  return { ...exchange, held: held.hold() };
 }
 
 /** Yields the events of a task after a sequence until the task ends. */
