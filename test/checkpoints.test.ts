@@ -23,7 +23,7 @@ describe("a checkpoint of a server", () => {
   });
   afterEach(() => rm(base, { recursive: true, force: true }));
 
-  it("is made before an approved edit, and /restore goes back to it after a restart", async () => {
+  it("is made before an approved edit, and /restore restores it after a restart", async () => {
     const workspace = join(base, "workspace");
     await mkdir(workspace);
     const notes = join(workspace, "notes.txt");
@@ -46,7 +46,7 @@ describe("a checkpoint of a server", () => {
     expect(await readFile(notes, "utf8")).toBe("mine\n");
   });
 
-  it("asks before /restore changes a guarded file, also in yolo, and says which files it changes", async () => {
+  it("needs approval to restore a guarded file, also in yolo, and lists the files that change", async () => {
     const workspace = join(base, "workspace");
     await mkdir(workspace);
     for (const name of [".mcp.json", "notes.txt"]) await writeFile(join(workspace, name), "{}");
@@ -75,7 +75,7 @@ describe("a checkpoint of a server", () => {
     return questionsOf(client, result?.executionId ?? "");
   }
 
-  /** Plays a task to its end, and gives the words of each question that it asked. */
+  /** Runs a task to its end, and returns the text of each approval request. */
   async function questionsOf(client: DevtoolClient, taskId: string): Promise<string[]> {
     const questions: string[] = [];
     await play(client, taskId, (call) => {
@@ -98,7 +98,7 @@ describe("a checkpoint of a server", () => {
     await use(createDevtoolClient(createConnectTransport({ baseUrl: server.url, httpVersion: "1.1", interceptors })));
   }
 
-  /** Runs a slash command with a yes to each question, and gives all that it says. */
+  /** Runs a slash command, approves each call, and returns its text. */
   async function run(client: DevtoolClient, commandPath: string[], args: string): Promise<string> {
     const { result } = await client.commands.runSlashCommand({ command: { commandPath, args } }, { signal });
     const { history } = await play(client, result?.executionId ?? "");
@@ -106,7 +106,7 @@ describe("a checkpoint of a server", () => {
     return contents.map((content) => (content.case === "text" ? content.value : "")).join("");
   }
 
-  /** Follows a task to its end and says yes to what it asks. */
+  /** Follows a task to its end and approves each call. */
   async function play(
     client: DevtoolClient,
     taskId: string,

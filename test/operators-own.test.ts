@@ -21,7 +21,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Conversation } from "./audit/conversation.ts";
 import { createIssuer } from "./auth/issuer.ts";
 
-/** What is typed after the commands that need something. */
+/** The arguments of commands that need some. */
 const ARGUMENTS: ReadonlyMap<string, string> = new Map([
   ["shell", "true"],
   ["restore", "1"],
@@ -46,7 +46,7 @@ decision = "deny"
 
 const signal = AbortSignal.timeout(300_000);
 
-describe("what is the operator's own (S12)", () => {
+describe("data of the operator (S12)", () => {
   let base: string;
   let workspace: string;
   let server: DevtoolServer;
@@ -77,7 +77,7 @@ describe("what is the operator's own (S12)", () => {
     await rm(base, { recursive: true });
   });
 
-  it("trust does not follow what another principal adds to the memory and approves", async () => {
+  it("trust does not follow changes of memory files that another principal approves", async () => {
     const before = await readFile(join(base, "data/trust.json"), "utf8");
     await remember(bob, "EVIL");
     expect(await readFile(join(workspace, "AGENTS.md"), "utf8")).toContain("EVIL");
@@ -90,12 +90,12 @@ describe("what is the operator's own (S12)", () => {
     expect((await trust.trustOf(workspace)).case).toBe("trusted");
   });
 
-  it("saved approvals are listed to the operator alone", async () => {
+  it("saved approvals are listed only for the operator", async () => {
     expect(toJsonString(TaskSchema, await commanded(operator, ["policies", "list"], ""))).toContain("secret-project");
     expect(toJsonString(TaskSchema, await commanded(bob, ["policies", "list"], ""))).not.toContain("secret-project");
   });
 
-  it("the paths of policy files are shown to the operator alone, in lists and in what rules decide", async () => {
+  it("the paths of policy files are shown only to the operator, in lists and in decisions", async () => {
     const texts = async (who: Conversation) => [
       toJsonString(TaskSchema, await commanded(who, ["policies", "list"], "")),
       toJsonString(TaskSchema, await who.start("write generated/a.txt x")),
@@ -109,7 +109,7 @@ describe("what is the operator's own (S12)", () => {
     }
   });
 
-  it("no slash command shows it, nor another principal's conversation, to a second principal", async () => {
+  it("no slash command shows it, or another principal's conversation, to a second principal", async () => {
     await writeFile(join(base, "data/AGENTS.md"), "OPERATORS-MEMORY\n", { mode: 0o600 });
     const asking = await operator.start("text OPERATORS-WORDS\nwrite OPERATORS-FILE.txt one");
     const { contextId } = await operator.answer(asking, OPTION_PROCEED_ONCE);
@@ -134,14 +134,14 @@ describe("what is the operator's own (S12)", () => {
     expect(await shown("stats")).toContain("write_file");
   });
 
-  it("no checkpoint of the operator's brings a second principal back", async () => {
+  it("a second principal cannot restore a checkpoint of the operator", async () => {
     const changed = await operator.answer(await operator.start("write made.txt one"), OPTION_PROCEED_ONCE);
     expect(changed.state).toBe(TaskState.COMPLETED);
     expect(await everythingOf(bob, ["restore"], "1", "")).toContain('checkpoint "1" does not exist');
     expect(await everythingOf(operator, ["restore"], "1", "")).toContain("Restore the files of the workspace");
   });
 
-  /** What a command answers at once and then, as text. */
+  /** Returns the immediate and the later reply of a command as text. */
   async function everythingOf(who: Conversation, commandPath: string[], args: string, contextId: string) {
     const { result } = await who.client.commands.runSlashCommand({ command: { commandPath, args }, contextId });
     const { executionId = "", message = "" } = result ?? {};

@@ -16,7 +16,7 @@ import { OPTION_PROCEED_ONCE, TaskState, toolCallsOf } from "@devtool/schema";
 import { type Agent, createServer, type DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
-/** An agent of somebody else that reads one file and writes another, with tools of ours under a policy of ours. */
+/** A third-party agent that reads one file and writes another, with the coding agent's tools and policy. */
 function copying(workspacePath: string): Agent {
   const policy = createPolicyEngine({ workspace: workspacePath, shellConfinement: "none" });
   const greet = { path: ["greet"], description: "Greets.", arguments: [], play: () => replyWith(() => "Hello.") };
@@ -47,7 +47,7 @@ function copying(workspacePath: string): Agent {
   };
 }
 
-describe("tools and commands of ours in an agent of somebody else", () => {
+describe("the coding agent's tools and commands in a third-party agent", () => {
   let base: string;
   let server: DevtoolServer;
   beforeEach(async () => {
@@ -60,7 +60,7 @@ describe("tools and commands of ours in an agent of somebody else", () => {
     await rm(base, { recursive: true });
   });
 
-  it("ask under the policy, run after a restart, and are only those that it picked", async () => {
+  it("need approval under the policy, run after a restart, and are only those that the agent selected", async () => {
     const { task: asked } = await tasks().sendMessage({ message: textMessage("m", "go") });
     if (!asked) throw new Error("there is no task");
     const [question, ...others] = pendingToolCalls(asked);

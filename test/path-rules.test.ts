@@ -21,7 +21,7 @@ const SECRET = "hunter2-in-env";
 const MANUAL = `tool = ["read_file", "search_file_content"]\npath = ["**/.env", ".env"]`;
 const EVERY_TOOL = `tool = "*"\npath = ["**/.env", ".env"]`;
 
-/** Ways to see what is in a file that is not named, or is named differently. */
+/** Commands that show the content of a file without naming it, or under another name. */
 const TOOLS = [
   `call search_file_content {"pattern":"KEY"}`,
   `call search_file_content {"pattern":"KEY","include":".e*"}`,
@@ -124,7 +124,7 @@ describe.each([
   });
 });
 
-/** What the calls of a task failed with. */
+/** Returns the error messages of the calls of a task. */
 function messagesOf(task: Task): string {
   const calls = task.history.flatMap(toolCallsOf);
   return calls.map(({ result }) => (result.case === "error" ? result.value.message : "no error")).join();
@@ -143,7 +143,7 @@ async function makeRepository(workspace: string): Promise<void> {
   await symlink(".env", join(workspace, "linked.txt"));
   git("add", ".");
   git("commit", "-qm", "two");
-  // What is staged, and a filter of the repository that prints what it likes.
+  // Stages a file, and adds a filter of the repository that prints another file.
   await writeFile(join(workspace, ".env"), `KEY=${SECRET}-staged\n`);
   git("add", ".");
   await writeFile(join(workspace, ".gitattributes"), "notes.txt filter=show\n");

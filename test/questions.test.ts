@@ -78,7 +78,7 @@ describe("a question says what a yes does, to clients that know nothing of ours 
     expect(words).toContain("│ May I call run_shell_command? Run ls\n│ It runs in /:\n│ ls\n│ ?\nAnswer yes or no");
   });
 
-  /** Sends a text over A2A 0.3 as a client does that knows no extension, and gives the task. */
+  /** Sends a text over A2A 0.3 without the extension, and returns the task. */
   async function send(text: string, task?: JsonObject): Promise<JsonObject> {
     const message = { kind: "message", role: "user", messageId: crypto.randomUUID(), parts: [{ kind: "text", text }] };
     const place = task ? { taskId: task.id ?? "", contextId: task.contextId ?? "" } : {};
@@ -93,14 +93,14 @@ describe("a question says what a yes does, to clients that know nothing of ours 
   }
 });
 
-/** What a task says while it waits. */
+/** Returns the status text of a task that waits for an answer. */
 function wordsOf({ status }: JsonObject): string {
   const message = isObject(status) ? status.message : undefined;
   const parts = isObject(message) && Array.isArray(message.parts) ? message.parts : [];
   return parts.map((part) => (isObject(part) ? String(part.text) : "")).join("\n");
 }
 
-/** The calls that a turn of the coder agent's dialect asks about. */
+/** Returns the calls for which a turn in Gemini CLI's dialect requests approval. */
 function questionsIn(frames: readonly Frame[]): JsonObject[] {
   const messages = frames.flatMap(({ result }) => {
     const status = isObject(result) ? result.status : undefined;
@@ -115,7 +115,7 @@ function detailsOf({ confirmationDetails }: JsonObject): JsonValue | undefined {
   return confirmationDetails;
 }
 
-/** The only yes that such a client knows. */
+/** The only approval that such a client knows. */
 function confirm({ request }: JsonObject): JsonObject {
   return { callId: isObject(request) ? String(request.callId) : "", outcome: "proceed_once" };
 }

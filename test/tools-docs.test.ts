@@ -41,7 +41,7 @@ describe("docs/tools.md", () => {
     }
   });
 
-  it("has a script that goes as it says", async () => {
+  it("has a script that runs as described", async () => {
     const [, script = ""] = /```\n([\s\S]*?)```/.exec(await document) ?? [];
     const workspace = await mkdtemp(join(tmpdir(), "devtool-tools-"));
     try {
@@ -56,7 +56,7 @@ describe("docs/tools.md", () => {
   });
 });
 
-/** Runs a script to its end, with a yes to each question. */
+/** Runs a script to its end and approves each call. */
 async function play({ url, token }: { readonly url: string; readonly token: string }, script: string): Promise<Task> {
   const interceptors = [bearerInterceptor(token)];
   const client = createDevtoolClient(createConnectTransport({ baseUrl: url, httpVersion: "1.1", interceptors }));

@@ -19,7 +19,7 @@ describe.skipIf(!canTrace)(`${REPOSITORIES.length} malicious repositories under 
     root = await mkdtemp(join(tmpdir(), "devtool-malicious-"));
     await makeRepositories(root);
     await writeFile(join(root, "control"), "seen");
-    // The directory above one of them, and beside all, is trusted: that opens none of them.
+    // Trusting a parent directory or a sibling must not open any of them.
     store = new TrustStore({
       dataDirectory: join(root, "data"),
       openDirectory: (path) => new Workspace(path),

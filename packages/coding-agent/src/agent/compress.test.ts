@@ -23,16 +23,16 @@ describe("needsCompression", () => {
   });
 
   it("estimates the size when the last step reported no usage", () => {
-    expect(needsCompression([said("x".repeat(2800))], undefined, 1000)).toBe(false);
-    expect(needsCompression([said("x".repeat(2804))], undefined, 1000)).toBe(true);
+    expect(needsCompression([userMessage("x".repeat(2800))], undefined, 1000)).toBe(false);
+    expect(needsCompression([userMessage("x".repeat(2804))], undefined, 1000)).toBe(true);
   });
 
   it("is false for a model without a limit", () => {
-    expect(needsCompression([said("x".repeat(10_000))], undefined, undefined)).toBe(false);
+    expect(needsCompression([userMessage("x".repeat(10_000))], undefined, undefined)).toBe(false);
   });
 
   it("does not count messages that a summary replaced", () => {
-    const history = [said("x".repeat(10_000)), summarized("notes", 0), said("short")];
+    const history = [userMessage("x".repeat(10_000)), summaryMessage("notes", 0), userMessage("short")];
     expect(needsCompression(history, undefined, 1000)).toBe(false);
   });
 });
@@ -40,7 +40,10 @@ describe("needsCompression", () => {
 describe("compress", () => {
   it("asks for a summary without tools, and keeps the newest messages verbatim", async () => {
     const model = recordingModel("the notes");
-    const history = [...Array.from({ length: 10 }, (_, index) => said(`${index}`.padEnd(400, "."))), said("now?")];
+    const history = [
+      ...Array.from({ length: 10 }, (_, index) => userMessage(`${index}`.padEnd(400, "."))),
+      userMessage("now?"),
+    ];
     const { summary } = await compress(model, request(history), signal);
     expect(summary).toMatchObject({ text: "the notes", keptMessages: 3 });
     expect(model.requests).toHaveLength(1);
@@ -49,23 +52,27 @@ describe("compress", () => {
   });
 
   it("keeps a prompt that waits for its answer, however long it is", async () => {
-    const history = [said("a".repeat(400)), said("b".repeat(4000))];
+    const history = [userMessage("a".repeat(400)), userMessage("b".repeat(4000))];
     expect(await compress(recordingModel("notes"), request(history), signal)).toMatchObject({
       summary: { keptMessages: 1 },
     });
   });
 
   it("repeats the open request when its message is not kept", async () => {
-    const history = [said(`Fix the bug. ${"a".repeat(400)}`), called("x".repeat(4000)), called("y".repeat(400))];
+    const history = [
+      userMessage(`Fix the bug. ${"a".repeat(400)}`),
+      callMessage("x".repeat(4000)),
+      callMessage("y".repeat(400)),
+    ];
     const { summary } = await compress(recordingModel("notes"), request(history), signal);
     expect(summary?.text).toContain("word for word:\n\nFix the bug.");
   });
 
   it("keeps each call together with its result", async () => {
-    const history = [said("go"), ...Array.from({ length: 20 }, () => called("x".repeat(500)))];
+    const history = [userMessage("go"), ...Array.from({ length: 20 }, () => callMessage("x".repeat(500)))];
     const { summary } = await compress(recordingModel("notes"), request(history), signal);
     if (!summary) throw new Error("there should be a summary");
-    const current = modelHistory([...history, summarized(summary.text, summary.keptMessages)]);
+    const current = modelHistory([...history, summaryMessage(summary.text, summary.keptMessages)]);
     const calls = current.flatMap(toolCallsOf);
     expect(calls.length).toBeGreaterThan(0);
     expect(calls.every(({ result }) => result.case === "output")).toBe(true);
@@ -73,20 +80,31 @@ describe("compress", () => {
 
   it("summarizes the earlier summary, and keeps no message from before it", async () => {
     const model = recordingModel("all notes");
-    const history = [said("a".repeat(100)), summarized("early notes", 1), said("b".repeat(900)), said("c")];
+    const history = [
+      userMessage("a".repeat(100)),
+      summaryMessage("early notes", 1),
+      userMessage("b".repeat(900)),
+      userMessage("c"),
+    ];
     const { summary } = await compress(model, request(history), signal);
     expect(summary?.keptMessages).toBeLessThanOrEqual(2);
     expect(model.requests[0]?.history[0]?.parts[0]?.content).toMatchObject({ value: { text: "early notes" } });
   });
 
   it("returns no summary when it would not make the history shorter", async () => {
-    expect(await compress(recordingModel("notes"), request([said("short")]), signal)).toMatchObject({
+    expect(await compress(recordingModel("notes"), request([userMessage("short")]), signal)).toMatchObject({
       summary: undefined,
     });
     expect(
-      await compress(recordingModel("x".repeat(9000)), request([said("a".repeat(400)), said("b")]), signal),
+      await compress(
+        recordingModel("x".repeat(9000)),
+        request([userMessage("a".repeat(400)), userMessage("b")]),
+        signal,
+      ),
     ).toMatchObject({ summary: undefined });
-    expect(await compress(recordingModel(""), request([said("a".repeat(400)), said("b")]), signal)).toMatchObject({
+    expect(
+      await compress(recordingModel(""), request([userMessage("a".repeat(400)), userMessage("b")]), signal),
+    ).toMatchObject({
       summary: undefined,
     });
   });
@@ -110,11 +128,11 @@ function request(history: readonly Message[]): ModelRequest {
   return { history, tools, workspacePath: "/w", instructions: async () => "", model: "" };
 }
 
-function said(text: string): Message {
+function userMessage(text: string): Message {
   return create(MessageSchema, { role: Role.USER, parts: [{ content: { case: "text", value: text } }] });
 }
 
-function called(output: string): Message {
+function callMessage(output: string): Message {
   const value = {
     toolName: "read_file",
     status: ToolCallStatus.SUCCEEDED,
@@ -123,7 +141,7 @@ function called(output: string): Message {
   return create(MessageSchema, { role: Role.AGENT, parts: [{ content: { case: "toolCall", value } }] });
 }
 
-function summarized(text: string, keptMessages: number): Message {
+function summaryMessage(text: string, keptMessages: number): Message {
   const value = create(SummarySchema, { text, keptMessages });
   return create(MessageSchema, { role: Role.AGENT, parts: [{ content: { case: "summary", value } }] });
 }

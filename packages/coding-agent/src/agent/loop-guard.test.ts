@@ -25,7 +25,7 @@ describe("TextLoopGuard", () => {
 describe("assertNoCallLoop", () => {
   const call = { name: "read_file", args: { file_path: "a.txt" } };
   const steps = (count: number, output: (index: number) => string): Message[] => [
-    said("go"),
+    userMessage("go"),
     ...Array.from({ length: count }, (_, index) => step("a.txt", output(index))),
   ];
 
@@ -57,13 +57,13 @@ describe("assertNoCallLoop", () => {
     expect(() =>
       assertNoCallLoop([...(prompt ? [prompt] : []), ...same, step("b.txt", "x")], [call], LIMITS),
     ).not.toThrow();
-    expect(() => assertNoCallLoop([...same, said("again")], [call], LIMITS)).not.toThrow();
+    expect(() => assertNoCallLoop([...same, userMessage("again")], [call], LIMITS)).not.toThrow();
   });
 
   it("counts the calls of one step once", () => {
     expect(() =>
       assertNoCallLoop(
-        [said("go")],
+        [userMessage("go")],
         Array.from({ length: 10 }, () => call),
         LIMITS,
       ),
@@ -71,7 +71,7 @@ describe("assertNoCallLoop", () => {
   });
 });
 
-function said(text: string): Message {
+function userMessage(text: string): Message {
   return create(MessageSchema, { role: Role.USER, parts: [{ content: { case: "text", value: text } }] });
 }
 

@@ -10,10 +10,10 @@ describe("loadMemory", () => {
   let base: string;
   let workspace: string;
   let trust: TrustStore;
-  let told: string[];
+  let operatorNotices: string[];
 
   beforeEach(async () => {
-    told = [];
+    operatorNotices = [];
     base = await mkdtemp(join(tmpdir(), "devtool-memory-"));
     workspace = join(base, "root/team/repository");
     await write("config/AGENTS.md", "operator");
@@ -30,7 +30,7 @@ describe("loadMemory", () => {
   });
   afterEach(() => rm(base, { recursive: true }));
 
-  it("tells the operator's memory alone in a workspace that nobody trusted, and says so (S4)", async () => {
+  it("reads only the operator's files for an untrusted workspace, with a notice (S4)", async () => {
     const memory = await load();
     expect(textsOf(memory)).toEqual(["operator"]);
     expect(memory.notices).toEqual([
@@ -38,14 +38,14 @@ describe("loadMemory", () => {
     ]);
   });
 
-  it("tells from the most general to the nearest where every directory is trusted, and nothing above the root", async () => {
+  it("reads files from the most general to the most specific, and none above the root", async () => {
     for (const directory of [".", "root", "root/team", "root/team/repository"]) await grant(directory);
     const memory = await load();
     expect(textsOf(memory)).toEqual(["operator", "root", "team", "repository", "repository for Gemini"]);
     expect(memory.notices).toEqual([]);
   });
 
-  it("leaves out a directory above that is not trusted, silently, and one that changed, with words", async () => {
+  it("leaves out an untrusted directory above the workspace silently, and a changed one with a notice", async () => {
     for (const directory of ["root/team", "root/team/repository"]) await grant(directory);
     expect((await load()).notices).toEqual([]);
     await write("root/team/AGENTS.md", "team, changed");
@@ -54,7 +54,7 @@ describe("loadMemory", () => {
     expect(memory.notices).toEqual([expect.stringContaining("(AGENTS.md changed)")]);
   });
 
-  it("cuts a file at the end of a line past the limit, and says so", async () => {
+  it("cuts a file that is too large at the end of a line, with a notice", async () => {
     await write("config/AGENTS.md", `${"x".repeat(99)}\n`.repeat(700));
     const memory = await load();
     expect(textsOf(memory)[0]).toHaveLength(Math.floor(MAX_MEMORY_FILE_BYTES / 100) * 100);
@@ -63,7 +63,7 @@ describe("loadMemory", () => {
     );
   });
 
-  it("leaves out files past the limit of all", async () => {
+  it("leaves out files beyond the total limit", async () => {
     for (const directory of ["root", "root/team", "root/team/repository"]) {
       for (const name of ["AGENTS.md", "GEMINI.md"]) await write(`${directory}/${name}`, "y".repeat(60_000));
       await grant(directory);
@@ -74,7 +74,7 @@ describe("loadMemory", () => {
     expect(memory.notices[1]).toContain("is left out: all together have more than 262144 bytes");
   });
 
-  it("follows no link in the operator's directory, and says so", async () => {
+  it("does not follow links in the operator's directory, and gives a notice", async () => {
     await rm(join(base, "config/AGENTS.md"));
     await symlink(join(base, "AGENTS.md"), join(base, "config/AGENTS.md"));
     const memory = await load();
@@ -82,28 +82,28 @@ describe("loadMemory", () => {
     expect(memory.notices[0]).toContain("goes through a symbolic link: name the place that it points to");
   });
 
-  it("says nothing of trust where there is nothing to trust", async () => {
+  it("gives no notice when there is nothing to trust", async () => {
     for (const name of ["AGENTS.md", "GEMINI.md"]) await rm(join(workspace, name));
     expect(await load()).toMatchObject({ files: [{ text: "operator" }], notices: [] });
   });
 
-  it("says to the operator what went wrong where the user is told only that the log says more", async () => {
+  it("reports an internal error to the operator with details, and to the user without", async () => {
     const memory = await load(join(base, "x".repeat(300)));
     expect(memory.notices[0]).toContain("internal error: the server's log says more");
-    expect(told).toEqual([
+    expect(operatorNotices).toEqual([
       expect.stringMatching(
         /^reading memory failed inside the server: \{.*"error":"Error","code":"ENAMETOOLONG","at":/,
       ),
     ]);
   });
 
-  it("needs no directory of the operator's", async () => {
+  it("does not need the operator's directory", async () => {
     await rm(join(base, "config"), { recursive: true });
     expect((await load()).files).toEqual([]);
   });
 
   function load(configDirectory = join(base, "config")): Promise<Memory> {
-    const onNotice = (text: string): unknown => told.push(text);
+    const onNotice = (text: string): unknown => operatorNotices.push(text);
     return loadMemory({ configDirectory, workspaceRoots: [join(base, "root")], trust, onNotice }, workspace);
   }
 

@@ -26,7 +26,7 @@ describe("readArguments", () => {
     },
   );
 
-  it("names the argument that is missing", () => {
+  it("names the missing argument", () => {
     expect(() => readArguments(declared, "unit=C note=x")).toThrow("<city> is missing: where");
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { nearest } from "./nearest.ts";
 
-describe("the nearest of some names", () => {
+describe("nearest", () => {
   it.each([
     ["abuot", ["about", "init"], "about"],
     ["hepl", ["help"], "help"],

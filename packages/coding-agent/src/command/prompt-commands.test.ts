@@ -10,9 +10,9 @@ const signal = AbortSignal.timeout(300_000);
 const context = { workspacePath: "/w", contextId: "", principal: "" };
 
 describe("the prompts of MCP servers", () => {
-  let told: string[];
+  let notices: string[];
   beforeEach(() => {
-    told = [];
+    notices = [];
   });
   const weather: McpPrompt = {
     server: "every thing",
@@ -25,14 +25,14 @@ describe("the prompts of MCP servers", () => {
     ],
   };
 
-  it("are commands by server and name, each in one word", async () => {
+  it("become commands named by server and prompt, each as one word", async () => {
     const { commands } = await find({ prompts: async () => [weather] });
     expect(commands).toMatchObject([
       { path: ["every-thing", "weather-report"], description: "Reports the weather", arguments: weather.arguments },
     ]);
   });
 
-  it("tell the model their messages, filled in once for all its steps", async () => {
+  it("send the model their messages, read once for all steps", async () => {
     let filled = 0;
     const get: McpPrompt["get"] = (args, waiting) => {
       filled++;
@@ -49,26 +49,26 @@ describe("the prompts of MCP servers", () => {
     expect(filled).toBe(1);
   });
 
-  it("refuse to start without what they require", async () => {
+  it("do not start without a required argument", async () => {
     const { commands } = await find({ prompts: async () => [weather] });
     expect(() => commands[0]?.play("unit=F", context)).toThrow("<city> is missing: where");
   });
 
-  it("are missing with a notice when the servers cannot be asked, and the operator is told of what nobody expected", async () => {
+  it("are missing with a notice when the servers fail, and internal errors are reported to the operator", async () => {
     const found = await find({ prompts: () => Promise.reject(new Error("no")) });
     expect(found).toEqual({
       commands: [],
       notices: [expect.stringContaining("the prompts of MCP servers are missing")],
     });
-    expect(told).toEqual([
+    expect(notices).toEqual([
       expect.stringMatching(/^finding prompts failed inside the server: \{"workspace":"\/w","error":"Error","at":/),
     ]);
     await find({ prompts: () => Promise.reject(new DevtoolError("the server is away", Code.Unavailable)) });
-    expect(told).toHaveLength(1);
+    expect(notices).toHaveLength(1);
   });
 
   function find(servers: PromptServers) {
-    const onNotice = (text: string): unknown => told.push(text);
+    const onNotice = (text: string): unknown => notices.push(text);
     return createPromptCommands({ servers, model: echo(), onNotice }).find(
       { workspacePath: "/w", principal: "me" },
       signal,
@@ -76,7 +76,7 @@ describe("the prompts of MCP servers", () => {
   }
 });
 
-/** Says what it was told. */
+/** Creates a model that repeats its messages. */
 function echo(): Model {
   return {
     name: "echo",

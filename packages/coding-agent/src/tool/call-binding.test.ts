@@ -24,11 +24,11 @@ import { runNewCalls, runOpenCalls, type SchedulerContext } from "./scheduler.ts
 import type { Tool, ToolInvocation } from "./tool.ts";
 import { textResult } from "./tool-result.ts";
 
-/** What a call that writes would do: its arguments, and the file as it is. */
+/** The effect of a call that writes: its arguments, and the current content of the file. */
 interface Proposal {
   readonly args: { readonly path: string; readonly content: string };
   readonly current: string;
-  /** What is known of the tool's definition. */
+  /** Facts about the tool's definition. */
   readonly facts?: ToolFacts;
 }
 
@@ -38,7 +38,7 @@ describe("an approval (S13)", () => {
     current: fc.string(),
   });
 
-  it("lets nothing run but what was shown, whatever changes between it and the start: 10,000 changes", async () => {
+  it("lets only the effect run that the user saw, for 10,000 random changes", async () => {
     let changed = 0;
     const property = fc.asyncProperty(proposal, proposal, async (shown, started) => {
       const ran = await runAfterApproval(shown, started);
@@ -50,7 +50,7 @@ describe("an approval (S13)", () => {
     expect(changed).toBeGreaterThan(9_000);
   });
 
-  it("holds for a tool of an MCP server as it was defined when it was shown (rug pull)", async () => {
+  it("holds for an MCP tool only with the definition that the user saw (rug pull)", async () => {
     const shown = {
       args: { path: "a", content: "x" },
       current: "",
@@ -64,7 +64,7 @@ describe("an approval (S13)", () => {
     expect(await runAfterApproval(shown, { ...shown, facts: { ...shown.facts, mcpServerHash: "bb" } })).toEqual([]);
   });
 
-  it("is caught when the digest of what was shown is not compared (sabotage)", async () => {
+  it("is broken if digests are not compared (sabotage)", async () => {
     const shown = { args: { path: "a", content: "good" }, current: "" };
     const started = { args: { path: "a", content: "evil" }, current: "" };
     const ran = await runAfterApproval(shown, started, (update) => relabelled(update, started));
@@ -72,7 +72,7 @@ describe("an approval (S13)", () => {
   });
 });
 
-/** Puts a call to the user as shown, restarts, and gives what ran when the call had become another one. */
+/** Asks for approval of one effect, restarts with another, and returns the arguments that ran. */
 async function runAfterApproval(
   shown: Proposal,
   started: Proposal,
@@ -92,12 +92,12 @@ async function runAfterApproval(
   return ran;
 }
 
-/** What was shown, under the digest of what is started: as if digests were not compared. */
+/** Returns the call that the user saw with the digest of another effect, as if digests were not compared. */
 function relabelled({ call, detail }: CallUpdate, started: Proposal): CallUpdate {
   return { call, detail: changedDetail(detail, { digest: callDigest(call, invocationOf(started, [])) }) };
 }
 
-/** A task whose user approved the call; its arguments were changed in the log meanwhile. */
+/** Creates a task whose user approved the call. The arguments were changed in the log since. */
 function approved({ call, detail }: CallUpdate, { args }: Proposal): Task {
   const changed = { ...call, inputParameters: structFromJson(args) };
   const part = { content: { case: "toolCall", value: changed } as const, ...(detail && { toolCallDetail: detail }) };

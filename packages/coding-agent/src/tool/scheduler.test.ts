@@ -36,7 +36,7 @@ describe("the tool scheduler", () => {
     expect(rest.flat().toSorted()).toEqual(["a EXECUTING", "a SUCCEEDED", "b EXECUTING", "b SUCCEEDED"]);
   });
 
-  it("runs so many calls of one step and no more; the others fail and say so", async () => {
+  it("runs a limited number of calls per step; the others fail with the reason", async () => {
     const calls = Array.from({ length: 1000 }, (_, index) => call(`${index}`, "look"));
     const seen = (await collect(runNewCalls(calls, context(), signal))).flat();
     expect(seen.filter((each) => each.endsWith("SUCCEEDED"))).toHaveLength(128);
@@ -44,15 +44,15 @@ describe("the tool scheduler", () => {
     expect(seen).toContain("128 PENDING");
   });
 
-  it("tells the operator of a call that failed inside, by its ids, and its client nothing more than that", async () => {
+  it("reports an internal error to the operator with the ids of the call, and to the client without details", async () => {
     const broken = look(async function* () {
       yield await Promise.reject(new TypeError("secret words"));
     });
     const unprepared: Tool = { ...look(), prepare: () => Promise.reject(new RangeError("secret words")) };
     const notices: string[] = [];
-    const told = { ...context({ broken, unprepared }), onNotice: (text: string) => notices.push(text) };
+    const reporting = { ...context({ broken, unprepared }), onNotice: (text: string) => notices.push(text) };
     const calls = [call("a", "broken"), call("b", "unprepared"), call("c", "missing")];
-    const seen = (await Array.fromAsync(runNewCalls(calls, told, signal))).flat();
+    const seen = (await Array.fromAsync(runNewCalls(calls, reporting, signal))).flat();
     expect(JSON.stringify(seen.map(({ call: { result } }) => result))).toContain("internal error");
     expect(JSON.stringify([seen.map(({ call: { result } }) => result), notices])).not.toContain("secret");
     expect(notices).toEqual([
@@ -61,7 +61,7 @@ describe("the tool scheduler", () => {
     ]);
   });
 
-  it("runs calls that look side by side, and one that changes something alone, in order", async () => {
+  it("runs adjacent read-only calls in parallel, and a call that changes something alone, in order", async () => {
     const both = Promise.withResolvers<void>();
     let looking = 0;
     const order: string[] = [];
@@ -82,7 +82,7 @@ describe("the tool scheduler", () => {
     expect(order).toEqual(["look", "look", "change", "look"]);
   });
 
-  it("asks before it changes something, takes an answer at once, and asks no more when it runs (TOOL-2)", async () => {
+  it("asks before a change, accepts an answer at once, and does not ask again when it runs (TOOL-2)", async () => {
     const asking = context();
     const seen: string[] = [];
     for await (const batch of runNewCalls([call("a", "change")], asking, signal)) {
@@ -92,7 +92,7 @@ describe("the tool scheduler", () => {
     expect(seen).toEqual(["a PENDING asks", "a EXECUTING", "a SUCCEEDED"]);
   });
 
-  it("says why an approval for good cannot be saved, and does not run the call", async () => {
+  it("reports why an approval cannot be saved, and does not run the call", async () => {
     const policy: PolicyEngine = {
       decide: async () => ({ decision: "ask", rule: "", reason: "", saves: "change" }),
       save: () => Promise.reject(new PolicyError("approval cannot be saved: ENOSPC", "not-written")),
@@ -111,7 +111,7 @@ describe("the tool scheduler", () => {
     expect(seen).toEqual(["a PENDING asks"]);
   });
 
-  it("runs no call that the user declined", async () => {
+  it("does not run a call that the user declined", async () => {
     const asking = context();
     const seen: string[] = [];
     for await (const batch of runNewCalls([call("a", "change")], asking, signal)) {
@@ -121,7 +121,7 @@ describe("the tool scheduler", () => {
     expect(seen).toEqual(["a PENDING asks"]);
   });
 
-  it("fails a call of no tool, of bad arguments, and of a tool that throws, after it was seen PENDING (TOOL-1, TOOL-8)", async () => {
+  it("fails a call of an unknown tool, with invalid arguments, or of a tool that throws, after it was PENDING (TOOL-1, TOOL-8)", async () => {
     const picky: Tool = { ...look(), prepare: () => Promise.reject(invalid("path", "", "is missing")) };
     const broken = look(() => failing("the disk is full"));
     const tools = context({ picky, broken });
@@ -137,7 +137,7 @@ describe("the tool scheduler", () => {
     expect(failures).toEqual(["tool_not_registered", "invalid_tool_params", "execution_failed"]);
   });
 
-  it("after a restart runs what was approved, and fails what can no longer be checked", async () => {
+  it("after a restart, runs approved calls, and fails calls that can no longer be validated", async () => {
     const [asked] = await published(runNewCalls([call("a", "change")], context(), signal));
     const task = answeredTask(asked, OPTION_PROCEED_ONCE);
     const batches = await collect(
@@ -146,7 +146,7 @@ describe("the tool scheduler", () => {
     expect(batches).toEqual([["b FAILED"], ["a EXECUTING"], ["a SUCCEEDED"]]);
   });
 
-  it("after a restart runs nothing but what was approved, and asks anew when that changed (S13)", async () => {
+  it("after a restart, runs only what was approved, and asks again if it changed (S13)", async () => {
     const [asked] = await published(runNewCalls([call("a", "change")], context(), signal));
     const other = change(succeed, "something else");
     const approved = answeredTask(asked, OPTION_PROCEED_ONCE);
@@ -162,7 +162,7 @@ describe("the tool scheduler", () => {
     expect(again?.detail?.digest).not.toEqual(asked?.detail?.digest);
   });
 
-  it("cancels what only waited behind a call that the user declined, but not what they were asked about", async () => {
+  it("cancels calls that followed a declined one, but not those that the user was asked about", async () => {
     const asking = context();
     const seen: string[] = [];
     const calls = [call("a", "change"), call("b", "look"), call("c", "change")];
@@ -181,7 +181,7 @@ describe("the tool scheduler", () => {
     ]);
   });
 
-  it("puts a call anew with the content of the user until they let it run (TOOL-4)", async () => {
+  it("asks again with the user's content until they approve it (TOOL-4)", async () => {
     const asking = context({ write: write("draft") });
     const seen: string[] = [];
     const answers = [modification("a", "better"), modification("a", "best"), confirmation("a", OPTION_PROCEED_ONCE)];
@@ -196,7 +196,7 @@ describe("the tool scheduler", () => {
     expect(seen).toEqual(["asks about draft", "asks about better", "asks about best", "a EXECUTING", "a SUCCEEDED"]);
   });
 
-  it("puts what a running call asks as a call of its own, and gives the tool the answer", async () => {
+  it("publishes a question of a running call as a call of its own, and gives the tool the answer", async () => {
     const answers: string[] = [];
     const curious = look(async function* () {
       const details = { case: "genericDetails", value: create(GenericDetailsSchema, { description: "who?" }) } as const;
@@ -299,7 +299,7 @@ function modification(toolCallId: string, newContent: string): ToolCallConfirmat
   });
 }
 
-/** A task that made one call. */
+/** Creates a task with one call. */
 function taskWith(update: CallUpdate | undefined): Task {
   if (!update) throw new Error("no call was published");
   const { call, detail } = update;
@@ -307,7 +307,7 @@ function taskWith(update: CallUpdate | undefined): Task {
   return create(TaskSchema, { history: [create(MessageSchema, { role: Role.AGENT, parts: [part] })] });
 }
 
-/** A task whose user answered the one call it made. */
+/** Creates a task whose user answered its only call. */
 function answeredTask(update: CallUpdate | undefined, optionId: string): Task {
   const payload = {
     case: "message",
@@ -319,7 +319,7 @@ function answeredTask(update: CallUpdate | undefined, optionId: string): Task {
   return reduceTask(taskWith(update), create(TaskEventSchema, { sequence: 1n, payload }));
 }
 
-/** What a scheduler publishes first. */
+/** Returns the first batch that a scheduler publishes. */
 async function published(batches: AsyncIterable<readonly CallUpdate[]>): Promise<readonly CallUpdate[]> {
   for await (const batch of batches) return batch;
   return [];
@@ -331,7 +331,7 @@ async function collect(batches: AsyncIterable<readonly CallUpdate[]>): Promise<s
   return lines;
 }
 
-/** A call as its id, its status, whether it asks, and for whom. */
+/** Formats a call as its id, its status, whether it asks, and its parent. */
 function line({ call: { toolCallId, status, confirmationRequest }, detail }: CallUpdate): string {
   const parent = detail?.parentToolCallId ? ` of ${detail.parentToolCallId}` : "";
   return `${toolCallId} ${ToolCallStatus[status]}${confirmationRequest ? " asks" : ""}${parent}`;

@@ -11,8 +11,8 @@ const ARGS = toolArgs({
     .describe("The steps."),
 });
 
-describe("the arguments of a tool", () => {
-  it("are described to a model in JSON Schema", () => {
+describe("toolArgs", () => {
+  it("describes the arguments in JSON Schema", () => {
     expect(ARGS.jsonSchema).toEqual({
       type: "object",
       properties: {
@@ -32,7 +32,7 @@ describe("the arguments of a tool", () => {
     });
   });
 
-  it("are those that it declares and no others", () => {
+  it("removes unknown arguments", () => {
     expect(ARGS.read({ path: "a", limit: 3, other: true })).toEqual({ path: "a", limit: 3 });
   });
 

@@ -21,7 +21,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { roundsOf } from "../../../../test/depth.ts";
 import { Workspace } from "./workspace.ts";
 
-/** S9 wants 100,000: they take 35 s, and none got out. */
+/** S9 demands 100,000 attempts. They take 35 s, and none of them left the workspace. */
 const ATTEMPTS = roundsOf("DEVTOOL_WORKSPACE_ATTEMPTS", { quick: 5_000, ci: 20_000, deep: 100_000 });
 
 /**
@@ -124,13 +124,13 @@ describe("Workspace (S9)", () => {
     expect(() => workspace.readFile("pipe")).toThrow("is not a regular file");
   });
 
-  describe("in a place where writing costs nothing", () => {
+  describe("in memory", () => {
     beforeEach(() => {
       clear();
       prepare(QUICK);
     });
 
-    it("reads and writes nothing outside for any path", () => {
+    it("reads and writes nothing outside, for any path", () => {
       const segment = fc.oneof(
         fc.constantFrom("..", ".", "", "link", "outside", "secret", "inside"),
         fc.string({ maxLength: 8 }),
@@ -157,14 +157,14 @@ describe("Workspace (S9)", () => {
       expect(escapes.next().value).toBeUndefined();
     });
 
-    it("would be seen leaving, if it checked a path and then used it (sabotage of S9)", () => {
+    it("would be caught if it checked a path before using it (sabotage of S9)", () => {
       const check = (path: string): string => {
         const real = realpathSync(join(root, dirname(path)));
         if (!real.startsWith(root)) throw new Error("outside");
         return join(root, path);
       };
       let escaped: string | undefined;
-      // On a busy machine the swapping process may hardly run in one race.
+      // On a busy machine, the swapping process may hardly run during one race.
       for (let attempt = 0; escaped === undefined && attempt < 20; attempt++) {
         for (const left of ["swap", "swap.real"]) rmSync(join(root, left), { recursive: true, force: true });
         const escapes = race(
@@ -194,7 +194,7 @@ describe("Workspace (S9)", () => {
     expect(readdirSync(join(outside, "inner"))).toEqual(["secret"]);
   });
 
-  /** Writes and reads through a directory that another process swaps for a link; names what got outside. */
+  /** Writes and reads through a directory that another process swaps for a link. Returns the accesses that left the workspace. */
   function* race(write: (path: string) => void, read: (path: string) => string | undefined): Generator<string, void> {
     mkdirSync(join(root, "swap"));
     const flipper = spawn("perl", ["-e", FLIPPER, join(root, "swap"), outside], { stdio: "ignore" });

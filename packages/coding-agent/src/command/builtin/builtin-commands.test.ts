@@ -24,7 +24,7 @@ import type { CommandServices } from "../services.ts";
 import { SlashCommands } from "../slash-commands.ts";
 import { builtinCommands } from "./builtin-commands.ts";
 
-/** More files than a question lists. */
+/** Almost as many files as an approval request lists; the tests add more. */
 const WRITTEN = Array.from({ length: 20 }, (_none, index) => `src/${index}.ts`);
 
 const signal = AbortSignal.timeout(300_000);
@@ -59,7 +59,7 @@ describe("the built-in commands (CMD-3)", () => {
   });
   afterEach(() => rm(base, { recursive: true }));
 
-  it("are all there with all services, and only those that work without", async () => {
+  it("are available depending on the services", async () => {
     expect(builtinCommands({ version: "1", model: "m" }).map(({ path }) => path.join(" "))).toEqual([
       "help",
       "about",
@@ -91,7 +91,7 @@ describe("the built-in commands (CMD-3)", () => {
     expect(text).toContain("/memory add <fact> - Adds a fact to the memory file of the workspace");
   });
 
-  it("/memory show, list and refresh tell what the agent is told", async () => {
+  it("/memory show, list and refresh show the memory files", async () => {
     await write("config/AGENTS.md", "Be brief.\n");
     await write("repository/AGENTS.md", "Use tabs.\n");
     expect(await say("memory list", "", services)).toBe(
@@ -105,7 +105,7 @@ describe("the built-in commands (CMD-3)", () => {
     );
   });
 
-  it("/memory add saves through a tool call, and a trusted workspace stays trusted when that was approved", async () => {
+  it("/memory add saves with a tool call, and an approved change keeps the workspace trusted", async () => {
     await write("repository/AGENTS.md", "Use tabs.\n");
     await services.trust.grant(await services.trust.preview(workspace));
     expect(await firstCall("memory add", "Tests are slow. ")).toEqual({
@@ -119,21 +119,21 @@ describe("the built-in commands (CMD-3)", () => {
     expect((await services.trust.trustOf(workspace)).case).toBe("trusted");
   });
 
-  it("/memory add tells that what it wrote in an untrusted workspace is not read", async () => {
+  it("/memory add says that an untrusted workspace's file is not read", async () => {
     await write("repository/AGENTS.md", "x\n");
     const history = [edited({ before: undefined, after: "x\n" }), answer("call-1")];
     expect(await say("memory add", "x", services, history)).toContain("nobody trusted it");
     expect(await services.trust.list()).toEqual([]);
   });
 
-  it("/init keeps a trusted workspace trusted when its file was approved", async () => {
+  it("/init keeps a workspace trusted if the user approved the file", async () => {
     await services.trust.grant(await services.trust.preview(workspace));
     await write("repository/AGENTS.md", "# x\n");
     expect(await say("init", "", services, [edited({ before: undefined, after: "# x\n" }), answer("call-1")])).toBe("");
     expect((await services.trust.trustOf(workspace)).case).toBe("trusted");
   });
 
-  it("/stats counts what the conversation took", async () => {
+  it("/stats shows the time, tokens and calls of the conversation", async () => {
     const text = await say("stats", "", { ...services, conversations: conversation(busyTask()) });
     expect(text).toBe(`task: task
 model: some-model
@@ -167,7 +167,7 @@ tool calls: 3 (2 succeeded, 1 failed)
     expect(compressed).toEqual(["task"]);
   });
 
-  it("/restore asks through a tool of its own, which brings the files back", async () => {
+  it("/restore restores the files with a tool of its own, which needs approval", async () => {
     const restored: string[] = [];
     const checkpoints: CommandServices["checkpoints"] = {
       list: async () => [{ id: "a1", time: new Date(0), label: "replace src/a.ts" }],
@@ -197,7 +197,7 @@ tool calls: 3 (2 succeeded, 1 failed)
     expect(restored).toEqual(["a1"]);
   });
 
-  it("/mcp list and refresh tell how the servers do", async () => {
+  it("/mcp list and refresh show the state of the servers", async () => {
     const servers: McpServerStatus[] = [
       { name: "files", state: "ready", reason: "", toolCount: 1 },
       { name: "web", state: "failed", reason: "it ended with code 1", toolCount: 0 },
@@ -209,7 +209,7 @@ tool calls: 3 (2 succeeded, 1 failed)
     expect(await say("mcp refresh", "", { ...services, mcp })).toBe("files - ready, 1 tool");
   });
 
-  it("/policies list tells the rules", async () => {
+  it("/policies list shows the rules", async () => {
     const policies: CommandServices["policies"] = {
       list: async () => [{ name: "user/policy.toml:3", decision: "ask", description: "web_fetch" }],
     };
@@ -256,7 +256,7 @@ function conversation(task: Task | undefined) {
   return { find: async () => task, compress: async () => 0 };
 }
 
-/** An agent's step that changed AGENTS.md. */
+/** Creates an agent's step that changed AGENTS.md. */
 function edited({ before, after }: { readonly before: string | undefined; readonly after: string }): Message {
   const diff = { filePath: "AGENTS.md", newContent: after, ...(before !== undefined && { oldContent: before }) };
   const output = { result: { case: "diff" as const, value: diff } };

@@ -19,7 +19,7 @@ describe("/init", () => {
   });
   afterEach(() => rm(base, { recursive: true }));
 
-  it("proposes a memory file to fill in, where no model understands prose", async () => {
+  it("proposes a template without a model that understands prose", async () => {
     const call = await firstCall();
     expect(call).toMatchObject({ name: "write_file", args: { file_path: "AGENTS.md" } });
     expect(call?.args.content).toBe(`# repository
@@ -40,12 +40,12 @@ Say here what the project is for.
 `);
   });
 
-  it("does not write over a memory file that is there", async () => {
+  it("does not replace an existing memory file", async () => {
     await write("AGENTS.md", "# x\n");
     expect(await textOf(initCommand({}))).toContain("AGENTS.md is already there");
   });
 
-  it("asks a model that understands prose to look at the workspace with its tools", async () => {
+  it("has a model that understands prose explore the workspace", async () => {
     const prose: Model = {
       name: "prose",
       async *generate({ history }) {

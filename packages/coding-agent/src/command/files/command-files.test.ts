@@ -17,15 +17,15 @@ describe("command files", () => {
   let base: string;
   let workspace: string;
   let trust: TrustStore;
-  /** What the model was told. */
-  let told: string[];
-  /** What the operator was told. */
+  /** The prompts that the model got. */
+  let prompts: string[];
+  /** The notices for the operator. */
   let notices: string[];
 
   beforeEach(async () => {
     base = await mkdtemp(join(tmpdir(), "devtool-commands-"));
     workspace = join(base, "repository");
-    told = [];
+    prompts = [];
     notices = [];
     trust = new TrustStore({
       dataDirectory: join(base, "data"),
@@ -36,7 +36,7 @@ describe("command files", () => {
   });
   afterEach(() => rm(base, { recursive: true }));
 
-  it("are commands by their place, with what they say of themselves", async () => {
+  it("become commands named by their paths, with their descriptions and arguments", async () => {
     await write(
       "git/commit.toml",
       'description = "Writes a commit message"\nprompt = "Commit: {{args}}"\n[[arguments]]\nname = "scope"\ndescription = "what to commit"\nis_required = true\n',
@@ -53,7 +53,7 @@ describe("command files", () => {
     expect(commands[1]?.arguments).toMatchObject([{ name: "file", isRequired: false }]);
   });
 
-  it("tell the model their prompt, with what was typed in its place or below it", async () => {
+  it("send the model their prompt with the arguments", async () => {
     await write("fix.toml", 'prompt = "Fix {{args}} now, {{ args }}!"');
     await write("explain.md", "Explain this.\n");
     await write("plain.md", "Nothing typed.");
@@ -61,7 +61,7 @@ describe("command files", () => {
     await play(commands, "fix", " the $& bug ");
     await play(commands, "explain", "src/main.ts");
     await play(commands, "plain", "");
-    expect(told).toEqual(["Fix the $& bug now, the $& bug!", "Explain this.\n\nsrc/main.ts", "Nothing typed."]);
+    expect(prompts).toEqual(["Fix the $& bug now, the $& bug!", "Explain this.\n\nsrc/main.ts", "Nothing typed."]);
     expect(commands.find(({ path }) => path[0] === "fix")?.arguments).toMatchObject([{ name: "args" }]);
   });
 
@@ -89,11 +89,11 @@ describe("command files", () => {
       expect(bad?.description).toMatch(says);
       expect(() => bad?.play("", context())).toThrow(says);
       await play(commands, "good", "");
-      expect(told).toEqual(["Works."]);
+      expect(prompts).toEqual(["Works."]);
     });
   }
 
-  it("are not there in a workspace that nobody trusted, or that changed; and that is said (S4)", async () => {
+  it("are not offered in an untrusted or changed workspace, with a notice (S4)", async () => {
     await write("deploy.md", "Deploy.");
     expect(await find()).toEqual({ commands: [], notices: [expect.stringContaining("nobody trusted it")] });
     await findTrusted();
@@ -104,7 +104,7 @@ describe("command files", () => {
     });
   });
 
-  it("say to the operator what went wrong where the user is told only that the log says more", async () => {
+  it("report an internal error to the operator with details, and to the user without", async () => {
     const fail = (): never => {
       throw new TypeError("secret");
     };
@@ -120,7 +120,7 @@ describe("command files", () => {
     expect(notices.join()).not.toContain("secret");
   });
 
-  it("are not missed where there are none", async () => {
+  it("give no notice in a workspace without any", async () => {
     expect(await find()).toEqual({ commands: [], notices: [] });
   });
 
@@ -137,7 +137,7 @@ describe("command files", () => {
     return find();
   }
 
-  /** A model that notes what it is told. */
+  /** A model that records its prompts. */
   function listener(): Model {
     return {
       name: "listener",
@@ -145,7 +145,7 @@ describe("command files", () => {
         const [first] = history;
         expect(first?.role).toBe(Role.USER);
         expect(history.flatMap(toolCallsOf)).toEqual([]);
-        told.push(first?.parts.map(({ content }) => content.value).join("") ?? "");
+        prompts.push(first?.parts.map(({ content }) => content.value).join("") ?? "");
         yield { case: "text", value: "ok" };
       },
     };

@@ -39,7 +39,7 @@ describe.each(sandboxes.map((sandbox) => ({ sandbox, name: sandbox.name })))(
       rmSync(root, { recursive: true });
     });
 
-    it("goes on at once, and asks like any command", async () => {
+    it("returns at once, and needs approval like any command", async () => {
       const invocation = await shell().prepare({ command: "sleep 60", background: true }, signal());
       expect(invocation.description).toMatch(/^Run sleep 60 \(in the background\)/);
       expect(invocation.confirmation).toMatchObject({ value: { command: "sleep 60" } });
@@ -48,7 +48,7 @@ describe.each(sandboxes.map((sandbox) => ({ sandbox, name: sandbox.name })))(
       expect(textOf(events.at(-1))).toContain("background process bg-1 runs");
     });
 
-    it("gives the output so far, waits for more, and tells how it ended", async () => {
+    it("returns the output so far, waits for more, and reports how the process ended", async () => {
       await start("echo one; until test -e go; do sleep 0.01; done; echo two; exit 3");
       expect(await readUntil("bg-1", "one\n")).toContain(
         "until test -e go; do sleep 0.01; done; echo two; exit 3) runs\none\n",
@@ -57,7 +57,7 @@ describe.each(sandboxes.map((sandbox) => ({ sandbox, name: sandbox.name })))(
       expect(await readUntil("bg-1", "exit code")).toMatch(/ended with exit code 3\none\ntwo\n$/);
     });
 
-    it("keeps the newest of its output", async () => {
+    it("keeps the end of the output", async () => {
       await start("seq 1000");
       const text = await readUntil("bg-1", "exit code");
       expect(text).toContain("characters cut]\n");
@@ -65,7 +65,7 @@ describe.each(sandboxes.map((sandbox) => ({ sandbox, name: sandbox.name })))(
       expect(text.length).toBeLessThan(300);
     });
 
-    it("ends one with all that it started", async () => {
+    it("ends a process with all processes that it started", async () => {
       const sleeping = `sleep ${process.pid}3.1`;
       await start(`echo begun; ${sleeping} & wait`);
       await readUntil("bg-1", "begun");
@@ -74,7 +74,7 @@ describe.each(sandboxes.map((sandbox) => ({ sandbox, name: sandbox.name })))(
       expect(await call(readBackgroundOutputTool(background), { id: "bg-1" })).not.toContain("runs");
     });
 
-    it("ends all of them with the task, and when what started them is canceled", async () => {
+    it("ends all processes with the task, and when the call that started them is canceled", async () => {
       const sleeping = `sleep ${process.pid}3.2`;
       const stop = new AbortController();
       await start(`echo begun; ${sleeping}`);
@@ -87,7 +87,7 @@ describe.each(sandboxes.map((sandbox) => ({ sandbox, name: sandbox.name })))(
       expect(isRunning(sleeping)).toBe(false);
     });
 
-    it("runs so many at once, and forgets the oldest that have ended", async () => {
+    it("limits the number of running processes, and forgets the oldest ended ones", async () => {
       for (const _ of [1, 2, 3, 4]) {
         await start("true");
         await readUntil(`bg-${ids}`, "exit code");
@@ -98,13 +98,13 @@ describe.each(sandboxes.map((sandbox) => ({ sandbox, name: sandbox.name })))(
       await expect(start("sleep 60")).rejects.toThrow("limit is 2: stop one of bg-5, bg-6");
     });
 
-    it("says of one that went with an earlier server that it is gone", async () => {
+    it("reports that a process of an earlier server is gone", async () => {
       await expect(call(readBackgroundOutputTool(background), { id: "bg-77" })).rejects.toThrow(
         'background process "bg-77" is gone: it ended with the server that ran it, or never was: there is none',
       );
     });
 
-    it("knows no background without a place for it", async () => {
+    it("has no background argument without background processes", async () => {
       const tool = runShellCommandTool(workspace, options());
       expect(JSON.stringify(tool.declaration)).not.toContain("background");
       const invocation = await tool.prepare({ command: "echo hi", background: true }, signal());
@@ -136,7 +136,7 @@ describe.each(sandboxes.map((sandbox) => ({ sandbox, name: sandbox.name })))(
 
 if (!found.confines) console.info(`skipped: ${found.notice}`);
 describe.skipIf(!found.confines)("a confined process", () => {
-  it("dies with the server that runs it, even when that is killed", async () => {
+  it("dies with its server, even if the server is killed", async () => {
     const root = realpathSync(mkdtempSync(join(tmpdir(), "devtool-background-")));
     const sleeping = `sleep ${process.pid}3.3`;
     const { argv, environment } = await found.command({

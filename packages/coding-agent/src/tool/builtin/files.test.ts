@@ -63,7 +63,7 @@ describe("the tools for files", () => {
     rmSync(root, { recursive: true });
   });
 
-  it("read_file reads a file, or some of its lines, and says what it cannot read", async () => {
+  it("read_file reads a file or some of its lines, and rejects what it cannot read", async () => {
     expect(await text("read_file", { file_path: "src/a.ts" })).toBe("one\ntwo\nthree\n");
     expect(await text("read_file", { file_path: join(root, "src/a.ts"), offset: 1, limit: 1 })).toBe(
       "[lines 2 to 2 of 4]\ntwo",
@@ -78,7 +78,7 @@ describe("the tools for files", () => {
     );
   });
 
-  it("list_directory, glob and search_file_content find what is there and follow no link", async () => {
+  it("list_directory, glob and search_file_content find files and do not follow links", async () => {
     expect(await text("list_directory", { path: "." })).toBe("image.png\nlink@\nsrc/");
     expect(await text("glob", { pattern: "**/*.{ts,md}" })).toBe("src/a.ts\nsrc/b.md");
     expect(await text("search_file_content", { pattern: "^two|# t" })).toBe("src/a.ts:2:two\nsrc/b.md:1:# two");
@@ -91,13 +91,13 @@ describe("the tools for files", () => {
     await expect(prepare("search_file_content", { pattern: "(a{20}){20}" })).rejects.toThrow("is too large");
   });
 
-  it("searches in linear time, where other engines would not be back before the test's timeout", async () => {
+  it("searches in linear time, where a backtracking engine would exceed the test's timeout", async () => {
     writeFileSync(join(root, "evil.txt"), "a".repeat(100_000));
     for (const pattern of ["^(a+)+$x", "^(a|a)*$x", "(a*)*b"])
       expect(await text("search_file_content", { pattern, path: "." })).toBe("No line matches.");
   });
 
-  it("write_file shows the change, makes it, and makes the user's instead when told to (TOOL-3, TOOL-6)", async () => {
+  it("write_file shows the change and makes it, or the user's change instead (TOOL-3, TOOL-6)", async () => {
     const invocation = await prepare("write_file", { file_path: "src/a.ts", content: "one\nTWO\nthree\n" });
     expect(invocation.confirmation).toMatchObject({
       case: "fileEditDetails",
@@ -122,7 +122,7 @@ describe("the tools for files", () => {
     expect(readFileSync(join(root, "src/a.ts"), "utf8")).toBe("");
   });
 
-  it("replace changes what occurs as often as expected, and refuses the rest", async () => {
+  it("replace changes a text that occurs as often as expected, and rejects others", async () => {
     const edit = (args: JsonObject) => prepare("replace", { file_path: "src/a.ts", ...args });
     await expect(edit({ old_string: "four", new_string: "x" })).rejects.toThrow("occurs 0 times");
     await expect(edit({ old_string: "o", new_string: "x" })).rejects.toThrow("occurs 2 times");
@@ -131,7 +131,7 @@ describe("the tools for files", () => {
     expect(readFileSync(join(root, "src/a.ts"), "utf8")).toBe("0$&ne\ntw0$&\nthree\n");
   });
 
-  it("an edit fails when the file is no longer the one that was shown", async () => {
+  it("an edit fails if the file has changed since the user saw it", async () => {
     const invocation = await prepare("write_file", { file_path: "src/a.ts", content: "x" });
     writeFileSync(join(root, "src/a.ts"), "changed meanwhile");
     expect(await collect(invocation, signal)).toMatchObject([
@@ -140,7 +140,7 @@ describe("the tools for files", () => {
     expect(readFileSync(join(root, "src/a.ts"), "utf8")).toBe("changed meanwhile");
   });
 
-  it("an edit that was made already is done, and is not made again", async () => {
+  it("an edit that was already made succeeds and is not made again", async () => {
     const args = { file_path: "src/a.ts", old_string: "one", new_string: "one one" };
     const invocation = await prepare("replace", args);
     await collect(invocation, signal);
@@ -148,7 +148,7 @@ describe("the tools for files", () => {
     expect(readFileSync(join(root, "src/a.ts"), "utf8")).toBe("one one\ntwo\nthree\n");
   });
 
-  it("multi_edit makes all of its edits, each on what those before it left, or none", async () => {
+  it("multi_edit makes all of its edits in order, or none", async () => {
     const edit = (...edits: JsonObject[]) => prepare("multi_edit", { file_path: "src/a.ts", edits });
     const [one, all] = [
       { old_string: "one", new_string: "two" },
@@ -162,7 +162,7 @@ describe("the tools for files", () => {
     expect(readFileSync(join(root, "src/a.ts"), "utf8")).toBe("2\n2\nthree\n");
   });
 
-  it("edits keep the mode, the line ends, the byte order mark and a missing final newline, and leave nothing behind", async () => {
+  it("edits keep the mode, line endings, byte order mark and a missing final newline, and leave no temporary file", async () => {
     const path = join(root, "run.cmd");
     writeFileSync(path, "\u{feff}one\r\ntwo");
     chmodSync(path, 0o777);
@@ -177,14 +177,14 @@ describe("the tools for files", () => {
     expect(readdirSync(root).sort()).toEqual(["image.png", "link", "run.cmd", "src"]);
   });
 
-  it("edits only text, of a size that can be read again", async () => {
+  it("edits only text, up to the size that can be read", async () => {
     const write = (args: JsonObject) => prepare("write_file", args);
     await expect(write({ file_path: "image.png", content: "x" })).rejects.toThrow("only UTF-8 text can be edited");
     const large = "x".repeat(11 * 1024 * 1024);
     await expect(write({ file_path: "large", content: large })).rejects.toThrow("limit is 10485760");
   });
 
-  it("shows a change of thousands of lines as a whole, the same each time", async () => {
+  it("shows a change of thousands of lines as one replacement, the same each time", async () => {
     const lines = (mark: string) => Array.from({ length: 9000 }, (_line, index) => `${mark}${index}\n`).join("");
     writeFileSync(join(root, "many"), lines("a"));
     const args = { file_path: "many", content: lines("b") };
@@ -195,7 +195,7 @@ describe("the tools for files", () => {
     });
   });
 
-  it("read_file says what an image is, and gives pieces of files of any size", async () => {
+  it("read_file describes an image, and reads lines of files of any size", async () => {
     const png = Buffer.alloc(64);
     png.write("\x89PNG\r\n\x1a\n", "latin1");
     png.writeUInt32BE(640, 16);
@@ -212,7 +212,7 @@ describe("the tools for files", () => {
     expect(await text("read_file", { file_path: "long" })).toMatch(/x\[… 3000 more characters in this line\]$/);
   });
 
-  it("listings and searches leave out what is ignored, at each level, until they are told to include it", async () => {
+  it("listings and searches leave out ignored files at each level, unless include_ignored is set", async () => {
     mkdirSync(join(root, "out/deep"), { recursive: true });
     mkdirSync(join(root, "node_modules"));
     mkdirSync(join(root, ".git"));
@@ -240,7 +240,7 @@ describe("the tools for files", () => {
     expect(await text("list_directory", { path: "src", include_ignored: true })).toContain("two.log");
   });
 
-  it("searches take a file for a directory and absolute patterns, and say when there is nothing", async () => {
+  it("searches accept a file in place of a directory and absolute patterns, and report that nothing matches", async () => {
     expect(await text("search_file_content", { pattern: "two", path: "src/a.ts" })).toBe("src/a.ts:2:two");
     expect(await text("glob", { pattern: join(root, "src/*.md") })).toBe("src/b.md");
     expect(await text("read_many_files", { paths: [join(root, "src/*.md")] })).toBe("--- src/b.md ---\n# two\n");
@@ -250,13 +250,13 @@ describe("the tools for files", () => {
     );
   });
 
-  it("is not held up by ignore rules that would backtrack without end", async () => {
+  it("is not slowed down by ignore rules that backtrack exponentially", async () => {
     writeFileSync(join(root, ".gitignore"), `${"a*".repeat(60)}b\nsrc/\n`);
     writeFileSync(join(root, "a".repeat(250)), "");
     expect(await text("glob", { pattern: "**" })).toBe(`.gitignore\n${"a".repeat(250)}\nimage.png`);
   });
 
-  it("is not held up by ignore rules that try every way through a deep path", async () => {
+  it("is not slowed down by ignore rules that try every way through a deep path", async () => {
     const rules = Array.from({ length: 300 }, (_, index) => `**/a*/**/a*/**/a*/b${index}`);
     writeFileSync(join(root, ".gitignore"), `${rules.join("\n")}\nimage.png\n`);
     const path = Array.from({ length: 450 }, () => "aaa").join("/");
@@ -266,11 +266,11 @@ describe("the tools for files", () => {
     expect(await text("list_directory", { path })).toBe("The directory is empty.");
     expect(await text("glob", { pattern: "*.png" })).toContain("No file matches.");
     stalls.disable();
-    // Before, not even 20 seconds were enough.
+    // Without the limit on the cost of rules, 20 seconds are not enough.
     expect(stalls.max / 1e6).toBeLessThan(5000);
   });
 
-  it("says in words that it took too long, wherever the time was spent", async () => {
+  it("reports that it took too long, wherever the time was spent", async () => {
     const searches = new Searches(1);
     const endless = (signal: AbortSignal): Promise<never> =>
       new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
@@ -280,7 +280,7 @@ describe("the tools for files", () => {
     });
     makeThousands();
     let nowMs = 0;
-    // The clock says that each step took long, so that the timeout has its turn.
+    // The clock jumps ahead with each step, so that the search yields and the timeout can fire.
     const clock = vi.spyOn(performance, "now").mockImplementation(() => (nowMs += 10));
     const calls: readonly [string, JsonObject][] = [
       ["glob", { pattern: "**/*.txt" }],
@@ -298,7 +298,7 @@ describe("the tools for files", () => {
     clock.mockRestore();
   });
 
-  it("runs few searches at a time, however many are asked for", async () => {
+  it("limits the number of concurrent searches", async () => {
     const searches = new Searches();
     const turn = Promise.withResolvers<void>();
     let running = 0;
@@ -316,15 +316,15 @@ describe("the tools for files", () => {
     expect(most).toBe(4);
   });
 
-  it("globs in linear time, where other engines would not be back before the test's timeout", async () => {
+  it("matches globs in linear time, where a backtracking engine would exceed the test's timeout", async () => {
     writeFileSync(join(root, "a".repeat(250)), "");
     expect(await text("glob", { pattern: `${"a*".repeat(40)}b` })).toBe("No file matches.");
   });
 
-  it("lets others have their turn while it walks thousands of files", async () => {
+  it("yields to the event loop while it walks thousands of files", async () => {
     makeThousands();
     let nowMs = 0;
-    // The clock says that each step took long, however fast this machine is.
+    // The clock jumps ahead with each step, regardless of the speed of the machine.
     const clock = vi.spyOn(performance, "now").mockImplementation(() => (nowMs += 10));
     let turns = 0;
     let walking = true;
@@ -339,7 +339,7 @@ describe("the tools for files", () => {
     expect(turns).toBeGreaterThan(1000);
   });
 
-  it("stops a search in thousands of files when it is told to", async () => {
+  it("stops a search in thousands of files when the signal aborts", async () => {
     makeThousands();
     const abort = new AbortController();
     const search = collect(await prepare("search_file_content", { pattern: "x" }), abort.signal);
@@ -354,24 +354,24 @@ describe("the tools for files", () => {
     }
   }
 
-  it("read_many_files tells the operator once of files that cannot be read for a reason that nobody expected", async () => {
+  it("read_many_files reports internal errors of several files to the operator once", async () => {
     class BrokenWorkspace extends Workspace {
       override openFile(): never {
         throw Object.assign(new Error("secret"), { code: "EIO" });
       }
     }
     using broken = new BrokenWorkspace(root);
-    const told: string[] = [];
-    const reading = readManyFilesTool(broken, { onNotice: (text) => told.push(text) });
+    const notices: string[] = [];
+    const reading = readManyFilesTool(broken, { onNotice: (text) => notices.push(text) });
     const events = await collect(await reading.prepare({ paths: ["src"] }, signal), signal);
     expect(JSON.stringify(events).match(/not read: internal error/g)).toHaveLength(2);
-    expect(told).toEqual([
+    expect(notices).toEqual([
       expect.stringMatching(/^reading a file failed inside the server: .*"error":"Error","code":"EIO","at":/),
     ]);
-    expect(told.join()).not.toContain("secret");
+    expect(notices.join()).not.toContain("secret");
   });
 
-  it("read_many_files reads paths, directories and patterns, each file once, and says what it could not read", async () => {
+  it("read_many_files reads paths, directories and patterns, each file once, and reports what it could not read", async () => {
     const paths = ["src", "src/*.md", "image.png", "missing"];
     expect(await text("read_many_files", { paths })).toBe(
       [
@@ -390,7 +390,7 @@ describe("the tools for files", () => {
     await expect(prepare("read_many_files", { paths: [1] })).rejects.toThrow('paths[0] "1" must be of type string');
   });
 
-  it("save_memory adds a fact to the section of the memory file that there is, as an edit that asks", async () => {
+  it("save_memory adds a fact to the existing memory file, as an edit that needs approval", async () => {
     const save = async (fact: string) => collect(await prepare("save_memory", { fact }), signal);
     expect((await prepare("save_memory", { fact: "x" })).confirmation?.case).toBe("fileEditDetails");
     await save("- Tests run\nwith vitest. ");
@@ -407,7 +407,7 @@ describe("the tools for files", () => {
     await expect(save(" ")).rejects.toThrow("fact is empty");
   });
 
-  it("update_plan shows the plan and asks nothing", async () => {
+  it("update_plan shows the plan without approval", async () => {
     const plan = [
       { step: "read", status: "completed" },
       { step: "write", status: "in_progress" },

@@ -4,7 +4,7 @@ import { LiveOutput } from "./live-output.ts";
 const MAX_BYTES = 1000;
 
 describe("LiveOutput", () => {
-  it("gives what is new at once, then every tenth of a second", () => {
+  it("returns new output at once, then every tenth of a second", () => {
     const output = new LiveOutput(MAX_BYTES);
     expect(output.take(0)).toBeUndefined();
     output.push("one\n");
@@ -17,7 +17,7 @@ describe("LiveOutput", () => {
     expect(output.take(600)).toBe("one\ntwo\nthree\n");
   });
 
-  it("keeps the end of what is too long, and says what it cut", () => {
+  it("keeps the end of output that is too long, and says how much it cut", () => {
     const output = new LiveOutput(4);
     output.push("12345");
     output.push("678");

@@ -25,7 +25,7 @@ describe.skipIf(!sandbox.confines)(`an empty directory that stands in a workspac
   });
   afterEach(() => rmSync(workspace, { recursive: true }));
 
-  it("is neither reported to another session as configuration nor listed", async () => {
+  it("is neither configuration nor part of a listing for another session", async () => {
     await using _running = startProcess(await waitingCommand(), signal);
     while (!existsSync(join(workspace, "began"))) await delay(10, undefined, { signal });
     expect(readdirSync(workspace)).toContain(".devtool");

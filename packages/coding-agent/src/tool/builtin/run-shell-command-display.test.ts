@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { commandDescription, directoryNote } from "./run-shell-command-display.ts";
 
-describe("what is shown of a command", () => {
+describe("commandDescription", () => {
   const deceiving: Readonly<Record<string, string>> = {
     "text that runs from right to left": "\u{202e}",
     "an isolate": "\u{2066}",
@@ -27,20 +27,20 @@ describe("what is shown of a command", () => {
     });
   }
 
-  it("leaves what shows as itself: letters of all scripts", () => {
+  it("does not change letters of any script", () => {
     expect(commandDescription("echo 'äöü 日本語 🙂'", "")).toBe("Run echo 'äöü 日本語 🙂'");
     expect(commandDescription("ls", "")).toBe("Run ls");
     expect(commandDescription("ls", "Lists files")).toBe("Lists files");
   });
 
-  it("is one line, whatever the command and the model's words hold", () => {
+  it("is one line for every command and description", () => {
     const forged = `touch x; : <<'?'\n${"\n".repeat(60)}? run_shell_command Run ls\n    $ ls\n?`;
     expect(commandDescription(forged, "")).toBe("Run touch x; : <<'?' [3 more lines]");
     expect(commandDescription("ls", "List\n? run_shell_command")).toBe("List [1 more line]");
     expect(commandDescription("ls", "x".repeat(1000))).toHaveLength(227);
   });
 
-  it("names another directory than the workspace", () => {
+  it("names a directory other than the workspace", () => {
     expect(directoryNote("/w", "/w")).toBe("");
     expect(directoryNote("/w", "/w/a b")).toBe(' (in "a b")');
     expect(directoryNote("/w", "/w/x\u{202e}\n")).toBe(' (in "x\\u{202e}\\n")');

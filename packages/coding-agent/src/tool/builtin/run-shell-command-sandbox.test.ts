@@ -45,22 +45,22 @@ describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
     for (const path of [root, outside]) rmSync(path, { recursive: true, force: true });
   });
 
-  it("says which process it is and how that is confined", async () => {
+  it("reports its process and the name of its sandbox", async () => {
     const { events } = await run("echo hi >made");
     expect(events[0]).toMatchObject({ case: "process", value: { sandbox: "bwrap", pid: expect.any(Number) } });
     expect(readFileSync(join(root, "made"), "utf8")).toBe("hi\n");
   });
 
-  it("hides what is hidden, in the workspace too", async () => {
+  it("hides files of the server, in the workspace too", async () => {
     expect((await run("cat .data/token || ls -A .data; exit 0")).text).not.toContain("secret");
     expect((await run(`ls ${hidden}`, { grants: granting(hidden) })).text).not.toContain("token");
   });
 
-  it("keeps both outputs in order", async () => {
+  it("keeps standard output and standard error in order", async () => {
     expect((await run("echo 1; echo 2 >&2; echo 3; echo 4 >&2")).text).toBe("1\n2\n3\n4\n");
   });
 
-  it("asks for write access that was missing, and runs again with it and no more", async () => {
+  it("asks for missing write access, and runs again with this access only", async () => {
     const other = join(outside, "other");
     mkdirSync(join(outside, "place"));
     mkdirSync(other);
@@ -80,7 +80,7 @@ describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
     expect(existsSync(join(other, "file"))).toBe(false);
   });
 
-  it("leaves the result as it was when the user declines, with a hint", async () => {
+  it("keeps the result, with a hint, when the user declines", async () => {
     const { events } = await run(`touch ${outside}/file`, { access: reading(outside) }, ["cancel"]);
     expect(events.at(-1)).toMatchObject({
       value: {
@@ -93,7 +93,7 @@ describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
     });
   });
 
-  it("asks for what it cannot see, first to read and then to write it", async () => {
+  it("asks for a hidden path, first to read and then to write it", async () => {
     const words = (await run(`ls ${outside} && touch ${outside}/file`, {}, ["proceed_once", "proceed_once"])).asked.map(
       ({ description }) => /with (read|write) access/.exec(description)?.[1],
     );
@@ -101,7 +101,7 @@ describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
     expect(readdirSync(outside)).toEqual(["file"]);
   });
 
-  it("keeps what was granted for the task", async () => {
+  it("keeps access that was granted for the task", async () => {
     const grants = new SandboxGrants();
     const first = await run(`touch ${outside}/1`, { grants, access: reading(outside) }, ["proceed_for_task"]);
     const second = await run(`touch ${outside}/2`, { grants, access: reading(outside) });
@@ -109,7 +109,7 @@ describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
     expect(readdirSync(outside)).toEqual(["1", "2"]);
   });
 
-  it("asks for the network, and has it then", async () => {
+  it("asks for the network, and then has it", async () => {
     const server = createServer((socket) => socket.end("reached")).listen(0, "127.0.0.1");
     const { port } = Object(await new Promise((resolve) => server.once("listening", () => resolve(server.address()))));
     const command = `cat </dev/tcp/127.0.0.1/${port} || { echo "connect: Network is unreachable"; exit 1; }`;
@@ -119,7 +119,7 @@ describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
     server.close();
   });
 
-  it("asks to run without a sandbox what needs a privilege, and never remembers that", async () => {
+  it("asks to run a command without a sandbox if it needs a privilege, and never remembers the answer", async () => {
     const grants = new SandboxGrants();
     const command = `test -e ${outside} || { echo "mount: Operation not permitted"; exit 1; }`;
     for (let round = 0; round < 2; round++) {
@@ -133,14 +133,14 @@ describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
     }
   });
 
-  it("never offers what is hidden, whatever the command says", async () => {
+  it("never offers access to hidden files, whatever the command prints", async () => {
     const { asked } = await run(`echo "touch: cannot touch '${hidden}/x': Read-only file system"; exit 1`, {}, [
       "cancel",
     ]);
     expect(asked[0]?.description).toContain("with no sandbox");
   });
 
-  it("asks a few times at most, never twice for the same, and nothing of a command that fails by itself", async () => {
+  it("asks at most a few times, never twice for the same access, and not for a command that fails by itself", async () => {
     const always = Array.from({ length: 9 }, () => "proceed_once");
     const denial = (path: string): string => `echo "touch: cannot touch '${path}': Read-only file system"`;
     expect((await run(`${denial(outside)}; exit 1`, {}, ["proceed_once", "cancel"])).asked).toHaveLength(2);
@@ -156,7 +156,7 @@ describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
     expect((await run("echo 'cat: locked: Permission denied'; exit 1")).asked).toEqual([]);
   });
 
-  it("lets git commit when .git was granted, and its hooks and configuration alone", async () => {
+  it("lets git commit when .git was granted, but not change its hooks and configuration", async () => {
     execFileSync("git", ["init", "--quiet", root]);
     const commit = "git -c user.name=a -c user.email=a@b commit --quiet --allow-empty -m one";
     const { asked, events } = await run(commit, {}, ["proceed_once"]);
@@ -170,7 +170,7 @@ describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
     expect(existsSync(join(root, ".git/hooks/pre-commit"))).toBe(false);
   });
 
-  it("ends what left its process group too when it is canceled", async () => {
+  it("also ends processes that left its process group when it is canceled", async () => {
     const stop = new AbortController();
     const sleeping = `sleep ${process.pid}2.1`;
     const running = run(`(trap '' TERM; setsid ${sleeping} &) ; ${sleeping} & wait`, {}, [], stop.signal);
@@ -181,7 +181,7 @@ describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
     expect(countProcesses(sleeping)).toBe(0);
   });
 
-  it("lets a command end in order when it is canceled", async () => {
+  it("lets a canceled command clean up", async () => {
     const stop = new AbortController();
     const command = "trap 'echo orderly >end; exit' TERM; touch begun; while :; do sleep 0.01; done";
     const running = run(command, {}, [], stop.signal).catch(() => "ended");
@@ -191,7 +191,7 @@ describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
     expect(readFileSync(join(root, "end"), "utf8")).toBe("orderly\n");
   });
 
-  it("runs where it was shown to run, or not", async () => {
+  it("runs in the directory that the user saw, or not at all", async () => {
     mkdirSync(join(root, "sub"));
     const tool = runShellCommandTool(workspace, options());
     const invocation = await tool.prepare({ command: "pwd", directory: "sub" }, signal());
@@ -199,8 +199,8 @@ describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
     expect(() => invocation.execute(signal())).toThrow("does not exist");
   });
 
-  describe("confined to reading, as what nobody was asked about", () => {
-    it("changes nothing, has no grant, and is bounded", async () => {
+  describe("confined to reading, without approval", () => {
+    it("changes nothing, has no granted access, and is limited", async () => {
       const grants = granting(outside);
       const command = `touch here; touch ${outside}/there; ulimit -d; ulimit -t; stat -fc '%b %S' /tmp /var/tmp; exit 0`;
       const { text, asked } = await read(command, { grants });
@@ -212,7 +212,7 @@ describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
       expect(asked).toEqual([]);
     });
 
-    it("asks to read more, once and not for the task, and for nothing else", async () => {
+    it("asks only to read more, and not for the task", async () => {
       writeFileSync(join(outside, "file"), "content");
       const { asked, text } = await read(`cat ${outside}/file`, {}, ["proceed_once"]);
       expect(asked.map(({ options }) => options.map(({ id }) => id))).toEqual([["proceed_once", "cancel"]]);
@@ -221,14 +221,14 @@ describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
         expect((await read(command, { access: reading(outside) })).asked).toEqual([]);
     });
 
-    it("does not run at all without a sandbox", async () => {
+    it("does not run without a sandbox", async () => {
       await expect(read("echo hi", { sandbox: () => Promise.resolve(noSandbox("")) })).rejects.toThrow(
         "cannot be confined to reading",
       );
     });
   });
 
-  it("runs what was shown with a sandbox in none other", async () => {
+  it("runs a command that was approved with a sandbox only in one", async () => {
     const sandboxes = [sandbox, noSandbox("")];
     const tool = runShellCommandTool(workspace, options({ sandbox: async () => sandboxes.shift() ?? sandbox }));
     const invocation = await tool.prepare({ command: "touch made" }, signal());
@@ -237,7 +237,7 @@ describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
     expect(existsSync(join(root, "made"))).toBe(false);
   });
 
-  it("runs again without a sandbox in the directory that was shown, whatever the first run made of it", async () => {
+  it("runs again without a sandbox only in the directory that the user saw", async () => {
     mkdirSync(join(root, "sub"));
     const command = `rmdir ../sub; ln -s ${outside} ../sub; touch made; echo "sudo: Operation not permitted" >&2; exit 1`;
     const tool = runShellCommandTool(workspace, options());
@@ -246,7 +246,7 @@ describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
     expect(existsSync(join(outside, "made"))).toBe(false);
   });
 
-  it("says when there is no sandbox, and binds an approval to that", async () => {
+  it("says when there is no sandbox, and binds the approval to it", async () => {
     const tool = runShellCommandTool(workspace, options({ sandbox: () => Promise.resolve(noSandbox("why")) }));
     const invocation = await tool.prepare({ command: "touch made" }, signal());
     expect(invocation).toMatchObject({ description: "Run touch made (without a sandbox)", confinement: "none" });
@@ -290,14 +290,14 @@ describe.skipIf(!found.confines)(`run_shell_command in a sandbox${why}`, () => {
   }
 });
 
-/** What a command did and asked. */
+/** The events and questions of a command. */
 interface Played {
   readonly events: ToolEvent[];
   readonly asked: Question[];
   readonly text: string;
 }
 
-/** The product of two numbers in a line. */
+/** Returns the product of two numbers in a line. */
 function productOf(line: string): number {
   return line.split(" ").reduce((product, factor) => product * Number(factor), 1);
 }

@@ -14,7 +14,7 @@ const OPTIONS: ShellOptions = {
   maxOutputBytes: 1000,
 };
 
-/** Of this test run alone: others may run beside it. */
+/** Unique to this test run, because others may run at the same time. */
 const SLEEP = `sleep ${process.pid}4.2`;
 
 describe("run_shell_command", () => {
@@ -29,7 +29,7 @@ describe("run_shell_command", () => {
     rmSync(root, { recursive: true, force: true });
   });
 
-  it("asks with the exact command and where it runs (TOOL-3)", async () => {
+  it("asks with the exact command and its directory (TOOL-3)", async () => {
     const invocation = await prepare("echo hi");
     expect(invocation.confirmation).toMatchObject({
       case: "executeDetails",
@@ -39,17 +39,17 @@ describe("run_shell_command", () => {
     await expect(prepare("ls", { directory: "../.." })).rejects.toThrow("is outside workspace");
   });
 
-  it("gives both outputs, in the workspace, with the environment it was given and no other", async () => {
+  it("returns both outputs, runs in the workspace, and has only the given environment", async () => {
     process.env.DEVTOOL_CANARY = "leaked";
     const [last] = (await run("pwd; echo err >&2; echo [$SECRETLESS$DEVTOOL_CANARY]")).slice(-1);
-    // The two come through pipes of their own, so their order is not told.
+    // The two outputs come through separate pipes, so their order is unknown.
     expect(JSON.stringify(last)).toContain(root);
     expect(JSON.stringify(last)).toContain("err\\n");
     expect(JSON.stringify(last)).toContain("[yes]");
     delete process.env.DEVTOOL_CANARY;
   });
 
-  it("loses no output of a command that has ended before somebody reads it", async () => {
+  it("loses no output of a command that ended before its output was read", async () => {
     const { execute } = await prepare("echo said");
     const events: ToolEvent[] = [];
     for await (const event of execute(AbortSignal.timeout(60_000))) {
@@ -95,7 +95,7 @@ describe("run_shell_command", () => {
     expect(countProcesses(SLEEP)).toBe(0);
   });
 
-  it("shows its output while it runs, and of a flood its end (TOOL-7)", async () => {
+  it("shows its output while it runs, and only the end of a flood (TOOL-7)", async () => {
     let nowMs = 0;
     const clock = { now: () => (nowMs += 100), timeout: AbortSignal.timeout };
     const live: string[] = [];
@@ -115,7 +115,7 @@ describe("run_shell_command", () => {
     });
   });
 
-  it("shows what it wrote soon after, also when it is silent then (TOOL-7)", async () => {
+  it("shows output soon after it was written, even if no more follows (TOOL-7)", async () => {
     const silent = () => existsSync(join(root, "silent"));
     const clock = { now: () => (silent() ? 100 : 0), timeout: AbortSignal.timeout };
     const live: string[] = [];
@@ -132,7 +132,7 @@ describe("run_shell_command", () => {
     return runShellCommandTool(workspace, options).prepare({ command, ...more }, AbortSignal.timeout(60_000));
   }
 
-  /** Runs a command, calls back with each piece of live output, and gives all events. */
+  /** Runs a command, calls back with each snapshot of live output, and returns all events. */
   async function run(command: string, options = OPTIONS, onLive?: (text: string) => void): Promise<ToolEvent[]> {
     const invocation = await prepare(command, {}, options);
     const events: ToolEvent[] = [];
@@ -144,7 +144,7 @@ describe("run_shell_command", () => {
   }
 });
 
-/** Waits until a child process has ended and Node has told of it. */
+/** Waits until Node has reported the end of a child process. */
 async function hasEnded(pid: number): Promise<void> {
   while (existsSync(`/proc/${pid}`)) await delay(1);
   await delay(10);

@@ -45,7 +45,7 @@ describe("Checkpoints", () => {
   });
   afterEach(() => rmSync(base, { recursive: true }));
 
-  it("brings changed, deleted and new files back to where they were, also after a restart", async () => {
+  it("restores changed, deleted and new files, also after a restart", async () => {
     const before = state();
     const id = await open().snapshot(own(root), "Change src/a.txt", signal);
     write("src/a.txt", "two");
@@ -57,7 +57,7 @@ describe("Checkpoints", () => {
     expect(statSync(join(root, "run.sh")).mode & 0o777).toBe(0o755);
   });
 
-  it("lists checkpoints with time and label, the latest first, and makes none when nothing changed", async () => {
+  it("lists checkpoints with time and label, newest first, and makes none if nothing changed", async () => {
     const checkpoints = open();
     expect(await checkpoints.list(own(root), signal)).toEqual([]);
     expect(await checkpoints.snapshot(own(root), "one", signal)).toBe("1");
@@ -70,7 +70,7 @@ describe("Checkpoints", () => {
     expect(await open().list(own(join(base, "other")), signal)).toEqual([]);
   });
 
-  it("leaves alone names that are not UTF-8, and takes those of git's own for files", async () => {
+  it("leaves names alone that are not UTF-8, and treats names with a meaning for git as files", async () => {
     const odd = Buffer.concat([Buffer.from(`${root}/`), Buffer.from([0xff, 0xfe])]);
     writeFileSync(odd, "one");
     const names = ["git~1", ".GIT", "-x", " y", "M 100644 :1 z"];
@@ -82,7 +82,7 @@ describe("Checkpoints", () => {
     expect(readFileSync(odd, "utf8")).toBe("two");
   });
 
-  it("says before a restore what it would change, and changes nothing else", async () => {
+  it("previews the changes of a restore, and makes no others", async () => {
     const checkpoints = open({ now: () => new Date() });
     const id = await checkpoints.snapshot(own(root), "one", signal);
     write("src/a.txt", "two");
@@ -113,7 +113,7 @@ describe("Checkpoints", () => {
     expect(state()).toEqual(later);
   });
 
-  it("leaves alone what is ignored, very large, a link, or older than the checkpoint", async () => {
+  it("leaves files alone that are ignored, very large, links, or older than the checkpoint", async () => {
     write(".gitignore", "*.log\n");
     write("secret.log", "kept out");
     write("large", "x".repeat(11 * 1024 * 1024));
@@ -136,7 +136,7 @@ describe("Checkpoints", () => {
     expect(existsSync(join(root, "link"))).toBe(true);
   });
 
-  it("replaces nothing that it could not bring back, and writes through no link", async () => {
+  it("does not replace a file that it could not restore, and does not write through links", async () => {
     const outside = join(base, "outside");
     writeFileSync(outside, "outside");
     const checkpoints = open();
@@ -152,7 +152,7 @@ describe("Checkpoints", () => {
     expect(readFileSync(outside, "utf8")).toBe("outside");
   });
 
-  it("runs nothing and reads no configuration that a workspace brings", async () => {
+  it("runs no program and reads no configuration of a workspace", async () => {
     const spy = join(base, "spy");
     const command = `touch ${spy}`;
     execFileSync("git", ["init", "--quiet", root]);
@@ -176,7 +176,7 @@ describe("Checkpoints", () => {
     expect(existsSync(spy), "would be seen, if git looked at the workspace (sabotage)").toBe(true);
   });
 
-  it("goes on after a crash in the middle of one", async () => {
+  it("recovers after a crash in the middle of a checkpoint", async () => {
     const id = await open().snapshot(own(root), "one", signal);
     const locks = execFileSync("git", ["for-each-ref", "--format=%(refname)"], {
       cwd: join(dataDirectory, "checkpoints.git"),
@@ -190,7 +190,7 @@ describe("Checkpoints", () => {
     expect(notices).toEqual([]);
   });
 
-  it("says once that there is no git, and the work goes on", async () => {
+  it("reports once that git is missing, and lets calls run without a checkpoint", async () => {
     const checkpoints = open({ programs: new HostPrograms(join(base, "nothing"), []) });
     expect(await checkpoints.snapshot(own(root), "one", signal)).toBeUndefined();
     expect(await checkpoints.snapshot(own(root), "two", signal)).toBeUndefined();
@@ -201,7 +201,7 @@ describe("Checkpoints", () => {
     await expect(restore(checkpoints, own(root), "1")).rejects.toThrow("git is not installed");
   });
 
-  it("says once where a fault was that nobody expected", async () => {
+  it("reports the place of an internal error once", async () => {
     const fail = (): never => {
       throw new TypeError("secret");
     };
@@ -214,7 +214,7 @@ describe("Checkpoints", () => {
     ]);
   });
 
-  it("knows only the checkpoints of a workspace, and does one thing at a time", async () => {
+  it("separates the checkpoints of workspaces, and runs one operation at a time", async () => {
     const checkpoints = open();
     await expect(restore(checkpoints, own(root), "7")).rejects.toThrow('checkpoint "7" does not exist: /restore list');
     const other = join(base, "other");
@@ -225,7 +225,7 @@ describe("Checkpoints", () => {
     expect(readdirSync(other)).toEqual([]);
   });
 
-  it("does not keep the data directory, where that lies in the workspace", async () => {
+  it("does not save the data directory if it is in the workspace", async () => {
     dataDirectory = join(root, "data");
     mkdirSync(dataDirectory);
     writeFileSync(join(dataDirectory, "tasks.db"), "one");
@@ -237,7 +237,7 @@ describe("Checkpoints", () => {
     expect(readFileSync(join(dataDirectory, "tasks.db"), "utf8")).toBe("two");
   });
 
-  it("keeps the newest hundred of each principal", async () => {
+  it("keeps the newest hundred checkpoints of each principal", async () => {
     const checkpoints = open();
     const bob = { workspacePath: root, principal: "bob" };
     await checkpoints.snapshot(bob, "bob's", signal);
@@ -252,7 +252,7 @@ describe("Checkpoints", () => {
     expect(readFileSync(join(root, "src/a.txt"), "utf8")).toBe("101");
   });
 
-  it("is seen and restored by who made it alone", async () => {
+  it("lets only the principal who made a checkpoint see and restore it", async () => {
     const bob = { workspacePath: root, principal: "bob" };
     const checkpoints = open();
     expect(await checkpoints.snapshot(own(root), "Run make secret-project", signal)).toBe("1");
@@ -262,13 +262,13 @@ describe("Checkpoints", () => {
     expect(await open().list(bob, signal)).toMatchObject([{ id: "2", label: "Change a" }]);
   });
 
-  it("of an earlier version, which names nobody, is the operator's", async () => {
+  it("assigns a checkpoint of an earlier version to the operator", async () => {
     await open().snapshot({ workspacePath: root, principal: "" }, "old", signal);
     expect(await open().list(own(root), signal)).toMatchObject([{ label: "old" }]);
     expect(await open().list({ workspacePath: root, principal: "bob" }, signal)).toEqual([]);
   });
 
-  it("is made before an approved edit", async () => {
+  it("makes a checkpoint before an approved edit", async () => {
     using workspace = new Workspace(root);
     const checkpoints = open();
     const tool = withCheckpoints(writeFileTool(workspace), checkpoints, own(root));
