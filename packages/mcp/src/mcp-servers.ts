@@ -58,8 +58,8 @@ export class McpServers implements AsyncDisposable {
     const offers = await this.#askEach(
       async (supervisor, connection) => [
         {
-          tools: await this.#toolsOf(supervisor, connection, signal),
-          resources: await this.#resourcesOf(supervisor, connection, signal),
+          tools: await this.#listTools(supervisor, connection, signal),
+          resources: await this.#listResources(supervisor, connection, signal),
         },
       ],
       signal,
@@ -84,7 +84,7 @@ export class McpServers implements AsyncDisposable {
 
   /** Returns the resources of the connected servers. */
   async resources(signal: AbortSignal): Promise<readonly McpResource[]> {
-    return this.#askEach((supervisor, connection) => this.#resourcesOf(supervisor, connection, signal), signal);
+    return this.#askEach((supervisor, connection) => this.#listResources(supervisor, connection, signal), signal);
   }
 
   /** Returns the state of each server, in the order of the settings. Sends no request. */
@@ -114,7 +114,7 @@ export class McpServers implements AsyncDisposable {
       qualifiedName,
       definition,
       supervisor,
-      place: this.#placeOf(server),
+      place: this.#describePlace(server),
       validator: connection.validator,
       callTimeoutMs: server.callTimeout ? durationMs(server.callTimeout) : DEFAULT_CALL_TIMEOUT_MS,
       maxOutputBytes,
@@ -122,28 +122,28 @@ export class McpServers implements AsyncDisposable {
     });
   }
 
-  #placeOf(server: McpServer): string {
+  #describePlace(server: McpServer): string {
     return serverPlace(server, this.#options.originOf?.(server) ?? "operator");
   }
 
-  async #resourcesOf(
+  async #listResources(
     supervisor: McpSupervisor,
     connection: McpConnection,
     signal: AbortSignal,
   ): Promise<McpResource[]> {
     const listed = await connection.resources(signal);
     const { server } = supervisor;
-    const origin = { server: server.name, serverHash: serverHash(server), place: this.#placeOf(server) };
+    const origin = { server: server.name, serverHash: serverHash(server), place: this.#describePlace(server) };
     return listed.map(({ uri, name, title }) => ({ ...origin, uri, name: title ?? name }));
   }
 
-  async #toolsOf(supervisor: McpSupervisor, connection: McpConnection, signal: AbortSignal): Promise<FoundTool[]> {
+  async #listTools(supervisor: McpSupervisor, connection: McpConnection, signal: AbortSignal): Promise<FoundTool[]> {
     const { name: server, includeTools, excludeTools } = supervisor.server;
     const taken = (await connection.tools(signal)).filter(
       ({ name }) => (includeTools.length === 0 || includeTools.includes(name)) && !excludeTools.includes(name),
     );
     if (taken.length > MAX_TOOLS) {
-      const text = `MCP server ${JSON.stringify(server)}: it has ${taken.length} tools: the first ${MAX_TOOLS} are taken`;
+      const text = `MCP server ${JSON.stringify(server)}: it has ${taken.length} tools: only the first ${MAX_TOOLS} are used`;
       this.#noticeOnce(server, text);
     }
     this.#toolCounts.set(server, Math.min(taken.length, MAX_TOOLS));
