@@ -4,7 +4,7 @@ import { readMatrix } from "./interop/matrix.ts";
 import { matrixPage } from "./interop/matrix-page.ts";
 
 describe("docs/interop.md", () => {
-  it("shows what the interop tests recorded (else: npx -y pnpm@12 interop-matrix)", () => {
+  it("has the recorded results (otherwise: npx -y pnpm@12 interop-matrix)", () => {
     const page = readFileSync(new URL("../docs/interop.md", import.meta.url), "utf8");
     expect(page).toBe(matrixPage(readMatrix()));
   });

@@ -11,10 +11,10 @@ import { ourClient } from "./interop/our-client.ts";
 import { play, SCENARIOS, type ScenarioResult } from "./interop/scenario.ts";
 import { freeAddress } from "./push/free-address.ts";
 
-/** Set to write what went well into the matrix, in place of comparing with it. */
+/** Whether to record the results in the matrix instead of comparing with it. */
 const RECORDS = process.env.DEVTOOL_INTEROP_RECORD !== undefined;
 
-describe("official SDKs as clients of our server", () => {
+describe("official SDKs as clients of devtool's server", () => {
   let server: DevtoolServer;
   let workspace: string;
   let hook: string;
@@ -32,15 +32,15 @@ describe("official SDKs as clients of our server", () => {
   });
 
   for (const { peer, protocol, binding, known, missing, play } of foreignClients()) {
-    it(`${peer} speaks A2A ${protocol} over ${binding}`, async (context) => {
-      if (missing !== undefined) return skipped(missing, context);
+    it(`${peer} calls A2A ${protocol} over ${binding}`, async (context) => {
+      if (missing !== undefined) return skipWithReason(missing, context);
       expect(await isOffered(protocol)).toBe(true);
       const file = `${peer} ${protocol} ${binding}.txt`.replace(/[^\w.]+/g, "-");
       const results = await play({ ...server, binding, protocol, file, hook }, SCENARIOS);
       const outcome = outcomeOf(results, known);
       expect(await readFile(join(workspace, file), "utf8")).toBe("made");
       await expect(readFile(join(workspace, `${file}-no`))).rejects.toThrow("ENOENT");
-      rows.push(compared({ peer, role: "client", protocol, binding, ...outcome }));
+      rows.push(compareRow({ peer, role: "client", protocol, binding, ...outcome }));
     });
   }
 
@@ -52,26 +52,26 @@ describe("official SDKs as clients of our server", () => {
   }
 });
 
-describe.concurrent("official SDKs as servers of our client", () => {
+describe.concurrent("official SDKs as servers of devtool's client", () => {
   const rows: MatrixRow[] = [];
   afterAll(() => {
     if (RECORDS) recordRows(rows);
   });
 
   for (const { peer, protocol, binding, known, missing, start } of foreignServers()) {
-    // The Java SDK has a race of its own: once in 240 scenarios it answered without the artifact that it had made.
+    // The Java SDK has a race: once in 240 scenarios it answered without its artifact.
     const retry = peer.startsWith("Java") ? 2 : 0;
     it(`${peer} serves A2A ${protocol} over ${binding}`, { retry }, async (context) => {
-      if (missing !== undefined) return skipped(missing, context);
+      if (missing !== undefined) return skipWithReason(missing, context);
       await using server = await start();
       const results = await play(await ourClient(server.url, { protocol, binding }), SCENARIOS);
-      rows.push(compared({ peer, role: "server", protocol, binding, ...outcomeOf(results, known) }));
+      rows.push(compareRow({ peer, role: "server", protocol, binding, ...outcomeOf(results, known) }));
     });
   }
 });
 
 describe("the programs that play the scenarios", () => {
-  it("would be seen to fail: against a server that answers with nothing right (sabotage)", async () => {
+  it("fail against an address without a server (sabotage)", async () => {
     const nowhere = { url: "http://127.0.0.1:1", token: "none", file: "none.txt", hook: "127.0.0.1:1" };
     const played = foreignClients().filter(({ missing, binding }) => missing === undefined && binding === "JSONRPC");
     expect(new Set(played.map(({ protocol }) => protocol))).toEqual(new Set(["0.3", "1.0"]));
@@ -83,7 +83,7 @@ describe("the programs that play the scenarios", () => {
     expect(wrong).toEqual([]);
   });
 
-  it("would be seen to fail in our client too: with an agent that fails at whatever it is asked (sabotage)", async () => {
+  it("fail in devtool's client if the agent fails every task (sabotage)", async () => {
     const directory = await mkdtemp(join(tmpdir(), "devtool-interop-"));
     const script = join(directory, "agent.json");
     await writeFile(script, "{}");
@@ -97,8 +97,8 @@ describe("the programs that play the scenarios", () => {
   });
 });
 
-/** Skips a test, and says why where everybody sees it. */
-function skipped(reason: string, context: TestContext): void {
+/** Skips a test and prints the reason. */
+function skipWithReason(reason: string, context: TestContext): void {
   console.info(`skipped: ${reason}`);
   context.skip(reason);
 }
@@ -107,7 +107,7 @@ interface Offer {
   readonly protocolVersion?: string;
 }
 
-/** What a row says of scenarios, once just those went wrong of which it is known. */
+/** Returns the outcome for a row, after checking that exactly the known failures failed. */
 function outcomeOf(results: readonly ScenarioResult[], known: KnownFailures): Pick<MatrixRow, "passed" | "known"> {
   expect(results.filter(({ ok, scenario }) => !ok && !(scenario in known))).toEqual([]);
   expect(results.filter(({ ok, scenario }) => ok && scenario in known)).toEqual([]);
@@ -115,9 +115,9 @@ function outcomeOf(results: readonly ScenarioResult[], known: KnownFailures): Pi
   return { passed, ...(Object.keys(known).length > 0 && { known }) };
 }
 
-/** A row, once it is what the matrix in the documentation shows. */
-function compared(row: MatrixRow): MatrixRow {
-  const shown = readMatrix().find((old) => isSameRow(old, row));
-  if (!RECORDS) expect(shown, "run npx -y pnpm@12 interop-matrix --record").toEqual(row);
+/** Returns a row, after comparing it with the recorded matrix. */
+function compareRow(row: MatrixRow): MatrixRow {
+  const recorded = readMatrix().find((old) => isSameRow(old, row));
+  if (!RECORDS) expect(recorded, "run npx -y pnpm@12 interop-matrix --record").toEqual(row);
   return row;
 }
