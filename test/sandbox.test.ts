@@ -16,8 +16,10 @@ import { ApprovalMode, ServerInfoSchema, type ToolCall, toolCallsOf } from "@dev
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { approvalScript } from "./sandbox/approval-script.ts";
-import { ESCAPES, type Escape, LEFT, processesOf } from "./sandbox/escapes.ts";
+import type { Escape } from "./sandbox/escape.ts";
+import { ESCAPES } from "./sandbox/escapes.ts";
 import { clientOf, type Ground, prepareGround } from "./sandbox/ground.ts";
+import { LEFT, processesOf } from "./sandbox/process-escapes.ts";
 
 const signal = AbortSignal.timeout(240_000);
 const path = `${dirname(realpathSync(process.execPath))}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`;
