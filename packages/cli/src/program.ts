@@ -5,7 +5,7 @@ import { type Io, writeLine } from "./io.ts";
 import { PROFILES } from "./profile.ts";
 import { visible } from "./render/style.ts";
 
-/** Runs a command line and gives the exit code. Each command is loaded only when it is asked for. */
+/** Runs a command line and returns its exit code. Each command's code is loaded only when it is run. */
 export async function runProgram(argv: readonly string[], io: Io): Promise<number> {
   let exitCode: number = ExitCode.OK;
   const program = buildProgram(io, (code) => {
@@ -23,154 +23,148 @@ export async function runProgram(argv: readonly string[], io: Io): Promise<numbe
   }
 }
 
-/** The ways to answer that `--approve` offers. */
-const APPROVALS = ["ask", "never", "all"] as const;
-const WITHOUT_SANDBOX = "with --approve all: also run commands again without the sandbox";
-
-/** The exit codes, in the words of the help. */
+/** The exit codes, for the help of commands that follow a task. */
 const EXIT_CODES = `
-Exit codes: 0 done, 1 failed, 2 bad command line, 3 nobody could be asked (the task waits for its user, or what it asked
-for was declined), 130 canceled, 141 the output was closed before its end`;
+Exit codes:
+  0    success
+  1    failure
+  2    usage error
+  3    input required: the agent asked and nobody could answer, or the answer was no
+  130  canceled
+  141  standard output was closed early`;
 
-/** Takes the exit code of the command that ran. */
+const DATA_DIRECTORY = "data directory (default: $DEVTOOL_DATA or ~/.devtool)";
+const JSON_EVENTS = "print each event as a line of JSON";
+const JOB_LOG = "read this log file, as named by `devtool run`, instead of a server's";
+
+/** Receives the exit code of the command that ran. */
 type Done = (exitCode: number) => void;
 
 function buildProgram(io: Io, done: Done): Command {
   const program = new Command("devtool")
-    .description("The universal port for coding agents: serve one, talk to one, test any.")
-    .version(manifest.version)
+    .description("Serve, use and test coding agents over Agent2Agent (A2A).")
+    .version(manifest.version, "-V, --version", "print the version")
+    .helpOption("-h, --help", "print this help")
+    .helpCommand("help [command]", "print help for a command")
     .enablePositionalOptions()
     .addHelpText("after", EXIT_CODES)
     .exitOverride()
     .configureOutput({ writeOut: (text) => io.stdout.write(text), writeErr: (text) => io.stderr.write(text) });
-  for (const add of [
-    addServe,
-    addRun,
-    addChat,
-    addWatch,
-    addTasks,
-    addCancel,
-    addCommands,
-    addExec,
-    addDoctor,
-    addConformance,
-    addAudit,
-    addTrust,
-    addPush,
-  ]) {
-    add(program, io, done);
-  }
+  program.commandsGroup("Use an agent:");
+  for (const add of [addRun, addChat, addExec, addCommands, addTasks, addWatch, addCancel]) add(program, io, done);
+  program.commandsGroup("Run a server:");
+  for (const add of [addServe, addTrust, addAudit, addPush, addDoctor]) add(program, io, done);
+  program.commandsGroup("Test:");
+  addConformance(program, io, done);
   return program;
 }
 
 function addServe(program: Command, io: Io, done: Done): void {
-  program
+  const command = program
     .command("serve")
-    .description("Run an agent server")
-    .option("--workspace <dir>", "where agents work, made when it is missing (default: this directory)")
-    .option("--root <dir...>", "directories in which other workspaces may lie")
+    .description("Start a server for a coding agent, or for agents of your own")
+    .action(async (options) => done(await (await import("./command/serve.ts")).serve(options, io)));
+  command
+    .optionsGroup("Agent:")
+    .option("--workspace <dir>", "directory the agent works in; created if missing (default: current directory)")
+    .option("--root <dir...>", "more directories that clients may choose as workspace")
     .addOption(
       new Option(
         "--agent <[name=]module>",
-        'serve the agent that a module exports as "agent", the first as the default; may be given more than once (default: the coding agent, "devtool"). It runs with your rights',
+        'serve the agent that a module exports as "agent"; repeatable, the first is the default. The module runs with your rights (default: "devtool", the coding agent)',
       )
         .argParser((value: string, others: readonly string[] = []) => [...others, value])
         .conflicts("profile"),
     )
-    .option("--data <dir>", "where tasks and the discovery file are kept (default: $DEVTOOL_DATA or ~/.devtool)")
-    .option("--host <address>", "the address to bind (default: 127.0.0.1)")
-    .option("--port <number>", "the port to bind; 0 takes a free one (default: 41242)")
-    .option(
-      "--public-url <url>",
-      "where clients reach the server, for instance behind a proxy (default: where it listens)",
-    )
-    .option("--tls-ended-by-proxy", "a proxy in front ends TLS, so other machines may reach the server without it")
-    .option("--token-file <file>", "the bearer token, in a file of mode 0600 (default: the server makes one)")
-    .option("--allow-host <host...>", "further values of the Host header to serve: name:port, or name for any port")
-    .option("--allow-origin <origin...>", "origins of web pages that may call, such as https://app.example")
-    .option("--push-target <host:port...>", "where notifications may be posted although it is not public or not https")
-    .option("--require-extension", "refuse clients that do not know the development-tool extension")
     .addOption(
-      new Option(
-        "--approval-mode <mode>",
-        "how far agents may go without asking (default: ask before every change)",
-      ).choices(["default", "plan", "auto-edit", "yolo"]),
+      new Option("--approval-mode <mode>", "what the agent may do without asking").choices([
+        "default",
+        "plan",
+        "auto-edit",
+        "yolo",
+      ]),
     )
-    .option("--config <file>", "the operator's settings (default: config.toml in the data directory)")
+    .option("--config <file>", "configuration file (default: config.toml in the data directory)")
+    .option("--data <dir>", DATA_DIRECTORY);
+  addListenOptions(command);
+  command
+    .optionsGroup("Testing:")
     .addOption(
-      new Option(
-        "--profile <kit>",
-        "serve the agent that this kit tests A2A with, in place of the coding agent",
-      ).choices([...PROFILES]),
+      new Option("--profile <kit>", "serve the test agent that an A2A test kit expects").choices([...PROFILES]),
     )
-    .option("--anonymous", "let in callers without credentials; only with --profile, only on loopback")
-    .option("--rotate-token", "make another token; the one of the last start counts no longer")
-    .option("--json", "print one line of JSON when ready")
-    .action(async (options) => done(await (await import("./command/serve.ts")).serve(options, io)));
+    .option("--anonymous", "accept callers without credentials; only with --profile, only on loopback")
+    .optionsGroup("Output:")
+    .option("--json", "print one line of JSON when the server is ready");
+}
+
+/** Adds where `serve` listens and who may call. */
+function addListenOptions(command: Command): void {
+  command
+    .optionsGroup("Network:")
+    .option("--host <address>", "address to listen on (default: 127.0.0.1)")
+    .option("--port <number>", "port to listen on; 0 for any free port (default: 41242)")
+    .option("--public-url <url>", "URL that clients use, such as a proxy's (default: the listening address)")
+    .option("--tls-ended-by-proxy", "a proxy terminates TLS: allow other machines without TLS here")
+    .option("--require-extension", "reject clients that do not support the development-tool extension")
+    .option("--push-target <host:port...>", "allow webhooks at this address although it is not public or not HTTPS")
+    .optionsGroup("Access:")
+    .option("--token-file <file>", "read the bearer token from a file of mode 0600 (default: generated)")
+    .option("--rotate-token", "generate a new token; the previous one stops working")
+    .option("--allow-host <host...>", "more accepted values of the Host header: name:port, or name for any port")
+    .option("--allow-origin <origin...>", "accepted origins of web pages, such as https://app.example");
 }
 
 function addRun(program: Command, io: Io, done: Done): void {
-  connected(program.command("run <prompt>"))
-    .description("Give an agent one job and follow it to its end")
-    .addOption(
-      new Option("--approve <how>", "how to answer what the agent asks").choices([...APPROVALS]).default("ask"),
-    )
-    .option("--approve-without-sandbox", WITHOUT_SANDBOX)
-    .option("--workspace <dir>", "where the agent works (default: this directory; with --url or --task the server's)")
+  withConnection(withApproval(program.command("run <prompt>")))
+    .description("Give an agent a task and follow it to its end")
+    .option("--workspace <dir>", "directory to work in (default: current directory; with --url or --task the server's)")
     .option("--task <id>", "continue this task")
-    .option("--json", "print each event as a line of JSON")
+    .option("--json", JSON_EVENTS)
     .addHelpText("after", EXIT_CODES)
     .action(async (prompt, options) => done(await (await import("./command/run.ts")).run(prompt, options, io)));
 }
 
 function addChat(program: Command, io: Io, done: Done): void {
-  connected(program.command("chat"))
-    .description("Talk with an agent")
-    .addOption(
-      new Option("--approve <how>", "how to answer what the agent asks").choices([...APPROVALS]).default("ask"),
-    )
-    .option("--approve-without-sandbox", WITHOUT_SANDBOX)
-    .option("--workspace <dir>", "where the agent works (default: the server's)")
+  withConnection(withApproval(program.command("chat")))
+    .description("Chat with an agent")
+    .option("--workspace <dir>", "directory to work in (default: the server's)")
     .option("--task <id>", "continue this task")
     .action(async (options) => done(await (await import("./command/chat.ts")).chat(options, io)));
 }
 
 function addWatch(program: Command, io: Io, done: Done): void {
-  connected(program.command("watch <task>"))
-    .description("Follow a task from its beginning")
-    .option("--json", "print each event as a line of JSON")
+  withConnection(program.command("watch <task>"))
+    .description("Follow a task from its first event")
+    .option("--json", JSON_EVENTS)
     .action(async (task, options) => done(await (await import("./command/watch.ts")).watch(task, options, io)));
 }
 
 function addTasks(program: Command, io: Io, done: Done): void {
-  connected(program.command("tasks"))
-    .description("List tasks, the latest first")
+  withConnection(program.command("tasks"))
+    .description("List tasks, newest first")
     .option("--json", "print each task as a line of JSON")
     .action(async (options) => done(await (await import("./command/tasks.ts")).tasks(options, io)));
 }
 
 function addCancel(program: Command, io: Io, done: Done): void {
-  connected(program.command("cancel <task>"))
+  withConnection(program.command("cancel <task>"))
     .description("Cancel a task")
     .action(async (task, options) => done(await (await import("./command/tasks.ts")).cancel(task, options, io)));
 }
 
 function addCommands(program: Command, io: Io, done: Done): void {
-  connected(program.command("commands"))
-    .description("List the slash commands")
+  withConnection(program.command("commands"))
+    .description("List the server's slash commands")
     .action(async (options) => done(await (await import("./command/slash-commands.ts")).commands(options, io)));
 }
 
 function addExec(program: Command, io: Io, done: Done): void {
-  connected(program.command("exec <command> [args...]"))
-    .description("Run a slash command, for instance: devtool exec /shell ls -la (options come before it)")
+  withConnection(withApproval(program.command("exec <command> [args...]")))
+    .description("Run a slash command, for example: devtool exec /shell ls -la")
+    .usage("[options] <command> [args...]")
     .passThroughOptions()
-    .addOption(
-      new Option("--approve <how>", "how to answer what the command asks").choices([...APPROVALS]).default("ask"),
-    )
-    .option("--approve-without-sandbox", WITHOUT_SANDBOX)
-    .option("--json", "print each event as a line of JSON")
-    .addHelpText("after", EXIT_CODES)
+    .option("--json", JSON_EVENTS)
+    .addHelpText("after", `\nOptions must come before the slash command.\n${EXIT_CODES}`)
     .action(async (command, args, options) =>
       done(await (await import("./command/slash-commands.ts")).exec([command, ...args], options, io)),
     );
@@ -180,108 +174,105 @@ function addDoctor(program: Command, io: Io, done: Done): void {
   program
     .command("doctor")
     .description("Check that this machine can run a server")
-    .option("--data <dir>", "the data directory to check")
+    .option("--data <dir>", DATA_DIRECTORY)
     .action(async (options) => done(await (await import("./command/doctor.ts")).doctor(options, io)));
 }
 
 function addConformance(program: Command, io: Io, done: Done): void {
+  const notForPrograms = ["push", "token", "data", "a2a", "binding", "prompts", "only"];
   program
     .command("conformance [url]")
-    .description("Test any server of A2A 0.3 or 1.0, with or without the extension, or a program in any language")
+    .description("Test an A2A 0.3 or 1.0 server, or a client or codec in any language")
+    .addOption(new Option("--program <file>", "test the program of this binding.json").conflicts(notForPrograms))
+    .option("--push <host:port>", "also test push notifications, received at this address")
+    .option("--token <token>", "bearer token")
+    .option("--data <dir>", DATA_DIRECTORY)
+    .addOption(new Option("--a2a <version>", "A2A version (default: the card's first)").choices(["0.3", "1.0"]))
     .addOption(
-      new Option("--program <file>", "test the program that this binding.json names").conflicts([
-        "push",
-        "token",
-        "data",
-        "a2a",
-        "binding",
-        "prompts",
-        "only",
-      ]),
-    )
-    .option("--push <host:port>", "receive notifications there, and test them too; the server must be allowed to post")
-    .option("--token <token>", "the bearer token")
-    .option("--data <dir>", "where the discovery file of the server is")
-    .addOption(
-      new Option("--a2a <version>", "the version of A2A to speak (default: the first of its card)").choices([
-        "0.3",
-        "1.0",
-      ]),
-    )
-    .addOption(
-      new Option("--binding <name>", "the binding to speak (default: the first of its card)").choices([
+      new Option("--binding <name>", "protocol binding (default: the card's first)").choices([
         "JSONRPC",
         "HTTP+JSON",
         "GRPC",
       ]),
     )
-    .option("--prompts <file>", "JSON: the prompt for each behaviour that the cases need (default: for our own agent)")
-    .option("--only <prefix>", "play only the cases whose ids begin so, for instance a2a/")
-    .option("--known-failing <file>", "JSON: the cases that may fail, and why; one that passes is an error")
-    .option("--report-html <file>", "write a page to read")
-    .option("--report-junit <file>", "write JUnit XML")
-    .option("--report-json <file>", "write the report as JSON")
+    .option("--prompts <file>", "JSON file with the prompt for each behavior (default: the coding agent's)")
+    .option("--only <prefix>", "run only the cases whose id has this prefix, such as a2a/")
+    .option("--known-failing <file>", "JSON file of cases that may fail, with reasons; one that passes is an error")
+    .option("--report-html <file>", "write an HTML report")
+    .option("--report-junit <file>", "write a JUnit XML report")
+    .option("--report-json <file>", "write a JSON report")
     .option("--json", "print each result as a line of JSON")
     .action(async (url, options) =>
       done(await (await import("./command/conformance.ts")).conformance(url, options, io)),
     );
 }
 
-const JOB_LOG = "the log that devtool run named, in place of a server's";
-
 function addAudit(program: Command, io: Io, done: Done): void {
-  const audit = program.command("audit").description("Read the log of why each tool call ran, or did not");
-  connected(audit.command("verify"))
-    .description("Check that no record was changed, moved or cut out")
-    .option("--head <hash>", "a hash that an earlier check printed: it must still be there")
+  const audit = program.command("audit").description("Verify or export the audit log of tool calls");
+  withConnection(audit.command("verify"))
+    .description("Check that no record was changed, moved or removed")
+    .option("--head <hash>", "hash printed by an earlier check, which must still be in the log")
     .option("--log <file>", JOB_LOG)
     .action(async (options) => done(await (await import("./command/audit.ts")).verify(options, io)));
-  connected(audit.command("export"))
+  withConnection(audit.command("export"))
     .description("Print each record as a line of JSON")
     .option("--log <file>", JOB_LOG)
     .action(async (options) => done(await (await import("./command/audit.ts")).exportAudit(options, io)));
 }
 
 function addTrust(program: Command, io: Io, done: Done): void {
-  const trust = program.command("trust").description("Say whose configuration agents may use");
+  const trust = program.command("trust").description("Manage whose configuration agents may use");
   const load = () => import("./command/trust.ts");
-  const data = "where the grants are kept (default: $DEVTOOL_DATA or ~/.devtool)";
   trust
     .command("add [dir]")
-    .description("Show a directory's configuration and trust it")
-    .option("--data <dir>", data)
-    .option("--yes", "trust without asking")
+    .description("Show a directory's configuration and trust it (default: current directory)")
+    .option("--data <dir>", DATA_DIRECTORY)
+    .option("-y, --yes", "do not ask for confirmation")
     .action(async (dir = ".", options) => done(await (await load()).trustAdd(dir, options, io)));
   trust
     .command("list")
-    .description("List what is trusted")
-    .option("--data <dir>", data)
+    .description("List trusted directories")
+    .option("--data <dir>", DATA_DIRECTORY)
     .action(async (options) => done(await (await load()).trustList(options, io)));
   trust
     .command("remove [dir]")
-    .description("Take trust away")
-    .option("--data <dir>", data)
+    .description("Stop trusting a directory (default: current directory)")
+    .option("--data <dir>", DATA_DIRECTORY)
     .action(async (dir = ".", options) => done(await (await load()).trustRemove(dir, options, io)));
 }
 
 function addPush(program: Command, io: Io, done: Done): void {
-  const push = program.command("push").description("Take what a server posts");
-  connected(push.command("listen"))
-    .description("Print the notifications that come to a port of this machine, once they are verified")
+  const push = program.command("push").description("Receive push notifications");
+  withConnection(push.command("listen"))
+    .description("Listen on loopback, verify the notifications that arrive, and print them")
     .option(
       "--port <number>",
-      "the port, which the server must allow (serve --push-target 127.0.0.1:8088); 0 takes a free one",
+      "port to listen on, which the server must allow (serve --push-target 127.0.0.1:8088); 0 for any free port",
       "8088",
     )
-    .option("--task <id>", "ask the server to post this task's events here")
-    .option("--json", "print each event as a line of JSON")
+    .option("--task <id>", "subscribe to this task's events while listening")
+    .option("--json", JSON_EVENTS)
     .action(async (options) => done(await (await import("./command/push.ts")).pushListen(options, io)));
 }
 
-function connected(command: Command): Command {
+/** Adds how the agent's questions are answered. */
+function withApproval(command: Command): Command {
   return command
-    .option("--url <url>", "the server (default: the one that the data directory tells of)")
-    .option("--token <token>", "its bearer token (default: $DEVTOOL_TOKEN, or the data directory's)")
-    .option("--data <dir>", "where the discovery file of the server is (default: $DEVTOOL_DATA or ~/.devtool)")
-    .addOption(new Option("--protocol <name>", "how to talk").choices(["connect", "grpc", "a2a"]).default("connect"));
+    .addOption(
+      new Option("--approve <how>", "how to answer the agent's questions")
+        .choices(["ask", "never", "all"])
+        .default("ask"),
+    )
+    .option("--approve-without-sandbox", "with --approve all: also approve running commands without the sandbox");
+}
+
+/** Adds how a server is found and called. */
+function withConnection(command: Command): Command {
+  return command
+    .option("--url <url>", "server URL (default: the server running on this data directory)")
+    .option("--token <token>", "bearer token (default: $DEVTOOL_TOKEN, or the running server's)")
+    .option("--data <dir>", DATA_DIRECTORY)
+    .addOption(
+      new Option("--protocol <name>", "protocol to speak").choices(["connect", "grpc", "a2a"]).default("connect"),
+    );
 }

@@ -4,29 +4,30 @@ import { isWithin, missingPlace } from "./guarded-places.ts";
 import type { GuardedPlaces, Sandbox, SandboxAccess } from "./sandbox.ts";
 import { realPath } from "./system-mounts.ts";
 
-/** What a command needs more than it was given. */
+/** Further access that a command needs. `unconfined` is a run without any sandbox. */
 export type Extension =
   | { readonly case: "read"; readonly path: string }
   | { readonly case: "write"; readonly path: string }
   | { readonly case: "network" }
   | { readonly case: "unconfined" };
 
-/** A command that failed, as far as it tells why. */
+/** A failed command, with what is needed to find out why. */
 export interface FailedCommand {
-  /** The command line, as it was shown. */
+  /** The command line, as it was shown for approval. */
   readonly command: string;
   readonly output: string;
   readonly workingDirectory: string;
   readonly access: SandboxAccess;
-  /** What of the workspace it could only read. */
+  /** The places in the workspace that it could only read. */
   readonly guarded: GuardedPlaces;
 }
 
 const NETWORK =
   /Could not resolve host|Temporary failure in name resolution|Name or service not known|Network is unreachable|Failed to resolve|\b(ENETUNREACH|EAI_AGAIN)\b/i;
 const READ_ONLY = /Read-only file system|\bEROFS\b/i;
-/** What needs a privilege, and what would move a mount: no wider access gives either. */
+/** Errors of moving or removing a mount. */
 const BUSY = /Device or resource busy|\bEBUSY\b/i;
+/** Errors of what needs a privilege, which no further access gives, or of moving a mount. */
 const PRIVILEGED = /Operation not permitted|Device or resource busy|\b(EPERM|EBUSY)\b/i;
 const REFUSED = /Permission denied|\bEACCES\b/i;
 const MISSING = /No such file or directory|\bENOENT\b/i;
@@ -34,14 +35,14 @@ const QUOTED = /['"‘“`]([^'"’”`]+)['"’”`]/;
 const BEFORE_REASON =
   /([^\s:]+): (?:Read-only file system|Permission denied|No such file or directory|Device or resource busy|Operation not permitted)/i;
 const BARE = /(?:^|[\s:=(])(\/[^\s:;,)]+)/;
-/** What commands have of their own. */
+/** Directories that each command has of its own. */
 const SCRATCH = ["/tmp", "/var/tmp"];
-/** The number of lines at the end of an output that are searched. */
+/** Number of lines at the end of the output that are searched. */
 const MAX_LINES = 50;
-/** Where only the system's programs write: a command that needs it needs no sandbox. */
+/** Directories that are never granted: a command that has to write there can only run without a sandbox. */
 const SYSTEM = ["/bin", "/boot", "/dev", "/lib", "/lib64", "/proc", "/sbin", "/sys"];
 
-/** Guesses from what a command said what its sandbox kept from it; undefined when that does not look like the reason. */
+/** Guesses from the output of a failed command what its sandbox denied it; undefined when that does not look like the reason. */
 export function findDenial(failed: FailedCommand, sandbox: Sandbox): Extension | undefined {
   const lines = failed.output.split("\n").slice(-MAX_LINES);
   for (const line of lines.reverse()) {
@@ -51,7 +52,7 @@ export function findDenial(failed: FailedCommand, sandbox: Sandbox): Extension |
   return undefined;
 }
 
-/** The access with the extension; undefined for the one that ends confinement. */
+/** Returns the access with an extension; undefined for a run without a sandbox. */
 export function extendedAccess(access: SandboxAccess, extension: Extension): SandboxAccess | undefined {
   switch (extension.case) {
     case "read":
@@ -67,7 +68,7 @@ export function extendedAccess(access: SandboxAccess, extension: Extension): San
   }
 }
 
-/** Says in words what an extension allows: `write access to "/data"`. */
+/** Describes an extension to a user, for example as `write access to "/data"`. */
 export function extensionWords(extension: Extension): string {
   switch (extension.case) {
     case "read":
@@ -87,7 +88,7 @@ function denialIn(line: string, failed: FailedCommand, sandbox: Sandbox): Extens
   if (failed.access.network === "none" && NETWORK.test(line)) return { case: "network" };
   const path = pathIn(line, failed.workingDirectory);
   if (READ_ONLY.test(line)) return writeExtension(path, failed, sandbox);
-  // What is only read is a mount, which nothing removes or replaces: git checkout tries.
+  // A read-only place is a mount, which cannot be removed or replaced, as `git checkout` tries.
   if (BUSY.test(line) && path !== undefined && isWithin(path, failed.guarded.present))
     return writeExtension(path, failed, sandbox);
   if (PRIVILEGED.test(line)) return unconfined(path, failed);
@@ -111,8 +112,9 @@ function writeExtension(path: string | undefined, failed: FailedCommand, sandbox
 }
 
 /**
- * The end of confinement, which the output alone never offers, since anything can print a denial: the command line that
- * was shown must name the path itself, or a program that needs a privilege.
+ * Returns a run without a sandbox, unless only the output suggests that: anything can print a denial.
+ *
+ * The command line that was shown must contain the path itself, or the name of a program that needs a privilege.
  */
 function unconfined(path: string | undefined, { command, workingDirectory }: FailedCommand): Extension | undefined {
   const words = command.split(/[\s;|&()<>'"`]+/).filter(Boolean);
@@ -124,7 +126,7 @@ function unconfined(path: string | undefined, { command, workingDirectory }: Fai
     : undefined;
 }
 
-/** Programs that cannot do what they are for without a privilege. */
+/** Programs that need a privilege for their main purpose. */
 const NEED_PRIVILEGE: ReadonlySet<string> = new Set(
   (
     "sudo doas su mount umount chown chgrp chroot mknod unshare nsenter bwrap docker podman ping traceroute tcpdump strace " +
@@ -133,13 +135,13 @@ const NEED_PRIVILEGE: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-/** What is refused in the workspace, or where it may be written, is refused by the files' own modes. */
+/** Where a command may write, it was the mode of a file that denied access, and not the sandbox. */
 function refusedExtension(path: string, failed: FailedCommand, sandbox: Sandbox): Extension | undefined {
   const { workspace, writable } = failed.access;
   return isWithin(path, [workspace, ...writable]) ? undefined : writeExtension(path, failed, sandbox);
 }
 
-/** What is there for us, or would be in a directory that is, and not for the command, was hidden from it. */
+/** A path that exists here, or whose directory does, and that the command did not find was hidden from it. */
 function hiddenExtension(path: string, failed: FailedCommand, sandbox: Sandbox): Extension | undefined {
   const { workspace, readable, writable } = failed.access;
   if (isWithin(path, [workspace, "/usr", "/etc", ...SYSTEM, ...readable, ...writable])) return undefined;
@@ -149,8 +151,9 @@ function hiddenExtension(path: string, failed: FailedCommand, sandbox: Sandbox):
 }
 
 /**
- * What to make writable for a path: all of the repository, a file that is there, or else the directory that is.
- * Undefined when that can be written already: then the path was meant from another directory.
+ * Returns what to make writable for a path: the whole repository, an existing file, or the nearest existing directory.
+ *
+ * Undefined when that can be written already: then the path was relative to another directory.
  */
 function writablePlace(path: string, { access, guarded }: FailedCommand): string | undefined {
   const { workspace, writable } = access;
@@ -163,7 +166,7 @@ function writablePlace(path: string, { access, guarded }: FailedCommand): string
   return own || place === "/" || isWithin(place, [...writable, ...SYSTEM]) ? undefined : place;
 }
 
-/** The path by its real name, or the nearest directory above it that is there. */
+/** Returns the real path of a file or directory, or of the nearest existing directory above it. */
 function existingPlace(path: string): string {
   const real = realPath(path);
   if (real === undefined) return existingPlace(dirname(path));

@@ -4,14 +4,14 @@ import { isRunning, sendSignal } from "./process-state.ts";
 import type { SandboxedCommand } from "./sandbox.ts";
 import type { SpawnedCommand } from "./spawn-command.ts";
 
-/** The time from SIGTERM to SIGKILL. */
+/** Time from SIGTERM to SIGKILL in milliseconds. */
 const KILL_AFTER_MS = 2000;
-/** How often to look whether they are gone. */
+/** Interval of looking whether processes have ended, in milliseconds. */
 const LOOK_MS = 1;
-/** The time that a supervisor has to start what it watches over. */
+/** How long a supervisor may take to start the program, in milliseconds. */
 const START_MS = 200;
 
-/** Ends what is left of a command: SIGTERM, then SIGKILL; returns when all of it that can be found is gone. */
+/** Ends what is left of a command with SIGTERM, then SIGKILL. Resolves when all of its processes that can be found have ended. */
 export async function endProcess(
   { child, output, inner }: SpawnedCommand,
   { supervised }: Pick<SandboxedCommand, "supervised">,
@@ -24,7 +24,7 @@ export async function endProcess(
   output.destroy();
 }
 
-/** Waits until what a supervisor that has ended watched over is gone too: then nothing sees its mounts any more. */
+/** Waits until all processes below a supervisor that has ended are gone, and its mounts with them. */
 export async function innerGone({ inner }: Pick<SpawnedCommand, "inner">): Promise<void> {
   await within(KILL_AFTER_MS, async (signal) => {
     const root = await inner;
@@ -46,7 +46,7 @@ interface Supervised {
   readonly inner: Promise<number | undefined>;
 }
 
-/** All end with the inner process: the kernel sees to that. It takes no notice of SIGTERM itself. */
+/** Ends the processes below a supervisor. The kernel ends all of them with the inner process, which ignores SIGTERM itself. */
 async function endSupervised({ pid, inner }: Supervised): Promise<void> {
   const root = await within(KILL_AFTER_MS, () => inner);
   if (root === undefined) {
@@ -66,7 +66,7 @@ async function gone(pid: number, signal: AbortSignal): Promise<void> {
   while (isRunning(pid)) await delay(LOOK_MS, undefined, { signal });
 }
 
-/** The processes below one, nearest first; reads what Linux tells of it. */
+/** Lists the descendants of a process, nearest first. */
 function below(pid: number): number[] {
   const children = childrenOf(pid);
   return [...children, ...children.flatMap(below)];
@@ -81,7 +81,7 @@ function childrenOf(pid: number): number[] {
   }
 }
 
-/** Waits for something with a timeout: its value, or undefined when it took longer. Nothing of it goes on afterwards. */
+/** Waits with a timeout: returns the value, or undefined when it took longer. The signal aborts at the end in either case. */
 async function within<T>(ms: number, wait: (signal: AbortSignal) => Promise<T>): Promise<T | undefined> {
   const stop = new AbortController();
   const late = delay(ms, undefined, { signal: stop.signal, ref: false });

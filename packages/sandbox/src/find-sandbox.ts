@@ -4,32 +4,47 @@ import { join } from "node:path";
 import { BWRAP_EXTRAS, createBwrapSandbox } from "./bwrap-sandbox.ts";
 import { HostPrograms } from "./host-programs.ts";
 import { noSandbox } from "./no-sandbox.ts";
-import type { Sandbox, SandboxedCommand } from "./sandbox.ts";
+import type { Sandbox } from "./sandbox.ts";
 import { SandboxError } from "./sandbox-error.ts";
-import { spawnCommand } from "./spawn-command.ts";
+import { startProcess } from "./start-process.ts";
 
-/** Which sandbox an operator wants: `auto` takes the best that works. */
+/** The sandbox to use. `auto` uses bubblewrap where it works, and otherwise none. */
 export type SandboxKind = "auto" | "none" | "bwrap";
 
-/** What to find a sandbox with. */
+/** Options of `findSandbox`. */
 export interface FindSandboxOptions {
-  /** Paths that no command may reach, whatever it was granted: where tasks and tokens lie. Default: none. */
+  /**
+   * Paths that no command can reach, whatever it is granted, such as those of tasks and tokens.
+   *
+   * Default: none.
+   */
   readonly hidden?: readonly string[];
-  /** The PATH of commands, cleaned. */
+  /** The PATH of commands, as `sortSearchPath` returns it. */
   readonly path: string;
-  /** Where bwrap and bash are looked for. Default: the system, then the PATH. */
+  /**
+   * Where bwrap and bash are looked up.
+   *
+   * Default: the system's directories, then `path`.
+   */
   readonly programs?: HostPrograms;
-  /** The machine, as `process.arch` names it. Default: this one. */
+  /**
+   * The architecture, as in `process.arch`.
+   *
+   * Default: this machine's.
+   */
   readonly machine?: string;
 }
 
-/** The timeout of trying a sandbox out. */
+/** Timeout of the probe in milliseconds. */
 const PROBE_MS = 5000;
+/** How long a sandbox that did not work is not tried again, in milliseconds. A probe can fail because the machine is busy. */
+const RETRY_AFTER_MS = 30_000;
 
 /**
- * Finds a sandbox and tries it out with a real process. `auto` without a sandbox that works gives `none`, whose notice
- * says what is missing; asked for by name, it throws that as a `SandboxError`. Takes tens of milliseconds:
- * see `lazySandbox`.
+ * Finds a sandbox and probes it by running a process in it, which takes tens of milliseconds.
+ *
+ * Without a sandbox that works, `auto` returns one that confines nothing and whose `notice` says what is missing; `bwrap` rejects with a
+ * `SandboxError` that says the same.
  */
 export async function findSandbox(
   kind: SandboxKind,
@@ -43,12 +58,11 @@ export async function findSandbox(
   throw found;
 }
 
-/** A sandbox that did not work is tried again after this time: a probe can fail because the machine is busy. */
-const TRY_AGAIN_MS = 30_000;
-
 /**
- * Finds a sandbox when it is first needed, and again when that failed; where `auto` found none that works, again when
- * one is needed later. The clock is in milliseconds.
+ * Returns a function that finds a sandbox on its first call and keeps it.
+ *
+ * It tries again on the call after a failure and, while the sandbox found has a notice, every 30 seconds. `now` returns
+ * the time in milliseconds.
  */
 export function lazySandbox(find: () => Promise<Sandbox>, now: () => number): () => Promise<Sandbox> {
   let finding: Promise<Sandbox> | undefined;
@@ -66,35 +80,35 @@ export function lazySandbox(find: () => Promise<Sandbox>, now: () => number): ()
   return async () => {
     finding ??= start();
     const found = await finding;
-    if (found.notice === "" || now() - triedAt < TRY_AGAIN_MS) return found;
+    if (found.notice === "" || now() - triedAt < RETRY_AFTER_MS) return found;
     triedAt = now();
     finding = start();
     return finding;
   };
 }
 
-/** The sandbox, or why there is none. */
 async function findBwrap(options: FindSandboxOptions, signal: AbortSignal): Promise<Sandbox | SandboxError> {
   const { path, hidden = [], machine = process.arch, programs = new HostPrograms(path) } = options;
+  const unavailable = (problem: string, remedy: string): SandboxError =>
+    new SandboxError(`sandbox "bwrap" cannot be used: ${problem}`, "unavailable", { remedy });
   const program = programs.find("bwrap", []);
   if (program === undefined) {
-    return unusable("bubblewrap is not installed", 'run apt-get install bubblewrap, or choose "none"');
+    return unavailable("bubblewrap is not installed", 'run apt-get install bubblewrap, or choose "none"');
   }
   let problem = "";
   for (const extras of [BWRAP_EXTRAS, []]) {
     const sandbox = createBwrapSandbox({ path, hidden, machine, program, extras });
-    problem = await problemOf(sandbox, programs.get("bash", []), signal);
+    problem = await probe(sandbox, programs.get("bash", []), signal);
     if (problem === "") return sandbox;
   }
-  return unusable(`${program} says ${JSON.stringify(problem)}`, 'allow unprivileged user namespaces, or choose "none"');
+  return unavailable(
+    `${program} says ${JSON.stringify(problem)}`,
+    'allow unprivileged user namespaces, or choose "none"',
+  );
 }
 
-function unusable(why: string, remedy: string): SandboxError {
-  return new SandboxError(`sandbox "bwrap" cannot be used: ${why}`, "unavailable", { remedy });
-}
-
-/** Runs a program in it; what went wrong, or nothing. */
-async function problemOf(sandbox: Sandbox, shell: string, signal: AbortSignal): Promise<string> {
+/** Runs a program in a sandbox. Returns what went wrong, or an empty string. */
+async function probe(sandbox: Sandbox, shell: string, signal: AbortSignal): Promise<string> {
   const workspace = realpathSync(mkdtempSync(join(tmpdir(), "devtool-probe-")));
   try {
     const command = await sandbox.command({
@@ -102,23 +116,15 @@ async function problemOf(sandbox: Sandbox, shell: string, signal: AbortSignal): 
       workingDirectory: workspace,
       environment: {},
       shell,
-      access: { workspace, readable: [], writable: [], network: "none" },
+      access: { workspace, workspaceAccess: "read", readable: [], writable: [], network: "none" },
     });
-    return await outcomeOf(command, AbortSignal.any([signal, AbortSignal.timeout(PROBE_MS)]));
+    await using running = startProcess(command, AbortSignal.any([signal, AbortSignal.timeout(PROBE_MS)]));
+    let output = "";
+    for await (const text of running.output()) output += text;
+    const { exitCode, error } = await running.ended;
+    if (error) return error.message;
+    return exitCode === 0 ? "" : output.trim() || `exit code ${exitCode}`;
   } finally {
     rmSync(workspace, { recursive: true });
   }
-}
-
-function outcomeOf(command: SandboxedCommand, signal: AbortSignal): Promise<string> {
-  const outcome = Promise.withResolvers<string>();
-  const { child, output } = spawnCommand(command);
-  let said = "";
-  output.on("data", (chunk: Buffer) => (said += chunk.toString()));
-  child.once("error", (reason) => outcome.resolve(reason.message));
-  child.once("close", (code) => outcome.resolve(code === 0 ? "" : said.trim() || `exit code ${code}`));
-  const stop = (): void => void child.kill("SIGKILL");
-  signal.addEventListener("abort", stop, { once: true });
-  if (signal.aborted) stop();
-  return outcome.promise.finally(() => signal.removeEventListener("abort", stop));
 }

@@ -4,8 +4,10 @@ import { readRegularFile } from "./regular-file.ts";
 const MAX_CONFIG_BYTES = 1024 * 1024;
 
 /**
- * The paths in a workspace from which its repository's configuration takes commands: `core.hooksPath`, relative to the work
- * tree, and `include.path`, relative to the configuration (git-config(1)). Commands cannot change that file, so it is the user's.
+ * Lists the paths in a workspace from which the configuration of its repository takes commands.
+ *
+ * These are `core.hooksPath`, relative to the work tree, and `include.path`, relative to the configuration (git-config(1)). Sandboxed commands
+ * cannot change that file, so it is the user's.
  */
 export function configuredPaths(workspace: string): string[] {
   const git = join(workspace, ".git");

@@ -1,124 +1,105 @@
 import { constants, lstatSync, readdirSync, readlinkSync } from "node:fs";
-import { type FileHandle, open } from "node:fs/promises";
+import { open } from "node:fs/promises";
 import { posix } from "node:path";
 import { GitlinkParser } from "./gitlink-parser.ts";
 import { readRegularFile } from "./regular-file.ts";
 import { SandboxError } from "./sandbox-error.ts";
 
-/** A configuration or a `.git` file that is larger is not read. */
+/** Maximum size of a configuration or `.git` file in bytes. Larger ones are not read. */
 const MAX_FILE_BYTES = 10 * 1024 * 1024;
 
-/** An index that is larger is refused. That of a million files has some 100 MiB. */
+/** Maximum size of an index in bytes. That of a million files has about 100 MiB. */
 const MAX_INDEX_BYTES = 512 * 1024 * 1024;
-/** An index is read in pieces of this size, and others have their turn between two. */
+/** Size of the pieces in which an index is read, in bytes. The event loop runs between two pieces. */
 const PIECE_BYTES = 256 * 1024;
-/** The maximum depth to which repositories may lie in each other. */
+/** Maximum depth of repositories in each other. */
 const MAX_DEPTH = 8;
-/** The maximum number of gitlinks: each is a mount. */
+/** Maximum number of gitlinks. Each is a mount. */
 const MAX_GITLINKS = 1000;
 
 /**
- * The paths of the gitlinks in a repository's index, and in those of the repositories that they name, relative to its work tree:
- * `git status` looks into each, and reads the configuration in its `.git`. Empty when git cannot read an index. Rejects with
- * a `SandboxError` for one that git reads and that is not fully understood here.
+ * Lists the gitlinks of a workspace: those in the index of its repository, and of the repositories at these. Paths are relative to the workspace.
+ *
+ * `git status` looks into each, and reads the configuration in its `.git`. An index that git cannot read has none. Rejects with a
+ * `SandboxError` for one that git can read and this function does not fully understand.
  */
-export async function gitlinksOf(root: string): Promise<string[]> {
+export async function findGitlinks(workspace: string): Promise<string[]> {
   const found: string[] = [];
-  await collectGitlinks(root, { directory: "", depth: MAX_DEPTH }, found);
+  const collect = async (directory: string, depth: number): Promise<void> => {
+    const repository = depth === 0 ? undefined : repositoryOf(workspace, directory);
+    if (repository === undefined) return;
+    for (const path of await gitlinksIn(workspace, repository)) {
+      const gitlink = posix.join(directory, path);
+      found.push(gitlink);
+      if (found.length > MAX_GITLINKS)
+        throw cannotConfine(`${repository}/index`, `has more than ${MAX_GITLINKS} submodules`);
+      await collect(gitlink, depth - 1);
+    }
+  };
+  await collect("", MAX_DEPTH);
   return found;
 }
 
-interface Place {
-  /** Of a work tree, relative to the workspace. */
-  readonly directory: string;
-  /** How much deeper repositories are looked for. */
-  readonly depth: number;
-}
-
-async function collectGitlinks(workspace: string, { directory, depth }: Place, found: string[]): Promise<void> {
-  const repository = depth === 0 ? undefined : repositoryOf(workspace, directory);
-  if (repository === undefined) return;
-  for (const path of await gitlinksIn(workspace, repository)) {
-    const gitlink = posix.join(directory, path);
-    found.push(gitlink);
-    if (found.length > MAX_GITLINKS) throw unread(`${repository}/index`, `has more than ${MAX_GITLINKS} submodules`);
-    await collectGitlinks(workspace, { directory: gitlink, depth: depth - 1 }, found);
-  }
-}
-
-/** Where the repository of a work tree lies in the workspace: in its `.git`, or where that file says (gitrepository-layout). */
+/** Returns the path of a work tree's repository: its `.git`, or the directory that this file names (gitrepository-layout). */
 function repositoryOf(workspace: string, directory: string): string | undefined {
   const path = posix.join(directory, ".git");
   const stats = lstatSync(posix.join(workspace, path), { throwIfNoEntry: false });
-  // At the top a file means that the repository lies elsewhere: the sandbox shows none then.
+  // The workspace's own `.git` is a file when the repository is elsewhere: then the sandbox shows none.
   if (directory === "" || stats?.isDirectory()) return stats?.isDirectory() ? path : undefined;
   const text = stats?.isFile() ? contentOf(workspace, path) : undefined;
   const named = /^gitdir: (.+)/.exec(text ?? "")?.[1];
-  return named === undefined ? undefined : pathIn(workspace, posix.resolve(workspace, directory, named));
+  if (named === undefined) return undefined;
+  const relative = posix.relative(workspace, posix.resolve(workspace, directory, named));
+  return relative.includes("\0") || relative === ".." || relative.startsWith("../") ? undefined : relative;
 }
 
-function pathIn(workspace: string, path: string): string | undefined {
-  const way = posix.relative(workspace, path);
-  return way.includes("\0") || way === ".." || way.startsWith("../") ? undefined : way;
-}
-
-/** Of a split index most entries lie in `sharedindex.*`; of those that are not in use any more some may be too many. */
+/**
+ * Lists the gitlinks in the index of one repository.
+ *
+ * Most entries of a split index are in `sharedindex.*`. All of these files are read, even if git no longer uses some.
+ */
 async function gitlinksIn(workspace: string, repository: string): Promise<string[]> {
-  const indexes = indexesOf(workspace, repository);
-  const hashBytes = indexes.length > 0 ? hashBytesOf(workspace, repository) : 0;
-  const paths = new Set<string>();
-  for (const index of indexes) {
-    for (const path of await readGitlinks(workspace, index, hashBytes)) paths.add(path);
-  }
-  // An entry without a name stands for one of the shared index, which the bitmaps of an extension say.
-  if (paths.has("")) throw unread(`${repository}/index`, "is split", "run git update-index --no-split-index");
-  return [...paths].filter(isPathInTree);
-}
-
-function indexesOf(workspace: string, repository: string): string[] {
   const isDirectory = lstatSync(posix.join(workspace, repository), { throwIfNoEntry: false })?.isDirectory();
   const names = isDirectory ? namesIn(workspace, repository) : [];
   const indexes = names.filter((name) => /^(index|sharedindex\.[0-9a-f]+)$/.test(name));
-  return indexes.map((name) => `${repository}/${name}`);
-}
-
-function hashBytesOf(workspace: string, repository: string): number {
+  if (indexes.length === 0) return [];
   const config = contentOf(workspace, `${repository}/config`) ?? "";
-  return /objectformat\s*=\s*sha256/i.test(config) ? 32 : 20;
+  const hashBytes = /objectformat\s*=\s*sha256/i.test(config) ? 32 : 20;
+  const paths = new Set<string>();
+  for (const name of indexes) {
+    for (const path of await readGitlinks(workspace, `${repository}/${name}`, hashBytes)) paths.add(path);
+  }
+  // An entry without a name replaces one of the shared index, and which one is only in the bitmaps of an extension.
+  if (paths.has("")) throw cannotConfine(`${repository}/index`, "is split", "run git update-index --no-split-index");
+  return [...paths].filter(isPathInTree);
 }
 
+/** Reads the gitlinks in one index file, whose path is relative to the workspace. */
 async function readGitlinks(workspace: string, path: string, hashBytes: number): Promise<readonly string[]> {
   const absolute = posix.join(workspace, path);
   const stats = lstatSync(absolute, { throwIfNoEntry: false });
-  // What git cannot read either. A link is refused, since git follows it.
+  // Git cannot read anything else either. It follows a link, which is refused below.
   if (!stats?.isFile() && !stats?.isSymbolicLink()) return [];
-  if (stats.size > MAX_INDEX_BYTES) throw unread(path, `has more than ${MAX_INDEX_BYTES} bytes`);
+  if (stats.size > MAX_INDEX_BYTES) throw cannotConfine(path, `has more than ${MAX_INDEX_BYTES} bytes`);
   const parser = new GitlinkParser(hashBytes);
-  await readInto(parser, absolute).catch(() => {
-    // What cannot be read now may be read by git a moment later, so nothing is known of it.
-    throw unread(path, "cannot be read");
-  });
+  try {
+    await using file = await open(absolute, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
+    if (readlinkSync(`/proc/self/fd/${file.fd}`) !== absolute) throw new Error("a directory above is a link");
+    for (let total = 0; total <= MAX_INDEX_BYTES; ) {
+      const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(PIECE_BYTES), 0, PIECE_BYTES, null);
+      if (bytesRead === 0 || !parser.push(buffer.subarray(0, bytesRead))) break;
+      total += bytesRead;
+    }
+  } catch {
+    // Git may be able to read it a moment later, so its gitlinks are unknown.
+    throw cannotConfine(path, "cannot be read");
+  }
   return parser.gitlinks;
 }
 
-async function readInto(parser: GitlinkParser, path: string): Promise<void> {
-  await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
-  if (readlinkSync(`/proc/self/fd/${file.fd}`) !== path) throw new Error("a directory above is a link");
-  for (let read = 0; read <= MAX_INDEX_BYTES; ) {
-    const piece = await readPiece(file);
-    if (piece.length === 0 || !parser.push(piece)) return;
-    read += piece.length;
-  }
-}
-
-async function readPiece(file: FileHandle): Promise<Buffer> {
-  const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(PIECE_BYTES), 0, PIECE_BYTES, null);
-  return buffer.subarray(0, bytesRead);
-}
-
-/** Whether git would look there: it refuses names that lead out of the work tree. Such a name is never a mount. */
+/** Whether git would look there. It refuses names that lead out of the work tree, and so they are never mounts. */
 function isPathInTree(path: string): boolean {
-  if (path.includes("\ufffd")) throw unread(path, "is a repository whose name is not UTF-8", "rename it");
+  if (path.includes("\ufffd")) throw cannotConfine(path, "is a repository whose name is not UTF-8", "rename it");
   return path.split("/").every((name) => name !== "" && name !== "." && name !== "..");
 }
 
@@ -126,17 +107,17 @@ function namesIn(workspace: string, directory: string): string[] {
   try {
     return readdirSync(posix.join(workspace, directory)).toSorted();
   } catch {
-    throw unread(directory, "cannot be read");
+    throw cannotConfine(directory, "cannot be read");
   }
 }
 
-function unread(path: string, why: string, ...remedies: readonly string[]): SandboxError {
+function cannotConfine(path: string, why: string, ...remedies: readonly string[]): SandboxError {
   const problem = `the workspace cannot be confined: ${JSON.stringify(path)} ${why}`;
   const remedy = [...remedies, 'choose sandbox "none"'].join(", or ");
   return new SandboxError(problem, "cannot-confine", { remedy });
 }
 
-/** The text of a regular file of the workspace, reached through no link; undefined for anything else, which a command may have put there. */
+/** Returns the text of a regular file that is reached through no link; undefined for anything else that a command may have put there. */
 function contentOf(workspace: string, path: string): string | undefined {
   const content = readRegularFile(posix.join(workspace, path), MAX_FILE_BYTES, "refuse links");
   return content === "too large" ? undefined : content?.toString();

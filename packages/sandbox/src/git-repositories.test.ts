@@ -12,7 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { gitlinksOf } from "./git-index.ts";
+import { findGitlinks } from "./git-index.ts";
 import { repositoryPaths } from "./git-repositories.ts";
 import { readGuardedPlaces } from "./guarded-places.ts";
 import type { GuardedPlaces } from "./sandbox.ts";
@@ -31,7 +31,7 @@ describe("the repositories of a hostile workspace", () => {
   it("are none outside of it, whatever its index names", async () => {
     const outside = ["../home/project", "/home/project", "a/../../home/project", "./../x", "a//b", ".."];
     writeFileSync(join(workspace, ".git/index"), indexOf(...outside, "sub"));
-    expect(await gitlinksOf(workspace)).toEqual(["sub"]);
+    expect(await findGitlinks(workspace)).toEqual(["sub"]);
     expect((await guarded()).missing).toContain(join(workspace, "sub"));
   });
 
@@ -55,19 +55,19 @@ describe("the repositories of a hostile workspace", () => {
     const nameless = Buffer.concat([indexOf("").subarray(0, -20), index.subarray(12)]);
     nameless.writeUInt32BE(1 + index.readUInt32BE(8), 8);
     writeFileSync(join(workspace, ".git/index"), nameless);
-    await expect(gitlinksOf(workspace)).rejects.toThrow("is split: run git update-index --no-split-index");
+    await expect(findGitlinks(workspace)).rejects.toThrow("is split: run git update-index --no-split-index");
   });
 
   it("cannot be confined where a name of theirs is not UTF-8", async () => {
     writeFileSync(join(workspace, ".git/index"), indexOf(Buffer.from([0x73, 0xff])));
-    await expect(gitlinksOf(workspace)).rejects.toThrow("not UTF-8");
+    await expect(findGitlinks(workspace)).rejects.toThrow("not UTF-8");
   });
 
   it("are read as far as they go where the index breaks off", async () => {
     writeFileSync(join(workspace, ".git/index"), indexOf("a", "b").subarray(0, 100));
-    expect(await gitlinksOf(workspace)).toEqual(["a"]);
+    expect(await findGitlinks(workspace)).toEqual(["a"]);
     writeFileSync(join(workspace, ".git/index"), indexOf("a", "b".repeat(5000)));
-    expect(await gitlinksOf(workspace)).toEqual(["a"]);
+    expect(await findGitlinks(workspace)).toEqual(["a"]);
   });
 
   it("are only read where a .git file names them in the workspace", async () => {

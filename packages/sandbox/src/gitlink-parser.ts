@@ -1,33 +1,34 @@
-/** The mode of an entry that is a repository of its own: a submodule, or one that was added by mistake. */
+/** The mode of an index entry that is a repository: a submodule, or one that was added by mistake. */
 const GITLINK = 0o160000;
-/** The signature, the version and the number of entries (gitformat-index). */
+/** Size of the signature, the version and the number of entries (gitformat-index). */
 const HEADER_BYTES = 12;
-/** What comes before the hash of an entry, and the flags behind it (gitformat-index, "Index entry"). */
+/** Offsets of the mode and of the hash in an entry; the flags follow the hash (gitformat-index, "Index entry"). */
 const MODE_AT = 24;
 const HASH_AT = 40;
 
-/** The longest path that Linux opens: git cannot look into one that is longer. */
+/** The longest path that Linux opens, in bytes. Git cannot look into a longer one. */
 const MAX_PATH_BYTES = 4096;
-/** An entry that is not complete within this size breaks off. */
+/** An entry that is not complete within this many bytes is truncated. */
 const MAX_ENTRY_BYTES: number = 2 * MAX_PATH_BYTES;
 
 /**
- * Finds the gitlinks among the entries of an index of version 2 to 4, piece by piece. An index that breaks off is read as
- * far as it goes, and what is not an index has none.
+ * Finds the gitlinks in a git index of version 2 to 4, which is pushed in pieces.
+ *
+ * A truncated index is read as far as it goes, and data that is not an index has no gitlinks.
  */
 export class GitlinkParser {
   readonly #hashBytes: number;
   readonly #gitlinks: string[] = [];
-  /** What was not complete in the pieces before. */
+  /** The incomplete entry at the end of the pieces so far. */
   #rest: Buffer = Buffer.alloc(0);
   #version = 0;
-  /** The number of entries that are still to come; undefined before the header. */
+  /** The number of entries to read; undefined before the header. */
   #left: number | undefined;
-  /** The path of the entry before: one of version 4 says how much of that it keeps. */
+  /** The path of the previous entry, of which one of version 4 keeps a part. */
   readonly #path: Buffer = Buffer.alloc(MAX_PATH_BYTES);
   #length = 0;
 
-  /** The size of a hash in this repository, in bytes. */
+  /** Takes the size of a hash in this repository, in bytes. */
   constructor(hashBytes: number) {
     this.#hashBytes = hashBytes;
   }
@@ -37,7 +38,7 @@ export class GitlinkParser {
     return this.#gitlinks;
   }
 
-  /** Reads on; returns whether more pieces can matter. */
+  /** Reads a piece; returns whether a further one can change the result. */
   push(piece: Buffer): boolean {
     const window = this.#rest.length === 0 ? piece : Buffer.concat([this.#rest, piece]);
     let at = this.#left === undefined ? this.#readHeader(window) : 0;
@@ -58,7 +59,7 @@ export class GitlinkParser {
     return HEADER_BYTES;
   }
 
-  /** Reads an entry; returns where it ends, or undefined when it is not complete. */
+  /** Reads an entry; returns the offset behind it, or undefined when the entry is incomplete. */
   #readEntry(window: Buffer, at: number): number | undefined {
     const flagsAt = at + HASH_AT + this.#hashBytes;
     if (flagsAt + 4 > window.length) return undefined;
@@ -79,7 +80,7 @@ export class GitlinkParser {
   }
 }
 
-/** Reads how much of the path before is dropped (gitformat-pack, "offset encoding"); undefined when it is not complete. */
+/** Reads the number of bytes to drop from the previous path (gitformat-pack, "offset encoding"); undefined when it is incomplete. */
 function readOffset(window: Buffer, start: number): { readonly value: number; readonly end: number } | undefined {
   let value = -1;
   for (let at = start; at < window.length; at++) {

@@ -8,8 +8,10 @@ import { SandboxError } from "./sandbox-error.ts";
 import { realPath } from "./system-mounts.ts";
 
 /**
- * Places in a workspace that agents and editors outside the sandbox read by themselves and that say what runs: settings with
- * hooks and servers, plugins, tasks. Commands may not make them, either.
+ * Settings in a workspace that agents and editors outside of the sandbox read by themselves, and from which they run something: hooks, servers,
+ * plugins, tasks.
+ *
+ * Commands cannot make them where they are missing, either.
  */
 export const SETTINGS: readonly string[] = (
   ".devtool .gemini .claude .codex .cursor .windsurf .continue .roo .kiro .opencode .qwen .amazonq .junie .trae .factory " +
@@ -17,8 +19,9 @@ export const SETTINGS: readonly string[] = (
   ".vscode .idea .zed .fleet .nova .helix .theia .devcontainer .devcontainer.json .mise"
 ).split(" ");
 /**
- * Places of the same kind that count only where something outside was set up for them (hooks of git, a trusted directory),
- * or whose names would be in the way: kept when they are there.
+ * Settings of the same kind that are guarded only where they exist.
+ *
+ * They have an effect only where a user set something up for them, such as hooks of git, or empty ones would be in the way.
  */
 export const SETTINGS_WHEN_PRESENT: readonly string[] = (
   ".husky .pre-commit-config.yaml lefthook.yml lefthook.yaml lefthook.toml lefthook.json .lefthook.yml .lefthook.yaml " +
@@ -27,16 +30,26 @@ export const SETTINGS_WHEN_PRESENT: readonly string[] = (
 ).split(" ");
 
 /**
- * Reads what of a workspace is guarded; of one that commands only read nothing has to be. Rejects with a `SandboxError` for
- * a workspace that is not named by its real path, or whose repositories cannot be told.
+ * Finds the guarded places of a workspace. One that commands can only read has none.
+ *
+ * Rejects with a `SandboxError` for a workspace that is not given by its real path, or whose repositories cannot be determined.
  */
 export async function readGuardedPlaces(workspace: string, access: "read" | "write"): Promise<GuardedPlaces> {
-  assertCanonical(workspace);
+  if (realPath(workspace) !== workspace || workspace === "/") {
+    throw new SandboxError(`workspace ${JSON.stringify(workspace)} cannot be confined`, "cannot-confine", {
+      remedy: "name a directory below / by its real path",
+    });
+  }
   if (access === "read") return { workspace, present: [], missing: [], links: [], repositories: [] };
   const repositories = await repositoryPaths(workspace);
   const inWorkspace = (name: string): string => join(workspace, name);
-  const links = [...SETTINGS, ...SETTINGS_WHEN_PRESENT].map(inWorkspace).flatMap(linkAt);
-  const targets = links.map(targetOf).filter((path) => path.startsWith(`${workspace}/`));
+  const links = [...SETTINGS, ...SETTINGS_WHEN_PRESENT].map(inWorkspace).flatMap((path): GuardedLink[] => {
+    return statsOf(path)?.isSymbolicLink() ? [{ path, target: readlinkSync(path) }] : [];
+  });
+  // A link leads somewhere even if nothing is there.
+  const targets = links
+    .map(({ path, target }) => realPath(path) ?? resolve(dirname(path), target))
+    .filter((path) => path.startsWith(`${workspace}/`));
   const settings = [...SETTINGS.map(inWorkspace), ...repositories, ...targets];
   const kept = [...SETTINGS_WHEN_PRESENT.map(inWorkspace), ...configuredPaths(workspace)];
   const present = [join(workspace, ".git"), ...settings, ...kept].filter(
@@ -52,53 +65,37 @@ export async function readGuardedPlaces(workspace: string, access: "read" | "wri
   };
 }
 
-/** The place for settings that a path is or lies in, when it is not there: a command may make it when it is granted. */
+/** Returns the missing guarded place that a path is or is in; undefined when there is none. */
 export function missingPlace(path: string, { missing }: GuardedPlaces): string | undefined {
   return missing.find((place) => isWithin(path, [place]));
 }
 
-/** Whether a path is one of these directories or lies in one. */
+/** Returns whether a path is one of these directories or is in one. */
 export function isWithin(path: string, directories: readonly string[]): boolean {
   return directories.some(
     (directory) => path === directory || path.startsWith(directory === "/" ? "/" : `${directory}/`),
   );
 }
 
-/** Whether a directory is there by this very name, through no link. */
+/** Returns whether a path is a directory and leads through no link. */
 export function isDirectory(path: string): boolean {
   return realPath(path) === path && statsOf(path)?.isDirectory() === true;
 }
 
-/** Whether it is a file or a directory, and no link. */
+/** Returns whether these are the stats of a regular file or a directory. */
 export function isReal(stats: Stats | undefined): boolean {
   return stats !== undefined && (stats.isFile() || stats.isDirectory());
 }
 
-/** What is known of a path, through no link at its end; undefined when there is nothing. */
+/** Returns the stats of a path, or of the link that it is; undefined when it does not exist. */
 export function statsOf(path: string): Stats | undefined {
   return lstatSync(path, { throwIfNoEntry: false });
 }
 
-function linkAt(path: string): GuardedLink[] {
-  return statsOf(path)?.isSymbolicLink() ? [{ path, target: readlinkSync(path) }] : [];
-}
-
-/** Where a link leads, or would. */
-function targetOf({ path, target }: GuardedLink): string {
-  return realPath(path) ?? resolve(dirname(path), target);
-}
-
-/** The path, or the nearest directory above it in the workspace that is not there; undefined when it is there. */
+/** Returns the first directory on the way from the workspace to a path that does not exist, or the path itself; undefined when all exist. */
 function firstMissing(path: string, workspace: string): string | undefined {
   const parent = dirname(path);
   const above = parent === workspace ? undefined : firstMissing(parent, workspace);
   if (above !== undefined) return above;
   return statsOf(path) === undefined || isPlaceholder(path) ? path : undefined;
-}
-
-function assertCanonical(workspace: string): void {
-  if (realPath(workspace) === workspace && workspace !== "/") return;
-  throw new SandboxError(`workspace ${JSON.stringify(workspace)} cannot be confined`, "cannot-confine", {
-    remedy: "name a directory below / by its real path",
-  });
 }

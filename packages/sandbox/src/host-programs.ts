@@ -3,31 +3,35 @@ import { delimiter, dirname, join } from "node:path";
 import { isWithin } from "./guarded-places.ts";
 import { SandboxError } from "./sandbox-error.ts";
 import { isTrusted } from "./search-path.ts";
-import { realPath } from "./system-mounts.ts";
+import { realPaths } from "./system-mounts.ts";
 
-/** Where programs of the server's own are looked for before PATH. */
+/** Directories that are searched before PATH. */
 const SYSTEM: readonly string[] = ["/usr/bin", "/bin", "/usr/local/bin"];
 
 /**
- * The programs that the server itself runs outside of any sandbox: bash, bwrap, git. They are run by absolute paths, the
- * system's first, and never when a command or another user could have put them there.
+ * Looks up the programs that run outside of any sandbox: bash, bwrap, git.
+ *
+ * They are run by absolute paths, the system's first, and never from where a command or another user could have put them.
  */
 export class HostPrograms {
   readonly #directories: readonly string[];
 
-  /** The path is a PATH that was cleaned (`sortSearchPath`). */
+  /** The path is a PATH as `sortSearchPath` returns it. */
   constructor(path: string, system: readonly string[] = SYSTEM) {
     this.#directories = [...system, ...path.split(delimiter).filter((entry) => entry !== "")];
   }
 
-  /** The absolute path of a program that lies in none of the workspaces; undefined when there is none. */
+  /** Returns the absolute path of a program that is in none of the workspaces; undefined when there is none. */
   find(name: string, workspaces: readonly string[]): string | undefined {
     return this.#directories
       .map((directory) => join(directory, name))
-      .find((path) => isUsable(path) && !isIn(path, workspaces));
+      .find((path) => {
+        const places = [...realPaths(path), ...realPaths(dirname(path))];
+        return isUsable(path) && !places.some((place) => isWithin(place, workspaces));
+      });
   }
 
-  /** The absolute path of a program. Throws a `SandboxError` when there is none outside of the workspaces. */
+  /** Returns the absolute path of a program. Throws a `SandboxError` when there is none outside of the workspaces. */
   get(name: string, workspaces: readonly string[]): string {
     const path = this.find(name, workspaces);
     if (path !== undefined) return path;
@@ -36,16 +40,10 @@ export class HostPrograms {
   }
 }
 
-/** Whether a program or the directory it is called by lies in one of the directories, by their real paths. */
-function isIn(path: string, directories: readonly string[]): boolean {
-  const places = [realPath(path), realPath(dirname(path))].filter((place) => place !== undefined);
-  return places.some((place) => isWithin(place, directories));
-}
-
+/** Whether a path is an executable file that nobody but root and this user can change or replace. */
 function isUsable(path: string): boolean {
-  const real = realPath(path);
-  const directory = realPath(dirname(path));
-  if (real === undefined || directory === undefined || !isTrusted(directory) || !isTrusted(real)) return false;
+  const [real = "", directory = ""] = [path, dirname(path)].flatMap(realPaths);
+  if (real === "" || directory === "" || !isTrusted(directory) || !isTrusted(real)) return false;
   try {
     accessSync(path, constants.X_OK);
     return statSync(real).isFile();

@@ -1,4 +1,4 @@
-// The public names of @devtool/sandbox, one by one. Adding a name is adding API.
+// The public API of @devtool/sandbox.
 export { type Extension, extendedAccess, extensionWords, type FailedCommand, findDenial } from "./denial.ts";
 export { type FindSandboxOptions, findSandbox, lazySandbox, type SandboxKind } from "./find-sandbox.ts";
 export { HostPrograms } from "./host-programs.ts";

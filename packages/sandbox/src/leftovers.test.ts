@@ -16,7 +16,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { findDenial } from "./denial.ts";
 import { findSandbox } from "./find-sandbox.ts";
-import { gitlinksOf } from "./git-index.ts";
+import { findGitlinks } from "./git-index.ts";
 import { readGuardedPlaces } from "./guarded-places.ts";
 import { makePlaceholder } from "./placeholder.ts";
 import type { SandboxAccess } from "./sandbox.ts";
@@ -180,7 +180,7 @@ describe.skipIf(!sandbox.confines)(`what a confined command leaves for editors a
     git("add", ".");
     for (const path of ["abc/deg/sub", "b", "zz"]) git("update-index", "--add", "--cacheinfo", `160000,${SHA},${path}`);
     git("update-index", "--index-version", version);
-    expect(await gitlinksOf(workspace)).toEqual(["abc/deg/sub", "b", "zz"]);
+    expect(await findGitlinks(workspace)).toEqual(["abc/deg/sub", "b", "zz"]);
   });
 
   it("is known by the gitlinks of a split index", async () => {
@@ -188,7 +188,7 @@ describe.skipIf(!sandbox.confines)(`what a confined command leaves for editors a
     for (const path of ["old", "b/c"]) git("update-index", "--add", "--cacheinfo", `160000,${SHA},${path}`);
     git("update-index", "--split-index");
     git("update-index", "--add", "--cacheinfo", `160000,${SHA},new`);
-    expect((await gitlinksOf(workspace)).toSorted()).toEqual(["b/c", "new", "old"]);
+    expect((await findGitlinks(workspace)).toSorted()).toEqual(["b/c", "new", "old"]);
   });
 
   it("is no repository in the place of a gitlink of a submodule", async () => {
@@ -199,7 +199,7 @@ describe.skipIf(!sandbox.confines)(`what a confined command leaves for editors a
     git("init", "-q", "--separate-git-dir", ".git/modules/lib", "lib");
     git("-C", "lib", "update-index", "--add", "--cacheinfo", `160000,${SHA},deep`);
     for (const path of ["outer", "lib"]) git("update-index", "--add", "--cacheinfo", `160000,${SHA},${path}`);
-    expect((await gitlinksOf(workspace)).toSorted()).toEqual(["lib", "lib/deep", "outer", "outer/inner"]);
+    expect((await findGitlinks(workspace)).toSorted()).toEqual(["lib", "lib/deep", "outer", "outer/inner"]);
     const evil = ["outer/inner", "lib/deep"].map((path) => `git init -q ${path}; echo x > ${path}/.git/config`);
     await run(evil.join("; "));
     for (const path of ["outer/inner", "lib/deep"]) expect(existsSync(join(workspace, path)), path).toBe(false);
@@ -209,7 +209,7 @@ describe.skipIf(!sandbox.confines)(`what a confined command leaves for editors a
     mkdirSync(join(workspace, ".git"));
     execFileSync("mkfifo", [join(workspace, ".git/index"), join(workspace, ".git/config")]);
     // In a process of its own, since a wait would hold this one.
-    const script = `import { gitlinksOf } from ${JSON.stringify(new URL("git-index.ts", import.meta.url))}; console.log(await gitlinksOf(process.argv[1]))`;
+    const script = `import { findGitlinks } from ${JSON.stringify(new URL("git-index.ts", import.meta.url))}; console.log(await findGitlinks(process.argv[1]))`;
     const argv = [
       "--no-warnings",
       "--experimental-transform-types",

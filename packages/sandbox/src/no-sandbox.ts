@@ -1,6 +1,6 @@
 import type { Sandbox } from "./sandbox.ts";
 
-/** Confines nothing: a command can do what the server's user can do. The notice says why there is nothing better. */
+/** Returns a sandbox that confines nothing: a command can do what this process can. The notice says why there is no better one. */
 export function noSandbox(notice: string): Sandbox {
   return {
     name: "none",

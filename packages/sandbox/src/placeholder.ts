@@ -1,44 +1,46 @@
 import { lstatSync, mkdirSync, utimesSync, writeFileSync } from "node:fs";
 
 /**
- * When each placeholder was last changed, as it says: a time that no file has by chance. Putting something into the
- * directory changes it, so one that has it is empty.
+ * The modification time of every placeholder, which no file has by chance.
+ *
+ * A directory gets another one when something is put into it, so a directory with this time is empty.
  */
 const MARK = new Date("2001-03-04T05:06:08Z");
-/** The maximum size of a file that is one. */
+/** Maximum size of a placeholder file in bytes. */
 const MAX_FILE_BYTES = 2;
 
 /**
- * Makes an empty directory that stands in a workspace while a sandboxed command runs, so that something can be mounted over a name
- * that is not there. What it looks like says that it is one: to other processes, and after its own was killed. Does
- * nothing when the name is taken.
+ * Makes a placeholder: an empty directory that gives a sandbox something to mount over while a command runs.
+ *
+ * Its modification time tells it from other directories, also for other processes and after this one was killed. Does nothing when the path
+ * exists or cannot be made: bwrap then reports the problem.
  */
 export function makePlaceholder(path: string): void {
   try {
     mkdirSync(path);
     utimesSync(path, MARK, MARK);
   } catch {
-    // It is there already, or cannot be made: then the sandbox says why.
+    // See above.
   }
 }
 
-/** Makes a file for the same purpose, of at most two bytes. */
+/** Makes a placeholder that is a file with a content of at most two bytes. Otherwise as `makePlaceholder`. */
 export function makeFilePlaceholder(path: string, content: string): void {
   try {
     writeFileSync(path, content, { flag: "wx" });
     utimesSync(path, MARK, MARK);
   } catch {
-    // As above.
+    // As for directories.
   }
 }
 
-/** Whether a path is an empty directory that a sandbox put there. Opens nothing. */
+/** Returns whether a path is a placeholder directory. Opens nothing. */
 export function isPlaceholder(path: string): boolean {
   const stats = lstatSync(path, { throwIfNoEntry: false });
   return stats?.isDirectory() === true && stats.mtimeMs === MARK.getTime();
 }
 
-/** Whether a path is a file that a sandbox put there. Opens nothing. */
+/** Returns whether a path is a placeholder file. Opens nothing. */
 export function isFilePlaceholder(path: string): boolean {
   const stats = lstatSync(path, { throwIfNoEntry: false });
   return stats?.isFile() === true && stats.size <= MAX_FILE_BYTES && stats.mtimeMs === MARK.getTime();

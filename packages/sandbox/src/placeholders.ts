@@ -15,24 +15,21 @@ import type { Redirect } from "./redirects.ts";
 import type { GuardedLink } from "./sandbox.ts";
 import { realPath } from "./system-mounts.ts";
 
-/** What is to be as it was when a command has ended. */
+/** The changes to a workspace that are undone when a command has ended. */
 export interface Held {
-  /** Directories to mount something over. */
+  /** Placeholder directories. */
   readonly directories: readonly string[];
-  /** Files to mount something over. */
+  /** Placeholder files. */
   readonly redirects: readonly Redirect[];
-  /** Links that nothing can be mounted over. */
+  /** Links that the command may replace, since nothing can be mounted over them. */
   readonly links: readonly GuardedLink[];
 }
 
-/**
- * The empty directories and files that a sandbox makes in workspaces to mount something over names that are not there. They
- * go when the last command that needs them has ended.
- */
+/** Makes the placeholders that commands need, and removes each when the last command that needs it has ended. */
 export class Placeholders {
   readonly #holders = new Map<string, number>();
 
-  /** Makes places that a command needs, and keeps them until what this gives is disposed of. */
+  /** Makes what a command needs. Disposing of the result puts links back and releases the placeholders. */
   hold({ directories, redirects, links }: Held): Disposable {
     for (const path of directories) makePlaceholder(path);
     for (const { path, content } of redirects) makeFilePlaceholder(path, content);
@@ -56,7 +53,7 @@ export class Placeholders {
     this.#removeUnused(free, RETRIES);
   }
 
-  /** The processes of a command that has ended may still be on their way out, with its mounts. */
+  /** Removes placeholders that nothing uses. Tries again later, as processes of an ended command may keep its mounts for a moment. */
   #removeUnused(paths: readonly string[], retries: number): void {
     const free = paths.filter((path) => !this.#holders.has(path));
     if (free.length === 0) return;
@@ -70,33 +67,30 @@ export class Placeholders {
 const RETRY_MS = 100;
 const RETRIES = 20;
 
-/** Puts a link back that a command replaced; what took its place is moved aside, under a name that nothing reads. */
+/** Puts back a link that a command replaced. What is in its place is renamed to `<name>.replaced-1`, which nothing reads. */
 function restoreLink({ path, target }: GuardedLink): void {
   try {
     if (realPath(dirname(path)) !== dirname(path)) return;
     const stats = lstatSync(path, { throwIfNoEntry: false });
     if (stats?.isSymbolicLink() && readlinkSync(path) === target) return;
-    if (stats) renameSync(path, freeName(path));
+    if (stats) {
+      let number = 1;
+      while (lstatSync(`${path}.replaced-${number}`, { throwIfNoEntry: false })) number++;
+      renameSync(path, `${path}.replaced-${number}`);
+    }
     symlinkSync(target, path);
   } catch {
-    // Somebody else is changing it.
+    // Another process is changing it.
   }
 }
 
-function freeName(path: string): string {
-  for (let number = 1; ; number++) {
-    const name = `${path}.replaced-${number}`;
-    if (!lstatSync(name, { throwIfNoEntry: false })) return name;
-  }
-}
-
-/** What somebody has put something into meanwhile is theirs. */
+/** Removes a placeholder, unless somebody has put something into it. */
 function removePlaceholder(path: string): void {
   try {
     if (isFilePlaceholder(path)) rmSync(path);
     else rmdirSync(path);
   } catch {
-    // It is not empty, or has gone.
+    // It is not empty, or does not exist any more.
   }
 }
 

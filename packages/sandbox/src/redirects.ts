@@ -2,26 +2,23 @@ import { lstatSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { isFilePlaceholder } from "./placeholder.ts";
 
-/** A file that stands in a repository while a command may write there. */
+/** A placeholder file in a repository that a command may write. */
 export interface Redirect {
   readonly path: string;
-  /** What it says: to git the same as if it was not there. */
+  /** A content with which git behaves as without the file. */
   readonly content: string;
 }
 
-/** What would point git to another configuration, with what keeps it at its own (gitrepository-layout, git-worktree). */
+/** Files that point git to another configuration, with the content that changes nothing (gitrepository-layout, git-worktree). */
 const REDIRECTS: readonly (readonly [name: string, content: string])[] = [
   ["commondir", ".\n"],
   ["config.worktree", ""],
 ];
 
-/** Submodules of submodules lie in each other, and their names may hold slashes. */
+/** Maximum depth of the search for submodules, which contain each other and may have slashes in their names. */
 const MAX_MODULE_DEPTH = 8;
 
-/**
- * What is not there of the repositories of a workspace and would point git to another configuration. What a server that was killed
- * left there counts as missing.
- */
+/** Lists the files that would point the repositories of a workspace to another configuration and are missing, or placeholders. */
 export function missingRedirects(workspace: string): Redirect[] {
   const paths = repositoriesIn(workspace).flatMap((git) =>
     REDIRECTS.map(([name, content]) => ({ path: join(git, name), content })),
@@ -29,20 +26,20 @@ export function missingRedirects(workspace: string): Redirect[] {
   return paths.filter(({ path }) => !lstatSync(path, { throwIfNoEntry: false }) || isFilePlaceholder(path));
 }
 
-/** What a server that was killed left of them. */
+/** Lists the placeholders among them that a killed server left behind. */
 export function leftRedirects(workspace: string): Redirect[] {
   const isLeft = REDIRECTS.some(([name]) => isFilePlaceholder(join(workspace, ".git", name)));
   return isLeft ? missingRedirects(workspace).filter(({ path }) => isFilePlaceholder(path)) : [];
 }
 
-/** The repository of a workspace, and those of its submodules in it. */
+/** Lists the repository of a workspace, and those of submodules in it. */
 export function repositoriesIn(workspace: string): string[] {
   const git = join(workspace, ".git");
   if (!lstatSync(git, { throwIfNoEntry: false })?.isDirectory()) return [];
   return [git, ...modulesIn(join(git, "modules"), MAX_MODULE_DEPTH)];
 }
 
-/** The repositories of submodules below a directory. */
+/** Lists the repositories of submodules below a directory. */
 function modulesIn(directory: string, depth: number): string[] {
   const stats = lstatSync(directory, { throwIfNoEntry: false });
   if (depth === 0 || !stats?.isDirectory()) return [];

@@ -1,8 +1,9 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync, readlinkSync } from "node:fs";
 
 /**
- * Reads a file that a workspace chose, without waiting on a pipe: also through links, as git does, unless they are refused, which
- * compares where the opened file is with its path. Undefined for what is not there, may not be read or is not a regular file.
+ * Reads a regular file whose path a workspace chose; undefined for one that does not exist or cannot be read, and for anything else.
+ *
+ * Does not wait on a pipe. Follows links, as git does, unless they are refused: then the path of the opened file must be the given one.
  */
 export function readRegularFile(
   path: string,

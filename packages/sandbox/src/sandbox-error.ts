@@ -1,15 +1,21 @@
 /**
- * Why nothing can be run as it was asked: `unavailable` when the sandbox that was named does not work here, `cannot-confine` for a
- * workspace or a program that it cannot confine, `missing-program` when a program is not installed where only root and this
- * user can change it.
+ * Why a command cannot be run as asked.
+ *
+ * - `unavailable`: the requested sandbox does not work on this machine.
+ * - `cannot-confine`: the sandbox cannot confine this workspace or program, or something changed it during the start.
+ * - `missing-program`: a program is not installed where only root and this user can change it.
  */
 export type SandboxErrorReason = "unavailable" | "cannot-confine" | "missing-program";
 
-/** The one error that this package throws on purpose. Its message is `problem: remedy`, or the problem alone, and holds no secret. */
+/**
+ * The only error that this package throws on purpose.
+ *
+ * Its message is `problem: remedy`, or the problem alone, and contains no secret.
+ */
 export class SandboxError extends Error {
   override readonly name = "SandboxError";
 
-  /** What helps; empty when nothing is known to. */
+  /** What the user can do; empty when nothing is known to help. */
   readonly remedy: string;
 
   constructor(

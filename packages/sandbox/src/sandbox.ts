@@ -1,43 +1,55 @@
-/** What a confined command may reach beside the system's programs and libraries. */
+/** The files and the network that a confined command may reach beside the system's programs and libraries. */
 export interface SandboxAccess {
-  /** The directory that may be written: canonical, and from the task's settings, never from a call. */
+  /**
+   * The directory that the command works in, by its real path.
+   *
+   * It comes from the settings of a task and never from what a model writes.
+   */
   readonly workspace: string;
-  /** Further absolute paths that may be read. */
+  /** Further absolute real paths that may be read. A path that leads through a link is left out. */
   readonly readable: readonly string[];
-  /** Further absolute paths that may be written. */
+  /** Further absolute real paths that may be written. */
   readonly writable: readonly string[];
   /** Whether the workspace may be written. Default: `write`. */
   readonly workspaceAccess?: "read" | "write";
-  /** `none` reaches nothing, not even this machine's own ports; `host` reaches what the server reaches. */
+  /**
+   * `none` reaches nothing, not even this machine's own ports.
+   *
+   * `host` reaches what this process reaches.
+   */
   readonly network: "none" | "host";
 }
 
-/** What each process of a program may use up. */
+/** Limits for each process of a command. */
 export interface ProcessLimits {
-  /** Memory that it may write, in KiB. */
+  /** Memory for data, in KiB. */
   readonly memoryKib: number;
   /** Processor time in seconds. */
   readonly cpuSeconds: number;
-  /** The size of each of its scratch directories in bytes, where the sandbox has such. */
+  /** Size of each scratch directory in bytes, where the sandbox can limit it. */
   readonly scratchBytes: number;
 }
 
 /** A program to run, and what it may reach. */
 export interface SandboxRequest {
-  /** The program and its arguments; a program without a slash is looked up in the environment's PATH. */
+  /** The program and its arguments. A program without a slash is looked up in the PATH of `environment`. */
   readonly argv: readonly string[];
-  /** The directory it starts in: a real absolute path. */
+  /** The directory to start in: an absolute real path. */
   readonly workingDirectory: string;
-  /** All of its environment, but for what the sandbox sets itself. */
+  /** The whole environment, except for the variables that the sandbox sets itself. */
   readonly environment: Readonly<Record<string, string>>;
-  /** The absolute path of a bash that starts it: outside of the sandbox, so no command may be able to change it. */
+  /**
+   * The absolute path of the bash that starts the program.
+   *
+   * It runs outside of the sandbox, so no command may be able to change it.
+   */
   readonly shell: string;
   readonly access: SandboxAccess;
   /** Default: no limits but the machine's. */
   readonly limits?: ProcessLimits | undefined;
 }
 
-/** How to start a program so that it is confined. */
+/** A process to start so that a program runs confined. `startProcess` starts it. */
 export interface SandboxedCommand {
   readonly argv: readonly string[];
   readonly workingDirectory: string;
@@ -45,10 +57,10 @@ export interface SandboxedCommand {
   /** The absolute path of the bash that starts it. */
   readonly shell: string;
   readonly limits?: ProcessLimits | undefined;
-  /** What it reads from the descriptors 3, 4, … while it starts. */
+  /** Data that the process reads from descriptors 3, 4, … while it starts. */
   readonly inputs: readonly Uint8Array[];
   /**
-   * Whether the process that is started only supervises the program, in a process namespace that ends with its first process.
+   * Whether the process only supervises the program, in a process namespace that ends with its first process.
    *
    * Then it writes JSON with a `child-pid` to the descriptor after those of the inputs: the id of that first process. Signals
    * are for the processes below it. Otherwise the process is the program, and leads its process group.
@@ -57,45 +69,49 @@ export interface SandboxedCommand {
   /**
    * Checks a supervised program before it starts, given the `child-pid`.
    *
-   * With this the supervisor sets everything up and then waits for a byte on the descriptor after that of the JSON, which it gets when the
-   * check has resolved. When it rejects, the command is killed and ends with that error.
+   * With a check, the supervisor sets everything up and then waits for a byte on the descriptor after that of the JSON. It gets
+   * one when the check resolves. When the check rejects, the command is killed and ends with that error.
    */
   readonly check?: (pid: number) => Promise<void>;
-  /** Called when it starts; what it gives is disposed of when it has ended, and clears away what the sandbox made for it. */
+  /** Prepares the file system just before the start. The result is disposed of when the command has ended, and undoes that. */
   readonly hold?: () => Disposable;
-  /** What of the workspace it only reads; undefined where nothing confines it. */
+  /** The places in the workspace that it can only read; undefined where nothing confines it. */
   readonly guarded?: GuardedPlaces;
 }
 
-/** A symbolic link in a guarded place: nothing can be mounted over it. */
+/** A symbolic link in a guarded place. Nothing can be mounted over it. */
 export interface GuardedLink {
   readonly path: string;
   readonly target: string;
 }
 
-/** What of a workspace commands may only read, since programs outside of the sandbox run what it says. All paths are absolute. */
+/**
+ * The places in a workspace that commands can only read, since programs outside of the sandbox take from them what to run.
+ *
+ * All paths are absolute.
+ */
 export interface GuardedPlaces {
   readonly workspace: string;
-  /** What is there, by its real path. */
+  /** Existing places, by their real paths. */
   readonly present: readonly string[];
-  /** What is not there, and is in a directory that is. */
+  /** Places that do not exist, in directories that do. */
   readonly missing: readonly string[];
-  /** The links among them, which a command may replace until it ends. */
+  /** Links at guarded places. A command may replace them while it runs. */
   readonly links: readonly GuardedLink[];
-  /** What no grant makes writable: the repositories that git asks beside `.git`. */
+  /** Repositories that git looks into beside `.git`. No grant makes them writable. */
   readonly repositories: readonly string[];
 }
 
-/** Keeps the processes of a command in bounds. */
+/** Confines the processes of commands. */
 export interface Sandbox {
-  /** How it does that, for instance `bwrap`. */
+  /** The name of the mechanism, such as `bwrap`. */
   readonly name: string;
-  /** Whether it confines at all: only then may a command run without anybody being asked. */
+  /** Whether it confines at all. Only then may a command run without approval. */
   readonly confines: boolean;
-  /** Why there is nothing better, for an operator; empty when this is what was asked for. */
+  /** Why there is no better sandbox, for an operator; empty when this is the one that was asked for. */
   readonly notice: string;
-  /** Makes the command to start. Rejects with a `SandboxError` when it cannot confine it so. */
+  /** Returns the process to start for a request. Rejects with a `SandboxError` for one that it cannot confine. */
   command(request: SandboxRequest): Promise<SandboxedCommand>;
-  /** Whether it would make a path writable beside the workspace: some are never, whoever asks. */
+  /** Returns whether a path outside of the workspace, or a guarded one in it, may be made writable when a user grants that. */
   canGrant(path: string, guarded: GuardedPlaces): boolean;
 }

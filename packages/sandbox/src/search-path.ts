@@ -3,26 +3,28 @@ import { dirname, isAbsolute, resolve } from "node:path";
 import { isWithin } from "./guarded-places.ts";
 import { realPath, realPaths } from "./system-mounts.ts";
 
-/** A value of PATH, sorted by who may change what lies in its directories. */
+/** The directories of a PATH, by who can change the programs in them. */
 export interface SearchPath {
-  /** The directories that only root and this user may change, by their real paths, in their order. */
+  /** Directories that only root and this user can change: real paths, in the order of the PATH. */
   readonly trusted: readonly string[];
-  /** Directories in a workspace, but for `node_modules/.bin`: what is written there must run in a sandbox only. */
+  /** Directories in a workspace, without `node_modules/.bin`. Programs there may only run in a sandbox. */
   readonly ofWorkspaces: readonly string[];
-  /** The other directories that are left out, for an operator: each with the reason. */
+  /** Messages for an operator: each names another directory that is left out, and why. */
   readonly refused: readonly string[];
 }
 
-/** The mode bit by which everybody may write. */
+/** Mode bit: everybody may write. */
 const WORLD_WRITABLE = 0o002;
-/** The mode bit by which everybody may only change what is their own. */
+/** Mode bit: in a directory, everybody may only remove and rename what they own. */
 const STICKY = 0o1000;
-/** Directories of the system: who may change these has the machine. They count also where user ids are mapped. */
+/** Directories of the system. They are trusted even where user ids are mapped and root appears to be another user. */
 const SYSTEM: ReadonlySet<string> = new Set(["/usr/bin", "/usr/sbin", "/bin", "/sbin"]);
 
 /**
- * Sorts the directories of a PATH. Trusted are absolute directories that exist, that lie in no workspace and in no
- * project's `node_modules/.bin`, and that nobody but root and this user can change, whatever parent they start at.
+ * Sorts the directories of a PATH by who can change the programs in them.
+ *
+ * A directory is trusted if it is absolute, exists, is in no workspace and in no `node_modules/.bin`, and if nobody but root and this user can
+ * change it or a directory above it.
  */
 export function sortSearchPath(path: string, workspaceRoots: readonly string[]): SearchPath {
   const roots = workspaceRoots.flatMap((root) => [resolve(root), ...realPaths(root)]);
@@ -41,14 +43,14 @@ export function sortSearchPath(path: string, workspaceRoots: readonly string[]):
   return { trusted: [...trusted], ofWorkspaces: [...ofWorkspaces], refused };
 }
 
-/** Whether nobody but root and this user can change what is at a real path, or put something else there. */
+/** Returns whether nobody but root and this user can change or replace the file or directory at a real path. */
 export function isTrusted(real: string): boolean {
   if (SYSTEM.has(real) || SYSTEM.has(dirname(real))) return true;
   const stats = statsOf(real);
   return stats !== undefined && (stats.mode & WORLD_WRITABLE) === 0 && isOurs(stats) && isParentTrusted(dirname(real));
 }
 
-/** In a sticky directory nobody can replace what belongs to others. */
+/** Whether nobody else can replace what this user owns in a directory, as in a sticky one. */
 function isParentTrusted(directory: string): boolean {
   if (SYSTEM.has(directory)) return true;
   const stats = statsOf(directory);
@@ -62,7 +64,7 @@ function isOurs({ uid }: Stats): boolean {
   return own === undefined || uid === 0 || uid === own;
 }
 
-/** Package managers put these in front of PATH for the project that they are run in, and for those around it. */
+/** Package managers put these first in PATH, for the project that they run in and for those that enclose it. */
 function isProjectDirectory(directory: string): boolean {
   return /\/node_modules\/\.bin(\/|$)/.test(directory);
 }

@@ -1,15 +1,16 @@
 /**
- * The system calls that a confined process is refused, beyond what its namespaces keep from it. The kernel's keyrings
- * are shared with the server's session, io_uring goes around other filters, the kernel's log is that of the machine, and
- * the rest is a large part of the kernel that no build needs, namespaces of its own first: bubblewrap before 0.8 does not
- * refuse those. A lease makes whoever opens the file wait, outside of the sandbox too. Sockets are of the families unix,
- * inet, inet6 and netlink: others, vsock first, are bound to no network namespace.
+ * Numbers of the system calls that a confined process is refused, on one architecture.
+ *
+ * Namespaces do not cover these: the kernel's keyrings are shared with the session of this process, io_uring bypasses other filters, and
+ * the kernel's log is the machine's. The rest is a large part of the kernel that no build needs, new namespaces above all: bubblewrap
+ * before 0.8 does not refuse them. A lease makes whoever opens the file wait, outside of the sandbox too. Only sockets of the
+ * families unix, inet, inet6 and netlink are allowed: others, such as vsock, belong to no network namespace.
  */
 interface Calls {
   readonly architecture: number;
   readonly socket: number;
   readonly refused: readonly number[];
-  /** `clone` and `unshare`: their first argument has the namespaces to make. */
+  /** `clone` and `unshare`, whose first argument has the namespaces to make. */
   readonly namespaces: readonly number[];
   readonly fcntl: number;
 }
@@ -39,7 +40,7 @@ const CALLS: ReadonlyMap<string, Calls> = new Map([
   ],
 ]);
 
-/** Its flags are in memory, where a filter cannot look; the C library uses `clone` when it is not there. */
+/** `clone3` has its flags in memory, where a filter cannot look. Without it the C library uses `clone`. */
 const CLONE3 = 435;
 const CLONE_NEWUSER = 0x10000000;
 /** `F_SETLEASE` and `F_SETDELEG`. */
@@ -57,18 +58,18 @@ const ERROR = 0x00050000;
 const EPERM = 1;
 const ENOSYS = 38;
 const EAFNOSUPPORT = 97;
-/** Where `struct seccomp_data` has the call's number, the architecture, and the low halves of the first arguments. */
+/** Offsets in `struct seccomp_data`: the call's number, the architecture, and the low halves of the first two arguments. */
 const NUMBER_AT = 0;
 const ARCHITECTURE_AT = 4;
 const FIRST_ARGUMENT_AT = 16;
 const SECOND_ARGUMENT_AT = 24;
-/** The numbers of the x32 interface begin here; no other architecture has numbers so large. */
+/** First number of the x32 interface. No other system call has a number as large. */
 const X32 = 0x40000000;
 
-/** An instruction: its code, how many to skip when true and when false, and its operand. */
+/** A BPF instruction: its code, the number of instructions to skip when true and when false, and its operand. */
 type Instruction = readonly [code: number, whenTrue: number, whenFalse: number, operand: number];
 
-/** Makes the filter for a machine, as Node names it, in the byte order of both that we know; undefined for others. */
+/** Returns the BPF program for an architecture, as in `process.arch`; undefined for one other than x64 and arm64, both little-endian. */
 export function seccompFilter(machine: string): Uint8Array | undefined {
   const calls = CALLS.get(machine);
   if (!calls) return undefined;

@@ -5,7 +5,7 @@ import { failpoint } from "./failpoint.ts";
 import { sendSignal } from "./process-state.ts";
 import type { SandboxedCommand } from "./sandbox.ts";
 
-/** A process whose two outputs come through one pipe, in the order in which it wrote. */
+/** A process whose standard output and standard error come through one pipe, in the order in which it wrote them. */
 export interface SpawnedCommand {
   readonly child: ChildProcess;
   readonly output: Readable;
@@ -16,8 +16,10 @@ export interface SpawnedCommand {
 }
 
 /**
- * Sets limits where there are any, closes the descriptors that the server's own launcher left open, all above the number
- * given, makes standard error the same pipe as standard output, and becomes the program. Node closes only the first few descriptors that it inherits.
+ * The bash script that starts a command.
+ *
+ * It sets the limits, closes all descriptors above the given number, makes standard error the same pipe as standard output, and executes the
+ * program. Node itself closes only the first few of the descriptors that its own launcher left open.
  */
 const START = `
 last=$1 memory=$2 seconds=$3

@@ -2,14 +2,15 @@ import { lstatSync, readdirSync, readlinkSync, realpathSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname } from "node:path";
 
-/** What of `/` is the system; the rest is data. */
+/** Directories of the system; all others are data. */
 const SYSTEM = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store"];
 /**
- * What programs need of `/etc`: each costs a third of a millisecond per command. Not here: what may hold secrets, for
- * instance shadow, ssh, environment, npmrc and gitconfig.
+ * The files of `/etc` that programs need. Each costs a third of a millisecond per command.
+ *
+ * Files that may hold secrets are not among them, such as shadow, ssh, environment, npmrc and gitconfig.
  */
 const ETC = /^(alternatives|group|hosts|java.*|ld\.so\.cache|localtime|nsswitch\.conf|os-release|passwd)$/;
-/** What only a program with a network needs of it. */
+/** The files of `/etc` that only a program with a network needs. */
 const ETC_OF_NETWORK = [
   "/etc/ssl/certs",
   "/etc/ssl/openssl.cnf",
@@ -18,34 +19,35 @@ const ETC_OF_NETWORK = [
   "/etc/pki/tls/certs",
   "/etc/services",
 ];
-/** Where version managers keep one directory for each version of a tool: below it lies that tool and nothing else. */
+/** Directories of version managers that contain one version of a tool and nothing else. */
 const TOOL =
   /^\/(opt|snap)\/[^/]|^\/home\/linuxbrew\/[^/]|\/(versions|node-versions|installs|toolchains|candidates|image)\/[^/]/;
 
-/** Lists the arguments that show bwrap's process the system, read-only: what every command needs, whatever its task. */
+/** Lists bwrap's arguments for the files of the system that every command needs, read-only. */
 export function systemMounts(): string[] {
   const etc = namesIn("/etc").filter((name) => ETC.test(name));
   return [...SYSTEM, ...etc.map((name) => `/etc/${name}`)].flatMap(mountOf);
 }
 
-/** Lists the arguments that show what a program needs beside the system to use the network: certificates, names. */
+/** Lists bwrap's arguments for what a program with a network needs beside that: certificates and name resolution. */
 export function networkMounts(): string[] {
-  // It often is a link to a place that is not shown.
+  // It is often a link to a file that is not shown.
   const resolver = realPath("/etc/resolv.conf");
   const names = resolver === undefined ? [] : ["--ro-bind", resolver, "/etc/resolv.conf"];
   return [...ETC_OF_NETWORK.flatMap(mountOf), ...names];
 }
 
 /**
- * Lists the directories of a PATH that lie outside the system, and with those of version managers what belongs to them
- * (`lib/node_modules` beside `bin`).
+ * Lists the directories of a PATH that are not part of the system.
+ *
+ * A `bin` directory of a version manager comes with the directory above it, which has the rest of that tool (`lib/node_modules`).
  */
 export function toolDirectories(path: string): string[] {
   const home = realPath(homedir());
   const outside = path.split(":").filter((directory) => directory.startsWith("/") && !isSystem(directory));
   const found = outside.flatMap((directory) => {
     const real = realPath(directory);
-    // The home itself, or what holds it, is data, also when it is in the PATH.
+    // The home directory and those above it are data, even when the PATH names them.
     if (real === undefined || real === "/" || real === home || home?.startsWith(`${real}/`)) return [];
     const tool = dirname(real);
     return real.endsWith("/bin") && TOOL.test(`${tool}/`) ? [directory, tool] : [directory];
@@ -53,7 +55,7 @@ export function toolDirectories(path: string): string[] {
   return [...new Set(found)];
 }
 
-/** The real path of what lies at a path; undefined when nothing does. */
+/** Returns the real path of an existing path; undefined for others. */
 export function realPath(path: string): string | undefined {
   try {
     return realpathSync(path);
@@ -62,7 +64,7 @@ export function realPath(path: string): string | undefined {
   }
 }
 
-/** The real path of what lies at a path, as a list to join with others: empty when nothing does. */
+/** Returns the real path of an existing path as a list of one; an empty list for others. */
 export function realPaths(path: string): string[] {
   const real = realPath(path);
   return real === undefined ? [] : [real];

@@ -1,3 +1,3 @@
-// What @devtool/sandbox/testing exports, in this repository alone: what the tests of the whole need of the inside.
+// Internals of @devtool/sandbox for tests in other packages of this repository. Not published.
 export { createBwrapSandbox } from "../bwrap-sandbox.ts";
 export { SETTINGS, SETTINGS_WHEN_PRESENT } from "../guarded-places.ts";
