@@ -45,7 +45,7 @@ describe("the READMEs", () => {
       const env = { ...process.env, DEVTOOL_DATA: data };
       const script = ["-c", `${devtool}\n${command}`];
       const { stdout, stderr } = await promisify(execFile)("sh", script, { cwd: clone, env });
-      expect([stdout, stderr]).toEqual([shown, expect.stringMatching(/^task [\w-]+(, its log is \S+)?\n$/)]);
+      expect([stdout, stderr]).toEqual([shown, expect.stringMatching(/^task [\w-]+(, log \S+)?\n$/)]);
       expect(await readFile(join(workspace, "greet.mjs"), "utf8")).toContain("export const greet");
       expect((await readdir(clone)).filter((name) => name !== ".data")).toEqual(["playground"]);
       await server?.stop();

@@ -4,8 +4,12 @@ import type { ServerInfo } from "@devtool/schema";
 export interface Address {
   readonly url: string;
   readonly token: string;
-  /** The certificate in PEM that is trusted there, and no other. Default: the authorities that Node trusts. */
+  /**
+   * The only certificate to trust, in PEM.
+   *
+   * Default: the certificate authorities that Node trusts.
+   */
   readonly certificate?: string;
-  /** What the server's discovery file says, when the address or the token is from there. */
+  /** The content of the discovery file that the address or the token was read from, if it was. */
   readonly info?: ServerInfo;
 }

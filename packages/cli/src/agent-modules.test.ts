@@ -59,7 +59,7 @@ describe("devtool serve --agent", () => {
     ["missing.mjs", undefined, /--agent ".*missing.mjs" cannot be read: ENOENT.*: name a module that exports "agent"/],
     ["empty.mjs", "", /exports no "agent", only nothing: write `export const agent = …`/],
     ["default.mjs", "export default {};", /exports no "agent", only default/],
-    ["shape.mjs", "export const agent = { about: {} };", /exports an "agent" that is none: give it about.name/],
+    ["shape.mjs", "export const agent = { about: {} };", /exports an "agent" that is not an Agent: give it about.name/],
     ["broken.mjs", "throw new Error('no luck');", /cannot be loaded: no luck/],
     ["a.b.mjs", "", /gives no name of letters, digits, - and _: name it \(--agent NAME=MODULE/],
   ])("says what is wrong with %s, and what to do", async (name, text, problem) => {

@@ -4,24 +4,26 @@ import { pathToFileURL } from "node:url";
 import type { Agent } from "@devtool/server";
 import type { OperatorConfig } from "./agent-options.ts";
 
-/** Where an agent is, as the operator wrote it. */
+/** An agent that the operator configured. */
 export interface AgentSpec {
-  /** What clients choose it by. */
+  /** The name by which clients choose it. */
   readonly name: string;
-  /** The absolute path of its module; undefined for the coding agent. */
+  /** The absolute path of its module; undefined for the built-in coding agent. */
   readonly path: string | undefined;
-  /** The flag or the field with its value, for errors. */
+  /** The flag or config field with its value, for errors. */
   readonly said: string;
 }
 
-/** The word that stands for the coding agent in place of a module. */
+/** The name that stands for the built-in coding agent in place of a module. */
 const CODING_AGENT = "devtool";
 
 const REMEDY = 'name a module that exports "agent" (docs/own-agent.md)';
 
 /**
- * The agents that the operator names, the default first: those of `--agent [NAME=]MODULE`, else those of the config file;
- * none where they name none. Workspaces are never looked at. Throws an error that names the value.
+ * Returns the agents that the operator configured, the default first; empty when there are none.
+ *
+ * The flags `--agent [NAME=]MODULE` replace those of the config file. Workspaces configure no agents. Throws an error that names the
+ * wrong value.
  */
 export function agentSpecs(flags: readonly string[] = [], { config, directory }: OperatorConfig): AgentSpec[] {
   const specs =
@@ -33,7 +35,7 @@ export function agentSpecs(flags: readonly string[] = [], { config, directory }:
   return specs;
 }
 
-/** `NAME=MODULE` or `MODULE`. A path with `=` in it needs `./` in front. */
+/** Parses `NAME=MODULE` or `MODULE`. A path that contains `=` needs `./` in front. */
 function specOfFlag(flag: string): AgentSpec {
   const [, name = "", module = ""] = /^(?:([\w-]+)=)?(.*)$/s.exec(flag) ?? [];
   return specOf(name, module, { directory: ".", said: `--agent "${flag}"` });
@@ -52,7 +54,7 @@ function specOf(
   return { name, said, path: module === CODING_AGENT ? undefined : resolve(directory, module) };
 }
 
-/** Loads agents, by name and in order; the coding agent alone where none is named. Throws an error that says which cannot be. */
+/** Loads agents by name, in order; only the coding agent when there are no specs. Throws an error that names the one that cannot be loaded. */
 export async function loadAgents(
   specs: readonly AgentSpec[],
   codingAgent: () => Agent,
@@ -78,11 +80,11 @@ async function loadAgent(path: string, said: string): Promise<Agent> {
   const { agent } = exported;
   if (isAgent(agent)) return agent;
   throw new Error(
-    `${said} exports an "agent" that is none: give it about.name, about.description and open() (docs/own-agent.md)`,
+    `${said} exports an "agent" that is not an Agent: give it about.name, about.description and open() (docs/own-agent.md)`,
   );
 }
 
-/** The module runs with the operator's rights, so nobody else may be able to change it. */
+/** Asserts that nobody but root and this user can change a module, since it runs with this user's rights. */
 async function assertOwn(path: string, said: string): Promise<void> {
   const found = await stat(path).catch((reason: unknown) => {
     throw new Error(`${said} cannot be read: ${messageOf(reason)}: ${REMEDY}`);

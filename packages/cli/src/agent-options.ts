@@ -7,19 +7,19 @@ import { readConfig } from "./config.ts";
 import type { Io } from "./io.ts";
 import { findModel } from "./model.ts";
 
-/** The operator's config file, and the directory that paths in it are relative to. */
+/** The operator's configuration, and the directory that its paths are relative to. */
 export interface OperatorConfig {
   readonly config: ServerConfig;
   readonly directory: string;
 }
 
-/** Reads the config file that is named, or `config.toml` in the data directory. */
+/** Reads the named config file, or `config.toml` in the data directory. */
 export async function operatorConfig(named: string | undefined, data: string): Promise<OperatorConfig> {
   const config = await readConfig(named, data);
   return { config, directory: named === undefined ? data : resolve(named, "..") };
 }
 
-/** What the config file and the environment say about agents and their callers. */
+/** Returns the options of the coding agent and of authentication that the config file and the environment set. */
 export async function agentOptions(
   { config, directory }: OperatorConfig,
   { env }: Pick<Io, "env">,
@@ -28,7 +28,6 @@ export async function agentOptions(
   return { ...settingsOf(config, directory), ...(await authenticationOf(config, directory)), ...(model && { model }) };
 }
 
-/** What a config file says, as the server takes it; paths in it are relative to its directory. */
 function settingsOf(config: ServerConfig, directory: string): CodingServerOptions {
   const { mcpServers, fetchTargets, mcpTargets, pushTargets, policyFiles, approvalMode } = config;
   return {

@@ -21,20 +21,20 @@ import { questionLines, toolCallLine } from "./render/tool-call.ts";
 import type { Line } from "./terminal/line-editor.ts";
 import type { Questioner } from "./terminal/questioner.ts";
 
-/** A call that asks, and for whom. */
+/** A tool call that waits for an answer. */
 export interface AskedCall {
   readonly call: ToolCall;
-  /** Whether it is a question of a tool that runs: that one may want words for an answer. */
+  /** Whether a running tool asks. Such a question may be answered with text. */
   readonly isQuestion: boolean;
 }
 
-/** Decides on a call that asks: what to answer. Undefined leaves the question open, as it is when `signal` aborts. */
+/** Answers a call's question. Undefined leaves it open, as does an aborted signal. */
 export type Approver = (asked: AskedCall, signal: AbortSignal) => Promise<readonly Part[] | undefined>;
 
-/** What `--approve all` says yes to beside calls: a command that runs again without its sandbox, or not. */
+/** How `--approve all` answers when a command asks to run again without the sandbox. */
 export type WithoutSandbox = "approve" | "decline";
 
-/** Says yes to everything, but ends the sandbox of a command only where that is wanted. */
+/** Returns an approver that approves everything, except running without the sandbox unless that is wanted. */
 export function approveAll(io: Pick<Io, "stderr">, withoutSandbox: WithoutSandbox): Approver {
   const decline = declineAll(io, "it would run without the sandbox (see --approve-without-sandbox)");
   return (asked, signal) => {
@@ -46,7 +46,7 @@ export function approveAll(io: Pick<Io, "stderr">, withoutSandbox: WithoutSandbo
   };
 }
 
-/** Says no to everything, and tells why. */
+/** Returns an approver that declines everything and prints why. */
 export function declineAll(io: Pick<Io, "stderr">, why: string): Approver {
   return ({ call }) => {
     writeLine(io.stderr, `declined ${visible(call.toolName)}: ${why}`);
@@ -54,7 +54,7 @@ export function declineAll(io: Pick<Io, "stderr">, why: string): Approver {
   };
 }
 
-/** Asks the person, with the options that the call offers; a proposed file can be edited first. */
+/** Returns an approver that asks the user with the call's options. A proposed file can be edited first. */
 export function approveByAsking(io: Io, questioner: Questioner): Approver {
   const { out } = questioner;
   const paint = paintFor(io, out);
@@ -96,10 +96,10 @@ function textPart(text: string): Part {
 
 interface Choice {
   readonly key: string;
-  /** The option that it stands for. */
+  /** The id of the option. */
   readonly id: string;
   readonly label: string;
-  /** Whether the person edits the proposed file first. */
+  /** Whether the user edits the proposed file first. */
   readonly edits: boolean;
 }
 
@@ -107,10 +107,10 @@ function choiceOf({ text }: Line, choices: readonly Choice[]): Choice | undefine
   return choices.find(({ key, id, label }) => text === key || (text === id && label !== EDIT_FIRST));
 }
 
-/** A choice of our own: shows what of the question does not fit the terminal. */
+/** Shows the whole question when it does not fit the terminal. Not an option of the call. */
 const SHOW_ALL: Choice = { key: "v", id: "view", label: "View all of it", edits: false };
 
-/** The size of the terminal that a person is asked at. */
+/** Returns the size of the terminal, as far as it is known. */
 function screenOf(out: Writable): Screen {
   return {
     columns: "columns" in out && typeof out.columns === "number" ? out.columns : undefined,
@@ -118,12 +118,12 @@ function screenOf(out: Writable): Screen {
   };
 }
 
-/** The number of lines that a question has room for, so that its first line is in sight while it is answered. */
+/** Returns the maximum number of lines of a question, so that its first line stays visible. */
 function linesFor({ options }: ConfirmationRequest, { rows = 40 }: Screen): number {
   return Math.max(6, rows - options.length - 8);
 }
 
-/** A choice of our own: the file as the person leaves it is written, without another question. */
+/** Writes the file as the user edited it, without another question. Not an option of the call. */
 const EDIT_FIRST = "Edit first";
 
 function choicesOf({ options, details }: ConfirmationRequest): Choice[] {
@@ -152,7 +152,7 @@ const KEYS: ReadonlyMap<string, string> = new Map([
   [OPTION_CANCEL, "n"],
 ]);
 
-/** Lets the person edit the proposed file. Undefined when that failed, which is said: the question stays. */
+/** Lets the user edit the proposed file. Prints a failure and returns undefined; the question stays open. */
 async function edited(
   call: ToolCall,
   optionId: string,

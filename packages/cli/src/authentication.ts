@@ -5,7 +5,7 @@ import type { ServerSettings } from "@devtool/server";
 
 type Authentication = NonNullable<ServerSettings["authentication"]>;
 
-/** What a config file says about who is let in, with the files that it names read; paths are relative to its directory. */
+/** Returns the settings of authentication and TLS from a config file, with the files that it names read. Paths are relative to its directory. */
 export async function authenticationOf(
   { authentication, tls }: Pick<ServerConfig, "authentication" | "tls">,
   directory: string,

@@ -2,9 +2,10 @@ import { lstatSync, mkdirSync, realpathSync, type Stats, statSync } from "node:f
 import { dirname, isAbsolute, join } from "node:path";
 
 /**
- * The directory for what Node compiled: V8 runs what it finds there, so nobody else may put anything into it. It is this
- * user's own, below `XDG_CACHE_HOME` or `~/.cache`, of mode 0700, and nobody but root and this user can change a
- * directory above it. Undefined when that cannot be had: then nothing is kept.
+ * Returns the directory for Node's compile cache; undefined when there is no safe one, and then nothing is cached.
+ *
+ * V8 runs what it finds there, so nobody else may be able to write it. It is below `XDG_CACHE_HOME` or `~/.cache`, belongs to this user with
+ * mode 0700, and nobody but root and this user can change a directory above it.
  */
 export function compileCacheDirectory({
   XDG_CACHE_HOME = "",
@@ -26,7 +27,7 @@ function isPrivate(directory: string): boolean {
   return stats.isDirectory() && stats.uid === (process.geteuid?.() ?? stats.uid) && (stats.mode & 0o077) === 0;
 }
 
-/** In a sticky directory nobody can replace what belongs to others. */
+/** Whether nobody else can replace what this user owns in a directory, as in a sticky one. */
 function isOutOfReach(directory: string): boolean {
   const stats = statSync(directory);
   const isOpen = (stats.mode & 0o002) !== 0 && (stats.mode & 0o1000) === 0;

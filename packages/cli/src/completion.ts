@@ -1,11 +1,12 @@
 import type { SlashCommand } from "@devtool/schema";
 
-/** What Tab makes of a line, as `node:readline` takes it: the whole lines it may become, and the line. */
+/** The result of a completion, as `node:readline` expects it: the possible lines, and the typed line. */
 export type Completion = [completions: string[], line: string];
 
 /**
- * Completes a slash command, word by word, by the commands there are and `extra` ones of the program's own. A word that
- * has more to be typed after it gets a space. Completes nothing in messages and in arguments.
+ * Completes a slash command, word by word, from the server's commands and `extra` ones of the program.
+ *
+ * A word after which more can be typed gets a space. Messages and arguments are not completed.
  */
 export function completeCommand(line: string, known: readonly SlashCommand[], extra: readonly string[]): Completion {
   const [, before = "", word = ""] = /^\/((?:[^\s/]+\s+)*)([^\s/]*)$/.exec(line) ?? [];

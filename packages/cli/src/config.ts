@@ -4,8 +4,9 @@ import { create, type DescEnum, type DescMessage, fromJson, type JsonObject, typ
 import { type ServerConfig, ServerConfigSchema } from "@devtool/schema";
 
 /**
- * Reads the operator's config file: the one that is named, or `config.toml` in the data directory, which may be missing.
- * Throws an error that names the file and what in it cannot be used.
+ * Reads the operator's config file: the named one, or `config.toml` in the data directory, which may be missing.
+ *
+ * Throws an error that names the file and what is wrong with it.
  */
 export async function readConfig(named: string | undefined, dataDirectory: string): Promise<ServerConfig> {
   const path = named ?? resolve(dataDirectory, "config.toml");
@@ -14,7 +15,7 @@ export async function readConfig(named: string | undefined, dataDirectory: strin
     throw new Error(`config file "${path}" cannot be read: ${messageOf(reason)}`);
   });
   if (text === undefined) return create(ServerConfigSchema);
-  // It can name commands that the server starts.
+  // The file can name commands that the server starts.
   const { mode, uid } = await stat(path);
   if ((mode & 0o022) !== 0) throw new Error(`config file "${path}" may be changed by others: chmod go-w it`);
   if (uid !== 0 && uid !== process.getuid?.())
@@ -22,7 +23,6 @@ export async function readConfig(named: string | undefined, dataDirectory: strin
   return parseConfig(text, path);
 }
 
-/** Reads the text of a config file. */
 async function parseConfig(text: string, path: string): Promise<ServerConfig> {
   const { parse } = await import("smol-toml");
   try {
@@ -33,24 +33,18 @@ async function parseConfig(text: string, path: string): Promise<ServerConfig> {
   }
 }
 
-/** The value with enums under their full names: a file writes `auto_edit` for `APPROVAL_MODE_AUTO_EDIT`. */
+/** Returns the value with the full names of enum values: a file has `auto_edit` for `APPROVAL_MODE_AUTO_EDIT`. */
 function withEnumNames(schema: DescMessage, json: JsonValue): JsonValue {
   if (!isObject(json)) return json;
   const entries = Object.entries(json).map(([key, value]): [string, JsonValue] => {
     const field = schema.fields.find(({ name, jsonName }) => name === key || jsonName === key);
-    if (field?.enum) return [key, fullNames(field.enum, value)];
-    if (!field?.message) return [key, value];
-    const { message } = field;
-    return [
-      key,
-      Array.isArray(value) ? value.map((item) => withEnumNames(message, item)) : withEnumNames(message, value),
-    ];
+    const convert = (item: JsonValue): JsonValue => {
+      if (field?.enum) return fullName(field.enum, item);
+      return field?.message ? withEnumNames(field.message, item) : item;
+    };
+    return [key, Array.isArray(value) ? value.map(convert) : convert(value)];
   });
   return Object.fromEntries(entries);
-}
-
-function fullNames(schema: DescEnum, value: JsonValue): JsonValue {
-  return Array.isArray(value) ? value.map((item) => fullName(schema, item)) : fullName(schema, value);
 }
 
 function fullName(schema: DescEnum, value: JsonValue): JsonValue {

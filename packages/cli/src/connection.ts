@@ -9,7 +9,7 @@ import { assertPrivateDirectory } from "./private-file.ts";
 import { ReconnectingTransport } from "./reconnecting-transport.ts";
 import { silenceOf, standingOf } from "./server-standing.ts";
 
-/** How to reach a server. */
+/** The options by which a server is found and called. */
 export interface ConnectionOptions {
   readonly url?: string;
   readonly token?: string;
@@ -17,24 +17,24 @@ export interface ConnectionOptions {
   readonly protocol?: string;
 }
 
-/** What a discovery file tells of cannot be used: it did not prove that it is the server that wrote the file, or the file cannot be read. */
+/** The server of the discovery file cannot be used: it did not prove that it wrote the file, or the file cannot be read. */
 export class UnprovenServerError extends Error {
   override readonly name = "UnprovenServerError";
 }
 
-/** A server that is talked to. */
+/** A connection to a server. */
 export interface Connection {
   readonly client: DevtoolClient;
   readonly address: Address;
-  /** Whether a call waits for the server to start again. */
+  /** Returns whether a call waits for the server to start again. */
   readonly isWaiting: () => boolean;
 }
 
 /**
- * Finds the server to talk to: the one that is named, or the one of the data directory's discovery file. The token of that
- * file is given out only when what listens there proves that it is the server that wrote it. Undefined when no server runs;
- * throws when another program listens in its place, when it does not answer, when other users can read the data directory,
- * and when the file cannot be read.
+ * Finds the server to call: the one of `--url`, or the one of the data directory's discovery file; undefined when none runs.
+ *
+ * Returns the token of that file only when the program that listens there proves that it wrote the file. Throws when another program listens in
+ * its place, when it does not answer, when other users can read the data directory, and when the file cannot be read.
  */
 export async function findServer(options: ConnectionOptions, io: Io): Promise<Address | undefined> {
   assertUrl(options.url);
@@ -54,14 +54,14 @@ export async function findServer(options: ConnectionOptions, io: Io): Promise<Ad
   return options.url === undefined ? undefined : { url: options.url, token: "" };
 }
 
-/** What the discovery file tells of; who named the server and its token needs no file. */
+/** Reads the discovery file. With a named server and token it is not needed, so it may be unreadable. */
 async function discovered(data: string, isNamed: boolean): Promise<ServerInfo | undefined> {
   try {
     return await readDiscovery(data);
   } catch (reason) {
     if (isNamed) return undefined;
     const problem = reason instanceof Error ? reason.message : String(reason);
-    throw new UnprovenServerError(`whether a server runs cannot be told: ${problem}`, { cause: reason });
+    throw new UnprovenServerError(`cannot determine whether a server is running: ${problem}`, { cause: reason });
   }
 }
 
@@ -76,12 +76,16 @@ function foreign({ url }: ServerInfo, path: string, reason: string): string {
   return `what listens at ${url} did not prove that it is the server of ${path} (${reason}): it gets no token; start the server again, or name one with --url and --token`;
 }
 
-/** Connects to the server there is. Throws when there is none. */
+/** Connects to the running or named server. Throws when there is none. */
 export async function connect(options: ConnectionOptions, io: Io): Promise<DevtoolClient> {
   return (await openConnection(options, io)).client;
 }
 
-/** Connects to the server there is, and says what it is. `notify` is told when the connection is lost and found again. Throws when there is no server. */
+/**
+ * Connects to the running or named server. Throws when there is none.
+ *
+ * `notify` receives a message when the connection is lost, and when it is restored.
+ */
 export async function openConnection(
   options: ConnectionOptions,
   io: Io,
@@ -93,18 +97,18 @@ export async function openConnection(
   throw new Error(`no server is running (looked at ${path}): start one with "devtool serve", or name one with --url`);
 }
 
-/** Says what the user should know on standard error. */
+/** Returns a function that prints messages for the user on standard error. */
 export function notifierOf({ stderr }: Pick<Io, "stderr">): (text: string) => void {
   return (text) => writeLine(stderr, `devtool: ${text}`);
 }
 
-/** How a connection is kept. */
+/** Options of a connection that is kept over restarts of the server. */
 export interface KeepOptions extends ConnectionOptions {
   readonly io: Io;
   readonly notify: (text: string) => void;
 }
 
-/** Connects to a server. When its token is from the discovery file, the file is read again before each call. */
+/** Connects to a server. When its token comes from the discovery file, each call reads the file again. */
 export async function connectionTo(address: Address, { io, notify, ...options }: KeepOptions): Promise<Connection> {
   const { protocol = "connect" } = options;
   const open = (to: Address): Promise<Transport> => transportOf(to, protocol);
@@ -120,7 +124,7 @@ export async function connectionTo(address: Address, { io, notify, ...options }:
   return { client: createDevtoolClient(transport), address, isWaiting: () => transport.isWaiting };
 }
 
-/** Makes a client for an address. Throws for a protocol that does not exist. */
+/** Returns a client for an address. Throws for an unknown protocol. */
 export async function clientOf(address: Address, protocol: string): Promise<DevtoolClient> {
   return createDevtoolClient(await transportOf(address, protocol));
 }
@@ -149,7 +153,7 @@ async function transportOf({ url, token, certificate }: Address, protocol: strin
   }
 }
 
-/** How HTTP and HTTP/2 clients trust a server: by its certificate alone, when that is known. */
+/** Returns how HTTP and HTTP/2 clients verify a server: by its certificate alone, when that is known. */
 export async function trustIn(
   certificate: string | undefined,
 ): Promise<{ readonly fetch: typeof globalThis.fetch; readonly nodeOptions: Partial<PinnedTls> }> {

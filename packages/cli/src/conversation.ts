@@ -16,11 +16,11 @@ import {
 } from "@devtool/schema";
 import type { Approver } from "./approval.ts";
 
-/** What a conversation needs. */
+/** How a conversation is held. */
 export interface ConversationOptions {
   readonly client: DevtoolClient;
   readonly approve: Approver;
-  /** Takes each event as it comes. */
+  /** Receives each event as it arrives. */
   readonly onEvent: (event: TaskEvent) => void;
   readonly nextId: () => string;
 }
@@ -28,13 +28,14 @@ export interface ConversationOptions {
 /** A message to send. */
 export interface Saying {
   readonly request: MessageInitShape<typeof SendMessageRequestSchema>;
-  /** The task as it is before; undefined for a new one. */
+  /** The task before the message; undefined for a new one. */
   readonly before?: Task | undefined;
 }
 
 /**
- * Sends a message and answers what the agent asks, until it has nothing left to ask. Gives the task as it is then; one
- * whose questions stay open is still `input-required`.
+ * Sends a message and answers the agent's questions until there are none left. Returns the task as it is then.
+ *
+ * A task whose questions stay open is still `input-required`.
  */
 export async function converse(saying: Saying, options: ConversationOptions, signal: AbortSignal): Promise<Task> {
   return answerAll(await exchange(saying, options, signal), options, signal);

@@ -6,24 +6,25 @@ import { type ServerInfo, ServerInfoSchema } from "@devtool/schema";
 import { failpoint } from "@devtool/server/operator";
 import { readPrivateFile, writePrivateFile } from "./private-file.ts";
 
-/** The directory that holds tasks and the discovery file, unless `--data` names another: `$DEVTOOL_DATA` or `~/.devtool`. */
+/** Returns the data directory that is used without `--data`: `$DEVTOOL_DATA` or `~/.devtool`. */
 export function defaultDataDirectory(env: Readonly<Record<string, string | undefined>>): string {
   return env.DEVTOOL_DATA ?? join(homedir(), ".devtool");
 }
 
-/** Where a running server says where it is, and its token. */
+/** Returns the path of the discovery file, in which a running server publishes its address and token. */
 export function discoveryPath(dataDirectory: string): string {
   return join(dataDirectory, "server.json");
 }
 
-/** Writes the discovery file: mode 0600 from its first moment, under another name, then renamed, so that no reader ever sees half of it. */
+/** Writes the discovery file, as `writePrivateFile` does. */
 export async function writeDiscovery(dataDirectory: string, info: ServerInfo): Promise<void> {
   await writePrivateFile(discoveryPath(dataDirectory), toJsonString(ServerInfoSchema, info));
 }
 
 /**
- * Reads the discovery file; undefined when there is none, or when its server is gone. Throws an error that says what to do
- * when it cannot be read, when others can read it, and when it is damaged.
+ * Reads the discovery file; undefined when there is none, or when its server no longer runs.
+ *
+ * Throws when the file cannot be read, when others can read it, and when it is damaged.
  */
 export async function readDiscovery(dataDirectory: string): Promise<ServerInfo | undefined> {
   const path = discoveryPath(dataDirectory);
@@ -40,7 +41,7 @@ function parse(text: string, path: string): ServerInfo {
   }
 }
 
-/** Removes the discovery file, if it is still that of a process; one that cannot be read is left. */
+/** Removes the discovery file if it is still the one of this process id. A file that cannot be read stays. */
 export async function removeDiscovery(dataDirectory: string, pid: number): Promise<void> {
   const info = await readDiscovery(dataDirectory).catch(() => undefined);
   if (info?.pid !== pid) return;

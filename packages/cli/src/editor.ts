@@ -6,16 +6,17 @@ import { basename, delimiter, join } from "node:path";
 import { sortSearchPath } from "@devtool/sandbox";
 import type { Io } from "./io.ts";
 
-/** Runs the editor and puts the terminal's settings back, also after an editor that died in the middle. */
+/** Runs the editor and restores the terminal's settings, also when the editor was killed. */
 const RUN_EDITOR = 'saved=$(stty -g 2>/dev/null); EDITOR "$1"; code=$?; [ -z "$saved" ] || stty "$saved"; exit $code';
 
 /**
- * Lets the person change a text in `$VISUAL` or `$EDITOR`, which needs the terminal for itself. Throws when there is none,
- * or when it ends badly.
+ * Opens a text in `$VISUAL` or `$EDITOR`, which gets the terminal, and returns the edited text.
+ *
+ * Throws when there is no editor, or when it fails.
  */
 export async function editText(text: string, name: string, { env }: Pick<Io, "env">): Promise<string> {
   const editor = env.VISUAL || env.EDITOR;
-  if (!editor) throw new Error("no editor is set: set EDITOR, for instance to vi");
+  if (!editor) throw new Error("no editor is set: set EDITOR, for example to vi");
   const directory = await mkdtemp(join(tmpdir(), "devtool-edit-"));
   const file = join(directory, basename(name) || "file");
   try {
@@ -30,7 +31,7 @@ export async function editText(text: string, name: string, { env }: Pick<Io, "en
   }
 }
 
-/** The person is often in a workspace, whose programs must not be taken for the editor (`npx` puts them first). */
+/** Removes the current directory's programs from PATH: it is often a workspace, and `npx` puts its programs first. */
 function withTrustedPath(env: Io["env"]): Record<string, string | undefined> {
   return { ...env, PATH: sortSearchPath(env.PATH ?? "", [process.cwd()]).trusted.join(delimiter) };
 }

@@ -1,21 +1,21 @@
 import { TaskState } from "@devtool/schema";
 
-/** How the command ends: 0 when all went well. */
+/** The exit codes of the command. */
 export const ExitCode = {
   OK: 0,
   /** The task, or the command itself, failed. */
   FAILED: 1,
-  /** The command line cannot be understood. */
+  /** The command line is invalid. */
   USAGE: 2,
-  /** The agent asked and nobody could be asked: the task waits for its user, or what it asked for was declined. */
+  /** The agent asked and nobody could answer: the task waits for input, or the call was declined. */
   INPUT_REQUIRED: 3,
   /** The task was canceled. */
   CANCELED: 130,
-  /** Whoever read the output closed it before its end; the code that shells give to such a command (128 + SIGPIPE). */
+  /** The reader closed standard output early; shells report 128 + SIGPIPE for that. */
   OUTPUT_CLOSED: 141,
 } as const;
 
-/** The exit code that a task's state stands for. */
+/** Returns the exit code for the state of a task. */
 export function exitCodeOf(state: TaskState): number {
   switch (state) {
     case TaskState.COMPLETED:

@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { ApprovalMode } from "@devtool/schema";
 import type { Address } from "./address.ts";
 
-/** What a chat begins with: the agent, where it works, its model and how far it goes without asking, as far as they are known. */
+/** Returns the first line of a chat: the agent, its workspace, its model and its approval mode, as far as they are known. */
 export function headline({ url, info }: Address, workspace: string | undefined): string {
   const where = workspace === undefined ? info?.workspace : resolve(workspace);
   return [

@@ -5,28 +5,28 @@ import { type Io, writeLine } from "./io.ts";
 import type { Prompter } from "./prompter.ts";
 import { visible } from "./render/style.ts";
 
-/** What Ctrl-C acts on. */
+/** Options of `Interrupts`. */
 export interface InterruptOptions {
   readonly client: DevtoolClient;
   readonly io: Io;
   readonly prompter: Prompter;
-  /** The task that is worked on now; its id is empty while there is none. */
+  /** Returns the current task; its id is empty while there is none. */
   readonly running: () => Task;
-  /** Whether the turn waits for its server to start again. */
+  /** Returns whether the turn waits for its server to start again. */
   readonly isServerGone: () => boolean;
 }
 
-/** The server must say how a task is within this time after a turn failed, in milliseconds. */
+/** Timeout of reading a task after its turn failed, in milliseconds. */
 const LATEST_MS = 5_000;
 
-/** Turns Ctrl-C into the end of a turn, and a second one, or one between turns, into the end of the chat. */
+/** Handles Ctrl-C in a chat: the first one cancels the turn; a second one, or one between turns, ends the chat. */
 export class Interrupts {
-  /** Whether the chat was ended in the middle of a turn. */
+  /** Whether the user left the chat during a turn. */
   leaving = false;
   readonly #options: InterruptOptions;
   #turn: AbortController | undefined;
   #canceling = false;
-  /** Whether the turn was left while its server was gone. */
+  /** Whether the turn was left while its server was not running. */
   #isAbandoned = false;
 
   constructor(options: InterruptOptions) {
@@ -34,7 +34,7 @@ export class Interrupts {
     options.io.onInterrupt(() => this.#interrupted());
   }
 
-  /** Runs a turn. Gives the task as it is then, also when the turn was canceled or failed; that is said. */
+  /** Runs a turn and returns the task as it is then. Prints why when the turn was canceled or failed. */
   async during(turn: (signal: AbortSignal) => Promise<Task>): Promise<Task> {
     this.#isAbandoned = false;
     this.#turn = new AbortController();
@@ -49,7 +49,7 @@ export class Interrupts {
     }
   }
 
-  /** The task as the server has it; as it was seen last, when the server does not answer in time. */
+  /** Returns the task from the server, or as it was last seen when the server does not answer in time. */
   async #latest(): Promise<Task> {
     const running = this.#options.running();
     if (running.id === "" || this.leaving || this.#isAbandoned) return running;
@@ -73,7 +73,9 @@ export class Interrupts {
   }
 
   #canceled(): string {
-    return this.#isAbandoned ? "not canceled: the server is gone, and has the task when it starts again" : "canceled";
+    return this.#isAbandoned
+      ? "not canceled: the server is not running; it will have the task when it starts again"
+      : "canceled";
   }
 
   #cancel(turn: AbortController): void {

@@ -1,6 +1,6 @@
 import type { Readable, Writable } from "node:stream";
 
-/** What a command talks to; the process's own, or a test's. */
+/** The streams and the environment of a command: those of the process, or of a test. */
 export interface Io {
   readonly stdin: Readable;
   readonly stdout: Writable;
@@ -10,23 +10,23 @@ export interface Io {
   readonly platform?: NodeJS.Platform;
   /** Whether a person can be asked: standard input is a terminal, and so is standard output or standard error. */
   readonly interactive: boolean;
-  /** Calls back each time the person presses Ctrl-C; gives the way to stop listening. */
+  /** Calls the listener each time the user presses Ctrl-C. Returns a function that stops this. */
   onInterrupt(listener: () => void): () => void;
-  /** Tells the listeners of a Ctrl-C that came as a key and not as a signal, as it does while a line is edited. */
+  /** Reports a Ctrl-C that came as a key and not as a signal, as it does in raw mode. */
   interrupt(): void;
 }
 
-/** Writes a line. */
+/** Writes a line to a stream. */
 export function writeLine(stream: Writable, line: string): void {
   stream.write(`${line}\n`);
 }
 
-/** Whether a stream is a terminal. */
+/** Returns whether a stream is a terminal. */
 export function isTerminal(stream: Readable | Writable): boolean {
   return "isTTY" in stream && stream.isTTY === true;
 }
 
-/** Where a person is asked: standard output, or standard error when only that is a terminal. */
+/** Returns the stream for questions: standard output, or standard error when only that is a terminal. */
 export function personStream({ stdout, stderr }: Pick<Io, "stdout" | "stderr">): Writable {
   return !isTerminal(stdout) && isTerminal(stderr) ? stderr : stdout;
 }

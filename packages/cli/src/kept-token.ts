@@ -5,19 +5,19 @@ import { timestampNow } from "@bufbuild/protobuf/wkt";
 import { TokenFileSchema } from "@devtool/schema";
 import { readPrivateFile, writePrivateFile } from "./private-file.ts";
 
-/** The operator's token, which outlives a start of the server. */
+/** The operator's token, which stays the same over restarts of the server. */
 export interface KeptToken {
   readonly token: string;
-  /** Keeps a token that is new. To be called by a server that runs, so that no other writes at the same time. */
+  /** Stores a new token. Only a running server calls this, so that two never write at the same time. */
   keep(): Promise<void>;
 }
 
-/** Where a server keeps its token from one start to the next. */
+/** Returns the path of the file that stores the token. */
 export function tokenPath(dataDirectory: string): string {
   return join(dataDirectory, "token.json");
 }
 
-/** The token of a data directory: `kept` is the one of the start before, when there is one; `new` always makes another. */
+/** Returns the token of a data directory: with `kept` the stored one if there is one, with `new` always another. */
 export async function keptToken(dataDirectory: string, which: "kept" | "new"): Promise<KeptToken> {
   const kept = which === "kept" ? await readToken(tokenPath(dataDirectory)) : undefined;
   if (kept !== undefined) return { token: kept, keep: () => Promise.resolve() };
@@ -30,19 +30,12 @@ export async function keptToken(dataDirectory: string, which: "kept" | "new"): P
 async function readToken(path: string): Promise<string | undefined> {
   const text = await readPrivateFile(path);
   if (text === undefined) return undefined;
-  const { token } = tokenFileIn(text, path);
-  if (/^[\w-]{43}$/.test(token)) return token;
-  throw new Error(unusable(path));
-}
-
-function tokenFileIn(text: string, path: string): { readonly token: string } {
   try {
-    return fromJsonString(TokenFileSchema, text, { ignoreUnknownFields: true });
-  } catch (reason) {
-    throw new Error(unusable(path), { cause: reason });
+    const { token } = fromJsonString(TokenFileSchema, text, { ignoreUnknownFields: true });
+    if (!/^[\w-]{43}$/.test(token)) throw new Error("it holds no token");
+    return token;
+  } catch (cause) {
+    const remedy = 'make another token with "devtool serve --rotate-token"';
+    throw new Error(`token file "${path}" cannot be read: ${remedy}`, { cause });
   }
-}
-
-function unusable(path: string): string {
-  return `token file "${path}" cannot be read: make another token with "devtool serve --rotate-token"`;
 }

@@ -3,7 +3,7 @@ import type { ServerSettings } from "@devtool/server";
 import type { OperatorConfig } from "./agent-options.ts";
 import { readTokenFile } from "./token-file.ts";
 
-/** The flags of `devtool serve` that say where a server listens, and who reaches it. Each goes before its config field. */
+/** The flags of `devtool serve` for the network and for access. Each overrides the config field of its name. */
 export interface ListenFlags {
   readonly host?: string;
   readonly port?: string;
@@ -18,7 +18,7 @@ export interface ListenFlags {
 
 const DEFAULT_PORT = 41242;
 
-/** Where a server listens, and who reaches it. Lists of the flags are added to those of the config file. */
+/** Returns the server's settings for the network and for access. Lists of the flags are added to those of the config file. */
 export async function listenOptions(
   flags: ListenFlags,
   { config, directory }: OperatorConfig,

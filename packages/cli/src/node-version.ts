@@ -1,7 +1,7 @@
-/** The oldest Node that runs the command: `engines` of package.json. */
+/** The oldest supported version of Node, as in `engines` of package.json. */
 const FLOOR = { major: 22, minor: 19 };
 
-/** Says why a version of Node, for instance `22.19.0`, cannot run the command; empty when it can. */
+/** Returns why a version of Node, such as `22.19.0`, cannot run the command; an empty string when it can. */
 export function nodeProblem(version: string): string {
   const parts = version.split(".").map(Number);
   const major = parts[0] || 0;

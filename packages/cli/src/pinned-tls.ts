@@ -1,7 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import type { PeerCertificate } from "node:tls";
 
-/** Options of Node's TLS for a server whose certificate is known. */
+/** TLS options for a server whose certificate is known. */
 export interface PinnedTls {
   readonly ca: string;
   readonly allowPartialTrustChain: true;
@@ -9,7 +9,8 @@ export interface PinnedTls {
 }
 
 /**
- * Trusts one certificate, the first of a chain in PEM, whoever signed it and whatever names it is for, and no other.
+ * Returns options that trust only the first certificate of a chain in PEM, whatever its issuer and names.
+ *
  * Throws when the text holds no certificate.
  */
 export function pinnedTls(chain: string): PinnedTls {
@@ -22,7 +23,7 @@ export function pinnedTls(chain: string): PinnedTls {
   };
 }
 
-/** Makes a `fetch` that trusts one certificate, as `pinnedTls` does. It takes URLs, and texts as bodies. */
+/** Returns a `fetch` that trusts only one certificate, as `pinnedTls` does. It supports URLs, and strings as bodies. */
 export async function pinnedFetch(chain: string): Promise<typeof globalThis.fetch> {
   const { Agent, fetch } = await import("undici");
   const dispatcher = new Agent({ connect: pinnedTls(chain) });

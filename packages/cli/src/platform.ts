@@ -1,6 +1,6 @@
 import type { Io } from "./io.ts";
 
-/** Throws where no agent can work: file tools confine the workspace by means that only Linux has. */
+/** Throws on systems other than Linux: the file tools of the coding agent depend on its `/proc`. */
 export function assertServes({ platform = process.platform }: Pick<Io, "platform">): void {
   if (platform === "linux") return;
   throw new Error(

@@ -5,12 +5,13 @@ import { failpoint, replaceFile } from "@devtool/server/operator";
 
 const { O_NOFOLLOW, O_RDONLY } = constants;
 
-/** The permission bits of everybody but the owner. */
+/** The permission bits of all but the owner. */
 const OTHERS = 0o077;
 
 /**
- * Checks that nobody else can read or change a data directory; a missing one is fine. Throws an error that says what to do
- * when other users have any permission, or when it belongs to another user.
+ * Asserts that nobody else can read or change a data directory, which may be missing.
+ *
+ * Throws when other users have any permission, or when it belongs to another user.
  */
 export async function assertPrivateDirectory(path: string): Promise<void> {
   const problem = problemOf(await stat(path).catch(() => undefined), path, "700");
@@ -26,9 +27,10 @@ export async function writePrivateFile(path: string, text: string): Promise<void
 }
 
 /**
- * Reads a file that nobody else can read; undefined when there is none. The owner, the mode and the text are of the same
- * open file. Throws an error that says what to do when other users have any permission, when it belongs to another user,
- * and when it cannot be read.
+ * Reads a file that nobody else can read; undefined when it does not exist.
+ *
+ * The checked owner and mode and the text are those of the same open file. Throws when other users have any permission, when the file belongs
+ * to another user, and when it cannot be read.
  */
 export async function readPrivateFile(path: string): Promise<string | undefined> {
   try {
@@ -45,7 +47,7 @@ export async function readPrivateFile(path: string): Promise<string | undefined>
   }
 }
 
-/** What to do about a file that cannot be opened, by the code of the failure. */
+/** Remedies for files that cannot be opened, by error code. */
 const REMEDIES: ReadonlyMap<unknown, string> = new Map([
   ["EACCES", "run as the user who owns it, or give that user permission"],
   ["ELOOP", "it is a link, remove it"],

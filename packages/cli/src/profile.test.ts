@@ -18,7 +18,7 @@ describe("a profile of the server", () => {
 
   it.each(["soon", "0", "-1", "Infinity"])("does not start with a streaming timeout of %j", async (timeout) => {
     await expect(profileOptions("tck", base({ TCK_STREAMING_TIMEOUT: timeout }))).rejects.toThrow(
-      `TCK_STREAMING_TIMEOUT "${timeout}" is no time: give seconds`,
+      `TCK_STREAMING_TIMEOUT "${timeout}" is not a duration: give seconds`,
     );
   });
 });

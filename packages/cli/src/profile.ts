@@ -1,25 +1,25 @@
 import type { ServerOptions, ServerSettings } from "@devtool/server";
 
-/** What `--profile` offers: a server for each of the kits that test A2A (docs/test-kits.md). */
+/** The choices of `--profile`: one for each A2A test kit (docs/test-kits.md). */
 export const PROFILES = ["tck", "tck-0.3", "acts"] as const;
 
 export type Profile = (typeof PROFILES)[number];
 
-/** The streaming timeout that the kits take when their environment names none. In milliseconds. */
+/** Default streaming timeout of the kits in milliseconds. */
 const STREAMING_TIMEOUT_MS = 2_000;
 
-/** Where the kits listen for notifications: at a port that they choose. */
+/** The kits receive notifications on any port of this machine. */
 const WEBHOOKS = ["localhost:*", "127.0.0.1:*"];
 
-/** What a profile is put on top of. */
+/** The settings that a profile overrides. */
 interface Base {
-  /** The environment that the kits share with us. */
+  /** The environment variables, of which the kits read some too. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** What the operator configured. */
+  /** The operator's configuration. */
   readonly configured: ServerSettings;
 }
 
-/** What a profile says about a server. */
+/** Returns the options of a server for a test kit. */
 export async function profileOptions(profile: Profile, { env, configured }: Base): Promise<ServerOptions> {
   const { createTckAgent } = await import("@devtool/server/tck");
   const { ordinary, a2a } = RULES[profile];
@@ -40,11 +40,11 @@ interface Rules {
 
 const STRICT = { unversionedCard: "v1", endedTask: "refuse", missingMessageId: "generate" } as const;
 
-/** Where the kits differ from each other. */
+/** The differences between the kits. */
 const RULES: Readonly<Record<Profile, Rules>> = {
-  // Pinned to A2A 1.0.0; it calls without credentials and expects the extended card all the same.
+  // Requires A2A 1.0.0, and the extended card also without credentials.
   tck: { ordinary: "completed", a2a: { ...STRICT, revision: "1.0.0", extendedCard: "everybody" } },
-  // Goes on with every task that it begins.
+  // Continues every task that it starts.
   "tck-0.3": { ordinary: "input-required", a2a: {} },
   acts: { ordinary: "completed", a2a: { ...STRICT, inputModes: ["text/*", "application/json"] } },
 };
@@ -53,5 +53,5 @@ function timeoutOf(seconds: string | undefined): number {
   if (seconds === undefined || seconds === "") return STREAMING_TIMEOUT_MS;
   const ms = Number(seconds) * 1000;
   if (ms > 0 && Number.isFinite(ms)) return ms;
-  throw new Error(`TCK_STREAMING_TIMEOUT "${seconds}" is no time: give seconds, for instance 2.0`);
+  throw new Error(`TCK_STREAMING_TIMEOUT "${seconds}" is not a duration: give seconds, such as 2.0`);
 }

@@ -6,25 +6,25 @@ import { LineEditor } from "./terminal/line-editor.ts";
 import { type Aside, type Questioner, TerminalQuestioner } from "./terminal/questioner.ts";
 import { Terminal, type TerminalInput } from "./terminal/terminal.ts";
 
-/** Asks for messages, one at a time. */
+/** Reads messages, one at a time. */
 export interface Prompter extends Disposable {
-  /** Asks who answers what decides something; undefined when nobody sits there. */
+  /** Asks for decisions; undefined without a terminal. */
   readonly questioner: Questioner | undefined;
-  /** Gives the first message that was typed ahead, or asks for one. Undefined when no more come, or when `signal` aborts. */
+  /** Returns the first message that was typed ahead, or asks for one. Undefined at the end of the input, or when `signal` aborts. */
   message(prompt: string, signal: AbortSignal): Promise<string | undefined>;
-  /** Puts a text back where the next message is typed. */
+  /** Puts a text back into the input line. */
   restore(text: string): void;
 }
 
-/** Options of a prompter. */
+/** Options of `createPrompter`. */
 export interface PrompterOptions {
-  /** What Tab makes of a line. */
+  /** Completes a line when Tab is pressed. */
   readonly complete: (line: string) => Completion;
-  /** Takes a message that was typed while none was asked for; it waits. */
+  /** Receives each message that was typed while none was asked for. It waits in a queue. */
   readonly onQueued: (message: string) => void;
 }
 
-/** Asks the person at the terminal for messages, or reads them from standard input, a line each. */
+/** Reads messages from the terminal, or line by line from standard input. */
 export function createPrompter(io: Io, options: PrompterOptions): Prompter {
   return io.interactive ? terminalPrompter(new Terminal(io), options) : linesPrompter(io);
 }
@@ -49,7 +49,7 @@ function terminalPrompter(terminal: Terminal, options: PrompterOptions): Prompte
   };
 }
 
-/** Reads messages from a file or a program. Nobody can be asked there: a line answers only what its writer has seen. */
+/** Reads messages from a file or a program. These cannot answer questions that they have not seen. */
 function linesPrompter({ stdin, stdout }: Io): Prompter {
   const readline = createInterface({ input: stdin });
   const lines = readline[Symbol.asyncIterator]();
@@ -67,7 +67,7 @@ function linesPrompter({ stdin, stdout }: Io): Prompter {
   };
 }
 
-/** Asks the person at the terminal what decides something, outside of a chat. */
+/** Returns a questioner at the terminal for use outside of a chat. */
 export function createQuestioner(io: Io): Questioner {
   let early = "";
   return new TerminalQuestioner(new Terminal(io), {

@@ -2,33 +2,38 @@ import { setTimeout as delay } from "node:timers/promises";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import type { Address } from "./address.ts";
 
-/** A call waits this long for a server to start again, in milliseconds. */
+/** How long a call waits for a server to start again, in milliseconds. */
 const MAX_WAIT_MS = 120_000;
 
-/** The time between two looks for the server, in milliseconds. */
+/** Interval of looking for the server, in milliseconds. */
 const LOOK_EVERY_MS = 200;
 
-/** A transport to a server, and where that is. */
+/** A transport and the address that it leads to. */
 export interface OpenTransport {
   readonly address: Address;
   readonly transport: Transport;
 }
 
-/** How a server is found again. */
+/** Options of `ReconnectingTransport`. */
 export interface ReconnectOptions {
-  /** Finds the server as it runs now, proven to be it; undefined while none runs. Throws when another program listens in its place. */
+  /** Finds the running server, which has proved its identity; undefined while none runs. Throws when another program listens in its place. */
   readonly find: () => Promise<Address | undefined>;
   readonly open: (address: Address) => Promise<Transport>;
-  /** Takes what the user should know, in words. */
+  /** Receives messages for the user. */
   readonly notify: (text: string) => void;
-  /** A call waits this long for the server, in milliseconds. Default: 2 minutes. */
+  /**
+   * How long a call waits for the server, in milliseconds.
+   *
+   * Default: 2 minutes.
+   */
   readonly maxWaitMs?: number;
 }
 
 /**
- * A transport that follows a server over its restarts, also to another port and to another token. Each call first looks
- * where the server is, so that the token never goes to another program that has taken its port, and waits while no server
- * runs. A stream that breaks fails with the error of its connection: the client opens another one, which waits here.
+ * A transport that follows a server over restarts, also to another port or token.
+ *
+ * Each call looks the server up again, so that the token never goes to another program on the same port, and waits while no server runs. A
+ * broken stream fails with the error of its connection; the client then opens another one, which waits here.
  */
 export class ReconnectingTransport implements Transport {
   #current: OpenTransport;
@@ -57,7 +62,7 @@ export class ReconnectingTransport implements Transport {
     return transport.stream(method, signal, timeoutMs, header, input, contextValues);
   };
 
-  /** A transport to the server as it runs now. Throws a `ConnectError` when none came within the limit, and when the signal aborts. */
+  /** Returns a transport to the running server. Throws a `ConnectError` when none starts in time, and when the signal aborts. */
   async #connected(signal: AbortSignal = NEVER): Promise<Transport> {
     const found = await this.#look();
     return found ? this.#transportTo(found) : this.#wait(signal);
@@ -80,7 +85,7 @@ export class ReconnectingTransport implements Transport {
     } finally {
       this.#waiting--;
     }
-    // The next call waits anew, and says so.
+    // The next call waits again, and tells the user.
     this.#isToldGone = false;
     const message = `no server came back within ${maxWaitMs / 1000} seconds: start it with "devtool serve" and try again`;
     throw new ConnectError(message, FINAL);
@@ -101,7 +106,7 @@ export class ReconnectingTransport implements Transport {
     this.#isToldGone = false;
     if (isSameStart(address, before.address)) return before.transport;
     const transport = isSamePlace(address, before.address) ? before.transport : await open(address);
-    // Another call may have been quicker.
+    // Another call may have reconnected meanwhile.
     if (this.#current === before) {
       this.#current = { address, transport };
       notify(`reconnected to ${address.url}`);
@@ -112,15 +117,15 @@ export class ReconnectingTransport implements Transport {
 
 const NEVER: AbortSignal = new AbortController().signal;
 
-/** A code that tells the client not to try again by itself. */
+/** A code with which the client does not retry by itself. */
 const FINAL = Code.FailedPrecondition;
 
-/** Whether two addresses are of the same start of a server. */
+/** Whether two addresses belong to the same start of a server. */
 function isSameStart({ info: a }: Address, { info: b }: Address): boolean {
   return a !== undefined && b !== undefined && Buffer.from(a.proofKey).equals(b.proofKey);
 }
 
-/** Whether a transport to one address reaches the other: what it knows of its tasks is worth keeping. */
+/** Whether a transport to one address also reaches the other. It is kept for the tasks that it knows. */
 function isSamePlace(a: Address, b: Address): boolean {
   return a.url === b.url && a.token === b.token && a.certificate === b.certificate;
 }

@@ -59,7 +59,7 @@ describe("a command that finds a server by its data directory", () => {
       const workspace = join(base, name);
       const { code, erred } = await devtool(["run", "--approve", "all", "--workspace", workspace, "write it.txt x"]);
       expect(code).toBe(0);
-      expect(erred).toContain(`the running server does not work in ${workspace}, only in ${join(base, "served")}`);
+      expect(erred).toContain(`the running server does not allow ${workspace}, only ${join(base, "served")}`);
       expect(erred).toContain('(add directories with "devtool serve --root"): starting another for this job');
       expect(await readdir(workspace)).toEqual(["it.txt"]);
     }
@@ -68,7 +68,7 @@ describe("a command that finds a server by its data directory", () => {
 
   it("gives a job to another server where no directory is named and the current one is not served", async () => {
     const { code, erred } = await devtool(["run", "text Hello."]);
-    expect([code, erred]).toEqual([0, expect.stringContaining(`does not work in ${process.cwd()}`)]);
+    expect([code, erred]).toEqual([0, expect.stringContaining(`does not allow ${process.cwd()}`)]);
   });
 
   it("goes on with a task where the task is", async () => {

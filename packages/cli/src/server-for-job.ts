@@ -16,24 +16,25 @@ import { defaultDataDirectory } from "./discovery.ts";
 import type { Io } from "./io.ts";
 import { assertServes } from "./platform.ts";
 
-/** What a job needs of a server. */
+/** The options by which a server for a job is found. */
 export interface JobOptions extends ConnectionOptions {
   readonly workspace?: string;
   readonly task?: string;
 }
 
-/** A server to give a job to, closed afterwards when it was started for it. */
+/** A server for a job. Disposing of it closes it if it was started for this job. */
 export interface JobServer extends AsyncDisposable {
   readonly client: DevtoolClient;
-  /** Where the agent works; undefined leaves that to the server. */
+  /** The directory that the agent works in; undefined for the server's default. */
   readonly workspace: string | undefined;
-  /** The file that keeps the task and why each of its calls ran; empty when the server was not started for the job. */
+  /** The file with the task and its audit log; empty when the server was not started for this job. */
   readonly log: string;
 }
 
 /**
- * Finds a server for a job: the one that is named, the one that has the task, or the one that runs, when it may work in the
- * workspace. Otherwise starts one for the time of the job, and says why when another runs.
+ * Finds a server for a job: the named one, the one that has the task, or the running one if it allows the workspace.
+ *
+ * Otherwise starts a server for the duration of the job, and tells the user why if another one is running.
  */
 export async function serverForJob(options: JobOptions, io: Io): Promise<JobServer> {
   const notify = notifierOf(io);
@@ -45,7 +46,7 @@ export async function serverForJob(options: JobOptions, io: Io): Promise<JobServ
   if (!isNamed && !(await isInsideOne(workspace, roots))) {
     const known = roots.join(", ");
     notify(
-      `the running server does not work in ${workspace}, only in ${known} (add directories with "devtool serve --root"): starting another for this job`,
+      `the running server does not allow ${workspace}, only ${known} (add directories with "devtool serve --root"): starting another for this job`,
     );
     return startServer(workspace, options, io);
   }
@@ -59,7 +60,7 @@ interface Telling {
   readonly notify: (text: string) => void;
 }
 
-/** The server that runs. One that cannot prove who it is counts as none, which is said: the job needs no other. */
+/** Returns the running server. One that cannot prove its identity counts as none, and the user is told. */
 async function running(options: JobOptions, { io, notify }: Telling): Promise<Address | undefined> {
   try {
     return await findServer(options, io);
@@ -85,9 +86,9 @@ async function startServer(workspace: string, options: JobOptions, io: Io): Prom
     ...configured,
     agents: await loadAgents(agentSpecs([], operator), () => codingAgent(configured)),
     workspace,
-    // The rules, approvals and trust of every server of this user hold for this one too, and none of its tools sees them.
+    // The user's rules, approvals and trust apply to this server too, and are hidden from its tools.
     dataDirectory: data,
-    // Other jobs and a server that is started meanwhile have files of their own.
+    // Other jobs, and a server that is started meanwhile, use other files.
     taskFile: relative(data, log),
   });
   const { url, token } = server;
@@ -96,7 +97,7 @@ async function startServer(workspace: string, options: JobOptions, io: Io): Prom
   return { client, workspace, log, [Symbol.asyncDispose]: () => server.close() };
 }
 
-/** Whether a directory lies in one of some others, links resolved. One that is missing lies nowhere. */
+/** Whether an existing directory is in one of the roots, with links resolved. */
 async function isInsideOne(path: string, roots: readonly string[]): Promise<boolean> {
   const [real, ...realRoots] = await Promise.all([path, ...roots].map((each) => realpath(each).catch(() => undefined)));
   if (real === undefined) return false;

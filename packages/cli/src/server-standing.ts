@@ -6,41 +6,41 @@ import { ReadinessSchema, type ServerInfo } from "@devtool/schema";
 import { PROOF_BYTES, serverProof } from "@devtool/server/operator";
 import { pinnedTls } from "./pinned-tls.ts";
 
-/** What listens at the address of a discovery file. */
+/** The program that listens at the address of a discovery file. */
 export type Standing =
   /** The server that wrote the file. */
   | { readonly case: "proven" }
   /** Nothing. */
   | { readonly case: "absent" }
-  /** Something that did not prove that it is that server: it must not see the token. */
+  /** A program that did not prove that it is that server, and so must not get the token. */
   | { readonly case: "foreign"; readonly reason: string }
-  /** Something that took the connection and did not answer in time: perhaps that server, with too much to do. */
+  /** A program that accepted the connection and did not answer in time: perhaps that server, overloaded. */
   | { readonly case: "silent"; readonly timeoutMs: number };
 
-/** The server must answer a challenge within this time, in milliseconds. */
+/** Timeout of a challenge in milliseconds. */
 const TIMEOUT_MS = 5_000;
 
-/** No answer to a challenge is longer, in bytes. */
+/** Maximum size of the answer to a challenge in bytes. */
 const MAX_ANSWER_BYTES = 4_096;
 
 /**
- * Has what listens at the address of a discovery file prove that it is the server that wrote it. Nothing is sent but a
- * random challenge, once more when the connection was cut: a server that ends does that to it, and is absent then. Throws
- * when the signal aborts.
+ * Challenges the program at the address of a discovery file to prove that it wrote the file. Throws when the signal aborts.
+ *
+ * Only random bytes are sent. They are sent once more when the connection is cut, as a server does that is shutting down; it is absent then.
  */
 export async function standingOf(info: ServerInfo, signal: AbortSignal, timeoutMs = TIMEOUT_MS): Promise<Standing> {
   const ask = () => askForProof(info, { signal, timeoutMs });
   return (await ask()) ?? (await ask()) ?? CUT;
 }
 
-/** Says what does not answer, for the one who runs the server. */
+/** Returns the error message for a server that does not answer. */
 export function silenceOf({ url, pid }: ServerInfo, timeoutMs: number): string {
   return `the server at ${url} did not answer within ${timeoutMs / 1000} seconds: try again, or stop process ${pid} and start it again`;
 }
 
 const CUT: Standing = { case: "foreign", reason: "it cut the connection twice" };
 
-/** Asks once; undefined when the connection was cut. */
+/** Sends one challenge; undefined when the connection was cut. */
 async function askForProof(
   info: ServerInfo,
   { signal, timeoutMs }: { readonly signal: AbortSignal; readonly timeoutMs: number },
@@ -62,7 +62,7 @@ async function askForProof(
   }
 }
 
-/** The text that a server answers a challenge with. */
+/** Returns the text of a server's answer to a challenge. */
 async function answerTo(challenge: Buffer, info: ServerInfo, signal: AbortSignal): Promise<string> {
   const url = new URL("/readyz", info.url);
   url.searchParams.set("challenge", challenge.toString("base64url"));
@@ -74,7 +74,7 @@ async function answerTo(challenge: Buffer, info: ServerInfo, signal: AbortSignal
   let size = 0;
   for await (const chunk of response) {
     size += chunk.length;
-    if (size > MAX_ANSWER_BYTES) throw new Error(`its answer is longer than ${MAX_ANSWER_BYTES} bytes`);
+    if (size > MAX_ANSWER_BYTES) throw new Error(`its answer is larger than ${MAX_ANSWER_BYTES} bytes`);
     chunks.push(chunk);
   }
   if (response.statusCode !== 200 && response.statusCode !== 503) throw new Error(`HTTP ${response.statusCode}`);

@@ -13,36 +13,36 @@ import { paintFor } from "./render/style.ts";
 import { Transcript } from "./render/transcript.ts";
 import type { Questioner } from "./terminal/questioner.ts";
 
-/** How a command answers and shows. */
+/** How a command answers questions and prints events. */
 export interface SessionOptions {
   /** `ask`, `never` or `all`. */
   readonly approve: string;
-  /** Whether `all` also runs commands again without their sandbox. */
+  /** Whether `all` also approves running commands without the sandbox. */
   readonly approveWithoutSandbox?: true;
   readonly json?: true;
 }
 
-/** A conversation whose end has an exit code. */
+/** A conversation with an exit code. */
 export interface ConversationOfCommand extends ConversationOptions {
-  /** The exit code of the command, by the task as it is at the end and by what was declined because nobody sat there. */
+  /** Returns the exit code for the final task; not 0 if a call was declined because nobody could be asked. */
   exitCode(task: Task): number;
 }
 
-/** Puts together what a conversation needs from a command's options. */
+/** Creates a conversation from a command's options. */
 export function conversationOf(client: DevtoolClient, options: SessionOptions, io: Io): ConversationOfCommand {
-  // Questions go where events do not: lines of JSON are for programs.
+  // With --json, standard output is for programs, so questions go to standard error.
   const asking = options.json ? { ...io, stdout: io.stderr } : io;
   const { approve, exitCode } = answering(options, asking, io.interactive ? createQuestioner(asking) : undefined);
   return { client, approve, exitCode, onEvent: printerOf(options, io), nextId: randomUUID };
 }
 
-/** How questions are answered, and what exit code that leads to. */
+/** How questions are answered, and the exit code that results. */
 export interface Answering {
   readonly approve: Approver;
   exitCode(task: Pick<Task, "state">): number;
 }
 
-/** Answers as was wanted; without somebody to ask, declines, and then the command does not end with 0. */
+/** Returns an approver for `--approve`. With nobody to ask it declines, and then the exit code is not 0. */
 export function answering(
   { approve: approval, approveWithoutSandbox }: Pick<SessionOptions, "approve" | "approveWithoutSandbox">,
   io: Io,
@@ -63,21 +63,21 @@ export function answering(
   };
 }
 
-/** Prints events: as lines of JSON, or as a transcript. */
+/** Returns a function that prints events as lines of JSON or as a transcript. */
 export function printerOf({ json }: Pick<SessionOptions, "json">, io: Io): (event: TaskEvent) => void {
   if (json) return (event) => writeJsonLine(io.stdout, TaskEventSchema, event);
   const transcript = new Transcript(paintFor(io));
   return (event) => void io.stdout.write(transcript.add(event));
 }
 
-/** The settings of a session in a directory; none when the server's default is meant. */
+/** Returns the settings for a session in a directory; none for the server's default. */
 export function settingsOf(workspace: string | undefined): { settings?: AgentSettings } {
   return workspace === undefined
     ? {}
     : { settings: create(AgentSettingsSchema, { workspacePath: resolve(workspace) }) };
 }
 
-/** Aborts when the person presses Ctrl-C. */
+/** Returns a signal that aborts on Ctrl-C. */
 export function interruptSignal(io: Io): { readonly signal: AbortSignal } & Disposable {
   const controller = new AbortController();
   const stop = io.onInterrupt(() => controller.abort());

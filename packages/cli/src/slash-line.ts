@@ -1,19 +1,19 @@
 import type { SlashCommand } from "@devtool/schema";
 
-/** A slash command as it was typed. */
+/** A slash command line, parsed. */
 export interface SlashLine {
-  /** Its words; at least one. */
+  /** The words of the command; at least one. */
   readonly commandPath: string[];
-  /** What was typed after them, as it was typed. */
+  /** The text after them. */
   readonly args: string;
 }
 
-/** Tells whether a line is a slash command: `/word`. A path (`/etc/passwd`) and what begins with `//` are none. */
+/** Returns whether a line is a slash command: `/word`, but not a path (`/etc/passwd`) nor `//`. */
 export function isSlashLine(line: string): boolean {
   return /^\/[^\s/]+(\s|$)/.test(line);
 }
 
-/** Tells the words of a command from what is typed after them, by the commands there are. The slash may be missing. */
+/** Splits a line into the words of a known command and the text after them. The slash may be missing. */
 export function readSlashLine(line: string, known: readonly SlashCommand[]): SlashLine {
   const text = line.replace(/^\//, "");
   const words = [...text.matchAll(/\S+/g)];

@@ -1,15 +1,15 @@
-/** Starts the command; `main.ts` has seen that this Node can. */
+/** Starts the command, once `main.ts` has checked the version of Node. */
 import { Console } from "node:console";
 import { EventEmitter } from "node:events";
 import { enableCompileCache } from "node:module";
 import { compileCacheDirectory } from "./compile-cache.ts";
 
-// Node keeps what it compiled, so that every start but the first is quick.
+// Node caches compiled code, so that every start but the first is quick.
 const compiled = compileCacheDirectory(process.env);
 if (compiled !== undefined) enableCompileCache(compiled);
-// Standard output is for what was asked for; what libraries have to say goes beside it.
+// Standard output is for results; whatever libraries log goes to standard error.
 globalThis.console = new Console(process.stderr);
-// Node 22 warns of the module that keeps the tasks, which nobody who runs the command can change.
+// Node 22 warns that `node:sqlite` is experimental, which users of the command cannot change.
 const printers = process.listeners("warning");
 process.removeAllListeners("warning").on("warning", (warning) => {
   if (warning.name === "ExperimentalWarning" && warning.message.startsWith("SQLite ")) return;
@@ -21,7 +21,7 @@ process.on("SIGINT", () => {
   interrupts.emit("interrupt");
 });
 let isOutputClosed = false;
-// Whoever reads us may stop, as `head` does: then the command stops too, and says nothing of it.
+// A reader may close the pipe, as `head` does: then the command stops too, without a message.
 process.stdout.on("error", (reason) => {
   if (!("code" in reason) || reason.code !== "EPIPE") throw reason;
   isOutputClosed = true;
@@ -44,6 +44,6 @@ const exitCode = await runProgram(process.argv.slice(2), {
   },
   interrupt: () => void interrupts.emit("interrupt"),
 });
-// A connection that a server left open does not hold the command.
+// Do not wait for connections that a server leaves open.
 setTimeout(() => process.exit(), 1_000).unref();
 process.exitCode = isOutputClosed ? ExitCode.OUTPUT_CLOSED : exitCode;

@@ -1,11 +1,12 @@
 import { open } from "node:fs/promises";
 
-/** At least 128 bits, when each character is a hexadecimal digit. */
+/** Minimum length of a token in characters: 128 bits in hexadecimal digits. */
 const MIN_LENGTH = 32;
 
 /**
- * Reads the operator's bearer token from a file. Throws an error that says what to do when the file cannot be read, when
- * others can read it, or when it does not hold a token of RFC 6750 that is long enough.
+ * Reads the operator's bearer token from a file.
+ *
+ * Throws when the file cannot be read, when others can read it, and when it does not hold a bearer token (RFC 6750) of sufficient length.
  */
 export async function readTokenFile(path: string): Promise<string> {
   const text = await privateText(path);
@@ -15,7 +16,7 @@ export async function readTokenFile(path: string): Promise<string> {
   throw new Error(`token file "${path}" does not hold a token: it needs ${what}, as "openssl rand -hex 32" prints`);
 }
 
-/** The text of a file that nobody else can read. The mode and the text are of the same open file. */
+/** Reads a file that nobody else can read. The checked mode and the text are those of the same open file. */
 async function privateText(path: string): Promise<string> {
   await using file = await open(path).catch((reason: unknown) => {
     const why = reason instanceof Error ? reason.message : String(reason);

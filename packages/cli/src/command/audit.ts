@@ -6,18 +6,18 @@ import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
 import { writeJsonLine } from "../render/json-line.ts";
 
-/** Whose audit log is read: a running server's, or the one that `devtool run` left in a file. */
+/** Options of `devtool audit`. With `log`, reads a file of `devtool run` instead of a server's log. */
 export interface AuditOptions extends ConnectionOptions {
   readonly log?: string;
 }
 
-/** `devtool audit export`: each record of the audit log as a line of JSON, the first one first. */
+/** `devtool audit export`: prints each record of the audit log as a line of JSON, oldest first. */
 export async function exportAudit(options: AuditOptions, io: Io): Promise<number> {
   for await (const record of readAudit(options, io)) writeJsonLine(io.stdout, AuditRecordSchema, record);
   return ExitCode.OK;
 }
 
-/** `devtool audit verify`: checks that no record of the audit log was changed, moved or cut out. */
+/** `devtool audit verify`: checks that no record of the audit log was changed, moved or removed. */
 export async function verify(options: AuditOptions & { readonly head?: string }, io: Io): Promise<number> {
   let headSeen = options.head === undefined;
   async function* watched(): AsyncIterable<AuditRecord> {

@@ -27,15 +27,16 @@ import { isSlashLine, readSlashLine } from "../slash-line.ts";
 export interface ChatOptions extends ConnectionOptions {
   readonly workspace?: string;
   readonly task?: string;
-  /** How to answer what the agent asks: `ask`, `never` or `all`. Default: `ask`. */
+  /** How to answer the agent's questions: `ask`, `never` or `all`. Default: `ask`. */
   readonly approve?: string;
-  /** Whether `all` also runs commands again without their sandbox. */
+  /** Whether `all` also approves running commands without the sandbox. */
   readonly approveWithoutSandbox?: true;
 }
 
 /**
- * `devtool chat`: a conversation in one task, and slash commands of the server in its context. Ctrl-C cancels the turn; a
- * second one leaves.
+ * `devtool chat`: a conversation in one task, and slash commands in its context.
+ *
+ * Ctrl-C cancels the turn; a second one ends the chat.
  */
 export async function chat(options: ChatOptions, io: Io): Promise<number> {
   const { client, address, isWaiting } = await openConnection(options, io, (text) => session.tell(`· ${text}`));
@@ -63,9 +64,9 @@ export async function chat(options: ChatOptions, io: Io): Promise<number> {
 }
 
 const WELCOME =
-  "Type a message; end a line with \\ to go on in the next. /help lists commands, Tab completes them, /exit leaves, Ctrl-C cancels a turn.";
+  "Type a message; end a line with \\ to continue it. /help lists commands, Tab completes them, /exit leaves, Ctrl-C cancels a turn.";
 
-/** Asks for a message; a line that ends with a backslash goes on in the next. */
+/** Asks for a message. A line that ends with a backslash continues in the next one. */
 async function askMessage(prompter: Prompter, paint: Paint, signal: AbortSignal): Promise<string | undefined> {
   let message = await prompter.message(paint("heading", "> "), signal);
   while (message?.endsWith("\\")) {
@@ -75,13 +76,13 @@ async function askMessage(prompter: Prompter, paint: Paint, signal: AbortSignal)
   return message;
 }
 
-/** One chat: the task of its messages, and the tasks of the commands that are typed between them. */
+/** A chat: the task of its messages, and the tasks of its slash commands. */
 class ChatSession {
-  /** The commands that the server has, as of the last look. */
+  /** The server's slash commands, as last listed. */
   commands: readonly SlashCommand[] = [];
-  /** The task that is worked on, or was last: that of the messages or that of a command. */
+  /** The current or last task: that of the messages, or that of a command. */
   running: Task = emptyTask();
-  /** Aborts never: between turns the end of the input ends the chat. */
+  /** Never aborts: between turns, the end of the input ends the chat. */
   readonly signal: AbortSignal = new AbortController().signal;
   readonly #client: DevtoolClient;
   readonly #options: ChatOptions;
@@ -97,7 +98,7 @@ class ChatSession {
     this.#io = io;
   }
 
-  /** How its turns are followed: what is printed is folded into the task that is worked on. */
+  /** Returns how turns are followed: each event is printed and applied to the current task. */
   conversation(approve: ConversationOptions["approve"]): ConversationOptions {
     const onEvent = (event: TaskEvent): void => {
       this.running = reduceTask(this.running, event);
@@ -106,7 +107,7 @@ class ChatSession {
     return { client: this.#client, approve, onEvent, nextId: randomUUID };
   }
 
-  /** Takes up the task that was asked for, with what it waits for. */
+  /** Continues the task of `--task`, with its open questions. */
   async open(conversation: ConversationOptions, interrupts: Interrupts): Promise<void> {
     if (this.#options.task === undefined) return;
     const { task } = await this.#client.tasks.getTask({ taskId: this.#options.task });
@@ -114,12 +115,12 @@ class ChatSession {
     this.#keep(await interrupts.during((signal) => answerAll(this.running, conversation, signal)));
   }
 
-  /** Shows a line between the events of a turn. */
+  /** Prints a line between the events of a turn. */
   tell(text: string): void {
     this.#io.stdout.write(this.#transcript.line(paintFor(this.#io)("dim", visible(text))));
   }
 
-  /** Puts the questions again that were left open, as after an answer that did not arrive. Returns whether none is left. */
+  /** Asks questions again that were left open, for example because the answer did not arrive. Returns whether none is left. */
   async answer(conversation: ConversationOptions, interrupts: Interrupts): Promise<boolean> {
     const asking = this.running;
     if (pendingToolCalls(asking).length === 0) return true;
@@ -129,7 +130,7 @@ class ChatSession {
     return pendingToolCalls(task).length === 0;
   }
 
-  /** Sends a message; `//` at its beginning stands for one slash. */
+  /** Sends a message. A leading `//` stands for one slash. */
   async say(line: string, conversation: ConversationOptions, interrupts: Interrupts): Promise<void> {
     const message = textMessage(randomUUID(), line.replace(/^\/\//, "/"));
     const before = this.#task;
@@ -152,7 +153,7 @@ class ChatSession {
     if (task.id !== "") this.#io.stdout.write("\n");
   }
 
-  /** Starts a command and gives its task; undefined when it did not start, and says why. */
+  /** Starts a command and returns the id of its task; prints why and returns undefined when it did not start. */
   async #start(line: string, signal: AbortSignal): Promise<string | undefined> {
     await this.lookAtCommands(signal);
     const command = readSlashLine(line, this.commands);
@@ -162,7 +163,7 @@ class ChatSession {
     return undefined;
   }
 
-  /** Looks at the commands there are now. A server that cannot tell has none. */
+  /** Lists the server's slash commands again. A server that cannot list them has none. */
   async lookAtCommands(signal: AbortSignal): Promise<void> {
     const { commands } = this.#client;
     const listed = await commands.getAllSlashCommands(this.#where(), { signal }).catch(() => undefined);
@@ -170,7 +171,7 @@ class ChatSession {
     this.commands = listed?.commands ?? [];
   }
 
-  /** The context of what is sent next: the chat's own, or a new one with the settings of the command line. */
+  /** Returns the context of the next request: the chat's, or a new one with the settings of the command line. */
   #where(): { readonly contextId: string } | ReturnType<typeof settingsOf> {
     return this.#contextId === "" ? settingsOf(this.#options.workspace) : { contextId: this.#contextId };
   }

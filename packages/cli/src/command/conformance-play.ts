@@ -1,13 +1,13 @@
 import type { CaseResult, ReportSubject } from "@devtool/conformance";
 import type { KnownFailing } from "@devtool/schema/conformance";
 
-/** What `devtool conformance` plays, and with whom. */
+/** A run of a conformance suite against a subject. */
 export interface Play {
-  /** Names what is played, for instance `A2A 1.0 server`. */
+  /** The name of the suite, such as `A2A 1.0 server`. */
   readonly suite: string;
   readonly subject: ReportSubject;
-  /** Which cases may fail; left out when nobody said. */
+  /** The cases that may fail, if they are known. */
   readonly known?: KnownFailing;
-  /** Plays the cases; may be read once. */
+  /** Runs the cases. May be iterated once. */
   readonly results: AsyncIterable<CaseResult>;
 }

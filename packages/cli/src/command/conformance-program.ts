@@ -9,7 +9,7 @@ import { type CaseResult, type ProgramStreams, runClientSuite, runProgramSuite }
 import { type Binding, BindingSchema, KnownFailingSchema } from "@devtool/schema/conformance";
 import type { Play } from "./conformance-play.ts";
 
-/** Reads a `binding.json`, to play its program the program suite with a server of its own, then the server itself to it. */
+/** Reads a `binding.json` and prepares the program and client suites for its program, with a server of its own. */
 export async function playProgram(path: string, signal: AbortSignal): Promise<Play> {
   const { title, program, knownFailures } = await readBinding(path);
   const words = program?.words ?? [];
@@ -59,7 +59,7 @@ async function readBinding(path: string): Promise<Binding> {
   }
 }
 
-/** Rejects when a program cannot be started; is pending otherwise. */
+/** Returns a promise that rejects when a program cannot be started, and never resolves. */
 function failureOf(running: ChildProcess, command: string, path: string): Promise<never> {
   const failed = once(running, "error").then(([cause]): never => {
     const remedy = `build the binding first (pnpm bindings LANGUAGE), or correct ${path}`;
@@ -71,7 +71,7 @@ function failureOf(running: ChildProcess, command: string, path: string): Promis
 
 function streamsOf({ stdin, stdout }: ChildProcess, stopped: Promise<never>): ProgramStreams {
   if (!stdin || !stdout) throw new Error("the program has no standard streams");
-  // A program that has ended is told of by its output.
+  // The end of its output reports that a program has ended.
   stdin.on("error", () => undefined);
   return {
     async write(bytes) {

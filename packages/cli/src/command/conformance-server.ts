@@ -12,23 +12,23 @@ import { findServer, trustIn } from "../connection.ts";
 import type { Io } from "../io.ts";
 import type { Play } from "./conformance-play.ts";
 
-/** How to test a server. */
+/** Options for testing a server. */
 export interface ServerOptions {
   readonly token?: string;
   readonly data?: string;
-  /** Where notifications are received, as `host:port`: tests them too. */
+  /** The `host:port` that receives notifications. Without it they are not tested. */
   readonly push?: string;
   /** The version of A2A to speak. */
   readonly a2a?: ProtocolVersion;
   /** The binding to speak. */
   readonly binding?: BindingName;
-  /** A file of prompts, by the name of the behaviour. */
+  /** A JSON file with the prompt for each behavior. */
   readonly prompts?: string;
-  /** How the ids of the cases to play begin. */
+  /** The prefix of the ids of the cases to run. */
   readonly only?: string;
 }
 
-/** Finds a server and how to speak to it, to play it the server suite and, when there is a receiver, the push suite. */
+/** Connects to a server and prepares the server suite and, with a receiver, the push suite. */
 export async function playServer(
   { url, io, ...options }: ServerOptions & { readonly url: string; readonly io: Io },
   signal: AbortSignal,
@@ -66,7 +66,7 @@ type Prompts = Readonly<Record<string, string>>;
 
 function promptsIn(text: string): Prompts {
   const entries = Object.entries(JSON.parse(text)).map(([name, prompt]): [string, string] => {
-    if (typeof prompt !== "string") throw new Error(`prompt "${name}" must be a text`);
+    if (typeof prompt !== "string") throw new Error(`prompt "${name}" must be a string`);
     return [name, prompt];
   });
   return Object.fromEntries(entries);

@@ -24,14 +24,14 @@ export interface ConformanceOptions extends ServerOptions {
   /** The `binding.json` of a program to test in place of a server. */
   readonly program?: string;
   readonly json?: true;
-  /** A file of cases that are known to fail; takes the place of the list in a `binding.json`. */
+  /** A file of cases that are known to fail. Replaces the list in a `binding.json`. */
   readonly knownFailing?: string;
   readonly reportHtml?: string;
   readonly reportJunit?: string;
   readonly reportJson?: string;
 }
 
-/** `devtool conformance`: tests a server or a program, and tells which requirements it meets. */
+/** `devtool conformance`: tests a server or a program, and reports which requirements it meets. */
 export async function conformance(url: string | undefined, options: ConformanceOptions, io: Io): Promise<number> {
   const { json, knownFailing } = options;
   const listed = knownFailing === undefined ? undefined : readKnownFailing(await readFile(knownFailing, "utf8"));
@@ -40,7 +40,7 @@ export async function conformance(url: string | undefined, options: ConformanceO
   const results: CaseResult[] = [];
   for await (const result of playing) {
     results.push(result);
-    if (!json) writeLine(io.stdout, lineOf(result, io));
+    if (!json) writeLine(io.stdout, resultLine(result, io));
   }
   const report = createReport({ ...play, ...(listed && { known: listed }), results, time: new Date() });
   if (json) for (const item of report.cases) writeJsonLine(io.stdout, CaseReportSchema, item);
@@ -70,7 +70,7 @@ async function writeReports(
   if (reportJson !== undefined) await writeFile(reportJson, `${json}\n`);
 }
 
-function lineOf(result: CaseResult, io: Io): string {
+function resultLine(result: CaseResult, io: Io): string {
   const { id, requirements } = result;
   const paint = paintFor(io);
   const look = { passed: "good", failed: "bad", skipped: "dim", reading: "dim" } as const;

@@ -14,14 +14,14 @@ import { assertPrivateDirectory, readPrivateFile } from "../private-file.ts";
 import { paintFor } from "../render/style.ts";
 import { silenceOf, standingOf } from "../server-standing.ts";
 
-/** What a check found. */
+/** The result of a check. */
 interface Finding {
   readonly name: string;
   readonly verdict: "good" | "bad" | "info";
   readonly says: string;
 }
 
-/** `devtool doctor`: checks that this machine can run a server; fails when it cannot. */
+/** `devtool doctor`: checks that this machine can run a server. */
 export async function doctor(options: { readonly data?: string }, io: Io): Promise<number> {
   const data = resolve(options.data ?? defaultDataDirectory(io.env));
   const findings = await Promise.all([
@@ -31,9 +31,9 @@ export async function doctor(options: { readonly data?: string }, io: Io): Promi
     dataDirectory(data),
     runningServer(data, new AbortController().signal),
     platform(),
-    program("bash", "runs shell commands"),
-    program("bwrap", "confines shell commands"),
-    program("git", "keeps checkpoints"),
+    program("bash", "needed to run shell commands"),
+    program("bwrap", "sandbox for shell commands"),
+    program("git", "needed for checkpoints"),
     ...(await mcpServers(data)),
   ]);
   const paint = paintFor(io);
@@ -58,7 +58,7 @@ async function sqliteVersion(): Promise<Finding> {
   return { name: "SQLite", verdict: "info", says: version };
 }
 
-/** How many times in a second a write reaches the disk: the rate of single durable events. */
+/** Measures how many writes per second reach the disk: the rate of durable events one at a time. */
 async function syncRate(data: string): Promise<Finding> {
   const where = await access(data).then(
     () => data,
@@ -74,7 +74,7 @@ async function syncRate(data: string): Promise<Finding> {
       await file.datasync();
     }
     const rate = Math.round((syncs / (performance.now() - start)) * 1000);
-    return { name: "disk", verdict: "good", says: `${rate} syncs a second` };
+    return { name: "disk", verdict: "good", says: `${rate} syncs per second` };
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
@@ -82,14 +82,14 @@ async function syncRate(data: string): Promise<Finding> {
 
 async function dataDirectory(data: string): Promise<Finding> {
   const name = "data directory";
-  if (!(await stat(data).catch(() => undefined))) return { name, verdict: "info", says: `${data} will be made` };
+  if (!(await stat(data).catch(() => undefined))) return { name, verdict: "info", says: `${data} will be created` };
   return assertPrivateDirectory(data).then(
     (): Finding => ({ name, verdict: "good", says: data }),
     (reason: Error): Finding => ({ name, verdict: "bad", says: reason.message }),
   );
 }
 
-/** The files of the server in the data directory, and whether what listens at its address is the server that wrote them. */
+/** Checks the server's files in the data directory, and whether the program at its address wrote them. */
 async function runningServer(data: string, signal: AbortSignal): Promise<Finding> {
   const name = "server";
   let info: ServerInfo | undefined;
@@ -100,11 +100,11 @@ async function runningServer(data: string, signal: AbortSignal): Promise<Finding
     return { name: "token file", verdict: "bad", says: reason instanceof Error ? reason.message : String(reason) };
   }
   const standing = info && (await standingOf(info, signal));
-  if (standing?.case === "proven") return { name, verdict: "info", says: `runs at ${info?.url}` };
+  if (standing?.case === "proven") return { name, verdict: "info", says: `running at ${info?.url}` };
   if (info && standing?.case === "silent") {
     return { name, verdict: "bad", says: silenceOf(info, standing.timeoutMs) };
   }
-  if (standing?.case !== "foreign") return { name, verdict: "info", says: "none is running" };
+  if (standing?.case !== "foreign") return { name, verdict: "info", says: "not running" };
   return {
     name,
     verdict: "bad",
@@ -112,7 +112,7 @@ async function runningServer(data: string, signal: AbortSignal): Promise<Finding
   };
 }
 
-/** What the operator should know of the MCP servers in the configuration; nothing of one that cannot be read, which serve says. */
+/** Lists notices about configured MCP servers. An unreadable configuration is reported by `serve`. */
 async function mcpServers(data: string): Promise<Finding[]> {
   const config = await readConfig(undefined, data).catch(() => undefined);
   const notices = (config?.mcpServers ?? []).flatMap((server) => runnerNotice(server) ?? []);
@@ -128,7 +128,7 @@ function platform(): Finding {
   };
 }
 
-/** Looks where a server that is started here would. */
+/** Looks a program up where a server that is started here would. */
 function program(name: string, use: string): Finding {
   const { trusted } = sortSearchPath(process.env.PATH ?? "", [process.cwd()]);
   const path = new HostPrograms(trusted.join(delimiter)).find(name, []);

@@ -16,7 +16,7 @@ import { pinnedFetch } from "../pinned-tls.ts";
 import { writeJsonText } from "../render/json-line.ts";
 import { interruptSignal, printerOf } from "../session.ts";
 
-/** A post may have so many bytes. */
+/** Maximum size of a notification in bytes. */
 const MAX_BODY_BYTES = 16 * 1024 * 1024;
 
 /** The options of `devtool push listen`. */
@@ -27,8 +27,9 @@ export interface PushListenOptions extends ConnectionOptions {
 }
 
 /**
- * `devtool push listen`: takes notifications on a port of this machine and prints those that the server signed for it.
- * With a task, asks the server to post that task's events here, and no more when it ends.
+ * `devtool push listen`: receives notifications on a loopback port and prints those that the server signed for it.
+ *
+ * With `--task`, subscribes to that task's events while it listens.
  */
 export async function pushListen(options: PushListenOptions, io: Io): Promise<number> {
   using interrupt = interruptSignal(io);
@@ -61,7 +62,7 @@ interface Taking {
   readonly print: (event: TaskEvent) => void;
 }
 
-/** Takes one post and gives the status to answer with. */
+/** Handles one request; returns the HTTP status of the response. */
 async function take(request: IncomingMessage, { url, keys, seen, io, print }: Taking): Promise<number> {
   if (request.method !== "POST") return 405;
   const body = await bodyOf(request);
@@ -73,7 +74,7 @@ async function take(request: IncomingMessage, { url, keys, seen, io, print }: Ta
   return 204;
 }
 
-/** Prints what can be read as an event, and otherwise the body as it is. */
+/** Prints the event of a notification, or its body when it has none. */
 function show(notification: Notification, io: Io, print: (event: TaskEvent) => void): void {
   const event = notificationEvent(notification);
   if (event) print(event);
@@ -91,7 +92,7 @@ async function bodyOf(request: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-/** Asks the server to post a task's events here; gives the way to end that. */
+/** Asks the server to post a task's events here. Returns a function that ends this. */
 async function setConfig(options: PushListenOptions, url: string, io: Io): Promise<() => Promise<void>> {
   const { task: taskId } = options;
   if (taskId === undefined) return async () => {};
@@ -101,7 +102,7 @@ async function setConfig(options: PushListenOptions, url: string, io: Io): Promi
   return async () => void (await client.push.deletePushConfig({ taskId, configId }).catch(() => undefined));
 }
 
-/** The keys that the server signs with, where it publishes them. */
+/** Returns the keys that the server publishes for its signatures. */
 async function keysOf(options: PushListenOptions, io: Io): Promise<NotificationKeys> {
   const address = await findServer(options, io);
   if (!address) throw new Error('no server is running: start one with "devtool serve", or name one with --url');

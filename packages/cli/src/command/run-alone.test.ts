@@ -65,7 +65,7 @@ describe("devtool run without a server", () => {
 
   it("keeps an audit log that says why each call ran", async () => {
     const { err } = await devtool(["run", "--approve", "all", "--workspace", workspace, "write a.txt a"]);
-    const [, log = ""] = /, its log is (.*)\n/.exec(err) ?? [];
+    const [, log = ""] = /, log (.*)\n/.exec(err) ?? [];
     expect(log.startsWith(join(data, "jobs/"))).toBe(true);
     expect((await devtool(["audit", "export", "--log", log])).out).toMatch(/"AUDIT_ACTION_APPROVED"/);
     expect(await devtool(["audit", "verify", "--log", log])).toMatchObject({

@@ -9,7 +9,11 @@ import { conversationOf, interruptSignal, type SessionOptions, settingsOf } from
 /** The options of `devtool run`. */
 export interface RunOptions extends JobOptions, SessionOptions {}
 
-/** `devtool run`: one job, followed to its end. Where no server runs that may work there, it starts one for the time of the job. */
+/**
+ * `devtool run`: gives an agent a task and follows it to its end.
+ *
+ * Starts a server for the duration of the task when none is running that allows the workspace.
+ */
 export async function run(prompt: string, options: RunOptions, io: Io): Promise<number> {
   await using server = await serverForJob(options, io);
   using interrupt = interruptSignal(io);
@@ -23,7 +27,7 @@ export async function run(prompt: string, options: RunOptions, io: Io): Promise<
   const request = { message: textMessage(conversation.nextId(), prompt), taskId, ...settingsOf(server.workspace) };
   try {
     const task = await converse({ request }, { ...conversation, onEvent }, interrupt.signal);
-    if (!options.json) writeLine(io.stderr, `task ${task.id}${server.log === "" ? "" : `, its log is ${server.log}`}`);
+    if (!options.json) writeLine(io.stderr, `task ${task.id}${server.log === "" ? "" : `, log ${server.log}`}`);
     return conversation.exitCode(task);
   } catch (reason) {
     if (!interrupt.signal.aborted) throw reason;
@@ -34,7 +38,7 @@ export async function run(prompt: string, options: RunOptions, io: Io): Promise<
   }
 }
 
-/** The server must cancel a task within this time, in milliseconds: it may be gone. */
+/** Timeout of canceling a task in milliseconds. The server may have stopped. */
 const CANCEL_MS = 3_000;
 
 async function isCanceled(taskId: string, { tasks }: DevtoolClient): Promise<boolean> {

@@ -32,7 +32,7 @@ export interface ServeOptions extends ListenFlags {
   readonly json?: true;
 }
 
-/** `devtool serve`: runs a server until it is told to stop (SIGTERM, Ctrl-C), then drains it. */
+/** `devtool serve`: runs a server until SIGTERM or Ctrl-C, then drains it. */
 export async function serve(options: ServeOptions, io: Io): Promise<number> {
   assertServes(io);
   if (options.anonymous && !options.profile)
@@ -56,7 +56,7 @@ interface DataPlace extends AsyncDisposable {
   readonly directory: string;
 }
 
-/** Where a server keeps its data. What a kit does is kept apart from the user's tasks, and thrown away. */
+/** Returns the data directory. A test kit gets a temporary one, apart from the user's tasks. */
 async function dataPlace({ data, profile }: ServeOptions, { env }: Io): Promise<DataPlace> {
   if (data !== undefined || profile === undefined) {
     return { directory: resolve(data ?? defaultDataDirectory(env)), [Symbol.asyncDispose]: () => Promise.resolve() };
@@ -65,12 +65,12 @@ async function dataPlace({ data, profile }: ServeOptions, { env }: Io): Promise<
   return { directory, [Symbol.asyncDispose]: () => rm(directory, { recursive: true, force: true }) };
 }
 
-/** A server that started. */
+/** A started server. */
 interface Started {
   readonly server: DevtoolServer;
-  /** What its discovery file says of it beside its address. */
+  /** The fields of its discovery file beside its address. */
   readonly about: MessageInitShape<typeof ServerInfoSchema>;
-  /** Keeps a token that is new for the next start. */
+  /** Stores a new token for the next start. */
   readonly keep: () => Promise<void>;
 }
 
@@ -90,7 +90,7 @@ async function start({ root = [], ...options }: ServeOptions, data: string, io: 
       : { agents: await loadAgents(specs, () => codingAgent({ ...configured, approvalMode })) }),
     ...(options.anonymous && { anonymous: "admit" as const }),
   };
-  // A token that the server makes for this machine is not the operator's decision to be reached from others.
+  // Checked before the token is added: a generated token does not mean that other machines may connect.
   assertSafeExposure(decided);
   const { token, keep } = await tokenFor(options, decided.token, data);
   const workspaceRoots = [workspace, ...root.map((path) => resolve(path))];
@@ -98,13 +98,13 @@ async function start({ root = [], ...options }: ServeOptions, data: string, io: 
   return { server, about: { ...aboutOf(decided), approvalMode, workspace, workspaceRoots }, keep };
 }
 
-/** What a discovery file says of how a server was configured. */
+/** Returns the fields of the discovery file that come from the configuration. */
 function aboutOf({ agents, tls }: ServerOptions): Started["about"] {
   const [agent] = Object.values(agents);
   return { agent: agent?.about.name ?? "", ...(tls && { certificate: tls.certificate }) };
 }
 
-/** The token of a server: that of the operator's own file, or that of its last start, or a new one. */
+/** Returns the server's token: the one of the token file, of the last start, or a new one. */
 async function tokenFor(
   { rotateToken }: ServeOptions,
   own: string | undefined,
@@ -112,9 +112,7 @@ async function tokenFor(
 ): Promise<Pick<KeptToken, "token" | "keep">> {
   if (own === undefined) return keptToken(data, rotateToken ? "new" : "kept");
   if (!rotateToken) return { token: own, keep: () => Promise.resolve() };
-  throw new Error(
-    "--rotate-token makes another token in the data directory, and yours is in a token file: change that",
-  );
+  throw new Error("--rotate-token does not apply to a token file: change the token in that file");
 }
 
 const APPROVAL_MODES: Readonly<Record<string, ApprovalMode>> = {
@@ -124,7 +122,7 @@ const APPROVAL_MODES: Readonly<Record<string, ApprovalMode>> = {
   yolo: ApprovalMode.YOLO,
 };
 
-/** What a person is told about a server that started. */
+/** Input of the message that is printed when a server has started. */
 interface Welcome extends ServeOptions {
   readonly data: string;
   readonly model: string;
@@ -155,10 +153,10 @@ Ctrl-C stops the server. The next start has every task: one that was at work wai
 still asks.`;
 }
 
-/** What answers: the model of the agent that is the default, or that agent where it names no model. */
+/** Returns the line about the default agent's model, or about that agent when it names no model. */
 function servedLine(agent: string, model: string): string {
   if (model === "") return `agent                    ${agent}`;
-  return `model                    ${model}${model === "scripted" ? " (plays prompts as scripts; set GEMINI_API_KEY for Gemini)" : ""}`;
+  return `model                    ${model}${model === "scripted" ? " (runs prompts as scripts; set GEMINI_API_KEY for Gemini)" : ""}`;
 }
 
 function exampleFor(model: string): string {
@@ -166,13 +164,13 @@ function exampleFor(model: string): string {
   return model === "scripted" ? "write hello.txt hello\\n" : "What is this project about?";
 }
 
-/** How a person calls this command where they started it: by a script of the clone, by `npx` in a project, or by its name. */
+/** Returns how the user calls this command, judged by how it was started: by a script of the clone, by `npx`, or by its name. */
 function commandName({ PNPM_SCRIPT_SRC_DIR, INIT_CWD, npm_lifecycle_event }: Io["env"]): string {
   if (PNPM_SCRIPT_SRC_DIR !== undefined && PNPM_SCRIPT_SRC_DIR === INIT_CWD) return "npx -y pnpm@12 devtool";
   return npm_lifecycle_event === "npx" ? "npx devtool" : "devtool";
 }
 
-/** What is open to whom stands first: a server for a kit is less strict than another. */
+/** Returns the message for a test kit's server. It names who has access, since that is wider than usual. */
 function kitWelcome({ data, anonymous, publicUrl: url }: Welcome, profile: Profile): string {
   const callers = anonymous
     ? "everybody on this machine, without credentials"

@@ -7,15 +7,15 @@ import { visible, visibleName } from "../render/style.ts";
 import { conversationOf, interruptSignal, type SessionOptions } from "../session.ts";
 import { readSlashLine } from "../slash-line.ts";
 
-/** `devtool commands`: the slash commands of the server. */
+/** `devtool commands`: lists the server's slash commands. */
 export async function commands(options: ConnectionOptions, io: Io): Promise<number> {
   const client = await connect(options, io);
   const response = await client.commands.getAllSlashCommands({});
-  for (const line of response.commands.flatMap((command) => linesOf(command, ""))) writeLine(io.stdout, line);
+  for (const line of response.commands.flatMap((command) => usageLines(command, ""))) writeLine(io.stdout, line);
   return ExitCode.OK;
 }
 
-/** `devtool exec`: a slash command, followed to its end. */
+/** `devtool exec`: runs a slash command and follows it to its end. */
 export async function exec(
   words: readonly string[],
   options: ConnectionOptions & SessionOptions,
@@ -43,16 +43,16 @@ export async function exec(
   }
 }
 
-/** Whether the last call of a command failed: its task completes all the same, since an agent can go on from there. */
+/** Whether the last tool call of a command failed. The task itself completes then, since an agent can continue from there. */
 function isLastCallFailed({ history }: Task): boolean {
   const calls = history.flatMap(({ parts }) => parts.filter(({ content }) => content.case === "toolCall"));
   const last = calls.at(-1)?.content;
   return last?.case === "toolCall" && last.value.status === ToolCallStatus.FAILED;
 }
 
-function linesOf(command: SlashCommand, prefix: string): string[] {
+function usageLines(command: SlashCommand, prefix: string): string[] {
   const path = `${prefix}/${command.name}`.replace(/ \//, " ");
   const args = command.arguments.map(({ name, isRequired }) => (isRequired ? ` <${name}>` : ` [${name}]`)).join("");
   const own = `${visibleName(path + args).padEnd(28)} ${oneLine(command.description)}`;
-  return [own, ...command.subCommands.flatMap((sub) => linesOf(sub, `${path} `))];
+  return [own, ...command.subCommands.flatMap((sub) => usageLines(sub, `${path} `))];
 }

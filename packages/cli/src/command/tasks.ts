@@ -6,7 +6,7 @@ import { type Io, writeLine } from "../io.ts";
 import { writeJsonLine } from "../render/json-line.ts";
 import { visible } from "../render/style.ts";
 
-/** `devtool tasks`: a line for each task, the latest first. */
+/** `devtool tasks`: lists tasks, newest first. */
 export async function tasks(options: ConnectionOptions & { readonly json?: true }, io: Io): Promise<number> {
   const client = await connect(options, io);
   let pageToken = "";
@@ -21,7 +21,7 @@ export async function tasks(options: ConnectionOptions & { readonly json?: true 
   return ExitCode.OK;
 }
 
-/** `devtool cancel`: ends a task and everything it started. */
+/** `devtool cancel`: cancels a task and ends everything that it started. */
 export async function cancel(taskId: string, options: ConnectionOptions, io: Io): Promise<number> {
   const client = await connect(options, io);
   await client.tasks.cancelTask({ taskId });

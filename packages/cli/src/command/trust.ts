@@ -12,19 +12,20 @@ import { interruptSignal } from "../session.ts";
 /** The options of `devtool trust`. */
 export interface TrustOptions {
   readonly data?: string;
-  /** Trusts without asking. */
+  /** Whether to trust without asking. */
   readonly yes?: true;
 }
 
 /**
- * `devtool trust add`: shows the configuration of a directory and, when the operator agrees, trusts it as it is. What is
- * stored is what was shown, even if a file changes in between.
+ * `devtool trust add`: shows the configuration of a directory, asks, and trusts it as it is.
+ *
+ * The stored hashes are those that were shown, even if a file changes meanwhile.
  */
 export async function trustAdd(directory: string, options: TrustOptions, io: Io): Promise<number> {
   const store = storeOf(options, io);
   const grant = await store.preview(resolve(directory));
   writeLine(io.stdout, `Agents will be told and configured by these files of ${visibleName(grant.path)}:`);
-  for (const line of linesOf(grant)) writeLine(io.stdout, line);
+  for (const line of fileLines(grant)) writeLine(io.stdout, line);
   if (!options.yes && !(await agrees(io))) {
     writeLine(io.stderr, "nothing is trusted: look at the files, then answer y or give --yes");
     return ExitCode.CANCELED;
@@ -34,7 +35,7 @@ export async function trustAdd(directory: string, options: TrustOptions, io: Io)
   return ExitCode.OK;
 }
 
-/** `devtool trust list`: every directory that is trusted, and whether it still is as it was. */
+/** `devtool trust list`: lists trusted directories, and whether their configuration has changed since. */
 export async function trustList(options: TrustOptions, io: Io): Promise<number> {
   const store = storeOf(options, io);
   const grants = await store.list();
@@ -48,7 +49,7 @@ export async function trustList(options: TrustOptions, io: Io): Promise<number> 
   return ExitCode.OK;
 }
 
-/** `devtool trust remove`: takes the trust of a directory away. */
+/** `devtool trust remove`: stops trusting a directory. */
 export async function trustRemove(directory: string, options: TrustOptions, io: Io): Promise<number> {
   const path = resolve(directory);
   if (await storeOf(options, io).revoke(path)) {
@@ -67,7 +68,7 @@ function storeOf({ data }: TrustOptions, io: Io): TrustStore {
   });
 }
 
-function linesOf({ files }: TrustGrant): string[] {
+function fileLines({ files }: TrustGrant): string[] {
   if (files.length === 0) return ["  none yet; each that comes must be trusted anew"];
   return files.map(
     ({ path, sha256 }) => `  ${visibleName(path)}  sha256 ${Buffer.from(sha256).toString("hex").slice(0, 16)}`,

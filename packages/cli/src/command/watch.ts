@@ -10,7 +10,7 @@ export interface WatchOptions extends ConnectionOptions {
   readonly json?: true;
 }
 
-/** `devtool watch`: a task from its first event to its end. Leaving it stops nothing. */
+/** `devtool watch`: follows a task from its first event to its end. Ctrl-C stops following; the task continues. */
 export async function watch(taskId: string, options: WatchOptions, io: Io): Promise<number> {
   const client = await connect(options, io);
   using interrupt = interruptSignal(io);

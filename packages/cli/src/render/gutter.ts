@@ -1,28 +1,29 @@
 import { foldLines, hiddenLines } from "@devtool/schema";
 
-/** The size of the terminal that a text is shown at; a size that is not known sets no limit. */
+/** The size of the terminal. An unknown size sets no limit. */
 export interface Screen {
   readonly columns?: number | undefined;
   readonly rows?: number | undefined;
 }
 
-/** How a text is set off. */
+/** Options of `gutterLines`. */
 export interface GutterOptions {
-  /** The maximum number of lines; the ones in the middle are left out and counted. */
+  /** Maximum number of lines. Lines in the middle are omitted and counted. */
   readonly maxLines: number;
-  /** Where lines are broken. Default: nowhere. */
+  /** Width at which lines are wrapped. Default: they are not. */
   readonly columns?: number | undefined;
-  /** Paints a piece of a line. */
+  /** Styles a piece of a line. */
   readonly look: (piece: string, line: string) => string;
 }
 
-/** In front of each line, of each that goes on one that was too long, and of the count of those that are left out. */
+/** Prefixes of lines, of the continuation of wrapped lines, and of the count of omitted lines. */
 const GUTTER = { line: "  │ ", wrapped: "  ┊ ", hidden: "  ⋮ " } as const;
 const TAB_WIDTH = 4;
 
 /**
- * Sets off a text that comes from a tool or is asked about, whose characters are visible already. None of its lines can
- * begin where ours do: each has a mark in front, also those that the terminal would break.
+ * Prefixes each line of a text from a tool, so that none can pass for a line of this program.
+ *
+ * Lines that the terminal would wrap are wrapped here and prefixed too. Control characters must have been replaced before.
  */
 export function gutterLines(text: string, { maxLines, columns, look }: GutterOptions): string[] {
   if (text === "") return [];
@@ -39,7 +40,7 @@ export function gutterLines(text: string, { maxLines, columns, look }: GutterOpt
   return [...first, ...(hidden > 0 ? [`${GUTTER.hidden}${hiddenLines(hidden)}`] : []), ...last];
 }
 
-/** Breaks a line so that no piece is wider than the terminal. What is not ASCII may be two columns wide. */
+/** Wraps a line to the width of the terminal. A character that is not ASCII counts as two columns. */
 function piecesOf(line: string, width: number): string[] {
   const pieces: string[] = [];
   let piece = "";

@@ -3,7 +3,7 @@ import { type DescMessage, type MessageShape, toJsonString } from "@bufbuild/pro
 import { isTerminal, writeLine } from "../io.ts";
 import { visibleJson } from "./style.ts";
 
-/** Writes a message as a line of JSON. A terminal gets characters that would change it or hide as JSON escapes. */
+/** Writes a message as a line of JSON. At a terminal, control and invisible characters are written as JSON escapes. */
 export function writeJsonLine<Desc extends DescMessage>(
   out: Writable,
   schema: Desc,
@@ -12,7 +12,7 @@ export function writeJsonLine<Desc extends DescMessage>(
   writeJsonText(out, toJsonString(schema, message));
 }
 
-/** Writes JSON that was not read, in the same way. */
+/** Writes a JSON text in the same way. */
 export function writeJsonText(out: Writable, json: string): void {
   writeLine(out, isTerminal(out) ? visibleJson(json) : json);
 }

@@ -2,13 +2,13 @@ import type { Writable } from "node:stream";
 import { styleText } from "node:util";
 import { type Io, isTerminal } from "../io.ts";
 
-/** Ways to show a piece of text. */
+/** Text styles. */
 export type Look = "heading" | "dim" | "added" | "removed" | "good" | "bad" | "plain";
 
-/** Shows text in a way; without colours, as it is. */
+/** Applies a style to a text; returns it unchanged without colors. */
 export type Paint = (look: Look, text: string) => string;
 
-/** Paints with colours what goes to a terminal that has them, unless the person forbids them (NO_COLOR). */
+/** Returns a `Paint` that uses colors on a terminal, unless NO_COLOR is set or TERM is dumb. */
 export function paintFor({ stdout, env }: Pick<Io, "stdout" | "env">, stream: Writable = stdout): Paint {
   const isColoured = isTerminal(stream) && env.TERM !== "dumb" && !env.NO_COLOR;
   return isColoured ? (look, text) => styleText(FORMATS[look], text, { validateStream: false }) : (_look, text) => text;
@@ -25,9 +25,10 @@ const FORMATS = {
 } as const;
 
 /**
- * Makes text from outside safe to show: what would move the cursor, change the terminal or hide and reorder characters
- * is shown as its code. Lines and tabs stay, and so do joiners where letters and emoji need them. For what a person
- * approves use `visibleText`, which is stricter.
+ * Replaces the characters of an untrusted text that would move the cursor, change the terminal, or hide or reorder text by their codes.
+ *
+ * Line breaks and tabs stay, and so do joiners between letters and emoji that need them. For text that a user approves use `visibleText`,
+ * which is stricter.
  */
 export function visible(text: string): string {
   return text.replaceAll(UNSAFE, (char) =>
@@ -35,22 +36,22 @@ export function visible(text: string): string {
   );
 }
 
-/** Makes a name from outside safe to show in one line, whole: a line break in it is shown as its code, too. */
+/** Replaces line breaks as well, for a name in a line of its own. */
 export function visibleName(name: string): string {
   return visible(name).replaceAll("\n", "\\u{a}");
 }
 
-/** Makes a line of JSON safe to show at a terminal: the same characters, as JSON escapes them. It reads the same. */
+/** Writes the same characters in a line of JSON as JSON escapes, which leaves its meaning unchanged. */
 export function visibleJson(json: string): string {
   return json.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (char) =>
     char === "\n" ? char : char.replaceAll(/./gs, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`),
   );
 }
 
-/** Joins emoji to one: `👩‍👧`. */
+/** A joiner between two emoji: `👩‍👧`. */
 const EMOJI_JOINER = /(?<=\p{Extended_Pictographic}[\ufe0f\p{Emoji_Modifier}]?)\u200d(?=\p{Extended_Pictographic})/u
   .source;
-/** The scripts whose letters are written with joiners and non-joiners between them. */
+/** Scripts whose letters need joiners and non-joiners between them. */
 const JOINED_SCRIPTS = ["Arab", "Beng", "Deva", "Gujr", "Guru", "Knda", "Mlym", "Orya", "Sinh", "Taml", "Telu"]
   .map((script) => `\\p{sc=${script}}`)
   .join("");

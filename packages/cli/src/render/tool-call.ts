@@ -1,13 +1,13 @@
-import { oneLine, type ToolCall, ToolCallStatus, visibleText } from "@devtool/schema";
+import { oneLine, type ToolCall, ToolCallStatus, type ToolOutput, visibleText } from "@devtool/schema";
 import { gutterLines, type Screen } from "./gutter.ts";
 import { type Paint, visible } from "./style.ts";
 
-/** The maximum number of lines that are shown of a tool's output. */
+/** Maximum number of lines of a tool's output that are shown. */
 const MAX_LINES = 20;
-/** The maximum length of what a call says of itself, in characters. */
+/** Maximum length of a call's name and description in characters. */
 const MAX_DESCRIPTION_LENGTH = 300;
 
-/** The line that tells where a call is. */
+/** Returns the line that shows the status of a call. */
 export function toolCallLine(call: ToolCall, paint: Paint): string {
   const name = paint("heading", oneLine(call.toolName, MAX_DESCRIPTION_LENGTH));
   return `${mark(call.status, paint)} ${name} ${oneLine(call.description ?? "", MAX_DESCRIPTION_LENGTH)}`.trimEnd();
@@ -28,33 +28,30 @@ function mark(status: ToolCallStatus, paint: Paint): string {
   }
 }
 
-/** What a finished call gave, set off; nothing for one that gave nothing. */
+/** Returns the lines of a finished call's result; none for an empty one. */
 export function resultLines({ result }: ToolCall, paint: Paint): string[] {
   switch (result.case) {
     case "error":
       return toolLines(result.value.message, (line) => paint("bad", line));
     case "output":
-      return outcomeLines(result.value.result, paint);
+      return outcomeLines(result.value, paint);
     default:
       return [];
   }
 }
 
-function outcomeLines(
-  output: Extract<ToolCall["result"], { case: "output" }>["value"]["result"],
-  paint: Paint,
-): string[] {
-  switch (output.case) {
+function outcomeLines({ result }: ToolOutput, paint: Paint): string[] {
+  switch (result.case) {
     case "text":
-      return outputLines(output.value, paint);
+      return outputLines(result.value, paint);
     case "structuredData":
-      return outputLines(JSON.stringify(output.value), paint);
+      return outputLines(JSON.stringify(result.value), paint);
     default:
       return [];
   }
 }
 
-/** What a tool said, set off. */
+/** Returns the lines of a tool's output. */
 export function outputLines(text: string, paint: Paint): string[] {
   return toolLines(text, (line) => paint("dim", line));
 }
@@ -63,14 +60,14 @@ function toolLines(text: string, look: (line: string) => string): string[] {
   return gutterLines(visible(text), { maxLines: MAX_LINES, look });
 }
 
-/** How a question is shown. */
+/** How much of a question is shown. */
 export interface QuestionView {
   readonly screen: Screen;
-  /** The maximum number of lines of what is asked about. */
+  /** Maximum number of lines of the command, diff or text in question. */
   readonly maxLines: number;
 }
 
-/** What a call asks about: where and what it runs, the coloured diff, or words. */
+/** Returns the lines of a call's question: its directory and command, its diff, its arguments, or its text. */
 export function questionLines(call: ToolCall, paint: Paint, { screen, maxLines }: QuestionView): string[] {
   const details = call.confirmationRequest?.details;
   const quoted = (text: string, look: (piece: string, line: string) => string): string[] =>

@@ -57,7 +57,7 @@ describe("a transcript", () => {
         event({ case: "citation", value: { uri: "https://example.com/b", title: "B", license: "MIT" } }),
       ),
     ).toBe(
-      "· the model is busy: asked again in 2 s\n· the conversation before was summarized\nAnswer.\n" +
+      "· the model is busy: asked again in 2 s\n· the earlier conversation was summarized\nAnswer.\n" +
         "· source: https://example.com/\\u{202e}a\n· source: B https://example.com/b (MIT)\n",
     );
   });

@@ -13,12 +13,12 @@ import {
 import { type Paint, visible } from "./style.ts";
 import { outputLines, resultLines, toolCallLine } from "./tool-call.ts";
 
-/** Turns the events of a task into text for a person, one after the other. */
+/** Renders the events of a task as text for the terminal. */
 export class Transcript {
   readonly #paint: Paint;
-  /** How much of a running call's output was shown. */
+  /** The output of running calls that has been printed. */
   readonly #shown = new Map<string, string>();
-  /** The calls whose line was shown when they began. */
+  /** The running calls whose first line has been printed. */
   readonly #begun = new Set<string>();
   #inText = false;
 
@@ -26,7 +26,7 @@ export class Transcript {
     this.#paint = paint;
   }
 
-  /** The text that an event adds; empty when there is nothing to show. */
+  /** Returns the text to print for an event; empty when there is none. */
   add({ payload, state }: TaskEvent): string {
     switch (payload.case) {
       case "text":
@@ -45,7 +45,7 @@ export class Transcript {
       case "notice":
         return this.#lines([this.#paint("dim", `· ${indented(payload.value.text)}`)]);
       case "summary":
-        return this.#lines([this.#paint("dim", "· the conversation before was summarized")]);
+        return this.#lines([this.#paint("dim", "· the earlier conversation was summarized")]);
       case "citation":
         return this.#lines([this.#paint("dim", `· source: ${indented(sourceOf(payload.value))}`)]);
       case "artifact":
@@ -53,9 +53,9 @@ export class Transcript {
       case "reply":
         return this.#lines(partLines(payload.value.parts));
       case "messageQueued":
-        return this.#lines([this.#paint("dim", "· the message waits until the agent takes it")]);
+        return this.#lines([this.#paint("dim", "· the message is queued until the agent takes it")]);
       case "messageWithdrawn":
-        return this.#lines([this.#paint("dim", "· a message that waited was withdrawn")]);
+        return this.#lines([this.#paint("dim", "· a queued message was withdrawn")]);
       case "created":
       case "message":
       case "messageTaken":
@@ -67,7 +67,7 @@ export class Transcript {
     }
   }
 
-  /** A line that is no event's, in its own place. */
+  /** Returns a line of the program itself, for printing between events. */
   line(text: string): string {
     return this.#lines([text]);
   }
@@ -75,7 +75,7 @@ export class Transcript {
   #callLines(call: ToolCall): string[] {
     if (call.status === ToolCallStatus.PENDING) return [];
     if (call.status === ToolCallStatus.EXECUTING) return this.#runningLines(call);
-    const text = textOf(call);
+    const text = textResult(call);
     const rest = text === undefined ? undefined : this.#outputSince(call.toolCallId, text);
     const shown = this.#shown.delete(call.toolCallId) && rest !== undefined;
     this.#begun.delete(call.toolCallId);
@@ -95,18 +95,18 @@ export class Transcript {
     return outputLines(fresh ?? call.liveContent, this.#paint);
   }
 
-  /** The output that was not shown yet; undefined when it does not go on from there, as where its beginning was cut. */
+  /** Returns the output that has not been printed; undefined when it does not continue what was printed, since its beginning was cut. */
   #outputSince(toolCallId: string, output: string): string | undefined {
     const before = this.#shown.get(toolCallId) ?? "";
     return output.startsWith(before) ? output.slice(before.length) : undefined;
   }
 
-  /** Puts lines below text that was left open. */
+  /** Joins lines, below an unfinished line of text. */
   #lines(lines: readonly string[]): string {
     return lines.length === 0 ? "" : `${this.#closeText()}${lines.join("\n")}\n`;
   }
 
-  /** The end of the line that text left open. */
+  /** Ends an unfinished line of text. */
   #closeText(): string {
     const open = this.#inText;
     this.#inText = false;
@@ -114,7 +114,7 @@ export class Transcript {
   }
 }
 
-/** Text whose further lines do not begin where ours do. */
+/** Indents all lines but the first, so that none can pass for a line of this program. */
 function indented(text: string): string {
   return visible(text).replaceAll("\n", "\n    ");
 }
@@ -123,7 +123,7 @@ function sourceOf({ uri, title, license }: Citation): string {
   return [title, uri, license && `(${license})`].filter((part) => part !== "").join(" ");
 }
 
-/** An artifact by its name, and what of it a person can read. */
+/** Returns the name of an artifact, and the parts of it that are text. */
 function artifactLines({ artifact }: ArtifactUpdate, paint: Paint): string[] {
   const { artifactId = "", name = "", parts = [] } = artifact ?? {};
   return [paint("dim", `· artifact: ${indented(name || artifactId)}`), ...partLines(parts)];
@@ -143,8 +143,8 @@ function fileLine({ name, mediaType, source }: File): string {
   return [name, mediaType && `(${mediaType})`, what].filter((word) => word !== "").join(" ");
 }
 
-/** The text that a finished call gave; undefined when it failed or gave something else. */
-function textOf({ result }: ToolCall): string | undefined {
+/** Returns the text result of a call; undefined when it failed or has another result. */
+function textResult({ result }: ToolCall): string | undefined {
   return result.case === "output" && result.value.result.case === "text" ? result.value.result.value : undefined;
 }
 

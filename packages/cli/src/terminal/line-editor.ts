@@ -2,36 +2,37 @@ import { type CompleterResult, createInterface, type Interface } from "node:read
 import { PassThrough, Writable } from "node:stream";
 import type { TerminalInput } from "./terminal.ts";
 
-/** Clears the line that the cursor is in, and goes to its beginning. */
+/** Clears the current line and moves the cursor to its beginning. */
 export const CLEAR_LINE = "\r\u001b[K";
 
-/** Options of a line editor. */
+/** Options of `LineEditor`. */
 export interface LineEditorOptions {
-  /** Where the line is shown while it is asked for. */
+  /** The stream that the line is shown on while it is asked for. */
   readonly out: Writable & { readonly columns?: number };
-  /** What Tab makes of a line. Default: nothing. */
+  /** Completes a line when Tab is pressed. Default: no completion. */
   readonly complete?: (line: string) => CompleterResult;
-  /** Takes a line that is ended with Enter while none is asked for; it waits. */
+  /** Receives each line that is entered while none is asked for. It waits in a queue. */
   readonly onQueued?: (line: string) => void;
 }
 
-/** A line that was ended with Enter. */
+/** A line that the user entered. */
 export interface Line {
   readonly text: string;
-  /** Whether a part of it was pasted. */
+  /** Whether any part of it was pasted. */
   readonly isPasted: boolean;
 }
 
 /**
- * A line that a person types. It takes keys at any time and shows itself only while a line is asked for: what is typed in
- * between waits, as a draft or, ended with Enter, as a whole line. Several pasted lines are one word of it, which stands
- * for them.
+ * Edits a line of input.
+ *
+ * Accepts keys at any time, and shows the line only while one is asked for. Input from in between is kept as a draft, or as a queued line after
+ * Enter. Several pasted lines are shown as one word, such as `[paste 1: 30 lines]`.
  */
 export class LineEditor implements Disposable {
   readonly #readline: Interface;
   readonly #options: LineEditorOptions;
   readonly #queue: Line[] = [];
-  /** The texts of several lines that were pasted, by the words that stand for them. */
+  /** Pasted texts of several lines, by the words that are shown for them. */
   readonly #pastes = new Map<string, string>();
   #isPasted = false;
   #waiting: ((line: Line | undefined) => void) | undefined;
@@ -49,18 +50,18 @@ export class LineEditor implements Disposable {
     this.#readline.on("close", () => this.#end());
   }
 
-  /** What waits to be read, the draft last; empty once the editor has ended. */
+  /** The unread input, the draft last; empty once the editor has ended. */
   get rest(): string {
     if (this.#isEnded) return "";
     return [...this.#queue.map(({ text }) => text), this.draft].join("\n").trim();
   }
 
-  /** What was typed and not ended with Enter. */
+  /** The line that is being typed. */
   get draft(): string {
     return this.#expanded(this.#readline.line);
   }
 
-  /** Takes what a person does. */
+  /** Handles input of the terminal. */
   take(input: TerminalInput): void {
     if (this.#isEnded) return;
     if (input.case === "key") this.#readline.write(input.text, input.key);
@@ -69,9 +70,9 @@ export class LineEditor implements Disposable {
     else this.#readline.close();
   }
 
-  /** Puts a text into the line, as a paste does. */
+  /** Inserts a text into the line, as a paste. */
   insert(text: string): void {
-    const lines = linesOf(text);
+    const lines = splitPaste(text);
     this.#isPasted = true;
     const pasted = lines.join("\n");
     const label = lines.length === 1 ? pasted : `[paste ${this.#pastes.size + 1}: ${lines.length} lines]`;
@@ -79,7 +80,7 @@ export class LineEditor implements Disposable {
     this.#readline.write(label);
   }
 
-  /** Gives the first line that waits, or asks for one. Undefined when no more come, or when `signal` aborts. */
+  /** Returns the first queued line, or asks for one. Undefined at the end of the input, or when `signal` aborts. */
   read(prompt: string, signal: AbortSignal): Promise<Line | undefined> {
     const queued = this.#queue.shift();
     if (queued) this.#options.out.write(`${prompt}${queued.text}\n`);
@@ -96,7 +97,7 @@ export class LineEditor implements Disposable {
     return promise;
   }
 
-  /** Shows a notice above the line that is asked for. */
+  /** Prints a notice above the input line. */
   tell(notice: string): void {
     this.#options.out.write(`${CLEAR_LINE}${notice}\n`);
     this.#show();
@@ -137,8 +138,8 @@ export class LineEditor implements Disposable {
   }
 }
 
-/** The lines of a pasted text, without empty ones at its end and without what would move the cursor. */
-function linesOf(text: string): string[] {
+/** Splits a pasted text into lines, without empty ones at its end and without control characters. */
+function splitPaste(text: string): string[] {
   return text
     .replaceAll(/\r\n?/g, "\n")
     .replaceAll(/(?![\n\t])\p{Cc}/gu, "")
@@ -146,7 +147,7 @@ function linesOf(text: string): string[] {
     .split("\n");
 }
 
-/** Passes on what is written while it is to be shown, and drops it otherwise; then it has no width either. */
+/** Returns a stream that passes on what is written while `isShown`, and otherwise drops it and has no width. */
 function shownWhile(isShown: () => boolean, out: LineEditorOptions["out"]): Writable {
   const shown = new Writable({
     decodeStrings: false,

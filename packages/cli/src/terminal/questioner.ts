@@ -2,36 +2,39 @@ import type { Writable } from "node:stream";
 import { CLEAR_LINE, type Line, LineEditor } from "./line-editor.ts";
 import type { Terminal, TerminalInput } from "./terminal.ts";
 
-/** What a person is asked. */
+/** A question to the user. */
 export interface Question {
   readonly prompt: string;
-  /** Whether words are an answer too: then they can be pasted. */
+  /** Whether any text is an answer. Text can be pasted. */
   readonly takesWords: boolean;
 }
 
-/** Asks a person what decides something. */
+/** Asks the user for decisions. */
 export interface Questioner {
-  /** Where the question is shown before it is asked. */
+  /** The stream that questions are printed on. */
   readonly out: Writable;
   /**
-   * Waits for a line that was typed after the terminal had drawn the question. Undefined when the person leaves the
-   * question open (Ctrl-D), or when `signal` aborts.
+   * Waits for a line that was typed after the terminal had drawn the question.
+   *
+   * Undefined when the user leaves the question open (Ctrl-D), or when `signal` aborts.
    */
   ask(question: Question, signal: AbortSignal): Promise<Line | undefined>;
-  /** Leaves the terminal to another program for as long as `work` takes. */
+  /** Gives the terminal to another program while `work` runs. */
   lend<T>(work: () => Promise<T>): Promise<T>;
 }
 
-/** Where input goes that answers no question. */
+/** Receives input that does not answer a question. */
 export interface Aside {
   take(input: TerminalInput): void;
-  /** Says what was put aside, for the person to see. Undefined when there is nothing to say. */
+  /** Returns a notice about that input for the user; undefined when there is none. */
   notice(): string | undefined;
 }
 
 /**
- * Asks at a terminal. What was typed or pasted before the question was drawn never answers it, nor does a paste after
- * that, unless it is words: it goes aside, and that is said.
+ * Asks at a terminal.
+ *
+ * Input from before the question was drawn never answers it. Neither does a later paste, unless the question takes text. Such input is
+ * put aside, and the user is told.
  */
 export class TerminalQuestioner implements Questioner {
   readonly out: Writable;
@@ -56,12 +59,12 @@ export class TerminalQuestioner implements Questioner {
       const line = await this.#read(editor, question, signal);
       const more = editor.rest;
       if (line === undefined || more === "") return line;
-      // A terminal that cannot mark a paste sends all its lines at once, as nobody types.
+      // Several lines at once are a paste in a terminal without bracketed paste.
       this.#aside.take({ case: "paste", text: `${line.text}\n${more}` });
     }
   }
 
-  /** Shows the question, puts aside what comes before the terminal has drawn it, and reads what comes after. */
+  /** Prints the question, puts aside input from before the terminal has drawn it, and reads the answer. */
   async #read(editor: LineEditor, question: Question, signal: AbortSignal): Promise<Line | undefined> {
     const early: TerminalInput[] = [];
     const drawn = Promise.withResolvers<Promise<Line | undefined>>();

@@ -2,39 +2,41 @@ import { emitKeypressEvents, type Key } from "node:readline";
 import type { Writable } from "node:stream";
 import { type Io, personStream } from "../io.ts";
 
-/** What a person does at a terminal: presses a key, pastes a text, comes back to the program (`fg`), or hangs up. */
+/** Terminal input: a key, a pasted text, the return to the program (`fg`), or the end of the input. */
 export type TerminalInput =
   | { readonly case: "key"; readonly text: string; readonly key: Key }
   | { readonly case: "paste"; readonly text: string }
   | { readonly case: "back" }
   | { readonly case: "end" };
 
-/** Takes the input of a terminal. */
+/** Receives the input of a terminal. */
 export type InputListener = (input: TerminalInput) => void;
 
-/** Asks the terminal to send a paste as one, between two marks (bracketed paste), or to stop that. */
+/** Turns bracketed paste on and off: the terminal then marks the beginning and the end of a paste. */
 const PASTE_MODE = { on: "\u001b[?2004h", off: "\u001b[?2004l" } as const;
 
-/** Asks the terminal for its status (DSR); the answer comes behind every key that was pressed before it drew what was written. */
+/** Asks the terminal for its status (DSR). The answer follows every key that was pressed before the terminal drew the preceding output. */
 const STATUS_REQUEST = "\u001b[5n";
 const STATUS_REPORT = "\u001b[0n";
 
-/** How long a terminal that answers no status request is waited for. */
+/** Timeout of a status request in milliseconds. */
 const REPORT_TIMEOUT_MS = 500;
 
 /**
- * The terminal that a person sits at. While it is held it is in raw mode: keys come one by one, Ctrl-C among them, and a
- * paste comes as a whole. Whoever ends, however it ends, leaves the terminal as it was.
+ * The user's terminal.
+ *
+ * While it is held it is in raw mode: keys arrive one by one, Ctrl-C included, and a paste arrives as a whole. Its settings are restored
+ * however the process ends.
  */
 export class Terminal {
-  /** Where questions and prompts are written, also while standard output goes to a file. */
+  /** The stream for questions and prompts, also when standard output is a file. */
   readonly out: Writable;
   readonly #io: Io;
   #listener: InputListener = () => undefined;
   #holders = 0;
-  /** The paste that has begun and not ended. */
+  /** The text of an unfinished paste. */
   #paste: string | undefined;
-  /** Whom the next status reports are for, in order. */
+  /** Callbacks for the next status reports, in order. */
   readonly #reports: (() => void)[] = [];
 
   constructor(io: Io) {
@@ -42,14 +44,14 @@ export class Terminal {
     this.out = personStream(io);
   }
 
-  /** Takes the input from now on, in place of the listener before; returns that one. */
+  /** Replaces the listener for input; returns the previous one. */
   listen(listener: InputListener): InputListener {
     const before = this.#listener;
     this.#listener = listener;
     return before;
   }
 
-  /** Holds the terminal until the result is disposed of. */
+  /** Puts the terminal into raw mode until the result is disposed of. */
   hold(): Disposable {
     if (this.#holders++ === 0) this.#take();
     let isHeld = true;
@@ -61,7 +63,7 @@ export class Terminal {
     };
   }
 
-  /** Leaves the terminal, as it was before it was held, to another program for as long as `work` takes. */
+  /** Gives the terminal with its original settings to another program while `work` runs. */
   async lend<T>(work: () => Promise<T>): Promise<T> {
     if (this.#holders > 0) this.#release();
     try {
@@ -72,8 +74,9 @@ export class Terminal {
   }
 
   /**
-   * Calls back once the terminal has drawn what was written to it: what was typed before comes before, also what is still
-   * on its way. A terminal that does not answer is waited for {@link REPORT_TIMEOUT_MS}.
+   * Calls back once the terminal has drawn everything written to it. All input from before has been received then.
+   *
+   * A terminal that does not answer gets {@link REPORT_TIMEOUT_MS}.
    */
   whenDrawn(callback: () => void): void {
     const timer = setTimeout(once, REPORT_TIMEOUT_MS);
@@ -117,7 +120,7 @@ export class Terminal {
     setRawMode(this.#io.stdin, "cooked");
   };
 
-  /** Ends as the signal would have, but with the terminal as it was. */
+  /** Restores the terminal, then ends the process with the signal. */
   readonly #onSignal = (signal: NodeJS.Signals): void => {
     this.#release();
     process.kill(process.pid, signal);
@@ -146,7 +149,7 @@ export class Terminal {
     }
   };
 
-  /** Ctrl-Z: gives the terminal back to the shell until it says to go on. */
+  /** Handles Ctrl-Z: restores the terminal and stops the process until SIGCONT. */
   #stop(): void {
     this.#restore();
     process.once("SIGCONT", () => {
