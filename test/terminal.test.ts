@@ -175,7 +175,7 @@ describe.skipIf(!HAS_TMUX)("the command in a real terminal (skipped without tmux
     await terminal.type("write unset.txt unset", "Enter");
     await terminal.shows(/^choose >$/m);
     await terminal.type("e", "Enter");
-    await terminal.shows(/^no editor is set: set EDITOR, for instance to vi\nchoose >$/m);
+    await terminal.shows(/^no editor is set: set EDITOR, for example to vi\nchoose >$/m);
     await terminal.type("y", "Enter");
     await terminal.shows(/^✓ write_file/m);
   });

@@ -72,12 +72,13 @@ const STAGES: ReadonlyMap<string, readonly (readonly string[])[]> = new Map([
   [
     "sandbox",
     [
-      ["find-sandbox", "sandbox-grants", "start-process"],
+      ["find-sandbox", "sandbox-grants"],
+      ["start-process"],
       ["bwrap-sandbox", "no-sandbox", "host-programs", "denial", "end-process"],
-      ["search-path", "placeholders", "spawn-command"],
+      ["search-path", "placeholders", "spawn-command", "mount-check"],
       ["workspace-mounts"],
       ["git-repositories"],
-      ["git-index", "system-mounts", "placeholder"],
+      ["git-index", "system-mounts", "placeholder", "mount-table", "process-state"],
       ["sandbox", "seccomp-filter", "regular-file"],
       ["sandbox-error", "failpoint"],
     ],

@@ -166,7 +166,7 @@ describe("devtool chat", () => {
     terminal.press("write edited.txt first\r");
     await terminal.shows("choose > ");
     terminal.press("e\r");
-    await terminal.shows("no editor is set: set EDITOR, for instance to vi");
+    await terminal.shows("no editor is set: set EDITOR, for example to vi");
     await terminal.shows("choose > ");
     terminal.press("y\r");
     await terminal.shows("✓ write_file");
