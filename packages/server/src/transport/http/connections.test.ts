@@ -48,13 +48,12 @@ describe("the connections of a server", () => {
     expect(performance.now() - since).toBeGreaterThan(1_500);
   });
 
-  // Less than the 30 seconds after which Node would check for them by itself.
-  it("are closed at their timeout when a thousand send headers byte by byte, and others are served meanwhile (S3)", {
-    timeout: 28_000,
-  }, async () => {
+  it("are closed at their timeout when a thousand send headers byte by byte, and others are served meanwhile (S3)", async () => {
     await serve({ headersTimeoutMs: 1_000, requestTimeoutMs: 1_000, maxConnections: 2_000 });
     const slow = Array.from({ length: 1_000 }, () => open().resume());
+    let bytes = 0;
     const drip = setInterval(() => {
+      bytes++;
       for (const socket of slow) if (socket.writable) socket.write("y");
     }, 800);
     for (const socket of slow) {
@@ -63,6 +62,8 @@ describe("the connections of a server", () => {
     expect(await statusOf(openHttp2(), { authorization: "right" })).toBe(404);
     const ends = slow.map((socket) => new Promise((resolve) => socket.once("close", resolve)));
     await Promise.all(ends).finally(() => clearInterval(drip));
+    // By itself, Node checks its connections every 30 seconds, in which 37 bytes are sent. Counted, since a busy machine is slow.
+    expect(bytes).toBeLessThan(30);
   });
 
   it("without credentials make room for new ones, so that nobody is locked out", async () => {
