@@ -42,7 +42,7 @@ export function fileEditInvocation(edit: FileEdit): ToolInvocation {
 }
 
 function createInvocation(edit: FileEdit, description: string): ToolInvocation {
-  const { path, oldContent, newContent } = edit;
+  const { workspace, path, oldContent, newContent } = edit;
   const bytes = Buffer.byteLength(newContent);
   if (bytes > MAX_FILE_BYTES) {
     throw invalid("file_path", path, `would have ${bytes} bytes, limit is ${MAX_FILE_BYTES}`, "split it");
@@ -62,13 +62,13 @@ function createInvocation(edit: FileEdit, description: string): ToolInvocation {
     confirmation: { case: "fileEditDetails", value: diff },
     edit: record,
     async *execute(): AsyncIterable<ToolEvent> {
-      const state = editState(edit.workspace, record);
+      const state = editState(workspace, record);
       if (state === "unknown") {
         const message = `file ${JSON.stringify(path)} changed since it was shown: read it again and propose the edit anew`;
         yield failureResult("execution_failed", message);
         return;
       }
-      if (state === "not begun") edit.workspace.writeFile(path, newContent);
+      if (state === "not begun") workspace.writeFile(path, newContent);
       yield diffResult(diff);
     },
   };
