@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { authenticationOf } from "./authentication.ts";
 import { readConfig } from "./config.ts";
 
-describe("what a config file says about who is let in", () => {
+describe("authentication in a config file", () => {
   let directory: string;
   beforeAll(async () => {
     directory = await mkdtemp(join(tmpdir(), "devtool-authentication-"));

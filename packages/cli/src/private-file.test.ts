@@ -23,7 +23,7 @@ describe("what only its user may read", () => {
     }
   });
 
-  it("is no directory of another user", async () => {
+  it("rejects a directory of another user", async () => {
     const isRoot = process.getuid?.() === 0;
     if (isRoot) await chown(directory, 65_534, 65_534);
     await expect(assertPrivateDirectory(isRoot ? directory : "/root")).rejects.toThrow(

@@ -32,7 +32,7 @@ interface Running {
   readonly ended: Promise<string>;
 }
 
-describe.skipIf(!sandbox.confines)(`what a confined command leaves for editors and git${why}`, () => {
+describe.skipIf(!sandbox.confines)(`a confined command, and what editors and git find afterwards${why}`, () => {
   let workspace: string;
   beforeEach(() => {
     workspace = realpathSync(mkdtempSync(join(tmpdir(), "devtool-leftovers-")));
@@ -51,25 +51,25 @@ describe.skipIf(!sandbox.confines)(`what a confined command leaves for editors a
     ".windsurf",
     ".roo",
     ".kiro",
-  ])("is no %s that was not there", async (name) => {
+  ])("cannot make %s where it is missing", async (name) => {
     const said = await run(`mkdir -p ${name}; echo '{}' > ${name}/tasks.json; ls -A ${name}; touch own`);
     expect(said).toContain("Read-only file system");
     await expect.poll(() => readdirSync(workspace)).toEqual(["own"]);
   });
 
-  it("is no .mcp.json that was not there", async () => {
+  it("cannot make .mcp.json where it is missing", async () => {
     await run("rm -rf .mcp.json; echo '{}' > .mcp.json; mv own .mcp.json");
     await expect.poll(() => readdirSync(workspace)).toEqual([]);
   });
 
-  it("is not made while another command runs, either", async () => {
+  it("cannot make one while another command runs, either", async () => {
     const long = await runUntil("go", "mkdir -p .vscode; echo x > .vscode/tasks.json; exit 0");
     await run("true");
     await end("go", long);
     await expect.poll(() => readdirSync(workspace).toSorted()).toEqual(["began-go", "go"]);
   });
 
-  it("is not made because a command of another server ends", async () => {
+  it("cannot make one because a command of another server ends", async () => {
     const other = await findSandbox("auto", { hidden: [], path: PATH, machine: process.arch }, signal);
     const first = await runUntil("go-first", "true", other);
     const second = await runUntil("go", "mkdir -p .vscode; echo x > .vscode/tasks.json; exit 0");
@@ -79,13 +79,13 @@ describe.skipIf(!sandbox.confines)(`what a confined command leaves for editors a
     await expect.poll(() => readdirSync(workspace)).toEqual([]);
   });
 
-  it("is not what a server that was killed left behind", async () => {
+  it("removes what a killed server left behind", async () => {
     for (const name of [".vscode", ".mcp.json"]) makePlaceholder(join(workspace, name));
     await run("true");
     await expect.poll(() => readdirSync(workspace)).toEqual([]);
   });
 
-  it("can be granted, and is made then", async () => {
+  it("makes one when that is granted", async () => {
     const output = await run("mkdir .vscode/sub");
     const guarded = await readGuardedPlaces(workspace, "write");
     const denial = findDenial({ command: "", output, workingDirectory: workspace, access: access(), guarded }, sandbox);
@@ -94,7 +94,7 @@ describe.skipIf(!sandbox.confines)(`what a confined command leaves for editors a
     expect(readFileSync(join(workspace, ".vscode/settings.json"), "utf8")).toBe("{}\n");
   });
 
-  it("is nothing of what lies behind links at these names, nor shown to it", async () => {
+  it("neither sees nor changes the targets of links at these names", async () => {
     const outside = realpathSync(mkdtempSync(join(tmpdir(), "devtool-outside-")));
     writeFileSync(join(outside, "secret"), "canary");
     git("init", "-q");
@@ -107,7 +107,7 @@ describe.skipIf(!sandbox.confines)(`what a confined command leaves for editors a
     rmSync(outside, { recursive: true });
   });
 
-  it("is no repository in the place of a gitlink, which git status would ask", async () => {
+  it("cannot make a repository at a gitlink, into which git status would look", async () => {
     git("init", "-q");
     mkdirSync(join(workspace, "sub"));
     git("update-index", "--add", "--cacheinfo", `160000,${SHA},sub`);
@@ -120,7 +120,7 @@ describe.skipIf(!sandbox.confines)(`what a confined command leaves for editors a
     expect(sandbox.canGrant(join(workspace, "sub/.git"), await readGuardedPlaces(workspace, "write"))).toBe(false);
   });
 
-  it("is no change of a gitlink's repository that is there", async () => {
+  it("cannot change the repository of a gitlink", async () => {
     git("init", "-q");
     git("update-index", "--add", "--cacheinfo", `160000,${SHA},sub`);
     mkdirSync(join(workspace, "sub"));
@@ -133,7 +133,7 @@ describe.skipIf(!sandbox.confines)(`what a confined command leaves for editors a
     expect(existsSync(join(workspace, "sub/.git/hooks/post-checkout"))).toBe(false);
   });
 
-  it("is no configuration of a submodule or work tree, also with .git granted", async () => {
+  it("cannot change the configuration of a submodule or work tree, even with .git granted", async () => {
     git("init", "-q");
     const modules = ["modules/lib", "modules/a/b", "modules/lib/modules/inner"].map((path) => join(".git", path));
     for (const path of modules) {
@@ -160,7 +160,7 @@ describe.skipIf(!sandbox.confines)(`what a confined command leaves for editors a
     "echo ../../evil > .git/commondir",
     "echo ../evil > x; ln -s ../x .git/commondir",
     "echo x > .git/config.worktree",
-  ])("is no other configuration of the repository, with .git granted: %s", async (script) => {
+  ])("cannot give the repository another configuration with .git granted: %s", async (script) => {
     git("init", "-q");
     git("init", "-q", "--bare", "evil");
     git("-C", "evil", "config", "core.fsmonitor", "touch pwned");
@@ -171,7 +171,7 @@ describe.skipIf(!sandbox.confines)(`what a confined command leaves for editors a
     expect(kept).not.toContain("config.worktree");
   });
 
-  it.each(["2", "4"])("is known by the gitlinks of an index of version %s", async (version) => {
+  it.each(["2", "4"])("is confined by the gitlinks of an index of version %s", async (version) => {
     git("init", "-q");
     for (const name of ["a", "abc/def", "abc/deg", "z"]) {
       mkdirSync(join(workspace, name), { recursive: true });
@@ -183,7 +183,7 @@ describe.skipIf(!sandbox.confines)(`what a confined command leaves for editors a
     expect(await findGitlinks(workspace)).toEqual(["abc/deg/sub", "b", "zz"]);
   });
 
-  it("is known by the gitlinks of a split index", async () => {
+  it("is confined by the gitlinks of a split index", async () => {
     git("init", "-q");
     for (const path of ["old", "b/c"]) git("update-index", "--add", "--cacheinfo", `160000,${SHA},${path}`);
     git("update-index", "--split-index");
@@ -191,7 +191,7 @@ describe.skipIf(!sandbox.confines)(`what a confined command leaves for editors a
     expect((await findGitlinks(workspace)).toSorted()).toEqual(["b/c", "new", "old"]);
   });
 
-  it("is no repository in the place of a gitlink of a submodule", async () => {
+  it("cannot make a repository at a gitlink of a submodule", async () => {
     git("init", "-q");
     git("init", "-q", "outer");
     git("-C", "outer", "update-index", "--add", "--cacheinfo", `160000,${SHA},inner`);
@@ -205,7 +205,7 @@ describe.skipIf(!sandbox.confines)(`what a confined command leaves for editors a
     for (const path of ["outer/inner", "lib/deep"]) expect(existsSync(join(workspace, path)), path).toBe(false);
   });
 
-  it("is no repository that makes the next command wait for ever", () => {
+  it("cannot leave a repository for which the next command waits for ever", () => {
     mkdirSync(join(workspace, ".git"));
     execFileSync("mkfifo", [join(workspace, ".git/index"), join(workspace, ".git/config")]);
     // In a process of its own, since a wait would hold this one.

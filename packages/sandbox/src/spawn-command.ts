@@ -63,7 +63,7 @@ export function spawnCommand(command: SandboxedCommand): SpawnedCommand {
 
 type Pipe = ChildProcess["stdio"][number];
 
-/** Writes to a pipe and closes it. A process that ends before it has read everything is no error: its exit code tells. */
+/** Writes to a pipe and closes it. Ignores that a process ends before it has read everything: its exit code reports that. */
 function writeAll(pipe: Pipe | undefined, input: Uint8Array): void {
   if (pipe && "end" in pipe) pipe.once("error", () => undefined).end(input);
 }

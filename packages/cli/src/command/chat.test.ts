@@ -47,7 +47,7 @@ describe("devtool chat", () => {
   });
 
   it("sends as messages what only begins with a slash", async () => {
-    const { said, erred } = await read(["/etc/passwd is no command", "//help", "/exit"]);
+    const { said, erred } = await read(["/etc/passwd is a path", "//help", "/exit"]);
     expect(said.split("This is the scripted agent")).toHaveLength(3);
     expect(erred).toBe("");
   });
