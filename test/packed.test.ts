@@ -135,8 +135,10 @@ describe("the packed packages in a project of somebody else", () => {
     it("docs/start-import.md", () => followPage(project, "start-import.md"));
     it.skipIf(!HAS_TMUX)("docs/own-agent.md (skipped without tmux)", () => followPage(project, "own-agent.md"));
     // Python's packages come from their registry.
-    it.skipIf(DEPTH === "quick" || !HAS_PYTHON)("docs/start-generate.md (skipped without Python)", () =>
-      followPage(project, "start-generate.md"),
+    it.skipIf(DEPTH === "quick" || !HAS_PYTHON)(
+      "docs/start-generate.md (skipped without Python)",
+      () => followPage(project, "start-generate.md"),
+      600_000,
     );
   });
 

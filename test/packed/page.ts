@@ -1,7 +1,7 @@
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { delimiter, dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
@@ -31,6 +31,8 @@ export async function stepsOf(page: string): Promise<Step[]> {
 export async function followPage(project: PackedProject, page: string): Promise<void> {
   const directory = join(project.directory, page.replace(".md", ""));
   await mkdir(directory);
+  // A reader has them in the directory that they work in.
+  await symlink(join(project.directory, "node_modules"), join(directory, "node_modules"));
   await using shell = new Shell(project, directory);
   let output = "";
   for (const { kind, argument, text } of await stepsOf(page)) {
