@@ -78,13 +78,18 @@ function shownPattern(text: string): RegExp {
   return new RegExp(`^${escaped(text.trimEnd())}\\n*$`);
 }
 
-/** A pattern for a transcript of a terminal, in which a line with nothing but `…` stands for any lines. */
+/**
+ * A pattern for a transcript of a terminal, in which a line with nothing but `…` stands for any lines. After a command,
+ * npm may warn about settings of the machine.
+ */
 function transcriptPattern(transcript: string): RegExp {
-  const lines = transcript
-    .trimEnd()
-    .split("\n")
-    .map((line) => (line.trim() === "…" ? "(?:.*\\n)*?" : `${escaped(line)}\\n`));
+  const lines = transcript.trimEnd().split("\n").map(linePattern);
   return new RegExp(`^${lines.join("")}`, "m");
+}
+
+function linePattern(line: string): string {
+  if (line.trim() === "…") return "(?:.*\\n)*?";
+  return line.startsWith("$ ") ? `${escaped(line)}\\n(?:npm warn .*\\n)*` : `${escaped(line)}\\n`;
 }
 
 function escaped(text: string): string {

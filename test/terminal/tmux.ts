@@ -10,8 +10,8 @@ const run = promisify(execFile);
 /** Whether tmux is on this machine. */
 export const HAS_TMUX: boolean = spawnSync("tmux", ["-V"]).status === 0;
 
-/** How long something may take to be shown. */
-const PATIENCE_MS = 45_000;
+/** Time after which a text that is not shown never will be, however busy the machine is. */
+const PATIENCE_MS = 150_000;
 
 /** Options of a terminal. */
 export interface TmuxOptions {
