@@ -4,7 +4,6 @@ import { type Call, functionsOf, type NamedFunction, type SourceFile } from "./s
 const NO_STEPS: readonly { readonly call: RegExp; readonly why: string }[] = [
   { call: /^(decoder|answer|parser)\.(write|end)$/, why: "it reads in memory" },
   { call: /^this\.#heartbeats\.remove$/, why: "a set in memory" },
-  { call: /^operation\.write$/, why: "it makes JSON" },
   { call: /^(sse|command)\.(write|end)$/, why: "SseStream and GitCommand have failpoints of their own" },
   { call: /^this\.#process\?\.write$/, why: "ServerProcess has failpoints of its own" },
   { call: /^this\.#repository\.remove$/, why: "ShadowGit has failpoints of its own" },
@@ -46,7 +45,7 @@ const EXCUSED: readonly { readonly path: RegExp; readonly name: RegExp; readonly
   },
   {
     path: /sandbox\/src\/find-sandbox\.ts$/,
-    name: /^problemOf$/,
+    name: /^probe$/,
     why: "an empty directory to try a sandbox in",
   },
   { path: /sandbox\/src\/placeholder\.ts$/, name: /^make(File)?Placeholder$/, why: "makes what is empty" },

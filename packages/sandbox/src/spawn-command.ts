@@ -85,7 +85,9 @@ async function openWhenChecked(
   const pid = await inner;
   try {
     if (pid !== undefined) await check(pid);
+    failpoint("devtool:command.release.before");
     writeAll(gate, Buffer.from("\n"));
+    failpoint("devtool:command.release.after");
     return undefined;
   } catch (reason) {
     // Killed before the pipe is closed: an end of input would let it go on, too.

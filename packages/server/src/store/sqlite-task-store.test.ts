@@ -77,7 +77,7 @@ describe("SqliteTaskStore", () => {
 
   it("refuses a damaged file, and leaves it unchanged", async () => {
     const path = join(directory, "tasks.db");
-    writeFileSync(path, "this is no database, whatever its name says ".repeat(100));
+    writeFileSync(path, "this is not a database, whatever its name says ".repeat(100));
     await expect(SqliteTaskStore.open(path)).rejects.toThrow(/tasks\.db" is damaged/);
   });
 

@@ -81,7 +81,7 @@ describe("an authenticator of signed tokens", () => {
     ["empty", ""],
     ["with a control character", "bob\u0000x"],
     ["with a line break", "bob\nlocal"],
-    ["that is no Unicode", "\ud800"],
+    ["that is not valid Unicode", "\ud800"],
     ["without end", "b".repeat(1001)],
   ])("accepts no ambiguous subject: %s", async (_what, sub) => {
     const claims = new TextEncoder().encode(JSON.stringify({ ...GOOD, sub }));
