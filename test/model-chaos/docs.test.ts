@@ -74,7 +74,7 @@ describe("docs/models.md", () => {
 describe("docs/scripted-agent.md", () => {
   it("names every step as it is written", async () => {
     const text = await readFile(join(root, "docs/scripted-agent.md"), "utf8");
-    const [table = ""] = text.split("Calls on neighbouring lines");
+    const [table = ""] = text.split("Calls on adjacent lines");
     const steps = [...table.matchAll(/^\| `([a-z0-9]+)([^`]*)`/gm)].filter(([, verb]) => verb !== undefined);
     const examples = steps.map(([, verb = "", rest = ""]) => `${verb}${exampleOf(rest)}`);
     expect(examples.length).toBeGreaterThan(22);
