@@ -109,7 +109,7 @@ describe("the audit log of a busy server (S13)", () => {
     expect(approved?.shown).toContain('"content":"mine"');
   });
 
-  it("is seen to explain nothing when any decision, start or end is taken out (sabotage)", () => {
+  it("leaves calls unexplained if a decision, start or end is removed (sabotage)", () => {
     const unseen = records.filter(
       (record) =>
         unexplained(
@@ -121,7 +121,7 @@ describe("the audit log of a busy server (S13)", () => {
     expect(unseen.map(({ taskId }) => taskId)).toEqual([]);
   });
 
-  it("is seen to be wrong when a start has another digest than what was decided (sabotage)", () => {
+  it("shows a start whose digest differs from the decision (sabotage)", () => {
     const starts = records.filter(({ action }) => action === AuditAction.STARTED);
     for (const start of starts) {
       const digest = Uint8Array.from(start.digest, (byte, index) => (index === 0 ? byte ^ 1 : byte));

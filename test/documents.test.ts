@@ -71,7 +71,7 @@ describe("the OpenAPI document of A2A 1.0", () => {
     expect(valid).toBe(true);
   });
 
-  it("would be seen to be wrong (sabotage)", async () => {
+  it("fails validation if it is invalid (sabotage)", async () => {
     const broken = structuredClone(openApi);
     broken.paths["/tasks"].get.responses["200"] = { content: {} };
     expect((await new Validator().validate(broken)).valid).toBe(false);

@@ -38,7 +38,7 @@ describe("MCP servers that misbehave (R11)", () => {
     60_000 * rounds,
   );
 
-  it("would be found out without a deadline and a process group", async () => {
+  it("are detected without a deadline and a process group (sabotage)", async () => {
     const plan = { faults: ["hang", "child"] as const, rounds: 1, sourceOf: unguardedTools, patienceMs: 2000 };
     const report = await runChaos(plan, AbortSignal.timeout(60_000));
     for (const pid of report.survivors) process.kill(pid, "SIGKILL");
@@ -49,7 +49,7 @@ describe("MCP servers that misbehave (R11)", () => {
     ]);
   }, 60_000);
 
-  it("would be found out when what was read is kept", async () => {
+  it("are detected if output that was read is kept in memory (sabotage)", async () => {
     const kept: Buffer[] = [];
     const hoarding = (settings: readonly McpServer[]): ToolSource => {
       const { servers } = serversOf(settings);
@@ -65,7 +65,7 @@ describe("MCP servers that misbehave (R11)", () => {
     expect(kept).toHaveLength(2);
   }, 60_000);
 
-  it("would be found out by what they do to others, to memory and to the log", () => {
+  it("are detected by their effect on other servers, on memory and on the log (sabotage)", () => {
     const good = { server: "change", outcome: "output", message: "", events: 1, durationMs: 1 };
     const report = {
       faults: [{ ...good, events: 51 }],

@@ -11,7 +11,7 @@ import { serverProgram } from "./mcp/servers.ts";
 /** The suite's own program: it plays the server and judges the client. */
 const SUITE = join(dirname(serverProgram("conformance")), "index.js");
 const CLIENT = fileURLToPath(new URL("mcp/conformance-client.ts", import.meta.url));
-/** One scenario of this many is played. */
+/** Every how many scenarios one is played, beginning at the seed. */
 const ONE_IN = roundsOf("DEVTOOL_MCP_SCENARIOS", { quick: 6, ci: 1, deep: 1 });
 const seed = seedOf();
 
@@ -59,18 +59,18 @@ describe("the client scenarios of the MCP conformance suite", () => {
   });
   afterAll(() => rm(results, { recursive: true }));
 
-  it("are all in one of our lists", async () => {
-    const { said } = await suite(["list", "--client"], results);
-    const scenarios = [...said.matchAll(/^ {2}- (\S+)/gm)].map(([, name]) => name);
+  it("are each in one of the two lists", async () => {
+    const { output } = await runSuite(["list", "--client"], results);
+    const scenarios = [...output.matchAll(/^ {2}- (\S+)/gm)].map(([, name]) => name);
     expect(scenarios.toSorted()).toEqual([...PASSING, ...Object.keys(FAILING)].toSorted());
   });
 
   it.each(PASSING.filter((_scenario, index) => (index + seed) % ONE_IN === 0))(
     "%s passes",
     async (scenario) => {
-      const { exitCode, said } = await play(scenario, results);
-      expect(exitCode, said).toBe(0);
-      expect(said).toContain("OVERALL: PASSED");
+      const { exitCode, output } = await runScenario(scenario, results);
+      expect(exitCode, output).toBe(0);
+      expect(output).toContain("OVERALL: PASSED");
     },
     60_000,
   );
@@ -78,38 +78,39 @@ describe("the client scenarios of the MCP conformance suite", () => {
   it.each(Object.entries(FAILING))(
     "%s still fails",
     async (scenario, why) => {
-      const { exitCode, said } = await play(scenario, results);
+      const { exitCode, output } = await runScenario(scenario, results);
       expect(exitCode).toBe(1);
-      expect(said).toContain(why);
+      expect(output).toContain(why);
     },
     60_000,
   );
 });
 
-interface Played {
+/** The exit code and the output of one run of the suite's program. */
+interface SuiteRun {
   readonly exitCode: number;
-  readonly said: string;
+  readonly output: string;
 }
 
-function play(scenario: string, directory: string): Promise<Played> {
+function runScenario(scenario: string, directory: string): Promise<SuiteRun> {
   const command = [process.execPath, join(directory, "client.mjs")].map((word) => `'${word}'`).join(" ");
-  return suite(["client", "--scenario", scenario, "--command", command, "--verbose"], directory);
+  return runSuite(["client", "--scenario", scenario, "--command", command, "--verbose"], directory);
 }
 
-/** Makes one file of our client and its sources: it starts once for each scenario. */
+/** Bundles the client into one file, because a new process loads it for each scenario. */
 async function bundleClient(file: string): Promise<void> {
   const conditionNames = ["@devtool/source", "node", "import", "default"];
   await using build = await rolldown({ input: CLIENT, platform: "node", resolve: { conditionNames } });
   await build.write({ file, format: "esm", codeSplitting: false });
 }
 
-/** Runs the suite, which writes its results below the directory. */
-function suite(args: readonly string[], cwd: string): Promise<Played> {
+/** Runs the suite's program, which writes its results below `cwd`. */
+function runSuite(args: readonly string[], cwd: string): Promise<SuiteRun> {
   return new Promise((resolve) => {
     const env = { ...process.env, NODE_COMPILE_CACHE: join(cwd, "compiled") };
     const options = { cwd, env, maxBuffer: 64 * 1024 * 1024 };
     const child = execFile(process.execPath, [SUITE, ...args], options, (_error, stdout, stderr) =>
-      resolve({ exitCode: child.exitCode ?? -1, said: stdout + stderr }),
+      resolve({ exitCode: child.exitCode ?? -1, output: stdout + stderr }),
     );
   });
 }

@@ -130,7 +130,7 @@ describe.skipIf(NGINX === undefined || !(await hasOpenssl()))("a server behind t
       expect(await arrivals(protocol, { patienceMs: 15_000, change })).toEqual(["one", "two", "three"]);
     });
 
-    it.each(PROXIED)("would be seen to hold events back over %s (sabotage)", async (protocol) => {
+    it.each(PROXIED)("fails this test over %s if it holds events back (sabotage)", async (protocol) => {
       const buffering = "proxy_buffering on; proxy_ignore_headers X-Accel-Buffering;";
       const change = (text: string): string => text.replace("proxy_buffering off;", buffering);
       expect(await arrivals(protocol, { patienceMs: 500, change })).toEqual([]);

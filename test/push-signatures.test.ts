@@ -158,7 +158,7 @@ describe("signed notifications (S8)", () => {
     expect(headers.authorization).toBeUndefined();
   });
 
-  it("would be taken with another body, if only A2A's own claims were signed (sabotage of S8)", async () => {
+  it("would be accepted with another body if only A2A's own claims were signed (sabotage of S8)", async () => {
     const post = await posted(notification({ sequence: 1n }));
     const { bodySha256: _left, ...claims } = claimsOf(notification({ sequence: 1n }), ISSUER, NOW);
     const token = await signing.sign(claims);

@@ -47,7 +47,7 @@ describe.skipIf(!found.confines)(`the sandbox (S11)${why}`, () => {
     expect(await escaped(making, createBwrapSandbox(options))).toEqual([]);
   });
 
-  it("keeps commands off nothing that the file tools change unasked", () => {
+  it("keeps commands off nothing that the file tools change without asking", () => {
     const names = [...SETTINGS, ...SETTINGS_WHEN_PRESENT];
     expect(names.filter((name) => !isGuardedPath(name) && !isGuardedPath(`${name}/x`))).toEqual([]);
   });

@@ -167,7 +167,7 @@ describe.each(DIALECTS)("over %s, with Gemini", (dialect) => {
     expect(await ground.read("once.txt")).toBeUndefined();
   });
 
-  it("what is approved for good runs unasked in a later session of a later server, and nothing beside it", async () => {
+  it("what is approved permanently runs without asking in a later session of a restarted server, and nothing else does", async () => {
     await using ground = await Ground.prepare();
     const play = async (prompt: string): Promise<Conversation> => {
       await using server = await ground.serve();

@@ -59,7 +59,7 @@ describe("secrets (S12)", () => {
     expect(sinks.filter(({ name }) => name === "child").length).toBeGreaterThan(0);
   });
 
-  it("are seen where they belong: nothing is hidden from the search (sabotage)", () => {
+  it("are found where they belong, so the search works (sabotage)", () => {
     expect(leaksIn(sinks, stage.canaries, {})).toEqual(
       Object.entries(ALLOWED)
         .filter(([name]) => name !== "dying mcp env")

@@ -43,7 +43,7 @@ describe.skipIf(!canTrace)(`${REPOSITORIES.length} malicious repositories under 
     });
   }
 
-  it("are seen to be opened when the check is taken out (sabotage)", async () => {
+  it("are opened if the check is removed (sabotage)", async () => {
     const { opened } = await trace("sabotage");
     const touched = REPOSITORIES.filter(({ path }) => opened.some((file) => file.startsWith(`${join(root, path)}/`)));
     expect(touched.length).toBeGreaterThanOrEqual(10);

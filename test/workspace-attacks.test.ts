@@ -99,7 +99,7 @@ describe.skipIf(!found.confines)(`a command that nobody was asked about${why}`, 
 describe.skipIf(!found.confines)(`a repository that names programs for git (H2)${why}`, () => {
   const HOSTILE = "[core]\n\tfsmonitor = touch PWNED; false\n\trepositoryformatversion = 0\n";
 
-  it("runs none of them unasked, by its own configuration", async () => {
+  it("runs none of them without asking, by its own configuration", async () => {
     await using victim = new Victim();
     execFileSync("git", ["init", "--quiet", victim.workspace]);
     execFileSync("git", ["-C", victim.workspace, "config", "core.fsmonitor", "touch PWNED; false"]);
@@ -109,7 +109,7 @@ describe.skipIf(!found.confines)(`a repository that names programs for git (H2)$
     expect(victim.has("PWNED")).toBe(false);
   });
 
-  it("runs none of them unasked, as a repository without a work tree", async () => {
+  it("runs none of them without asking, as a repository without a work tree", async () => {
     await using victim = new Victim();
     bareRepository(victim, "");
     const task = await say(await victim.serve(), "run git status");
@@ -117,7 +117,7 @@ describe.skipIf(!found.confines)(`a repository that names programs for git (H2)$
     expect(victim.has("PWNED")).toBe(false);
   });
 
-  it("changes nothing unasked, whatever git is made to run", async () => {
+  it("changes nothing without asking, whatever git is made to run", async () => {
     await using victim = new Victim();
     const git = (...args: readonly string[]): Buffer => execFileSync("git", ["-C", victim.workspace, ...args]);
     git("init", "--quiet");

@@ -37,7 +37,7 @@ export async function readJson(request: IncomingMessage): Promise<unknown> {
   return chunks.length > 0 ? JSON.parse(Buffer.concat(chunks).toString("utf8")) : {};
 }
 
-/** Responds to a request whose handler threw. */
+/** Responds to a request whose handler threw: 400 for a body that is not JSON, otherwise 500. Closes a response that has begun. */
 export function sendFailure(response: ServerResponse, reason: unknown): void {
   if (response.headersSent) response.destroy();
   else sendError(response, { code: reason instanceof SyntaxError ? 400 : 500, message: String(reason) });

@@ -35,7 +35,7 @@ describe("devtool trust", () => {
     expect([out, err, code]).toEqual(["", "no directory is trusted: devtool trust add DIR trusts one\n", 0]);
   });
 
-  it("shows what would be trusted, and trusts nothing unasked", async () => {
+  it("shows what would be trusted, and trusts nothing without asking", async () => {
     const { out, code } = await run(trustAdd, repository, "");
     expect(shapeOf(out)).toBe(FILES);
     expect(code).toBe(130);

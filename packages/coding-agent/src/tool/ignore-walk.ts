@@ -17,7 +17,7 @@ export interface WalkOptions {
   /** Whether to skip ignored files and directories. */
   readonly ignored: "skip" | "include";
   /** A directory that is always skipped, as a path relative to the workspace. */
-  readonly without?: string;
+  readonly excluded?: string;
 }
 
 /** A visited directory. Paths are relative to the workspace. */
@@ -31,7 +31,7 @@ export interface WalkedDirectory {
 export class IgnoreWalk {
   readonly #options: WalkOptions;
   readonly #rules: IgnoreRules;
-  #ignored = 0;
+  #ignoredCount = 0;
 
   constructor(options: WalkOptions) {
     this.#options = options;
@@ -39,18 +39,18 @@ export class IgnoreWalk {
   }
 
   /** The number of ignored files and directories that were skipped so far. */
-  get ignored(): number {
-    return this.#ignored;
+  get ignoredCount(): number {
+    return this.#ignoredCount;
   }
 
   /**
-   * Visits the directories.
+   * Yields each directory with its files. Iterate once: a second walk would count the ignored files again.
    *
-   * Yields to the event loop now and then. Throws `Code.NotFound` when the path does not exist, and the reason of the signal
+   * Lets other work run between entries (`Pace`). Throws `Code.NotFound` when the path does not exist, and the reason of the signal
    * when it aborts.
    */
   async *directories(signal: AbortSignal): AsyncIterable<WalkedDirectory> {
-    const { workspace, path, ignored, without } = this.#options;
+    const { workspace, path, ignored, excluded } = this.#options;
     if (isFile(workspace, path)) {
       yield { path: posix.dirname(path), files: [path] };
       return;
@@ -68,8 +68,8 @@ export class IgnoreWalk {
         await pace.rest();
         const entryPath = directory === "" ? entry.name : `${directory}/${entry.name}`;
         const isVisited = entry.name !== ".git" && (entry.isFile() || entry.isDirectory());
-        if (!isVisited || entryPath === without) continue;
-        if (!includesIgnored && this.#isIgnored(entry, entryPath)) this.#ignored++;
+        if (!isVisited || entryPath === excluded) continue;
+        if (!includesIgnored && this.#isIgnored(entry, entryPath)) this.#ignoredCount++;
         else (entry.isFile() ? files : subdirectories).push(entryPath);
       }
       pending.push(...subdirectories.reverse());

@@ -5,6 +5,6 @@ import type { EditState, Tool } from "./tool.ts";
 export interface ToolSet extends AsyncDisposable {
   /** The tools by name. */
   readonly tools: ReadonlyMap<string, Tool>;
-  /** Returns the state of an edit that was in progress when the server stopped. */
+  /** Returns whether an edit that was in progress when the server stopped was made, judged by the file's content. */
   settle(edit: EditRecord): EditState;
 }

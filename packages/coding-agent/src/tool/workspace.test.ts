@@ -25,10 +25,10 @@ import { Workspace } from "./workspace.ts";
 const ATTEMPTS = roundsOf("DEVTOOL_WORKSPACE_ATTEMPTS", { quick: 5_000, ci: 20_000, deep: 100_000 });
 
 /**
- * Where what is done thousands of times is done: in memory where there is such a file system. Each write waits for the
- * disk, which proves nothing here (test/durability.test.ts does) and would take nine tenths of the time.
+ * The directory of the tests that write thousands of times: a file system in memory, if there is one. On a disk, syncing each
+ * write would take nine tenths of the time. test/durability.test.ts tests that writes are synced.
  */
-const QUICK = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
+const FAST_DIRECTORY = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 
 describe("Workspace (S9)", () => {
   let base: string;
@@ -127,7 +127,7 @@ describe("Workspace (S9)", () => {
   describe("in memory", () => {
     beforeEach(() => {
       clear();
-      prepare(QUICK);
+      prepare(FAST_DIRECTORY);
     });
 
     it("reads and writes nothing outside, for any path", () => {

@@ -6,9 +6,23 @@ import { preview } from "../match/match.ts";
 import { callOrderProblem } from "./call-order.ts";
 import { resultsOf } from "./expect.ts";
 
+/** The methods of A2A 0.3 whose stream ends with a final update. */
+const FINAL_METHODS: ReadonlySet<string> = new Set(["message/stream", "tasks/resubscribe", "command/execute"]);
+
+/** The methods of A2A 1.0 that return a stream. */
+const STREAM_METHODS: ReadonlySet<string> = new Set(["SendStreamingMessage", "SubscribeToTask"]);
+
+/** The fields of a stream's element in A2A 1.0, of which each element has one. */
+const STREAM_FIELDS: ReadonlySet<string> = new Set(["task", "message", "statusUpdate", "artifactUpdate"]);
+
+/** The methods of both versions that send a message and return a stream. */
+const SEND_METHODS: ReadonlySet<string> = new Set(["message/stream", "SendStreamingMessage"]);
+
 /**
- * Checks what every exchange must hold to, so that no case needs to ask for it. Includes the
- * breaches that the binding itself found.
+ * Checks an exchange against the laws: the requirements that hold for every exchange, so that no case has to
+ * state them. Returns the breaches, starting with those that the binding found.
+ *
+ * To add a law, write a function that returns the problem or undefined, and list it with its requirement.
  */
 export function lawBreaches(call: Call | undefined, exchange: Exchange, version: ProtocolVersion): readonly Breach[] {
   const frames = resultsOf(exchange.documents);
@@ -22,8 +36,6 @@ export function lawBreaches(call: Call | undefined, exchange: Exchange, version:
   const found = problems.flatMap(([requirement, reason]) => (reason === undefined ? [] : [{ requirement, reason }]));
   return [...exchange.breaches, ...found];
 }
-
-const FINAL_METHODS: ReadonlySet<string> = new Set(["message/stream", "tasks/resubscribe", "command/execute"]);
 
 /**
  * In A2A 0.3 the last update of a stream that the server ends is final, and no other is (section
@@ -40,9 +52,6 @@ function finalUpdateProblem(call: Call | undefined, { isWholeStream, documents }
   return `the last update of a stream must be final: got ${preview(last, 200)}`;
 }
 
-const STREAM_METHODS: ReadonlySet<string> = new Set(["SendStreamingMessage", "SubscribeToTask"]);
-const ELEMENTS: ReadonlySet<string> = new Set(["task", "message", "statusUpdate", "artifactUpdate"]);
-
 /**
  * In A2A 1.0 a stream is one message, or a task and its updates, each in a field of its own (section
  * 3.1.2). A resumed stream starts anywhere.
@@ -50,9 +59,9 @@ const ELEMENTS: ReadonlySet<string> = new Set(["task", "message", "statusUpdate"
 function streamOrderProblem(call: Call | undefined, frames: readonly JsonValue[]): string | undefined {
   if (!call || !STREAM_METHODS.has(call.method) || call.headers["last-event-id"] !== undefined) return undefined;
   const elements = frames.map((frame) => Object.keys(objectOrEmpty(frame)).join("+"));
-  const unknown = elements.find((element) => !ELEMENTS.has(element));
+  const unknown = elements.find((element) => !STREAM_FIELDS.has(element));
   if (unknown !== undefined) {
-    return `an element of a stream must have one of ${[...ELEMENTS].join(", ")}: got ${unknown}`;
+    return `an element of a stream must have one of ${[...STREAM_FIELDS].join(", ")}: got ${unknown}`;
   }
   const [first, ...rest] = elements;
   if (first === undefined) return undefined;
@@ -61,11 +70,7 @@ function streamOrderProblem(call: Call | undefined, frames: readonly JsonValue[]
   return rest.includes("message") ? "no message comes in the stream of a task" : undefined;
 }
 
-const SEND_METHODS: ReadonlySet<string> = new Set(["message/stream", "SendStreamingMessage"]);
-
-/**
- * A STATE_CHANGE must move its task to another state than the frame before it.
- */
+/** A STATE_CHANGE must name another state than the frame before it. */
 function unchangedStateProblem(call: Call | undefined, frames: readonly JsonValue[]): string | undefined {
   if (!call || !SEND_METHODS.has(call.method)) return undefined;
   let before: JsonValue | undefined;

@@ -1,6 +1,6 @@
 import { Outcome } from "@devtool/schema/conformance";
 import { html, type Markup } from "./markup.ts";
-import { OUTCOME_WORDS } from "./table.ts";
+import { OUTCOME_NAMES } from "./table.ts";
 
 /**
  * The outcomes, worst first.
@@ -38,5 +38,5 @@ const SIGNS: Readonly<Record<Outcome, string>> = {
  * Renders an outcome as a sign and a word, so that nothing depends on its colour.
  */
 export function outcomeMark(outcome: Outcome): Markup {
-  return html`<span class="mark ${OUTCOME_CLASSES[outcome]}"><span aria-hidden="true">${SIGNS[outcome]}</span> ${OUTCOME_WORDS[outcome]}</span>`;
+  return html`<span class="mark ${OUTCOME_CLASSES[outcome]}"><span aria-hidden="true">${SIGNS[outcome]}</span> ${OUTCOME_NAMES[outcome]}</span>`;
 }

@@ -1,7 +1,7 @@
 import { Outcome } from "@devtool/schema/conformance";
 import { html, type Markup } from "./markup.ts";
 import { OUTCOME_ORDER, outcomeMark } from "./outcome-mark.ts";
-import { OUTCOME_WORDS } from "./table.ts";
+import { OUTCOME_NAMES } from "./table.ts";
 
 /**
  * A row of a table of results.
@@ -28,7 +28,7 @@ export function resultTables(rows: readonly ResultRow[], heads: readonly [string
     ({ outcome }) => outcome !== Outcome.SKIPPED,
   );
   const skipped = rows.filter(({ outcome }) => outcome === Outcome.SKIPPED);
-  const folded = html`<details><summary>${skipped.length} ${OUTCOME_WORDS[Outcome.SKIPPED]}, and why</summary>
+  const folded = html`<details><summary>${skipped.length} ${OUTCOME_NAMES[Outcome.SKIPPED]}, and why</summary>
 ${resultTable(skipped, heads)}
 </details>`;
   return html`${played.length > 0 ? resultTable(played, heads) : ""}

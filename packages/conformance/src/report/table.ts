@@ -1,9 +1,7 @@
 import { type CaseReport, Outcome, type Report } from "@devtool/schema/conformance";
 
-/**
- * The name of each outcome, at most 8 characters.
- */
-export const OUTCOME_NAMES: Readonly<Record<Outcome, string>> = {
+/** The name of each outcome in a column of 8 characters. */
+const SHORT_OUTCOME_NAMES: Readonly<Record<Outcome, string>> = {
   [Outcome.UNSPECIFIED]: "unknown",
   [Outcome.PASSED]: "passed",
   [Outcome.FAILED]: "failed",
@@ -12,11 +10,9 @@ export const OUTCOME_NAMES: Readonly<Record<Outcome, string>> = {
   [Outcome.PASSED_THOUGH_KNOWN]: "passes",
 };
 
-/**
- * The name of each outcome where there is more space.
- */
-export const OUTCOME_WORDS: Readonly<Record<Outcome, string>> = {
-  ...OUTCOME_NAMES,
+/** The name of each outcome in sentences and on pages. */
+export const OUTCOME_NAMES: Readonly<Record<Outcome, string>> = {
+  ...SHORT_OUTCOME_NAMES,
   [Outcome.KNOWN_FAILING]: "known to fail",
   [Outcome.PASSED_THOUGH_KNOWN]: "wrongly listed as failing",
 };
@@ -25,6 +21,15 @@ export const OUTCOME_WORDS: Readonly<Record<Outcome, string>> = {
  * The outcomes that need attention.
  */
 export const RED_OUTCOMES: readonly Outcome[] = [Outcome.FAILED, Outcome.PASSED_THOUGH_KNOWN];
+
+/** The order of the outcomes in the totals. */
+const TOTALS_ORDER = [
+  Outcome.PASSED,
+  Outcome.FAILED,
+  Outcome.KNOWN_FAILING,
+  Outcome.PASSED_THOUGH_KNOWN,
+  Outcome.SKIPPED,
+] as const;
 
 /**
  * Returns the name of the suite and, for a server, of the binding.
@@ -41,7 +46,7 @@ export function reportTable({ requirements, cases }: Report): string {
   const width = Math.max(...requirements.map(({ id }) => id.length));
   const lines = requirements.map(({ id, outcome, behaviour, reason }) => {
     const why = reason === "" ? "" : ` (${reason})`;
-    return `${OUTCOME_NAMES[outcome].padEnd(8)} ${id.padEnd(width)} ${behaviour}${why}`;
+    return `${SHORT_OUTCOME_NAMES[outcome].padEnd(8)} ${id.padEnd(width)} ${behaviour}${why}`;
   });
   return [
     ...lines,
@@ -61,27 +66,19 @@ function needsExplanation({ outcome, requirements }: CaseReport): boolean {
 }
 
 function explain({ id, outcome, reason, failures }: CaseReport): string {
-  return `${OUTCOME_NAMES[outcome].padEnd(8)} ${id}: ${reason || failures.map((failure) => failure.reason).join("; ")}`;
+  return `${SHORT_OUTCOME_NAMES[outcome].padEnd(8)} ${id}: ${reason || failures.map((failure) => failure.reason).join("; ")}`;
 }
 
 /**
  * Counts the outcomes, for instance `3 passed, 1 failed`. Outcomes that do not occur are left out.
  */
 function countOutcomes(items: readonly { readonly outcome: Outcome }[]): string {
-  const counts = SUM_ORDER.map((outcome): [number, string] => [
+  const counts = TOTALS_ORDER.map((outcome): [number, string] => [
     items.filter((item) => item.outcome === outcome).length,
-    OUTCOME_WORDS[outcome],
+    OUTCOME_NAMES[outcome],
   ]);
   return counts
     .filter(([count]) => count > 0)
     .map(([count, word]) => `${count} ${word}`)
     .join(", ");
 }
-
-const SUM_ORDER = [
-  Outcome.PASSED,
-  Outcome.FAILED,
-  Outcome.KNOWN_FAILING,
-  Outcome.PASSED_THOUGH_KNOWN,
-  Outcome.SKIPPED,
-] as const;

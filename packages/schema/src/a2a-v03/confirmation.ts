@@ -5,6 +5,24 @@ import { encodeRfcJson } from "../rfc-json.ts";
 import { decodeStrictJson } from "../strict-json.ts";
 import { WireError } from "../wire-error.ts";
 
+/** Remedies for common mistakes, by the name of the unknown field. */
+const HINTS: ReadonlyMap<string, string> = new Map([
+  ["modified_details", "it is the name of a oneof, which JSON does not have: write file_details beside tool_call_id"],
+  ["modifiedDetails", "it is the name of a oneof, which JSON does not have: write file_details beside tool_call_id"],
+  ["content", 'write "file_details": {"new_content": …}'],
+  ["new_content", 'write "file_details": {"new_content": …}'],
+  ["newContent", 'write "file_details": {"new_content": …}'],
+]);
+
+/** The name of the message, in the forms in which clients wrap an answer in it by mistake. */
+const WRAPPERS = ["ToolCallConfirmation", "toolCallConfirmation", "tool_call_confirmation"] as const;
+
+/** The fields of an answer without the selected option, and names that clients write in place of it. */
+const OWN_FIELDS: ReadonlySet<string> = new Set([
+  ...["tool_call_id", "toolCallId", "file_details", "fileDetails", "modified_details", "modifiedDetails"],
+  ...["option_id", "optionId", "selected_option", "selectedOption", "option", "outcome", "decision"],
+]);
+
 /**
  * Encodes the answer to a confirmation request.
  *
@@ -41,17 +59,6 @@ export function looksLikeConfirmation(data: object): boolean {
   return "selected_option_id" in data || "selectedOptionId" in data;
 }
 
-/** Remedies for common mistakes, by the name of the unknown field. */
-const HINTS: ReadonlyMap<string, string> = new Map([
-  ["modified_details", "it is the name of a oneof, which JSON does not have: write file_details beside tool_call_id"],
-  ["modifiedDetails", "it is the name of a oneof, which JSON does not have: write file_details beside tool_call_id"],
-  ["content", 'write "file_details": {"new_content": …}'],
-  ["new_content", 'write "file_details": {"new_content": …}'],
-  ["newContent", 'write "file_details": {"new_content": …}'],
-]);
-
-const WRAPPERS = ["ToolCallConfirmation", "toolCallConfirmation", "tool_call_confirmation"] as const;
-
 /**
  * Throws a `WireError` for data that was meant as an answer but cannot be decoded as one.
  *
@@ -64,32 +71,28 @@ export function assertNoBrokenConfirmation(data: JsonObject, path: string): void
       "is the name of the message, not a field: put tool_call_id and selected_option_id directly into data";
     throw new WireError(`${path}.${wrapper}`, "", problem);
   }
-  if (namesCall(data) && Object.keys(data).every((key) => OWN_FIELDS.has(key))) throw withoutOption(path);
+  if (hasToolCallId(data) && Object.keys(data).every((key) => OWN_FIELDS.has(key))) throw missingOption(path);
 }
 
 /**
  * Throws a `WireError` for data that was meant as an answer, in a message to a task that waits for one.
  *
- * In this state, any data with a tool call id was meant as an answer, even if it has further fields.
+ * This is stricter than `assertNoBrokenConfirmation`: while a task waits, any data with a tool call id was meant as an
+ * answer, even if it has other fields, and so was an object in the data that holds one.
  */
 export function assertNoBrokenAnswer(data: JsonObject, path: string): void {
   assertNoBrokenConfirmation(data, path);
-  if (namesCall(data)) throw withoutOption(path);
+  if (hasToolCallId(data)) throw missingOption(path);
   const nested = Object.entries(data).find(
-    ([, value]) => isObject(value) && (namesCall(value) || looksLikeConfirmation(value)),
+    ([, value]) => isObject(value) && (hasToolCallId(value) || looksLikeConfirmation(value)),
   );
   if (nested) throw new WireError(`${path}.${nested[0]}`, "", "holds an answer: put its fields directly into data");
 }
 
-function namesCall(data: JsonObject): boolean {
+function hasToolCallId(data: JsonObject): boolean {
   return "tool_call_id" in data || "toolCallId" in data;
 }
 
-function withoutOption(path: string): WireError {
+function missingOption(path: string): WireError {
   return new WireError(`${path}.selected_option_id`, "", "is missing: name one of the options that were offered");
 }
-
-const OWN_FIELDS: ReadonlySet<string> = new Set([
-  ...["tool_call_id", "toolCallId", "file_details", "fileDetails", "modified_details", "modifiedDetails"],
-  ...["option_id", "optionId", "selected_option", "selectedOption", "option", "outcome", "decision"],
-]);

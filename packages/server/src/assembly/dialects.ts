@@ -64,7 +64,7 @@ export function dialectRoutes(options: DialectOptions): Route[] {
     ...agentRoutes,
     ...a2aV03Routes({
       ...shared,
-      versions: [a2aV1.dialect],
+      otherVersions: [a2aV1.dialect],
       dialects: [new GeminiCliService({ ...shared, tasks: geminiCli })],
     }),
     ...geminiCliRoutes({ ...shared, geminiCli }),

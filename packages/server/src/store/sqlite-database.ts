@@ -4,8 +4,9 @@ import { failpoint } from "../failpoint.ts";
 import { LAYOUT, migrate } from "./layout.ts";
 
 /**
- * Opens a SQLite file exclusively, creates its tables and converts an older layout.
+ * Opens a SQLite file for this process alone, creates missing tables and converts an older layout.
  *
+ * `schema` is the SQL that creates the tables. The layout is the file's format version (`LAYOUT`), kept in `user_version`.
  * Throws `Code.FailedPrecondition` with the file's name when the file is damaged, was written by a newer
  * release, or is in use by another process.
  */
@@ -24,7 +25,7 @@ export async function openDatabase(path: string, schema: string): Promise<Databa
 
 function prepare(database: DatabaseSync, schema: string, path: string): void {
   failpoint("devtool:store.open.before");
-  // A log has one writer, so a file has one process.
+  // A task's log has one writer. An exclusive lock keeps other processes out of the file.
   database.exec("PRAGMA locking_mode = EXCLUSIVE; PRAGMA busy_timeout = 0");
   database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
   const layout = Number(database.prepare("PRAGMA user_version").get()?.user_version);

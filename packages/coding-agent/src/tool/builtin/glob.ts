@@ -42,7 +42,7 @@ export function globTool(
           const filter = new FileFilter(access({ toolName: "glob", args, named: [path], shows: "names" }));
           const search = { path, matches, filter };
           const paths = await searches.run((limits) => findFiles(walk, search, limits), signal);
-          yield textResult(formatPaths(paths, walk.ignored) + filter.note);
+          yield textResult(formatPaths(paths, walk.ignoredCount) + filter.note);
         },
       };
     },

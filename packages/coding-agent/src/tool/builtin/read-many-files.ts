@@ -97,7 +97,7 @@ async function selectFiles(
     const walk = new IgnoreWalk({ workspace, path, ignored });
     const matches = target.case === "pattern" ? target.matches : () => true;
     for (const file of await findOrKeep(walk, { path, matches, filter }, signal)) files.add(file);
-    ignoredCount = Math.max(ignoredCount, walk.ignored);
+    ignoredCount = Math.max(ignoredCount, walk.ignoredCount);
   }
   return { files: [...files], note: ignoredNote(ignoredCount) };
 }

@@ -21,7 +21,7 @@ export function saveMemoryTool(workspace: Workspace): Tool {
   return {
     declaration: {
       name: "save_memory",
-      description: "Remembers a fact about the workspace or its user for later conversations. Not for passing things.",
+      description: "Remembers a fact about the workspace or its user for later conversations. Not for temporary facts.",
       parameters: PARAMETERS.jsonSchema,
     },
     prepare: async (args) => {

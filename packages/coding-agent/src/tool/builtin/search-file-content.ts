@@ -28,11 +28,11 @@ const NAME = "search_file_content";
 /** The maximum number of lines in a result. */
 const MAX_MATCHES = 500;
 
-/** The maximum number of characters of a line in a result. */
-const MAX_LISTED = 300;
+/** The maximum number of characters of a line to show in a result. */
+const MAX_SHOWN_CHARS = 300;
 
-/** The maximum number of characters of a line that are searched. Together with the size of the pattern it limits the time per line. */
-const MAX_SEARCHED = 16_384;
+/** The maximum number of characters of a line to search. With `MAX_PROGRAM_SIZE` it limits the time per line. */
+const MAX_SEARCHED_CHARS = 16_384;
 
 /** The maximum length of a pattern in characters. */
 const MAX_PATTERN_LENGTH = 1000;
@@ -65,7 +65,7 @@ export function searchFileContentTool(
           const filter = new FileFilter(access({ toolName: NAME, args, named: [path], shows: "content" }));
           const options = { workspace, walk, expression, includes, filter };
           const lines = await searches.run((limits) => searchLines(options, limits), signal);
-          yield textResult(formatLines(lines, walk.ignored) + filter.note);
+          yield textResult(formatLines(lines, walk.ignoredCount) + filter.note);
         },
       };
     },
@@ -111,8 +111,8 @@ async function searchLines(options: ContentSearch, signal: AbortSignal): Promise
       const text = readTextIfPossible(workspace, file) ?? "";
       for (const [index, line] of text.split("\n").entries()) {
         await pace.rest();
-        const isMatch = expression.test(line.slice(0, MAX_SEARCHED));
-        if (isMatch) found.push(`${file}:${index + 1}:${line.slice(0, MAX_LISTED)}`);
+        const isMatch = expression.test(line.slice(0, MAX_SEARCHED_CHARS));
+        if (isMatch) found.push(`${file}:${index + 1}:${line.slice(0, MAX_SHOWN_CHARS)}`);
       }
       if (found.length > MAX_MATCHES) return found;
     }
@@ -120,8 +120,8 @@ async function searchLines(options: ContentSearch, signal: AbortSignal): Promise
   return found;
 }
 
-function formatLines(lines: readonly string[], ignored: number): string {
-  if (lines.length === 0) return `No line matches.${ignoredNote(ignored)}`;
+function formatLines(lines: readonly string[], ignoredCount: number): string {
+  if (lines.length === 0) return `No line matches.${ignoredNote(ignoredCount)}`;
   const more = lines.length > MAX_MATCHES ? [`[more than ${MAX_MATCHES}: narrow the search]`] : [];
   return [...lines.slice(0, MAX_MATCHES), ...more].join("\n");
 }

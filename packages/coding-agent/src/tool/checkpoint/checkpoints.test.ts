@@ -173,7 +173,7 @@ describe("Checkpoints", () => {
     expect(readFileSync(join(root, "nested/b.txt"), "utf8")).toBe("$Id$\none\n");
     expect(existsSync(spy)).toBe(false);
     spawnSync("git", ["-C", root, "add", "--all"]);
-    expect(existsSync(spy), "would be seen, if git looked at the workspace (sabotage)").toBe(true);
+    expect(existsSync(spy), "the program runs if git reads the workspace (sabotage)").toBe(true);
   });
 
   it("recovers after a crash in the middle of a checkpoint", async () => {

@@ -184,10 +184,10 @@ export class Checkpoints {
     onContent: (content: Buffer) => Promise<void>,
     signal: AbortSignal,
   ): Promise<TrackedFiles> {
-    const without = relative(workspace.root, await realpath(this.#options.dataDirectory));
+    const excluded = relative(workspace.root, await realpath(this.#options.dataDirectory));
     const timeout = AbortSignal.timeout(MAX_SCAN_MS);
     try {
-      return await trackFiles(workspace, { known, without, onContent }, AbortSignal.any([signal, timeout]));
+      return await trackFiles(workspace, { known, excluded, onContent }, AbortSignal.any([signal, timeout]));
     } catch (reason) {
       signal.throwIfAborted();
       if (!timeout.aborted) throw reason;

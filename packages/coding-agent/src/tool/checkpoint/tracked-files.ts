@@ -26,7 +26,7 @@ export interface TrackOptions {
   /** The files of the previous run, by which unchanged files are recognized. */
   readonly known: TrackedFiles;
   /** A directory of the server to skip, as a path relative to the workspace. */
-  readonly without: string;
+  readonly excluded: string;
   /** Receives each content that is not in `known`. */
   readonly onContent: (content: Buffer) => Promise<void>;
 }
@@ -45,12 +45,12 @@ const MAX_TOTAL_BYTES = 512n * 1024n * 1024n;
  */
 export async function trackFiles(
   workspace: Workspace,
-  { known, without, onContent }: TrackOptions,
+  { known, excluded, onContent }: TrackOptions,
   signal: AbortSignal,
 ): Promise<TrackedFiles> {
   const files = new Map<string, TrackedFile>();
   let bytes = 0n;
-  const walk = new IgnoreWalk({ workspace, path: "", ignored: "skip", without });
+  const walk = new IgnoreWalk({ workspace, path: "", ignored: "skip", excluded });
   for await (const directory of walk.directories(signal)) {
     for (const [path, stats] of statsOf(workspace, directory)) {
       if (stats.size > BigInt(MAX_FILE_BYTES)) continue;

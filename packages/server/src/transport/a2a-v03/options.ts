@@ -32,9 +32,9 @@ export interface A2aV03RoutesOptions extends A2aV03ServiceOptions {
   /**
    * The other versions of A2A at the same JSON-RPC endpoint.
    *
-   * Each answers the requests that it takes. Default: none.
+   * They are asked before A2A 0.3, which takes every request. Default: none.
    */
-  readonly versions?: readonly JsonRpcDialect[];
+  readonly otherVersions?: readonly JsonRpcDialect[];
 
   /** The dialects of A2A 0.3. Each answers the calls that it takes. Default: none. */
   readonly dialects?: readonly MethodDialect[];

@@ -15,8 +15,8 @@ export function a2aV03Routes(options: A2aV03RoutesOptions): Route[] {
     operations: createA2aV03Service(options),
     encodeEvent: oncePerEvent(encodeStreamFrame),
   };
-  // A2A 0.3 has a list of tasks over HTTP+JSON alone (section 3.5.6).
-  const operations = new Map([...endpoint.operations].filter(([name]) => name !== "tasks/list"));
-  const dialects = [...(options.versions ?? []), jsonRpcDialect({ ...endpoint, operations })];
+  // A2A 0.3 defines `tasks/list` for HTTP+JSON and not for JSON-RPC (section 3.5.6).
+  const jsonRpcOperations = new Map([...endpoint.operations].filter(([name]) => name !== "tasks/list"));
+  const dialects = [...(options.otherVersions ?? []), jsonRpcDialect({ ...endpoint, operations: jsonRpcOperations })];
   return [jsonRpcRoute({ ...options, dialects }), restRoute(endpoint)];
 }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { GeminiCliTasks } from "./gemini-cli-tasks.ts";
 
-describe("tasks that are promised", () => {
-  it("are not forgotten because another principal promises many (S12)", () => {
+describe("tasks promised by POST /tasks", () => {
+  it("are kept when another principal promises many (S12)", () => {
     const tasks = new GeminiCliTasks(() => crypto.randomUUID());
     const alices = tasks.promise({ principal: "alice", contextId: "", settings: undefined });
     for (let count = 0; count < 20_000; count++) promiseTo(tasks, "bob");
