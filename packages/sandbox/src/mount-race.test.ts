@@ -21,10 +21,10 @@ const PATH = "/usr/local/bin:/usr/bin:/bin";
 const RENAMEAT2 = process.arch === "arm64" ? 276 : 316;
 const signal = AbortSignal.timeout(120_000);
 const sandbox = await findSandbox("auto", { path: PATH }, signal);
-const why = sandbox.confines ? "" : ` (skipped: ${sandbox.notice})`;
+const skipReason = sandbox.confines ? "" : ` (skipped: ${sandbox.notice})`;
 
 /** Commands of the same or an enclosing workspace may rename directories while bwrap mounts them. */
-describe.skipIf(!sandbox.confines)(`a command whose workspace is renamed while it starts${why}`, () => {
+describe.skipIf(!sandbox.confines)(`a command whose workspace is renamed while it starts${skipReason}`, () => {
   let root: string;
   let outer: string;
   let inner: string;
@@ -41,9 +41,9 @@ describe.skipIf(!sandbox.confines)(`a command whose workspace is renamed while i
   afterEach(() => rmSync(root, { recursive: true }));
 
   it("does not run in a link that took the place of its workspace", async () => {
-    const late = await prepare(inner, "cat secret.txt; touch made");
+    const command = await prepare(inner, "cat secret.txt; touch made");
     await run(outer, `mv inner moved && ln -s ${secret} inner`);
-    const { output, end } = await start(late);
+    const { output, end } = await start(command);
     expect(output).not.toContain("canary");
     expect(readdirSync(secret)).toEqual(["mise", "secret.txt"]);
     expect(end.error?.message).toBe(
@@ -53,10 +53,10 @@ describe.skipIf(!sandbox.confines)(`a command whose workspace is renamed while i
 
   it("does not run with a link in the place of a directory above a guarded place", async () => {
     for (const path of [join(outer, ".config/mise"), join(inner, "mise")]) mkdirSync(path, { recursive: true });
-    const late = await prepare(outer, "touch .config/made real/mise/made");
+    const command = await prepare(outer, "touch .config/made real/mise/made");
     renameSync(join(outer, ".config"), join(outer, "real"));
     symlinkSync("inner", join(outer, ".config"));
-    const { end } = await start(late);
+    const { end } = await start(command);
     expect(end.error?.message).toContain(`${JSON.stringify(join(outer, ".config"))} was renamed or replaced`);
     expect([join(inner, "made"), join(outer, "real/mise/made")].filter((path) => existsSync(path))).toEqual([]);
   });
@@ -72,9 +72,9 @@ describe.skipIf(!sandbox.confines)(`a command whose workspace is renamed while i
     await expect.poll(() => existsSync(join(outer, "link"))).toBe(true);
     const outcomes = new Set<string>();
     for (let attempt = 0; attempt < 40; attempt++) {
-      const late = await prepare(outer, "cat .config/secret.txt link/secret.txt; exit 0").catch(() => undefined);
-      if (late === undefined) continue;
-      const { output, end } = await start(late);
+      const command = await prepare(outer, "cat .config/secret.txt link/secret.txt; exit 0").catch(() => undefined);
+      if (command === undefined) continue;
+      const { output, end } = await start(command);
       outcomes.add(output.includes("canary") ? "read" : end.error ? "refused" : "ran");
     }
     writeFileSync(join(outer, "stop"), "");
