@@ -70,8 +70,9 @@ export async function executeCommand(visit: Visit): Promise<void> {
   const taskId = await startCommand(visit, asked);
   visit.geminiCli.note(taskId, visit.principal);
   const events = commandEvents(visit, taskId, context);
-  if (asked.command === "init" || takesStream(visit.request)) return streamUpdates(visit, taskId, events);
-  await sendOutcome(visit, asked.command, taskId, events);
+  // Both branches are awaited: the stream counts until its last event is written.
+  if (asked.command === "init" || takesStream(visit.request)) await streamUpdates(visit, taskId, events);
+  else await sendOutcome(visit, asked.command, taskId, events);
 }
 
 /**
