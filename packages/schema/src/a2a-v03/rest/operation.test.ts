@@ -97,6 +97,18 @@ describe("a request in the HTTP+JSON binding of A2A 0.3", () => {
     expect(() => restOperation("tasks/none")).toThrow('method "tasks/none" has no path');
   });
 
+  it("reads the other spelling of historyLength only if the first one is absent", () => {
+    const { decodeParams } = restOperation("tasks/get");
+    const read = (query: [string, string][]) => decodeParams({ id: "t" }, { ...NOTHING, query: new Map(query) });
+    expect(read([["history_length", "2"]])).toEqual({ id: "t", historyLength: "2" });
+    expect(
+      read([
+        ["historyLength", ""],
+        ["history_length", "2"],
+      ]),
+    ).toEqual({ id: "t" });
+  });
+
   it("cannot be read if an id is not percent-encoded correctly", () => {
     const operation = restOperation("tasks/get");
     const ids = operation.match("tasks/%zz") ?? {};

@@ -78,7 +78,7 @@ const SEND: ParamsForm = { decode: (_ids, { body }) => sendParamsFromRest(body),
 const BODY: ParamsForm = { decode: (_ids, { body }) => body, body: (params) => params };
 const HISTORY: ParamsForm = {
   decode: (ids, { query }) => {
-    const historyLength = query.get("historyLength") || query.get("history_length") || undefined;
+    const historyLength = (query.get("historyLength") ?? query.get("history_length")) || undefined;
     return defined({ ...ids, historyLength });
   },
   query: ({ historyLength }) => (historyLength === undefined ? "" : `?historyLength=${String(historyLength)}`),

@@ -36,6 +36,13 @@ describe("push configs over the HTTP+JSON binding of A2A 0.3 (PUSH-1)", () => {
     expect((await ask("GET", "/h1")).status).toBe(404);
   });
 
+  it("cannot be set by a body with a byte order mark, which JSON does not permit", async () => {
+    const body = `\uFEFF${JSON.stringify(HOOK)}`;
+    const headers = { "content-type": "application/json" };
+    const response = await fetch(`${agent.url}v1/tasks/t/pushNotificationConfigs`, { method: "POST", headers, body });
+    expect(response.status).toBe(400);
+  });
+
   async function ask(method: string, path: string, body?: object) {
     const response = await fetch(`${agent.url}v1/tasks/t/pushNotificationConfigs${path}`, {
       method,

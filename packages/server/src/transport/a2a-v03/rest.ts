@@ -62,10 +62,12 @@ interface RequestedMethod {
  * Throws a `NoOperation` for a path, or an HTTP method of a path, that A2A 0.3 does not have.
  */
 async function readCall(request: HttpRequest, maxRequestBytes: number): Promise<RequestedMethod> {
-  const text = (await readBody(request, maxRequestBytes)).trim();
+  const text = await readBody(request, maxRequestBytes);
   // The type of an empty body does not matter: some clients name one, others do not.
-  if (text !== "") assertJson(request);
-  const body = text === "" ? {} : parseBody(text);
+  const isEmpty = text.trim() === "";
+  if (!isEmpty) assertJson(request);
+  // Not trimmed for the parser: `trim` removes what JSON does not permit, such as a byte order mark.
+  const body = isEmpty ? {} : parseBody(text);
   if (!isObject(body)) throw new JsonRpcFailure("the body is not a JSON object: send one", JsonRpcCode.INVALID_REQUEST);
   const path = pathOf(request).slice(PREFIX.length);
   const matches = REST_OPERATIONS.flatMap((operation) => {
