@@ -78,6 +78,13 @@ describe("the fake Gemini", () => {
     expect(answer).toMatchObject({ candidates: [{ content: { parts: [{ text: '{"a":[],"b":"x"}' }] } }] });
   });
 
+  it("takes all properties of a schema as required when it requires null", async () => {
+    const schema = { type: "object", required: null, properties: { a: { type: "array" } } };
+    const generationConfig = { responseMimeType: "application/json", responseJsonSchema: schema };
+    const answer = await (await post("generateContent", { contents: [prompt("hi")], generationConfig })).json();
+    expect(answer).toMatchObject({ candidates: [{ content: { parts: [{ text: '{"a":[]}' }] } }] });
+  });
+
   it("remembers requests until it is reset", async () => {
     await fetch(`${fake.url}/__fake/reset`, { method: "POST" });
     await stream(prompt("text hi"));

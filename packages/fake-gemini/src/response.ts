@@ -94,7 +94,7 @@ export function minimalValue(schema: unknown, name = ""): unknown {
       return "scripted";
     default: {
       const fields = objectOrEmpty(properties);
-      const names = required === undefined ? Object.keys(fields) : listOrEmpty(required).map(stringOrEmpty);
+      const names = listOrEmpty(required ?? Object.keys(fields)).map(stringOrEmpty);
       return Object.fromEntries(names.map((key) => [key, minimalValue(fields[key], key)]));
     }
   }

@@ -24,6 +24,10 @@ describe("the parameters of a method", () => {
         },
       },
     ],
+    [
+      "an answer with null for an id",
+      { message: { parts: [{ data: { toolCallId: null, selectedOptionId: "cancel" } }] } },
+    ],
     ["an answer in camelCase", { message: { parts: [{ data: { toolCallId: "c", selectedOptionId: "cancel" } }] } }],
   ])("show by %s that the client supports the extension (CARD-3)", (_what, params) => {
     expect(showsExtension(extensionSignsV03(params))).toBe(true);

@@ -35,9 +35,9 @@ export function showsExtension({ metadata, extensions, data }: ExtensionSigns): 
     metadata.some((entries) => extensionMetadata(entries) !== undefined) ||
     data.some((entry) => {
       const fields = objectOrEmpty(entry);
-      const toolCallId = fields.toolCallId ?? fields.tool_call_id;
-      const selectedOptionId = fields.selectedOptionId ?? fields.selected_option_id;
-      return toolCallId !== undefined && selectedOptionId !== undefined;
+      const namesCall = "toolCallId" in fields || "tool_call_id" in fields;
+      const namesOption = "selectedOptionId" in fields || "selected_option_id" in fields;
+      return namesCall && namesOption;
     })
   );
 }
