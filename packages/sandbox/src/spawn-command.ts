@@ -57,7 +57,7 @@ export function spawnCommand(command: SandboxedCommand): SpawnedCommand {
   for (const [index, input] of inputs.entries()) writeAll(child.stdio[index + 3], input);
   failpoint("devtool:command.spawn.after");
   const inner = readChildPid(infoPipe);
-  const refusal = check ? openWhenChecked(inner, check, gatePipe) : Promise.resolve(undefined);
+  const refusal = check ? openWhenChecked(child, inner, check, gatePipe) : Promise.resolve(undefined);
   return { child, output: child.stdout ?? Readable.from([]), inner, refusal };
 }
 
@@ -78,20 +78,27 @@ async function readChildPid(pipe: Pipe | undefined): Promise<number | undefined>
 
 /** Lets a supervised program start when its check resolves; otherwise kills it and returns the reason. */
 async function openWhenChecked(
+  child: ChildProcess,
   inner: Promise<number | undefined>,
   check: (pid: number) => Promise<void>,
   gate: Pipe | undefined,
 ): Promise<Error | undefined> {
   const pid = await inner;
+  if (pid === undefined) {
+    // Nothing can be checked. A supervisor that failed has ended by itself; any other must not go on.
+    if (child.pid !== undefined) sendSignal(-child.pid, "SIGKILL");
+    gate?.destroy();
+    return undefined;
+  }
   try {
-    if (pid !== undefined) await check(pid);
+    await check(pid);
     failpoint("devtool:command.release.before");
     writeAll(gate, Buffer.from("\n"));
     failpoint("devtool:command.release.after");
     return undefined;
   } catch (reason) {
     // Killed before the pipe is closed: an end of input would let it go on, too.
-    if (pid !== undefined) sendSignal(pid, "SIGKILL");
+    sendSignal(pid, "SIGKILL");
     gate?.destroy();
     return reason instanceof Error ? reason : new Error("the check failed", { cause: reason });
   }
