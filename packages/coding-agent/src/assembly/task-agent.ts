@@ -6,6 +6,7 @@ import { createAgentLoop } from "../agent/agent-loop.ts";
 import type { Briefing } from "../agent/briefing.ts";
 import { writeInstructions } from "../agent/instructions.ts";
 import type { SlashCommands } from "../command/slash-commands.ts";
+import { stricterMode } from "./approval-mode.ts";
 import type { AgentHost } from "./host.ts";
 import { Toolbox } from "./toolbox.ts";
 
@@ -55,15 +56,10 @@ export function createToolbox(host: AgentHost, task: Task): Toolbox {
   return new Toolbox(host, createFileAccess(rules, place), createReadDecision(rules, place));
 }
 
-/** The modes from the strictest to the most permissive. */
-const STRICTEST_FIRST = [ApprovalMode.PLAN, ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT, ApprovalMode.YOLO];
-
 /** Returns the stricter one of the operator's and the session's approval mode (SESSION-3). */
 function approvalModeOf({ dependencies }: AgentHost, { sessionSettings }: Task): ApprovalMode {
-  const operatorMode = dependencies.options.approvalMode || ApprovalMode.DEFAULT;
-  const sessionMode = sessionSettings?.approvalMode || operatorMode;
-  const isStricter = STRICTEST_FIRST.indexOf(sessionMode) < STRICTEST_FIRST.indexOf(operatorMode);
-  return isStricter ? sessionMode : operatorMode;
+  const { approvalMode = ApprovalMode.DEFAULT } = dependencies.options;
+  return stricterMode(approvalMode, sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED);
 }
 
 async function readBriefing(host: AgentHost, task: Task, tools: readonly string[]): Promise<Briefing> {
