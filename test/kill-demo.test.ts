@@ -62,7 +62,7 @@ describe.skipIf(!HAS_TMUX)(
       await terminal.type("y", "Enter");
       await terminal.shows(/is gone: waiting for it to start again$/m);
       await terminal.type("", "C-c");
-      await terminal.shows(/^not canceled: the server is gone, and has the task when it starts again\n>$/m);
+      await terminal.shows(/^not canceled: the server is not running; it will have the task when it starts again\n>$/m);
       await terminal.type("", "C-c");
       await terminal.shows(/^> ?\$$/m);
       expect(existsSync(join(home, "playground/asked.txt"))).toBe(false);

@@ -101,7 +101,7 @@ describe("a server that is killed and started again", () => {
     await server.kill();
     await terminal.shows("is gone: waiting");
     terminal.interrupt();
-    await terminal.shows("not canceled: the server is gone, and has the task when it starts again");
+    await terminal.shows("not canceled: the server is not running; it will have the task when it starts again");
     await terminal.shows("> ");
     server = await start("--port", String(await freePort()));
     terminal.press("text Here again.\r");
