@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { isDeepStrictEqual } from "node:util";
+import { Agent, fetch, type Headers } from "undici";
 
 /** A request from the client. */
 export interface Sent {
@@ -44,6 +45,9 @@ export async function startSpoilingProxy(target: string, spoil: Spoil): Promise<
     // A client that disconnects makes the relay fail.
     relay(request, response, { target, spoil, own: urlOf(server), changed }).catch(() => response.destroy());
   });
+  // Idle connections stay open, and those to the target are not used again: a busy test process would send a request
+  // over a connection at the moment at which the other side closes it.
+  server.keepAliveTimeout = 0;
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     url: urlOf(server),
@@ -60,6 +64,8 @@ function urlOf(server: Server): string {
   return `http://127.0.0.1:${typeof address === "object" && address ? address.port : 0}`;
 }
 
+const WITHOUT_REUSE = new Agent({ pipelining: 0 });
+
 interface Relaying {
   readonly target: string;
   readonly spoil: Spoil;
@@ -74,7 +80,7 @@ async function relay(request: IncomingMessage, response: ServerResponse, relayin
   const { method, path, headers, body } = changed(sent, { ...sent, ...spoil.request?.(sent) });
   const closed = new AbortController();
   response.once("close", () => closed.abort());
-  const init = { method, headers, signal: closed.signal, ...(body !== "" && { body }) };
+  const init = { method, headers, signal: closed.signal, dispatcher: WITHOUT_REUSE, ...(body !== "" && { body }) };
   const answer = await fetch(new URL(path, target), init);
   const head = { status: answer.status, headers: endToEndHeaders(answer.headers) };
   const spoilt = changed(head, { ...head, ...spoil.head?.(head, sent) });
