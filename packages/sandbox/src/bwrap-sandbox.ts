@@ -2,8 +2,8 @@ import { join } from "node:path";
 import { isWithin, readGuardedPlaces } from "./guarded-places.ts";
 import { checkMounts, intendedMounts } from "./mount-check.ts";
 import { Placeholders } from "./placeholders.ts";
-import { leftRedirects, missingRedirects } from "./redirects.ts";
-import type { Sandbox, SandboxAccess, SandboxedCommand, SandboxRequest } from "./sandbox.ts";
+import { leftRedirects, missingRedirects, type Redirect } from "./redirects.ts";
+import type { GuardedPlaces, Sandbox, SandboxAccess, SandboxedCommand, SandboxRequest } from "./sandbox.ts";
 import { SandboxError } from "./sandbox-error.ts";
 import { seccompFilter } from "./seccomp-filter.ts";
 import { networkMounts, realPath, realPaths, systemMounts, toolDirectories } from "./system-mounts.ts";
@@ -62,18 +62,7 @@ export function createBwrapSandbox(options: BwrapOptions): Sandbox {
     command: async (request: SandboxRequest): Promise<SandboxedCommand> => {
       const { argv, workingDirectory, environment, shell, access, limits } = request;
       assertOutside(options.program, access);
-      const { workspace, writable } = access;
-      const guarded = await readGuardedPlaces(workspace, access.workspaceAccess ?? "write");
-      const missing = guarded.missing.filter((path) => !writable.includes(path));
-      const isGitGranted = writable.includes(join(workspace, ".git"));
-      const redirects = isGitGranted ? missingRedirects(workspace) : leftRedirects(workspace);
-      const mounts = workspaceMounts(access, {
-        tools,
-        guarded,
-        hidden: options.hidden.flatMap(realPaths),
-        missing,
-        redirects: isGitGranted ? redirects.map(({ path }) => path) : [],
-      });
+      const { mounts, guarded, missing, redirects } = await planWorkspace(access, { tools, hidden: options.hidden });
       // Versions before 0.8 know no sizes either.
       const scratchBytes = options.extras === BWRAP_EXTRAS ? limits?.scratchBytes : undefined;
       const network = access.network === "none" ? ["--unshare-net"] : networkMounts();
@@ -101,6 +90,36 @@ export function createBwrapSandbox(options: BwrapOptions): Sandbox {
     },
     canGrant: (path, guarded) => isGrantable(path, guarded, options.hidden.flatMap(realPaths)),
   };
+}
+
+/** What a command sees of its workspace, and what is held in place there while it runs. */
+interface WorkspacePlan {
+  /** Arguments of bwrap. */
+  readonly mounts: readonly string[];
+  readonly guarded: GuardedPlaces;
+  /** Guarded directories that do not exist. */
+  readonly missing: readonly string[];
+  readonly redirects: readonly Redirect[];
+}
+
+/** Reads which places of a workspace are guarded, and plans how a command sees them. */
+async function planWorkspace(
+  access: SandboxAccess,
+  { tools, hidden }: { readonly tools: readonly string[]; readonly hidden: readonly string[] },
+): Promise<WorkspacePlan> {
+  const { workspace, writable } = access;
+  const guarded = await readGuardedPlaces(workspace, access.workspaceAccess ?? "write");
+  const missing = guarded.missing.filter((path) => !writable.includes(path));
+  const isGitGranted = writable.includes(join(workspace, ".git"));
+  const redirects = isGitGranted ? missingRedirects(workspace) : leftRedirects(workspace);
+  const mounts = workspaceMounts(access, {
+    tools,
+    guarded,
+    hidden: hidden.flatMap(realPaths),
+    missing,
+    redirects: isGitGranted ? redirects.map(({ path }) => path) : [],
+  });
+  return { mounts, guarded, missing, redirects };
 }
 
 function resolveLinks(path: string): string {

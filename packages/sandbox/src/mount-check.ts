@@ -15,7 +15,7 @@ export interface IntendedMount {
 
 /** Device files that bwrap shows in each `/dev` (`--dev`). */
 const DEVICES = ["null", "zero", "full", "random", "urandom", "tty"].map((name) => `/dev/${name}`);
-/** How often the mounts of a sandbox that is being set up are read, in milliseconds. */
+/** Interval between two reads of the mounts while bwrap sets a sandbox up, in milliseconds. */
 const LOOK_MS = 1;
 /** The maximum time for setting a sandbox up, in milliseconds. */
 const SETUP_MS = 10_000;
@@ -23,8 +23,8 @@ const SETUP_MS = 10_000;
 /**
  * Lists the mounts that arguments of bwrap ask for; a later one for the same path replaces the earlier one.
  *
- * What a source is when it goes through links says `resolve`. By default it goes through none: a path that is a link by now is
- * not what the path meant.
+ * `resolve` returns the real path of a source. By default sources are expected to contain no links: a path that has become a link
+ * is not what it meant when the mounts were planned.
  */
 export function intendedMounts(
   args: readonly string[],
@@ -48,9 +48,9 @@ export function intendedMounts(
 /**
  * Waits until bwrap has mounted everything for its child, and compares the result with what it was asked for.
  *
- * bwrap mounts by path, while other commands may rename directories and put links in their place: what it resolved as a source and what it
- * mounted over need not be what the path meant a moment before. Only the kernel's table says what became of it. It is read from
- * outside of the sandbox, since programs inside may be the attacker's, while the child waits (`--block-fd`). Rejects with a
+ * bwrap mounts by path, and another command may rename a directory or replace it with a link at that moment, so the sources and
+ * targets that bwrap used may differ from those that were planned. The kernel's mount table shows the result. It is read from
+ * outside the sandbox, since an attacker may control the programs inside, while the child waits (`--block-fd`). Rejects with a
  * `SandboxError` for the first difference.
  */
 export async function checkMounts(
