@@ -131,6 +131,13 @@ const PACKAGES: ReadonlyMap<string, readonly RegExp[]> = new Map([
     "mcp",
     [/^@devtool\/schema(\/json)?$/, /^@devtool\/server\/agent$/, /^@devtool\/coding-agent\/tool$/, /^(?!@devtool\/)/],
   ],
+  ...["openai", "anthropic"].map((name): [string, RegExp[]] => [
+    name,
+    [/^@devtool\/schema(\/json)?$/, /^@devtool\/server\/agent$/, /^@devtool\/coding-agent\/model$/, /^(?!@devtool\/)/],
+  ]),
+  // Agents of others know the seam of the server; the port as an agent knows a client, like any front.
+  ["acp", [/^@devtool\/(schema|client)(\/|$)/, /^@devtool\/server\/agent$/, /^(?!@devtool\/)/]],
+  ["codex", [/^@devtool\/schema(\/|$)/, /^@devtool\/server\/agent$/, /^(?!@devtool\/)/]],
   ["coding-agent", [/^@devtool\/(schema|policy|sandbox)(\/|$)/, /^@devtool\/server(\/agent)?$/, /^(?!@devtool\/)/]],
   // For the owners of other agents: none of ours but the messages that files of rules are.
   ["policy", [/^@devtool\/schema(\/json)?$/, /^(?!@devtool\/)/]],
@@ -170,6 +177,8 @@ const SDKS: readonly (readonly [name: string, sdk: RegExp])[] = [
   ["gemini", /^(@google\/|google-auth-library$)/],
   ["mcp", /^@modelcontextprotocol\//],
   ["acp", /^@agentclientprotocol\//],
+  ["openai", /^openai(\/|$)/],
+  ["anthropic", /^@anthropic-ai\//],
 ];
 const AMBIENT = /\b(process\.env|Date\.now\(|new Date\(\)|Math\.random\(|randomUUID\(|console\.)/;
 const WIRE_WORDS = /["'`](jsonrpc|status-update|artifact-update|text\/event-stream)["'`]/;
