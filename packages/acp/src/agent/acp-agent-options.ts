@@ -1,0 +1,165 @@
+import type { JsonObject } from "@bufbuild/protobuf";
+import type { ConfirmationRequest } from "@devtool/schema";
+import type { Skill } from "@devtool/server/agent";
+
+/** The options of `acpAgent`. */
+export interface AcpAgentOptions {
+  /** The display name of the agent, in its card and in messages. */
+  readonly name: string;
+
+  /** What the agent does, for the card. Default: a sentence with the name. */
+  readonly description?: string | undefined;
+
+  /** The agent's skills, for the card. Default: one skill with the name and the description. */
+  readonly skills?: readonly Skill[] | undefined;
+
+  /** The media types that the card says the agent accepts. Default: text and JSON. */
+  readonly inputModes?: readonly string[] | undefined;
+
+  /** The program that speaks ACP on its standard input and output, or a function that connects to one. */
+  readonly command: AcpCommand | AcpConnect;
+
+  /**
+   * The mode of each session: the id of one of the agent's modes, set before the first prompt. Default: the agent's
+   * own default.
+   */
+  readonly mode?: string | undefined;
+
+  /**
+   * The agent's mode for sessions that ask for the approval mode `plan`. Default: the mode with the id `plan`. A
+   * session that asks for it is refused by an agent that has no such mode.
+   */
+  readonly planMode?: string | undefined;
+
+  /** Values of the agent's configuration options by id, set before the first prompt of a session. Default: none. */
+  readonly configOptions?: Readonly<Record<string, string | boolean>> | undefined;
+
+  /**
+   * The id of the authentication method to use when the agent requires a login. Default: none, and the task waits in
+   * `auth-required` with a text that names the methods.
+   */
+  readonly authMethod?: string | undefined;
+
+  /**
+   * Decides about the agent's permission requests before the user is asked, for example by a policy. Default: the user
+   * decides about all of them.
+   *
+   * The audit names the rule of the decision. When it throws, the user is asked.
+   */
+  readonly permission?: PermissionPolicy | undefined;
+
+  /**
+   * Which methods of the client the agent may use. Default: it writes files with `fs/write_text_file` and runs
+   * commands with `terminal/*`, both inside the workspace of the session, and reads files itself.
+   */
+  readonly clientMethods?: ClientMethods | undefined;
+
+  /** Limits and timeouts. */
+  readonly limits?: Partial<AcpLimits> | undefined;
+}
+
+/** A program that speaks ACP. It is started without a shell, in a process group of its own. */
+export interface AcpCommand {
+  /** The program: a name that is looked up in `PATH`, or an absolute path. */
+  readonly command: string;
+
+  /** The arguments. Default: none. */
+  readonly args?: readonly string[] | undefined;
+
+  /**
+   * Environment variables in addition to the few that a process needs: `PATH`, `HOME`, the locale, `TERM`, `TMPDIR` and
+   * the user's name. Nothing else of the server's environment is inherited. Default: none.
+   */
+  readonly environment?: Readonly<Record<string, string>> | undefined;
+}
+
+/**
+ * Connects to an agent that is not a child process.
+ *
+ * @param workspacePath the absolute path of the session's workspace
+ */
+export type AcpConnect = (workspacePath: string, signal: AbortSignal) => Promise<AcpPipe>;
+
+/** The byte streams of one agent: newline-delimited JSON-RPC in both directions. */
+export interface AcpPipe extends AsyncDisposable {
+  /** The bytes that the agent sends. */
+  readonly output: AsyncIterable<Uint8Array>;
+
+  /** Sends text to the agent. Returns false when the agent accepts no more input. */
+  write(text: string): boolean;
+
+  /** The number of bytes that the agent has not read yet. Default: 0. */
+  readonly unreadBytes?: number | undefined;
+
+  /** Resolves when the agent has ended, to a description such as `it ended with exit code 1`. */
+  readonly ended: Promise<string>;
+
+  /** The end of the agent's standard error, for the operator. Default: empty. */
+  readonly lastWords?: string | undefined;
+}
+
+/** Which methods of the client an agent may use. */
+export interface ClientMethods {
+  /** Whether the agent reads files with `fs/read_text_file`. Default false: gemini-cli fails to create files when it does. */
+  readonly readTextFile?: boolean | undefined;
+  /** Whether the agent writes files with `fs/write_text_file`. Default true. */
+  readonly writeTextFile?: boolean | undefined;
+  /** Whether the agent runs commands with `terminal/*`. Default false: the agent runs them itself. */
+  readonly terminal?: boolean | undefined;
+}
+
+/** Limits of what an agent may do, and timeouts. */
+export interface AcpLimits {
+  /** The time within which the agent must answer `initialize` and open a session, in milliseconds. Default: 30,000. */
+  readonly startTimeoutMs: number;
+  /** The time within which the agent must end a canceled turn, in milliseconds. It is killed after that. Default: 3,000. */
+  readonly cancelTimeoutMs: number;
+  /** The maximum size of one message of the agent, in bytes. Default: 8 MiB. */
+  readonly maxMessageBytes: number;
+  /** The maximum number of messages of the agent within a second. Default: 5,000. */
+  readonly maxMessagesPerSecond: number;
+  /** The maximum number of agents that are kept running without a turn. Default: 4. */
+  readonly maxIdle: number;
+}
+
+/** Decides about a permission request of an agent in place of the user. */
+export type PermissionPolicy = (
+  request: PermissionRequest,
+  signal: AbortSignal,
+) => PermissionDecision | Promise<PermissionDecision>;
+
+/** A permission request of an agent, as the user would see it. */
+export interface PermissionRequest {
+  /** The absolute path of the session's workspace. */
+  readonly workspacePath: string;
+
+  /** The principal that the task belongs to. */
+  readonly principal: string;
+
+  /** The name of the tool, as the agent gives it; its kind if it has no name. */
+  readonly toolName: string;
+
+  /** The kind of the tool: `read`, `edit`, `delete`, `move`, `search`, `execute`, `think`, `fetch`, `switch_mode` or `other`. */
+  readonly kind: string;
+
+  /** The title of the call. */
+  readonly title: string;
+
+  /** The arguments of the call. */
+  readonly input: JsonObject;
+
+  /** What the user would be asked to approve. */
+  readonly details: ConfirmationRequest["details"];
+
+  /** The absolute paths of the files that the call is about. */
+  readonly paths: readonly string[];
+}
+
+/** The decision of a `PermissionPolicy`. */
+export type PermissionDecision =
+  /** The user decides. */
+  | { readonly case: "ask" }
+  /** The call runs; `rule` names the rule that allows it. */
+  | { readonly case: "allow"; readonly rule: string }
+  /** The call does not run; `rule` names the rule that denies it, and `reason` explains it to the user. */
+  | { readonly case: "deny"; readonly rule: string; readonly reason: string };
