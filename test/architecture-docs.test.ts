@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { breachesOf } from "./architecture/rules.ts";
+import { breachesOf } from "./architecture/breaches.ts";
 import { codePathsBelow } from "./our-code.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join, posix } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { type Breach, breachesOf, type SourceFile } from "./architecture/rules.ts";
+import { type Breach, breachesOf, type SourceFile } from "./architecture/breaches.ts";
 import { codePathsBelow } from "./our-code.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
