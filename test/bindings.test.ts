@@ -172,6 +172,11 @@ describe("the program suite", () => {
         outcome.case === "binary" ? { ...outcome, value: new Uint8Array([...outcome.value, 0]) } : outcome,
       breaks: "program/json/AgentSettings-0",
     },
+    "writes the binary in base64, as text": {
+      spoil: (outcome) =>
+        outcome.case === "binary" ? { case: "json", value: Buffer.from(outcome.value).toString("base64") } : outcome,
+      breaks: "program/json/AgentSettings-0",
+    },
     "takes what is bad": {
       spoil: (outcome) => (outcome.case === "refused" ? { case: "binary", value: new Uint8Array() } : outcome),
       breaks: "program/json/AgentSettings-0/bad-0",
