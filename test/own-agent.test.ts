@@ -90,6 +90,14 @@ describe("an agent that is not ours", () => {
     expect((await accepting(["application/json"])).failure?.reason).toBe("CONTENT_TYPE_NOT_SUPPORTED");
   });
 
+  it("gets parts of media types that its card does not list, since the card only informs clients", async () => {
+    const parts = [{ text: "hello" }, { raw: "AAAA", mediaType: "audio/wav" }];
+    const { result } = await rest().call("SendMessage", {
+      message: { messageId: crypto.randomUUID(), role: "ROLE_USER", parts },
+    });
+    expect(result?.task.status.state).toBe("TASK_STATE_COMPLETED");
+  });
+
   it("has its unexpected failures in the server's log, which is where its task says they are", async () => {
     errors.length = 0;
     await rest().call("SendMessage", message("promise and refuse"));

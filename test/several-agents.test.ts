@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 /** Returns an agent that answers each message with its name, and waits for the next one. */
 function agentNamed(name: string): Agent {
   return {
-    about: { name, description: `Says ${name}.` },
+    about: { name, description: `Says ${name}.`, inputModes: name === "one" ? ["text/plain"] : ["audio/*"] },
     open: () => ({
       createExecutor: () => ({
         async *execute() {
@@ -45,6 +45,15 @@ describe("a server of several agents", () => {
     const { json } = await post(`${tenant}/message:send`, { message: said("ROLE_USER") }, V1);
     expect(json.task.status.message.parts[0].text).toBe(`This is ${name}.`);
   });
+
+  it.each(["", "/one", "/two"])(
+    "refuses no media type for the tenant %j because of the default agent",
+    async (tenant) => {
+      const audio = { raw: "AAAA", mediaType: "audio/wav" };
+      const { json } = await post(`${tenant}/message:send`, { message: { ...said("ROLE_USER"), parts: [audio] } }, V1);
+      expect(json.task?.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
+    },
+  );
 
   it("keeps the tenants of an agent apart, as a server with a single agent does", async () => {
     const { json } = await post("/two%2Facme/message:send", { message: said("ROLE_USER") }, V1);

@@ -1,7 +1,6 @@
 import type { HandlerContext } from "@connectrpc/connect";
 import type { AgentCard as CardV1 } from "@devtool/schema/a2a-v1";
 import type { AgentCard } from "@devtool/schema/a2a-v03";
-import { defined } from "@devtool/schema/json";
 import { addressedAgent } from "../handler/addressed-agent.ts";
 import type { RequestHandler } from "../handler/request-handler.ts";
 import type { A2aOptions } from "../server-options.ts";
@@ -18,14 +17,16 @@ import { Heartbeats } from "../transport/http/heartbeats.ts";
 import { type Route, routesBelow } from "../transport/http/route.ts";
 
 /** Dependencies of all protocols of a server. */
-export interface DialectOptions extends CardOptions {
+export interface DialectOptions {
   readonly handler: RequestHandler;
+  /** The card contents of the default agent. */
+  readonly about: CardOptions;
   /** The public agent card of the default agent. */
   readonly card: AgentCard;
-  /** The URL at which clients reach the server, without a trailing slash. */
-  readonly baseUrl: string;
   /** The card contents of each agent by name, when clients can choose; empty when there is one agent. */
   readonly agents: ReadonlyMap<string, CardOptions>;
+  /** The URL at which clients reach the server, without a trailing slash. */
+  readonly baseUrl: string;
   readonly a2a: A2aOptions;
   /** The maximum size of a request in bytes. */
   readonly maxRequestBytes: number;
@@ -42,31 +43,39 @@ const HEARTBEAT_MS = 15_000;
  * them require authentication.
  */
 export function dialectRoutes(options: DialectOptions): Route[] {
-  const { baseUrl, nextId } = options;
-  const { endedTask, inputModes, revision, missingMessageId } = options.a2a;
-  const shared = { ...options, heartbeats: new Heartbeats(HEARTBEAT_MS) };
+  const { about, agents, a2a, baseUrl, handler, maxRequestBytes, nextId, onError, shutdown } = options;
+  const heartbeats = new Heartbeats(HEARTBEAT_MS);
+  const shared = { handler, heartbeats, maxRequestBytes, nextId, onError, shutdown };
   const a2aV1 = createA2aV1({
     ...shared,
-    ...defined({
-      endedTask,
-      inputModes,
-      errorTable: revision === "1.0.0" ? ERROR_TABLE_1_0_0 : undefined,
-      nextMessageId: missingMessageId === "generate" ? nextId : undefined,
-    }),
+    agents,
+    extensionRequired: about.extensionRequired,
     extendedCard: extendedCardReader(options),
+    outputModes: about.outputModes,
+    // Those of the operator. The input modes of an agent only inform clients.
+    inputModes: a2a.inputModes,
+    endedTask: a2a.endedTask,
+    errorTable: a2a.revision === "1.0.0" ? ERROR_TABLE_1_0_0 : undefined,
+    nextMessageId: a2a.missingMessageId === "generate" ? nextId : undefined,
   });
+
+  // Gemini CLI's dialect is served at the server's own URL only, which is that of the default agent.
   const geminiCli = new GeminiCliTasks(nextId);
-  const agentRoutes = [...options.agents].flatMap(([agent, about]) => {
+  const { outputModes } = about;
+  const ofDefaultAgent = a2aV03Routes({
+    ...shared,
+    ...about,
+    baseUrl,
+    otherVersions: [a2aV1.dialect],
+    dialects: [new GeminiCliService({ ...shared, outputModes, tasks: geminiCli })],
+  });
+  const ofNamedAgents = [...agents].flatMap(([agent, own]) => {
     const prefix = agentPath(agent);
-    return routesBelow(prefix, a2aV03Routes({ ...shared, ...about, agent, baseUrl: `${baseUrl}${prefix}` }));
+    return routesBelow(prefix, a2aV03Routes({ ...shared, ...own, agent, baseUrl: `${baseUrl}${prefix}` }));
   });
   return [
-    ...agentRoutes,
-    ...a2aV03Routes({
-      ...shared,
-      otherVersions: [a2aV1.dialect],
-      dialects: [new GeminiCliService({ ...shared, tasks: geminiCli })],
-    }),
+    ...ofNamedAgents,
+    ...ofDefaultAgent,
     ...geminiCliRoutes({ ...shared, geminiCli }),
     ...a2aV1.routes,
     ...connectRoutes({ ...shared, a2a: a2aV1.service, queue: a2aV1.queue }),
@@ -82,20 +91,15 @@ export function agentPath(name: string): string {
  * Returns a function that reads the extended card in the form of A2A 1.0: the card of the agent that
  * the call is addressed to, or that of the default agent.
  */
-function extendedCardReader({
-  handler,
-  card,
-  agents,
-  baseUrl,
-  a2a,
-}: DialectOptions): (context: HandlerContext) => Promise<CardV1> {
-  const readers = a2a.extendedCard ?? "known";
+function extendedCardReader(options: DialectOptions): (context: HandlerContext) => Promise<CardV1> {
+  const { handler, card, agents, baseUrl } = options;
+  const readers = options.a2a.extendedCard ?? "known";
+  const ofDefault = extendedCardOf(handler, card, { baseUrl, readers });
   const byAgent = new Map(
     [...agents].map(([tenant, about]) => {
       const own = agentCard(`${baseUrl}${agentPath(tenant)}`, about);
       return [tenant, extendedCardOf(handler, own, { baseUrl, readers, tenant })];
     }),
   );
-  const ofDefault = extendedCardOf(handler, card, { baseUrl, readers });
   return (context) => (byAgent.get(addressedAgent(context)) ?? ofDefault)(context);
 }

@@ -11,10 +11,9 @@ import { agentPath, type DialectOptions, dialectRoutes } from "./dialects.ts";
 
 /** Dependencies of `serverRoutes`. */
 export interface ServerRoutesOptions
-  extends Pick<
-    DialectOptions,
-    "handler" | "baseUrl" | "extensionRequired" | "maxRequestBytes" | "a2a" | "shutdown" | "nextId" | "onError"
-  > {
+  extends Pick<DialectOptions, "handler" | "baseUrl" | "maxRequestBytes" | "a2a" | "shutdown" | "nextId" | "onError"> {
+  /** Whether clients must use the extension (CARD-1). */
+  readonly extensionRequired: boolean;
   /** The description of the default agent. */
   readonly about: About;
   /** The description of each agent by name, when clients can choose; empty when there is one agent. */
@@ -53,6 +52,6 @@ export function serverRoutes(options: ServerRoutesOptions): Route[] {
     ...jwksRoutes(() => keys.publicKeys()),
     ...cardRoutes({ ...published, card }),
     ...agentCardRoutes,
-    ...dialectRoutes({ ...options, ...about, agents, card }),
+    ...dialectRoutes({ ...options, about, agents, card }),
   ];
 }

@@ -22,7 +22,12 @@ export interface A2aServiceOptions {
    */
   readonly endedTask?: "continue" | "refuse" | undefined;
 
-  /** The accepted media types of message parts, for parts that name one. Default: all. */
+  /**
+   * The media types of message parts that the operator allows, for parts that name one. It applies
+   * to all agents: what an agent's card lists as its own input modes only informs clients.
+   *
+   * Default: all.
+   */
   readonly inputModes?: readonly string[] | undefined;
 
   /** The media types of the agent's answers. Default: text, Markdown and JSON. */
