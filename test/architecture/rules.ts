@@ -85,7 +85,10 @@ export const PACKAGES: ReadonlyMap<string, readonly RegExp[]> = new Map([
       /^jose$/,
     ],
   ],
-  ["fake-gemini", [/^@devtool\/coding-agent\/script$/, /^@devtool\/schema\/json$/, /^node:/]],
+  ...["fake-gemini", "fake-model"].map((name): [string, RegExp[]] => [
+    name,
+    [/^@devtool\/(coding-agent\/script|schema\/json|fake-model)$/, /^node:/],
+  ]),
   [
     "conformance",
     [
@@ -109,7 +112,14 @@ export const PACKAGES: ReadonlyMap<string, readonly RegExp[]> = new Map([
   ],
   ...["openai", "anthropic"].map((name): [string, RegExp[]] => [
     name,
-    [/^@devtool\/schema(\/json)?$/, /^@devtool\/server\/agent$/, /^@devtool\/coding-agent\/model$/, /^(?!@devtool\/)/],
+    [
+      /^@devtool\/schema(\/json)?$/,
+      /^@devtool\/server\/agent$/,
+      /^@devtool\/coding-agent\/model$/,
+      // Its fake of the API only, below `testing`.
+      /^@devtool\/fake-model$/,
+      /^(?!@devtool\/)/,
+    ],
   ]),
   // Agents of others know the seam of the server; the port as an agent knows a client, like any front.
   ["acp", [/^@devtool\/(schema|client)(\/|$)/, /^@devtool\/server\/agent$/, /^(?!@devtool\/)/]],

@@ -1,0 +1,20 @@
+// The public names of @devtool/fake-model, one by one.
+export type { CallResult, Entry } from "./conversation.ts";
+export type { DeclaredTool } from "./declared-tool.ts";
+export {
+  type AnswerContext,
+  type AnswerRequest,
+  type ApiReply,
+  type ApiRequest,
+  estimateTokens,
+  type FakeDialect,
+  type FakeModel,
+  type FakeModelOptions,
+  type FakeRequest,
+  type FakeStats,
+  startFakeModel,
+} from "./fake-model.ts";
+export { type FakeError, RequestRefused } from "./http.ts";
+export type { Content, Plan, PlannedCall } from "./plan.ts";
+export { runFake } from "./run-fake.ts";
+export type { StreamEncoder } from "./stream-answer.ts";
