@@ -16,7 +16,14 @@ export const INPUTS: Readonly<Record<Part, readonly string[]>> = {
   ],
   peers: [
     ...SPEAKS,
-    ...["packages/client/", "packages/fake-gemini/", "peers/", "scripts/peers.ts", "scripts/interop.ts"],
+    ...[
+      "packages/client/",
+      "packages/fake-gemini/",
+      "packages/fake-model/",
+      "peers/",
+      "scripts/peers.ts",
+      "scripts/interop.ts",
+    ],
     ...["test/interop/", "test/interop.test.ts", "test/conformance/", "test/conformance-peers.test.ts"],
     ...["test/gemini-cli/", "test/gemini-cli.test.ts", "test/gemini-cli-client.test.ts"],
   ],
