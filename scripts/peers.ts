@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 
 const statuses = ["../peers/", "../peers/acp/"].map((folder) => {
   const directory = fileURLToPath(new URL(folder, import.meta.url));
-  const args = ["install", "--no-audit", "--no-fund", "--no-package-lock", "--prefix", directory];
+  const args = ["install", "--no-audit", "--no-fund", "--prefix", directory];
   return spawnSync("npm", args, { cwd: directory, stdio: "inherit" }).status ?? 1;
 });
 process.exit(Math.max(...statuses));

@@ -5,6 +5,7 @@ import { createConnectTransport } from "@connectrpc/connect-node";
 import { bearerInterceptor, createDevtoolClient, textMessage } from "@devtool/client";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FakeTerminal } from "../test/fake-terminal.ts";
+import type { Io } from "./io.ts";
 import { runProgram } from "./program.ts";
 
 /** A module whose agent says a text. */
@@ -67,6 +68,50 @@ describe("devtool serve --agent", () => {
     expect(await refusalOf(path)).toMatch(problem);
   });
 
+  it("names the agents that it knows where a word is neither a file nor one of them", async () => {
+    expect(await refusalOf("gemni")).toContain(
+      '--agent "gemni" is not a file and not a known agent: choose devtool, gemini, codex, opencode, qwen, vibe, claude, write acp:COMMAND',
+    );
+  });
+
+  it.each([
+    ["codex", '--agent "codex" needs the program "codex-acp", which is not in PATH, or only where a workspace'],
+    ["mine=codex", "change it: run npm install -g @agentclientprotocol/codex-acp"],
+    ["acp:no-such-agent --acp", 'needs the program "no-such-agent", which is not in PATH, or only where'],
+    ["acp:./no-such-agent", 'no-such-agent", which is not a file: check the path'],
+    ["acp:", '--agent "acp:" is not a command line: write acp:PROGRAM ARGUMENTS'],
+    ["acp:agent 'open", "is not a command line: write acp:PROGRAM ARGUMENTS, and end what is in quotes"],
+    ["acp:a+b", "gives no name of letters, digits, - and _: name it"],
+  ])("says why the agent %s cannot be started, and what to do", async (agent, problem) => {
+    expect(await refusalOf(agent)).toContain(problem);
+  });
+
+  it("starts no program that a workspace or another user can change", async () => {
+    for (const directory of [work, join(base, "open")]) {
+      await mkdir(directory, { recursive: true });
+      await writeFile(join(directory, "codex-acp"), "#!/bin/sh\nexit 1\n", { mode: 0o755 });
+    }
+    await chmod(join(base, "open"), 0o777);
+    const env = { NO_COLOR: "1", PATH: `${work}:${join(base, "open")}:/usr/bin` };
+    expect(await refusalOf("codex", { env })).toContain('needs the program "codex-acp"');
+    const named = join(base, "named");
+    await writeFile(named, "#!/bin/sh\n", { mode: 0o755 });
+    await chmod(named, 0o777);
+    expect(await refusalOf(`acp:${named}`)).toContain("may be changed by everybody: chmod o-w it");
+    await chmod(named, 0o644);
+    expect(await refusalOf(`acp:${named}`)).toContain("is not executable: chmod +x it");
+  });
+
+  it.skip("serves a program by its name, by a command line and beside modules", async () => {
+    const programs = join(base, "programs");
+    await mkdir(programs);
+    await writeFile(join(programs, "gemini"), "#!/bin/sh\n", { mode: 0o755 });
+    const path = await module("first.mjs", saying("one"));
+    const env = { NO_COLOR: "1", PATH: `${programs}:/usr/bin` };
+    const card = await cardOf(["gemini", `acp:${programs}/gemini --acp`.replace("acp:", "mine=acp:"), path], env);
+    expect(card).toMatchObject({ name: "Gemini CLI" });
+  });
+
   it("loads nothing that somebody else could change", async () => {
     const path = await module("open.mjs", saying("one"));
     await chmod(path, 0o666);
@@ -116,8 +161,23 @@ describe("devtool serve --agent", () => {
     }
   }
 
-  async function refusalOf(...agents: readonly string[]): Promise<string> {
-    const terminal = new FakeTerminal();
+  async function cardOf(agents: readonly string[], env: Io["env"]): Promise<unknown> {
+    const terminal = new FakeTerminal(env);
+    const code = runProgram(argumentsOf(agents), terminal.io);
+    await terminal.shows('"token"');
+    try {
+      const { url } = JSON.parse(terminal.said);
+      return await (await fetch(`${url}/.well-known/agent-card.json`)).json();
+    } finally {
+      terminal.interrupt();
+      await code;
+    }
+  }
+
+  async function refusalOf(...given: readonly (string | { readonly env: Io["env"] })[]): Promise<string> {
+    const agents = given.filter((each) => typeof each === "string");
+    const [options] = given.filter((each) => typeof each !== "string");
+    const terminal = new FakeTerminal(options?.env);
     expect(await runProgram(argumentsOf(agents), terminal.io)).not.toBe(0);
     return terminal.said;
   }

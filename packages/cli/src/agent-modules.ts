@@ -1,28 +1,45 @@
 import { stat } from "node:fs/promises";
 import { basename, extname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import { ACP_PROFILES, commandWords, findAcpProfile } from "@devtool/acp/profiles";
 import type { Agent } from "@devtool/server";
+import type { AcpSource, AgentPlace } from "./acp-agents.ts";
 import type { OperatorConfig } from "./agent-options.ts";
 
 /** An agent that the operator configured. */
 export interface AgentSpec {
   /** The name by which clients choose it. */
   readonly name: string;
-  /** The absolute path of its module; undefined for the built-in coding agent. */
-  readonly path: string | undefined;
+  readonly source: AgentSource;
   /** The flag or config field with its value, for errors. */
+  readonly said: string;
+}
+
+/** What an agent is made of. */
+type AgentSource =
+  | { readonly case: "codingAgent" }
+  /** A module, by its absolute path. */
+  | { readonly case: "module"; readonly path: string }
+  /** A program that speaks the Agent Client Protocol. */
+  | ({ readonly case: "acp" } & AcpSource);
+
+/** Where an agent was named: the directory that paths are relative to, and the words for errors. */
+interface Naming {
+  readonly directory: string;
   readonly said: string;
 }
 
 /** The name that stands for the built-in coding agent in place of a module. */
 const CODING_AGENT = "devtool";
+/** The prefix of a command line that starts an agent. */
+const ACP_PREFIX = "acp:";
 
 const REMEDY = 'name a module that exports "agent" (docs/own-agent.md)';
 
 /**
  * Returns the agents that the operator configured, the default first; empty when there are none.
  *
- * The flags `--agent [NAME=]MODULE` replace those of the config file. Workspaces configure no agents. Throws an error that names the
+ * The flags `--agent [NAME=]AGENT` replace those of the config file. Workspaces configure no agents. Throws an error that names the
  * wrong value.
  */
 export function agentSpecs(flags: readonly string[] = [], { config, directory }: OperatorConfig): AgentSpec[] {
@@ -35,36 +52,76 @@ export function agentSpecs(flags: readonly string[] = [], { config, directory }:
   return specs;
 }
 
-/** Parses `NAME=MODULE` or `MODULE`. A path that contains `=` needs `./` in front. */
+/** Parses `NAME=AGENT` or `AGENT`. A path that contains `=` needs `./` in front. */
 function specOfFlag(flag: string): AgentSpec {
-  const [, name = "", module = ""] = /^(?:([\w-]+)=)?(.*)$/s.exec(flag) ?? [];
-  return specOf(name, module, { directory: ".", said: `--agent "${flag}"` });
+  const [, name = "", agent = ""] = /^(?:([\w-]+)=)?(.*)$/s.exec(flag) ?? [];
+  return specOf(name, agent, { directory: ".", said: `--agent "${flag}"` });
 }
 
-function specOf(
-  named: string,
-  module: string,
-  { directory, said }: { readonly directory: string; readonly said: string },
-): AgentSpec {
-  if (module === "") throw new Error(`${said} names no module: ${REMEDY}`);
-  const name = named || basename(module, extname(module));
+function specOf(named: string, agent: string, naming: Naming): AgentSpec {
+  const { said } = naming;
+  if (agent === "") throw new Error(`${said} names no module: ${REMEDY}`);
+  const source = sourceOf(agent, naming);
+  const name = named || defaultName(agent, source);
   if (!/^[\w-]+$/.test(name)) {
     throw new Error(`${said} gives no name of letters, digits, - and _: name it (--agent NAME=MODULE, name = "NAME")`);
   }
-  return { name, said, path: module === CODING_AGENT ? undefined : resolve(directory, module) };
+  return { name, said, source };
+}
+
+function sourceOf(agent: string, { directory, said }: Naming): AgentSource {
+  if (agent === CODING_AGENT) return { case: "codingAgent" };
+  const profile = findAcpProfile(agent);
+  if (profile) return { case: "acp", profile, program: profile.program, args: profile.args };
+  if (!agent.startsWith(ACP_PREFIX)) return { case: "module", path: resolve(directory, agent) };
+  const [program, ...args] = commandWords(agent.slice(ACP_PREFIX.length));
+  if (program === undefined) {
+    throw new Error(`${said} is not a command line: write ${ACP_PREFIX}PROGRAM ARGUMENTS, and end what is in quotes`);
+  }
+  // A program's name is looked up in PATH. Paths are relative to where they were written, not to a workspace.
+  const absolute = (word: string): string => (/^\.{1,2}\//.test(word) ? resolve(directory, word) : word);
+  return {
+    case: "acp",
+    profile: undefined,
+    program: program.includes("/") ? resolve(directory, program) : program,
+    args: args.map(absolute),
+  };
+}
+
+function defaultName(agent: string, source: AgentSource): string {
+  const path = source.case === "acp" && source.profile === undefined ? source.program : agent;
+  return basename(path, extname(path));
+}
+
+/** How `loadAgents` makes agents that are not modules. */
+export interface AgentMakers {
+  readonly codingAgent: () => Agent;
+  /** Where the programs of agents are looked up, and what answers for their user. */
+  readonly place: AgentPlace;
 }
 
 /** Loads agents by name, in order; only the coding agent when there are no specs. Throws an error that names the one that cannot be loaded. */
 export async function loadAgents(
   specs: readonly AgentSpec[],
-  codingAgent: () => Agent,
+  makers: AgentMakers,
 ): Promise<Readonly<Record<string, Agent>>> {
-  if (specs.length === 0) return { [CODING_AGENT]: codingAgent() };
+  if (specs.length === 0) return { [CODING_AGENT]: makers.codingAgent() };
   const agents: [string, Agent][] = [];
-  for (const { name, path, said } of specs) {
-    agents.push([name, path === undefined ? codingAgent() : await loadAgent(path, said)]);
-  }
+  for (const spec of specs) agents.push([spec.name, await makeAgent(spec, makers)]);
   return Object.fromEntries(agents);
+}
+
+async function makeAgent({ name, source, said }: AgentSpec, { codingAgent, place }: AgentMakers): Promise<Agent> {
+  switch (source.case) {
+    case "codingAgent":
+      return codingAgent();
+    case "module":
+      return loadAgent(source.path, said);
+    case "acp":
+      return (await import("./acp-agents.ts")).createAcpAgent(name, source, { ...place, said });
+    default:
+      return source satisfies never;
+  }
 }
 
 async function loadAgent(path: string, said: string): Promise<Agent> {
@@ -87,6 +144,7 @@ async function loadAgent(path: string, said: string): Promise<Agent> {
 /** Asserts that nobody but root and this user can change a module, since it runs with this user's rights. */
 async function assertOwn(path: string, said: string): Promise<void> {
   const found = await stat(path).catch((reason: unknown) => {
+    if (!/[./]/.test(basename(path))) throw new Error(unknownAgent(said), { cause: reason });
     throw new Error(`${said} cannot be read: ${messageOf(reason)}: ${REMEDY}`);
   });
   if (!found.isFile()) throw new Error(`${said} is not a file: ${REMEDY}`);
@@ -94,6 +152,12 @@ async function assertOwn(path: string, said: string): Promise<void> {
   if (found.uid !== 0 && found.uid !== process.getuid?.()) {
     throw new Error(`${said} belongs to another user: look at what it does, and chown it`);
   }
+}
+
+/** A word without a dot was rather meant as the name of an agent than as a file. */
+function unknownAgent(said: string): string {
+  const names = [CODING_AGENT, ...ACP_PROFILES.map(({ name }) => name)].join(", ");
+  return `${said} is not a file and not a known agent: choose ${names}, write ${ACP_PREFIX}COMMAND (docs/agents.md), or ${REMEDY}`;
 }
 
 function exportsOf(loaded: unknown): Readonly<Record<string, unknown>> {

@@ -76,6 +76,7 @@ async function startServer(workspace: string, options: JobOptions, io: Io): Prom
   const { codingAgent } = await import("@devtool/coding-agent");
   const { createServer } = await import("@devtool/server");
   const { agentOptions, operatorConfig } = await import("./agent-options.ts");
+  const { permissionPolicy } = await import("./agent-permission.ts");
   const { agentSpecs, loadAgents } = await import("./agent-modules.ts");
   const data = resolve(options.data ?? defaultDataDirectory(io.env));
   const operator = await operatorConfig(undefined, data);
@@ -84,7 +85,14 @@ async function startServer(workspace: string, options: JobOptions, io: Io): Prom
   const log = join(data, "jobs", `${new Date().toISOString().replaceAll(":", "-")}-${randomUUID().slice(0, 8)}.db`);
   const server = await createServer({
     ...configured,
-    agents: await loadAgents(agentSpecs([], operator), () => codingAgent(configured)),
+    agents: await loadAgents(agentSpecs([], operator), {
+      codingAgent: () => codingAgent(configured),
+      place: {
+        env: io.env,
+        workspaces: [workspace],
+        permission: () => permissionPolicy({ ...configured, dataDirectory: data }),
+      },
+    }),
     workspace,
     // The user's rules, approvals and trust apply to this server too, and are hidden from its tools.
     dataDirectory: data,

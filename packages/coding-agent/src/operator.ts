@@ -1,3 +1,5 @@
 /** The entry `@devtool/coding-agent/operator`: the trust of workspaces, for the operator's commands. */
+
+export { stricterMode } from "./assembly/approval-mode.ts";
 export { Workspace } from "./tool/workspace.ts";
 export { TrustStore } from "./trust/trust-store.ts";

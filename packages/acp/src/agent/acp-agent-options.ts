@@ -1,5 +1,5 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import type { ConfirmationRequest } from "@devtool/schema";
+import type { ApprovalMode, ConfirmationRequest } from "@devtool/schema";
 import type { Skill } from "@devtool/server/agent";
 
 /** The options of `acpAgent`. */
@@ -135,6 +135,9 @@ export interface PermissionRequest {
 
   /** The principal that the task belongs to. */
   readonly principal: string;
+
+  /** The approval mode that the session asks for (`SessionSettings.approval_mode`). It can only narrow the operator's. */
+  readonly approvalMode: ApprovalMode;
 
   /** The name of the tool, as the agent gives it; its kind if it has no name. */
   readonly toolName: string;

@@ -7,8 +7,9 @@ import { codingAgent } from "@devtool/coding-agent";
 import { ApprovalMode, type ServerInfo, ServerInfoSchema } from "@devtool/schema";
 import { createServer, type DevtoolServer, type ServerOptions } from "@devtool/server";
 import { assertSafeExposure, failpoint } from "@devtool/server/operator";
-import { agentSpecs, loadAgents } from "../agent-modules.ts";
+import { type AgentMakers, agentSpecs, loadAgents } from "../agent-modules.ts";
 import { agentOptions, operatorConfig } from "../agent-options.ts";
+import { permissionPolicy } from "../agent-permission.ts";
 import { defaultDataDirectory, discoveryPath, removeDiscovery, writeDiscovery } from "../discovery.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
@@ -83,17 +84,25 @@ async function start({ root = [], ...options }: ServeOptions, data: string, io: 
   const configured = { ...(await agentOptions(operator, io)), ...(await listenOptions(options, operator)) };
   const specs = agentSpecs(options.agent, operator);
   const approvalMode = APPROVAL_MODES[options.approvalMode ?? ""] ?? configured.approvalMode ?? ApprovalMode.DEFAULT;
+  const workspaceRoots = [workspace, ...root.map((path) => resolve(path))];
+  const makers: AgentMakers = {
+    codingAgent: () => codingAgent({ ...configured, approvalMode }),
+    place: {
+      env: io.env,
+      workspaces: workspaceRoots,
+      permission: () => permissionPolicy({ ...configured, approvalMode, dataDirectory: data }),
+    },
+  };
   const decided: ServerOptions = {
     ...configured,
     ...(options.profile
       ? await profileOptions(options.profile, { env: io.env, configured })
-      : { agents: await loadAgents(specs, () => codingAgent({ ...configured, approvalMode })) }),
+      : { agents: await loadAgents(specs, makers) }),
     ...(options.anonymous && { anonymous: "admit" as const }),
   };
   // Checked before the token is added: a generated token does not mean that other machines may connect.
   assertSafeExposure(decided);
   const { token, keep } = await tokenFor(options, decided.token, data);
-  const workspaceRoots = [workspace, ...root.map((path) => resolve(path))];
   const server = await createServer({ ...decided, token, workspace, workspaceRoots, dataDirectory: data });
   return { server, about: { ...aboutOf(decided), approvalMode, workspace, workspaceRoots }, keep };
 }

@@ -1,0 +1,78 @@
+import { join } from "node:path";
+import type { PermissionDecision, PermissionPolicy, PermissionRequest } from "@devtool/acp";
+import { stricterMode } from "@devtool/coding-agent/operator";
+import {
+  ApprovalMode,
+  type CompiledRule,
+  callRequest,
+  createPolicyEngine,
+  createShellAnalyzer,
+  type PlainCall,
+  readPolicyFile,
+} from "@devtool/policy";
+
+/** The rules that answer the permission requests of agents. */
+export interface AgentRules {
+  readonly dataDirectory: string;
+  readonly policyFiles?: readonly string[];
+  /** Default: every change asks. */
+  readonly approvalMode?: ApprovalMode;
+}
+
+/**
+ * Creates a policy that answers the permission requests of other agents by the rules of this server: those of its policy files and of its
+ * approval mode. What no rule decides, the user decides.
+ *
+ * A request of an agent is a claim: the agent says which files and which command a call is about. Throws a `PolicyError` for an invalid file.
+ */
+export async function permissionPolicy({
+  dataDirectory,
+  policyFiles = [],
+  approvalMode = ApprovalMode.DEFAULT,
+}: AgentRules): Promise<PermissionPolicy> {
+  const own = await readPolicyFile({ path: join(dataDirectory, "policy.toml"), tier: "user", label: "policy.toml" });
+  const operators = await Promise.all(policyFiles.map(operatorRules));
+  const rules = [...own, ...operators.flat()];
+  const analyze = createShellAnalyzer();
+  return async (request, signal) => {
+    const workspace = request.workspacePath;
+    // The agent runs its commands itself, outside of our sandbox.
+    const mode = stricterMode(approvalMode, request.approvalMode);
+    const engine = createPolicyEngine({ mode, workspace, rules, analyze, shellConfinement: "none" });
+    const decisions: PermissionDecision[] = [];
+    for (const call of plainCalls(request)) {
+      const { decision, rule, reason } = await engine.decide(callRequest(call), signal);
+      decisions.push(decision === "ask" || rule === "" ? { case: "ask" } : { case: decision, rule, reason });
+    }
+    return strictest(decisions);
+  };
+}
+
+/** Reads an operator's file. Clients see its number in place of its path. */
+async function operatorRules(path: string, index: number): Promise<CompiledRule[]> {
+  const rules = await readPolicyFile({ path, tier: "operator" });
+  return rules.map((rule) => ({ ...rule, label: `operator-${index + 1}${rule.label.slice(path.length)}` }));
+}
+
+/** Returns the calls that a request stands for, in the words of our rules. */
+function plainCalls({ kind, toolName, input, details, paths }: PermissionRequest): PlainCall[] {
+  if (details?.case === "executeDetails") {
+    const { command, workingDirectory } = details.value;
+    return [{ case: "command", command, ...(workingDirectory && { directory: workingDirectory }) }];
+  }
+  const other: PlainCall = { case: "other", tool: toolName, args: input };
+  if (paths.length === 0) return [other];
+  if (details?.case === "fileEditDetails" || CHANGES.has(kind)) {
+    return paths.map((path): PlainCall => ({ case: "edit", path }));
+  }
+  return kind === "read" ? paths.map((path): PlainCall => ({ case: "read", path })) : [other];
+}
+
+/** The kinds of calls that change files. */
+const CHANGES: ReadonlySet<string> = new Set(["edit", "delete", "move"]);
+
+/** A call about several files runs only if it may for each of them. */
+function strictest(decisions: readonly PermissionDecision[]): PermissionDecision {
+  const found = ["deny", "ask"].map((wanted) => decisions.find((decision) => decision.case === wanted));
+  return found.find((decision) => decision !== undefined) ?? decisions[0] ?? { case: "ask" };
+}
