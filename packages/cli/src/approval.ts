@@ -18,7 +18,6 @@ import { type Io, writeLine } from "./io.ts";
 import type { Screen } from "./render/gutter.ts";
 import { paintFor, visible } from "./render/style.ts";
 import { questionLines, toolCallLine } from "./render/tool-call.ts";
-import type { Line } from "./terminal/line-editor.ts";
 import type { Questioner } from "./terminal/questioner.ts";
 
 /** A tool call that waits for an answer. */
@@ -39,10 +38,10 @@ export function approveAll(io: Pick<Io, "stderr">, withoutSandbox: WithoutSandbo
   const decline = declineAll(io, "it would run without the sandbox (see --approve-without-sandbox)");
   return (asked, signal) => {
     const ids = asked.call.confirmationRequest?.options.map(({ id }) => id) ?? [];
-    if (!ids.includes(OPTION_PROCEED_WITHOUT_SANDBOX))
-      return Promise.resolve([confirmationPart(asked.call, OPTION_PROCEED_ONCE)]);
-    if (withoutSandbox === "decline") return decline(asked, signal);
-    return Promise.resolve([confirmationPart(asked.call, OPTION_PROCEED_WITHOUT_SANDBOX)]);
+    const isWithoutSandbox = ids.includes(OPTION_PROCEED_WITHOUT_SANDBOX);
+    if (isWithoutSandbox && withoutSandbox === "decline") return decline(asked, signal);
+    const option = isWithoutSandbox ? OPTION_PROCEED_WITHOUT_SANDBOX : OPTION_PROCEED_ONCE;
+    return Promise.resolve([confirmationPart(asked.call, option)]);
   };
 }
 
@@ -62,27 +61,33 @@ export function approveByAsking(io: Io, questioner: Questioner): Approver {
     const request = call.confirmationRequest;
     if (!request) return undefined;
     const screen = screenOf(out);
+    // The first line of the question stays visible.
+    const maxLines = Math.max(6, (screen.rows ?? 40) - request.options.length - 8);
     const whole = questionLines(call, paint, { screen, maxLines: Number.POSITIVE_INFINITY });
-    const shown = questionLines(call, paint, { screen, maxLines: linesFor(request, screen) });
-    const choices = [...choicesOf(request), ...(shown.length < whole.length ? [SHOW_ALL] : [])];
-    const options = choices.map(({ key, label }) => `  ${paint("heading", `[${key}]`)} ${label}`);
+    const short = questionLines(call, paint, { screen, maxLines });
+    const choices = choicesFor(request);
+    if (short.length < whole.length) choices.push(SHOW_ALL);
+    const menu = choices.map(({ key, label }) => `  ${paint("heading", `[${key}]`)} ${label}`);
+    const printQuestion = (lines: readonly string[]): void =>
+      writeLine(out, [toolCallLine(call, paint), ...lines, ...menu].join("\n"));
+    printQuestion(short);
     const prompt = isQuestion ? "choose, or type the answer > " : "choose > ";
-    const put = (lines: readonly string[]): void =>
-      writeLine(out, [toolCallLine(call, paint), ...lines, ...options].join("\n"));
-    put(shown);
     for (;;) {
       const line = await questioner.ask({ prompt: paint("heading", prompt), takesWords: isQuestion }, signal);
       if (line === undefined) return undefined;
-      const choice = line.isPasted ? undefined : choiceOf(line, choices);
+      const { text, isPasted } = line;
+      const isChosen = ({ key, id, label }: Choice): boolean => text === key || (text === id && label !== EDIT_FIRST);
+      const choice = isPasted ? undefined : choices.find(isChosen);
       if (choice === SHOW_ALL) {
-        put(whole);
+        printQuestion(whole);
       } else if (choice?.edits) {
-        const part = await edited(call, choice.id, { io, questioner });
+        const part = await editProposal(call, choice.id, io, questioner);
         if (part) return [part];
       } else if (choice) {
         return [confirmationPart(call, choice.id)];
-      } else if (isQuestion && line.text !== "") {
-        return [textPart(line.text), confirmationPart(call, OPTION_PROCEED_ONCE)];
+      } else if (isQuestion && text !== "") {
+        const answer = create(PartSchema, { content: { case: "text", value: text } });
+        return [answer, confirmationPart(call, OPTION_PROCEED_ONCE)];
       } else {
         writeLine(out, `choose ${choices.map(({ key }) => key).join(", ")}`);
       }
@@ -90,10 +95,7 @@ export function approveByAsking(io: Io, questioner: Questioner): Approver {
   };
 }
 
-function textPart(text: string): Part {
-  return create(PartSchema, { content: { case: "text", value: text } });
-}
-
+/** A line of the menu below a question. */
 interface Choice {
   readonly key: string;
   /** The id of the option. */
@@ -101,10 +103,6 @@ interface Choice {
   readonly label: string;
   /** Whether the user edits the proposed file first. */
   readonly edits: boolean;
-}
-
-function choiceOf({ text }: Line, choices: readonly Choice[]): Choice | undefined {
-  return choices.find(({ key, id, label }) => text === key || (text === id && label !== EDIT_FIRST));
 }
 
 /** Shows the whole question when it does not fit the terminal. Not an option of the call. */
@@ -118,15 +116,11 @@ function screenOf(out: Writable): Screen {
   };
 }
 
-/** Returns the maximum number of lines of a question, so that its first line stays visible. */
-function linesFor({ options }: ConfirmationRequest, { rows = 40 }: Screen): number {
-  return Math.max(6, rows - options.length - 8);
-}
-
 /** Writes the file as the user edited it, without another question. Not an option of the call. */
 const EDIT_FIRST = "Edit first";
 
-function choicesOf({ options, details }: ConfirmationRequest): Choice[] {
+/** Returns the options of a call; for a proposed file also that of editing it, before the last, which declines. */
+function choicesFor({ options, details }: ConfirmationRequest): Choice[] {
   const offered = options.map(
     ({ id, name, description }, index): Choice => ({
       key: KEYS.get(id) ?? String(index + 1),
@@ -153,10 +147,11 @@ const KEYS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Lets the user edit the proposed file. Prints a failure and returns undefined; the question stays open. */
-async function edited(
+async function editProposal(
   call: ToolCall,
   optionId: string,
-  { io, questioner }: { readonly io: Io; readonly questioner: Questioner },
+  io: Io,
+  questioner: Questioner,
 ): Promise<Part | undefined> {
   const details = call.confirmationRequest?.details;
   const proposed = details?.case === "fileEditDetails" ? details.value : undefined;

@@ -16,25 +16,23 @@ export function compileCacheDirectory({
   const directory = join(caches, "devtool", "compile");
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
-    return isPrivate(directory) && isOutOfReach(dirname(realpathSync(directory))) ? directory : undefined;
+    const stats = lstatSync(directory);
+    const isPrivate = stats.isDirectory() && stats.uid === userId(stats) && (stats.mode & 0o077) === 0;
+    return isPrivate && isOutOfReach(dirname(realpathSync(directory))) ? directory : undefined;
   } catch {
     return undefined;
   }
 }
 
-function isPrivate(directory: string): boolean {
-  const stats = lstatSync(directory);
-  return stats.isDirectory() && stats.uid === (process.geteuid?.() ?? stats.uid) && (stats.mode & 0o077) === 0;
+/** Returns the id of this user. Where the system has none, each owner counts as this user. */
+function userId({ uid }: Stats): number {
+  return process.geteuid?.() ?? uid;
 }
 
 /** Whether nobody else can replace what this user owns in a directory, as in a sticky one. */
 function isOutOfReach(directory: string): boolean {
   const stats = statSync(directory);
   const isOpen = (stats.mode & 0o002) !== 0 && (stats.mode & 0o1000) === 0;
-  if (isOpen || !isOurs(stats)) return false;
+  if (isOpen || (stats.uid !== 0 && stats.uid !== userId(stats))) return false;
   return dirname(directory) === directory || isOutOfReach(dirname(directory));
-}
-
-function isOurs({ uid }: Stats): boolean {
-  return uid === 0 || uid === (process.geteuid?.() ?? uid);
 }

@@ -17,10 +17,8 @@ export function completeCommand(line: string, known: readonly SlashCommand[], ex
     known,
   );
   const own = words.length === 0 ? extra.filter((name) => name.startsWith(word)) : [];
-  const found = (level ?? []).filter(({ name }) => name.startsWith(word)).map(withSpace);
+  const found = (level ?? [])
+    .filter(({ name }) => name.startsWith(word))
+    .map((command) => (command.subCommands.length + command.arguments.length > 0 ? `${command.name} ` : command.name));
   return [[...found, ...own].map((completed) => `/${before}${completed}`), line];
-}
-
-function withSpace(command: SlashCommand): string {
-  return command.subCommands.length > 0 || command.arguments.length > 0 ? `${command.name} ` : command.name;
 }

@@ -1,7 +1,9 @@
 import { readFile, stat } from "node:fs/promises";
 import { resolve } from "node:path";
-import { create, type DescEnum, type DescMessage, fromJson, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
+import { create, type DescEnum, type DescMessage, fromJson, type JsonValue } from "@bufbuild/protobuf";
 import { type ServerConfig, ServerConfigSchema } from "@devtool/schema";
+import { isObject, plainJson } from "@devtool/schema/json";
+import { errorCode, errorMessage } from "./errors.ts";
 
 /**
  * Reads the operator's config file: the named one, or `config.toml` in the data directory, which may be missing.
@@ -11,8 +13,8 @@ import { type ServerConfig, ServerConfigSchema } from "@devtool/schema";
 export async function readConfig(named: string | undefined, dataDirectory: string): Promise<ServerConfig> {
   const path = named ?? resolve(dataDirectory, "config.toml");
   const text = await readFile(path, "utf8").catch((reason: unknown) => {
-    if (named === undefined && isMissing(reason)) return undefined;
-    throw new Error(`config file "${path}" cannot be read: ${messageOf(reason)}`);
+    if (named === undefined && errorCode(reason) === "ENOENT") return undefined;
+    throw new Error(`config file "${path}" cannot be read: ${errorMessage(reason)}`);
   });
   if (text === undefined) return create(ServerConfigSchema);
   // The file can name commands that the server starts.
@@ -20,16 +22,11 @@ export async function readConfig(named: string | undefined, dataDirectory: strin
   if ((mode & 0o022) !== 0) throw new Error(`config file "${path}" may be changed by others: chmod go-w it`);
   if (uid !== 0 && uid !== process.getuid?.())
     throw new Error(`config file "${path}" belongs to another user: look at what it says, and chown it`);
-  return parseConfig(text, path);
-}
-
-async function parseConfig(text: string, path: string): Promise<ServerConfig> {
   const { parse } = await import("smol-toml");
   try {
-    const json: JsonValue = JSON.parse(JSON.stringify(parse(text)));
-    return fromJson(ServerConfigSchema, withEnumNames(ServerConfigSchema, json));
+    return fromJson(ServerConfigSchema, withEnumNames(ServerConfigSchema, plainJson(parse(text))));
   } catch (reason) {
-    throw new Error(`config file "${path}" cannot be used: ${messageOf(reason)}`);
+    throw new Error(`config file "${path}" cannot be used: ${errorMessage(reason)}`);
   }
 }
 
@@ -39,7 +36,7 @@ function withEnumNames(schema: DescMessage, json: JsonValue): JsonValue {
   const entries = Object.entries(json).map(([key, value]): [string, JsonValue] => {
     const field = schema.fields.find(({ name, jsonName }) => name === key || jsonName === key);
     const convert = (item: JsonValue): JsonValue => {
-      if (field?.enum) return fullName(field.enum, item);
+      if (field?.enum) return enumName(field.enum, item);
       return field?.message ? withEnumNames(field.message, item) : item;
     };
     return [key, Array.isArray(value) ? value.map(convert) : convert(value)];
@@ -47,23 +44,11 @@ function withEnumNames(schema: DescMessage, json: JsonValue): JsonValue {
   return Object.fromEntries(entries);
 }
 
-function fullName(schema: DescEnum, value: JsonValue): JsonValue {
+function enumName(schema: DescEnum, value: JsonValue): JsonValue {
   if (typeof value !== "string") return value;
   const prefix = schema.values[0]?.name.replace(/UNSPECIFIED$/, "") ?? "";
   const found = schema.values.find(({ name }) => name === `${prefix}${value.toUpperCase()}`);
   if (found) return found.name;
   const choices = schema.values.slice(1).map(({ name }) => name.slice(prefix.length).toLowerCase());
   throw new Error(`"${value}" does not exist: choose ${choices.join(", ")}`);
-}
-
-function isObject(json: JsonValue): json is JsonObject {
-  return typeof json === "object" && json !== null && !Array.isArray(json);
-}
-
-function isMissing(reason: unknown): boolean {
-  return reason instanceof Error && "code" in reason && reason.code === "ENOENT";
-}
-
-function messageOf(reason: unknown): string {
-  return reason instanceof Error ? reason.message : String(reason);
 }

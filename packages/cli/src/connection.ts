@@ -1,8 +1,9 @@
 import type { Transport } from "@connectrpc/connect";
 import { bearerInterceptor, createDevtoolClient, type DevtoolClient } from "@devtool/client";
-import type { ServerInfo } from "@devtool/schema";
+import { defined } from "@devtool/schema/json";
 import type { Address } from "./address.ts";
 import { defaultDataDirectory, discoveryPath, readDiscovery } from "./discovery.ts";
+import { errorMessage } from "./errors.ts";
 import { type Io, writeLine } from "./io.ts";
 import { type PinnedTls, pinnedFetch, pinnedTls } from "./pinned-tls.ts";
 import { assertPrivateDirectory } from "./private-file.ts";
@@ -37,44 +38,40 @@ export interface Connection {
  * its place, when it does not answer, when other users can read the data directory, and when the file cannot be read.
  */
 export async function findServer(options: ConnectionOptions, io: Io): Promise<Address | undefined> {
-  assertUrl(options.url);
-  const given = options.token ?? (options.url === undefined ? undefined : io.env.DEVTOOL_TOKEN);
-  const data = options.data ?? defaultDataDirectory(io.env);
-  if (options.url === undefined || given === undefined) await assertPrivateDirectory(data);
-  const info = await discovered(data, options.url !== undefined && given !== undefined);
-  if (options.url !== undefined && info?.url !== options.url) return { url: options.url, token: given ?? "" };
+  const { url: named, data = defaultDataDirectory(io.env) } = options;
+  if (named !== undefined && !/^https?:$/.test(URL.parse(named)?.protocol ?? "")) {
+    throw new Error(`"${named}" is not the URL of a server: write it as http://127.0.0.1:41242`);
+  }
+  const given = options.token ?? (named === undefined ? undefined : io.env.DEVTOOL_TOKEN);
+  // With a named server and a token the discovery file is not needed, so it may be unreadable.
+  const needsDiscovery = named === undefined || given === undefined;
+  if (needsDiscovery) await assertPrivateDirectory(data);
+  const info = await readDiscovery(data).catch((reason: unknown) => {
+    if (!needsDiscovery) return undefined;
+    const problem = `cannot determine whether a server is running: ${errorMessage(reason)}`;
+    throw new UnprovenServerError(problem, { cause: reason });
+  });
+  if (named !== undefined && info?.url !== named) return { url: named, token: given ?? "" };
   if (!info) return undefined;
-  const { url, token, certificate } = info;
-  const address = { url, info, ...(certificate !== "" && { certificate }) };
+  const { url, token } = info;
+  const address = { url, info, ...defined({ certificate: info.certificate || undefined }) };
   if (given !== undefined) return { ...address, token: given };
   const standing = await standingOf(info, NEVER);
-  if (standing.case === "proven") return { ...address, token };
-  if (standing.case === "silent") throw new UnprovenServerError(silenceOf(info, standing.timeoutMs));
-  if (standing.case === "foreign") throw new UnprovenServerError(foreign(info, discoveryPath(data), standing.reason));
-  return options.url === undefined ? undefined : { url: options.url, token: "" };
-}
-
-/** Reads the discovery file. With a named server and token it is not needed, so it may be unreadable. */
-async function discovered(data: string, isNamed: boolean): Promise<ServerInfo | undefined> {
-  try {
-    return await readDiscovery(data);
-  } catch (reason) {
-    if (isNamed) return undefined;
-    const problem = reason instanceof Error ? reason.message : String(reason);
-    throw new UnprovenServerError(`cannot determine whether a server is running: ${problem}`, { cause: reason });
+  switch (standing.case) {
+    case "proven":
+      return { ...address, token };
+    case "silent":
+      throw new UnprovenServerError(silenceOf(info, standing.timeoutMs));
+    case "foreign":
+      throw new UnprovenServerError(
+        `what listens at ${url} did not prove that it is the server of ${discoveryPath(data)} (${standing.reason}): it gets no token; start the server again, or name one with --url and --token`,
+      );
+    case "absent":
+      return named === undefined ? undefined : { url: named, token: "" };
   }
 }
 
-function assertUrl(url: string | undefined): void {
-  if (url === undefined || /^https?:$/.test(URL.parse(url)?.protocol ?? "")) return;
-  throw new Error(`"${url}" is not the URL of a server: write it as http://127.0.0.1:41242`);
-}
-
 const NEVER: AbortSignal = new AbortController().signal;
-
-function foreign({ url }: ServerInfo, path: string, reason: string): string {
-  return `what listens at ${url} did not prove that it is the server of ${path} (${reason}): it gets no token; start the server again, or name one with --url and --token`;
-}
 
 /** Connects to the running or named server. Throws when there is none. */
 export async function connect(options: ConnectionOptions, io: Io): Promise<DevtoolClient> {

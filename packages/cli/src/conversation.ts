@@ -5,7 +5,6 @@ import {
   isInterrupted,
   isQuestionOfCall,
   isTerminal,
-  type Message,
   MessageSchema,
   type Part,
   Role,
@@ -38,7 +37,12 @@ export interface Saying {
  * A task whose questions stay open is still `input-required`.
  */
 export async function converse(saying: Saying, options: ConversationOptions, signal: AbortSignal): Promise<Task> {
-  return answerAll(await exchange(saying, options, signal), options, signal);
+  let task = saying.before ?? emptyTask();
+  for await (const event of streamMessage(options.client, saying.request, signal)) {
+    task = reduceTask(task, event);
+    options.onEvent(event);
+  }
+  return answerAll(task, options, signal);
 }
 
 /** Answers the open questions of a task, and those that follow from the answers. */
@@ -53,8 +57,8 @@ export async function answerAll(task: Task, options: ConversationOptions, signal
     if (!answer) return task;
     parts.push(...answer);
   }
-  const request = { message: messageOf(options.nextId(), parts), taskId: task.id };
-  return converse({ request, before: task }, options, signal);
+  const message = create(MessageSchema, { messageId: options.nextId(), role: Role.USER, parts });
+  return converse({ request: { message, taskId: task.id }, before: task }, options, signal);
 }
 
 /** Follows a task from its beginning until it waits or has ended. */
@@ -68,23 +72,6 @@ export async function followToRest(
     task = reduceTask(task, event);
     onEvent(event);
     if (isTerminal(task.state) || isInterrupted(task.state)) break;
-  }
-  return task;
-}
-
-function messageOf(messageId: string, parts: Part[]): Message {
-  return create(MessageSchema, { messageId, role: Role.USER, parts });
-}
-
-async function exchange(
-  { request, before = emptyTask() }: Saying,
-  { client, onEvent }: ConversationOptions,
-  signal: AbortSignal,
-): Promise<Task> {
-  let task = before;
-  for await (const event of streamMessage(client, request, signal)) {
-    task = reduceTask(task, event);
-    onEvent(event);
   }
   return task;
 }

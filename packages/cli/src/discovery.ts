@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { fromJsonString, toJsonString } from "@bufbuild/protobuf";
 import { type ServerInfo, ServerInfoSchema } from "@devtool/schema";
 import { failpoint } from "@devtool/server/operator";
+import { errorCode } from "./errors.ts";
 import { readPrivateFile, writePrivateFile } from "./private-file.ts";
 
 /** Returns the data directory that is used without `--data`: `$DEVTOOL_DATA` or `~/.devtool`. */
@@ -29,16 +30,14 @@ export async function writeDiscovery(dataDirectory: string, info: ServerInfo): P
 export async function readDiscovery(dataDirectory: string): Promise<ServerInfo | undefined> {
   const path = discoveryPath(dataDirectory);
   const text = await readPrivateFile(path);
-  const info = text === undefined ? undefined : parse(text, path);
-  return info && isAlive(info.pid) ? info : undefined;
-}
-
-function parse(text: string, path: string): ServerInfo {
+  if (text === undefined) return undefined;
+  let info: ServerInfo;
   try {
-    return fromJsonString(ServerInfoSchema, text, { ignoreUnknownFields: true });
+    info = fromJsonString(ServerInfoSchema, text, { ignoreUnknownFields: true });
   } catch (cause) {
     throw new Error(`${path} is damaged: remove it, then start the server again`, { cause });
   }
+  return isAlive(info.pid) ? info : undefined;
 }
 
 /** Removes the discovery file if it is still the one of this process id. A file that cannot be read stays. */
@@ -50,11 +49,12 @@ export async function removeDiscovery(dataDirectory: string, pid: number): Promi
   failpoint("devtool:discovery.remove.after");
 }
 
+/** Whether a process runs. One of another user does too, although no signal may be sent to it. */
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;
   } catch (reason) {
-    return reason instanceof Error && "code" in reason && reason.code === "EPERM";
+    return errorCode(reason) === "EPERM";
   }
 }

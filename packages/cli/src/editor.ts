@@ -22,16 +22,13 @@ export async function editText(text: string, name: string, { env }: Pick<Io, "en
   try {
     await writeFile(file, text, { mode: 0o600 });
     const script = RUN_EDITOR.replace("EDITOR", () => editor);
-    const child = spawn("/bin/sh", ["-c", script, "sh", file], { stdio: "inherit", env: withTrustedPath(env) });
+    // The current directory is often a workspace, and `npx` puts the programs of its packages first in PATH.
+    const path = sortSearchPath(env.PATH ?? "", [process.cwd()]).trusted.join(delimiter);
+    const child = spawn("/bin/sh", ["-c", script, "sh", file], { stdio: "inherit", env: { ...env, PATH: path } });
     const [code] = await once(child, "exit");
     if (code !== 0) throw new Error(`the editor ended with ${code}: nothing was changed`);
     return await readFile(file, "utf8");
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
-}
-
-/** Removes the current directory's programs from PATH: it is often a workspace, and `npx` puts its programs first. */
-function withTrustedPath(env: Io["env"]): Record<string, string | undefined> {
-  return { ...env, PATH: sortSearchPath(env.PATH ?? "", [process.cwd()]).trusted.join(delimiter) };
 }

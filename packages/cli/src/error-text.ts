@@ -1,8 +1,9 @@
 import { Code, ConnectError } from "@connectrpc/connect";
+import { errorMessage } from "./errors.ts";
 
 /** Returns an error message for users: the server's where there is one, without protocol codes. */
 export function reasonOf(reason: unknown): string {
-  if (!(reason instanceof ConnectError)) return reason instanceof Error ? reason.message : String(reason);
+  if (!(reason instanceof ConnectError)) return errorMessage(reason);
   const problem = reason.code === Code.Unavailable ? rootOf(reason.cause) : undefined;
   if (problem !== undefined) return `the server cannot be reached: ${problem}`;
   return reason.rawMessage || WORDS[reason.code] || `the server failed with the code ${Code[reason.code]}`;

@@ -27,18 +27,19 @@ export async function listenOptions(
   const tokenFile = flags.tokenFile ?? (config.tokenFile && resolve(directory, config.tokenFile));
   return {
     host: flags.host ?? (config.host || "127.0.0.1"),
-    port: flags.port === undefined ? portOf(config.port ?? DEFAULT_PORT) : portOf(flags.port),
-    ...(publicUrl !== "" && { publicUrl }),
+    port: parsePort(flags.port ?? config.port ?? DEFAULT_PORT),
+    publicUrl: publicUrl || undefined,
     allowedHosts: [...config.allowedHosts, ...(flags.allowHost ?? [])],
     allowedOrigins: [...config.allowedOrigins, ...(flags.allowOrigin ?? [])],
     pushTargets: [...config.pushTargets, ...(flags.pushTarget ?? [])],
-    ...(tokenFile !== "" && { token: await readTokenFile(tokenFile) }),
+    token: tokenFile === "" ? undefined : await readTokenFile(tokenFile),
     tlsEndedByProxy: flags.tlsEndedByProxy ?? config.tlsEndedByProxy,
     extensionRequired: flags.requireExtension ?? config.requireExtension,
   };
 }
 
-function portOf(value: string | number): number {
+/** Returns a port as a number; 0 stands for a free one. Throws for what is not a port. */
+export function parsePort(value: string | number): number {
   const port = Number(value);
   if (value !== "" && Number.isInteger(port) && port >= 0 && port <= 65535) return port;
   throw new Error(`port "${value}" is not a port: choose 0 to 65535`);

@@ -30,6 +30,6 @@ export async function pinnedFetch(chain: string): Promise<typeof globalThis.fetc
   return (input, { method = "GET", headers, body, signal = null, redirect = "follow" } = {}) => {
     if (input instanceof Request || (body && typeof body !== "string")) throw new TypeError("send a text to a URL");
     const fields = Object.fromEntries(new Headers(headers));
-    return fetch(input, { method, headers: fields, signal, redirect, dispatcher, ...(body && { body }) });
+    return fetch(input, { method, headers: fields, signal, redirect, dispatcher, body: body || null });
   };
 }

@@ -1,3 +1,4 @@
+import { defined } from "@devtool/schema/json";
 import type { ServerOptions, ServerSettings } from "@devtool/server";
 
 /** The choices of `--profile`: one for each A2A test kit (docs/test-kits.md). */
@@ -23,13 +24,12 @@ interface Base {
 export async function profileOptions(profile: Profile, { env, configured }: Base): Promise<ServerOptions> {
   const { createTckAgent } = await import("@devtool/server/tck");
   const { ordinary, a2a } = RULES[profile];
-  const { DEVTOOL_TOKEN: token } = env;
   return {
     agents: { devtool: createTckAgent({ ordinary, streamingTimeoutMs: timeoutOf(env.TCK_STREAMING_TIMEOUT) }) },
     a2a,
     retryWindowMs: 0,
     pushTargets: [...(configured.pushTargets ?? []), ...WEBHOOKS],
-    ...(token && { token }),
+    ...defined({ token: env.DEVTOOL_TOKEN || undefined }),
   };
 }
 

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import type { Address } from "./address.ts";
+import { errorMessage } from "./errors.ts";
 
 /** How long a call waits for a server to start again, in milliseconds. */
 const MAX_WAIT_MS = 120_000;
@@ -95,8 +96,7 @@ export class ReconnectingTransport implements Transport {
     try {
       return await this.#options.find();
     } catch (reason) {
-      const message = reason instanceof Error ? reason.message : String(reason);
-      throw new ConnectError(message, FINAL, undefined, undefined, reason);
+      throw new ConnectError(errorMessage(reason), FINAL, undefined, undefined, reason);
     }
   }
 

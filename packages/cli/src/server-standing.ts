@@ -4,6 +4,7 @@ import { get as getOverTls } from "node:https";
 import { fromJsonString } from "@bufbuild/protobuf";
 import { ReadinessSchema, type ServerInfo } from "@devtool/schema";
 import { PROOF_BYTES, serverProof } from "@devtool/server/operator";
+import { errorCode, errorMessage } from "./errors.ts";
 import { pinnedTls } from "./pinned-tls.ts";
 
 /** The program that listens at the address of a discovery file. */
@@ -26,11 +27,14 @@ const MAX_ANSWER_BYTES = 4_096;
 /**
  * Challenges the program at the address of a discovery file to prove that it wrote the file. Throws when the signal aborts.
  *
- * Only random bytes are sent. They are sent once more when the connection is cut, as a server does that is shutting down; it is absent then.
+ * Only random bytes are sent, never the token. When the connection is cut, they are sent once more: a server that is shutting down cuts the
+ * connection too, and is absent then.
  */
 export async function standingOf(info: ServerInfo, signal: AbortSignal, timeoutMs = TIMEOUT_MS): Promise<Standing> {
-  const ask = () => askForProof(info, { signal, timeoutMs });
-  return (await ask()) ?? (await ask()) ?? CUT;
+  return (
+    (await challengeServer(info, signal, timeoutMs)) ??
+    (await challengeServer(info, signal, timeoutMs)) ?? { case: "foreign", reason: "it cut the connection twice" }
+  );
 }
 
 /** Returns the error message for a server that does not answer. */
@@ -38,36 +42,39 @@ export function silenceOf({ url, pid }: ServerInfo, timeoutMs: number): string {
   return `the server at ${url} did not answer within ${timeoutMs / 1000} seconds: try again, or stop process ${pid} and start it again`;
 }
 
-const CUT: Standing = { case: "foreign", reason: "it cut the connection twice" };
-
 /** Sends one challenge; undefined when the connection was cut. */
-async function askForProof(
+async function challengeServer(
   info: ServerInfo,
-  { signal, timeoutMs }: { readonly signal: AbortSignal; readonly timeoutMs: number },
+  signal: AbortSignal,
+  timeoutMs: number,
 ): Promise<Standing | undefined> {
   const challenge = randomBytes(PROOF_BYTES);
   const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
   try {
-    const answer = await answerTo(challenge, info, limit);
+    const answer = await readAnswer(challenge, info, limit);
     const { proof } = fromJsonString(ReadinessSchema, answer, { ignoreUnknownFields: true });
     const expected = serverProof(info, challenge);
     const isProven = proof.length === expected.length && timingSafeEqual(proof, expected);
     return isProven ? { case: "proven" } : { case: "foreign", reason: "its proof is missing or wrong" };
   } catch (reason) {
     signal.throwIfAborted();
-    const code = codeOf(reason);
+    const code = errorCode(reason);
     if (code === "ECONNREFUSED") return { case: "absent" };
     if (code === "ECONNRESET" || code === "EPIPE") return undefined;
-    return limit.aborted ? { case: "silent", timeoutMs } : { case: "foreign", reason: wordsOf(reason) };
+    return limit.aborted ? { case: "silent", timeoutMs } : { case: "foreign", reason: errorMessage(reason) };
   }
 }
 
-/** Returns the text of a server's answer to a challenge. */
-async function answerTo(challenge: Buffer, info: ServerInfo, signal: AbortSignal): Promise<string> {
+/** Sends a challenge and returns the text of the answer. Throws when it is too large or has an unexpected status. */
+async function readAnswer(challenge: Buffer, info: ServerInfo, signal: AbortSignal): Promise<string> {
   const url = new URL("/readyz", info.url);
   url.searchParams.set("challenge", challenge.toString("base64url"));
+  const options = { agent: false, signal };
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
-  const request = requestOf(url, info, signal);
+  const request =
+    url.protocol === "https:"
+      ? getOverTls(url, { ...options, ...(info.certificate === "" ? {} : pinnedTls(info.certificate)) })
+      : getOpenly(url, options);
   request.on("response", resolve).on("error", reject);
   const response = await promise;
   const chunks: Buffer[] = [];
@@ -79,17 +86,4 @@ async function answerTo(challenge: Buffer, info: ServerInfo, signal: AbortSignal
   }
   if (response.statusCode !== 200 && response.statusCode !== 503) throw new Error(`HTTP ${response.statusCode}`);
   return Buffer.concat(chunks).toString("utf8");
-}
-
-function requestOf(url: URL, { certificate }: ServerInfo, signal: AbortSignal): ReturnType<typeof getOpenly> {
-  if (url.protocol !== "https:") return getOpenly(url, { agent: false, signal });
-  return getOverTls(url, { agent: false, signal, ...(certificate !== "" && pinnedTls(certificate)) });
-}
-
-function codeOf(reason: unknown): unknown {
-  return reason instanceof Error && "code" in reason ? reason.code : undefined;
-}
-
-function wordsOf(reason: unknown): string {
-  return reason instanceof Error ? reason.message : String(reason);
 }

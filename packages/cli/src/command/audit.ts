@@ -39,14 +39,13 @@ function failed(problem: string, io: Io): number {
 }
 
 async function* readAudit(options: AuditOptions, io: Io): AsyncIterable<AuditRecord> {
-  if (options.log !== undefined) return yield* readLog(options.log);
+  if (options.log !== undefined) {
+    // Opening a file that is not there would create it.
+    await access(options.log);
+    const { SqliteTaskStore } = await import("@devtool/server/operator");
+    await using store = await SqliteTaskStore.open(options.log);
+    return yield* store.readAudit(0n);
+  }
   const client = await connect(options, io);
   for await (const { record } of client.audit.readAudit({})) if (record) yield record;
-}
-
-async function* readLog(path: string): AsyncIterable<AuditRecord> {
-  await access(path);
-  const { SqliteTaskStore } = await import("@devtool/server/operator");
-  await using store = await SqliteTaskStore.open(path);
-  yield* store.readAudit(0n);
 }

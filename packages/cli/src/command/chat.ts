@@ -135,7 +135,7 @@ class ChatSession {
     const message = textMessage(randomUUID(), line.replace(/^\/\//, "/"));
     const before = this.#task;
     this.running = before;
-    const request = { message, taskId: before.id, ...(before.id === "" && this.#where()) };
+    const request = before.id === "" ? { message, ...this.#where() } : { message, taskId: before.id };
     this.#keep(await interrupts.during((signal) => converse({ request, before }, conversation, signal)));
     if (isTerminal(this.#task.state)) this.#io.stdout.write("\n");
   }

@@ -7,6 +7,7 @@ import { create, fromJsonString } from "@bufbuild/protobuf";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { type CaseResult, type ProgramStreams, runClientSuite, runProgramSuite } from "@devtool/conformance";
 import { type Binding, BindingSchema, KnownFailingSchema } from "@devtool/schema/conformance";
+import { errorMessage } from "../errors.ts";
 import type { Play } from "./conformance-play.ts";
 
 /** Reads a `binding.json` and prepares the program and client suites for its program, with a server of its own. */
@@ -36,10 +37,10 @@ async function* programResults(
 ): AsyncIterable<CaseResult> {
   const workspace = await mkdtemp(join(tmpdir(), "devtool-program-"));
   const running = spawn(command, args, { cwd: dirname(resolve(path)), stdio: ["pipe", "pipe", "inherit"], signal });
-  const stopped = failureOf(running, command, path);
+  const failed = rejectOnFailure(running, command, path);
   try {
     await using server = await serveCodingAgent({ workspace, sandbox: "none" });
-    const streams = streamsOf(running, stopped);
+    const streams = programStreams(running, failed);
     yield* runProgramSuite(streams, signal, { server });
     yield* runClientSuite(streams, signal);
     for (const binding of ["JSONRPC", "HTTP+JSON"] as const)
@@ -55,12 +56,12 @@ async function readBinding(path: string): Promise<Binding> {
   try {
     return fromJsonString(BindingSchema, await readFile(path, "utf8"));
   } catch (cause) {
-    throw new Error(`${path} cannot be used: ${cause instanceof Error ? cause.message : cause}`, { cause });
+    throw new Error(`${path} cannot be used: ${errorMessage(cause)}`, { cause });
   }
 }
 
 /** Returns a promise that rejects when a program cannot be started, and never resolves. */
-function failureOf(running: ChildProcess, command: string, path: string): Promise<never> {
+function rejectOnFailure(running: ChildProcess, command: string, path: string): Promise<never> {
   const failed = once(running, "error").then(([cause]): never => {
     const remedy = `build the binding first (pnpm bindings LANGUAGE), or correct ${path}`;
     throw new Error(`program ${JSON.stringify(command)} cannot be run: ${remedy}: ${cause}`, { cause });
@@ -69,22 +70,23 @@ function failureOf(running: ChildProcess, command: string, path: string): Promis
   return failed;
 }
 
-function streamsOf({ stdin, stdout }: ChildProcess, stopped: Promise<never>): ProgramStreams {
+/** Returns the streams of a program. Writing and reading reject when the program has failed. */
+function programStreams({ stdin, stdout }: ChildProcess, failed: Promise<never>): ProgramStreams {
   if (!stdin || !stdout) throw new Error("the program has no standard streams");
   // The end of its output reports that a program has ended.
   stdin.on("error", () => undefined);
   return {
     async write(bytes) {
-      if (!stdin.write(bytes)) await Promise.race([once(stdin, "drain"), once(stdin, "close"), stopped]);
+      if (!stdin.write(bytes)) await Promise.race([once(stdin, "drain"), once(stdin, "close"), failed]);
     },
-    output: racing(stdout, stopped),
+    output: untilFailed(stdout, failed),
   };
 }
 
-async function* racing(chunks: AsyncIterable<Uint8Array>, stopped: Promise<never>): AsyncIterable<Uint8Array> {
+async function* untilFailed(chunks: AsyncIterable<Uint8Array>, failed: Promise<never>): AsyncIterable<Uint8Array> {
   const iterator = chunks[Symbol.asyncIterator]();
   for (;;) {
-    const { done, value } = await Promise.race([iterator.next(), stopped]);
+    const { done, value } = await Promise.race([iterator.next(), failed]);
     if (done) return;
     yield value;
   }

@@ -8,6 +8,7 @@ import {
   runServerSuite,
   type Subject,
 } from "@devtool/conformance";
+import { defined } from "@devtool/schema/json";
 import { findServer, trustIn } from "../connection.ts";
 import type { Io } from "../io.ts";
 import type { Play } from "./conformance-play.ts";
@@ -34,17 +35,10 @@ export async function playServer(
   signal: AbortSignal,
 ): Promise<Play> {
   const { a2a: protocolVersion, binding } = options;
-  const prompts = options.prompts === undefined ? undefined : promptsIn(await readFile(options.prompts, "utf8"));
+  const prompts = options.prompts === undefined ? undefined : parsePrompts(await readFile(options.prompts, "utf8"));
   const { token = "", certificate } = (await findServer({ ...options, url }, io)) ?? {};
-  const trust = certificate !== undefined && (await trustIn(certificate));
-  const wanted = {
-    url,
-    token,
-    ...(trust && { trust }),
-    ...(protocolVersion && { protocolVersion }),
-    ...(binding && { binding }),
-  };
-  const subject = await findSubject(wanted, signal);
+  const trust = certificate === undefined ? undefined : await trustIn(certificate);
+  const subject = await findSubject({ url, token, ...defined({ trust, protocolVersion, binding }) }, signal);
   return {
     suite: `A2A ${subject.binding.protocolVersion} server`,
     subject: { ...subject, name: url },
@@ -57,14 +51,15 @@ async function* serverResults(
   { prompts, only, push }: Pick<ServerOptions, "only" | "push"> & { readonly prompts: Prompts | undefined },
   signal: AbortSignal,
 ): AsyncIterable<CaseResult> {
-  const how = { ...(prompts && { prompts }), ...(only !== undefined && { only }) };
-  yield* runServerSuite(subject, signal, how);
-  if (push !== undefined) yield* runPushSuite(subject, signal, { receiver: push, ...how });
+  const choice = defined({ prompts, only });
+  yield* runServerSuite(subject, signal, choice);
+  if (push !== undefined) yield* runPushSuite(subject, signal, { receiver: push, ...choice });
 }
 
 type Prompts = Readonly<Record<string, string>>;
 
-function promptsIn(text: string): Prompts {
+/** Parses a JSON object of prompts by the name of their behavior. */
+function parsePrompts(text: string): Prompts {
   const entries = Object.entries(JSON.parse(text)).map(([name, prompt]): [string, string] => {
     if (typeof prompt !== "string") throw new Error(`prompt "${name}" must be a string`);
     return [name, prompt];

@@ -11,6 +11,7 @@ import {
   reportTable,
 } from "@devtool/conformance";
 import { CaseReportSchema, type Report, ReportSchema } from "@devtool/schema/conformance";
+import { defined } from "@devtool/schema/json";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
 import { writeJsonLine } from "../render/json-line.ts";
@@ -36,20 +37,21 @@ export async function conformance(url: string | undefined, options: ConformanceO
   const { json, knownFailing } = options;
   const listed = knownFailing === undefined ? undefined : readKnownFailing(await readFile(knownFailing, "utf8"));
   using interrupt = interruptSignal(io);
-  const { results: playing, ...play } = await playOf({ url, io, ...options }, interrupt.signal);
+  const { results: playing, ...play } = await choosePlay({ url, io, ...options }, interrupt.signal);
   const results: CaseResult[] = [];
   for await (const result of playing) {
     results.push(result);
     if (!json) writeLine(io.stdout, resultLine(result, io));
   }
-  const report = createReport({ ...play, ...(listed && { known: listed }), results, time: new Date() });
+  const report = createReport({ ...play, ...defined({ known: listed }), results, time: new Date() });
   if (json) for (const item of report.cases) writeJsonLine(io.stdout, CaseReportSchema, item);
   else writeLine(io.stdout, `\n${visible(reportTable(report))}`);
   await writeReports(report, options);
   return isClean(report) ? ExitCode.OK : ExitCode.FAILED;
 }
 
-async function playOf(
+/** Prepares the suites for the server or the program of the command line. */
+async function choosePlay(
   { url, program, ...options }: ConformanceOptions & { readonly url: string | undefined; readonly io: Io },
   signal: AbortSignal,
 ): Promise<Play> {

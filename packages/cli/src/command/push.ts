@@ -10,8 +10,10 @@ import {
 } from "@devtool/client/webhook";
 import { oneLine, PushFormat, type TaskEvent } from "@devtool/schema";
 import { type ConnectionOptions, connect, findServer } from "../connection.ts";
+import { errorMessage } from "../errors.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
+import { parsePort } from "../listen-options.ts";
 import { pinnedFetch } from "../pinned-tls.ts";
 import { writeJsonText } from "../render/json-line.ts";
 import { interruptSignal, printerOf } from "../session.ts";
@@ -34,54 +36,44 @@ export interface PushListenOptions extends ConnectionOptions {
 export async function pushListen(options: PushListenOptions, io: Io): Promise<number> {
   using interrupt = interruptSignal(io);
   const server = createServer();
-  const url = await listening(server, portOf(options.port));
-  const keys = await keysOf(options, io);
+  const url = await listenOnLoopback(server, parsePort(options.port));
+  const keys = await fetchKeys(options, io);
   const print = printerOf(options, io);
   const seen = new SeenEvents();
   server.on("request", async (request, response) => {
-    const status = await take(request, { url, keys, seen, io, print }).catch((reason: unknown) => {
-      writeLine(io.stderr, `devtool: ${oneLine(reason instanceof Error ? reason.message : String(reason))}`);
-      return reason instanceof NotificationError ? 401 : 500;
-    });
+    let status = 204;
+    try {
+      if (request.method === "POST") {
+        const body = await readBody(request);
+        const options = { keys, audience: url, now: Date.now, seen };
+        const notification = await verifyNotification({ headers: request.headers, body }, options);
+        if (!notification.isDuplicate) printNotification(notification, io, print);
+      } else {
+        status = 405;
+      }
+    } catch (reason) {
+      writeLine(io.stderr, `devtool: ${oneLine(errorMessage(reason))}`);
+      status = reason instanceof NotificationError ? 401 : 500;
+    }
     response.writeHead(status).end();
   });
   writeLine(io.stderr, `listening at ${url}`);
-  const unset = await setConfig(options, url, io);
+  const unsubscribe = await subscribe(options, url, io);
   await new Promise<void>((resolve) => interrupt.signal.addEventListener("abort", () => resolve(), { once: true }));
-  await unset();
+  await unsubscribe();
   server.closeAllConnections();
   server.close();
   return ExitCode.OK;
 }
 
-interface Taking {
-  readonly url: string;
-  readonly keys: NotificationKeys;
-  readonly seen: SeenEvents;
-  readonly io: Io;
-  readonly print: (event: TaskEvent) => void;
-}
-
-/** Handles one request; returns the HTTP status of the response. */
-async function take(request: IncomingMessage, { url, keys, seen, io, print }: Taking): Promise<number> {
-  if (request.method !== "POST") return 405;
-  const body = await bodyOf(request);
-  const verified = await verifyNotification(
-    { headers: request.headers, body },
-    { keys, audience: url, now: Date.now, seen },
-  );
-  if (!verified.isDuplicate) show(verified, io, print);
-  return 204;
-}
-
 /** Prints the event of a notification, or its body when it has none. */
-function show(notification: Notification, io: Io, print: (event: TaskEvent) => void): void {
+function printNotification(notification: Notification, io: Io, print: (event: TaskEvent) => void): void {
   const event = notificationEvent(notification);
   if (event) print(event);
   else writeJsonText(io.stdout, notification.body);
 }
 
-async function bodyOf(request: IncomingMessage): Promise<Buffer> {
+async function readBody(request: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of request) {
@@ -93,7 +85,7 @@ async function bodyOf(request: IncomingMessage): Promise<Buffer> {
 }
 
 /** Asks the server to post a task's events here. Returns a function that ends this. */
-async function setConfig(options: PushListenOptions, url: string, io: Io): Promise<() => Promise<void>> {
+async function subscribe(options: PushListenOptions, url: string, io: Io): Promise<() => Promise<void>> {
   const { task: taskId } = options;
   if (taskId === undefined) return async () => {};
   const client = await connect(options, io);
@@ -103,24 +95,19 @@ async function setConfig(options: PushListenOptions, url: string, io: Io): Promi
 }
 
 /** Returns the keys that the server publishes for its signatures. */
-async function keysOf(options: PushListenOptions, io: Io): Promise<NotificationKeys> {
+async function fetchKeys(options: PushListenOptions, io: Io): Promise<NotificationKeys> {
   const address = await findServer(options, io);
   if (!address) throw new Error('no server is running: start one with "devtool serve", or name one with --url');
   const { url, certificate } = address;
-  const trusting = certificate === undefined ? {} : { fetch: await pinnedFetch(certificate) };
-  return notificationKeys(new URL("/.well-known/jwks.json", url), trusting);
+  const trust = certificate === undefined ? {} : { fetch: await pinnedFetch(certificate) };
+  return notificationKeys(new URL("/.well-known/jwks.json", url), trust);
 }
 
-async function listening(server: Server, port: number): Promise<string> {
+/** Starts listening and returns the URL. Port 0 takes a free one. */
+async function listenOnLoopback(server: Server, port: number): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   server.once("error", reject).listen(port, "127.0.0.1", resolve);
   await promise;
   const address = server.address();
   return `http://127.0.0.1:${typeof address === "object" && address ? address.port : port}/`;
-}
-
-function portOf(text: string): number {
-  const port = Number(text);
-  if (Number.isInteger(port) && port >= 0 && port <= 65535) return port;
-  throw new Error(`port "${text}" is not a port: choose 0 to 65535`);
 }

@@ -1,4 +1,4 @@
-import { type DevtoolClient, textMessage } from "@devtool/client";
+import { textMessage } from "@devtool/client";
 import { emptyTask, reduceTask, type Task, type TaskEvent } from "@devtool/schema";
 import { converse } from "../conversation.ts";
 import { ExitCode } from "../exit-code.ts";
@@ -19,33 +19,28 @@ export async function run(prompt: string, options: RunOptions, io: Io): Promise<
   using interrupt = interruptSignal(io);
   const conversation = conversationOf(server.client, options, io);
   const taskId = options.task ?? "";
-  let seen: Task = emptyTask();
+  let task: Task = emptyTask();
   const onEvent = (event: TaskEvent): void => {
-    seen = reduceTask(seen, event);
+    task = reduceTask(task, event);
     conversation.onEvent(event);
   };
   const request = { message: textMessage(conversation.nextId(), prompt), taskId, ...settingsOf(server.workspace) };
   try {
-    const task = await converse({ request }, { ...conversation, onEvent }, interrupt.signal);
+    task = await converse({ request }, { ...conversation, onEvent }, interrupt.signal);
     if (!options.json) writeLine(io.stderr, `task ${task.id}${server.log === "" ? "" : `, log ${server.log}`}`);
     return conversation.exitCode(task);
   } catch (reason) {
     if (!interrupt.signal.aborted) throw reason;
-    if (seen.id !== "" && !(await isCanceled(seen.id, server.client))) {
-      writeLine(io.stderr, `task ${seen.id} was not canceled: the server does not answer`);
+    if (task.id !== "") {
+      // The server may have stopped.
+      const limit = { signal: AbortSignal.timeout(CANCEL_MS) };
+      await server.client.tasks.cancelTask({ taskId: task.id }, limit).catch(() => {
+        writeLine(io.stderr, `task ${task.id} was not canceled: the server does not answer`);
+      });
     }
     return ExitCode.CANCELED;
   }
 }
 
-/** Timeout of canceling a task in milliseconds. The server may have stopped. */
+/** Timeout of canceling a task in milliseconds. */
 const CANCEL_MS = 3_000;
-
-async function isCanceled(taskId: string, { tasks }: DevtoolClient): Promise<boolean> {
-  try {
-    await tasks.cancelTask({ taskId }, { signal: AbortSignal.timeout(CANCEL_MS) });
-    return true;
-  } catch {
-    return false;
-  }
-}

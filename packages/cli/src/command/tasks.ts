@@ -14,7 +14,7 @@ export async function tasks(options: ConnectionOptions & { readonly json?: true 
     const page = await client.tasks.listTasks({ pageToken });
     for (const task of page.tasks) {
       if (options.json) writeJsonLine(io.stdout, TaskSummarySchema, task);
-      else writeLine(io.stdout, lineOf(task));
+      else writeLine(io.stdout, taskLine(task));
     }
     pageToken = page.nextPageToken;
   } while (pageToken !== "");
@@ -29,7 +29,7 @@ export async function cancel(taskId: string, options: ConnectionOptions, io: Io)
   return ExitCode.OK;
 }
 
-function lineOf({ id, lastEvent }: TaskSummary): string {
+function taskLine({ id, lastEvent }: TaskSummary): string {
   const state = TaskState[lastEvent?.state ?? TaskState.UNSPECIFIED].toLowerCase().replaceAll("_", "-");
   const time = lastEvent?.time ? timestampDate(lastEvent.time).toISOString() : "";
   return `${visible(id)}  ${state.padEnd(14)}  ${time}`;

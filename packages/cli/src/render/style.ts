@@ -3,7 +3,7 @@ import { styleText } from "node:util";
 import { type Io, isTerminal } from "../io.ts";
 
 /** Text styles. */
-export type Look = "heading" | "dim" | "added" | "removed" | "good" | "bad" | "plain";
+export type Look = "heading" | "dim" | "added" | "removed" | "good" | "bad";
 
 /** Applies a style to a text; returns it unchanged without colors. */
 export type Paint = (look: Look, text: string) => string;
@@ -21,7 +21,6 @@ const FORMATS = {
   removed: "red",
   good: "green",
   bad: "red",
-  plain: "reset",
 } as const;
 
 /**

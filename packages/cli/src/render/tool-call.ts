@@ -1,6 +1,6 @@
-import { oneLine, type ToolCall, ToolCallStatus, type ToolOutput, visibleText } from "@devtool/schema";
+import { oneLine, type ToolCall, ToolCallStatus, visibleText } from "@devtool/schema";
 import { gutterLines, type Screen } from "./gutter.ts";
-import { type Paint, visible } from "./style.ts";
+import { type Look, type Paint, visible } from "./style.ts";
 
 /** Maximum number of lines of a tool's output that are shown. */
 const MAX_LINES = 20;
@@ -32,32 +32,20 @@ function mark(status: ToolCallStatus, paint: Paint): string {
 export function resultLines({ result }: ToolCall, paint: Paint): string[] {
   switch (result.case) {
     case "error":
-      return toolLines(result.value.message, (line) => paint("bad", line));
-    case "output":
-      return outcomeLines(result.value, paint);
+      return outputLines(result.value.message, paint, "bad");
+    case "output": {
+      const output = result.value.result;
+      if (output.case === "text") return outputLines(output.value, paint);
+      return output.case === "structuredData" ? outputLines(JSON.stringify(output.value), paint) : [];
+    }
     default:
       return [];
   }
 }
 
-function outcomeLines({ result }: ToolOutput, paint: Paint): string[] {
-  switch (result.case) {
-    case "text":
-      return outputLines(result.value, paint);
-    case "structuredData":
-      return outputLines(JSON.stringify(result.value), paint);
-    default:
-      return [];
-  }
-}
-
-/** Returns the lines of a tool's output. */
-export function outputLines(text: string, paint: Paint): string[] {
-  return toolLines(text, (line) => paint("dim", line));
-}
-
-function toolLines(text: string, look: (line: string) => string): string[] {
-  return gutterLines(visible(text), { maxLines: MAX_LINES, look });
+/** Returns the lines of a tool's output, shortened to 20, in a style. Default: dim. */
+export function outputLines(text: string, paint: Paint, look: Look = "dim"): string[] {
+  return gutterLines(visible(text), { maxLines: MAX_LINES, look: (line) => paint(look, line) });
 }
 
 /** How much of a question is shown. */
@@ -80,10 +68,11 @@ export function questionLines(call: ToolCall, paint: Paint, { screen, maxLines }
     }
     case "fileEditDetails": {
       const { filePath, formattedDiff, newContent } = details.value;
-      return [
-        `    ${oneLine(filePath)}`,
-        ...quoted(formattedDiff ?? newContent, (piece, line) => paintDiff(piece, { line, paint })),
-      ];
+      const paintPiece = (piece: string, line: string): string => {
+        const look = diffLook(line);
+        return look ? paint(look, piece) : piece;
+      };
+      return [`    ${oneLine(filePath)}`, ...quoted(formattedDiff ?? newContent, paintPiece)];
     }
     case "mcpDetails":
       return [
@@ -97,8 +86,9 @@ export function questionLines(call: ToolCall, paint: Paint, { screen, maxLines }
   }
 }
 
-function paintDiff(piece: string, { line, paint }: { readonly line: string; readonly paint: Paint }): string {
-  if (line.startsWith("+++") || line.startsWith("---") || line.startsWith("@@")) return paint("dim", piece);
-  if (line.startsWith("+")) return paint("added", piece);
-  return line.startsWith("-") ? paint("removed", piece) : piece;
+/** Returns the style of a line of a diff; undefined for a line of context. */
+function diffLook(line: string): Look | undefined {
+  if (line.startsWith("+++") || line.startsWith("---") || line.startsWith("@@")) return "dim";
+  if (line.startsWith("+")) return "added";
+  return line.startsWith("-") ? "removed" : undefined;
 }

@@ -1,15 +1,6 @@
 import { toJsonString } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
-import {
-  type ArtifactUpdate,
-  type Citation,
-  type File,
-  type Part,
-  type TaskEvent,
-  TaskState,
-  type ToolCall,
-  ToolCallStatus,
-} from "@devtool/schema";
+import { type Part, type TaskEvent, TaskState, type ToolCall, ToolCallStatus } from "@devtool/schema";
 import { type Paint, visible } from "./style.ts";
 import { outputLines, resultLines, toolCallLine } from "./tool-call.ts";
 
@@ -46,10 +37,15 @@ export class Transcript {
         return this.#lines([this.#paint("dim", `· ${indented(payload.value.text)}`)]);
       case "summary":
         return this.#lines([this.#paint("dim", "· the earlier conversation was summarized")]);
-      case "citation":
-        return this.#lines([this.#paint("dim", `· source: ${indented(sourceOf(payload.value))}`)]);
-      case "artifact":
-        return this.#lines(artifactLines(payload.value, this.#paint));
+      case "citation": {
+        const { uri, title, license } = payload.value;
+        const source = [title, uri, license && `(${license})`].filter((part) => part !== "").join(" ");
+        return this.#lines([this.#paint("dim", `· source: ${indented(source)}`)]);
+      }
+      case "artifact": {
+        const { artifactId = "", name = "", parts = [] } = payload.value.artifact ?? {};
+        return this.#lines([this.#paint("dim", `· artifact: ${indented(name || artifactId)}`), ...partLines(parts)]);
+      }
       case "reply":
         return this.#lines(partLines(payload.value.parts));
       case "messageQueued":
@@ -75,11 +71,11 @@ export class Transcript {
   #callLines(call: ToolCall): string[] {
     if (call.status === ToolCallStatus.PENDING) return [];
     if (call.status === ToolCallStatus.EXECUTING) return this.#runningLines(call);
-    const text = textResult(call);
-    const rest = text === undefined ? undefined : this.#outputSince(call.toolCallId, text);
-    const shown = this.#shown.delete(call.toolCallId) && rest !== undefined;
     this.#begun.delete(call.toolCallId);
-    return shown
+    const output = call.result.case === "output" ? call.result.value.result : undefined;
+    const rest = output?.case === "text" ? this.#outputSince(call.toolCallId, output.value) : undefined;
+    const isContinued = this.#shown.delete(call.toolCallId) && rest !== undefined;
+    return isContinued
       ? [...outputLines(rest, this.#paint), toolCallLine(call, this.#paint)]
       : [toolCallLine(call, this.#paint), ...resultLines(call, this.#paint)];
   }
@@ -119,44 +115,36 @@ function indented(text: string): string {
   return visible(text).replaceAll("\n", "\n    ");
 }
 
-function sourceOf({ uri, title, license }: Citation): string {
-  return [title, uri, license && `(${license})`].filter((part) => part !== "").join(" ");
-}
-
-/** Returns the name of an artifact, and the parts of it that are text. */
-function artifactLines({ artifact }: ArtifactUpdate, paint: Paint): string[] {
-  const { artifactId = "", name = "", parts = [] } = artifact ?? {};
-  return [paint("dim", `· artifact: ${indented(name || artifactId)}`), ...partLines(parts)];
-}
-
+/** Returns the lines of text and data, and a line for each file. Other parts have none. */
 function partLines(parts: readonly Part[]): string[] {
   return parts.flatMap(({ content }) => {
-    if (content.case === "text") return visible(content.value).split("\n");
-    if (content.case === "data") return [visible(JSON.stringify(content.value))];
-    if (content.case === "dataValue") return [visible(toJsonString(ValueSchema, content.value))];
-    return content.case === "file" ? [visible(fileLine(content.value))] : [];
+    switch (content.case) {
+      case "text":
+        return visible(content.value).split("\n");
+      case "data":
+        return [visible(JSON.stringify(content.value))];
+      case "dataValue":
+        return [visible(toJsonString(ValueSchema, content.value))];
+      case "file": {
+        const { name, mediaType, source } = content.value;
+        const data = source.case === "bytes" ? `${source.value.length} bytes` : (source.value ?? "");
+        return [visible([name, mediaType && `(${mediaType})`, data].filter((word) => word !== "").join(" "))];
+      }
+      default:
+        return [];
+    }
   });
 }
 
-function fileLine({ name, mediaType, source }: File): string {
-  const what = source.case === "bytes" ? `${source.value.length} bytes` : (source.value ?? "");
-  return [name, mediaType && `(${mediaType})`, what].filter((word) => word !== "").join(" ");
-}
-
-/** Returns the text result of a call; undefined when it failed or has another result. */
-function textResult({ result }: ToolCall): string | undefined {
-  return result.case === "output" && result.value.result.case === "text" ? result.value.result.value : undefined;
-}
-
 function stateLines(text: string, state: TaskState, paint: Paint): string[] {
-  const said = text === "" ? "" : `: ${visible(text)}`;
+  const reason = text === "" ? "" : `: ${visible(text)}`;
   switch (state) {
     case TaskState.FAILED:
-      return [paint("bad", `failed${said}`)];
+      return [paint("bad", `failed${reason}`)];
     case TaskState.REJECTED:
-      return [paint("bad", `rejected${said}`)];
+      return [paint("bad", `rejected${reason}`)];
     case TaskState.CANCELED:
-      return [paint("dim", `canceled${said}`)];
+      return [paint("dim", `canceled${reason}`)];
     default:
       return text === "" ? [] : [visible(text)];
   }
