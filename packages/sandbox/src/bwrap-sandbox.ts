@@ -110,16 +110,17 @@ async function planWorkspace(
   const { workspace, writable } = access;
   const guarded = await readGuardedPlaces(workspace, access.workspaceAccess ?? "write");
   const missing = guarded.missing.filter((path) => !writable.includes(path));
-  const isGitGranted = writable.includes(join(workspace, ".git"));
-  const redirects = isGitGranted ? missingRedirects(workspace) : leftRedirects(workspace);
+  const gitDirectories = [join(workspace, ".git"), ...guarded.gitDirectories];
+  const granted = missingRedirects(gitDirectories.filter((path) => writable.includes(path)));
+  const left = leftRedirects(gitDirectories.filter((path) => !writable.includes(path)));
   const mounts = workspaceMounts(access, {
     tools,
     guarded,
     hidden: hidden.flatMap(realPaths),
     missing,
-    redirects: isGitGranted ? redirects.map(({ path }) => path) : [],
+    redirects: granted.map(({ path }) => path),
   });
-  return { mounts, guarded, missing, redirects };
+  return { mounts, guarded, missing, redirects: [...granted, ...left] };
 }
 
 function resolveLinks(path: string): string {

@@ -146,7 +146,9 @@ function hiddenExtension(path: string, failed: FailedCommand, sandbox: Sandbox):
   const { workspace, readable, writable } = failed.access;
   if (isWithin(path, [workspace, "/usr", "/etc", ...SYSTEM, ...readable, ...writable])) return undefined;
   const place = realPath(path) ?? realPath(dirname(path));
-  if (place === undefined || SCRATCH.includes(place) || !sandbox.canGrant(place, failed.guarded)) return undefined;
+  // What no grant makes writable in a repository around the workspace may be read.
+  const guarded = { ...failed.guarded, gitDirectories: [] };
+  if (place === undefined || SCRATCH.includes(place) || !sandbox.canGrant(place, guarded)) return undefined;
   return { case: "read", path: place };
 }
 
@@ -157,8 +159,10 @@ function hiddenExtension(path: string, failed: FailedCommand, sandbox: Sandbox):
  */
 function writablePlace(path: string, { access, guarded }: FailedCommand): string | undefined {
   const { workspace, writable } = access;
-  const git = join(workspace, ".git");
-  if (isWithin(path, [git])) return writable.includes(git) ? undefined : git;
+  const gitDirectories = [join(workspace, ".git"), ...guarded.gitDirectories].filter((git) => isWithin(path, [git]));
+  // That of a linked work tree lies in that of its repository.
+  const [git] = gitDirectories.toSorted((one, other) => other.length - one.length);
+  if (git !== undefined) return writable.includes(git) ? undefined : git;
   const missing = missingPlace(path, guarded);
   if (missing !== undefined) return writable.includes(missing) ? undefined : missing;
   const place = existingPlace(path);

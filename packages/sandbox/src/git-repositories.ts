@@ -1,38 +1,61 @@
-import { lstatSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join } from "node:path";
 import { findGitlinks } from "./git-index.ts";
-import { readRegularFile } from "./regular-file.ts";
+import { statsOf } from "./regular-file.ts";
 import { SandboxError } from "./sandbox-error.ts";
 import { realPath } from "./system-mounts.ts";
-
-/** Maximum size of a `.git` file in bytes: more than the longest path. */
-const MAX_GIT_FILE_BYTES = 8192;
+import { directoriesAbove, readGitFile, workTreesAround } from "./work-trees.ts";
 
 /**
  * Lists the repositories in a workspace that git looks into beside its `.git`, even if they do not exist.
  *
- * These are the ones of gitlinks, and those that a `.git` file names. Rejects with a `SandboxError` when a link that a command may change
- * leads to one.
+ * These are the ones of gitlinks, and those that a `.git` file names, also of repositories that the workspace lies in. Rejects with a
+ * `SandboxError` when a link that a command may change leads to one.
  */
 export async function repositoryPaths(workspace: string): Promise<string[]> {
+  const own = join(workspace, ".git");
   const gitlinks = (await findGitlinks(workspace)).map((path) => join(workspace, path, ".git"));
-  const named = [join(workspace, ".git"), ...gitlinks].flatMap((file) => namedRepository(file, workspace));
-  return [...gitlinks, ...named];
+  for (const path of gitlinks) assertGuardable(path, workspace);
+  const gitFiles = [workspace, ...directoriesAbove(workspace)].map((directory) => join(directory, ".git"));
+  const named = [...gitFiles, ...gitlinks].flatMap((file) => namedRepository(file, workspace));
+  const common = workTreesAround(workspace).map(({ commonDirectory }) => commonDirectory);
+  const repositories = [...gitlinks, ...named, ...common.filter((path) => isInWorkspace(path, workspace))];
+  // Its own is guarded and granted separately, unless another repository's gitlink is all that there is.
+  return repositories.filter((path) => path !== own || !statsOf(own));
 }
 
 /** Returns the repository that a `.git` file names, if it is in the workspace and not in its `.git` (gitrepository-layout(5)). */
 function namedRepository(file: string, workspace: string): string[] {
-  if (lstatSync(file, { throwIfNoEntry: false })?.isFile() !== true) return [];
-  const content = readRegularFile(file, MAX_GIT_FILE_BYTES);
-  const named = content instanceof Buffer ? /^gitdir: (.+?)[\r\n]*$/s.exec(content.toString())?.[1] : undefined;
-  if (named === undefined) return [];
-  const path = resolve(dirname(file), named);
+  if (statsOf(file)?.isFile() !== true) return [];
+  const path = readGitFile(file);
+  if (path === undefined) return [];
   const real = realPath(path) ?? path;
-  const isInside = (each: string): boolean => each.startsWith(`${workspace}/`);
-  if (isInside(path) && real !== path) {
+  if (path.startsWith(`${workspace}/`) && real !== path) {
     const problem = `${JSON.stringify(file)} names ${JSON.stringify(path)}, which goes through a link`;
     const remedy = 'name the place that it leads to, or choose sandbox "none"';
     throw new SandboxError(problem, "cannot-confine", { remedy });
   }
-  return isInside(real) && !real.startsWith(join(workspace, ".git/")) ? [real] : [];
+  return isInWorkspace(real, workspace) ? [real] : [];
+}
+
+function isInWorkspace(path: string, workspace: string): boolean {
+  return path.startsWith(`${workspace}/`) && !path.startsWith(join(workspace, ".git/"));
+}
+
+/**
+ * Throws for a repository at a gitlink that nothing can be mounted over, so that a command could put another one in its place: a
+ * symbolic link, or one below a file.
+ */
+function assertGuardable(path: string, workspace: string): void {
+  const remedy = (change: string): string => `${change}, or choose sandbox "none"`;
+  if (statsOf(path)?.isSymbolicLink()) {
+    const problem = `the workspace cannot be confined: ${JSON.stringify(path)} is a symbolic link`;
+    throw new SandboxError(problem, "cannot-confine", { remedy: remedy('replace it with a file "gitdir: <path>"') });
+  }
+  for (let above = dirname(path); above.startsWith(`${workspace}/`); above = dirname(above)) {
+    if (statsOf(above)?.isFile() !== true) continue;
+    const problem = `the workspace cannot be confined: ${JSON.stringify(above)} is a file where a submodule should be`;
+    throw new SandboxError(problem, "cannot-confine", {
+      remedy: remedy("restore the submodule or remove it from the index"),
+    });
+  }
 }

@@ -1,11 +1,13 @@
-import { lstatSync, readlinkSync, type Stats } from "node:fs";
+import { readlinkSync, type Stats } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { configuredPaths } from "./git-config.ts";
 import { repositoryPaths } from "./git-repositories.ts";
 import { isPlaceholder } from "./placeholder.ts";
+import { statsOf } from "./regular-file.ts";
 import type { GuardedLink, GuardedPlaces } from "./sandbox.ts";
 import { SandboxError } from "./sandbox-error.ts";
 import { realPath } from "./system-mounts.ts";
+import { workTreesAround } from "./work-trees.ts";
 
 /**
  * Settings in a workspace that agents and editors outside of the sandbox read by themselves, and from which they run something: hooks, servers,
@@ -40,7 +42,8 @@ export async function readGuardedPlaces(workspace: string, access: "read" | "wri
       remedy: "name a directory below / by its real path",
     });
   }
-  if (access === "read") return { workspace, present: [], missing: [], links: [], repositories: [] };
+  if (access === "read")
+    return { workspace, present: [], missing: [], links: [], repositories: [], gitDirectories: [] };
   const repositories = await repositoryPaths(workspace);
   const inWorkspace = (name: string): string => join(workspace, name);
   const links = [...SETTINGS, ...SETTINGS_WHEN_PRESENT].map(inWorkspace).flatMap((path): GuardedLink[] => {
@@ -62,7 +65,14 @@ export async function readGuardedPlaces(workspace: string, access: "read" | "wri
     missing: [...new Set(missing)].filter((path) => isDirectory(dirname(path))),
     links,
     repositories,
+    gitDirectories: gitDirectoriesOutside(workspace),
   };
+}
+
+/** Lists the directories outside of a workspace from which git takes its configuration and that of the repositories around it. */
+function gitDirectoriesOutside(workspace: string): string[] {
+  const directories = workTreesAround(workspace).flatMap((tree) => [tree.commonDirectory, tree.gitDirectory]);
+  return [...new Set(directories)].filter((path) => !isWithin(path, [workspace]));
 }
 
 /** Returns the missing guarded place that a path is or is in; undefined when there is none. */
@@ -85,11 +95,6 @@ export function isDirectory(path: string): boolean {
 /** Returns whether these are the stats of a regular file or a directory. */
 export function isReal(stats: Stats | undefined): boolean {
   return stats !== undefined && (stats.isFile() || stats.isDirectory());
-}
-
-/** Returns the stats of a path, or of the link that it is; undefined when it does not exist. */
-export function statsOf(path: string): Stats | undefined {
-  return lstatSync(path, { throwIfNoEntry: false });
 }
 
 /** Returns the first directory on the way from the workspace to a path that does not exist, or the path itself; undefined when all exist. */

@@ -1,4 +1,5 @@
-import { lstatSync, mkdirSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdirSync, utimesSync, writeFileSync } from "node:fs";
+import { statsOf } from "./regular-file.ts";
 
 /**
  * The modification time of every placeholder, which no file has by chance.
@@ -36,12 +37,12 @@ export function makeFilePlaceholder(path: string, content: string): void {
 
 /** Returns whether a path is a placeholder directory. Opens nothing. */
 export function isPlaceholder(path: string): boolean {
-  const stats = lstatSync(path, { throwIfNoEntry: false });
+  const stats = statsOf(path);
   return stats?.isDirectory() === true && stats.mtimeMs === MARK.getTime();
 }
 
 /** Returns whether a path is a placeholder file. Opens nothing. */
 export function isFilePlaceholder(path: string): boolean {
-  const stats = lstatSync(path, { throwIfNoEntry: false });
+  const stats = statsOf(path);
   return stats?.isFile() === true && stats.size <= MAX_FILE_BYTES && stats.mtimeMs === MARK.getTime();
 }

@@ -1,6 +1,7 @@
-import { lstatSync, readdirSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { isFilePlaceholder } from "./placeholder.ts";
+import { statsOf } from "./regular-file.ts";
 
 /** A placeholder file in a repository that a command may write. */
 export interface Redirect {
@@ -18,33 +19,30 @@ const REDIRECTS: readonly (readonly [name: string, content: string])[] = [
 /** Maximum depth of the search for submodules, which contain each other and may have slashes in their names. */
 const MAX_MODULE_DEPTH = 8;
 
-/** Lists the files that would point the repositories of a workspace to another configuration and are missing, or placeholders. */
-export function missingRedirects(workspace: string): Redirect[] {
-  const paths = repositoriesIn(workspace).flatMap((git) =>
-    REDIRECTS.map(([name, content]) => ({ path: join(git, name), content })),
-  );
-  return paths.filter(({ path }) => !lstatSync(path, { throwIfNoEntry: false }) || isFilePlaceholder(path));
+/** Lists the files that would point repositories to another configuration and are missing, or placeholders. */
+export function missingRedirects(gitDirectories: readonly string[]): Redirect[] {
+  const paths = gitDirectories
+    .flatMap(repositoriesIn)
+    .flatMap((git) => REDIRECTS.map(([name, content]) => ({ path: join(git, name), content })));
+  return paths.filter(({ path }) => !statsOf(path) || isFilePlaceholder(path));
 }
 
 /** Lists the placeholders among them that a killed server left behind. */
-export function leftRedirects(workspace: string): Redirect[] {
-  const isLeft = REDIRECTS.some(([name]) => isFilePlaceholder(join(workspace, ".git", name)));
-  return isLeft ? missingRedirects(workspace).filter(({ path }) => isFilePlaceholder(path)) : [];
+export function leftRedirects(gitDirectories: readonly string[]): Redirect[] {
+  const left = gitDirectories.filter((git) => REDIRECTS.some(([name]) => isFilePlaceholder(join(git, name))));
+  return missingRedirects(left).filter(({ path }) => isFilePlaceholder(path));
 }
 
-/** Lists the repository of a workspace, and those of submodules in it. */
-export function repositoriesIn(workspace: string): string[] {
-  const git = join(workspace, ".git");
-  if (!lstatSync(git, { throwIfNoEntry: false })?.isDirectory()) return [];
-  return [git, ...modulesIn(join(git, "modules"), MAX_MODULE_DEPTH)];
+/** Lists a git directory, if it exists, and those of submodules in it. */
+export function repositoriesIn(git: string): string[] {
+  return statsOf(git)?.isDirectory() ? [git, ...modulesIn(join(git, "modules"), MAX_MODULE_DEPTH)] : [];
 }
 
 /** Lists the repositories of submodules below a directory. */
 function modulesIn(directory: string, depth: number): string[] {
-  const stats = lstatSync(directory, { throwIfNoEntry: false });
+  const stats = statsOf(directory);
   if (depth === 0 || !stats?.isDirectory()) return [];
-  if (lstatSync(join(directory, "HEAD"), { throwIfNoEntry: false }))
-    return [directory, ...modulesIn(join(directory, "modules"), depth - 1)];
+  if (statsOf(join(directory, "HEAD"))) return [directory, ...modulesIn(join(directory, "modules"), depth - 1)];
   const entries = readdirSync(directory, { withFileTypes: true }).filter((entry) => entry.isDirectory());
   return entries.flatMap(({ name }) => modulesIn(join(directory, name), depth - 1));
 }

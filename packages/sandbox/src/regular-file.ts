@@ -1,4 +1,4 @@
-import { closeSync, constants, fstatSync, openSync, readFileSync, readlinkSync } from "node:fs";
+import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, readlinkSync, type Stats } from "node:fs";
 
 /**
  * Reads a regular file whose path a workspace chose; undefined for one that does not exist or cannot be read, and for anything else.
@@ -21,5 +21,15 @@ export function readRegularFile(
     return undefined;
   } finally {
     if (fd !== undefined) closeSync(fd);
+  }
+}
+
+/** Returns the stats of a path, or of the link that it is; undefined when it does not exist, also since a directory of it is a file. */
+export function statsOf(path: string): Stats | undefined {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false });
+  } catch (reason) {
+    if (reason instanceof Error && "code" in reason && reason.code === "ENOTDIR") return undefined;
+    throw reason;
   }
 }

@@ -100,6 +100,12 @@ export interface GuardedPlaces {
   readonly links: readonly GuardedLink[];
   /** Repositories that git looks into beside `.git`. No grant makes them writable. */
   readonly repositories: readonly string[];
+  /**
+   * Directories outside of the workspace that belong to repositories of the workspace or around it, by their real paths.
+   *
+   * A grant makes them writable, but not their hooks and configuration.
+   */
+  readonly gitDirectories: readonly string[];
 }
 
 /** Confines the processes of commands. */

@@ -1,6 +1,7 @@
 import { dirname, join } from "node:path";
-import { isDirectory, isReal, isWithin, missingPlace, statsOf } from "./guarded-places.ts";
+import { isDirectory, isReal, isWithin, missingPlace } from "./guarded-places.ts";
 import { repositoriesIn } from "./redirects.ts";
+import { statsOf } from "./regular-file.ts";
 import type { GuardedPlaces, SandboxAccess } from "./sandbox.ts";
 import { SandboxError } from "./sandbox-error.ts";
 import { realPath } from "./system-mounts.ts";
@@ -44,7 +45,11 @@ export function workspaceMounts(access: SandboxAccess, confinement: Confinement)
   for (const path of [...guarded.present, ...missing]) views.set(path, "read");
   const granted = writable.filter((path) => isGrantable(path, guarded, hidden) && !missing.includes(path));
   for (const path of granted) grant(path, views, guarded);
-  if (granted.includes(join(workspace, ".git"))) for (const path of gitPaths(workspace)) views.set(path, "read");
+  for (const git of [join(workspace, ".git"), ...guarded.gitDirectories]) {
+    if (granted.includes(git)) for (const path of gitPaths(git)) views.set(path, "read");
+    // A grant of a directory around a repository is none of the repository.
+    else if (isWithin(git, granted)) views.set(git, "read");
+  }
   const shown = [...views.keys()];
   for (const path of hidden) if (isWithin(dirname(path), shown)) views.set(path, "hide");
   for (const path of directoriesBetween(views)) views.set(path, "write");
@@ -69,7 +74,8 @@ function grant(path: string, views: Map<string, View>, { workspace, present }: G
  * commands.
  */
 export function isGrantable(path: string, guarded: GuardedPlaces, hidden: readonly string[]): boolean {
-  const ofGit = PROTECTED_GIT.map((name) => join(guarded.workspace, ".git", name));
+  const repositories = [join(guarded.workspace, ".git"), ...guarded.gitDirectories.flatMap(repositoriesIn)];
+  const ofGit = repositories.flatMap((git) => PROTECTED_GIT.map((name) => join(git, name)));
   const never = [...hidden, ...ofGit, ...guarded.repositories, "/proc", "/dev", "/sys"];
   if (path === "/" || isWithin(path, never)) return false;
   return realPath(path) === path || missingPlace(path, guarded) === path;
@@ -104,11 +110,10 @@ function assertProtectable(workspace: string): void {
   );
 }
 
-/** Lists what stays read-only in a `.git` that may be written, hooks also where there are none: a command could make them. */
-function gitPaths(workspace: string): string[] {
-  const git = join(workspace, ".git");
+/** Lists what stays read-only in a git directory that may be written, hooks also where there are none: a command could make them. */
+function gitPaths(git: string): string[] {
   if (!statsOf(git)?.isDirectory()) return [git];
-  const paths = repositoriesIn(workspace).flatMap((repository) => PROTECTED_GIT.map((name) => join(repository, name)));
+  const paths = repositoriesIn(git).flatMap((repository) => PROTECTED_GIT.map((name) => join(repository, name)));
   return [
     ...paths.filter((path) => path.endsWith("/hooks") || isReal(statsOf(path))),
     ...[join(git, "worktrees")].filter((path) => isReal(statsOf(path))),

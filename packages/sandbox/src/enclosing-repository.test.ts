@@ -1,0 +1,174 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { findSandbox } from "./find-sandbox.ts";
+import { readGuardedPlaces } from "./guarded-places.ts";
+import { startProcess } from "./start-process.ts";
+
+const PATH = "/usr/local/bin:/usr/bin:/bin";
+const SHA = "1234567890123456789012345678901234567890";
+const signal = AbortSignal.timeout(300_000);
+const sandbox = await findSandbox("auto", { path: PATH }, signal);
+const skipReason = sandbox.confines ? "" : ` (skipped: ${sandbox.notice})`;
+
+/** The repository's user runs git in it, outside of the sandbox, after a command has run in one of its subdirectories. */
+describe.skipIf(!sandbox.confines)(`a workspace in a subdirectory of a repository${skipReason}`, () => {
+  let root: string;
+  let repository: string;
+  let workspace: string;
+  let pwned: string;
+  beforeEach(() => {
+    root = realpathSync(mkdtempSync(join(tmpdir(), "devtool-enclosing-")));
+    repository = join(root, "repository");
+    workspace = join(repository, "packages/one");
+    pwned = join(root, "pwned");
+    mkdirSync(workspace, { recursive: true });
+    git("init", "-q");
+    writeFileSync(join(workspace, "file"), "");
+  });
+  afterEach(() => rmSync(root, { recursive: true }));
+
+  it("keeps a command from making a repository at a gitlink of the repository around it", async () => {
+    addGitlink("packages/one/sub");
+    mkdirSync(join(workspace, "sub"));
+    await run(plantRepository("sub"));
+    expectHarmless("status");
+    expect(readdirSync(join(workspace, "sub"))).toEqual([]);
+  });
+
+  it("keeps a command from making a repository of a workspace that is such a gitlink", async () => {
+    addGitlink("packages/one");
+    await run(plantRepository("."));
+    expectHarmless("status");
+  });
+
+  it("keeps a command from replacing the .git file of such a gitlink", async () => {
+    addGitlink("packages/one/sub");
+    mkdirSync(join(workspace, "sub"));
+    writeFileSync(join(workspace, "sub/.git"), "gitdir: ../../../.git/modules/sub\n");
+    await run(`${plantRepository("evil")}; echo 'gitdir: ../evil/.git' > sub/.git; mv evil/.git sub/`);
+    expectHarmless("status");
+  });
+
+  it("keeps a command from making a repository at a gitlink of a linked work tree", async () => {
+    git("-c", "user.name=a", "-c", "user.email=a", "commit", "-q", "--allow-empty", "-m", "first");
+    workspace = join(root, "linked");
+    git("worktree", "add", "-q", workspace);
+    repository = workspace;
+    addGitlink("sub");
+    mkdirSync(join(workspace, "sub"));
+    await run(plantRepository("sub"));
+    expectHarmless("status");
+  });
+
+  it("refuses a workspace where the .git of a gitlink is a link, which cannot be kept", async () => {
+    addGitlink("packages/one/sub");
+    mkdirSync(join(workspace, "sub"));
+    symlinkSync("../../../.git/modules/sub", join(workspace, "sub/.git"));
+    await expect(readGuardedPlaces(workspace, "write")).rejects.toThrow('/sub/.git" is a symbolic link');
+  });
+
+  it("keeps a command from writing hooks that the configuration around it names", async () => {
+    git("config", "core.hooksPath", "packages/one/hooks");
+    mkdirSync(join(workspace, "hooks"));
+    await run(`echo '#!/bin/sh\ntouch ${pwned}' > hooks/pre-commit; chmod +x hooks/pre-commit`);
+    expectHarmless("-c", "user.name=a", "-c", "user.email=a", "commit", "-q", "--allow-empty", "-m", "second");
+  });
+
+  it("keeps a command from changing configuration that the one around it includes", async () => {
+    writeFileSync(join(workspace, "shared.config"), "");
+    git("config", "include.path", "../packages/one/shared.config");
+    await run(`printf '[core]\\nfsmonitor = touch ${pwned}\\n' > shared.config`);
+    expectHarmless("status");
+  });
+
+  it("keeps a command from changing the repository that the .git file around it names", async () => {
+    renameSync(join(repository, ".git"), join(workspace, "store"));
+    writeFileSync(join(repository, ".git"), "gitdir: packages/one/store\n");
+    await run(`printf '[core]\\nfsmonitor = touch ${pwned}\\n' >> store/config`);
+    expectHarmless("status");
+  });
+
+  it("keeps hooks and configuration around it when its .git is granted", async () => {
+    const store = join(repository, ".git");
+    const config = readFileSync(join(store, "config"), "utf8");
+    rmSync(join(store, "hooks"), { recursive: true });
+    const attack =
+      `cd ${store} && for each in config config.worktree commondir hooks/pre-commit; do mkdir -p hooks; ` +
+      `printf '[core]\\nfsmonitor = touch ${pwned}\\n' >> $each; done; touch granted`;
+    await run(attack, [store]);
+    expect(existsSync(join(store, "granted"))).toBe(true);
+    expect(readFileSync(join(store, "config"), "utf8")).toBe(config);
+    await expect.poll(() => readdirSync(store)).not.toContain("commondir");
+    expect(existsSync(join(store, "hooks/pre-commit"))).toBe(false);
+    expectHarmless("status");
+    const guarded = await readGuardedPlaces(workspace, "write");
+    expect(sandbox.canGrant(store, guarded)).toBe(true);
+    for (const name of ["hooks", "config", "hooks/pre-commit"])
+      expect(sandbox.canGrant(join(store, name), guarded), name).toBe(false);
+  });
+
+  it("keeps the repository around it when a directory above that is granted", async () => {
+    await run(
+      `printf '[core]\\nfsmonitor = touch ${pwned}\\n' >> ${repository}/.git/config; touch ${repository}/made`,
+      [repository],
+    );
+    expect(existsSync(join(repository, "made"))).toBe(true);
+    expectHarmless("status");
+  });
+
+  it("is confined also where another user's repository lies above it", async () => {
+    writeFileSync(join(repository, ".git/index"), "DIRC");
+    chmodSync(join(repository, ".git"), 0);
+    await run("touch ran");
+    chmodSync(join(repository, ".git"), 0o755);
+    expect(existsSync(join(workspace, "ran"))).toBe(true);
+  });
+
+  /** A script that makes a repository which runs a program when git looks at its status. */
+  function plantRepository(path: string): string {
+    return `git init -q ${path}; git -C ${path} config core.fsmonitor 'touch ${pwned}'`;
+  }
+
+  function addGitlink(path: string): void {
+    git("update-index", "--add", "--cacheinfo", `160000,${SHA},${path}`);
+  }
+
+  function expectHarmless(...args: string[]): void {
+    spawnSync("git", args, { cwd: repository });
+    expect(existsSync(pwned)).toBe(false);
+  }
+
+  function git(...args: string[]): void {
+    execFileSync("git", args, { cwd: repository });
+  }
+
+  async function run(script: string, writable: readonly string[] = []): Promise<void> {
+    const command = await sandbox.command({
+      argv: ["bash", "-c", `${script}\necho ran`],
+      workingDirectory: workspace,
+      environment: { PATH },
+      shell: "/bin/bash",
+      access: { workspace, readable: [], writable, network: "none" },
+    });
+    await using running = startProcess(command, signal);
+    let output = "";
+    for await (const text of running.output()) output += text;
+    await running.ended;
+    expect(output).toMatch(/^ran$/m);
+  }
+});

@@ -1,0 +1,75 @@
+import { accessSync, constants, lstatSync, statSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { readRegularFile } from "./regular-file.ts";
+import { realPath } from "./system-mounts.ts";
+
+/** Maximum size of a `.git` or `commondir` file in bytes: more than the longest path. */
+const MAX_GIT_FILE_BYTES = 8192;
+
+/** A work tree of git, and where its repository is. */
+export interface WorkTree {
+  readonly root: string;
+  /** The real path of the directory with its index: `.git`, or what that file names. */
+  readonly gitDirectory: string;
+  /** The real path of the directory with its configuration and hooks, which linked work trees share (git-worktree(1)). */
+  readonly commonDirectory: string;
+}
+
+/**
+ * Lists the work trees that a workspace is or lies in, innermost first.
+ *
+ * Git commands that a user runs outside of the sandbox may use each of them. Repositories above the workspace that git does not use
+ * either are left out: those that this user cannot read, and those of other users (`safe.directory` in git-config(1)).
+ */
+export function workTreesAround(workspace: string): WorkTree[] {
+  const own = workTreeAt(workspace);
+  const enclosing = directoriesAbove(workspace).flatMap((root) => {
+    const tree = workTreeAt(root);
+    return tree && isUsable(tree, workspace) ? [tree] : [];
+  });
+  return own ? [own, ...enclosing] : enclosing;
+}
+
+/** Lists the directories above a path, nearest first. */
+export function directoriesAbove(path: string): string[] {
+  const above = dirname(path);
+  return above === path ? [] : [above, ...directoriesAbove(above)];
+}
+
+/** Returns the work tree whose root is a directory; undefined when no repository belongs to it. */
+export function workTreeAt(root: string): WorkTree | undefined {
+  const path = join(root, ".git");
+  const named = isDirectoryAt(path) ? path : readGitFile(path);
+  const gitDirectory = named === undefined ? undefined : realPath(named);
+  if (gitDirectory === undefined || !isDirectoryAt(gitDirectory)) return undefined;
+  const content = readRegularFile(join(gitDirectory, "commondir"), MAX_GIT_FILE_BYTES);
+  const common = content instanceof Buffer ? resolve(gitDirectory, content.toString().trim()) : gitDirectory;
+  return { root, gitDirectory, commonDirectory: realPath(common) ?? gitDirectory };
+}
+
+/** Returns the absolute path that a `.git` file names; undefined for anything else (gitrepository-layout(5)). */
+export function readGitFile(path: string): string | undefined {
+  const content = readRegularFile(path, MAX_GIT_FILE_BYTES);
+  const named = content instanceof Buffer ? /^gitdir: (.+?)[\r\n]*$/s.exec(content.toString())?.[1] : undefined;
+  return named === undefined ? undefined : resolve(dirname(path), named);
+}
+
+function isDirectoryAt(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false;
+  }
+}
+
+/** Whether git would use a repository above a workspace. In containers it may belong to the owner of the workspace instead of this user. */
+function isUsable({ root, gitDirectory }: WorkTree, workspace: string): boolean {
+  try {
+    const trusted = [0, process.getuid?.(), statSync(workspace).uid];
+    if (!trusted.includes(lstatSync(join(root, ".git")).uid)) return false;
+    accessSync(gitDirectory, constants.R_OK | constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
