@@ -1,10 +1,8 @@
 import { accessSync, constants, statSync } from "node:fs";
-import { delimiter } from "node:path";
 import { acpAgent, type PermissionPolicy } from "@devtool/acp";
 import type { AcpProfile } from "@devtool/acp/profiles";
-import { HostPrograms, sortSearchPath } from "@devtool/sandbox";
 import type { Agent } from "@devtool/server";
-import type { Io } from "./io.ts";
+import { cleanPath, findProgram, type ProgramPlace } from "./agent-programs.ts";
 
 /** A program that speaks the Agent Client Protocol, as the operator named it. */
 export interface AcpSource {
@@ -19,13 +17,6 @@ export interface AcpSource {
 export interface AgentPlace extends ProgramPlace {
   /** Creates what decides about the permission requests of agents before their user is asked. */
   readonly permission: () => Promise<PermissionPolicy>;
-}
-
-/** Where programs are looked up. */
-export interface ProgramPlace {
-  readonly env: Io["env"];
-  /** The directories of workspaces. No program is run from them. */
-  readonly workspaces: readonly string[];
 }
 
 /** Variables that every program of an agent gets: how to reach the network, and where its own files are. */
@@ -53,15 +44,6 @@ export async function createAcpAgent(
     mode: profile?.askingMode,
     permission: await place.permission(),
   });
-}
-
-/** Returns the absolute path of a program that only root and this user can change, and that is in no workspace. */
-export function findProgram(name: string, place: ProgramPlace): string | undefined {
-  return new HostPrograms(cleanPath(place), []).find(name, place.workspaces);
-}
-
-function cleanPath({ env, workspaces }: ProgramPlace): string {
-  return sortSearchPath(env.PATH ?? "", workspaces).trusted.join(delimiter);
 }
 
 /** Returns the path of a program that the operator named by its path. Throws for a file that is not executable or that others can change. */

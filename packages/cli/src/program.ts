@@ -1,3 +1,4 @@
+import { ACP_PROFILES } from "@devtool/acp/profiles";
 import { Command, CommanderError, Option } from "commander";
 import manifest from "../package.json" with { type: "json" };
 import { ExitCode } from "./exit-code.ts";
@@ -70,8 +71,8 @@ function addServe(program: Command, io: Io, done: Done): void {
     .option("--root <dir...>", "more directories that clients may choose as workspace")
     .addOption(
       new Option(
-        "--agent <[name=]module>",
-        'serve the agent that a module exports as "agent"; repeatable, the first is the default. The module runs with your rights (default: "devtool", the coding agent)',
+        "--agent <[name=]agent>",
+        `serve this agent; repeatable, the first is the default. ${ACP_PROFILES.map(({ name }) => name).join(", ")}; acp:COMMAND for another that speaks the Agent Client Protocol; or a module that exports "agent". It runs with your rights (default: "devtool", the coding agent)`,
       )
         .argParser((value: string, others: readonly string[] = []) => [...others, value])
         .conflicts("profile"),

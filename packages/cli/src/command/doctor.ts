@@ -7,6 +7,7 @@ import type { ServerInfo } from "@devtool/schema";
 import { readConfig } from "../config.ts";
 import { defaultDataDirectory, readDiscovery } from "../discovery.ts";
 import { ExitCode } from "../exit-code.ts";
+import { knownAgents } from "../installed-agents.ts";
 import { type Io, writeLine } from "../io.ts";
 import { tokenPath } from "../kept-token.ts";
 import { nodeProblem } from "../node-version.ts";
@@ -35,6 +36,7 @@ export async function doctor(options: { readonly data?: string }, io: Io): Promi
     program("bwrap", "sandbox for shell commands"),
     program("git", "needed for checkpoints"),
     ...(await mcpServers(data)),
+    ...(await agents(io)),
   ]);
   const paint = paintFor(io);
   for (const { name, verdict, says } of findings) {
@@ -117,6 +119,16 @@ async function mcpServers(data: string): Promise<Finding[]> {
   const config = await readConfig(undefined, data).catch(() => undefined);
   const notices = (config?.mcpServers ?? []).flatMap((server) => runnerNotice(server) ?? []);
   return notices.map((says) => ({ name: "MCP", verdict: "info", says }));
+}
+
+/** Lists the agents that `serve --agent NAME` can start, and how to install or to log in. */
+async function agents({ env }: Pick<Io, "env">): Promise<Finding[]> {
+  const known = await knownAgents({ env, workspaces: [process.cwd()] });
+  return known.map(({ profile: { name, title, login, install, untested }, found }): Finding => {
+    if (!found) return { name: `agent ${name}`, verdict: "info", says: `${title} is not installed: ${install}` };
+    const about = [title, found.version, ...(untested === undefined ? [] : ["(untested)"])].filter(Boolean).join(" ");
+    return { name: `agent ${name}`, verdict: "good", says: `${about}, ${found.path}. To log in, ${login}` };
+  });
 }
 
 function platform(): Finding {

@@ -1,0 +1,65 @@
+import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { FakeTerminal } from "../test/fake-terminal.ts";
+import { runProgram } from "./program.ts";
+
+describe("devtool doctor, about the agents that serve knows by name", () => {
+  let base: string;
+  beforeEach(async () => {
+    base = await mkdtemp(join(tmpdir(), "devtool-installed-"));
+    await mkdir(join(base, "bin"));
+  });
+  afterEach(() => rm(base, { recursive: true }));
+
+  it("says how to install each that is not there, and fails not for that", async () => {
+    const said = await doctor("/usr/bin");
+    for (const line of [
+      /· agent gemini +Gemini CLI is not installed: npm install -g @google\/gemini-cli/,
+      /· agent codex +Codex is not installed: npm install -g @agentclientprotocol\/codex-acp/,
+      /· agent claude +Claude Code is not installed/,
+    ])
+      expect(said).toMatch(line);
+  });
+
+  it("reads the version of an npm package without starting its program, and says how to log in", async () => {
+    const folder = join(base, "lib/node_modules/@google/gemini-cli");
+    await mkdir(join(folder, "bundle"), { recursive: true });
+    await writeFile(join(folder, "package.json"), '{ "name": "@google/gemini-cli", "version": "0.61.0" }');
+    await program(join(folder, "bundle/gemini.js"), `touch ${base}/started`);
+    await symlink(join(folder, "bundle/gemini.js"), join(base, "bin/gemini"));
+    const said = await doctor(`${join(base, "bin")}:/usr/bin`);
+    expect(said).toMatch(/✓ agent gemini +Gemini CLI 0\.61\.0, .*\/bin\/gemini\. To log in, run gemini once/);
+    await expect(rm(join(base, "started"))).rejects.toThrow("ENOENT");
+  });
+
+  it("asks any other program for its version, and marks what is untested", async () => {
+    await program(join(base, "bin/vibe-acp"), "echo vibe-acp 3.0.2");
+    await program(join(base, "bin/claude-agent-acp"), "exit 1");
+    const said = await doctor(`${join(base, "bin")}:/usr/bin`);
+    expect(said).toMatch(/✓ agent vibe +Mistral Vibe 3\.0\.2 \(untested\), /);
+    expect(said).toMatch(/✓ agent claude +Claude Code \(untested\), /);
+  });
+
+  it("starts nothing from the directory that it runs in", async () => {
+    const inside = await mkdtemp(join(process.cwd(), ".doctor-"));
+    try {
+      await program(join(inside, "vibe-acp"), `touch ${base}/started`);
+      expect(await doctor(`${inside}:/usr/bin`)).toContain("Mistral Vibe is not installed");
+      await expect(rm(join(base, "started"))).rejects.toThrow("ENOENT");
+    } finally {
+      await rm(inside, { recursive: true });
+    }
+  });
+
+  async function program(path: string, script: string): Promise<void> {
+    await writeFile(path, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+  }
+
+  async function doctor(path: string): Promise<string> {
+    const terminal = new FakeTerminal({ NO_COLOR: "1", PATH: path, HOME: base });
+    expect(await runProgram(["doctor", "--data", join(base, "data")], terminal.io)).toBe(0);
+    return terminal.said;
+  }
+});
