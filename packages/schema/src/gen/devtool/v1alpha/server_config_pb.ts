@@ -375,7 +375,7 @@ export const ServerConfigSchema: GenMessage<ServerConfig, {jsonType: ServerConfi
 export type AgentConfig = Message<"devtool.v1alpha.AgentConfig"> & {
   /**
    * Name by which clients choose the agent: letters, digits, `-` and `_`. Empty
-   * uses the file name of the module without its extension.
+   * uses the name in `module`, or its file name without the extension.
    *
    * @generated from field: string name = 1;
    */
@@ -383,9 +383,11 @@ export type AgentConfig = Message<"devtool.v1alpha.AgentConfig"> & {
 
   /**
    * Path of the module that exports the agent as `agent`, relative to the
-   * config file. `devtool` is the coding agent.
+   * config file. `devtool` is the coding agent. `gemini`, `codex`, `opencode`,
+   * `qwen`, `vibe` and `claude` are these programs, and `acp:COMMAND` is any
+   * program that speaks the Agent Client Protocol.
    *
-   * The module runs with the privileges of the server.
+   * Modules and programs run with the privileges of the server.
    *
    * @generated from field: string module = 2;
    */
@@ -400,7 +402,7 @@ export type AgentConfig = Message<"devtool.v1alpha.AgentConfig"> & {
 export type AgentConfigJson = {
   /**
    * Name by which clients choose the agent: letters, digits, `-` and `_`. Empty
-   * uses the file name of the module without its extension.
+   * uses the name in `module`, or its file name without the extension.
    *
    * @generated from field: string name = 1;
    */
@@ -408,9 +410,11 @@ export type AgentConfigJson = {
 
   /**
    * Path of the module that exports the agent as `agent`, relative to the
-   * config file. `devtool` is the coding agent.
+   * config file. `devtool` is the coding agent. `gemini`, `codex`, `opencode`,
+   * `qwen`, `vibe` and `claude` are these programs, and `acp:COMMAND` is any
+   * program that speaks the Agent Client Protocol.
    *
-   * The module runs with the privileges of the server.
+   * Modules and programs run with the privileges of the server.
    *
    * @generated from field: string module = 2;
    */
