@@ -52,7 +52,8 @@ function buildProgram(io: Io, done: Done): Command {
     .exitOverride()
     .configureOutput({ writeOut: (text) => io.stdout.write(text), writeErr: (text) => io.stderr.write(text) });
   program.commandsGroup("Use an agent:");
-  for (const add of [addRun, addChat, addExec, addCommands, addTasks, addWatch, addCancel]) add(program, io, done);
+  for (const add of [addRun, addChat, addAcp, addExec, addCommands, addTasks, addWatch, addCancel])
+    add(program, io, done);
   program.commandsGroup("Run a server:");
   for (const add of [addServe, addTrust, addAudit, addPush, addDoctor]) add(program, io, done);
   program.commandsGroup("Test:");
@@ -131,6 +132,29 @@ function addChat(program: Command, io: Io, done: Done): void {
     .option("--workspace <dir>", "directory to work in (default: the server's)")
     .option("--task <id>", "continue this task")
     .action(async (options) => done(await (await import("./command/chat.ts")).chat(options, io)));
+}
+
+function addAcp(program: Command, io: Io, done: Done): void {
+  program
+    .command("acp")
+    .description("Be an agent of the Agent Client Protocol for an editor, on standard input and output")
+    .option("--workspace <dir>", "directory to work in (default: the editor's; with --url the server's)")
+    .option("--agent <name>", "agent to use, on a server with several")
+    .option("--model <name...>", "models that the editor offers to choose from")
+    .option(
+      "--url <url>",
+      "server or A2A agent (default: the server running on this data directory, or one for this editor)",
+    )
+    .option("--token <token>", "bearer token (default: $DEVTOOL_TOKEN, or the running server's)")
+    .option("--data <dir>", DATA_DIRECTORY)
+    .addOption(
+      new Option("--protocol <name>", "protocol to speak (default: connect; with --url a2a)").choices([
+        "connect",
+        "grpc",
+        "a2a",
+      ]),
+    )
+    .action(async (options) => done(await (await import("./command/acp.ts")).acp(options, io)));
 }
 
 function addWatch(program: Command, io: Io, done: Done): void {

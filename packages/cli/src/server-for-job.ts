@@ -27,6 +27,8 @@ export interface JobServer extends AsyncDisposable {
   readonly client: DevtoolClient;
   /** The directory that the agent works in; undefined for the server's default. */
   readonly workspace: string | undefined;
+  /** Where the server is, and how it is called. */
+  readonly address: Address;
   /** The file with the task and its audit log; empty when the server was not started for this job. */
   readonly log: string;
 }
@@ -52,7 +54,7 @@ export async function serverForJob(options: JobOptions, io: Io): Promise<JobServ
   }
   const { client } = await connectionTo(address, { ...options, io, notify });
   const where = isNamed ? options.workspace && workspace : workspace;
-  return { client, workspace: where, log: "", [Symbol.asyncDispose]: () => Promise.resolve() };
+  return { client, workspace: where, address, log: "", [Symbol.asyncDispose]: () => Promise.resolve() };
 }
 
 interface Telling {
@@ -101,8 +103,9 @@ async function startServer(workspace: string, options: JobOptions, io: Io): Prom
   });
   const { url, token } = server;
   const certificate = configured.tls?.certificate;
-  const client = await clientOf({ url, token, ...(certificate && { certificate }) }, options.protocol ?? "connect");
-  return { client, workspace, log, [Symbol.asyncDispose]: () => server.close() };
+  const address = { url, token, ...(certificate && { certificate }) };
+  const client = await clientOf(address, options.protocol ?? "connect");
+  return { client, workspace, address, log, [Symbol.asyncDispose]: () => server.close() };
 }
 
 /** Whether an existing directory is in one of the roots, with links resolved. */

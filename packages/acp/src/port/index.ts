@@ -1,1 +1,10 @@
-export {};
+/**
+ * The public API of `@devtool/acp/port`: the agent behind a port as an agent of the Agent Client Protocol.
+ */
+
+export { STATUS_KEY } from "./call-view.ts";
+export type { Port, PortAgent } from "./port.ts";
+export { portAgentFrom } from "./port.ts";
+export { type ServeAcpOptions, serveAcp } from "./serve-acp.ts";
+export { stdioStream } from "./stdio-stream.ts";
+export { USAGE_KEY } from "./turn.ts";

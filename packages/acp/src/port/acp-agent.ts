@@ -1,0 +1,246 @@
+import type {
+  AgentContext,
+  CancelNotification,
+  ClientCapabilities,
+  CloseSessionRequest,
+  InitializeRequest,
+  InitializeResponse,
+  ListSessionsRequest,
+  ListSessionsResponse,
+  LoadSessionRequest,
+  LoadSessionResponse,
+  NewSessionRequest,
+  NewSessionResponse,
+  PromptRequest,
+  PromptResponse,
+  ResumeSessionRequest,
+  SetSessionConfigOptionRequest,
+  SetSessionConfigOptionResponse,
+  SetSessionModeRequest,
+} from "@agentclientprotocol/sdk";
+import { PROTOCOL_VERSION, RequestError } from "@agentclientprotocol/sdk";
+import { ApprovalMode, type Task } from "@devtool/schema";
+import { promptCapabilities } from "./content.ts";
+import { invalidParams, invalidRequest, rpcErrorFrom, sessionNotFound } from "./errors.ts";
+import type { Port } from "./port.ts";
+import { AcpSession, type SessionChoices } from "./session.ts";
+import { assertWorksIn, listSessions, tasksOfSession } from "./session-list.ts";
+import {
+  assertAbsolute,
+  assertNoMoreDirectories,
+  configOptions,
+  MODEL_OPTION,
+  mcpServersFrom,
+  modelOf,
+  modeOf,
+  modeState,
+} from "./settings.ts";
+
+/** Dependencies of `AcpAgent`. */
+export interface AcpAgentHost {
+  readonly connect: (cwd: string | undefined, signal: AbortSignal) => Promise<Port>;
+  readonly agent: string;
+  readonly models: readonly string[];
+  readonly nextId: () => string;
+  readonly log: (text: string) => void;
+}
+
+/** The methods of an ACP agent, over the sessions of one connection. */
+export class AcpAgent {
+  readonly #host: AcpAgentHost;
+  readonly #sessions = new Map<string, AcpSession>();
+  #capabilities: ClientCapabilities = {};
+  #signal: AbortSignal = new AbortController().signal;
+
+  constructor(host: AcpAgentHost) {
+    this.#host = host;
+  }
+
+  /** Takes the signal that aborts when the connection closes. */
+  closing(signal: AbortSignal): void {
+    this.#signal = signal;
+  }
+
+  async initialize({ clientCapabilities }: InitializeRequest, signal: AbortSignal): Promise<InitializeResponse> {
+    this.#capabilities = clientCapabilities ?? {};
+    const { agent } = await asRpc(this.#host.connect(undefined, signal));
+    const { hasExtension } = agent;
+    return {
+      protocolVersion: PROTOCOL_VERSION,
+      agentInfo: { name: agent.name, version: agent.version },
+      authMethods: [],
+      agentCapabilities: {
+        loadSession: hasExtension,
+        promptCapabilities: promptCapabilities(agent.inputModes),
+        mcpCapabilities: { http: hasExtension, sse: hasExtension },
+        sessionCapabilities: { close: {}, ...(hasExtension && { list: {}, resume: {} }) },
+      },
+    };
+  }
+
+  async newSession(request: NewSessionRequest, acp: AgentContext): Promise<NewSessionResponse> {
+    const { port, choices } = await this.#open(request);
+    const session = this.#session(this.#host.nextId(), { port, choices, acp });
+    this.#afterResponse(() => session.announceCommands());
+    return { sessionId: session.id, ...this.#state(session, port) };
+  }
+
+  async loadSession(request: LoadSessionRequest, acp: AgentContext): Promise<LoadSessionResponse> {
+    const { session, tasks, port } = await this.#continue(request, acp);
+    await session.replay(tasks);
+    return this.#goOn({ session, tasks, port });
+  }
+
+  async resumeSession(request: ResumeSessionRequest, acp: AgentContext): Promise<LoadSessionResponse> {
+    return this.#goOn(await this.#continue(request, acp));
+  }
+
+  async listSessions(request: ListSessionsRequest, signal: AbortSignal): Promise<ListSessionsResponse> {
+    const { cwd } = request;
+    if (typeof cwd === "string") assertAbsolute(cwd);
+    const port = await asRpc(this.#host.connect(cwd ?? undefined, signal));
+    assertKeepsSessions(port, "session/list");
+    return asRpc(listSessions(port.client, request, signal));
+  }
+
+  async closeSession({ sessionId }: CloseSessionRequest): Promise<Record<string, never>> {
+    const session = this.#find(sessionId);
+    this.#sessions.delete(sessionId);
+    await session.cancel();
+    return {};
+  }
+
+  async setMode({ sessionId, modeId }: SetSessionModeRequest): Promise<Record<string, never>> {
+    const session = this.#find(sessionId);
+    const approvalMode = modeOf(modeId);
+    if (session.isStarted && approvalMode !== session.choices.approvalMode) {
+      const current = modeState(session.choices.approvalMode).currentModeId;
+      throw invalidRequest(
+        `mode "${modeId}" cannot be chosen any more: the first prompt fixed mode "${current}"; start a new session to change it`,
+      );
+    }
+    session.choose({ approvalMode });
+    return {};
+  }
+
+  async setConfigOption(request: SetSessionConfigOptionRequest): Promise<SetSessionConfigOptionResponse> {
+    const { sessionId, configId, value } = request;
+    const { models } = this.#host;
+    const session = this.#find(sessionId);
+    if (configId !== MODEL_OPTION || models.length === 0) {
+      const known = models.length === 0 ? "this agent has none" : `choose ${MODEL_OPTION}`;
+      throw invalidParams(`config option ${JSON.stringify(configId)} does not exist: ${known}`);
+    }
+    session.choose({ model: modelOf(value, models) });
+    return { configOptions: configOptions(session.choices.model, models) };
+  }
+
+  async prompt({ sessionId, prompt }: PromptRequest, signal: AbortSignal): Promise<PromptResponse> {
+    return asRpc(this.#find(sessionId).prompt(prompt, signal));
+  }
+
+  async cancel({ sessionId }: CancelNotification): Promise<void> {
+    await this.#sessions.get(sessionId)?.cancel();
+  }
+
+  #find(sessionId: string): AcpSession {
+    const session = this.#sessions.get(sessionId);
+    if (!session) throw sessionNotFound(sessionId);
+    return session;
+  }
+
+  /** Connects to the server of a new session, and reads what the client chose for it. */
+  async #open({ cwd, mcpServers, additionalDirectories }: NewSessionRequest): Promise<Opened> {
+    assertAbsolute(cwd);
+    assertNoMoreDirectories(additionalDirectories);
+    const port = await asRpc(this.#host.connect(cwd, this.#signal));
+    const servers = mcpServersFrom(mcpServers, port.agent);
+    const { agent } = this.#host;
+    return { port, choices: { cwd, mcpServers: servers, agent, model: "", approvalMode: ApprovalMode.UNSPECIFIED } };
+  }
+
+  #session(id: string, { port, choices, acp }: Opened & { readonly acp: AgentContext }): AcpSession {
+    const { nextId, log } = this.#host;
+    const host = { port, acp, capabilities: this.#capabilities, nextId, log, signal: this.#signal };
+    const session = new AcpSession(id, host, choices);
+    this.#sessions.set(id, session);
+    return session;
+  }
+
+  async #continue(request: LoadSessionRequest | ResumeSessionRequest, acp: AgentContext): Promise<Continued> {
+    const { sessionId, cwd, mcpServers = [] } = request;
+    const { port, choices } = await this.#open({ ...request, mcpServers });
+    assertKeepsSessions(port, "session/load");
+    const tasks = await asRpc(tasksOfSession(port.client, sessionId, this.#signal));
+    const [first] = tasks;
+    if (!first) throw sessionNotFound(sessionId);
+    if (port.workspace !== undefined) await assertWorksIn(sessionId, cwd, first);
+    assertSameServers(sessionId, choices, first);
+    this.#sessions.get(sessionId)?.leave();
+    const session = this.#session(sessionId, { port, choices, acp });
+    session.continue(tasks);
+    return { session, tasks, port };
+  }
+
+  /** Follows the tasks of a session that has been continued, once the client knows the session. */
+  #goOn({ session, tasks, port }: Continued): LoadSessionResponse {
+    this.#afterResponse(async () => {
+      session.attach(tasks);
+      await session.announceCommands();
+    });
+    return this.#state(session, port);
+  }
+
+  #state(session: AcpSession, { agent }: Port): Pick<NewSessionResponse, "modes" | "configOptions"> {
+    const { approvalMode, model } = session.choices;
+    if (!agent.hasExtension) return {};
+    const { models } = this.#host;
+    return {
+      modes: modeState(approvalMode),
+      ...(models.length > 0 && { configOptions: configOptions(model, models) }),
+    };
+  }
+
+  /** Runs something after the answer to the current request has been sent. */
+  #afterResponse(run: () => Promise<void>): void {
+    setImmediate(() => {
+      if (this.#signal.aborted) return;
+      run().catch((reason: unknown) => this.#host.log(String(reason)));
+    });
+  }
+}
+
+interface Opened {
+  readonly port: Port;
+  readonly choices: SessionChoices;
+}
+
+interface Continued {
+  readonly session: AcpSession;
+  readonly tasks: readonly Task[];
+  readonly port: Port;
+}
+
+/** Rejects with the JSON-RPC error that an error of the server means. */
+async function asRpc<T>(call: Promise<T>): Promise<T> {
+  try {
+    return await call;
+  } catch (reason) {
+    throw rpcErrorFrom(reason);
+  }
+}
+
+/** Throws for an agent without the extension, whose earlier tasks cannot be found by their context. */
+function assertKeepsSessions({ agent }: Port, method: string): void {
+  if (!agent.hasExtension) throw RequestError.methodNotFound(method);
+}
+
+/** Throws for an MCP server that a session does not have: its first prompt fixed them. */
+function assertSameServers(sessionId: string, { mcpServers }: SessionChoices, { sessionSettings }: Task): void {
+  const known = new Set(sessionSettings?.mcpServers.map(({ name }) => name));
+  const added = mcpServers.find(({ name }) => !known.has(name));
+  if (!added) return;
+  throw invalidParams(
+    `MCP server ${JSON.stringify(added.name)} cannot be added to session ${JSON.stringify(sessionId)}: its first prompt fixed its servers; leave it out, or start a new session`,
+  );
+}

@@ -1,0 +1,41 @@
+import type { AvailableCommand } from "@agentclientprotocol/sdk";
+import type { SlashCommand, SlashCommandArgument } from "@devtool/schema";
+
+/** Returns slash commands as ACP lists them: a command below another has both words as its name. */
+export function availableCommands(commands: readonly SlashCommand[], above = ""): AvailableCommand[] {
+  return commands.flatMap(({ name, description, arguments: args, subCommands }) => {
+    const path = `${above}${name}`;
+    const hint = hintOf(args);
+    const own: AvailableCommand = { name: path, description, ...(hint !== "" && { input: { hint } }) };
+    const below = availableCommands(subCommands, `${path} `);
+    return below.length > 0 && args.length === 0 ? below : [own, ...below];
+  });
+}
+
+function hintOf(args: readonly SlashCommandArgument[]): string {
+  return args.map(({ name, isRequired }) => (isRequired ? `<${name}>` : `[${name}]`)).join(" ");
+}
+
+/** A prompt that runs a slash command. */
+export interface CommandLine {
+  readonly commandPath: string[];
+  /** What follows the words of the command. */
+  readonly args: string;
+}
+
+/** Reads a prompt as a slash command. Undefined if it does not begin with one that is known: it is a message then. */
+export function readCommandLine(prompt: string, known: readonly SlashCommand[]): CommandLine | undefined {
+  if (!prompt.startsWith("/")) return undefined;
+  const commandPath: string[] = [];
+  let rest = prompt.slice(1);
+  let level = known;
+  for (;;) {
+    const [, word = "", after = ""] = /^(\S+)\s*([\s\S]*)$/.exec(rest) ?? [];
+    const found = level.find(({ name }) => name === word);
+    if (!found) break;
+    commandPath.push(word);
+    rest = after;
+    level = found.subCommands;
+  }
+  return commandPath.length === 0 ? undefined : { commandPath, args: rest.trim() };
+}

@@ -1,0 +1,153 @@
+import { basename } from "node:path";
+import type { ContentBlock, EmbeddedResourceResource, PromptCapabilities } from "@agentclientprotocol/sdk";
+import { create, type MessageInitShape, toJsonString } from "@bufbuild/protobuf";
+import { ValueSchema } from "@bufbuild/protobuf/wkt";
+import { type File, type Part, PartSchema, takesMode } from "@devtool/schema";
+import { invalidParams } from "./errors.ts";
+
+/** Reads the text of a file as the editor has it, unsaved changes included. Undefined if the editor does not give it. */
+export type ReadBuffer = (path: string) => Promise<string | undefined>;
+
+/** Returns what prompts may contain beside text and links, from the media types that an agent accepts. */
+export function promptCapabilities(inputModes: readonly string[]): Required<Omit<PromptCapabilities, "_meta">> {
+  const takes = (range: "image" | "audio"): boolean =>
+    inputModes.length === 0 ||
+    takesMode(inputModes, `${range}/*`) ||
+    inputModes.some((mode) => mode.trim().toLowerCase().startsWith(`${range}/`));
+  return { image: takes("image"), audio: takes("audio"), embeddedContext: true };
+}
+
+/** Returns the blocks of a prompt as parts of a message. Throws for a block that the agent does not accept. */
+export async function partsFromPrompt(
+  prompt: readonly ContentBlock[],
+  inputModes: readonly string[],
+  readBuffer: ReadBuffer,
+): Promise<Part[]> {
+  if (prompt.length === 0) throw invalidParams("prompt is empty: send at least one block");
+  const parts: Part[] = [];
+  for (const [index, block] of prompt.entries()) {
+    parts.push(...(await partsFromBlock(block, { place: `prompt[${index}]`, inputModes, readBuffer })));
+  }
+  return parts;
+}
+
+interface BlockContext {
+  /** Where the block is, for errors. */
+  readonly place: string;
+  readonly inputModes: readonly string[];
+  readonly readBuffer: ReadBuffer;
+}
+
+async function partsFromBlock(block: ContentBlock, context: BlockContext): Promise<Part[]> {
+  switch (block.type) {
+    case "text":
+      return [part({ content: { case: "text", value: block.text } })];
+    case "image":
+    case "audio": {
+      assertTaken(block.mimeType, context);
+      return [filePart(block.data, { name: "", mediaType: block.mimeType, place: context.place })];
+    }
+    case "resource_link":
+      return partsFromLink(block, context.readBuffer);
+    case "resource":
+      return partsFromResource(block.resource, context);
+    default:
+      throw invalidBlock(block, context.place);
+  }
+}
+
+/** A block of a later version of ACP, which the SDK let through. */
+function invalidBlock(block: never, place: string): Error {
+  const { type }: { readonly type?: unknown } = block;
+  return invalidParams(`${place} has type ${JSON.stringify(type)}: send text, image, audio, resource_link or resource`);
+}
+
+function assertTaken(mimeType: string, { inputModes, place }: BlockContext): void {
+  if (takesMode(inputModes, mimeType)) return;
+  const accepted = inputModes.join(", ");
+  throw invalidParams(`${place} is ${JSON.stringify(mimeType)}, which the agent does not accept: send ${accepted}`);
+}
+
+/** A link becomes its words. A file that the editor has open comes with its text, which may not be saved yet. */
+async function partsFromLink(
+  { uri, name, title, mimeType }: Extract<ContentBlock, { type: "resource_link" }>,
+  readBuffer: ReadBuffer,
+): Promise<Part[]> {
+  const mention = part({ content: { case: "text", value: `[${title || name}](${uri})` } });
+  const path = pathOf(uri);
+  const text = path === undefined ? undefined : await readBuffer(path);
+  return text === undefined ? [mention] : [mention, textFile(text, name, mimeType ?? "")];
+}
+
+function partsFromResource(resource: EmbeddedResourceResource, context: BlockContext): Part[] {
+  const { uri } = resource;
+  const name = basename(URL.parse(uri)?.pathname ?? uri);
+  const mediaType = resource.mimeType ?? "";
+  const mention = part({ content: { case: "text", value: `[${name}](${uri})` } });
+  if ("text" in resource) return [mention, textFile(resource.text, name, mediaType)];
+  assertTaken(mediaType || "application/octet-stream", context);
+  return [mention, filePart(resource.blob, { name, mediaType, place: context.place })];
+}
+
+function textFile(text: string, fileName: string, mediaType: string): Part {
+  return part({ content: { case: "text", value: text }, fileName, mediaType });
+}
+
+function filePart(
+  base64: string,
+  { name, mediaType, place }: { readonly name: string; readonly mediaType: string; readonly place: string },
+): Part {
+  if (!/^[A-Za-z0-9+/]*={0,2}$/.test(base64)) throw invalidParams(`${place} has data that is not Base64: encode it`);
+  const bytes = new Uint8Array(Buffer.from(base64, "base64"));
+  return part({ content: { case: "file", value: { name, mediaType, source: { case: "bytes", value: bytes } } } });
+}
+
+function part(init: MessageInitShape<typeof PartSchema>): Part {
+  return create(PartSchema, init);
+}
+
+/** The path that a `file:` URI names, without its line range. */
+function pathOf(uri: string): string | undefined {
+  const url = URL.parse(uri);
+  return url?.protocol === "file:" ? decodeURIComponent(url.pathname) : undefined;
+}
+
+/** Returns the parts of a message or an artifact as blocks. Thoughts, calls and answers are shown by updates of their own. */
+export function blocksFromParts(parts: readonly Part[]): ContentBlock[] {
+  return parts.flatMap(({ content }): ContentBlock[] => {
+    switch (content.case) {
+      case "text":
+        return content.value === "" ? [] : [{ type: "text", text: content.value }];
+      case "data":
+        return [{ type: "text", text: JSON.stringify(content.value, undefined, 2) }];
+      case "dataValue":
+        return [{ type: "text", text: toJsonString(ValueSchema, content.value) }];
+      case "file":
+        return [blockFromFile(content.value)];
+      case "citation":
+        return [linkBlock(content.value.uri, content.value.title)];
+      case "thought":
+      case "toolCall":
+      case "confirmation":
+      case "summary":
+      case undefined:
+        return [];
+      default:
+        return content satisfies never;
+    }
+  });
+}
+
+/** A source without an address is its title alone. */
+export function linkBlock(uri: string, name: string): ContentBlock {
+  return uri === "" ? { type: "text", text: name } : { type: "resource_link", uri, name: name || uri };
+}
+
+function blockFromFile({ name, mediaType, source }: File): ContentBlock {
+  if (source.case !== "bytes") return linkBlock(source.value ?? "", name);
+  const data = Buffer.from(source.value).toString("base64");
+  if (mediaType.startsWith("image/")) return { type: "image", data, mimeType: mediaType };
+  if (mediaType.startsWith("audio/")) return { type: "audio", data, mimeType: mediaType };
+  const uri = `attachment:${encodeURIComponent(name || "file")}`;
+  return { type: "resource", resource: { uri, blob: data, ...(mediaType !== "" && { mimeType: mediaType }) } };
+}

@@ -1,0 +1,64 @@
+import { RequestError } from "@agentclientprotocol/sdk";
+import { Code, ConnectError } from "@connectrpc/connect";
+
+/** The JSON-RPC error codes of ACP that this agent sends. */
+const RPC_CODE = {
+  AUTH_REQUIRED: -32_000,
+  NOT_FOUND: -32_002,
+  CANCELLED: -32_800,
+  INVALID_REQUEST: -32_600,
+  INVALID_PARAMS: -32_602,
+  INTERNAL: -32_603,
+} as const;
+
+/** Creates the error for a parameter that cannot be used. The message names the value and the remedy. */
+export function invalidParams(message: string): RequestError {
+  return new RequestError(RPC_CODE.INVALID_PARAMS, message);
+}
+
+/** Creates the error for a request that the session cannot take now. */
+export function invalidRequest(message: string): RequestError {
+  return new RequestError(RPC_CODE.INVALID_REQUEST, message);
+}
+
+/** Creates the error for a session that the server does not have. */
+export function sessionNotFound(sessionId: string): RequestError {
+  const message = `session ${JSON.stringify(sessionId)} does not exist: choose one of session/list, or start one with session/new`;
+  return new RequestError(RPC_CODE.NOT_FOUND, message, { sessionId });
+}
+
+/** Creates the error for a task that waits until its user has authenticated. */
+export function authRequired(message: string): RequestError {
+  return new RequestError(RPC_CODE.AUTH_REQUIRED, message);
+}
+
+/** Creates the error for a turn whose task failed. */
+export function taskFailed(taskId: string, error: string): RequestError {
+  return new RequestError(RPC_CODE.INTERNAL, error === "" ? "the task failed" : error, { taskId });
+}
+
+/** Returns an error of the server as the JSON-RPC error with the same meaning. Its message stays as the server worded it. */
+export function rpcErrorFrom(reason: unknown): RequestError {
+  if (reason instanceof RequestError) return reason;
+  const { code, rawMessage } = ConnectError.from(reason);
+  return new RequestError(rpcCodeOf(code), rawMessage, { code: Code[code] });
+}
+
+function rpcCodeOf(code: Code): number {
+  switch (code) {
+    case Code.InvalidArgument:
+    case Code.AlreadyExists:
+    case Code.OutOfRange:
+      return RPC_CODE.INVALID_PARAMS;
+    case Code.NotFound:
+      return RPC_CODE.NOT_FOUND;
+    case Code.FailedPrecondition:
+      return RPC_CODE.INVALID_REQUEST;
+    case Code.Unauthenticated:
+      return RPC_CODE.AUTH_REQUIRED;
+    case Code.Canceled:
+      return RPC_CODE.CANCELLED;
+    default:
+      return RPC_CODE.INTERNAL;
+  }
+}

@@ -1,0 +1,34 @@
+import type { DevtoolClient } from "@devtool/client";
+import { findExtension } from "@devtool/schema";
+import type { AgentCard } from "@devtool/schema/a2a-v1";
+
+/** The agent server behind an ACP agent, for sessions in one working directory. */
+export interface Port {
+  readonly client: DevtoolClient;
+  /**
+   * The directory on the server that sessions work in. Undefined leaves the choice to the server.
+   */
+  readonly workspace?: string | undefined;
+  /** What the server's card says about the agent. */
+  readonly agent: PortAgent;
+}
+
+/** What an ACP client has to know about the agent behind the port. */
+export interface PortAgent {
+  readonly name: string;
+  readonly version: string;
+  /** Media types that prompts may contain, as in an agent card. Empty: any. */
+  readonly inputModes: readonly string[];
+  /**
+   * Whether the agent has the development-tool extension: sessions with settings, tool calls, approvals and slash commands. An agent
+   * without it gets each prompt as a new task of the same context.
+   */
+  readonly hasExtension: boolean;
+}
+
+/** Returns what an agent card says about an agent. */
+export function portAgentFrom(card: AgentCard): PortAgent {
+  const { name, version, defaultInputModes, capabilities } = card;
+  const uris = capabilities?.extensions.map(({ uri }) => uri) ?? [];
+  return { name, version, inputModes: defaultInputModes, hasExtension: findExtension(uris) !== undefined };
+}

@@ -1,0 +1,101 @@
+import { realpath } from "node:fs/promises";
+import type { ListSessionsRequest, ListSessionsResponse, SessionInfo } from "@agentclientprotocol/sdk";
+import { timestampDate } from "@bufbuild/protobuf/wkt";
+import type { DevtoolClient } from "@devtool/client";
+import { oneLine, Role, type Task, type TaskSummary } from "@devtool/schema";
+import { invalidParams } from "./errors.ts";
+
+/** Maximum length of a title in characters. */
+const MAX_TITLE_LENGTH = 80;
+
+/** Lists the contexts of a server as sessions, those with the newest task first. */
+export async function listSessions(
+  { tasks }: DevtoolClient,
+  { cwd, cursor }: ListSessionsRequest,
+  signal: AbortSignal,
+): Promise<ListSessionsResponse> {
+  const page = await tasks.listTasks({ pageToken: cursor ?? "" }, { signal });
+  const seen = new Set<string>();
+  const sessions: SessionInfo[] = [];
+  for (const summary of page.tasks) {
+    if (seen.has(summary.contextId)) continue;
+    seen.add(summary.contextId);
+    if (typeof cursor === "string" && !(await isNewest(tasks, summary, signal))) continue;
+    const { task } = await tasks.getTask({ taskId: summary.id }, { signal });
+    if (task && (await isIn(cwd ?? undefined, task))) sessions.push(sessionInfo(task));
+  }
+  return { sessions, ...(page.nextPageToken !== "" && { nextCursor: page.nextPageToken }) };
+}
+
+/** Whether a task is the newest of its context. If not, an earlier page had the context. */
+async function isNewest(
+  tasks: DevtoolClient["tasks"],
+  { id, contextId }: TaskSummary,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const newest = await tasks.listTasks({ contextId, pageSize: 1 }, { signal });
+  return newest.tasks[0]?.id === id;
+}
+
+async function isIn(cwd: string | undefined, { settings }: Task): Promise<boolean> {
+  const workspace = settings?.workspacePath ?? "";
+  if (workspace === "") return false;
+  return cwd === undefined || cwd === workspace || (await resolved(cwd)) === workspace;
+}
+
+/** Returns a path without links, as a server on this machine knows it. */
+async function resolved(path: string): Promise<string> {
+  return realpath(path).catch(() => path);
+}
+
+function sessionInfo(task: Task): SessionInfo {
+  const { contextId, settings, updateTime } = task;
+  const title = titleOf(task);
+  return {
+    sessionId: contextId,
+    cwd: settings?.workspacePath ?? "",
+    ...(title !== "" && { title }),
+    ...(updateTime && { updatedAt: timestampDate(updateTime).toISOString() }),
+  };
+}
+
+/** The beginning of the first message, or the slash command. */
+function titleOf({ history, command }: Task): string {
+  if (command) return oneLine(`/${command.commandPath.join(" ")} ${command.args}`.trimEnd(), MAX_TITLE_LENGTH);
+  const parts = history.find(({ role }) => role === Role.USER)?.parts ?? [];
+  const text = parts.map(({ content }) => (content.case === "text" ? content.value : "")).join(" ");
+  return oneLine(text, MAX_TITLE_LENGTH);
+}
+
+/** Reads the tasks of a session, oldest first. None if the server does not know it. */
+export async function tasksOfSession(
+  { tasks }: DevtoolClient,
+  contextId: string,
+  signal: AbortSignal,
+): Promise<Task[]> {
+  const found: Task[] = [];
+  if (contextId === "") return found;
+  let pageToken = "";
+  do {
+    const page = await tasks.listTasks({ contextId, pageSize: 100, pageToken }, { signal });
+    for (const { id } of page.tasks) {
+      const { task } = await tasks.getTask({ taskId: id }, { signal });
+      if (task) found.push(task);
+    }
+    pageToken = page.nextPageToken;
+  } while (pageToken !== "");
+  return found.toSorted((one, other) => createdMs(one) - createdMs(other));
+}
+
+function createdMs({ createTime }: Task): number {
+  return createTime ? timestampDate(createTime).getTime() : 0;
+}
+
+/** Throws for another directory than the one that a session works in. */
+export async function assertWorksIn(sessionId: string, cwd: string, { settings }: Task): Promise<void> {
+  const workspace = settings?.workspacePath ?? "";
+  if (workspace === "" || cwd === workspace || (await resolved(cwd)) === workspace) return;
+  throw invalidParams(
+    `cwd ${JSON.stringify(cwd)} is not where session ${JSON.stringify(sessionId)} works: send ${JSON.stringify(workspace)}, or start a new session`,
+  );
+}

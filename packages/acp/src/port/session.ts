@@ -1,0 +1,249 @@
+import type { AgentContext, ClientCapabilities, ContentBlock, PromptResponse } from "@agentclientprotocol/sdk";
+import { create } from "@bufbuild/protobuf";
+import {
+  AgentSettingsSchema,
+  type ApprovalMode,
+  CommandExecutionStatus,
+  emptyTask,
+  isTerminal,
+  type McpServer,
+  MessageSchema,
+  type Part,
+  Role,
+  type SendMessageRequest,
+  SendMessageRequestSchema,
+  type SessionSettings,
+  SessionSettingsSchema,
+  type SlashCommand,
+  type Task,
+} from "@devtool/schema";
+import { availableCommands, readCommandLine } from "./commands.ts";
+import { partsFromPrompt } from "./content.ts";
+import { invalidParams, invalidRequest } from "./errors.ts";
+import type { Port } from "./port.ts";
+import { Turn } from "./turn.ts";
+import { SessionUpdates } from "./updates.ts";
+
+/** Dependencies of a session. */
+export interface SessionHost {
+  readonly port: Port;
+  readonly acp: AgentContext;
+  readonly capabilities: ClientCapabilities;
+  readonly nextId: () => string;
+  readonly log: (text: string) => void;
+  /** Aborts when the connection closes. */
+  readonly signal: AbortSignal;
+}
+
+/** What a client chose for a session. */
+export interface SessionChoices {
+  readonly cwd: string;
+  readonly mcpServers: readonly McpServer[];
+  readonly agent: string;
+  readonly model: string;
+  readonly approvalMode: ApprovalMode;
+}
+
+/** One ACP session: a context of the server, with the task that its prompts continue. */
+export class AcpSession {
+  readonly id: string;
+  readonly #host: SessionHost;
+  readonly #updates: SessionUpdates;
+  #choices: SessionChoices;
+  /** The context of the tasks. A server may choose another one than the client. */
+  #contextId: string;
+  #task: Task = emptyTask();
+  /** Whether a task has fixed the settings of the context. */
+  #isStarted = false;
+  #commands: readonly SlashCommand[] = [];
+  #turn: Turn | undefined;
+  /** Whether the turn belongs to a prompt. Otherwise it follows a task that the session was loaded with. */
+  #isPrompted = false;
+
+  constructor(id: string, host: SessionHost, choices: SessionChoices) {
+    this.id = id;
+    this.#host = host;
+    this.#choices = choices;
+    this.#contextId = id;
+    this.#updates = new SessionUpdates(host.capabilities, host.port.workspace ?? "");
+  }
+
+  get choices(): SessionChoices {
+    return this.#choices;
+  }
+
+  /** Whether a task has fixed the settings of the context. */
+  get isStarted(): boolean {
+    return this.#isStarted;
+  }
+
+  /** Changes what applies from the next prompt on. */
+  choose(changes: Partial<Pick<SessionChoices, "model" | "approvalMode">>): void {
+    this.#choices = { ...this.#choices, ...changes };
+  }
+
+  /** Continues the tasks of an existing context, oldest first: prompts go to the last one. */
+  continue(tasks: readonly Task[]): void {
+    const last = tasks.findLast(({ command }) => command === undefined) ?? tasks.at(-1);
+    if (!last) return;
+    this.#task = last.command ? emptyTask() : last;
+    this.#isStarted = true;
+    this.#contextId = last.contextId;
+    const { approvalMode, model, agent } = last.sessionSettings ?? create(SessionSettingsSchema);
+    this.#choices = { ...this.#choices, approvalMode, model, agent };
+  }
+
+  /** Shows tasks from their beginning. */
+  async replay(tasks: readonly Task[]): Promise<void> {
+    const { acp } = this.#host;
+    for (const task of tasks) {
+      for (const update of this.#updates.ofTask(task)) {
+        await acp.notify("session/update", { sessionId: this.id, update });
+      }
+    }
+  }
+
+  /** Follows the newest task that works or asks, without a prompt. */
+  attach(tasks: readonly Task[]): void {
+    const task = tasks.findLast(({ state }) => !isTerminal(state));
+    if (!task || this.#turn) return;
+    const turn = this.#open(task);
+    const followed = turn
+      .follow()
+      .catch((reason: unknown) => this.#host.log(`task ${task.id} is not followed: ${reason}`));
+    void followed.finally(() => this.#close(turn));
+  }
+
+  /** Lists the slash commands, and shows them to the client. A server that cannot list them has none. */
+  async announceCommands(): Promise<void> {
+    const { port, acp, signal } = this.#host;
+    if (!port.agent.hasExtension) return;
+    try {
+      const where = this.isStarted ? { contextId: this.#contextId } : this.#settings();
+      const { commands } = await port.client.commands.getAllSlashCommands(where, { signal });
+      this.#commands = commands;
+      const update = {
+        sessionUpdate: "available_commands_update",
+        availableCommands: availableCommands(commands),
+      } as const;
+      await acp.notify("session/update", { sessionId: this.id, update });
+    } catch (reason) {
+      if (!signal.aborted) this.#host.log(`the slash commands are not known: ${String(reason)}`);
+    }
+  }
+
+  /** Sends a prompt, or runs the slash command that it is, and returns how the turn ended. */
+  async prompt(blocks: readonly ContentBlock[], signal: AbortSignal): Promise<PromptResponse> {
+    if (this.#turn && this.#isPrompted) {
+      throw invalidRequest(
+        `session "${this.id}" works on a prompt: wait for its end, or cancel it with session/cancel`,
+      );
+    }
+    const parts = await this.#read(blocks);
+    this.#turn?.detach();
+    const line = textOf(parts);
+    const command = line === undefined ? undefined : readCommandLine(line, this.#commands);
+    const task = command ? emptyTask() : (this.#turn?.task ?? this.#task);
+    const turn = this.#open(task);
+    this.#isPrompted = true;
+    const cancel = (): void => void turn.cancel();
+    signal.addEventListener("abort", cancel, { once: true });
+    try {
+      if (command) await this.#run(command, turn);
+      else await turn.send(this.#request(parts, task));
+      return turn.response();
+    } finally {
+      signal.removeEventListener("abort", cancel);
+      this.#close(turn);
+    }
+  }
+
+  /** Ends following. The task goes on. */
+  leave(): void {
+    this.#turn?.detach();
+  }
+
+  /** Cancels what the session does. */
+  async cancel(): Promise<void> {
+    await this.#turn?.cancel();
+  }
+
+  #open(task: Task): Turn {
+    const { port, acp, nextId, log, signal } = this.#host;
+    const host = { sessionId: this.id, client: port.client, acp, updates: this.#updates, nextId, log, signal };
+    const turn = new Turn(host, task);
+    this.#turn = turn;
+    this.#isPrompted = false;
+    return turn;
+  }
+
+  #close(turn: Turn): void {
+    const { task } = turn;
+    if (task.contextId !== "") this.#contextId = task.contextId;
+    this.#isStarted ||= task.id !== "";
+    // A slash command has a task of its own, which prompts do not continue.
+    if (task.id !== "" && task.command === undefined) this.#task = task;
+    if (this.#turn === turn) this.#turn = undefined;
+  }
+
+  async #read(blocks: readonly ContentBlock[]): Promise<Part[]> {
+    const { port, acp, capabilities, log } = this.#host;
+    const canRead = capabilities.fs?.readTextFile === true;
+    const readBuffer = async (path: string): Promise<string | undefined> => {
+      if (!canRead) return undefined;
+      try {
+        const { content } = await acp.request("fs/read_text_file", { sessionId: this.id, path });
+        return content;
+      } catch (reason) {
+        log(`the client does not give ${JSON.stringify(path)}: ${String(reason)}`);
+        return undefined;
+      }
+    };
+    return partsFromPrompt(blocks, port.agent.inputModes, readBuffer);
+  }
+
+  #request(parts: Part[], task: Task): SendMessageRequest {
+    const { nextId, port } = this.#host;
+    const message = create(MessageSchema, { messageId: nextId(), role: Role.USER, parts });
+    if (!port.agent.hasExtension && task.id !== "" && isTerminal(task.state)) {
+      // A2A itself knows no messages to a task that has ended.
+      message.referenceTaskIds = [task.id];
+      return create(SendMessageRequestSchema, { message, contextId: task.contextId });
+    }
+    const settings = this.#isStarted ? this.#modelOnly() : this.#settings();
+    const place = task.id === "" ? { contextId: this.#contextId } : { taskId: task.id };
+    return create(SendMessageRequestSchema, { message, ...place, ...settings });
+  }
+
+  async #run(command: { readonly commandPath: string[]; readonly args: string }, turn: Turn): Promise<void> {
+    const { port, signal } = this.#host;
+    const settings = this.#isStarted ? {} : this.#settings();
+    const request = { command, contextId: this.#contextId, ...settings };
+    const { result } = await port.client.commands.runSlashCommand(request, { signal });
+    if (!result || result.status === CommandExecutionStatus.FAILED_TO_START) {
+      throw invalidParams(result?.message || `/${command.commandPath.join(" ")} did not start`);
+    }
+    await turn.followFrom(result.executionId);
+  }
+
+  #settings(): Pick<Partial<SendMessageRequest>, "settings" | "sessionSettings"> {
+    const { port } = this.#host;
+    if (!port.agent.hasExtension) return {};
+    const { mcpServers, agent, model, approvalMode } = this.#choices;
+    const sessionSettings = create(SessionSettingsSchema, { mcpServers: [...mcpServers], agent, model, approvalMode });
+    if (port.workspace === undefined) return { sessionSettings };
+    return { settings: create(AgentSettingsSchema, { workspacePath: port.workspace }), sessionSettings };
+  }
+
+  /** The one setting that may change with a message. */
+  #modelOnly(): { readonly sessionSettings?: SessionSettings } {
+    const { model } = this.#choices;
+    return model === "" ? {} : { sessionSettings: create(SessionSettingsSchema, { model }) };
+  }
+}
+
+/** The text of a prompt that is nothing but text. */
+function textOf(parts: readonly Part[]): string | undefined {
+  const texts = parts.map(({ content }) => (content.case === "text" ? content.value : undefined));
+  return texts.includes(undefined) ? undefined : texts.join("\n");
+}

@@ -1,0 +1,109 @@
+import { isAbsolute } from "node:path";
+import type {
+  McpServer as AcpMcpServer,
+  HttpHeader,
+  SessionConfigOption,
+  SessionModeState,
+} from "@agentclientprotocol/sdk";
+import { create } from "@bufbuild/protobuf";
+import { ApprovalMode, type McpServer, McpServerSchema } from "@devtool/schema";
+import { invalidParams } from "./errors.ts";
+import type { PortAgent } from "./port.ts";
+
+/** The approval modes that a client may choose, by their ids in ACP. The others are the operator's alone. */
+const MODES = [
+  { id: "server", mode: ApprovalMode.UNSPECIFIED, name: "As the server is set", description: "The operator's mode." },
+  {
+    id: "default",
+    mode: ApprovalMode.DEFAULT,
+    name: "Ask",
+    description: "Asks before anything that changes the machine.",
+  },
+  { id: "plan", mode: ApprovalMode.PLAN, name: "Plan", description: "Denies everything that changes the machine." },
+] as const;
+
+/** Returns the modes of a session. A mode that only operators can choose is shown as the server's. */
+export function modeState(current: ApprovalMode): SessionModeState {
+  const availableModes = MODES.map(({ id, name, description }) => ({ id, name, description }));
+  return { currentModeId: MODES.find(({ mode }) => mode === current)?.id ?? "server", availableModes };
+}
+
+/** Returns the approval mode with an id of `modeState`. Throws for another id. */
+export function modeOf(modeId: string): ApprovalMode {
+  const found = MODES.find(({ id }) => id === modeId);
+  if (found) return found.mode;
+  const known = MODES.map(({ id }) => id).join(", ");
+  throw invalidParams(`mode ${JSON.stringify(modeId)} does not exist: choose ${known}`);
+}
+
+/** The id of the option that chooses the model, and the value that leaves the choice to the server. */
+export const MODEL_OPTION = "model";
+const SERVER_MODEL = "server";
+
+/** Returns the options of a session. Without models to choose from there are none. */
+export function configOptions(model: string, models: readonly string[]): SessionConfigOption[] {
+  if (models.length === 0) return [];
+  const known = model === "" || models.includes(model) ? models : [model, ...models];
+  const values = known.map((name) => ({ value: name, name }));
+  return [
+    {
+      type: "select",
+      id: MODEL_OPTION,
+      name: "Model",
+      category: "model",
+      currentValue: model || SERVER_MODEL,
+      options: [{ value: SERVER_MODEL, name: "The server's model" }, ...values],
+    },
+  ];
+}
+
+/** Returns the model that a value of the model option names; empty for the server's. Throws for a value that is not offered. */
+export function modelOf(value: unknown, models: readonly string[]): string {
+  if (value === SERVER_MODEL) return "";
+  const found = models.find((name) => name === value);
+  if (found !== undefined) return found;
+  throw invalidParams(`model ${JSON.stringify(value)} is not offered: choose ${[SERVER_MODEL, ...models].join(", ")}`);
+}
+
+/** Throws for a working directory that is not an absolute path. */
+export function assertAbsolute(cwd: string): void {
+  if (isAbsolute(cwd)) return;
+  throw invalidParams(`cwd ${JSON.stringify(cwd)} is not an absolute path: send the full path of the directory`);
+}
+
+/** Throws for more than one directory, which sessions of the port do not have. */
+export function assertNoMoreDirectories(directories: readonly string[] | undefined): void {
+  const [first] = directories ?? [];
+  if (first === undefined) return;
+  throw invalidParams(
+    `additionalDirectories ${JSON.stringify(first)} is not supported: leave it out, or choose a cwd that holds it`,
+  );
+}
+
+/** Returns the MCP servers that a client brings. Throws for any if the agent takes no session settings. */
+export function mcpServersFrom(servers: readonly AcpMcpServer[], agent: PortAgent): McpServer[] {
+  const [first] = servers;
+  if (first && !agent.hasExtension) {
+    const why = `the agent ${JSON.stringify(agent.name)} does not take MCP servers of its clients`;
+    throw invalidParams(`MCP server ${JSON.stringify(first.name)} cannot be used: ${why}; leave it out`);
+  }
+  return servers.map(mcpServerFrom);
+}
+
+function mcpServerFrom(server: AcpMcpServer): McpServer {
+  const { name } = server;
+  if (!("type" in server)) {
+    const { command, args, env } = server;
+    return create(McpServerSchema, {
+      name,
+      transport: { case: "stdio", value: { command, args, env: recordOf(env) } },
+    });
+  }
+  const { url, headers, type } = server;
+  const value = { url, headers: recordOf(headers) };
+  return create(McpServerSchema, { name, transport: { case: type, value } });
+}
+
+function recordOf(pairs: readonly Pick<HttpHeader, "name" | "value">[]): { [name: string]: string } {
+  return Object.fromEntries(pairs.map(({ name, value }) => [name, value]));
+}

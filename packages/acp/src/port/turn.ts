@@ -1,0 +1,258 @@
+import type { AgentContext, PromptResponse, SessionUpdate, StopReason } from "@agentclientprotocol/sdk";
+import { create } from "@bufbuild/protobuf";
+import { confirmationPart, type DevtoolClient, pendingToolCalls, streamMessage, subscribeTask } from "@devtool/client";
+import {
+  isInterrupted,
+  isTerminal,
+  MessageSchema,
+  OPTION_CANCEL,
+  Role,
+  reduceTask,
+  type SendMessageRequest,
+  type Task,
+  type TaskEvent,
+  TaskState,
+  type ToolCall,
+} from "@devtool/schema";
+import { authRequired, taskFailed } from "./errors.ts";
+import { permissionOptions } from "./permission.ts";
+import type { SessionUpdates } from "./updates.ts";
+
+/** Dependencies of a turn. */
+export interface TurnHost {
+  readonly sessionId: string;
+  readonly client: DevtoolClient;
+  readonly acp: AgentContext;
+  readonly updates: SessionUpdates;
+  readonly nextId: () => string;
+  /** Receives messages for the operator. */
+  readonly log: (text: string) => void;
+  /** Aborts when the connection closes. */
+  readonly signal: AbortSignal;
+}
+
+/** Key of the tokens of a turn's task in the `_meta` of the answer to a prompt. */
+export const USAGE_KEY = "devtool.dev/usage";
+
+/**
+ * Follows a task until it rests, and asks the ACP client the task's questions.
+ *
+ * Another client may answer a question first. The request to this one is then canceled with `$/cancel_request`, and the turn goes on.
+ */
+export class Turn {
+  /** The task as far as it was shown. */
+  #task: Task;
+  #isCanceled = false;
+  readonly #host: TurnHost;
+  readonly #own = new Set<string>();
+  readonly #asked = new Map<string, AbortController>();
+  readonly #stop = new AbortController();
+  readonly #signal: AbortSignal;
+
+  constructor(host: TurnHost, task: Task) {
+    this.#host = host;
+    this.#task = task;
+    this.#signal = AbortSignal.any([host.signal, this.#stop.signal]);
+  }
+
+  get task(): Task {
+    return this.#task;
+  }
+
+  /** Sends a message and follows its task. A lost connection is resumed, also over a restart of the server. */
+  async send(request: SendMessageRequest): Promise<void> {
+    this.#own.add(request.message?.messageId ?? "");
+    const { client } = this.#host;
+    await this.#attempt(async () => {
+      if (this.#task.id !== "" && !isTerminal(this.#task.state) && !isInterrupted(this.#task.state)) {
+        // The message waits in the queue of a task whose earlier events are still to be shown.
+        for await (const _received of streamMessage(client, request, this.#signal)) break;
+      } else {
+        for await (const event of streamMessage(client, request, this.#signal)) await this.#apply(event);
+      }
+      if (!isAtRest(this.#task)) await this.#follow();
+    });
+  }
+
+  /** Follows a task on, with its open questions. */
+  async follow(): Promise<void> {
+    await this.#attempt(async () => {
+      this.#syncQuestions();
+      if (!isAtRest(this.#task)) await this.#follow();
+    });
+  }
+
+  /** Follows a task from its first event. */
+  async followFrom(taskId: string): Promise<void> {
+    await this.#attempt(() => this.#read(taskId, 0n));
+  }
+
+  /** Cancels the task; with none yet, as soon as there is one. */
+  async cancel(): Promise<void> {
+    if (this.#isCanceled) return;
+    this.#isCanceled = true;
+    for (const asked of this.#asked.values()) asked.abort();
+    if (this.#task.id !== "") await this.#cancelTask();
+  }
+
+  /** Stops following. The task goes on. */
+  detach(): void {
+    this.#stop.abort();
+    for (const asked of this.#asked.values()) asked.abort();
+  }
+
+  /** Returns how the turn ended, for the answer to the prompt. Throws when its task failed. */
+  response(): PromptResponse {
+    const { usage } = this.#task;
+    const stopReason = this.#stopReason();
+    if (!usage) return { stopReason };
+    const { inputTokens, cachedTokens, outputTokens, thoughtTokens } = usage;
+    const tokens = { inputTokens, cachedTokens, outputTokens, thoughtTokens };
+    const numbers = Object.entries(tokens).map(([name, count]) => [name, Number(count)]);
+    return { stopReason, _meta: { [USAGE_KEY]: Object.fromEntries(numbers) } };
+  }
+
+  #stopReason(): StopReason {
+    const { id, state, error, stateText } = this.#task;
+    if (this.#isCanceled) return "cancelled";
+    switch (state) {
+      case TaskState.CANCELED:
+        return "cancelled";
+      case TaskState.REJECTED:
+        return "refusal";
+      case TaskState.FAILED:
+        throw taskFailed(id, error || stateText);
+      case TaskState.AUTH_REQUIRED:
+        throw authRequired(stateText || "the agent waits until you have authenticated: do so, then send a message");
+      default:
+        return "end_turn";
+    }
+  }
+
+  /** Runs a stage. Errors after a cancel are logged, because the client expects no error then. */
+  async #attempt(stage: () => Promise<void>): Promise<void> {
+    try {
+      await stage();
+    } catch (reason) {
+      this.detach();
+      if (!this.#isCanceled) throw reason;
+      if (!this.#signal.aborted) this.#host.log(`a canceled task was not followed to its end: ${String(reason)}`);
+    }
+  }
+
+  async #follow(): Promise<void> {
+    await this.#read(this.#task.id, this.#task.sequence);
+  }
+
+  async #read(taskId: string, afterSequence: bigint): Promise<void> {
+    for await (const event of subscribeTask(this.#host.client, { taskId, afterSequence }, this.#signal)) {
+      await this.#apply(event);
+      if (isAtRest(this.#task)) return;
+    }
+  }
+
+  async #apply(event: TaskEvent): Promise<void> {
+    const isFirst = this.#task.id === "";
+    this.#task = reduceTask(this.#task, event);
+    for (const update of this.#host.updates.ofEvent(event, this.#own)) await this.#notify(update);
+    if (isFirst && this.#isCanceled) await this.#cancelTask();
+    this.#syncQuestions();
+  }
+
+  async #notify(update: SessionUpdate): Promise<void> {
+    const { acp, sessionId } = this.#host;
+    await acp.notify("session/update", { sessionId, update });
+  }
+
+  /** Asks what is new, and takes back what another client has answered. */
+  #syncQuestions(): void {
+    if (this.#isCanceled) return;
+    const pending = pendingToolCalls(this.#task);
+    const ids = new Set(pending.map(({ toolCallId }) => toolCallId));
+    for (const [id, asked] of this.#asked) {
+      if (ids.has(id)) continue;
+      this.#asked.delete(id);
+      asked.abort();
+    }
+    if (this.#task.state !== TaskState.INPUT_REQUIRED) return;
+    for (const call of pending) {
+      if (!this.#asked.has(call.toolCallId)) void this.#ask(call);
+    }
+  }
+
+  /** Asks one question. A failure ends the turn. */
+  async #ask(call: ToolCall): Promise<void> {
+    const asked = new AbortController();
+    this.#asked.set(call.toolCallId, asked);
+    try {
+      const optionId = await this.#choice(call, asked.signal);
+      if (asked.signal.aborted) return;
+      if (optionId === undefined) await this.cancel();
+      else await this.#answer(call, optionId);
+    } catch (reason) {
+      if (!asked.signal.aborted) this.#stop.abort(reason);
+    }
+  }
+
+  /** Returns the option that the user chose; undefined when the user canceled the turn instead. */
+  async #choice(call: ToolCall, signal: AbortSignal): Promise<string | undefined> {
+    const { acp, sessionId, updates, log } = this.#host;
+    const options = permissionOptions(call);
+    const decline = options.find(({ kind }) => kind === "reject_once")?.optionId ?? OPTION_CANCEL;
+    for (const update of updates.ofCall(call, this.#task.id)) await this.#notify(update);
+    const { toolCallId } = call;
+    const toolCall = updates.view(call);
+    const request = acp.request(
+      "session/request_permission",
+      { sessionId, toolCall, options },
+      { cancellationSignal: signal, stopWaitingOnCancel: true },
+    );
+    try {
+      const { outcome } = await request;
+      if (outcome.outcome === "cancelled") return undefined;
+      if (options.some(({ optionId }) => optionId === outcome.optionId)) return outcome.optionId;
+      log(
+        `tool call ${toolCallId} is declined: the client chose ${JSON.stringify(outcome.optionId)}, which was not offered`,
+      );
+    } catch (reason) {
+      if (signal.aborted || this.#signal.aborted) throw reason;
+      log(`tool call ${toolCallId} is declined: the client did not answer: ${String(reason)}`);
+    }
+    return decline;
+  }
+
+  /** Sends the answer. What it leads to arrives with the events that are being followed. */
+  async #answer(call: ToolCall, optionId: string): Promise<void> {
+    const { client, nextId, log } = this.#host;
+    const messageId = nextId();
+    this.#own.add(messageId);
+    const message = create(MessageSchema, { messageId, role: Role.USER, parts: [confirmationPart(call, optionId)] });
+    try {
+      const request = { message, taskId: this.#task.id };
+      for await (const _received of streamMessage(client, request, this.#signal)) break;
+    } catch (reason) {
+      const { task } = await client.tasks.getTask({ taskId: this.#task.id }, { signal: this.#signal });
+      const isOpen =
+        task !== undefined && pendingToolCalls(task).some(({ toolCallId }) => toolCallId === call.toolCallId);
+      if (isOpen) throw reason;
+      log(`the answer to tool call ${call.toolCallId} was not needed: another client answered first`);
+    }
+  }
+
+  async #cancelTask(): Promise<void> {
+    const { client, log } = this.#host;
+    try {
+      await client.tasks.cancelTask({ taskId: this.#task.id }, { signal: this.#host.signal });
+    } catch (reason) {
+      log(`task ${this.#task.id} was not canceled: ${String(reason)}`);
+      // A task that has ended in between is followed to its end; any other is left alone.
+      if (!isTerminal(this.#task.state)) this.#stop.abort();
+    }
+  }
+}
+
+/** Whether a task does nothing until its user does: it has ended, or it waits for a message. */
+function isAtRest(task: Task): boolean {
+  if (isTerminal(task.state)) return true;
+  return isInterrupted(task.state) && pendingToolCalls(task).length === 0;
+}

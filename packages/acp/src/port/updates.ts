@@ -1,0 +1,146 @@
+import type { ClientCapabilities, ContentBlock, PlanEntry, SessionUpdate } from "@agentclientprotocol/sdk";
+import {
+  type AgentThought,
+  type Message,
+  type Notice,
+  Role,
+  type StateChange,
+  type Summary,
+  type Task,
+  type TaskEvent,
+  TaskState,
+  type ToolCall,
+} from "@devtool/schema";
+import { isObject } from "@devtool/schema/json";
+import { type CallView, callView, changesOf } from "./call-view.ts";
+import { blocksFromParts, linkBlock } from "./content.ts";
+
+/** Translates what happens in the tasks of a session into ACP's session updates. */
+export class SessionUpdates {
+  /** The calls that the client knows, as it last saw them. */
+  readonly #calls = new Map<string, CallView>();
+  readonly #capabilities: ClientCapabilities;
+  readonly #workspace: string;
+
+  constructor(capabilities: ClientCapabilities, workspace: string) {
+    this.#capabilities = capabilities;
+    this.#workspace = workspace;
+  }
+
+  /** Returns the updates for an event. Messages of this client, whose ids are in `own`, are not repeated to it. */
+  ofEvent({ payload, state, taskId, sequence }: TaskEvent, own: ReadonlySet<string>): SessionUpdate[] {
+    switch (payload.case) {
+      case "text":
+        return messageChunks([{ type: "text", text: payload.value.text }]);
+      case "thought":
+        return [thoughtChunk(payload.value)];
+      case "toolCall":
+        return this.ofCall(payload.value, taskId);
+      case "message":
+        return own.has(payload.value.messageId) ? [] : userChunks(payload.value);
+      case "artifact":
+        return messageChunks(blocksFromParts(payload.value.artifact?.parts ?? []));
+      case "reply":
+        return messageChunks(blocksFromParts(payload.value.parts));
+      case "citation":
+        return messageChunks([linkBlock(payload.value.uri, payload.value.title)]);
+      case "notice":
+        return this.#notice(payload.value);
+      case "summary":
+        return this.#compaction(payload.value, `${taskId}:${sequence}`);
+      case "stateChange":
+        return stateChunks(payload.value, state);
+      // Usage is reported with the end of the turn; the others say nothing that the client does not know.
+      case "usage":
+      case "created":
+      case "messageQueued":
+      case "messageTaken":
+      case "messageWithdrawn":
+      case undefined:
+        return [];
+      default:
+        return payload satisfies never;
+    }
+  }
+
+  /** Returns the updates that show a task from its beginning. */
+  ofTask(task: Task): SessionUpdate[] {
+    return task.history.flatMap((message) =>
+      message.role === Role.USER ? userChunks(message) : this.#ofStep(message, task.id),
+    );
+  }
+
+  /** Returns the updates that show a call as it is now: the whole call when it is new, otherwise what changed. */
+  ofCall(call: ToolCall, taskId: string): SessionUpdate[] {
+    const key = JSON.stringify([taskId, call.toolCallId]);
+    const view = callView(call, this.#workspace);
+    const before = this.#calls.get(key);
+    this.#calls.set(key, view);
+    const plan = planOf(call);
+    if (!before) return [{ sessionUpdate: "tool_call", ...view }, ...plan];
+    const changes = changesOf(before, view);
+    if (!changes) return [];
+    return [{ sessionUpdate: "tool_call_update", ...changes, toolCallId: view.toolCallId }, ...plan];
+  }
+
+  /** Returns a call as a question shows it. */
+  view(call: ToolCall): CallView {
+    return callView(call, this.#workspace);
+  }
+
+  #ofStep({ parts, messageId }: Message, taskId: string): SessionUpdate[] {
+    return parts.flatMap((part): SessionUpdate[] => {
+      const { content } = part;
+      if (content.case === "thought") return [thoughtChunk(content.value)];
+      if (content.case === "toolCall") return this.ofCall(content.value, taskId);
+      if (content.case === "summary") return this.#compaction(content.value, messageId);
+      return messageChunks(blocksFromParts([part]));
+    });
+  }
+
+  #notice({ text, attempt }: Notice): SessionUpdate[] {
+    if (!this.#capabilities.session?.notices || text === "") return [];
+    const [title = text, ...rest] = text.split("\n");
+    const description = rest.join("\n");
+    const severity = attempt > 0 ? "warning" : "info";
+    return [{ sessionUpdate: "notice", severity, title: title || text, ...(description !== "" && { description }) }];
+  }
+
+  #compaction({ text }: Summary, compactionId: string): SessionUpdate[] {
+    if (!this.#capabilities.session?.compaction) return [];
+    const summary: ContentBlock[] = text === "" ? [] : [{ type: "text", text }];
+    return [{ sessionUpdate: "compaction_update", compactionId, status: "completed", summary }];
+  }
+}
+
+function messageChunks(blocks: readonly ContentBlock[]): SessionUpdate[] {
+  return blocks.map((content) => ({ sessionUpdate: "agent_message_chunk", content }));
+}
+
+function userChunks({ parts }: Message): SessionUpdate[] {
+  return blocksFromParts(parts).map((content) => ({ sessionUpdate: "user_message_chunk", content }));
+}
+
+function thoughtChunk({ subject, description }: AgentThought): SessionUpdate {
+  const heading = subject === "" ? "" : `**${subject}**\n`;
+  return { sessionUpdate: "agent_thought_chunk", content: { type: "text", text: `${heading}${description}` } };
+}
+
+/** The agent's words at the end of a turn. Errors are reported with the end of the turn, and questions about calls by requests. */
+function stateChunks({ text, openCalls }: StateChange, state: TaskState): SessionUpdate[] {
+  const isSaid = state === TaskState.COMPLETED || state === TaskState.REJECTED || state === TaskState.INPUT_REQUIRED;
+  return isSaid && text !== "" && openCalls.length === 0 ? messageChunks([{ type: "text", text }]) : [];
+}
+
+/** The plan that a call of `update_plan` shows; none for other calls. */
+function planOf({ toolName, inputParameters }: ToolCall): SessionUpdate[] {
+  const plan = toolName === "update_plan" ? inputParameters?.plan : undefined;
+  if (!Array.isArray(plan)) return [];
+  const entries = plan.flatMap((entry): PlanEntry[] => {
+    if (!isObject(entry) || typeof entry.step !== "string") return [];
+    const { step, status } = entry;
+    const known = status === "in_progress" || status === "completed" ? status : "pending";
+    return [{ content: step, priority: "medium", status: known }];
+  });
+  return [{ sessionUpdate: "plan", entries }];
+}

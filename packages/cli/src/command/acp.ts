@@ -1,0 +1,34 @@
+import { serveAcp, stdioStream } from "@devtool/acp/port";
+import { notifierOf } from "../connection.ts";
+import { type EditorOptions, EditorPorts } from "../editor-ports.ts";
+import { ExitCode } from "../exit-code.ts";
+import type { Io } from "../io.ts";
+import { interruptSignal } from "../session.ts";
+
+/** The options of `devtool acp`. */
+export interface AcpOptions extends EditorOptions {
+  /** Models that the editor offers. */
+  readonly model?: readonly string[];
+}
+
+/**
+ * `devtool acp`: an ACP agent on standard input and output, in front of an agent server.
+ *
+ * Standard output carries frames of ACP alone. Ends when the editor closes standard input; tasks of a running server go on.
+ */
+export async function acp(options: AcpOptions, io: Io): Promise<number> {
+  await using ports = new EditorPorts(options, io);
+  using interrupt = interruptSignal(io);
+  const { agent, model } = options;
+  await serveAcp(
+    {
+      stream: stdioStream(io.stdin, io.stdout),
+      connect: (cwd) => ports.find(cwd),
+      log: notifierOf(io),
+      ...(agent !== undefined && { agent }),
+      ...(model && { models: model }),
+    },
+    interrupt.signal,
+  );
+  return ExitCode.OK;
+}

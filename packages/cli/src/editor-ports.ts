@@ -1,0 +1,111 @@
+import { stat } from "node:fs/promises";
+import { relative, resolve, sep } from "node:path";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { type Port, type PortAgent, portAgentFrom } from "@devtool/acp/port";
+import { fetchAgentCard } from "@devtool/client/a2a";
+import type { Address } from "./address.ts";
+import { type ConnectionOptions, trustIn } from "./connection.ts";
+import type { Io } from "./io.ts";
+import { type JobServer, serverForJob } from "./server-for-job.ts";
+
+/** The options by which servers for the directories of an editor are found. */
+export interface EditorOptions extends ConnectionOptions {
+  /** Directory on the server to work in, in place of the editor's. */
+  readonly workspace?: string;
+  /** Name of the agent, on a server with several. */
+  readonly agent?: string;
+}
+
+/** The servers for the directories that an editor opens: the running or named one, or some that end with the editor. */
+export class EditorPorts implements AsyncDisposable {
+  readonly #options: EditorOptions;
+  readonly #io: Io;
+  readonly #ports = new Map<string, Promise<EditorPort>>();
+
+  constructor(options: EditorOptions, io: Io) {
+    this.#options = { ...options, protocol: options.protocol ?? (options.url === undefined ? "connect" : "a2a") };
+    this.#io = io;
+  }
+
+  /** Returns the server for a directory of the editor; without one, for the directory that the editor started this command in. */
+  async find(cwd: string | undefined): Promise<Port> {
+    const { url, workspace } = this.#options;
+    // Another machine does not have the editor's directories.
+    if (url !== undefined) return (await this.#open("", workspace)).port;
+    const directory = resolve(workspace ?? cwd ?? ".");
+    if (workspace === undefined) await assertDirectory(directory);
+    const { port, startedIn } = (await this.#startedAbove(directory)) ?? (await this.#open(directory, directory));
+    return startedIn === undefined ? port : { ...port, workspace: directory };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const opened = await Promise.allSettled(this.#ports.values());
+    for (const each of opened) if (each.status === "fulfilled") await each.value.server[Symbol.asyncDispose]();
+  }
+
+  /** Finds a server that was started here for a directory or one above it. */
+  async #startedAbove(directory: string): Promise<EditorPort | undefined> {
+    for (const opening of this.#ports.values()) {
+      const opened = await opening.catch(() => undefined);
+      if (opened?.startedIn !== undefined && isInside(opened.startedIn, directory)) return opened;
+    }
+    return undefined;
+  }
+
+  #open(key: string, workspace: string | undefined): Promise<EditorPort> {
+    const known = this.#ports.get(key);
+    if (known) return known;
+    const opening = openPort({ ...this.#options, ...(workspace !== undefined && { workspace }) }, this.#io);
+    this.#ports.set(key, opening);
+    // One that failed is tried again with the next session.
+    opening.catch(() => this.#ports.delete(key));
+    return opening;
+  }
+}
+
+interface EditorPort {
+  readonly port: Port;
+  readonly server: JobServer;
+  /** The directory that the server was started for; undefined if it was running. */
+  readonly startedIn: string | undefined;
+}
+
+async function openPort(options: EditorOptions, io: Io): Promise<EditorPort> {
+  const server = await serverForJob(options, io);
+  try {
+    const { client, workspace, log, address } = server;
+    const port = { client, workspace, agent: await agentAt(address, options) };
+    return { port, server, startedIn: log === "" ? undefined : workspace };
+  } catch (reason) {
+    await server[Symbol.asyncDispose]();
+    throw reason;
+  }
+}
+
+/** Reads the card of an agent. A server that speaks Connect or gRPC may be one without a card. */
+async function agentAt(address: Address, { agent, protocol }: EditorOptions): Promise<PortAgent> {
+  const { fetch } = await trustIn(address.certificate);
+  const path = agent === undefined ? "" : `/agents/${encodeURIComponent(agent)}`;
+  try {
+    const url = `${address.url.replace(/\/+$/, "")}${path}`;
+    const card = await fetchAgentCard({ url, extension: "optional", fetch }, AbortSignal.timeout(10_000));
+    return portAgentFrom(card);
+  } catch (reason) {
+    if (protocol === "a2a" || ConnectError.from(reason).code !== Code.NotFound) throw reason;
+    return { name: "agent", version: "", inputModes: ["text/plain"], hasExtension: true };
+  }
+}
+
+async function assertDirectory(path: string): Promise<void> {
+  const found = await stat(path).catch(() => undefined);
+  if (found?.isDirectory()) return;
+  throw new ConnectError(
+    `cwd ${JSON.stringify(path)} is not a directory: create it, or choose another`,
+    Code.InvalidArgument,
+  );
+}
+
+function isInside(root: string, path: string): boolean {
+  const way = relative(root, path);
+  return way === "" || (way !== ".." && !way.startsWith(`..${sep}`));
+}
