@@ -1,36 +1,11 @@
 import { create } from "@bufbuild/protobuf";
 import type { ToolCall } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
-import type {
-  ArtifactUpdate,
-  MessageQueued,
-  StateChange,
-  TaskCreated,
-  TaskEvent,
-} from "./gen/devtool/v1alpha/task_event_pb.ts";
-import {
-  type Message,
-  MessageSchema,
-  type Part,
-  PartSchema,
-  QueuedMessageSchema,
-  Role,
-  type Task,
-  TaskSchema,
-  type ToolCallDetail,
-  type Usage,
-  UsageSchema,
-} from "./gen/devtool/v1alpha/task_pb.ts";
-import { mayHoldCall, noteCalls } from "./known-calls.ts";
+import type { ArtifactUpdate, StateChange, TaskCreated, TaskEvent } from "./gen/devtool/v1alpha/task_event_pb.ts";
+import { QueuedMessageSchema, type Task, TaskSchema, type Usage, UsageSchema } from "./gen/devtool/v1alpha/task_pb.ts";
+import { noteCalls } from "./known-calls.ts";
+import { withAgentPart, withMessage, withNewStep, withText, withToolCall } from "./task-history.ts";
 import { isInterrupted, isTerminal } from "./task-state.ts";
-import {
-  answeredToolCall,
-  confirmationsOf,
-  hasToolCall,
-  isAwaitingApproval,
-  isEnded,
-  openToolCalls,
-  toolCallsOf,
-} from "./tool-call.ts";
+import { isAwaitingApproval, openToolCalls, toolCallsOf } from "./tool-call.ts";
 
 /** Returns the task before its first event. */
 export function emptyTask(): Task {
@@ -52,11 +27,22 @@ export function reduceTask(task: Task, event: TaskEvent): Task {
   // The text of a resting state is kept until an event wakes the task.
   const isResting = isTerminal(event.state) || isInterrupted(event.state);
   const before = isResting && event.state === task.state ? task : { ...task, stateText: "", error: "" };
-  const next = { ...reducePayload(before, event), ...commonFields(task, event) };
+  const next: Task = {
+    ...reducePayload(before, event),
+    id: event.taskId,
+    contextId: event.contextId,
+    state: event.state,
+    sequence: event.sequence,
+    model: event.model === "" ? task.model : event.model,
+    extensionActive: task.extensionActive || event.extensionActive,
+    createTime: task.createTime ?? event.time,
+    updateTime: event.time ?? task.updateTime,
+  };
   noteCalls(task.history, next.history, callIdsIn(event));
   return next;
 }
 
+/** Returns the ids of the calls that an event has, which may be new to the task. */
 function callIdsIn({ payload }: TaskEvent): string[] {
   switch (payload.case) {
     case "toolCall":
@@ -76,19 +62,7 @@ function callIdsIn({ payload }: TaskEvent): string[] {
   }
 }
 
-function commonFields(task: Task, event: TaskEvent): Partial<Task> {
-  return {
-    id: event.taskId,
-    contextId: event.contextId,
-    state: event.state,
-    sequence: event.sequence,
-    model: event.model === "" ? task.model : event.model,
-    extensionActive: task.extensionActive || event.extensionActive,
-    createTime: task.createTime ?? event.time,
-    updateTime: event.time ?? task.updateTime,
-  };
-}
-
+/** Folds what is particular to the kind of an event. The fields that all events have are not changed. */
 function reducePayload(task: Task, { payload, sequence, state, toolCallDetail }: TaskEvent): Task {
   switch (payload.case) {
     case "created":
@@ -100,19 +74,21 @@ function reducePayload(task: Task, { payload, sequence, state, toolCallDetail }:
     case "text":
       return withText(task, payload.value.text, sequence);
     case "thought":
-      return withAgentPart(task, createPart({ case: "thought", value: payload.value }), sequence);
-    case "toolCall":
-      return withToolCall(task, { call: payload.value, detail: toolCallDetail }, sequence);
     case "citation":
-      return withAgentPart(task, createPart({ case: "citation", value: payload.value }), sequence);
+      return withAgentPart(task, payload, sequence);
+    case "toolCall":
+      return withToolCall(task, payload.value, toolCallDetail, sequence);
     case "summary":
-      return withNewStep(task, createPart({ case: "summary", value: payload.value }), sequence);
+      return withNewStep(task, payload, sequence);
     case "artifact":
       return withArtifact(task, payload.value);
     case "reply":
       return { ...task, history: [...task.history, payload.value] };
-    case "messageQueued":
-      return withQueued(task, payload.value);
+    case "messageQueued": {
+      const { message, delivery } = payload.value;
+      if (!message) return task;
+      return { ...task, queuedMessages: [...task.queuedMessages, create(QueuedMessageSchema, { message, delivery })] };
+    }
     case "messageTaken":
       return withTaken(task, payload.value.messageId);
     case "messageWithdrawn":
@@ -161,15 +137,7 @@ function withOpenCalls(task: Task, openCalls: readonly ToolCall[], sequence: big
   const open = new Set(openCalls.map(({ toolCallId }) => toolCallId));
   const answered = openToolCalls(task).filter((call) => isAwaitingApproval(call) && !open.has(call.toolCallId));
   const closed = answered.map(({ confirmationRequest: _answered, ...call }) => call);
-  return [...closed, ...openCalls].reduce(
-    (folded, call) => withToolCall(folded, { call, detail: undefined }, sequence),
-    task,
-  );
-}
-
-function withQueued(task: Task, { message, delivery }: MessageQueued): Task {
-  if (!message) return task;
-  return { ...task, queuedMessages: [...task.queuedMessages, create(QueuedMessageSchema, { message, delivery })] };
+  return [...closed, ...openCalls].reduce((folded, call) => withToolCall(folded, call, undefined, sequence), task);
 }
 
 /** Moves a queued message to the end of the conversation. */
@@ -193,84 +161,6 @@ function withArtifact(task: Task, { artifact, append }: ArtifactUpdate): Task {
   if (!earlier) return { ...task, artifacts: [...task.artifacts, artifact] };
   const next = append ? { ...earlier, parts: [...earlier.parts, ...artifact.parts] } : artifact;
   return { ...task, artifacts: task.artifacts.with(index, next) };
-}
-
-function withMessage(task: Task, message: Message): Task {
-  const answered = confirmationsOf(message).reduce(
-    (history, answer) =>
-      withCall(history, answer.toolCallId, ({ call, detail }) => ({ call: answeredToolCall(call, answer), detail })),
-    task.history,
-  );
-  return { ...task, history: [...answered, message] };
-}
-
-/** A call with its detail. */
-interface DetailedCall {
-  readonly call: ToolCall;
-  readonly detail: ToolCallDetail | undefined;
-}
-
-/** Changes one call in the history. Returns the same history if it does not have the call. */
-function withCall(history: Message[], toolCallId: string, change: (call: DetailedCall) => DetailedCall): Message[] {
-  if (!mayHoldCall(history, toolCallId)) return history;
-  const index = history.findLastIndex((message) => hasToolCall(message, toolCallId));
-  const step = history[index];
-  if (!step) return history;
-  const parts = step.parts.map((part) =>
-    part.content.case === "toolCall" && part.content.value.toolCallId === toolCallId
-      ? callPart(change({ call: part.content.value, detail: part.toolCallDetail }))
-      : part,
-  );
-  return history.with(index, { ...step, parts });
-}
-
-function withText(task: Task, text: string, sequence: bigint): Task {
-  const last = openStep(task)?.parts.at(-1)?.content;
-  if (last?.case !== "text") return withAgentPart(task, createPart({ case: "text", value: text }), sequence);
-  return withLastMessage(task, (parts) => [
-    ...parts.slice(0, -1),
-    createPart({ case: "text", value: last.value + text }),
-  ]);
-}
-
-function withToolCall(task: Task, { call, detail }: DetailedCall, sequence: bigint): Task {
-  const history = withCall(task.history, call.toolCallId, (earlier) => ({ call, detail: detail ?? earlier.detail }));
-  return history === task.history ? withAgentPart(task, callPart({ call, detail }), sequence) : { ...task, history };
-}
-
-/** Adds a part to the agent's step. A new step starts after a client's message, and after calls that have ended. */
-function withAgentPart(task: Task, part: Part, sequence: bigint): Task {
-  return openStep(task) ? withLastMessage(task, (parts) => [...parts, part]) : withNewStep(task, part, sequence);
-}
-
-function withNewStep(task: Task, part: Part, sequence: bigint): Task {
-  const step = create(MessageSchema, { messageId: `${task.id}:${sequence}`, role: Role.AGENT, parts: [part] });
-  return { ...task, history: [...task.history, step] };
-}
-
-function openStep(task: Task): Message | undefined {
-  const last = task.history.at(-1);
-  if (last?.role !== Role.AGENT) return undefined;
-  if (last.parts.at(-1)?.content.case === "summary") return undefined;
-  const calls = toolCallsOf(last);
-  return calls.length > 0 && calls.every(isEnded) ? undefined : last;
-}
-
-function withLastMessage(task: Task, change: (parts: readonly Part[]) => Part[]): Task {
-  const last = task.history.at(-1);
-  if (!last) return task;
-  return { ...task, history: [...task.history.slice(0, -1), { ...last, parts: change(last.parts) }] };
-}
-
-function callPart({ call, detail }: DetailedCall): Part {
-  return create(PartSchema, {
-    content: { case: "toolCall", value: call },
-    toolCallDetail: detail,
-  });
-}
-
-function createPart(content: Part["content"]): Part {
-  return create(PartSchema, { content });
 }
 
 function addUsage(before: Usage | undefined, used: Usage): Usage {

@@ -4,7 +4,7 @@ import type { AgentCard } from "@devtool/schema/a2a-v03";
 import { addressedAgent } from "../handler/addressed-agent.ts";
 import type { RequestHandler } from "../handler/request-handler.ts";
 import type { A2aOptions } from "../server-options.ts";
-import { ERROR_TABLE_1_0_0 } from "../transport/a2a-v1/errors.ts";
+import { ERROR_TABLE_1_0_0 } from "../transport/a2a-v1/error-table.ts";
 import { extendedCardOf } from "../transport/a2a-v1/extended-card.ts";
 import { createA2aV1 } from "../transport/a2a-v1/routes.ts";
 import { agentCard, type CardOptions } from "../transport/a2a-v03/card.ts";

@@ -15,6 +15,7 @@ import type { Semaphore } from "../stream/semaphore.ts";
 import type { CircuitBreaker, Permit } from "./circuit-breaker.ts";
 import type { Clock } from "./clock.ts";
 import type { Poster, PostOutcome } from "./notification.ts";
+import { acquirePermit, tryAcquirePermit } from "./permit.ts";
 import type { PushEncoding } from "./push-format.ts";
 import { GIVE_UP_MS, retryDelayMs } from "./retry-schedule.ts";
 
@@ -169,7 +170,8 @@ export class Delivery {
   /** Posts an event when a permit is available. Waiting too long for a permit is a failure. */
   async #post(event: TaskEvent, body: string, signal: AbortSignal): Promise<PostOutcome> {
     const { breaker, encoding } = this.#target;
-    const permit = this.#tryPermit() ?? (await this.#waitForPermit(signal));
+    const { semaphore } = this.#services;
+    const permit = tryAcquirePermit(breaker, semaphore) ?? (await this.#waitForPermit(signal));
     if (!permit) return { case: "failed", reason: breaker.lastFailure };
     let outcome: PostOutcome | undefined;
     try {
@@ -187,40 +189,16 @@ export class Delivery {
     }
   }
 
-  /** Returns a permit for the host and among all hosts, if both are available now. */
-  #tryPermit(): Permit | undefined {
-    const permit = this.#target.breaker.tryAcquire();
-    const turn = permit && this.#services.semaphore.tryAcquire();
-    if (turn) return permitWithTurn(permit, turn);
-    permit?.release(undefined);
-    return undefined;
-  }
-
-  /** Waits for a permit for the host and among all hosts. Undefined when the config would be given up before. */
+  /** Waits for a permit. Undefined when the config would be given up before. */
   async #waitForPermit(signal: AbortSignal): Promise<Permit | undefined> {
+    const { clock, semaphore } = this.#services;
     const { breaker } = this.#target;
     this.#waitsSince = this.#progress.failingSince ?? this.#now();
     if (breaker.isOpen && !this.#progress.failingSince) await this.#save({ failingSince: this.#waitsSince });
-    const over = new AbortController();
-    const waiting = AbortSignal.any([signal, over.signal]);
-    const deadline = this.#services.clock.sleep(this.#timeLeftMs(), waiting).then(
-      () => over.abort(),
-      () => undefined,
-    );
-    try {
-      const permit = await breaker.acquire(waiting);
-      const turn = await this.#services.semaphore.acquire(waiting).catch((reason: unknown) => {
-        permit.release(undefined);
-        throw reason;
-      });
-      return permitWithTurn(permit, turn);
-    } catch {
-      signal.throwIfAborted();
-      return undefined;
-    } finally {
-      over.abort();
-      await deadline;
-    }
+    const { failingSince } = this.#progress;
+    const since = failingSince ? timestampMs(failingSince) : clock.now();
+    const maxWaitMs = Math.max(GIVE_UP_MS - (clock.now() - since), 0);
+    return acquirePermit({ breaker, semaphore, clock }, maxWaitMs, signal);
   }
 
   /** Schedules the next attempt, or ends the config after a day of failures. */
@@ -253,23 +231,6 @@ export class Delivery {
   #now(): Timestamp {
     return timestampFromMs(this.#services.clock.now());
   }
-
-  /** The time in milliseconds until the config is given up if it keeps failing. */
-  #timeLeftMs(): number {
-    const { failingSince } = this.#progress;
-    const since = failingSince ? timestampMs(failingSince) : this.#services.clock.now();
-    return Math.max(GIVE_UP_MS - (this.#services.clock.now() - since), 0);
-  }
 }
 
 const STOPPED = new DOMException("notifications stop", "AbortError");
-
-/** Combines a permit for a host with a turn among all hosts: releasing it ends both. */
-function permitWithTurn(permit: Permit, turn: Disposable): Permit {
-  return {
-    release: (outcome) => {
-      turn[Symbol.dispose]();
-      permit.release(outcome);
-    },
-  };
-}

@@ -1,6 +1,7 @@
 import type { ConnectError } from "@connectrpc/connect";
 import { Code } from "../../errors.ts";
-import { connectErrorFrom, type ErrorTable } from "./errors.ts";
+import type { ErrorTable } from "./error-table.ts";
+import { connectErrorFrom } from "./errors.ts";
 import type { Operation } from "./operation.ts";
 import type { A2aV1Options } from "./options.ts";
 

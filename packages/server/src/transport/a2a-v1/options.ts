@@ -3,7 +3,7 @@ import type { AgentCard } from "@devtool/schema/a2a-v1";
 import type { About } from "../../agent/agent.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
 import type { Heartbeats } from "../http/heartbeats.ts";
-import type { ErrorTable } from "./errors.ts";
+import type { ErrorTable } from "./error-table.ts";
 
 /** Dependencies and options of the service of A2A 1.0, for all its bindings. */
 export interface A2aServiceOptions {

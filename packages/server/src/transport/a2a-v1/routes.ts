@@ -3,7 +3,7 @@ import { A2AService, MessageQueueService } from "@devtool/schema/a2a-v1";
 import type { JsonRpcDialect } from "../http/json-rpc-endpoint.ts";
 import type { Route } from "../http/route.ts";
 import type { Endpoint } from "./endpoint.ts";
-import { ERROR_TABLE } from "./errors.ts";
+import { ERROR_TABLE } from "./error-table.ts";
 import { jsonRpcDialect } from "./json-rpc.ts";
 import { operationsOf } from "./operation.ts";
 import type { A2aV1Options } from "./options.ts";

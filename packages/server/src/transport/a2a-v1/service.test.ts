@@ -15,14 +15,8 @@ import { StreamLimit } from "../../handler/stream-limit.ts";
 import { createTaskHandler } from "../../handler/task-handler.ts";
 import { MemoryTaskStore } from "../../store/memory-task-store.ts";
 import { SessionRegistry } from "../../task/session-registry.ts";
-import {
-  connectErrorFrom,
-  ERROR_TABLE,
-  ERROR_TABLE_1_0_0,
-  httpErrorFrom,
-  InvalidRequest,
-  rpcErrorFrom,
-} from "./errors.ts";
+import { ERROR_TABLE, ERROR_TABLE_1_0_0 } from "./error-table.ts";
+import { connectErrorFrom, httpErrorFrom, InvalidRequest, rpcErrorFrom } from "./errors.ts";
 import type { A2aServiceOptions } from "./options.ts";
 import { createA2aService } from "./service.ts";
 

@@ -18,11 +18,13 @@ import { findTask } from "../a2a/method.ts";
 import { oncePerEvent } from "../a2a/once-per-event.ts";
 import { pushFieldNames } from "../a2a/push-fields.ts";
 import { assertExtension, type Call, openCall } from "./call.ts";
-import { A2aFailure, connectErrorFrom, ERROR_TABLE } from "./errors.ts";
+import { ERROR_TABLE } from "./error-table.ts";
+import { A2aFailure, connectErrorFrom } from "./errors.ts";
 import { streamResponseFor } from "./frames.ts";
-import { assertHistoryLength, sendMessage, streamMessage, subscribe, taskFor } from "./messages.ts";
+import { sendMessage, streamMessage, subscribe, taskFor } from "./messages.ts";
 import type { A2aServiceOptions } from "./options.ts";
 import { createConfig, deleteConfig, getConfig, listConfigs } from "./push-configs.ts";
+import { assertHistoryLength } from "./sending.ts";
 import { listTasks } from "./task-list.ts";
 
 /**

@@ -19,7 +19,8 @@ import { invalid } from "../../errors.ts";
 import type { RequestHandler } from "../../handler/request-handler.ts";
 import { findTask } from "../a2a/method.ts";
 import type { Call } from "./call.ts";
-import { assertHistoryLength, taskFor } from "./messages.ts";
+import { taskFor } from "./messages.ts";
+import { assertHistoryLength } from "./sending.ts";
 
 const DEFAULT_PAGE = 50;
 const LARGEST_PAGE = 100;

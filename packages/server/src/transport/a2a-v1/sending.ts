@@ -1,0 +1,112 @@
+import { confirmationsOf, emptyTask, isTerminal, type SendMessageRequest, type Task, takesMode } from "@devtool/schema";
+import { type A2aPart, type A2aSendMessageRequest, sendRequestFromA2a } from "@devtool/schema/a2a-v1";
+import { invalid } from "../../errors.ts";
+import { addressedAgent } from "../../handler/addressed-agent.ts";
+import { findTask } from "../a2a/method.ts";
+import { outputRefusal } from "../a2a/output-modes.ts";
+import { withPlainAnswer } from "../a2a/plain-answer.ts";
+import type { Call } from "./call.ts";
+import { A2aFailure } from "./errors.ts";
+import type { A2aServiceOptions } from "./options.ts";
+import { configFromA2a } from "./push-configs.ts";
+
+/** A message that may be sent, in terms of our own services. */
+export interface Sending {
+  readonly request: SendMessageRequest;
+  /** The task that the message goes to, before the message is sent; empty for a new task. */
+  readonly before: Task;
+  /**
+   * Maximum number of messages in the history of the answer.
+   *
+   * Undefined for the history of the exchange.
+   */
+  readonly historyLength: number | undefined;
+}
+
+/** Throws for a negative limit of the history. */
+export function assertHistoryLength(historyLength: number | undefined, field: string): void {
+  if (historyLength === undefined || historyLength >= 0) return;
+  throw invalid(field, String(historyLength), "must be 0 or more");
+}
+
+/** Checks a message, and returns our own request for it. */
+export async function readSending(
+  options: A2aServiceOptions,
+  asked: A2aSendMessageRequest,
+  call: Call,
+): Promise<Sending> {
+  const { historyLength, acceptedOutputModes = [], taskPushNotificationConfig } = asked.configuration ?? {};
+  assertHistoryLength(historyLength, "configuration.historyLength");
+  assertTakesOutput(acceptedOutputModes, options, call);
+  assertTakesInput(asked.message?.parts ?? [], options.inputModes ?? []);
+  const request: SendMessageRequest = { ...sendRequestFromA2a(asked), activateExtension: call.activates };
+  if (taskPushNotificationConfig) request.pushConfig = configFromA2a(taskPushNotificationConfig, call);
+  if (request.taskId === "") return { request, before: emptyTask(), historyLength };
+  const before = await findTask(options.handler, call, request.taskId);
+  if (isTerminal(before.state)) return continueEnded(request, before, historyLength, options);
+  if (call.view === "extension" || !request.message) return { request, before, historyLength };
+  return { request: { ...request, message: withPlainAnswer(request.message, before) }, before, historyLength };
+}
+
+/** Throws when a client accepts none of the output media types of the agent that the call is addressed to. */
+function assertTakesOutput(accepted: readonly string[], options: A2aServiceOptions, { context }: Call): void {
+  const agent = options.agents?.get(addressedAgent(context)) ?? options;
+  const refusal = outputRefusal(accepted, agent.outputModes);
+  if (refusal === undefined) return;
+  throw new A2aFailure(refusal, "CONTENT_TYPE_NOT_SUPPORTED", { acceptedOutputModes: accepted.join(", ") });
+}
+
+/**
+ * Throws for a part whose media type is not accepted (section 3.1.1).
+ *
+ * No input modes accept all types.
+ */
+function assertTakesInput(parts: readonly A2aPart[], inputModes: readonly string[]): void {
+  const types = parts.map(({ mediaType, metadata }) => {
+    // Some clients write the media type of data into its metadata.
+    const { contentType } = metadata ?? {};
+    return mediaType !== "" || typeof contentType !== "string" ? mediaType : contentType;
+  });
+  const odd = types.find((type) => type !== "" && !takesMode(inputModes, type));
+  if (odd === undefined) return;
+  const message = `media type ${JSON.stringify(odd.slice(0, 80))} is not supported: send ${inputModes.join(" or ")}`;
+  throw new A2aFailure(message, "CONTENT_TYPE_NOT_SUPPORTED", { mediaType: odd.slice(0, 80) });
+}
+
+/**
+ * Returns the request for a message to a task that has ended.
+ *
+ * Such a task is closed in A2A 1.0 (section 3.4): the message begins a new task in the same
+ * context, which refers to the ended one (STREAM-5). A message that the ended task has already is a
+ * retry, for which the handler finds the exchange.
+ */
+function continueEnded(
+  request: SendMessageRequest,
+  before: Task,
+  historyLength: number | undefined,
+  { endedTask }: A2aServiceOptions,
+): Sending {
+  const { message, contextId } = request;
+  if (contextId !== "" && contextId !== before.contextId) {
+    const problem = `is not the context of task ${JSON.stringify(before.id)}`;
+    throw invalid("message.contextId", contextId, problem, "send its own, or none");
+  }
+  if (endedTask === "refuse") {
+    throw endedError(before, "send the message with its contextId, with its id in referenceTaskIds and without taskId");
+  }
+  const isRetry = !message || before.history.some(({ messageId }) => messageId === message.messageId);
+  // An answer to an approval belongs to the ended task, whose handler reports what became of the approval (TOOL-5).
+  if (isRetry || confirmationsOf(message).length > 0) return { request, before, historyLength };
+  const referenceTaskIds = [...new Set([...message.referenceTaskIds, before.id])];
+  return {
+    request: { ...request, taskId: "", contextId: before.contextId, message: { ...message, referenceTaskIds } },
+    before: emptyTask(),
+    historyLength,
+  };
+}
+
+/** Returns the error for a task that has ended. */
+export function endedError({ id }: Task, remedy: string): A2aFailure {
+  const message = `task ${JSON.stringify(id)} has ended: ${remedy}`;
+  return new A2aFailure(message, "UNSUPPORTED_OPERATION", { taskId: id });
+}
