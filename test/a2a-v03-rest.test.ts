@@ -22,7 +22,10 @@ describe("the HTTP+JSON binding of A2A 0.3", () => {
   });
 
   it("reads and writes ProtoJSON: variants by their fields, states and roles by the names of enums", async () => {
-    const sent = await post("message:send", { message: said("text hello"), configuration: { blocking: true } });
+    const sent = await post("message:send", {
+      message: scriptMessage("text hello"),
+      configuration: { blocking: true },
+    });
     expect(sent.status).toBe(200);
     expect(sent.json.task).toMatchObject({
       status: { state: "TASK_STATE_COMPLETED" },
@@ -52,14 +55,14 @@ describe("the HTTP+JSON binding of A2A 0.3", () => {
   });
 
   it("does not wait when the configuration has no blocking field, as ProtoJSON omits false", async () => {
-    const { json } = await post("message:send", { message: said("wait 60000\ntext late"), configuration: {} });
+    const { json } = await post("message:send", { message: scriptMessage("wait 60000\ntext late"), configuration: {} });
     expect(json.task.status.state).not.toBe("TASK_STATE_COMPLETED");
     await post(`tasks/${json.task.id}:cancel`);
   });
 
   it("streams events with ids, uses the extension for clients that name it, and resumes after an id (STREAM-3)", async () => {
     const headers = { "x-a2a-extensions": EXTENSION_URI };
-    const response = await send("POST", "message:stream", { message: said("think\ntext one") }, headers);
+    const response = await send("POST", "message:stream", { message: scriptMessage("think\ntext one") }, headers);
     expect(response.headers.get("content-type")).toBe("text/event-stream");
     expect(response.headers.get("x-a2a-extensions")).toBe(EXTENSION_URI);
     const events = eventsIn(await response.text());
@@ -74,12 +77,12 @@ describe("the HTTP+JSON binding of A2A 0.3", () => {
 
   it("carries questions and answers of the extension in data parts (TOOL-5)", async () => {
     const headers = { "a2a-extensions": EXTENSION_URI };
-    const asked = await post("message:send", { message: said("write a.txt x\ntext done") }, headers);
+    const asked = await post("message:send", { message: scriptMessage("write a.txt x\ntext done") }, headers);
     const { id, contextId, status } = asked.json.task;
     const call = status.message.content.at(-1).data.data;
     expect(call).toMatchObject({ tool_name: "write_file", status: "PENDING" });
     const data = { tool_call_id: call.tool_call_id, selected_option_id: "proceed_once" };
-    const answer = { ...said(""), taskId: id, contextId, content: [{ data: { data } }] };
+    const answer = { ...scriptMessage(""), taskId: id, contextId, content: [{ data: { data } }] };
     const { json } = await post("message:send", { message: answer }, headers);
     expect(json.task.status.state).toBe("TASK_STATE_COMPLETED");
     expect(await readFile(join(workspace, "a.txt"), "utf8")).toBe("x");
@@ -123,7 +126,7 @@ describe("the HTTP+JSON binding of A2A 0.3", () => {
   });
 
   it("answers a second cancel with 409", async () => {
-    const { json } = await post("message:send", { message: said("wait 60000"), configuration: {} });
+    const { json } = await post("message:send", { message: scriptMessage("wait 60000"), configuration: {} });
     const canceled = await post(`tasks/${json.task.id}:cancel`);
     expect([canceled.status, canceled.json.status.state]).toEqual([200, "TASK_STATE_CANCELLED"]);
     const again = await post(`tasks/${json.task.id}:cancel`, {});
@@ -153,7 +156,7 @@ describe("the HTTP+JSON binding of A2A 0.3", () => {
   }
 });
 
-function said(script: string) {
+function scriptMessage(script: string) {
   return { messageId: `rest-${nextId++}`, role: "ROLE_USER", content: [{ text: script }] };
 }
 

@@ -272,11 +272,11 @@ describe.each<[string, (options: { baseUrl: string; interceptors: Interceptor[] 
     createClient(A2AService, createTransport({ baseUrl: server.url, interceptors: [withHeaders(headers)] }));
 
   it("sends, streams and gets", async () => {
-    const { payload } = await client().sendMessage({ message: said("text Hi.") });
+    const { payload } = await client().sendMessage({ message: typedMessage("text Hi.") });
     const task: A2aTask | undefined = payload.case === "task" ? payload.value : undefined;
     expect(task?.status?.state).toBe(A2aTaskState.COMPLETED);
     const cases: unknown[] = [];
-    for await (const item of client(EXT).sendStreamingMessage({ message: said("think\ntext Hi.") }))
+    for await (const item of client(EXT).sendStreamingMessage({ message: typedMessage("think\ntext Hi.") }))
       cases.push(item.payload.case);
     expect(cases[0]).toBe("task");
     expect(new Set(cases.slice(1))).toEqual(new Set(["statusUpdate"]));
@@ -316,7 +316,7 @@ function withHeaders(headers: Record<string, string>): Interceptor {
   };
 }
 
-function said(text: string) {
+function typedMessage(text: string) {
   return { messageId: randomUUID(), role: A2aRole.USER, parts: [{ content: { case: "text" as const, value: text } }] };
 }
 

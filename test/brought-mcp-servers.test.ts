@@ -19,14 +19,14 @@ describe("an agent that accepts no MCP servers of clients (SESSION-3)", () => {
   const remedy = "leave them out, or choose agent host";
 
   it("refuses a session that brings some over A2A 0.3", async () => {
-    const message = { ...said("user"), kind: "message", parts: [{ kind: "text", text: "Hi." }] };
+    const message = { ...messageWithServers("user"), kind: "message", parts: [{ kind: "text", text: "Hi." }] };
     const { json } = await post("/", { jsonrpc: "2.0", id: 1, method: "message/send", params: { message } });
     expect(json.error).toMatchObject({ code: -32602, message: `${PROBLEM}: ${remedy}` });
     expect(json.error.data).toMatchObject({ field: "mcp_servers", value: "docs, tickets" });
   });
 
   it("refuses it over A2A 1.0", async () => {
-    const message = { ...said("ROLE_USER"), parts: [{ text: "Hi." }] };
+    const message = { ...messageWithServers("ROLE_USER"), parts: [{ text: "Hi." }] };
     const { status, json } = await post("/message:send", { message }, { "a2a-version": "1.0" });
     expect([status, json.error.message]).toEqual([400, `${PROBLEM}: ${remedy}`]);
   });
@@ -80,7 +80,7 @@ function agent(more: Pick<Agent, "takesMcpServers">): Agent {
   return { about: { name: "Hi", description: "Says hi." }, open: () => ({ createExecutor }), ...more };
 }
 
-function said(role: string): object {
+function messageWithServers(role: string): object {
   return { messageId: crypto.randomUUID(), role, metadata: { [SETTINGS]: { mcpServers: BROUGHT } } };
 }
 

@@ -26,7 +26,7 @@ import type { Frame } from "./gemini-cli/raw-client.ts";
 import { historyNames, readHistory } from "./histories/history.ts";
 
 /** Reads a frame as a client does: after the frames before it. */
-function told(known: Task, result: JsonValue): Task {
+function foldFrame(known: Task, result: JsonValue): Task {
   return decodeGeminiCliFrame(result, known).reduce(reduceTask, known);
 }
 
@@ -34,7 +34,7 @@ function told(known: Task, result: JsonValue): Task {
 function afterEvent(known: Task, event: TaskEvent): Task {
   if (OWN_WORDS.has(event.payload.case)) return reduceTask(known, { ...event, sequence: known.sequence + 1n });
   const frame = encodeGeminiCliFrame(event);
-  return frame === undefined ? known : told(known, JSON.parse(frame));
+  return frame === undefined ? known : foldFrame(known, JSON.parse(frame));
 }
 
 const OWN_WORDS: ReadonlySet<TaskEvent["payload"]["case"]> = new Set([
@@ -76,7 +76,7 @@ describe("frames of the coderAgent dialect", () => {
 
   it("of Gemini CLI's own server are decoded: the approval, its result, and the end of the turn", () => {
     const [asked = [], answered = []] = goldenOf("shell").map((turn) => turn.map(({ result = null }) => result));
-    const waiting = asked.reduce<Task>(told, emptyTask());
+    const waiting = asked.reduce<Task>(foldFrame, emptyTask());
     expect(callsOf(waiting)).toMatchObject([
       {
         toolName: "run_shell_command",
@@ -85,7 +85,7 @@ describe("frames of the coderAgent dialect", () => {
       },
     ]);
     expect(waiting.state).toBe(TaskState.INPUT_REQUIRED);
-    const done = answered.reduce<Task>(told, waiting);
+    const done = answered.reduce<Task>(foldFrame, waiting);
     expect(done.history.flatMap(toolCallsOf)).toMatchObject([
       {
         status: ToolCallStatus.SUCCEEDED,
@@ -103,7 +103,7 @@ describe("frames of the coderAgent dialect", () => {
       toolName: "search",
       toolDisplayName: "",
     };
-    const known = told(emptyTask(), callFrame({ status: "awaiting_approval", confirmationDetails }));
+    const known = foldFrame(emptyTask(), callFrame({ status: "awaiting_approval", confirmationDetails }));
     expect(callsOf(known)).toMatchObject([
       {
         question: {
@@ -122,7 +122,7 @@ describe("frames of the coderAgent dialect", () => {
       contentLength: 4,
       more: [],
     };
-    const known = told(
+    const known = foldFrame(
       emptyTask(),
       callFrame({ status: "success", response, liveOutput: [[{ text: "x" }]], outcome: "y" }),
     );
@@ -148,9 +148,11 @@ describe("frames of the coderAgent dialect", () => {
     });
     const [event] = decodeGeminiCliFrame(JSON.parse(encodeGeminiCliFrame(cited) ?? ""), emptyTask());
     expect(event?.payload).toMatchObject({ case: "citation", value: { uri: "https://example.com/a" } });
-    const running = told(emptyTask(), callFrame({ status: "executing" }));
+    const running = foldFrame(emptyTask(), callFrame({ status: "executing" }));
     const canceled = { kind: "status-update", status: { state: "canceled" }, final: true };
-    expect(told(running, canceled).history.flatMap(toolCallsOf)).toMatchObject([{ status: ToolCallStatus.CANCELLED }]);
+    expect(foldFrame(running, canceled).history.flatMap(toolCallsOf)).toMatchObject([
+      { status: ToolCallStatus.CANCELLED },
+    ]);
   });
 });
 

@@ -105,9 +105,9 @@ describe("two principals (S12)", () => {
       `${binding}: a foreign task is a missing one for %s`,
       async (_name, method) => {
         const transport = transportTo(server.url, bob);
-        const missing = await seen(transport, method, MISSING);
+        const missing = await answerTo(transport, method, MISSING);
         for (const { id: taskId, contextId } of tasks) {
-          expect(plain(await seen(transport, method, { taskId, contextId }), taskId, contextId)).toEqual(
+          expect(plain(await answerTo(transport, method, { taskId, contextId }), taskId, contextId)).toEqual(
             plain(missing, MISSING.taskId, MISSING.contextId),
           );
         }
@@ -285,14 +285,14 @@ describe("two principals (S12)", () => {
     const transport = bindings.gRPC?.(server.url, await issuer.tokenFor("alice"));
     if (!transport) throw new Error("there is no gRPC");
     const [task] = tasks;
-    const found = await seen(transport, TaskService.method.getTask, { taskId: task?.id ?? "", contextId: "" });
+    const found = await answerTo(transport, TaskService.method.getTask, { taskId: task?.id ?? "", contextId: "" });
     expect(JSON.stringify(found)).toContain("SECRET-OF-ALICE");
-    expect(await seen(transport, TaskService.method.getTask, MISSING)).toMatchObject({ error: Code.NotFound });
+    expect(await answerTo(transport, TaskService.method.getTask, MISSING)).toMatchObject({ error: Code.NotFound });
   });
 
   const answers: string[] = [];
 
-  async function seen(transport: Transport, method: DescMethod, names: Names): Promise<Seen> {
+  async function answerTo(transport: Transport, method: DescMethod, names: Names): Promise<Seen> {
     try {
       const message = requestNaming(method.input, names);
       if (isUnary(method)) {

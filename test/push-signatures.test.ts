@@ -42,7 +42,7 @@ describe("signed notifications (S8)", () => {
   });
   afterEach(() => rmSync(directory, { recursive: true }));
 
-  it("are taken as they are, and no change of them is", async () => {
+  it("are accepted unchanged, and refused after any change", async () => {
     const forged: string[] = [];
     const refused: string[] = [];
     let sequence = 0n;
@@ -53,47 +53,47 @@ describe("signed notifications (S8)", () => {
       const changed = await mutated(post, mutation, sequence);
       if (changed && (await verdict(changed, { seen })) !== "refused")
         forged.push(`${sequence} ${JSON.stringify(mutation)}`);
-      if ((await verdict(post, { seen })) !== "taken") refused.push(`${sequence} ${JSON.stringify(mutation)}`);
+      if ((await verdict(post, { seen })) !== "accepted") refused.push(`${sequence} ${JSON.stringify(mutation)}`);
     }
     console.info(
-      `S8: ${MUTATIONS} changed notifications, ${forged.length} taken; as many unchanged, ${refused.length} refused`,
+      `S8: ${MUTATIONS} changed notifications, ${forged.length} accepted; as many unchanged, ${refused.length} refused`,
     );
     expect({ forged, refused }).toEqual({ forged: [], refused: [] });
   }, 120_000);
 
-  it("are taken once: a replay is told as one, and a retry counts after what could not be dealt with", async () => {
+  it("are accepted once: a repeated event is a duplicate, unless the receiver has asked for it again", async () => {
     const seen = new SeenEvents();
     const first = await posted(notification({ sequence: 1n }));
     const second = await posted(notification({ sequence: 2n }));
-    expect(await verdict(first, { seen })).toBe("taken");
-    expect(await verdict(second, { seen })).toBe("taken");
+    expect(await verdict(first, { seen })).toBe("accepted");
+    expect(await verdict(second, { seen })).toBe("accepted");
     expect(await verdict(first, { seen })).toBe("duplicate");
     // The same event again, under a signature of its own, as after an answer that was lost.
     now += 60_000;
     expect(await verdict(await posted(notification({ sequence: 2n })), { seen })).toBe("duplicate");
     const third = await verify(await posted(notification({ sequence: 3n })), { seen });
     third.forget();
-    expect(await verdict(await posted(notification({ sequence: 3n })), { seen })).toBe("taken");
-    expect(await verdict(await posted(notification({ sequence: 1n, taskId: "t2" })), { seen })).toBe("taken");
+    expect(await verdict(await posted(notification({ sequence: 3n })), { seen })).toBe("accepted");
+    expect(await verdict(await posted(notification({ sequence: 1n, taskId: "t2" })), { seen })).toBe("accepted");
   });
 
-  it("are taken for five minutes to both sides, and no longer", async () => {
+  it("are accepted within five minutes before and after their time, and refused outside of that", async () => {
     const post = await posted(notification({ sequence: 1n }));
     const at = (seconds: number) => verdict(post, { atMs: NOW + seconds * 1000 });
-    expect(await Promise.all([-299, 0, 299].map(at))).toEqual(["taken", "taken", "taken"]);
+    expect(await Promise.all([-299, 0, 299].map(at))).toEqual(["accepted", "accepted", "accepted"]);
     expect(await Promise.all([-302, 302, 86_400].map(at))).toEqual(["refused", "refused", "refused"]);
   });
 
-  it("are refused when they are for another receiver, from another server or with another token", async () => {
+  it("are refused with the wrong audience, issuer or token", async () => {
     const post = await posted(notification({ sequence: 1n, token: "right" }));
-    expect(await verdict(post, { token: "right", issuer: ISSUER })).toBe("taken");
+    expect(await verdict(post, { token: "right", issuer: ISSUER })).toBe("accepted");
     expect(await verdict(post, { token: "wrong" })).toBe("refused");
     expect(await verdict(post, { token: "" })).toBe("refused");
     expect(await verdict(post, { audience: "https://receiver.test/other" })).toBe("refused");
     expect(await verdict(post, { issuer: "https://elsewhere.test" })).toBe("refused");
   });
 
-  it("are refused when another key signed them, none did, or the public key was used as a secret", async () => {
+  it("are refused when signed with another key, unsigned, or signed with the public key as a shared secret", async () => {
     const claims = claimsOf(notification({ sequence: 1n }), ISSUER, NOW);
     const post = await posted(notification({ sequence: 1n }));
     const [published = {}] = (await signing.publicKeys()).keys;
@@ -114,7 +114,7 @@ describe("signed notifications (S8)", () => {
     }
   });
 
-  it("are taken through three rotations, by a receiver whose list of keys is a day old", async () => {
+  it("are accepted across three key rotations by a receiver that fetches the keys once a day", async () => {
     const used = new Set<string>();
     let list = keys;
     for (let hour = 0; hour < (3.5 * ROTATION_MS) / 3_600_000; hour++) {
@@ -123,32 +123,32 @@ describe("signed notifications (S8)", () => {
       if (hour % 23 === 0) list = notificationKeys(await signing.publicKeys());
       const post = await posted(notification({ sequence: 1n }));
       used.add(post.headers["devtool-signature"]?.split(".")[0] ?? "");
-      expect(await verdict(post, { atMs: now, list }), `hour ${hour}`).toBe("taken");
+      expect(await verdict(post, { atMs: now, list }), `hour ${hour}`).toBe("accepted");
       expect((await signing.publicKeys()).keys.length).toBeLessThanOrEqual(2);
     }
     expect(used.size).toBe(4);
   });
 
-  it("are signed by keys that only the user can read, and that a restart keeps", async () => {
+  it("are signed with keys that only the user can read and that survive a restart", async () => {
     const file = join(directory, "signing-keys.json");
     expect(statSync(file).mode & 0o777).toBe(0o600);
     const post = await posted(notification({ sequence: 1n }));
     const again = new SigningKeys({ file, now: () => now });
     expect(await again.publicKeys()).toEqual(await signing.publicKeys());
-    expect(await verdict(post, { list: notificationKeys(await again.publicKeys()) })).toBe("taken");
+    expect(await verdict(post, { list: notificationKeys(await again.publicKeys()) })).toBe("accepted");
     expect(JSON.stringify(await signing.publicKeys())).not.toContain('"d"');
     chmodSync(file, 0o644);
     await expect(new SigningKeys({ file, now: () => now }).publicKeys()).rejects.toThrow("other users can access it");
     expect(readFileSync(file, "utf8")).toContain("privateKey");
   });
 
-  it("make one key, however many ask at once", async () => {
+  it("create one key for concurrent first calls", async () => {
     const fresh = new SigningKeys({ now: () => now });
     const lists = await Promise.all(Array.from({ length: 8 }, () => fresh.publicKeys()));
     expect(new Set(lists.map((list) => JSON.stringify(list))).size).toBe(1);
   });
 
-  it("are taken by a receiver of Standard Webhooks, with the headers it knows", async () => {
+  it("are accepted by the Standard Webhooks library", async () => {
     const secret = `whsec_${Buffer.from("a secret of at least 24 bytes").toString("base64")}`;
     const signed = notification({ sequence: 1n, authentication: { scheme: "StandardWebhooks", credentials: secret } });
     now = Date.now();
@@ -158,7 +158,7 @@ describe("signed notifications (S8)", () => {
     expect(headers.authorization).toBeUndefined();
   });
 
-  it("would be accepted with another body if only A2A's own claims were signed (sabotage of S8)", async () => {
+  it("would be accepted with another body if only the claims of A2A were signed (sabotage of S8)", async () => {
     const post = await posted(notification({ sequence: 1n }));
     const { bodySha256: _left, ...claims } = claimsOf(notification({ sequence: 1n }), ISSUER, NOW);
     const token = await signing.sign(claims);
@@ -205,9 +205,9 @@ describe("signed notifications (S8)", () => {
     return verifyNotification(post, { keys: list, audience, now: () => atMs, seen, ...rest });
   }
 
-  async function verdict(post: Post, expected: Expected = {}): Promise<"taken" | "duplicate" | "refused"> {
+  async function verdict(post: Post, expected: Expected = {}): Promise<"accepted" | "duplicate" | "refused"> {
     try {
-      return (await verify(post, expected)).isDuplicate ? "duplicate" : "taken";
+      return (await verify(post, expected)).isDuplicate ? "duplicate" : "accepted";
     } catch (reason) {
       if (reason instanceof NotificationError) return "refused";
       throw reason;

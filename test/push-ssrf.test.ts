@@ -31,7 +31,7 @@ describe("the targets of notifications (S7, PUSH-2)", () => {
   });
   afterEach(() => Promise.all([forbidden[Symbol.asyncDispose](), listed[Symbol.asyncDispose]()]));
 
-  it("are refused when they are set, however they are written, over http and https", async () => {
+  it("are refused when a config is set, in every spelling of a forbidden address, over http and https", async () => {
     const forms = allForms();
     expect(new Set(forms).size).toBeGreaterThanOrEqual(150);
     const taken: string[] = [];
@@ -48,7 +48,7 @@ describe("the targets of notifications (S7, PUSH-2)", () => {
     expect({ taken, dials }).toEqual({ taken: [], dials: 0 });
   });
 
-  it("are refused again at each post, without one connection", async () => {
+  it("are refused at each post, before a connection is opened", async () => {
     const forms = allForms();
     const outcomes = await Promise.all(forms.map((url) => post(url, policy())));
     expect(forms.filter((_url, index) => outcomes[index]?.case !== "failed")).toEqual([]);
@@ -56,7 +56,7 @@ describe("the targets of notifications (S7, PUSH-2)", () => {
     console.info(`S7 (notifications): ${forms.length} forms of URLs, 0 connections`);
   });
 
-  it("are looked up once for each post, and connected to as that answer said", async () => {
+  it("are resolved once for each post, which connects to the address that was checked", async () => {
     let asked = 0;
     const resolve = async () => (asked++ === 0 ? ["2600::1"] : ["127.0.0.1"]);
     const flipping = policy({ resolve });
@@ -67,7 +67,7 @@ describe("the targets of notifications (S7, PUSH-2)", () => {
     expect({ asked, dials }).toEqual({ asked: 2, dials: 0 });
   });
 
-  it("follow no redirect, and one counts as a failure", async () => {
+  it("cannot redirect a post: a redirect is a failure", async () => {
     for (const status of [301, 302, 303, 307, 308]) {
       listed.answerWith((response) => response.writeHead(status, { location: forbidden.url }).end());
       expect(await post(listed.url, policy())).toEqual({ case: "failed", reason: `it answered ${status}` });
@@ -75,7 +75,7 @@ describe("the targets of notifications (S7, PUSH-2)", () => {
     expect([listed.received.length, forbidden.received.length]).toEqual([5, 0]);
   });
 
-  it("are reached when the operator lists them, also without https", async () => {
+  it("may be private and without https if the operator lists them", async () => {
     await registrar(policy()).check(configOf(listed.url), "config", signal);
     expect(await post(listed.url, policy())).toEqual({ case: "delivered" });
     expect(listed.received).toHaveLength(1);
@@ -86,7 +86,7 @@ describe("the targets of notifications (S7, PUSH-2)", () => {
     );
   });
 
-  it("are never this server, although listed", async () => {
+  it("are never this server, even if listed", async () => {
     const port = Number(listed.target.split(":")[1]);
     const own = policy({ ownPorts: () => [port] });
     await expect(registrar(own).check(configOf(listed.url), "config", signal)).rejects.toThrow("is this server");
@@ -94,13 +94,13 @@ describe("the targets of notifications (S7, PUSH-2)", () => {
     expect(listed.received).toHaveLength(0);
   });
 
-  it("may drip for as long as a post may take, and no longer", async () => {
+  it("that answer a byte at a time are cut off when the time limit of the post is over", async () => {
     listed.answerWith((response) => void response.write("."));
     const outcome = await post(listed.url, policy(), { timeoutMs: 300 });
     expect(outcome).toMatchObject({ case: "failed", reason: expect.stringContaining("longer than 300 ms") });
   });
 
-  it("get no header that a token or credentials smuggle in, and no secret is told again", async () => {
+  it("are refused with a token or credentials that would add a header, in errors that repeat no secret", async () => {
     const secrets = [
       { token: "x\r\nhost: evil" },
       { token: "x\0" },
@@ -120,7 +120,7 @@ describe("the targets of notifications (S7, PUSH-2)", () => {
     }
   });
 
-  it("are connected to if nothing is checked (sabotage of S7)", async () => {
+  it("are connected to when every address is allowed (sabotage of S7)", async () => {
     const everything = policy({ allowedHosts: [forbidden.target] });
     expect(await post(forbidden.url, everything)).toEqual({ case: "delivered" });
     expect({ dials, posts: forbidden.received.length }).toEqual({ dials: 1, posts: 1 });

@@ -17,7 +17,7 @@ const ALLOWED: Allowed = {
 };
 
 /** What a command may try that somebody approved unread; without a sandbox it would succeed. */
-const THIEVERY =
+const THEFT =
   "run eval 'cat ~/.ssh/* ~/.aws/* ../data/* ../home/.ssh/*; env; for file in /proc/[0-9]*/environ; do cat $file; done; echo tried'";
 
 const search = { hidden: [], path: process.env.PATH ?? "", machine: process.arch };
@@ -29,19 +29,19 @@ describe("secrets (S12)", () => {
 
   beforeAll(async () => {
     stage = await prepareStage();
-    const played = await playBusySession(stage, sandbox.confines ? [THIEVERY] : []);
+    const played = await playBusySession(stage, sandbox.confines ? [THEFT] : []);
     sinks = [...played, ...(await stage.stop())];
   }, 120_000);
   afterAll(() => stage[Symbol.asyncDispose]());
 
-  it("appear nowhere but where they belong, after a session in which everything fails", () => {
+  it("appear only in the places that need them, after a session in which every part fails", () => {
     const bytes = sinks.reduce((sum, { text }) => sum + text.length, 0);
     console.info(`S12: ${Object.keys(stage.canaries).length} canaries in ${sinks.length} sinks of ${bytes} bytes`);
     expect(Object.keys(stage.canaries).length).toBeGreaterThanOrEqual(20);
     expect(leaksIn(sinks, stage.canaries, ALLOWED)).toEqual([]);
   });
 
-  it("were near: the session went through every failure that could have told them", () => {
+  it("were at risk: the session reached every failure that could have leaked them", () => {
     const textOf = (wanted: string): string =>
       sinks.flatMap(({ name, text }) => (name === wanted ? [text] : [])).join("\n");
     const events = textOf("events");
@@ -59,7 +59,7 @@ describe("secrets (S12)", () => {
     expect(sinks.filter(({ name }) => name === "child").length).toBeGreaterThan(0);
   });
 
-  it("are found where they belong, so the search works (sabotage)", () => {
+  it("are found in the places that need them, so the search works (sabotage)", () => {
     expect(leaksIn(sinks, stage.canaries, {})).toEqual(
       Object.entries(ALLOWED)
         .filter(([name]) => name !== "dying mcp env")
@@ -69,8 +69,8 @@ describe("secrets (S12)", () => {
   });
 });
 
-describe("a server that prints what it was started with (sabotage of S12)", () => {
-  it("is caught", async () => {
+describe("a server that prints its environment (sabotage of S12)", () => {
+  it("is detected", async () => {
     await using stage = await prepareStage(["--import", "data:text/javascript,console.error(process.env)"]);
     const leaks = leaksIn(await stage.stop(), stage.canaries, ALLOWED);
     const names = ["AWS_SECRET_ACCESS_KEY", "DATABASE_URL", "DEVTOOL_TOKEN", "GITHUB_TOKEN", "model key"];
@@ -79,7 +79,7 @@ describe("a server that prints what it was started with (sabotage of S12)", () =
 });
 
 describe("the search for secrets", () => {
-  it("finds them plain, in base64 at any place, in hex and as part of an address", () => {
+  it("finds them in plain text, in base64 at any offset, in hex and URL-encoded", () => {
     const canaries = { key: "canary/1234567890+abcdef" };
     const forms = [
       `x${canaries.key}y`,

@@ -42,7 +42,7 @@ describe("a server of several agents", () => {
     ["/two", "two"],
     ["/two%2Facme", "two"],
   ])("is called over A2A 1.0 with the tenant %j, which names agent %s", async (tenant, name) => {
-    const { json } = await post(`${tenant}/message:send`, { message: said("ROLE_USER") }, V1);
+    const { json } = await post(`${tenant}/message:send`, { message: greeting("ROLE_USER") }, V1);
     expect(json.task.status.message.parts[0].text).toBe(`This is ${name}.`);
   });
 
@@ -50,13 +50,17 @@ describe("a server of several agents", () => {
     "refuses no media type for the tenant %j because of the default agent",
     async (tenant) => {
       const audio = { raw: "AAAA", mediaType: "audio/wav" };
-      const { json } = await post(`${tenant}/message:send`, { message: { ...said("ROLE_USER"), parts: [audio] } }, V1);
+      const { json } = await post(
+        `${tenant}/message:send`,
+        { message: { ...greeting("ROLE_USER"), parts: [audio] } },
+        V1,
+      );
       expect(json.task?.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
     },
   );
 
   it("keeps the tenants of an agent apart, as a server with a single agent does", async () => {
-    const { json } = await post("/two%2Facme/message:send", { message: said("ROLE_USER") }, V1);
+    const { json } = await post("/two%2Facme/message:send", { message: greeting("ROLE_USER") }, V1);
     expect((await get(`/two%2Facme/tasks/${json.task.id}`, V1)).status).toBe(200);
     for (const tenant of ["/two", "/two%2Fother", ""]) {
       expect((await get(`${tenant}/tasks/${json.task.id}`, V1)).status).toBe(404);
@@ -64,7 +68,7 @@ describe("a server of several agents", () => {
   });
 
   it("lists its agents to clients that name an unknown one, by tenant, path and settings", async () => {
-    const { status, json } = await post("/three/message:send", { message: said("ROLE_USER") }, V1);
+    const { status, json } = await post("/three/message:send", { message: greeting("ROLE_USER") }, V1);
     expect([status, json.error.message]).toEqual([400, expect.stringContaining(UNKNOWN)]);
     expect((await post("/agents/three", {})).status).toBe(404);
     await expect(send("three")).rejects.toThrow(UNKNOWN);
@@ -72,7 +76,7 @@ describe("a server of several agents", () => {
 
   it("is called over A2A 0.3 at a path for each agent, by both bindings", async () => {
     for (const name of ["one", "two"]) {
-      const params = { message: { ...said("user"), parts: [{ kind: "text", text: "Hi." }] } };
+      const params = { message: { ...greeting("user"), parts: [{ kind: "text", text: "Hi." }] } };
       const { json } = await post(`/agents/${name}`, { jsonrpc: "2.0", id: 1, method: "message/send", params });
       expect(json.result.status.message.parts[0].text).toBe(`This is ${name}.`);
       const rest = await post(`/agents/${name}/v1/message:send`, {
@@ -155,7 +159,7 @@ describe("a server of several agents", () => {
 
 const V1 = { "a2a-version": "1.0" };
 
-function said(role: string) {
+function greeting(role: string) {
   return { messageId: crypto.randomUUID(), role, parts: [{ text: "Hi." }] };
 }
 

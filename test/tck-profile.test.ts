@@ -52,12 +52,12 @@ describe.concurrent.each(NAMES)("devtool serve --profile tck over %s", (name) =>
   const stream = (message: Json) => binding().stream("SendStreamingMessage", { message });
   const refusal = (reason: string) => ({ code: CODES[reason]?.[name], reason });
   const taskIn = async (prefix: string, more: Json = {}): Promise<Json> =>
-    (await send({ ...said("TCK", prefix), ...more })).result.task;
+    (await send({ ...userMessage("TCK", prefix), ...more })).result.task;
   const get = async (id: string, more: Json = {}) => (await call("GetTask", { id, ...more })).result;
 
   describe("plays what a message asks for", () => {
     it.each(EXPECTED)("by its id: $prefix (A2A TCK)", async (expected) => {
-      const { result } = await send(said("Hello from TCK", `${expected.prefix}-7f3a`));
+      const { result } = await send(userMessage("Hello from TCK", `${expected.prefix}-7f3a`));
       expect(mismatches(result, expected)).toEqual([]);
     });
 
@@ -67,7 +67,7 @@ describe.concurrent.each(NAMES)("devtool serve --profile tck over %s", (name) =>
     });
 
     it("and completes the task of one that asks for nothing", async () => {
-      const { result } = await send(said("Hello", "tck-dm-test-001"));
+      const { result } = await send(userMessage("Hello", "tck-dm-test-001"));
       expect(mismatches(result, { prefix: "", state: "TASK_STATE_COMPLETED" })).toEqual([]);
     });
 
@@ -82,7 +82,7 @@ describe.concurrent.each(NAMES)("devtool serve --profile tck over %s", (name) =>
     });
 
     it("again and again: the ids of the kit are the same in every test (retries are off)", async () => {
-      const message = said("Hello from TCK", "tck-complete-task-same");
+      const message = userMessage("Hello from TCK", "tck-complete-task-same");
       const [one, other] = [await send(message), await send(message)];
       expect(one.result.task.id).not.toBe(other.result.task.id);
     });
@@ -90,13 +90,13 @@ describe.concurrent.each(NAMES)("devtool serve --profile tck over %s", (name) =>
 
   describe("SendMessage", () => {
     it("waits for an end or an interruption, and answers at once when asked to (CORE-EXECUTION-MODE-001, -002)", async () => {
-      const message = said("probe", "tck-delayed-complete");
+      const message = userMessage("probe", "tck-delayed-complete");
       expect((await send(message, { returnImmediately: true })).result.task.status.state).toMatch(/SUBMITTED|WORKING/);
       expect((await send(message, { returnImmediately: false })).result.task.status.state).toBe("TASK_STATE_COMPLETED");
     });
 
     it("gives a reply that names its conversation and no task (CORE-SEND-003 and DM-FMT-003 of ACTS)", async () => {
-      const { result } = await send(said("x", "tck-message-response"), { returnImmediately: true });
+      const { result } = await send(userMessage("x", "tck-message-response"), { returnImmediately: true });
       expect(Object.keys(result)).toEqual(["message"]);
       expect(result.message).toMatchObject({ role: "ROLE_AGENT", contextId: expect.stringMatching(/./) });
       expect(result.message).not.toHaveProperty("taskId");
@@ -105,7 +105,7 @@ describe.concurrent.each(NAMES)("devtool serve --profile tck over %s", (name) =>
     it("refuses a message to a task that has ended (CORE-SEND-002)", async () => {
       for (const prefix of ["tck-complete-task", "tck-reject-task", "tck-task-failure"]) {
         const { id: taskId } = await taskIn(prefix);
-        expect((await send({ ...said("again", prefix), taskId })).failure, prefix).toEqual(
+        expect((await send({ ...userMessage("again", prefix), taskId })).failure, prefix).toEqual(
           refusal("UNSUPPORTED_OPERATION"),
         );
       }
@@ -113,7 +113,7 @@ describe.concurrent.each(NAMES)("devtool serve --profile tck over %s", (name) =>
 
     it("takes a part of any media type, as the kit for 1.0.0 has it (CORE-SEND-003)", async () => {
       const parts = [{ raw: "dGNr", mediaType: "application/x-unsupported-tck-type" }];
-      const { result } = await send({ ...said("", "tck-send-003"), parts });
+      const { result } = await send({ ...userMessage("", "tck-send-003"), parts });
       expect(result.task.status.state).toBe("TASK_STATE_COMPLETED");
     });
 
@@ -125,16 +125,16 @@ describe.concurrent.each(NAMES)("devtool serve --profile tck over %s", (name) =>
         "tck-client-context",
       );
       const waiting = await taskIn("tck-input-required");
-      const inferred = await send({ ...said("go on", "tck-infer-ctx"), taskId: waiting.id });
+      const inferred = await send({ ...userMessage("go on", "tck-infer-ctx"), taskId: waiting.id });
       expect(inferred.result.task).toMatchObject({ id: waiting.id, contextId: waiting.contextId });
-      const wrong = { ...said("no", "tck-mismatch"), contextId: "tck-wrong-context" };
+      const wrong = { ...userMessage("no", "tck-mismatch"), contextId: "tck-wrong-context" };
       expect((await send({ ...wrong, taskId: other.id })).failure).toEqual(refusal("INVALID_PARAMS"));
       expect((await send({ ...wrong, taskId: "tck-nonexistent" })).failure).toEqual(refusal("TASK_NOT_FOUND"));
     });
 
     it("asks again in several turns until it is done (CORE-MULTI-001, CORE-MULTI-005 of ACTS)", async () => {
       const first = await taskIn("", { parts: [{ text: "tck-multi-turn start" }] });
-      const turn = (text: string) => send({ ...said(text), taskId: first.id });
+      const turn = (text: string) => send({ ...userMessage(text), taskId: first.id });
       expect((await turn("here is more input")).result.task.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
       expect((await turn("done")).result.task).toMatchObject({
         id: first.id,
@@ -145,56 +145,56 @@ describe.concurrent.each(NAMES)("devtool serve --profile tck over %s", (name) =>
     it("goes on after an authorization (AUTH-INTASK-001, -002)", async () => {
       const { id } = await taskIn("tck-auth-required");
       expect((await get(id)).status.state).toBe("TASK_STATE_AUTH_REQUIRED");
-      const { result } = await send({ ...said("I have signed in"), taskId: id });
+      const { result } = await send({ ...userMessage("I have signed in"), taskId: id });
       expect(result.task).toMatchObject({ id, status: { state: "TASK_STATE_COMPLETED" } });
     });
 
     it("refuses what is missing, and another version (CORE-ERR-002, VER-SERVER-002, GRPC-ERR-002)", async () => {
       expect((await call("SendMessage", {})).failure).toEqual(refusal("INVALID_PARAMS"));
       expect((await send({ role: "ROLE_USER", parts: [{}] })).failure).toEqual(refusal("INVALID_PARAMS"));
-      const message = said("version test", "tck-ver-002");
+      const message = userMessage("version test", "tck-ver-002");
       const { failure } = await call("SendMessage", { message }, { "a2a-version": "99.0" });
       expect(failure).toEqual(refusal("VERSION_NOT_SUPPORTED"));
     });
 
     it("lets extensions be named that it does not know (JSONRPC-SVC-002, HTTP_JSON-SVC-002, GRPC-META-001)", async () => {
       const headers = { "a2a-extensions": "https://example.com/ext/v1,https://example.com/ext/v2" };
-      const { result } = await call("SendMessage", { message: said("x", "tck-svc-002") }, headers);
+      const { result } = await call("SendMessage", { message: userMessage("x", "tck-svc-002") }, headers);
       expect(result.task.status.state).toBe("TASK_STATE_COMPLETED");
     });
 
     it("gives no answer to who takes none of its media types, and leaves out artifacts that are not taken", async () => {
       const configuration = { acceptedOutputModes: ["image/png", "audio/*"] };
-      const { failure } = await send(said("x", "tck-artifact-text"), configuration);
+      const { failure } = await send(userMessage("x", "tck-artifact-text"), configuration);
       expect(failure).toEqual(refusal("CONTENT_TYPE_NOT_SUPPORTED"));
-      const { result } = await send(said("x", "tck-artifact-data"), { acceptedOutputModes: ["text/*"] });
+      const { result } = await send(userMessage("x", "tck-artifact-data"), { acceptedOutputModes: ["text/*"] });
       expect(result.task.artifacts ?? []).toEqual([]);
       expect(
-        (await send(said("x", "tck-artifact-data"), { acceptedOutputModes: ["data"] })).result.task.artifacts,
+        (await send(userMessage("x", "tck-artifact-data"), { acceptedOutputModes: ["data"] })).result.task.artifacts,
       ).toHaveLength(1);
     });
   });
 
   describe("a stream", () => {
     it("begins with the task, tells all in order, and ends where the task does (CORE-STREAM-001, -003, STREAM-ORDER-001)", async () => {
-      const elements = await all(await stream(said("Stream", "tck-stream-003")));
+      const elements = await all(await stream(userMessage("Stream", "tck-stream-003")));
       expect(elements.map(kindOf)).toEqual(["task", "WORKING", "artifact", "COMPLETED"]);
       expect(elements[2].artifactUpdate).toMatchObject({
         artifact: { artifactId: "text", parts: [{ text: "Generated text content" }] },
         lastChunk: true,
       });
-      const plain = await all(await stream(said("Stream", "tck-stream-002")));
+      const plain = await all(await stream(userMessage("Stream", "tck-stream-002")));
       expect(plain.map(kindOf)).toEqual(["task", "WORKING", "COMPLETED"]);
     });
 
     it("has nothing but the message where that is the answer (CORE-STREAM-002, STREAM-MSG-001)", async () => {
-      expect(await all(await stream(said("x", "tck-message-response")))).toEqual([
+      expect(await all(await stream(userMessage("x", "tck-message-response")))).toEqual([
         { message: expect.objectContaining({ role: "ROLE_AGENT", parts: [{ text: "Direct message response" }] }) },
       ]);
     });
 
     it("adds chunks to an artifact (STREAM-SSE-003)", async () => {
-      const elements = await all(await stream(said("x", "tck-stream-artifact-chunked")));
+      const elements = await all(await stream(userMessage("x", "tck-stream-artifact-chunked")));
       const [one, two, ...none] = elements.flatMap(({ artifactUpdate }) => artifactUpdate ?? []);
       expect([one.append ?? false, one.lastChunk ?? false, two.append, two.lastChunk]).toEqual([
         false,
@@ -215,14 +215,15 @@ describe.concurrent.each(NAMES)("devtool serve --profile tck over %s", (name) =>
       }
       leaving?.leave();
       const read = Promise.all(staying.map(all));
-      await send({ ...said("Complete", "tck-complete-task"), taskId: id });
+      await send({ ...userMessage("Complete", "tck-complete-task"), taskId: id });
       const [one = [], other] = await read;
       expect(one).toEqual(other);
       expect([kindOf(one[0]), kindOf(one.at(-1))]).toEqual(["task", "COMPLETED"]);
     });
 
     it("can be taken up while the agent works (STREAM-SSE-004, test-resubscribe-message-id)", async () => {
-      const { id } = (await send(said("x", "test-resubscribe-message-id"), { returnImmediately: true })).result.task;
+      const { id } = (await send(userMessage("x", "test-resubscribe-message-id"), { returnImmediately: true })).result
+        .task;
       const elements = await all(await binding().stream("SubscribeToTask", { id }));
       expect([kindOf(elements[0]), kindOf(elements.at(-1))]).toEqual(["task", "COMPLETED"]);
     });
@@ -238,7 +239,7 @@ describe.concurrent.each(NAMES)("devtool serve --profile tck over %s", (name) =>
   describe("tasks", () => {
     it("are got with their history and artifacts, as much of it as is asked for (CORE-GET-001, CORE-HIST-001 to -006)", async () => {
       const { id } = await taskIn("tck-input-required", { parts: [{ text: "first" }] });
-      const followUp = said("second", "tck-artifact-text");
+      const followUp = userMessage("second", "tck-artifact-text");
       const none = await send({ ...followUp, taskId: id }, { historyLength: 0 });
       expect(none.result.task.history ?? []).toEqual([]);
       const task = await get(id);
@@ -256,7 +257,7 @@ describe.concurrent.each(NAMES)("devtool serve --profile tck over %s", (name) =>
     });
 
     it("are canceled while they work or wait, and not when they have ended (CORE-CANCEL-001, -002)", async () => {
-      const begun = await send(said("x", "tck-cancel"), { returnImmediately: true });
+      const begun = await send(userMessage("x", "tck-cancel"), { returnImmediately: true });
       const ids = [begun.result.task.id, (await taskIn("tck-input-required")).id];
       for (const id of ids) {
         expect((await call("CancelTask", { id })).result).toMatchObject({
@@ -304,9 +305,9 @@ describe.concurrent.each(NAMES)("devtool serve --profile tck over %s", (name) =>
       await using receiver = await receive();
       const authentication = { scheme: "Bearer", credentials: "tck-test-token" };
       const taskPushNotificationConfig = { id: "tck-push-2", url: receiver.url, authentication };
-      const asked = await send(said("x", "tck-input-required"), { taskPushNotificationConfig });
+      const asked = await send(userMessage("x", "tck-input-required"), { taskPushNotificationConfig });
       const { id: taskId } = asked.result.task;
-      await send({ ...said("x", "tck-artifact-text"), taskId });
+      await send({ ...userMessage("x", "tck-artifact-text"), taskId });
       await receiver.reached(6);
       const posts = receiver.received.map(({ headers, body }) => ({ headers, json: JSON.parse(body) }));
       expect(posts.map(({ headers }) => headers.authorization)).toEqual(posts.map(() => "Bearer tck-test-token"));
@@ -323,8 +324,8 @@ describe.concurrent.each(NAMES)("devtool serve --profile tck over %s", (name) =>
   it("answers in messages of the standard, with all that is required and nothing else (DM-TASK-001 to DM-STATUS-001, DM-SERIAL-004)", async () => {
     const answersOf = async ({ prefix }: { readonly prefix: string }) => {
       const [{ result }, elements] = await Promise.all([
-        send(said("x", prefix)),
-        stream(said("x", prefix)).then((answered) => all(answered)),
+        send(userMessage("x", prefix)),
+        stream(userMessage("x", prefix)).then((answered) => all(answered)),
       ]);
       return [prefix, ...violations("SendMessage", result), ...elements.flatMap(elementViolations)];
     };
@@ -342,14 +343,14 @@ describe.concurrent.each(NAMES)("devtool serve --profile tck over %s", (name) =>
 
   it("writes names, enums, times and media types as the standard has them (DM-SERIAL-001 to -003, JSONRPC-FMT-002)", async () => {
     if (name === "gRPC") return;
-    const { result, contentType } = await send(said("x", "tck-artifact-file"));
+    const { result, contentType } = await send(userMessage("x", "tck-artifact-file"));
     const text = JSON.stringify(result);
     expect(contentType).toContain("application/json");
     expect(text.match(/"[a-z]+(_[a-z]+)+":/g) ?? []).toEqual([]);
     expect(text).not.toContain('"kind":');
     expect(result.task.status.timestamp).toMatch(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z$/);
     expect(result.task.history[0].role).toBe("ROLE_USER");
-    const answered: Stream = await stream(said("x", "tck-stream-001"));
+    const answered: Stream = await stream(userMessage("x", "tck-stream-001"));
     expect(answered.contentType).toContain("text/event-stream");
     answered.leave();
   });
@@ -391,7 +392,7 @@ describe("what the kit asks of JSON-RPC and HTTP+JSON alone", () => {
   });
 
   it("refuses a body of another media type by its own error (HTTP_JSON-STATUS-001, JSONRPC-SSE-002)", async () => {
-    const message = said("x", "tck-ct");
+    const message = userMessage("x", "tck-ct");
     const wrong = { ...version, "content-type": "text/plain" };
     const rest = await post("/message:send", JSON.stringify({ message }), wrong);
     expect([rest.status, JSON.parse(await rest.text()).error.details[0].reason]).toEqual([
@@ -407,14 +408,14 @@ describe("what the kit asks of JSON-RPC and HTTP+JSON alone", () => {
   });
 
   it("ignores fields that it does not know (DM-SERIAL-005)", async () => {
-    const message = { ...said("x", "tck-dm-serial-005"), tckUnknownField: "should-be-ignored" };
+    const message = { ...userMessage("x", "tck-dm-serial-005"), tckUnknownField: "should-be-ignored" };
     expect((await rpc(request("SendMessage", { message, tckExtraParam: 42 }))).result.task.status.state).toBe(
       "TASK_STATE_COMPLETED",
     );
   });
 
   it("takes a method of 1.0 without a version, or with an empty one (VER-NEG-002 of ACTS, VER-SERVER-003)", async () => {
-    const body = request("SendMessage", { message: said("tck-complete-task version default") });
+    const body = request("SendMessage", { message: userMessage("tck-complete-task version default") });
     expect((await rpc(body, {})).result.task.id).toMatch(/./);
     expect((await rpc(body, { "a2a-version": "" })).result.task.id).toMatch(/./);
   });
@@ -478,7 +479,7 @@ describe("who may call a server for a kit", () => {
   it("sees nothing of the operator's tasks, approves nothing and reads no audit log", async () => {
     const operator = bindingsOf(url, { authorization: `Bearer ${process_.info.token}` });
     const { result } = await at(operator, "HTTP+JSON").call("SendMessage", {
-      message: said("x", "tck-input-required"),
+      message: userMessage("x", "tck-input-required"),
     });
     const { id } = result.task;
     expect((await at(operator, "HTTP+JSON").call("GetTask", { id })).result.id).toBe(id);
@@ -524,11 +525,17 @@ describe("devtool serve --profile acts", () => {
   it("refuses media types that the card does not list, also in metadata (CORE-SEND-004, CORE-SEND-003 of the newer TCK)", async () => {
     const refused = { code: 400, reason: "CONTENT_TYPE_NOT_SUPPORTED" };
     const raw = [{ raw: "dGNr", mediaType: "application/x-unsupported-tck-type" }];
-    expect((await json().call("SendMessage", { message: { ...said(""), parts: raw } })).failure).toEqual(refused);
+    expect((await json().call("SendMessage", { message: { ...userMessage(""), parts: raw } })).failure).toEqual(
+      refused,
+    );
     const data = [{ data: { value: 1 }, metadata: { contentType: "application/x-unsupported-type-12345" } }];
-    expect((await json().call("SendMessage", { message: { ...said(""), parts: data } })).failure).toEqual(refused);
+    expect((await json().call("SendMessage", { message: { ...userMessage(""), parts: data } })).failure).toEqual(
+      refused,
+    );
     const text = [{ text: "tck-complete-task", mediaType: "text/markdown" }];
-    expect((await json().call("SendMessage", { message: { ...said(""), parts: text } })).result.task).toBeDefined();
+    expect(
+      (await json().call("SendMessage", { message: { ...userMessage(""), parts: text } })).result.task,
+    ).toBeDefined();
   });
 
   it("keeps the extended card for callers that it knows (SEC-EXTCARD-001, CARD-EXT-001)", async () => {
@@ -541,7 +548,7 @@ describe("devtool serve --profile acts", () => {
   });
 
   it("tells failures as A2A 1.0.1 has it", async () => {
-    const { result } = await json().call("SendMessage", { message: said("tck-complete-task") });
+    const { result } = await json().call("SendMessage", { message: userMessage("tck-complete-task") });
     const { id } = result.task;
     expect((await json().call("CancelTask", { id })).failure?.code).toBe(400);
     const grpc = at(bindingsOf(server.info.url), "gRPC");
@@ -706,7 +713,7 @@ describe("a server that is not for the kits (sabotage)", () => {
     const binding = at(bindingsOf(server.url, { authorization: `Bearer ${server.token}` }), "HTTP+JSON");
     const wrong: string[] = [];
     for (const expected of EXPECTED) {
-      const { result } = await binding.call("SendMessage", { message: said("Hello", expected.prefix) });
+      const { result } = await binding.call("SendMessage", { message: userMessage("Hello", expected.prefix) });
       if (mismatches(result, expected).length > 0) wrong.push(expected.prefix);
     }
     // The scripted agent completes whatever it is told, so those that only want that are as they should be.
@@ -722,7 +729,7 @@ describe("a server that is not for the kits (sabotage)", () => {
   });
 });
 
-function said(text: string, messageId: string = crypto.randomUUID()): Json {
+function userMessage(text: string, messageId: string = crypto.randomUUID()): Json {
   return { messageId, role: "ROLE_USER", parts: [{ text }] };
 }
 

@@ -1,6 +1,5 @@
-import { PassThrough, Readable, type Writable } from "node:stream";
 import { createInterface } from "node:readline";
-import { Writable as NodeWritable } from "node:stream";
+import { Writable as NodeWritable, PassThrough, Readable, type Writable } from "node:stream";
 import {
   type ClientCapabilities,
   type ClientContext,

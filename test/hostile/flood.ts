@@ -29,7 +29,7 @@ export async function flood(binding: Binding, { client, count, random }: FloodOp
     while (left-- > 0) {
       const question = binding.next(random);
       const fault = await faultOf(binding, client, question);
-      if (fault !== undefined) wrong.push({ fault, path: question.path, body: shown(question) });
+      if (fault !== undefined) wrong.push({ fault, path: question.path, body: bodyText(question) });
     }
   };
   await Promise.all(Array.from({ length: AT_A_TIME }, work));
@@ -48,6 +48,6 @@ async function faultOf(
   }
 }
 
-function shown({ body }: Question): string {
+function bodyText({ body }: Question): string {
   return typeof body === "string" ? body : Buffer.from(body).toString("base64");
 }

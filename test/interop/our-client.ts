@@ -54,21 +54,21 @@ export interface Spoken {
 }
 
 async function message(client: DevtoolClient): Promise<void> {
-  const { task } = await client.tasks.sendMessage({ message: said("hello") });
+  const { task } = await client.tasks.sendMessage({ message: promptMessage("hello") });
   assert.equal(task?.state, TaskState.COMPLETED);
   assert.match(textIn(task), /made it/);
-  const streamed = await told(client, "hello");
+  const streamed = await runPrompt(client, "hello");
   assert.equal(streamed.state, TaskState.COMPLETED);
   assert.match(textIn(streamed), /made it/);
 }
 
 async function appendixA(client: DevtoolClient): Promise<void> {
-  const asked = await told(client, "propose");
+  const asked = await runPrompt(client, "propose");
   assert.equal(asked.state, TaskState.INPUT_REQUIRED);
   const [call] = pendingToolCalls(asked);
   assert.equal(call?.confirmationRequest?.details.case, "fileEditDetails");
   const answer = {
-    ...said(""),
+    ...promptMessage(""),
     parts: [confirmationPart(call, "proceed_once")],
   };
   const { id: taskId, contextId } = asked;
@@ -85,16 +85,16 @@ async function appendixA(client: DevtoolClient): Promise<void> {
 
 async function continued(client: DevtoolClient, protocol: string): Promise<void> {
   // Not streamed: the Python SDK for 0.3 ends a stream a moment before it accepts the next message to the task.
-  const { task: asked } = await client.tasks.sendMessage({ message: said("ask") });
+  const { task: asked } = await client.tasks.sendMessage({ message: promptMessage("ask") });
   assert.ok(asked);
   assert.equal(asked.state, TaskState.INPUT_REQUIRED);
   assert.match(textIn(asked), /which one\?/);
   const { id: taskId, contextId } = asked;
-  const { task } = await client.tasks.sendMessage({ message: said("that"), taskId, contextId });
+  const { task } = await client.tasks.sendMessage({ message: promptMessage("that"), taskId, contextId });
   assert.deepEqual([task?.id, task?.state], [taskId, TaskState.COMPLETED]);
   // These agents do not let ended tasks continue, as the RFC does. In 1.0 the client starts another task.
   if (protocol === "0.3") return;
-  const { task: again } = await client.tasks.sendMessage({ message: said("hello"), taskId, contextId });
+  const { task: again } = await client.tasks.sendMessage({ message: promptMessage("hello"), taskId, contextId });
   assert.notEqual(again?.id, taskId);
   assert.deepEqual([again?.contextId, again?.state], [contextId, TaskState.COMPLETED]);
 }
@@ -118,12 +118,12 @@ async function resume(client: DevtoolClient, attempts = 3): Promise<void> {
 
 async function errors(client: DevtoolClient): Promise<void> {
   await assert.rejects(client.tasks.getTask({ taskId: randomUUID() }), isCode(Code.NotFound));
-  const { id: taskId } = await told(client, "hello");
+  const { id: taskId } = await runPrompt(client, "hello");
   await assert.rejects(client.tasks.cancelTask({ taskId }), isCode(Code.FailedPrecondition));
 }
 
 async function push(client: DevtoolClient): Promise<void> {
-  const { id: taskId } = await told(client, "hello");
+  const { id: taskId } = await runPrompt(client, "hello");
   const config = { taskId, id: "hook", url: PUSH_URL, token: "t" };
   const { config: stored } = await client.push.setPushConfig({ config });
   assert.deepEqual([stored?.taskId, stored?.url], [taskId, PUSH_URL]);
@@ -136,14 +136,14 @@ async function push(client: DevtoolClient): Promise<void> {
 
 const ONCE = { maxAttempts: 0 };
 
-async function told(client: DevtoolClient, prompt: string): Promise<Task> {
-  const events = await all(streamMessage(client, { message: said(prompt) }, soon(), ONCE));
+async function runPrompt(client: DevtoolClient, prompt: string): Promise<Task> {
+  const events = await all(streamMessage(client, { message: promptMessage(prompt) }, soon(), ONCE));
   return events.reduce(reduceTask, emptyTask());
 }
 
 /** Starts a task that stays at work, and goes away once it is there. */
 async function start(client: DevtoolClient, prompt: string): Promise<string> {
-  for await (const { taskId, state } of streamMessage(client, { message: said(prompt) }, soon(), ONCE)) {
+  for await (const { taskId, state } of streamMessage(client, { message: promptMessage(prompt) }, soon(), ONCE)) {
     if (state === TaskState.WORKING) return taskId;
   }
   return assert.fail("no task began");
@@ -153,7 +153,7 @@ function all(events: AsyncIterable<TaskEvent>): Promise<TaskEvent[]> {
   return Array.fromAsync(events);
 }
 
-function said(text: string) {
+function promptMessage(text: string) {
   return textMessage(randomUUID(), text);
 }
 

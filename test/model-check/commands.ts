@@ -78,19 +78,21 @@ export function commands(): fc.Arbitrary<Command>[] {
   const kind = fc.constantFrom<Kind>("text", "write");
   return [
     kind.map((what) => command(`send ${what}`, (model, real) => send(model, real, what))),
-    fc.boolean().map((approves) => asked(`answer ${approves}`, (model, real) => answer(model, real, approves))),
+    fc
+      .boolean()
+      .map((approves) => questionCommand(`answer ${approves}`, (model, real) => answer(model, real, approves))),
     fc
       .constantFrom("call", "option")
-      .map((wrong) => asked(`wrong ${wrong}`, (model, real) => answerWrongly(model, real, wrong))),
-    fc.constant(begun("answer again", answerAgain)),
-    fc.nat().map((index) => begun(`retry ${index}`, (model, real) => retry(model, real, index))),
-    fc.nat().map((index) => begun(`withdraw ${index}`, (model, real) => withdraw(model, real, index))),
-    fc.constant(begun("cancel", cancel)),
-    fc.constant(begun("subscribe", subscribe)),
+      .map((wrong) => questionCommand(`wrong ${wrong}`, (model, real) => answerWrongly(model, real, wrong))),
+    fc.constant(taskCommand("answer again", answerAgain)),
+    fc.nat().map((index) => taskCommand(`retry ${index}`, (model, real) => retry(model, real, index))),
+    fc.nat().map((index) => taskCommand(`withdraw ${index}`, (model, real) => withdraw(model, real, index))),
+    fc.constant(taskCommand("cancel", cancel)),
+    fc.constant(taskCommand("subscribe", subscribe)),
     // A restart takes as long as a hundred other commands.
     fc
       .integer({ min: 0, max: 9 })
-      .map((roll) => begun("restart", (_, { server }) => (roll === 0 ? server.restart() : Promise.resolve()))),
+      .map((roll) => taskCommand("restart", (_, { server }) => (roll === 0 ? server.restart() : Promise.resolve()))),
   ];
 }
 
@@ -195,12 +197,12 @@ function command(name: string, run: Run, check: (model: Readonly<TaskModel>) => 
 }
 
 /** A command about a task that is there. */
-function begun(name: string, run: Run): Command {
+function taskCommand(name: string, run: Run): Command {
   return command(name, run, ({ id }) => id !== "");
 }
 
 /** A command about an open question. */
-function asked(name: string, run: Run): Command {
+function questionCommand(name: string, run: Run): Command {
   return command(name, run, ({ asksFor }) => asksFor !== "");
 }
 

@@ -10,7 +10,7 @@ const text: MessageInitShape<typeof PartSchema> = { content: { case: "text", val
 
 describe("the history of an exchange (STREAM-9)", () => {
   it("starts with the message that was sent, and has messages that were taken since", () => {
-    expect(shown([["u1"], ["a1"], ["u2"], ["a2"], ["u3"], ["a3"]], "u2")).toEqual(["u2", "a2", "u3", "a3"]);
+    expect(exchangeIds([["u1"], ["a1"], ["u2"], ["a2"], ["u3"], ["a3"]], "u2")).toEqual(["u2", "a2", "u3", "a3"]);
   });
 
   it("starts with the step whose calls the message answers", () => {
@@ -21,27 +21,27 @@ describe("the history of an exchange (STREAM-9)", () => {
       ["u2", answer("c1"), answer("c2")],
       ["a3"],
     ];
-    expect(shown(history, "u2")).toEqual(["a1", "a2", "u2", "a3"]);
+    expect(exchangeIds(history, "u2")).toEqual(["a1", "a2", "u2", "a3"]);
   });
 
   it("has the question that the task waits for, even if the message is queued behind it", () => {
     const history: Said[] = [["u1"], ["a1"], ["u2"], ["a2", asking("c1")]];
-    expect(shown(history, "u3", ["u3"])).toEqual(["a2"]);
-    expect(shown(history, "u2")).toEqual(["u2", "a2"]);
+    expect(exchangeIds(history, "u3", ["u3"])).toEqual(["a2"]);
+    expect(exchangeIds(history, "u2")).toEqual(["u2", "a2"]);
   });
 
   it("is empty for a message that is queued or was withdrawn", () => {
-    expect(shown([["u1"], ["a1"]], "u2", ["u2"])).toEqual([]);
-    expect(shown([["u1"], ["a1"]], "u2")).toEqual([]);
+    expect(exchangeIds([["u1"], ["a1"]], "u2", ["u2"])).toEqual([]);
+    expect(exchangeIds([["u1"], ["a1"]], "u2")).toEqual([]);
   });
 
   it("starts with the last message of a repeated id, and never with the agent's", () => {
-    expect(shown([["u1"], ["a1"], ["u1"], ["a2"]], "u1")).toEqual(["u1", "a2"]);
-    expect(shown([["u1"], ["a1"]], "a1")).toEqual([]);
+    expect(exchangeIds([["u1"], ["a1"], ["u1"], ["a2"]], "u1")).toEqual(["u1", "a2"]);
+    expect(exchangeIds([["u1"], ["a1"]], "a1")).toEqual([]);
   });
 });
 
-function shown(history: readonly Said[], messageId: string, queued: readonly string[] = []): string[] {
+function exchangeIds(history: readonly Said[], messageId: string, queued: readonly string[] = []): string[] {
   const task = create(TaskSchema, {
     history: history.map(([id, ...parts]) => ({
       messageId: id,

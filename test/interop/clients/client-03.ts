@@ -51,30 +51,30 @@ async function card(client: Client): Promise<void> {
 }
 
 async function message(client: Client): Promise<void> {
-  const task = await send(client, said("text hello there"));
+  const task = await send(client, messageParams("text hello there"));
   assert.equal(task.status.state, "completed");
   assert.equal(textsIn(await client.getTask({ id: task.id })), "hello there");
 }
 
 async function appendixA(client: Client, file: string): Promise<void> {
-  const asked = await events(client, said(`think\nwrite ${file} made\ntext Done.`));
+  const asked = await events(client, messageParams(`think\nwrite ${file} made\ntext Done.`));
   const kinds = asked.map((event) => kindOf(event));
   assert.ok(kinds.includes("THOUGHT") && kinds.includes("TOOL_CALL_UPDATE"), `kinds: ${kinds}`);
   assert.deepEqual(endOf(asked), { state: "input-required", final: true });
   const question = asked.flatMap(callsIn).findLast((call) => "confirmation_request" in call);
   const answer = { tool_call_id: question?.tool_call_id, selected_option_id: "proceed_once" };
-  const done = await events(client, said("", idsOf(asked[0]), [{ kind: "data", data: answer }]));
+  const done = await events(client, messageParams("", idsOf(asked[0]), [{ kind: "data", data: answer }]));
   assert.equal(done.flatMap(callsIn).at(-1)?.status, "SUCCEEDED");
   assert.deepEqual(endOf(done), { state: "completed", final: true });
 }
 
 async function continued(client: Client, file: string): Promise<void> {
-  const first = await send(client, said("text one"));
-  const again = await send(client, said("text two", idsOf(first)));
+  const first = await send(client, messageParams("text one"));
+  const again = await send(client, messageParams("text two", idsOf(first)));
   assert.deepEqual([again.id, again.status.state], [first.id, "completed"]);
-  const asked = await send(client, said(`write ${file}-no nothing`));
+  const asked = await send(client, messageParams(`write ${file}-no nothing`));
   assert.equal(asked.status.state, "input-required");
-  const declined = await send(client, said("no", idsOf(asked)));
+  const declined = await send(client, messageParams("no", idsOf(asked)));
   assert.deepEqual([declined.id, declined.status.state], [asked.id, "completed"]);
 }
 
@@ -94,9 +94,9 @@ async function resume(client: Client): Promise<void> {
 
 async function errors(client: Client): Promise<void> {
   await assert.rejects(client.getTask({ id: randomUUID() }), { name: /^TaskNotFound/ });
-  const { id } = await send(client, said("text done"));
+  const { id } = await send(client, messageParams("text done"));
   await assert.rejects(client.cancelTask({ id }), { name: /^TaskNotCancelable/ });
-  await assert.rejects(send(client, said("", undefined, [])), /parts/);
+  await assert.rejects(send(client, messageParams("", undefined, [])), /parts/);
 }
 
 async function extendedCard(client: Client): Promise<void> {
@@ -105,7 +105,7 @@ async function extendedCard(client: Client): Promise<void> {
 }
 
 async function push(client: Client): Promise<void> {
-  const { id } = await send(client, said("text done"));
+  const { id } = await send(client, messageParams("text done"));
   const pushNotificationConfig = { id: "hook", url: PUSH_URL, token: "t" };
   const set = await client.setTaskPushNotificationConfig({ taskId: id, pushNotificationConfig });
   assert.equal(set.pushNotificationConfig.url, PUSH_URL);
@@ -132,11 +132,11 @@ async function send(client: Client, params: MessageSendParams): Promise<Task> {
 
 /** Starts a task that keeps running, and disconnects. */
 async function start(client: Client, prompt: string): Promise<Task> {
-  for await (const event of client.sendMessageStream(said(prompt))) if (event.kind === "task") return event;
+  for await (const event of client.sendMessageStream(messageParams(prompt))) if (event.kind === "task") return event;
   return assert.fail("no task began");
 }
 
-function said(
+function messageParams(
   text: string,
   ids?: { readonly taskId: string; readonly contextId: string },
   parts: MessageSendParams["message"]["parts"] = [{ kind: "text", text }],

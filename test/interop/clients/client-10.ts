@@ -98,33 +98,33 @@ async function card({ client, protocol }: Speaker): Promise<void> {
 }
 
 async function message({ client }: Speaker): Promise<void> {
-  const { id, status } = await send(client, said("text hello there"));
+  const { id, status } = await send(client, userMessage("text hello there"));
   assert.equal(status?.state, TASK_STATE_COMPLETED);
   assert.equal(textsIn(await read(client, id)), "hello there");
 }
 
 async function appendixA({ client, file }: Speaker): Promise<void> {
-  const asked = await stream(client, said(`think\nwrite ${file} made\ntext Done.`));
+  const asked = await stream(client, userMessage(`think\nwrite ${file} made\ntext Done.`));
   const kinds = asked.flatMap(updatesIn).map(({ metadata }) => metadata?.[EXTENSION_URI]?.kind);
   assert.ok(kinds.includes("THOUGHT") && kinds.includes("TOOL_CALL_UPDATE"), `kinds: ${kinds}`);
   assert.equal(stateOf(asked), TASK_STATE_INPUT_REQUIRED);
   const question = asked.flatMap(callsIn).findLast((call) => "confirmation_request" in call);
   const data = { tool_call_id: question?.tool_call_id, selected_option_id: "proceed_once" };
-  const done = await stream(client, said({ $case: "data", value: data }, taskIn(asked)));
+  const done = await stream(client, userMessage({ $case: "data", value: data }, taskIn(asked)));
   assert.equal(done.flatMap(callsIn).at(-1)?.status, "SUCCEEDED");
   assert.equal(stateOf(done), TASK_STATE_COMPLETED);
 }
 
 /** An ended task continues in 0.3, as the RFC says. In 1.0 another task of its conversation starts (STREAM-5). */
 async function continued({ client, protocol, file }: Speaker): Promise<void> {
-  const first = await send(client, said("text one"));
-  const again = await send(client, said("text two", first));
+  const first = await send(client, userMessage("text one"));
+  const again = await send(client, userMessage("text two", first));
   assert.equal(again.contextId, first.contextId);
   assert.equal(again.id === first.id, protocol === "0.3");
   assert.equal(again.status?.state, TASK_STATE_COMPLETED);
-  const asked = await send(client, said(`write ${file}-no nothing`));
+  const asked = await send(client, userMessage(`write ${file}-no nothing`));
   assert.equal(asked.status?.state, TASK_STATE_INPUT_REQUIRED);
-  const declined = await send(client, said("no", asked));
+  const declined = await send(client, userMessage("no", asked));
   assert.deepEqual([declined.id, declined.status?.state], [asked.id, TASK_STATE_COMPLETED]);
 }
 
@@ -144,9 +144,9 @@ async function resume({ client }: Speaker): Promise<void> {
 
 async function errors({ client }: Speaker): Promise<void> {
   await assert.rejects(read(client, randomUUID()), isNamed("TaskNotFound"));
-  const { id } = await send(client, said("text done"));
+  const { id } = await send(client, userMessage("text done"));
   await assert.rejects(client.cancelTask(CancelTaskRequest.fromJSON({ id })), isNamed("TaskNotCancelable"));
-  await assert.rejects(send(client, { ...said(""), parts: [] }), /parts/);
+  await assert.rejects(send(client, { ...userMessage(""), parts: [] }), /parts/);
 }
 
 async function extendedCard({ client }: Speaker): Promise<void> {
@@ -155,7 +155,7 @@ async function extendedCard({ client }: Speaker): Promise<void> {
 }
 
 async function push({ client }: Speaker): Promise<void> {
-  const { id: taskId } = await send(client, said("text done"));
+  const { id: taskId } = await send(client, userMessage("text done"));
   const named = { tenant: "", taskId, id: "hook" };
   const config = TaskPushNotificationConfig.fromJSON({ ...named, url: PUSH_URL, token: "t" });
   assert.equal((await client.createTaskPushNotificationConfig(config)).url, PUSH_URL);
@@ -171,7 +171,7 @@ async function notified({ client, hook }: Speaker): Promise<void> {
   await using receiver = await receive(Number(hook.split(":")[1]));
   const taskPushNotificationConfig = TaskPushNotificationConfig.fromJSON({ url: receiver.url, token: "t" });
   const configuration = { ...SendMessageConfiguration.fromJSON({}), taskPushNotificationConfig };
-  const answer = await client.sendMessage({ ...requestOf(said("text told")), configuration });
+  const answer = await client.sendMessage({ ...requestOf(userMessage("text told")), configuration });
   for (let count = 0, state: TaskState | undefined; state !== TASK_STATE_COMPLETED; count++) {
     await receiver.reached(count + 1);
     const { headers, body } = receiver.received[count] ?? assert.fail("nothing came");
@@ -210,7 +210,7 @@ function read(client: Client, id: string): Promise<Task> {
 
 /** Starts a task that keeps running, and disconnects. */
 async function start(client: Client, prompt: string): Promise<string> {
-  for await (const { payload } of client.sendMessageStream(requestOf(said(prompt)))) {
+  for await (const { payload } of client.sendMessageStream(requestOf(userMessage(prompt)))) {
     if (payload?.$case === "task") return payload.value.id;
   }
   return assert.fail("no task began");
@@ -218,7 +218,7 @@ async function start(client: Client, prompt: string): Promise<string> {
 
 type Content = NonNullable<Message["parts"][number]["content"]>;
 
-function said(content: string | Content, task?: { readonly id: string; readonly contextId: string }): Message {
+function userMessage(content: string | Content, task?: { readonly id: string; readonly contextId: string }): Message {
   const part = {
     content: typeof content === "string" ? { $case: "text" as const, value: content } : content,
     metadata: undefined,

@@ -9,7 +9,7 @@ type Payload = NonNullable<Exclude<Event, { $typeName: string }>["payload"]>;
 describe("a transcript", () => {
   it("lets pieces of text run on, and closes the line before anything else", () => {
     expect(
-      shown(
+      render(
         text("Look"),
         text("ing."),
         event({ case: "thought", value: { subject: "Next", description: "Read it." } }),
@@ -26,7 +26,7 @@ describe("a transcript", () => {
       value: { result: { case: "text" as const, value: "one\ntwo\nthree\n" } },
     };
     expect(
-      shown(
+      render(
         toolCall({ status: ToolCallStatus.PENDING }),
         toolCall({ status: ToolCallStatus.EXECUTING }),
         live("one\n"),
@@ -39,7 +39,7 @@ describe("a transcript", () => {
   it("shows an output whole whose beginning was cut while it ran", () => {
     const output = { case: "output" as const, value: { result: { case: "text" as const, value: "[cut]\nnine\nten" } } };
     expect(
-      shown(
+      render(
         toolCall({ status: ToolCallStatus.EXECUTING, liveContent: "one\n" }),
         toolCall({ status: ToolCallStatus.SUCCEEDED, result: output }),
       ),
@@ -48,7 +48,7 @@ describe("a transcript", () => {
 
   it("shows what the agent says of its work, what it summarized and where its answer comes from", () => {
     expect(
-      shown(
+      render(
         event({ case: "notice", value: { text: "the model is busy: asked again in 2 s" } }),
         event({ case: "summary", value: { text: "long", keptMessages: 4 } }),
         text("Answer."),
@@ -64,11 +64,11 @@ describe("a transcript", () => {
 
   it("says why a task failed, and keeps what came from outside from acting", () => {
     const failed = event({ case: "stateChange", value: { error: "the model\u001b[2J failed" } }, TaskState.FAILED);
-    expect(shown(text("a\u0007b"), failed)).toBe("a\\u{7}b\nfailed: the model\\u{1b}[2J failed\n");
+    expect(render(text("a\u0007b"), failed)).toBe("a\\u{7}b\nfailed: the model\\u{1b}[2J failed\n");
   });
 });
 
-function shown(...events: readonly Event[]): string {
+function render(...events: readonly Event[]): string {
   const transcript = new Transcript((_look, painted) => painted);
   return events.map((event) => transcript.add(create(TaskEventSchema, event))).join("");
 }

@@ -81,7 +81,7 @@ function eventWith(fields: MessageInitShape<typeof TaskEventSchema>): TaskEvent 
   return create(TaskEventSchema, { sequence: 7n, taskId: "t", contextId: "c", state: TaskState.WORKING, ...fields });
 }
 
-function said(content: NonNullable<MessageInitShape<typeof PartSchema>["content"]>): TaskEvent {
+function messageEvent(content: NonNullable<MessageInitShape<typeof PartSchema>["content"]>): TaskEvent {
   return eventWith({ payload: { case: "message", value: { messageId: "m2", role: Role.USER, parts: [{ content }] } } });
 }
 
@@ -160,14 +160,16 @@ describe("the frames of a stream in A2A 0.3", () => {
   });
 
   it("do not repeat the user: an answer has no frame, another message is a change of state (STREAM-2)", () => {
-    expect(encodeStreamFrame(said({ case: "confirmation", value: { toolCallId: "c1" } }), "extension")).toBeUndefined();
-    const frame = frameOf(said({ case: "text", value: "go on" }), "extension");
+    expect(
+      encodeStreamFrame(messageEvent({ case: "confirmation", value: { toolCallId: "c1" } }), "extension"),
+    ).toBeUndefined();
+    const frame = frameOf(messageEvent({ case: "text", value: "go on" }), "extension");
     expect(frame.status).toEqual({ state: "working" });
     expect(frame.metadata).toMatchObject({
       [EXTENSION_URI]: { kind: "STATE_CHANGE" },
       [TASK_EVENT_URI]: { message: { messageId: "m2" } },
     });
-    expect(frameOf(said({ case: "text", value: "go on" }), "plain").status).toEqual({ state: "working" });
+    expect(frameOf(messageEvent({ case: "text", value: "go on" }), "plain").status).toEqual({ state: "working" });
   });
 
   it("do not show an answered call that waits for its turn (STREAM-4)", () => {

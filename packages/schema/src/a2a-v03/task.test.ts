@@ -22,7 +22,7 @@ const thought: Content = { case: "thought", value: { subject: "plan" } };
 const call: Content = { case: "toolCall", value: { toolCallId: "c", status: ToolCallStatus.SUCCEEDED } };
 const answer: Content = { case: "confirmation", value: { toolCallId: "c", selectedOptionId: "cancel" } };
 
-function said(messageId: string, role: Role, ...contents: Content[]): Message {
+function messageOf(messageId: string, role: Role, ...contents: Content[]): Message {
   return create(MessageSchema, { messageId, role, parts: contents.map((content) => ({ content })) });
 }
 
@@ -47,10 +47,10 @@ function taskOf(fields: Partial<Pick<Task, "state" | "stateText" | "error" | "hi
 
 const talk: Task = taskOf({
   history: [
-    said("u1", Role.USER, text),
-    said("t:3", Role.AGENT, thought, text, call),
-    said("u2", Role.USER, text, answer),
-    said("t:9", Role.AGENT, text),
+    messageOf("u1", Role.USER, text),
+    messageOf("t:3", Role.AGENT, thought, text, call),
+    messageOf("u2", Role.USER, text, answer),
+    messageOf("t:9", Role.AGENT, text),
   ],
 });
 
@@ -77,13 +77,13 @@ describe("a task in A2A 0.3", () => {
   });
 
   it("keeps steps of an agent separate if the calls of the first have ended", () => {
-    const history = [said("t:2", Role.AGENT, text, call), said("t:5", Role.AGENT, text, call)];
+    const history = [messageOf("t:2", Role.AGENT, text, call), messageOf("t:5", Role.AGENT, text, call)];
     const task = taskOf({ history });
     expect(decodeTask(encodeTask(task))).toEqual(task);
   });
 
   it("keeps a client's ids unchanged, even if they look like the id of a run", () => {
-    const history = [said("u#1", Role.USER, text), said("u#2", Role.USER, text)];
+    const history = [messageOf("u#1", Role.USER, text), messageOf("u#2", Role.USER, text)];
     expect(decodeTask(encodeTask(taskOf({ history }))).history.map(({ messageId }) => messageId)).toEqual([
       "u#1",
       "u#2",
@@ -112,7 +112,7 @@ describe("a task in A2A 0.3", () => {
 
   it("returns the user's metadata and extensions as they were sent (META-1)", () => {
     const metadata = { [EXTENSION_URI]: { workspace_path: "/w" }, "https://example.com/x": [1, { y: null }] };
-    const sent = { ...said("u1", Role.USER, text), metadata, extensions: [EXTENSION_URI] };
+    const sent = { ...messageOf("u1", Role.USER, text), metadata, extensions: [EXTENSION_URI] };
     const task = taskOf({ history: [sent] });
     const { history } = fromJson(A2aTaskSchema, encodeTask(task));
     expect(history).toMatchObject([{ metadata, extensions: [EXTENSION_URI] }]);
@@ -144,7 +144,7 @@ describe("a task in A2A 0.3 that waits for an answer (STREAM-2)", () => {
   const second = asCall("second", asking);
   const waiting = taskOf({
     state: TaskState.INPUT_REQUIRED,
-    history: [said("u1", Role.USER, text), said("t:3", Role.AGENT, thought, done, first, second)],
+    history: [messageOf("u1", Role.USER, text), messageOf("t:3", Role.AGENT, thought, done, first, second)],
   });
 
   it("asks in the message of its status, with whole calls as data parts, and not in its history", () => {
@@ -172,17 +172,17 @@ describe("a task in A2A 0.3 that waits for an answer (STREAM-2)", () => {
 
   it.each([
     { step: "of a step with more", history: waiting.history },
-    { step: "of a step that holds nothing else", history: [said("t:3", Role.AGENT, first)] },
+    { step: "of a step that holds nothing else", history: [messageOf("t:3", Role.AGENT, first)] },
     {
       step: "of a step before the last answer",
-      history: [said("t:3", Role.AGENT, done, first), said("u2", Role.USER, answer)],
+      history: [messageOf("t:3", Role.AGENT, done, first), messageOf("u2", Role.USER, answer)],
     },
     {
       step: "of a call that runs",
       history: [
-        said("t:3", Role.AGENT, asCall("parent", { status: ToolCallStatus.EXECUTING })),
-        said("u2", Role.USER, answer),
-        said("t:7", Role.AGENT, first),
+        messageOf("t:3", Role.AGENT, asCall("parent", { status: ToolCallStatus.EXECUTING })),
+        messageOf("u2", Role.USER, answer),
+        messageOf("t:7", Role.AGENT, first),
       ],
     },
   ])("is decoded as it was encoded, with calls $step", ({ history }) => {

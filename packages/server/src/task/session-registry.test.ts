@@ -29,7 +29,7 @@ describe("the open tasks of a server", () => {
     const found = await Promise.all(MORE_THAN_STAY_OPEN.map((taskId) => registry.get(taskId)));
     await useAll(registry, MORE_THAN_STAY_OPEN);
     for (const held of found) {
-      await held?.session.accept({ message: said("second"), activateExtension: false });
+      await held?.session.accept({ message: userMessage("second"), activateExtension: false });
       held?.[Symbol.dispose]();
     }
     for (const taskId of MORE_THAN_STAY_OPEN) {
@@ -44,7 +44,7 @@ describe("the open tasks of a server", () => {
     using held = await registry.get("t299");
     expect(held?.session.task.state).toBe(TaskState.COMPLETED);
     const unavailable = { code: Code.Unavailable };
-    const late = held?.session.accept({ message: said("late"), activateExtension: false });
+    const late = held?.session.accept({ message: userMessage("late"), activateExtension: false });
     await expect(late).rejects.toMatchObject(unavailable);
     await expect(registry.get("t0")).rejects.toMatchObject(unavailable);
     await expect(begin(registry, "new")).rejects.toMatchObject(unavailable);
@@ -60,7 +60,7 @@ async function registryOf(taskIds: readonly string[]): Promise<SessionRegistry> 
 
 /** Creates a task and waits until it has ended. */
 async function begin(registry: SessionRegistry, taskId: string): Promise<void> {
-  const created = create(TaskCreatedSchema, { principal: "p", message: said("first") });
+  const created = create(TaskCreatedSchema, { principal: "p", message: userMessage("first") });
   using held = await registry.create(taskId, { contextId: `context-of-${taskId}`, extensionActive: false }, created);
   for await (const { state } of held.session.log.read(0n, signal)) if (isTerminal(state)) return;
 }
@@ -71,7 +71,7 @@ async function useAll(registry: SessionRegistry, taskIds: readonly string[]): Pr
   }
 }
 
-function said(messageId: string): Message {
+function userMessage(messageId: string): Message {
   return create(MessageSchema, { messageId, role: Role.USER, parts: [{ content: { case: "text", value: "hi" } }] });
 }
 
