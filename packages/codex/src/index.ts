@@ -1,1 +1,4 @@
-export {};
+// The public names of @devtool/codex. Each name added here becomes public API.
+
+export { codexAgent } from "./codex-agent.ts";
+export type { CodexOptions } from "./codex-options.ts";

@@ -1,1 +1,11 @@
-export {};
+// The names of @devtool/codex/testing: a fake of Codex's app-server. Not part of the published package.
+import { fileURLToPath } from "node:url";
+
+export { CARRIED_NOTIFICATIONS } from "../turn/item-stream.ts";
+export { CARRIED_REQUESTS } from "../turn/questions.ts";
+
+/** The command that starts the fake app-server. It needs `CODEX_HOME` in its environment. */
+export const FAKE_APP_SERVER: readonly string[] = [
+  process.execPath,
+  fileURLToPath(new URL("./fake-app-server.ts", import.meta.url)),
+];

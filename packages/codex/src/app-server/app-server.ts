@@ -1,0 +1,223 @@
+import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
+import type { JsonObject } from "@bufbuild/protobuf";
+import { isObject, objectOrEmpty, parseJsonOrUndefined, stringOrEmpty } from "@devtool/schema/json";
+import { abortable, Code, DevtoolError, VERSION } from "@devtool/server/agent";
+import { Child, type ChildCommand } from "./child.ts";
+import { Lines } from "./lines.ts";
+
+/** A message that the app-server sends on its own account. */
+export type ServerMessage =
+  | { readonly case: "notification"; readonly method: string; readonly params: JsonObject }
+  | { readonly case: "request"; readonly id: RequestId; readonly method: string; readonly params: JsonObject };
+
+/** The id of a request, in JSON-RPC. */
+export type RequestId = string | number;
+
+/** Where a connection delivers messages. */
+export interface MessageSink {
+  /** The number of messages that have not been handled. */
+  readonly size: number;
+  push(message: ServerMessage): void;
+  /** Ends the delivery: the connection has failed. */
+  fail(error: Error): void;
+}
+
+/** The response to a request. */
+export type Reply =
+  | { readonly case: "result"; readonly value: JsonObject }
+  | { readonly case: "refused"; readonly message: string };
+
+/** Limits of a connection to an app-server. */
+export interface AppServerLimits {
+  /** The timeout of a request, in milliseconds. */
+  readonly requestTimeoutMs: number;
+  /** The maximum number of messages that wait to be handled. An app-server that sends more is ended. */
+  readonly maxUnread: number;
+}
+
+/** The number of lines that are not JSON after which an app-server is ended. */
+const MAX_BROKEN_LINES = 100;
+/** The number of messages after which the event loop continues with other work. */
+const MESSAGES_PER_TURN = 50;
+/** The maximum number of bytes that an app-server may leave unread before it is ended. */
+const MAX_UNREAD_BYTES: number = 64 * 1024 * 1024;
+/** The time after the end of a process in which the rest of its output is still read, in milliseconds. */
+const LINGER_MS = 200;
+/** JSON-RPC's code for a method that does not exist. */
+const METHOD_NOT_FOUND = -32601;
+
+/**
+ * A connection to a `codex app-server` process, over its standard streams.
+ *
+ * The messages are JSON-RPC 2.0 without the field `jsonrpc`, one per line. A failure of the process ends the connection:
+ * pending requests and the sink get a `DevtoolError` with `Code.Unavailable`.
+ */
+export class AppServer implements AsyncDisposable {
+  readonly #child: Child;
+  readonly #limits: AppServerLimits;
+  readonly #pending = new Map<RequestId, PromiseWithResolvers<Reply>>();
+  readonly #reading: Promise<void>;
+  #sink: MessageSink | undefined;
+  #lastId = 0;
+  #failure: DevtoolError | undefined;
+
+  private constructor(command: ChildCommand, limits: AppServerLimits) {
+    this.#limits = limits;
+    this.#child = new Child(command);
+    this.#reading = this.#run();
+  }
+
+  /** Starts a process and initializes the connection. Throws a `DevtoolError` when that fails. */
+  static async start(command: ChildCommand, limits: AppServerLimits, signal: AbortSignal): Promise<AppServer> {
+    const server = new AppServer(command, limits);
+    try {
+      const clientInfo = { name: "devtool", title: "devtool", version: VERSION };
+      const capabilities = { experimentalApi: true, requestAttestation: false };
+      await server.request("initialize", { clientInfo, capabilities }, signal);
+      server.#send({ method: "initialized" });
+      return server;
+    } catch (reason) {
+      await server[Symbol.asyncDispose]();
+      throw reason;
+    }
+  }
+
+  /** The process id; undefined when the process could not be started. */
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  /** Why the connection has ended; undefined while it is open. */
+  get failure(): DevtoolError | undefined {
+    return this.#failure;
+  }
+
+  /** The end of the process's standard error, for the operator. */
+  get lastWords(): string {
+    return this.#child.lastWords;
+  }
+
+  /**
+   * Delivers the messages of the app-server to a sink, until the returned value is disposed of. While there is no
+   * sink, notifications are dropped and requests are refused.
+   */
+  attach(sink: MessageSink): Disposable {
+    this.#sink = sink;
+    if (this.#failure) sink.fail(this.#failure);
+    return {
+      [Symbol.dispose]: () => {
+        if (this.#sink === sink) this.#sink = undefined;
+      },
+    };
+  }
+
+  /** Sends a request and returns the result. Throws a `DevtoolError` when the app-server refuses it, ends, or is late. */
+  async request(method: string, params: JsonObject, signal: AbortSignal): Promise<JsonObject> {
+    const reply = await this.call(method, params, signal);
+    if (reply.case === "result") return reply.value;
+    throw new DevtoolError(`Codex refused ${method}: ${reply.message}`, Code.FailedPrecondition);
+  }
+
+  /** Sends a request and returns the response, which may be a refusal. */
+  async call(method: string, params: JsonObject, signal: AbortSignal): Promise<Reply> {
+    if (this.#failure) throw this.#failure;
+    const id = ++this.#lastId;
+    const reply = Promise.withResolvers<Reply>();
+    // A failure of the process also reaches callers that have left.
+    reply.promise.catch(() => undefined);
+    this.#pending.set(id, reply);
+    const timer = new AbortController();
+    const { requestTimeoutMs } = this.#limits;
+    const late = delay(requestTimeoutMs, undefined, { signal: timer.signal }).then(() => {
+      throw unavailable(`it did not answer ${method} within ${requestTimeoutMs} ms`);
+    });
+    late.catch(() => undefined);
+    try {
+      this.#send({ id, method, params });
+      return await abortable(Promise.race([reply.promise, late]), signal);
+    } finally {
+      timer.abort();
+      this.#pending.delete(id);
+    }
+  }
+
+  /** Answers a request of the app-server. */
+  reply(id: RequestId, result: JsonObject): void {
+    this.#send({ id, result });
+  }
+
+  /** Refuses a request of the app-server. */
+  refuse(id: RequestId, message: string): void {
+    this.#send({ id, error: { code: METHOD_NOT_FOUND, message } });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#fail("it was stopped");
+    await this.#child[Symbol.asyncDispose]();
+    await this.#reading;
+  }
+
+  #send(message: JsonObject): void {
+    this.#child.write(`${JSON.stringify(message)}\n`);
+    if (this.#child.unreadBytes > MAX_UNREAD_BYTES) this.#end("it does not read its input");
+  }
+
+  async #run(): Promise<void> {
+    const reading = this.#read().catch((reason: Error) => this.#end(reason.message));
+    const howItEnded = await this.#child.ended;
+    await Promise.race([reading, delay(LINGER_MS, undefined, { ref: false })]);
+    this.#end(howItEnded);
+    this.#child.closeOutput();
+    await reading;
+  }
+
+  async #read(): Promise<void> {
+    const lines = new Lines();
+    let broken = 0;
+    for await (const chunk of this.#child.output) {
+      for (const [at, line] of lines.push(chunk).entries()) {
+        const message = parseJsonOrUndefined(line);
+        if (isObject(message)) this.#deliver(message);
+        else if (line.trim() !== "" && ++broken > MAX_BROKEN_LINES)
+          throw new Error(`it wrote more than ${MAX_BROKEN_LINES} lines that are not valid JSON`);
+        if (at % MESSAGES_PER_TURN === MESSAGES_PER_TURN - 1) await nextTurn();
+      }
+      await nextTurn();
+    }
+  }
+
+  #deliver({ id, method, params, result, error }: JsonObject): void {
+    const isId = typeof id === "number" || typeof id === "string";
+    if (typeof method !== "string") {
+      if (isId) this.#pending.get(id)?.resolve(replyOf(result, error));
+      return;
+    }
+    const content = { method, params: objectOrEmpty(params) };
+    if (this.#sink) {
+      this.#sink.push(isId ? { case: "request", id, ...content } : { case: "notification", ...content });
+      const { maxUnread } = this.#limits;
+      if (this.#sink.size > maxUnread) throw new Error(`it sent more than ${maxUnread} messages at once`);
+    } else if (isId) this.refuse(id, "no turn is running");
+  }
+
+  /** Ends the process at once. */
+  #end(why: string): void {
+    this.#fail(why);
+    this.#child.kill();
+  }
+
+  #fail(why: string): void {
+    this.#failure ??= unavailable(why);
+    for (const { reject } of this.#pending.values()) reject(this.#failure);
+    this.#sink?.fail(this.#failure);
+  }
+}
+
+function replyOf(result: unknown, error: unknown): Reply {
+  if (!isObject(error)) return { case: "result", value: objectOrEmpty(result) };
+  return { case: "refused", message: stringOrEmpty(error.message) };
+}
+
+function unavailable(why: string): DevtoolError {
+  return new DevtoolError(`Codex's app-server failed: ${why}`, Code.Unavailable);
+}

@@ -1,0 +1,51 @@
+import type { Agent } from "@devtool/server/agent";
+import { CodexExecutor, type CodexHost } from "./codex-executor.ts";
+import type { CodexOptions } from "./codex-options.ts";
+import { ThreadPool } from "./thread-pool.ts";
+
+const DEFAULT_COMMAND = ["codex", "app-server"];
+const REQUEST_TIMEOUT_MS = 30_000;
+const MAX_UNREAD = 20_000;
+const MAX_IDLE_PROCESSES = 4;
+
+/**
+ * Creates an agent that is OpenAI's Codex, through its app-server.
+ *
+ * The program `codex` must be installed and logged in. Each conversation is a thread of Codex, which its app-server keeps
+ * under `CODEX_HOME`; the id of the thread is in the task's log, so that a restart continues it.
+ */
+export function codexAgent(options: CodexOptions = {}): Agent {
+  return {
+    about: {
+      name: "Codex",
+      description: "Reads, changes and runs the code of a workspace.",
+      inputModes: ["text/plain", "application/json", "image/*"],
+    },
+    model: options.model,
+    takesMcpServers: true,
+    open: ({ now, onNotice }) => {
+      const pool = new ThreadPool(options.maxIdleProcesses ?? MAX_IDLE_PROCESSES);
+      const host: CodexHost = {
+        options,
+        command: {
+          command: options.command ?? DEFAULT_COMMAND,
+          environment: options.environment ?? ownEnvironment(),
+        },
+        limits: { requestTimeoutMs: options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS, maxUnread: MAX_UNREAD },
+        pool,
+        now,
+        onNotice,
+      };
+      return {
+        createExecutor: () => new CodexExecutor(host),
+        [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
+      };
+    },
+  };
+}
+
+/** The environment of this process, without its own secrets. */
+function ownEnvironment(): Record<string, string> {
+  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("DEVTOOL_"));
+  return Object.fromEntries(inherited.map(([name, value = ""]) => [name, value]));
+}

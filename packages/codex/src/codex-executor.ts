@@ -1,0 +1,184 @@
+import { create, type JsonObject } from "@bufbuild/protobuf";
+import { findToolCall, NoticeSchema, OPTION_CANCEL, type Task, TaskState, type ToolCall, ToolCallStatus } from "@devtool/schema";
+import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
+import {
+  type AgentEvent,
+  type AgentExecutor,
+  Code,
+  DevtoolError,
+  type Turn,
+  type TurnEnd,
+} from "@devtool/server/agent";
+import { AppServer, type AppServerLimits } from "./app-server/app-server.ts";
+import type { ChildCommand } from "./app-server/child.ts";
+import type { CodexOptions } from "./codex-options.ts";
+import type { ThreadPool } from "./thread-pool.ts";
+import { modelOf, threadSettings } from "./thread-settings.ts";
+import { OPTION_REJECT } from "./turn/approval.ts";
+import { type AnsweredCall, CodexTurn } from "./turn/codex-turn.ts";
+import { errorText } from "./turn/item-stream.ts";
+import { inputFromMessage, textInput } from "./turn/prompt.ts";
+
+/** What all executors of an agent share. */
+export interface CodexHost {
+  readonly options: CodexOptions;
+  readonly command: Pick<ChildCommand, "command" | "environment">;
+  readonly limits: AppServerLimits;
+  readonly pool: ThreadPool;
+  readonly now: () => Date;
+  readonly onNotice: (text: string) => void;
+}
+
+/** A thread that is loaded in an app-server. */
+interface LoadedThread {
+  readonly server: AppServer;
+  readonly threadId: string;
+  /** What the user must know about it; empty for nothing. */
+  readonly warning: string;
+}
+
+/** Works on a task with a thread of Codex, in an app-server process of the conversation. */
+export class CodexExecutor implements AgentExecutor {
+  readonly takesSteering = true;
+  readonly #host: CodexHost;
+
+  constructor(host: CodexHost) {
+    this.#host = host;
+  }
+
+  modelFor(task: Task): string {
+    return task.history.findLast(({ model }) => model !== "")?.model || modelOf(this.#host.options, task) || "";
+  }
+
+  async *execute(turn: Turn, signal: AbortSignal): AsyncGenerator<AgentEvent> {
+    const answered = answeredCalls(turn);
+    const isStopped = answered.some(({ answer }) => answer.selectedOptionId === OPTION_CANCEL);
+    if (!turn.news.message && isStopped) return yield { case: "end", value: STOPPED };
+    const { server, threadId, warning } = await this.#open(turn.task, signal);
+    try {
+      // Recorded first: what Codex does from here on is in this thread.
+      if (threadId !== turn.task.agentSessionId) yield { case: "session", value: threadId };
+      if (warning !== "") yield { case: "notice", value: create(NoticeSchema, { text: warning }) };
+      for (const { call, answer } of answered)
+        if (answer.selectedOptionId === OPTION_REJECT) yield { case: "toolCalls", value: [{ call: rejected(call) }] };
+      const model = this.modelFor(turn.task);
+      const codexTurn = new CodexTurn({
+        turn,
+        server,
+        threadId,
+        workspace: turn.task.settings?.workspacePath ?? "",
+        answered: answered.filter(({ answer }) => !DECLINING.includes(answer.selectedOptionId)),
+        settings: model === "" ? {} : { model },
+        now: this.#host.now,
+      });
+      const ended = yield* codexTurn.run(inputOf(turn, answered), signal);
+      const end = turnEnd(ended);
+      if (end) yield { case: "end", value: end };
+    } finally {
+      if (server.failure && !signal.aborted) this.#report(server);
+      await this.#host.pool.giveBack(threadId, server);
+    }
+  }
+
+  /** Loads the thread of the conversation, or starts one. */
+  async #open(task: Task, signal: AbortSignal): Promise<LoadedThread> {
+    const { pool } = this.#host;
+    const known = task.agentSessionId;
+    // Another task of the conversation works in its thread: this one continues in a copy.
+    const isShared = known !== "" && pool.isBusy(known);
+    const loaded = known === "" || isShared ? undefined : pool.take(known);
+    if (loaded) return { server: loaded, threadId: known, warning: "" };
+    let server: AppServer | undefined;
+    try {
+      server = await this.#start(task, signal);
+      const opened = await openThread(server, threadSettings(this.#host.options, task), { known, isShared }, signal);
+      if (opened.threadId !== known) pool.drop(known);
+      pool.take(opened.threadId);
+      return { server, ...opened };
+    } catch (reason) {
+      if (!isShared) pool.drop(known);
+      await server?.[Symbol.asyncDispose]();
+      throw reason;
+    }
+  }
+
+  async #start(task: Task, signal: AbortSignal): Promise<AppServer> {
+    const { command, limits } = this.#host;
+    const workingDirectory = task.settings?.workspacePath || process.cwd();
+    return AppServer.start({ ...command, workingDirectory }, limits, signal);
+  }
+
+  #report({ failure, lastWords }: AppServer): void {
+    this.#host.onNotice(`${failure?.message}${lastWords === "" ? "" : `; its last words: ${lastWords}`}`);
+  }
+}
+
+const DECLINING: readonly string[] = [OPTION_CANCEL, OPTION_REJECT];
+
+/** Returns a call that its user has declined, and that did not run. */
+function rejected(call: ToolCall): ToolCall {
+  return { ...call, status: ToolCallStatus.CANCELLED };
+}
+
+const STOPPED: TurnEnd = {
+  state: TaskState.INPUT_REQUIRED,
+  text: "Codex stopped because the call was canceled. Send a message to go on.",
+};
+
+/** Opens the known thread of a conversation, a copy of it if another task works there, or a new one. */
+async function openThread(
+  server: AppServer,
+  settings: JsonObject,
+  { known, isShared }: { readonly known: string; readonly isShared: boolean },
+  signal: AbortSignal,
+): Promise<Omit<LoadedThread, "server">> {
+  let warning = "";
+  if (known !== "") {
+    const params = { ...settings, threadId: known, excludeTurns: true };
+    const reply = await server.call(isShared ? "thread/fork" : "thread/resume", params, signal);
+    if (reply.case === "result") return { threadId: threadIdOf(reply.value), warning };
+    warning = `Codex cannot continue the conversation and begins a new one: ${reply.message}`;
+  }
+  return { threadId: threadIdOf(await server.request("thread/start", settings, signal)), warning };
+}
+
+function threadIdOf({ thread }: JsonObject): string {
+  const threadId = stringOrEmpty(objectOrEmpty(thread).id);
+  if (threadId === "") throw new DevtoolError("Codex opened a thread without an id", Code.Unavailable);
+  return threadId;
+}
+
+/** Returns the calls that were answered while no executor ran. */
+function answeredCalls({ news, task }: Turn): AnsweredCall[] {
+  return news.answers.flatMap((answer) => {
+    const call = findToolCall(task, answer.toolCallId);
+    return call ? [{ call, answer }] : [];
+  });
+}
+
+/**
+ * Returns the input of the turn: the message that began it, or what Codex has to know to go on after a restart.
+ *
+ * Codex forgets an open question when it ends. It is told of the answer and makes the call again; its second question is
+ * answered with the user's answer to the first.
+ */
+function inputOf({ news, prompt, task }: Turn, answered: readonly AnsweredCall[]): JsonObject[] {
+  const message = news.message ?? (task.agentSessionId === "" ? prompt : undefined);
+  if (message) return inputFromMessage(message);
+  const lines = answered.map(({ call, answer }) => {
+    const name = `${call.toolName}: ${call.description ?? ""}`;
+    return answer.selectedOptionId === OPTION_REJECT
+      ? `The user declined this call, and it did not run: ${name}`
+      : `The user approved this call, and it has not run yet. Make exactly the same call again: ${name}`;
+  });
+  return [textInput(["You were restarted while you waited for the user.", ...lines, "Then go on."].join("\n"))];
+}
+
+/** Returns how the task's turn ends with a turn of Codex. Undefined when it is completed. */
+function turnEnd({ status, error }: JsonObject): TurnEnd | undefined {
+  if (status === "completed") return undefined;
+  if (status === "interrupted") return STOPPED;
+  const isLogin = objectOrEmpty(error).codexErrorInfo === "unauthorized";
+  const text = errorText(error) || "Codex failed and gave no reason";
+  return { state: isLogin ? TaskState.AUTH_REQUIRED : TaskState.FAILED, text };
+}

@@ -1,0 +1,138 @@
+import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
+import {
+  type ConfirmationOption,
+  ConfirmationOptionSchema,
+  type ConfirmationRequest,
+  ConfirmationRequestSchema,
+  ExecuteDetailsSchema,
+  type FileDiff,
+  GenericDetailsSchema,
+  OPTION_CANCEL,
+  OPTION_PROCEED_ALWAYS,
+  OPTION_PROCEED_ALWAYS_AND_SAVE,
+  OPTION_PROCEED_ONCE,
+} from "@devtool/schema";
+import { defined, isObject, listOrEmpty, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
+import { type FileChange, unifiedDiff } from "./file-change.ts";
+import { scriptOf } from "./shell-text.ts";
+
+/** The option that declines a call and lets Codex go on. `cancel` also ends its turn. */
+export const OPTION_REJECT = "reject";
+
+/** A question of Codex about one call, and what each answer means to it. */
+export interface Approval {
+  readonly request: ConfirmationRequest;
+  /** The result of Codex's request, by the id of the option. */
+  readonly results: ReadonlyMap<string, JsonObject>;
+}
+
+/** Returns the question whether a command may run. */
+export function commandApproval(params: JsonObject): Approval {
+  const decisions = listOrEmpty(params.availableDecisions);
+  const offered = decisions.length > 0 ? decisions : defaultDecisions(params);
+  return approvalOf(commandDetails(params), offered.flatMap(readDecision));
+}
+
+/** Returns the question whether files may be changed. `diff` is the change, if there is one and it can be shown. */
+export function fileApproval(changes: readonly FileChange[], diff: FileDiff | undefined, params: JsonObject): Approval {
+  const root = stringOrEmpty(params.grantRoot);
+  const lines = [stringOrEmpty(params.reason), root === "" ? "" : `Allows all changes below ${root}.`];
+  const description = [...lines.filter((line) => line !== ""), unifiedDiff(changes)].join("\n");
+  // One question shows one file. More than that are shown as one text, so that nobody approves what they have not seen.
+  const details: ConfirmationRequest["details"] =
+    diff && root === "" ? { case: "fileEditDetails", value: diff } : generic(description);
+  return approvalOf(details, ["accept", "acceptForSession", "decline", "cancel"].flatMap(readDecision));
+}
+
+/** Returns the question whether Codex may have more permissions. */
+export function permissionsApproval({ reason, permissions }: JsonObject): Approval {
+  const asked = objectOrEmpty(permissions);
+  const granted = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== null));
+  const words = [stringOrEmpty(reason), `Codex asks for permissions: ${JSON.stringify(granted)}`];
+  return approvalOf(generic(words.filter((word) => word !== "").join("\n")), [
+    choice(OPTION_PROCEED_ONCE, "Allow for this turn", { permissions: granted, scope: "turn" }),
+    choice(OPTION_PROCEED_ALWAYS, "Allow for this session", { permissions: granted, scope: "session" }),
+    choice(OPTION_CANCEL, "Decline", { permissions: {}, scope: "turn" }),
+  ]);
+}
+
+/** An option of a question. */
+export interface Choice {
+  readonly option: ConfirmationOption;
+  readonly result: JsonObject;
+}
+
+/** Creates an option of a question. */
+export function choice(id: string, name: string, result: JsonObject, description?: string): Choice {
+  return { option: create(ConfirmationOptionSchema, defined({ id, name, description })), result };
+}
+
+/** Creates the details of a question in words. */
+export function generic(description: string): ConfirmationRequest["details"] {
+  return { case: "genericDetails", value: create(GenericDetailsSchema, { description }) };
+}
+
+/** Creates a question with options. */
+export function approvalOf(details: ConfirmationRequest["details"], choices: readonly Choice[]): Approval {
+  const results = new Map<string, JsonObject>();
+  const options: ConfirmationOption[] = [];
+  for (const { option, result } of choices) {
+    // Codex may offer several amendments of a kind: each needs an id of its own.
+    const id = results.has(option.id) ? `${option.id}:${results.size}` : option.id;
+    results.set(id, result);
+    options.push({ ...option, id });
+  }
+  return { request: create(ConfirmationRequestSchema, { options, details }), results };
+}
+
+function commandDetails(params: JsonObject): ConfirmationRequest["details"] {
+  const command = stringOrEmpty(params.command);
+  const { host, protocol } = objectOrEmpty(params.networkApprovalContext);
+  const notes = [stringOrEmpty(params.reason)];
+  if (host !== undefined) notes.push(`Connects to ${stringOrEmpty(host)} (${stringOrEmpty(protocol)}).`);
+  if (isObject(params.additionalPermissions))
+    notes.push(`With the permissions ${JSON.stringify(params.additionalPermissions)}.`);
+  if (params.kind === "writeStdin") notes.push("Writes to the input of a running command.");
+  // The details of a command have no place for what else is approved with it.
+  const isPlain = command !== "" && notes.length === 1;
+  if (!isPlain) return generic([...notes, scriptOf(command)].filter((note) => note !== "").join("\n"));
+  const workingDirectory = stringOrEmpty(params.cwd) || undefined;
+  const value = create(ExecuteDetailsSchema, defined({ command: scriptOf(command), workingDirectory }));
+  return { case: "executeDetails", value };
+}
+
+/** The decisions of an app-server that does not say which it offers. */
+function defaultDecisions({ proposedExecpolicyAmendment: amendment }: JsonObject): JsonValue[] {
+  const amended = listOrEmpty(amendment).length > 0;
+  const save = amended ? [{ acceptWithExecpolicyAmendment: { execpolicy_amendment: amendment ?? [] } }] : [];
+  return ["accept", "acceptForSession", ...save, "decline", "cancel"];
+}
+
+/** Reads a decision that Codex offers. Empty for a decision that is unknown: it is not offered. */
+function readDecision(decision: JsonValue): Choice[] {
+  switch (decision) {
+    case "accept":
+      return [choice(OPTION_PROCEED_ONCE, "Allow once", { decision })];
+    case "acceptForSession":
+      return [choice(OPTION_PROCEED_ALWAYS, "Allow for this session", { decision })];
+    case "decline":
+      return [choice(OPTION_REJECT, "Decline", { decision }, "Codex goes on without it.")];
+    case "cancel":
+      return [choice(OPTION_CANCEL, "Cancel", { decision }, "Codex stops and waits for your next message.")];
+    default:
+      return isObject(decision) ? readAmendment(decision) : [];
+  }
+}
+
+function readAmendment(decision: JsonObject): Choice[] {
+  const { acceptWithExecpolicyAmendment: exec, applyNetworkPolicyAmendment: network } = decision;
+  if (isObject(exec)) {
+    const prefix = listOrEmpty(exec.execpolicy_amendment).map(stringOrEmpty).join(" ");
+    const name = `Always allow commands that begin with "${scriptOf(prefix)}"`;
+    return [choice(OPTION_PROCEED_ALWAYS_AND_SAVE, name, { decision })];
+  }
+  if (!isObject(network)) return [];
+  const { host, action } = objectOrEmpty(network.network_policy_amendment);
+  const verb = action === "deny" ? "deny" : "allow";
+  return [choice(`${verb}_host_and_save`, `Always ${verb} connections to ${stringOrEmpty(host)}`, { decision })];
+}

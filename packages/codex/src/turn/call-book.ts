@@ -1,0 +1,132 @@
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import {
+  type ConfirmationRequest,
+  isAwaitingApproval,
+  isEnded,
+  type ToolCall,
+  ToolCallDetailSchema,
+  ToolCallSchema,
+  ToolCallStage,
+  ToolCallStatus,
+} from "@devtool/schema";
+import type { AgentEvent, CallUpdate } from "@devtool/server/agent";
+
+/** The result of a tool call. */
+export type CallResult = ToolCall["result"];
+
+/** How a call ends. */
+export interface CallEnd {
+  readonly status: ToolCallStatus.SUCCEEDED | ToolCallStatus.FAILED | ToolCallStatus.CANCELLED;
+  readonly result: CallResult;
+}
+
+/** The end of a call that was declined or canceled. */
+export const CANCELLED: CallEnd = { status: ToolCallStatus.CANCELLED, result: { case: undefined } };
+
+/**
+ * The tool calls of one turn, by the id of their item.
+ *
+ * Each change returns the events that publish it. A call moves only as the RFC allows: it executes before it succeeds, and
+ * an ended call does not change, whatever the app-server reports.
+ */
+export class CallBook {
+  readonly #calls = new Map<string, ToolCall>();
+  /** The calls of which nobody knows yet whether they ask or run. */
+  readonly #undecided = new Set<string>();
+
+  /** Finds a call. Undefined when the turn has no such call. */
+  find(key: string): ToolCall | undefined {
+    return this.#calls.get(key);
+  }
+
+  /** The keys of the calls that have not ended, in the order in which they were made. */
+  get open(): readonly string[] {
+    return [...this.#calls].filter(([, call]) => !isEnded(call)).map(([key]) => key);
+  }
+
+  /** Adds a call that the task has already. */
+  adopt(key: string, call: ToolCall): void {
+    this.#calls.set(key, call);
+  }
+
+  /** Adds a new call, as PENDING. `parent` is the id of the running call that it asks a question for. */
+  add(key: string, fields: MessageInitShape<typeof ToolCallSchema>, parent?: string): AgentEvent[] {
+    const call = create(ToolCallSchema, { ...fields, status: ToolCallStatus.PENDING });
+    const detail = create(ToolCallDetailSchema, { stage: ToolCallStage.VALIDATING, parentToolCallId: parent ?? "" });
+    this.#undecided.add(key);
+    return this.#publish(key, [{ call, detail }]);
+  }
+
+  /** Whether a call can still ask its user. */
+  mayAsk(key: string): boolean {
+    return this.#undecided.has(key);
+  }
+
+  /** Asks the user about a call, if it can still ask. */
+  ask(key: string, confirmationRequest: ConfirmationRequest): AgentEvent[] {
+    if (!this.#undecided.delete(key)) return [];
+    return this.#change(key, (call) => [{ call: { ...call, confirmationRequest } }]);
+  }
+
+  /** Records that a call no longer asks, because the app-server has withdrawn the question. */
+  withdraw(key: string): AgentEvent[] {
+    return this.#change(key, (call) => (isAwaitingApproval(call) ? [{ call: unasked(call) }] : []));
+  }
+
+  /** Records what the session has recorded: that the user agreed to a call. */
+  markAnswered(key: string): void {
+    const call = this.#calls.get(key);
+    if (call) this.#calls.set(key, unasked(call));
+  }
+
+  /** Records what the session has recorded: that the user declined a call. */
+  markCancelled(key: string): void {
+    const call = this.#calls.get(key);
+    if (call) this.#calls.set(key, { ...unasked(call), status: ToolCallStatus.CANCELLED });
+  }
+
+  /** Records that a call runs. */
+  run(key: string): AgentEvent[] {
+    return this.#change(key, (call) => this.#begin(key, call));
+  }
+
+  /** Shows the output of a call so far. The call runs. */
+  show(key: string, liveContent: string): AgentEvent[] {
+    return this.#change(key, (call) => [
+      ...this.#begin(key, call),
+      { call: { ...unasked(call), status: ToolCallStatus.EXECUTING, liveContent } },
+    ]);
+  }
+
+  /** Ends a call. */
+  end(key: string, { status, result }: CallEnd): AgentEvent[] {
+    return this.#change(key, ({ liveContent: _shown, ...call }) => {
+      const before = status === ToolCallStatus.SUCCEEDED ? this.#begin(key, call) : [];
+      this.#undecided.delete(key);
+      return [...before, { call: { ...unasked(call), status, result } }];
+    });
+  }
+
+  /** The versions of a call up to the one that runs; none if it runs already. */
+  #begin(key: string, call: ToolCall): CallUpdate[] {
+    if (call.status !== ToolCallStatus.PENDING) return [];
+    const running = { call: { ...unasked(call), status: ToolCallStatus.EXECUTING } };
+    return this.#undecided.delete(key) ? [{ call: unasked(call) }, running] : [running];
+  }
+
+  #change(key: string, change: (call: ToolCall) => CallUpdate[]): AgentEvent[] {
+    const call = this.#calls.get(key);
+    return call && !isEnded(call) ? this.#publish(key, change(call)) : [];
+  }
+
+  #publish(key: string, updates: CallUpdate[]): AgentEvent[] {
+    const last = updates.at(-1);
+    if (!last) return [];
+    this.#calls.set(key, last.call);
+    return [{ case: "toolCalls", value: updates }];
+  }
+}
+
+function unasked({ confirmationRequest: _asked, ...call }: ToolCall): ToolCall {
+  return call;
+}

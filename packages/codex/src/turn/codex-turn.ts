@@ -1,0 +1,226 @@
+import type { JsonObject } from "@bufbuild/protobuf";
+import {
+  findToolCall,
+  structFromJson,
+  type ToolCall,
+  type ToolCallConfirmation,
+  ToolCallStatus,
+} from "@devtool/schema";
+import { canonicalJson, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
+import { type AgentEvent, type Turn, toolFailure } from "@devtool/server/agent";
+import type { AppServer, ServerMessage } from "../app-server/app-server.ts";
+import { Inbox } from "../app-server/inbox.ts";
+import { CallBook, type CallEnd } from "./call-book.ts";
+import type { ItemCall } from "./item-call.ts";
+import { ItemStream } from "./item-stream.ts";
+import { SHOW_INTERVAL_MS } from "./live-output.ts";
+import { inputFromMessage, textInput } from "./prompt.ts";
+import { Questions } from "./questions.ts";
+
+/** A call that waited for its user when the server stopped, and the answer that came since. */
+export interface AnsweredCall {
+  readonly call: ToolCall;
+  readonly answer: ToolCallConfirmation;
+}
+
+/** Dependencies of `CodexTurn`. */
+export interface CodexTurnOptions {
+  readonly turn: Turn;
+  readonly server: AppServer;
+  readonly threadId: string;
+  /** An absolute path. */
+  readonly workspace: string;
+  /** Calls that an earlier run of the turn left, and that Codex makes again. */
+  readonly answered: readonly AnsweredCall[];
+  /** The parameters of `turn/start` beside the thread and the input. */
+  readonly settings: JsonObject;
+  readonly now: () => Date;
+}
+
+/** What the turn waits for. */
+type Incoming = ServerMessage | { readonly case: "act"; readonly act: () => AgentEvent[]; readonly done: () => void };
+
+/** The time that Codex has to interrupt its turn, in milliseconds. */
+const INTERRUPT_MS = 2000;
+
+/** One turn of Codex, from its input to `turn/completed`, as events of the agent. */
+export class CodexTurn {
+  readonly #options: CodexTurnOptions;
+  readonly #inbox = new Inbox<Incoming>();
+  readonly #calls = new CallBook();
+  readonly #items: ItemStream;
+  readonly #questions: Questions;
+  /** The answered calls that Codex has not made again yet. */
+  #answered: readonly AnsweredCall[];
+  /** The answers of those that it has made again, by item. */
+  readonly #answers = new Map<string, ToolCallConfirmation>();
+  #turnId = "";
+  #hasEnded = false;
+  /** Input that arrived too late for the turn of Codex. */
+  #late: JsonObject[] = [];
+
+  constructor(options: CodexTurnOptions) {
+    this.#options = options;
+    this.#answered = options.answered;
+    const { turn, server, threadId, workspace, now } = options;
+    const calls = this.#calls;
+    this.#items = new ItemStream({ calls, threadId, workspace, begin: (itemId, call) => this.#begin(itemId, call) });
+    this.#questions = new Questions({
+      turn,
+      server,
+      calls,
+      changesOf: (itemId) => this.#items.changesOf(itemId),
+      takeAnswer: (itemId) => this.#takeAnswer(itemId),
+      publish: (act) => this.#publish(act),
+      steer: (text) => this.#steer([textInput(text)], AbortSignal.timeout(INTERRUPT_MS)),
+      now,
+    });
+  }
+
+  /**
+   * Gives Codex an input and yields what it does. Returns its last turn (`Turn` of the app-server) when it has ended.
+   *
+   * When the signal aborts, it interrupts Codex and rejects with the reason.
+   */
+  async *run(input: readonly JsonObject[], signal: AbortSignal): AsyncGenerator<AgentEvent, JsonObject> {
+    using _attached = this.#options.server.attach(this.#inbox);
+    const asking = new AbortController();
+    try {
+      let ended = yield* this.#runOnce(input, AbortSignal.any([signal, asking.signal]));
+      while (this.#late.length > 0) {
+        const late = this.#late;
+        this.#late = [];
+        ended = yield* this.#runOnce(late, AbortSignal.any([signal, asking.signal]));
+      }
+      return ended;
+    } catch (reason) {
+      if (signal.aborted) await this.#interrupt();
+      throw reason;
+    } finally {
+      this.#hasEnded = true;
+      asking.abort();
+    }
+  }
+
+  async *#runOnce(input: readonly JsonObject[], signal: AbortSignal): AsyncGenerator<AgentEvent, JsonObject> {
+    const { server, threadId, settings } = this.#options;
+    const started = await server.request("turn/start", { ...settings, threadId, input: [...input] }, signal);
+    this.#turnId = stringOrEmpty(objectOrEmpty(started.turn).id);
+    for (;;) {
+      const message = await this.#inbox.next(this.#items.hasNewOutput ? SHOW_INTERVAL_MS : undefined, signal);
+      if (message?.case === "notification" && this.#isEnd(message)) {
+        yield* this.#endOpenCalls();
+        return objectOrEmpty(message.params.turn);
+      }
+      if (message) yield* await this.#receive(message, signal);
+      if (message?.case === "act") message.done();
+      yield* this.#items.showOutput(this.#options.now().getTime());
+      if (message?.case === "notification" && message.method === "item/completed") await this.#takeSteering(signal);
+    }
+  }
+
+  async #receive(message: Incoming, signal: AbortSignal): Promise<AgentEvent[]> {
+    switch (message.case) {
+      case "act":
+        return message.act();
+      case "request":
+        this.#questions.handle(message, signal).catch((reason: Error) => this.#inbox.fail(reason));
+        return [];
+      case "notification":
+        if (message.method === "serverRequest/resolved") this.#questions.withdraw(message.params);
+        return this.#isOfTurn(message.params) ? this.#items.receive(message.method, message.params) : [];
+      default:
+        return message satisfies never;
+    }
+  }
+
+  #isEnd({ method, params }: Extract<ServerMessage, { case: "notification" }>): boolean {
+    if (method !== "turn/completed" || params.threadId !== this.#options.threadId) return false;
+    return objectOrEmpty(params.turn).id === this.#turnId;
+  }
+
+  /** Whether a notification is about this turn. A resumed thread repeats some of earlier turns. */
+  #isOfTurn({ threadId, turnId }: JsonObject): boolean {
+    const isMain = threadId === this.#options.threadId;
+    return !isMain || typeof turnId !== "string" || turnId === this.#turnId;
+  }
+
+  /** Begins a call, or takes up the one that an earlier run of the turn asked about. */
+  #begin(itemId: string, { toolName, description, args }: ItemCall): AgentEvent[] {
+    const wanted = canonicalJson(structFromJson(args));
+    const again = this.#answered.find(
+      ({ call }) => call.toolName === toolName && canonicalJson(call.inputParameters ?? {}) === wanted,
+    );
+    if (again) {
+      this.#answered = this.#answered.filter((answered) => answered !== again);
+      this.#answers.set(itemId, again.answer);
+      this.#calls.adopt(itemId, again.call);
+      return [];
+    }
+    // The id of an item is its model's. Models of another turn may have used it.
+    const isUsed = findToolCall(this.#options.turn.task, itemId) !== undefined;
+    const toolCallId = isUsed ? `${itemId}-${this.#turnId}` : itemId;
+    return this.#calls.add(itemId, { toolCallId, toolName, description, inputParameters: structFromJson(args) });
+  }
+
+  #takeAnswer(itemId: string): ToolCallConfirmation | undefined {
+    const answer = this.#answers.get(itemId);
+    this.#answers.delete(itemId);
+    return answer;
+  }
+
+  /** Ends the calls that Codex left open, and those that it was to make again and did not. */
+  *#endOpenCalls(): Generator<AgentEvent> {
+    for (const { call } of this.#answered) this.#calls.adopt(call.toolCallId, call);
+    const outdated = new Set(this.#answered.map(({ call }) => call.toolCallId));
+    this.#answered = [];
+    for (const key of this.#calls.open) yield* this.#calls.end(key, outdated.has(key) ? OUTDATED : LEFT_OPEN);
+  }
+
+  /** Gives Codex the messages that steer it, while no call is open. */
+  async #takeSteering(signal: AbortSignal): Promise<void> {
+    const { turn } = this.#options;
+    if (this.#calls.open.length > 0) return;
+    const known = turn.task.history.length;
+    turn.takeSteering();
+    const input = turn.task.history.slice(known).flatMap(inputFromMessage);
+    if (input.length > 0) await this.#steer(input, signal);
+  }
+
+  async #steer(input: JsonObject[], signal: AbortSignal): Promise<void> {
+    const { server, threadId } = this.#options;
+    const params = { threadId, input, expectedTurnId: this.#turnId };
+    const reply = await server.call("turn/steer", params, signal);
+    // The turn has ended meanwhile: the input begins the next one.
+    if (reply.case === "refused") this.#late.push(...input);
+  }
+
+  async #publish(act: () => AgentEvent[]): Promise<void> {
+    if (this.#hasEnded) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#inbox.push({ case: "act", act, done: resolve });
+    await promise;
+  }
+
+  /** Stops Codex. Ends the process when it does not stop in time. */
+  async #interrupt(): Promise<void> {
+    const { server, threadId } = this.#options;
+    const signal = AbortSignal.timeout(INTERRUPT_MS);
+    try {
+      await server.request("turn/interrupt", { threadId, turnId: this.#turnId }, signal);
+      for (;;) {
+        const message = await this.#inbox.next(undefined, signal);
+        if (message?.case === "notification" && this.#isEnd(message)) return;
+      }
+    } catch {
+      await server[Symbol.asyncDispose]();
+    }
+  }
+}
+
+const LEFT_OPEN = failedWith("interrupted", "Codex ended its turn while the call was open: its outcome is unknown");
+const OUTDATED = failedWith("approval_outdated", "Codex did not make the call again: it did not run");
+
+function failedWith(type: "interrupted" | "approval_outdated", message: string): CallEnd {
+  return { status: ToolCallStatus.FAILED, result: { case: "error", value: toolFailure(type, message) } };
+}

@@ -1,0 +1,127 @@
+import { readFile, stat } from "node:fs/promises";
+import { basename } from "node:path";
+import { create, type JsonObject } from "@bufbuild/protobuf";
+import { type FileDiff, FileDiffSchema } from "@devtool/schema";
+import { defined, listOrEmpty, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
+import { isInside } from "@devtool/server/agent";
+
+/** The maximum size of a file that is read to show a change, in bytes. */
+const MAX_FILE_BYTES: number = 1024 * 1024;
+
+/** One change of a `fileChange` item. */
+export interface FileChange {
+  /** An absolute path. */
+  readonly path: string;
+  /** `add`, `delete` or `update`. */
+  readonly kind: string;
+  /** Where the file is moved to; empty when it stays. */
+  readonly movePath: string;
+  /** The hunks of an update; the content of a file that is added or deleted. */
+  readonly diff: string;
+}
+
+/** Reads the changes of a `fileChange` item. */
+export function readChanges(changes: unknown): FileChange[] {
+  return listOrEmpty(changes)
+    .map(objectOrEmpty)
+    .map(({ path, kind, diff }) => ({
+      path: stringOrEmpty(path),
+      kind: stringOrEmpty(objectOrEmpty(kind).type),
+      movePath: stringOrEmpty(objectOrEmpty(kind).move_path),
+      diff: stringOrEmpty(diff),
+    }));
+}
+
+/** Returns the arguments of a call that makes changes. */
+export function changesArgs(changes: readonly FileChange[]): JsonObject {
+  return {
+    changes: changes.map(({ path, kind, movePath, diff }) => ({
+      path,
+      kind,
+      diff,
+      ...(movePath === "" ? {} : { move_path: movePath }),
+    })),
+  };
+}
+
+/** Returns a one-line description of changes. */
+export function describeChanges(changes: readonly FileChange[]): string {
+  return changes
+    .map(({ path, kind, movePath }) => `${kind} ${path}${movePath === "" ? "" : ` and move it to ${movePath}`}`)
+    .join(", ");
+}
+
+/** Returns changes as one unified diff. */
+export function unifiedDiff(changes: readonly FileChange[]): string {
+  return changes.map(formatChange).join("");
+}
+
+/**
+ * Returns a change with the whole content of its file before and after. Must be called before the change is made.
+ *
+ * Undefined when that cannot be shown: the file is outside of the workspace, moved, too large or not as the change
+ * expects it.
+ */
+export async function fileDiffOf(change: FileChange, workspace: string): Promise<FileDiff | undefined> {
+  const { path, kind, movePath, diff } = change;
+  if (!isInside(workspace, path) || movePath !== "") return undefined;
+  const fields = { fileName: basename(path), filePath: path, formattedDiff: formatChange(change) };
+  if (kind === "add") return create(FileDiffSchema, { ...fields, newContent: diff });
+  const oldContent = await readText(path);
+  if (oldContent === undefined) return undefined;
+  const newContent = kind === "delete" ? "" : applyHunks(oldContent, diff);
+  return newContent === undefined ? undefined : create(FileDiffSchema, defined({ ...fields, oldContent, newContent }));
+}
+
+async function readText(path: string): Promise<string | undefined> {
+  try {
+    const { size } = await stat(path);
+    return size > MAX_FILE_BYTES ? undefined : await readFile(path, "utf8");
+  } catch {
+    return undefined;
+  }
+}
+
+function formatChange({ path, kind, movePath, diff }: FileChange): string {
+  const before = kind === "add" ? "/dev/null" : path;
+  const after = kind === "delete" ? "/dev/null" : movePath || path;
+  return `--- ${before}\n+++ ${after}\n${kind === "update" ? withNewline(diff) : wholeHunk(kind, diff)}`;
+}
+
+/** Returns the hunk that adds or deletes a whole file. */
+function wholeHunk(kind: string, content: string): string {
+  const lines = content.replace(/\n$/, "").split("\n");
+  const count = content === "" ? 0 : lines.length;
+  if (count === 0) return "";
+  const isNew = kind === "add";
+  const range = isNew ? `@@ -0,0 +1,${count} @@` : `@@ -1,${count} +0,0 @@`;
+  return `${[range, ...lines.map((line) => `${isNew ? "+" : "-"}${line}`)].join("\n")}\n`;
+}
+
+function withNewline(text: string): string {
+  return text === "" || text.endsWith("\n") ? text : `${text}\n`;
+}
+
+const HUNK = /^@@ -(?<start>\d+)(?:,\d+)? \+\d+(?:,\d+)? @@/;
+
+/** Applies the hunks of a unified diff to a text. Undefined when they do not fit exactly. */
+function applyHunks(text: string, diff: string): string | undefined {
+  const old = text.split("\n");
+  const result: string[] = [];
+  let at = 0;
+  for (const line of diff.replace(/\n$/, "").split("\n")) {
+    const start = HUNK.exec(line)?.groups?.start;
+    if (start !== undefined) {
+      const next = Math.max(0, Number(start) - 1);
+      if (next < at) return undefined;
+      result.push(...old.slice(at, next));
+      at = next;
+    } else if (line.startsWith("+")) result.push(line.slice(1));
+    else if (line.startsWith("-") || line.startsWith(" ")) {
+      if (old[at] !== line.slice(1)) return undefined;
+      if (line.startsWith(" ")) result.push(line.slice(1));
+      at++;
+    } else if (!line.startsWith("\\")) return undefined;
+  }
+  return [...result, ...old.slice(at)].join("\n");
+}

@@ -1,0 +1,136 @@
+import { create, type JsonObject } from "@bufbuild/protobuf";
+import { structFromJson, ToolCallStatus, ToolOutputSchema } from "@devtool/schema";
+import { defined, isObject, listOrEmpty, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
+import { toolFailure } from "@devtool/server/agent";
+import { CANCELLED, type CallEnd } from "./call-book.ts";
+import { changesArgs, describeChanges, readChanges, unifiedDiff } from "./file-change.ts";
+import { scriptOf } from "./shell-text.ts";
+
+/** What a thread item says about a tool call. */
+export interface ItemCall {
+  readonly toolName: string;
+  readonly description: string;
+  readonly args: JsonObject;
+}
+
+/** Returns the tool call that a thread item stands for. Undefined for items that are not tool calls. */
+export function callOfItem(item: JsonObject): ItemCall | undefined {
+  switch (item.type) {
+    case "commandExecution": {
+      const command = scriptOf(stringOrEmpty(item.command));
+      return { toolName: "shell", description: command, args: { command, cwd: stringOrEmpty(item.cwd) } };
+    }
+    case "fileChange": {
+      const changes = readChanges(item.changes);
+      return { toolName: "apply_patch", description: describeChanges(changes), args: changesArgs(changes) };
+    }
+    case "mcpToolCall": {
+      const [server, tool] = [stringOrEmpty(item.server), stringOrEmpty(item.tool)];
+      return { toolName: `mcp__${server}__${tool}`, description: `${tool} of ${server}`, args: argsOf(item.arguments) };
+    }
+    case "dynamicToolCall": {
+      const tool = stringOrEmpty(item.tool);
+      return { toolName: tool, description: tool, args: argsOf(item.arguments) };
+    }
+    case "collabAgentToolCall":
+      return collabCall(item);
+    case "webSearch":
+      return { toolName: "web_search", description: stringOrEmpty(item.query), args: { query: item.query ?? "" } };
+    case "imageView":
+      return { toolName: "view_image", description: stringOrEmpty(item.path), args: { path: item.path ?? "" } };
+    case "imageGeneration":
+      return { toolName: "generate_image", description: stringOrEmpty(item.revisedPrompt), args: {} };
+    case "sleep":
+      return { toolName: "sleep", description: `${item.durationMs} ms`, args: { duration_ms: item.durationMs ?? 0 } };
+    default:
+      return undefined;
+  }
+}
+
+/** Returns how the call of a completed item ended. */
+export function endOfItem(item: JsonObject): CallEnd {
+  if (item.status === "declined" || item.status === "interrupted") return CANCELLED;
+  const hasFailed = item.status === "failed" || isObject(item.error) || isObject(item.failure);
+  switch (item.type) {
+    case "commandExecution":
+      return hasFailed
+        ? failed(commandFailure(item), exitCodeOf(item))
+        : succeeded(stringOrEmpty(item.aggregatedOutput));
+    case "fileChange": {
+      const changes = readChanges(item.changes);
+      return hasFailed ? failed("the change could not be applied") : succeeded(unifiedDiff(changes));
+    }
+    case "mcpToolCall":
+      return endOfMcpCall(item);
+    case "imageGeneration":
+      return hasFailed ? failed(stringOrEmpty(objectOrEmpty(item.failure).message)) : succeeded(imagePlace(item));
+    case "collabAgentToolCall":
+      return hasFailed ? failed("the call failed") : succeeded({ agents: item.agentsStates ?? {} });
+    case "dynamicToolCall":
+      return hasFailed ? failed("the call failed") : succeeded({ content: item.contentItems ?? [] });
+    case "webSearch":
+      return succeeded(defined({ action: item.action, results: item.results ?? undefined }));
+    default:
+      return succeeded("");
+  }
+}
+
+function collabCall(item: JsonObject): ItemCall {
+  const { tool, prompt, model, senderThreadId = "", receiverThreadIds = [] } = item;
+  const args = { parent_thread_id: senderThreadId, child_thread_ids: receiverThreadIds, prompt: prompt ?? undefined };
+  return {
+    toolName: `agent:${stringOrEmpty(tool)}`,
+    description: stringOrEmpty(prompt),
+    args: structFromJson(defined({ ...args, model: model ?? undefined })),
+  };
+}
+
+function argsOf(value: unknown): JsonObject {
+  if (isObject(value)) return structFromJson(value);
+  return value === undefined || value === null ? {} : structFromJson({ value });
+}
+
+function commandFailure(item: JsonObject): string {
+  const output = stringOrEmpty(item.aggregatedOutput);
+  if (output !== "") return output;
+  return typeof item.exitCode === "number" ? `exit code ${item.exitCode}` : "the command failed";
+}
+
+function exitCodeOf({ exitCode }: JsonObject): number | undefined {
+  return typeof exitCode === "number" && Number.isInteger(exitCode) ? exitCode : undefined;
+}
+
+function endOfMcpCall({ status, result, error }: JsonObject): CallEnd {
+  const { structuredContent, content } = objectOrEmpty(result);
+  const text = listOrEmpty(content)
+    .map((block) => stringOrEmpty(objectOrEmpty(block).text))
+    .filter((block) => block !== "")
+    .join("\n");
+  if (status === "failed" || isObject(error)) {
+    const value = toolFailure(
+      "mcp_tool_error",
+      stringOrEmpty(objectOrEmpty(error).message) || text || "the call failed",
+    );
+    return { status: ToolCallStatus.FAILED, result: { case: "error", value } };
+  }
+  return succeeded(isObject(structuredContent) ? structuredContent : text);
+}
+
+function imagePlace({ savedPath, fileId }: JsonObject): string {
+  return stringOrEmpty(savedPath) || stringOrEmpty(fileId) || "the image was not saved";
+}
+
+function succeeded(output: string | JsonObject): CallEnd {
+  const value = create(ToolOutputSchema, {
+    result:
+      typeof output === "string"
+        ? { case: "text", value: output }
+        : { case: "structuredData", value: structFromJson(output) },
+  });
+  return { status: ToolCallStatus.SUCCEEDED, result: { case: "output", value } };
+}
+
+function failed(message: string, exitCode?: number): CallEnd {
+  const value = toolFailure("execution_failed", message, exitCode);
+  return { status: ToolCallStatus.FAILED, result: { case: "error", value } };
+}

@@ -1,0 +1,263 @@
+import { create, type JsonObject } from "@bufbuild/protobuf";
+import {
+  AgentThoughtSchema,
+  ArtifactUpdateSchema,
+  type FileDiff,
+  NoticeSchema,
+  ToolOutputSchema,
+  UsageSchema,
+} from "@devtool/schema";
+import { listOrEmpty, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
+import type { AgentEvent } from "@devtool/server/agent";
+import type { CallBook } from "./call-book.ts";
+import { type FileChange, fileDiffOf, readChanges } from "./file-change.ts";
+import { callOfItem, endOfItem } from "./item-call.ts";
+import { LiveOutput } from "./live-output.ts";
+
+/** The maximum number of characters of a notice. */
+const MAX_NOTICE_LENGTH = 2000;
+
+/** Dependencies of `ItemStream`. */
+export interface ItemStreamOptions {
+  readonly calls: CallBook;
+  /** The thread of the conversation. Other threads are those of its sub-agents. */
+  readonly threadId: string;
+  /** An absolute path. */
+  readonly workspace: string;
+  /** Begins a call: returns the events that publish it, under the id of its item. */
+  readonly begin: (itemId: string, call: { toolName: string; description: string; args: JsonObject }) => AgentEvent[];
+}
+
+/** The changes of a `fileChange` item, with the content of the file if it is one that can be shown. */
+export interface ProposedChanges {
+  readonly changes: readonly FileChange[];
+  readonly diff: FileDiff | undefined;
+}
+
+/** A notification's handler: returns the events that it stands for. */
+type Handler = (stream: ItemStream, params: JsonObject) => AgentEvent[] | Promise<AgentEvent[]>;
+
+/** Translates what Codex does in one turn, told by its notifications, to the events of the agent. */
+export class ItemStream {
+  readonly #options: ItemStreamOptions;
+  readonly #changes = new Map<string, ProposedChanges>();
+  readonly #outputs = new Map<string, LiveOutput>();
+  /** The parts of the reasoning summaries that are being written, by item. */
+  readonly #thoughts = new Map<string, string[]>();
+  /** The items whose text arrived in pieces. */
+  readonly #streamed = new Set<string>();
+  /** The agent message that spoke last, if nothing else happened since. */
+  #speaker = "";
+  #lastDiff = "";
+
+  constructor(options: ItemStreamOptions) {
+    this.#options = options;
+  }
+
+  /** Whether a command has output that was not shown yet. */
+  get hasNewOutput(): boolean {
+    return this.#outputs.values().some(({ isNew }) => isNew);
+  }
+
+  /** Returns the changes that a `fileChange` item proposes. */
+  changesOf(itemId: string): ProposedChanges {
+    return this.#changes.get(itemId) ?? { changes: [], diff: undefined };
+  }
+
+  /** Returns the events of a notification; none for one that is not carried. */
+  async receive(method: string, params: JsonObject): Promise<AgentEvent[]> {
+    const handler = HANDLERS.get(method);
+    return handler ? handler(this, params) : [];
+  }
+
+  /** Returns new versions of the calls with new output, at a time in milliseconds. */
+  showOutput(nowMs: number): AgentEvent[] {
+    return [...this.#outputs].flatMap(([itemId, output]) => {
+      const text = output.take(nowMs);
+      return text === undefined ? [] : this.#options.calls.show(itemId, text);
+    });
+  }
+
+  async itemStarted({ item: sent }: JsonObject): Promise<AgentEvent[]> {
+    const item = objectOrEmpty(sent);
+    const itemId = stringOrEmpty(item.id);
+    const call = callOfItem(item);
+    if (!call) return item.type === "enteredReviewMode" ? notice("Codex begins a review.") : [];
+    this.#speaker = "";
+    if (item.type === "fileChange") await this.#keepChanges(itemId, item);
+    const begun = this.#options.begin(itemId, call);
+    // A command that has a process runs. Without one it may still ask; the others ask before they start, if at all.
+    const asksFirst = item.type === "fileChange" || (item.type === "commandExecution" && !item.processId);
+    return asksFirst ? begun : [...begun, ...this.#options.calls.run(itemId)];
+  }
+
+  async itemCompleted(params: JsonObject): Promise<AgentEvent[]> {
+    const item = objectOrEmpty(params.item);
+    const itemId = stringOrEmpty(item.id);
+    switch (item.type) {
+      case "agentMessage":
+        return this.#streamed.has(itemId) ? [] : this.#say(params, itemId, stringOrEmpty(item.text));
+      case "reasoning":
+        return this.#endThoughts(params, item);
+      case "plan":
+        return artifact(`plan-${itemId}`, "Plan", { text: stringOrEmpty(item.text), mediaType: "text/markdown" });
+      case "exitedReviewMode":
+        return this.#say(params, itemId, stringOrEmpty(item.review));
+      case "contextCompaction":
+        return notice("Codex summarized the conversation for its model.");
+      case "subAgentActivity":
+        return notice(`Codex's agent ${stringOrEmpty(item.agentPath)} ${stringOrEmpty(item.kind)}.`);
+      default:
+        return this.#endCall(item, itemId);
+    }
+  }
+
+  messageDelta(params: JsonObject): AgentEvent[] {
+    const itemId = stringOrEmpty(params.itemId);
+    this.#streamed.add(itemId);
+    return this.#say(params, itemId, stringOrEmpty(params.delta));
+  }
+
+  thoughtDelta({ itemId, delta, summaryIndex }: JsonObject): AgentEvent[] {
+    const id = stringOrEmpty(itemId);
+    const parts = this.#thoughts.get(id) ?? [];
+    const index = typeof summaryIndex === "number" && summaryIndex >= 0 ? Math.min(summaryIndex, parts.length) : 0;
+    parts[index] = (parts[index] ?? "") + stringOrEmpty(delta);
+    this.#thoughts.set(id, parts);
+    return [];
+  }
+
+  outputDelta({ itemId, delta }: JsonObject): AgentEvent[] {
+    const id = stringOrEmpty(itemId);
+    if (!this.#options.calls.find(id)) return [];
+    const output = this.#outputs.get(id) ?? new LiveOutput();
+    this.#outputs.set(id, output);
+    output.push(stringOrEmpty(delta));
+    return [];
+  }
+
+  mcpProgress({ itemId, message }: JsonObject): AgentEvent[] {
+    return this.#options.calls.show(stringOrEmpty(itemId), stringOrEmpty(message));
+  }
+
+  async patchUpdated({ itemId, changes }: JsonObject): Promise<AgentEvent[]> {
+    await this.#keepChanges(stringOrEmpty(itemId), { changes: changes ?? [] });
+    return [];
+  }
+
+  planUpdated({ turnId, explanation, plan }: JsonObject): AgentEvent[] {
+    const data = { explanation: explanation ?? null, plan: listOrEmpty(plan) };
+    return artifact(`plan-${stringOrEmpty(turnId)}`, "Plan", { data });
+  }
+
+  diffUpdated({ turnId, diff, threadId }: JsonObject): AgentEvent[] {
+    const text = stringOrEmpty(diff);
+    if (threadId !== this.#options.threadId || text === "" || text === this.#lastDiff) return [];
+    this.#lastDiff = text;
+    return artifact(`diff-${stringOrEmpty(turnId)}`, "Changes of the turn", { text, mediaType: "text/x-diff" });
+  }
+
+  usage({ tokenUsage }: JsonObject): AgentEvent[] {
+    const last = objectOrEmpty(objectOrEmpty(tokenUsage).last);
+    const value = create(UsageSchema, {
+      inputTokens: count(last.inputTokens),
+      cachedTokens: count(last.cachedInputTokens),
+      outputTokens: count(last.outputTokens),
+      thoughtTokens: count(last.reasoningOutputTokens),
+    });
+    return [{ case: "usage", value }];
+  }
+
+  /** A piece of an answer. Two messages are two paragraphs; those of sub-agents are for the agent that started them. */
+  #say({ threadId }: JsonObject, itemId: string, text: string): AgentEvent[] {
+    if (threadId !== this.#options.threadId || text === "") return [];
+    const isNext = this.#speaker !== "" && this.#speaker !== itemId;
+    this.#speaker = itemId;
+    return [{ case: "text", value: isNext ? `\n\n${text}` : text }];
+  }
+
+  #endThoughts({ threadId }: JsonObject, { id, summary, content }: JsonObject): AgentEvent[] {
+    const pieces = this.#thoughts.get(stringOrEmpty(id)) ?? [];
+    this.#thoughts.delete(stringOrEmpty(id));
+    if (threadId !== this.#options.threadId) return [];
+    const summaries = listOrEmpty(summary).map(stringOrEmpty);
+    const texts = [summaries, pieces, listOrEmpty(content).map(stringOrEmpty)].find((list) => list.length > 0) ?? [];
+    return texts.filter((text) => text.trim() !== "").map(thought);
+  }
+
+  #endCall(item: JsonObject, itemId: string): AgentEvent[] {
+    const call = callOfItem(item);
+    if (!call) return [];
+    this.#speaker = "";
+    this.#outputs.delete(itemId);
+    const known = this.#options.calls.find(itemId);
+    const begun = known ? [] : this.#options.begin(itemId, call);
+    const end = endOfItem(item);
+    const diff = this.#changes.get(itemId)?.diff;
+    if (end.result.case !== "output" || !diff) return [...begun, ...this.#options.calls.end(itemId, end)];
+    const value = create(ToolOutputSchema, { result: { case: "diff", value: diff } });
+    return [...begun, ...this.#options.calls.end(itemId, { ...end, result: { case: "output", value } })];
+  }
+
+  async #keepChanges(itemId: string, item: JsonObject): Promise<void> {
+    const changes = readChanges(item.changes);
+    const [only, ...others] = changes;
+    const diff = only && others.length === 0 ? await fileDiffOf(only, this.#options.workspace) : undefined;
+    this.#changes.set(itemId, { changes, diff });
+  }
+}
+
+const HANDLERS: ReadonlyMap<string, Handler> = new Map<string, Handler>([
+  ["item/started", (stream, params) => stream.itemStarted(params)],
+  ["item/completed", (stream, params) => stream.itemCompleted(params)],
+  ["item/agentMessage/delta", (stream, params) => stream.messageDelta(params)],
+  ["item/reasoning/summaryTextDelta", (stream, params) => stream.thoughtDelta(params)],
+  ["item/commandExecution/outputDelta", (stream, params) => stream.outputDelta(params)],
+  ["item/mcpToolCall/progress", (stream, params) => stream.mcpProgress(params)],
+  ["item/fileChange/patchUpdated", (stream, params) => stream.patchUpdated(params)],
+  ["turn/plan/updated", (stream, params) => stream.planUpdated(params)],
+  ["turn/diff/updated", (stream, params) => stream.diffUpdated(params)],
+  ["thread/tokenUsage/updated", (stream, params) => stream.usage(params)],
+  ["warning", (_stream, { message }) => notice(stringOrEmpty(message))],
+  ["guardianWarning", (_stream, { message }) => notice(stringOrEmpty(message))],
+  ["configWarning", (_stream, { summary }) => notice(stringOrEmpty(summary))],
+  ["model/rerouted", (_stream, { toModel }) => notice(`Codex now uses the model ${stringOrEmpty(toModel)}.`)],
+  ["error", (_stream, { error, willRetry }) => (willRetry === true ? notice(errorText(error)) : [])],
+]);
+
+/** The notifications that become events of the agent. */
+export const CARRIED_NOTIFICATIONS: readonly string[] = [...HANDLERS.keys()];
+
+/** Returns the text of a turn's error: its message and its kind. */
+export function errorText(error: unknown): string {
+  const { message, codexErrorInfo } = objectOrEmpty(error);
+  const kind = typeof codexErrorInfo === "string" ? codexErrorInfo : Object.keys(objectOrEmpty(codexErrorInfo))[0];
+  return kind === undefined || kind === "other" ? stringOrEmpty(message) : `${stringOrEmpty(message)} (${kind})`;
+}
+
+function notice(text: string): AgentEvent[] {
+  if (text === "") return [];
+  return [{ case: "notice", value: create(NoticeSchema, { text: text.slice(0, MAX_NOTICE_LENGTH) }) }];
+}
+
+/** Returns a thought. Codex writes `**Subject** description`. */
+function thought(text: string): AgentEvent {
+  const { subject = "", rest = text } = /^\s*\*\*(?<subject>.+?)\*\*\s*(?<rest>.*)/s.exec(text)?.groups ?? {};
+  return { case: "thought", value: create(AgentThoughtSchema, { subject, description: rest.trim() }) };
+}
+
+function artifact(
+  artifactId: string,
+  name: string,
+  content: { data: JsonObject } | { text: string; mediaType: string },
+): AgentEvent[] {
+  const part =
+    "data" in content
+      ? { content: { case: "data" as const, value: content.data } }
+      : { content: { case: "text" as const, value: content.text }, mediaType: content.mediaType };
+  return [{ case: "artifact", value: create(ArtifactUpdateSchema, { artifact: { artifactId, name, parts: [part] } }) }];
+}
+
+function count(value: unknown): bigint {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? BigInt(value) : 0n;
+}

@@ -1,0 +1,56 @@
+import { type JsonObject, toJsonString } from "@bufbuild/protobuf";
+import { ValueSchema } from "@bufbuild/protobuf/wkt";
+import type { File, Message, Part } from "@devtool/schema";
+
+/**
+ * Returns a message as the input of a turn (`UserInput`), in the order of its parts.
+ *
+ * Images are passed as such. Other files are passed as text: their content if they are text, otherwise their URI or name.
+ */
+export function inputFromMessage({ parts }: Message): JsonObject[] {
+  return parts.flatMap(inputFromPart);
+}
+
+/** Returns a text as the input of a turn. */
+export function textInput(text: string): JsonObject {
+  return { type: "text", text, text_elements: [] };
+}
+
+function inputFromPart({ content }: Part): JsonObject[] {
+  switch (content.case) {
+    case "text":
+      return [textInput(content.value)];
+    case "file":
+      return [inputFromFile(content.value)];
+    case "data":
+      return [textInput(JSON.stringify(content.value))];
+    case "dataValue":
+      return [textInput(toJsonString(ValueSchema, content.value))];
+    // An answer is delivered to its question; the others are parts of the agent's messages.
+    case "confirmation":
+    case "thought":
+    case "toolCall":
+    case "summary":
+    case "citation":
+    case undefined:
+      return [];
+    default:
+      return content satisfies never;
+  }
+}
+
+function inputFromFile({ name, mediaType, source }: File): JsonObject {
+  const title = name || mediaType || "file";
+  if (source.case === "uri") {
+    return mediaType.startsWith("image/")
+      ? { type: "image", url: source.value }
+      : textInput(`${title}: ${source.value}`);
+  }
+  const bytes = Buffer.from(source.value ?? new Uint8Array());
+  if (mediaType.startsWith("image/"))
+    return { type: "image", url: `data:${mediaType};base64,${bytes.toString("base64")}` };
+  const text = bytes.toString("utf8");
+  return textInput(
+    Buffer.from(text).equals(bytes) ? `${title}:\n${text}` : `${title}: ${bytes.length} bytes that are not text`,
+  );
+}

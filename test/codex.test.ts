@@ -1,0 +1,352 @@
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createConnectTransport } from "@connectrpc/connect-node";
+import { bearerInterceptor, confirmationPart, createDevtoolClient, textMessage } from "@devtool/client";
+import { type CodexOptions, codexAgent } from "@devtool/codex";
+import { FAKE_APP_SERVER } from "@devtool/codex/testing";
+import {
+  ApprovalMode,
+  MessageDelivery,
+  OPTION_CANCEL,
+  OPTION_PROCEED_ALWAYS,
+  OPTION_PROCEED_ONCE,
+  Role,
+  type Task,
+  TaskState,
+  type ToolCall,
+  ToolCallStatus,
+  toolCallsOf,
+} from "@devtool/schema";
+import { createServer, type DevtoolServer } from "@devtool/server";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+
+type Client = ReturnType<typeof createDevtoolClient>["tasks"];
+
+describe("Codex behind the port", () => {
+  let directory: string;
+  let workspace: string;
+  let home: string;
+  let server: DevtoolServer;
+  const errors: unknown[] = [];
+
+  beforeEach(async () => {
+    errors.length = 0;
+    directory = await realpath(await mkdtemp(join(tmpdir(), "devtool-codex-")));
+    workspace = join(directory, "workspace");
+    home = join(directory, "home");
+    await mkdir(workspace);
+    await mkdir(home);
+    await writeFile(join(workspace, "a.txt"), "one\ntwo\n");
+    await start();
+  });
+
+  afterEach(async () => {
+    await server.close();
+    await rm(directory, { recursive: true });
+    expect(errors).toEqual([]);
+  });
+
+  it("answers a prompt with what Codex says, thinks and runs", async () => {
+    const task = await send("think **Plan** Look first.\nsay Hello there.\nrun ls\nusage\nsay Bye.");
+    expect([task.state, wordsIn(task)]).toEqual([TaskState.COMPLETED, "Hello there.Bye."]);
+    expect(thoughtsIn(task)).toEqual([["Plan", "Look first."]]);
+    const [call] = callsIn(task);
+    expect([call?.toolName, call?.description, call?.status]).toEqual(["shell", "ls", ToolCallStatus.SUCCEEDED]);
+    expect(call?.inputParameters).toEqual({ command: "ls", cwd: workspace });
+    expect(textOf(call)).toBe("out\n");
+    expect(task.usage).toMatchObject({ inputTokens: 10n, cachedTokens: 1n, outputTokens: 5n, thoughtTokens: 2n });
+    expect(task.agentSessionId).toMatch(/^thread-/);
+  });
+
+  it("reports a failed command with its exit code, an MCP call and a sub-agent as calls, a plan as an artifact", async () => {
+    const task = await send("fail make\nmcp\ncollab\nplan\nunknown\nsay Done.");
+    const [shell, mcp, agent] = callsIn(task);
+    expect(shell?.result).toMatchObject({ case: "error", value: { message: "bad\n", statusCode: 3 } });
+    expect([mcp?.toolName, mcp?.inputParameters, textOf(mcp)]).toEqual(["mcp__s__t", { a: 1 }, "hello"]);
+    expect([agent?.toolName, agent?.inputParameters]).toEqual([
+      "agent:spawnAgent",
+      { parent_thread_id: task.agentSessionId, child_thread_ids: ["child"], prompt: "Help." },
+    ]);
+    expect(task.artifacts.map(({ name, parts }) => [name, parts[0]?.content.value])).toEqual([
+      ["Plan", { explanation: "why", plan: [{ step: "a", status: "completed" }] }],
+    ]);
+    expect(wordsIn(task)).toBe("Done.");
+  });
+
+  it.each([
+    [OPTION_PROCEED_ONCE, "accept"],
+    [OPTION_PROCEED_ALWAYS, "acceptForSession"],
+    ["proceed_always_and_save", { acceptWithExecpolicyAmendment: { execpolicy_amendment: ["touch", "x"] } }],
+  ])("asks before a command, and gives Codex the decision that it offered: %s", async (option, decision) => {
+    const asking = await send("ask touch x\nsay Ran.");
+    expect([asking.state, asking.error]).toEqual([TaskState.INPUT_REQUIRED, ""]);
+    const [asked] = callsIn(asking);
+    const request = asked?.confirmationRequest;
+    expect(request?.details).toMatchObject({
+      case: "executeDetails",
+      value: { command: "touch x", workingDirectory: workspace },
+    });
+    expect(request?.options.map(({ id }) => id)).toEqual([
+      OPTION_PROCEED_ONCE,
+      OPTION_PROCEED_ALWAYS,
+      "proceed_always_and_save",
+      "reject",
+      OPTION_CANCEL,
+    ]);
+    const task = await answer(asking, option);
+    expect([task.state, wordsIn(task)]).toEqual([TaskState.COMPLETED, "Ran."]);
+    expect([callsIn(task).length, textOf(callsIn(task)[0])]).toEqual([1, `${JSON.stringify(decision)}\n`]);
+  });
+
+  it("lets Codex go on without a call that its user rejects, and stops it when they cancel", async () => {
+    const rejected = await answer(await send("ask touch x\nsay Next."), "reject");
+    expect([rejected.state, wordsIn(rejected)]).toEqual([TaskState.COMPLETED, "declined\n\nNext."]);
+    const canceled = await answer(await send("ask touch x\nsay Next.", "m2"), OPTION_CANCEL);
+    expect([canceled.state, wordsIn(canceled)]).toEqual([TaskState.INPUT_REQUIRED, ""]);
+    for (const task of [rejected, canceled])
+      expect(callsIn(task).map(({ status }) => status)).toEqual([ToolCallStatus.CANCELLED]);
+    expect(existsSync(join(home, "ran.txt"))).toBe(false);
+  });
+
+  it("asks before it changes a file, with the content before and after", async () => {
+    const asking = await send("patch\nsay Patched.");
+    const value = { filePath: join(workspace, "a.txt"), oldContent: "one\ntwo\n", newContent: "one\nTWO\n" };
+    expect(callsIn(asking)[0]?.confirmationRequest?.details).toMatchObject({ case: "fileEditDetails", value });
+    const task = await answer(asking, OPTION_PROCEED_ONCE);
+    const [call] = callsIn(task);
+    expect([task.state, call?.toolName, call?.status]).toEqual([
+      TaskState.COMPLETED,
+      "apply_patch",
+      ToolCallStatus.SUCCEEDED,
+    ]);
+    expect(call?.result).toMatchObject({ case: "output", value: { result: { case: "diff", value } } });
+    expect(task.artifacts.map(({ parts }) => [parts[0]?.mediaType, parts[0]?.content.value])).toEqual([
+      ["text/x-diff", "diff --git a/a.txt b/a.txt\n"],
+    ]);
+  });
+
+  it("shows every file of a change of several before it is approved", async () => {
+    const details = callsIn(await send("patch a.txt b.txt"))[0]?.confirmationRequest?.details;
+    expect(details?.case).toBe("genericDetails");
+    const description = details?.case === "genericDetails" ? details.value.description : "";
+    expect(description).toContain(`+++ ${join(workspace, "a.txt")}\n`);
+    expect(description).toContain(`+++ ${join(workspace, "b.txt")}\n`);
+  });
+
+  it("asks for permissions, asks questions with choices and in words, and hands on forms of MCP servers", async () => {
+    const permitted = await answer(await send("permit"), OPTION_PROCEED_ONCE);
+    expect(JSON.parse(wordsIn(permitted))).toEqual({ permissions: { network: { enabled: true } }, scope: "turn" });
+    const first = await send("input", "m2");
+    expect(callsIn(first)[0]?.confirmationRequest?.options.map(({ name }) => name)).toEqual([
+      "A",
+      "B",
+      "Do not answer",
+    ]);
+    const second = await answer(first, "choice:2");
+    const answered = await answer(second, "own_words", "because");
+    expect(JSON.parse(wordsIn(answered))).toEqual({
+      answers: { q1: { answers: ["B"] }, q2: { answers: ["because"] } },
+    });
+    const form = await answer(await send("elicit", "m3"), OPTION_PROCEED_ONCE, '{"name":"Ada"}');
+    expect(JSON.parse(wordsIn(form))).toEqual({ action: "accept", content: { name: "Ada" }, _meta: null });
+    const declined = await answer(await send("elicit", "m4"), OPTION_CANCEL);
+    expect(JSON.parse(wordsIn(declined))).toMatchObject({ action: "decline" });
+  });
+
+  it("refuses a request that it does not support, by its name", async () => {
+    expect(wordsIn(await send("tool"))).toContain("devtool does not support item/tool/call");
+  });
+
+  it("interrupts Codex when the task is canceled, and keeps the app-server for the next message", async () => {
+    const working = await begin("run ls\nhang");
+    const canceled = await client().cancelTask({ taskId: working.id });
+    expect(canceled.task?.state).toBe(TaskState.CANCELED);
+    const next = await send("say Again.", "m2", working);
+    expect([next.state, wordsIn(next)]).toEqual([TaskState.COMPLETED, "Again."]);
+    const methods = await received();
+    expect(methods.filter((method) => ["initialize", "turn/interrupt", "thread/resume"].includes(method))).toEqual([
+      "initialize",
+      "turn/interrupt",
+    ]);
+  });
+
+  it("ends an app-server that does not stop, and goes on in another one", async () => {
+    const working = await begin("run ls\ndeaf");
+    await client().cancelTask({ taskId: working.id });
+    const next = await send("say Again.", "m2", working);
+    expect([next.state, wordsIn(next)]).toEqual([TaskState.COMPLETED, "Again."]);
+    expect(await received()).toContain("thread/resume");
+  });
+
+  it("gives Codex a message that steers it while it works", async () => {
+    const working = await begin("run ls\nsteer");
+    const message = { message: textMessage("m2", "Go left."), taskId: working.id, contextId: working.contextId };
+    await client().sendMessage({ ...message, messageSettings: { delivery: MessageDelivery.STEER } });
+    for await (const { event } of client().subscribeTask({ taskId: working.id }))
+      if (event?.state !== TaskState.WORKING) break;
+    const task = await read(working.id);
+    expect([task.state, wordsIn(task)]).toEqual([TaskState.COMPLETED, "steered: Go left."]);
+  });
+
+  it.each([
+    [OPTION_PROCEED_ONCE, TaskState.COMPLETED, ToolCallStatus.SUCCEEDED, "touch x\n"],
+    ["reject", TaskState.COMPLETED, ToolCallStatus.CANCELLED, ""],
+    [OPTION_CANCEL, TaskState.INPUT_REQUIRED, ToolCallStatus.CANCELLED, ""],
+  ])("keeps an open question over a restart, and acts on the answer once: %s", async (option, state, status, ran) => {
+    const asking = await send("ask touch x\nsay Ran.");
+    await server.close();
+    await start();
+    const task = await answer(asking, option);
+    expect([task.state, task.error, callsIn(task).map((call) => call.status)]).toEqual([state, "", [status]]);
+    const file = join(home, "ran.txt");
+    expect(existsSync(file) ? await readFile(file, "utf8") : "").toBe(ran);
+    expect(task.agentSessionId).toBe(asking.agentSessionId);
+  });
+
+  it.each([
+    ["die", "it ended with exit code 7"],
+    ["long", "it wrote a message of more than"],
+    ["garbage 500\nhang", "lines that are not valid JSON"],
+  ])("fails the task when the app-server fails (%s), and works again with the next message", async (prompt, why) => {
+    const failed = await send(prompt);
+    expect(failed.state).toBe(TaskState.FAILED);
+    expect(failed.error).toContain(why);
+    const next = await send("say Fine.", "m2", failed);
+    expect([next.state, wordsIn(next)]).toEqual([TaskState.COMPLETED, "Fine."]);
+  });
+
+  it("goes on after some lines that are not messages, and after 200 KB of output", async () => {
+    const task = await send("garbage 3\nbig 200000\nsay Fine.");
+    expect([task.state, wordsIn(task), textOf(callsIn(task)[0])?.length]).toEqual([
+      TaskState.COMPLETED,
+      "Fine.",
+      200_000,
+    ]);
+  });
+
+  it("says what failed in Codex, and waits for a login that is missing", async () => {
+    const failed = await send("broken");
+    expect([failed.state, failed.error]).toEqual([
+      TaskState.FAILED,
+      "stream disconnected (responseStreamDisconnected)",
+    ]);
+    expect((await send("login", "m2")).state).toBe(TaskState.AUTH_REQUIRED);
+  });
+
+  it("says so when Codex has lost the thread, and begins a new one", async () => {
+    const first = await send("say One.");
+    await server.close();
+    await rm(join(home, `${first.agentSessionId}.thread`));
+    await start();
+    const next = await send("say Two.", "m2", first);
+    expect([next.state, wordsIn(next)]).toEqual([TaskState.COMPLETED, "Two."]);
+    expect(next.agentSessionId).not.toBe(first.agentSessionId);
+  });
+
+  it("narrows what Codex may do to the approval mode of the session, never wider than the operator's", async () => {
+    await send("say Hi.", "m1", undefined, ApprovalMode.PLAN);
+    await send("say Hi.", "m2", undefined, ApprovalMode.YOLO);
+    const started = (await messages()).filter(({ method }) => method === "thread/start");
+    expect(started.map(({ params }) => [params?.approvalPolicy, params?.sandbox, params?.approvalsReviewer])).toEqual([
+      ["never", "read-only", "user"],
+      ["untrusted", "workspace-write", "user"],
+    ]);
+  });
+
+  it("says what to do when the program is not installed", async () => {
+    await server.close();
+    await start({ command: [join(directory, "no-codex")] });
+    const task = await send("say Hi.");
+    expect([task.state, task.error]).toEqual([TaskState.FAILED, expect.stringContaining("it could not be started")]);
+  });
+
+  async function start(options: CodexOptions = {}): Promise<void> {
+    const environment = { CODEX_HOME: home, PATH: process.env.PATH ?? "" };
+    const codex = codexAgent({ command: FAKE_APP_SERVER, environment, ...options });
+    const onError = (reason: unknown): number => errors.push(reason);
+    server = await createServer({ agents: { codex }, workspace, dataDirectory: join(directory, "data"), onError });
+  }
+
+  function client(): Client {
+    const interceptors = [bearerInterceptor(server.token)];
+    return createDevtoolClient(createConnectTransport({ baseUrl: server.url, httpVersion: "1.1", interceptors })).tasks;
+  }
+
+  async function send(text: string, id = "m1", task?: Task, approvalMode = ApprovalMode.UNSPECIFIED): Promise<Task> {
+    return exchange({ message: textMessage(id, text), ...placeOf(task), sessionSettings: { approvalMode } });
+  }
+
+  async function answer(task: Task, option: string, text = ""): Promise<Task> {
+    const asking = callsIn(task).find(({ confirmationRequest }) => confirmationRequest);
+    if (!asking) throw new Error("nothing is asked");
+    const message = textMessage(crypto.randomUUID(), text);
+    const parts = [confirmationPart(asking, option), ...(text === "" ? [] : message.parts)];
+    return exchange({ message: { ...message, parts }, taskId: task.id });
+  }
+
+  async function exchange(request: Parameters<Client["sendMessage"]>[0]): Promise<Task> {
+    const { task } = await client().sendMessage(request);
+    return read(task?.id ?? "");
+  }
+
+  /** Sends a prompt and returns the task when its first call is on the log, while Codex works. */
+  async function begin(text: string): Promise<Task> {
+    const stream = client().streamMessage({ request: { message: textMessage("m1", text) } });
+    for await (const { event } of stream) {
+      if (event?.payload.case !== "toolCall" || event.payload.value.status !== ToolCallStatus.SUCCEEDED) continue;
+      const { task } = await client().getTask({ taskId: event.taskId });
+      if (task) return task;
+    }
+    throw new Error("the task has ended");
+  }
+
+  async function read(taskId: string): Promise<Task> {
+    const { task } = await client().getTask({ taskId });
+    if (!task) throw new Error("there is no task");
+    return task;
+  }
+
+  async function messages(): Promise<{ method?: string; params?: Record<string, unknown> }[]> {
+    const text = await readFile(join(home, "received.jsonl"), "utf8");
+    return text
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+  }
+
+  async function received(): Promise<string[]> {
+    return (await messages()).map(({ method = "" }) => method);
+  }
+});
+
+function placeOf(task: Task | undefined): { taskId?: string; contextId?: string } {
+  return task ? { taskId: task.id, contextId: task.contextId } : {};
+}
+
+function callsIn({ history }: Task): ToolCall[] {
+  return history.flatMap(toolCallsOf);
+}
+
+function textOf(call: ToolCall | undefined): string | undefined {
+  const result = call?.result.case === "output" ? call.result.value.result : undefined;
+  return result?.case === "text" ? result.value : undefined;
+}
+
+/** What the agent said since the last prompt. */
+function wordsIn({ history }: Task): string {
+  const start = history.findLastIndex(({ role, messageId }) => role === Role.USER && /^m\d/.test(messageId));
+  const parts = history
+    .slice(start)
+    .filter(({ role }) => role === Role.AGENT)
+    .flatMap((message) => message.parts);
+  return parts.flatMap(({ content }) => (content.case === "text" ? [content.value] : [])).join("");
+}
+
+function thoughtsIn({ history }: Task): string[][] {
+  const parts = history.flatMap((message) => message.parts);
+  return parts.flatMap(({ content }) =>
+    content.case === "thought" ? [[content.value.subject, content.value.description]] : [],
+  );
+}
