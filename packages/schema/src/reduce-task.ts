@@ -35,6 +35,7 @@ export function reduceTask(task: Task, event: TaskEvent): Task {
     sequence: event.sequence,
     model: event.model === "" ? task.model : event.model,
     extensionActive: task.extensionActive || event.extensionActive,
+    agentSessionId: event.agentSessionId || task.agentSessionId,
     createTime: task.createTime ?? event.time,
     updateTime: event.time ?? task.updateTime,
   };

@@ -40,6 +40,11 @@ export type AgentEvent =
    */
   | { readonly case: "toolCalls"; readonly value: readonly CallUpdate[] }
   /**
+   * The id under which the agent keeps the conversation itself. Later turns find it in `Task.agentSessionId`, in every
+   * task of the conversation and after a restart. The agent is resumed once it is durable.
+   */
+  | { readonly case: "session"; readonly value: string }
+  /**
    * Ends the turn in the given state, with a text for the user. An executor that returns without it
    * ends the turn as `completed`. Events after it are ignored.
    */

@@ -29,7 +29,11 @@ describe("an answer without a task id (TOOL-5)", () => {
 
 async function askIn(registry: SessionRegistry, taskId: string): Promise<void> {
   const created = create(TaskCreatedSchema, { principal: "p", message: { messageId: taskId } });
-  using held = await registry.create(taskId, { contextId: `context-of-${taskId}`, extensionActive: true }, created);
+  using held = await registry.create(
+    taskId,
+    { contextId: `context-of-${taskId}`, extensionActive: true, agentSessionId: "" },
+    created,
+  );
   let asked = 0;
   for await (const { state } of held.session.log.read(0n, signal)) {
     // The state change when the call asks, and the one at the end of the turn.

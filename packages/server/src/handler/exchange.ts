@@ -154,6 +154,7 @@ export class Exchanges {
     const place = {
       contextId: origin.contextId || nextId(),
       extensionActive: origin.activateExtension || session?.extensionActive === true,
+      agentSessionId: session?.agentSessionId ?? "",
     };
     return { held: await registry.create(nextId(), place, created), after: 0n };
   }

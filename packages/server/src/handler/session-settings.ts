@@ -41,6 +41,8 @@ export interface Session {
   readonly settings: Settings;
   /** Whether the client of the conversation has activated the development-tool extension (CARD-3). */
   readonly extensionActive: boolean;
+  /** The id under which the agent keeps the conversation itself; empty for none. */
+  readonly agentSessionId: string;
 }
 
 /** Finds the session of a context by its latest task. Undefined when the principal has no task there. */
@@ -51,9 +53,9 @@ export async function findSession(
 ): Promise<Session | undefined> {
   const latest = await store.findLatest(principal, contextId);
   if (!latest) return undefined;
-  const { extensionActive } = latest;
+  const { extensionActive, agentSessionId } = latest;
   for await (const { payload } of store.readEvents(latest.taskId, 0n)) {
-    return payload.case === "created" ? { settings: payload.value, extensionActive } : undefined;
+    return payload.case === "created" ? { settings: payload.value, extensionActive, agentSessionId } : undefined;
   }
   return undefined;
 }

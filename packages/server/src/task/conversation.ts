@@ -5,6 +5,8 @@ import { EarlierConversation } from "./earlier-conversation.ts";
 export class Conversation {
   /** The messages of earlier tasks that the open ones continue. */
   readonly earlier: EarlierConversation = new EarlierConversation();
+  /** The id under which the agent keeps the conversation itself; empty for none. Later events of all tasks record it. */
+  agentSessionId = "";
   #extensionActive = false;
 
   /**

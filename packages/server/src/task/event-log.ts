@@ -139,6 +139,7 @@ export class EventLog {
       state,
       model,
       extensionActive: this.conversation.extensionActive,
+      agentSessionId: this.conversation.agentSessionId,
       payload,
     };
     const event = create(TaskEventSchema, detail ? { ...fields, toolCallDetail: detail } : fields);

@@ -61,7 +61,11 @@ async function registryOf(taskIds: readonly string[]): Promise<SessionRegistry> 
 /** Creates a task and waits until it has ended. */
 async function begin(registry: SessionRegistry, taskId: string): Promise<void> {
   const created = create(TaskCreatedSchema, { principal: "p", message: userMessage("first") });
-  using held = await registry.create(taskId, { contextId: `context-of-${taskId}`, extensionActive: false }, created);
+  using held = await registry.create(
+    taskId,
+    { contextId: `context-of-${taskId}`, extensionActive: false, agentSessionId: "" },
+    created,
+  );
   for await (const { state } of held.session.log.read(0n, signal)) if (isTerminal(state)) return;
 }
 

@@ -25,6 +25,8 @@ export interface TaskPlace {
   readonly contextId: string;
   /** Whether the extension is active in the conversation, or the request activates it. */
   readonly extensionActive: boolean;
+  /** The id under which the agent keeps the conversation itself; empty for none. */
+  readonly agentSessionId: string;
 }
 
 /** The open tasks of this process. Each task is open at most once, so that its log has one writer. */
@@ -40,8 +42,9 @@ export class SessionRegistry implements AsyncDisposable {
   }
 
   /** Creates a task and starts its agent. Resolves when the task is durable. */
-  async create(taskId: string, { contextId, extensionActive }: TaskPlace, created: TaskCreated): Promise<HeldSession> {
+  async create(taskId: string, place: TaskPlace, created: TaskCreated): Promise<HeldSession> {
     this.#assertRunning();
+    const { contextId, extensionActive, agentSessionId } = place;
     const { message, settings, sessionSettings, command, principal } = created;
     const blank = create(TaskSchema, { id: taskId, contextId });
     const history = message ? [message] : [];
@@ -50,6 +53,7 @@ export class SessionRegistry implements AsyncDisposable {
     const replyOnly = executor.answersWith?.(described) === "message";
     const session = this.#openInConversation(described, async (conversation) => {
       if (extensionActive) conversation.activateExtension();
+      conversation.agentSessionId ||= agentSessionId;
       const opened = this.#open(blank, executor, conversation);
       await opened.create({ ...created, replyOnly });
       return opened;
@@ -134,11 +138,10 @@ export class SessionRegistry implements AsyncDisposable {
     const task = await readTask(this.#options.store, taskId);
     if (!task) return undefined;
     return this.#openInConversation(task, async (conversation) => {
-      // Another task of the conversation may have activated the extension: then the latest event records it.
-      const { store } = this.#options;
-      const isActive =
-        task.extensionActive || (await store.findLatest(task.principal, task.contextId))?.extensionActive;
-      if (isActive) conversation.activateExtension();
+      // Another task of the conversation may have activated the extension, or have a newer session of the agent.
+      const latest = await this.#options.store.findLatest(task.principal, task.contextId);
+      if (task.extensionActive || latest?.extensionActive) conversation.activateExtension();
+      conversation.agentSessionId ||= latest?.agentSessionId ?? task.agentSessionId;
       const session = this.#open(task, this.#options.createExecutor(task), conversation);
       await session.recover();
       return session;

@@ -59,6 +59,10 @@ export class TurnRecorder {
    */
   record(event: Exclude<AgentEvent, Ending>): Promise<void> | undefined {
     if (event.case === "toolCalls") return this.#recordCalls(event.value);
+    if (event.case === "session") {
+      this.#log.conversation.agentSessionId = event.value;
+      return this.append([{ payload: { case: undefined } }]);
+    }
     const payload =
       event.case === "text" ? { case: event.case, value: create(TextContentSchema, { text: event.value }) } : event;
     this.#waiting.push({ payload, model: this.model });
