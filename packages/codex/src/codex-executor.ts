@@ -1,5 +1,13 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
-import { findToolCall, NoticeSchema, OPTION_CANCEL, type Task, TaskState, type ToolCall, ToolCallStatus } from "@devtool/schema";
+import {
+  findToolCall,
+  NoticeSchema,
+  OPTION_CANCEL,
+  type Task,
+  TaskState,
+  type ToolCall,
+  ToolCallStatus,
+} from "@devtool/schema";
 import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 import {
   type AgentEvent,
