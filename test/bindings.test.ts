@@ -84,7 +84,7 @@ describe.concurrent("the bindings", () => {
         const [command = "", ...args] = example.words;
         const { stdout } = await promisify(execFile)(command, args, { cwd, env });
         expect(stdout).toBe(shown?.[1]);
-        expect(readFileSync(join(workspace, "hello.txt"), "utf8")).toBe(`Hello from ${title}`);
+        expect(readFileSync(join(workspace, `hello-${language}.txt`), "utf8")).toBe(`Hello from ${title}`);
         rmSync(workspace, { recursive: true });
       });
     }

@@ -73,12 +73,14 @@ describe("docs/configuration.md", () => {
     expect(present).toEqual(expect.arrayContaining(["server.json", "tasks.db", "checkpoints.git"]));
 
     const verdict = await say(["audit", "verify", ...connected]);
-    const [head = ""] = /[0-9a-f]{64}/.exec(verdict) ?? [];
+    const [head = ""] = /[A-Za-z0-9+/]{43}=/.exec(verdict) ?? [];
     const again = await say(["audit", "verify", "--head", head, ...connected]);
     const session = `$ devtool audit verify\n${verdict}$ devtool audit verify --head ${head}\n${again}`;
     const shown = /<!-- transcript: audit -->\n```\n([\s\S]*?)```/.exec(text)?.[1];
-    expect(session.replaceAll(/[0-9a-f]{64}/g, "3f…")).toBe(shown);
-    expect(await say(["audit", "export", ...connected])).toMatch(/^\{"number":"1".*"AUDIT_ACTION_ASKED"/);
+    expect(session.replaceAll(head, "kQ3…=")).toBe(shown);
+    const exported = await say(["audit", "export", ...connected]);
+    expect(exported).toMatch(/^\{"number":"1".*"AUDIT_ACTION_ASKED"/);
+    expect(exported).toContain(`"hash":"${head}"`);
     expect(server.says()).toContain("devtool serves");
   });
 });

@@ -30,7 +30,7 @@ async def main() -> None:
         tasks: TaskServiceAsyncStub = TaskServiceStub(channel)
         questions: list[tool_call_pb2.ToolCall] = []
         task_id = ""
-        prompt = task_pb2.Part(text="write hello.txt Hello from Python\ntext Written.")
+        prompt = task_pb2.Part(text="write hello-python.txt Hello from Python\ntext Written.")
         # A timeout ends the stream and not the task: subscribe to it later (resume.py).
         async with asyncio.timeout(60):
             async for event in send(tasks, [prompt]):

@@ -28,7 +28,7 @@ def main() -> None:
 
         task_id = ""
         questions: list[tool_call_pb2.ToolCall] = []
-        prompt = task_pb2.Part(text="write hello.txt Hello from Python\ntext Written.")
+        prompt = task_pb2.Part(text="write hello-python.txt Hello from Python\ntext Written.")
         for response in tasks.StreamMessage(request([prompt]), metadata=METADATA):
             task_id = response.event.task_id
             call = response.event.tool_call

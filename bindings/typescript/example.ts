@@ -16,7 +16,7 @@ const client: Client<typeof TaskService> = createClient(TaskService, transport);
 
 const questions: ToolCall[] = [];
 let taskId = "";
-const prompt = "write hello.txt Hello from TypeScript\ntext Written.";
+const prompt = "write hello-typescript.txt Hello from TypeScript\ntext Written.";
 const parts = [{ content: { case: "text" as const, value: prompt } }];
 const asked = client.streamMessage({ request: { message: { messageId: crypto.randomUUID(), parts } } });
 for await (const { event } of asked) {

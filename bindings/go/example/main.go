@@ -26,7 +26,7 @@ func main() {
 }
 
 func run(tasks devtoolv1alphaconnect.TaskServiceClient) error {
-	prompt := &devtool.Part{Content: &devtool.Part_Text{Text: "write hello.txt Hello from Go\ntext Written."}}
+	prompt := &devtool.Part{Content: &devtool.Part_Text{Text: "write hello-go.txt Hello from Go\ntext Written."}}
 	asked, err := send(tasks, "", prompt)
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let config = ClientConfig::new(url.parse()?).with_default_header("authorization", format!("Bearer {token}"));
     let tasks = TaskServiceClient::new(HttpClient::plaintext(), config);
 
-    let prompt = Content::Text("write hello.txt Hello from Rust\ntext Written.".into());
+    let prompt = Content::Text("write hello-rust.txt Hello from Rust\ntext Written.".into());
     let mut asked = tasks.stream_message(request("question", "", vec![prompt])).await?;
     let (mut task_id, mut questions) = (String::new(), Vec::new());
     while let Some(response) = asked.message().await? {

@@ -22,7 +22,7 @@ export async function verify(options: AuditOptions & { readonly head?: string },
   let headSeen = options.head === undefined;
   async function* watched(): AsyncIterable<AuditRecord> {
     for await (const record of readAudit(options, io)) {
-      headSeen ||= Buffer.from(record.hash).toString("hex") === options.head;
+      headSeen ||= Buffer.from(record.hash).toString("base64") === options.head;
       yield record;
     }
   }

@@ -82,8 +82,8 @@ export interface AuditVerdict {
   /** The number of valid records before the end or the first fault. */
   readonly count: bigint;
   /**
-   * The hash of the last valid record, in hexadecimal. Keep it elsewhere to detect later that records up
-   * to it were removed or changed.
+   * The hash of the last valid record, in base64 as in the record's JSON. Empty without a record. Keep it
+   * elsewhere to detect later that records up to it were removed or changed.
    */
   readonly head: string;
   /** What is wrong with the record after the valid ones; undefined when all are valid. */
@@ -99,5 +99,5 @@ export async function verifyAudit(records: AsyncIterable<AuditRecord>): Promise<
     if (fault !== undefined) break;
     last = record;
   }
-  return { count: last?.number ?? 0n, head: Buffer.from(last?.hash ?? NO_HASH).toString("hex"), fault };
+  return { count: last?.number ?? 0n, head: Buffer.from(last?.hash ?? NO_HASH).toString("base64"), fault };
 }

@@ -33,7 +33,7 @@ public final class Confirm {
   }
 
   private static void run(TaskServiceBlockingStub tasks) {
-    var prompt = Part.newBuilder().setText("write hello.txt Hello from Java\ntext Written.").build();
+    var prompt = Part.newBuilder().setText("write hello-java.txt Hello from Java\ntext Written.").build();
     var taskId = "";
     List<ToolCall> questions = new ArrayList<>();
     for (var asked = tasks.streamMessage(request("", List.of(prompt))); asked.hasNext(); ) {
