@@ -15,7 +15,7 @@ export interface AgentSpec {
   readonly said: string;
 }
 
-/** What an agent is made of. */
+/** The implementation of a configured agent. */
 type AgentSource =
   | { readonly case: "codingAgent" }
   /** A module, by its absolute path. */
