@@ -9,3 +9,6 @@ export const FAKE_APP_SERVER: readonly string[] = [
   process.execPath,
   fileURLToPath(new URL("./fake-app-server.ts", import.meta.url)),
 ];
+
+/** The file with the names of the requests, notifications and items in the JSON Schema of codex's app-server. */
+export const PROTOCOL_NAMES: string = fileURLToPath(new URL("./protocol-names.json", import.meta.url));

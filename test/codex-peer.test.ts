@@ -1,0 +1,167 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import { delimiter, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { createConnectTransport } from "@connectrpc/connect-node";
+import { bearerInterceptor, confirmationPart, createDevtoolClient, textMessage } from "@devtool/client";
+import { codexAgent } from "@devtool/codex";
+import { PROTOCOL_NAMES } from "@devtool/codex/testing";
+import { startFakeOpenAi } from "@devtool/openai/testing";
+import { OPTION_PROCEED_ONCE, type Task, TaskState, type ToolCall, ToolCallStatus, toolCallsOf } from "@devtool/schema";
+import { createServer, type DevtoolServer } from "@devtool/server";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+
+const VERSION = "0.169.0";
+const names = JSON.parse(readFileSync(PROTOCOL_NAMES, "utf8"));
+const program = findProgram();
+if (!program) console.info(`skipped: codex ${VERSION} is not in PATH (npm install -g @openai/codex@${VERSION})`);
+
+describe.skipIf(!program)("the app-server of codex, with a fake model", () => {
+  let directory: string;
+  let workspace: string;
+  let server: DevtoolServer;
+  let model: Awaited<ReturnType<typeof startFakeOpenAi>>;
+
+  beforeEach(async () => {
+    // Codex refuses a home below the directory for temporary files.
+    directory = await realpath(await mkdtemp(join(homedir(), ".devtool-codex-peer-")));
+    workspace = join(directory, "workspace");
+    await mkdir(workspace);
+    await writeFile(join(workspace, "a.txt"), "one\ntwo\n");
+    model = await startFakeOpenAi({ models: ["gpt-5.5"] });
+    await writeFile(join(directory, "config.toml"), configOf(model.url));
+    await start();
+  });
+
+  afterEach(async () => {
+    await server.close();
+    await model[Symbol.asyncDispose]();
+    await rm(directory, { recursive: true });
+  });
+
+  it("has no request, notification or item that the list of names does not have", async () => {
+    execFileSync(program ?? "", ["app-server", "generate-json-schema", "--experimental", "--out", directory]);
+    const schemaOf = (file: string): Schema => JSON.parse(readFileSync(join(directory, file), "utf8"));
+    const { ThreadItem: item = {} } = schemaOf("ServerNotification.json").definitions ?? {};
+    expect(constantsIn(schemaOf("ServerRequest.json"), "method")).toEqual(names.requests);
+    expect(constantsIn(schemaOf("ServerNotification.json"), "method")).toEqual(names.notifications);
+    expect(constantsIn(item, "type")).toEqual(names.items);
+  });
+
+  it("answers, asks before a command, and runs it once it is approved", async () => {
+    const asking = await exchange({ message: textMessage("m1", `${escalated("echo ran >> ran.txt")}\nsay All done.`) });
+    expect([asking.state, asking.error]).toEqual([TaskState.INPUT_REQUIRED, ""]);
+    const [asked] = callsIn(asking);
+    const value = { command: "echo ran >> ran.txt" };
+    expect([asked?.toolName, asked?.inputParameters]).toEqual(["shell", { ...value, cwd: workspace }]);
+    const task = await answer(asking, OPTION_PROCEED_ONCE);
+    expect([task.state, task.error, callsIn(task).map(({ status }) => status)]).toEqual([
+      TaskState.COMPLETED,
+      "",
+      [ToolCallStatus.SUCCEEDED],
+    ]);
+    expect(await readFile(join(workspace, "ran.txt"), "utf8")).toBe("ran\n");
+    expect(task.usage?.inputTokens).toBeGreaterThan(0n);
+  });
+
+  it("stops when a command is canceled, and goes on with the next message in the same thread after a restart", async () => {
+    const asking = await exchange({ message: textMessage("m1", escalated("echo ran >> ran.txt")) });
+    await server.close();
+    await start();
+    const stopped = await answer(asking, "cancel");
+    expect([stopped.state, stopped.error]).toEqual([TaskState.INPUT_REQUIRED, ""]);
+    const next = await exchange({ message: textMessage("m2", "say Again."), taskId: asking.id });
+    expect([next.state, next.error, next.agentSessionId]).toEqual([TaskState.COMPLETED, "", asking.agentSessionId]);
+    expect(existsSync(join(workspace, "ran.txt"))).toBe(false);
+  });
+
+  it("says that an approved call did not run when Codex does not make it again after a restart", async () => {
+    const asking = await exchange({ message: textMessage("m1", escalated("echo ran >> ran.txt")) });
+    await server.close();
+    await start();
+    const task = await answer(asking, OPTION_PROCEED_ONCE);
+    const [call] = callsIn(task);
+    expect(call?.result).toMatchObject({ case: "error", value: { type: "approval_outdated" } });
+    expect(existsSync(join(workspace, "ran.txt"))).toBe(false);
+  });
+
+  async function start(): Promise<void> {
+    const environment = { CODEX_HOME: directory, HOME: directory, PATH: process.env.PATH ?? "", FAKE_KEY: "fake" };
+    const codex = codexAgent({ command: [program ?? "", "app-server"], environment });
+    server = await createServer({ agents: { codex }, workspace, dataDirectory: join(directory, "data") });
+  }
+
+  async function answer(task: Task, option: string): Promise<Task> {
+    const asking = callsIn(task).find(({ confirmationRequest }) => confirmationRequest);
+    if (!asking) throw new Error("nothing is asked");
+    const message = { ...textMessage(crypto.randomUUID(), ""), parts: [confirmationPart(asking, option)] };
+    return exchange({ message, taskId: task.id });
+  }
+
+  async function exchange(request: Parameters<Client["sendMessage"]>[0]): Promise<Task> {
+    const interceptors = [bearerInterceptor(server.token)];
+    const transport = createConnectTransport({ baseUrl: server.url, httpVersion: "1.1", interceptors });
+    const { tasks } = createDevtoolClient(transport);
+    const { task: sent } = await tasks.sendMessage(request);
+    const { task } = await tasks.getTask({ taskId: sent?.id ?? "" });
+    if (!task) throw new Error("there is no task");
+    return task;
+  }
+});
+
+type Client = ReturnType<typeof createDevtoolClient>["tasks"];
+
+/** The parts of a JSON Schema that are read. */
+interface Schema {
+  readonly definitions?: Readonly<Record<string, Schema>>;
+  readonly oneOf?: readonly Schema[];
+  readonly anyOf?: readonly Schema[];
+  readonly allOf?: readonly Schema[];
+  readonly properties?: Readonly<Record<string, { readonly enum?: readonly string[] }>>;
+}
+
+/** Returns the constants of a field in the variants of a schema, in order. */
+function constantsIn({ oneOf = [], anyOf = [], allOf = [] }: Schema, field: string): string[] {
+  return [...oneOf, ...anyOf, ...allOf].flatMap((variant) => {
+    const [constant] = variant.properties?.[field]?.enum ?? [];
+    return constant === undefined ? constantsIn(variant, field) : [constant];
+  });
+}
+
+/** Finds the program in PATH, if it has the version of the list of names. */
+function findProgram(): string | undefined {
+  const peers = fileURLToPath(new URL("../peers/acp/node_modules/.bin", import.meta.url));
+  const places = [peers, ...(process.env.PATH ?? "").split(delimiter)].map((place) => join(place, "codex"));
+  return places.filter((place) => existsSync(place)).find((place) => versionOf(place).includes(VERSION));
+}
+
+function versionOf(path: string): string {
+  return execFileSync(path, ["--version"], { encoding: "utf8" });
+}
+
+function escalated(cmd: string): string {
+  const args = { cmd, sandbox_permissions: "require_escalated", justification: "a test" };
+  return `call exec_command ${JSON.stringify(args)}`;
+}
+
+function configOf(url: string): string {
+  return `model = "gpt-5.5"
+model_provider = "fake"
+[model_providers.fake]
+name = "Fake"
+base_url = "${url}/v1"
+wire_api = "responses"
+env_key = "FAKE_KEY"
+supports_websockets = false
+request_max_retries = 0
+stream_max_retries = 0
+[analytics]
+enabled = false
+`;
+}
+
+function callsIn({ history }: Task): ToolCall[] {
+  return history.flatMap(toolCallsOf);
+}
