@@ -91,7 +91,11 @@ async function agentAt(address: Address, { agent, protocol }: EditorOptions): Pr
     const card = await fetchAgentCard({ url, extension: "optional", fetch }, AbortSignal.timeout(10_000));
     return portAgentFrom(card);
   } catch (reason) {
-    if (protocol === "a2a" || ConnectError.from(reason).code !== Code.NotFound) throw reason;
+    const { code, rawMessage } = ConnectError.from(reason);
+    if (protocol === "a2a" || code !== Code.NotFound) {
+      const problem = `the agent card of ${address.url} cannot be read: ${rawMessage}`;
+      throw new ConnectError(problem, code, undefined, undefined, reason);
+    }
     return { name: "agent", version: "", inputModes: ["text/plain"], hasExtension: true };
   }
 }

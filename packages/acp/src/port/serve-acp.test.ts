@@ -1,0 +1,217 @@
+import { PassThrough } from "node:stream";
+import { type ClientConnection, client, type SessionUpdate } from "@agentclientprotocol/sdk";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { createRouterTransport } from "@connectrpc/connect";
+import { createDevtoolClient } from "@devtool/client";
+import {
+  type File,
+  FileSchema,
+  MessageSchema,
+  type SendMessageRequest,
+  type TaskEvent,
+  TaskEventSchema,
+  TaskService,
+  TaskState,
+} from "@devtool/schema";
+import { afterEach, describe, expect, it } from "vitest";
+import type { PortAgent } from "./port.ts";
+import { serveAcp } from "./serve-acp.ts";
+import { stdioStream } from "./stdio-stream.ts";
+import { USAGE_KEY } from "./turn.ts";
+
+const PLAIN: PortAgent = { name: "Plain", version: "2", inputModes: ["text/plain"], hasExtension: false };
+const OURS: PortAgent = { ...PLAIN, inputModes: [], hasExtension: true };
+
+describe("a plain A2A agent behind ACP", () => {
+  const connections: ClientConnection[] = [];
+  afterEach(() => {
+    for (const connection of connections.splice(0)) connection.close();
+  });
+
+  it("is not said to keep sessions, and gets no settings", async () => {
+    const { agent, requests } = start(PLAIN, [ENDED]);
+    const answer = await agent.request("initialize", { protocolVersion: 1 });
+    expect(answer).toMatchObject({
+      agentInfo: { name: "Plain", version: "2" },
+      agentCapabilities: { loadSession: false, mcpCapabilities: { http: false, sse: false } },
+    });
+    expect(answer.agentCapabilities?.sessionCapabilities).toEqual({ close: {} });
+    const { sessionId, modes } = await agent.request("session/new", { cwd: "/w", mcpServers: [] });
+    expect(modes).toBeUndefined();
+    await agent.request("session/prompt", { sessionId, prompt: [{ type: "text", text: "Hi." }] });
+    expect(requests[0]).toMatchObject({ taskId: "", contextId: sessionId });
+    expect(requests[0]?.settings).toBeUndefined();
+    expect(requests[0]?.sessionSettings).toBeUndefined();
+    await expect(agent.request("session/list", {})).rejects.toMatchObject({ code: -32_601 });
+  });
+
+  it("gets each prompt as a new task of its context that refers to the one before", async () => {
+    const { agent, requests } = start(PLAIN, [ENDED]);
+    await agent.request("initialize", { protocolVersion: 1 });
+    const { sessionId } = await agent.request("session/new", { cwd: "/w", mcpServers: [] });
+    await agent.request("session/prompt", { sessionId, prompt: [{ type: "text", text: "One." }] });
+    await agent.request("session/prompt", { sessionId, prompt: [{ type: "text", text: "Two." }] });
+    expect(requests[1]).toMatchObject({
+      taskId: "",
+      contextId: "context-1",
+      message: { referenceTaskIds: ["task-1"] },
+    });
+  });
+
+  it("refuses MCP servers by name", async () => {
+    const { agent } = start(PLAIN, [ENDED]);
+    await agent.request("initialize", { protocolVersion: 1 });
+    const mcpServers = [{ type: "http", name: "tools", url: "https://example.com", headers: [] }] as const;
+    await expect(agent.request("session/new", { cwd: "/w", mcpServers: [...mcpServers] })).rejects.toMatchObject({
+      code: -32_602,
+      message:
+        'MCP server "tools" cannot be used: the agent "Plain" does not take MCP servers of its clients; leave it out',
+    });
+  });
+
+  function start(agent: PortAgent, events: readonly EventInit[]): Started {
+    const started = startAgent(agent, events);
+    connections.push(started.connection);
+    return started;
+  }
+});
+
+describe("the end of a turn", () => {
+  it.each([
+    [TaskState.COMPLETED, "end_turn"],
+    [TaskState.INPUT_REQUIRED, "end_turn"],
+    [TaskState.CANCELED, "cancelled"],
+    [TaskState.REJECTED, "refusal"],
+  ])("of a task in state %s is the stop reason %s", async (state, stopReason) => {
+    const answer = await promptOnce([{ state, payload: { case: "stateChange", value: {} } }]);
+    expect(answer.response).toMatchObject({ stopReason });
+  });
+
+  it("of a failed task is an error with its words", async () => {
+    const state = TaskState.FAILED;
+    await expect(
+      promptOnce([{ state, payload: { case: "stateChange", value: { error: "the model is away: try again" } } }]),
+    ).rejects.toMatchObject({ code: -32_603, message: "the model is away: try again", data: { taskId: "task-1" } });
+  });
+
+  it("of a task that waits for authentication is ACP's own error", async () => {
+    const state = TaskState.AUTH_REQUIRED;
+    await expect(
+      promptOnce([{ state, payload: { case: "stateChange", value: { text: "sign in at https://example.com" } } }]),
+    ).rejects.toMatchObject({ code: -32_000, message: "sign in at https://example.com" });
+  });
+
+  it("has the tokens of the task", async () => {
+    const usage = { case: "usage", value: { inputTokens: 12n, outputTokens: 3n, thoughtTokens: 1n } } as const;
+    const answer = await promptOnce([{ state: TaskState.WORKING, payload: usage }, ENDED]);
+    expect(answer.response._meta).toEqual({
+      [USAGE_KEY]: { inputTokens: 12, cachedTokens: 0, outputTokens: 3, thoughtTokens: 1 },
+    });
+  });
+
+  it("comes after every update", async () => {
+    const texts = Array.from({ length: 200 }, (_, index) => `${index} `);
+    const events = texts.map((text) => ({
+      state: TaskState.WORKING,
+      payload: { case: "text", value: { text } } as const,
+    }));
+    const answer = await promptOnce([...events, ENDED]);
+    expect(answer.updates.map(textOf).join("")).toBe(texts.join(""));
+  });
+});
+
+describe("what is not text", () => {
+  it("is shown by the block that fits it", async () => {
+    const parts = [
+      { content: { case: "file", value: file("a.png", "image/png") } },
+      { content: { case: "file", value: file("a.ogg", "audio/ogg") } },
+      { content: { case: "file", value: file("a.zip", "application/zip") } },
+      { content: { case: "file", value: FAR } },
+      { content: { case: "data", value: { a: 1 } } },
+    ] as const;
+    const artifact = { artifactId: "made", parts: [...parts] };
+    const payload = { case: "artifact", value: { artifact } } as const;
+    const { updates } = await promptOnce([{ state: TaskState.WORKING, payload }, ENDED]);
+    expect(updates.map((update) => ("content" in update ? update.content : undefined))).toEqual([
+      { type: "image", data: "AQI=", mimeType: "image/png" },
+      { type: "audio", data: "AQI=", mimeType: "audio/ogg" },
+      { type: "resource", resource: { uri: "attachment:a.zip", blob: "AQI=", mimeType: "application/zip" } },
+      { type: "resource_link", uri: "https://example.com/far", name: "far" },
+      { type: "text", text: '{\n  "a": 1\n}' },
+    ]);
+  });
+
+  it("says what the user of another client wrote", async () => {
+    const parts = [{ content: { case: "text" as const, value: "Me too." } }];
+    const payload = { case: "message", value: create(MessageSchema, { messageId: "theirs", parts }) } as const;
+    const { updates } = await promptOnce([{ state: TaskState.WORKING, payload }, ENDED]);
+    expect(updates).toEqual([{ sessionUpdate: "user_message_chunk", content: { type: "text", text: "Me too." } }]);
+  });
+});
+
+type EventInit = Pick<MessageInitShape<typeof TaskEventSchema>, "state" | "payload">;
+
+const ENDED: EventInit = { state: TaskState.COMPLETED, payload: { case: "stateChange", value: {} } };
+
+const FAR = create(FileSchema, { name: "far", source: { case: "uri", value: "https://example.com/far" } });
+
+function file(name: string, mediaType: string): File {
+  return create(FileSchema, { name, mediaType, source: { case: "bytes", value: new Uint8Array([1, 2]) } });
+}
+
+function textOf(update: SessionUpdate): string {
+  return update.sessionUpdate === "agent_message_chunk" && update.content.type === "text" ? update.content.text : "";
+}
+
+async function promptOnce(events: readonly EventInit[]): Promise<Prompted> {
+  const { agent, connection, updates } = startAgent(OURS, events);
+  try {
+    await agent.request("initialize", { protocolVersion: 1 });
+    const { sessionId } = await agent.request("session/new", { cwd: "/w", mcpServers: [] });
+    const response = await agent.request("session/prompt", { sessionId, prompt: [{ type: "text", text: "Hi." }] });
+    return { response, updates };
+  } finally {
+    connection.close();
+  }
+}
+
+interface Prompted {
+  readonly response: { readonly stopReason: string; readonly _meta?: unknown };
+  readonly updates: readonly SessionUpdate[];
+}
+
+interface Started {
+  readonly connection: ClientConnection;
+  readonly agent: ClientConnection["agent"];
+  readonly requests: readonly SendMessageRequest[];
+  readonly updates: readonly SessionUpdate[];
+}
+
+/** Serves an agent that answers each message with the same events, as `task-1`, `task-2`, … of `context-1`. */
+function startAgent(agent: PortAgent, inits: readonly EventInit[]): Started {
+  const requests: SendMessageRequest[] = [];
+  async function* answer(): AsyncIterable<{ event: TaskEvent }> {
+    const place = { taskId: `task-${requests.length}`, contextId: "context-1" };
+    const created = { state: TaskState.SUBMITTED, payload: { case: "created", value: {} } } as const;
+    for (const [index, init] of [created, ...inits].entries()) {
+      yield { event: create(TaskEventSchema, { ...place, ...init, sequence: BigInt(index + 1) }) };
+    }
+  }
+  const transport = createRouterTransport(({ service }) => {
+    service(TaskService, {
+      streamMessage({ request }) {
+        if (request) requests.push(request);
+        return answer();
+      },
+    });
+  });
+  const [input, output] = [new PassThrough(), new PassThrough()];
+  const port = { client: createDevtoolClient(transport), agent };
+  const stream = stdioStream(input, output);
+  void serveAcp({ stream, connect: async () => port }, new AbortController().signal);
+  const updates: SessionUpdate[] = [];
+  const connection = client()
+    .onNotification("session/update", ({ params }) => void updates.push(params.update))
+    .connect(stdioStream(output, input));
+  return { connection, agent: connection.agent, requests, updates };
+}
