@@ -12,7 +12,7 @@ import { DEFINITIONS } from "./acp-port/frames.ts";
 const page = readFileSync(new URL("../docs/acp.md", import.meta.url), "utf8");
 const [before = "", rest = ""] = page.split("## What is not carried");
 /** The first column of the table of what is not carried; the second says why. */
-const notCarried = (rest.split("\n## ")[0] ?? "").replaceAll(/^\|([^|]*)\|.*$/gm, "$1");
+const notCarried = [...(rest.split("\n## ")[0] ?? "").matchAll(/^\|([^|]*)\|/gm)].map(([, name]) => name).join("\n");
 const carried = `${before}`.slice(before.indexOf("## Questions"));
 /** What the SDK does for the code. */
 const BY_THE_SDK: ReadonlySet<string> = new Set(["$/cancel_request"]);

@@ -1,5 +1,5 @@
 import { PassThrough } from "node:stream";
-import { type ClientConnection, client, type SessionUpdate } from "@agentclientprotocol/sdk";
+import { type ClientCapabilities, type ClientConnection, client, type SessionUpdate } from "@agentclientprotocol/sdk";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { createRouterTransport } from "@connectrpc/connect";
 import { createDevtoolClient } from "@devtool/client";
@@ -141,6 +141,22 @@ describe("what is not text", () => {
     ]);
   });
 
+  it.each([
+    ["a compaction, if the client asked for those", { session: { compaction: {} } }, 1],
+    ["nothing, if it did not", {}, 0],
+  ])("is, for a summary, %s", async (_what, capabilities, count) => {
+    const payload = { case: "summary", value: { text: "Short." } } as const;
+    const { updates } = await promptOnce([{ state: TaskState.WORKING, payload }, ENDED], capabilities);
+    expect(updates).toEqual(
+      Array.from({ length: count }, () => ({
+        sessionUpdate: "compaction_update",
+        compactionId: "task-1:2",
+        status: "completed",
+        summary: [{ type: "text", text: "Short." }],
+      })),
+    );
+  });
+
   it("says what the user of another client wrote", async () => {
     const parts = [{ content: { case: "text" as const, value: "Me too." } }];
     const payload = { case: "message", value: create(MessageSchema, { messageId: "theirs", parts }) } as const;
@@ -163,10 +179,13 @@ function textOf(update: SessionUpdate): string {
   return update.sessionUpdate === "agent_message_chunk" && update.content.type === "text" ? update.content.text : "";
 }
 
-async function promptOnce(events: readonly EventInit[]): Promise<Prompted> {
+async function promptOnce(
+  events: readonly EventInit[],
+  clientCapabilities: ClientCapabilities = {},
+): Promise<Prompted> {
   const { agent, connection, updates } = startAgent(OURS, events);
   try {
-    await agent.request("initialize", { protocolVersion: 1 });
+    await agent.request("initialize", { protocolVersion: 1, clientCapabilities });
     const { sessionId } = await agent.request("session/new", { cwd: "/w", mcpServers: [] });
     const response = await agent.request("session/prompt", { sessionId, prompt: [{ type: "text", text: "Hi." }] });
     return { response, updates };

@@ -56,9 +56,11 @@ export class AcpSession {
   /** Whether a task has fixed the settings of the context. */
   #isStarted = false;
   #commands: readonly SlashCommand[] = [];
+  /** Resolves when the commands are known. */
+  #announced: Promise<void> | undefined;
   #turn: Turn | undefined;
-  /** Whether the turn belongs to a prompt. Otherwise it follows a task that the session was loaded with. */
-  #isPrompted = false;
+  /** Cancels the prompt that is being answered. */
+  #prompting: AbortController | undefined;
 
   constructor(id: string, host: SessionHost, choices: SessionChoices) {
     this.id = id;
@@ -111,11 +113,16 @@ export class AcpSession {
     const followed = turn
       .follow()
       .catch((reason: unknown) => this.#host.log(`task ${task.id} is not followed: ${reason}`));
-    void followed.finally(() => this.#close(turn));
+    void followed.finally(() => this.#turn === turn && this.#close(turn));
   }
 
   /** Lists the slash commands, and shows them to the client. A server that cannot list them has none. */
-  async announceCommands(): Promise<void> {
+  announceCommands(): Promise<void> {
+    this.#announced ??= this.#announce();
+    return this.#announced;
+  }
+
+  async #announce(): Promise<void> {
     const { port, acp, signal } = this.#host;
     if (!port.agent.hasExtension) return;
     try {
@@ -134,27 +141,17 @@ export class AcpSession {
 
   /** Sends a prompt, or runs the slash command that it is, and returns how the turn ended. */
   async prompt(blocks: readonly ContentBlock[], signal: AbortSignal): Promise<PromptResponse> {
-    if (this.#turn && this.#isPrompted) {
+    if (this.#prompting) {
       throw invalidRequest(
         `session "${this.id}" works on a prompt: wait for its end, or cancel it with session/cancel`,
       );
     }
-    const parts = await this.#read(blocks);
-    this.#turn?.detach();
-    const line = textOf(parts);
-    const command = line === undefined ? undefined : readCommandLine(line, this.#commands);
-    const task = command ? emptyTask() : (this.#turn?.task ?? this.#task);
-    const turn = this.#open(task);
-    this.#isPrompted = true;
-    const cancel = (): void => void turn.cancel();
-    signal.addEventListener("abort", cancel, { once: true });
+    const canceled = new AbortController();
+    this.#prompting = canceled;
     try {
-      if (command) await this.#run(command, turn);
-      else await turn.send(this.#request(parts, task));
-      return turn.response();
+      return await this.#answer(blocks, AbortSignal.any([signal, canceled.signal]));
     } finally {
-      signal.removeEventListener("abort", cancel);
-      this.#close(turn);
+      this.#prompting = undefined;
     }
   }
 
@@ -165,7 +162,36 @@ export class AcpSession {
 
   /** Cancels what the session does. */
   async cancel(): Promise<void> {
+    this.#prompting?.abort();
     await this.#turn?.cancel();
+  }
+
+  async #answer(blocks: readonly ContentBlock[], canceled: AbortSignal): Promise<PromptResponse> {
+    const parts = await this.#read(blocks);
+    const line = textOf(parts);
+    if (line?.startsWith("/")) await this.announceCommands();
+    const command = line === undefined ? undefined : readCommandLine(line, this.#commands);
+    if (canceled.aborted) return { stopReason: "cancelled" };
+    this.#detach();
+    const task = command ? emptyTask() : this.#task;
+    const turn = this.#open(task);
+    const cancel = (): void => void turn.cancel();
+    canceled.addEventListener("abort", cancel, { once: true });
+    try {
+      if (command) await this.#run(command, turn);
+      else await turn.send(this.#request(parts, task));
+      return turn.response();
+    } finally {
+      canceled.removeEventListener("abort", cancel);
+      this.#close(turn);
+    }
+  }
+
+  /** Ends following a task that the session was loaded with. What was shown of it is not shown again. */
+  #detach(): void {
+    const turn = this.#turn;
+    turn?.detach();
+    if (turn) this.#close(turn);
   }
 
   #open(task: Task): Turn {
@@ -173,7 +199,6 @@ export class AcpSession {
     const host = { sessionId: this.id, client: port.client, acp, updates: this.#updates, nextId, log, signal };
     const turn = new Turn(host, task);
     this.#turn = turn;
-    this.#isPrompted = false;
     return turn;
   }
 
