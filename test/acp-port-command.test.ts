@@ -116,7 +116,7 @@ describe("devtool acp", () => {
 
   it("says which server does not answer", async () => {
     const { editor } = start({}, "--url", "http://127.0.0.1:1");
-    await expect(editor.open(work)).rejects.toThrow("the agent card of http://127.0.0.1:1 cannot be read");
+    await expect(editor.open(work)).rejects.toThrow("the agent at http://127.0.0.1:1 cannot be used");
   });
 
   it("refuses a directory that is not there", async () => {

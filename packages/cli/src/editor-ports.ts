@@ -71,7 +71,12 @@ interface EditorPort {
 }
 
 async function openPort(options: EditorOptions, io: Io): Promise<EditorPort> {
-  const server = await serverForJob(options, io);
+  const server = await serverForJob(options, io).catch((reason: unknown) => {
+    if (options.url === undefined) throw reason;
+    const { code, rawMessage } = ConnectError.from(reason);
+    const problem = `the agent at ${options.url} cannot be used: ${rawMessage}`;
+    throw new ConnectError(problem, code, undefined, undefined, reason);
+  });
   try {
     const { client, workspace, log, address } = server;
     const port = { client, workspace, agent: await agentAt(address, options) };
