@@ -2,10 +2,14 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createConnectTransport } from "@connectrpc/connect-node";
+import { createAnthropicModel } from "@devtool/anthropic";
+import { startFakeAnthropic } from "@devtool/anthropic/testing";
 import { bearerInterceptor, createDevtoolClient, type DevtoolClient } from "@devtool/client";
 import { type Model, serveCodingAgent } from "@devtool/coding-agent";
-import { type FakeGemini, startFakeGemini } from "@devtool/fake-gemini";
+import { startFakeGemini } from "@devtool/fake-gemini";
 import { createGeminiModel } from "@devtool/gemini";
+import { createOpenAiModel } from "@devtool/openai";
+import { startFakeOpenAi } from "@devtool/openai/testing";
 import { TaskState } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -19,11 +23,49 @@ const DEADLINE_MS = 120_000;
 /** Long enough for the first pieces of a fake model on a busy machine. */
 const HASTY_MS = 1000;
 
-describe("a model that fails (R10)", () => {
-  let fake: FakeGemini;
+/** What the models of all APIs take. */
+interface Options {
+  readonly apiKey: string;
+  readonly retry: { readonly baseDelayMs: number; readonly maxDelayMs: number };
+  readonly timeouts: { readonly firstByteMs: number; readonly idleMs: number; readonly turnMs: number };
+}
+
+/** A fake of an API, and the model that asks it. */
+interface Api {
+  readonly api: string;
+  readonly start: () => Promise<AsyncDisposable & { readonly url: string }>;
+  readonly create: (url: string, options: Options) => Model;
+}
+
+const APIS: readonly Api[] = [
+  {
+    api: "Gemini",
+    start: startFakeGemini,
+    create: (baseUrl, options) => createGeminiModel({ ...options, baseUrl }),
+  },
+  {
+    api: "OpenAI Responses",
+    start: startFakeOpenAi,
+    create: (url, options) =>
+      createOpenAiModel({ ...options, baseUrl: `${url}/v1`, api: "responses", model: "gpt-test" }),
+  },
+  {
+    api: "OpenAI Chat Completions",
+    start: startFakeOpenAi,
+    create: (url, options) => createOpenAiModel({ ...options, baseUrl: `${url}/v1`, model: "gpt-test" }),
+  },
+  {
+    api: "Anthropic",
+    start: startFakeAnthropic,
+    create: (baseUrl, options) => createAnthropicModel({ ...options, baseUrl }),
+  },
+];
+
+describe.each(APIS)("a model behind the API of $api that fails (R10)", ({ start, create, api }) => {
+  let fake: AsyncDisposable & { readonly url: string };
   let workspace: string;
   beforeAll(async () => {
-    fake = await startFakeGemini();
+    fake = await start();
     workspace = await mkdtemp(join(tmpdir(), "devtool-chaos-"));
   });
   afterAll(async () => {
@@ -31,12 +73,12 @@ describe("a model that fails (R10)", () => {
     await rm(workspace, { recursive: true });
   });
 
-  const gemini = (): Model => {
-    const patient = { firstByteMs: 20_000, idleMs: 20_000, turnMs: 50_000 };
-    const options = { apiKey: "none", baseUrl: fake.url, retry: { baseDelayMs: 2, maxDelayMs: 10 } };
-    return byName(createGeminiModel({ ...options, timeouts: patient }), {
-      hasty: createGeminiModel({ ...options, timeouts: { ...patient, firstByteMs: HASTY_MS } }),
-      restless: createGeminiModel({ ...options, timeouts: { ...patient, idleMs: HASTY_MS } }),
+  const model = (): Model => {
+    const patient = { firstByteMs: 60_000, idleMs: 60_000, turnMs: 110_000 };
+    const options = { apiKey: "none", retry: { baseDelayMs: 2, maxDelayMs: 10 } };
+    return byName(create(fake.url, { ...options, timeouts: patient }), {
+      hasty: create(fake.url, { ...options, timeouts: { ...patient, firstByteMs: HASTY_MS } }),
+      restless: create(fake.url, { ...options, timeouts: { ...patient, idleMs: HASTY_MS } }),
     });
   };
 
@@ -57,27 +99,27 @@ describe("a model that fails (R10)", () => {
 
   it(`does what the documentation says, ${FAULTS.length} faults × ${ROUNDS}`, { timeout: 900_000 }, async () => {
     const rounds = Array.from({ length: ROUNDS }, () => FAULTS).flat();
-    expect(await violations(gemini(), rounds)).toEqual([]);
-    console.info(`R10: ${rounds.length} of ${rounds.length} as documented, 0 tools twice, 0 stuck`);
+    expect(await violations(model(), rounds)).toEqual([]);
+    console.info(`R10, ${api}: ${rounds.length} of ${rounds.length} as documented, 0 tools twice, 0 stuck`);
   });
 
-  describe("is caught (sabotage of R10)", () => {
+  describe.runIf(api === "Gemini")("is caught (sabotage of R10)", () => {
     const only = (...names: readonly string[]): Fault[] => FAULTS.filter(({ name }) => names.includes(name));
 
     it("when it asks again after its answer has begun", async () => {
       const faults = only("reset in the middle of a text", "reset behind a tool call of the same answer");
-      const found = await violations(stubborn(gemini()), faults);
+      const found = await violations(stubborn(model()), faults);
       expect(found).toContainEqual(expect.stringMatching(/^reset in the middle.*not FAILED/));
       expect(found).toContainEqual(expect.stringMatching(/^reset behind.*ran its command 1 times, not 0/));
     });
 
     it("when it takes a call that comes twice for two", async () => {
-      const found = await violations(doubling(gemini()), only("a call that comes twice"));
+      const found = await violations(doubling(model()), only("a call that comes twice"));
       expect(found).toEqual(["a call that comes twice: ran its command 2 times, not 1"]);
     });
 
     it("when it waits without end", async () => {
-      const found = await violations(patient(gemini()), only("silence in the middle"), 1500);
+      const found = await violations(patient(model()), only("silence in the middle"), 1500);
       expect(found).toContain("silence in the middle: did not end before its deadline");
       expect(found).toContain("1 tasks are stuck");
     });

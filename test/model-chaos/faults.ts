@@ -261,7 +261,7 @@ export const FAULTS: readonly Fault[] = [
     name: "the safety filter",
     script: () => "text begun\nfinish SAFETY",
     state: FAILED,
-    error: /safety filter/,
+    error: /safety filter|refused to answer/,
     effects: 0,
     text: "begun",
     notices: 0,

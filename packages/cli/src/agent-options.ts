@@ -5,7 +5,7 @@ import { ClientMcpServers, SandboxKind, type ServerConfig } from "@devtool/schem
 import { authenticationOf } from "./authentication.ts";
 import { readConfig } from "./config.ts";
 import type { Io } from "./io.ts";
-import { findModel } from "./model.ts";
+import { chooseModel, describeChoice } from "./model.ts";
 
 /** The operator's configuration, and the directory that its paths are relative to. */
 export interface OperatorConfig {
@@ -23,9 +23,16 @@ export async function operatorConfig(named: string | undefined, data: string): P
 export async function agentOptions(
   { config, directory }: OperatorConfig,
   { env }: Pick<Io, "env">,
+  modelFlag?: string,
 ): Promise<CodingServerOptions> {
-  const model = findModel(config.model, env);
+  const model = chooseModel(config.model, env, modelFlag)?.model;
   return { ...settingsOf(config, directory), ...(await authenticationOf(config, directory)), ...(model && { model }) };
+}
+
+/** Describes the model that the config file, the environment and the flag choose. Empty for the scripted model. */
+export function describeModel({ config }: OperatorConfig, { env }: Pick<Io, "env">, modelFlag?: string): string {
+  const choice = chooseModel(config.model, env, modelFlag);
+  return choice ? describeChoice(choice) : "";
 }
 
 function settingsOf(config: ServerConfig, directory: string): CodingServerOptions {

@@ -1,24 +1,147 @@
 import { create } from "@bufbuild/protobuf";
+import { anthropicOptionsFrom, createAnthropicModel } from "@devtool/anthropic";
 import type { Model } from "@devtool/coding-agent/model";
 import { createGeminiModel, geminiOptionsFrom } from "@devtool/gemini";
+import { createOpenAiModel, type OpenAiApi, openAiOptionsFrom } from "@devtool/openai";
 import { type ModelConfig, ModelConfigSchema } from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
 
+/** The APIs that models are reached by, in the order in which a key chooses among them. */
+export type ModelApi = "gemini" | "openai" | "anthropic";
+
+/** The model that the command uses, and why. */
+export interface ModelChoice {
+  readonly api: ModelApi;
+  readonly model: Model;
+  /** Where its requests go: a host, with a port if it is unusual. Empty for the vendor's own. */
+  readonly host: string;
+  /** The APIs that could answer as well, because there are keys for them. */
+  readonly others: readonly ModelApi[];
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The names of the APIs for people. */
+export const API_NAMES: Readonly<Record<ModelApi, string>> = {
+  gemini: "Gemini",
+  openai: "OpenAI's API",
+  anthropic: "Anthropic",
+};
+
+const APIS: readonly ModelApi[] = ["gemini", "openai", "anthropic"];
+
+/** A name as the user gives it: the API, if the name has its prefix, and the model there. */
+interface ModelName {
+  readonly api: ModelApi | undefined;
+  readonly openAiApi: OpenAiApi | undefined;
+  /** Empty: the default of the API. */
+  readonly name: string;
+}
+
+/** The prefixes of names. Any other colon belongs to the name, as in `qwen3:8b`. */
+const PREFIXES: Readonly<Record<string, Omit<ModelName, "name">>> = {
+  gemini: { api: "gemini", openAiApi: undefined },
+  openai: { api: "openai", openAiApi: undefined },
+  "openai-responses": { api: "openai", openAiApi: "responses" },
+  "openai-chat": { api: "openai", openAiApi: "chat-completions" },
+  anthropic: { api: "anthropic", openAiApi: undefined },
+};
+
+function parseName(text: string): ModelName {
+  const [, prefix = "", rest = ""] = /^([a-z-]+):(.*)$/s.exec(text) ?? [];
+  const known = Object.hasOwn(PREFIXES, prefix) ? PREFIXES[prefix] : undefined;
+  return known ? { ...known, name: rest } : { api: undefined, openAiApi: undefined, name: text };
+}
+
 /**
- * Returns the model that the environment and the config file configure.
+ * Returns the model that the flag `--model`, the config file and the environment choose; undefined for the scripted model.
  *
- * This is Gemini with an API key or a Vertex AI project. Otherwise it is undefined, and the agent uses its scripted model.
+ * A name's prefix decides about the API. Without one it is the first of Gemini, OpenAI and Anthropic that has a key (for OpenAI's
+ * API, a base URL with the name of a model is enough). Nothing in a workspace is read. Throws an `Error` for a prefix whose API cannot be reached.
  */
-export function findModel(
+export function chooseModel(
   config: ModelConfig | undefined,
-  env: Readonly<Record<string, string | undefined>>,
-): Model | undefined {
-  const { name, baseUrl, vertexProject, vertexLocation } = config ?? create(ModelConfigSchema);
-  const options = geminiOptionsFrom({
+  env: Environment,
+  flag: string | undefined,
+): ModelChoice | undefined {
+  const settings = config ?? create(ModelConfigSchema);
+  const named = parseName(flag ?? settings.name);
+  const environment = named.name === "" ? env : { ...env, OPENAI_MODEL: named.name };
+  const available = APIS.filter((api) => isConfigured(api, settings, environment));
+  const api = named.api ?? available[0];
+  if (!api) {
+    if (flag === undefined) return undefined;
+    throw new Error(`--model ${flag} needs a key: set GEMINI_API_KEY, OPENAI_API_KEY or ANTHROPIC_API_KEY`);
+  }
+  const model = createModel(api, named, settings, environment);
+  if (!model) throw new Error(`model ${JSON.stringify(flag ?? settings.name)} has no key: ${KEY_REMEDIES[api]}`);
+  const others = available.filter((other) => other !== api);
+  return { api, model, host: hostOf(settings.baseUrl || env[BASE_URLS[api]]), others };
+}
+
+const KEY_REMEDIES: Readonly<Record<ModelApi, string>> = {
+  gemini: "set GEMINI_API_KEY, or a project on Vertex AI",
+  openai: "set OPENAI_API_KEY, or OPENAI_BASE_URL for a server that needs none",
+  anthropic: "set ANTHROPIC_API_KEY",
+};
+
+const BASE_URLS: Readonly<Record<ModelApi, string>> = {
+  gemini: "GOOGLE_GEMINI_BASE_URL",
+  openai: "OPENAI_BASE_URL",
+  anthropic: "ANTHROPIC_BASE_URL",
+};
+
+function isConfigured(api: ModelApi, settings: ModelConfig, env: Environment): boolean {
+  switch (api) {
+    case "gemini":
+      return geminiOptionsFrom(geminiEnvironment(settings, env)) !== undefined;
+    case "openai":
+      return openAiOptionsFrom(env) !== undefined;
+    case "anthropic":
+      return anthropicOptionsFrom(env) !== undefined;
+    default:
+      return api satisfies never;
+  }
+}
+
+/** Creates the model; undefined when the API has neither a key nor anything that replaces one. */
+function createModel(api: ModelApi, named: ModelName, settings: ModelConfig, env: Environment): Model | undefined {
+  const chosen = defined({ model: named.name || undefined, baseUrl: settings.baseUrl || undefined });
+  switch (api) {
+    case "gemini": {
+      const options = geminiOptionsFrom(geminiEnvironment(settings, env));
+      return options && createGeminiModel({ ...options, ...chosen });
+    }
+    case "openai": {
+      const options = openAiOptionsFrom(env) ?? (settings.baseUrl === "" ? undefined : {});
+      return options && createOpenAiModel({ ...options, ...chosen, ...defined({ api: named.openAiApi }) });
+    }
+    case "anthropic": {
+      const options = anthropicOptionsFrom(env);
+      return options && createAnthropicModel({ ...options, ...chosen });
+    }
+    default:
+      return api satisfies never;
+  }
+}
+
+function geminiEnvironment({ vertexProject, vertexLocation }: ModelConfig, env: Environment): Environment {
+  return {
     ...env,
     ...(vertexProject === "" ? {} : { GOOGLE_GENAI_USE_VERTEXAI: "true", GOOGLE_CLOUD_PROJECT: vertexProject }),
     ...(vertexLocation === "" ? {} : { GOOGLE_CLOUD_LOCATION: vertexLocation }),
-  });
-  if (!options) return undefined;
-  return createGeminiModel({ ...options, ...defined({ model: name || undefined, baseUrl: baseUrl || undefined }) });
+  };
+}
+
+/** Returns the host of an address; the address has no place in a message, since it may hold a password. */
+function hostOf(url: string | undefined): string {
+  if (!url || !URL.canParse(url)) return "";
+  return new URL(url).host;
+}
+
+/** Describes a choice in a line: the model, the API, and what else could answer. */
+export function describeChoice({ api, model, host, others }: ModelChoice): string {
+  const at = host === "" ? "" : ` at ${host}`;
+  const more = others.length === 0 ? "" : `; ${others.map((other) => API_NAMES[other]).join(" and ")} with --model`;
+  return `${model.name} (${API_NAMES[api]}${at}${more})`;
 }

@@ -78,6 +78,7 @@ function addServe(program: Command, io: Io, done: Done): void {
         .argParser((value: string, others: readonly string[] = []) => [...others, value])
         .conflicts("profile"),
     )
+    .option("--model <name>", "the model, for instance openai:gpt-5.5 or anthropic:claude-sonnet-5-5")
     .addOption(
       new Option("--approval-mode <mode>", "what the agent may do without asking").choices([
         "default",

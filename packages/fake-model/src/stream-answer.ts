@@ -30,17 +30,24 @@ export async function streamAnswer(
   response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache" });
   const frames = new FrameWriter(response);
   const { end } = plan;
-  const isCutAtOnce = end.case === "break" && end.how !== "empty" && plan.items.length === 0;
-  // Nothing at all comes of an answer that breaks at its start; a stream in APIs with an opening event would have begun.
-  if (!isCutAtOnce) await frames.write(encoder.begin());
+  let isBegun = false;
+  /** Writes the opening events with the first content, so that nothing at all comes of an answer that breaks before it. */
+  const begin = async (): Promise<void> => {
+    if (!isBegun) await frames.write(encoder.begin());
+    isBegun = true;
+  };
   for (const item of plan.items) {
     if (frames.closed) return;
     if (item.case === "pause") await frames.pause(item.ms);
     else if (item.case === "drip") await frames.drip(item.ms);
-    else await frames.write(encoder.content(item));
+    else {
+      await begin();
+      await frames.write(encoder.content(item));
+    }
     if (chunkDelayMs > 0) await frames.pause(chunkDelayMs);
   }
   if (end.case === "break" && end.how !== "empty") return breakOff(frames, end.how, encoder);
+  await begin();
   await frames.write(encoder.end(plan));
   await frames.flush();
   response.end();

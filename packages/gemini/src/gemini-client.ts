@@ -1,13 +1,12 @@
+import { createFetchAnswer, ModelFault } from "@devtool/coding-agent/model";
 import { defined } from "@devtool/schema/json";
 import { abortable } from "@devtool/server/agent";
 import type { GenerateContentParameters, GenerateContentResponse, GoogleGenAI } from "@google/genai";
-import { fetchAnswer } from "./fetch-answer.ts";
-import { GeminiFault } from "./gemini-fault.ts";
 import type { GeminiOptions } from "./gemini-options.ts";
-import { answerFault } from "./http-fault.ts";
+import { answerFault, readGoogleError } from "./google-error.ts";
 import { unsentFault } from "./unsent-fault.ts";
 
-/** Sends a request to Gemini and yields the pieces of the answer. Throws a `GeminiFault`, or the signal's reason. */
+/** Sends a request to Gemini and yields the pieces of the answer. Throws a `ModelFault`, or the signal's reason. */
 export type GeminiClient = (
   parameters: GenerateContentParameters,
   signal: AbortSignal,
@@ -32,7 +31,7 @@ async function loadSdk({ apiKey = "", vertex, baseUrl }: GeminiOptions): Promise
   return new GoogleGenAI({
     // All settings are given, so the SDK reads none from the environment; for a project it still finds the credentials there.
     ...(typeof vertex === "object" ? { ...vertex, vertexai: true } : { apiKey, vertexai: vertex === "express" }),
-    httpOptions: defined({ fetch: fetchAnswer, baseUrl }),
+    httpOptions: defined({ fetch: createFetchAnswer(readGoogleError), baseUrl }),
   });
 }
 
@@ -53,7 +52,7 @@ async function openAnswer(
     // The SDK ignores the signal while it fetches credentials over the network.
     return await abortable(models.generateContentStream({ ...parameters, config }), signal);
   } catch (reason) {
-    // `fetchAnswer` throws faults only: any other error happened before the request was sent.
-    throw reason instanceof GeminiFault ? reason : unsentFault(reason);
+    // The `fetch` throws faults only: any other error happened before the request was sent.
+    throw reason instanceof ModelFault ? reason : unsentFault(reason);
   }
 }

@@ -1,13 +1,15 @@
-import { type Model, type ModelEvent, type ModelRequest, modelHistory } from "@devtool/coding-agent/model";
+import {
+  generateRemotely,
+  type Model,
+  type ModelEvent,
+  type ModelRequest,
+  modelHistory,
+} from "@devtool/coding-agent/model";
 import { defined } from "@devtool/schema/json";
-import { Code } from "@devtool/server/agent";
 import type { GenerateContentParameters } from "@google/genai";
-import { AnswerReader } from "./answer-reader.ts";
-import { Deadlines } from "./deadlines.ts";
+import { GeminiAnswerReader } from "./answer-reader.ts";
 import { createGeminiClient } from "./gemini-client.ts";
-import { GeminiFault } from "./gemini-fault.ts";
-import { DEFAULT_MODEL, type GeminiOptions, retryPolicyFrom, timeoutsFrom } from "./gemini-options.ts";
-import { withRetries } from "./retry.ts";
+import { DEFAULT_MODEL, type GeminiOptions } from "./gemini-options.ts";
 import { signContents } from "./signature.ts";
 import { encodeContents, encodeTools } from "./translate.ts";
 
@@ -29,40 +31,18 @@ const INPUT_MODES: readonly string[] = ["image/*", "audio/*", "video/*", "applic
  * stays, and none of its calls runs. The key appears in no error and no notice. See `docs/models.md` for each fault.
  */
 export function createGeminiModel(options: GeminiModelOptions): Model {
-  const { model: name = DEFAULT_MODEL, maxInputTokens = 1_048_576, random = Math.random, sleep, apiKey = "" } = options;
+  const { model: name = DEFAULT_MODEL, maxInputTokens = 1_048_576, apiKey: secret = "" } = options;
+  const { retry, timeouts, random = Math.random, sleep } = options;
   const ask = createGeminiClient(options);
-  const timeouts = timeoutsFrom(options.timeouts);
-  const retries = { policy: retryPolicyFrom(options.retry), random, sleep };
-
-  /** Sends the request once and yields the events of its answer. */
-  async function* attempt(parameters: GenerateContentParameters, signal: AbortSignal): AsyncIterable<ModelEvent> {
-    using deadlines = new Deadlines(timeouts, signal);
-    const answer = new AnswerReader();
-    try {
-      for await (const piece of deadlines.watch(ask(parameters, deadlines.signal))) yield* answer.add(piece);
-      yield* answer.end();
-    } catch (reason) {
-      // Users see the fault, also when the request is sent again after it.
-      throw GeminiFault.from(reason).without(apiKey);
-    }
-  }
 
   async function* generate(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent> {
     const parameters = await encodeRequest(request, name);
-    const turn = new AbortController();
-    const timer = setTimeout(() => {
-      const problem = `the model took longer than ${timeouts.turnMs} ms for an answer`;
-      turn.abort(new GeminiFault(problem, Code.DeadlineExceeded, { remedy: "ask for less at once" }));
-    }, timeouts.turnMs);
-    try {
-      const limit = AbortSignal.any([signal, turn.signal]);
-      yield* withRetries((attemptSignal) => attempt(parameters, attemptSignal), retries, limit);
-    } catch (reason) {
-      signal.throwIfAborted();
-      throw GeminiFault.from(reason);
-    } finally {
-      clearTimeout(timer);
-    }
+    const remote = {
+      ask: (attemptSignal: AbortSignal) => ask(parameters, attemptSignal),
+      createReader: () => new GeminiAnswerReader(),
+      secret,
+    };
+    yield* generateRemotely(remote, { retry, timeouts, random, sleep }, signal);
   }
 
   return { name, maxInputTokens, inputModes: INPUT_MODES, generate };

@@ -14,6 +14,11 @@ export function encodeSignature(bytes: Uint8Array): string {
   return new TextDecoder().decode(bytes);
 }
 
+/** Whether a signature may be Gemini's. Those of other models are JSON, which Gemini refuses. */
+export function isGeminiSignature(signature: string): boolean {
+  return signature !== "" && !signature.startsWith("{");
+}
+
 /** The value that Google documents for calls of another model, for instance after the session changed its model. */
 const NO_SIGNATURE = "skip_thought_signature_validator";
 

@@ -1,5 +1,5 @@
+import { ModelFault } from "@devtool/coding-agent/model";
 import { Code } from "@devtool/server/agent";
-import { GeminiFault } from "./gemini-fault.ts";
 
 /** The fault that a finish reason stands for. */
 interface Stop {
@@ -71,7 +71,7 @@ const STOPS: ReadonlyMap<string, Stop> = new Map<string, Stop>([
 ]);
 
 /** Returns the fault for a finish reason; undefined for `STOP`. `message` is what the API says about it. */
-export function stopFault(reason: string, message = ""): GeminiFault | undefined {
+export function stopFault(reason: string, message = ""): ModelFault | undefined {
   if (reason === "STOP") return undefined;
   const stop = STOPS.get(reason) ?? {
     problem: `the model stopped for the reason ${JSON.stringify(reason.slice(0, 40))}`,
@@ -79,13 +79,13 @@ export function stopFault(reason: string, message = ""): GeminiFault | undefined
     code: Code.Unavailable,
   };
   const { problem, remedy, code, retriable } = stop;
-  return new GeminiFault(withMessage(problem, message), code, { remedy, retriable });
+  return new ModelFault(withMessage(problem, message), code, { remedy, retriable });
 }
 
 /** Returns the fault for a prompt that was blocked before the model saw it. */
-export function blockFault(reason: string, message = ""): GeminiFault {
+export function blockFault(reason: string, message = ""): ModelFault {
   const problem = `the prompt was blocked (${reason.slice(0, 40)})`;
-  return new GeminiFault(withMessage(problem, message), Code.FailedPrecondition, { remedy: REFUSED });
+  return new ModelFault(withMessage(problem, message), Code.FailedPrecondition, { remedy: REFUSED });
 }
 
 /** Appends the first line of a message, cut to 200 characters. */

@@ -1,7 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { readThought } from "@devtool/coding-agent/model";
 import { type Message, MessageSchema, Role, ToolCallStatus } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
-import { readThought } from "./answer-reader.ts";
 import { decodeSignature, signContents } from "./signature.ts";
 import { encodeContents, encodeTools } from "./translate.ts";
 
@@ -142,6 +142,13 @@ describe("encodeContents", () => {
   it("omits messages without content", () => {
     const empty = message(Role.USER, [{ content: { case: "text", value: "" } }]);
     expect(encodeContents([empty, message(Role.AGENT, [])])).toEqual([]);
+  });
+
+  it("omits a signature that another API gave", () => {
+    const modelSignature = new TextEncoder().encode('{"openai":[]}');
+    const toolCall = { toolCallId: "1", toolName: "read_file", status: ToolCallStatus.CANCELLED };
+    const parts: Parts = [{ content: { case: "toolCall", value: toolCall }, toolCallDetail: { modelSignature } }];
+    expect(JSON.stringify(encodeContents([message(Role.AGENT, parts)]))).not.toContain("thoughtSignature");
   });
 
   it("gets a signature for the first call of a step without one", () => {

@@ -1,25 +1,9 @@
-import { type JsonObject, toJson, toJsonString } from "@bufbuild/protobuf";
+import { toJsonString } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
-import type { ToolDeclaration } from "@devtool/coding-agent/model";
-import {
-  confirmationsOf,
-  ErrorDetailsSchema,
-  type File,
-  isEnded,
-  type Message,
-  OPTION_CANCEL,
-  type Part,
-  Role,
-  type ToolCall,
-  type ToolCallConfirmation,
-  ToolCallStatus,
-  type ToolOutput,
-} from "@devtool/schema";
+import { CallResults, summaryText, type ToolDeclaration } from "@devtool/coding-agent/model";
+import { type File, type Message, type Part, Role } from "@devtool/schema";
 import type { Content, Part as GeminiPart, Tool } from "@google/genai";
-import { encodeSignature } from "./signature.ts";
-
-/** The user's answers to calls, by the ids of the calls. */
-type Answers = ReadonlyMap<string, ToolCallConfirmation>;
+import { encodeSignature, isGeminiSignature } from "./signature.ts";
 
 /**
  * Encodes a conversation as Gemini's contents.
@@ -28,12 +12,12 @@ type Answers = ReadonlyMap<string, ToolCallConfirmation>;
  * the calls as the user's. Thoughts are left out.
  */
 export function encodeContents(history: readonly Message[]): Content[] {
-  const answers = lastAnswers(history);
+  const results = new CallResults(history);
   return history.flatMap(({ role, parts }) => {
     if (role === Role.USER) return encodeContent("user", parts.flatMap(encodeUserPart));
     const summaries = parts.flatMap(({ content }) => (content.case === "summary" ? [content.value.text] : []));
-    const summaryParts = summaries.map((text) => ({ text: `What was said and done before, in short:\n\n${text}` }));
-    const responses = parts.flatMap((part) => encodeResponse(part, answers));
+    const summaryParts = summaries.map((text) => ({ text: summaryText(text) }));
+    const responses = parts.flatMap((part) => encodeResponse(part, results));
     return [
       ...encodeContent("user", summaryParts),
       ...encodeContent("model", parts.flatMap(encodeModelPart)),
@@ -49,16 +33,6 @@ export function encodeTools(tools: readonly ToolDeclaration[]): Tool[] | undefin
     return { name, description, parametersJsonSchema: parameters };
   });
   return [{ functionDeclarations }];
-}
-
-/** Returns the last answer to each call, with the content that the user gave in it or, with an editor, in an earlier one. */
-function lastAnswers(history: readonly Message[]): Answers {
-  const answers = new Map<string, ToolCallConfirmation>();
-  for (const answer of history.flatMap(confirmationsOf)) {
-    const changed = answer.modifiedDetails.case ? answer : answers.get(answer.toolCallId);
-    answers.set(answer.toolCallId, { ...answer, modifiedDetails: (changed ?? answer).modifiedDetails });
-  }
-  return answers;
 }
 
 /** Returns one content, or none when it would be empty, which the API refuses. */
@@ -107,57 +81,13 @@ function encodeModelPart({ content, toolCallDetail }: Part): GeminiPart[] {
   if (content.case === "text") return content.value === "" ? [] : [{ text: content.value }];
   if (content.case !== "toolCall") return [];
   const { toolCallId: id, toolName: name, inputParameters: args = {} } = content.value;
-  const signature = toolCallDetail?.modelSignature;
+  const signature = encodeSignature(toolCallDetail?.modelSignature ?? new Uint8Array());
   const functionCall = { id, name, args };
-  return [signature?.length ? { functionCall, thoughtSignature: encodeSignature(signature) } : { functionCall }];
+  return [isGeminiSignature(signature) ? { functionCall, thoughtSignature: signature } : { functionCall }];
 }
 
-/** Encodes the result of a call as `output` or `error`, with a note if the user changed what the call proposed. */
-function encodeResponse({ content }: Part, answers: Answers): GeminiPart[] {
+function encodeResponse({ content }: Part, results: CallResults): GeminiPart[] {
   if (content.case !== "toolCall") return [];
   const { toolCallId: id, toolName: name } = content.value;
-  const answer = answers.get(id);
-  const response = encodeResult(content.value, answer);
-  if (content.value.result.case && answer?.modifiedDetails.case === "fileDetails")
-    response.note =
-      "The user changed the proposed content before it was written; the arguments of the call show theirs.";
-  return [{ functionResponse: { id, name, response } }];
-}
-
-function encodeResult(call: ToolCall, answer: ToolCallConfirmation | undefined): JsonObject {
-  const { result, liveContent } = call;
-  switch (result.case) {
-    case "output":
-      return { output: encodeOutput(result.value) };
-    case "error":
-      return { error: toJson(ErrorDetailsSchema, result.value) };
-    case undefined: {
-      const error = explainNoResult(call, answer);
-      return liveContent ? { error, output: liveContent } : { error };
-    }
-    default:
-      return result satisfies never;
-  }
-}
-
-function encodeOutput({ result }: ToolOutput): JsonObject | string {
-  switch (result.case) {
-    case "text":
-      return result.value;
-    case "diff":
-      return `Changed ${result.value.filePath}.\n${result.value.formattedDiff ?? ""}`;
-    case "structuredData":
-      return result.value;
-    case undefined:
-      return "";
-    default:
-      return result satisfies never;
-  }
-}
-
-function explainNoResult(call: ToolCall, answer: ToolCallConfirmation | undefined): string {
-  if (answer?.selectedOptionId === OPTION_CANCEL)
-    return "The user declined this call, so it did not run. Do not make it again unless the user asks for it.";
-  if (call.status === ToolCallStatus.CANCELLED) return "The call was canceled before it ended.";
-  return isEnded(call) ? "The call ended without a result." : "The call has not ended.";
+  return [{ functionResponse: { id, name, response: results.describe(content.value) } }];
 }

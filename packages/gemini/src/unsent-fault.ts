@@ -1,5 +1,5 @@
+import { ModelFault } from "@devtool/coding-agent/model";
 import { Code } from "@devtool/server/agent";
-import { GeminiFault } from "./gemini-fault.ts";
 
 /** The maximum number of characters of a reason that are searched for secrets. */
 const MAX_SEARCHED_CHARS = 2000;
@@ -10,10 +10,10 @@ const MAX_SHOWN_CHARS = 200;
 const SECRET_LIKE = /(?:[\w+=-]+\.)*[\w+=-]{32,}(?:\.[\w+=-]+)*/g;
 
 /** Returns the fault for a request that the SDK could not send, mostly because it could not get credentials. */
-export function unsentFault(cause: unknown): GeminiFault {
+export function unsentFault(cause: unknown): ModelFault {
   const reason = publicReason(cause);
   const problem = `the request to the model could not be made${reason === "" ? "" : ` (${reason})`}`;
-  return new GeminiFault(problem, Code.FailedPrecondition, {
+  return new ModelFault(problem, Code.FailedPrecondition, {
     remedy: "the operator must check the credentials",
     cause,
   });

@@ -10,6 +10,7 @@ import { ExitCode } from "../exit-code.ts";
 import { knownAgents } from "../installed-agents.ts";
 import { type Io, writeLine } from "../io.ts";
 import { tokenPath } from "../kept-token.ts";
+import { chooseModel, describeChoice } from "../model.ts";
 import { nodeProblem } from "../node-version.ts";
 import { assertPrivateDirectory, readPrivateFile } from "../private-file.ts";
 import { paintFor } from "../render/style.ts";
@@ -35,6 +36,7 @@ export async function doctor(options: { readonly data?: string }, io: Io): Promi
     program("bash", "needed to run shell commands"),
     program("bwrap", "sandbox for shell commands"),
     program("git", "needed for checkpoints"),
+    await model(data, io),
     ...(await mcpServers(data)),
     ...(await agents(io)),
   ]);
@@ -112,6 +114,18 @@ async function runningServer(data: string, signal: AbortSignal): Promise<Finding
     verdict: "bad",
     says: `another program listens at ${info?.url} (${standing.reason}): start the server again`,
   };
+}
+
+/** Says which model answers, and where. An unreadable configuration is reported by `serve`. */
+async function model(data: string, { env }: Io): Promise<Finding> {
+  const name = "model";
+  const config = await readConfig(undefined, data).catch(() => undefined);
+  try {
+    const choice = chooseModel(config?.model, env, undefined);
+    return { name, verdict: "info", says: choice ? describeChoice(choice) : "scripted: no key for another one is set" };
+  } catch (reason) {
+    return { name, verdict: "bad", says: reason instanceof Error ? reason.message : String(reason) };
+  }
 }
 
 /** Lists notices about configured MCP servers. An unreadable configuration is reported by `serve`. */

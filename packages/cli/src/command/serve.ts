@@ -8,7 +8,7 @@ import { ApprovalMode, type ServerInfo, ServerInfoSchema } from "@devtool/schema
 import { createServer, type DevtoolServer, type ServerOptions } from "@devtool/server";
 import { assertSafeExposure, failpoint } from "@devtool/server/operator";
 import { type AgentMakers, agentSpecs, loadAgents } from "../agent-modules.ts";
-import { agentOptions, operatorConfig } from "../agent-options.ts";
+import { agentOptions, describeModel, operatorConfig } from "../agent-options.ts";
 import { permissionPolicy } from "../agent-permission.ts";
 import { defaultDataDirectory, discoveryPath, removeDiscovery, writeDiscovery } from "../discovery.ts";
 import { ExitCode } from "../exit-code.ts";
@@ -25,6 +25,7 @@ export interface ServeOptions extends ListenFlags {
   readonly root?: readonly string[];
   readonly agent?: readonly string[];
   readonly data?: string;
+  readonly model?: string;
   readonly approvalMode?: string;
   readonly config?: string;
   readonly profile?: Profile;
@@ -41,12 +42,12 @@ export async function serve(options: ServeOptions, io: Io): Promise<number> {
   await using place = await dataPlace(options, io);
   const data = place.directory;
   await assertPrivateDirectory(data);
-  const { server, about, keep } = await start(options, data, io);
+  const { server, about, modelLine, keep } = await start(options, data, io);
   await keep();
   const { url, token, proofKey, model } = server;
   const info = create(ServerInfoSchema, { ...about, url, token, proofKey, model, pid: process.pid });
   await writeDiscovery(data, info);
-  announce(info, { ...options, data, model, publicUrl: server.publicUrl }, io);
+  announce(info, { ...options, data, model, modelLine, publicUrl: server.publicUrl }, io);
   await stopSignal(io);
   await server.close();
   await removeDiscovery(data, process.pid);
@@ -71,6 +72,8 @@ interface Started {
   readonly server: DevtoolServer;
   /** The fields of its discovery file beside its address. */
   readonly about: MessageInitShape<typeof ServerInfoSchema>;
+  /** The configured model with its API. Empty for the scripted model. */
+  readonly modelLine: string;
   /** Stores a new token for the next start. */
   readonly keep: () => Promise<void>;
 }
@@ -81,7 +84,10 @@ async function start({ root = [], ...options }: ServeOptions, data: string, io: 
   await mkdir(workspace, { recursive: true });
   failpoint("devtool:workspace.make.after");
   const operator = await operatorConfig(options.config, data);
-  const configured = { ...(await agentOptions(operator, io)), ...(await listenOptions(options, operator)) };
+  const configured = {
+    ...(await agentOptions(operator, io, options.model)),
+    ...(await listenOptions(options, operator)),
+  };
   const specs = agentSpecs(options.agent, operator);
   const approvalMode = APPROVAL_MODES[options.approvalMode ?? ""] ?? configured.approvalMode ?? ApprovalMode.DEFAULT;
   const workspaceRoots = [workspace, ...root.map((path) => resolve(path))];
@@ -104,7 +110,8 @@ async function start({ root = [], ...options }: ServeOptions, data: string, io: 
   assertSafeExposure(decided);
   const { token, keep } = await tokenFor(options, decided.token, data);
   const server = await createServer({ ...decided, token, workspace, workspaceRoots, dataDirectory: data });
-  return { server, about: { ...aboutOf(decided), approvalMode, workspace, workspaceRoots }, keep };
+  const about = { ...aboutOf(decided), approvalMode, workspace, workspaceRoots };
+  return { server, about, modelLine: describeModel(operator, io, options.model), keep };
 }
 
 /** Returns the fields of the discovery file that come from the configuration. */
@@ -134,7 +141,10 @@ const APPROVAL_MODES: Readonly<Record<string, ApprovalMode>> = {
 /** Input of the message that is printed when a server has started. */
 interface Welcome extends ServeOptions {
   readonly data: string;
+  /** The name of the model that answers. Empty for an agent that names none. */
   readonly model: string;
+  /** The configured model with its API. Empty for the scripted model. */
+  readonly modelLine: string;
   readonly publicUrl: string;
 }
 
@@ -144,14 +154,14 @@ function announce(info: ServerInfo, options: Welcome, io: Io): void {
 
 function welcome(info: ServerInfo, options: Welcome, io: Io): string {
   if (options.profile) return kitWelcome(options, options.profile);
-  const { data, workspace, model, publicUrl } = options;
+  const { data, workspace, model, modelLine, publicUrl } = options;
   const at = data === resolve(defaultDataDirectory(io.env)) ? "" : ` --data ${data}`;
   return `devtool serves ${resolve(workspace ?? ".")}
 
   A2A 0.3, Connect, gRPC   ${publicUrl}${publicUrl === info.url ? "" : ` (listens at ${info.url})`}
   agent card               ${publicUrl}/.well-known/agent-card.json
   bearer token             in ${discoveryPath(data)}
-  ${servedLine(info.agent, model)}
+  ${servedLine(info.agent, model, modelLine)}
 
 Try it in a second terminal:
 
@@ -163,9 +173,11 @@ still asks.`;
 }
 
 /** Returns the line about the default agent's model, or about that agent when it names no model. */
-function servedLine(agent: string, model: string): string {
+function servedLine(agent: string, model: string, modelLine: string): string {
   if (model === "") return `agent                    ${agent}`;
-  return `model                    ${model}${model === "scripted" ? " (runs prompts as scripts; set GEMINI_API_KEY for Gemini)" : ""}`;
+  if (modelLine.startsWith(`${model} (`)) return `model                    ${modelLine}`;
+  const hint = "runs prompts as scripts; set GEMINI_API_KEY, OPENAI_API_KEY or ANTHROPIC_API_KEY for a model";
+  return `model                    ${model}${model === "scripted" ? ` (${hint})` : ""}`;
 }
 
 function exampleFor(model: string): string {

@@ -1,6 +1,6 @@
 import { Code, DevtoolError } from "@devtool/server/agent";
 
-/** Optional parts of a `GeminiFault`. */
+/** Optional parts of a `ModelFault`. */
 export interface FaultOptions {
   /** Whether the same request may succeed a moment later. Default: false. */
   readonly retriable?: boolean | undefined;
@@ -15,7 +15,7 @@ export interface FaultOptions {
 const RECOGNIZED_LENGTH = 8;
 
 /** A failure of the model, or of the connection to it. */
-export class GeminiFault extends DevtoolError {
+export class ModelFault extends DevtoolError {
   readonly retriable: boolean;
   readonly retryAfterMs: number;
 
@@ -27,27 +27,33 @@ export class GeminiFault extends DevtoolError {
   }
 
   /** Returns the fault with a secret hidden in its problem, even one that was cut off. An empty secret hides nothing. */
-  without(secret: string): GeminiFault {
+  without(secret: string): ModelFault {
     if (secret === "") return this;
     const [before = "", ...pieces] = this.problem.split(secret.slice(0, RECOGNIZED_LENGTH));
     if (pieces.length === 0) return this;
     const rest = secret.slice(RECOGNIZED_LENGTH);
     const problem = [before, ...pieces.map((piece) => `***${piece.slice(commonLength(piece, rest))}`)].join("");
     const { code, retriable, retryAfterMs, remedy, cause } = this;
-    return new GeminiFault(problem, code, { retriable, retryAfterMs, remedy, cause });
+    return new ModelFault(problem, code, { retriable, retryAfterMs, remedy, cause });
   }
 
-  /** Returns a caught value as a fault. Any error that is not a `DevtoolError` means that the connection broke. */
-  static override from(reason: unknown): GeminiFault {
-    if (reason instanceof GeminiFault) return reason;
+  /**
+   * Returns a caught value as a fault: itself, or the fault that caused it.
+   *
+   * Any other error that is not a `DevtoolError` means that the connection broke.
+   */
+  static override from(reason: unknown): ModelFault {
+    for (let error = reason; error instanceof Error; error = error.cause) {
+      if (error instanceof ModelFault) return error;
+    }
     if (reason instanceof DevtoolError) {
       const { problem, code, remedy } = reason;
-      return new GeminiFault(problem, code, { remedy, cause: reason });
+      return new ModelFault(problem, code, { remedy, cause: reason });
     }
     // The message of such an error may quote what came over the wire, so only its system code is shown.
     const errorCode = findErrorCode(reason);
     const problem = `the connection to the model broke${errorCode === "" ? "" : ` (${errorCode})`}`;
-    return new GeminiFault(problem, Code.Unavailable, {
+    return new ModelFault(problem, Code.Unavailable, {
       remedy: "send the message again",
       retriable: true,
       cause: reason,

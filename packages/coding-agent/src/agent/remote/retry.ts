@@ -1,10 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
-import type { ModelEvent } from "@devtool/coding-agent/model";
 import { NoticeSchema } from "@devtool/schema";
-import { GeminiFault } from "./gemini-fault.ts";
-import type { RetryPolicy } from "./gemini-options.ts";
+import type { ModelEvent } from "../model.ts";
+import { ModelFault } from "./model-fault.ts";
+import type { RetryPolicy } from "./remote-limits.ts";
 
 /** When and how a request is sent again. */
 export interface Retries {
@@ -40,11 +40,11 @@ export async function* withRetries(
       return;
     } catch (reason) {
       signal.throwIfAborted();
-      const fault = GeminiFault.from(reason);
+      const fault = ModelFault.from(reason);
       const { problem, code, remedy, cause } = fault;
       if (hasBegun || !fault.retriable || fault.retryAfterMs > maxRetryAfterMs) throw fault;
       if (attempts >= maxAttempts)
-        throw new GeminiFault(attempts === 1 ? problem : `${problem} (${attempts} tries)`, code, { remedy, cause });
+        throw new ModelFault(attempts === 1 ? problem : `${problem} (${attempts} tries)`, code, { remedy, cause });
       const backoffMs = Math.round(random() * Math.min(maxDelayMs, baseDelayMs * 2 ** (attempts - 1)));
       const waitMs = Math.max(backoffMs, fault.retryAfterMs);
       const text = `${problem}: trying again in ${(waitMs / 1000).toFixed(1)} s`;

@@ -1,9 +1,9 @@
 import { Code } from "@devtool/server/agent";
-import { GeminiFault } from "./gemini-fault.ts";
-import type { GeminiTimeouts } from "./gemini-options.ts";
+import { ModelFault } from "./model-fault.ts";
+import type { ModelTimeouts } from "./remote-limits.ts";
 
 /** The reason that ends what still listens to the signal after an attempt. Never shown. */
-const OVER = new GeminiFault("the answer is over", Code.Canceled);
+const OVER = new ModelFault("the answer is over", Code.Canceled);
 
 /**
  * Watches the time of one attempt. `signal` aborts when the caller's does, or when a piece of the answer does not come in time.
@@ -13,12 +13,12 @@ const OVER = new GeminiFault("the answer is over", Code.Canceled);
 export class Deadlines implements Disposable {
   readonly signal: AbortSignal;
   readonly #controller = new AbortController();
-  readonly #timeouts: GeminiTimeouts;
+  readonly #timeouts: ModelTimeouts;
   #timer: NodeJS.Timeout;
   #isWaiting = true;
 
   /** Starts the timeout of the first piece. */
-  constructor(timeouts: GeminiTimeouts, signal: AbortSignal) {
+  constructor(timeouts: ModelTimeouts, signal: AbortSignal) {
     this.#timeouts = timeouts;
     this.signal = AbortSignal.any([signal, this.#controller.signal]);
     this.#timer = this.#startTimer("first piece", timeouts.firstByteMs);
@@ -49,7 +49,7 @@ export class Deadlines implements Disposable {
       if (!this.#isWaiting) return;
       const problem = `the ${awaited} of the model's answer did not arrive within ${ms} ms`;
       const remedy = "send the message again";
-      this.#controller.abort(new GeminiFault(problem, Code.DeadlineExceeded, { remedy, retriable: true }));
+      this.#controller.abort(new ModelFault(problem, Code.DeadlineExceeded, { remedy, retriable: true }));
     }, ms);
   }
 }

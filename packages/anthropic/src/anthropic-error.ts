@@ -1,0 +1,45 @@
+import { type ApiError, ModelFault, statusFault } from "@devtool/coding-agent/model";
+import { objectOrEmpty, parseJsonOrUndefined, stringOrEmpty } from "@devtool/schema/json";
+import { Code } from "@devtool/server/agent";
+
+/** Reads an error in Anthropic's form. */
+export function readAnthropicError(text: string): ApiError {
+  return describeError(objectOrEmpty(parseJsonOrUndefined(text)).error);
+}
+
+function describeError(error: unknown): ApiError {
+  const { message, type } = objectOrEmpty(error);
+  const text = stringOrEmpty(message) || stringOrEmpty(type);
+  const isUsedUp = type === "billing_error" || /credit balance is too low/.test(text);
+  return { message: text, lastingRemedy: isUsedUp ? "the operator must check the plan and the payment" : undefined };
+}
+
+const STATUSES: ReadonlyMap<string, number> = new Map([
+  ["invalid_request_error", 400],
+  ["authentication_error", 401],
+  ["permission_error", 403],
+  ["not_found_error", 404],
+  ["request_too_large", 413],
+  ["rate_limit_error", 429],
+  ["api_error", 500],
+  ["timeout_error", 504],
+  ["overloaded_error", 529],
+]);
+
+/** Returns the fault for what Anthropic's SDK throws: for an answer without 2xx, an error in it, or a piece that is not JSON. */
+export function answerFault(reason: unknown): ModelFault {
+  if (reason instanceof SyntaxError) {
+    const remedy = "send the message again";
+    return new ModelFault("the model's answer is not JSON", Code.Unavailable, {
+      remedy,
+      retriable: true,
+      cause: reason,
+    });
+  }
+  if (reason instanceof Error && "error" in reason && reason.error !== undefined && reason.cause === undefined) {
+    const { error } = objectOrEmpty(reason.error);
+    const status = STATUSES.get(stringOrEmpty(objectOrEmpty(error).type));
+    return statusFault(status ?? 500, describeError(error));
+  }
+  return ModelFault.from(reason);
+}

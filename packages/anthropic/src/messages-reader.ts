@@ -1,0 +1,145 @@
+import type Anthropic from "@anthropic-ai/sdk";
+import { create } from "@bufbuild/protobuf";
+import {
+  AnswerCalls,
+  type AnswerReader,
+  interruptedFault,
+  joinPiece,
+  type ModelEvent,
+  readThought,
+  stopFault,
+  type ToolNames,
+  tokenCount,
+  unknownStopFault,
+} from "@devtool/coding-agent/model";
+import { type Usage, UsageSchema } from "@devtool/schema";
+import { encodeThinking, type Thinking } from "./thinking-signature.ts";
+
+/** A block whose pieces are still coming. */
+type OpenBlock =
+  | { readonly case: "thinking"; text: string; signature: string }
+  | { readonly case: "call"; readonly id: string; readonly name: string; text: string };
+
+/**
+ * Turns the events of one streamed message into ours.
+ *
+ * Text is yielded as it comes, a thought when it is whole. Calls are kept until the message has ended well.
+ */
+export class MessagesReader implements AnswerReader<Anthropic.RawMessageStreamEvent> {
+  readonly #names: ToolNames;
+  readonly #calls = new AnswerCalls();
+  /** The open blocks by their index. */
+  readonly #open = new Map<number, OpenBlock>();
+  /** The thoughts that no call has taken yet. */
+  #thoughts: Thinking[] = [];
+  #hasText = false;
+  #startUsage: Anthropic.Usage | undefined;
+  #lastDelta: Anthropic.RawMessageDeltaEvent | undefined;
+  #isWhole = false;
+
+  constructor(names: ToolNames) {
+    this.#names = names;
+  }
+
+  *add(event: Anthropic.RawMessageStreamEvent): Iterable<ModelEvent> {
+    switch (event.type) {
+      case "message_start":
+        this.#startUsage = event.message.usage;
+        return;
+      case "content_block_start":
+        return yield* this.#begin(event);
+      case "content_block_delta":
+        return yield* this.#readDelta(event);
+      case "content_block_stop":
+        return yield* this.#close(event.index);
+      case "message_delta":
+        this.#lastDelta = event;
+        return;
+      case "message_stop":
+        this.#isWhole = true;
+        return;
+      default:
+        // An event of a later version of the API.
+        event satisfies never;
+    }
+  }
+
+  *end(): Iterable<ModelEvent> {
+    const { delta, usage } = this.#lastDelta ?? {};
+    if (!this.#isWhole || !delta) throw interruptedFault();
+    const fault = stopReasonFault(delta);
+    if (fault) throw fault;
+    const calls = this.#calls.end({ hasText: this.#hasText });
+    if (this.#startUsage && usage) yield { case: "usage", value: readUsage(this.#startUsage, usage) };
+    yield* calls;
+  }
+
+  *#begin({ index, content_block: block }: Anthropic.RawContentBlockStartEvent): Iterable<ModelEvent> {
+    if (block.type === "text") return yield* this.#readText(block.text);
+    if (block.type === "thinking") {
+      this.#open.set(index, { case: "thinking", text: block.thinking, signature: block.signature });
+    }
+    if (block.type === "redacted_thinking") this.#thoughts.push({ type: block.type, data: block.data });
+    if (block.type === "tool_use") this.#open.set(index, { case: "call", id: block.id, name: block.name, text: "" });
+  }
+
+  *#readText(text: string): Iterable<ModelEvent> {
+    if (text === "") return;
+    this.#hasText = true;
+    yield { case: "text", value: text };
+  }
+
+  *#readDelta({ index, delta }: Anthropic.RawContentBlockDeltaEvent): Iterable<ModelEvent> {
+    if (delta.type === "text_delta") return yield* this.#readText(delta.text);
+    const open = this.#open.get(index);
+    if (open?.case === "call" && delta.type === "input_json_delta")
+      open.text = joinPiece(open.text, delta.partial_json);
+    if (open?.case !== "thinking") return;
+    if (delta.type === "thinking_delta") open.text = joinPiece(open.text, delta.thinking);
+    if (delta.type === "signature_delta") open.signature = joinPiece(open.signature, delta.signature);
+  }
+
+  *#close(index: number): Iterable<ModelEvent> {
+    const open = this.#open.get(index);
+    this.#open.delete(index);
+    if (open?.case === "thinking") {
+      this.#thoughts.push({ type: "thinking", thinking: open.text, signature: open.signature });
+      if (open.text !== "") yield { case: "thought", value: readThought(open.text) };
+    }
+    if (open?.case === "call") {
+      const signature = this.#thoughts.length > 0 ? encodeThinking(this.#thoughts) : undefined;
+      this.#thoughts = [];
+      const name = this.#names.decode(open.name);
+      this.#calls.add({ id: open.id, name, argumentsText: open.text || "{}", signature });
+    }
+  }
+}
+
+function stopReasonFault({ stop_reason, stop_details }: Anthropic.RawMessageDeltaEvent.Delta): Error | undefined {
+  switch (stop_reason) {
+    case "end_turn":
+    case "tool_use":
+    case "stop_sequence":
+      return undefined;
+    case "max_tokens":
+      return stopFault("output-limit");
+    case "model_context_window_exceeded":
+      return stopFault("context-limit");
+    case "refusal":
+      return stopFault("refusal", stop_details?.explanation ?? stop_details?.category ?? "");
+    default:
+      return stop_reason === null ? interruptedFault() : unknownStopFault(stop_reason);
+  }
+}
+
+/** Adds up the tokens of the input: Anthropic counts those of its cache apart. */
+function readUsage(start: Anthropic.Usage, last: Anthropic.MessageDeltaUsage): Usage {
+  const cached = tokenCount(last.cache_read_input_tokens ?? start.cache_read_input_tokens);
+  const written = tokenCount(last.cache_creation_input_tokens ?? start.cache_creation_input_tokens);
+  return create(UsageSchema, {
+    inputTokens: tokenCount(last.input_tokens ?? start.input_tokens) + cached + written,
+    cachedTokens: cached,
+    outputTokens: tokenCount(last.output_tokens),
+    thoughtTokens: tokenCount(last.output_tokens_details?.thinking_tokens),
+  });
+}

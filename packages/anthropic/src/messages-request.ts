@@ -1,0 +1,167 @@
+import type Anthropic from "@anthropic-ai/sdk";
+import { toJsonString } from "@bufbuild/protobuf";
+import { ValueSchema } from "@bufbuild/protobuf/wkt";
+import { CallResults, type ModelRequest, modelHistory, summaryText, type ToolNames } from "@devtool/coding-agent/model";
+import { type File, type Message, type Part, Role, toolCallsOf } from "@devtool/schema";
+import { decodeThinking } from "./thinking-signature.ts";
+
+/** What a request asks for besides the conversation. */
+export interface RequestLimits {
+  readonly model: string;
+  readonly maxOutputTokens: number;
+  /** The maximum number of tokens of thoughts, or `"adaptive"`. */
+  readonly thinking: number | "adaptive";
+}
+
+/** Encodes a step as a request to the Messages API. The tools, the instructions and the conversation are cached there. */
+export async function encodeMessagesRequest(
+  request: ModelRequest,
+  limits: RequestLimits,
+  names: ToolNames,
+): Promise<Anthropic.MessageCreateParamsStreaming> {
+  const system = await request.instructions();
+  const tools = request.tools.map(({ name, description, parameters }): Anthropic.Tool => {
+    return { name: names.encode(name), description, input_schema: { ...parameters, type: "object" } };
+  });
+  const thinking = encodeThinkingConfig(limits.thinking);
+  return {
+    model: limits.model,
+    max_tokens: limits.maxOutputTokens,
+    stream: true,
+    messages: encodeMessages(modelHistory(request.history), names),
+    cache_control: { type: "ephemeral" },
+    ...(system.trim() !== "" && { system }),
+    ...(tools.length > 0 && { tools }),
+    ...(thinking && { thinking }),
+  };
+}
+
+function encodeThinkingConfig(thinking: number | "adaptive"): Anthropic.ThinkingConfigParam | undefined {
+  if (thinking === 0) return undefined;
+  if (thinking === "adaptive") return { type: "adaptive", display: "summarized" };
+  return { type: "enabled", budget_tokens: thinking, display: "summarized" };
+}
+
+/**
+ * Encodes a conversation as messages.
+ *
+ * A step becomes a message of the model with thoughts, text and calls, and one of the user with the results. Adjacent messages
+ * of one role are joined, because results must be at the start of the message after their calls.
+ */
+export function encodeMessages(history: readonly Message[], names: ToolNames): Anthropic.MessageParam[] {
+  const results = new CallResults(history);
+  const messages = history.flatMap((message): BlockMessage[] => {
+    const { role, parts } = message;
+    if (role === Role.USER) return [{ role: "user", content: parts.flatMap(encodeUserPart) }];
+    const summaries = parts.flatMap(({ content }) => (content.case === "summary" ? [content.value.text] : []));
+    return [
+      { role: "user", content: summaries.map((text) => ({ type: "text", text: summaryText(text) })) },
+      { role: "assistant", content: encodeStep(parts, names) },
+      {
+        role: "user",
+        content: toolCallsOf(message).map((call) => encodeResult(call.toolCallId, results.render(call))),
+      },
+    ];
+  });
+  return joinMessages(messages);
+}
+
+interface BlockMessage {
+  readonly role: "user" | "assistant";
+  readonly content: readonly Anthropic.ContentBlockParam[];
+}
+
+function joinMessages(messages: readonly BlockMessage[]): Anthropic.MessageParam[] {
+  const joined: { role: BlockMessage["role"]; content: Anthropic.ContentBlockParam[] }[] = [];
+  for (const { role, content } of messages) {
+    if (content.length === 0) continue;
+    const last = joined.at(-1);
+    if (last?.role === role) last.content.push(...content);
+    else joined.push({ role, content: [...content] });
+  }
+  return joined;
+}
+
+/** Encodes what the model said in a step. Its thoughts come first, as they came: the API refuses calls without them. */
+function encodeStep(parts: readonly Part[], names: ToolNames): Anthropic.ContentBlockParam[] {
+  const thoughts = parts.flatMap(({ toolCallDetail }) => decodeThinking(toolCallDetail?.modelSignature));
+  const rest = parts.flatMap(({ content }): Anthropic.ContentBlockParam[] => {
+    if (content.case === "text") return encodeText(content.value);
+    if (content.case !== "toolCall") return [];
+    const { toolCallId, toolName, inputParameters: input = {} } = content.value;
+    return [{ type: "tool_use", id: encodeId(toolCallId), name: names.encode(toolName), input }];
+  });
+  const texts = rest.filter(({ type }) => type === "text");
+  const calls = rest.filter(({ type }) => type !== "text");
+  return [...thoughts, ...texts, ...calls];
+}
+
+function encodeResult(
+  toolCallId: string,
+  { text, isError }: { readonly text: string; readonly isError: boolean },
+): Anthropic.ToolResultBlockParam {
+  const result = { type: "tool_result", tool_use_id: encodeId(toolCallId), content: text } as const;
+  return isError ? { ...result, is_error: true } : result;
+}
+
+/** Returns the id of a call with no other characters than the API allows. */
+function encodeId(toolCallId: string): string {
+  return toolCallId.replaceAll(/[^a-zA-Z0-9_-]/g, "_");
+}
+
+/** The API refuses texts without a visible character. */
+function encodeText(text: string): Anthropic.TextBlockParam[] {
+  return text.trim() === "" ? [] : [{ type: "text", text }];
+}
+
+function encodeUserPart({ content }: Part): Anthropic.ContentBlockParam[] {
+  switch (content.case) {
+    case "text":
+      return encodeText(content.value);
+    case "file":
+      return encodeFile(content.value);
+    case "data":
+      return [{ type: "text", text: JSON.stringify(content.value) }];
+    case "dataValue":
+      return [{ type: "text", text: toJsonString(ValueSchema, content.value) }];
+    case "thought":
+    case "toolCall":
+    case "confirmation":
+    case "summary":
+    case "citation":
+    case undefined:
+      return [];
+    default:
+      return content satisfies never;
+  }
+}
+
+type ImageType = Anthropic.Base64ImageSource["media_type"];
+
+const IMAGE_TYPES: readonly ImageType[] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
+
+/** Encodes a file: images and PDF documents as they are, text as text. Of any other file the model learns the name only. */
+function encodeFile({ name, mediaType, source }: File): Anthropic.ContentBlockParam[] {
+  const label = name === "" ? [] : encodeText(`File ${JSON.stringify(name)}:`);
+  const media_type = IMAGE_TYPES.find((type) => type === mediaType);
+  const isPdf = mediaType === "application/pdf";
+  switch (source.case) {
+    case "bytes": {
+      const data = Buffer.from(source.value).toString("base64");
+      if (media_type) return [...label, { type: "image", source: { type: "base64", media_type, data } }];
+      if (isPdf)
+        return [...label, { type: "document", source: { type: "base64", media_type: "application/pdf", data } }];
+      if (/^text\/|[/+]json$/.test(mediaType)) return [...label, ...encodeText(new TextDecoder().decode(source.value))];
+      return [...label, ...encodeText(`(a file of the type ${mediaType || "unknown"}, which cannot be shown)`)];
+    }
+    case "uri": {
+      const url = source.value;
+      if (media_type) return [...label, { type: "image", source: { type: "url", url } }];
+      return isPdf ? [...label, { type: "document", source: { type: "url", url } }] : [...label, ...encodeText(url)];
+    }
+    case undefined:
+      return label;
+    default:
+      return source satisfies never;
+  }
+}

@@ -1,0 +1,96 @@
+import { type JsonObject, toJson } from "@bufbuild/protobuf";
+import {
+  confirmationsOf,
+  ErrorDetailsSchema,
+  isEnded,
+  type Message,
+  OPTION_CANCEL,
+  type ToolCall,
+  type ToolCallConfirmation,
+  ToolCallStatus,
+  type ToolOutput,
+} from "@devtool/schema";
+
+/** The results of the calls in a conversation, as a model is told them. */
+export class CallResults {
+  /** The user's answers to calls, by the ids of the calls. */
+  readonly #answers: ReadonlyMap<string, ToolCallConfirmation>;
+
+  constructor(history: readonly Message[]) {
+    this.#answers = lastAnswers(history);
+  }
+
+  /** Returns the result of a call as `output` or `error`, with a `note` if the user changed what the call proposed. */
+  describe(call: ToolCall): JsonObject {
+    const answer = this.#answers.get(call.toolCallId);
+    const response = encodeResult(call, answer);
+    if (call.result.case && answer?.modifiedDetails.case === "fileDetails")
+      response.note =
+        "The user changed the proposed content before it was written; the arguments of the call show theirs.";
+    return response;
+  }
+
+  /** Returns the same as text, for APIs whose results have no fields, and whether the call failed. */
+  render(call: ToolCall): { readonly text: string; readonly isError: boolean } {
+    const { output, error, note } = this.describe(call);
+    const texts = [error, output, note].filter((value) => value !== undefined).map(asText);
+    return { text: texts.join("\n\n"), isError: error !== undefined };
+  }
+}
+
+/** Returns what a model is told in place of the messages that a summary replaces. */
+export function summaryText(summary: string): string {
+  return `What was said and done before, in short:\n\n${summary}`;
+}
+
+function asText(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+/** Returns the last answer to each call, with the content that the user gave in it or, with an editor, in an earlier one. */
+function lastAnswers(history: readonly Message[]): ReadonlyMap<string, ToolCallConfirmation> {
+  const answers = new Map<string, ToolCallConfirmation>();
+  for (const answer of history.flatMap(confirmationsOf)) {
+    const changed = answer.modifiedDetails.case ? answer : answers.get(answer.toolCallId);
+    answers.set(answer.toolCallId, { ...answer, modifiedDetails: (changed ?? answer).modifiedDetails });
+  }
+  return answers;
+}
+
+function encodeResult(call: ToolCall, answer: ToolCallConfirmation | undefined): JsonObject {
+  const { result, liveContent } = call;
+  switch (result.case) {
+    case "output":
+      return { output: encodeOutput(result.value) };
+    case "error":
+      return { error: toJson(ErrorDetailsSchema, result.value) };
+    case undefined: {
+      const error = explainNoResult(call, answer);
+      return liveContent ? { error, output: liveContent } : { error };
+    }
+    default:
+      return result satisfies never;
+  }
+}
+
+function encodeOutput({ result }: ToolOutput): JsonObject | string {
+  switch (result.case) {
+    case "text":
+      return result.value;
+    case "diff":
+      return `Changed ${result.value.filePath}.\n${result.value.formattedDiff ?? ""}`;
+    case "structuredData":
+      return result.value;
+    case undefined:
+      return "";
+    default:
+      return result satisfies never;
+  }
+}
+
+function explainNoResult(call: ToolCall, answer: ToolCallConfirmation | undefined): string {
+  if (answer?.selectedOptionId === OPTION_CANCEL)
+    return "The user declined this call, so it did not run. Do not make it again unless the user asks for it.";
+  if (call.status === ToolCallStatus.CANCELLED) return "The call was canceled before it ended.";
+  return isEnded(call) ? "The call ended without a result." : "The call has not ended.";
+}

@@ -1,0 +1,86 @@
+import { isUtf8 } from "node:buffer";
+import { Code } from "@devtool/server/agent";
+import { httpFault, type ReadApiError } from "./http-fault.ts";
+import { ModelFault } from "./model-fault.ts";
+
+/** The maximum size of a line of an answer, in bytes: larger than any piece that can be used. */
+const MAX_LINE_BYTES = 4 * 1024 * 1024;
+
+const NEWLINE = 0x0a;
+
+/** A `fetch` for the SDK of a model's API. */
+export type FetchAnswer = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
+
+/**
+ * Creates the `fetch` for an SDK. It resolves to an answer whose status is 2xx and whose body comes in whole lines.
+ *
+ * It rejects with a `ModelFault` for any other status, because the errors of the SDKs lack the headers, which say how long to
+ * wait. The body fails with a `ModelFault` at bytes that are not UTF-8, which the SDKs would replace by other characters, and at a
+ * line that is too long.
+ */
+export function createFetchAnswer(readError: ReadApiError): FetchAnswer {
+  return async (input, init) => {
+    try {
+      // A redirect is a fault: following it would send the key to another host.
+      const response = await fetch(input, { ...init, redirect: "manual" });
+      if (!response.ok) throw await httpFault(response, readError);
+      const { body, headers } = response;
+      return new Response(body && ReadableStream.from(wholeLines(body)), { headers });
+    } catch (reason) {
+      throw ModelFault.from(reason);
+    }
+  };
+}
+
+/**
+ * Wraps a `fetch` for an SDK that looks for words such as "timed out" in the errors of its `fetch`.
+ *
+ * The fault is the cause of what is thrown, where `ModelFault.from` finds it.
+ */
+export function withPlainErrors(fetchAnswer: FetchAnswer): FetchAnswer {
+  return async (input, init) => {
+    try {
+      return await fetchAnswer(input, init);
+    } catch (cause) {
+      throw new Error("no answer", { cause });
+    }
+  };
+}
+
+/**
+ * Splits a body after newlines.
+ *
+ * No character is cut then, and an SDK that searches its whole buffer with every chunk takes linear time. The bytes after
+ * the last newline are dropped: they are a line that was cut off.
+ */
+async function* wholeLines(body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+  let unfinished: Uint8Array[] = [];
+  let length = 0;
+  for await (const bytes of body) {
+    const end = bytes.lastIndexOf(NEWLINE) + 1;
+    if (end > 0) {
+      yield* validLines(Buffer.concat([...unfinished, bytes.subarray(0, end)]));
+      [unfinished, length] = [[], 0];
+    }
+    unfinished.push(bytes.subarray(end));
+    length += bytes.length - end;
+    if (length > MAX_LINE_BYTES) {
+      const problem = `a piece of the model's answer has more than ${MAX_LINE_BYTES} bytes: limit is ${MAX_LINE_BYTES}`;
+      throw new ModelFault(problem, Code.ResourceExhausted);
+    }
+  }
+}
+
+/** Yields the lines before the first one that is not UTF-8, and throws at that line. */
+function* validLines(lines: Uint8Array): Iterable<Uint8Array> {
+  if (isUtf8(lines)) return yield lines;
+  for (let from = 0, end = 0; ; from = end) {
+    end = lines.indexOf(NEWLINE, from) + 1;
+    const line = lines.subarray(from, end);
+    if (!isUtf8(line)) {
+      const remedy = "send the message again";
+      throw new ModelFault("the model's answer is not UTF-8", Code.Unavailable, { remedy, retriable: true });
+    }
+    yield line;
+  }
+}

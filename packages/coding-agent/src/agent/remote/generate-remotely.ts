@@ -1,0 +1,83 @@
+import { Code } from "@devtool/server/agent";
+import type { ModelEvent } from "../model.ts";
+import { Deadlines } from "./deadlines.ts";
+import { ModelFault } from "./model-fault.ts";
+import { type ModelTimeouts, type RetryPolicy, retryPolicyFrom, timeoutsFrom } from "./remote-limits.ts";
+import { withRetries } from "./retry.ts";
+
+/** When a request to a model is sent again, and how long its answer may take. */
+export interface RemoteOptions {
+  /** When a request is sent again. Default: the defaults of `RetryPolicy`. */
+  readonly retry?: Partial<RetryPolicy> | undefined;
+  /** How long to wait for an answer. Default: the defaults of `ModelTimeouts`. */
+  readonly timeouts?: Partial<ModelTimeouts> | undefined;
+  /** Returns a number from 0 to below 1, for the random part of the waits between attempts. */
+  readonly random: () => number;
+  /** Waits between attempts, in milliseconds. Default: the platform's timer. */
+  readonly sleep?: ((ms: number, signal: AbortSignal) => Promise<void>) | undefined;
+}
+
+/** Turns the pieces of one streamed answer into events. */
+export interface AnswerReader<Piece> {
+  /** Yields the events of a piece. Throws a `ModelFault` for a piece that cannot be used. */
+  add(piece: Piece): Iterable<ModelEvent>;
+  /** Yields the usage and the calls. Throws a `ModelFault` when the answer did not end well. */
+  end(): Iterable<ModelEvent>;
+}
+
+/** A request to a model's API. */
+export interface RemoteRequest<Piece> {
+  /** Sends the request once and yields the pieces of the answer. Throws a `ModelFault`, or the signal's reason. */
+  readonly ask: (signal: AbortSignal) => AsyncIterable<Piece>;
+  /** Creates the reader of one answer. */
+  readonly createReader: () => AnswerReader<Piece>;
+  /** The key, which must appear in no error. Empty: none. */
+  readonly secret: string;
+}
+
+/**
+ * Generates one step with a model behind an API.
+ *
+ * A request is sent again as long as nothing of its answer has come. An answer that breaks off later fails the step: its text
+ * stays, and none of its calls runs. See `docs/models.md` for each fault.
+ */
+export async function* generateRemotely<Piece>(
+  request: RemoteRequest<Piece>,
+  options: RemoteOptions,
+  signal: AbortSignal,
+): AsyncIterable<ModelEvent> {
+  const { random, sleep } = options;
+  const timeouts = timeoutsFrom(options.timeouts);
+  const turn = new AbortController();
+  const timer = setTimeout(() => {
+    const problem = `the model took longer than ${timeouts.turnMs} ms for an answer`;
+    turn.abort(new ModelFault(problem, Code.DeadlineExceeded, { remedy: "ask for less at once" }));
+  }, timeouts.turnMs);
+  try {
+    const limit = AbortSignal.any([signal, turn.signal]);
+    const retries = { policy: retryPolicyFrom(options.retry), random, sleep };
+    yield* withRetries((attemptSignal) => attempt(request, timeouts, attemptSignal), retries, limit);
+  } catch (reason) {
+    signal.throwIfAborted();
+    throw ModelFault.from(reason);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Sends the request once and yields the events of its answer. */
+async function* attempt<Piece>(
+  { ask, createReader, secret }: RemoteRequest<Piece>,
+  timeouts: ModelTimeouts,
+  signal: AbortSignal,
+): AsyncIterable<ModelEvent> {
+  using deadlines = new Deadlines(timeouts, signal);
+  const answer = createReader();
+  try {
+    for await (const piece of deadlines.watch(ask(deadlines.signal))) yield* answer.add(piece);
+    yield* answer.end();
+  } catch (reason) {
+    // Users see the fault, also when the request is sent again after it.
+    throw ModelFault.from(reason).without(secret);
+  }
+}

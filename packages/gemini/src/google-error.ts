@@ -1,0 +1,33 @@
+import { type ApiError, ModelFault, statusFault } from "@devtool/coding-agent/model";
+import { objectOrEmpty, parseJsonOrUndefined, stringOrEmpty } from "@devtool/schema/json";
+import { Code } from "@devtool/server/agent";
+
+/** Reads an error in Google's form. A daily quota that is used up does not come back by waiting. */
+export function readGoogleError(text: string): ApiError {
+  const error = objectOrEmpty(objectOrEmpty(parseJsonOrUndefined(text)).error);
+  const details = JSON.stringify(error.details ?? []);
+  const seconds = /"retryDelay":"(\d+(?:\.\d+)?)s"/.exec(details)?.[1];
+  const isDailyQuota = /"quotaId":"[^"]*PerDay/.test(details);
+  return {
+    message: stringOrEmpty(error.message),
+    retryAfterMs: Number(seconds ?? 0) * 1000,
+    lastingRemedy: isDailyQuota ? "the daily quota is used up, choose another model" : undefined,
+  };
+}
+
+/**
+ * Returns the fault for what Google's SDK throws while it reads an answer.
+ *
+ * It throws for an error in place of a piece, and for a piece that is not JSON.
+ */
+export function answerFault(reason: unknown): ModelFault {
+  if (reason instanceof SyntaxError)
+    return new ModelFault("the model's answer is not JSON", Code.Unavailable, {
+      remedy: "send the message again",
+      retriable: true,
+      cause: reason,
+    });
+  const { status } = objectOrEmpty(reason);
+  if (!(reason instanceof Error) || typeof status !== "number") return ModelFault.from(reason);
+  return statusFault(status, readGoogleError(reason.message.slice(reason.message.indexOf("{"))));
+}

@@ -1,0 +1,131 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  AnswerCalls,
+  type AnswerReader,
+  interruptedFault,
+  joinPiece,
+  type ModelEvent,
+  readThought,
+  stopFault,
+  type ToolNames,
+  tokenCount,
+  unknownStopFault,
+} from "@devtool/coding-agent/model";
+import { type Usage, UsageSchema } from "@devtool/schema";
+import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
+import type { ChatCompletionChunk } from "openai/resources/chat/completions/completions";
+import type { CompletionUsage } from "openai/resources/completions";
+
+type Delta = ChatCompletionChunk.Choice.Delta;
+type CallDelta = ChatCompletionChunk.Choice.Delta.ToolCall;
+
+/** A call whose arguments are still coming. */
+interface OpenCall {
+  readonly index: number;
+  readonly id: string;
+  name: string;
+  argumentsText: string;
+}
+
+/**
+ * Turns the chunks of one streamed chat completion into events.
+ *
+ * Text is yielded as it comes, a thought when it is whole. Calls are kept until the completion has ended well.
+ */
+export class ChatReader implements AnswerReader<ChatCompletionChunk> {
+  readonly #names: ToolNames;
+  readonly #calls: OpenCall[] = [];
+  #thought = "";
+  #refusal = "";
+  #hasText = false;
+  #finishReason: string | undefined;
+  #usage: CompletionUsage | undefined;
+
+  constructor(names: ToolNames) {
+    this.#names = names;
+  }
+
+  *add({ choices, usage }: ChatCompletionChunk): Iterable<ModelEvent> {
+    this.#usage = usage ?? this.#usage;
+    // Some servers leave the list out of their last chunk.
+    const choice = choices?.[0];
+    if (!choice) return;
+    yield* this.#readDelta(choice.delta ?? {});
+    this.#finishReason = choice.finish_reason ?? this.#finishReason;
+  }
+
+  *end(): Iterable<ModelEvent> {
+    yield* this.#takeThought();
+    if (this.#finishReason === undefined) throw interruptedFault();
+    const fault = finishFault(this.#finishReason);
+    if (fault) throw fault;
+    if (this.#refusal !== "") throw stopFault("refusal", this.#refusal);
+    const calls = new AnswerCalls();
+    for (const { id, name, argumentsText } of this.#calls) {
+      calls.add({ id, name: this.#names.decode(name), argumentsText: argumentsText || "{}" });
+    }
+    const events = calls.end({ hasText: this.#hasText });
+    if (this.#usage) yield { case: "usage", value: readUsage(this.#usage) };
+    yield* events;
+  }
+
+  *#readDelta(delta: Delta): Iterable<ModelEvent> {
+    this.#thought = joinPiece(this.#thought, readReasoning(delta));
+    this.#refusal = joinPiece(this.#refusal, delta.refusal ?? "");
+    for (const call of delta.tool_calls ?? []) this.#readCall(call);
+    if (!delta.content) return;
+    yield* this.#takeThought();
+    this.#hasText = true;
+    yield { case: "text", value: delta.content };
+  }
+
+  *#takeThought(): Iterable<ModelEvent> {
+    if (this.#thought === "") return;
+    const value = readThought(this.#thought);
+    this.#thought = "";
+    yield { case: "thought", value };
+  }
+
+  /** Adds a piece of a call. Some servers give every call the index 0, so another id means another call as well. */
+  #readCall({ index, id, function: piece }: CallDelta): void {
+    const open = this.#calls.findLast((call) => call.index === index);
+    if (!open || (id && id !== open.id)) {
+      const argumentsText = joinPiece("", piece?.arguments ?? "");
+      this.#calls.push({ index, id: id ?? "", name: piece?.name ?? "", argumentsText });
+      return;
+    }
+    open.name ||= piece?.name ?? "";
+    open.argumentsText = joinPiece(open.argumentsText, piece?.arguments ?? "");
+  }
+}
+
+/** Returns the reasoning in a delta: a field that OpenAI's API lacks, and that other servers name in two ways. */
+function readReasoning(delta: Delta): string {
+  const { reasoning_content, reasoning } = objectOrEmpty(delta);
+  return stringOrEmpty(reasoning_content) || stringOrEmpty(reasoning);
+}
+
+function finishFault(reason: string): Error | undefined {
+  switch (reason) {
+    case "stop":
+    case "tool_calls":
+    case "function_call":
+      return undefined;
+    case "length":
+      return stopFault("output-limit");
+    case "content_filter":
+      return stopFault("safety");
+    default:
+      return unknownStopFault(reason);
+  }
+}
+
+function readUsage(usage: CompletionUsage): Usage {
+  const { prompt_tokens, prompt_tokens_details, completion_tokens, completion_tokens_details } = usage;
+  return create(UsageSchema, {
+    inputTokens: tokenCount(prompt_tokens),
+    cachedTokens: tokenCount(prompt_tokens_details?.cached_tokens),
+    outputTokens: tokenCount(completion_tokens),
+    thoughtTokens: tokenCount(completion_tokens_details?.reasoning_tokens),
+  });
+}

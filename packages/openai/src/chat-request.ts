@@ -1,0 +1,79 @@
+import { CallResults, type ModelRequest, modelHistory, summaryText, type ToolNames } from "@devtool/coding-agent/model";
+import { type Message, type Part, Role, toolCallsOf } from "@devtool/schema";
+import type {
+  ChatCompletionAssistantMessageParam,
+  ChatCompletionContentPart,
+  ChatCompletionCreateParamsStreaming,
+  ChatCompletionMessageParam,
+  ChatCompletionTool,
+} from "openai/resources/chat/completions/completions";
+import { encodeFile, encodeUserText } from "./user-content.ts";
+
+/** Encodes a step as a request to the Chat Completions API. */
+export async function encodeChatRequest(
+  request: ModelRequest,
+  model: string,
+  names: ToolNames,
+): Promise<ChatCompletionCreateParamsStreaming> {
+  const instructions = await request.instructions();
+  const system: ChatCompletionMessageParam[] = instructions === "" ? [] : [{ role: "system", content: instructions }];
+  const tools = request.tools.map(({ name, description, parameters }): ChatCompletionTool => {
+    return { type: "function", function: { name: names.encode(name), description, parameters } };
+  });
+  return {
+    model,
+    stream: true,
+    stream_options: { include_usage: true },
+    messages: [...system, ...encodeMessages(modelHistory(request.history), names)],
+    ...(tools.length > 0 && { tools }),
+  };
+}
+
+/** Encodes a conversation as messages: the user's, and for each step one of the model's and the results of its calls. */
+export function encodeMessages(history: readonly Message[], names: ToolNames): ChatCompletionMessageParam[] {
+  const results = new CallResults(history);
+  return history.flatMap((message): ChatCompletionMessageParam[] => {
+    const { role, parts } = message;
+    if (role === Role.USER) return encodeUserMessage(parts);
+    const summaries = parts.flatMap(({ content }) => (content.case === "summary" ? [content.value.text] : []));
+    return [
+      ...summaries.map((text): ChatCompletionMessageParam => ({ role: "user", content: summaryText(text) })),
+      ...encodeStep(message, names),
+      ...toolCallsOf(message).map((call): ChatCompletionMessageParam => {
+        return { role: "tool", tool_call_id: call.toolCallId, content: results.render(call).text };
+      }),
+    ];
+  });
+}
+
+function encodeUserMessage(parts: readonly Part[]): ChatCompletionMessageParam[] {
+  const content = parts.flatMap(({ content }): ChatCompletionContentPart[] => {
+    if (content.case !== "file") return encodeUserText(content).map((text) => ({ type: "text", text }));
+    return encodeFile(content.value).map((part): ChatCompletionContentPart => {
+      switch (part.case) {
+        case "text":
+          return { type: "text", text: part.text };
+        case "image":
+          return { type: "image_url", image_url: { url: part.url } };
+        case "document":
+          return { type: "file", file: { filename: part.name, file_data: part.data } };
+        default:
+          return part satisfies never;
+      }
+    });
+  });
+  if (content.length === 0) return [];
+  const texts = content.flatMap((part) => (part.type === "text" ? [part.text] : []));
+  // Many servers take lists of parts from a model that sees images only.
+  return [{ role: "user", content: texts.length === content.length ? texts.join("\n") : content }];
+}
+
+function encodeStep(message: Message, names: ToolNames): ChatCompletionAssistantMessageParam[] {
+  const text = message.parts.map(({ content }) => (content.case === "text" ? content.value : "")).join("");
+  const tool_calls = toolCallsOf(message).map(({ toolCallId: id, toolName, inputParameters }) => {
+    const call = { name: names.encode(toolName), arguments: JSON.stringify(inputParameters ?? {}) };
+    return { id, type: "function" as const, function: call };
+  });
+  if (tool_calls.length === 0) return text === "" ? [] : [{ role: "assistant", content: text }];
+  return [{ role: "assistant", content: text === "" ? null : text, tool_calls }];
+}

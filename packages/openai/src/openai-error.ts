@@ -1,0 +1,57 @@
+import { type ApiError, ModelFault, statusFault } from "@devtool/coding-agent/model";
+import { objectOrEmpty, parseJsonOrUndefined, stringOrEmpty } from "@devtool/schema/json";
+import { Code } from "@devtool/server/agent";
+
+/** Reads an error in OpenAI's form. Other servers have the message at the top, or as the error itself. */
+export function readOpenAiError(text: string): ApiError {
+  const body = objectOrEmpty(parseJsonOrUndefined(text));
+  return describeError(typeof body.error === "string" ? { message: body.error } : (body.error ?? body));
+}
+
+function describeError(value: unknown): ApiError {
+  const { message, code, type } = objectOrEmpty(value);
+  const kinds = [code, type].map(stringOrEmpty);
+  const isUsedUp = kinds.includes("insufficient_quota");
+  return {
+    message: stringOrEmpty(message) || kinds.find((kind) => kind !== "") || "",
+    lastingRemedy: isUsedUp ? "the operator must check the plan and the payment" : remedyFor(kinds),
+  };
+}
+
+function remedyFor(kinds: readonly string[]): string | undefined {
+  return kinds.includes("context_length_exceeded") ? "run /compress, or start a new task" : undefined;
+}
+
+/** The statuses that stand for the errors that come in place of a piece. */
+const STATUSES: readonly (readonly [pattern: RegExp, status: number])[] = [
+  [/rate_limit|insufficient_quota|too_many_requests/, 429],
+  [/overloaded|server_error|internal|unavailable|timeout/, 500],
+  [/authentication|invalid_api_key/, 401],
+  [/permission/, 403],
+];
+
+/** Returns the fault for an error in place of a piece, or in a response that failed. */
+export function pieceFault(error: unknown): ModelFault {
+  const { code, type, status } = objectOrEmpty(error);
+  const kind = `${String(code ?? "")} ${stringOrEmpty(type)}`;
+  const known = STATUSES.find(([pattern]) => pattern.test(kind))?.[1];
+  const given = [status, code].map(Number).find((number) => number >= 400 && number < 600);
+  return statusFault(known ?? given ?? 400, describeError(error));
+}
+
+/** Returns the fault for what OpenAI's SDK throws: for an answer without 2xx, an error in it, or a piece that is not JSON. */
+export function answerFault(reason: unknown): ModelFault {
+  if (reason instanceof SyntaxError) {
+    const remedy = "send the message again";
+    return new ModelFault("the model's answer is not JSON", Code.Unavailable, {
+      remedy,
+      retriable: true,
+      cause: reason,
+    });
+  }
+  // The SDK's error for an error in place of a piece has that error, and no status.
+  if (reason instanceof Error && "error" in reason && reason.error !== undefined && reason.cause === undefined) {
+    return pieceFault(reason.error);
+  }
+  return ModelFault.from(reason);
+}

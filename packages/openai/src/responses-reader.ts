@@ -1,0 +1,115 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  AnswerCalls,
+  type AnswerReader,
+  interruptedFault,
+  joinPiece,
+  type ModelEvent,
+  readThought,
+  stopFault,
+  type ToolNames,
+  tokenCount,
+  unknownStopFault,
+} from "@devtool/coding-agent/model";
+import { CitationSchema, type Usage, UsageSchema } from "@devtool/schema";
+import type {
+  Response,
+  ResponseOutputItem,
+  ResponseReasoningItem,
+  ResponseStreamEvent,
+  ResponseUsage,
+} from "openai/resources/responses/responses";
+import { pieceFault } from "./openai-error.ts";
+import { encodeReasoning } from "./reasoning-signature.ts";
+
+/**
+ * Turns the events of one streamed response into ours.
+ *
+ * Text and thoughts are yielded as they come. Calls are kept until the response has ended well.
+ */
+export class ResponsesReader implements AnswerReader<ResponseStreamEvent> {
+  readonly #names: ToolNames;
+  readonly #calls = new AnswerCalls();
+  /** The reasoning that no call has taken yet. */
+  #reasoning: ResponseReasoningItem[] = [];
+  #refusal = "";
+  #hasText = false;
+  #response: Response | undefined;
+
+  constructor(names: ToolNames) {
+    this.#names = names;
+  }
+
+  *add(event: ResponseStreamEvent): Iterable<ModelEvent> {
+    switch (event.type) {
+      case "response.output_text.delta":
+        if (event.delta === "") return;
+        this.#hasText = true;
+        return yield { case: "text", value: event.delta };
+      case "response.reasoning_summary_text.done":
+      case "response.reasoning_text.done":
+        if (event.text === "") return;
+        return yield { case: "thought", value: readThought(event.text) };
+      case "response.refusal.delta":
+        this.#refusal = joinPiece(this.#refusal, event.delta);
+        return;
+      case "response.output_item.done":
+        return yield* this.#readItem(event.item);
+      case "response.completed":
+      case "response.incomplete":
+        this.#response = event.response;
+        return;
+      case "response.failed":
+        throw pieceFault(event.response.error);
+      case "error":
+        throw pieceFault(event);
+      default:
+      // The other events announce items and pieces that come whole later, or belong to tools that are not offered.
+    }
+  }
+
+  *end(): Iterable<ModelEvent> {
+    if (!this.#response) throw interruptedFault();
+    const { incomplete_details, status, usage } = this.#response;
+    if (status === "incomplete") throw incompleteFault(incomplete_details?.reason);
+    if (this.#refusal !== "") throw stopFault("refusal", this.#refusal);
+    const calls = this.#calls.end({ hasText: this.#hasText });
+    if (usage) yield { case: "usage", value: readUsage(usage) };
+    yield* calls;
+  }
+
+  *#readItem(item: ResponseOutputItem): Iterable<ModelEvent> {
+    if (item.type === "reasoning") this.#reasoning.push(item);
+    if (item.type === "function_call") {
+      const kept = this.#reasoning.filter(({ encrypted_content }) => encrypted_content);
+      const signature = kept.length > 0 ? encodeReasoning(kept) : undefined;
+      this.#reasoning = [];
+      const { call_id: id, arguments: argumentsText } = item;
+      this.#calls.add({ id, name: this.#names.decode(item.name), argumentsText, signature });
+    }
+    if (item.type !== "message") return;
+    for (const part of item.content) {
+      if (part.type !== "output_text") continue;
+      for (const annotation of part.annotations) {
+        if (annotation.type !== "url_citation") continue;
+        const { url: uri, title } = annotation;
+        yield { case: "citation", value: create(CitationSchema, { uri, title }) };
+      }
+    }
+  }
+}
+
+function incompleteFault(reason = ""): Error {
+  if (reason === "max_output_tokens") return stopFault("output-limit");
+  return reason === "content_filter" ? stopFault("safety") : unknownStopFault(reason);
+}
+
+function readUsage({ input_tokens, input_tokens_details, output_tokens, output_tokens_details }: ResponseUsage): Usage {
+  return create(UsageSchema, {
+    inputTokens: tokenCount(input_tokens),
+    // Servers other than OpenAI's leave the details out.
+    cachedTokens: tokenCount(input_tokens_details?.cached_tokens),
+    outputTokens: tokenCount(output_tokens),
+    thoughtTokens: tokenCount(output_tokens_details?.reasoning_tokens),
+  });
+}

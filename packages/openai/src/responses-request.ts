@@ -1,0 +1,86 @@
+import { CallResults, type ModelRequest, modelHistory, summaryText, type ToolNames } from "@devtool/coding-agent/model";
+import { type Message, type Part, Role } from "@devtool/schema";
+import { isObject } from "@devtool/schema/json";
+import type {
+  EasyInputMessage,
+  ResponseCreateParamsStreaming,
+  ResponseInputContent,
+  ResponseInputItem,
+  Tool,
+} from "openai/resources/responses/responses";
+import { decodeReasoning } from "./reasoning-signature.ts";
+import { encodeFile, encodeUserText, isReasoningModel } from "./user-content.ts";
+
+/** Encodes a step as a request to the Responses API. Nothing of it is stored at OpenAI. */
+export async function encodeResponsesRequest(
+  request: ModelRequest,
+  model: string,
+  names: ToolNames,
+): Promise<ResponseCreateParamsStreaming> {
+  const instructions = await request.instructions();
+  const tools = request.tools.map(({ name, description, parameters }): Tool => {
+    return { type: "function", name: names.encode(name), description, parameters, strict: false };
+  });
+  return {
+    model,
+    stream: true,
+    store: false,
+    input: encodeInput(modelHistory(request.history), names),
+    ...(instructions !== "" && { instructions }),
+    ...(tools.length > 0 && { tools, parallel_tool_calls: true }),
+    ...(isReasoningModel(model) && { reasoning: { summary: "auto" }, include: ["reasoning.encrypted_content"] }),
+  };
+}
+
+/** Encodes a conversation as items: the user's messages, and for each step its reasoning, text, calls and their results. */
+export function encodeInput(history: readonly Message[], names: ToolNames): ResponseInputItem[] {
+  const results = new CallResults(history);
+  return history.flatMap(({ role, parts }): ResponseInputItem[] => {
+    if (role === Role.USER) return encodeUserMessage(parts);
+    const summaries = parts.flatMap(({ content }) => (content.case === "summary" ? [content.value.text] : []));
+    return [
+      ...summaries.map((text): EasyInputMessage => ({ role: "user", content: summaryText(text) })),
+      ...parts.flatMap((part) => encodeStepPart(part, names)),
+      ...parts.flatMap(({ content }): ResponseInputItem[] => {
+        if (content.case !== "toolCall") return [];
+        const output = results.render(content.value).text;
+        return [{ type: "function_call_output", call_id: content.value.toolCallId, output }];
+      }),
+    ];
+  });
+}
+
+function encodeUserMessage(parts: readonly Part[]): EasyInputMessage[] {
+  const content = parts.flatMap(({ content }): ResponseInputContent[] => {
+    if (content.case !== "file") {
+      return encodeUserText(content).map((text) => ({ type: "input_text", text }));
+    }
+    return encodeFile(content.value).map((part): ResponseInputContent => {
+      switch (part.case) {
+        case "text":
+          return { type: "input_text", text: part.text };
+        case "image":
+          return { type: "input_image", image_url: part.url, detail: "auto" };
+        case "document":
+          return { type: "input_file", filename: part.name, file_data: part.data };
+        default:
+          return part satisfies never;
+      }
+    });
+  });
+  return content.length === 0 ? [] : [{ role: "user", content }];
+}
+
+function encodeStepPart({ content, toolCallDetail }: Part, names: ToolNames): ResponseInputItem[] {
+  if (content.case === "text") return content.value === "" ? [] : [{ role: "assistant", content: content.value }];
+  if (content.case !== "toolCall") return [];
+  const { toolCallId: call_id, toolName, inputParameters } = content.value;
+  const args = isObject(inputParameters) ? inputParameters : {};
+  const call = {
+    type: "function_call",
+    call_id,
+    name: names.encode(toolName),
+    arguments: JSON.stringify(args),
+  } as const;
+  return [...decodeReasoning(toolCallDetail?.modelSignature), call];
+}

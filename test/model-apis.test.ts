@@ -1,0 +1,112 @@
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createConnectTransport } from "@connectrpc/connect-node";
+import { createAnthropicModel } from "@devtool/anthropic";
+import { startFakeAnthropic } from "@devtool/anthropic/testing";
+import {
+  bearerInterceptor,
+  confirmationPart,
+  createDevtoolClient,
+  pendingToolCalls,
+  streamMessage,
+} from "@devtool/client";
+import { type Model, serveCodingAgent } from "@devtool/coding-agent";
+import { createOpenAiModel } from "@devtool/openai";
+import { startFakeOpenAi } from "@devtool/openai/testing";
+import { emptyTask, Role, reduceTask, type Task, type TaskEvent, TaskState, ToolCallStatus } from "@devtool/schema";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+
+const signal = AbortSignal.timeout(300_000);
+const PNG = Buffer.from("iVBORw0KGgo=", "base64");
+
+type Fake = Awaited<ReturnType<typeof startFakeOpenAi>>;
+
+const APIS: readonly {
+  readonly api: string;
+  readonly start: () => Promise<Fake>;
+  readonly create: (url: string) => Model;
+  /** Whether the model's thoughts go back to it with its calls. */
+  readonly signs: boolean;
+}[] = [
+  {
+    api: "OpenAI's Responses API",
+    start: startFakeOpenAi,
+    create: (url) => createOpenAiModel({ apiKey: "k", baseUrl: `${url}/v1`, api: "responses", model: "gpt-test" }),
+    signs: true,
+  },
+  {
+    api: "OpenAI's Chat Completions API",
+    start: startFakeOpenAi,
+    create: (url) => createOpenAiModel({ apiKey: "k", baseUrl: `${url}/v1`, model: "gpt-test" }),
+    signs: false,
+  },
+  {
+    api: "a local server that needs no key",
+    start: () => startFakeOpenAi({ key: "optional" }),
+    create: (url) => createOpenAiModel({ baseUrl: `${url}/v1`, model: "qwen-test" }),
+    signs: false,
+  },
+  {
+    api: "Anthropic's Messages API",
+    start: startFakeAnthropic,
+    create: (url) => createAnthropicModel({ apiKey: "k", baseUrl: url }),
+    signs: true,
+  },
+];
+
+describe.each(APIS)("the coding agent over $api", ({ start, create, signs }) => {
+  let fake: Fake;
+  let workspace: string;
+  beforeEach(async () => {
+    fake = await start();
+    workspace = await mkdtemp(join(tmpdir(), "devtool-apis-"));
+  });
+  afterEach(async () => {
+    await fake[Symbol.asyncDispose]();
+    await rm(workspace, { recursive: true });
+  });
+
+  it("thinks, asks, runs what was approved, and answers", async () => {
+    await using server = await serveCodingAgent({ workspace, model: create(fake.url), drainMs: 100 });
+    const interceptors = [bearerInterceptor(server.token)];
+    const client = createDevtoolClient(createConnectTransport({ baseUrl: server.url, httpVersion: "2", interceptors }));
+    const script = "think\ntext First.\nwrite a.txt one\nwrite b.txt two\ntext Done.";
+    const image = {
+      content: { case: "file", value: { mediaType: "image/png", source: { case: "bytes", value: PNG } } },
+    };
+    const parts = [{ content: { case: "text", value: script } }, image] as const;
+    const asked = await fold(
+      streamMessage(client, { message: { messageId: "m1", parts: [...parts] } }, signal),
+      emptyTask(),
+    );
+    expect(asked.state).toBe(TaskState.INPUT_REQUIRED);
+    const answers = pendingToolCalls(asked).map((call) => confirmationPart(call, "proceed_once"));
+    expect(answers).toHaveLength(2);
+    const message = { messageId: "m2", parts: answers };
+    const task = await fold(streamMessage(client, { message, taskId: asked.id }, signal), asked);
+
+    expect(task).toMatchObject({ state: TaskState.COMPLETED, error: "" });
+    expect(await readFile(join(workspace, "a.txt"), "utf8")).toContain("one");
+    expect(await readFile(join(workspace, "b.txt"), "utf8")).toContain("two");
+    const contents = task.history.filter(({ role }) => role === Role.AGENT).flatMap((each) => each.parts);
+    expect(contents.map(({ content }) => content)).toMatchObject([
+      { case: "thought", value: { subject: "Subject 1", description: "Description 1." } },
+      { case: "text", value: "First." },
+      { case: "toolCall", value: { toolName: "write_file", status: ToolCallStatus.SUCCEEDED } },
+      { case: "toolCall", value: { toolName: "write_file", status: ToolCallStatus.SUCCEEDED } },
+      { case: "text", value: "Done." },
+    ]);
+    const [first, second] = fake.requests();
+    expect(JSON.stringify(first?.body)).toContain(PNG.toString("base64"));
+    expect(first?.tools).toContain("write_file");
+    expect(second?.signatures).toHaveLength(signs ? 1 : 0);
+    expect(task.usage?.inputTokens).toBeGreaterThan(0n);
+  });
+});
+
+async function fold(events: AsyncIterable<TaskEvent>, start: Task): Promise<Task> {
+  let task = start;
+  for await (const event of events) task = reduceTask(task, event);
+  return task;
+}
