@@ -1,6 +1,7 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { create } from "@bufbuild/protobuf";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { createAnthropicModel } from "@devtool/anthropic";
 import { startFakeAnthropic } from "@devtool/anthropic/testing";
@@ -14,7 +15,16 @@ import {
 import { type Model, serveCodingAgent } from "@devtool/coding-agent";
 import { createOpenAiModel } from "@devtool/openai";
 import { startFakeOpenAi } from "@devtool/openai/testing";
-import { emptyTask, Role, reduceTask, type Task, type TaskEvent, TaskState, ToolCallStatus } from "@devtool/schema";
+import {
+  emptyTask,
+  PartSchema,
+  Role,
+  reduceTask,
+  type Task,
+  type TaskEvent,
+  TaskState,
+  ToolCallStatus,
+} from "@devtool/schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 const signal = AbortSignal.timeout(300_000);
@@ -25,37 +35,37 @@ type Fake = Awaited<ReturnType<typeof startFakeOpenAi>>;
 const APIS: readonly {
   readonly api: string;
   readonly start: () => Promise<Fake>;
-  readonly create: (url: string) => Model;
+  readonly createModel: (url: string) => Model;
   /** Whether the model's thoughts go back to it with its calls. */
   readonly signs: boolean;
 }[] = [
   {
     api: "OpenAI's Responses API",
     start: startFakeOpenAi,
-    create: (url) => createOpenAiModel({ apiKey: "k", baseUrl: `${url}/v1`, api: "responses", model: "gpt-test" }),
+    createModel: (url) => createOpenAiModel({ apiKey: "k", baseUrl: `${url}/v1`, api: "responses", model: "gpt-test" }),
     signs: true,
   },
   {
     api: "OpenAI's Chat Completions API",
     start: startFakeOpenAi,
-    create: (url) => createOpenAiModel({ apiKey: "k", baseUrl: `${url}/v1`, model: "gpt-test" }),
+    createModel: (url) => createOpenAiModel({ apiKey: "k", baseUrl: `${url}/v1`, model: "gpt-test" }),
     signs: false,
   },
   {
     api: "a local server that needs no key",
     start: () => startFakeOpenAi({ key: "optional" }),
-    create: (url) => createOpenAiModel({ baseUrl: `${url}/v1`, model: "qwen-test" }),
+    createModel: (url) => createOpenAiModel({ baseUrl: `${url}/v1`, model: "qwen-test" }),
     signs: false,
   },
   {
     api: "Anthropic's Messages API",
     start: startFakeAnthropic,
-    create: (url) => createAnthropicModel({ apiKey: "k", baseUrl: url }),
+    createModel: (url) => createAnthropicModel({ apiKey: "k", baseUrl: url }),
     signs: true,
   },
 ];
 
-describe.each(APIS)("the coding agent over $api", ({ start, create, signs }) => {
+describe.each(APIS)("the coding agent over $api", ({ start, createModel, signs }) => {
   let fake: Fake;
   let workspace: string;
   beforeEach(async () => {
@@ -68,18 +78,16 @@ describe.each(APIS)("the coding agent over $api", ({ start, create, signs }) => 
   });
 
   it("thinks, asks, runs what was approved, and answers", async () => {
-    await using server = await serveCodingAgent({ workspace, model: create(fake.url), drainMs: 100 });
+    await using server = await serveCodingAgent({ workspace, model: createModel(fake.url), drainMs: 100 });
     const interceptors = [bearerInterceptor(server.token)];
     const client = createDevtoolClient(createConnectTransport({ baseUrl: server.url, httpVersion: "2", interceptors }));
     const script = "think\ntext First.\nwrite a.txt one\nwrite b.txt two\ntext Done.";
-    const image = {
-      content: { case: "file", value: { mediaType: "image/png", source: { case: "bytes", value: PNG } } },
-    };
-    const parts = [{ content: { case: "text", value: script } }, image] as const;
-    const asked = await fold(
-      streamMessage(client, { message: { messageId: "m1", parts: [...parts] } }, signal),
-      emptyTask(),
-    );
+    const source = { case: "bytes", value: PNG } as const;
+    const parts = [
+      create(PartSchema, { content: { case: "text", value: script } }),
+      create(PartSchema, { content: { case: "file", value: { mediaType: "image/png", source } } }),
+    ];
+    const asked = await fold(streamMessage(client, { message: { messageId: "m1", parts } }, signal), emptyTask());
     expect(asked.state).toBe(TaskState.INPUT_REQUIRED);
     const answers = pendingToolCalls(asked).map((call) => confirmationPart(call, "proceed_once"));
     expect(answers).toHaveLength(2);
