@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { defineConfig } from "rolldown";
 import { thirdPartyLicenses } from "./third-party-licenses.ts";
 
@@ -10,7 +11,10 @@ export default defineConfig({
   external: ["tree-sitter-bash", "web-tree-sitter"],
   // The oldest Node of `engines`: syntax that it cannot read, such as `await using`, is written in older words.
   transform: { target: "node22.19" },
-  resolve: { conditionNames: ["@devtool/source", "node", "import", "default"] },
+  resolve: {
+    conditionNames: ["@devtool/source", "node", "import", "default"],
+    alias: { standardwebhooks: join(import.meta.dirname, "no-webhooks.ts") },
+  },
   output: { dir: "dist", cleanDir: true, sourcemap: true },
   plugins: [thirdPartyLicenses("THIRD-PARTY-LICENSES.txt")],
 });
