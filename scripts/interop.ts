@@ -28,6 +28,13 @@ function installPython(): boolean {
   });
 }
 
+/** The official SDK of the Agent Client Protocol, for `test/acp-port-clients.test.ts`. */
+function installAcp(): boolean {
+  const venv = fileURLToPath(new URL("../test/acp-port/.venv", import.meta.url));
+  const pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "agent-client-protocol==0.12.1"];
+  return run("python3", ["-m", "venv", venv]) && run(`${venv}/bin/python`, pip);
+}
+
 function buildGo(): boolean {
   mkdirSync(`${directory}.bin`, { recursive: true });
   return GO_PROGRAMS.every(({ module, name }) =>
@@ -55,6 +62,7 @@ interface Sdk {
 
 const SDKS: readonly Sdk[] = [
   { name: "Python SDKs", tool: ["python3", "--version"], install: installPython },
+  { name: "Python ACP SDK", tool: ["python3", "--version"], install: installAcp },
   { name: "Go SDK", tool: ["go", "version"], install: buildGo },
   { name: "Rust SDK", tool: ["cargo", "--version"], install: buildRust },
   { name: "Java SDK", tool: ["mvn", "--version"], install: buildJava },
