@@ -98,8 +98,10 @@ async function findBwrap(options: FindSandboxOptions, signal: AbortSignal): Prom
   let problem = "";
   for (const extras of [BWRAP_EXTRAS, []]) {
     const sandbox = createBwrapSandbox({ path, hidden, machine, program, extras });
-    problem = await probe(sandbox, programs.get("bash", []), signal);
-    if (problem === "") return sandbox;
+    const failed = await probe(sandbox, programs.get("bash", []), signal);
+    if (failed === undefined) return sandbox;
+    if (failed instanceof SandboxError) return unavailable(failed.problem, failed.remedy);
+    problem = failed;
   }
   return unavailable(
     `${program} says ${JSON.stringify(problem)}`,
@@ -107,8 +109,8 @@ async function findBwrap(options: FindSandboxOptions, signal: AbortSignal): Prom
   );
 }
 
-/** Runs a program in a sandbox. Returns what went wrong, or an empty string. */
-async function probe(sandbox: Sandbox, shell: string, signal: AbortSignal): Promise<string> {
+/** Runs a program in a sandbox. Returns what went wrong: the reason why it could not be confined, or its output. */
+async function probe(sandbox: Sandbox, shell: string, signal: AbortSignal): Promise<SandboxError | string | undefined> {
   const workspace = realpathSync(mkdtempSync(join(tmpdir(), "devtool-probe-")));
   try {
     const command = await sandbox.command({
@@ -122,8 +124,8 @@ async function probe(sandbox: Sandbox, shell: string, signal: AbortSignal): Prom
     let output = "";
     for await (const text of running.output()) output += text;
     const { exitCode, error } = await running.ended;
-    if (error) return error.message;
-    return exitCode === 0 ? "" : output.trim() || `exit code ${exitCode}`;
+    if (error) return error instanceof SandboxError ? error : error.message;
+    return exitCode === 0 ? undefined : output.trim() || `exit code ${exitCode}`;
   } finally {
     rmSync(workspace, { recursive: true });
   }

@@ -1,5 +1,6 @@
+import { spawn } from "node:child_process";
 import { describe, expect, it } from "vitest";
-import { findDifference, intendedMounts } from "./mount-check.ts";
+import { checkMounts, findDifference, intendedMounts } from "./mount-check.ts";
 import { parseMountTable } from "./mount-table.ts";
 
 const OUTSIDE = `
@@ -73,3 +74,29 @@ describe("the mounts of a sandbox", () => {
     return findDifference(parseMountTable(inside), parseMountTable(OUTSIDE), all, guarded);
   }
 });
+
+describe("the check of a process that this user cannot look at", () => {
+  it("refuses it at once, and does not take it for ended", async () => {
+    await using process = startAsAnotherUser();
+    await expect(process.asOtherUser((pid) => checkMounts(pid, new Map(), new Map()))).rejects.toThrow(
+      'hides processes from their own user: mount /proc without hidepid, or choose sandbox "none"',
+    );
+  });
+});
+
+/** Two users that may not signal each other's processes: with privileges two without, otherwise root and this one. */
+function startAsAnotherUser(): AsyncDisposable & { asOtherUser(check: (pid: number) => Promise<void>): Promise<void> } {
+  if (process.getuid?.() !== 0) return { asOtherUser: (check) => check(1), [Symbol.asyncDispose]: async () => undefined };
+  const child = spawn("sleep", ["600"], { uid: 65_533, stdio: "ignore" });
+  return {
+    asOtherUser: async (check) => {
+      process.seteuid?.(65_534);
+      try {
+        await check(child.pid ?? 0);
+      } finally {
+        process.seteuid?.(0);
+      }
+    },
+    [Symbol.asyncDispose]: async () => void child.kill("SIGKILL"),
+  };
+}

@@ -1,7 +1,7 @@
 import { dirname, posix } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { type Mount, mountAt, readMountTable } from "./mount-table.ts";
-import { sendSignal } from "./process-state.ts";
+import { visibilityOf } from "./process-state.ts";
 import { SandboxError } from "./sandbox-error.ts";
 
 /** A mount that bwrap was asked for. */
@@ -117,7 +117,8 @@ function isSubmount(mount: Mount, outside: readonly Mount[], all: ReadonlyMap<st
 
 /**
  * Reads the mounts of bwrap's child when they are complete: then its root is the new one, a directory of a file system of bwrap's own.
- * Undefined when it has ended.
+ *
+ * Undefined when it has ended. Rejects with a `SandboxError` for a process that this user cannot look at.
  */
 async function finishedMounts(pid: number): Promise<readonly Mount[] | undefined> {
   const outside = new Set(readMountTable("self").map(({ device }) => device));
@@ -126,9 +127,18 @@ async function finishedMounts(pid: number): Promise<readonly Mount[] | undefined
     const mounts = readMountTable(pid);
     const root = mounts.find(({ path }) => path === "/");
     if (root && root.root !== "/" && !outside.has(root.device)) return mounts;
-    if (!sendSignal(pid, 0)) return undefined;
+    const visibility = visibilityOf(pid);
+    if (visibility === "ended") return undefined;
+    if (visibility === "hidden") throw hiddenMounts();
     await delay(LOOK_MS);
   }
-  const problem = `the mounts of process ${pid} could not be checked`;
-  throw new SandboxError(problem, "cannot-confine", { remedy: "let this user read /proc/PID/mountinfo" });
+  const problem = `the mounts of the sandbox were not complete after ${SETUP_MS} ms`;
+  throw new SandboxError(problem, "cannot-confine", { remedy: "run the command again when the machine is less busy" });
+}
+
+function hiddenMounts(): SandboxError {
+  const problem = "the mounts of the sandbox cannot be checked, since this machine hides processes from their own user";
+  return new SandboxError(problem, "cannot-confine", {
+    remedy: 'mount /proc without hidepid, or choose sandbox "none"',
+  });
 }

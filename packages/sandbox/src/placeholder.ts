@@ -1,4 +1,15 @@
-import { mkdirSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  lutimesSync,
+  mkdirSync,
+  openSync,
+  readlinkSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, dirname } from "node:path";
 import { statsOf } from "./regular-file.ts";
 
 /**
@@ -18,8 +29,10 @@ const MAX_FILE_BYTES = 2;
  */
 export function makePlaceholder(path: string): void {
   try {
-    mkdirSync(path);
-    utimesSync(path, MARK, MARK);
+    inOpenedDirectory(path, (held) => {
+      mkdirSync(held);
+      lutimesSync(held, MARK, MARK);
+    });
   } catch {
     // See above.
   }
@@ -28,10 +41,42 @@ export function makePlaceholder(path: string): void {
 /** Makes a placeholder that is a file with a content of at most two bytes. Otherwise as `makePlaceholder`. */
 export function makeFilePlaceholder(path: string, content: string): void {
   try {
-    writeFileSync(path, content, { flag: "wx" });
-    utimesSync(path, MARK, MARK);
+    inOpenedDirectory(path, (held) => {
+      writeFileSync(held, content, { flag: "wx" });
+      lutimesSync(held, MARK, MARK);
+    });
   } catch {
     // As for directories.
+  }
+}
+
+/** Removes a placeholder, unless somebody has put something into it or in its place. */
+export function removePlaceholder(path: string): void {
+  try {
+    inOpenedDirectory(path, (held) => {
+      if (isFilePlaceholder(held)) rmSync(held);
+      else if (isPlaceholder(held)) rmdirSync(held);
+    });
+  } catch {
+    // It is not empty, or does not exist any more.
+  }
+}
+
+/**
+ * Opens the directory of a path and calls a function with a path to the same file in it.
+ *
+ * The result is in that directory even if another process renames it or puts a link in its place meanwhile. Throws for a directory that is
+ * reached through a link.
+ */
+export function inOpenedDirectory(path: string, use: (path: string) => void): void {
+  const directory = dirname(path);
+  const fd = openSync(directory, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+  try {
+    const opened = `/proc/self/fd/${fd}`;
+    if (readlinkSync(opened) !== directory) throw new Error(`${JSON.stringify(directory)} is reached through a link`);
+    use(`${opened}/${basename(path)}`);
+  } finally {
+    closeSync(fd);
   }
 }
 

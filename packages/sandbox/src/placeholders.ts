@@ -1,19 +1,8 @@
-import {
-  lstatSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  renameSync,
-  rmdirSync,
-  rmSync,
-  symlinkSync,
-} from "node:fs";
-import { dirname } from "node:path";
+import { lstatSync, readdirSync, readFileSync, readlinkSync, renameSync, symlinkSync } from "node:fs";
 import { readMountTable } from "./mount-table.ts";
-import { isFilePlaceholder, makeFilePlaceholder, makePlaceholder } from "./placeholder.ts";
+import { inOpenedDirectory, makeFilePlaceholder, makePlaceholder, removePlaceholder } from "./placeholder.ts";
 import type { Redirect } from "./redirects.ts";
 import type { GuardedLink } from "./sandbox.ts";
-import { realPath } from "./system-mounts.ts";
 
 /** The changes to a workspace that are undone when a command has ended. */
 export interface Held {
@@ -70,27 +59,18 @@ const RETRIES = 20;
 /** Puts back a link that a command replaced. What is in its place is renamed to `<name>.replaced-1`, which nothing reads. */
 function restoreLink({ path, target }: GuardedLink): void {
   try {
-    if (realPath(dirname(path)) !== dirname(path)) return;
-    const stats = lstatSync(path, { throwIfNoEntry: false });
-    if (stats?.isSymbolicLink() && readlinkSync(path) === target) return;
-    if (stats) {
-      let number = 1;
-      while (lstatSync(`${path}.replaced-${number}`, { throwIfNoEntry: false })) number++;
-      renameSync(path, `${path}.replaced-${number}`);
-    }
-    symlinkSync(target, path);
+    inOpenedDirectory(path, (held) => {
+      const stats = lstatSync(held, { throwIfNoEntry: false });
+      if (stats?.isSymbolicLink() && readlinkSync(held) === target) return;
+      if (stats) {
+        let number = 1;
+        while (lstatSync(`${held}.replaced-${number}`, { throwIfNoEntry: false })) number++;
+        renameSync(held, `${held}.replaced-${number}`);
+      }
+      symlinkSync(target, held);
+    });
   } catch {
     // Another process is changing it.
-  }
-}
-
-/** Removes a placeholder, unless somebody has put something into it. */
-function removePlaceholder(path: string): void {
-  try {
-    if (isFilePlaceholder(path)) rmSync(path);
-    else rmdirSync(path);
-  } catch {
-    // It is not empty, or does not exist any more.
   }
 }
 

@@ -1,0 +1,54 @@
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, renameSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { Placeholders } from "./placeholders.ts";
+
+/** A command of an enclosing workspace may put a link in the place of the workspace. */
+describe("the placeholders of a workspace that is replaced with a link", () => {
+  let root: string;
+  let workspace: string;
+  let outside: string;
+  beforeEach(() => {
+    root = realpathSync(mkdtempSync(join(tmpdir(), "devtool-placeholders-")));
+    workspace = join(root, "workspace");
+    outside = join(root, "outside");
+    for (const path of [workspace, outside]) mkdirSync(path);
+  });
+  afterEach(() => rmSync(root, { recursive: true }));
+
+  it("are not made where the link leads", () => {
+    replaceWorkspace();
+    using _held = hold();
+    expect(readdirSync(outside)).toEqual([]);
+  });
+
+  it("are not removed where the link leads", () => {
+    mkdirSync(join(outside, ".vscode"));
+    {
+      using _held = hold();
+      expect(existsSync(join(workspace, ".vscode"))).toBe(true);
+      replaceWorkspace();
+    }
+    expect(readdirSync(outside)).toEqual([".vscode"]);
+  });
+
+  it("are removed only where they are placeholders", () => {
+    {
+      using _held = hold();
+      rmSync(join(workspace, ".vscode"), { recursive: true });
+      mkdirSync(join(workspace, ".vscode"));
+    }
+    expect(readdirSync(workspace)).toEqual([".vscode"]);
+  });
+
+  function hold(): Disposable {
+    const redirects = [{ path: join(workspace, "commondir"), content: ".\n" }];
+    return new Placeholders().hold({ directories: [join(workspace, ".vscode")], redirects, links: [] });
+  }
+
+  function replaceWorkspace(): void {
+    renameSync(workspace, join(root, "moved"));
+    symlinkSync("outside", workspace);
+  }
+});
