@@ -86,7 +86,8 @@ describe("the check of a process that this user cannot look at", () => {
 
 /** Two users that may not signal each other's processes: with privileges two without, otherwise root and this one. */
 function startAsAnotherUser(): AsyncDisposable & { asOtherUser(check: (pid: number) => Promise<void>): Promise<void> } {
-  if (process.getuid?.() !== 0) return { asOtherUser: (check) => check(1), [Symbol.asyncDispose]: async () => undefined };
+  if (process.getuid?.() !== 0)
+    return { asOtherUser: (check) => check(1), [Symbol.asyncDispose]: async () => undefined };
   const child = spawn("sleep", ["600"], { uid: 65_533, stdio: "ignore" });
   return {
     asOtherUser: async (check) => {

@@ -2,7 +2,7 @@ import { dirname, posix } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { type Mount, mountAt, readMountTable } from "./mount-table.ts";
 import { visibilityOf } from "./process-state.ts";
-import { SandboxError } from "./sandbox-error.ts";
+import { replacedError, SandboxError } from "./sandbox-error.ts";
 
 /** A mount that bwrap was asked for. */
 export interface IntendedMount {
@@ -62,9 +62,7 @@ export async function checkMounts(
   // A bwrap that could not mount something has ended, and says why in its output.
   if (inside === undefined) return;
   const path = findDifference(inside, readMountTable("self"), all, guarded);
-  if (path === undefined) return;
-  const problem = `${JSON.stringify(path)} was renamed or replaced while the command was starting`;
-  throw new SandboxError(problem, "cannot-confine", { remedy: "run the command again" });
+  if (path !== undefined) throw replacedError(path);
 }
 
 /**

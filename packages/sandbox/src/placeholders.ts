@@ -1,8 +1,11 @@
 import { lstatSync, readdirSync, readFileSync, readlinkSync, renameSync, symlinkSync } from "node:fs";
+import { dirname } from "node:path";
 import { readMountTable } from "./mount-table.ts";
 import { inOpenedDirectory, makeFilePlaceholder, makePlaceholder, removePlaceholder } from "./placeholder.ts";
 import type { Redirect } from "./redirects.ts";
 import type { GuardedLink } from "./sandbox.ts";
+import { replacedError } from "./sandbox-error.ts";
+import { realPath } from "./system-mounts.ts";
 
 /** The changes to a workspace that are undone when a command has ended. */
 export interface Held {
@@ -18,11 +21,16 @@ export interface Held {
 export class Placeholders {
   readonly #holders = new Map<string, number>();
 
-  /** Makes what a command needs. Disposing of the result puts links back and releases the placeholders. */
+  /**
+   * Makes what a command needs. Disposing of the result puts links back and releases the placeholders.
+   *
+   * Throws a `SandboxError` where a directory has become a link: bwrap would mount, and make, where that leads.
+   */
   hold({ directories, redirects, links }: Held): Disposable {
+    const paths = [...directories, ...redirects.map(({ path }) => path)];
+    for (const path of paths) assertUnchanged(dirname(path));
     for (const path of directories) makePlaceholder(path);
     for (const { path, content } of redirects) makeFilePlaceholder(path, content);
-    const paths = [...directories, ...redirects.map(({ path }) => path)];
     for (const path of paths) this.#holders.set(path, (this.#holders.get(path) ?? 0) + 1);
     return {
       [Symbol.dispose]: () => {
@@ -55,6 +63,10 @@ export class Placeholders {
 
 const RETRY_MS = 100;
 const RETRIES = 20;
+
+function assertUnchanged(directory: string): void {
+  if (realPath(directory) !== directory) throw replacedError(directory);
+}
 
 /** Puts back a link that a command replaced. What is in its place is renamed to `<name>.replaced-1`, which nothing reads. */
 function restoreLink({ path, target }: GuardedLink): void {

@@ -27,3 +27,9 @@ export class SandboxError extends Error {
     this.remedy = remedy;
   }
 }
+
+/** Returns the error for a path that another process renamed or replaced between planning a sandbox and starting the command in it. */
+export function replacedError(path: string): SandboxError {
+  const problem = `${JSON.stringify(path)} was renamed or replaced while the command was starting`;
+  return new SandboxError(problem, "cannot-confine", { remedy: "run the command again" });
+}

@@ -44,7 +44,12 @@ const TICK_MS = 100;
  * ```
  */
 export function startProcess(command: SandboxedCommand, signal: AbortSignal): RunningProcess {
-  const held = command.hold?.();
+  let held: Disposable | undefined;
+  try {
+    held = command.hold?.();
+  } catch (reason) {
+    return notStarted(reason instanceof Error ? reason : new Error("the command was not started", { cause: reason }));
+  }
   const spawned = spawnCommand(command);
   const ended = endOf(spawned).finally(async () => {
     if (!held) return;
@@ -63,6 +68,16 @@ export function startProcess(command: SandboxedCommand, signal: AbortSignal): Ru
       signal.removeEventListener("abort", stop);
       await endProcess(spawned, command, ended);
     },
+  };
+}
+
+/** A command that could not be started. */
+function notStarted(error: Error): RunningProcess {
+  return {
+    pid: 0,
+    output: async function* () {},
+    ended: Promise.resolve({ exitCode: -1, signalName: "", error }),
+    [Symbol.asyncDispose]: async () => undefined,
   };
 }
 

@@ -2,7 +2,7 @@ import { access, mkdtemp, open, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, join, resolve } from "node:path";
 import { runnerNotice } from "@devtool/mcp";
-import { HostPrograms, sortSearchPath } from "@devtool/sandbox";
+import { findSandbox, HostPrograms, sortSearchPath } from "@devtool/sandbox";
 import type { ServerInfo } from "@devtool/schema";
 import { readConfig } from "../config.ts";
 import { defaultDataDirectory, readDiscovery } from "../discovery.ts";
@@ -34,7 +34,7 @@ export async function doctor(options: { readonly data?: string }, io: Io): Promi
     runningServer(data, new AbortController().signal),
     platform(),
     program("bash", "needed to run shell commands"),
-    program("bwrap", "sandbox for shell commands"),
+    sandbox(data),
     program("git", "needed for checkpoints"),
     await model(data, io),
     ...(await mcpServers(data)),
@@ -154,11 +154,26 @@ function platform(): Finding {
   };
 }
 
+/** Runs a program in the sandbox that a server which is started here would find. */
+async function sandbox(data: string): Promise<Finding> {
+  const name = "sandbox";
+  const signal = new AbortController().signal;
+  try {
+    const found = await findSandbox("auto", { path: serverPath(), hidden: [data] }, signal);
+    return { name, verdict: "info", says: found.notice || `${found.name} confines shell commands` };
+  } catch (reason) {
+    return { name, verdict: "bad", says: reason instanceof Error ? reason.message : String(reason) };
+  }
+}
+
 /** Looks a program up where a server that is started here would. */
 function program(name: string, use: string): Finding {
-  const { trusted } = sortSearchPath(process.env.PATH ?? "", [process.cwd()]);
-  const path = new HostPrograms(trusted.join(delimiter)).find(name, []);
+  const path = new HostPrograms(serverPath()).find(name, []);
   const needed = name === "bash";
   const verdict = needed ? (path === undefined ? "bad" : "good") : "info";
   return { name, verdict, says: `${path ?? "not found"}: ${use}` };
+}
+
+function serverPath(): string {
+  return sortSearchPath(process.env.PATH ?? "", [process.cwd()]).trusted.join(delimiter);
 }
