@@ -22,7 +22,7 @@ const STAGE_OF_STATUS: Readonly<Partial<Record<ToolCallStatus, ToolCallStage>>> 
 /**
  * Returns whether a call may move from one stage to another.
  *
- * A new call starts at UNSPECIFIED. A question may be asked again, a running call may report progress, and an ended
+ * A new call starts at UNSPECIFIED. A call that is validated may still change, a question may be asked again, a running call may report progress, and an ended
  * call does not change.
  */
 export function isStageMove(from: ToolCallStage, to: ToolCallStage): boolean {
@@ -33,7 +33,7 @@ const { VALIDATING, AWAITING_APPROVAL, SCHEDULED, EXECUTING, SUCCEEDED, FAILED, 
 
 const NEXT_STAGES: Readonly<Record<ToolCallStage, readonly ToolCallStage[]>> = {
   [ToolCallStage.UNSPECIFIED]: [VALIDATING, AWAITING_APPROVAL, SCHEDULED],
-  [VALIDATING]: [AWAITING_APPROVAL, SCHEDULED, FAILED, CANCELLED],
+  [VALIDATING]: [VALIDATING, AWAITING_APPROVAL, SCHEDULED, FAILED, CANCELLED],
   [AWAITING_APPROVAL]: [AWAITING_APPROVAL, VALIDATING, SCHEDULED, FAILED, CANCELLED],
   [SCHEDULED]: [EXECUTING, FAILED, CANCELLED],
   [EXECUTING]: [EXECUTING, SUCCEEDED, FAILED, CANCELLED],

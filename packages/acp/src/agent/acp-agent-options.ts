@@ -88,6 +88,9 @@ export interface AcpPipe extends AsyncDisposable {
   /** Sends text to the agent. Returns false when the agent accepts no more input. */
   write(text: string): boolean;
 
+  /** Ends the agent at once, because it broke a limit. Default: it is only disposed of. */
+  kill?(): void;
+
   /** The number of bytes that the agent has not read yet. Default: 0. */
   readonly unreadBytes?: number | undefined;
 

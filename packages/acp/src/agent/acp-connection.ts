@@ -1,0 +1,204 @@
+import type {
+  AnyMessage,
+  ClientApp,
+  ClientCapabilities,
+  ClientConnection,
+  ClientContext,
+  InitializeResponse,
+  RequestError,
+} from "@agentclientprotocol/sdk";
+import { abortable, Code, DevtoolError, VERSION } from "@devtool/server/agent";
+import type { AcpLimits, AcpPipe } from "./acp-agent-options.ts";
+import { readMessages } from "./message-reader.ts";
+
+/** The maximum number of bytes that an agent may leave unread before it is ended. */
+const MAX_UNREAD_BYTES: number = 16 * 1024 * 1024;
+/** The maximum length of an agent's text in an error, in characters. */
+const MAX_ERROR_LENGTH = 500;
+
+/** The options of `AcpConnection`. */
+export interface AcpConnectionOptions {
+  /** The display name of the agent, for errors. */
+  readonly name: string;
+  readonly limits: AcpLimits;
+  /** What the client offers the agent. */
+  readonly capabilities: ClientCapabilities;
+  /** Registers the handlers of the agent's requests and notifications. Those of notifications run in the order of arrival. */
+  readonly register: (app: ClientApp) => void;
+  /** Reports a message to the operator. */
+  readonly onNotice: (text: string) => void;
+  readonly nowMs: () => number;
+}
+
+/** A connection to one agent, after `initialize`. Disposing of it ends the agent. */
+export class AcpConnection implements AsyncDisposable {
+  readonly #options: AcpConnectionOptions;
+  readonly #pipe: AcpPipe;
+  readonly #ended = new AbortController();
+  readonly #pending = new Set<unknown>();
+  readonly #connection: ClientConnection;
+  #hasForeignLine = false;
+  #isClosing = false;
+  #isFaulty = false;
+  #initialized: InitializeResponse | undefined;
+
+  private constructor(pipe: AcpPipe, app: ClientApp, options: AcpConnectionOptions) {
+    this.#pipe = pipe;
+    this.#options = options;
+    this.#connection = app.connect({ readable: this.#readable(), writable: this.#writable() });
+    void pipe.ended.then((how) => this.#end(how));
+  }
+
+  /** Connects over a pipe and initializes the agent. Ends the agent when that fails or the signal aborts. */
+  static async open(pipe: AcpPipe, options: AcpConnectionOptions, signal: AbortSignal): Promise<AcpConnection> {
+    const { client, PROTOCOL_VERSION } = await import("@agentclientprotocol/sdk");
+    const app = client({ name: "devtool" });
+    options.register(app);
+    const connection = new AcpConnection(pipe, app, options);
+    try {
+      const initialized = await connection.request("initialize", signal, (agent) =>
+        agent.request("initialize", {
+          protocolVersion: PROTOCOL_VERSION,
+          clientCapabilities: options.capabilities,
+          clientInfo: { name: "devtool", version: VERSION },
+        }),
+      );
+      if (initialized.protocolVersion !== PROTOCOL_VERSION)
+        throw connection.#unavailable(
+          `it speaks version ${initialized.protocolVersion} of ACP, not ${PROTOCOL_VERSION}`,
+        );
+      connection.#initialized = initialized;
+      return connection;
+    } catch (reason) {
+      await connection[Symbol.asyncDispose]();
+      throw reason;
+    }
+  }
+
+  /** Aborts when the agent has ended. The reason is a `DevtoolError`. */
+  get ended(): AbortSignal {
+    return this.#ended.signal;
+  }
+
+  /** Whether the agent was ended because it broke a limit: it would do so again. */
+  get isFaulty(): boolean {
+    return this.#isFaulty;
+  }
+
+  /** The agent's answer to `initialize`. */
+  get initialized(): InitializeResponse {
+    if (!this.#initialized) throw new DevtoolError("the agent is not initialized", Code.Internal);
+    return this.#initialized;
+  }
+
+  /** The context for notifications to the agent. */
+  get agent(): ClientContext {
+    return this.#connection.agent;
+  }
+
+  /** Makes a request of a method and waits for the answer. Throws a `DevtoolError` when the agent refuses it or has ended. */
+  async request<Response>(
+    method: string,
+    signal: AbortSignal,
+    send: (agent: ClientContext) => Promise<Response>,
+  ): Promise<Response> {
+    this.#ended.signal.throwIfAborted();
+    try {
+      return await abortable(send(this.#connection.agent), AbortSignal.any([signal, this.#ended.signal]));
+    } catch (reason) {
+      signal.throwIfAborted();
+      // The connection closes before the way in which the process ended is known.
+      if (this.#connection.signal.aborted) await this.#pipe.ended.then((how) => this.#end(how));
+      this.#ended.signal.throwIfAborted();
+      throw this.#translate(method, reason);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosing = true;
+    this.#end("it was stopped");
+    await this.#pipe[Symbol.asyncDispose]();
+    this.#connection.close();
+  }
+
+  #readable(): ReadableStream<AnyMessage> {
+    const messages = readMessages(this.#pipe.output, {
+      limits: this.#options.limits,
+      nowMs: this.#options.nowMs,
+      onForeignLine: () => this.#noteForeignLine(),
+    });
+    return ReadableStream.from(this.#received(messages));
+  }
+
+  async *#received(messages: AsyncIterable<AnyMessage>): AsyncGenerator<AnyMessage> {
+    try {
+      for await (const message of messages) {
+        // The SDK prints answers to requests that it did not make.
+        if ("method" in message || this.#pending.delete(message.id)) yield message;
+      }
+    } catch (reason) {
+      this.#endFaulty(reason instanceof Error ? reason.message : "its output cannot be read");
+    }
+    // Whatever ended the output, an agent that cannot answer is of no more use.
+    void this.#pipe[Symbol.asyncDispose]();
+  }
+
+  #writable(): WritableStream<AnyMessage> {
+    return new WritableStream<AnyMessage>({
+      write: (message) => {
+        if ("method" in message && "id" in message) this.#pending.add(message.id);
+        if (!this.#pipe.write(`${JSON.stringify(message)}\n`)) throw new Error("the agent accepts no more input");
+        if ((this.#pipe.unreadBytes ?? 0) <= MAX_UNREAD_BYTES) return;
+        this.#endFaulty("it does not read its input");
+      },
+    });
+  }
+
+  #noteForeignLine(): void {
+    if (this.#hasForeignLine) return;
+    this.#hasForeignLine = true;
+    this.#options.onNotice(
+      `agent ${JSON.stringify(this.#options.name)} writes lines that are no messages: they are skipped`,
+    );
+  }
+
+  #endFaulty(why: string): void {
+    this.#isFaulty = true;
+    this.#end(why);
+    this.#pipe.kill?.();
+  }
+
+  #end(why: string): void {
+    if (this.#ended.signal.aborted) return;
+    this.#ended.abort(this.#unavailable(why));
+    if (this.#isClosing) return;
+    const { lastWords = "" } = this.#pipe;
+    const said = lastWords === "" ? "" : `; its last words: ${lastWords}`;
+    this.#options.onNotice(`agent ${JSON.stringify(this.#options.name)} ended: ${why}${said}`);
+  }
+
+  #unavailable(why: string): DevtoolError {
+    return new DevtoolError(`agent ${JSON.stringify(this.#options.name)}: ${why}`, Code.Unavailable);
+  }
+
+  #translate(method: string, reason: unknown): DevtoolError {
+    const { name } = this.#options;
+    if (!isRequestError(reason)) return DevtoolError.from(reason);
+    const said = reason.message.slice(0, MAX_ERROR_LENGTH);
+    const text = `agent ${JSON.stringify(name)} answered ${method} with error ${reason.code}: ${said}`;
+    return new DevtoolError(text, CODES.get(reason.code) ?? Code.Unknown, { cause: reason });
+  }
+}
+
+/** The codes of JSON-RPC and ACP that mean something to us. */
+const CODES: ReadonlyMap<number, Code> = new Map([
+  [-32000, Code.Unauthenticated],
+  [-32002, Code.NotFound],
+  [-32601, Code.Unimplemented],
+  [-32602, Code.InvalidArgument],
+  [-32800, Code.Canceled],
+]);
+
+function isRequestError(reason: unknown): reason is RequestError {
+  return reason instanceof Error && "code" in reason && typeof reason.code === "number";
+}

@@ -1,0 +1,147 @@
+import type { ContentBlock, StopReason } from "@agentclientprotocol/sdk";
+import { ApprovalMode, TaskState, type ToolCallConfirmation } from "@devtool/schema";
+import { type AgentEvent, type AgentExecutor, Code, DevtoolError, quoted, type Turn } from "@devtool/server/agent";
+import type { AcpHost } from "./acp-host.ts";
+import type { AcpSession } from "./acp-session.ts";
+import { AcpTurn, type PromptEnd } from "./acp-turn.ts";
+import { commandBlocks, promptBlocks, text } from "./prompt-blocks.ts";
+import { notice } from "./update-events.ts";
+
+/** What the agent is told when it goes on with a turn that was interrupted. */
+const CONTINUE = "Continue with what you were doing: you were interrupted before you had finished.";
+
+/** Works on the tasks of one agent over ACP. */
+export class AcpExecutor implements AgentExecutor {
+  readonly #host: AcpHost;
+
+  constructor(host: AcpHost) {
+    this.#host = host;
+  }
+
+  modelFor(task: Turn["task"]): string {
+    return this.#host.modelOf(task);
+  }
+
+  async *execute(turn: Turn, signal: AbortSignal): AsyncGenerator<AgentEvent> {
+    try {
+      yield* this.#work(turn, signal);
+    } catch (reason) {
+      signal.throwIfAborted();
+      if (!(reason instanceof DevtoolError) || reason.code !== Code.Unauthenticated) throw reason;
+      yield { case: "end", value: { state: TaskState.AUTH_REQUIRED, text: reason.message } };
+    } finally {
+      await this.#host.leave(turn.task);
+    }
+  }
+
+  /** Sends prompts until the agent has done the turn. An agent that ends within it is started again once. */
+  async *#work(turn: Turn, signal: AbortSignal): AsyncGenerator<AgentEvent> {
+    let isContinued = turn.news.message === undefined && turn.news.restarted;
+    let declined: readonly ToolCallConfirmation[] = turn.news.answers.filter(
+      ({ selectedOptionId }) => selectedOptionId === "cancel",
+    );
+    for (let restarts = 0; ; ) {
+      const session = await this.#host.enter(turn.task, signal);
+      yield* this.#begin(turn, session, signal);
+      const blocks = isContinued && session.isContinued ? [text(CONTINUE)] : this.#blocks(turn, session);
+      const { permission } = this.#host.options;
+      const onUnknown = (kind: string): void => this.#noteUnknown(kind);
+      const prompt = new AcpTurn({ turn, session, permission, declined, onUnknown });
+      const end = yield* this.#run(prompt, blocks, session, signal);
+      if (!session.connection.ended.aborted || end.case === "stopped")
+        return yield* finish(end, this.#host.options.name);
+      const hasLostCall = turn.task.history
+        .at(-1)
+        ?.parts.some(
+          ({ content }) =>
+            content.case === "toolCall" &&
+            content.value.result.case === "error" &&
+            content.value.result.value.type === "interrupted",
+        );
+      restarts = prompt.wasAnswered ? 0 : restarts + 1;
+      if (hasLostCall === true || restarts > 1 || session.connection.isFaulty)
+        return yield* finish(end, this.#host.options.name);
+      yield notice(`${DevtoolError.from(session.connection.ended.reason).message}: it is started again`);
+      isContinued = true;
+      declined = [...declined, ...prompt.declined];
+    }
+  }
+
+  /** Runs a prompt. When the signal aborts, the agent cancels it, or ends when the server stops. */
+  async *#run(
+    prompt: AcpTurn,
+    blocks: ContentBlock[],
+    session: AcpSession,
+    signal: AbortSignal,
+  ): AsyncGenerator<AgentEvent, PromptEnd> {
+    let isDone = false;
+    try {
+      const end = yield* prompt.run(blocks, signal);
+      isDone = true;
+      session.endTurn();
+      return end;
+    } finally {
+      const isCanceled = signal.aborted && DevtoolError.from(signal.reason).code === Code.Canceled;
+      if (!isDone && isCanceled) await session.cancel();
+      // As after a crash: the agent's own record keeps the turn open, too.
+      else if (!isDone) await session[Symbol.asyncDispose]();
+    }
+  }
+
+  /** Records the session, and sets what the operator and the session want of it. */
+  async *#begin(turn: Turn, session: AcpSession, signal: AbortSignal): AsyncGenerator<AgentEvent> {
+    const known = turn.task.agentSessionId;
+    if (session.id !== known) yield { case: "session", value: session.id };
+    if (session.id !== known && known !== "")
+      yield notice(
+        `Agent ${quoted(this.#host.options.name)} cannot go on with its earlier session: it begins a new one.`,
+      );
+    const { mode = "", planMode = "plan", configOptions = {}, name } = this.#host.options;
+    const isPlan = turn.task.sessionSettings?.approvalMode === ApprovalMode.PLAN;
+    if (isPlan && !session.hasMode(planMode))
+      throw new DevtoolError(`agent ${quoted(name)} has no mode ${quoted(planMode)}`, Code.FailedPrecondition, {
+        remedy: "choose another approval_mode",
+      });
+    await session.setMode(isPlan ? planMode : mode, signal);
+    for (const [id, value] of Object.entries(configOptions)) await session.setConfigOption(id, value, signal);
+    const model = turn.prompt?.model || turn.task.sessionSettings?.model || "";
+    if (model === "") return;
+    const option = session.modelOption;
+    if (!option)
+      throw new DevtoolError(`agent ${quoted(name)} offers no choice of a model`, Code.InvalidArgument, {
+        remedy: "leave it out",
+      });
+    await session.setConfigOption(option.id, model, signal);
+  }
+
+  #blocks({ task, prompt }: Turn, session: AcpSession): ContentBlock[] {
+    if (task.command) return commandBlocks(task.command);
+    const accepts = session.connection.initialized.agentCapabilities?.promptCapabilities ?? {};
+    return prompt ? promptBlocks(prompt, this.#host.options.name, accepts) : [text(CONTINUE)];
+  }
+
+  readonly #unknown = new Set<string>();
+
+  #noteUnknown(kind: string): void {
+    if (this.#unknown.size > 16 || this.#unknown.has(kind)) return;
+    this.#unknown.add(kind);
+    this.#host.notify(`agent ${quoted(this.#host.options.name)} sends updates ${quoted(kind)}, which are not shown`);
+  }
+}
+
+/** Yields the end of a turn. Throws the reason of an agent that refused the prompt or has ended. */
+function* finish(end: PromptEnd, name: string): Generator<AgentEvent> {
+  if (end.case === "failed") throw end.reason;
+  const ending = ENDINGS[end.reason];
+  // A reason that is not in version 1 of ACP is no failure.
+  if (ending) yield { case: "end", value: { state: ending.state, text: `Agent ${quoted(name)} ${ending.text}` } };
+}
+
+const ENDINGS: Readonly<
+  Partial<Record<StopReason, { readonly state: TaskState.FAILED | TaskState.REJECTED; readonly text: string }>>
+> = {
+  max_tokens: { state: TaskState.FAILED, text: "stopped: it reached its maximum number of tokens." },
+  max_turn_requests: { state: TaskState.FAILED, text: "stopped: it reached its maximum number of requests in a turn." },
+  refusal: { state: TaskState.REJECTED, text: "refuses to go on." },
+  cancelled: { state: TaskState.FAILED, text: "canceled the turn itself." },
+};

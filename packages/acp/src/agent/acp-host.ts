@@ -1,0 +1,165 @@
+import type { JsonObject } from "@bufbuild/protobuf";
+import type { SlashCommand, Task } from "@devtool/schema";
+import {
+  type AgentCommands,
+  type AgentServices,
+  Code,
+  type CommandPlace,
+  DevtoolError,
+  type OpenAgent,
+  quoted,
+} from "@devtool/server/agent";
+import type { AcpAgentOptions, AcpLimits } from "./acp-agent-options.ts";
+import { AcpExecutor } from "./acp-executor.ts";
+import { AcpSession } from "./acp-session.ts";
+import { acpMcpServers } from "./client-mcp-servers.ts";
+import { commandTree, findCommand } from "./slash-commands.ts";
+
+/** The time in which an agent lists its slash commands after it has opened a session, in milliseconds. */
+const COMMANDS_MS = 1000;
+/** The maximum number of workspaces whose slash commands are kept. */
+const MAX_WORKSPACES = 256;
+
+/** The sessions of one agent: one process for each conversation that works, and for a few that rest. */
+export class AcpHost implements OpenAgent {
+  readonly commands: AgentCommands;
+  readonly options: AcpAgentOptions;
+  readonly limits: AcpLimits;
+  readonly #services: AgentServices;
+  /** The sessions by conversation, the least recently used first. */
+  readonly #sessions = new Map<string, AcpSession>();
+  /** The conversations that are in a turn. */
+  readonly #busy = new Set<string>();
+  readonly #commands = new Map<string, readonly SlashCommand[]>();
+  #isClosed = false;
+
+  constructor(options: AcpAgentOptions, limits: AcpLimits, services: AgentServices) {
+    this.options = options;
+    this.limits = limits;
+    this.#services = services;
+    this.commands = {
+      list: (place, signal) => this.#listCommands(place, signal),
+      check: async ({ commandPath }, place, signal) =>
+        findCommand(await this.#listCommands(place, signal), commandPath),
+    };
+  }
+
+  createExecutor(): AcpExecutor {
+    return new AcpExecutor(this);
+  }
+
+  /** Reports a message to the operator. */
+  notify(text: string): void {
+    this.#services.onNotice(text);
+  }
+
+  /** Returns the running session of a task's conversation, or opens it: the one that the log names, or a new one. */
+  async enter(task: Task, signal: AbortSignal): Promise<AcpSession> {
+    const key = keyOf(task);
+    this.#busy.add(key);
+    const open = this.#sessions.get(key);
+    if (open && !open.connection.ended.aborted && open.id === task.agentSessionId) return open;
+    await open?.[Symbol.asyncDispose]();
+    const session = await this.#open(task, signal);
+    this.#sessions.set(key, session);
+    if (!this.#isClosed) return session;
+    await session[Symbol.asyncDispose]();
+    throw new DevtoolError("the server stops", Code.Unavailable);
+  }
+
+  /** The session of a conversation rests. Ends those that have rested longest, beyond the limit. */
+  async leave(task: Task): Promise<void> {
+    const key = keyOf(task);
+    this.#busy.delete(key);
+    const session = this.#sessions.get(key);
+    if (!session) return;
+    this.#sessions.delete(key);
+    if (!session.connection.ended.aborted) this.#sessions.set(key, session);
+    const resting = [...this.#sessions].filter(([one]) => !this.#busy.has(one));
+    for (const [one, idle] of resting.slice(0, Math.max(0, resting.length - this.limits.maxIdle))) {
+      this.#sessions.delete(one);
+      await idle[Symbol.asyncDispose]();
+    }
+  }
+
+  /** The model of a conversation that runs; empty when it is not known. */
+  modelOf(task: Task): string {
+    return this.#sessions.get(keyOf(task))?.model ?? "";
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    await Promise.all([...this.#sessions.values()].map((session) => session[Symbol.asyncDispose]()));
+    this.#sessions.clear();
+  }
+
+  #open(task: Task, signal: AbortSignal): Promise<AcpSession> {
+    const workspacePath = task.settings?.workspacePath ?? "";
+    const { allowedTools = [], mcpServers = [] } = task.sessionSettings ?? {};
+    const { name } = this.options;
+    if (allowedTools.length > 0) {
+      const problem = `allowed_tools cannot be used: agent ${quoted(name)} cannot limit its tools`;
+      throw new DevtoolError(problem, Code.InvalidArgument, { remedy: "leave them out" });
+    }
+    return AcpSession.open(
+      {
+        ...this.#place(workspacePath),
+        sessionId: task.agentSessionId,
+        mcpServers: ({ initialized }) =>
+          acpMcpServers(mcpServers, name, initialized.agentCapabilities?.mcpCapabilities ?? {}),
+      },
+      signal,
+    );
+  }
+
+  #place(workspacePath: string) {
+    if (workspacePath === "")
+      throw new DevtoolError(`agent ${quoted(this.options.name)} needs a workspace`, Code.FailedPrecondition, {
+        remedy: "name one in workspace_path",
+      });
+    return {
+      agent: this.options,
+      limits: this.limits,
+      workspacePath,
+      onNotice: (text: string) => this.notify(text),
+      onCommands: (update: JsonObject) => this.#keepCommands(workspacePath, update),
+      nowMs: () => this.#services.now().getTime(),
+    };
+  }
+
+  #keepCommands(workspacePath: string, update: JsonObject): void {
+    this.#commands.delete(workspacePath);
+    this.#commands.set(workspacePath, commandTree(update));
+    const [oldest] = this.#commands.keys();
+    if (this.#commands.size > MAX_WORKSPACES && oldest !== undefined) this.#commands.delete(oldest);
+  }
+
+  /** Lists the commands of a workspace. The first time it starts the agent for that, since only a session lists them. */
+  async #listCommands({ workspacePath }: CommandPlace, signal: AbortSignal): Promise<readonly SlashCommand[]> {
+    const known = this.#commands.get(workspacePath);
+    if (known || workspacePath === "") return known ?? [];
+    const listed = Promise.withResolvers<void>();
+    const place = this.#place(workspacePath);
+    const onCommands = (update: JsonObject): void => {
+      place.onCommands(update);
+      listed.resolve();
+    };
+    const late = AbortSignal.timeout(COMMANDS_MS + this.limits.startTimeoutMs);
+    const options = { ...place, onCommands, sessionId: "", mcpServers: () => [] };
+    await using session = await AcpSession.open(options, AbortSignal.any([signal, late]));
+    const timer = setTimeout(listed.resolve, COMMANDS_MS);
+    await Promise.race([
+      listed.promise,
+      new Promise<void>((resolve) =>
+        session.connection.ended.addEventListener("abort", () => resolve(), { once: true }),
+      ),
+    ]);
+    clearTimeout(timer);
+    if (!this.#commands.has(workspacePath)) this.#commands.set(workspacePath, []);
+    return this.#commands.get(workspacePath) ?? [];
+  }
+}
+
+function keyOf({ principal, contextId }: Task): string {
+  return JSON.stringify([principal, contextId]);
+}

@@ -1,0 +1,389 @@
+import type {
+  McpServer as AcpMcpServer,
+  ClientApp,
+  ClientCapabilities,
+  ContentBlock,
+  CreateElicitationResponse,
+  LoadSessionResponse,
+  NewSessionResponse,
+  RequestPermissionOutcome,
+  RequestPermissionRequest,
+  SessionConfigOption,
+  SessionModeState,
+  SetSessionConfigOptionResponse,
+  StopReason,
+} from "@agentclientprotocol/sdk";
+import type { JsonObject } from "@bufbuild/protobuf";
+import type { ToolCallConfirmation } from "@devtool/schema";
+import { isObject, objectOrEmpty, plainJson, stringOrEmpty } from "@devtool/schema/json";
+import { abortable, Code, DevtoolError, quoted } from "@devtool/server/agent";
+import type { AcpAgentOptions, AcpLimits } from "./acp-agent-options.ts";
+import { AcpConnection } from "./acp-connection.ts";
+import { AgentProcess } from "./agent-process.ts";
+import { ClientFiles } from "./client-files.ts";
+import { ItemQueue } from "./item-queue.ts";
+import { Terminals } from "./terminals.ts";
+
+/** One thing that happens in a turn, in the order in which it arrived. */
+export type SessionItem =
+  /** An update of the agent: the `update` of a `session/update`. */
+  | { readonly case: "update"; readonly value: JsonObject }
+  /** A question of the agent about a call. */
+  | { readonly case: "permission"; readonly value: OpenQuestion<RequestPermissionOutcome> }
+  /** A question of the agent that is no call. */
+  | { readonly case: "elicitation"; readonly value: OpenQuestion<CreateElicitationResponse> }
+  /** The agent no longer waits for an answer. */
+  | { readonly case: "withdrawn"; readonly value: OpenQuestion<unknown> }
+  /** The user answered the question of a call. */
+  | { readonly case: "answered"; readonly value: ToolCallConfirmation }
+  /** A terminal of the client has new output. */
+  | { readonly case: "terminal"; readonly value: string }
+  /** The agent answered the prompt. */
+  | { readonly case: "stopped"; readonly value: StopReason }
+  /** The agent refused the prompt or has ended. */
+  | { readonly case: "failed"; readonly value: unknown };
+
+/** A request of the agent that waits for an answer. */
+export interface OpenQuestion<Answer> {
+  readonly params: JsonObject;
+  readonly request: RequestPermissionRequest | undefined;
+  answer(answer: Answer): void;
+}
+
+/** The options of `AcpSession.open`. */
+export interface AcpSessionOptions {
+  readonly agent: AcpAgentOptions;
+  readonly limits: AcpLimits;
+  readonly workspacePath: string;
+  readonly mcpServers: (connection: AcpConnection) => AcpMcpServer[];
+  /** The id of the session to go on with; empty for a new one. */
+  readonly sessionId: string;
+  readonly onNotice: (text: string) => void;
+  /** Called when the agent lists its slash commands. */
+  readonly onCommands: (update: JsonObject) => void;
+  readonly nowMs: () => number;
+}
+
+/** A session of an agent, in a connection of its own. Disposing of it ends the agent. */
+export class AcpSession implements AsyncDisposable {
+  readonly connection: AcpConnection;
+  readonly terminals: Terminals;
+  readonly #options: AcpSessionOptions;
+  readonly #inbox: Inbox;
+  #id = "";
+  #isContinued = false;
+  #modes: SessionModeState | undefined;
+  #configOptions: readonly SessionConfigOption[] = [];
+  #turn: Promise<void> = Promise.resolve();
+
+  private constructor(connection: AcpConnection, inbox: Inbox, terminals: Terminals, options: AcpSessionOptions) {
+    this.connection = connection;
+    this.terminals = terminals;
+    this.#inbox = inbox;
+    this.#options = options;
+  }
+
+  /** Starts the agent and opens its session. Throws a `DevtoolError` when it cannot within the time of the limits. */
+  static async open(options: AcpSessionOptions, signal: AbortSignal): Promise<AcpSession> {
+    const { agent, limits, workspacePath } = options;
+    const timeout = AbortSignal.timeout(limits.startTimeoutMs);
+    const starting = AbortSignal.any([signal, timeout]);
+    try {
+      const { command } = agent;
+      const pipe =
+        typeof command === "function"
+          ? await command(workspacePath, starting)
+          : new AgentProcess(command, workspacePath);
+      const inbox = new Inbox(options);
+      const terminals = new Terminals(workspacePath, (id) => inbox.put({ case: "terminal", value: id }));
+      const capabilities = capabilitiesOf(agent);
+      const register = (app: ClientApp): void => {
+        inbox.register(app);
+        if (agent.clientMethods?.terminal === true) terminals.register(app);
+        new ClientFiles(workspacePath, options.limits.maxMessageBytes).register(app, agent.clientMethods ?? {});
+      };
+      const { onNotice, nowMs } = options;
+      const connecting = { name: agent.name, limits, capabilities, register, onNotice, nowMs };
+      const connection = await AcpConnection.open(pipe, connecting, starting);
+      const session = new AcpSession(connection, inbox, terminals, options);
+      await session.#enter(starting).catch(async (reason: unknown) => {
+        await session[Symbol.asyncDispose]();
+        throw reason;
+      });
+      return session;
+    } catch (reason) {
+      signal.throwIfAborted();
+      if (!timeout.aborted) throw reason;
+      const problem = `agent ${quoted(agent.name)} did not open a session within ${limits.startTimeoutMs} ms`;
+      throw new DevtoolError(problem, Code.DeadlineExceeded, { cause: reason });
+    }
+  }
+
+  /** The agent's id of the session. */
+  get id(): string {
+    return this.#id;
+  }
+
+  /** Whether the agent went on with the session that it was asked for. */
+  get isContinued(): boolean {
+    return this.#isContinued;
+  }
+
+  /** The name of the model that answers; empty if the agent has no option for it. */
+  get model(): string {
+    const option = this.#configOptions.find(({ category }) => category === "model");
+    return option?.type === "select" ? option.currentValue : "";
+  }
+
+  /** The present mode of the agent; empty if it has none. */
+  get mode(): string {
+    return this.#modes?.currentModeId ?? "";
+  }
+
+  /** Whether the agent has a mode. */
+  hasMode(id: string): boolean {
+    return this.#modes?.availableModes.some((mode) => mode.id === id) ?? false;
+  }
+
+  /** Sets the agent's mode. Does nothing when it is the present one. */
+  async setMode(modeId: string, signal: AbortSignal): Promise<void> {
+    if (this.mode === modeId || modeId === "") return;
+    const params = { sessionId: this.#id, modeId };
+    await this.connection.request("session/set_mode", signal, (agent) => agent.request("session/set_mode", params));
+    if (this.#modes) this.#modes = { ...this.#modes, currentModeId: modeId };
+  }
+
+  /** Sets one of the agent's configuration options. Does nothing when it has the value already. */
+  async setConfigOption(configId: string, value: string | boolean, signal: AbortSignal): Promise<void> {
+    const option = this.#configOptions.find(({ id }) => id === configId);
+    if (option?.currentValue === value) return;
+    const sessionId = this.#id;
+    const params =
+      typeof value === "boolean"
+        ? { sessionId, configId, type: "boolean" as const, value }
+        : { sessionId, configId, value };
+    const changed = await this.connection.request(
+      "session/set_config_option",
+      signal,
+      (agent): Promise<SetSessionConfigOptionResponse> => agent.request("session/set_config_option", params),
+    );
+    this.#configOptions = changed.configOptions;
+  }
+
+  /** The configuration option for the model; undefined if the agent has none. */
+  get modelOption(): SessionConfigOption | undefined {
+    return this.#configOptions.find(({ category }) => category === "model");
+  }
+
+  /** Takes the changed mode or options that the agent reports. */
+  noteState(update: JsonObject): void {
+    if (update.sessionUpdate === "current_mode_update" && this.#modes)
+      this.#modes = { ...this.#modes, currentModeId: stringOrEmpty(update.currentModeId) };
+    if (update.sessionUpdate === "config_option_update" && Array.isArray(update.configOptions)) {
+      const values = new Map(update.configOptions.filter(isObject).map(({ id, currentValue }) => [id, currentValue]));
+      this.#configOptions = this.#configOptions.map((option) => {
+        const value = values.get(option.id);
+        if (option.type === "select" && typeof value === "string") return { ...option, currentValue: value };
+        if (option.type === "boolean" && typeof value === "boolean") return { ...option, currentValue: value };
+        return option;
+      });
+    }
+  }
+
+  /** Sends a prompt. The items of the turn come from the queue, `stopped` or `failed` last. */
+  prompt(blocks: ContentBlock[]): ItemQueue<SessionItem> {
+    const queue = this.#inbox.open();
+    // It ends with the agent's answer or with the agent, also when the turn is canceled.
+    const asked = this.connection.request("session/prompt", new AbortController().signal, (agent) =>
+      agent.request("session/prompt", { sessionId: this.#id, prompt: blocks }),
+    );
+    const done = asked.then(
+      ({ stopReason }) => queue.put({ case: "stopped", value: stopReason }),
+      (value: unknown) => queue.put({ case: "failed", value }),
+    );
+    this.#turn = done;
+    return queue;
+  }
+
+  /** Ends the turn: no further items are taken, and open questions are answered with `cancelled`. */
+  endTurn(): void {
+    this.#inbox.close();
+  }
+
+  /** Cancels the turn. Ends the agent when it does not end the turn in time. */
+  async cancel(): Promise<void> {
+    const { cancelTimeoutMs } = this.#options.limits;
+    await this.connection.agent.notify("session/cancel", { sessionId: this.#id }).catch(() => undefined);
+    this.endTurn();
+    await abortable(this.#turn, AbortSignal.timeout(cancelTimeoutMs)).catch(() => this[Symbol.asyncDispose]());
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.endTurn();
+    await this.terminals[Symbol.asyncDispose]();
+    await this.connection[Symbol.asyncDispose]();
+  }
+
+  /** Resumes or loads the session, or begins a new one; logs in first when the agent wants that and the options say how. */
+  async #enter(signal: AbortSignal): Promise<void> {
+    const { authMethod } = this.#options.agent;
+    try {
+      await this.#enterOnce(signal);
+    } catch (reason) {
+      if (!(reason instanceof DevtoolError) || reason.code !== Code.Unauthenticated) throw reason;
+      if (authMethod === undefined) throw this.#loginRequired(reason);
+      await this.connection.request("authenticate", signal, (agent) =>
+        agent.request("authenticate", { methodId: authMethod }),
+      );
+      await this.#enterOnce(signal);
+    }
+  }
+
+  async #enterOnce(signal: AbortSignal): Promise<void> {
+    const { sessionId, workspacePath: cwd, mcpServers } = this.#options;
+    const place = { cwd, mcpServers: mcpServers(this.connection) };
+    if (sessionId !== "" && (await this.#continue(sessionId, place, signal))) return;
+    const opened = await this.connection.request(
+      "session/new",
+      signal,
+      (agent): Promise<NewSessionResponse> => agent.request("session/new", place),
+    );
+    this.#id = opened.sessionId;
+    this.#takeState(opened);
+  }
+
+  /** Goes on with an earlier session. Returns whether the agent can. */
+  async #continue(
+    sessionId: string,
+    place: { cwd: string; mcpServers: AcpMcpServer[] },
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { loadSession, sessionCapabilities } = this.connection.initialized.agentCapabilities ?? {};
+    const canResume = (sessionCapabilities?.resume ?? undefined) !== undefined;
+    if (!canResume && loadSession !== true) return false;
+    const params = { sessionId, ...place };
+    try {
+      const opened = canResume
+        ? await this.connection.request(
+            "session/resume",
+            signal,
+            (agent): Promise<LoadSessionResponse> => agent.request("session/resume", params),
+          )
+        : await this.connection.request(
+            "session/load",
+            signal,
+            (agent): Promise<LoadSessionResponse> => agent.request("session/load", params),
+          );
+      this.#id = sessionId;
+      this.#isContinued = true;
+      this.#takeState(opened);
+      return true;
+    } catch (reason) {
+      signal.throwIfAborted();
+      this.connection.ended.throwIfAborted();
+      if (reason instanceof DevtoolError && reason.code === Code.Unauthenticated) throw reason;
+      this.#options.onNotice(`a session cannot be continued: ${DevtoolError.from(reason).message}`);
+      return false;
+    }
+  }
+
+  #takeState({ modes, configOptions }: LoadSessionResponse): void {
+    this.#modes = modes ?? undefined;
+    this.#configOptions = configOptions ?? [];
+  }
+
+  #loginRequired(cause: DevtoolError): DevtoolError {
+    const { name } = this.#options.agent;
+    const methods = (this.connection.initialized.authMethods ?? []).map((method) => `${method.name} (${method.id})`);
+    const offered = methods.length > 0 ? `; it offers ${methods.join(", ")}` : "";
+    return new DevtoolError(`agent ${quoted(name)} requires a login${offered}`, Code.Unauthenticated, {
+      cause,
+      remedy: "log in with the agent's own command, then send the message again",
+    });
+  }
+}
+
+/** What the client offers the agent. */
+function capabilitiesOf({ clientMethods }: AcpAgentOptions): ClientCapabilities {
+  const { readTextFile = false, writeTextFile = true, terminal = false } = clientMethods ?? {};
+  return {
+    fs: { readTextFile, writeTextFile },
+    terminal,
+    session: { notices: {}, compaction: {}, configOptions: { boolean: {} } },
+    elicitation: { form: {}, url: {} },
+  };
+}
+
+/** Receives what the agent sends, and keeps it in order while a turn is open. */
+class Inbox {
+  readonly #options: Pick<AcpSessionOptions, "onCommands" | "onNotice" | "agent">;
+  readonly #open = new Set<() => void>();
+  #queue: ItemQueue<SessionItem> | undefined;
+
+  constructor(options: AcpSessionOptions) {
+    this.#options = options;
+  }
+
+  open(): ItemQueue<SessionItem> {
+    this.#queue = new ItemQueue();
+    return this.#queue;
+  }
+
+  close(): void {
+    this.#queue = undefined;
+    for (const cancel of this.#open) cancel();
+    this.#open.clear();
+  }
+
+  put(item: SessionItem): void {
+    this.#queue?.put(item);
+  }
+
+  register(app: ClientApp): void {
+    app.onNotification("session/update", objectOrEmpty, ({ params }) => this.#takeUpdate(objectOrEmpty(params.update)));
+    app.onRequest("session/request_permission", async ({ params, signal }) => ({
+      outcome: await this.#ask<RequestPermissionOutcome>(signal, { outcome: "cancelled" }, (answer) => ({
+        case: "permission",
+        value: { params: plainJson(params), request: params, answer },
+      })),
+    }));
+    app.onRequest("elicitation/create", ({ params, signal }) =>
+      this.#ask<CreateElicitationResponse>(signal, { action: "cancel" }, (answer) => ({
+        case: "elicitation",
+        value: { params: plainJson(params), request: undefined, answer },
+      })),
+    );
+  }
+
+  #takeUpdate(update: JsonObject): void {
+    if (update.sessionUpdate === "available_commands_update") this.#options.onCommands(update);
+    // Outside of a turn it is the replay of `session/load`, or a late word about an earlier turn.
+    this.put({ case: "update", value: update });
+  }
+
+  /** Puts a question into the queue and waits for its answer. Outside of a turn it is cancelled at once. */
+  async #ask<Answer>(
+    signal: AbortSignal,
+    cancelled: Answer,
+    itemOf: (answer: (value: Answer) => void) => Extract<SessionItem, { case: "permission" | "elicitation" }>,
+  ): Promise<Answer> {
+    const queue = this.#queue;
+    if (!queue) return cancelled;
+    const answered = Promise.withResolvers<Answer>();
+    const cancel = (): void => answered.resolve(cancelled);
+    const item = itemOf(answered.resolve);
+    const withdraw = (): void => {
+      queue.put({ case: "withdrawn", value: item.value });
+      cancel();
+    };
+    this.#open.add(cancel);
+    signal.addEventListener("abort", withdraw, { once: true });
+    queue.put(item);
+    try {
+      return await answered.promise;
+    } finally {
+      this.#open.delete(cancel);
+      signal.removeEventListener("abort", withdraw);
+    }
+  }
+}

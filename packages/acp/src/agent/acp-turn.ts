@@ -1,0 +1,372 @@
+import type {
+  ContentBlock,
+  CreateElicitationResponse,
+  RequestPermissionOutcome,
+  StopReason,
+} from "@agentclientprotocol/sdk";
+import {
+  findToolCallDetail,
+  OPTION_CANCEL,
+  openToolCalls,
+  type ToolCallConfirmation,
+  ToolCallStage,
+} from "@devtool/schema";
+import { objectOrEmpty } from "@devtool/schema/json";
+import type { AgentEvent, CallUpdate, Turn } from "@devtool/server/agent";
+import type { PermissionDecision, PermissionPolicy } from "./acp-agent-options.ts";
+import type { AcpSession, OpenQuestion, SessionItem } from "./acp-session.ts";
+import { CallBook } from "./call-book.ts";
+import { elicitationCall, elicitationResponse } from "./elicitation.ts";
+import type { ItemQueue } from "./item-queue.ts";
+import { PermissionOptions } from "./permission-options.ts";
+import { UpdateEvents } from "./update-events.ts";
+
+/** The time in which an agent that says a call runs may still ask about it, in milliseconds. */
+const HOLD_MS = 100;
+
+/** What the ids of questions begin with that are about no call of the agent. */
+const QUESTION = "question-";
+
+/** The time in which further questions are shown together with the first, in milliseconds. */
+const GATHER_MS = 20;
+const ALLOWED = "the policy allows it";
+
+/** What a question of the agent leads to. */
+interface PermissionResult {
+  readonly updates: readonly CallUpdate[];
+  /** Runs once the updates are recorded. */
+  readonly onRecorded?: () => void;
+}
+
+/** How the agent ended a prompt. */
+export type PromptEnd =
+  | { readonly case: "stopped"; readonly reason: StopReason }
+  | { readonly case: "failed"; readonly reason: unknown };
+
+/** A question to the user that is open. */
+interface Asked {
+  /** The id of the call that the question is about. */
+  readonly callId: string;
+  /** Answers the agent. */
+  readonly answer: (confirmation: ToolCallConfirmation) => void;
+  /** The question of the agent. */
+  readonly question: OpenQuestion<never>;
+}
+
+/** The dependencies of `AcpTurn`. */
+export interface AcpTurnOptions {
+  readonly turn: Turn;
+  readonly session: AcpSession;
+  readonly permission: PermissionPolicy | undefined;
+  /** The answers of the user that declined a call: an equal call that asks again is declined. */
+  readonly declined: readonly ToolCallConfirmation[];
+  /** Called for an update of a kind that is not in version 1 of ACP. */
+  readonly onUnknown: (kind: string) => void;
+}
+
+/** One prompt to the agent, with its questions to the user. */
+export class AcpTurn {
+  readonly #options: AcpTurnOptions;
+  readonly #book: CallBook;
+  readonly #updates: UpdateEvents;
+  /** The open questions by the id of the call in our task that asks. */
+  readonly #asked = new Map<string, Asked>();
+  /** Calls that an earlier run of the agent left open, and those that were declined, by what was asked. */
+  readonly #earlier: Map<string, string>;
+  readonly #hadAnswers: ToolCallConfirmation[] = [];
+  /** The call that the agent says it runs, and that may still ask. */
+  #held: string | undefined;
+  #questions = 0;
+
+  constructor(options: AcpTurnOptions) {
+    const { turn, session, declined, onUnknown } = options;
+    this.#options = options;
+    const terminalOutput = (id: string): string | undefined => session.terminals.outputOf(id);
+    this.#book = new CallBook({ task: () => turn.task, terminalOutput });
+    this.#updates = new UpdateEvents(this.#book, onUnknown);
+    const ids = [...openToolCalls(turn.task), ...declined].map(({ toolCallId }) => toolCallId);
+    this.#earlier = new Map(ids.flatMap((id) => this.#earlierQuestion(id)));
+    // The answer may come before the agent asks again.
+    for (const id of ids) if (this.#stage(id) === ToolCallStage.AWAITING_APPROVAL) turn.confirmations.open(id);
+  }
+
+  /** The user's answers that declined a call in this prompt. */
+  get declined(): readonly ToolCallConfirmation[] {
+    return this.#hadAnswers.filter(({ selectedOptionId }) => selectedOptionId === OPTION_CANCEL);
+  }
+
+  /** Whether the user answered something in this prompt. */
+  get wasAnswered(): boolean {
+    return this.#hadAnswers.length > 0;
+  }
+
+  /** Sends the prompt and yields what the agent does. Returns how it ended; rejects when the signal aborts. */
+  async *run(blocks: ContentBlock[], signal: AbortSignal): AsyncGenerator<AgentEvent, PromptEnd> {
+    const { session } = this.#options;
+    const queue = session.prompt(blocks);
+    for (;;) {
+      yield* this.#release(await this.#next(queue, signal));
+      const item = await queue.take(signal);
+      if (item.case === "stopped") {
+        yield* this.#updates.flush();
+        return { case: "stopped", reason: item.value };
+      }
+      if (item.case === "failed") {
+        yield* this.#updates.flush();
+        if (session.connection.ended.aborted) yield* this.#outlive(queue, signal);
+        return { case: "failed", reason: item.value };
+      }
+      yield* this.#handle(item, queue, signal);
+    }
+  }
+
+  /** Waits for the next item while a call is held back. Undefined when none came in time. */
+  async #next(queue: ItemQueue<SessionItem>, signal: AbortSignal): Promise<SessionItem | undefined> {
+    return this.#held === undefined ? undefined : queue.peek(HOLD_MS, signal);
+  }
+
+  /** Says that the held call runs, unless it is about to ask. */
+  *#release(next: SessionItem | undefined): Generator<AgentEvent> {
+    const held = this.#held;
+    if (held === undefined) return;
+    this.#held = undefined;
+    const call = next?.case === "permission" ? objectOrEmpty(next.value.params.toolCall) : {};
+    if (call.toolCallId !== undefined && this.#book.merge(call, true) === held) return;
+    yield* calls(this.#book.executing(held));
+  }
+
+  async *#handle(
+    item: Exclude<SessionItem, { case: "stopped" | "failed" }>,
+    queue: ItemQueue<SessionItem>,
+    signal: AbortSignal,
+  ): AsyncGenerator<AgentEvent> {
+    switch (item.case) {
+      case "update":
+        return yield* this.#update(item.value);
+      case "permission":
+        yield* this.#updates.flush();
+        return yield* this.#permissions(item.value, queue, signal);
+      case "elicitation":
+        yield* this.#updates.flush();
+        return yield* this.#elicitation(item.value, queue, signal);
+      case "answered":
+        return yield* this.#answered(item.value);
+      case "withdrawn":
+        return yield* this.#withdrawn(item.value);
+      case "terminal":
+        for (const id of this.#book.callsWithTerminal(item.value))
+          if (this.#stage(id) === ToolCallStage.EXECUTING) yield* calls(this.#book.executing(id));
+        return;
+      default:
+        item satisfies never;
+    }
+  }
+
+  *#update(update: SessionItemValue<"update">): Generator<AgentEvent> {
+    const isCall = update.sessionUpdate === "tool_call" || update.sessionUpdate === "tool_call_update";
+    this.#options.session.noteState(update);
+    if (!isCall) return yield* this.#updates.of(update);
+    // An earlier run of the agent may have asked about this call: its question says so.
+    const isPending = update.status === undefined || update.status === null || update.status === "pending";
+    const id = this.#book.merge(update, update.sessionUpdate === "tool_call");
+    if (id === undefined || (isPending && this.#earlier.size > 0 && this.#stage(id) === ToolCallStage.UNSPECIFIED))
+      return;
+    const stage = this.#stage(id);
+    const mayAsk = stage === ToolCallStage.UNSPECIFIED || stage === ToolCallStage.VALIDATING;
+    if (update.status === "in_progress" && update.content === undefined && mayAsk) {
+      yield* this.#updates.flush();
+      yield* calls(this.#book.pending(id));
+      this.#held = id;
+      return;
+    }
+    yield* this.#updates.of(update);
+  }
+
+  /** Shows the questions that the agent asks at the same time together, so that the user is asked once about all. */
+  async *#permissions(
+    first: OpenQuestion<RequestPermissionOutcome>,
+    queue: ItemQueue<SessionItem>,
+    signal: AbortSignal,
+  ): AsyncGenerator<AgentEvent> {
+    const gathered = new Set<unknown>();
+    const results: PermissionResult[] = [];
+    for (let question: OpenQuestion<RequestPermissionOutcome> | undefined = first; question; ) {
+      gathered.add(objectOrEmpty(question.params.toolCall).toolCallId);
+      results.push(await this.#permission(question, queue, signal));
+      const next = await queue.peek(GATHER_MS, signal);
+      question = undefined;
+      if (next?.case !== "permission" || gathered.has(objectOrEmpty(next.value.params.toolCall).toolCallId)) break;
+      await queue.take(signal);
+      question = next.value;
+    }
+    yield* calls(results.flatMap(({ updates }) => updates));
+    for (const { onRecorded } of results) onRecorded?.();
+  }
+
+  /** Decides about a question: returns the versions of its call, and what follows when they are recorded. */
+  async #permission(
+    question: OpenQuestion<RequestPermissionOutcome>,
+    queue: ItemQueue<SessionItem>,
+    signal: AbortSignal,
+  ): Promise<PermissionResult> {
+    const call = objectOrEmpty(question.params.toolCall);
+    const id = this.#book.merge(call, true);
+    const options = new PermissionOptions(question.request?.options ?? []);
+    if (id === undefined) return { updates: [], onRecorded: () => question.answer({ outcome: "cancelled" }) };
+    const earlier = this.#takeEarlier(id);
+    if (earlier !== undefined) {
+      this.#book.adopt(call, earlier);
+      return { updates: [], onRecorded: () => this.#askEarlier(earlier, question, options, queue, signal) };
+    }
+    const decision = await this.#decide(id, signal);
+    const { allowed } = options;
+    if (decision.case === "allow" && allowed)
+      return { updates: this.#book.allowed(id, decision.rule, ALLOWED), onRecorded: () => question.answer(allowed) };
+    if (decision.case === "deny") {
+      const { rule, reason } = decision;
+      const updates = this.#book.failed(id, "policy_violation", reason, { rule, reason });
+      return { updates, onRecorded: () => question.answer(options.rejected) };
+    }
+    const answer = ({ selectedOptionId }: ToolCallConfirmation): void =>
+      question.answer(options.outcome(selectedOptionId));
+    // A call that runs, or that was approved once, cannot wait again: the question is a call of its own.
+    const isOwnCall = this.#stage(id) <= ToolCallStage.AWAITING_APPROVAL;
+    const askId = isOwnCall ? id : `${id}?${++this.#questions}`;
+    this.#ask(askId, { callId: id, answer, question }, queue, signal);
+    const updates = isOwnCall
+      ? this.#book.asking(id, options.shown)
+      : [this.#book.askingWhileRunning(id, askId, options.shown)];
+    return { updates };
+  }
+
+  /** Answers the question of a call that an earlier run asked already: with its answer, or when the user answers. */
+  #askEarlier(
+    id: string,
+    question: OpenQuestion<RequestPermissionOutcome>,
+    options: PermissionOptions,
+    queue: ItemQueue<SessionItem>,
+    signal: AbortSignal,
+  ): void {
+    const stage = this.#stage(id);
+    const answer = ({ selectedOptionId }: ToolCallConfirmation): void =>
+      question.answer(options.outcome(selectedOptionId));
+    const chosen = findToolCallDetail(this.#options.turn.task, id)?.selectedOptionId ?? OPTION_CANCEL;
+    if (stage === ToolCallStage.AWAITING_APPROVAL) this.#ask(id, { callId: id, answer, question }, queue, signal);
+    else question.answer(options.outcome(stage === ToolCallStage.CANCELLED ? OPTION_CANCEL : chosen));
+  }
+
+  async *#elicitation(
+    question: OpenQuestion<CreateElicitationResponse>,
+    queue: ItemQueue<SessionItem>,
+    signal: AbortSignal,
+  ): AsyncGenerator<AgentEvent> {
+    const { turn } = this.#options;
+    const id = `${QUESTION}${turn.task.sequence}-${++this.#questions}`;
+    const update = elicitationCall(id, question.params);
+    if (!update) return question.answer({ action: "decline" });
+    const answer = (confirmation: ToolCallConfirmation): void =>
+      question.answer(elicitationResponse(question.params, confirmation, turn.task));
+    turn.confirmations.open(id);
+    yield* calls([update]);
+    this.#ask(id, { callId: id, answer, question }, queue, signal);
+  }
+
+  /** Waits for the user's answer beside the agent. The item `answered` follows. */
+  #ask(id: string, asked: Asked, queue: ItemQueue<SessionItem>, signal: AbortSignal): void {
+    this.#asked.set(id, asked);
+    const { confirmations } = this.#options.turn;
+    confirmations.wait(id, signal).then(
+      (value) => queue.put({ case: "answered", value }),
+      () => undefined,
+    );
+  }
+
+  *#answered(confirmation: ToolCallConfirmation): Generator<AgentEvent> {
+    const { toolCallId } = confirmation;
+    const asked = this.#asked.get(toolCallId);
+    if (!asked) return;
+    this.#asked.delete(toolCallId);
+    this.#hadAnswers.push(confirmation);
+    asked.answer(confirmation);
+    const isOwnCall = asked.callId !== toolCallId || toolCallId.startsWith(QUESTION);
+    if (isOwnCall && confirmation.selectedOptionId !== OPTION_CANCEL) yield* this.#endQuestion(toolCallId);
+  }
+
+  /** A question that is a call of its own has no other work than to be answered. */
+  *#endQuestion(id: string): Generator<AgentEvent> {
+    yield* calls(this.#book.endQuestion(id));
+  }
+
+  *#withdrawn(question: OpenQuestion<unknown>): Generator<AgentEvent> {
+    for (const [id, asked] of this.#asked) {
+      if (asked.question.params !== question.params) continue;
+      this.#asked.delete(id);
+      yield* calls(this.#book.cancelled(id));
+    }
+  }
+
+  /** The agent has ended: what ran has an unknown outcome, what is asked stays asked until the user has answered. */
+  async *#outlive(queue: ItemQueue<SessionItem>, signal: AbortSignal): AsyncGenerator<AgentEvent> {
+    for (const id of this.#book.open()) {
+      if (this.#stage(id) !== ToolCallStage.EXECUTING) continue;
+      yield* calls(this.#book.failed(id, "interrupted", "the agent ended while the call ran: its outcome is unknown"));
+    }
+    for (const [id, { callId }] of this.#asked) {
+      if (callId === id && !id.startsWith(QUESTION)) continue;
+      this.#asked.delete(id);
+      yield* calls(this.#book.cancelled(id));
+    }
+    while (this.#asked.size > 0) {
+      const item = await queue.take(signal);
+      if (item.case === "answered") yield* this.#answered(item.value);
+    }
+  }
+
+  async #decide(id: string, signal: AbortSignal): Promise<PermissionDecision> {
+    const { permission, turn } = this.#options;
+    if (!permission) return { case: "ask" };
+    const request = {
+      workspacePath: turn.task.settings?.workspacePath ?? "",
+      principal: turn.task.principal,
+      toolName: this.#book.toolName(id),
+      kind: this.#book.kind(id),
+      title: this.#book.title(id),
+      input: this.#book.input(id),
+      details: this.#book.detailsOf(id),
+      paths: this.#book.paths(id),
+    };
+    try {
+      return await permission(request, signal);
+    } catch {
+      signal.throwIfAborted();
+      return { case: "ask" };
+    }
+  }
+
+  #earlierQuestion(id: string): [string, string][] {
+    const { digest } = findToolCallDetail(this.#options.turn.task, id) ?? {};
+    return digest && digest.length > 0 ? [[hex(digest), id]] : [];
+  }
+
+  #takeEarlier(id: string): string | undefined {
+    const key = hex(this.#book.digestOf(id));
+    const earlier = this.#earlier.get(key);
+    if (earlier === undefined || earlier === id) return undefined;
+    this.#earlier.delete(key);
+    return earlier;
+  }
+
+  #stage(id: string): ToolCallStage {
+    return findToolCallDetail(this.#options.turn.task, id)?.stage ?? ToolCallStage.UNSPECIFIED;
+  }
+}
+
+type SessionItemValue<Case extends SessionItem["case"]> = Extract<SessionItem, { case: Case }>["value"];
+
+function* calls(value: Extract<AgentEvent, { case: "toolCalls" }>["value"]): Generator<AgentEvent> {
+  if (value.length > 0) yield { case: "toolCalls", value };
+}
+
+function hex(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString("hex");
+}

@@ -1,0 +1,356 @@
+import { createHash } from "node:crypto";
+import { basename } from "node:path";
+import { create, type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
+import {
+  type ConfirmationRequest,
+  ConfirmationRequestSchema,
+  ExecuteDetailsSchema,
+  type FileDiff,
+  FileDiffSchema,
+  findToolCallDetail,
+  findToolCallPart,
+  GenericDetailsSchema,
+  isEnded,
+  McpDetailsSchema,
+  structFromJson,
+  type Task,
+  type ToolCall,
+  type ToolCallDetail,
+  ToolCallSchema,
+  ToolCallStage,
+  ToolCallStatus,
+  type ToolOutput,
+  ToolOutputSchema,
+} from "@devtool/schema";
+import { canonicalJson, defined, isObject, listOrEmpty, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
+import { type CallUpdate, changedDetail, type FailureType, toolFailure } from "@devtool/server/agent";
+import { textOfBlock } from "./content.ts";
+
+/** The maximum length of a call's live content and output, in characters; the beginning is cut off. */
+const MAX_OUTPUT_LENGTH = 256 * 1024;
+const MAX_ID_LENGTH = 200;
+/** What the audit names as the rule of a call about which the agent asked nobody. */
+const AGENT_DECIDED = "agent";
+
+/** A call as the agent has described it so far. */
+interface Known {
+  /** The id of the call in our task. */
+  readonly id: string;
+  title: string;
+  name: string;
+  kind: string;
+  input: JsonValue | undefined;
+  content: readonly JsonValue[];
+  paths: readonly string[];
+  output: JsonValue | undefined;
+  meta: JsonObject;
+}
+
+/** The dependencies of `CallBook`. */
+export interface CallBookOptions {
+  /** Returns the present state of the task. */
+  readonly task: () => Task;
+  /** Returns the output so far of a terminal of the client, by its id; undefined for an unknown one. */
+  readonly terminalOutput: (terminalId: string) => string | undefined;
+}
+
+/**
+ * The tool calls of one turn, as an agent reports them in pieces: any of `tool_call`, `tool_call_update` and
+ * `session/request_permission` may be the first to mention a call.
+ *
+ * Each method returns the versions of the call that the task's log needs next. The stages in the log decide which moves
+ * are possible, so a call that has ended stays as it is whatever the agent says later.
+ */
+export class CallBook {
+  readonly #options: CallBookOptions;
+  readonly #calls = new Map<string, Known>();
+
+  constructor(options: CallBookOptions) {
+    this.#options = options;
+  }
+
+  /** Takes a piece of a call, without a change of its status. Returns its id in our task; undefined for an old call. */
+  merge(piece: JsonObject, isNews: boolean): string | undefined {
+    const agentId = stringOrEmpty(piece.toolCallId);
+    if (agentId === "") return undefined;
+    const known = this.#calls.get(agentId) ?? this.#begin(agentId, isNews);
+    if (!known) return undefined;
+    known.title = stringOrEmpty(piece.title) || known.title;
+    known.name = stringOrEmpty(piece.name) || known.name;
+    known.kind = stringOrEmpty(piece.kind) || known.kind;
+    known.input = piece.rawInput ?? known.input;
+    known.output = piece.rawOutput ?? known.output;
+    if (Array.isArray(piece.content)) known.content = piece.content;
+    if (Array.isArray(piece.locations)) known.paths = pathsOf(piece.locations);
+    known.meta = { ...known.meta, ...objectOrEmpty(piece._meta) };
+    return known.id;
+  }
+
+  /** Takes the call of the agent as one that our task has already: the agent asks again after a restart. */
+  adopt(piece: JsonObject, id: string): void {
+    const agentId = stringOrEmpty(piece.toolCallId);
+    const known = this.#calls.get(agentId);
+    if (known) this.#calls.set(agentId, { ...known, id });
+  }
+
+  /** The versions of a call for a status of ACP; `pending` when the agent gave none. */
+  withStatus(id: string, status: string): CallUpdate[] {
+    switch (status) {
+      case "in_progress":
+        return this.executing(id);
+      case "completed":
+        return this.succeeded(id);
+      case "failed":
+        return this.failed(id, "execution_failed", this.#textOf(id) || "the call failed");
+      default:
+        return this.pending(id);
+    }
+  }
+
+  pending(id: string): CallUpdate[] {
+    const stage = this.#stage(id);
+    if (stage === ToolCallStage.EXECUTING) return this.executing(id);
+    if (stage !== ToolCallStage.UNSPECIFIED && stage !== ToolCallStage.VALIDATING) return [];
+    const detail = this.#detail(id, { stage: ToolCallStage.VALIDATING });
+    return [{ call: this.#call(id, ToolCallStatus.PENDING), detail }];
+  }
+
+  /** The agent may run the call: `rule` says who decided that. */
+  allowed(id: string, rule: string, reason: string): CallUpdate[] {
+    const stage = this.#stage(id);
+    if (stage !== ToolCallStage.UNSPECIFIED && stage !== ToolCallStage.VALIDATING) return [];
+    const detail = this.#detail(id, { stage: ToolCallStage.SCHEDULED, rule, reason });
+    return [{ call: this.#call(id, ToolCallStatus.PENDING), detail }];
+  }
+
+  executing(id: string): CallUpdate[] {
+    const before = this.allowed(id, AGENT_DECIDED, "the agent did not ask");
+    const stage = before.length > 0 ? ToolCallStage.SCHEDULED : this.#stage(id);
+    if (stage !== ToolCallStage.SCHEDULED && stage !== ToolCallStage.EXECUTING) return [];
+    const text = this.#textOf(id);
+    const live = text === "" ? {} : { liveContent: text };
+    return [...before, { call: { ...this.#call(id, ToolCallStatus.EXECUTING), ...live } }];
+  }
+
+  succeeded(id: string): CallUpdate[] {
+    const stage = this.#stage(id);
+    if (stage === ToolCallStage.AWAITING_APPROVAL)
+      return this.failed(id, "execution_failed", "the agent ran the call without waiting for the answer");
+    const before = stage === ToolCallStage.EXECUTING ? [] : this.executing(id);
+    if (stage !== ToolCallStage.EXECUTING && before.length === 0) return [];
+    const value = create(ToolOutputSchema, { result: this.#outputOf(id) });
+    return [...before, { call: { ...this.#call(id, ToolCallStatus.SUCCEEDED), result: { case: "output", value } } }];
+  }
+
+  failed(id: string, type: FailureType, message: string, decision: Partial<ToolCallDetail> = {}): CallUpdate[] {
+    const stage = this.#stage(id);
+    if (stage >= ToolCallStage.SUCCEEDED) return [];
+    const before = stage === ToolCallStage.UNSPECIFIED ? this.pending(id) : [];
+    const { rawOutput } = { rawOutput: objectOrEmpty(this.#find(id)?.output) };
+    const code = rawOutput.exitCode ?? rawOutput.exit_code;
+    const value = toolFailure(type, message, typeof code === "number" && Number.isInteger(code) ? code | 0 : undefined);
+    const call = { ...this.#call(id, ToolCallStatus.FAILED), result: { case: "error" as const, value } };
+    return [...before, { call, detail: this.#detail(id, { ...decision, stage: ToolCallStage.FAILED }) }];
+  }
+
+  /** The version of a call in our task whose question the agent withdrew. */
+  cancelled(id: string): CallUpdate[] {
+    const content = findToolCallPart(this.#options.task(), id)?.content;
+    if (content?.case !== "toolCall" || isEnded(content.value)) return [];
+    const { confirmationRequest: _closed, ...call } = content.value;
+    return [{ call: { ...call, status: ToolCallStatus.CANCELLED } }];
+  }
+
+  /** The version of a call that asks the user; none for a call that can no longer ask. */
+  asking(id: string, options: ConfirmationRequest["options"]): CallUpdate[] {
+    const stage = this.#stage(id);
+    if (stage > ToolCallStage.AWAITING_APPROVAL) return [];
+    const confirmationRequest = create(ConfirmationRequestSchema, { options, details: this.detailsOf(id) });
+    const detail = this.#detail(id, { stage: ToolCallStage.AWAITING_APPROVAL, digest: this.digestOf(id) });
+    return [{ call: { ...this.#call(id, ToolCallStatus.PENDING), confirmationRequest }, detail }];
+  }
+
+  /**
+   * The question about a call that runs already, as a call of its own: a call that runs cannot wait again.
+   *
+   * @param questionId the id of the question in our task
+   */
+  askingWhileRunning(id: string, questionId: string, options: ConfirmationRequest["options"]): CallUpdate {
+    const confirmationRequest = create(ConfirmationRequestSchema, { options, details: this.detailsOf(id) });
+    const call = { ...this.#call(id, ToolCallStatus.PENDING), toolCallId: questionId, confirmationRequest };
+    return { call, detail: changedDetail(undefined, { parentToolCallId: id, digest: this.digestOf(id) }) };
+  }
+
+  /** The versions that end a question which is a call of its own, after its answer. */
+  endQuestion(id: string): CallUpdate[] {
+    const content = findToolCallPart(this.#options.task(), id)?.content;
+    if (content?.case !== "toolCall" || this.#stage(id) !== ToolCallStage.SCHEDULED) return [];
+    const { confirmationRequest: _answered, ...call } = content.value;
+    return [
+      { call: { ...call, status: ToolCallStatus.EXECUTING } },
+      { call: { ...call, status: ToolCallStatus.SUCCEEDED } },
+    ];
+  }
+
+  /** SHA-256 of what the user is asked to approve: an answer is valid only for a call with the same one. */
+  digestOf(id: string): Uint8Array {
+    const { toolName, inputParameters, description = "" } = this.#call(id, ToolCallStatus.PENDING);
+    const request = create(ConfirmationRequestSchema, { details: this.detailsOf(id) });
+    const shown = [toolName, description, inputParameters ?? {}, toJson(ConfirmationRequestSchema, request)];
+    return createHash("sha256").update(canonicalJson(shown)).digest();
+  }
+
+  /** What the user is asked to approve: a command, a change of a file, a call of an MCP server, or words. */
+  detailsOf(id: string): ConfirmationRequest["details"] {
+    const known = this.#find(id);
+    if (!known) return { case: undefined };
+    const [diff] = diffsIn(known.content);
+    if (diff) return { case: "fileEditDetails", value: diff };
+    const input = objectOrEmpty(known.input);
+    if (known.kind === "execute") {
+      const workingDirectory = stringOrEmpty(input.cwd) || undefined;
+      const value = create(ExecuteDetailsSchema, defined({ command: commandOf(known, input), workingDirectory }));
+      return { case: "executeDetails", value };
+    }
+    const [, serverName, toolName] = /^mcp__(.+?)__(.+)$/.exec(this.toolName(id)) ?? [];
+    if (serverName !== undefined && toolName !== undefined)
+      return { case: "mcpDetails", value: create(McpDetailsSchema, { serverName, toolName }) };
+    const text = this.#textOf(id);
+    const description = [known.title, text].filter((part) => part !== "").join("\n");
+    return { case: "genericDetails", value: create(GenericDetailsSchema, { description }) };
+  }
+
+  toolName(id: string): string {
+    const known = this.#find(id);
+    const ofClaude = stringOrEmpty(objectOrEmpty(known?.meta.claudeCode).toolName);
+    return known?.name || ofClaude || known?.kind || "other";
+  }
+
+  kind(id: string): string {
+    return this.#find(id)?.kind || "other";
+  }
+
+  title(id: string): string {
+    return this.#find(id)?.title ?? "";
+  }
+
+  input(id: string): JsonObject {
+    return inputOf(this.#find(id)?.input);
+  }
+
+  paths(id: string): readonly string[] {
+    const known = this.#find(id);
+    return known ? [...new Set([...known.paths, ...diffsIn(known.content).map(({ filePath }) => filePath)])] : [];
+  }
+
+  /** The ids of the calls of this turn that have not ended. */
+  open(): string[] {
+    return [...this.#calls.values()]
+      .map(({ id }) => id)
+      .filter((id) => this.#stage(id) < ToolCallStage.SUCCEEDED && this.#stage(id) !== ToolCallStage.UNSPECIFIED);
+  }
+
+  /** The ids of the calls that show a terminal. */
+  callsWithTerminal(terminalId: string): string[] {
+    return [...this.#calls.values()]
+      .filter(({ content }) => content.some((item) => isObject(item) && item.terminalId === terminalId))
+      .map(({ id }) => id);
+  }
+
+  #begin(agentId: string, isNews: boolean): Known | undefined {
+    const base = agentId.length > MAX_ID_LENGTH ? createHash("sha256").update(agentId).digest("hex") : agentId;
+    const task = this.#options.task();
+    const earlier = findToolCallPart(task, base)?.content;
+    // A late word about a call of an earlier turn.
+    if (earlier?.case === "toolCall" && isEnded(earlier.value) && !isNews) return undefined;
+    let id = base;
+    for (let number = 2; findToolCallPart(task, id); number++) id = `${base}~${number}`;
+    const known = {
+      id,
+      title: "",
+      name: "",
+      kind: "",
+      input: undefined,
+      content: [],
+      paths: [],
+      output: undefined,
+      meta: {},
+    };
+    this.#calls.set(agentId, known);
+    return known;
+  }
+
+  #find(id: string): Known | undefined {
+    return this.#calls.values().find((known) => known.id === id);
+  }
+
+  #stage(id: string): ToolCallStage {
+    return findToolCallDetail(this.#options.task(), id)?.stage ?? ToolCallStage.UNSPECIFIED;
+  }
+
+  #detail(id: string, change: Partial<ToolCallDetail>): ToolCallDetail {
+    return changedDetail(findToolCallDetail(this.#options.task(), id), change);
+  }
+
+  #call(id: string, status: ToolCallStatus): ToolCall {
+    const description = this.title(id).split("\n")[0] || undefined;
+    const fields = { toolCallId: id, toolName: this.toolName(id), status, description };
+    return create(ToolCallSchema, defined({ ...fields, inputParameters: structFromJson(this.input(id)) }));
+  }
+
+  /** The text of a call: its content, or the output of its terminals. */
+  #textOf(id: string): string {
+    const known = this.#find(id);
+    const texts = (known?.content ?? []).filter(isObject).map((item) => {
+      if (item.type === "content") return textOfBlock(objectOrEmpty(item.content));
+      if (item.type === "terminal") return this.#options.terminalOutput(stringOrEmpty(item.terminalId)) ?? "";
+      return "";
+    });
+    return tail(texts.filter((text) => text !== "").join("\n"));
+  }
+
+  #outputOf(id: string): ToolOutput["result"] {
+    const known = this.#find(id);
+    const [diff, ...further] = diffsIn(known?.content ?? []);
+    if (diff && further.length === 0) return { case: "diff", value: diff };
+    const changed = [diff, ...further].flatMap((one) => (one ? [`changed ${one.filePath}`] : []));
+    const text = tail([...changed, this.#textOf(id)].filter((part) => part !== "").join("\n"));
+    if (text !== "") return { case: "text", value: text };
+    if (isObject(known?.output)) return { case: "structuredData", value: structFromJson(known.output) };
+    if (known?.output === undefined || known.output === null) return { case: undefined };
+    const value = typeof known.output === "string" ? known.output : JSON.stringify(known.output);
+    return { case: "text", value: tail(value) };
+  }
+}
+
+function tail(text: string): string {
+  if (text.length <= MAX_OUTPUT_LENGTH) return text;
+  const note = "[the beginning was cut off]\n";
+  return note + text.slice(note.length - MAX_OUTPUT_LENGTH);
+}
+
+/** The arguments of a call as an object: any other value is its field `value`. */
+function inputOf(input: JsonValue | undefined): JsonObject {
+  if (input === undefined || input === null) return {};
+  return isObject(input) ? input : { value: input };
+}
+
+function commandOf({ title }: Known, { command }: JsonObject): string {
+  if (typeof command === "string" && command !== "") return command;
+  const words = listOrEmpty(command).filter((word) => typeof word === "string");
+  return words.length > 0 ? words.join(" ") : title;
+}
+
+function pathsOf(locations: readonly JsonValue[]): string[] {
+  return locations.flatMap((location) => stringOrEmpty(objectOrEmpty(location).path) || []);
+}
+
+function diffsIn(content: readonly JsonValue[]): FileDiff[] {
+  return content.filter(isObject).flatMap((item) => {
+    const { type, path, oldText, newText } = item;
+    if (type !== "diff" || typeof path !== "string" || typeof newText !== "string") return [];
+    const oldContent = typeof oldText === "string" ? oldText : undefined;
+    const fields = { fileName: basename(path), filePath: path, newContent: newText, oldContent };
+    return [create(FileDiffSchema, defined(fields))];
+  });
+}

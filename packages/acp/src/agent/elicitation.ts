@@ -1,0 +1,116 @@
+import type { CreateElicitationResponse } from "@agentclientprotocol/sdk";
+import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
+import {
+  ConfirmationOptionSchema,
+  ConfirmationRequestSchema,
+  confirmationsOf,
+  GenericDetailsSchema,
+  OPTION_CANCEL,
+  OPTION_PROCEED_ONCE,
+  type Task,
+  type ToolCallConfirmation,
+  ToolCallSchema,
+  ToolCallStatus,
+} from "@devtool/schema";
+import { isObject, listOrEmpty, objectOrEmpty, parseJsonOrUndefined, stringOrEmpty } from "@devtool/schema/json";
+import type { CallUpdate } from "@devtool/server/agent";
+
+/** The id of an option that stands for a value is this, followed by the value. */
+const VALUE_OPTION = "value:";
+
+/** Returns the call that asks the user what the agent wants to know; undefined for a way of asking that we do not know. */
+export function elicitationCall(toolCallId: string, params: JsonObject): CallUpdate | undefined {
+  const description = describe(params);
+  if (description === undefined) return undefined;
+  const [only, ...others] = fieldsOf(params);
+  const choices =
+    only && others.length === 0 ? listOrEmpty(only[1].enum).filter((value) => typeof value === "string") : [];
+  const answers =
+    choices.length > 0
+      ? choices.map((value) => ({ id: VALUE_OPTION + value, name: value }))
+      : [{ id: OPTION_PROCEED_ONCE, name: params.mode === "url" ? "I opened it" : "Send the answer" }];
+  const options = [...answers, { id: OPTION_CANCEL, name: "Decline" }].map((option) =>
+    create(ConfirmationOptionSchema, option),
+  );
+  const details = { case: "genericDetails" as const, value: create(GenericDetailsSchema, { description }) };
+  const call = create(ToolCallSchema, {
+    toolCallId,
+    toolName: "elicitation",
+    status: ToolCallStatus.PENDING,
+    description: stringOrEmpty(params.message).split("\n")[0] ?? "",
+    confirmationRequest: create(ConfirmationRequestSchema, { options, details }),
+  });
+  return { call };
+}
+
+/** Returns the answer for the agent: the text beside the user's confirmation holds the values. */
+export function elicitationResponse(
+  params: JsonObject,
+  { toolCallId, selectedOptionId }: ToolCallConfirmation,
+  task: Task,
+): CreateElicitationResponse {
+  if (selectedOptionId === OPTION_CANCEL) return { action: "decline" };
+  if (params.mode === "url") return { action: "accept" };
+  const fields = fieldsOf(params);
+  const defaults = Object.fromEntries(
+    fields.flatMap(([name, { default: value }]) => (value === undefined ? [] : [[name, value]])),
+  );
+  const text = answerText(task, toolCallId);
+  const value = parseJsonOrUndefined(text);
+  const [only, ...others] = fields;
+  const given: JsonObject = isObject(value) ? value : {};
+  if (only && others.length === 0 && !isObject(value)) {
+    if (selectedOptionId.startsWith(VALUE_OPTION)) given[only[0]] = selectedOptionId.slice(VALUE_OPTION.length);
+    else if (text !== "") given[only[0]] = only[1].type === "string" ? text : (value ?? text);
+  }
+  const content = valuesOf({ ...defaults, ...given });
+  const isComplete = listOrEmpty(objectOrEmpty(params.requestedSchema).required).every(
+    (name) => String(name) in content,
+  );
+  return isComplete ? { action: "accept", content } : { action: "cancel" };
+}
+
+function describe(params: JsonObject): string | undefined {
+  const message = stringOrEmpty(params.message);
+  if (params.mode === "url") {
+    const url = URL.parse(stringOrEmpty(params.url));
+    const isWeb = url && ["https:", "http:"].includes(url.protocol) && url.username === "" && url.password === "";
+    return isWeb ? `The agent asks to open ${url.href}\n${message}` : undefined;
+  }
+  if (params.mode !== "form") return undefined;
+  const required = listOrEmpty(objectOrEmpty(params.requestedSchema).required);
+  const lines = fieldsOf(params).map(([name, { title, description, type }]) => {
+    const words = [title, description, type].map(stringOrEmpty).filter((word) => word !== "");
+    return `- ${name}: ${words.join(", ")}${required.includes(name) ? ", required" : ""}`;
+  });
+  const heading = lines.length === 1 ? "Answer with the value of:" : "Answer with a JSON object that has:";
+  return [message, ...(lines.length > 0 ? [heading, ...lines] : [])].join("\n");
+}
+
+function fieldsOf({ requestedSchema }: JsonObject): (readonly [string, JsonObject])[] {
+  return Object.entries(objectOrEmpty(objectOrEmpty(requestedSchema).properties)).flatMap(([name, schema]) =>
+    isObject(schema) ? [[name, schema] as const] : [],
+  );
+}
+
+function valuesOf(content: JsonObject): Record<string, string | number | boolean | string[]> {
+  const values: Record<string, string | number | boolean | string[]> = {};
+  for (const [name, value] of Object.entries(content)) {
+    if (Array.isArray(value)) values[name] = value.map(String);
+    else if (isScalar(value)) values[name] = value;
+  }
+  return values;
+}
+
+function isScalar(value: JsonValue): value is string | number | boolean {
+  return ["string", "number", "boolean"].includes(typeof value);
+}
+
+/** The text that the user sent with an answer. */
+function answerText({ history }: Task, toolCallId: string): string {
+  const message = history.findLast((one) => confirmationsOf(one).some((answer) => answer.toolCallId === toolCallId));
+  return (message?.parts ?? [])
+    .map(({ content }) => (content.case === "text" ? content.value : ""))
+    .join("\n")
+    .trim();
+}

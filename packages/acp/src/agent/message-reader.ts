@@ -1,0 +1,81 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { AnyMessage } from "@agentclientprotocol/sdk";
+import { assertJsonBudget } from "@devtool/schema";
+import { isObject, parseJsonOrUndefined } from "@devtool/schema/json";
+import type { AcpLimits } from "./acp-agent-options.ts";
+
+const NEWLINE = 10;
+const WINDOW_MS = 1000;
+/** The number of messages after which the event loop continues with other work. */
+const MESSAGES_PER_TURN = 50;
+
+/** The options of `readMessages`. */
+export interface MessageReaderOptions {
+  readonly limits: Pick<AcpLimits, "maxMessageBytes" | "maxMessagesPerSecond">;
+  /** The clock, in milliseconds. */
+  readonly nowMs: () => number;
+  /** Called for a line that is not a message: agents print to standard output by mistake. */
+  readonly onForeignLine: () => void;
+}
+
+/**
+ * Reads the messages of JSON-RPC from the bytes of an agent, one per line. Lines that are no messages are skipped.
+ *
+ * Throws for a line that is too long and for too many messages within a second.
+ */
+export async function* readMessages(
+  output: AsyncIterable<Uint8Array>,
+  { limits, nowMs, onForeignLine }: MessageReaderOptions,
+): AsyncGenerator<AnyMessage> {
+  const { maxMessageBytes, maxMessagesPerSecond } = limits;
+  let rest: Uint8Array[] = [];
+  let restBytes = 0;
+  let windowStartMs = Number.NEGATIVE_INFINITY;
+  let count = 0;
+  for await (const chunk of output) {
+    let from = 0;
+    for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, from)) {
+      const line = Buffer.concat([...rest, chunk.subarray(from, end)]);
+      assertLength(line.length, maxMessageBytes);
+      rest = [];
+      restBytes = 0;
+      from = end + 1;
+      const now = nowMs();
+      if (now - windowStartMs >= WINDOW_MS) {
+        windowStartMs = now;
+        count = 0;
+      }
+      if (++count > maxMessagesPerSecond)
+        throw new Error(`it sent more than ${maxMessagesPerSecond} messages within a second`);
+      const message = readMessage(line.toString("utf8"), maxMessageBytes);
+      if (message) yield message;
+      else if (line.length > 0) onForeignLine();
+      if (count % MESSAGES_PER_TURN === 0) await nextTurn();
+    }
+    rest.push(chunk.subarray(from));
+    restBytes += chunk.length - from;
+    assertLength(restBytes, maxMessageBytes);
+  }
+}
+
+function assertLength(bytes: number, maxBytes: number): void {
+  if (bytes > maxBytes) throw new Error(`it wrote a line of more than ${maxBytes} bytes`);
+}
+
+/** Returns the message of a line; undefined for a line that is none. Throws for nesting and sizes beyond the limits. */
+function readMessage(line: string, maxBytes: number): AnyMessage | undefined {
+  if (!line.startsWith("{")) return undefined;
+  assertJsonBudget(line, { maxBytes, maxDepth: 64, maxNodes: 200_000 });
+  const value = parseJsonOrUndefined(line);
+  return isMessage(value) ? value : undefined;
+}
+
+/** Whether a value is a message of JSON-RPC 2.0: a request, a notification or a response. */
+function isMessage(value: unknown): value is AnyMessage {
+  if (!isObject(value)) return false;
+  const { method, id, error } = value;
+  const hasId = typeof id === "string" || typeof id === "number" || id === null;
+  if (method !== undefined) return typeof method === "string" && (hasId || id === undefined);
+  const isError = isObject(error) && typeof error.code === "number" && typeof error.message === "string";
+  return hasId && ("result" in value || isError);
+}

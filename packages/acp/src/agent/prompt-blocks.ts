@@ -1,0 +1,83 @@
+import type { ContentBlock, PromptCapabilities } from "@agentclientprotocol/sdk";
+import type { JsonValue } from "@bufbuild/protobuf";
+import type { ExecuteSlashCommandRequest, File, Message } from "@devtool/schema";
+import { Code, DevtoolError, quoted } from "@devtool/server/agent";
+
+/**
+ * Returns a message of the user as the blocks of a prompt.
+ *
+ * Files become images, audio and embedded resources where the agent accepts them; text files become text otherwise, and
+ * files by URI are links. Throws `Code.InvalidArgument` for a file that the agent cannot be given.
+ */
+export function promptBlocks({ parts }: Message, agent: string, accepts: PromptCapabilities): ContentBlock[] {
+  return parts.flatMap(({ content, fileName }): ContentBlock[] => {
+    switch (content.case) {
+      case "text":
+        return [text(fileName === "" ? content.value : `${fileName}:\n${content.value}`)];
+      case "file":
+        return [fileBlock(content.value, agent, accepts)];
+      case "data":
+      case "dataValue":
+        return [text(JSON.stringify(plain(content.value)))];
+      // Answers, and what only agents send.
+      case "confirmation":
+      case "thought":
+      case "toolCall":
+      case "summary":
+      case "citation":
+      case undefined:
+        return [];
+      default:
+        return content satisfies never;
+    }
+  });
+}
+
+/** Returns the prompt that runs a slash command. */
+export function commandBlocks({ commandPath, args }: ExecuteSlashCommandRequest): ContentBlock[] {
+  return [text(`/${[...commandPath, args].filter((word) => word !== "").join(" ")}`)];
+}
+
+/** Returns a prompt of one text. */
+export function text(value: string): ContentBlock {
+  return { type: "text", text: value };
+}
+
+function fileBlock({ name, mediaType, source }: File, agent: string, accepts: PromptCapabilities): ContentBlock {
+  if (source.case !== "bytes") {
+    const uri = source.value ?? "";
+    return { type: "resource_link", name: name || uri, uri, ...(mediaType === "" ? {} : { mimeType: mediaType }) };
+  }
+  const data = Buffer.from(source.value).toString("base64");
+  const [kind] = mediaType.split("/");
+  if (kind === "image" && accepts.image === true) return { type: "image", data, mimeType: mediaType };
+  if (kind === "audio" && accepts.audio === true) return { type: "audio", data, mimeType: mediaType };
+  const decoded = decodeText(source.value);
+  if (accepts.embeddedContext === true) {
+    const place = { uri: `attachment:///${encodeURIComponent(name || "file")}`, mimeType: mediaType || null };
+    return {
+      type: "resource",
+      resource: decoded === undefined ? { ...place, blob: data } : { ...place, text: decoded },
+    };
+  }
+  if (decoded !== undefined) return text(`${name || "file"}:\n${decoded}`);
+  throw new DevtoolError(
+    `file ${quoted(name || mediaType || "without a name")} cannot be sent: agent ${quoted(agent)} accepts no ${kind === "image" || kind === "audio" ? kind : "files"}`,
+    Code.InvalidArgument,
+    { remedy: "send its URI or a text" },
+  );
+}
+
+/** Returns the text of a file in UTF-8; undefined for any other file. */
+function decodeText(bytes: Uint8Array): string | undefined {
+  if (bytes.includes(0)) return undefined;
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+function plain(value: object): JsonValue {
+  return JSON.parse(JSON.stringify(value));
+}

@@ -1,0 +1,126 @@
+import { create, type JsonObject } from "@bufbuild/protobuf";
+import {
+  ArtifactSchema,
+  ArtifactUpdateSchema,
+  NoticeSchema,
+  type Part,
+  PartSchema,
+  structFromJson,
+  UsageSchema,
+} from "@devtool/schema";
+import { isObject, listOrEmpty, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
+import type { AgentEvent } from "@devtool/server/agent";
+import type { CallBook } from "./call-book.ts";
+import { fileOfBlock, textOfBlock } from "./content.ts";
+import { thoughtOf } from "./thoughts.ts";
+
+/** The maximum length of a thought, in characters; a longer one becomes several. */
+const MAX_THOUGHT_LENGTH = 64 * 1024;
+/** The id of the artifact that holds the agent's plan. */
+const PLAN = "plan";
+
+/** Translates the updates of one turn into the events of our agents. */
+export class UpdateEvents {
+  readonly #book: CallBook;
+  readonly #onUnknown: (name: string) => void;
+  #thought = "";
+  #files = 0;
+  #usedTokens: number | undefined;
+
+  /** @param onUnknown called for an update of a kind that is not in version 1 of ACP */
+  constructor(book: CallBook, onUnknown: (name: string) => void) {
+    this.#book = book;
+    this.#onUnknown = onUnknown;
+  }
+
+  /** Yields the events of an update. The caller must consume them before the next one. */
+  *of(update: JsonObject): Generator<AgentEvent> {
+    const kind = stringOrEmpty(update.sessionUpdate);
+    if (kind === "agent_thought_chunk") return yield* this.#thoughtChunk(textOfBlock(objectOrEmpty(update.content)));
+    yield* this.flush();
+    switch (kind) {
+      case "agent_message_chunk":
+        return yield* this.#content(objectOrEmpty(update.content));
+      case "tool_call":
+      case "tool_call_update":
+        return yield* this.#toolCall(update);
+      case "plan":
+        return yield artifact(PLAN, "Plan", dataPart({ entries: listOrEmpty(update.entries) }), "replace");
+      case "usage_update":
+        return yield* this.#usage(update);
+      case "notice":
+        return yield notice([update.title, update.description].map(stringOrEmpty).filter(Boolean).join(": "));
+      case "current_mode_update":
+        return yield notice(`The agent is in mode ${JSON.stringify(stringOrEmpty(update.currentModeId))}.`);
+      case "compaction_update":
+        return yield* compaction(update);
+      // Ours, state of the session that is not shown, and the text of a summary that only the agent needs.
+      case "user_message_chunk":
+      case "available_commands_update":
+      case "config_option_update":
+      case "session_info_update":
+      case "compaction_summary_chunk":
+        return;
+      default:
+        this.#onUnknown(kind);
+    }
+  }
+
+  /** Yields the thought that was still growing. */
+  *flush(): Generator<AgentEvent> {
+    const text = this.#thought;
+    this.#thought = "";
+    if (text.trim() !== "") yield { case: "thought", value: thoughtOf(text) };
+  }
+
+  *#thoughtChunk(text: string): Generator<AgentEvent> {
+    const beginsAnother = /^\s*\*\*/.test(text) || this.#thought.length + text.length > MAX_THOUGHT_LENGTH;
+    if (beginsAnother) yield* this.flush();
+    this.#thought += text;
+  }
+
+  *#content(block: JsonObject): Generator<AgentEvent> {
+    const file = block.type === "resource_link" ? undefined : fileOfBlock(block);
+    const text = textOfBlock(block);
+    if (file) yield artifact(`file-${++this.#files}`, "", file, "replace");
+    else if (text !== "") yield { case: "text", value: text };
+  }
+
+  *#toolCall(update: JsonObject): Generator<AgentEvent> {
+    const id = this.#book.merge(update, update.sessionUpdate === "tool_call");
+    if (id === undefined) return;
+    const value = this.#book.withStatus(id, stringOrEmpty(update.status));
+    if (value.length > 0) yield { case: "toolCalls", value };
+  }
+
+  /** ACP says how full the context is, the log what each step added. */
+  *#usage({ used }: JsonObject): Generator<AgentEvent> {
+    if (typeof used !== "number" || !Number.isSafeInteger(used) || used < 0) return;
+    const added = used - (this.#usedTokens ?? 0);
+    this.#usedTokens = used;
+    if (added > 0) yield { case: "usage", value: create(UsageSchema, { inputTokens: BigInt(added) }) };
+  }
+}
+
+function* compaction({ status, error }: JsonObject): Generator<AgentEvent> {
+  if (status === "completed") yield notice("The agent summarized the conversation.");
+  if (status === "failed") yield notice(`The agent could not summarize the conversation: ${stringOrEmpty(error)}`);
+}
+
+/** Creates the event of a message to the user about the work itself. */
+export function notice(text: string): AgentEvent {
+  return { case: "notice", value: create(NoticeSchema, { text }) };
+}
+
+function artifact(artifactId: string, name: string, part: Part, how: "append" | "replace"): AgentEvent {
+  const value = create(ArtifactUpdateSchema, {
+    artifact: create(ArtifactSchema, { artifactId, name, parts: [part] }),
+    append: how === "append",
+    lastChunk: true,
+  });
+  return { case: "artifact", value };
+}
+
+function dataPart(data: JsonObject): Part {
+  return create(PartSchema, { content: { case: "data", value: structFromJson(isObject(data) ? data : {}) } });
+}
