@@ -141,7 +141,7 @@ describe("an ACP agent that fails", () => {
     [
       "floods",
       "flood 3000",
-      /it sent more than 2000 messages within a second/,
+      /it sent more than 300 messages within a second/,
       { limits: { maxMessagesPerSecond: 300 } },
     ],
     ["cannot be started", "say Hi.", /it could not be started/, { command: { command: "/no/such/agent" } }],

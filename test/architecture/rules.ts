@@ -31,6 +31,8 @@ export const STAGES: ReadonlyMap<string, readonly (readonly string[])[]> = new M
   // One folder each.
   ["gemini", []],
   ["mcp", []],
+  // Both directions of a protocol, which know nothing of each other.
+  ["acp", [["agent", "port", "profiles"]]],
   [
     "policy",
     [

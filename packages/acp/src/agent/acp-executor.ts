@@ -1,7 +1,7 @@
 import type { ContentBlock, StopReason } from "@agentclientprotocol/sdk";
-import { ApprovalMode, TaskState, type ToolCallConfirmation } from "@devtool/schema";
+import { ApprovalMode, type Task, TaskState, type ToolCallConfirmation } from "@devtool/schema";
 import { type AgentEvent, type AgentExecutor, Code, DevtoolError, quoted, type Turn } from "@devtool/server/agent";
-import type { AcpHost } from "./acp-host.ts";
+import type { AcpAgentOptions } from "./acp-agent-options.ts";
 import type { AcpSession } from "./acp-session.ts";
 import { AcpTurn, type PromptEnd } from "./acp-turn.ts";
 import { commandBlocks, promptBlocks, text } from "./prompt-blocks.ts";
@@ -10,15 +10,28 @@ import { notice } from "./update-events.ts";
 /** What the agent is told when it goes on with a turn that was interrupted. */
 const CONTINUE = "Continue with what you were doing: you were interrupted before you had finished.";
 
+/** The sessions of one agent. */
+export interface SessionPool {
+  readonly options: AcpAgentOptions;
+  /** Returns the running session of a task's conversation, or opens it: the one that the log names, or a new one. */
+  enter(task: Task, signal: AbortSignal): Promise<AcpSession>;
+  /** The session of a conversation rests. */
+  leave(task: Task): Promise<void>;
+  /** The model of a conversation that runs; empty when it is not known. */
+  modelOf(task: Task): string;
+  /** Reports a message to the operator. */
+  notify(text: string): void;
+}
+
 /** Works on the tasks of one agent over ACP. */
 export class AcpExecutor implements AgentExecutor {
-  readonly #host: AcpHost;
+  readonly #host: SessionPool;
 
-  constructor(host: AcpHost) {
+  constructor(host: SessionPool) {
     this.#host = host;
   }
 
-  modelFor(task: Turn["task"]): string {
+  modelFor(task: Task): string {
     return this.#host.modelOf(task);
   }
 

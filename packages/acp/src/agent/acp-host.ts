@@ -10,7 +10,7 @@ import {
   quoted,
 } from "@devtool/server/agent";
 import type { AcpAgentOptions, AcpLimits } from "./acp-agent-options.ts";
-import { AcpExecutor } from "./acp-executor.ts";
+import { AcpExecutor, type SessionPool } from "./acp-executor.ts";
 import { AcpSession } from "./acp-session.ts";
 import { acpMcpServers } from "./client-mcp-servers.ts";
 import { commandTree, findCommand } from "./slash-commands.ts";
@@ -21,7 +21,7 @@ const COMMANDS_MS = 1000;
 const MAX_WORKSPACES = 256;
 
 /** The sessions of one agent: one process for each conversation that works, and for a few that rest. */
-export class AcpHost implements OpenAgent {
+export class AcpHost implements OpenAgent, SessionPool {
   readonly commands: AgentCommands;
   readonly options: AcpAgentOptions;
   readonly limits: AcpLimits;

@@ -24,6 +24,9 @@ import { ClientFiles } from "./client-files.ts";
 import { ItemQueue } from "./item-queue.ts";
 import { Terminals } from "./terminals.ts";
 
+/** The code of the error of a request that the agent withdrew. */
+const REQUEST_CANCELLED = -32800;
+
 /** One thing that happens in a turn, in the order in which it arrived. */
 export type SessionItem =
   /** An update of the agent: the `update` of a `session/update`. */
@@ -373,6 +376,8 @@ class Inbox {
     const cancel = (): void => answered.resolve(cancelled);
     const item = itemOf(answered.resolve);
     const withdraw = (): void => {
+      // A connection that closes aborts all requests, too: those questions stay open.
+      if (objectOrEmpty(signal.reason).code !== REQUEST_CANCELLED) return;
       queue.put({ case: "withdrawn", value: item.value });
       cancel();
     };

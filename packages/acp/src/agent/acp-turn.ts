@@ -5,6 +5,7 @@ import type {
   StopReason,
 } from "@agentclientprotocol/sdk";
 import {
+  ApprovalMode,
   findToolCallDetail,
   OPTION_CANCEL,
   openToolCalls,
@@ -328,6 +329,7 @@ export class AcpTurn {
     const request = {
       workspacePath: turn.task.settings?.workspacePath ?? "",
       principal: turn.task.principal,
+      approvalMode: turn.task.sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED,
       toolName: this.#book.toolName(id),
       kind: this.#book.kind(id),
       title: this.#book.title(id),
