@@ -36,7 +36,6 @@ export function reduceTask(task: Task, event: TaskEvent): Task {
     model: event.model === "" ? task.model : event.model,
     extensionActive: task.extensionActive || event.extensionActive,
     agentSessionId: event.agentSessionId || task.agentSessionId,
-    agentSessionId: event.agentSessionId || task.agentSessionId,
     createTime: task.createTime ?? event.time,
     updateTime: event.time ?? task.updateTime,
   };
