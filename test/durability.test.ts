@@ -39,7 +39,7 @@ describe("a server in a process of its own", () => {
       for (let index = 0; index < 20; index++) {
         await client.tasks.sendMessage({ message: textMessage(`m${index}`, "text hello") });
       }
-      // A tracer can end before the one that waits for the server hears of its end.
+      // strace may end before `stop` resolves.
       const traced = once(tracer, "exit");
       await server.stop();
       await traced;
