@@ -24,7 +24,11 @@ const FAULTS: readonly (readonly [name: string, prompt: string, state: TaskState
   ],
   ["sends updates for sessions that do not exist", `${updateFor("nobody")}\nsay after`, COMPLETED],
   ["answers requests that nobody made", 'print {"jsonrpc":"2.0","id":99999,"result":{}}\nsay after', COMPLETED],
-  ["calls methods that do not exist", 'print {"jsonrpc":"2.0","id":"x","method":"none/such","params":{}}\nsay after', COMPLETED],
+  [
+    "calls methods that do not exist",
+    'print {"jsonrpc":"2.0","id":"x","method":"none/such","params":{}}\nsay after',
+    COMPLETED,
+  ],
   ["writes to standard error", "complain no luck\nsay after", COMPLETED],
   ["sends a message that is too long", "long 20000000\nsay after", FAILED],
   ["floods", "flood 300000\nsay after", FAILED],
@@ -53,19 +57,23 @@ describe("ACP agents that misbehave", () => {
     expect(childrenOf(process.pid).filter((pid) => !before.includes(pid))).toEqual([]);
   });
 
-  it("end in a state of a task, disturb no other session and leave no process", async () => {
-    await serve({});
-    for (let round = 0; round < rounds; round++) {
-      const over = new AbortController();
-      const calm = watchCalm(over.signal);
-      const ended = await Promise.all(FAULTS.map(([, prompt]) => send("wild", prompt)));
-      over.abort();
-      expect(ended.map(({ state }, index) => [FAULTS[index]?.[0], TaskState[state]])).toEqual(
-        FAULTS.map(([name, , state]) => [name, TaskState[state]]),
-      );
-      expect(new Set(await calm)).toEqual(new Set(["still here"]));
-    }
-  }, 180_000 * rounds);
+  it(
+    "end in a state of a task, disturb no other session and leave no process",
+    async () => {
+      await serve({});
+      for (let round = 0; round < rounds; round++) {
+        const over = new AbortController();
+        const calm = watchCalm(over.signal);
+        const ended = await Promise.all(FAULTS.map(([, prompt]) => send("wild", prompt)));
+        over.abort();
+        expect(ended.map(({ state }, index) => [FAULTS[index]?.[0], TaskState[state]])).toEqual(
+          FAULTS.map(([name, , state]) => [name, TaskState[state]]),
+        );
+        expect(new Set(await calm)).toEqual(new Set(["still here"]));
+      }
+    },
+    180_000 * rounds,
+  );
 
   it.each(STEPS)("fail the task when they die at %s, and say so", async (step) => {
     await serve({ flags: ["--die-at", step] });
@@ -84,7 +92,11 @@ describe("ACP agents that misbehave", () => {
   it("that hang in a turn are ended when the task is canceled", async () => {
     await serve({ cancelTimeoutMs: 500 });
     const message = textMessage(crypto.randomUUID(), "hang");
-    const { task } = await client.tasks.sendMessage({ message, sessionSettings: { agent: "wild" }, returnImmediately: true });
+    const { task } = await client.tasks.sendMessage({
+      message,
+      sessionSettings: { agent: "wild" },
+      returnImmediately: true,
+    });
     const canceled = await client.tasks.cancelTask({ taskId: task?.id ?? "" });
     expect(TaskState[canceled.task?.state ?? 0]).toBe("CANCELED");
     expect(answerOf(await send("wild", "say again"))).toBe("again");

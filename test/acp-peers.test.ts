@@ -73,7 +73,11 @@ async function stageOf(agent: RealAgent): Promise<Stage & AsyncDisposable> {
 /** Returns the table of docs/agents.md: the cells of each agent by their columns. */
 function recordedRows(): Readonly<Record<string, Readonly<Record<string, string>>>> {
   const [, table = ""] = readFileSync(PAGE, "utf8").split("<!-- recorded: agents -->\n");
-  const cells = (line: string): string[] => line.split("|").slice(1, -1).map((cell) => cell.trim());
+  const cells = (line: string): string[] =>
+    line
+      .split("|")
+      .slice(1, -1)
+      .map((cell) => cell.trim());
   const [head = "", , ...rows] = table.split("\n\n")[0]?.trim().split("\n") ?? [];
   const [, ...columns] = cells(head);
   return Object.fromEntries(

@@ -96,7 +96,9 @@ async function answerAll(stage: Stage, asking: Shown, option: string): Promise<S
 
 function runsOf({ workspace }: Stage, name: string): number {
   const file = `${name}.txt`;
-  return readdirSync(workspace).includes(file) ? readFileSync(join(workspace, file), "utf8").trim().split("\n").length : 0;
+  return readdirSync(workspace).includes(file)
+    ? readFileSync(join(workspace, file), "utf8").trim().split("\n").length
+    : 0;
 }
 
 function clientOf({ server, workspace }: Stage): RfcClient {

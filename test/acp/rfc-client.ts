@@ -58,7 +58,11 @@ export class RfcClient {
 
   /** Continues a task with a text. */
   say({ taskId, contextId }: Shown, text: string, signal: AbortSignal): Promise<Shown> {
-    return this.#stream("message/stream", { message: messageOf([{ kind: "text", text }], { taskId, contextId }) }, signal);
+    return this.#stream(
+      "message/stream",
+      { message: messageOf([{ kind: "text", text }], { taskId, contextId }) },
+      signal,
+    );
   }
 
   /** Follows a task to its next end. */
@@ -80,7 +84,9 @@ export class RfcClient {
   }
 
   #firstMessage(text: string): JsonObject {
-    return messageOf([{ kind: "text", text }], { metadata: { [EXTENSION_URI]: { workspace_path: this.#place.workspace } } });
+    return messageOf([{ kind: "text", text }], {
+      metadata: { [EXTENSION_URI]: { workspace_path: this.#place.workspace } },
+    });
   }
 
   async #stream(method: string, params: JsonObject, signal: AbortSignal): Promise<Shown> {
@@ -126,7 +132,9 @@ function shownIn(frames: readonly JsonObject[]): Shown {
     state: stringOrEmpty(objectOrEmpty(last.status).state),
     kinds: updates.map(kindOf),
     text: textOf(updates.filter((update) => kindOf(update) === "TEXT_CONTENT").flatMap(partsOf)),
-    calls: updates.filter((update) => kindOf(update) === "TOOL_CALL_UPDATE").flatMap((update) => callsOf(partsOf(update))),
+    calls: updates
+      .filter((update) => kindOf(update) === "TOOL_CALL_UPDATE")
+      .flatMap((update) => callsOf(partsOf(update))),
     questions: callsOf(partsOf(last)).filter(({ confirmation_request }) => isObject(confirmation_request)),
     reason: textOf(partsOf(last)) || stringOrEmpty(objectOrEmpty(extensionOf(last).error)),
   };
