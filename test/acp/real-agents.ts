@@ -76,31 +76,6 @@ enabled = false
       `call exec_command ${JSON.stringify({ cmd, sandbox_permissions: "require_escalated", justification: "a test" })}`,
   },
   {
-    name: "opencode",
-    version: "1.18.33",
-    ...installed({ opencode: `opencode-linux-${process.arch}/bin/opencode` }),
-    startModel: startFakeOpenAi,
-    configure(home, modelUrl) {
-      const fake = {
-        npm: "@ai-sdk/openai-compatible",
-        options: { baseURL: `${modelUrl}/v1`, apiKey: "fake" },
-        models: { "gpt-test": { name: "Test" } },
-      };
-      const config = {
-        provider: { fake },
-        model: "fake/gpt-test",
-        small_model: "fake/gpt-test",
-        enabled_providers: ["fake"],
-        autoupdate: false,
-        share: "disabled",
-        permission: { edit: "ask", bash: "ask" },
-      };
-      write(join(home, ".config/opencode/opencode.json"), JSON.stringify(config));
-      return { OPENCODE_DISABLE_MODELS_FETCH: "1", OPENCODE_DISABLE_AUTOUPDATE: "1" };
-    },
-    runs: (command) => `call bash ${JSON.stringify({ command, description: "Leaves a line" })}`,
-  },
-  {
     name: "qwen",
     version: "0.24.4",
     ...installed({ qwen: "@qwen-code/qwen-code/cli-entry.js" }),
