@@ -35,9 +35,15 @@ const LONG = [
 const MEASURED = ["test/push-outage.test.ts", "test/idle-streams.test.ts", "test/mcp-chaos.test.ts"];
 
 /** What plays with bindings, peers and a registry, which CI builds and installs beside the other tests. */
-const FOREIGN = ["bindings", "interop", "conformance-peers", "gemini-cli", "gemini-cli-client", "publish"].map(
-  (name) => `test/${name}.test.ts`,
-);
+const FOREIGN = [
+  "bindings",
+  "interop",
+  "conformance-peers",
+  "gemini-cli",
+  "gemini-cli-client",
+  "acp-peers",
+  "publish",
+].map((name) => `test/${name}.test.ts`);
 
 class LongestFirst implements TestSequencer {
   shard(files: TestSpecification[]): TestSpecification[] {

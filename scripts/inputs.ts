@@ -26,6 +26,8 @@ export const INPUTS: Readonly<Record<Part, readonly string[]>> = {
     ],
     ...["test/interop/", "test/interop.test.ts", "test/conformance/", "test/conformance-peers.test.ts"],
     ...["test/gemini-cli/", "test/gemini-cli.test.ts", "test/gemini-cli-client.test.ts"],
+    ...["packages/acp/", "packages/openai/src/testing/", "packages/cli/src/acp-agents.ts"],
+    ...["test/acp/", "test/acp-peers.test.ts", "docs/agents.md"],
   ],
 };
 

@@ -25,6 +25,9 @@ const VARIABLES: readonly string[] = [
   ...["SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "XDG_*", "TZ", "SHELL"],
 ];
 
+/** Maximum time for a program to start and to open a session, in milliseconds. Large ones take long on a busy machine. */
+const START_TIMEOUT_MS = 120_000;
+
 /** Creates an agent over a program that speaks ACP. Throws an error that says how to install a missing program. */
 export async function createAcpAgent(
   name: string,
@@ -43,6 +46,7 @@ export async function createAcpAgent(
     command: { command, args, environment: environmentOf(profile, place) },
     mode: profile?.askingMode,
     permission: await place.permission(),
+    limits: { startTimeoutMs: START_TIMEOUT_MS },
   });
 }
 

@@ -102,13 +102,13 @@ describe("devtool serve --agent", () => {
     expect(await refusalOf(`acp:${named}`)).toContain("is not executable: chmod +x it");
   });
 
-  it.skip("serves a program by its name, by a command line and beside modules", async () => {
+  it("serves a program by its name, by a command line and beside modules", async () => {
     const programs = join(base, "programs");
     await mkdir(programs);
     await writeFile(join(programs, "gemini"), "#!/bin/sh\n", { mode: 0o755 });
     const path = await module("first.mjs", saying("one"));
     const env = { NO_COLOR: "1", PATH: `${programs}:/usr/bin` };
-    const card = await cardOf(["gemini", `acp:${programs}/gemini --acp`.replace("acp:", "mine=acp:"), path], env);
+    const card = await cardOf(["gemini", `mine=acp:${programs}/gemini --acp`, path], env);
     expect(card).toMatchObject({ name: "Gemini CLI" });
   });
 

@@ -1,0 +1,113 @@
+import { existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { delimiter, dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { startFakeGemini } from "@devtool/fake-gemini";
+import { startFakeOpenAi } from "@devtool/openai/testing";
+
+/** An agent of others that speaks ACP, as `pnpm install:peers` installs it. */
+export interface RealAgent {
+  /** The name by which `devtool serve --agent` knows it. */
+  readonly name: string;
+  /** The version that is installed. */
+  readonly version: string;
+  /** Why it cannot run on this machine. Undefined if it can. */
+  readonly missing: string | undefined;
+  /** The programs that are put into PATH: the name and the file. */
+  readonly programs: Readonly<Record<string, string>>;
+  /** Starts the model that it talks to. */
+  startModel(): Promise<FakeModel>;
+  /** Writes its configuration into a home, and returns its environment variables. */
+  configure(home: string, modelUrl: string): Readonly<Record<string, string>>;
+  /** The step of a script by which the model runs a shell command. */
+  runs(command: string): string;
+}
+
+interface FakeModel extends AsyncDisposable {
+  readonly url: string;
+}
+
+const PEERS = fileURLToPath(new URL("../../peers/acp/node_modules/", import.meta.url));
+const MISSING = "is not installed: run npx -y pnpm@12 install:peers";
+
+/** The agents that are tested. */
+export const REAL_AGENTS: readonly RealAgent[] = [
+  {
+    name: "gemini",
+    version: "0.61.0",
+    ...installed({ gemini: "@google/gemini-cli/bundle/gemini.js" }),
+    startModel: startFakeGemini,
+    configure(home, modelUrl) {
+      const settings = {
+        security: { auth: { selectedType: "gemini-api-key" } },
+        general: { disableAutoUpdate: true },
+        privacy: { usageStatisticsEnabled: false },
+      };
+      write(join(home, ".gemini/settings.json"), JSON.stringify(settings));
+      return { GEMINI_API_KEY: "fake", GOOGLE_GEMINI_BASE_URL: modelUrl, GEMINI_CLI_TRUST_WORKSPACE: "true" };
+    },
+    runs: (command) => `run ${command}`,
+  },
+  {
+    name: "codex",
+    version: "2.6.0",
+    ...installed({
+      "codex-acp": "@agentclientprotocol/codex-acp/dist/index.js",
+      codex: "@openai/codex/bin/codex.js",
+    }),
+    startModel: () => startFakeOpenAi({ models: ["gpt-5.5"] }),
+    configure(home, modelUrl) {
+      const config = `model = "gpt-5.5"
+model_provider = "fake"
+[model_providers.fake]
+name = "Fake"
+base_url = "${modelUrl}/v1"
+wire_api = "responses"
+env_key = "OPENAI_API_KEY"
+supports_websockets = false
+request_max_retries = 0
+stream_max_retries = 0
+[analytics]
+enabled = false
+`;
+      write(join(home, ".codex/config.toml"), config);
+      return { OPENAI_API_KEY: "fake", CODEX_HOME: join(home, ".codex") };
+    },
+    runs: (cmd) =>
+      `call exec_command ${JSON.stringify({ cmd, sandbox_permissions: "require_escalated", justification: "a test" })}`,
+  },
+  {
+    name: "qwen",
+    version: "0.24.4",
+    ...installed({ qwen: "@qwen-code/qwen-code/cli-entry.js" }),
+    startModel: startFakeOpenAi,
+    configure(home, modelUrl) {
+      const settings = {
+        security: { auth: { selectedType: "openai" } },
+        general: { disableAutoUpdate: true },
+        privacy: { usageStatisticsEnabled: false },
+      };
+      write(join(home, ".qwen/settings.json"), JSON.stringify(settings));
+      return { OPENAI_API_KEY: "fake", OPENAI_BASE_URL: `${modelUrl}/v1`, OPENAI_MODEL: "gpt-test" };
+    },
+    runs: (command) => `call run_shell_command ${JSON.stringify({ command, is_background: false })}`,
+  },
+];
+
+/** Makes a directory of programs, and returns a PATH with it: what a user who installed the agent has. */
+export function pathWith({ programs }: RealAgent, directory: string): string {
+  mkdirSync(directory, { recursive: true });
+  symlinkSync(process.execPath, join(directory, "node"));
+  for (const [name, file] of Object.entries(programs)) symlinkSync(file, join(directory, name));
+  return [directory, "/usr/local/bin", "/usr/bin", "/bin"].join(delimiter);
+}
+
+function installed(files: Readonly<Record<string, string>>): Pick<RealAgent, "programs" | "missing"> {
+  const programs = Object.fromEntries(Object.entries(files).map(([name, file]) => [name, join(PEERS, file)]));
+  const isHere = Object.values(programs).every((file) => existsSync(file));
+  return { programs, missing: isHere ? undefined : MISSING };
+}
+
+function write(path: string, text: string): void {
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, text);
+}
