@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { untilCaught } from "./crash/until-caught.ts";
-import { roundsOf } from "./depth.ts";
+import { LEFT_TO_CI, roundsOf } from "./depth.ts";
 import { runEditCycles } from "./edits-crash/edit-cycles.ts";
 
 const cycles = roundsOf("DEVTOOL_EDIT_CRASHES", { quick: 2, ci: 5, deep: 100 });
@@ -22,10 +22,13 @@ describe("a server that is killed while it edits files", { timeout: 20 * 60_000 
     });
   });
 
-  it("is caught when it forgets that an edit had begun (sabotage of R1 for edits)", async () => {
-    await untilCaught(async () => {
-      const report = await runEditCycles({ cycles: 2, random, kill: "after an edit", sabotage: "forget-start" });
-      return report.misreported + report.failed;
-    });
-  });
+  it.skipIf(LEFT_TO_CI !== "")(
+    `is caught when it forgets that an edit had begun (sabotage of R1 for edits)${LEFT_TO_CI}`,
+    async () => {
+      await untilCaught(async () => {
+        const report = await runEditCycles({ cycles: 2, random, kill: "after an edit", sabotage: "forget-start" });
+        return report.misreported + report.failed;
+      });
+    },
+  );
 });

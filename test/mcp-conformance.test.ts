@@ -12,7 +12,7 @@ import { serverProgram } from "./mcp/servers.ts";
 const SUITE = join(dirname(serverProgram("conformance")), "index.js");
 const CLIENT = fileURLToPath(new URL("mcp/conformance-client.ts", import.meta.url));
 /** Every how many scenarios one is played, beginning at the seed. */
-const ONE_IN = roundsOf("DEVTOOL_MCP_SCENARIOS", { quick: 6, ci: 1, deep: 1 });
+const ONE_IN = roundsOf("DEVTOOL_MCP_SCENARIOS", { quick: 12, ci: 1, deep: 1 });
 const seed = seedOf();
 
 const PASSING = [

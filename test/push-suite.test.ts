@@ -12,6 +12,7 @@ import {
 import { describe, expect, it } from "vitest";
 import { optOut } from "./conformance/faults/fault.ts";
 import { startSpoilingProxy } from "./conformance/spoiling-proxy.ts";
+import { LEFT_TO_CI } from "./depth.ts";
 import { type Posting, rightHeaders, startFaultyPoster } from "./push/faulty-poster.ts";
 import { freeAddress } from "./push/free-address.ts";
 import { DIALECT_V1, DIALECT_V03, type Dialect } from "./push/poster-dialect.ts";
@@ -55,7 +56,9 @@ describe.concurrent("the push suite", { timeout: 400_000 }, () => {
     );
   }
 
-  it("fails CARD-3 alone for a server that posts no payloads if the config does not activate the extension (sabotage)", async () => {
+  // It waits most of a minute for posts that do not come.
+  const silent = "posts no payloads if the config does not activate the extension";
+  it.skipIf(LEFT_TO_CI !== "")(`fails CARD-3 alone for a server that ${silent} (sabotage)${LEFT_TO_CI}`, async () => {
     const receiver = await freeAddress();
     await using server = await serveCodingAgent({ workspace: process.cwd(), pushTargets: [receiver] });
     const spoil = optOut(({ body }) => body.includes('"method":"tasks/pushNotificationConfig/set"'));

@@ -1,7 +1,10 @@
 import fc from "fast-check";
 import picomatch from "picomatch";
 import { describe, expect, it } from "vitest";
+import { roundsOf } from "../../../../../test/depth.ts";
 import { compileGlob } from "./glob-pattern.ts";
+
+const PATHS = roundsOf("DEVTOOL_GLOB_PATHS", { quick: 2_000, ci: 20_000, deep: 200_000 });
 
 describe("compileGlob", () => {
   it("matches the same paths as picomatch", () => {
@@ -13,7 +16,7 @@ describe("compileGlob", () => {
           picomatch(pattern, { dot: true })(file),
         );
       }),
-      { numRuns: 20_000, seed: 7 },
+      { numRuns: PATHS, seed: 7 },
     );
   });
 
