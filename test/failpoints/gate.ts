@@ -3,6 +3,7 @@ import { type Call, functionsOf, type NamedFunction, type SourceFile } from "./s
 /** Calls that look like a step and are none, by what is called. */
 const NO_STEPS: readonly { readonly call: RegExp; readonly why: string }[] = [
   { call: /^(decoder|answer|parser)\.(write|end)$/, why: "it reads in memory" },
+  { call: /^this\.#calls\.end$/, why: "it collects in memory the calls of an answer" },
   { call: /^this\.#heartbeats\.remove$/, why: "a set in memory" },
   { call: /^(sse|command)\.(write|end)$/, why: "SseStream and GitCommand have failpoints of their own" },
   { call: /^this\.#process\?\.write$/, why: "ServerProcess has failpoints of its own" },
@@ -29,8 +30,8 @@ const EXCUSED: readonly { readonly path: RegExp; readonly name: RegExp; readonly
   { path: /server\/src\/store\/sqlite-task-store\.ts$/, name: /#rollBack$/, why: "what a crash does, too" },
   { path: /server\/src\/transport\/auth\/issuer-keys\.ts$/, name: /^discoverJwksUri$/, why: "reads public keys" },
   {
-    path: /gemini\/src\/fetch-answer\.ts$/,
-    name: /^fetchAnswer$/,
+    path: /coding-agent\/src\/agent\/remote\/fetch-answer\.ts$/,
+    name: /^createFetchAnswer$/,
     why: "asks a model, which changes nothing: model.ask is around it",
   },
   {
@@ -49,15 +50,11 @@ const EXCUSED: readonly { readonly path: RegExp; readonly name: RegExp; readonly
     why: "an empty directory to try a sandbox in",
   },
   { path: /sandbox\/src\/placeholder\.ts$/, name: /^make(File)?Placeholder$/, why: "makes what is empty" },
+  { path: /sandbox\/src\/placeholder\.ts$/, name: /^removePlaceholder$/, why: "removes what is empty" },
   {
     path: /sandbox\/src\/placeholders\.ts$/,
     name: /^restoreLink$/,
     why: "a crash leaves what the command made: docs/threat-model.md says so",
-  },
-  {
-    path: /sandbox\/src\/placeholders\.ts$/,
-    name: /^removePlaceholder$/,
-    why: "removes what is empty",
   },
   { path: /cli\/src\/command\/serve\.ts$/, name: /^dataPlace$/, why: "a directory that is thrown away" },
   {

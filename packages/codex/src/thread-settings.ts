@@ -19,7 +19,7 @@ export function threadSettings(options: CodexOptions, { settings, sessionSetting
   const { approvalPolicy, sandbox } = SETTINGS[stricterMode(options.approvalMode, sessionSettings?.approvalMode)];
   const servers = (sessionSettings?.mcpServers ?? []).map((server) => [server.name, mcpConfig(server)] as const);
   const config = servers.length > 0 ? { ...options.config, mcp_servers: Object.fromEntries(servers) } : options.config;
-  // A review by a model, which Codex's configuration may ask for, is no approval of the user's.
+  // Codex's configuration may ask for a review by a model, which cannot replace the user's approval.
   return defined({
     cwd: settings?.workspacePath || undefined,
     approvalPolicy,

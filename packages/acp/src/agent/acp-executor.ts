@@ -146,7 +146,7 @@ export class AcpExecutor implements AgentExecutor {
 function* finish(end: PromptEnd, name: string): Generator<AgentEvent> {
   if (end.case === "failed") throw end.reason;
   const ending = ENDINGS[end.reason];
-  // A reason that is not in version 1 of ACP is no failure.
+  // A reason that is not in version 1 of ACP does not fail the task.
   if (ending) yield { case: "end", value: { state: ending.state, text: `Agent ${quoted(name)} ${ending.text}` } };
 }
 

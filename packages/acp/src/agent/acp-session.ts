@@ -33,7 +33,7 @@ export type SessionItem =
   | { readonly case: "update"; readonly value: JsonObject }
   /** A question of the agent about a call. */
   | { readonly case: "permission"; readonly value: OpenQuestion<RequestPermissionOutcome> }
-  /** A question of the agent that is no call. */
+  /** A question of the agent that is not about a call. */
   | { readonly case: "elicitation"; readonly value: OpenQuestion<CreateElicitationResponse> }
   /** The agent no longer waits for an answer. */
   | { readonly case: "withdrawn"; readonly value: OpenQuestion<unknown> }

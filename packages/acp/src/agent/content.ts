@@ -2,7 +2,7 @@ import { create, type JsonObject } from "@bufbuild/protobuf";
 import { type File, FileSchema, type Part, PartSchema } from "@devtool/schema";
 import { objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 
-/** Returns the text of a content block; for a block that is no text, a line that says what it is. */
+/** Returns the text of a content block; for any other block, a line that says what it is. */
 export function textOfBlock(block: JsonObject): string {
   switch (block.type) {
     case "text":
