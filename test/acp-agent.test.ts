@@ -205,6 +205,18 @@ describe("an ACP agent and a restart", () => {
     expect(statuses(events, "call-1")).toEqual(["PENDING", "EXECUTING", "SUCCEEDED"]);
   });
 
+  it.each(["runask", "codexask"])(
+    "asks again, too, where the agent said before that the call runs (%s)",
+    async (step) => {
+      await using acp = await world({ isDurable: true });
+      const asked = await acp.say(`say before\n${step} make\nsay after`);
+      await acp.restart();
+      const { task, text, events } = await acp.answer(asked.task, "proceed_once");
+      expect([TaskState[task.state], text]).toEqual(["COMPLETED", "after"]);
+      expect(statuses(events, "call-1")).toEqual(["PENDING", "EXECUTING", "SUCCEEDED"]);
+    },
+  );
+
   it("does the same when only the agent was killed while it asked", async () => {
     await using acp = await world({ isDurable: true });
     const asked = await acp.say("say before\nask make\nsay after");

@@ -12,7 +12,7 @@ import {
   type ToolCallConfirmation,
   ToolCallStage,
 } from "@devtool/schema";
-import { objectOrEmpty } from "@devtool/schema/json";
+import { listOrEmpty, objectOrEmpty } from "@devtool/schema/json";
 import type { AgentEvent, CallUpdate, Turn } from "@devtool/server/agent";
 import type { PermissionDecision, PermissionPolicy } from "./acp-agent-options.ts";
 import type { AcpSession, OpenQuestion, SessionItem } from "./acp-session.ts";
@@ -174,7 +174,9 @@ export class AcpTurn {
       return;
     const stage = this.#stage(id);
     const mayAsk = stage === ToolCallStage.UNSPECIFIED || stage === ToolCallStage.VALIDATING;
-    if (update.status === "in_progress" && update.content === undefined && mayAsk) {
+    // Output shows that the call runs; a terminal or a diff is announced before the agent asks, too.
+    const hasOutput = listOrEmpty(update.content).some((item) => objectOrEmpty(item).type === "content");
+    if (update.status === "in_progress" && !hasOutput && mayAsk) {
       yield* this.#updates.flush();
       yield* calls(this.#book.pending(id));
       this.#held = id;

@@ -98,6 +98,20 @@ const WORDS: Readonly<Record<string, (step: Step) => Promise<unknown>>> = {
     await send(step, { sessionUpdate: "tool_call_update", toolCallId, status: "failed" });
   },
   ask: (step) => ask(step, nextCall(step), step.rest),
+  /** Announces the call as running, with its terminal, before it asks, as Codex does. */
+  codexask: async (step) => {
+    const toolCallId = nextCall(step);
+    const content = [{ type: "terminal" as const, terminalId: toolCallId }];
+    await send(step, {
+      sessionUpdate: "tool_call",
+      toolCallId,
+      title: step.rest,
+      kind: "execute",
+      status: "in_progress",
+      content,
+    });
+    await ask(step, toolCallId, step.rest);
+  },
   /** Announces the call as running before it asks, as opencode does. */
   runask: async (step) => {
     const toolCallId = nextCall(step);
