@@ -1,6 +1,7 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { PassThrough } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FakeTerminal } from "../../test/fake-terminal.ts";
 import { runProgram } from "../program.ts";
@@ -26,4 +27,44 @@ describe("devtool serve", () => {
     terminal.interrupt();
     expect(await code).toBe(0);
   });
+
+  describe("whose data directory and workspace overlap", () => {
+    it.each([
+      ["contains", ".", "home/.devtool"],
+      ["contains, by a link,", "link", "home/.devtool"],
+      ["is", "home/.devtool", "home/.devtool"],
+      ["lies in", "home/.devtool/work", "home/.devtool"],
+    ])("does not start, and says what to do: the workspace %s the data", async (_how, workspace, data) => {
+      await mkdir(join(base, "home"));
+      await symlink("home", join(base, "link"));
+      const { code, error } = await refusal(["--data", join(base, data), "--workspace", join(base, workspace)]);
+      expect(code).toBe(1);
+      expect(error).toMatch(
+        `the server's own data "${join(base, data)}": choose a project's directory with --workspace, or name one with --root`,
+      );
+      expect(error).toContain(`workspace "${join(base, workspace)}" `);
+      expect(await readdir(join(base, "home"))).toEqual([]);
+    });
+
+    it("does not start for a further root that overlaps, too", async () => {
+      const flags = ["--data", join(base, ".devtool"), "--workspace", base, "--root", join(base, ".devtool/work")];
+      expect(await refusal(flags)).toMatchObject({ code: 1 });
+    });
+
+    it("starts when another root can be worked in", async () => {
+      const terminal = new FakeTerminal({ NO_COLOR: "1" });
+      const place = ["--data", join(base, ".devtool"), "--workspace", base, "--root", join(base, "project")];
+      const code = runProgram(["serve", "--port", "0", ...place], terminal.io);
+      await terminal.shows("still asks.");
+      terminal.interrupt();
+      expect(await code).toBe(0);
+    });
+  });
+
+  async function refusal(flags: readonly string[]): Promise<{ code: number; error: string }> {
+    const stderr = new PassThrough();
+    const io = { ...new FakeTerminal({ NO_COLOR: "1" }).io, stderr };
+    const code = await runProgram(["serve", "--port", "0", ...flags], io);
+    return { code, error: String(stderr.read() ?? "") };
+  }
 });

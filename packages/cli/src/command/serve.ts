@@ -18,6 +18,7 @@ import { type ListenFlags, listenOptions } from "../listen-options.ts";
 import { assertServes } from "../platform.ts";
 import { assertPrivateDirectory } from "../private-file.ts";
 import { type Profile, profileOptions } from "../profile.ts";
+import { assertUsableRoots } from "../usable-roots.ts";
 
 /** The options of `devtool serve`. */
 export interface ServeOptions extends ListenFlags {
@@ -80,6 +81,8 @@ interface Started {
 
 async function start({ root = [], ...options }: ServeOptions, data: string, io: Io): Promise<Started> {
   const workspace = resolve(options.workspace ?? ".");
+  const workspaceRoots = [workspace, ...root.map((path) => resolve(path))];
+  await assertUsableRoots(workspaceRoots, data);
   failpoint("devtool:workspace.make.before");
   await mkdir(workspace, { recursive: true });
   failpoint("devtool:workspace.make.after");
@@ -90,7 +93,6 @@ async function start({ root = [], ...options }: ServeOptions, data: string, io: 
   };
   const specs = agentSpecs(options.agent, operator);
   const approvalMode = APPROVAL_MODES[options.approvalMode ?? ""] ?? configured.approvalMode ?? ApprovalMode.DEFAULT;
-  const workspaceRoots = [workspace, ...root.map((path) => resolve(path))];
   const makers: AgentMakers = {
     codingAgent: () => codingAgent({ ...configured, approvalMode }),
     place: {
