@@ -43,7 +43,7 @@ export async function createAcpAgent(
   }
   return acpAgent({
     name: profile?.title ?? name,
-    command: { command, args, environment: environmentOf(profile, place) },
+    command: { command, args, environment: agentEnvironment(profile, place) },
     mode: profile?.askingMode,
     permission: await place.permission(),
     limits: { startTimeoutMs: START_TIMEOUT_MS },
@@ -70,7 +70,7 @@ function ownProgram(path: string, said: string): string {
  * Returns the variables of the operator's environment for an agent's program: those of its profile, or all for a command line of the
  * operator's, who knows what it needs. Tokens of devtool are never among them.
  */
-function environmentOf(profile: AcpProfile | undefined, place: ProgramPlace): Record<string, string> {
+function agentEnvironment(profile: AcpProfile | undefined, place: ProgramPlace): Record<string, string> {
   const wanted = profile ? [...VARIABLES, ...profile.variables] : ["*"];
   const isWanted = (name: string): boolean =>
     !name.startsWith("DEVTOOL_") &&

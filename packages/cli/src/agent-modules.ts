@@ -5,6 +5,7 @@ import { ACP_PROFILES, commandWords, findAcpProfile } from "@devtool/acp/profile
 import type { Agent } from "@devtool/server";
 import type { AcpSource, AgentPlace } from "./acp-agents.ts";
 import type { OperatorConfig } from "./agent-options.ts";
+import { errorMessage } from "./errors.ts";
 
 /** An agent that the operator configured. */
 export interface AgentSpec {
@@ -45,31 +46,31 @@ const REMEDY = 'name a module that exports "agent" (docs/own-agent.md)';
 export function agentSpecs(flags: readonly string[] = [], { config, directory }: OperatorConfig): AgentSpec[] {
   const specs =
     flags.length > 0
-      ? flags.map(specOfFlag)
-      : config.agents.map(({ name, module }) => specOf(name, module, { directory, said: `agents "${module}"` }));
+      ? flags.map((flag) => {
+          // A path that contains `=` needs `./` in front.
+          const [, name = "", agent = ""] = /^(?:([\w-]+)=)?(.*)$/s.exec(flag) ?? [];
+          return parseSpec(name, agent, { directory: ".", said: `--agent "${flag}"` });
+        })
+      : config.agents.map(({ name, module }) => parseSpec(name, module, { directory, said: `agents "${module}"` }));
   const twice = specs.find(({ name }, index) => specs.findIndex((other) => other.name === name) !== index);
   if (twice) throw new Error(`${twice.said} has the name "${twice.name}" of another agent: choose another name`);
   return specs;
 }
 
-/** Parses `NAME=AGENT` or `AGENT`. A path that contains `=` needs `./` in front. */
-function specOfFlag(flag: string): AgentSpec {
-  const [, name = "", agent = ""] = /^(?:([\w-]+)=)?(.*)$/s.exec(flag) ?? [];
-  return specOf(name, agent, { directory: ".", said: `--agent "${flag}"` });
-}
-
-function specOf(named: string, agent: string, naming: Naming): AgentSpec {
+function parseSpec(named: string, agent: string, naming: Naming): AgentSpec {
   const { said } = naming;
   if (agent === "") throw new Error(`${said} names no module: ${REMEDY}`);
-  const source = sourceOf(agent, naming);
-  const name = named || defaultName(agent, source);
+  const source = parseSource(agent, naming);
+  // A program is named for its file, everything else for the word that names it.
+  const path = source.case === "acp" && source.profile === undefined ? source.program : agent;
+  const name = named || basename(path, extname(path));
   if (!/^[\w-]+$/.test(name)) {
     throw new Error(`${said} gives no name of letters, digits, - and _: name it (--agent NAME=MODULE, name = "NAME")`);
   }
   return { name, said, source };
 }
 
-function sourceOf(agent: string, { directory, said }: Naming): AgentSource {
+function parseSource(agent: string, { directory, said }: Naming): AgentSource {
   if (agent === CODING_AGENT) return { case: "codingAgent" };
   const profile = findAcpProfile(agent);
   if (profile) return { case: "acp", profile, program: profile.program, args: profile.args };
@@ -86,11 +87,6 @@ function sourceOf(agent: string, { directory, said }: Naming): AgentSource {
     program: program.includes("/") ? resolve(directory, program) : program,
     args: args.map(absolute),
   };
-}
-
-function defaultName(agent: string, source: AgentSource): string {
-  const path = source.case === "acp" && source.profile === undefined ? source.program : agent;
-  return basename(path, extname(path));
 }
 
 /** How `loadAgents` makes agents that are not modules. */
@@ -126,10 +122,11 @@ async function makeAgent({ name, source, said }: AgentSpec, { codingAgent, place
 
 async function loadAgent(path: string, said: string): Promise<Agent> {
   await assertOwn(path, said);
-  const loaded: unknown = await import(pathToFileURL(path).href).catch((reason: unknown) => {
-    throw new Error(`${said} cannot be loaded: ${messageOf(reason)}`, { cause: reason });
-  });
-  const exported = exportsOf(loaded);
+  const exported: Readonly<Record<string, unknown>> = await import(pathToFileURL(path).href).catch(
+    (reason: unknown) => {
+      throw new Error(`${said} cannot be loaded: ${errorMessage(reason)}`, { cause: reason });
+    },
+  );
   if (!("agent" in exported)) {
     const names = Object.keys(exported).join(", ") || "nothing";
     throw new Error(`${said} exports no "agent", only ${names}: write \`export const agent = …\` (docs/own-agent.md)`);
@@ -144,24 +141,18 @@ async function loadAgent(path: string, said: string): Promise<Agent> {
 /** Asserts that nobody but root and this user can change a module, since it runs with this user's rights. */
 async function assertOwn(path: string, said: string): Promise<void> {
   const found = await stat(path).catch((reason: unknown) => {
-    if (!/[./]/.test(basename(path))) throw new Error(unknownAgent(said), { cause: reason });
-    throw new Error(`${said} cannot be read: ${messageOf(reason)}: ${REMEDY}`);
+    const problem = errorMessage(reason);
+    if (/[./]/.test(basename(path))) throw new Error(`${said} cannot be read: ${problem}: ${REMEDY}`);
+    // A word without a dot is more likely the name of an agent than a file.
+    const names = [CODING_AGENT, ...ACP_PROFILES.map(({ name }) => name)].join(", ");
+    const remedy = `choose ${names}, write ${ACP_PREFIX}COMMAND (docs/agents.md), or ${REMEDY}`;
+    throw new Error(`${said} is not a file and not a known agent: ${remedy}`, { cause: reason });
   });
   if (!found.isFile()) throw new Error(`${said} is not a file: ${REMEDY}`);
   if ((found.mode & 0o002) !== 0) throw new Error(`${said} may be changed by everybody: chmod o-w it`);
   if (found.uid !== 0 && found.uid !== process.getuid?.()) {
     throw new Error(`${said} belongs to another user: look at what it does, and chown it`);
   }
-}
-
-/** A word without a dot was rather meant as the name of an agent than as a file. */
-function unknownAgent(said: string): string {
-  const names = [CODING_AGENT, ...ACP_PROFILES.map(({ name }) => name)].join(", ");
-  return `${said} is not a file and not a known agent: choose ${names}, write ${ACP_PREFIX}COMMAND (docs/agents.md), or ${REMEDY}`;
-}
-
-function exportsOf(loaded: unknown): Readonly<Record<string, unknown>> {
-  return typeof loaded === "object" && loaded !== null ? { ...loaded } : {};
 }
 
 function isAgent(value: unknown): value is Agent {
@@ -171,8 +162,4 @@ function isAgent(value: unknown): value is Agent {
   return (
     "name" in about && typeof about.name === "string" && "description" in about && typeof about.description === "string"
   );
-}
-
-function messageOf(reason: unknown): string {
-  return reason instanceof Error ? reason.message : String(reason);
 }

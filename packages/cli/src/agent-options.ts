@@ -2,7 +2,8 @@ import { resolve } from "node:path";
 import type { CodingServerOptions } from "@devtool/coding-agent";
 import { createMcp } from "@devtool/mcp";
 import { ClientMcpServers, SandboxKind, type ServerConfig } from "@devtool/schema";
-import { authenticationOf } from "./authentication.ts";
+import { defined } from "@devtool/schema/json";
+import { authenticationSettings } from "./authentication.ts";
 import { readConfig } from "./config.ts";
 import type { Io } from "./io.ts";
 import { chooseModel, describeChoice } from "./model.ts";
@@ -25,19 +26,10 @@ export async function agentOptions(
   { env }: Pick<Io, "env">,
   modelFlag?: string,
 ): Promise<CodingServerOptions> {
-  const model = chooseModel(config.model, env, modelFlag)?.model;
-  return { ...settingsOf(config, directory), ...(await authenticationOf(config, directory)), ...(model && { model }) };
-}
-
-/** Describes the model that the config file, the environment and the flag choose. Empty for the scripted model. */
-export function describeModel({ config }: OperatorConfig, { env }: Pick<Io, "env">, modelFlag?: string): string {
-  const choice = chooseModel(config.model, env, modelFlag);
-  return choice ? describeChoice(choice) : "";
-}
-
-function settingsOf(config: ServerConfig, directory: string): CodingServerOptions {
   const { mcpServers, fetchTargets, mcpTargets, pushTargets, policyFiles, approvalMode } = config;
   return {
+    ...(await authenticationSettings(config, directory)),
+    ...defined({ model: chooseModel(config.model, env, modelFlag)?.model }),
     mcp: createMcp({ servers: mcpServers, targets: mcpTargets }),
     fetchTargets,
     pushTargets,
@@ -46,6 +38,12 @@ function settingsOf(config: ServerConfig, directory: string): CodingServerOption
     clientMcpServers: CLIENT_MCP_SERVERS[config.clientMcpServers],
     sandbox: SANDBOXES[config.sandbox],
   };
+}
+
+/** Describes the model that the config file, the environment and the flag choose. Empty for the scripted model. */
+export function describeModel({ config }: OperatorConfig, { env }: Pick<Io, "env">, modelFlag?: string): string {
+  const choice = chooseModel(config.model, env, modelFlag);
+  return choice ? describeChoice(choice) : "";
 }
 
 const CLIENT_MCP_SERVERS: Readonly<Record<ClientMcpServers, "none" | "http" | "all">> = {

@@ -13,7 +13,7 @@ import {
   type ToolCall,
 } from "@devtool/schema";
 import { editText } from "./editor.ts";
-import { reasonOf } from "./error-text.ts";
+import { userMessage } from "./error-text.ts";
 import { type Io, writeLine } from "./io.ts";
 import type { Screen } from "./render/gutter.ts";
 import { paintFor, visible } from "./render/style.ts";
@@ -60,7 +60,7 @@ export function approveByAsking(io: Io, questioner: Questioner): Approver {
   return async ({ call, isQuestion }, signal) => {
     const request = call.confirmationRequest;
     if (!request) return undefined;
-    const screen = screenOf(out);
+    const screen = screenSize(out);
     // The first line of the question stays visible.
     const maxLines = Math.max(6, (screen.rows ?? 40) - request.options.length - 8);
     const whole = questionLines(call, paint, { screen, maxLines: Number.POSITIVE_INFINITY });
@@ -109,7 +109,7 @@ interface Choice {
 const SHOW_ALL: Choice = { key: "v", id: "view", label: "View all of it", edits: false };
 
 /** Returns the size of the terminal, as far as it is known. */
-function screenOf(out: Writable): Screen {
+function screenSize(out: Writable): Screen {
   return {
     columns: "columns" in out && typeof out.columns === "number" ? out.columns : undefined,
     rows: "rows" in out && typeof out.rows === "number" ? out.rows : undefined,
@@ -159,7 +159,7 @@ async function editProposal(
     const edit = (): Promise<string> => editText(proposed?.newContent ?? "", proposed?.fileName ?? "file", io);
     return confirmationPart(call, optionId, await questioner.lend(edit));
   } catch (reason) {
-    writeLine(questioner.out, visible(reasonOf(reason)));
+    writeLine(questioner.out, visible(userMessage(reason)));
     return undefined;
   }
 }

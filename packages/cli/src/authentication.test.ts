@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { authenticationOf } from "./authentication.ts";
+import { authenticationSettings } from "./authentication.ts";
 import { readConfig } from "./config.ts";
 
 describe("authentication in a config file", () => {
@@ -50,6 +50,6 @@ describe("authentication in a config file", () => {
   async function optionsOf(said: string) {
     const path = join(directory, "config.toml");
     await writeFile(path, said, { mode: 0o600 });
-    return authenticationOf(await readConfig(path, directory), directory);
+    return authenticationSettings(await readConfig(path, directory), directory);
   }
 });

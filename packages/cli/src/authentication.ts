@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { CallerRight, type JwtConfig, type ServerConfig, type TlsConfig } from "@devtool/schema";
-import { defined, parseJsonOrUndefined } from "@devtool/schema/json";
+import { defined, isObject, parseJsonOrUndefined } from "@devtool/schema/json";
 import type { ServerSettings } from "@devtool/server";
 
 type Authentication = NonNullable<ServerSettings["authentication"]>;
@@ -9,7 +9,7 @@ type JwtOptions = NonNullable<Authentication["jwt"]>;
 type KeySet = NonNullable<JwtOptions["keys"]>;
 
 /** Returns the settings of authentication and TLS from a config file, with the files that it names read. Paths are relative to its directory. */
-export async function authenticationOf(
+export async function authenticationSettings(
   { authentication, tls }: Pick<ServerConfig, "authentication" | "tls">,
   directory: string,
 ): Promise<Pick<ServerSettings, "authentication" | "tls">> {
@@ -39,18 +39,15 @@ async function jwtOptions(config: JwtConfig, directory: string): Promise<JwtOpti
 }
 
 async function tlsOptions(config: TlsConfig, directory: string): Promise<NonNullable<ServerSettings["tls"]>> {
-  const { certificateFile, keyFile, clientAuthoritiesFile } = config;
+  const read = (field: string, path: string): Promise<string> =>
+    readNamedFile(`tls.${field}`, resolve(directory, path));
+  const { certificateFile, keyFile, clientAuthoritiesFile: authorities } = config;
   return {
-    certificate: await readNamedFile("tls.certificate_file", resolve(directory, certificateFile)),
-    key: await readNamedFile("tls.key_file", resolve(directory, keyFile)),
-    ...(clientAuthoritiesFile === ""
-      ? {}
-      : {
-          clientAuthorities: await readNamedFile(
-            "tls.client_authorities_file",
-            resolve(directory, clientAuthoritiesFile),
-          ),
-        }),
+    certificate: await read("certificate_file", certificateFile),
+    key: await read("key_file", keyFile),
+    ...defined({
+      clientAuthorities: authorities === "" ? undefined : await read("client_authorities_file", authorities),
+    }),
   };
 }
 
@@ -71,7 +68,7 @@ async function readKeySet(path: string, directory: string): Promise<KeySet> {
 }
 
 function isKeySet(json: unknown): json is KeySet {
-  return typeof json === "object" && json !== null && "keys" in json && Array.isArray(json.keys);
+  return isObject(json) && Array.isArray(json.keys);
 }
 
 function callerRight(right: CallerRight): "approve" | "audit" {

@@ -29,7 +29,7 @@ function userId({ uid }: Stats): number {
   return process.geteuid?.() ?? uid;
 }
 
-/** Whether nobody else can replace what this user owns in a directory, as in a sticky one. */
+/** Whether nobody else can replace this user's files in a directory or in one above it. In a sticky directory nobody can. */
 function isOutOfReach(directory: string): boolean {
   const stats = statSync(directory);
   const isOpen = (stats.mode & 0o002) !== 0 && (stats.mode & 0o1000) === 0;

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { chat } from "./command/chat.ts";
 import { run } from "./command/run.ts";
 import { tasks } from "./command/tasks.ts";
-import { clientOf } from "./connection.ts";
+import { createClient } from "./connection.ts";
 import type { Io } from "./io.ts";
 
 describe("the command with --protocol a2a", () => {
@@ -61,7 +61,9 @@ describe("the command with --protocol a2a", () => {
 
   it("says what an agent offers when nothing of it is spoken here", async () => {
     await using agent = await speaking({ version: "0.3", binding: "HTTP+JSON", called: "SEMAPHORE" });
-    await expect(clientOf({ url: agent.url, token: "" }, "a2a")).rejects.toThrow(/0\.3 over SEMAPHORE at .*: choose/);
+    await expect(createClient({ url: agent.url, token: "" }, "a2a")).rejects.toThrow(
+      /0\.3 over SEMAPHORE at .*: choose/,
+    );
   });
 
   /** An agent whose card shows one interface of the server, as if there were no other. */

@@ -8,7 +8,7 @@ import { type Io, writeLine } from "./io.ts";
 import { type PinnedTls, pinnedFetch, pinnedTls } from "./pinned-tls.ts";
 import { assertPrivateDirectory } from "./private-file.ts";
 import { ReconnectingTransport } from "./reconnecting-transport.ts";
-import { silenceOf, standingOf } from "./server-standing.ts";
+import { unresponsiveServer, verifyServer } from "./server-identity.ts";
 
 /** The options by which a server is found and called. */
 export interface ConnectionOptions {
@@ -56,15 +56,15 @@ export async function findServer(options: ConnectionOptions, io: Io): Promise<Ad
   const { url, token } = info;
   const address = { url, info, ...defined({ certificate: info.certificate || undefined }) };
   if (given !== undefined) return { ...address, token: given };
-  const standing = await standingOf(info, NEVER);
-  switch (standing.case) {
+  const identity = await verifyServer(info, NEVER);
+  switch (identity.case) {
     case "proven":
       return { ...address, token };
     case "silent":
-      throw new UnprovenServerError(silenceOf(info, standing.timeoutMs));
+      throw new UnprovenServerError(unresponsiveServer(info, identity.timeoutMs));
     case "foreign":
       throw new UnprovenServerError(
-        `what listens at ${url} did not prove that it is the server of ${discoveryPath(data)} (${standing.reason}): it gets no token; start the server again, or name one with --url and --token`,
+        `what listens at ${url} did not prove that it is the server of ${discoveryPath(data)} (${identity.reason}): it gets no token; start the server again, or name one with --url and --token`,
       );
     case "absent":
       return named === undefined ? undefined : { url: named, token: "" };
@@ -86,7 +86,7 @@ export async function connect(options: ConnectionOptions, io: Io): Promise<Devto
 export async function openConnection(
   options: ConnectionOptions,
   io: Io,
-  notify: (text: string) => void = notifierOf(io),
+  notify: (text: string) => void = createNotifier(io),
 ): Promise<Connection> {
   const address = await findServer(options, io);
   if (address) return connectionTo(address, { ...options, io, notify });
@@ -95,7 +95,7 @@ export async function openConnection(
 }
 
 /** Returns a function that prints messages for the user on standard error. */
-export function notifierOf({ stderr }: Pick<Io, "stderr">): (text: string) => void {
+export function createNotifier({ stderr }: Pick<Io, "stderr">): (text: string) => void {
   return (text) => writeLine(stderr, `devtool: ${text}`);
 }
 
@@ -108,7 +108,7 @@ export interface KeepOptions extends ConnectionOptions {
 /** Connects to a server. When its token comes from the discovery file, each call reads the file again. */
 export async function connectionTo(address: Address, { io, notify, ...options }: KeepOptions): Promise<Connection> {
   const { protocol = "connect" } = options;
-  const open = (to: Address): Promise<Transport> => transportOf(to, protocol);
+  const open = (to: Address): Promise<Transport> => createTransport(to, protocol);
   const { info } = address;
   if (info?.token !== address.token) {
     return { client: createDevtoolClient(await open(address)), address, isWaiting: () => false };
@@ -122,11 +122,11 @@ export async function connectionTo(address: Address, { io, notify, ...options }:
 }
 
 /** Returns a client for an address. Throws for an unknown protocol. */
-export async function clientOf(address: Address, protocol: string): Promise<DevtoolClient> {
-  return createDevtoolClient(await transportOf(address, protocol));
+export async function createClient(address: Address, protocol: string): Promise<DevtoolClient> {
+  return createDevtoolClient(await createTransport(address, protocol));
 }
 
-async function transportOf({ url, token, certificate }: Address, protocol: string): Promise<Transport> {
+async function createTransport({ url, token, certificate }: Address, protocol: string): Promise<Transport> {
   const { fetch, nodeOptions } = await trustIn(certificate);
   const interceptors = [bearerInterceptor(token)];
   switch (protocol) {

@@ -15,7 +15,7 @@ import {
 } from "@devtool/schema";
 import type { Approver } from "./approval.ts";
 
-/** How a conversation is held. */
+/** Dependencies of a conversation. */
 export interface ConversationOptions {
   readonly client: DevtoolClient;
   readonly approve: Approver;
@@ -25,7 +25,7 @@ export interface ConversationOptions {
 }
 
 /** A message to send. */
-export interface Saying {
+export interface MessageToSend {
   readonly request: MessageInitShape<typeof SendMessageRequestSchema>;
   /** The task before the message; undefined for a new one. */
   readonly before?: Task | undefined;
@@ -36,9 +36,9 @@ export interface Saying {
  *
  * A task whose questions stay open is still `input-required`.
  */
-export async function converse(saying: Saying, options: ConversationOptions, signal: AbortSignal): Promise<Task> {
-  let task = saying.before ?? emptyTask();
-  for await (const event of streamMessage(options.client, saying.request, signal)) {
+export async function converse(sent: MessageToSend, options: ConversationOptions, signal: AbortSignal): Promise<Task> {
+  let task = sent.before ?? emptyTask();
+  for await (const event of streamMessage(options.client, sent.request, signal)) {
     task = reduceTask(task, event);
     options.onEvent(event);
   }

@@ -49,7 +49,7 @@ export async function removeDiscovery(dataDirectory: string, pid: number): Promi
   failpoint("devtool:discovery.remove.after");
 }
 
-/** Whether a process runs. One of another user does too, although no signal may be sent to it. */
+/** Whether a process runs. `EPERM` means that it runs as another user. */
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

@@ -1,8 +1,9 @@
 import { stat } from "node:fs/promises";
-import { relative, resolve, sep } from "node:path";
+import { resolve } from "node:path";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { type Port, type PortAgent, portAgentFrom } from "@devtool/acp/port";
 import { fetchAgentCard } from "@devtool/client/a2a";
+import { isInside } from "@devtool/server/operator";
 import type { Address } from "./address.ts";
 import { type ConnectionOptions, trustIn } from "./connection.ts";
 import type { Io } from "./io.ts";
@@ -16,7 +17,7 @@ export interface EditorOptions extends ConnectionOptions {
   readonly agent?: string;
 }
 
-/** The servers for the directories that an editor opens: the running or named one, or some that end with the editor. */
+/** The servers for the directories that an editor opens: the running or named one, or servers of its own, which end with the editor. */
 export class EditorPorts implements AsyncDisposable {
   readonly #options: EditorOptions;
   readonly #io: Io;
@@ -33,7 +34,10 @@ export class EditorPorts implements AsyncDisposable {
     // Another machine does not have the editor's directories.
     if (url !== undefined) return (await this.#open("", workspace)).port;
     const directory = resolve(workspace ?? cwd ?? ".");
-    if (workspace === undefined) await assertDirectory(directory);
+    if (workspace === undefined && !(await stat(directory).catch(() => undefined))?.isDirectory()) {
+      const problem = `cwd ${JSON.stringify(directory)} is not a directory: create it, or choose another`;
+      throw new ConnectError(problem, Code.InvalidArgument);
+    }
     const { port, startedIn } = (await this.#startedAbove(directory)) ?? (await this.#open(directory, directory));
     return startedIn === undefined ? port : { ...port, workspace: directory };
   }
@@ -103,18 +107,4 @@ async function agentAt(address: Address, { agent, protocol }: EditorOptions): Pr
     }
     return { name: "agent", version: "", inputModes: ["text/plain"], hasExtension: true };
   }
-}
-
-async function assertDirectory(path: string): Promise<void> {
-  const found = await stat(path).catch(() => undefined);
-  if (found?.isDirectory()) return;
-  throw new ConnectError(
-    `cwd ${JSON.stringify(path)} is not a directory: create it, or choose another`,
-    Code.InvalidArgument,
-  );
-}
-
-function isInside(root: string, path: string): boolean {
-  const way = relative(root, path);
-  return way === "" || (way !== ".." && !way.startsWith(`..${sep}`));
 }

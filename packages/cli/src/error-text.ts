@@ -2,14 +2,14 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { errorMessage } from "./errors.ts";
 
 /** Returns an error message for users: the server's where there is one, without protocol codes. */
-export function reasonOf(reason: unknown): string {
+export function userMessage(reason: unknown): string {
   if (!(reason instanceof ConnectError)) return errorMessage(reason);
   const problem = reason.code === Code.Unavailable ? rootOf(reason.cause) : undefined;
   if (problem !== undefined) return `the server cannot be reached: ${problem}`;
   return reason.rawMessage || WORDS[reason.code] || `the server failed with the code ${Code[reason.code]}`;
 }
 
-/** Returns the message of the first cause in a chain, such as a refused connection; undefined without a cause. */
+/** Returns the message of the innermost cause, such as a refused connection; undefined without a cause. */
 function rootOf(cause: unknown): string | undefined {
   if (!(cause instanceof Error)) return undefined;
   const code = "code" in cause ? String(cause.code) : cause.name;

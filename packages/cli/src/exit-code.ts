@@ -16,7 +16,7 @@ export const ExitCode = {
 } as const;
 
 /** Returns the exit code for the state of a task. */
-export function exitCodeOf(state: TaskState): number {
+export function exitCodeFor(state: TaskState): number {
   switch (state) {
     case TaskState.COMPLETED:
       return ExitCode.OK;

@@ -3,6 +3,7 @@ import { readFile, realpath } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { ACP_PROFILES, type AcpProfile } from "@devtool/acp/profiles";
+import { objectOrEmpty, parseJsonOrUndefined } from "@devtool/schema/json";
 import { cleanPath, findProgram, type ProgramPlace } from "./agent-programs.ts";
 
 /** An agent that `devtool serve --agent` knows by name, on this machine. */
@@ -12,7 +13,7 @@ export interface KnownAgent {
   readonly found: { readonly path: string; readonly version: string } | undefined;
 }
 
-/** Maximum time for a program to say its version, in milliseconds. */
+/** Maximum time for a program to print its version, in milliseconds. */
 const VERSION_TIMEOUT_MS = 5000;
 
 /** Looks up the programs of all agents that have a name. Nothing from a workspace is read or started. */
@@ -20,35 +21,23 @@ export function knownAgents(place: ProgramPlace): Promise<KnownAgent[]> {
   return Promise.all(
     ACP_PROFILES.map(async (profile) => {
       const path = findProgram(profile.program, place);
-      const found = path === undefined ? undefined : { path, version: await versionOf(path, place) };
-      return { profile, found };
+      if (path === undefined) return { profile, found: undefined };
+      const version = (await packageVersion(dirname(await realpath(path)))) ?? (await reportedVersion(path, place));
+      return { profile, found: { path, version } };
     }),
   );
 }
 
-/** Returns the version of the npm package that a program is in, or else what the program says; empty if neither tells. */
-async function versionOf(path: string, place: ProgramPlace): Promise<string> {
-  return (await packageVersion(dirname(await realpath(path)))) ?? spokenVersion(path, place);
-}
-
+/** Returns the version of the npm package that a directory belongs to; undefined when it belongs to none. */
 async function packageVersion(directory: string): Promise<string | undefined> {
   if (!/\/node_modules\//.test(`${directory}/`)) return undefined;
   const text = await readFile(join(directory, "package.json"), "utf8").catch(() => "{}");
-  const { name, version }: { readonly name?: unknown; readonly version?: unknown } = parsed(text);
+  const { name, version } = objectOrEmpty(parseJsonOrUndefined(text));
   return typeof name === "string" && typeof version === "string" ? version : packageVersion(dirname(directory));
 }
 
-function parsed(text: string): object {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null ? value : {};
-  } catch {
-    return {};
-  }
-}
-
-/** Runs `PROGRAM --version` outside of any project. */
-function spokenVersion(path: string, place: ProgramPlace): Promise<string> {
+/** Runs `PROGRAM --version` outside of any project, and returns the version that it prints; empty if it prints none. */
+function reportedVersion(path: string, place: ProgramPlace): Promise<string> {
   const { HOME = tmpdir() } = place.env;
   const env = { PATH: cleanPath(place), HOME };
   return new Promise((resolve) => {

@@ -1,6 +1,6 @@
 import type { DevtoolClient } from "@devtool/client";
 import type { Task } from "@devtool/schema";
-import { reasonOf } from "./error-text.ts";
+import { userMessage } from "./error-text.ts";
 import { type Io, writeLine } from "./io.ts";
 import type { Prompter } from "./prompter.ts";
 import { visible } from "./render/style.ts";
@@ -41,7 +41,10 @@ export class Interrupts {
     try {
       return await turn(this.#turn.signal);
     } catch (reason) {
-      writeLine(this.#options.io.stderr, this.#canceling ? this.#canceled() : visible(reasonOf(reason)));
+      const canceled = this.#isAbandoned
+        ? "not canceled: the server is not running; it will have the task when it starts again"
+        : "canceled";
+      writeLine(this.#options.io.stderr, this.#canceling ? canceled : visible(userMessage(reason)));
       return await this.#latest();
     } finally {
       this.#turn = undefined;
@@ -70,12 +73,6 @@ export class Interrupts {
       this.#turn?.abort();
       this.#options.prompter[Symbol.dispose]();
     }
-  }
-
-  #canceled(): string {
-    return this.#isAbandoned
-      ? "not canceled: the server is not running; it will have the task when it starts again"
-      : "canceled";
   }
 
   #cancel(turn: AbortController): void {

@@ -17,7 +17,7 @@ export function tokenPath(dataDirectory: string): string {
   return join(dataDirectory, "token.json");
 }
 
-/** Returns the token of a data directory: with `kept` the stored one if there is one, with `new` always another. */
+/** Returns the token of a data directory: `kept` takes the stored one if there is one, `new` always makes another. */
 export async function keptToken(dataDirectory: string, which: "kept" | "new"): Promise<KeptToken> {
   const kept = which === "kept" ? await readToken(tokenPath(dataDirectory)) : undefined;
   if (kept !== undefined) return { token: kept, keep: () => Promise.resolve() };

@@ -38,7 +38,7 @@ export async function listenOptions(
   };
 }
 
-/** Returns a port as a number; 0 stands for a free one. Throws for what is not a port. */
+/** Returns a port as a number; 0 stands for any free port. Throws for a value that is not a port. */
 export function parsePort(value: string | number): number {
   const port = Number(value);
   if (value !== "" && Number.isInteger(port) && port >= 0 && port <= 65535) return port;

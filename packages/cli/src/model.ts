@@ -6,7 +6,7 @@ import { createOpenAiModel, type OpenAiApi, openAiOptionsFrom } from "@devtool/o
 import { type ModelConfig, ModelConfigSchema } from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
 
-/** The APIs that models are reached by, in the order in which a key chooses among them. */
+/** The APIs through which models are called. */
 export type ModelApi = "gemini" | "openai" | "anthropic";
 
 /** The model that the command uses, and why. */
@@ -21,13 +21,14 @@ export interface ModelChoice {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The names of the APIs for people. */
+/** The names of the APIs in messages. */
 export const API_NAMES: Readonly<Record<ModelApi, string>> = {
   gemini: "Gemini",
   openai: "OpenAI's API",
   anthropic: "Anthropic",
 };
 
+/** The APIs in the order in which a key chooses among them. */
 const APIS: readonly ModelApi[] = ["gemini", "openai", "anthropic"];
 
 /** A name as the user gives it: the API, if the name has its prefix, and the model there. */
@@ -47,17 +48,11 @@ const PREFIXES: Readonly<Record<string, Omit<ModelName, "name">>> = {
   anthropic: { api: "anthropic", openAiApi: undefined },
 };
 
-function parseName(text: string): ModelName {
-  const [, prefix = "", rest = ""] = /^([a-z-]+):(.*)$/s.exec(text) ?? [];
-  const known = Object.hasOwn(PREFIXES, prefix) ? PREFIXES[prefix] : undefined;
-  return known ? { ...known, name: rest } : { api: undefined, openAiApi: undefined, name: text };
-}
-
 /**
  * Returns the model that the flag `--model`, the config file and the environment choose; undefined for the scripted model.
  *
- * A name's prefix decides about the API. Without one it is the first of Gemini, OpenAI and Anthropic that has a key (for OpenAI's
- * API, a base URL with the name of a model is enough). Nothing in a workspace is read. Throws an `Error` for a prefix whose API cannot be reached.
+ * A name's prefix chooses the API. A name without a prefix uses the first of Gemini, OpenAI and Anthropic that has a key (for OpenAI's
+ * API, a base URL with the name of a model is enough). Nothing in a workspace is read. Throws an `Error` for an API without a key.
  */
 export function chooseModel(
   config: ModelConfig | undefined,
@@ -65,7 +60,10 @@ export function chooseModel(
   flag: string | undefined,
 ): ModelChoice | undefined {
   const settings = config ?? create(ModelConfigSchema);
-  const named = parseName(flag ?? settings.name);
+  const text = flag ?? settings.name;
+  const [, prefix = "", rest = ""] = /^([a-z-]+):(.*)$/s.exec(text) ?? [];
+  const known = Object.hasOwn(PREFIXES, prefix) ? PREFIXES[prefix] : undefined;
+  const named = known ? { ...known, name: rest } : { api: undefined, openAiApi: undefined, name: text };
   const environment = named.name === "" ? env : { ...env, OPENAI_MODEL: named.name };
   const available = APIS.filter((api) => isConfigured(api, settings, environment));
   const api = named.api ?? available[0];
@@ -74,9 +72,11 @@ export function chooseModel(
     throw new Error(`--model ${flag} needs a key: set GEMINI_API_KEY, OPENAI_API_KEY or ANTHROPIC_API_KEY`);
   }
   const model = createModel(api, named, settings, environment);
-  if (!model) throw new Error(`model ${JSON.stringify(flag ?? settings.name)} has no key: ${KEY_REMEDIES[api]}`);
+  if (!model) throw new Error(`model ${JSON.stringify(text)} has no key: ${KEY_REMEDIES[api]}`);
   const others = available.filter((other) => other !== api);
-  return { api, model, host: hostOf(settings.baseUrl || env[BASE_URLS[api]]), others };
+  // The whole URL may hold a password, so messages get its host alone.
+  const host = URL.parse(settings.baseUrl || (env[BASE_URLS[api]] ?? ""))?.host ?? "";
+  return { api, model, host, others };
 }
 
 const KEY_REMEDIES: Readonly<Record<ModelApi, string>> = {
@@ -131,12 +131,6 @@ function geminiEnvironment({ vertexProject, vertexLocation }: ModelConfig, env: 
     ...(vertexProject === "" ? {} : { GOOGLE_GENAI_USE_VERTEXAI: "true", GOOGLE_CLOUD_PROJECT: vertexProject }),
     ...(vertexLocation === "" ? {} : { GOOGLE_CLOUD_LOCATION: vertexLocation }),
   };
-}
-
-/** Returns the host of an address; the address has no place in a message, since it may hold a password. */
-function hostOf(url: string | undefined): string {
-  if (!url || !URL.canParse(url)) return "";
-  return new URL(url).host;
 }
 
 /** Describes a choice in a line: the model, the API, and what else could answer. */

@@ -19,7 +19,7 @@ export function pinnedTls(chain: string): PinnedTls {
     ca: pinned.toString(),
     allowPartialTrustChain: true,
     checkServerIdentity: (host, { raw }) =>
-      raw.equals(pinned.raw) ? undefined : new Error(`${host} has another certificate than its server.json`),
+      raw.equals(pinned.raw) ? undefined : new Error(`${host} has a different certificate than its server.json`),
   };
 }
 

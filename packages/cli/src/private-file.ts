@@ -29,8 +29,8 @@ export async function writePrivateFile(path: string, text: string): Promise<void
 /**
  * Reads a file that nobody else can read; undefined when it does not exist.
  *
- * The checked owner and mode and the text are those of the same open file. Throws when other users have any permission, when the file belongs
- * to another user, and when it cannot be read.
+ * Owner and mode are checked on the open file, so that it cannot be replaced between the check and the reading. Throws when other users
+ * have any permission, when the file belongs to another user, and when it cannot be read.
  */
 export async function readPrivateFile(path: string): Promise<string | undefined> {
   try {

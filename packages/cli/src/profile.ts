@@ -25,7 +25,9 @@ export async function profileOptions(profile: Profile, { env, configured }: Base
   const { createTckAgent } = await import("@devtool/server/tck");
   const { ordinary, a2a } = RULES[profile];
   return {
-    agents: { devtool: createTckAgent({ ordinary, streamingTimeoutMs: timeoutOf(env.TCK_STREAMING_TIMEOUT) }) },
+    agents: {
+      devtool: createTckAgent({ ordinary, streamingTimeoutMs: streamingTimeoutMs(env.TCK_STREAMING_TIMEOUT) }),
+    },
     a2a,
     retryWindowMs: 0,
     pushTargets: [...(configured.pushTargets ?? []), ...WEBHOOKS],
@@ -49,7 +51,7 @@ const RULES: Readonly<Record<Profile, Rules>> = {
   acts: { ordinary: "completed", a2a: { ...STRICT, inputModes: ["text/*", "application/json"] } },
 };
 
-function timeoutOf(seconds: string | undefined): number {
+function streamingTimeoutMs(seconds: string | undefined): number {
   if (seconds === undefined || seconds === "") return STREAMING_TIMEOUT_MS;
   const ms = Number(seconds) * 1000;
   if (ms > 0 && Number.isFinite(ms)) return ms;

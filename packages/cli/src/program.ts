@@ -17,9 +17,9 @@ export async function runProgram(argv: readonly string[], io: Io): Promise<numbe
     return exitCode;
   } catch (reason) {
     if (reason instanceof CommanderError) return reason.exitCode === 0 ? ExitCode.OK : ExitCode.USAGE;
-    const { isAbort, reasonOf } = await import("./error-text.ts");
+    const { isAbort, userMessage } = await import("./error-text.ts");
     if (isAbort(reason)) return ExitCode.CANCELED;
-    writeLine(io.stderr, `devtool: ${visible(reasonOf(reason)).replaceAll("\n", "\n  │ ")}`);
+    writeLine(io.stderr, `devtool: ${visible(userMessage(reason)).replaceAll("\n", "\n  │ ")}`);
     return ExitCode.FAILED;
   }
 }
@@ -52,8 +52,7 @@ function buildProgram(io: Io, done: Done): Command {
     .exitOverride()
     .configureOutput({ writeOut: (text) => io.stdout.write(text), writeErr: (text) => io.stderr.write(text) });
   program.commandsGroup("Use an agent:");
-  for (const add of [addRun, addChat, addAcp, addExec, addCommands, addTasks, addWatch, addCancel])
-    add(program, io, done);
+  for (const add of [addRun, addChat, addAcp, addSlashCommands, addTasks]) add(program, io, done);
   program.commandsGroup("Run a server:");
   for (const add of [addServe, addTrust, addAudit, addPush, addDoctor]) add(program, io, done);
   program.commandsGroup("Test:");
@@ -100,7 +99,7 @@ function addServe(program: Command, io: Io, done: Done): void {
     .option("--json", "print one line of JSON when the server is ready");
 }
 
-/** Adds where `serve` listens and who may call. */
+/** Adds the options of `serve` for the network and for access. */
 function addListenOptions(command: Command): void {
   command
     .optionsGroup("Network:")
@@ -158,33 +157,21 @@ function addAcp(program: Command, io: Io, done: Done): void {
     .action(async (options) => done(await (await import("./command/acp.ts")).acp(options, io)));
 }
 
-function addWatch(program: Command, io: Io, done: Done): void {
-  withConnection(program.command("watch <task>"))
-    .description("Follow a task from its first event")
-    .option("--json", JSON_EVENTS)
-    .action(async (task, options) => done(await (await import("./command/watch.ts")).watch(task, options, io)));
-}
-
 function addTasks(program: Command, io: Io, done: Done): void {
   withConnection(program.command("tasks"))
     .description("List tasks, newest first")
     .option("--json", "print each task as a line of JSON")
     .action(async (options) => done(await (await import("./command/tasks.ts")).tasks(options, io)));
-}
-
-function addCancel(program: Command, io: Io, done: Done): void {
+  withConnection(program.command("watch <task>"))
+    .description("Follow a task from its first event")
+    .option("--json", JSON_EVENTS)
+    .action(async (task, options) => done(await (await import("./command/watch.ts")).watch(task, options, io)));
   withConnection(program.command("cancel <task>"))
     .description("Cancel a task")
     .action(async (task, options) => done(await (await import("./command/tasks.ts")).cancel(task, options, io)));
 }
 
-function addCommands(program: Command, io: Io, done: Done): void {
-  withConnection(program.command("commands"))
-    .description("List the server's slash commands")
-    .action(async (options) => done(await (await import("./command/slash-commands.ts")).commands(options, io)));
-}
-
-function addExec(program: Command, io: Io, done: Done): void {
+function addSlashCommands(program: Command, io: Io, done: Done): void {
   withConnection(withApproval(program.command("exec <command> [args...]")))
     .description("Run a slash command, for example: devtool exec /shell ls -la")
     .usage("[options] <command> [args...]")
@@ -194,6 +181,9 @@ function addExec(program: Command, io: Io, done: Done): void {
     .action(async (command, args, options) =>
       done(await (await import("./command/slash-commands.ts")).exec([command, ...args], options, io)),
     );
+  withConnection(program.command("commands"))
+    .description("List the server's slash commands")
+    .action(async (options) => done(await (await import("./command/slash-commands.ts")).commands(options, io)));
 }
 
 function addDoctor(program: Command, io: Io, done: Done): void {
@@ -281,7 +271,7 @@ function addPush(program: Command, io: Io, done: Done): void {
     .action(async (options) => done(await (await import("./command/push.ts")).pushListen(options, io)));
 }
 
-/** Adds how the agent's questions are answered. */
+/** Adds the options that say how the agent's questions are answered. */
 function withApproval(command: Command): Command {
   return command
     .addOption(
@@ -292,7 +282,7 @@ function withApproval(command: Command): Command {
     .option("--approve-without-sandbox", "with --approve all: also approve running commands without the sandbox");
 }
 
-/** Adds how a server is found and called. */
+/** Adds the options by which a server is found and called. */
 function withConnection(command: Command): Command {
   return command
     .option("--url <url>", "server URL (default: the server running on this data directory)")

@@ -17,7 +17,7 @@ export interface OpenTransport {
 
 /** Options of `ReconnectingTransport`. */
 export interface ReconnectOptions {
-  /** Finds the running server, which has proved its identity; undefined while none runs. Throws when another program listens in its place. */
+  /** Finds the running server and verifies its identity; undefined while none runs. Throws when another program listens in its place. */
   readonly find: () => Promise<Address | undefined>;
   readonly open: (address: Address) => Promise<Transport>;
   /** Receives messages for the user. */
@@ -39,7 +39,7 @@ export interface ReconnectOptions {
 export class ReconnectingTransport implements Transport {
   #current: OpenTransport;
   #waiting = 0;
-  /** Whether the user knows that the server is gone. */
+  /** Whether the user was told that the server is gone. */
   #isToldGone = false;
   readonly #options: ReconnectOptions;
 
@@ -104,8 +104,12 @@ export class ReconnectingTransport implements Transport {
     const { open, notify } = this.#options;
     const before = this.#current;
     this.#isToldGone = false;
-    if (isSameStart(address, before.address)) return before.transport;
-    const transport = isSamePlace(address, before.address) ? before.transport : await open(address);
+    const { info: known, ...at } = before.address;
+    const hasRestarted = !address.info || !known || !Buffer.from(address.info.proofKey).equals(known.proofKey);
+    if (!hasRestarted) return before.transport;
+    // A transport that still reaches the server is kept, for the tasks that it knows.
+    const isReached = address.url === at.url && address.token === at.token && address.certificate === at.certificate;
+    const transport = isReached ? before.transport : await open(address);
     // Another call may have reconnected meanwhile.
     if (this.#current === before) {
       this.#current = { address, transport };
@@ -119,13 +123,3 @@ const NEVER: AbortSignal = new AbortController().signal;
 
 /** A code with which the client does not retry by itself. */
 const FINAL = Code.FailedPrecondition;
-
-/** Whether two addresses belong to the same start of a server. */
-function isSameStart({ info: a }: Address, { info: b }: Address): boolean {
-  return a !== undefined && b !== undefined && Buffer.from(a.proofKey).equals(b.proofKey);
-}
-
-/** Whether a transport to one address also reaches the other. It is kept for the tasks that it knows. */
-function isSamePlace(a: Address, b: Address): boolean {
-  return a.url === b.url && a.token === b.token && a.certificate === b.certificate;
-}

@@ -6,10 +6,10 @@ import { isInside } from "@devtool/server/operator";
 import type { Address } from "./address.ts";
 import {
   type ConnectionOptions,
-  clientOf,
   connectionTo,
+  createClient,
+  createNotifier,
   findServer,
-  notifierOf,
   UnprovenServerError,
 } from "./connection.ts";
 import { defaultDataDirectory } from "./discovery.ts";
@@ -39,13 +39,18 @@ export interface JobServer extends AsyncDisposable {
  * Otherwise starts a server for the duration of the job, and tells the user why if another one is running.
  */
 export async function serverForJob(options: JobOptions, io: Io): Promise<JobServer> {
-  const notify = notifierOf(io);
-  const address = await running(options, { io, notify });
+  const notify = createNotifier(io);
+  const address = await findServer(options, io).catch((reason: unknown) => {
+    // A server that cannot prove its identity is not used, except that only it may have the task.
+    if (!(reason instanceof UnprovenServerError) || options.task !== undefined) throw reason;
+    notify(`${reason.message}; starting one for this job`);
+    return undefined;
+  });
   const workspace = resolve(options.workspace ?? ".");
   if (!address) return startServer(workspace, options, io);
   const isNamed = options.url !== undefined || options.task !== undefined || !address.info;
   const roots = address.info?.workspaceRoots ?? [];
-  if (!isNamed && !(await isInsideOne(workspace, roots))) {
+  if (!isNamed && !(await isInsideAny(workspace, roots))) {
     const known = roots.join(", ");
     notify(
       `the running server does not allow ${workspace}, only ${known} (add directories with "devtool serve --root"): starting another for this job`,
@@ -55,22 +60,6 @@ export async function serverForJob(options: JobOptions, io: Io): Promise<JobServ
   const { client } = await connectionTo(address, { ...options, io, notify });
   const where = isNamed ? options.workspace && workspace : workspace;
   return { client, workspace: where, address, log: "", [Symbol.asyncDispose]: () => Promise.resolve() };
-}
-
-interface Telling {
-  readonly io: Io;
-  readonly notify: (text: string) => void;
-}
-
-/** Returns the running server. One that cannot prove its identity counts as none, and the user is told. */
-async function running(options: JobOptions, { io, notify }: Telling): Promise<Address | undefined> {
-  try {
-    return await findServer(options, io);
-  } catch (reason) {
-    if (!(reason instanceof UnprovenServerError) || options.task !== undefined) throw reason;
-    notify(`${reason.message}; starting one for this job`);
-    return undefined;
-  }
 }
 
 async function startServer(workspace: string, options: JobOptions, io: Io): Promise<JobServer> {
@@ -104,12 +93,12 @@ async function startServer(workspace: string, options: JobOptions, io: Io): Prom
   const { url, token } = server;
   const certificate = configured.tls?.certificate;
   const address = { url, token, ...(certificate && { certificate }) };
-  const client = await clientOf(address, options.protocol ?? "connect");
+  const client = await createClient(address, options.protocol ?? "connect");
   return { client, workspace, address, log, [Symbol.asyncDispose]: () => server.close() };
 }
 
 /** Whether an existing directory is in one of the roots, with links resolved. */
-async function isInsideOne(path: string, roots: readonly string[]): Promise<boolean> {
+async function isInsideAny(path: string, roots: readonly string[]): Promise<boolean> {
   const [real, ...realRoots] = await Promise.all([path, ...roots].map((each) => realpath(each).catch(() => undefined)));
   if (real === undefined) return false;
   return realRoots.some((root) => root !== undefined && isInside(root, real));

@@ -5,7 +5,7 @@ import type { DevtoolClient } from "@devtool/client";
 import { type AgentSettings, AgentSettingsSchema, type Task, type TaskEvent, TaskEventSchema } from "@devtool/schema";
 import { type Approver, approveAll, approveByAsking, declineAll } from "./approval.ts";
 import type { ConversationOptions } from "./conversation.ts";
-import { ExitCode, exitCodeOf } from "./exit-code.ts";
+import { ExitCode, exitCodeFor } from "./exit-code.ts";
 import type { Io } from "./io.ts";
 import { createQuestioner } from "./prompter.ts";
 import { writeJsonLine } from "./render/json-line.ts";
@@ -23,17 +23,17 @@ export interface SessionOptions {
 }
 
 /** A conversation with an exit code. */
-export interface ConversationOfCommand extends ConversationOptions {
+export interface CommandConversation extends ConversationOptions {
   /** Returns the exit code for the final task; not 0 if a call was declined because nobody could be asked. */
   exitCode(task: Task): number;
 }
 
 /** Creates a conversation from a command's options. */
-export function conversationOf(client: DevtoolClient, options: SessionOptions, io: Io): ConversationOfCommand {
+export function createConversation(client: DevtoolClient, options: SessionOptions, io: Io): CommandConversation {
   // With --json, standard output is for programs, so questions go to standard error.
   const asking = options.json ? { ...io, stdout: io.stderr } : io;
-  const { approve, exitCode } = answering(options, asking, io.interactive ? createQuestioner(asking) : undefined);
-  return { client, approve, exitCode, onEvent: printerOf(options, io), nextId: randomUUID };
+  const { approve, exitCode } = createAnswering(options, asking, io.interactive ? createQuestioner(asking) : undefined);
+  return { client, approve, exitCode, onEvent: createPrinter(options, io), nextId: randomUUID };
 }
 
 /** How questions are answered, and the exit code that results. */
@@ -43,12 +43,12 @@ export interface Answering {
 }
 
 /** Returns an approver for `--approve`. With nobody to ask it declines, and then the exit code is not 0. */
-export function answering(
+export function createAnswering(
   { approve: approval, approveWithoutSandbox }: Pick<SessionOptions, "approve" | "approveWithoutSandbox">,
   io: Io,
   questioner: Questioner | undefined,
 ): Answering {
-  const exitCode = ({ state }: Pick<Task, "state">): number => exitCodeOf(state);
+  const exitCode = ({ state }: Pick<Task, "state">): number => exitCodeFor(state);
   if (approval === "all") return { approve: approveAll(io, approveWithoutSandbox ? "approve" : "decline"), exitCode };
   if (approval === "never") return { approve: declineAll(io, "--approve never"), exitCode };
   if (questioner) return { approve: approveByAsking(io, questioner), exitCode };
@@ -64,14 +64,14 @@ export function answering(
 }
 
 /** Returns a function that prints events as lines of JSON or as a transcript. */
-export function printerOf({ json }: Pick<SessionOptions, "json">, io: Io): (event: TaskEvent) => void {
+export function createPrinter({ json }: Pick<SessionOptions, "json">, io: Io): (event: TaskEvent) => void {
   if (json) return (event) => writeJsonLine(io.stdout, TaskEventSchema, event);
   const transcript = new Transcript(paintFor(io));
   return (event) => void io.stdout.write(transcript.add(event));
 }
 
 /** Returns the settings for a session in a directory; none for the server's default. */
-export function settingsOf(workspace: string | undefined): { settings?: AgentSettings } {
+export function sessionSettings(workspace: string | undefined): { settings?: AgentSettings } {
   return workspace === undefined
     ? {}
     : { settings: create(AgentSettingsSchema, { workspacePath: resolve(workspace) }) };

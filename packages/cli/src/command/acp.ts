@@ -1,5 +1,5 @@
 import { serveAcp, stdioStream } from "@devtool/acp/port";
-import { notifierOf } from "../connection.ts";
+import { createNotifier } from "../connection.ts";
 import { type EditorOptions, EditorPorts } from "../editor-ports.ts";
 import { ExitCode } from "../exit-code.ts";
 import type { Io } from "../io.ts";
@@ -24,7 +24,7 @@ export async function acp(options: AcpOptions, io: Io): Promise<number> {
     {
       stream: stdioStream(io.stdin, io.stdout),
       connect: (cwd) => ports.find(cwd),
-      log: notifierOf(io),
+      log: createNotifier(io),
       ...(agent !== undefined && { agent }),
       ...(model && { models: model }),
     },

@@ -8,7 +8,7 @@ import { confirmationPart, pendingToolCalls, streamMessage, textMessage } from "
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { AuditAction, AuditRecordSchema, emptyTask, reduceTask, type Task } from "@devtool/schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { clientOf } from "../connection.ts";
+import { createClient } from "../connection.ts";
 import { runProgram } from "../program.ts";
 
 describe("devtool audit", () => {
@@ -96,7 +96,7 @@ describe("devtool audit", () => {
   /** Has a file written, with approval: four records. */
   async function work(): Promise<void> {
     await using server = await serve();
-    const client = await clientOf(server, "connect");
+    const client = await createClient(server, "connect");
     const signal = AbortSignal.timeout(300_000);
     const follow = async (request: Parameters<typeof streamMessage>[1], from: Task): Promise<Task> => {
       let task = from;

@@ -20,7 +20,7 @@ import { type Io, writeLine } from "../io.ts";
 import { createPrompter, type Prompter } from "../prompter.ts";
 import { type Paint, paintFor, visible } from "../render/style.ts";
 import { Transcript } from "../render/transcript.ts";
-import { answering, settingsOf } from "../session.ts";
+import { createAnswering, sessionSettings } from "../session.ts";
 import { isSlashLine, readSlashLine } from "../slash-line.ts";
 
 /** The options of `devtool chat`. */
@@ -41,14 +41,14 @@ export interface ChatOptions extends ConnectionOptions {
 export async function chat(options: ChatOptions, io: Io): Promise<number> {
   const { client, address, isWaiting } = await openConnection(options, io, (text) => session.tell(`· ${text}`));
   const session = new ChatSession(client, options, io);
-  await session.lookAtCommands(session.signal);
+  await session.refreshCommands(session.signal);
   const paint = paintFor(io);
   using prompter = createPrompter(io, {
     complete: (line) => completeCommand(line, session.commands, ["exit"]),
     onQueued: (message) => session.tell(`· queued: ${message}`),
   });
   writeLine(io.stdout, paint("dim", `${visible(headline(address, options.workspace))}\n${WELCOME}`));
-  const { approve, exitCode } = answering({ approve: "ask", ...options }, io, prompter.questioner);
+  const { approve, exitCode } = createAnswering({ approve: "ask", ...options }, io, prompter.questioner);
   const conversation = session.conversation(approve);
   const interrupts = new Interrupts({ client, io, prompter, running: () => session.running, isServerGone: isWaiting });
   await session.open(conversation, interrupts);
@@ -155,7 +155,7 @@ class ChatSession {
 
   /** Starts a command and returns the id of its task; prints why and returns undefined when it did not start. */
   async #start(line: string, signal: AbortSignal): Promise<string | undefined> {
-    await this.lookAtCommands(signal);
+    await this.refreshCommands(signal);
     const command = readSlashLine(line, this.commands);
     const { result } = await this.#client.commands.runSlashCommand({ command, ...this.#where() }, { signal });
     if (result && result.status !== CommandExecutionStatus.FAILED_TO_START) return result.executionId;
@@ -164,7 +164,7 @@ class ChatSession {
   }
 
   /** Lists the server's slash commands again. A server that cannot list them has none. */
-  async lookAtCommands(signal: AbortSignal): Promise<void> {
+  async refreshCommands(signal: AbortSignal): Promise<void> {
     const { commands } = this.#client;
     const listed = await commands.getAllSlashCommands(this.#where(), { signal }).catch(() => undefined);
     signal.throwIfAborted();
@@ -172,8 +172,8 @@ class ChatSession {
   }
 
   /** Returns the context of the next request: the chat's, or a new one with the settings of the command line. */
-  #where(): { readonly contextId: string } | ReturnType<typeof settingsOf> {
-    return this.#contextId === "" ? settingsOf(this.#options.workspace) : { contextId: this.#contextId };
+  #where(): { readonly contextId: string } | ReturnType<typeof sessionSettings> {
+    return this.#contextId === "" ? sessionSettings(this.#options.workspace) : { contextId: this.#contextId };
   }
 
   #keep(task: Task): void {

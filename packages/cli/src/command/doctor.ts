@@ -14,7 +14,7 @@ import { chooseModel, describeChoice } from "../model.ts";
 import { nodeProblem } from "../node-version.ts";
 import { assertPrivateDirectory, readPrivateFile } from "../private-file.ts";
 import { paintFor } from "../render/style.ts";
-import { silenceOf, standingOf } from "../server-standing.ts";
+import { unresponsiveServer, verifyServer } from "../server-identity.ts";
 
 /** The result of a check. */
 interface Finding {
@@ -103,16 +103,16 @@ async function runningServer(data: string, signal: AbortSignal): Promise<Finding
   } catch (reason) {
     return { name: "token file", verdict: "bad", says: reason instanceof Error ? reason.message : String(reason) };
   }
-  const standing = info && (await standingOf(info, signal));
-  if (standing?.case === "proven") return { name, verdict: "info", says: `running at ${info?.url}` };
-  if (info && standing?.case === "silent") {
-    return { name, verdict: "bad", says: silenceOf(info, standing.timeoutMs) };
+  const server = info && (await verifyServer(info, signal));
+  if (server?.case === "proven") return { name, verdict: "info", says: `running at ${info?.url}` };
+  if (info && server?.case === "silent") {
+    return { name, verdict: "bad", says: unresponsiveServer(info, server.timeoutMs) };
   }
-  if (standing?.case !== "foreign") return { name, verdict: "info", says: "not running" };
+  if (server?.case !== "foreign") return { name, verdict: "info", says: "not running" };
   return {
     name,
     verdict: "bad",
-    says: `another program listens at ${info?.url} (${standing.reason}): start the server again`,
+    says: `another program listens at ${info?.url} (${server.reason}): start the server again`,
   };
 }
 

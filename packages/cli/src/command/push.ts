@@ -1,6 +1,5 @@
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import {
-  type Notification,
   NotificationError,
   type NotificationKeys,
   notificationEvent,
@@ -8,7 +7,7 @@ import {
   SeenEvents,
   verifyNotification,
 } from "@devtool/client/webhook";
-import { oneLine, PushFormat, type TaskEvent } from "@devtool/schema";
+import { oneLine, PushFormat } from "@devtool/schema";
 import { type ConnectionOptions, connect, findServer } from "../connection.ts";
 import { errorMessage } from "../errors.ts";
 import { ExitCode } from "../exit-code.ts";
@@ -16,7 +15,7 @@ import { type Io, writeLine } from "../io.ts";
 import { parsePort } from "../listen-options.ts";
 import { pinnedFetch } from "../pinned-tls.ts";
 import { writeJsonText } from "../render/json-line.ts";
-import { interruptSignal, printerOf } from "../session.ts";
+import { createPrinter, interruptSignal } from "../session.ts";
 
 /** Maximum size of a notification in bytes. */
 const MAX_BODY_BYTES = 16 * 1024 * 1024;
@@ -38,7 +37,7 @@ export async function pushListen(options: PushListenOptions, io: Io): Promise<nu
   const server = createServer();
   const url = await listenOnLoopback(server, parsePort(options.port));
   const keys = await fetchKeys(options, io);
-  const print = printerOf(options, io);
+  const print = createPrinter(options, io);
   const seen = new SeenEvents();
   server.on("request", async (request, response) => {
     let status = 204;
@@ -47,7 +46,11 @@ export async function pushListen(options: PushListenOptions, io: Io): Promise<nu
         const body = await readBody(request);
         const options = { keys, audience: url, now: Date.now, seen };
         const notification = await verifyNotification({ headers: request.headers, body }, options);
-        if (!notification.isDuplicate) printNotification(notification, io, print);
+        const event = notificationEvent(notification);
+        if (!notification.isDuplicate) {
+          if (event) print(event);
+          else writeJsonText(io.stdout, notification.body);
+        }
       } else {
         status = 405;
       }
@@ -64,13 +67,6 @@ export async function pushListen(options: PushListenOptions, io: Io): Promise<nu
   server.closeAllConnections();
   server.close();
   return ExitCode.OK;
-}
-
-/** Prints the event of a notification, or its body when it has none. */
-function printNotification(notification: Notification, io: Io, print: (event: TaskEvent) => void): void {
-  const event = notificationEvent(notification);
-  if (event) print(event);
-  else writeJsonText(io.stdout, notification.body);
 }
 
 async function readBody(request: IncomingMessage): Promise<Buffer> {

@@ -4,7 +4,7 @@ import { converse } from "../conversation.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
 import { type JobOptions, serverForJob } from "../server-for-job.ts";
-import { conversationOf, interruptSignal, type SessionOptions, settingsOf } from "../session.ts";
+import { createConversation, interruptSignal, type SessionOptions, sessionSettings } from "../session.ts";
 
 /** The options of `devtool run`. */
 export interface RunOptions extends JobOptions, SessionOptions {}
@@ -17,14 +17,14 @@ export interface RunOptions extends JobOptions, SessionOptions {}
 export async function run(prompt: string, options: RunOptions, io: Io): Promise<number> {
   await using server = await serverForJob(options, io);
   using interrupt = interruptSignal(io);
-  const conversation = conversationOf(server.client, options, io);
+  const conversation = createConversation(server.client, options, io);
   const taskId = options.task ?? "";
   let task: Task = emptyTask();
   const onEvent = (event: TaskEvent): void => {
     task = reduceTask(task, event);
     conversation.onEvent(event);
   };
-  const request = { message: textMessage(conversation.nextId(), prompt), taskId, ...settingsOf(server.workspace) };
+  const request = { message: textMessage(conversation.nextId(), prompt), taskId, ...sessionSettings(server.workspace) };
   try {
     task = await converse({ request }, { ...conversation, onEvent }, interrupt.signal);
     if (!options.json) writeLine(io.stderr, `task ${task.id}${server.log === "" ? "" : `, log ${server.log}`}`);

@@ -5,6 +5,7 @@ import { join, resolve } from "node:path";
 import { create, type MessageInitShape, toJsonString } from "@bufbuild/protobuf";
 import { codingAgent } from "@devtool/coding-agent";
 import { ApprovalMode, type ServerInfo, ServerInfoSchema } from "@devtool/schema";
+import { defined } from "@devtool/schema/json";
 import { createServer, type DevtoolServer, type ServerOptions } from "@devtool/server";
 import { assertSafeExposure, failpoint } from "@devtool/server/operator";
 import { type AgentMakers, agentSpecs, loadAgents } from "../agent-modules.ts";
@@ -48,8 +49,9 @@ export async function serve(options: ServeOptions, io: Io): Promise<number> {
   const { url, token, proofKey, model } = server;
   const info = create(ServerInfoSchema, { ...about, url, token, proofKey, model, pid: process.pid });
   await writeDiscovery(data, info);
-  announce(info, { ...options, data, model, modelLine, publicUrl: server.publicUrl }, io);
-  await stopSignal(io);
+  const welcome = { ...options, data, model, modelLine, publicUrl: server.publicUrl };
+  writeLine(io.stdout, options.json ? toJsonString(ServerInfoSchema, info) : welcomeText(info, welcome, io));
+  await untilStopped(io);
   await server.close();
   await removeDiscovery(data, process.pid);
   return ExitCode.OK;
@@ -112,14 +114,14 @@ async function start({ root = [], ...options }: ServeOptions, data: string, io: 
   assertSafeExposure(decided);
   const { token, keep } = await tokenFor(options, decided.token, data);
   const server = await createServer({ ...decided, token, workspace, workspaceRoots, dataDirectory: data });
-  const about = { ...aboutOf(decided), approvalMode, workspace, workspaceRoots };
+  const about = {
+    agent: Object.values(decided.agents)[0]?.about.name ?? "",
+    ...defined({ certificate: decided.tls?.certificate }),
+    approvalMode,
+    workspace,
+    workspaceRoots,
+  };
   return { server, about, modelLine: describeModel(operator, io, options.model), keep };
-}
-
-/** Returns the fields of the discovery file that come from the configuration. */
-function aboutOf({ agents, tls }: ServerOptions): Started["about"] {
-  const [agent] = Object.values(agents);
-  return { agent: agent?.about.name ?? "", ...(tls && { certificate: tls.certificate }) };
 }
 
 /** Returns the server's token: the one of the token file, of the last start, or a new one. */
@@ -150,11 +152,7 @@ interface Welcome extends ServeOptions {
   readonly publicUrl: string;
 }
 
-function announce(info: ServerInfo, options: Welcome, io: Io): void {
-  writeLine(io.stdout, options.json ? toJsonString(ServerInfoSchema, info) : welcome(info, options, io));
-}
-
-function welcome(info: ServerInfo, options: Welcome, io: Io): string {
+function welcomeText(info: ServerInfo, options: Welcome, io: Io): string {
   if (options.profile) return kitWelcome(options, options.profile);
   const { data, workspace, model, modelLine, publicUrl } = options;
   const at = data === resolve(defaultDataDirectory(io.env)) ? "" : ` --data ${data}`;
@@ -187,13 +185,13 @@ function exampleFor(model: string): string {
   return model === "scripted" ? "write hello.txt hello\\n" : "What is this project about?";
 }
 
-/** Returns how the user calls this command, judged by how it was started: by a script of the clone, by `npx`, or by its name. */
+/** Returns the command as the user typed it: through a script of the clone, through `npx`, or by its name. */
 function commandName({ PNPM_SCRIPT_SRC_DIR, INIT_CWD, npm_lifecycle_event }: Io["env"]): string {
   if (PNPM_SCRIPT_SRC_DIR !== undefined && PNPM_SCRIPT_SRC_DIR === INIT_CWD) return "npx -y pnpm@12 devtool";
   return npm_lifecycle_event === "npx" ? "npx devtool" : "devtool";
 }
 
-/** Returns the message for a test kit's server. It names who has access, since that is wider than usual. */
+/** Returns the message for a test kit's server. It says who has access, since more callers do than usual. */
 function kitWelcome({ data, anonymous, publicUrl: url }: Welcome, profile: Profile): string {
   const callers = anonymous
     ? "everybody on this machine, without credentials"
@@ -209,7 +207,8 @@ function kitWelcome({ data, anonymous, publicUrl: url }: Welcome, profile: Profi
 Ctrl-C stops the server.`;
 }
 
-async function stopSignal(io: Io): Promise<void> {
+/** Waits for SIGTERM or Ctrl-C. */
+async function untilStopped(io: Io): Promise<void> {
   const interrupted = Promise.withResolvers<void>();
   const stopListening = io.onInterrupt(() => interrupted.resolve());
   await Promise.race([interrupted.promise, once(process, "SIGTERM")]);

@@ -4,7 +4,7 @@ import { answerAll, followToRest } from "../conversation.ts";
 import { ExitCode } from "../exit-code.ts";
 import { type Io, writeLine } from "../io.ts";
 import { visible, visibleName } from "../render/style.ts";
-import { conversationOf, interruptSignal, type SessionOptions } from "../session.ts";
+import { createConversation, interruptSignal, type SessionOptions } from "../session.ts";
 import { readSlashLine } from "../slash-line.ts";
 
 /** `devtool commands`: lists the server's slash commands. */
@@ -29,7 +29,7 @@ export async function exec(
     return ExitCode.FAILED;
   }
   using interrupt = interruptSignal(io);
-  const conversation = conversationOf(client, options, io);
+  const conversation = createConversation(client, options, io);
   const taskId = result.executionId;
   try {
     const begun = await followToRest(taskId, conversation, interrupt.signal);

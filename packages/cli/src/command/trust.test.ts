@@ -24,7 +24,7 @@ describe("devtool trust", () => {
   });
   afterEach(() => rm(base, { recursive: true }));
 
-  const FILES = `Agents will be told and configured by these files of BASE/repository:
+  const FILES = `Agents will be instructed and configured by these files of BASE/repository:
   .devtool/commands/\\u{1b}[2Kfix.md  sha256 HASH
   .devtool/commands/x\\u{a}  GEMINI.md  sha256 0  sha256 HASH
   AGENTS.md  sha256 HASH

@@ -22,9 +22,9 @@ export interface TrustOptions {
  * The stored hashes are those that were shown, even if a file changes meanwhile.
  */
 export async function trustAdd(directory: string, options: TrustOptions, io: Io): Promise<number> {
-  const store = storeOf(options, io);
+  const store = openTrustStore(options, io);
   const grant = await store.preview(resolve(directory));
-  writeLine(io.stdout, `Agents will be told and configured by these files of ${visibleName(grant.path)}:`);
+  writeLine(io.stdout, `Agents will be instructed and configured by these files of ${visibleName(grant.path)}:`);
   for (const line of fileLines(grant)) writeLine(io.stdout, line);
   if (!options.yes && !(await agrees(io))) {
     writeLine(io.stderr, "nothing is trusted: look at the files, then answer y or give --yes");
@@ -37,7 +37,7 @@ export async function trustAdd(directory: string, options: TrustOptions, io: Io)
 
 /** `devtool trust list`: lists trusted directories, and whether their configuration has changed since. */
 export async function trustList(options: TrustOptions, io: Io): Promise<number> {
-  const store = storeOf(options, io);
+  const store = openTrustStore(options, io);
   const grants = await store.list();
   if (grants.length === 0) writeLine(io.stderr, "no directory is trusted: devtool trust add DIR trusts one");
   for (const { path, time, files } of grants) {
@@ -52,7 +52,7 @@ export async function trustList(options: TrustOptions, io: Io): Promise<number> 
 /** `devtool trust remove`: stops trusting a directory. */
 export async function trustRemove(directory: string, options: TrustOptions, io: Io): Promise<number> {
   const path = resolve(directory);
-  if (await storeOf(options, io).revoke(path)) {
+  if (await openTrustStore(options, io).revoke(path)) {
     writeLine(io.stdout, `no longer trusted: ${visibleName(path)}`);
     return ExitCode.OK;
   }
@@ -60,7 +60,7 @@ export async function trustRemove(directory: string, options: TrustOptions, io: 
   return ExitCode.FAILED;
 }
 
-function storeOf({ data }: TrustOptions, io: Io): TrustStore {
+function openTrustStore({ data }: TrustOptions, io: Io): TrustStore {
   return new TrustStore({
     dataDirectory: resolve(data ?? defaultDataDirectory(io.env)),
     openDirectory: (path) => new Workspace(path),

@@ -1,9 +1,9 @@
 import { subscribeTask } from "@devtool/client";
 import { emptyTask, reduceTask } from "@devtool/schema";
 import { type ConnectionOptions, connect } from "../connection.ts";
-import { ExitCode, exitCodeOf } from "../exit-code.ts";
+import { ExitCode, exitCodeFor } from "../exit-code.ts";
 import type { Io } from "../io.ts";
-import { interruptSignal, printerOf } from "../session.ts";
+import { createPrinter, interruptSignal } from "../session.ts";
 
 /** The options of `devtool watch`. */
 export interface WatchOptions extends ConnectionOptions {
@@ -14,14 +14,14 @@ export interface WatchOptions extends ConnectionOptions {
 export async function watch(taskId: string, options: WatchOptions, io: Io): Promise<number> {
   const client = await connect(options, io);
   using interrupt = interruptSignal(io);
-  const print = printerOf(options, io);
+  const print = createPrinter(options, io);
   let task = emptyTask();
   try {
     for await (const event of subscribeTask(client, { taskId }, interrupt.signal)) {
       task = reduceTask(task, event);
       print(event);
     }
-    return exitCodeOf(task.state);
+    return exitCodeFor(task.state);
   } catch (reason) {
     if (!interrupt.signal.aborted) throw reason;
     return ExitCode.OK;

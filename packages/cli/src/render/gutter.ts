@@ -32,7 +32,7 @@ export function gutterLines(text: string, { maxLines, columns, look }: GutterOpt
     .trimEnd()
     .split("\n")
     .flatMap((line) =>
-      piecesOf(line.replaceAll("\t", " ".repeat(TAB_WIDTH)), width).map(
+      wrapLine(line.replaceAll("\t", " ".repeat(TAB_WIDTH)), width).map(
         (piece, index) => `${index === 0 ? GUTTER.line : GUTTER.wrapped}${look(piece, line)}`,
       ),
     );
@@ -41,7 +41,7 @@ export function gutterLines(text: string, { maxLines, columns, look }: GutterOpt
 }
 
 /** Wraps a line to the width of the terminal. A character that is not ASCII counts as two columns. */
-function piecesOf(line: string, width: number): string[] {
+function wrapLine(line: string, width: number): string[] {
   const pieces: string[] = [];
   let piece = "";
   let used = 0;

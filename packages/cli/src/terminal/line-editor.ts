@@ -47,7 +47,10 @@ export class LineEditor implements Disposable {
       terminal: true,
     });
     this.#readline.on("line", (line) => this.#entered(line));
-    this.#readline.on("close", () => this.#end());
+    this.#readline.on("close", () => {
+      this.#isEnded = true;
+      this.#give(undefined);
+    });
   }
 
   /** The unread input, the draft last; empty once the editor has ended. */
@@ -70,11 +73,14 @@ export class LineEditor implements Disposable {
     else this.#readline.close();
   }
 
-  /** Inserts a text into the line, as a paste. */
+  /** Inserts a text into the line, as a paste: without control characters, and without empty lines at its end. */
   insert(text: string): void {
-    const lines = splitPaste(text);
     this.#isPasted = true;
-    const pasted = lines.join("\n");
+    const pasted = text
+      .replaceAll(/\r\n?/g, "\n")
+      .replaceAll(/(?![\n\t])\p{Cc}/gu, "")
+      .replace(/\n+$/, "");
+    const lines = pasted.split("\n");
     const label = lines.length === 1 ? pasted : `[paste ${this.#pastes.size + 1}: ${lines.length} lines]`;
     if (lines.length > 1) this.#pastes.set(label, pasted);
     this.#readline.write(label);
@@ -128,23 +134,9 @@ export class LineEditor implements Disposable {
     take?.(line);
   }
 
-  #end(): void {
-    this.#isEnded = true;
-    this.#give(undefined);
-  }
-
   #expanded(line: string): string {
     return [...this.#pastes].reduce((text, [label, pasted]) => text.replaceAll(label, () => pasted), line);
   }
-}
-
-/** Splits a pasted text into lines, without empty ones at its end and without control characters. */
-function splitPaste(text: string): string[] {
-  return text
-    .replaceAll(/\r\n?/g, "\n")
-    .replaceAll(/(?![\n\t])\p{Cc}/gu, "")
-    .replace(/\n+$/, "")
-    .split("\n");
 }
 
 /** Returns a stream that passes on what is written while `isShown`, and otherwise drops it and has no width. */

@@ -5,7 +5,7 @@ import type { Terminal, TerminalInput } from "./terminal.ts";
 /** A question to the user. */
 export interface Question {
   readonly prompt: string;
-  /** Whether any text is an answer. Text can be pasted. */
+  /** Whether the answer may be any text, also a pasted one. */
   readonly takesWords: boolean;
 }
 
@@ -72,7 +72,11 @@ export class TerminalQuestioner implements Questioner {
     this.out.write(question.prompt);
     this.#terminal.whenDrawn(() => {
       this.#putAside(editor, early);
-      this.#terminal.listen((input) => this.#answer(editor, question, input));
+      this.#terminal.listen((input) => {
+        const isAnswer = input.case !== "end" && (input.case !== "paste" || question.takesWords);
+        if (isAnswer) editor.take(input);
+        else this.#putAside(editor, [input]);
+      });
       drawn.resolve(editor.read(question.prompt, signal));
     });
     try {
@@ -80,11 +84,6 @@ export class TerminalQuestioner implements Questioner {
     } finally {
       this.#terminal.listen(before);
     }
-  }
-
-  #answer(editor: LineEditor, { takesWords }: Question, input: TerminalInput): void {
-    if (input.case === "end" || (input.case === "paste" && !takesWords)) this.#putAside(editor, [input]);
-    else editor.take(input);
   }
 
   #putAside(editor: LineEditor, inputs: readonly TerminalInput[]): void {

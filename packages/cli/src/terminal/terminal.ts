@@ -74,9 +74,9 @@ export class Terminal {
   }
 
   /**
-   * Calls back once the terminal has drawn everything written to it. All input from before has been received then.
+   * Calls back once the terminal has drawn everything written to it. By then all input from before has been received.
    *
-   * A terminal that does not answer gets {@link REPORT_TIMEOUT_MS}.
+   * For a terminal that does not report its status, calls back after {@link REPORT_TIMEOUT_MS}.
    */
   whenDrawn(callback: () => void): void {
     const timer = setTimeout(once, REPORT_TIMEOUT_MS);

@@ -8,7 +8,7 @@ import { errorCode, errorMessage } from "./errors.ts";
 import { pinnedTls } from "./pinned-tls.ts";
 
 /** The program that listens at the address of a discovery file. */
-export type Standing =
+export type ServerIdentity =
   /** The server that wrote the file. */
   | { readonly case: "proven" }
   /** Nothing. */
@@ -27,10 +27,14 @@ const MAX_ANSWER_BYTES = 4_096;
 /**
  * Challenges the program at the address of a discovery file to prove that it wrote the file. Throws when the signal aborts.
  *
- * Only random bytes are sent, never the token. When the connection is cut, they are sent once more: a server that is shutting down cuts the
- * connection too, and is absent then.
+ * Sends only random bytes, never the token. When the connection is cut, sends another challenge: a server that was shutting down is absent
+ * by then.
  */
-export async function standingOf(info: ServerInfo, signal: AbortSignal, timeoutMs = TIMEOUT_MS): Promise<Standing> {
+export async function verifyServer(
+  info: ServerInfo,
+  signal: AbortSignal,
+  timeoutMs = TIMEOUT_MS,
+): Promise<ServerIdentity> {
   return (
     (await challengeServer(info, signal, timeoutMs)) ??
     (await challengeServer(info, signal, timeoutMs)) ?? { case: "foreign", reason: "it cut the connection twice" }
@@ -38,7 +42,7 @@ export async function standingOf(info: ServerInfo, signal: AbortSignal, timeoutM
 }
 
 /** Returns the error message for a server that does not answer. */
-export function silenceOf({ url, pid }: ServerInfo, timeoutMs: number): string {
+export function unresponsiveServer({ url, pid }: ServerInfo, timeoutMs: number): string {
   return `the server at ${url} did not answer within ${timeoutMs / 1000} seconds: try again, or stop process ${pid} and start it again`;
 }
 
@@ -47,7 +51,7 @@ async function challengeServer(
   info: ServerInfo,
   signal: AbortSignal,
   timeoutMs: number,
-): Promise<Standing | undefined> {
+): Promise<ServerIdentity | undefined> {
   const challenge = randomBytes(PROOF_BYTES);
   const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
   try {
