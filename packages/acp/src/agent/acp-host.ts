@@ -8,6 +8,7 @@ import {
   DevtoolError,
   type OpenAgent,
   quoted,
+  Semaphore,
 } from "@devtool/server/agent";
 import type { AcpAgentOptions, AcpLimits } from "./acp-agent-options.ts";
 import { AcpExecutor, type SessionPool } from "./acp-executor.ts";
@@ -31,6 +32,8 @@ export class AcpHost implements OpenAgent, SessionPool {
   /** The conversations that are in a turn. */
   readonly #busy = new Set<string>();
   readonly #commands = new Map<string, readonly SlashCommand[]>();
+  /** Conversations may share a workspace. */
+  readonly #writing = new Semaphore(1);
   #isClosed = false;
 
   constructor(options: AcpAgentOptions, limits: AcpLimits, services: AgentServices) {
@@ -123,6 +126,7 @@ export class AcpHost implements OpenAgent, SessionPool {
       workspacePath,
       onNotice: (text: string) => this.notify(text),
       onCommands: (update: JsonObject) => this.#keepCommands(workspacePath, update),
+      writing: this.#writing,
       nowMs: () => this.#services.now().getTime(),
     };
   }

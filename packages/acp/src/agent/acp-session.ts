@@ -16,7 +16,7 @@ import type {
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { ToolCallConfirmation } from "@devtool/schema";
 import { isObject, objectOrEmpty, plainJson, stringOrEmpty } from "@devtool/schema/json";
-import { abortable, Code, DevtoolError, quoted } from "@devtool/server/agent";
+import { abortable, Code, DevtoolError, quoted, type Semaphore } from "@devtool/server/agent";
 import type { AcpAgentOptions, AcpLimits } from "./acp-agent-options.ts";
 import { AcpConnection } from "./acp-connection.ts";
 import { AgentProcess } from "./agent-process.ts";
@@ -64,6 +64,8 @@ export interface AcpSessionOptions {
   readonly onNotice: (text: string) => void;
   /** Called when the agent lists its slash commands. */
   readonly onCommands: (update: JsonObject) => void;
+  /** Held while a file is written for the agent. */
+  readonly writing: Semaphore;
   readonly nowMs: () => number;
 }
 
@@ -103,7 +105,8 @@ export class AcpSession implements AsyncDisposable {
       const register = (app: ClientApp): void => {
         inbox.register(app);
         if (agent.clientMethods?.terminal === true) terminals.register(app);
-        new ClientFiles(workspacePath, options.limits.maxMessageBytes).register(app, agent.clientMethods ?? {});
+        const files = new ClientFiles({ workspacePath, maxBytes: limits.maxMessageBytes, writing: options.writing });
+        files.register(app, agent.clientMethods ?? {});
       };
       const { onNotice, nowMs } = options;
       const connecting = { name: agent.name, limits, capabilities, register, onNotice, nowMs };

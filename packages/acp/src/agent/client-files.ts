@@ -1,62 +1,145 @@
 import { constants } from "node:fs";
-import { open } from "node:fs/promises";
+import { access, type FileHandle, lstat, open } from "node:fs/promises";
 import type { ClientApp } from "@agentclientprotocol/sdk";
-import { Code, DevtoolError, failpoint, quoted } from "@devtool/server/agent";
+import { Code, DevtoolError, failpoint, quoted, replaceFile, type Semaphore } from "@devtool/server/agent";
 import type { ClientMethods } from "./acp-agent-options.ts";
-import { workspacePathOf } from "./workspace-path.ts";
+import { answerOf } from "./client-answer.ts";
+import { systemCodeOf, WorkspacePlace } from "./workspace-path.ts";
 
-const { O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_TRUNC, O_WRONLY } = constants;
+const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY, W_OK } = constants;
+
+/** The part of a file that an agent wants to read. */
+interface LineRange {
+  /** The first line, from 1. Default: 1. */
+  readonly line?: number | null;
+  /** The maximum number of lines. Default: all. */
+  readonly limit?: number | null;
+}
+
+/** The options of `ClientFiles`. */
+export interface ClientFilesOptions {
+  readonly workspacePath: string;
+  /** The maximum size of a file that is read, in bytes, and of the JSON of what is sent of it. */
+  readonly maxBytes: number;
+  /** Held while a file is written: two writers of one file would disturb each other. */
+  readonly writing: Semaphore;
+}
 
 /** The methods `fs/*` for an agent: text files inside the workspace of its session. */
 export class ClientFiles {
-  readonly #workspacePath: string;
-  readonly #maxBytes: number;
+  readonly #options: ClientFilesOptions;
 
-  constructor(workspacePath: string, maxBytes: number) {
-    this.#workspacePath = workspacePath;
-    this.#maxBytes = maxBytes;
+  constructor(options: ClientFilesOptions) {
+    this.#options = options;
   }
 
   register(app: ClientApp, { readTextFile = false, writeTextFile = true }: ClientMethods): void {
-    if (readTextFile) app.onRequest("fs/read_text_file", async ({ params }) => ({ content: await this.#read(params) }));
-    if (writeTextFile) {
-      app.onRequest("fs/write_text_file", async ({ params }) => {
-        await this.#write(params.path, params.content);
-        return {};
+    if (readTextFile)
+      app.onRequest("fs/read_text_file", ({ params }) =>
+        answerOf(async () => ({ content: await this.#read(params.path, params) })),
+      );
+    if (writeTextFile)
+      app.onRequest("fs/write_text_file", ({ params, signal }) =>
+        answerOf(async () => {
+          await this.#write(params.path, params.content, signal);
+          return {};
+        }),
+      );
+  }
+
+  async #read(path: string, range: LineRange): Promise<string> {
+    const { workspacePath, maxBytes } = this.#options;
+    await using place = await WorkspacePlace.open(workspacePath, path);
+    // A pipe without a writer is opened, too, and refused then.
+    await using file = await open(place.path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch((reason: unknown) => {
+      throw fileError(path, reason);
+    });
+    if (!(await file.stat()).isFile()) throw notAFile(path);
+    const content = linesOf(await readText(file, path, maxBytes), path, range);
+    // Escaped control characters take up to six bytes each.
+    if (JSON.stringify(content).length > maxBytes) throw tooLarge(path, maxBytes);
+    return content;
+  }
+
+  async #write(path: string, content: string, signal: AbortSignal): Promise<void> {
+    const { workspacePath, writing } = this.#options;
+    using _turn = await writing.acquire(signal);
+    await using place = await WorkspacePlace.open(workspacePath, path);
+    try {
+      const existing = await lstat(place.path).catch((reason: unknown) => {
+        if (systemCodeOf(reason) !== "ENOENT") throw reason;
       });
+      if (existing?.isSymbolicLink()) throw isALink(path);
+      if (existing && !existing.isFile()) throw notAFile(path);
+      // The file is replaced, which its own mode would not prevent.
+      if (existing) await access(place.path, W_OK);
+      failpoint("devtool:acp.write.before");
+      await replaceFile(place.path, content, existing ? existing.mode & 0o777 : 0o644);
+      failpoint("devtool:acp.write.after");
+    } catch (reason) {
+      throw reason instanceof DevtoolError ? reason : fileError(path, reason);
     }
   }
+}
 
-  async #read({ path, line, limit }: { path: string; line?: number | null; limit?: number | null }): Promise<string> {
-    const place = await workspacePathOf(this.#workspacePath, path);
-    await using file = await open(place, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-    const { size } = await this.#stat(file, path);
-    if (size > this.#maxBytes)
-      throw new DevtoolError(
-        `file ${quoted(path)} has ${size} bytes: limit is ${this.#maxBytes}`,
-        Code.ResourceExhausted,
-      );
-    const content = await file.readFile("utf8");
-    if ((line ?? undefined) === undefined && (limit ?? undefined) === undefined) return content;
-    const from = Math.max(0, (line ?? 1) - 1);
-    return content
-      .split("\n")
-      .slice(from, from + (limit ?? Number.MAX_SAFE_INTEGER))
-      .join("\n");
+/** Reads a text. A file that grows meanwhile is read up to the limit. */
+async function readText(file: FileHandle, path: string, maxBytes: number): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of file.createReadStream({ end: maxBytes, autoClose: false })) chunks.push(Buffer.from(chunk));
+  const bytes = Buffer.concat(chunks);
+  if (bytes.length > maxBytes) throw tooLarge(path, maxBytes);
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch (cause) {
+    // Written back, its other bytes would be lost.
+    throw new DevtoolError(`file ${quoted(path)} is not text in UTF-8`, Code.FailedPrecondition, { cause });
   }
+}
 
-  async #write(path: string, content: string): Promise<void> {
-    const place = await workspacePathOf(this.#workspacePath, path);
-    failpoint("devtool:acp.write.before");
-    await using file = await open(place, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK, 0o644);
-    await this.#stat(file, path);
-    await file.writeFile(content);
-    failpoint("devtool:acp.write.after");
+function linesOf(content: string, path: string, { line, limit }: LineRange): string {
+  const first = Math.max(1, line ?? 1);
+  if (first === 1 && (limit ?? undefined) === undefined) return content;
+  const lines = content.split("\n");
+  if (first > lines.length) {
+    const count = lines.at(-1) === "" ? lines.length - 1 : lines.length;
+    throw new DevtoolError(`line ${first} is out of range: file ${quoted(path)} has ${count} lines`, Code.OutOfRange);
   }
+  return lines.slice(first - 1, first - 1 + (limit ?? lines.length)).join("\n");
+}
 
-  async #stat(file: Awaited<ReturnType<typeof open>>, path: string): Promise<{ size: number }> {
-    const stats = await file.stat();
-    if (!stats.isFile()) throw new DevtoolError(`path ${quoted(path)} is not a file`, Code.FailedPrecondition);
-    return stats;
+function tooLarge(path: string, maxBytes: number): DevtoolError {
+  return new DevtoolError(`file ${quoted(path)} is too large: limit is ${maxBytes} bytes`, Code.ResourceExhausted);
+}
+
+function notAFile(path: string): DevtoolError {
+  return new DevtoolError(`path ${quoted(path)} is not a file`, Code.InvalidArgument);
+}
+
+function isALink(path: string): DevtoolError {
+  return new DevtoolError(`path ${quoted(path)} is a symbolic link`, Code.InvalidArgument, {
+    remedy: "name the place that it points to",
+  });
+}
+
+/** Returns the error for a file that the system did not open or write. */
+function fileError(path: string, reason: unknown): DevtoolError {
+  const code = systemCodeOf(reason);
+  const cause = { cause: reason };
+  switch (code) {
+    case "ENOENT":
+      return new DevtoolError(`file ${quoted(path)} does not exist`, Code.NotFound, cause);
+    case "ELOOP":
+      return isALink(path);
+    case "EISDIR":
+    case "ENXIO":
+      return notAFile(path);
+    case "EEXIST":
+      return new DevtoolError(`file ${quoted(path)} is being written: try again`, Code.FailedPrecondition, cause);
+    case "EACCES":
+    case "EPERM":
+    case "ENAMETOOLONG":
+      return new DevtoolError(`file ${quoted(path)} cannot be opened: ${code}`, Code.InvalidArgument, cause);
+    default:
+      return new DevtoolError(`file ${quoted(path)}: ${code}`, Code.Internal, cause);
   }
 }

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { dirname, join } from "node:path";
+import { once } from "node:events";
+import { setTimeout as delay } from "node:timers/promises";
 import type {
   ClientApp,
   CreateTerminalRequest,
@@ -9,12 +10,17 @@ import type {
 } from "@agentclientprotocol/sdk";
 import { Code, DevtoolError, failpoint, quoted } from "@devtool/server/agent";
 import { inheritedEnvironment } from "./agent-process.ts";
-import { workspacePathOf } from "./workspace-path.ts";
+import { answerOf } from "./client-answer.ts";
+import { systemCodeOf, workspaceDirectoryOf } from "./workspace-path.ts";
 
 /** The maximum size of the output that a terminal keeps, in bytes. */
 const MAX_OUTPUT_BYTES: number = 1024 * 1024;
 /** The maximum number of terminals that an agent may have at a time. */
 const MAX_TERMINALS = 32;
+/** The number of released terminals whose output is kept: calls show it still. */
+const MAX_RELEASED = 8;
+/** The time after the end of a command in which the rest of its output is read, in milliseconds. */
+const LINGER_MS = 200;
 
 /** One command of an agent. */
 interface Terminal {
@@ -33,6 +39,7 @@ export class Terminals implements AsyncDisposable {
   readonly #terminals = new Map<string, Terminal>();
   /** The output of terminals that were released, which calls may still show. */
   readonly #released = new Map<string, string>();
+  #isClosed = false;
 
   constructor(workspacePath: string, onOutput: (terminalId: string) => void) {
     this.#workspacePath = workspacePath;
@@ -40,17 +47,23 @@ export class Terminals implements AsyncDisposable {
   }
 
   register(app: ClientApp): void {
-    app.onRequest("terminal/create", async ({ params }) => ({ terminalId: await this.#create(params) }));
-    app.onRequest("terminal/output", ({ params }) => this.#output(params.terminalId));
-    app.onRequest("terminal/wait_for_exit", ({ params }) => this.#find(params.terminalId).ended);
-    app.onRequest("terminal/kill", ({ params }) => {
-      kill(this.#find(params.terminalId));
-      return {};
-    });
-    app.onRequest("terminal/release", async ({ params }) => {
-      await this.#release(params.terminalId);
-      return {};
-    });
+    app.onRequest("terminal/create", ({ params }) =>
+      answerOf(async () => ({ terminalId: await this.#create(params) })),
+    );
+    app.onRequest("terminal/output", ({ params }) => answerOf(() => this.#output(params.terminalId)));
+    app.onRequest("terminal/wait_for_exit", ({ params }) => answerOf(() => this.#find(params.terminalId).ended));
+    app.onRequest("terminal/kill", ({ params }) =>
+      answerOf(() => {
+        kill(this.#find(params.terminalId));
+        return {};
+      }),
+    );
+    app.onRequest("terminal/release", ({ params }) =>
+      answerOf(async () => {
+        await this.#release(params.terminalId);
+        return {};
+      }),
+    );
   }
 
   /** Returns the output of a terminal as text; undefined for an unknown terminal. */
@@ -59,17 +72,17 @@ export class Terminals implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
     await Promise.all([...this.#terminals.keys()].map((id) => this.#release(id)));
   }
 
-  async #create({ command, args = [], env = [], cwd, outputByteLimit }: CreateTerminalRequest): Promise<string> {
+  async #create(request: CreateTerminalRequest): Promise<string> {
+    const { command, args = [], cwd, outputByteLimit } = request;
+    const environment = environmentOf(request);
+    const directory = await workspaceDirectoryOf(this.#workspacePath, cwd ?? this.#workspacePath);
     if (this.#terminals.size >= MAX_TERMINALS)
       throw new DevtoolError(`the agent has ${MAX_TERMINALS} terminals: release one`, Code.ResourceExhausted);
-    const directory = dirname(await workspacePathOf(this.#workspacePath, join(cwd ?? this.#workspacePath, "x")));
-    const environment = {
-      ...inheritedEnvironment(),
-      ...Object.fromEntries(env.map(({ name, value }) => [name, value])),
-    };
+    if (this.#isClosed) throw new DevtoolError("the session has ended", Code.FailedPrecondition);
     const terminalId = randomUUID();
     failpoint("devtool:acp.terminal.before");
     const child = spawn(command, [...args], {
@@ -79,31 +92,28 @@ export class Terminals implements AsyncDisposable {
       stdio: ["ignore", "pipe", "pipe"],
     });
     failpoint("devtool:acp.terminal.after");
-    const ended = Promise.withResolvers<TerminalExitStatus>();
-    const maxBytes = Math.min(outputByteLimit ?? MAX_OUTPUT_BYTES, MAX_OUTPUT_BYTES);
     const terminal: Terminal = {
       child,
-      ended: ended.promise,
-      maxBytes,
+      ended: endOf(child),
+      maxBytes: Math.min(outputByteLimit ?? MAX_OUTPUT_BYTES, MAX_OUTPUT_BYTES),
       output: Buffer.alloc(0),
       isTruncated: false,
       status: undefined,
     };
-    const finish = (status: TerminalExitStatus): void => {
-      terminal.status ??= status;
-      ended.resolve(terminal.status);
-    };
-    const take = (chunk: Buffer): void => {
-      keep(terminal, chunk);
-      this.#onOutput(terminalId);
-    };
-    for (const stream of [child.stdout, child.stderr]) stream.on("data", take);
-    child.once("error", (error) => {
-      take(Buffer.from(`${error.message}\n`));
-      finish({ exitCode: 127, signal: null });
-    });
-    child.once("close", (exitCode, signal) => finish({ exitCode, signal }));
+    for (const stream of [child.stdout, child.stderr])
+      stream.on("data", (chunk: Buffer) => {
+        keep(terminal, chunk);
+        this.#onOutput(terminalId);
+      });
     this.#terminals.set(terminalId, terminal);
+    void terminal.ended.then((status) => (terminal.status = status));
+    try {
+      await once(child, "spawn");
+    } catch (cause) {
+      this.#terminals.delete(terminalId);
+      const problem = `command ${quoted(command)} cannot be started: ${systemCodeOf(cause)}`;
+      throw new DevtoolError(problem, Code.InvalidArgument, { cause });
+    }
     return terminalId;
   }
 
@@ -118,6 +128,8 @@ export class Terminals implements AsyncDisposable {
     kill(terminal);
     await terminal.ended;
     this.#released.set(terminalId, terminal.output.toString("utf8"));
+    const [oldest] = this.#released.keys();
+    if (this.#released.size > MAX_RELEASED && oldest !== undefined) this.#released.delete(oldest);
   }
 
   #find(terminalId: string): Terminal {
@@ -138,11 +150,35 @@ function keep(terminal: Terminal, chunk: Buffer): void {
   terminal.output = Buffer.from(all.subarray(start));
 }
 
-function kill({ child, status }: Terminal): void {
-  if (child.pid === undefined || status) return;
+/** Kills the group of a command, with what the command has left running. */
+function kill({ child }: Terminal): void {
+  if (child.pid === undefined) return;
   try {
     process.kill(-child.pid, "SIGKILL");
   } catch {
     // The group has ended.
   }
+}
+
+/** Resolves when a command has ended. What it has left running may hold its output open. */
+async function endOf(child: ChildProcess): Promise<TerminalExitStatus> {
+  const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
+  const status = await new Promise<TerminalExitStatus>((resolve) => {
+    child.once("exit", (exitCode, signal) => resolve({ exitCode, signal }));
+    child.once("error", () => resolve({ exitCode: 127, signal: null }));
+  });
+  const timer = new AbortController();
+  await Promise.race([closed, delay(LINGER_MS, undefined, { signal: timer.signal }).catch(() => undefined)]);
+  timer.abort();
+  return status;
+}
+
+/** Returns the environment of a command. Throws for words that no process can be given. */
+function environmentOf({ command, args = [], env = [] }: CreateTerminalRequest): Record<string, string> {
+  const unusable = [command, ...args, ...env.map(({ value }) => value)].find((word) => word.includes("\0"));
+  if (command === "" || unusable !== undefined)
+    throw new DevtoolError(`command ${quoted(unusable ?? command)} cannot be run`, Code.InvalidArgument);
+  const wrong = env.find(({ name }) => name === "" || /[=\0]/.test(name));
+  if (wrong) throw new DevtoolError(`variable ${quoted(wrong.name)} has no valid name`, Code.InvalidArgument);
+  return { ...inheritedEnvironment(), ...Object.fromEntries(env.map(({ name, value }) => [name, value])) };
 }

@@ -1,24 +1,102 @@
-import { realpath } from "node:fs/promises";
-import { basename, dirname, isAbsolute, join } from "node:path";
+import { constants } from "node:fs";
+import { type FileHandle, open, readlink, realpath } from "node:fs/promises";
+import { basename, dirname, isAbsolute, join, normalize } from "node:path";
 import { Code, DevtoolError, isInside, quoted } from "@devtool/server/agent";
 
+const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
+
 /**
- * Returns the path of a file of the workspace without symbolic links in its directories.
+ * A name in an open directory of a workspace.
  *
- * Throws `Code.PermissionDenied` for a path that is not absolute, or that leads out of the workspace. The last segment
- * may be a symbolic link: open it so that it is not followed.
+ * What is opened by `path` is in that directory, even if the path that the agent named leads elsewhere by now. The name
+ * itself may be a symbolic link: open it so that it is not followed.
  */
-export async function workspacePathOf(workspacePath: string, path: string): Promise<string> {
-  const root = await realpath(workspacePath);
-  if (isAbsolute(path) && !path.includes("\0")) {
-    const directory = await realpath(dirname(path)).catch(() => undefined);
-    const resolved = directory === undefined ? undefined : join(directory, basename(path));
-    if (resolved !== undefined && isInside(root, resolved)) return resolved;
-    if (directory === undefined && isInside(root, join(path)))
-      throw new DevtoolError(`the directory of ${quoted(path)} does not exist`, Code.NotFound);
+export class WorkspacePlace implements AsyncDisposable {
+  /** The path without symbolic links in its directories. */
+  readonly realPath: string;
+  /** The path by which the name is opened: through the descriptor of its directory. */
+  readonly path: string;
+  readonly #directory: FileHandle;
+
+  private constructor(directory: FileHandle, realDirectory: string, name: string) {
+    this.#directory = directory;
+    this.realPath = join(realDirectory, name);
+    this.path = join(pathOf(directory), name);
   }
-  throw new DevtoolError(
-    `path ${quoted(path)} is outside of workspace ${quoted(workspacePath)}`,
+
+  /**
+   * Opens the directory of a file. The caller must dispose of the result.
+   *
+   * Throws `Code.PermissionDenied` for a path that leads out of the workspace, `Code.InvalidArgument` for one that is not
+   * absolute or names no file, and `Code.NotFound` when the directory does not exist.
+   */
+  static async open(workspacePath: string, path: string): Promise<WorkspacePlace> {
+    if (!isAbsolute(path) || path.includes("\0"))
+      throw new DevtoolError(`path ${quoted(path)} is not absolute`, Code.InvalidArgument, {
+        remedy: `begin it with ${quoted(workspacePath)}`,
+      });
+    const name = basename(path);
+    if (path.endsWith("/") || ["", ".", ".."].includes(name))
+      throw new DevtoolError(`path ${quoted(path)} names no file`, Code.InvalidArgument);
+    const directory = await openDirectory(workspacePath, dirname(path), path);
+    try {
+      return new WorkspacePlace(directory, await readlink(pathOf(directory)), name);
+    } catch (reason) {
+      await directory.close();
+      throw reason;
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#directory.close();
+  }
+}
+
+/** Returns a directory of the workspace without symbolic links. Throws like `WorkspacePlace.open`. */
+export async function workspaceDirectoryOf(workspacePath: string, path: string): Promise<string> {
+  if (!isAbsolute(path) || path.includes("\0"))
+    throw new DevtoolError(`directory ${quoted(path)} is not absolute`, Code.InvalidArgument, {
+      remedy: `begin it with ${quoted(workspacePath)}`,
+    });
+  await using directory = await openDirectory(workspacePath, path, path);
+  return await readlink(pathOf(directory));
+}
+
+/** @param named the path of the agent, for errors */
+async function openDirectory(workspacePath: string, path: string, named: string): Promise<FileHandle> {
+  const root = await realpath(workspacePath);
+  const outside = new DevtoolError(
+    `path ${quoted(named)} is outside of workspace ${quoted(workspacePath)}`,
     Code.PermissionDenied,
   );
+  const real = await realpath(path).catch((reason: unknown) => {
+    // Whoever asks about another place does not learn whether it exists.
+    throw isInside(root, normalize(path)) || isInside(workspacePath, normalize(path))
+      ? placeError(named, reason)
+      : outside;
+  });
+  if (!isInside(root, real)) throw outside;
+  const directory = await open(real, O_RDONLY | O_DIRECTORY | O_NOFOLLOW).catch((reason: unknown) => {
+    throw placeError(named, reason);
+  });
+  // A directory on the way may have become a link since.
+  if (isInside(root, await readlink(pathOf(directory)))) return directory;
+  await directory.close();
+  throw outside;
+}
+
+function placeError(path: string, reason: unknown): DevtoolError {
+  const code = systemCodeOf(reason);
+  if (code === "ENOENT" || code === "ENOTDIR")
+    return new DevtoolError(`the directory of ${quoted(path)} does not exist`, Code.NotFound, { cause: reason });
+  return new DevtoolError(`path ${quoted(path)} cannot be opened: ${code}`, Code.InvalidArgument, { cause: reason });
+}
+
+function pathOf({ fd }: FileHandle): string {
+  return `/proc/self/fd/${fd}`;
+}
+
+/** Returns the code of an error of a system call, such as `ENOENT`. */
+export function systemCodeOf(reason: unknown): string {
+  return reason instanceof Error && "code" in reason ? String(reason.code) : "unknown error";
 }
