@@ -1,4 +1,3 @@
-import type { Dirent } from "node:fs";
 import { posix } from "node:path";
 import { Code, DevtoolError } from "@devtool/server/agent";
 import { IgnoreRules } from "./ignore-rules.ts";
@@ -69,17 +68,14 @@ export class IgnoreWalk {
         const entryPath = directory === "" ? entry.name : `${directory}/${entry.name}`;
         const isVisited = entry.name !== ".git" && (entry.isFile() || entry.isDirectory());
         if (!isVisited || entryPath === excluded) continue;
-        if (!includesIgnored && this.#isIgnored(entry, entryPath)) this.#ignoredCount++;
-        else (entry.isFile() ? files : subdirectories).push(entryPath);
+        const kind = entry.isFile() ? "file" : "directory";
+        const isDependencies = kind === "directory" && entry.name === "node_modules";
+        if (!includesIgnored && (isDependencies || this.#rules.ignores(entryPath, kind))) this.#ignoredCount++;
+        else (kind === "file" ? files : subdirectories).push(entryPath);
       }
       pending.push(...subdirectories.reverse());
       yield { path: directory, files };
     }
-  }
-
-  #isIgnored(entry: Dirent, path: string): boolean {
-    if (entry.isFile()) return this.#rules.ignores(path, "file");
-    return entry.name === "node_modules" || this.#rules.ignores(path, "directory");
   }
 }
 

@@ -62,7 +62,12 @@ const MAX_LOCK_AGE_MS = 10_000;
 /** Locks a file by a symbolic link beside it that names this process. Replaces a lock that a crashed process left. */
 async function lockFile(path: string, now: () => Date): Promise<AsyncDisposable> {
   const lock = `${path}.lock`;
-  if (await isStaleLock(lock, now)) await rm(lock, { force: true });
+  const held = await lstat(lock).catch(() => undefined);
+  if (held) {
+    const pid = Number(await readlink(lock).catch(() => 0));
+    const isAbandoned = pid !== process.pid && !isOtherProcess(pid);
+    if (isAbandoned || now().getTime() - held.mtimeMs > MAX_LOCK_AGE_MS) await rm(lock, { force: true });
+  }
   try {
     await symlink(String(process.pid), lock);
   } catch (reason) {
@@ -75,14 +80,6 @@ async function lockFile(path: string, now: () => Date): Promise<AsyncDisposable>
     });
   }
   return { [Symbol.asyncDispose]: () => rm(lock, { force: true }) };
-}
-
-async function isStaleLock(lock: string, now: () => Date): Promise<boolean> {
-  const stats = await lstat(lock).catch(() => undefined);
-  if (!stats) return false;
-  if (now().getTime() - stats.mtimeMs > MAX_LOCK_AGE_MS) return true;
-  const pid = Number(await readlink(lock).catch(() => 0));
-  return pid !== process.pid && !isOtherProcess(pid);
 }
 
 function unusable(path: string, problem: string, options: ErrorOptions): DevtoolError {

@@ -1,6 +1,6 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import { type AgentThought, AgentThoughtSchema, DEFAULT_LIMITS, parseJson } from "@devtool/schema";
-import { isObject } from "@devtool/schema/json";
+import { isObject, parseJsonOrUndefined } from "@devtool/schema/json";
 import { Code } from "@devtool/server/agent";
 import { ModelFault } from "./model-fault.ts";
 
@@ -22,7 +22,7 @@ export function readArguments(name: string, text: string): JsonObject {
     const value = parseJson(text, { ...DEFAULT_LIMITS, maxBytes: MAX_ARGUMENT_BYTES });
     if (isObject(value)) return value;
   } catch (cause) {
-    if (isInvalidJson(text)) {
+    if (text.length <= MAX_ARGUMENT_BYTES && parseJsonOrUndefined(text) === undefined) {
       const problem = `${subject} are not valid JSON`;
       throw new ModelFault(problem, Code.Unavailable, { remedy, retriable: true, cause });
     }
@@ -30,16 +30,6 @@ export function readArguments(name: string, text: string): JsonObject {
     throw new ModelFault(`${subject} are too large: ${problem}`, Code.ResourceExhausted, { cause });
   }
   throw new ModelFault(`${subject} are not an object`, Code.Unavailable, { remedy, retriable: true });
-}
-
-function isInvalidJson(text: string): boolean {
-  if (text.length > MAX_ARGUMENT_BYTES) return false;
-  try {
-    JSON.parse(text);
-    return false;
-  } catch {
-    return true;
-  }
 }
 
 /** Returns a number of tokens that an API reports; 0 for anything but a positive integer. */

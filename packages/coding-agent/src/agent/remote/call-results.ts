@@ -14,10 +14,14 @@ import {
 /** The results of the calls in a conversation, as a model is told them. */
 export class CallResults {
   /** The user's answers to calls, by the ids of the calls. */
-  readonly #answers: ReadonlyMap<string, ToolCallConfirmation>;
+  readonly #answers = new Map<string, ToolCallConfirmation>();
 
   constructor(history: readonly Message[]) {
-    this.#answers = lastAnswers(history);
+    for (const answer of history.flatMap(confirmationsOf)) {
+      // The last answer decides. The content that the user gave can be in an earlier one, as when they used an editor.
+      const changed = answer.modifiedDetails.case ? answer : this.#answers.get(answer.toolCallId);
+      this.#answers.set(answer.toolCallId, { ...answer, modifiedDetails: (changed ?? answer).modifiedDetails });
+    }
   }
 
   /** Returns the result of a call as `output` or `error`, with a `note` if the user changed what the call proposed. */
@@ -33,7 +37,9 @@ export class CallResults {
   /** Returns the same as text, for APIs whose results have no fields, and whether the call failed. */
   render(call: ToolCall): { readonly text: string; readonly isError: boolean } {
     const { output, error, note } = this.describe(call);
-    const texts = [error, output, note].filter((value) => value !== undefined).map(asText);
+    const texts = [error, output, note]
+      .filter((value) => value !== undefined)
+      .map((value) => (typeof value === "string" ? value : JSON.stringify(value)));
     return { text: texts.join("\n\n"), isError: error !== undefined };
   }
 }
@@ -41,20 +47,6 @@ export class CallResults {
 /** Returns what a model is told in place of the messages that a summary replaces. */
 export function summaryText(summary: string): string {
   return `What was said and done before, in short:\n\n${summary}`;
-}
-
-function asText(value: unknown): string {
-  return typeof value === "string" ? value : JSON.stringify(value);
-}
-
-/** Returns the last answer to each call, with the content that the user gave in it or, with an editor, in an earlier one. */
-function lastAnswers(history: readonly Message[]): ReadonlyMap<string, ToolCallConfirmation> {
-  const answers = new Map<string, ToolCallConfirmation>();
-  for (const answer of history.flatMap(confirmationsOf)) {
-    const changed = answer.modifiedDetails.case ? answer : answers.get(answer.toolCallId);
-    answers.set(answer.toolCallId, { ...answer, modifiedDetails: (changed ?? answer).modifiedDetails });
-  }
-  return answers;
 }
 
 function encodeResult(call: ToolCall, answer: ToolCallConfirmation | undefined): JsonObject {

@@ -2,7 +2,7 @@ import { Code } from "@devtool/server/agent";
 import { ModelFault } from "./model-fault.ts";
 import type { ModelTimeouts } from "./remote-limits.ts";
 
-/** The reason that ends what still listens to the signal after an attempt. Never shown. */
+/** The abort reason that releases listeners after an attempt. Never shown. */
 const OVER = new ModelFault("the answer is over", Code.Canceled);
 
 /**

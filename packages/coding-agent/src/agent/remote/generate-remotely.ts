@@ -2,7 +2,7 @@ import { Code } from "@devtool/server/agent";
 import type { ModelEvent } from "../model.ts";
 import { Deadlines } from "./deadlines.ts";
 import { ModelFault } from "./model-fault.ts";
-import { type ModelTimeouts, type RetryPolicy, retryPolicyFrom, timeoutsFrom } from "./remote-limits.ts";
+import { DEFAULT_RETRY_POLICY, DEFAULT_TIMEOUTS, type ModelTimeouts, type RetryPolicy } from "./remote-limits.ts";
 import { withRetries } from "./retry.ts";
 
 /** When a request to a model is sent again, and how long its answer may take. */
@@ -38,8 +38,8 @@ export interface RemoteRequest<Piece> {
 /**
  * Generates one step with a model behind an API.
  *
- * A request is sent again as long as nothing of its answer has come. An answer that breaks off later fails the step: its text
- * stays, and none of its calls runs. See `docs/models.md` for each fault.
+ * A request that fails before any part of its answer has arrived is sent again. An answer that breaks off later fails the step:
+ * its text stays, and none of its calls runs. See `docs/models.md` for each fault.
  */
 export async function* generateRemotely<Piece>(
   request: RemoteRequest<Piece>,
@@ -47,7 +47,7 @@ export async function* generateRemotely<Piece>(
   signal: AbortSignal,
 ): AsyncIterable<ModelEvent> {
   const { random, sleep } = options;
-  const timeouts = timeoutsFrom(options.timeouts);
+  const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
   const turn = new AbortController();
   const timer = setTimeout(() => {
     const problem = `the model took longer than ${timeouts.turnMs} ms for an answer`;
@@ -55,7 +55,7 @@ export async function* generateRemotely<Piece>(
   }, timeouts.turnMs);
   try {
     const limit = AbortSignal.any([signal, turn.signal]);
-    const retries = { policy: retryPolicyFrom(options.retry), random, sleep };
+    const retries = { policy: { ...DEFAULT_RETRY_POLICY, ...options.retry }, random, sleep };
     yield* withRetries((attemptSignal) => attempt(request, timeouts, attemptSignal), retries, limit);
   } catch (reason) {
     signal.throwIfAborted();

@@ -1,7 +1,7 @@
 /**
  * When a request that failed is sent again.
  *
- * A request is only sent again if nothing of its answer has come. The waits grow exponentially, with full jitter.
+ * A request is sent again only while no part of its answer has arrived. The waits grow exponentially, with full jitter.
  */
 export interface RetryPolicy {
   /** The maximum number of attempts, including the first one. Default: 5. */
@@ -24,12 +24,13 @@ export interface ModelTimeouts {
   readonly turnMs: number;
 }
 
-/** Returns a retry policy, completed with the defaults. */
-export function retryPolicyFrom(policy: Partial<RetryPolicy> = {}): RetryPolicy {
-  return { maxAttempts: 5, baseDelayMs: 1000, maxDelayMs: 30_000, maxRetryAfterMs: 120_000, ...policy };
-}
+/** The default retry policy. */
+export const DEFAULT_RETRY_POLICY: RetryPolicy = {
+  maxAttempts: 5,
+  baseDelayMs: 1000,
+  maxDelayMs: 30_000,
+  maxRetryAfterMs: 120_000,
+};
 
-/** Returns timeouts, completed with the defaults. */
-export function timeoutsFrom(timeouts: Partial<ModelTimeouts> = {}): ModelTimeouts {
-  return { firstByteMs: 60_000, idleMs: 30_000, turnMs: 30 * 60_000, ...timeouts };
-}
+/** The default timeouts. */
+export const DEFAULT_TIMEOUTS: ModelTimeouts = { firstByteMs: 60_000, idleMs: 30_000, turnMs: 30 * 60_000 };

@@ -4,7 +4,6 @@ import {
   AgentThoughtSchema,
   CitationSchema,
   confirmationsOf,
-  type Message,
   NoticeSchema,
   Role,
   type ToolCall,
@@ -40,8 +39,11 @@ export function createScriptedModel(): Model {
       if (!turns) return yield { case: "text", value: PROSE_ANSWER };
       const steps = history.slice(promptIndex).filter((message) => toolCallsOf(message).length > 0);
       const turn = turns[steps.length];
-      if (turn) yield* playTurn(turn, signal);
-      else yield { case: "text", value: summarize(steps.at(-1)) };
+      if (turn) return yield* playTurn(turn, signal);
+      // After the last turn: each call of the last step with the first line of its result.
+      const calls = steps.slice(-1).flatMap(toolCallsOf);
+      const lines = calls.map((call) => `${call.toolName}: ${firstLineOfResult(call)}`);
+      yield { case: "text", value: ["Done.", ...lines].join("\n") };
     },
   };
 }
@@ -106,12 +108,6 @@ function* eventsOf(step: Step): Iterable<ModelEvent> {
 
 function modelError(problem: string): DevtoolError {
   return new DevtoolError(`the scripted model ${problem}`, Code.Unavailable);
-}
-
-/** Returns the text after the last turn of a script: each call of the last step with the first line of its result. */
-function summarize(step: Message | undefined): string {
-  const lines = step ? toolCallsOf(step).map((call) => `${call.toolName}: ${firstLineOfResult(call)}`) : [];
-  return lines.length > 0 ? `Done.\n${lines.join("\n")}` : "Done.";
 }
 
 function firstLineOfResult({ result }: ToolCall): string {

@@ -66,14 +66,17 @@ function formatPlan(task: Task): string {
 }
 
 function formatStats(task: Task): string {
-  const { usage } = task;
+  const { usage, createTime, updateTime } = task;
+  // From the first to the last event, which includes waiting for the user.
+  const seconds = createTime && updateTime ? Math.round((timestampMs(updateTime) - timestampMs(createTime)) / 1000) : 0;
+  const duration = seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
   const calls = task.history.flatMap(toolCallsOf);
   const prompts = task.history.filter(({ role }) => role === Role.USER).length;
   const byTool = [...Map.groupBy(calls, ({ toolName }) => toolName)];
   return [
     `task: ${task.id}`,
     `model: ${task.model === "" ? "none" : task.model}`,
-    `time: ${formatDuration(task)}, ${prompts} of your messages, ${task.history.length - prompts} steps`,
+    `time: ${duration}, ${prompts} of your messages, ${task.history.length - prompts} steps`,
     usage
       ? `tokens: ${usage.inputTokens} in (${usage.cachedTokens} cached), ${usage.outputTokens} out (${usage.thoughtTokens} thoughts)`
       : "tokens: not counted",
@@ -82,13 +85,6 @@ function formatStats(task: Task): string {
       .sort(([, one], [, other]) => other.length - one.length)
       .map(([name, group]) => `  ${name}: ${group.length} (${countOutcomes(group)})`),
   ].join("\n");
-}
-
-/** Formats the time from the first to the last event, which includes waiting for the user. */
-function formatDuration({ createTime, updateTime }: Task): string {
-  const ms = createTime && updateTime ? timestampMs(updateTime) - timestampMs(createTime) : 0;
-  const seconds = Math.round(ms / 1000);
-  return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 }
 
 const OUTCOMES: ReadonlyMap<ToolCallStatus, string> = new Map([

@@ -42,7 +42,12 @@ export function globTool(
           const filter = new FileFilter(access({ toolName: "glob", args, named: [path], shows: "names" }));
           const search = { path, matches, filter };
           const paths = await searches.run((limits) => findFiles(walk, search, limits), signal);
-          yield textResult(formatPaths(paths, walk.ignoredCount) + filter.note);
+          const more = paths.length > MAX_PATHS ? [`[more than ${MAX_PATHS}: narrow the pattern]`] : [];
+          const text =
+            paths.length === 0
+              ? `No file matches.${ignoredNote(walk.ignoredCount)}`
+              : [...paths.slice(0, MAX_PATHS), ...more].join("\n");
+          yield textResult(text + filter.note);
         },
       };
     },
@@ -79,10 +84,4 @@ export async function findFiles(
     if (found.length > MAX_PATHS) break;
   }
   return found.sort();
-}
-
-function formatPaths(paths: readonly string[], ignored: number): string {
-  if (paths.length === 0) return `No file matches.${ignoredNote(ignored)}`;
-  if (paths.length <= MAX_PATHS) return paths.join("\n");
-  return `${paths.slice(0, MAX_PATHS).join("\n")}\n[more than ${MAX_PATHS}: narrow the pattern]`;
 }

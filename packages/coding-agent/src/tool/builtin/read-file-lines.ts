@@ -75,7 +75,13 @@ class LineCollector {
     for (let start = 0; start < chunk.length; ) {
       const newline = chunk.indexOf(NEWLINE, start);
       const end = newline < 0 ? chunk.length : newline + 1;
-      if (this.#line >= this.#range.offset && !this.isFull) this.#take(chunk.subarray(start, end));
+      if (this.#line >= this.#range.offset && !this.isFull) {
+        const room = this.#range.maxBytes - this.#bytes;
+        if (end - start > room) this.#cutAt = this.#line;
+        const taken = chunk.subarray(start, Math.min(end, start + room));
+        this.#pieces.push(taken);
+        this.#bytes += taken.length;
+      }
       if (newline >= 0) this.#line++;
       start = end;
     }
@@ -93,14 +99,6 @@ class LineCollector {
     const rest =
       this.#cutAt === undefined ? "" : `, cut after ${this.#bytes} bytes: read on with offset ${this.#cutAt}`;
     return `[lines ${offset + 1} to ${Math.max(last, offset)} of ${of}${rest}]\n${shown}`;
-  }
-
-  #take(line: Buffer): void {
-    const room = this.#range.maxBytes - this.#bytes;
-    if (line.length > room) this.#cutAt = this.#line;
-    const taken = line.subarray(0, room);
-    this.#pieces.push(taken);
-    this.#bytes += taken.length;
   }
 }
 

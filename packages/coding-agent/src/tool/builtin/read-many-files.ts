@@ -44,7 +44,11 @@ export function readManyFilesTool(
     },
     prepare: async (args) => {
       const { paths, include_ignored: includesIgnored } = PARAMETERS.read(args);
-      const targets = paths.map((path) => parseTarget(workspace, path));
+      const targets = paths.map((path): Target => {
+        const pattern = toRelativePattern(workspace, path);
+        if (picomatch.scan(pattern).isGlob) return { case: "pattern", matches: compileGlob("paths", pattern) };
+        return { case: "path", path: workspace.locate(path) };
+      });
       if (targets.length === 0 || targets.length > MAX_PATTERNS) {
         throw invalid("paths", "", `has ${targets.length} elements`, `give 1 to ${MAX_PATTERNS}`);
       }
@@ -71,12 +75,6 @@ export function readManyFilesTool(
 type Target =
   | { readonly case: "pattern"; readonly matches: GlobPattern }
   | { readonly case: "path"; readonly path: string };
-
-function parseTarget(workspace: Workspace, path: string): Target {
-  const pattern = toRelativePattern(workspace, path);
-  if (picomatch.scan(pattern).isGlob) return { case: "pattern", matches: compileGlob("paths", pattern) };
-  return { case: "path", path: workspace.locate(path) };
-}
 
 interface Selection {
   readonly targets: readonly Target[];

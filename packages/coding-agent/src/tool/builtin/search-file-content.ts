@@ -56,7 +56,9 @@ export function searchFileContentTool(
       const { pattern, path: directory, include, include_ignored: includesIgnored } = PARAMETERS.read(args);
       const expression = compilePattern(pattern);
       const path = workspace.locate(directory || ".");
-      const includes = include ? compileInclude(include) : () => true;
+      const matches = include ? compileGlob("include", include) : () => true;
+      // A pattern with a slash matches the whole path of a file, any other its name.
+      const includes: GlobPattern = include?.includes("/") ? matches : (file) => matches(posix.basename(file));
       return {
         args,
         description: `Search ${pattern} in ${path || "the workspace"}`,
@@ -94,12 +96,6 @@ function compilePattern(pattern: string): RE2JS {
     throw invalid("pattern", pattern, `is not a valid regular expression in RE2's syntax: ${cause}`);
   }
   throw invalid("pattern", pattern, "is too large", "use lower counts");
-}
-
-/** Compiles `include`, which matches the whole path of a file if it contains a slash, otherwise its name. */
-function compileInclude(include: string): GlobPattern {
-  const matches = compileGlob("include", include);
-  return include.includes("/") ? matches : (file) => matches(posix.basename(file));
 }
 
 async function searchLines(options: ContentSearch, signal: AbortSignal): Promise<string[]> {

@@ -73,7 +73,12 @@ class TextWriter {
     this.#separate(name);
     if (ITEMS.has(name)) this.#pieces.push("\n");
     if (name === "li") this.#pieces.push("- ");
-    if (name === "a") this.#link = this.#target(attributes.href ?? "");
+    if (name === "a") {
+      // A link within the page has no target, nor has one that cannot be fetched.
+      const { href = "" } = attributes;
+      const url = href.startsWith("#") ? null : URL.parse(href, this.#baseUrl);
+      this.#link = url?.protocol === "https:" || url?.protocol === "http:" ? url.href : "";
+    }
     const level = HEADING.exec(name)?.[1];
     if (level !== undefined) this.#pieces.push(`${"#".repeat(Number(level))} `);
   }
@@ -109,11 +114,5 @@ class TextWriter {
   #separate(name: string): void {
     if (PARAGRAPHS.has(name)) this.#pieces.push("\n\n");
     else if (BLOCKS.has(name)) this.#pieces.push("\n");
-  }
-
-  /** Returns the target of a link. Empty for a link within the page, and for a target that cannot be fetched. */
-  #target(href: string): string {
-    const url = href.startsWith("#") ? null : URL.parse(href, this.#baseUrl);
-    return url?.protocol === "https:" || url?.protocol === "http:" ? url.href : "";
   }
 }

@@ -59,8 +59,8 @@ interface TimedFiles {
 }
 
 /**
- * The number of checkpoints per workspace and principal that are kept. Older ones are removed together, after every 100th
- * checkpoint of a workspace.
+ * The number of checkpoints per workspace and principal that are kept. After every 100th checkpoint of a workspace, all older ones are
+ * removed together.
  */
 const KEPT = 100;
 
