@@ -64,7 +64,7 @@ describe("terminals for an agent", () => {
     await expect(sh("pwd", { cwd })).rejects.toMatchObject({ code: -32_602, message });
   });
 
-  it("do not run in what is no directory", async () => {
+  it("do not run where there is not a directory", async () => {
     writeFileSync(join(workspace, "file"), "");
     await expect(sh("pwd", { cwd: join(workspace, "file") })).rejects.toMatchObject({ code: -32_002 });
     await expect(sh("pwd", { cwd: join(workspace, "none") })).rejects.toMatchObject({ code: -32_002 });
