@@ -120,6 +120,16 @@ describe("the house", () => {
       file: { path: "packages/gemini/src/x.ts", text: 'import { a } from "@devtool/coding-agent";' },
       rule: "packages",
     },
+    {
+      what: "a store that imports more of the server than the seam of stores",
+      file: { path: "packages/postgres/src/x.ts", text: 'import { a } from "@devtool/server/agent";' },
+      rule: "packages",
+    },
+    {
+      what: "a server that imports the driver of a database, even late",
+      file: file("assembly/x.ts", 'const { a } = await import("pg");'),
+      rule: "SDK",
+    },
     { what: "the clock below the entry", file: file("task/x.ts", "const now = Date.now();"), rule: "ambient" },
     {
       what: "the environment below the entry",

@@ -31,6 +31,7 @@ export const STAGES: ReadonlyMap<string, readonly (readonly string[])[]> = new M
   // One folder each.
   ["gemini", []],
   ["mcp", []],
+  ["postgres", []],
   // Both directions of a protocol, which know nothing of each other.
   ["acp", [["agent", "port", "profiles"]]],
   [
@@ -125,6 +126,8 @@ export const PACKAGES: ReadonlyMap<string, readonly RegExp[]> = new Map([
   ]),
   // Agents of others know the seam of the server; the port as an agent knows a client, like any front.
   ["acp", [/^@devtool\/(schema|client)(\/|$)/, /^@devtool\/server\/agent$/, /^(?!@devtool\/)/]],
+  // A store knows the server's seam for stores.
+  ["postgres", [/^@devtool\/schema(\/|$)/, /^@devtool\/server\/store$/, /^(?!@devtool\/)/]],
   ["codex", [/^@devtool\/schema(\/|$)/, /^@devtool\/server\/agent$/, /^(?!@devtool\/)/]],
   ["coding-agent", [/^@devtool\/(schema|policy|sandbox)(\/|$)/, /^@devtool\/server(\/agent)?$/, /^(?!@devtool\/)/]],
   // For the owners of other agents: none of ours but the messages that files of rules are.
@@ -137,6 +140,7 @@ export const SEAMS: ReadonlySet<string> = new Set([
   "server/src/agent/agent-call.ts",
   "server/src/agent/agent-executor.ts",
   "server/src/store/push-config-store.ts",
+  "server/src/store/task-lease.ts",
   "server/src/store/task-store.ts",
   "coding-agent/src/agent/model.ts",
   "coding-agent/src/command/slash-command.ts",
@@ -161,6 +165,8 @@ export const ENTRIES: ReadonlySet<string> = new Set([
   "acp/src/agent/agent-process.ts",
   "acp/src/agent/terminals.ts",
   "acp/src/testing/fake-acp-agent.ts",
+  "postgres/src/postgres-leases.ts",
+  "postgres/src/testing/postgres-server.ts",
 ]);
 
 /** The heavy SDKs, each with the package that may import it. */
@@ -170,4 +176,5 @@ export const SDKS: readonly (readonly [name: string, sdk: RegExp])[] = [
   ["acp", /^@agentclientprotocol\//],
   ["openai", /^openai(\/|$)/],
   ["anthropic", /^@anthropic-ai\//],
+  ["postgres", /^pg(-|$)/],
 ];

@@ -71,7 +71,7 @@ describe("devtool audit", () => {
     expect(await audit("verify")).toEqual({
       code: 1,
       out: "",
-      err: expect.stringContaining("the audit log holds a row that is not a record: restore the file from a backup"),
+      err: expect.stringContaining("the audit log holds a row that is not a record: restore the store from a backup"),
     });
   });
 

@@ -11,3 +11,8 @@ export function assertFollows(events: readonly TaskEvent[], last: bigint): void 
     Code.Aborted,
   );
 }
+
+/** Throws `Code.Aborted` unless all events are of one task and follow each other without a gap. */
+export function assertConsecutive(events: readonly TaskEvent[]): void {
+  assertFollows(events, (events[0]?.sequence ?? 1n) - 1n);
+}

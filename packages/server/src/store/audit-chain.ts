@@ -54,7 +54,7 @@ export function decodeAuditRow({ number, data }: Readonly<Record<string, unknown
   const record = decodeRecord(data);
   if (record && String(record.number) === number) return record;
   throw new DevtoolError("the audit log holds a row that is not a record", Code.DataLoss, {
-    remedy: "restore the file from a backup",
+    remedy: "restore the store from a backup",
   });
 }
 

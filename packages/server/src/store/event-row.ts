@@ -40,6 +40,6 @@ export function decodeRow(data: unknown): TaskEvent[] {
 }
 
 function dataLoss(cause: unknown): DevtoolError {
-  const remedy = "restore the file from a backup";
+  const remedy = "restore the store from a backup";
   return new DevtoolError("the store holds a row that is not an event", Code.DataLoss, { remedy, cause });
 }

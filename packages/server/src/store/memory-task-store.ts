@@ -4,10 +4,10 @@ import { chainRecord } from "./audit-chain.ts";
 import { comparePositions, decodeCursor, encodeCursor, positionOf } from "./list-position.ts";
 import { MemoryPushConfigStore } from "./memory-push-config-store.ts";
 import { messageIdOf } from "./message-id.ts";
-import type { TaskPage, TaskQuery, TaskStore } from "./task-store.ts";
+import type { ServerStore, TaskPage, TaskQuery } from "./task-store.ts";
 
 /** Keeps all logs in memory, for tests and for servers whose tasks may be lost with the process. */
-export class MemoryTaskStore implements TaskStore {
+export class MemoryTaskStore implements ServerStore {
   /** The push configs of the tasks in this store. */
   readonly pushConfigs: MemoryPushConfigStore = new MemoryPushConfigStore();
   readonly #logs = new Map<string, TaskEvent[]>();

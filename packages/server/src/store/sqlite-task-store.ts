@@ -14,7 +14,7 @@ import { openDatabase, storeError } from "./sqlite-database.ts";
 import { SqlitePushConfigStore } from "./sqlite-push-config-store.ts";
 import { TASK_SCHEMA } from "./task-schema.ts";
 import { prepareTaskStatements, type TaskStatements } from "./task-statements.ts";
-import type { TaskPage, TaskQuery, TaskStore } from "./task-store.ts";
+import type { ServerStore, TaskPage, TaskQuery } from "./task-store.ts";
 
 /** The maximum number of rows to read at a time, so that no statement stays open while a reader waits. */
 const PAGE = 64;
@@ -52,7 +52,7 @@ interface Head {
  * Keeps all logs in one SQLite file (WAL, synchronous=FULL), so that a commit is on the disk when it
  * returns. Appends to any tasks in one turn of the event loop share one commit.
  */
-export class SqliteTaskStore implements TaskStore {
+export class SqliteTaskStore implements ServerStore {
   /** The push configs in the same file. Must not be used after the store is disposed of. */
   readonly pushConfigs: SqlitePushConfigStore;
   readonly #database: DatabaseSync;

@@ -1,4 +1,6 @@
 import type { AuditRecord, TaskEvent, TaskState } from "@devtool/schema";
+import type { PushConfigStore } from "./push-config-store.ts";
+import type { TaskLeases } from "./task-lease.ts";
 
 /** Selects the tasks to list. */
 export interface TaskQuery {
@@ -45,8 +47,11 @@ export interface TaskStore extends AsyncDisposable {
    * Otherwise rejects with `Code.Aborted`, because there was another writer. Rejects with
    * `Code.ResourceExhausted` when the disk is full, and with `Code.Unavailable` when the store cannot
    * write for another reason.
+   *
+   * @param fence the fence of the lease under which the task is written. A store with `leases` rejects the append with
+   * `Code.Aborted` when the task has been acquired again since. Default: that of a task which was never acquired
    */
-  append(events: readonly TaskEvent[], audit?: readonly AuditRecord[]): Promise<void>;
+  append(events: readonly TaskEvent[], audit?: readonly AuditRecord[], fence?: bigint): Promise<void>;
 
   /**
    * Reads the committed events of a task after a sequence, in order. Ends after the last one; yields
@@ -79,4 +84,13 @@ export interface TaskStore extends AsyncDisposable {
 
   /** Reads the committed audit records after a number, in order. 0 starts at the first record. */
   readAudit(after: bigint): AsyncIterable<AuditRecord>;
+}
+
+/** The store of a server: its tasks and their push configs. */
+export interface ServerStore extends TaskStore {
+  /** The push configs of the tasks in this store. Must not be used after the store is disposed of. */
+  readonly pushConfigs: PushConfigStore;
+
+  /** The leases of the tasks; undefined when one server at a time can use the store. */
+  readonly leases?: TaskLeases | undefined;
 }

@@ -1,0 +1,146 @@
+import { toBinary } from "@bufbuild/protobuf";
+import { AuditRecordSchema, type TaskEvent } from "@devtool/schema";
+import { messageIdOf, positionOf } from "@devtool/server/store";
+import type { QueryConfig } from "pg";
+import type { AppendGroup } from "./append-batch.ts";
+import { keyText } from "./key-text.ts";
+
+/**
+ * Writes the groups of a batch that follow their logs and have the fence of their tasks, and returns the ids of these tasks.
+ *
+ * One statement: the row of a task is locked by the update that checks its sequence and its fence, so whoever acquires the task
+ * meanwhile waits for this append or makes it write nothing. Rows of contexts and messages are locked in the order of their
+ * keys, so that batches of several servers cannot wait for each other.
+ *
+ * $1 to $8 describe the groups: task, context, principal, state, time, sequence before, sequence after, fence. $9 to $11 are the rows
+ * of events, $12 to $14 the messages, $15 and $16 the audit records. $17 is the owner of new tasks.
+ */
+const APPEND = `
+  WITH input AS (
+    SELECT * FROM unnest(
+      $1::text[], $2::text[], $3::text[], $4::smallint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[]
+    ) WITH ORDINALITY AS input (id, context_id, principal, state, time_ms, before, sequence, fence, position)
+  ), created AS (
+    INSERT INTO task (id, context_id, principal, state, time_ms, sequence, fence, owner)
+    SELECT id, context_id, principal, state, time_ms, sequence, fence, CASE WHEN fence > 0 THEN $17 END
+    FROM input WHERE before = 0
+    ON CONFLICT (id) DO NOTHING
+    RETURNING id, context_id, principal
+  ), advanced AS (
+    UPDATE task SET state = input.state, time_ms = input.time_ms, sequence = input.sequence
+    FROM input
+    WHERE task.id = input.id AND input.before > 0 AND task.sequence = input.before AND task.fence = input.fence
+    RETURNING task.id, task.context_id, task.principal
+  ), written AS (
+    SELECT done.*, input.position FROM (SELECT * FROM created UNION ALL SELECT * FROM advanced) AS done
+    JOIN input ON input.id = done.id
+  ), events AS (
+    INSERT INTO event (task_id, sequence, data)
+    SELECT task_id, sequence, data FROM unnest($9::text[], $10::bigint[], $11::bytea[]) AS row (task_id, sequence, data)
+    JOIN written ON written.id = task_id
+  ), messages AS (
+    INSERT INTO message (principal, message_id, task_id, sequence)
+    SELECT DISTINCT ON (principal, message_id) principal, message_id, task_id, sequence
+    FROM unnest($12::text[], $13::text[], $14::bigint[]) AS message (task_id, message_id, sequence)
+    JOIN written ON written.id = task_id
+    ORDER BY principal, message_id, position DESC, sequence DESC
+    ON CONFLICT (principal, message_id) DO UPDATE SET task_id = excluded.task_id, sequence = excluded.sequence
+  ), latest AS (
+    INSERT INTO context (principal, id, task_id)
+    SELECT principal, context_id, id FROM (
+      SELECT DISTINCT ON (principal, context_id) principal, context_id, id FROM written
+      ORDER BY principal, context_id, position DESC
+    ) AS last
+    WHERE NOT EXISTS (
+      SELECT FROM context
+      WHERE context.principal = last.principal AND context.id = last.context_id AND context.task_id = last.id
+    )
+    ORDER BY principal, context_id
+    ON CONFLICT (principal, id) DO UPDATE SET task_id = excluded.task_id
+  ), audits AS (
+    INSERT INTO audit_pending (data)
+    SELECT data FROM unnest($15::text[], $16::bytea[]) WITH ORDINALITY AS record (task_id, data, place)
+    JOIN written ON written.id = task_id ORDER BY place
+  )
+  SELECT id FROM written`;
+
+/** Creates the statement that writes a batch. Its rows have the ids of the tasks that were written. */
+export function appendStatement(groups: readonly AppendGroup[], owner: string | undefined): QueryConfig {
+  const tasks = groups.map(taskOf);
+  const rows = groups.flatMap(({ taskId, appends }) =>
+    appends.flatMap((append) => append.rows.map((row) => ({ taskId, ...row }))),
+  );
+  const messages = groups.flatMap(messagesOf);
+  const records = groups.flatMap(({ taskId, appends }) =>
+    appends.flatMap(({ audit }) => audit.map((record) => ({ taskId, data: toBinary(AuditRecordSchema, record) }))),
+  );
+  return {
+    name: "append",
+    text: APPEND,
+    values: [
+      tasks.map(({ id }) => id),
+      tasks.map(({ contextId }) => contextId),
+      tasks.map(({ principal }) => principal),
+      tasks.map(({ state }) => state),
+      tasks.map(({ timeMs }) => timeMs),
+      tasks.map(({ before }) => before),
+      tasks.map(({ sequence }) => sequence),
+      tasks.map(({ fence }) => fence),
+      rows.map(({ taskId }) => keyText(taskId)),
+      rows.map(({ sequence }) => sequence),
+      rows.map(({ data }) => data),
+      messages.map(({ taskId }) => taskId),
+      messages.map(({ messageId }) => messageId),
+      messages.map(({ sequence }) => sequence),
+      records.map(({ taskId }) => keyText(taskId)),
+      records.map(({ data }) => data),
+      owner ?? null,
+    ],
+  };
+}
+
+/** The columns of a task after a group of appends. */
+interface TaskColumns {
+  readonly id: string;
+  readonly contextId: string;
+  /** The principal of a new task. Not used for any other. */
+  readonly principal: string;
+  readonly state: number;
+  readonly timeMs: number;
+  readonly before: bigint;
+  readonly sequence: bigint;
+  readonly fence: bigint;
+}
+
+function taskOf({ taskId, fence, appends }: AppendGroup): TaskColumns {
+  const events = appends.flatMap((append): readonly TaskEvent[] => append.events);
+  const [first] = events;
+  const last = events.at(-1);
+  if (!first || !last) throw new Error(`task ${taskId} has a group without events`);
+  return {
+    id: keyText(taskId),
+    contextId: keyText(last.contextId),
+    principal: keyText(first.payload.case === "created" ? first.payload.value.principal : ""),
+    state: last.state,
+    timeMs: positionOf(last).timeMs,
+    before: first.sequence - 1n,
+    sequence: last.sequence,
+    fence,
+  };
+}
+
+interface MessageColumns {
+  readonly taskId: string;
+  readonly messageId: string;
+  readonly sequence: bigint;
+}
+
+function messagesOf({ taskId, appends }: AppendGroup): MessageColumns[] {
+  return appends
+    .flatMap((append): readonly TaskEvent[] => append.events)
+    .flatMap((event) => {
+      const messageId = messageIdOf(event);
+      if (messageId === undefined) return [];
+      return [{ taskId: keyText(taskId), messageId: keyText(messageId), sequence: event.sequence }];
+    });
+}

@@ -1,0 +1,108 @@
+import { Code } from "@devtool/server";
+import { Client } from "pg";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { assertVersion } from "./connection.ts";
+import { migrate, VERSION } from "./migrate.ts";
+import { PostgresStore } from "./postgres-store.ts";
+import { findPostgres, type PostgresServer, startPostgres } from "./testing/index.ts";
+
+const bin = findPostgres();
+
+describe("the URL of a store", () => {
+  it.each(["nonsense", "mysql://u:secret@h/d", "postgres://u:secret@h/"])(
+    "is refused without being quoted: %s",
+    async (url) => {
+      const opened = PostgresStore.open({ url });
+      await expect(opened).rejects.toThrow(
+        /the URL of the store .*: write postgres:\/\/user:password@host:5432\/database/,
+      );
+      await expect(opened).rejects.not.toThrow("secret");
+    },
+  );
+
+  it("is refused when nobody listens there", async () => {
+    const opened = PostgresStore.open({ url: "postgres://u:secret@127.0.0.1:1/d" });
+    await expect(opened).rejects.toThrow(
+      "PostgreSQL at 127.0.0.1:1/d refuses connections: start PostgreSQL, or correct host and port",
+    );
+    await expect(opened).rejects.toMatchObject({ code: Code.FailedPrecondition });
+  });
+});
+
+describe("the version of PostgreSQL", () => {
+  it("must be 15 or newer", () => {
+    expect(() => assertVersion("h:5432/d", 140_011)).toThrow(
+      "PostgreSQL at h:5432/d has version 14: use version 15 or newer",
+    );
+    expect(() => assertVersion("h:5432/d", 150_000)).not.toThrow();
+  });
+});
+
+describe.skipIf(bin === undefined)("a database", () => {
+  let server: PostgresServer;
+  beforeAll(async () => {
+    server = await startPostgres(bin ?? "");
+    await server.run("CREATE ROLE guest LOGIN");
+    await server.run("CREATE SCHEMA newer; CREATE TABLE newer.layout AS SELECT 99 AS version");
+  });
+  afterAll(() => server[Symbol.asyncDispose]());
+
+  const urlOf = (database: string, user: string) =>
+    `postgres:///${database}?host=${encodeURIComponent(server.socketDirectory)}&user=${user}`;
+
+  it.each([
+    ["missing", "devtool", "has no such database: create it, for instance with createdb"],
+    ["postgres", "stranger", "refuses this user: correct the user, or allow it in pg_hba.conf"],
+    ["postgres", "guest", "denies this user a right: let the user own the database, or GRANT CREATE ON DATABASE to it"],
+  ])("%s is refused for %s, with what to do", async (database, user, problem) => {
+    await expect(PostgresStore.open({ url: urlOf(database, user) })).rejects.toThrow(problem);
+  });
+
+  it("serves a user who may only create in its schema", async () => {
+    await server.run("CREATE SCHEMA theirs AUTHORIZATION guest");
+    await using store = await PostgresStore.open({ url: urlOf("postgres", "guest"), schema: "theirs" });
+    await store.assertWritable();
+  });
+
+  it("is refused when a newer release has written it", async () => {
+    await expect(PostgresStore.open({ url: server.url, schema: "newer" })).rejects.toThrow(
+      `the schema "newer" was written by a newer release (version 99): this one reads up to ${VERSION}`,
+    );
+  });
+
+  it("keeps the search path although the URL has options of its own", async () => {
+    const url = `${server.url}&options=${encodeURIComponent("-c statement_timeout=60000")}`;
+    await using _store = await PostgresStore.open({ url, schema: "optional" });
+    expect(await server.run("SELECT FROM optional.task")).toEqual([]);
+  });
+
+  it("is opened by many servers at once, of which one makes the tables", async () => {
+    const opened = await Promise.all(
+      Array.from({ length: 8 }, () => PostgresStore.open({ url: server.url, schema: "shared", maxConnections: 2 })),
+    );
+    await Promise.all(opened.map((store) => store[Symbol.asyncDispose]()));
+    expect(await server.run("SELECT version FROM shared.layout")).toEqual([{ version: VERSION }]);
+  });
+
+  it("goes back to each earlier version and forth again, to the same tables", async () => {
+    const client = new Client({ connectionString: server.url, options: "-c search_path=moved" });
+    await client.connect();
+    const columns = async () =>
+      server.run(
+        `SELECT table_name, column_name, data_type FROM information_schema.columns WHERE table_schema = 'moved' ORDER BY 1, 2`,
+      );
+    try {
+      await migrate(client, "moved");
+      const tables = await columns();
+      for (let version = VERSION - 1; version >= 0; version--) {
+        await migrate(client, "moved", version);
+        await migrate(client, "moved");
+        expect(await columns()).toEqual(tables);
+      }
+      await migrate(client, "moved", 0);
+      expect(await columns()).toEqual([{ table_name: "layout", column_name: "version", data_type: "integer" }]);
+    } finally {
+      await client.end();
+    }
+  });
+});

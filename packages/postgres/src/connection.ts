@@ -1,0 +1,77 @@
+import { Code, DevtoolError } from "@devtool/server/store";
+import { Pool } from "pg";
+import { migrate } from "./migrate.ts";
+import { openError } from "./postgres-error.ts";
+import { placeOf } from "./postgres-url.ts";
+
+/** The oldest version of PostgreSQL that a store can use. */
+const MIN_VERSION = 15;
+
+/** The maximum number of connections of a store. Appends use one at a time, and readers share the others. */
+const DEFAULT_CONNECTIONS = 8;
+
+/** The time in milliseconds after which an attempt to connect has failed. */
+const CONNECT_TIMEOUT_MS = 10_000;
+
+/** Options of a store in PostgreSQL. */
+export interface PostgresOptions {
+  /** The URL of the database: `postgres://user:password@host:5432/database`, with the parameters of `pg`. */
+  readonly url: string;
+
+  /** The schema that holds the tables. Created when it is missing. Default `devtool`. */
+  readonly schema?: string | undefined;
+
+  /** The maximum number of connections for statements. One more listens. Default 8. */
+  readonly maxConnections?: number | undefined;
+}
+
+/**
+ * Connects to a database and brings its tables to this release's version.
+ *
+ * Throws a `DevtoolError` that says what to do when the URL is invalid, the server cannot be reached or is too old, or the user
+ * has too few rights.
+ */
+export async function openPool({ url: given, schema = "devtool", maxConnections }: PostgresOptions): Promise<Pool> {
+  const { label, url, options } = placeOf(given);
+  const pool = new Pool({
+    connectionString: url,
+    max: maxConnections ?? DEFAULT_CONNECTIONS,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    application_name: "devtool",
+    options: `${options} -c search_path=${searchPath(schema)}`.trim(),
+  });
+  // A connection that breaks while nobody uses it is replaced. Statements report errors of their own.
+  pool.on("error", () => undefined);
+  try {
+    await prepare(pool, schema, label);
+    return pool;
+  } catch (reason) {
+    await pool.end();
+    throw openError(label, reason);
+  }
+}
+
+async function prepare(pool: Pool, schema: string, label: string): Promise<void> {
+  const client = await pool.connect();
+  try {
+    const { rows } = await client.query<{ server_version_num: string }>("SHOW server_version_num");
+    assertVersion(label, Number(rows[0]?.server_version_num));
+    await migrate(client, schema);
+  } finally {
+    client.release();
+  }
+}
+
+/** Throws `Code.FailedPrecondition` for a version that is too old, as `server_version_num` has it: 150004 is 15.4. */
+export function assertVersion(label: string, version: number): void {
+  const major = Math.floor(version / 10_000);
+  if (major >= MIN_VERSION) return;
+  throw new DevtoolError(`PostgreSQL at ${label} has version ${major}`, Code.FailedPrecondition, {
+    remedy: `use version ${MIN_VERSION} or newer`,
+  });
+}
+
+/** Quotes a schema for the parameter `options` of a connection, in which spaces and backslashes separate words. */
+function searchPath(schema: string): string {
+  return `"${schema.replaceAll('"', '""')}"`.replaceAll(/[\\ ]/g, String.raw`\$&`);
+}

@@ -1,0 +1,53 @@
+/** A change of the tables. */
+export interface Migration {
+  /** The SQL that makes the change. */
+  readonly up: string;
+  /** The SQL that undoes it, for a return to the release before. */
+  readonly down: string;
+}
+
+/**
+ * All changes of the tables, in order. The version of a schema is the number of changes that it has.
+ *
+ * Ids that clients choose sort by their bytes (`COLLATE "C"`), which is the order of the lists. A row of `event` holds the events
+ * of one append under the sequence of the last one, as in SQLite.
+ */
+export const MIGRATIONS: readonly Migration[] = [
+  {
+    up: `
+      CREATE TABLE task (
+        id text COLLATE "C" PRIMARY KEY, context_id text COLLATE "C" NOT NULL, principal text COLLATE "C" NOT NULL,
+        state smallint NOT NULL, time_ms bigint NOT NULL, sequence bigint NOT NULL,
+        fence bigint NOT NULL, owner text COLLATE "C"
+      ) WITH (fillfactor = 80);
+      CREATE INDEX task_by_time ON task (principal, time_ms DESC, id DESC);
+      CREATE INDEX task_by_context ON task (context_id);
+      CREATE INDEX task_by_state ON task (state);
+      CREATE INDEX task_by_owner ON task (owner) WHERE owner IS NOT NULL;
+      CREATE TABLE context (
+        principal text COLLATE "C" NOT NULL, id text COLLATE "C" NOT NULL, task_id text COLLATE "C" NOT NULL,
+        PRIMARY KEY (principal, id)
+      ) WITH (fillfactor = 80);
+      CREATE TABLE event (
+        task_id text COLLATE "C" NOT NULL, sequence bigint NOT NULL, data bytea NOT NULL,
+        PRIMARY KEY (task_id, sequence)
+      );
+      CREATE TABLE message (
+        principal text COLLATE "C" NOT NULL, message_id text COLLATE "C" NOT NULL,
+        task_id text COLLATE "C" NOT NULL, sequence bigint NOT NULL,
+        PRIMARY KEY (principal, message_id)
+      );
+      CREATE TABLE audit (number bigint PRIMARY KEY, data bytea NOT NULL);
+      CREATE TABLE audit_pending (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, data bytea NOT NULL);
+      CREATE TABLE push_config (
+        id bigint GENERATED ALWAYS AS IDENTITY,
+        task_id text COLLATE "C" NOT NULL, config_id text COLLATE "C" NOT NULL, active boolean NOT NULL,
+        subscription bytea NOT NULL, progress bytea NOT NULL,
+        PRIMARY KEY (task_id, config_id)
+      );
+      CREATE INDEX push_config_active ON push_config (task_id) WHERE active;
+      CREATE TABLE replica (id text COLLATE "C" PRIMARY KEY, alive_until timestamptz NOT NULL);
+    `,
+    down: "DROP TABLE replica, push_config, audit_pending, audit, message, event, context, task",
+  },
+];

@@ -1,0 +1,120 @@
+import { Code } from "@devtool/server";
+import { created, eventsOf, text } from "@devtool/server/testing/contracts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { PostgresStore } from "./postgres-store.ts";
+import { findPostgres, type PostgresServer, startPostgres } from "./testing/index.ts";
+
+const bin = findPostgres();
+
+describe.skipIf(bin === undefined)("PostgresLeases", () => {
+  let server: PostgresServer;
+  let schemas = 0;
+  beforeAll(async () => {
+    server = await startPostgres(bin ?? "");
+  });
+  afterAll(() => server[Symbol.asyncDispose]());
+
+  const nextSchema = () => `leases_${++schemas}`;
+  const open = (schema: string) => PostgresStore.open({ url: server.url, schema });
+  /** Lets the leases of one server expire, as the clock of the database would if it did not renew them. */
+  const expire = (schema: string, store: PostgresStore) =>
+    server.run(`UPDATE ${schema}.replica SET alive_until = clock_timestamp() WHERE id = '${store.leases.owner}'`);
+
+  it("gives a task to one server at a time", async () => {
+    const schema = nextSchema();
+    await using one = await open(schema);
+    await using other = await open(schema);
+    const lease = await one.leases.create("t1");
+    await one.append([created("t1")], [], lease.fence);
+    expect(await other.leases.acquire("t1")).toBeUndefined();
+    await lease.release();
+    const next = await other.leases.acquire("t1");
+    expect(next?.fence).toBe(lease.fence + 1n);
+    expect(await one.leases.acquire("t1")).toBeUndefined();
+    expect(await one.leases.acquire("unknown")).toBeUndefined();
+  });
+
+  it("gives a task to one of many servers that want it at once", async () => {
+    const schema = nextSchema();
+    await using one = await open(schema);
+    await using other = await open(schema);
+    for (let round = 0; round < 50; round++) {
+      await one.append([created(`t${round}`)]);
+      const [mine, theirs] = await Promise.all([one.leases.acquire(`t${round}`), other.leases.acquire(`t${round}`)]);
+      expect([mine, theirs].filter((lease) => lease !== undefined)).toHaveLength(1);
+    }
+  });
+
+  it("refuses the appends of a server whose task another one has acquired, and of one without a lease", async () => {
+    const schema = nextSchema();
+    await using zombie = await open(schema);
+    await using other = await open(schema);
+    const lost = await zombie.leases.create("t1");
+    await zombie.append([created("t1")], [], lost.fence);
+    await expire(schema, zombie);
+    expect(await other.leases.orphaned()).toEqual(["t1"]);
+    const lease = await other.leases.acquire("t1");
+    expect(await other.leases.orphaned()).toEqual([]);
+    const late = zombie.append([text("t1", 2n, "late")], [], lost.fence);
+    await expect(late).rejects.toThrow('task "t1" has fence 2, not 1: there was another writer');
+    await expect(late).rejects.toMatchObject({ code: Code.Aborted });
+    await expect(other.append([text("t1", 2n)])).rejects.toMatchObject({ code: Code.Aborted });
+    await other.append([text("t1", 2n, "mine")], [], lease?.fence);
+    expect((await eventsOf(other, "t1")).slice(1)).toEqual([text("t1", 2n, "mine")]);
+  });
+
+  it("makes an append that waits for an acquisition fail, and not slip in behind it", async () => {
+    const schema = nextSchema();
+    await using zombie = await open(schema);
+    const lease = await zombie.leases.create("t1");
+    await zombie.append([created("t1")], [], lease.fence);
+    const taking = server.run(
+      `BEGIN; UPDATE ${schema}.task SET fence = fence + 1 WHERE id = 't1'; SELECT pg_sleep(0.3); COMMIT`,
+    );
+    await expect
+      .poll(async () => (await server.run("SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep'")).length)
+      .toBe(1);
+    await expect(zombie.append([text("t1", 2n)], [], lease.fence)).rejects.toMatchObject({ code: Code.Aborted });
+    await taking;
+    expect(await eventsOf(zombie, "t1")).toHaveLength(1);
+  });
+
+  it("ends all leases of a server that renewed too late, and begins a new term", async () => {
+    const schema = nextSchema();
+    await using store = await open(schema);
+    const lease = await store.leases.create("t1");
+    await store.append([created("t1")], [], lease.fence);
+    const before = store.leases.owner;
+    await expire(schema, store);
+    await new Promise((resolve) => lease.lost.addEventListener("abort", resolve));
+    await lease.release();
+    const again = await store.leases.acquire("t1");
+    expect([again?.fence, again?.lost.aborted]).toEqual([2n, false]);
+    expect(store.leases.owner).not.toBe(before);
+  });
+
+  it("renews its leases while it lives", async () => {
+    const schema = nextSchema();
+    await using store = await open(schema);
+    const lease = await store.leases.create("t1");
+    const until = async () => {
+      const [row] = await server.run(`SELECT alive_until::text AS until FROM ${schema}.replica`);
+      return String(row?.until);
+    };
+    const first = await until();
+    await expect.poll(until).not.toBe(first);
+    expect(lease.lost.aborted).toBe(false);
+  });
+
+  it("leaves its tasks to others at once when it closes", async () => {
+    const schema = nextSchema();
+    await using other = await open(schema);
+    {
+      await using store = await open(schema);
+      const lease = await store.leases.create("t1");
+      await store.append([created("t1")], [], lease.fence);
+    }
+    expect(await other.leases.orphaned()).toEqual(["t1"]);
+    expect((await other.leases.acquire("t1"))?.fence).toBe(2n);
+  });
+});

@@ -1,0 +1,205 @@
+import { randomUUID } from "node:crypto";
+import { setMaxListeners } from "node:events";
+import { Code, DevtoolError, failpoint, type TaskLease, type TaskLeases } from "@devtool/server/store";
+import type { Pool } from "pg";
+import { keyText } from "./key-text.ts";
+import { storeError } from "./postgres-error.ts";
+
+/** The time in milliseconds after which a server that does not renew its leases loses them. */
+export const LEASE_MS = 3000;
+
+/** The number of renewals in the time of a lease, so that one that fails or is late costs nothing. */
+const RENEWALS = 4;
+
+/** A condition that holds for a row of `task` whose owner does not live. */
+const IS_ORPHANED =
+  "NOT EXISTS (SELECT FROM replica WHERE replica.id = task.owner AND replica.alive_until > clock_timestamp())";
+
+/**
+ * Leases that end by the clock of the database.
+ *
+ * A server renews one row of its own for all its tasks. A task belongs to the server that its row names while that server's row
+ * has not expired. A server that renews too late has lost all its leases, even those of tasks that nobody acquired; it begins
+ * a new term under another id.
+ */
+export class PostgresLeases implements TaskLeases, AsyncDisposable {
+  readonly #pool: Pool;
+  readonly #leaseMs: number;
+  #term: Promise<Term> | undefined;
+  #owner: string | undefined;
+  #isClosed = false;
+
+  constructor(pool: Pool, leaseMs: number = LEASE_MS) {
+    this.#pool = pool;
+    this.#leaseMs = leaseMs;
+  }
+
+  /** The id under which this server holds its leases now; undefined before the first one. */
+  get owner(): string | undefined {
+    return this.#owner;
+  }
+
+  async create(taskId: string): Promise<TaskLease> {
+    const term = await this.#currentTerm();
+    return this.#lease(taskId, 1n, term);
+  }
+
+  async acquire(taskId: string): Promise<TaskLease | undefined> {
+    for (;;) {
+      const term = await this.#currentTerm();
+      const { fence, isAlive } = await this.#take(taskId, term);
+      if (fence !== undefined) return this.#lease(taskId, fence, term);
+      if (isAlive) return undefined;
+      term.end();
+    }
+  }
+
+  async orphaned(): Promise<readonly string[]> {
+    const { rows } = await this.#pool
+      .query<{ id: string }>(`SELECT id FROM task WHERE owner IS NOT NULL AND ${IS_ORPHANED} ORDER BY id LIMIT 256`)
+      .catch(rethrow);
+    return rows.map(({ id }) => id);
+  }
+
+  /** Ends the term, so that other servers can acquire its tasks at once. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    const term = await this.#term?.catch(() => undefined);
+    term?.end();
+    // The tasks are free without it as well, when the lease ends.
+    await this.#pool.query("DELETE FROM replica WHERE id = $1", [term?.owner]).catch(() => undefined);
+  }
+
+  async #take(
+    taskId: string,
+    { owner }: Term,
+  ): Promise<{ readonly fence: bigint | undefined; readonly isAlive: boolean }> {
+    failpoint("devtool:postgres.lease.before");
+    const { rows } = await this.#pool
+      .query<{ fence: string | null; alive: boolean }>({
+        name: "acquire",
+        text: `WITH me AS (
+            SELECT FROM replica WHERE id = $2 AND alive_until > clock_timestamp()
+          ), taken AS (
+            UPDATE task SET owner = $2, fence = fence + 1
+            WHERE id = $1 AND (owner IS NULL OR owner = $2 OR ${IS_ORPHANED}) AND EXISTS (SELECT FROM me)
+            RETURNING fence
+          )
+          SELECT (SELECT fence FROM taken) AS fence, EXISTS (SELECT FROM me) AS alive`,
+        values: [keyText(taskId), owner],
+      })
+      .catch(rethrow);
+    failpoint("devtool:postgres.lease.after");
+    const fence = rows[0]?.fence ?? undefined;
+    return { fence: fence === undefined ? undefined : BigInt(fence), isAlive: rows[0]?.alive ?? false };
+  }
+
+  #lease(taskId: string, fence: bigint, { owner, lost }: Term): TaskLease {
+    const release = async (): Promise<void> => {
+      if (lost.aborted) return;
+      await this.#pool
+        .query("UPDATE task SET owner = NULL WHERE id = $1 AND owner = $2 AND fence = $3", [
+          keyText(taskId),
+          owner,
+          fence,
+        ])
+        .catch(rethrow);
+    };
+    return { fence, lost, release };
+  }
+
+  async #currentTerm(): Promise<Term> {
+    if (this.#isClosed) throw new DevtoolError("the store is closed", Code.Unavailable);
+    this.#term ??= this.#beginTerm();
+    const term = await this.#term;
+    if (!term.lost.aborted) return term;
+    this.#term = undefined;
+    return this.#currentTerm();
+  }
+
+  async #beginTerm(): Promise<Term> {
+    try {
+      const term = await Term.begin(this.#pool, this.#leaseMs);
+      this.#owner = term.owner;
+      return term;
+    } catch (reason) {
+      this.#term = undefined;
+      throw storeError(reason);
+    }
+  }
+}
+
+/** The time during which a server holds its leases, under an id of its own. */
+class Term {
+  readonly owner: string = randomUUID();
+  readonly #pool: Pool;
+  readonly #leaseMs: number;
+  readonly #lost = new AbortController();
+  /** Ends the term when a renewal is late. It fires first of all when a stopped process goes on. */
+  #deadline: NodeJS.Timeout | undefined;
+  #renewal: NodeJS.Timeout | undefined;
+
+  private constructor(pool: Pool, leaseMs: number) {
+    this.#pool = pool;
+    this.#leaseMs = leaseMs;
+    setMaxListeners(0, this.#lost.signal);
+  }
+
+  /** Registers a new term, and renews it until it ends. */
+  static async begin(pool: Pool, leaseMs: number): Promise<Term> {
+    const term = new Term(pool, leaseMs);
+    const sentAt = performance.now();
+    await pool.query(
+      `WITH expired AS (DELETE FROM replica WHERE alive_until < clock_timestamp())
+       INSERT INTO replica (id, alive_until) VALUES ($1, clock_timestamp() + $2 * interval '1 ms')`,
+      [term.owner, leaseMs],
+    );
+    term.#prolong(sentAt);
+    return term;
+  }
+
+  /** Aborted when the term ends. */
+  get lost(): AbortSignal {
+    return this.#lost.signal;
+  }
+
+  end(): void {
+    clearTimeout(this.#deadline);
+    clearTimeout(this.#renewal);
+    this.#lost.abort(new DevtoolError("the lease of the task was lost", Code.Aborted));
+  }
+
+  /** @param sentAt when the renewal that succeeded was sent: the database counts from a later time */
+  #prolong(sentAt: number): void {
+    clearTimeout(this.#deadline);
+    const left = sentAt + this.#leaseMs - performance.now();
+    this.#deadline = setTimeout(() => this.end(), Math.max(0, left)).unref();
+    this.#renewLater();
+  }
+
+  #renewLater(): void {
+    this.#renewal = setTimeout(() => void this.#renew(), this.#leaseMs / RENEWALS).unref();
+  }
+
+  async #renew(): Promise<void> {
+    const sentAt = performance.now();
+    try {
+      const { rowCount } = await this.#pool.query({
+        name: "renew",
+        text: `UPDATE replica SET alive_until = clock_timestamp() + $2 * interval '1 ms'
+          WHERE id = $1 AND alive_until > clock_timestamp()`,
+        values: [this.owner, this.#leaseMs],
+      });
+      if (this.lost.aborted) return;
+      if (rowCount === 1) this.#prolong(sentAt);
+      else this.end();
+    } catch {
+      // Tried again until the deadline.
+      if (!this.lost.aborted) this.#renewLater();
+    }
+  }
+}
+
+function rethrow(reason: unknown): never {
+  throw storeError(reason);
+}

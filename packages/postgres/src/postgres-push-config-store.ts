@@ -1,0 +1,193 @@
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { type PushProgress, PushProgressSchema, type PushSubscription, PushSubscriptionSchema } from "@devtool/schema";
+import {
+  failpoint,
+  MAX_PUSH_CONFIGS,
+  type PushConfigKey,
+  type PushConfigStore,
+  pushConfigKey,
+  tooManyConfigs,
+} from "@devtool/server/store";
+import type { Pool, PoolClient } from "pg";
+import { keyText } from "./key-text.ts";
+import { storeError } from "./postgres-error.ts";
+
+/** The number of rows to read at a time. */
+const PAGE = 256;
+
+/** Progress that waits for the next commit. */
+interface Save {
+  readonly key: PushConfigKey;
+  readonly progress: PushProgress;
+  readonly committed: PromiseWithResolvers<void>;
+}
+
+/** A row with a subscription and its progress. */
+interface SubscriptionRow {
+  readonly [column: string]: unknown;
+  readonly subscription: Buffer;
+  readonly progress: Buffer;
+}
+
+/** Keeps push configs beside the tasks. Saves of progress that arrive while others are written share the next statement. */
+export class PostgresPushConfigStore implements PushConfigStore {
+  readonly #pool: Pool;
+  #queue: Save[] = [];
+  #saving: Promise<void> | undefined;
+
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  async put(subscription: PushSubscription): Promise<PushSubscription> {
+    const client = await this.#connect();
+    try {
+      await client.query("BEGIN");
+      const stored = await putSubscription(client, subscription);
+      failpoint("devtool:postgres.push-put.before");
+      await client.query("COMMIT");
+      failpoint("devtool:postgres.push-put.after");
+      return stored;
+    } catch (reason) {
+      await client.query("ROLLBACK").catch(() => undefined);
+      throw storeError(reason);
+    } finally {
+      client.release();
+    }
+  }
+
+  async get({ taskId, configId }: PushConfigKey): Promise<PushSubscription | undefined> {
+    const rows = await this.#query<SubscriptionRow>(
+      "SELECT subscription, progress FROM push_config WHERE task_id = $1 AND config_id = $2",
+      [keyText(taskId), keyText(configId)],
+    );
+    return rows[0] && decodeSubscription(rows[0]);
+  }
+
+  async list(taskId: string): Promise<readonly PushSubscription[]> {
+    const rows = await this.#query<SubscriptionRow>(
+      "SELECT subscription, progress FROM push_config WHERE task_id = $1 ORDER BY id",
+      [keyText(taskId)],
+    );
+    return rows.map(decodeSubscription);
+  }
+
+  async *activeTasks(): AsyncIterable<string> {
+    let last = "";
+    for (;;) {
+      const rows = await this.#query<{ task_id: string; subscription: Buffer }>(
+        `SELECT DISTINCT ON (task_id) task_id, subscription FROM push_config
+         WHERE active AND task_id > $1 ORDER BY task_id LIMIT $2`,
+        [last, PAGE],
+      );
+      for (const { subscription } of rows) yield fromBinary(PushSubscriptionSchema, subscription).config?.taskId ?? "";
+      if (rows.length < PAGE) return;
+      last = rows.at(-1)?.task_id ?? last;
+    }
+  }
+
+  saveProgress(key: PushConfigKey, progress: PushProgress): Promise<void> {
+    const committed = Promise.withResolvers<void>();
+    this.#queue.push({ key, progress, committed });
+    this.#saving ??= this.#saveQueue();
+    return committed.promise;
+  }
+
+  async delete({ taskId, configId }: PushConfigKey): Promise<void> {
+    failpoint("devtool:postgres.push-delete.before");
+    await this.#query("DELETE FROM push_config WHERE task_id = $1 AND config_id = $2", [
+      keyText(taskId),
+      keyText(configId),
+    ]);
+    failpoint("devtool:postgres.push-delete.after");
+  }
+
+  /** Resolves when all saves so far are written. */
+  async settle(): Promise<void> {
+    await this.#saving;
+  }
+
+  async #saveQueue(): Promise<void> {
+    // Saves of one turn of the event loop share a statement.
+    await Promise.resolve();
+    while (this.#queue.length > 0) {
+      const saves = this.#queue;
+      this.#queue = [];
+      await this.#save(saves);
+    }
+    this.#saving = undefined;
+  }
+
+  async #save(saves: readonly Save[]): Promise<void> {
+    // The last progress of each config. A statement must not change a row twice.
+    const last = [
+      ...new Map(saves.map((save) => [JSON.stringify([save.key.taskId, save.key.configId]), save])).values(),
+    ];
+    try {
+      failpoint("devtool:postgres.push-save.before");
+      await this.#query(
+        `UPDATE push_config SET active = saved.active, progress = saved.progress
+         FROM unnest($1::text[], $2::text[], $3::boolean[], $4::bytea[]) AS saved (task_id, config_id, active, progress)
+         WHERE push_config.task_id = saved.task_id AND push_config.config_id = saved.config_id`,
+        [
+          last.map(({ key }) => keyText(key.taskId)),
+          last.map(({ key }) => keyText(key.configId)),
+          last.map(({ progress }) => progress.endedReason === ""),
+          last.map(({ progress }) => toBinary(PushProgressSchema, progress)),
+        ],
+      );
+      failpoint("devtool:postgres.push-save.after");
+      for (const { committed } of saves) committed.resolve();
+    } catch (reason) {
+      for (const { committed } of saves) committed.reject(reason);
+    }
+  }
+
+  async #connect(): Promise<PoolClient> {
+    try {
+      return await this.#pool.connect();
+    } catch (reason) {
+      throw storeError(reason);
+    }
+  }
+
+  async #query<R extends Record<string, unknown>>(text: string, values: readonly unknown[]): Promise<readonly R[]> {
+    try {
+      return (await this.#pool.query<R>(text, [...values])).rows;
+    } catch (reason) {
+      throw storeError(reason);
+    }
+  }
+}
+
+async function putSubscription(client: PoolClient, subscription: PushSubscription): Promise<PushSubscription> {
+  const { taskId, configId } = pushConfigKey(subscription);
+  // One server at a time adds to a task, so that none exceeds the maximum.
+  await client.query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [keyText(taskId)]);
+  const { rows } = await client.query<{ config_id: string; progress: Buffer }>(
+    "SELECT config_id, progress FROM push_config WHERE task_id = $1",
+    [keyText(taskId)],
+  );
+  const before = rows.find((row) => row.config_id === keyText(configId));
+  if (!before && rows.length >= MAX_PUSH_CONFIGS) throw tooManyConfigs();
+  const { progress: given = create(PushProgressSchema), ...kept } = subscription;
+  const cursor = before && fromBinary(PushProgressSchema, before.progress).cursor;
+  const progress = cursor === undefined ? given : create(PushProgressSchema, { cursor });
+  await client.query(
+    `INSERT INTO push_config (task_id, config_id, active, subscription, progress) VALUES ($1, $2, $3, $4, $5)
+     ON CONFLICT (task_id, config_id) DO UPDATE
+     SET active = excluded.active, subscription = excluded.subscription, progress = excluded.progress`,
+    [
+      keyText(taskId),
+      keyText(configId),
+      progress.endedReason === "",
+      toBinary(PushSubscriptionSchema, kept),
+      toBinary(PushProgressSchema, progress),
+    ],
+  );
+  return { ...subscription, progress };
+}
+
+function decodeSubscription({ subscription, progress }: SubscriptionRow): PushSubscription {
+  return { ...fromBinary(PushSubscriptionSchema, subscription), progress: fromBinary(PushProgressSchema, progress) };
+}

@@ -1,0 +1,149 @@
+import { create } from "@bufbuild/protobuf";
+import { AuditRecordSchema, TaskEventSchema } from "@devtool/schema";
+import { Code, verifyAudit } from "@devtool/server";
+import { created, eventsOf, testPushConfigStore, testTaskStore, text } from "@devtool/server/testing/contracts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { PostgresStore } from "./postgres-store.ts";
+import { findPostgres, type PostgresServer, startPostgres } from "./testing/index.ts";
+
+const bin = findPostgres();
+
+describe.skipIf(bin === undefined)("PostgresStore", () => {
+  let server: PostgresServer;
+  let schemas = 0;
+  beforeAll(async () => {
+    server = await startPostgres(bin ?? "");
+  });
+  afterAll(() => server[Symbol.asyncDispose]());
+
+  // The name has what must be quoted.
+  const nextSchema = () => `a "test" \\ ${++schemas}`;
+  const open = (schema = nextSchema()) => PostgresStore.open({ url: server.url, schema });
+
+  testTaskStore(() => open());
+  testPushConfigStore(async () => {
+    const store = await open();
+    return { configs: store.pushConfigs, [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() };
+  });
+
+  it("reads and stores a large append in several rows, and pages by bytes", async () => {
+    await using store = await open();
+    const large = Array.from({ length: 100 }, (_, at) => text("t1", BigInt(at + 2), "x".repeat(100_000)));
+    await store.append([created("t1"), ...large]);
+    expect(await eventsOf(store, "t1")).toEqual([created("t1"), ...large]);
+    expect((await store.list({ limit: 1 })).tasks).toEqual(large.slice(-1));
+  });
+
+  it("stores ids with any character, U+0000 too", async () => {
+    await using store = await open();
+    const ids = ["nul\0", String.raw`nul\0`, "back\\slash", "\u{1f600}'\"{},NULL"];
+    for (const id of ids) await store.append([create(TaskEventSchema, { ...created(id), contextId: id })]);
+    for (const id of ids) expect((await store.findLatest("me", id))?.taskId).toBe(id);
+    for (const id of ids) expect(await eventsOf(store, id)).toHaveLength(1);
+  });
+
+  it("keeps what an earlier server stored, and shares it with another one", async () => {
+    const schema = nextSchema();
+    await using one = await open(schema);
+    await using other = await open(schema);
+    await one.append([created("t1")]);
+    expect(await eventsOf(other, "t1")).toEqual([created("t1")]);
+    await other.append([text("t1", 2n)]);
+    expect((await one.findMessage("me", "m"))?.taskId).toBe("t1");
+    await expect(one.append([text("t1", 2n)])).rejects.toMatchObject({ code: Code.Aborted });
+  });
+
+  it("lets one of two servers win each sequence, of tasks in the same contexts", async () => {
+    const schema = nextSchema();
+    await using one = await open(schema);
+    await using other = await open(schema);
+    const ids = Array.from({ length: 20 }, (_, at) => `t${at}`);
+    await Promise.all(ids.map((id) => one.append([created(id)])));
+    const wins = new Map<string, number>();
+    const race = async (store: PostgresStore, id: string, sequence: bigint): Promise<void> => {
+      const won = await store.append([text(id, sequence)]).then(() => 1, expectAborted);
+      wins.set(`${id} ${sequence}`, (wins.get(`${id} ${sequence}`) ?? 0) + won);
+    };
+    for (let sequence = 2n; sequence <= 50n; sequence++) {
+      const forward = ids.map((id) => race(one, id, sequence));
+      const backward = ids.toReversed().map((id) => race(other, id, sequence));
+      await Promise.all([...forward, ...backward]);
+    }
+    expect(wins.size).toBe(20 * 49);
+    expect([...wins.values()].every((count) => count === 1)).toBe(true);
+    for (const id of ids) expect(await eventsOf(one, id)).toHaveLength(50);
+  });
+
+  it("chains the audit records of several servers in one chain, each task's in its order", async () => {
+    const schema = nextSchema();
+    await using one = await open(schema);
+    await using other = await open(schema);
+    const audited = async (store: PostgresStore, id: string): Promise<void> => {
+      await store.append([created(id)], [create(AuditRecordSchema, { taskId: id, toolCallId: "0" })]);
+      for (let at = 1; at < 50; at++)
+        await store.append(
+          [text(id, BigInt(at + 1))],
+          [create(AuditRecordSchema, { taskId: id, toolCallId: `${at}` })],
+        );
+    };
+    const readWhileWritten = async (): Promise<void> => {
+      for (let read = 0; read < 20; read++) expect((await verifyAudit(one.readAudit(0n))).fault).toBeUndefined();
+    };
+    await Promise.all([audited(one, "t1"), audited(other, "t2"), audited(one, "t3"), readWhileWritten()]);
+    expect(await verifyAudit(other.readAudit(0n))).toMatchObject({ count: 150n, fault: undefined });
+    const records = await Array.fromAsync(one.readAudit(0n));
+    for (const id of ["t1", "t2", "t3"]) {
+      const calls = records.filter(({ taskId }) => taskId === id).map(({ toolCallId }) => Number(toolCallId));
+      expect(calls).toEqual(Array.from({ length: 50 }, (_, at) => at));
+    }
+  });
+
+  it("detects a record that was changed in the database", async () => {
+    const schema = nextSchema();
+    await using store = await open(schema);
+    for (const id of ["t1", "t2", "t3"]) await store.append([created(id)], [create(AuditRecordSchema, { taskId: id })]);
+    expect(await verifyAudit(store.readAudit(0n))).toMatchObject({ count: 3n, fault: undefined });
+    const table = `"${schema.replaceAll('"', '""')}".audit`;
+    await server.run(`UPDATE ${table} SET data = (SELECT data FROM ${table} WHERE number = 1) WHERE number = 2`);
+    await expect(verifyAudit(store.readAudit(0n))).rejects.toMatchObject({ code: Code.DataLoss });
+    await server.run(`DELETE FROM ${table} WHERE number = 2`);
+    expect((await verifyAudit(store.readAudit(0n))).fault).toContain("record 2 is missing");
+  });
+
+  it("rejects appends while the server is gone, and writes again when it is back", async () => {
+    await using store = await open();
+    await store.append([created("t1")]);
+    await server.run(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'devtool' AND pid <> pg_backend_pid()",
+    );
+    await store.append([text("t1", 2n)]).catch((reason: unknown) => {
+      expect(reason).toMatchObject({ code: Code.Unavailable });
+    });
+    await expect.poll(() => store.assertWritable().then(() => "writable", String)).toBe("writable");
+    const { length } = await eventsOf(store, "t1");
+    await store.append([text("t1", BigInt(length + 1))]);
+  });
+
+  it("says that a read-only database cannot be written", async () => {
+    const schema = nextSchema();
+    const url = `${server.url}&options=${encodeURIComponent("-c default_transaction_read_only=on")}`;
+    await expect(PostgresStore.open({ url, schema })).rejects.toThrow("is read-only: connect to the primary server");
+    await (await open(schema))[Symbol.asyncDispose]();
+    await using reader = await PostgresStore.open({ url, schema });
+    await expect(reader.assertWritable()).rejects.toThrow("the database is read-only");
+    await expect(reader.append([created("t1")])).rejects.toMatchObject({ code: Code.Unavailable });
+  });
+
+  it("refuses appends after it was closed", async () => {
+    const store = await open();
+    const last = store.append([created("t1")]);
+    await store[Symbol.asyncDispose]();
+    await last;
+    await expect(store.append([text("t1", 2n)])).rejects.toThrow("the store is closed");
+  });
+});
+
+function expectAborted(reason: unknown): number {
+  expect(reason).toMatchObject({ code: Code.Aborted });
+  return 0;
+}

@@ -1,0 +1,99 @@
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { chownSync, existsSync, globSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir, userInfo } from "node:os";
+import { delimiter, join } from "node:path";
+import { Client } from "pg";
+
+/** A server of PostgreSQL for a test, on a socket in a directory of its own. Disposing of it removes it with all its data. */
+export interface PostgresServer extends AsyncDisposable {
+  /** The URL of an empty database of the superuser. */
+  readonly url: string;
+
+  /** The directory of the socket, which is the host of other URLs. */
+  readonly socketDirectory: string;
+
+  /** Runs SQL on the database. */
+  run(sql: string): Promise<readonly Record<string, unknown>[]>;
+}
+
+/** Options of `startPostgres`. */
+export interface PostgresServerOptions {
+  /** Whether commits wait for the disk. Default `off`, because a test's machine does not crash. */
+  readonly fsync?: "on" | "off" | undefined;
+}
+
+/**
+ * Returns the directory with the programs of PostgreSQL 15 or newer on this machine. Without them,
+ * returns undefined and says so in a line; in CI, where these tests are required, throws.
+ */
+export function findPostgres(): string | undefined {
+  const installed = globSync("/usr/lib/postgresql/*/bin").toSorted().toReversed();
+  const directories = [...installed, ...(process.env.PATH ?? "").split(delimiter)];
+  const found = directories.find((directory) =>
+    ["initdb", "postgres"].every((name) => existsSync(join(directory, name))),
+  );
+  if (found !== undefined) return found;
+  if (process.env.CI !== undefined) throw new Error("PostgreSQL is not installed: apt-get install postgresql");
+  console.info("skipped: PostgreSQL is not installed (apt-get install postgresql)");
+  return undefined;
+}
+
+/** Makes and starts a server. PostgreSQL refuses to run as root, so the server of root runs as `nobody`. */
+export async function startPostgres(
+  bin: string,
+  { fsync = "off" }: PostgresServerOptions = {},
+): Promise<PostgresServer> {
+  const directory = mkdtempSync(join(tmpdir(), "devtool-postgres-"));
+  const user = serverUser();
+  if (user) chownSync(directory, user.uid, user.gid);
+  const data = join(directory, "data");
+  const options = { ...user, cwd: directory };
+  const initdb = ["-D", data, "-U", "devtool", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"];
+  execFileSync(join(bin, "initdb"), initdb, { ...options, stdio: ["ignore", "ignore", "inherit"] });
+  const settings = { listen_addresses: "", unix_socket_directories: directory, fsync, max_connections: "200" };
+  const flags = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
+  const server = spawn(join(bin, "postgres"), ["-D", data, ...flags], {
+    ...options,
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  await ready(server);
+  const url = `postgres:///postgres?host=${encodeURIComponent(directory)}&user=devtool`;
+  const stop = async (): Promise<void> => {
+    const exited = once(server, "exit");
+    // Ends the server and its connections at once. What it wrote is thrown away.
+    if (server.exitCode === null && server.kill("SIGQUIT")) await exited;
+    rmSync(directory, { recursive: true, force: true });
+  };
+  return { url, socketDirectory: directory, run: (sql) => run(url, sql), [Symbol.asyncDispose]: stop };
+}
+
+async function run(url: string, sql: string): Promise<readonly Record<string, unknown>[]> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    const { rows } = await client.query<Record<string, unknown>>(sql);
+    return rows;
+  } finally {
+    await client.end();
+  }
+}
+
+/** Waits until a server accepts connections. Its lines are shown when it ends before. */
+async function ready(server: ChildProcess): Promise<void> {
+  let lines = "";
+  for await (const chunk of server.stderr ?? []) {
+    lines += String(chunk);
+    if (!lines.includes("ready to accept connections")) continue;
+    // What it says later is read, so that it never waits for a reader.
+    server.stderr?.resume();
+    return;
+  }
+  throw new Error(`PostgreSQL did not start:\n${lines}`);
+}
+
+function serverUser(): { readonly uid: number; readonly gid: number } | undefined {
+  if (userInfo().uid !== 0) return undefined;
+  const idOf = (flag: string): number => Number(execFileSync("id", [flag, "nobody"], { encoding: "utf8" }));
+  return { uid: idOf("-u"), gid: idOf("-g") };
+}

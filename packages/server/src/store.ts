@@ -1,0 +1,18 @@
+// The public names of @devtool/server/store: the seam between a server and its store, and what stores share.
+
+export { Code, DevtoolError, quoted } from "./errors.ts";
+export { failpoint } from "./failpoint.ts";
+export { assertConsecutive, assertFollows } from "./store/assert-follows.ts";
+export { chainRecord, decodeAuditRow } from "./store/audit-chain.ts";
+export { decodeRow, type EventRow, encodeRows } from "./store/event-row.ts";
+export { decodeCursor, encodeCursor, type ListPosition, positionOf } from "./store/list-position.ts";
+export { messageIdOf } from "./store/message-id.ts";
+export {
+  MAX_PUSH_CONFIGS,
+  type PushConfigKey,
+  type PushConfigStore,
+  pushConfigKey,
+  tooManyConfigs,
+} from "./store/push-config-store.ts";
+export type { TaskLease, TaskLeases } from "./store/task-lease.ts";
+export type { ServerStore, TaskPage, TaskQuery, TaskStore } from "./store/task-store.ts";

@@ -1,0 +1,28 @@
+/**
+ * The right to write one task, until it is released or lost.
+ *
+ * A lease is lost when its server does not renew it in time, for instance because the process was stopped or
+ * its network failed. Another server may have the task then. The store refuses appends with the old fence.
+ */
+export interface TaskLease {
+  /** The number of acquisitions of the task so far. Each append carries it, so that a store can refuse earlier holders. */
+  readonly fence: bigint;
+
+  /** Aborted when the lease is lost. The holder must end what it does for the task. */
+  readonly lost: AbortSignal;
+
+  /** Gives the task up, so that any server can acquire it at once. Does nothing when the lease is lost. */
+  release(): Promise<void>;
+}
+
+/** Grants leases of tasks to the servers that share a store, so that each task has one writer among them all. */
+export interface TaskLeases {
+  /** Returns the lease of a task that does not exist yet. It takes effect with the task's first event. */
+  create(taskId: string): Promise<TaskLease>;
+
+  /** Acquires the lease of a task. Undefined while another server has it, and for an unknown task. */
+  acquire(taskId: string): Promise<TaskLease | undefined>;
+
+  /** Lists tasks whose last holder lost its lease before it released the task: work that another server left behind. */
+  orphaned(): Promise<readonly string[]>;
+}
