@@ -15,6 +15,7 @@ import {
   textMessage,
 } from "@devtool/client";
 import {
+  type AuditRecord,
   emptyTask,
   type Message,
   reduceTask,
@@ -24,6 +25,7 @@ import {
 } from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
 import { createServer, type DevtoolServer } from "@devtool/server";
+import { readStore } from "../audit/kills.ts";
 
 /** The options of `AcpWorld`. */
 export interface AcpWorldOptions extends Partial<AcpAgentOptions> {
@@ -117,6 +119,13 @@ export class AcpWorld implements AsyncDisposable {
         // It has ended, or is not ours.
       }
     }
+  }
+
+  /** Stops the server and returns the records of its audit. */
+  async audit(): Promise<readonly AuditRecord[]> {
+    await this.#server?.close();
+    this.#server = undefined;
+    return (await readStore(join(this.directory, "tasks.db"))).records;
   }
 
   /** Stops the server and starts another one over the same files. */

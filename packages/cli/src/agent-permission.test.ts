@@ -49,6 +49,12 @@ describe("the permission requests of other agents", () => {
     expect(await decisionAbout({ kind: "other", toolName: "launch", input: { what: "all" } })).toEqual({ case: "ask" });
   });
 
+  it("go to the user each time where a rule wants that: an earlier answer for all changes does not count", async () => {
+    const firm = { case: "ask", rule: "builtin:guarded-path" };
+    expect(await decisionAbout(edit(".git/config"))).toEqual(firm);
+    expect(await decisionAbout(edit("a.txt", ".git/config"), ApprovalMode.YOLO)).toEqual(firm);
+  });
+
   it("about several files are answered only if a rule decides about each", async () => {
     expect(await decisionAbout(edit("notes/a.md"))).toMatchObject({ case: "allow", rule: "policy.toml:3" });
     expect(await decisionAbout(edit("notes/a.md", "src/b.ts"))).toEqual({ case: "ask" });

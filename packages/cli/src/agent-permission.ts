@@ -42,7 +42,8 @@ export async function permissionPolicy({
     const decisions: PermissionDecision[] = [];
     for (const call of plainCalls(request)) {
       const { decision, rule, reason } = await engine.decide(callRequest(call), signal);
-      decisions.push(decision === "ask" || rule === "" ? { case: "ask" } : { case: decision, rule, reason });
+      if (rule === "") decisions.push({ case: "ask" });
+      else decisions.push(decision === "ask" ? { case: "ask", rule } : { case: decision, rule, reason });
     }
     return strictest(decisions);
   };
@@ -73,6 +74,11 @@ const CHANGES: ReadonlySet<string> = new Set(["edit", "delete", "move"]);
 
 /** A call about several files runs only if it may for each of them. */
 function strictest(decisions: readonly PermissionDecision[]): PermissionDecision {
-  const found = ["deny", "ask"].map((wanted) => decisions.find((decision) => decision.case === wanted));
-  return found.find((decision) => decision !== undefined) ?? decisions[0] ?? { case: "ask" };
+  const isFirm = (decision: PermissionDecision): boolean => decision.case === "ask" && decision.rule !== undefined;
+  return (
+    decisions.find((decision) => decision.case === "deny") ??
+    decisions.find(isFirm) ??
+    decisions.find((decision) => decision.case === "ask") ??
+    decisions[0] ?? { case: "ask" }
+  );
 }

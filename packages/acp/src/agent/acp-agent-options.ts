@@ -41,8 +41,9 @@ export interface AcpAgentOptions {
   readonly authMethod?: string | undefined;
 
   /**
-   * Decides about the agent's permission requests before the user is asked, for example by a policy. Default: the user
-   * decides about all of them.
+   * Decides about the agent's permission requests before the user is asked, for example by a policy, and about files
+   * and commands of `clientMethods` that no approved call covers. Default: the user decides about all of them; reading
+   * needs no decision.
    *
    * The audit names the rule of the decision. When it throws, the user is asked.
    */
@@ -163,8 +164,11 @@ export interface PermissionRequest {
 
 /** The decision of a `PermissionPolicy`. */
 export type PermissionDecision =
-  /** The user decides. */
-  | { readonly case: "ask" }
+  /**
+   * The user decides. `rule` names the rule that wants that; without one, nothing was decided, and the user's earlier
+   * answer for all changes counts.
+   */
+  | { readonly case: "ask"; readonly rule?: string }
   /** The call runs; `rule` names the rule that allows it. */
   | { readonly case: "allow"; readonly rule: string }
   /** The call does not run; `rule` names the rule that denies it, and `reason` explains it to the user. */

@@ -3,55 +3,22 @@ import type {
   ClientApp,
   ClientCapabilities,
   ContentBlock,
-  CreateElicitationResponse,
   LoadSessionResponse,
   NewSessionResponse,
-  RequestPermissionOutcome,
-  RequestPermissionRequest,
   SessionConfigOption,
   SessionModeState,
   SetSessionConfigOptionResponse,
-  StopReason,
 } from "@agentclientprotocol/sdk";
 import type { JsonObject } from "@bufbuild/protobuf";
-import type { ToolCallConfirmation } from "@devtool/schema";
-import { isObject, objectOrEmpty, plainJson, stringOrEmpty } from "@devtool/schema/json";
+import { isObject, stringOrEmpty } from "@devtool/schema/json";
 import { abortable, Code, DevtoolError, quoted, type Semaphore } from "@devtool/server/agent";
 import type { AcpAgentOptions, AcpLimits } from "./acp-agent-options.ts";
 import { AcpConnection } from "./acp-connection.ts";
 import { AgentProcess } from "./agent-process.ts";
 import { ClientFiles } from "./client-files.ts";
-import { ItemQueue } from "./item-queue.ts";
+import { Inbox, type SessionItem } from "./inbox.ts";
+import type { ItemQueue } from "./item-queue.ts";
 import { Terminals } from "./terminals.ts";
-
-/** The code of the error of a request that the agent withdrew. */
-const REQUEST_CANCELLED = -32800;
-
-/** One thing that happens in a turn, in the order in which it arrived. */
-export type SessionItem =
-  /** An update of the agent: the `update` of a `session/update`. */
-  | { readonly case: "update"; readonly value: JsonObject }
-  /** A question of the agent about a call. */
-  | { readonly case: "permission"; readonly value: OpenQuestion<RequestPermissionOutcome> }
-  /** A question of the agent that is not about a call. */
-  | { readonly case: "elicitation"; readonly value: OpenQuestion<CreateElicitationResponse> }
-  /** The agent no longer waits for an answer. */
-  | { readonly case: "withdrawn"; readonly value: OpenQuestion<unknown> }
-  /** The user answered the question of a call. */
-  | { readonly case: "answered"; readonly value: ToolCallConfirmation }
-  /** A terminal of the client has new output. */
-  | { readonly case: "terminal"; readonly value: string }
-  /** The agent answered the prompt. */
-  | { readonly case: "stopped"; readonly value: StopReason }
-  /** The agent refused the prompt or has ended. */
-  | { readonly case: "failed"; readonly value: unknown };
-
-/** A request of the agent that waits for an answer. */
-export interface OpenQuestion<Answer> {
-  readonly params: JsonObject;
-  readonly request: RequestPermissionRequest | undefined;
-  answer(answer: Answer): void;
-}
 
 /** The options of `AcpSession.open`. */
 export interface AcpSessionOptions {
@@ -99,13 +66,15 @@ export class AcpSession implements AsyncDisposable {
         typeof command === "function"
           ? await command(workspacePath, starting)
           : new AgentProcess(command, workspacePath);
-      const inbox = new Inbox(options);
-      const terminals = new Terminals(workspacePath, (id) => inbox.put({ case: "terminal", value: id }));
+      const inbox = new Inbox(options.onCommands);
+      const onOutput = (id: string): void => inbox.put({ case: "terminal", value: id });
+      const terminals = new Terminals({ workspacePath, gate: inbox, onOutput });
       const capabilities = capabilitiesOf(agent);
       const register = (app: ClientApp): void => {
         inbox.register(app);
         if (agent.clientMethods?.terminal === true) terminals.register(app);
-        const files = new ClientFiles({ workspacePath, maxBytes: limits.maxMessageBytes, writing: options.writing });
+        const { maxMessageBytes: maxBytes } = limits;
+        const files = new ClientFiles({ workspacePath, maxBytes, gate: inbox, writing: options.writing });
         files.register(app, agent.clientMethods ?? {});
       };
       const { onNotice, nowMs } = options;
@@ -140,6 +109,9 @@ export class AcpSession implements AsyncDisposable {
     const option = this.#configOptions.find(({ category }) => category === "model");
     return option?.type === "select" ? option.currentValue : "";
   }
+
+  /** Whether the user has allowed the agent's changes of files for as long as it runs. */
+  allowsEdits = false;
 
   /** The present mode of the agent; empty if it has none. */
   get mode(): string {
@@ -318,80 +290,4 @@ function capabilitiesOf({ clientMethods }: AcpAgentOptions): ClientCapabilities 
     session: { notices: {}, compaction: {}, configOptions: { boolean: {} } },
     elicitation: { form: {}, url: {} },
   };
-}
-
-/** Receives what the agent sends, and keeps it in order while a turn is open. */
-class Inbox {
-  readonly #options: Pick<AcpSessionOptions, "onCommands" | "onNotice" | "agent">;
-  readonly #open = new Set<() => void>();
-  #queue: ItemQueue<SessionItem> | undefined;
-
-  constructor(options: AcpSessionOptions) {
-    this.#options = options;
-  }
-
-  open(): ItemQueue<SessionItem> {
-    this.#queue = new ItemQueue();
-    return this.#queue;
-  }
-
-  close(): void {
-    this.#queue = undefined;
-    for (const cancel of this.#open) cancel();
-    this.#open.clear();
-  }
-
-  put(item: SessionItem): void {
-    this.#queue?.put(item);
-  }
-
-  register(app: ClientApp): void {
-    app.onNotification("session/update", objectOrEmpty, ({ params }) => this.#takeUpdate(objectOrEmpty(params.update)));
-    app.onRequest("session/request_permission", async ({ params, signal }) => ({
-      outcome: await this.#ask<RequestPermissionOutcome>(signal, { outcome: "cancelled" }, (answer) => ({
-        case: "permission",
-        value: { params: plainJson(params), request: params, answer },
-      })),
-    }));
-    app.onRequest("elicitation/create", ({ params, signal }) =>
-      this.#ask<CreateElicitationResponse>(signal, { action: "cancel" }, (answer) => ({
-        case: "elicitation",
-        value: { params: plainJson(params), request: undefined, answer },
-      })),
-    );
-  }
-
-  #takeUpdate(update: JsonObject): void {
-    if (update.sessionUpdate === "available_commands_update") this.#options.onCommands(update);
-    // Outside of a turn it is the replay of `session/load`, or a late word about an earlier turn.
-    this.put({ case: "update", value: update });
-  }
-
-  /** Puts a question into the queue and waits for its answer. Outside of a turn it is cancelled at once. */
-  async #ask<Answer>(
-    signal: AbortSignal,
-    cancelled: Answer,
-    itemOf: (answer: (value: Answer) => void) => Extract<SessionItem, { case: "permission" | "elicitation" }>,
-  ): Promise<Answer> {
-    const queue = this.#queue;
-    if (!queue) return cancelled;
-    const answered = Promise.withResolvers<Answer>();
-    const cancel = (): void => answered.resolve(cancelled);
-    const item = itemOf(answered.resolve);
-    const withdraw = (): void => {
-      // A connection that closes aborts all requests, too: those questions stay open.
-      if (objectOrEmpty(signal.reason).code !== REQUEST_CANCELLED) return;
-      queue.put({ case: "withdrawn", value: item.value });
-      cancel();
-    };
-    this.#open.add(cancel);
-    signal.addEventListener("abort", withdraw, { once: true });
-    queue.put(item);
-    try {
-      return await answered.promise;
-    } finally {
-      this.#open.delete(cancel);
-      signal.removeEventListener("abort", withdraw);
-    }
-  }
 }

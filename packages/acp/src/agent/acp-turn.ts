@@ -4,10 +4,12 @@ import type {
   RequestPermissionOutcome,
   StopReason,
 } from "@agentclientprotocol/sdk";
+import type { JsonObject } from "@bufbuild/protobuf";
 import {
   ApprovalMode,
   findToolCallDetail,
   OPTION_CANCEL,
+  OPTION_PROCEED_ALWAYS,
   openToolCalls,
   type ToolCallConfirmation,
   ToolCallStage,
@@ -15,9 +17,12 @@ import {
 import { listOrEmpty, objectOrEmpty } from "@devtool/schema/json";
 import type { AgentEvent, CallUpdate, Turn } from "@devtool/server/agent";
 import type { PermissionDecision, PermissionPolicy } from "./acp-agent-options.ts";
-import type { AcpSession, OpenQuestion, SessionItem } from "./acp-session.ts";
+import type { AcpSession } from "./acp-session.ts";
+import { Approvals, type ShownCall } from "./approvals.ts";
 import { CallBook } from "./call-book.ts";
+import type { ClientAction } from "./client-action.ts";
 import { elicitationCall, elicitationResponse } from "./elicitation.ts";
+import type { OpenQuestion, SessionItem } from "./inbox.ts";
 import type { ItemQueue } from "./item-queue.ts";
 import { PermissionOptions } from "./permission-options.ts";
 import { UpdateEvents } from "./update-events.ts";
@@ -31,12 +36,21 @@ const QUESTION = "question-";
 /** The time in which further questions are shown together with the first, in milliseconds. */
 const GATHER_MS = 20;
 const ALLOWED = "the policy allows it";
+const CANCELLED: RequestPermissionOutcome = { outcome: "cancelled" };
+
+/** A question about a call, with what is needed to answer it. */
+interface CallQuestion {
+  readonly question: OpenQuestion<RequestPermissionOutcome>;
+  readonly options: PermissionOptions;
+  /** The call as it was when it was decided about. */
+  readonly shown: ShownCall;
+}
 
 /** What a question of the agent leads to. */
 interface PermissionResult {
   readonly updates: readonly CallUpdate[];
-  /** Runs once the updates are recorded. */
-  readonly onRecorded?: () => void;
+  /** Answers it, once the updates are recorded. Undefined when the user is asked. */
+  readonly answer?: () => Iterable<AgentEvent>;
 }
 
 /** How the agent ended a prompt. */
@@ -49,7 +63,7 @@ interface Asked {
   /** The id of the call that the question is about. */
   readonly callId: string;
   /** Answers the agent. */
-  readonly answer: (confirmation: ToolCallConfirmation) => void;
+  readonly answer: (confirmation: ToolCallConfirmation) => Iterable<AgentEvent>;
   /** The question of the agent. */
   readonly question: OpenQuestion<never>;
 }
@@ -70,6 +84,9 @@ export class AcpTurn {
   readonly #options: AcpTurnOptions;
   readonly #book: CallBook;
   readonly #updates: UpdateEvents;
+  readonly #approvals: Approvals;
+  /** The calls that the client makes for the agent now, by the parameters of their questions. */
+  readonly #performing = new Map<JsonObject, string>();
   /** The open questions by the id of the call in our task that asks. */
   readonly #asked = new Map<string, Asked>();
   /** Calls that an earlier run of the agent left open, and those that were declined, by what was asked. */
@@ -85,6 +102,7 @@ export class AcpTurn {
     const terminalOutput = (id: string): string | undefined => session.terminals.outputOf(id);
     this.#book = new CallBook({ task: () => turn.task, terminalOutput });
     this.#updates = new UpdateEvents(this.#book, onUnknown);
+    this.#approvals = new Approvals(this.#book, turn.task.settings?.workspacePath ?? "");
     const ids = [...openToolCalls(turn.task), ...declined].map(({ toolCallId }) => toolCallId);
     this.#earlier = new Map(ids.flatMap((id) => this.#earlierQuestion(id)));
     // The answer may come before the agent asks again.
@@ -110,14 +128,24 @@ export class AcpTurn {
       const item = await queue.take(signal);
       if (item.case === "stopped") {
         yield* this.#updates.flush();
+        yield* this.#drain(queue, signal);
         return { case: "stopped", reason: item.value };
       }
       if (item.case === "failed") {
         yield* this.#updates.flush();
+        yield* this.#drain(queue, signal);
         if (session.connection.ended.aborted) yield* this.#outlive(queue, signal);
         return { case: "failed", reason: item.value };
       }
       yield* this.#handle(item, queue, signal);
+    }
+  }
+
+  /** Waits until the client has done what it does for the agent, which has ended the turn meanwhile. */
+  async *#drain(queue: ItemQueue<SessionItem>, signal: AbortSignal): AsyncGenerator<AgentEvent> {
+    while (this.#performing.size > 0) {
+      const item = await queue.take(signal);
+      if (item.case === "performed") yield* this.#performed(item.value);
     }
   }
 
@@ -152,6 +180,8 @@ export class AcpTurn {
         return yield* this.#elicitation(item.value, queue, signal);
       case "answered":
         return yield* this.#answered(item.value);
+      case "performed":
+        return yield* this.#performed(item.value);
       case "withdrawn":
         return yield* this.#withdrawn(item.value);
       case "terminal":
@@ -192,18 +222,21 @@ export class AcpTurn {
     signal: AbortSignal,
   ): AsyncGenerator<AgentEvent> {
     const gathered = new Set<unknown>();
-    const results: PermissionResult[] = [];
+    const asking: CallUpdate[] = [];
     for (let question: OpenQuestion<RequestPermissionOutcome> | undefined = first; question; ) {
-      gathered.add(objectOrEmpty(question.params.toolCall).toolCallId);
-      results.push(await this.#permission(question, queue, signal));
-      const next = await queue.peek(GATHER_MS, signal);
+      gathered.add(keyOf(question));
+      const { updates, answer } = await this.#permission(question, queue, signal);
+      if (answer) yield* calls(updates);
+      else asking.push(...updates);
+      if (answer) yield* answer();
+      if (asking.length === 0) return;
+      const following = await queue.peek(GATHER_MS, signal);
       question = undefined;
-      if (next?.case !== "permission" || gathered.has(objectOrEmpty(next.value.params.toolCall).toolCallId)) break;
+      if (following?.case !== "permission" || gathered.has(keyOf(following.value))) break;
       await queue.take(signal);
-      question = next.value;
+      question = following.value;
     }
-    yield* calls(results.flatMap(({ updates }) => updates));
-    for (const { onRecorded } of results) onRecorded?.();
+    yield* calls(asking);
   }
 
   /** Decides about a question: returns the versions of its call, and what follows when they are recorded. */
@@ -212,30 +245,37 @@ export class AcpTurn {
     queue: ItemQueue<SessionItem>,
     signal: AbortSignal,
   ): Promise<PermissionResult> {
-    const call = objectOrEmpty(question.params.toolCall);
-    const id = this.#book.merge(call, true);
-    const options = new PermissionOptions(question.request?.options ?? []);
-    if (id === undefined) return { updates: [], onRecorded: () => question.answer({ outcome: "cancelled" }) };
+    const { action, params } = question;
+    const options = new PermissionOptions(question.options);
+    const call = objectOrEmpty(params.toolCall);
+    const { allowed = CANCELLED, rejected } = options;
+    if (action && this.#approvals.use(action)) return { updates: [], answer: () => answered(question, allowed) };
+    const id = action ? this.#book.begin(call) : this.#book.merge(call, true);
+    if (id === undefined) return { updates: [], answer: () => answered(question, CANCELLED) };
     const earlier = this.#takeEarlier(id);
-    if (earlier !== undefined) {
-      this.#book.adopt(call, earlier);
-      return { updates: [], onRecorded: () => this.#askEarlier(earlier, question, options, queue, signal) };
-    }
-    const decision = await this.#decide(id, signal);
-    const { allowed } = options;
-    if (decision.case === "allow" && allowed)
-      return { updates: this.#book.allowed(id, decision.rule, ALLOWED), onRecorded: () => question.answer(allowed) };
+    if (earlier !== undefined) this.#book.adopt(id, earlier);
+    const asked = { question, options, shown: this.#approvals.show(earlier ?? id) };
+    if (earlier !== undefined) return { updates: [], answer: () => this.#askEarlier(asked, queue, signal) };
+    const decision = await this.#decide(id, action, signal);
+    if (action?.case === "read" && decision.case === "allow")
+      return { updates: [], answer: () => answered(question, allowed) };
+    if (decision.case === "allow" && options.allowed)
+      return { updates: this.#book.allowed(id, decision.rule, ALLOWED), answer: () => this.#settle(asked, allowed) };
     if (decision.case === "deny") {
       const { rule, reason } = decision;
       const updates = this.#book.failed(id, "policy_violation", reason, { rule, reason });
-      return { updates, onRecorded: () => question.answer(options.rejected) };
+      return { updates, answer: () => answered(question, rejected) };
     }
-    const answer = ({ selectedOptionId }: ToolCallConfirmation): void =>
-      question.answer(options.outcome(selectedOptionId));
-    // A call that runs, or that was approved once, cannot wait again: the question is a call of its own.
+    return this.#askUser(asked, queue, signal);
+  }
+
+  /** Asks the user about a call. A call that runs, or that was approved once, cannot wait again: the question is a call of its own. */
+  #askUser(asked: CallQuestion, queue: ItemQueue<SessionItem>, signal: AbortSignal): PermissionResult {
+    const { question, options, shown } = asked;
+    const { id } = shown;
     const isOwnCall = this.#stage(id) <= ToolCallStage.AWAITING_APPROVAL;
     const askId = isOwnCall ? id : `${id}?${++this.#questions}`;
-    this.#ask(askId, { callId: id, answer, question }, queue, signal);
+    this.#ask(askId, { callId: id, answer: this.#answerOf(asked), question }, queue, signal);
     const updates = isOwnCall
       ? this.#book.asking(id, options.shown)
       : [this.#book.askingWhileRunning(id, askId, options.shown)];
@@ -243,19 +283,39 @@ export class AcpTurn {
   }
 
   /** Answers the question of a call that an earlier run asked already: with its answer, or when the user answers. */
-  #askEarlier(
-    id: string,
-    question: OpenQuestion<RequestPermissionOutcome>,
-    options: PermissionOptions,
-    queue: ItemQueue<SessionItem>,
-    signal: AbortSignal,
-  ): void {
+  *#askEarlier(asked: CallQuestion, queue: ItemQueue<SessionItem>, signal: AbortSignal): Generator<AgentEvent> {
+    const { question, options, shown } = asked;
+    const { id } = shown;
     const stage = this.#stage(id);
-    const answer = ({ selectedOptionId }: ToolCallConfirmation): void =>
-      question.answer(options.outcome(selectedOptionId));
     const chosen = findToolCallDetail(this.#options.turn.task, id)?.selectedOptionId ?? OPTION_CANCEL;
-    if (stage === ToolCallStage.AWAITING_APPROVAL) this.#ask(id, { callId: id, answer, question }, queue, signal);
-    else question.answer(options.outcome(stage === ToolCallStage.CANCELLED ? OPTION_CANCEL : chosen));
+    if (stage === ToolCallStage.AWAITING_APPROVAL)
+      this.#ask(id, { callId: id, answer: this.#answerOf(asked), question }, queue, signal);
+    else yield* this.#settle(asked, options.outcome(stage === ToolCallStage.CANCELLED ? OPTION_CANCEL : chosen));
+  }
+
+  #answerOf(asked: CallQuestion): Asked["answer"] {
+    return ({ selectedOptionId }) => this.#settle(asked, asked.options.outcome(selectedOptionId));
+  }
+
+  /** Answers a question about a call. What the client does for the agent then is recorded before it is done. */
+  *#settle({ question, options, shown }: CallQuestion, outcome: RequestPermissionOutcome): Generator<AgentEvent> {
+    const { session } = this.#options;
+    const kind = options.kindOf(outcome);
+    if (kind !== "") this.#approvals.add(shown);
+    if (kind === "allow_always" && shown.kind === "edit") session.allowsEdits = true;
+    // An agent that has ended asks again, and the client does nothing for it before.
+    if (question.action && kind !== "" && !session.connection.ended.aborted) {
+      this.#performing.set(question.params, shown.id);
+      yield* calls(this.#book.executing(shown.id));
+    }
+    question.answer(outcome);
+  }
+
+  *#performed({ params, error }: SessionItemValue<"performed">): Generator<AgentEvent> {
+    const id = this.#performing.get(params);
+    if (id === undefined) return;
+    this.#performing.delete(params);
+    yield* calls(error === undefined ? this.#book.succeeded(id) : this.#book.failed(id, "execution_failed", error));
   }
 
   async *#elicitation(
@@ -267,11 +327,11 @@ export class AcpTurn {
     const id = `${QUESTION}${turn.task.sequence}-${++this.#questions}`;
     const update = elicitationCall(id, question.params);
     if (!update) return question.answer({ action: "decline" });
-    const answer = (confirmation: ToolCallConfirmation): void =>
-      question.answer(elicitationResponse(question.params, confirmation, turn.task));
     turn.confirmations.open(id);
     yield* calls([update]);
-    this.#ask(id, { callId: id, answer, question }, queue, signal);
+    const respond = (confirmation: ToolCallConfirmation): Iterable<AgentEvent> =>
+      answered(question, elicitationResponse(question.params, confirmation, turn.task));
+    this.#ask(id, { callId: id, answer: respond, question }, queue, signal);
   }
 
   /** Waits for the user's answer beside the agent. The item `answered` follows. */
@@ -290,7 +350,7 @@ export class AcpTurn {
     if (!asked) return;
     this.#asked.delete(toolCallId);
     this.#hadAnswers.push(confirmation);
-    asked.answer(confirmation);
+    yield* asked.answer(confirmation);
     const isOwnCall = asked.callId !== toolCallId || toolCallId.startsWith(QUESTION);
     if (isOwnCall && confirmation.selectedOptionId !== OPTION_CANCEL) yield* this.#endQuestion(toolCallId);
   }
@@ -325,7 +385,16 @@ export class AcpTurn {
     }
   }
 
-  async #decide(id: string, signal: AbortSignal): Promise<PermissionDecision> {
+  async #decide(id: string, action: ClientAction | undefined, signal: AbortSignal): Promise<PermissionDecision> {
+    const decision = await this.#decideByPolicy(id, signal);
+    if (decision.case !== "ask" || decision.rule !== undefined) return decision;
+    if (action?.case === "read") return { case: "allow", rule: "" };
+    if (action?.case === "write" && this.#options.session.allowsEdits)
+      return { case: "allow", rule: OPTION_PROCEED_ALWAYS };
+    return decision;
+  }
+
+  async #decideByPolicy(id: string, signal: AbortSignal): Promise<PermissionDecision> {
     const { permission, turn } = this.#options;
     if (!permission) return { case: "ask" };
     const request = {
@@ -369,6 +438,16 @@ type SessionItemValue<Case extends SessionItem["case"]> = Extract<SessionItem, {
 
 function* calls(value: Extract<AgentEvent, { case: "toolCalls" }>["value"]): Generator<AgentEvent> {
   if (value.length > 0) yield { case: "toolCalls", value };
+}
+
+function answered<Answer>(question: OpenQuestion<Answer>, value: Answer): readonly AgentEvent[] {
+  question.answer(value);
+  return [];
+}
+
+/** What tells the questions apart that are asked at the same time. */
+function keyOf(question: OpenQuestion<RequestPermissionOutcome>): unknown {
+  return objectOrEmpty(question.params.toolCall).toolCallId ?? question;
 }
 
 function hex(bytes: Uint8Array): string {

@@ -63,7 +63,8 @@ export interface CallBookOptions {
  */
 export class CallBook {
   readonly #options: CallBookOptions;
-  readonly #calls = new Map<string, Known>();
+  /** The calls of the agent by its own ids, and those of the client by symbols. */
+  readonly #calls = new Map<string | symbol, Known>();
 
   constructor(options: CallBookOptions) {
     this.#options = options;
@@ -75,22 +76,21 @@ export class CallBook {
     if (agentId === "") return undefined;
     const known = this.#calls.get(agentId) ?? this.#begin(agentId, isNews);
     if (!known) return undefined;
-    known.title = stringOrEmpty(piece.title) || known.title;
-    known.name = stringOrEmpty(piece.name) || known.name;
-    known.kind = stringOrEmpty(piece.kind) || known.kind;
-    known.input = piece.rawInput ?? known.input;
-    known.output = piece.rawOutput ?? known.output;
-    if (Array.isArray(piece.content)) known.content = piece.content;
-    if (Array.isArray(piece.locations)) known.paths = pathsOf(piece.locations);
-    known.meta = { ...known.meta, ...objectOrEmpty(piece._meta) };
+    take(known, piece);
     return known.id;
   }
 
-  /** Takes the call of the agent as one that our task has already: the agent asks again after a restart. */
-  adopt(piece: JsonObject, id: string): void {
-    const agentId = stringOrEmpty(piece.toolCallId);
-    const known = this.#calls.get(agentId);
-    if (known) this.#calls.set(agentId, { ...known, id });
+  /** Begins a call that the client makes for the agent: nothing that the agent says changes it. Returns its id in our task. */
+  begin(call: JsonObject): string {
+    const known = emptyCall(this.#freeId(stringOrEmpty(call.name)));
+    take(known, call);
+    this.#calls.set(Symbol(known.id), known);
+    return known.id;
+  }
+
+  /** Takes a call as one that our task has already: the agent asks again after a restart. */
+  adopt(id: string, earlierId: string): void {
+    for (const [key, known] of this.#calls) if (known.id === id) this.#calls.set(key, { ...known, id: earlierId });
   }
 
   /** The versions of a call for a status of ACP; `pending` when the agent gave none. */
@@ -243,6 +243,11 @@ export class CallBook {
     return known ? [...new Set([...known.paths, ...diffsIn(known.content).map(({ filePath }) => filePath)])] : [];
   }
 
+  /** The changes of files that a call makes. */
+  diffs(id: string): FileDiff[] {
+    return diffsIn(this.#find(id)?.content ?? []);
+  }
+
   /** The ids of the calls of this turn that have not ended. */
   open(): string[] {
     return [...this.#calls.values()]
@@ -263,21 +268,17 @@ export class CallBook {
     const earlier = findToolCallPart(task, base)?.content;
     // A late word about a call of an earlier turn.
     if (earlier?.case === "toolCall" && isEnded(earlier.value) && !isNews) return undefined;
-    let id = base;
-    for (let number = 2; findToolCallPart(task, id); number++) id = `${base}~${number}`;
-    const known = {
-      id,
-      title: "",
-      name: "",
-      kind: "",
-      input: undefined,
-      content: [],
-      paths: [],
-      output: undefined,
-      meta: {},
-    };
+    const known = emptyCall(this.#freeId(base));
     this.#calls.set(agentId, known);
     return known;
+  }
+
+  /** Returns an id that no call of the task has. */
+  #freeId(base: string): string {
+    const task = this.#options.task();
+    let id = base;
+    for (let number = 2; findToolCallPart(task, id) || this.#find(id); number++) id = `${base}~${number}`;
+    return id;
   }
 
   #find(id: string): Known | undefined {
@@ -321,6 +322,23 @@ export class CallBook {
     const value = typeof known.output === "string" ? known.output : JSON.stringify(known.output);
     return { case: "text", value: tail(value) };
   }
+}
+
+function emptyCall(id: string): Known {
+  const text = { title: "", name: "", kind: "" };
+  return { id, ...text, input: undefined, content: [], paths: [], output: undefined, meta: {} };
+}
+
+/** Takes what a piece of a call says; what it leaves out stays. */
+function take(known: Known, piece: JsonObject): void {
+  known.title = stringOrEmpty(piece.title) || known.title;
+  known.name = stringOrEmpty(piece.name) || known.name;
+  known.kind = stringOrEmpty(piece.kind) || known.kind;
+  known.input = piece.rawInput ?? known.input;
+  known.output = piece.rawOutput ?? known.output;
+  if (Array.isArray(piece.content)) known.content = piece.content;
+  if (Array.isArray(piece.locations)) known.paths = pathsOf(piece.locations);
+  known.meta = { ...known.meta, ...objectOrEmpty(piece._meta) };
 }
 
 function tail(text: string): string {

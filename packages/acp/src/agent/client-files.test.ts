@@ -17,10 +17,13 @@ import { join } from "node:path";
 import { type AgentConnection, agent, client } from "@agentclientprotocol/sdk";
 import { Semaphore } from "@devtool/server/agent";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { ClientGate } from "./client-action.ts";
 import { ClientFiles } from "./client-files.ts";
 
 const MAX_BYTES = 1000;
 const OUTSIDE = { code: -32_602, message: expect.stringMatching(/^path ".*" is outside of workspace ".*"$/) };
+
+const OPEN: ClientGate = { run: (_action, perform) => perform() };
 
 describe("the files of a workspace, for an agent", () => {
   let base: string;
@@ -33,7 +36,12 @@ describe("the files of a workspace, for an agent", () => {
     writeFileSync(join(base, "secret"), "secret");
     writeFileSync(join(workspace, "src", "a.txt"), "one\ntwo\nthree\n");
     const app = client({ name: "test" });
-    const files = new ClientFiles({ workspacePath: workspace, maxBytes: MAX_BYTES, writing: new Semaphore(1) });
+    const files = new ClientFiles({
+      workspacePath: workspace,
+      maxBytes: MAX_BYTES,
+      gate: OPEN,
+      writing: new Semaphore(1),
+    });
     files.register(app, { readTextFile: true });
     connection = agent({ name: "test" }).connect(app);
   });
@@ -76,10 +84,13 @@ describe("the files of a workspace, for an agent", () => {
     expect([readFileSync(script, "utf8"), statSync(script).mode & 0o777]).toEqual(["", 0o755]);
   });
 
-  it("end with one of two contents that are written at the same time", async () => {
+  it("are not written over what somebody else has written since the agent began", async () => {
     const path = join(workspace, "both.txt");
-    await Promise.all(["a", "b", "c"].map((letter) => write(path, letter.repeat(500))));
-    expect(readFileSync(path, "utf8")).toMatch(/^(a{500}|b{500}|c{500})$/);
+    const ends = await Promise.allSettled(["a", "b", "c"].map((letter) => write(path, letter.repeat(500))));
+    const refused = ends.flatMap((end): unknown[] => (end.status === "rejected" ? [end.reason] : []));
+    expect([readFileSync(path, "utf8").length, refused.length]).toEqual([500, 2]);
+    const message = `file ${JSON.stringify(path)} was changed since it was shown: read it again`;
+    for (const reason of refused) expect(reason).toMatchObject({ code: -32_600, message });
   });
 
   it.each([

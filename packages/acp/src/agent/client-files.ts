@@ -3,6 +3,7 @@ import { access, type FileHandle, lstat, open } from "node:fs/promises";
 import type { ClientApp } from "@agentclientprotocol/sdk";
 import { Code, DevtoolError, failpoint, quoted, replaceFile, type Semaphore } from "@devtool/server/agent";
 import type { ClientMethods } from "./acp-agent-options.ts";
+import type { ClientGate } from "./client-action.ts";
 import { answerOf } from "./client-answer.ts";
 import { systemCodeOf, WorkspacePlace } from "./workspace-path.ts";
 
@@ -21,6 +22,7 @@ export interface ClientFilesOptions {
   readonly workspacePath: string;
   /** The maximum size of a file that is read, in bytes, and of the JSON of what is sent of it. */
   readonly maxBytes: number;
+  readonly gate: ClientGate;
   /** Held while a file is written: two writers of one file would disturb each other. */
   readonly writing: Semaphore;
 }
@@ -35,8 +37,8 @@ export class ClientFiles {
 
   register(app: ClientApp, { readTextFile = false, writeTextFile = true }: ClientMethods): void {
     if (readTextFile)
-      app.onRequest("fs/read_text_file", ({ params }) =>
-        answerOf(async () => ({ content: await this.#read(params.path, params) })),
+      app.onRequest("fs/read_text_file", ({ params, signal }) =>
+        answerOf(async () => ({ content: await this.#read(params.path, params, signal) })),
       );
     if (writeTextFile)
       app.onRequest("fs/write_text_file", ({ params, signal }) =>
@@ -47,39 +49,78 @@ export class ClientFiles {
       );
   }
 
-  async #read(path: string, range: LineRange): Promise<string> {
-    const { workspacePath, maxBytes } = this.#options;
+  async #read(path: string, range: LineRange, signal: AbortSignal): Promise<string> {
+    const { workspacePath, maxBytes, gate } = this.#options;
     await using place = await WorkspacePlace.open(workspacePath, path);
     // A pipe without a writer is opened, too, and refused then.
     await using file = await open(place.path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch((reason: unknown) => {
       throw fileError(path, reason);
     });
     if (!(await file.stat()).isFile()) throw notAFile(path);
-    const content = linesOf(await readText(file, path, maxBytes), path, range);
+    const read = async (): Promise<string> => linesOf(await readText(file, path, maxBytes), path, range);
+    const content = await gate.run({ case: "read", path: place.shownPath }, read, signal);
     // Escaped control characters take up to six bytes each.
     if (JSON.stringify(content).length > maxBytes) throw tooLarge(path, maxBytes);
     return content;
   }
 
   async #write(path: string, content: string, signal: AbortSignal): Promise<void> {
-    const { workspacePath, writing } = this.#options;
-    using _turn = await writing.acquire(signal);
-    await using place = await WorkspacePlace.open(workspacePath, path);
-    try {
-      const existing = await lstat(place.path).catch((reason: unknown) => {
-        if (systemCodeOf(reason) !== "ENOENT") throw reason;
-      });
-      if (existing?.isSymbolicLink()) throw isALink(path);
-      if (existing && !existing.isFile()) throw notAFile(path);
-      // The file is replaced, which its own mode would not prevent.
-      if (existing) await access(place.path, W_OK);
+    const { workspacePath, maxBytes, writing, gate } = this.#options;
+    const { shownPath, oldContent } = await this.#look(path);
+    // An agent that was started again repeats what it had done.
+    if (oldContent === content) return;
+    const perform = async (): Promise<void> => {
+      using _turn = await writing.acquire(signal);
+      await using place = await WorkspacePlace.open(workspacePath, path);
+      const present = await presentFile(place, path, maxBytes);
+      // The user may have thought about it for long.
+      if (place.shownPath !== shownPath || present.oldContent !== oldContent)
+        throw new DevtoolError(`file ${quoted(path)} was changed since it was shown`, Code.FailedPrecondition, {
+          remedy: "read it again",
+        });
       failpoint("devtool:acp.write.before");
-      await replaceFile(place.path, content, existing ? existing.mode & 0o777 : 0o644);
+      await replaceFile(place.path, content, present.mode).catch((reason: unknown) => {
+        throw fileError(path, reason);
+      });
       failpoint("devtool:acp.write.after");
-    } catch (reason) {
-      throw reason instanceof DevtoolError ? reason : fileError(path, reason);
-    }
+    };
+    await gate.run({ case: "write", path: shownPath, content, oldContent }, perform, signal);
   }
+
+  async #look(path: string): Promise<PresentFile & { readonly shownPath: string }> {
+    const { workspacePath, maxBytes } = this.#options;
+    await using place = await WorkspacePlace.open(workspacePath, path);
+    return { ...(await presentFile(place, path, maxBytes)), shownPath: place.shownPath };
+  }
+}
+
+/** What is at a path that is to be written. */
+interface PresentFile {
+  /** Undefined for no file, and for one that is too large or not text. */
+  readonly oldContent: string | undefined;
+  readonly mode: number;
+}
+
+/** Throws for anything but a file that can be replaced. */
+async function presentFile(place: WorkspacePlace, path: string, maxBytes: number): Promise<PresentFile> {
+  try {
+    const existing = await lstat(place.path).catch((reason: unknown) => {
+      if (systemCodeOf(reason) !== "ENOENT") throw reason;
+    });
+    if (!existing) return { oldContent: undefined, mode: 0o644 };
+    if (existing.isSymbolicLink()) throw isALink(path);
+    if (!existing.isFile()) throw notAFile(path);
+    // The file is replaced, which its own mode would not prevent.
+    await access(place.path, W_OK);
+    return { oldContent: await readOld(place, path, maxBytes).catch(() => undefined), mode: existing.mode & 0o777 };
+  } catch (reason) {
+    throw reason instanceof DevtoolError ? reason : fileError(path, reason);
+  }
+}
+
+async function readOld(place: WorkspacePlace, path: string, maxBytes: number): Promise<string> {
+  await using file = await open(place.path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  return await readText(file, path, maxBytes);
 }
 
 /** Reads a text. A file that grows meanwhile is read up to the limit. */

@@ -54,6 +54,13 @@ export class PermissionOptions {
     return once && { outcome: "selected", optionId: once.option.optionId };
   }
 
+  /** The kind of the option that an answer chooses; empty for none. */
+  kindOf(answer: RequestPermissionOutcome): string {
+    if (answer.outcome === "cancelled") return "";
+    const chosen = this.#choices.find(({ option }) => option.optionId === answer.optionId);
+    return chosen?.option.kind ?? "";
+  }
+
   get rejected(): RequestPermissionOutcome {
     return this.outcome(OPTION_CANCEL);
   }

@@ -12,7 +12,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type AgentConnection, agent, type CreateTerminalRequest, client } from "@agentclientprotocol/sdk";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { ClientGate } from "./client-action.ts";
 import { Terminals } from "./terminals.ts";
+
+const OPEN: ClientGate = { run: (_action, perform) => perform() };
 
 describe("terminals for an agent", () => {
   let base: string;
@@ -24,7 +27,7 @@ describe("terminals for an agent", () => {
     workspace = join(base, "workspace");
     mkdirSync(join(workspace, "src"), { recursive: true });
     const app = client({ name: "test" });
-    terminals = new Terminals(workspace, () => undefined);
+    terminals = new Terminals({ workspacePath: workspace, gate: OPEN, onOutput: () => undefined });
     terminals.register(app);
     connection = agent({ name: "test" }).connect(app);
   });

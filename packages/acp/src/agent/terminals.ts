@@ -10,6 +10,7 @@ import type {
 } from "@agentclientprotocol/sdk";
 import { Code, DevtoolError, failpoint, quoted } from "@devtool/server/agent";
 import { inheritedEnvironment } from "./agent-process.ts";
+import type { ClientGate } from "./client-action.ts";
 import { answerOf } from "./client-answer.ts";
 import { systemCodeOf, workspaceDirectoryOf } from "./workspace-path.ts";
 
@@ -32,23 +33,29 @@ interface Terminal {
   status: TerminalExitStatus | undefined;
 }
 
+/** The options of `Terminals`. */
+export interface TerminalsOptions {
+  readonly workspacePath: string;
+  readonly gate: ClientGate;
+  /** Called when a terminal has new output. */
+  readonly onOutput: (terminalId: string) => void;
+}
+
 /** The methods `terminal/*` for an agent: commands that start in the workspace of its session, without a shell. */
 export class Terminals implements AsyncDisposable {
-  readonly #workspacePath: string;
-  readonly #onOutput: (terminalId: string) => void;
+  readonly #options: TerminalsOptions;
   readonly #terminals = new Map<string, Terminal>();
   /** The output of terminals that were released, which calls may still show. */
   readonly #released = new Map<string, string>();
   #isClosed = false;
 
-  constructor(workspacePath: string, onOutput: (terminalId: string) => void) {
-    this.#workspacePath = workspacePath;
-    this.#onOutput = onOutput;
+  constructor(options: TerminalsOptions) {
+    this.#options = options;
   }
 
   register(app: ClientApp): void {
-    app.onRequest("terminal/create", ({ params }) =>
-      answerOf(async () => ({ terminalId: await this.#create(params) })),
+    app.onRequest("terminal/create", ({ params, signal }) =>
+      answerOf(async () => ({ terminalId: await this.#create(params, signal) })),
     );
     app.onRequest("terminal/output", ({ params }) => answerOf(() => this.#output(params.terminalId)));
     app.onRequest("terminal/wait_for_exit", ({ params }) => answerOf(() => this.#find(params.terminalId).ended));
@@ -76,18 +83,29 @@ export class Terminals implements AsyncDisposable {
     await Promise.all([...this.#terminals.keys()].map((id) => this.#release(id)));
   }
 
-  async #create(request: CreateTerminalRequest): Promise<string> {
-    const { command, args = [], cwd, outputByteLimit } = request;
-    const environment = environmentOf(request);
-    const directory = await workspaceDirectoryOf(this.#workspacePath, cwd ?? this.#workspacePath);
+  async #create(request: CreateTerminalRequest, signal: AbortSignal): Promise<string> {
+    const { workspacePath, gate } = this.#options;
+    assertRunnable(request);
+    const directory = await workspaceDirectoryOf(workspacePath, request.cwd ?? workspacePath);
+    const action = { case: "run" as const, ...commandLineOf(request), directory };
+    const perform = async (): Promise<string> => {
+      // The user may have thought about it for long.
+      await workspaceDirectoryOf(workspacePath, directory);
+      return await this.#start(request, directory);
+    };
+    return await gate.run(action, perform, signal);
+  }
+
+  async #start({ command, args = [], env = [], outputByteLimit }: CreateTerminalRequest, cwd: string): Promise<string> {
     if (this.#terminals.size >= MAX_TERMINALS)
       throw new DevtoolError(`the agent has ${MAX_TERMINALS} terminals: release one`, Code.ResourceExhausted);
     if (this.#isClosed) throw new DevtoolError("the session has ended", Code.FailedPrecondition);
+    const own = Object.fromEntries(env.map(({ name, value }) => [name, value]));
     const terminalId = randomUUID();
     failpoint("devtool:acp.terminal.before");
     const child = spawn(command, [...args], {
-      cwd: directory,
-      env: environment,
+      cwd,
+      env: { ...inheritedEnvironment(), ...own },
       detached: true,
       stdio: ["ignore", "pipe", "pipe"],
     });
@@ -103,7 +121,7 @@ export class Terminals implements AsyncDisposable {
     for (const stream of [child.stdout, child.stderr])
       stream.on("data", (chunk: Buffer) => {
         keep(terminal, chunk);
-        this.#onOutput(terminalId);
+        this.#options.onOutput(terminalId);
       });
     this.#terminals.set(terminalId, terminal);
     void terminal.ended.then((status) => (terminal.status = status));
@@ -173,12 +191,27 @@ async function endOf(child: ChildProcess): Promise<TerminalExitStatus> {
   return status;
 }
 
-/** Returns the environment of a command. Throws for words that no process can be given. */
-function environmentOf({ command, args = [], env = [] }: CreateTerminalRequest): Record<string, string> {
+/** Throws for words that no process can be given. */
+function assertRunnable({ command, args = [], env = [] }: CreateTerminalRequest): void {
   const unusable = [command, ...args, ...env.map(({ value }) => value)].find((word) => word.includes("\0"));
   if (command === "" || unusable !== undefined)
     throw new DevtoolError(`command ${quoted(unusable ?? command)} cannot be run`, Code.InvalidArgument);
   const wrong = env.find(({ name }) => name === "" || /[=\0]/.test(name));
   if (wrong) throw new DevtoolError(`variable ${quoted(wrong.name)} has no valid name`, Code.InvalidArgument);
-  return { ...inheritedEnvironment(), ...Object.fromEntries(env.map(({ name, value }) => [name, value])) };
+}
+
+/** The shells that run a script which is given as an argument. */
+const SHELL = /^(\/usr)?(\/bin\/)?(sh|bash|zsh|dash)$/;
+
+/** Returns a command as a shell would be given it, and the script of a shell that runs one in the agent's usual environment. */
+function commandLineOf({ command, args = [], env = [] }: CreateTerminalRequest): { command: string; script: string } {
+  const variables = env.map(({ name, value }) => `${name}=${shellWord(value)}`);
+  const line = [...variables, ...[command, ...args].map(shellWord)].join(" ");
+  const [option = "", script, ...others] = args;
+  const isScript = SHELL.test(command) && /^-l?c$/.test(option) && others.length === 0 && env.length === 0;
+  return { command: line, script: isScript && script !== undefined ? script : line };
+}
+
+function shellWord(word: string): string {
+  return /^[\w@%+:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

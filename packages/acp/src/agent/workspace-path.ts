@@ -1,6 +1,6 @@
 import { constants } from "node:fs";
 import { type FileHandle, open, readlink, realpath } from "node:fs/promises";
-import { basename, dirname, isAbsolute, join, normalize } from "node:path";
+import { basename, dirname, isAbsolute, join, normalize, relative } from "node:path";
 import { Code, DevtoolError, isInside, quoted } from "@devtool/server/agent";
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
@@ -12,15 +12,15 @@ const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
  * itself may be a symbolic link: open it so that it is not followed.
  */
 export class WorkspacePlace implements AsyncDisposable {
-  /** The path without symbolic links in its directories. */
-  readonly realPath: string;
+  /** The path below the workspace's own, without symbolic links in its directories. */
+  readonly shownPath: string;
   /** The path by which the name is opened: through the descriptor of its directory. */
   readonly path: string;
   readonly #directory: FileHandle;
 
-  private constructor(directory: FileHandle, realDirectory: string, name: string) {
+  private constructor(directory: FileHandle, shownDirectory: string, name: string) {
     this.#directory = directory;
-    this.realPath = join(realDirectory, name);
+    this.shownPath = join(shownDirectory, name);
     this.path = join(pathOf(directory), name);
   }
 
@@ -38,13 +38,8 @@ export class WorkspacePlace implements AsyncDisposable {
     const name = basename(path);
     if (path.endsWith("/") || ["", ".", ".."].includes(name))
       throw new DevtoolError(`path ${quoted(path)} names no file`, Code.InvalidArgument);
-    const directory = await openDirectory(workspacePath, dirname(path), path);
-    try {
-      return new WorkspacePlace(directory, await readlink(pathOf(directory)), name);
-    } catch (reason) {
-      await directory.close();
-      throw reason;
-    }
+    const { directory, shownPath } = await openDirectory(workspacePath, dirname(path), path);
+    return new WorkspacePlace(directory, shownPath, name);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -52,18 +47,23 @@ export class WorkspacePlace implements AsyncDisposable {
   }
 }
 
-/** Returns a directory of the workspace without symbolic links. Throws like `WorkspacePlace.open`. */
+/** Returns the path of a directory below the workspace's own, without symbolic links. Throws like `WorkspacePlace.open`. */
 export async function workspaceDirectoryOf(workspacePath: string, path: string): Promise<string> {
   if (!isAbsolute(path) || path.includes("\0"))
     throw new DevtoolError(`directory ${quoted(path)} is not absolute`, Code.InvalidArgument, {
       remedy: `begin it with ${quoted(workspacePath)}`,
     });
-  await using directory = await openDirectory(workspacePath, path, path);
-  return await readlink(pathOf(directory));
+  const { directory, shownPath } = await openDirectory(workspacePath, path, path);
+  await directory.close();
+  return shownPath;
 }
 
 /** @param named the path of the agent, for errors */
-async function openDirectory(workspacePath: string, path: string, named: string): Promise<FileHandle> {
+async function openDirectory(
+  workspacePath: string,
+  path: string,
+  named: string,
+): Promise<{ readonly directory: FileHandle; readonly shownPath: string }> {
   const root = await realpath(workspacePath);
   const outside = new DevtoolError(
     `path ${quoted(named)} is outside of workspace ${quoted(workspacePath)}`,
@@ -80,7 +80,8 @@ async function openDirectory(workspacePath: string, path: string, named: string)
     throw placeError(named, reason);
   });
   // A directory on the way may have become a link since.
-  if (isInside(root, await readlink(pathOf(directory)))) return directory;
+  const opened = await readlink(pathOf(directory));
+  if (isInside(root, opened)) return { directory, shownPath: join(workspacePath, relative(root, opened)) };
   await directory.close();
   throw outside;
 }

@@ -144,6 +144,43 @@ const WORDS: Readonly<Record<string, (step: Step) => Promise<unknown>>> = {
       step.client.request(CLIENT.fs.readTextFile, { sessionId, path: absolute(step, step.rest) }),
     );
   },
+  /** Asks about a change and then writes it: `edit PATH CONTENT`, or other content: `edit PATH CONTENT OTHER`. */
+  edit: async (step) => {
+    const [path = "", newText = "", written = newText] = step.words;
+    const [sessionId, toolCallId] = [step.session.id, nextCall(step)];
+    const change = [{ type: "diff" as const, path: absolute(step, path), oldText: null, newText }];
+    if (!(await isAllowed(step, { toolCallId, title: `Edit ${path}`, kind: "edit", content: change }))) return;
+    await report(step, () =>
+      step.client.request(CLIENT.fs.writeTextFile, { sessionId, path: absolute(step, path), content: written }),
+    );
+    await send(step, { sessionUpdate: "tool_call_update", toolCallId, status: "completed" });
+  },
+  /** Asks about a command and then runs it in a terminal of the client. */
+  askrun: async (step) => {
+    const [sessionId, toolCallId] = [step.session.id, nextCall(step)];
+    const rawInput = { command: step.rest };
+    if (!(await isAllowed(step, { toolCallId, title: step.rest, kind: "execute", rawInput }))) return;
+    await report(step, async () => {
+      await using terminal = await step.client.createTerminal({
+        sessionId,
+        command: "/bin/sh",
+        args: ["-c", step.rest],
+      });
+      await terminal.waitForExit();
+      return terminal.currentOutput();
+    });
+    await send(step, { sessionUpdate: "tool_call_update", toolCallId, status: "completed" });
+  },
+  /** Runs a command in a terminal of the client: the request as JSON. */
+  terminal: (step) =>
+    report(step, async () => {
+      await using terminal = await step.client.createTerminal({
+        sessionId: step.session.id,
+        ...JSON.parse(step.rest),
+      });
+      await terminal.waitForExit();
+      return terminal.currentOutput();
+    }),
   run: async (step) => {
     const [command = "", ...args] = step.words;
     await report(step, async () => {

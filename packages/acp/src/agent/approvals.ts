@@ -1,0 +1,83 @@
+import type { ConfirmationRequest } from "@devtool/schema";
+import type { CallBook } from "./call-book.ts";
+import type { ClientAction } from "./client-action.ts";
+
+/** The kinds of calls that change files. */
+const EDITS: ReadonlySet<string> = new Set(["edit", "delete", "move"]);
+
+/** What a call does, as it was shown when it was decided about. */
+export interface ShownCall {
+  readonly id: string;
+  readonly kind: string;
+  readonly details: ConfirmationRequest["details"];
+  readonly paths: readonly string[];
+  /** The changes of files that it makes: their path and their new content. */
+  readonly changes: readonly { readonly path: string; readonly content: string }[];
+}
+
+/**
+ * The calls of one turn that the user or a policy has approved, for the actions that these calls consist of.
+ *
+ * An approval covers an action that is just what was shown, once, and until the call has ended.
+ */
+export class Approvals {
+  readonly #book: CallBook;
+  readonly #workspacePath: string;
+  readonly #approved = new Map<string, { readonly shown: ShownCall; readonly used: Set<string> }>();
+
+  constructor(book: CallBook, workspacePath: string) {
+    this.#book = book;
+    this.#workspacePath = workspacePath;
+  }
+
+  /** Returns what a call does at present. An agent may describe it in another way later. */
+  show(id: string): ShownCall {
+    const book = this.#book;
+    return {
+      id,
+      kind: book.kind(id),
+      details: book.detailsOf(id),
+      paths: book.paths(id),
+      changes: book.diffs(id).map(({ filePath: path, newContent: content }) => ({ path, content })),
+    };
+  }
+
+  add(shown: ShownCall): void {
+    this.#approved.set(shown.id, { shown, used: new Set() });
+  }
+
+  /** Uses an approval for an action. Returns whether there was one. */
+  use(action: ClientAction): boolean {
+    const key = action.case === "run" ? action.command : action.path;
+    const open = new Set(this.#book.open());
+    for (const { shown, used } of this.#approved.values()) {
+      if (!open.has(shown.id) || used.has(key) || !this.#covers(shown, action)) continue;
+      used.add(key);
+      return true;
+    }
+    return false;
+  }
+
+  #covers({ kind, details, paths, changes }: ShownCall, action: ClientAction): boolean {
+    switch (action.case) {
+      case "read":
+        return false;
+      case "write":
+        return changes.length > 0
+          ? changes.some(({ path, content }) => path === action.path && isSameText(content, action.content))
+          : EDITS.has(kind) && paths.includes(action.path);
+      case "run": {
+        if (details?.case !== "executeDetails") return false;
+        const { command, workingDirectory = this.#workspacePath } = details.value;
+        return workingDirectory === action.directory && [action.command, action.script].includes(command);
+      }
+      default:
+        return action satisfies never;
+    }
+  }
+}
+
+/** Agents show changes with line feeds and write them with the line ends that the file has. */
+function isSameText(shown: string, written: string): boolean {
+  return shown.replaceAll("\r\n", "\n") === written.replaceAll("\r\n", "\n");
+}

@@ -1,0 +1,155 @@
+import type {
+  ClientApp,
+  CreateElicitationResponse,
+  PermissionOption,
+  RequestPermissionOutcome,
+  StopReason,
+} from "@agentclientprotocol/sdk";
+import type { JsonObject } from "@bufbuild/protobuf";
+import type { ToolCallConfirmation } from "@devtool/schema";
+import { objectOrEmpty, plainJson } from "@devtool/schema/json";
+import { Code, DevtoolError } from "@devtool/server/agent";
+import {
+  ACTION_OPTIONS,
+  actionCall,
+  type ClientAction,
+  type ClientGate,
+  isAllowedBy,
+  nameOf,
+} from "./client-action.ts";
+import { ItemQueue } from "./item-queue.ts";
+
+/** The code of the error of a request that the agent withdrew. */
+const REQUEST_CANCELLED = -32800;
+
+/** One thing that happens in a turn, in the order in which it arrived. */
+export type SessionItem =
+  /** An update of the agent: the `update` of a `session/update`. */
+  | { readonly case: "update"; readonly value: JsonObject }
+  /** A question of the agent about a call. */
+  | { readonly case: "permission"; readonly value: OpenQuestion<RequestPermissionOutcome> }
+  /** A question of the agent that is not about a call. */
+  | { readonly case: "elicitation"; readonly value: OpenQuestion<CreateElicitationResponse> }
+  /** The agent no longer waits for an answer. */
+  | { readonly case: "withdrawn"; readonly value: OpenQuestion<unknown> }
+  /** The user answered the question of a call. */
+  | { readonly case: "answered"; readonly value: ToolCallConfirmation }
+  /** A terminal of the client has new output. */
+  | { readonly case: "terminal"; readonly value: string }
+  /** An action of the client was done, or failed with an error. */
+  | { readonly case: "performed"; readonly value: { readonly params: JsonObject; readonly error: string | undefined } }
+  /** The agent answered the prompt. */
+  | { readonly case: "stopped"; readonly value: StopReason }
+  /** The agent refused the prompt or has ended. */
+  | { readonly case: "failed"; readonly value: unknown };
+
+/** A request of the agent that waits for an answer. */
+export interface OpenQuestion<Answer> {
+  readonly params: JsonObject;
+  /** The options of a question about a call; none for other questions. */
+  readonly options: readonly PermissionOption[];
+  /** What the client does for the agent when the answer allows it. Undefined for a question of the agent itself. */
+  readonly action?: ClientAction;
+  answer(answer: Answer): void;
+}
+
+/** Receives what the agent sends, and keeps it in order while a turn is open. */
+export class Inbox implements ClientGate {
+  readonly #onCommands: (update: JsonObject) => void;
+  readonly #open = new Set<() => void>();
+  #queue: ItemQueue<SessionItem> | undefined;
+
+  /** @param onCommands called when the agent lists its slash commands */
+  constructor(onCommands: (update: JsonObject) => void) {
+    this.#onCommands = onCommands;
+  }
+
+  open(): ItemQueue<SessionItem> {
+    this.#queue = new ItemQueue();
+    return this.#queue;
+  }
+
+  close(): void {
+    this.#queue = undefined;
+    for (const cancel of this.#open) cancel();
+    this.#open.clear();
+  }
+
+  put(item: SessionItem): void {
+    this.#queue?.put(item);
+  }
+
+  register(app: ClientApp): void {
+    app.onNotification("session/update", objectOrEmpty, ({ params }) => this.#takeUpdate(objectOrEmpty(params.update)));
+    app.onRequest("session/request_permission", async ({ params, signal }) => ({
+      outcome: await this.#ask<RequestPermissionOutcome>(signal, { outcome: "cancelled" }, (answer) => ({
+        case: "permission",
+        value: { params: plainJson(params), options: params.options, answer },
+      })),
+    }));
+    app.onRequest("elicitation/create", ({ params, signal }) =>
+      this.#ask<CreateElicitationResponse>(signal, { action: "cancel" }, (answer) => ({
+        case: "elicitation",
+        value: { params: plainJson(params), options: [], answer },
+      })),
+    );
+  }
+
+  async run<Result>(action: ClientAction, perform: () => Promise<Result>, signal: AbortSignal): Promise<Result> {
+    const queue = this.#queue;
+    if (!queue)
+      throw new DevtoolError(`${nameOf(action)} is not possible now: no turn is open`, Code.FailedPrecondition);
+    const params = { toolCall: actionCall(action) };
+    const outcome = await this.#ask<RequestPermissionOutcome>(signal, { outcome: "cancelled" }, (answer) => ({
+      case: "permission",
+      value: { params, options: ACTION_OPTIONS, action, answer },
+    }));
+    if (outcome.outcome === "cancelled" || signal.aborted)
+      throw new DevtoolError(`${nameOf(action)} was canceled`, Code.Canceled);
+    if (!isAllowedBy(outcome.optionId))
+      throw new DevtoolError(`${nameOf(action)} was not allowed`, Code.FailedPrecondition);
+    let error: string | undefined;
+    try {
+      return await perform();
+    } catch (reason) {
+      error = DevtoolError.from(reason).message;
+      throw reason;
+    } finally {
+      queue.put({ case: "performed", value: { params, error } });
+    }
+  }
+
+  #takeUpdate(update: JsonObject): void {
+    if (update.sessionUpdate === "available_commands_update") this.#onCommands(update);
+    // Outside of a turn it is the replay of `session/load`, or a late word about an earlier turn.
+    this.put({ case: "update", value: update });
+  }
+
+  /** Puts a question into the queue and waits for its answer. Outside of a turn it is cancelled at once. */
+  async #ask<Answer>(
+    signal: AbortSignal,
+    cancelled: Answer,
+    itemOf: (answer: (value: Answer) => void) => Extract<SessionItem, { case: "permission" | "elicitation" }>,
+  ): Promise<Answer> {
+    const queue = this.#queue;
+    if (!queue) return cancelled;
+    const answered = Promise.withResolvers<Answer>();
+    const cancel = (): void => answered.resolve(cancelled);
+    const item = itemOf(answered.resolve);
+    const withdraw = (): void => {
+      // A connection that closes aborts all requests, too: those questions stay open.
+      if (objectOrEmpty(signal.reason).code !== REQUEST_CANCELLED) return;
+      queue.put({ case: "withdrawn", value: item.value });
+      cancel();
+    };
+    this.#open.add(cancel);
+    signal.addEventListener("abort", withdraw, { once: true });
+    queue.put(item);
+    try {
+      return await answered.promise;
+    } finally {
+      this.#open.delete(cancel);
+      signal.removeEventListener("abort", withdraw);
+    }
+  }
+}
