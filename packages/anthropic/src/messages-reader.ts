@@ -4,8 +4,8 @@ import {
   AnswerCalls,
   type AnswerReader,
   interruptedFault,
-  joinPiece,
   type ModelEvent,
+  PieceJoiner,
   readThought,
   stopFault,
   type ToolNames,
@@ -27,6 +27,7 @@ type OpenBlock =
  */
 export class MessagesReader implements AnswerReader<Anthropic.RawMessageStreamEvent> {
   readonly #names: ToolNames;
+  readonly #pieces = new PieceJoiner();
   readonly #calls = new AnswerCalls();
   /** The open blocks by their index. */
   readonly #open = new Map<number, OpenBlock>();
@@ -93,10 +94,10 @@ export class MessagesReader implements AnswerReader<Anthropic.RawMessageStreamEv
     if (delta.type === "text_delta") return yield* this.#readText(delta.text);
     const open = this.#open.get(index);
     if (open?.case === "call" && delta.type === "input_json_delta")
-      open.text = joinPiece(open.text, delta.partial_json);
+      open.text = this.#pieces.join(open.text, delta.partial_json);
     if (open?.case !== "thinking") return;
-    if (delta.type === "thinking_delta") open.text = joinPiece(open.text, delta.thinking);
-    if (delta.type === "signature_delta") open.signature = joinPiece(open.signature, delta.signature);
+    if (delta.type === "thinking_delta") open.text = this.#pieces.join(open.text, delta.thinking);
+    if (delta.type === "signature_delta") open.signature = this.#pieces.join(open.signature, delta.signature);
   }
 
   *#close(index: number): Iterable<ModelEvent> {

@@ -1,7 +1,13 @@
 /** The entry `@devtool/coding-agent/model`: the seam of models, and what models behind an API share. */
 export { modelHistory } from "./agent/history.ts";
 export type { Model, ModelEvent, ModelRequest, ModelToolCall, StepSource } from "./agent/model.ts";
-export { AnswerCalls, type ApiCall, interruptedFault, joinPiece } from "./agent/remote/answer-calls.ts";
+export {
+  AnswerCalls,
+  type ApiCall,
+  assertRoomForCall,
+  interruptedFault,
+  PieceJoiner,
+} from "./agent/remote/answer-calls.ts";
 export { readThought, tokenCount } from "./agent/remote/answer-parts.ts";
 export { CallResults, summaryText } from "./agent/remote/call-results.ts";
 export { createFetchAnswer, type FetchAnswer, withPlainErrors } from "./agent/remote/fetch-answer.ts";

@@ -2,9 +2,10 @@ import { create } from "@bufbuild/protobuf";
 import {
   AnswerCalls,
   type AnswerReader,
+  assertRoomForCall,
   interruptedFault,
-  joinPiece,
   type ModelEvent,
+  PieceJoiner,
   readThought,
   stopFault,
   type ToolNames,
@@ -34,6 +35,7 @@ interface OpenCall {
  */
 export class ChatReader implements AnswerReader<ChatCompletionChunk> {
   readonly #names: ToolNames;
+  readonly #pieces = new PieceJoiner();
   readonly #calls: OpenCall[] = [];
   #thought = "";
   #refusal = "";
@@ -70,8 +72,8 @@ export class ChatReader implements AnswerReader<ChatCompletionChunk> {
   }
 
   *#readDelta(delta: Delta): Iterable<ModelEvent> {
-    this.#thought = joinPiece(this.#thought, readReasoning(delta));
-    this.#refusal = joinPiece(this.#refusal, delta.refusal ?? "");
+    this.#thought = this.#pieces.join(this.#thought, readReasoning(delta));
+    this.#refusal = this.#pieces.join(this.#refusal, delta.refusal ?? "");
     for (const call of delta.tool_calls ?? []) this.#readCall(call);
     if (!delta.content) return;
     yield* this.#takeThought();
@@ -90,12 +92,13 @@ export class ChatReader implements AnswerReader<ChatCompletionChunk> {
   #readCall({ index, id, function: piece }: CallDelta): void {
     const open = this.#calls.findLast((call) => call.index === index);
     if (!open || (id && id !== open.id)) {
-      const argumentsText = joinPiece("", piece?.arguments ?? "");
+      assertRoomForCall(this.#calls.length);
+      const argumentsText = this.#pieces.join("", piece?.arguments ?? "");
       this.#calls.push({ index, id: id ?? "", name: piece?.name ?? "", argumentsText });
       return;
     }
     open.name ||= piece?.name ?? "";
-    open.argumentsText = joinPiece(open.argumentsText, piece?.arguments ?? "");
+    open.argumentsText = this.#pieces.join(open.argumentsText, piece?.arguments ?? "");
   }
 }
 

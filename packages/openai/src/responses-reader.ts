@@ -3,8 +3,8 @@ import {
   AnswerCalls,
   type AnswerReader,
   interruptedFault,
-  joinPiece,
   type ModelEvent,
+  PieceJoiner,
   readThought,
   stopFault,
   type ToolNames,
@@ -29,6 +29,7 @@ import { encodeReasoning } from "./reasoning-signature.ts";
  */
 export class ResponsesReader implements AnswerReader<ResponseStreamEvent> {
   readonly #names: ToolNames;
+  readonly #pieces = new PieceJoiner();
   readonly #calls = new AnswerCalls();
   /** The reasoning that no call has taken yet. */
   #reasoning: ResponseReasoningItem[] = [];
@@ -51,7 +52,7 @@ export class ResponsesReader implements AnswerReader<ResponseStreamEvent> {
         if (event.text === "") return;
         return yield { case: "thought", value: readThought(event.text) };
       case "response.refusal.delta":
-        this.#refusal = joinPiece(this.#refusal, event.delta);
+        this.#refusal = this.#pieces.join(this.#refusal, event.delta);
         return;
       case "response.output_item.done":
         return yield* this.#readItem(event.item);

@@ -3,6 +3,12 @@ import type { ModelEvent, ModelToolCall } from "../model.ts";
 import { readArguments } from "./answer-parts.ts";
 import { ModelFault } from "./model-fault.ts";
 
+/** The maximum number of calls in an answer. Fewer run in a step. */
+const MAX_CALLS = 1000;
+
+/** The maximum length of a tool's name, in characters. */
+const MAX_NAME_LENGTH = 256;
+
 /** A call as an API sends it. */
 export interface ApiCall {
   /** The id of the call. Empty if the API gives none. */
@@ -24,11 +30,17 @@ export class AnswerCalls {
 
   /** Adds a call. A call that comes twice under one id is kept once. Throws a `ModelFault` for a call that cannot be used. */
   add({ id, name, argumentsText, signature }: ApiCall): void {
+    if (typeof name !== "string" || typeof argumentsText !== "string") throw malformedFault();
     if (name === "") {
       const remedy = "send the message again";
       throw new ModelFault("the model called a tool without a name", Code.Unavailable, { remedy });
     }
+    if (name.length > MAX_NAME_LENGTH) {
+      const problem = `the model called a tool whose name has ${name.length} characters: limit is ${MAX_NAME_LENGTH}`;
+      throw new ModelFault(problem, Code.ResourceExhausted);
+    }
     if (id !== "" && this.#ids.has(id)) return;
+    assertRoomForCall(this.#calls.length);
     this.#ids.add(id);
     const call = { name, args: readArguments(name, argumentsText) };
     this.#calls.push(signature ? { ...call, signature } : call);
@@ -44,20 +56,41 @@ export class AnswerCalls {
   }
 }
 
-/** The maximum size of a text that is joined from pieces before it is used, in characters. */
+/** Throws a `ModelFault` when an answer with this number of calls may not have another one. */
+export function assertRoomForCall(count: number): void {
+  if (count < MAX_CALLS) return;
+  const problem = `the model's answer has more than ${MAX_CALLS} calls: limit is ${MAX_CALLS}`;
+  throw new ModelFault(problem, Code.ResourceExhausted);
+}
+
+/** The maximum size of all pieces that an answer's thoughts and calls are joined from, in characters. */
 const MAX_JOINED_CHARS = 4 * 1024 * 1024;
 
-/** Joins pieces of a call's arguments or of a thought. Throws a `ModelFault` when they become too large. */
-export function joinPiece(before: string, piece: string): string {
-  if (before.length + piece.length > MAX_JOINED_CHARS) {
-    const problem = `a part of the model's answer has more than ${MAX_JOINED_CHARS} characters: limit is ${MAX_JOINED_CHARS}`;
-    throw new ModelFault(problem, Code.ResourceExhausted);
+/** Joins the pieces of calls' arguments and of thoughts, which are kept until they are whole. One for each answer. */
+export class PieceJoiner {
+  #chars = 0;
+
+  /** Returns the text with the piece at its end. Throws a `ModelFault` when the pieces of the answer become too large. */
+  join(before: string, piece: string): string {
+    if (typeof piece !== "string") throw malformedFault();
+    this.#chars += piece.length;
+    if (this.#chars > MAX_JOINED_CHARS) {
+      const problem = `the thoughts and calls of the model's answer have more than ${MAX_JOINED_CHARS} characters: limit is ${MAX_JOINED_CHARS}`;
+      throw new ModelFault(problem, Code.ResourceExhausted);
+    }
+    return before + piece;
   }
-  return before + piece;
 }
 
 /** Returns the fault for an answer that ended before the API said that it was whole. */
 export function interruptedFault(): ModelFault {
   const remedy = "send the message again";
   return new ModelFault("the model's answer ended in the middle", Code.Unavailable, { remedy, retriable: true });
+}
+
+/** Returns the fault for an answer whose fields have other types than those of the API, as an SDK does not check them. */
+export function malformedFault(cause?: unknown): ModelFault {
+  const remedy = "send the message again, or choose another model";
+  const problem = "the model's answer does not have the form of its API";
+  return new ModelFault(problem, Code.Unavailable, { remedy, retriable: true, cause });
 }

@@ -3,10 +3,14 @@ import { Code } from "@devtool/server/agent";
 import { httpFault, type ReadApiError } from "./http-fault.ts";
 import { ModelFault } from "./model-fault.ts";
 
-/** The maximum size of a line of an answer, in bytes: larger than any piece that can be used. */
-const MAX_LINE_BYTES = 4 * 1024 * 1024;
+/** The maximum size of a piece of an answer, in bytes: larger than any that can be used. */
+const MAX_PIECE_BYTES = 4 * 1024 * 1024;
+
+/** The maximum size of an answer, in bytes: three times what an answer of 128,000 tokens takes, each in a piece of its own. */
+const MAX_ANSWER_BYTES = 128 * 1024 * 1024;
 
 const NEWLINE = 0x0a;
+const CARRIAGE_RETURN = 0x0d;
 
 /** A `fetch` for the SDK of a model's API. */
 export type FetchAnswer = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
@@ -15,8 +19,8 @@ export type FetchAnswer = (input: string | URL | Request, init?: RequestInit) =>
  * Creates the `fetch` for an SDK. It resolves to an answer whose status is 2xx and whose body comes in whole lines.
  *
  * It rejects with a `ModelFault` for any other status, because the errors of the SDKs lack the headers, which say how long to
- * wait. The body fails with a `ModelFault` at bytes that are not UTF-8, which the SDKs would replace by other characters, and at a
- * line that is too long.
+ * wait. The body fails with a `ModelFault` at bytes that are not UTF-8, which the SDKs would replace by other characters, and where a
+ * piece or the whole is too large.
  */
 export function createFetchAnswer(readError: ReadApiError): FetchAnswer {
   return async (input, init) => {
@@ -55,20 +59,39 @@ export function withPlainErrors(fetchAnswer: FetchAnswer): FetchAnswer {
  */
 async function* wholeLines(body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
   let unfinished: Uint8Array[] = [];
-  let length = 0;
+  let [lineBytes, pieceBytes, answerBytes] = [0, 0, 0];
   for await (const bytes of body) {
+    answerBytes += bytes.length;
+    if (answerBytes > MAX_ANSWER_BYTES) throw sizeFault("the model's answer", MAX_ANSWER_BYTES);
     const end = bytes.lastIndexOf(NEWLINE) + 1;
     if (end > 0) {
-      yield* validLines(Buffer.concat([...unfinished, bytes.subarray(0, end)]));
-      [unfinished, length] = [[], 0];
+      const lines = Buffer.concat([...unfinished, bytes.subarray(0, end)]);
+      [unfinished, lineBytes] = [[], 0];
+      const pieceStart = endOfLastPiece(lines);
+      pieceBytes = lines.length - pieceStart + (pieceStart === 0 ? pieceBytes : 0);
+      yield* validLines(lines);
     }
     unfinished.push(bytes.subarray(end));
-    length += bytes.length - end;
-    if (length > MAX_LINE_BYTES) {
-      const problem = `a piece of the model's answer has more than ${MAX_LINE_BYTES} bytes: limit is ${MAX_LINE_BYTES}`;
-      throw new ModelFault(problem, Code.ResourceExhausted);
-    }
+    lineBytes += bytes.length - end;
+    if (pieceBytes + lineBytes > MAX_PIECE_BYTES) throw sizeFault("a piece of the model's answer", MAX_PIECE_BYTES);
   }
+}
+
+/** Returns where the last empty line ends, which ends a piece; 0 when there is none. An SDK keeps all lines until then. */
+function endOfLastPiece(lines: Buffer): number {
+  let end = 0;
+  for (const blank of ["\n\n", "\n\r\n"]) {
+    const at = lines.lastIndexOf(blank);
+    if (at >= 0) end = Math.max(end, at + blank.length);
+  }
+  // The newline before the first line came earlier.
+  if (end === 0 && lines[0] === NEWLINE) return 1;
+  if (end === 0 && lines[0] === CARRIAGE_RETURN && lines[1] === NEWLINE) return 2;
+  return end;
+}
+
+function sizeFault(subject: string, limit: number): ModelFault {
+  return new ModelFault(`${subject} has more than ${limit} bytes: limit is ${limit}`, Code.ResourceExhausted);
 }
 
 /** Yields the lines before the first one that is not UTF-8, and throws at that line. */

@@ -1,5 +1,6 @@
-import { Code } from "@devtool/server/agent";
+import { Code, DevtoolError } from "@devtool/server/agent";
 import type { ModelEvent } from "../model.ts";
+import { malformedFault } from "./answer-calls.ts";
 import { Deadlines } from "./deadlines.ts";
 import { ModelFault } from "./model-fault.ts";
 import { DEFAULT_RETRY_POLICY, DEFAULT_TIMEOUTS, type ModelTimeouts, type RetryPolicy } from "./remote-limits.ts";
@@ -74,10 +75,36 @@ async function* attempt<Piece>(
   using deadlines = new Deadlines(timeouts, signal);
   const answer = createReader();
   try {
-    for await (const piece of deadlines.watch(ask(deadlines.signal))) yield* answer.add(piece);
-    yield* answer.end();
+    for await (const piece of deadlines.watch(ask(deadlines.signal))) yield* wellFormed(() => answer.add(piece));
+    yield* wellFormed(() => answer.end());
   } catch (reason) {
     // Users see the fault, also when the request is sent again after it.
     throw ModelFault.from(reason).without(secret);
+  }
+}
+
+/** Yields the events that a reader reads. What an API sends need not have the types that its SDK declares. */
+function* wellFormed(read: () => Iterable<ModelEvent>): Iterable<ModelEvent> {
+  try {
+    for (const event of read()) {
+      if (!textsOf(event).every((text) => typeof text === "string")) throw malformedFault();
+      yield event;
+    }
+  } catch (reason) {
+    throw reason instanceof DevtoolError ? reason : malformedFault(reason);
+  }
+}
+
+/** Returns the values of an event that must be texts. */
+function textsOf(event: ModelEvent): readonly unknown[] {
+  switch (event.case) {
+    case "text":
+      return [event.value];
+    case "thought":
+      return [event.value.subject, event.value.description];
+    case "citation":
+      return [event.value.uri, event.value.title, event.value.license];
+    default:
+      return [];
   }
 }
