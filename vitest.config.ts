@@ -1,4 +1,5 @@
 import { availableParallelism } from "node:os";
+import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import type { TestSequencer, TestSpecification } from "vitest/node";
 
@@ -46,6 +47,8 @@ const FOREIGN = [
   "publish",
 ].map((name) => `test/${name}.test.ts`);
 
+const COMPILED = fileURLToPath(new URL("node_modules/.cache/compiled", import.meta.url));
+
 class LongestFirst implements TestSequencer {
   shard(files: TestSpecification[]): TestSpecification[] {
     return files;
@@ -84,12 +87,14 @@ export default defineConfig({
     ],
     ...(report !== undefined && { reporters: ["default", "json"], outputFile: { json: report } }),
     sequence: { sequencer: LongestFirst },
-    // One more than there are processors: many tests wait for processes and for time to pass.
-    maxWorkers: availableParallelism() + 1,
+    // More than there are processors: many tests wait for processes and for time to pass.
+    maxWorkers: availableParallelism() + 2,
     // Tests that run side by side in a file wait most of the time, for answers that do not come and for servers.
     maxConcurrency: 16,
     // Bounds for what hangs, generous: no test depends on how fast the machine is.
     testTimeout: 180_000,
+    // Tests start hundreds of processes of the same modules, which Node compiles once so.
+    env: { NODE_COMPILE_CACHE: COMPILED },
     hookTimeout: 180_000,
     expect: { poll: { timeout: 30_000 } },
   },

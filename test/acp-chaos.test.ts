@@ -9,7 +9,7 @@ import { type Task, TaskState } from "@devtool/schema";
 import { createServer, type DevtoolServer } from "@devtool/server";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { childrenOf } from "./acp/processes.ts";
-import { roundsOf } from "./depth.ts";
+import { roundsOf, variantsOf } from "./depth.ts";
 
 const { COMPLETED, FAILED } = TaskState;
 
@@ -40,6 +40,8 @@ const FAULTS: readonly (readonly [name: string, prompt: string, state: TaskState
 /** The steps at which an agent dies or hangs, by its flags. */
 const STEPS = ["initialize", "session/new", "session/prompt"] as const;
 
+const PLAYED = variantsOf("faults of ACP agents", FAULTS, 5);
+
 const rounds = roundsOf("DEVTOOL_ACP_CHAOS_ROUNDS", { quick: 1, ci: 2, deep: 50 });
 
 describe("ACP agents that misbehave", () => {
@@ -64,10 +66,10 @@ describe("ACP agents that misbehave", () => {
       for (let round = 0; round < rounds; round++) {
         const over = new AbortController();
         const calm = watchCalm(over.signal);
-        const ended = await Promise.all(FAULTS.map(([, prompt]) => send("wild", prompt)));
+        const ended = await Promise.all(PLAYED.map(([, prompt]) => send("wild", prompt)));
         over.abort();
-        expect(ended.map(({ state }, index) => [FAULTS[index]?.[0], TaskState[state]])).toEqual(
-          FAULTS.map(([name, , state]) => [name, TaskState[state]]),
+        expect(ended.map(({ state }, index) => [PLAYED[index]?.[0], TaskState[state]])).toEqual(
+          PLAYED.map(([name, , state]) => [name, TaskState[state]]),
         );
         expect(new Set(await calm)).toEqual(new Set(["still here"]));
       }

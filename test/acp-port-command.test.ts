@@ -10,6 +10,7 @@ import { bearerInterceptor, createDevtoolClient } from "@devtool/client";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { choose, Editor, type EditorOptions } from "./acp-port/editor.ts";
 import { type ServerProcess, startServing } from "./crash/server-process.ts";
+import { variantsOf } from "./depth.ts";
 import { freePort } from "./free-port.ts";
 
 const MAIN = fileURLToPath(new URL("../packages/cli/dist/main.js", import.meta.url));
@@ -105,14 +106,17 @@ describe("devtool acp", () => {
     );
   });
 
-  it.each(["connect", "grpc", "a2a"])("talks to a named server over %s", async (protocol) => {
-    const { info } = await serve();
-    const { editor } = start({ onPermission: choose("allow_once") }, "--url", info.url, "--protocol", protocol);
-    const session = await editor.open("/a/directory/of/the/editor");
-    expect(await editor.prompt(session, "write named.txt made\ntext Named.")).toBe("end_turn");
-    expect(editor.text).toBe("Named.");
-    expect(await readFile(join(work, "named.txt"), "utf8")).toBe("made");
-  });
+  it.each(variantsOf("protocols", ["connect", "grpc", "a2a"], 1))(
+    "talks to a named server over %s",
+    async (protocol) => {
+      const { info } = await serve();
+      const { editor } = start({ onPermission: choose("allow_once") }, "--url", info.url, "--protocol", protocol);
+      const session = await editor.open("/a/directory/of/the/editor");
+      expect(await editor.prompt(session, "write named.txt made\ntext Named.")).toBe("end_turn");
+      expect(editor.text).toBe("Named.");
+      expect(await readFile(join(work, "named.txt"), "utf8")).toBe("made");
+    },
+  );
 
   it("says which server does not answer", async () => {
     const { editor } = start({}, "--url", "http://127.0.0.1:1");

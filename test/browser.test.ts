@@ -5,11 +5,13 @@ import { serveCodingAgent } from "@devtool/coding-agent";
 import type { DevtoolServer } from "@devtool/server";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { variantsOf } from "./depth.ts";
 import { bundle, CHROMIUM, launch, type Site, serveSite } from "./outer/browser.ts";
 import type { Visit } from "./outer/page.ts";
 import type { Played } from "./outer/play.ts";
 
 const PROTOCOLS = ["connect", "grpc-web", "1.0 JSONRPC", "1.0 HTTP+JSON", "0.3 JSONRPC", "0.3 HTTP+JSON"];
+const FEW_PROTOCOLS = variantsOf("protocols that refuse", PROTOCOLS, 2);
 
 describe.skipIf(CHROMIUM === undefined)("a web page in Chromium (S5)", () => {
   let workspace: string;
@@ -40,13 +42,13 @@ describe.skipIf(CHROMIUM === undefined)("a web page in Chromium (S5)", () => {
     expect(await readFile(join(workspace, file), "utf8")).toBe("hello");
   });
 
-  it.each(PROTOCOLS)("reaches nothing over %s when its origin is not listed (sabotage)", async (protocol) => {
+  it.each(FEW_PROTOCOLS)("reaches nothing over %s when its origin is not listed (sabotage)", async (protocol) => {
     const file = "unlisted.txt";
     await visitUntil(unlisted, { protocol, file }, `from origin '${unlisted.origin}' has been blocked by CORS policy`);
     await expect(readFile(join(workspace, file))).rejects.toThrow("ENOENT");
   });
 
-  it.each(PROTOCOLS)("is told over %s that its token is wrong", async (protocol) => {
+  it.each(FEW_PROTOCOLS)("is told over %s that its token is wrong", async (protocol) => {
     expect(await visit(listed, { protocol, file: "x.txt", token: "wrong" })).toMatch(/\[unauthenticated\]/);
   });
 

@@ -23,7 +23,7 @@ const ALWAYS_RED: Readonly<Record<Way["protocolVersion"], readonly string[]>> = 
 /** Besides the cases of the requirement that it breaks, a fault is played against one in this many of the others. */
 const ONE_IN = roundsOf("DEVTOOL_FAULT_CASES", { quick: 24, ci: 12, deep: 1 });
 /** One fault of this many is played. */
-const FAULT_IN = roundsOf("DEVTOOL_FAULTS", { quick: 5, ci: 1, deep: 1 });
+const FAULT_IN = roundsOf("DEVTOOL_FAULTS", { quick: 10, ci: 1, deep: 1 });
 const seed = seedOf();
 
 describe.concurrent("the conformance kit, played against broken servers", { timeout: 900_000 }, () => {

@@ -2,6 +2,9 @@ import { type CaseResult, findSubject, REQUIREMENTS, runServerSuite, serverCases
 import { beforeAll, describe, expect, it } from "vitest";
 import { knownFailingOf } from "./conformance/known-failing.ts";
 import { startOurs, WAYS, type Way } from "./conformance/peers.ts";
+import { LEFT_TO_CI, variantsOf } from "./depth.ts";
+
+const PLAYED = variantsOf("bindings of A2A", WAYS, 2);
 
 const KNOWN: Readonly<Record<Way["protocolVersion"], readonly string[]>> = {
   "0.3": [],
@@ -11,7 +14,7 @@ const KNOWN: Readonly<Record<Way["protocolVersion"], readonly string[]>> = {
 describe("our server", () => {
   const played = new Map<Way, readonly CaseResult[]>();
   beforeAll(async () => {
-    await Promise.all(WAYS.map(async (way) => played.set(way, await play(way))));
+    await Promise.all(PLAYED.map(async (way) => played.set(way, await play(way))));
   }, 300_000);
 
   /** Plays all cases in one way, against a server of its own: cases of different ways would share files and tasks. */
@@ -21,7 +24,7 @@ describe("our server", () => {
     return await Array.fromAsync(runServerSuite(await findSubject({ ...server, ...way }, signal), signal));
   }
 
-  for (const way of WAYS) {
+  for (const way of PLAYED) {
     it(`passes every case of A2A ${way.protocolVersion} over ${way.binding}, but those that are known to fail`, () => {
       const results = played.get(way) ?? [];
       const failing = results.filter(({ status }) => status === "failed");
@@ -31,7 +34,8 @@ describe("our server", () => {
     });
   }
 
-  it("meets by some binding every requirement that a server suite shows, but what it offers more than", () => {
+  const all = `meets by some binding every requirement that a server suite shows, but what it offers more than${LEFT_TO_CI}`;
+  it.skipIf(LEFT_TO_CI !== "")(all, () => {
     const passed = new Set<string>();
     for (const way of WAYS) {
       const results = played.get(way) ?? [];

@@ -19,6 +19,15 @@ export function roundsOf(variable: string, rounds: Readonly<Record<Depth, number
   return number;
 }
 
+/** Some of the variants of a test, evenly spread: at most `quick` of them in a quick run, which says so, else all. */
+export function variantsOf<T>(what: string, all: readonly T[], quick: number): readonly T[] {
+  if (DEPTH !== "quick" || all.length <= quick) return all;
+  const step = Math.ceil(all.length / quick);
+  const played = all.filter((_one, index) => index % step === 0);
+  console.info(`a quick run plays ${played.length} of ${all.length} ${what}: .ci/run plays all`);
+  return played;
+}
+
 /** The seed of what a test draws, which is printed: `DEVTOOL_SEED`, else 7 in a quick run and a fresh one in the others. */
 export function seedOf(): number {
   const set = process.env.DEVTOOL_SEED;

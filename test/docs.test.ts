@@ -6,6 +6,7 @@ import { readConfig } from "@devtool/cli/testing";
 import { parsePolicyFile } from "@devtool/policy";
 import { isStatusMove, TaskState, ToolCallStatus } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
+import { codePathsBelow } from "./our-code.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const documents = [
@@ -125,11 +126,10 @@ function markdownIn(directory: string): string[] {
 }
 
 /** The files of our code, without tests and without what is generated. */
+/** The files of the packages that ship. */
 function sourceFiles(): string[] {
-  const names = readdirSync(join(root, "packages"), { recursive: true, encoding: "utf8" });
-  return names
-    .filter((name) => /^[\w-]+\/src\/(?!gen\/).*(?<!\.test)\.ts$/.test(name))
-    .map((name) => `packages/${name}`);
+  const paths = codePathsBelow("packages");
+  return paths.filter((path) => path.split("/")[2] === "src" && !path.endsWith(".test.ts"));
 }
 
 function read(path: string): string {

@@ -14,7 +14,7 @@ describe("a server that is killed while it edits files", { timeout: 20 * 60_000 
     expect(report.made).toBeGreaterThan(cycles);
   });
 
-  it("finds out what became of an edit that was cut", async () => {
+  it.skipIf(LEFT_TO_CI !== "")(`finds out what became of an edit that was cut${LEFT_TO_CI}`, async () => {
     await untilCaught(async () => {
       const report = await runEditCycles({ cycles: 2, random, kill: "after an edit", sabotage: "none" });
       expect(report).toMatchObject({ misreported: 0, failed: 0, stuck: 0, leftovers: 0 });

@@ -6,6 +6,7 @@ import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { variantsOf } from "./depth.ts";
 
 const CLIENT = fileURLToPath(new URL("literal/client.py", import.meta.url));
 const HAS_PYTHON = spawnSync("python3", ["--version"]).status === 0;
@@ -31,7 +32,7 @@ describe.skipIf(!HAS_PYTHON)("a client that knows the RFC and nothing of ours (s
   });
   afterAll(() => rm(workspace, { recursive: true }));
 
-  describe.each(["JSONRPC", "HTTP+JSON"])("over %s", (binding) => {
+  describe.each(variantsOf("bindings", ["JSONRPC", "HTTP+JSON"], 1))("over %s", (binding) => {
     it("passes all scenarios of the RFC, and gets errors for its mistakes", async () => {
       expect(await play({ binding, extensionRequired: false }, [...RFC, "errs"])).toEqual([...RFC, "errs"]);
     });

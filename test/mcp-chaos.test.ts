@@ -1,6 +1,6 @@
 import type { McpServer } from "@devtool/schema";
 import { describe, expect, it } from "vitest";
-import { roundsOf } from "./depth.ts";
+import { roundsOf, variantsOf } from "./depth.ts";
 import {
   breachesOf,
   FAULTS,
@@ -20,7 +20,7 @@ import { unguardedTools } from "./mcp/unguarded-tools.ts";
  */
 const rounds = roundsOf("DEVTOOL_MCP_CHAOS_ROUNDS", { quick: 1, ci: 2, deep: 100 });
 const BOUNDS: MemoryBounds = { maxGrownBytes: 64 * 1024 * 1024, maxPeakBytes: 256 * 1024 * 1024 };
-const faults: readonly Fault[] = Object.keys(FAULTS).filter(isFault);
+const faults: readonly Fault[] = variantsOf("faults of MCP servers", Object.keys(FAULTS).filter(isFault), 5);
 
 describe("MCP servers that misbehave (R11)", () => {
   it(

@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Authority, hasOpenssl } from "./auth/certificates.ts";
+import { variantsOf } from "./depth.ts";
 import { canConnectMachines, connectTwoMachines, inNamespace, type TwoMachines } from "./outer/namespaces.ts";
 
 const MAIN = fileURLToPath(new URL("../packages/cli/dist/main.js", import.meta.url));
@@ -37,12 +38,15 @@ describe.skipIf(!(await hasOpenssl()) || !(await canConnectMachines()))("devtool
     await rm(directory, { recursive: true, force: true });
   });
 
-  it.each(["connect", "grpc", "a2a"])("serves another machine over %s", async (protocol) => {
-    await using _server = await serve("--host", "0.0.0.0", "--public-url", url);
-    const { stdout } = await runThere(protocol, `write ${protocol}.txt hello\ntext done`);
-    expect(stdout).toContain("done");
-    expect(await readFile(join(directory, "workspace", `${protocol}.txt`), "utf8")).toBe("hello");
-  });
+  it.each(variantsOf("protocols", ["connect", "grpc", "a2a"], 1))(
+    "serves another machine over %s",
+    async (protocol) => {
+      await using _server = await serve("--host", "0.0.0.0", "--public-url", url);
+      const { stdout } = await runThere(protocol, `write ${protocol}.txt hello\ntext done`);
+      expect(stdout).toContain("done");
+      expect(await readFile(join(directory, "workspace", `${protocol}.txt`), "utf8")).toBe("hello");
+    },
+  );
 
   it("lets nobody in there without the token", async () => {
     await using _server = await serve("--host", "0.0.0.0", "--public-url", url);

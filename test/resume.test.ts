@@ -19,6 +19,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { roundsOf, seedOf } from "./depth.ts";
 
 const DROPS = roundsOf("DEVTOOL_DROPS", { quick: 60, ci: 500, deep: 10_000 });
+/** Only ends what hangs: far more than a cut takes. */
+const TIMEOUT_MS = 240_000 + DROPS * 500;
 const QUICK = { baseDelayMs: 1, maxAttempts: 1000 };
 
 describe("a stream whose connection is cut at any byte (R4)", () => {
@@ -74,7 +76,7 @@ describe("a stream whose connection is cut at any byte (R4)", () => {
   };
 
   for (const [name, connect] of Object.entries(clients)) {
-    it(`is read without gap or double over ${name}, through ${DROPS / 2} cuts`, { timeout: 240_000 }, async () => {
+    it(`is read without gap or double over ${name}, through ${DROPS / 2} cuts`, { timeout: TIMEOUT_MS }, async () => {
       const client = connect();
       const before = proxy.cuts();
       let streams = 0;

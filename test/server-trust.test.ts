@@ -11,11 +11,13 @@ import { type ServerInfo, ServerInfoSchema } from "@devtool/schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Authority, type Certificate, hasOpenssl } from "./auth/certificates.ts";
 import { type ServerProcess, startServing } from "./crash/server-process.ts";
+import { variantsOf } from "./depth.ts";
 import { freePort } from "./free-port.ts";
 
 const TOKEN = "the-token-that-nobody-else-may-see-0123456789";
 const HAS_OPENSSL = await hasOpenssl();
 const PROTOCOLS = ["connect", "grpc", "a2a"];
+const FEW_PROTOCOLS = variantsOf("protocols of strangers", PROTOCOLS, 1);
 
 describe("a discovery file whose server is not the one that listens there", () => {
   let base: string;
@@ -56,7 +58,7 @@ describe("a discovery file whose server is not the one that listens there", () =
   };
 
   describe.each(Object.entries(ANSWERS))("where a program %s", (_what, answer) => {
-    it.each(PROTOCOLS)("gives the token to nobody over %s, and says why", async (protocol) => {
+    it.each(FEW_PROTOCOLS)("gives the token to nobody over %s, and says why", async (protocol) => {
       const foreign = await listening(answer);
       await writeDiscovery(data, infoAt(foreign.url));
       for (const words of [["tasks"], ["chat"], ["watch", "t"], ["audit", "verify"], ["run", "--task", "t", "text"]]) {

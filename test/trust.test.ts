@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { TrustStore, Workspace } from "@devtool/coding-agent/operator";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { LEFT_TO_CI } from "./depth.ts";
+import { LEFT_TO_CI, variantsOf } from "./depth.ts";
 import { makeRepositories, REPOSITORIES } from "./trust/repositories.ts";
 import { readTrace, type Traced } from "./trust/trace.ts";
 
@@ -35,7 +35,7 @@ describe.skipIf(!canTrace)(`${REPOSITORIES.length} malicious repositories under 
     expect(REPOSITORIES.length).toBeGreaterThanOrEqual(25);
   });
 
-  for (const mode of ["server", "parts"]) {
+  for (const mode of variantsOf("programs", ["server", "parts"], 1)) {
     it(`are not opened and start nothing: ${mode}`, async () => {
       const { opened, started, controls } = await trace(mode);
       expect(opened).toEqual([]);

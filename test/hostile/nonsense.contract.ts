@@ -6,7 +6,7 @@ import { flood } from "./flood.ts";
 import { type HostileServer, startHostileServer } from "./hostile-server.ts";
 import { generator } from "./mutate.ts";
 
-const BODIES = roundsOf("DEVTOOL_FUZZ_BODIES", { quick: 150, ci: 3000, deep: 100_000 });
+const BODIES = roundsOf("DEVTOOL_FUZZ_BODIES", { quick: 60, ci: 3000, deep: 100_000 });
 const SEED = seedOf();
 const MORE_BYTES = 64 * 1024 * 1024;
 const MAX_RESIDENT_BYTES = 512 * 1024 * 1024;

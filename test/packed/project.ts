@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { homedir, tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import type { FoundNode } from "./nodes.ts";
@@ -32,28 +32,6 @@ export class PackedProject implements AsyncDisposable {
     const cache = process.env.npm_config_cache ?? join(homedir(), ".npm");
     const args = ["install", "--silent", "--cache", cache, ...files, ...others];
     await run("npm", args, { cwd: project.directory, env: project.environment() });
-    return project;
-  }
-
-  /**
-   * Links packages as they are built, the command, and what else is named of the packages of the clone. It takes no time,
-   * and shows nothing of what is packed: `install` does.
-   */
-  static async link(others: readonly string[], ours: readonly string[]): Promise<PackedProject> {
-    const project = new PackedProject(await mkdtemp(join(tmpdir(), "devtool-linked-")));
-    const modules = join(project.directory, "node_modules");
-    await mkdir(join(project.#base, "home"));
-    await mkdir(join(modules, ".bin"), { recursive: true });
-    await writeFile(join(project.directory, "package.json"), '{ "private": true, "type": "module" }');
-    const linked = [
-      ...ours.map((name) => [`@devtool/${name}`, join(root, "packages", name)] as const),
-      ...others.map((name) => [name, join(root, "node_modules", name)] as const),
-      [".bin/devtool", join(root, "packages/cli/dist/main.js")] as const,
-    ];
-    for (const [name, target] of linked) {
-      await mkdir(dirname(join(modules, name)), { recursive: true });
-      await symlink(target, join(modules, name));
-    }
     return project;
   }
 
