@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { PermissionDecision, PermissionRequest } from "@devtool/acp";
 import { AuditAction, findToolCall, type Task, TaskState, ToolCallStatus } from "@devtool/schema";
+import type { PermissionDecision, PermissionRequest } from "@devtool/server/agent";
 import { describe, expect, it } from "vitest";
 import { AcpWorld, type AcpWorldOptions } from "./acp-agent/world.ts";
 

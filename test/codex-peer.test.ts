@@ -11,6 +11,7 @@ import { PROTOCOL_NAMES } from "@devtool/codex/testing";
 import { startFakeOpenAi } from "@devtool/openai/testing";
 import { OPTION_PROCEED_ONCE, type Task, TaskState, type ToolCall, ToolCallStatus, toolCallsOf } from "@devtool/schema";
 import { createServer, type DevtoolServer } from "@devtool/server";
+import type { PermissionPolicy } from "@devtool/server/agent";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 const VERSION = "0.169.0";
@@ -66,6 +67,24 @@ describe.skipIf(!program)("the app-server of codex, with a fake model", () => {
     expect(task.usage?.inputTokens).toBeGreaterThan(0n);
   });
 
+  it("goes on when a rule answers in place of the user", async () => {
+    await server.close();
+    const rule = "p:1";
+    await start(({ details }) => {
+      const command = details.case === "executeDetails" ? details.value.command : "";
+      return command.includes("no.txt") ? { case: "deny", rule, reason: "not this" } : { case: "allow", rule };
+    });
+    const text = [escalated("echo no >> no.txt"), escalated("echo ran >> ran.txt"), "say All done."].join("\n");
+    const task = await exchange({ message: textMessage("m1", text) });
+    expect([task.state, task.error]).toEqual([TaskState.COMPLETED, ""]);
+    const statuses = callsIn(task).map(({ description, status }) => [description, ToolCallStatus[status]]);
+    expect(Object.fromEntries(statuses)).toEqual({
+      "echo no >> no.txt": "FAILED",
+      "echo ran >> ran.txt": "SUCCEEDED",
+    });
+    expect([existsSync(join(workspace, "no.txt")), existsSync(join(workspace, "ran.txt"))]).toEqual([false, true]);
+  });
+
   it("stops when a command is canceled, and goes on with the next message in the same thread after a restart", async () => {
     const asking = await exchange({ message: textMessage("m1", escalated("echo ran >> ran.txt")) });
     await server.close();
@@ -87,9 +106,9 @@ describe.skipIf(!program)("the app-server of codex, with a fake model", () => {
     expect(existsSync(join(workspace, "ran.txt"))).toBe(false);
   });
 
-  async function start(): Promise<void> {
+  async function start(permission?: PermissionPolicy): Promise<void> {
     const environment = { CODEX_HOME: directory, HOME: directory, PATH: process.env.PATH ?? "", FAKE_KEY: "fake" };
-    const codex = codexAgent({ command: [program ?? "", "app-server"], environment });
+    const codex = codexAgent({ command: [program ?? "", "app-server"], environment, permission });
     server = await createServer({ agents: { codex }, workspace, dataDirectory: join(directory, "data") });
   }
 

@@ -8,6 +8,7 @@ import { type CodexOptions, codexAgent } from "@devtool/codex";
 import { FAKE_APP_SERVER } from "@devtool/codex/testing";
 import {
   ApprovalMode,
+  AuditAction,
   MessageDelivery,
   OPTION_CANCEL,
   OPTION_PROCEED_ALWAYS,
@@ -20,6 +21,7 @@ import {
   toolCallsOf,
 } from "@devtool/schema";
 import { createServer, type DevtoolServer } from "@devtool/server";
+import type { PermissionPolicy, PermissionRequest } from "@devtool/server/agent";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 type Client = ReturnType<typeof createDevtoolClient>["tasks"];
@@ -98,6 +100,77 @@ describe("Codex behind the port", () => {
     const task = await answer(asking, option);
     expect([task.state, wordsIn(task)]).toEqual([TaskState.COMPLETED, "Ran."]);
     expect([callsIn(task).length, textOf(callsIn(task)[0])]).toEqual([1, `${JSON.stringify(decision)}\n`]);
+  });
+
+  it("says where an approved command runs, which Codex does not, and why Codex asks", async () => {
+    const [asked] = callsIn(await send("escalate touch x"));
+    expect(asked?.confirmationRequest?.options.map(({ name, description }) => [name, description])).toEqual([
+      ["Allow once, in or outside of Codex's sandbox", "Codex's reason: outside, please"],
+      ["Allow for this session, in or outside of Codex's sandbox", undefined],
+      [`Always allow commands that begin with "touch x", in or outside of Codex's sandbox`, undefined],
+      ["Decline", "Codex goes on without it."],
+      ["Cancel", "Codex stops and waits for your next message."],
+    ]);
+  });
+
+  describe("with a policy", () => {
+    const asked: PermissionRequest[] = [];
+    const policy: PermissionPolicy = (request) => {
+      asked.push(request);
+      const about = request.details.case === "executeDetails" ? request.details.value.command : request.paths.join();
+      if (/make|b\.txt/.test(about)) return { case: "allow", rule: "p:1" };
+      return /rm/.test(about) ? { case: "deny", rule: "p:2", reason: "nothing is removed" } : { case: "ask" };
+    };
+
+    beforeEach(async () => {
+      asked.length = 0;
+      await server.close();
+      await start({ permission: policy });
+    });
+
+    it("asks the user only where no rule decides; the audit says which of the two did", async () => {
+      const asking = await send("run ls\nask make\nask rm x\nask touch x\nsay Done.");
+      expect(asking.state).toBe(TaskState.INPUT_REQUIRED);
+      const task = await answer(asking, OPTION_PROCEED_ONCE);
+      expect([task.state, wordsIn(task)]).toEqual([TaskState.COMPLETED, "declinedDone."]);
+      expect(await readFile(join(home, "ran.txt"), "utf8")).toBe("make\ntouch x\n");
+      const [, , denied] = callsIn(task);
+      expect(denied?.result).toMatchObject({ value: { type: "policy_violation", message: "nothing is removed" } });
+      expect(await auditOf("ALLOWED", "DENIED", "APPROVED")).toEqual([
+        ["ALLOWED", "ls", "agent", ""],
+        ["ALLOWED", "make", "p:1", ""],
+        ["DENIED", "rm x", "p:2", ""],
+        ["APPROVED", "touch x", "", OPTION_PROCEED_ONCE],
+      ]);
+    });
+
+    it("gives it the command and the paths, the session's workspace and mode", async () => {
+      await send("ask make\npatch b.txt c.txt", "m1", undefined, ApprovalMode.YOLO);
+      const shared = { workspacePath: workspace, approvalMode: ApprovalMode.YOLO };
+      expect(asked).toEqual([
+        expect.objectContaining({ ...shared, kind: "execute", toolName: "shell", title: "make" }),
+        expect.objectContaining({
+          ...shared,
+          kind: "edit",
+          paths: ["b.txt", "c.txt"].map((name) => join(workspace, name)),
+        }),
+      ]);
+    });
+
+    it("does not take a rule about a command for leave to connect, and takes one that denies it", async () => {
+      const asking = await send("connect make");
+      expect(callsIn(asking)[0]?.confirmationRequest?.details).toMatchObject({
+        case: "genericDetails",
+        value: { description: "Connects to h (https).\nmake" },
+      });
+      expect((await send("connect rm x", "m2")).state).toBe(TaskState.COMPLETED);
+    });
+
+    it("asks the user when it fails", async () => {
+      await server.close();
+      await start({ permission: () => Promise.reject(new Error("no rules")) });
+      expect((await send("ask make")).state).toBe(TaskState.INPUT_REQUIRED);
+    });
   });
 
   it("lets Codex go on without a call that its user rejects, and stops it when they cancel", async () => {
@@ -205,6 +278,20 @@ describe("Codex behind the port", () => {
     expect(task.agentSessionId).toBe(asking.agentSessionId);
   });
 
+  it("asks again after a restart when Codex asks for something else than what was approved", async () => {
+    const asking = await send("escalate touch x\nsay Ran.");
+    await server.close();
+    await start();
+    const again = await answer(asking, OPTION_PROCEED_ONCE);
+    expect([again.state, existsSync(join(home, "ran.txt"))]).toEqual([TaskState.INPUT_REQUIRED, false]);
+    const task = await answer(again, OPTION_PROCEED_ONCE);
+    expect([task.state, task.error, await readFile(join(home, "ran.txt"), "utf8")]).toEqual([
+      TaskState.COMPLETED,
+      "",
+      "touch x\n",
+    ]);
+  });
+
   it.each([
     ["die", "it ended with exit code 7"],
     ["long", "it wrote a message of more than"],
@@ -255,6 +342,22 @@ describe("Codex behind the port", () => {
     ]);
   });
 
+  it("asks Codex for summaries of its thoughts, but not with an API key, and not where the operator says so", async () => {
+    await send("say Hi.");
+    await server.close();
+    await start({ config: { model_reasoning_summary: "none" } });
+    await send("say Hi.", "m2");
+    await server.close();
+    await start({ environment: { CODEX_HOME: home, OPENAI_API_KEY: "key" } });
+    await send("say Hi.", "m3");
+    const started = (await messages()).filter(({ method }) => method === "thread/start");
+    expect(started.map(({ params }) => params?.config)).toEqual([
+      { model_reasoning_summary: "auto" },
+      { model_reasoning_summary: "none" },
+      undefined,
+    ]);
+  });
+
   it("says what to do when the program is not installed", async () => {
     await server.close();
     await start({ command: [join(directory, "no-codex")] });
@@ -272,6 +375,23 @@ describe("Codex behind the port", () => {
   function client(): Client {
     const interceptors = [bearerInterceptor(server.token)];
     return createDevtoolClient(createConnectTransport({ baseUrl: server.url, httpVersion: "1.1", interceptors })).tasks;
+  }
+
+  /** The action, description, rule and chosen option of the audit records with some actions. */
+  async function auditOf(...actions: (keyof typeof AuditAction)[]): Promise<string[][]> {
+    const interceptors = [bearerInterceptor(server.token)];
+    const { audit } = createDevtoolClient(
+      createConnectTransport({ baseUrl: server.url, httpVersion: "1.1", interceptors }),
+    );
+    const found: string[][] = [];
+    const descriptions = new Map<string, string>();
+    for await (const { record } of audit.readAudit({})) {
+      if (!record) continue;
+      if (record.shown !== "") descriptions.set(record.toolCallId, JSON.parse(record.shown).description);
+      const action = actions.find((name) => AuditAction[name] === record.action);
+      if (action) found.push([action, descriptions.get(record.toolCallId) ?? "", record.rule, record.optionId]);
+    }
+    return found;
   }
 
   async function send(text: string, id = "m1", task?: Task, approvalMode = ApprovalMode.UNSPECIFIED): Promise<Task> {

@@ -39,9 +39,9 @@ export const PROBES: Readonly<Record<string, (stage: Stage) => Promise<string>>>
   async "a declined call does not run"(stage) {
     const asking = await ask(stage, "declined");
     const ended = await answerAll(stage, asking, "cancel");
-    return yesOrNo(
-      asking.state === "input-required" && ended.state !== "input-required" && runsOf(stage, "declined") === 0,
-    );
+    // It may wait for a message, but not for another answer.
+    const asksNoMore = ended.questions.length === 0;
+    return yesOrNo(asking.state === "input-required" && asksNoMore && runsOf(stage, "declined") === 0);
   },
   async "a turn is canceled"(stage) {
     const client = clientOf(stage);
@@ -76,8 +76,11 @@ async function endAfterCrash(stage: Stage, asking: Shown, name: string): Promise
   if (runs > 1) throw new Error(`the command ran ${runs} times`);
   if (asking.state !== "input-required" || ended.state !== "completed") return "no";
   if (runs === 1) return "runs once";
-  return ended.text.includes("You said: Continue with what you were doing") ? "told to continue" : "no";
+  return TOLD_TO_CONTINUE.test(ended.text) ? "told to continue" : "no";
 }
+
+/** What the fake model says that it was told after a crash. */
+const TOLD_TO_CONTINUE = /You said: (?:Continue with what you were doing|You were restarted)/;
 
 function yesOrNo(fact: unknown): string {
   return fact === true ? "yes" : "no";

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { startFakeGemini } from "@devtool/fake-gemini";
 import { startFakeOpenAi } from "@devtool/openai/testing";
 
-/** An agent of others that speaks ACP, as `pnpm install:peers` installs it. */
+/** An agent of others, as `pnpm install:peers` installs it. */
 export interface RealAgent {
   /** The name by which `devtool serve --agent` knows it. */
   readonly name: string;
@@ -29,6 +29,30 @@ interface FakeModel extends AsyncDisposable {
 const PEERS = fileURLToPath(new URL("../../peers/acp/node_modules/", import.meta.url));
 const MISSING = "is not installed: run npx -y pnpm@12 install:peers";
 
+/** What both ways to Codex share. */
+const CODEX: Pick<RealAgent, "startModel" | "configure" | "runs"> = {
+  startModel: () => startFakeOpenAi({ models: ["gpt-5.5"] }),
+  configure(home, modelUrl) {
+    const config = `model = "gpt-5.5"
+model_provider = "fake"
+[model_providers.fake]
+name = "Fake"
+base_url = "${modelUrl}/v1"
+wire_api = "responses"
+env_key = "OPENAI_API_KEY"
+supports_websockets = false
+request_max_retries = 0
+stream_max_retries = 0
+[analytics]
+enabled = false
+`;
+    write(join(home, ".codex/config.toml"), config);
+    return { OPENAI_API_KEY: "fake", CODEX_HOME: join(home, ".codex") };
+  },
+  runs: (cmd) =>
+    `call exec_command ${JSON.stringify({ cmd, sandbox_permissions: "require_escalated", justification: "a test" })}`,
+};
+
 /** The agents that are tested. */
 export const REAL_AGENTS: readonly RealAgent[] = [
   {
@@ -49,31 +73,15 @@ export const REAL_AGENTS: readonly RealAgent[] = [
   },
   {
     name: "codex",
+    version: "0.169.0",
+    ...installed({ codex: "@openai/codex/bin/codex.js" }),
+    ...CODEX,
+  },
+  {
+    name: "codex-acp",
     version: "2.6.0",
-    ...installed({
-      "codex-acp": "@agentclientprotocol/codex-acp/dist/index.js",
-      codex: "@openai/codex/bin/codex.js",
-    }),
-    startModel: () => startFakeOpenAi({ models: ["gpt-5.5"] }),
-    configure(home, modelUrl) {
-      const config = `model = "gpt-5.5"
-model_provider = "fake"
-[model_providers.fake]
-name = "Fake"
-base_url = "${modelUrl}/v1"
-wire_api = "responses"
-env_key = "OPENAI_API_KEY"
-supports_websockets = false
-request_max_retries = 0
-stream_max_retries = 0
-[analytics]
-enabled = false
-`;
-      write(join(home, ".codex/config.toml"), config);
-      return { OPENAI_API_KEY: "fake", CODEX_HOME: join(home, ".codex") };
-    },
-    runs: (cmd) =>
-      `call exec_command ${JSON.stringify({ cmd, sandbox_permissions: "require_escalated", justification: "a test" })}`,
+    ...installed({ "codex-acp": "@agentclientprotocol/codex-acp/dist/index.js" }),
+    ...CODEX,
   },
   {
     name: "qwen",

@@ -6,7 +6,4 @@ export type {
   AcpLimits,
   AcpPipe,
   ClientMethods,
-  PermissionDecision,
-  PermissionPolicy,
-  PermissionRequest,
 } from "./agent/acp-agent-options.ts";

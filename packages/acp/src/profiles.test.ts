@@ -4,8 +4,8 @@ import { ACP_PROFILES, commandWords, findAcpProfile } from "./profiles.ts";
 describe("a profile", () => {
   it("has a name that a command line can hold, once", () => {
     const names = ACP_PROFILES.map(({ name }) => name);
-    expect(names).toEqual(["gemini", "codex", "opencode", "qwen", "vibe", "claude"]);
-    expect(names.every((name) => /^[a-z]+$/.test(name))).toBe(true);
+    expect(names).toEqual(["gemini", "codex-acp", "opencode", "qwen", "vibe", "claude"]);
+    expect(names.every((name) => /^[a-z-]+$/.test(name))).toBe(true);
   });
 
   it("is found by its name only", () => {

@@ -50,8 +50,8 @@ export const ACP_PROFILES: readonly AcpProfile[] = [
   },
   {
     ...DEFAULTS,
-    name: "codex",
-    title: "Codex",
+    name: "codex-acp",
+    title: "Codex over ACP",
     program: "codex-acp",
     args: [],
     variables: ["CODEX_*", "OPENAI_*"],

@@ -70,13 +70,14 @@ describe("devtool serve --agent", () => {
 
   it("names the agents that it knows where a word is neither a file nor one of them", async () => {
     expect(await refusalOf("gemni")).toContain(
-      '--agent "gemni" is not a file and not a known agent: choose devtool, gemini, codex, opencode, qwen, vibe, claude, write acp:COMMAND',
+      '--agent "gemni" is not a file and not a known agent: choose devtool, codex, gemini, codex-acp, opencode, qwen, vibe, claude, write acp:COMMAND',
     );
   });
 
   it.each([
-    ["codex", '--agent "codex" needs the program "codex-acp", which is not in PATH, or only where a workspace'],
-    ["mine=codex", "change it: run npm install -g @agentclientprotocol/codex-acp"],
+    ["codex", '--agent "codex" needs the program "codex", which is not in PATH, or only where a workspace'],
+    ["mine=codex", "change it: run npm install -g @openai/codex"],
+    ["codex-acp", "change it: run npm install -g @agentclientprotocol/codex-acp"],
     ["acp:no-such-agent --acp", 'needs the program "no-such-agent", which is not in PATH, or only where'],
     ["acp:./no-such-agent", 'no-such-agent", which is not a file: check the path'],
     ["acp:", '--agent "acp:" is not a command line: write acp:PROGRAM ARGUMENTS'],
@@ -89,11 +90,13 @@ describe("devtool serve --agent", () => {
   it("starts no program that a workspace or another user can change", async () => {
     for (const directory of [work, join(base, "open")]) {
       await mkdir(directory, { recursive: true });
-      await writeFile(join(directory, "codex-acp"), "#!/bin/sh\nexit 1\n", { mode: 0o755 });
+      for (const name of ["codex", "codex-acp"])
+        await writeFile(join(directory, name), "#!/bin/sh\nexit 1\n", { mode: 0o755 });
     }
     await chmod(join(base, "open"), 0o777);
     const env = { NO_COLOR: "1", PATH: `${work}:${join(base, "open")}:/usr/bin` };
-    expect(await refusalOf("codex", { env })).toContain('needs the program "codex-acp"');
+    expect(await refusalOf("codex", { env })).toContain('needs the program "codex"');
+    expect(await refusalOf("codex-acp", { env })).toContain('needs the program "codex-acp"');
     const named = join(base, "named");
     await writeFile(named, "#!/bin/sh\n", { mode: 0o755 });
     await chmod(named, 0o777);

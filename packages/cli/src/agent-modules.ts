@@ -1,11 +1,13 @@
 import { stat } from "node:fs/promises";
 import { basename, extname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { ACP_PROFILES, commandWords, findAcpProfile } from "@devtool/acp/profiles";
+import { commandWords, findAcpProfile } from "@devtool/acp/profiles";
 import type { Agent } from "@devtool/server";
-import type { AcpSource, AgentPlace } from "./acp-agents.ts";
+import type { AcpSource } from "./acp-agents.ts";
 import type { OperatorConfig } from "./agent-options.ts";
+import type { AgentPlace } from "./agent-programs.ts";
 import { errorMessage } from "./errors.ts";
+import { AGENT_PROGRAMS, CODEX } from "./known-programs.ts";
 
 /** An agent that the operator configured. */
 export interface AgentSpec {
@@ -19,6 +21,8 @@ export interface AgentSpec {
 /** The implementation of a configured agent. */
 type AgentSource =
   | { readonly case: "codingAgent" }
+  /** The installed Codex, through its app-server. */
+  | { readonly case: "codex" }
   /** A module, by its absolute path. */
   | { readonly case: "module"; readonly path: string }
   /** A program that speaks the Agent Client Protocol. */
@@ -72,6 +76,7 @@ function parseSpec(named: string, agent: string, naming: Naming): AgentSpec {
 
 function parseSource(agent: string, { directory, said }: Naming): AgentSource {
   if (agent === CODING_AGENT) return { case: "codingAgent" };
+  if (agent === CODEX.name) return { case: "codex" };
   const profile = findAcpProfile(agent);
   if (profile) return { case: "acp", profile, program: profile.program, args: profile.args };
   if (!agent.startsWith(ACP_PREFIX)) return { case: "module", path: resolve(directory, agent) };
@@ -111,6 +116,8 @@ async function makeAgent({ name, source, said }: AgentSpec, { codingAgent, place
   switch (source.case) {
     case "codingAgent":
       return codingAgent();
+    case "codex":
+      return (await import("./codex-agents.ts")).createCodexAgent({ ...place, said });
     case "module":
       return loadAgent(source.path, said);
     case "acp":
@@ -144,7 +151,7 @@ async function assertOwn(path: string, said: string): Promise<void> {
     const problem = errorMessage(reason);
     if (/[./]/.test(basename(path))) throw new Error(`${said} cannot be read: ${problem}: ${REMEDY}`);
     // A word without a dot is more likely the name of an agent than a file.
-    const names = [CODING_AGENT, ...ACP_PROFILES.map(({ name }) => name)].join(", ");
+    const names = [CODING_AGENT, ...AGENT_PROGRAMS.map(({ name }) => name)].join(", ");
     const remedy = `choose ${names}, write ${ACP_PREFIX}COMMAND (docs/agents.md), or ${REMEDY}`;
     throw new Error(`${said} is not a file and not a known agent: ${remedy}`, { cause: reason });
   });

@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
-import type { PermissionDecision, PermissionRequest } from "@devtool/acp";
 import { ApprovalMode, ExecuteDetailsSchema, FileDiffSchema } from "@devtool/schema";
+import type { PermissionDecision, PermissionRequest } from "@devtool/server/agent";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { permissionPolicy } from "./agent-permission.ts";
 

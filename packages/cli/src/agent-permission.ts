@@ -1,5 +1,4 @@
 import { join } from "node:path";
-import type { PermissionDecision, PermissionPolicy, PermissionRequest } from "@devtool/acp";
 import { stricterMode } from "@devtool/coding-agent/operator";
 import {
   ApprovalMode,
@@ -10,6 +9,7 @@ import {
   type PlainCall,
   readPolicyFile,
 } from "@devtool/policy";
+import type { PermissionDecision, PermissionPolicy, PermissionRequest } from "@devtool/server/agent";
 
 /** The rules that answer the permission requests of agents. */
 export interface AgentRules {

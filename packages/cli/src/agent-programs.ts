@@ -1,5 +1,7 @@
 import { delimiter } from "node:path";
 import { HostPrograms, sortSearchPath } from "@devtool/sandbox";
+import type { ApprovalMode } from "@devtool/schema";
+import type { PermissionPolicy } from "@devtool/server/agent";
 import type { Io } from "./io.ts";
 
 /** Where programs are looked up. */
@@ -7,6 +9,14 @@ export interface ProgramPlace {
   readonly env: Io["env"];
   /** The directories of workspaces. No program is run from them. */
   readonly workspaces: readonly string[];
+}
+
+/** Where the programs of agents are looked up, and what answers for their user. */
+export interface AgentPlace extends ProgramPlace {
+  /** What agents may do without approval. Default: nothing that changes something. */
+  readonly approvalMode: ApprovalMode | undefined;
+  /** Creates what decides about the permission requests of agents before their user is asked. */
+  readonly permission: () => Promise<PermissionPolicy>;
 }
 
 /** Returns the absolute path of a program that only root and this user can change, and that is in no workspace. */
@@ -17,4 +27,41 @@ export function findProgram(name: string, place: ProgramPlace): string | undefin
 /** Returns the directories of PATH in which only root and this user can change programs, without those of workspaces. */
 export function cleanPath({ env, workspaces }: ProgramPlace): string {
   return sortSearchPath(env.PATH ?? "", workspaces).trusted.join(delimiter);
+}
+
+/** Returns the absolute path of an agent's program. Throws an error that says how to install a missing one. */
+export function findAgentProgram(
+  name: string,
+  { said, remedy, ...place }: ProgramPlace & { readonly said: string; readonly remedy: string },
+): string {
+  const path = findProgram(name, place);
+  if (path !== undefined) return path;
+  throw new Error(
+    `${said} needs the program "${name}", which is not in PATH, or only where a workspace or another user can change it: ${remedy}`,
+  );
+}
+
+/** Variables that every program of an agent gets: how to reach the network, and where its own files are. */
+const VARIABLES: readonly string[] = [
+  ...["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy"],
+  ...["SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "XDG_*", "TZ", "SHELL"],
+];
+
+/**
+ * Returns the variables of the operator's environment for an agent's program: those that it is known to need, or all for a command line of
+ * the operator's, who knows what it needs. Tokens of devtool are never among them.
+ */
+export function agentEnvironment(
+  variables: readonly string[] | undefined,
+  place: ProgramPlace,
+): Record<string, string> {
+  const wanted = variables ? [...VARIABLES, ...variables] : ["*"];
+  const isWanted = (name: string): boolean =>
+    !name.startsWith("DEVTOOL_") &&
+    wanted.some((want) => (want.endsWith("*") ? name.startsWith(want.slice(0, -1)) : name === want));
+  const environment: Record<string, string> = {};
+  for (const [name, value] of Object.entries(place.env)) {
+    if (value !== undefined && isWanted(name)) environment[name] = value;
+  }
+  return { ...environment, PATH: cleanPath(place) };
 }

@@ -17,7 +17,8 @@ describe("devtool doctor, about the agents that serve knows by name", () => {
     const said = await doctor("/usr/bin");
     for (const line of [
       /· agent gemini +Gemini CLI is not installed: npm install -g @google\/gemini-cli/,
-      /· agent codex +Codex is not installed: npm install -g @agentclientprotocol\/codex-acp/,
+      /· agent codex +Codex is not installed: npm install -g @openai\/codex/,
+      /· agent codex-acp +Codex over ACP is not installed: npm install -g @agentclientprotocol\/codex-acp/,
       /· agent claude +Claude Code is not installed/,
     ])
       expect(said).toMatch(line);

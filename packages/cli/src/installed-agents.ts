@@ -2,13 +2,13 @@ import { execFile } from "node:child_process";
 import { readFile, realpath } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { ACP_PROFILES, type AcpProfile } from "@devtool/acp/profiles";
 import { objectOrEmpty, parseJsonOrUndefined } from "@devtool/schema/json";
 import { cleanPath, findProgram, type ProgramPlace } from "./agent-programs.ts";
+import { AGENT_PROGRAMS, type AgentProgram } from "./known-programs.ts";
 
 /** An agent that `devtool serve --agent` knows by name, on this machine. */
 export interface KnownAgent {
-  readonly profile: AcpProfile;
+  readonly profile: AgentProgram;
   /** The path and version of its program. Undefined if it is not installed. */
   readonly found: { readonly path: string; readonly version: string } | undefined;
 }
@@ -19,7 +19,7 @@ const VERSION_TIMEOUT_MS = 5000;
 /** Looks up the programs of all agents that have a name. Nothing from a workspace is read or started. */
 export function knownAgents(place: ProgramPlace): Promise<KnownAgent[]> {
   return Promise.all(
-    ACP_PROFILES.map(async (profile) => {
+    AGENT_PROGRAMS.map(async (profile) => {
       const path = findProgram(profile.program, place);
       if (path === undefined) return { profile, found: undefined };
       const version = (await packageVersion(dirname(await realpath(path)))) ?? (await reportedVersion(path, place));

@@ -1,8 +1,8 @@
-import { ACP_PROFILES } from "@devtool/acp/profiles";
 import { Command, CommanderError, Option } from "commander";
 import manifest from "../package.json" with { type: "json" };
 import { ExitCode } from "./exit-code.ts";
 import { type Io, writeLine } from "./io.ts";
+import { AGENT_PROGRAMS } from "./known-programs.ts";
 import { PROFILES } from "./profile.ts";
 import { visible } from "./render/style.ts";
 
@@ -72,7 +72,7 @@ function addServe(program: Command, io: Io, done: Done): void {
     .addOption(
       new Option(
         "--agent <[name=]agent>",
-        `serve this agent; repeatable, the first is the default. ${ACP_PROFILES.map(({ name }) => name).join(", ")}; acp:COMMAND for another that speaks the Agent Client Protocol; or a module that exports "agent". It runs with your rights (default: "devtool", the coding agent)`,
+        `serve this agent; repeatable, the first is the default. ${AGENT_PROGRAMS.map(({ name }) => name).join(", ")}; acp:COMMAND for another that speaks the Agent Client Protocol; or a module that exports "agent". It runs with your rights (default: "devtool", the coding agent)`,
       )
         .argParser((value: string, others: readonly string[] = []) => [...others, value])
         .conflicts("profile"),

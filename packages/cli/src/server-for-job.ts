@@ -81,6 +81,7 @@ async function startServer(workspace: string, options: JobOptions, io: Io): Prom
       place: {
         env: io.env,
         workspaces: [workspace],
+        approvalMode: configured.approvalMode,
         permission: () => permissionPolicy({ ...configured, dataDirectory: data }),
       },
     }),

@@ -1,6 +1,7 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
 import {
   findToolCall,
+  findToolCallDetail,
   NoticeSchema,
   OPTION_CANCEL,
   type Task,
@@ -23,9 +24,10 @@ import type { CodexOptions } from "./codex-options.ts";
 import type { ThreadPool } from "./thread-pool.ts";
 import { modelOf, threadSettings } from "./thread-settings.ts";
 import { OPTION_REJECT } from "./turn/approval.ts";
-import { type AnsweredCall, CodexTurn } from "./turn/codex-turn.ts";
+import { CodexTurn } from "./turn/codex-turn.ts";
 import { errorText } from "./turn/item-stream.ts";
 import { inputFromMessage, textInput } from "./turn/prompt.ts";
+import type { AnsweredCall } from "./turn/questions.ts";
 
 /** What all executors of an agent share. */
 export interface CodexHost {
@@ -77,6 +79,7 @@ export class CodexExecutor implements AgentExecutor {
         workspace: turn.task.settings?.workspacePath ?? "",
         answered: answered.filter(({ answer }) => !DECLINING.includes(answer.selectedOptionId)),
         settings: model === "" ? {} : { model },
+        permission: this.#host.options.permission,
         now: this.#host.now,
       });
       const ended = yield* codexTurn.run(inputOf(turn, answered), signal);
@@ -99,7 +102,8 @@ export class CodexExecutor implements AgentExecutor {
     let server: AppServer | undefined;
     try {
       server = await this.#start(task, signal);
-      const opened = await openThread(server, threadSettings(this.#host.options, task), { known, isShared }, signal);
+      const settings = await this.#settings(server, task, signal);
+      const opened = await openThread(server, settings, { known, isShared }, signal);
       if (opened.threadId !== known) pool.drop(known);
       pool.take(opened.threadId);
       return { server, ...opened };
@@ -108,6 +112,16 @@ export class CodexExecutor implements AgentExecutor {
       await server?.[Symbol.asyncDispose]();
       throw reason;
     }
+  }
+
+  /** Returns the parameters that open a thread. Asks for summaries of thoughts, since Codex shows none by default. */
+  async #settings(server: AppServer, task: Task, signal: AbortSignal): Promise<JsonObject> {
+    const settings = threadSettings(this.#host.options, task);
+    const reply = await server.call("account/read", {}, signal);
+    const { account } = reply.case === "result" ? reply.value : {};
+    // With an API key, OpenAI refuses them to organizations that are not verified.
+    if (account === undefined || objectOrEmpty(account).type === "apiKey") return settings;
+    return { ...settings, config: { model_reasoning_summary: "auto", ...objectOrEmpty(settings.config) } };
   }
 
   async #start(task: Task, signal: AbortSignal): Promise<AppServer> {
@@ -160,7 +174,8 @@ function threadIdOf({ thread }: JsonObject): string {
 function answeredCalls({ news, task }: Turn): AnsweredCall[] {
   return news.answers.flatMap((answer) => {
     const call = findToolCall(task, answer.toolCallId);
-    return call ? [{ call, answer }] : [];
+    const { digest = new Uint8Array() } = findToolCallDetail(task, answer.toolCallId) ?? {};
+    return call ? [{ call, answer, digest }] : [];
   });
 }
 

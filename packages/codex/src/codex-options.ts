@@ -1,5 +1,6 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { ApprovalMode } from "@devtool/schema";
+import type { PermissionPolicy } from "@devtool/server/agent";
 
 /** Options of `codexAgent`. */
 export interface CodexOptions {
@@ -21,6 +22,14 @@ export interface CodexOptions {
    * everything but commands that only read.
    */
   readonly approvalMode?: ApprovalMode | undefined;
+
+  /**
+   * Decides about Codex's commands and changes before the user is asked, for example by a policy. Default: the user
+   * decides about all of them.
+   *
+   * The audit names the rule of the decision. When it throws, the user is asked.
+   */
+  readonly permission?: PermissionPolicy | undefined;
 
   /** Settings of Codex (keys of its `config.toml`) for all threads. Default: none. */
   readonly config?: JsonObject | undefined;

@@ -1,6 +1,4 @@
-import type { JsonObject } from "@bufbuild/protobuf";
-import type { ApprovalMode, ConfirmationRequest } from "@devtool/schema";
-import type { Skill } from "@devtool/server/agent";
+import type { PermissionPolicy, Skill } from "@devtool/server/agent";
 
 /** The options of `acpAgent`. */
 export interface AcpAgentOptions {
@@ -125,51 +123,3 @@ export interface AcpLimits {
   /** The maximum number of agents that are kept running without a turn. Default: 4. */
   readonly maxIdle: number;
 }
-
-/** Decides about a permission request of an agent in place of the user. */
-export type PermissionPolicy = (
-  request: PermissionRequest,
-  signal: AbortSignal,
-) => PermissionDecision | Promise<PermissionDecision>;
-
-/** A permission request of an agent, as the user would see it. */
-export interface PermissionRequest {
-  /** The absolute path of the session's workspace. */
-  readonly workspacePath: string;
-
-  /** The principal that the task belongs to. */
-  readonly principal: string;
-
-  /** The approval mode that the session asks for (`SessionSettings.approval_mode`). It can only narrow the operator's. */
-  readonly approvalMode: ApprovalMode;
-
-  /** The name of the tool, as the agent gives it; its kind if it has no name. */
-  readonly toolName: string;
-
-  /** The kind of the tool: `read`, `edit`, `delete`, `move`, `search`, `execute`, `think`, `fetch`, `switch_mode` or `other`. */
-  readonly kind: string;
-
-  /** The title of the call. */
-  readonly title: string;
-
-  /** The arguments of the call. */
-  readonly input: JsonObject;
-
-  /** What the user would be asked to approve. */
-  readonly details: ConfirmationRequest["details"];
-
-  /** The absolute paths of the files that the call is about. */
-  readonly paths: readonly string[];
-}
-
-/** The decision of a `PermissionPolicy`. */
-export type PermissionDecision =
-  /**
-   * The user decides. `rule` names the rule that wants that; without one, nothing was decided, and the user's earlier
-   * answer for all changes counts.
-   */
-  | { readonly case: "ask"; readonly rule?: string }
-  /** The call runs; `rule` names the rule that allows it. */
-  | { readonly case: "allow"; readonly rule: string }
-  /** The call does not run; `rule` names the rule that denies it, and `reason` explains it to the user. */
-  | { readonly case: "deny"; readonly rule: string; readonly reason: string };

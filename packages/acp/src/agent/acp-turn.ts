@@ -15,8 +15,7 @@ import {
   ToolCallStage,
 } from "@devtool/schema";
 import { listOrEmpty, objectOrEmpty } from "@devtool/schema/json";
-import type { AgentEvent, CallUpdate, Turn } from "@devtool/server/agent";
-import type { PermissionDecision, PermissionPolicy } from "./acp-agent-options.ts";
+import type { AgentEvent, CallUpdate, PermissionDecision, PermissionPolicy, Turn } from "@devtool/server/agent";
 import type { AcpSession } from "./acp-session.ts";
 import { Approvals, type ShownCall } from "./approvals.ts";
 import { CallBook } from "./call-book.ts";

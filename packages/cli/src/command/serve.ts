@@ -100,6 +100,7 @@ async function start({ root = [], ...options }: ServeOptions, data: string, io: 
     place: {
       env: io.env,
       workspaces: workspaceRoots,
+      approvalMode,
       permission: () => permissionPolicy({ ...configured, approvalMode, dataDirectory: data }),
     },
   };

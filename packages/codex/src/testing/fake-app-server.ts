@@ -35,6 +35,11 @@ async function respond(id: number, method: string, params: Json): Promise<void> 
   switch (method) {
     case "initialize":
       return write({ id, result: { userAgent: "fake", codexHome: home, platformFamily: "unix", platformOs: "linux" } });
+    case "account/read":
+      return write({
+        id,
+        result: { account: process.env.OPENAI_API_KEY ? { type: "apiKey" } : null, requiresOpenaiAuth: false },
+      });
     case "thread/start":
     case "thread/fork":
       return write({ id, result: { thread: startThread() } });
@@ -134,14 +139,14 @@ async function runTurn(threadId: string, turnId: string, prompt: string): Promis
 }
 
 /** A command that asks before it runs, and runs again after a restart if the user approved it. */
-async function runAsking(current: Turn, command: string): Promise<void> {
+async function runAsking(current: Turn, command: string, more: Json = {}): Promise<void> {
   const wrapped = `/bin/bash -lc '${command}'`;
   const id = `call_${++lastItem}`;
   const item = { type: "commandExecution", id, command: wrapped, cwd: process.cwd(), status: "inProgress" };
   current.start({ ...item, processId: null, commandActions: [{ type: "unknown", command }] });
   const amendment = { acceptWithExecpolicyAmendment: { execpolicy_amendment: command.split(" ") } };
   const availableDecisions = ["accept", "acceptForSession", amendment, "decline", "cancel"];
-  const asked = { itemId: id, kind: "command", command: wrapped, cwd: process.cwd(), availableDecisions };
+  const asked = { itemId: id, kind: "command", command: wrapped, cwd: process.cwd(), availableDecisions, ...more };
   const { decision } = await current.request("item/commandExecution/requestApproval", asked);
   if (decision === "decline" || decision === "cancel") current.complete({ ...item, status: "declined" });
   if (decision === "cancel") return current.end("interrupted");
@@ -188,7 +193,9 @@ const STEPS: Readonly<Record<string, (current: Turn, rest: string) => void | Pro
   run: (current, rest) => runCommand(current, rest, 0, "out\n"),
   fail: (current, rest) => runCommand(current, rest, 3, "bad\n"),
   big: (current, rest) => runCommand(current, "big", 0, "x".repeat(Number(rest))),
-  ask: runAsking,
+  ask: (current, rest) => runAsking(current, rest),
+  escalate: (current, rest) => runAsking(current, rest, { reason: "outside, please" }),
+  connect: (current, rest) => runAsking(current, rest, { networkApprovalContext: { host: "h", protocol: "https" } }),
   // A line that a bridge writes after a restart.
   The: async (current, rest) => {
     const command = /^user approved this call.*: shell: (.*)$/.exec(rest)?.[1];

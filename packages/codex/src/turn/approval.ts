@@ -13,6 +13,7 @@ import {
   OPTION_PROCEED_ONCE,
 } from "@devtool/schema";
 import { defined, isObject, listOrEmpty, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
+import type { PermissionRequest } from "@devtool/server/agent";
 import { type FileChange, unifiedDiff } from "./file-change.ts";
 import { scriptOf } from "./shell-text.ts";
 
@@ -26,34 +27,67 @@ export interface Approval {
   readonly results: ReadonlyMap<string, JsonObject>;
 }
 
+/** A question whether a call may go on, which a rule can answer. */
+export interface CallApproval extends Approval {
+  /** What the rules see. */
+  readonly claim: Pick<PermissionRequest, "kind" | "details" | "paths">;
+  /** Whether more is approved than the claim says, such as a connection. A rule can then deny it and not allow it. */
+  readonly coversMore: boolean;
+}
+
 /** Returns the question whether a command may run. */
-export function commandApproval(params: JsonObject): Approval {
+export function commandApproval(params: JsonObject): CallApproval {
   const decisions = listOrEmpty(params.availableDecisions);
-  const offered = decisions.length > 0 ? decisions : defaultDecisions(params);
-  return approvalOf(commandDetails(params), offered.flatMap(readDecision));
+  const choices = (decisions.length > 0 ? decisions : defaultDecisions(params)).flatMap(readDecision);
+  const reason = stringOrEmpty(params.reason);
+  const command = scriptOf(stringOrEmpty(params.command));
+  const notes = commandNotes(params);
+  const workingDirectory = stringOrEmpty(params.cwd) || undefined;
+  const value = create(ExecuteDetailsSchema, defined({ command, workingDirectory }));
+  const claim = { kind: "execute", details: { case: "executeDetails" as const, value }, paths: [] };
+  if (command !== "" && notes.length === 0) {
+    const approval = approvalOf(claim.details, withReason(reason, choices.map(inOrOutside)));
+    return { ...approval, claim, coversMore: false };
+  }
+  // The details of a command have no place for what else is approved with it.
+  const words = [reason, ...notes, command].filter((word) => word !== "");
+  return { ...approvalOf(generic(words.join("\n")), choices), claim, coversMore: true };
 }
 
 /** Returns the question whether files may be changed. `diff` is the change, if there is one and it can be shown. */
-export function fileApproval(changes: readonly FileChange[], diff: FileDiff | undefined, params: JsonObject): Approval {
+export function fileApproval(
+  changes: readonly FileChange[],
+  diff: FileDiff | undefined,
+  params: JsonObject,
+): CallApproval {
+  const choices = ["accept", "acceptForSession", "decline", "cancel"].flatMap(readDecision);
+  const reason = stringOrEmpty(params.reason);
   const root = stringOrEmpty(params.grantRoot);
-  const lines = [stringOrEmpty(params.reason), root === "" ? "" : `Allows all changes below ${root}.`];
-  const description = [...lines.filter((line) => line !== ""), unifiedDiff(changes)].join("\n");
+  const paths = changes.flatMap(({ path, movePath }) => (movePath === "" ? [path] : [path, movePath]));
+  const isWhole = root === "" && changes.length > 0;
   // One question shows one file. More than that are shown as one text, so that nobody approves what they have not seen.
-  const details: ConfirmationRequest["details"] =
-    diff && root === "" ? { case: "fileEditDetails", value: diff } : generic(description);
-  return approvalOf(details, ["accept", "acceptForSession", "decline", "cancel"].flatMap(readDecision));
+  if (diff && isWhole) {
+    const details = { case: "fileEditDetails" as const, value: diff };
+    const claim = { kind: "edit", details, paths };
+    return { ...approvalOf(details, withReason(reason, choices)), claim, coversMore: false };
+  }
+  const lines = [reason, root === "" ? "" : `Allows all changes below ${root}.`].filter((line) => line !== "");
+  const details = generic([...lines, unifiedDiff(changes)].join("\n"));
+  return { ...approvalOf(details, choices), claim: { kind: "edit", details, paths }, coversMore: !isWhole };
 }
 
 /** Returns the question whether Codex may have more permissions. */
-export function permissionsApproval({ reason, permissions }: JsonObject): Approval {
+export function permissionsApproval({ reason, permissions }: JsonObject): CallApproval {
   const asked = objectOrEmpty(permissions);
   const granted = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== null));
   const words = [stringOrEmpty(reason), `Codex asks for permissions: ${JSON.stringify(granted)}`];
-  return approvalOf(generic(words.filter((word) => word !== "").join("\n")), [
+  const details = generic(words.filter((word) => word !== "").join("\n"));
+  const choices = [
     choice(OPTION_PROCEED_ONCE, "Allow for this turn", { permissions: granted, scope: "turn" }),
     choice(OPTION_PROCEED_ALWAYS, "Allow for this session", { permissions: granted, scope: "session" }),
     choice(OPTION_CANCEL, "Decline", { permissions: {}, scope: "turn" }),
-  ]);
+  ];
+  return { ...approvalOf(details, choices), claim: { kind: "other", details, paths: [] }, coversMore: true };
 }
 
 /** An option of a question. */
@@ -85,20 +119,39 @@ export function approvalOf(details: ConfirmationRequest["details"], choices: rea
   return { request: create(ConfirmationRequestSchema, { options, details }), results };
 }
 
-function commandDetails(params: JsonObject): ConfirmationRequest["details"] {
-  const command = stringOrEmpty(params.command);
+/** Returns what is approved together with a command; nothing for a command alone. */
+function commandNotes(params: JsonObject): string[] {
   const { host, protocol } = objectOrEmpty(params.networkApprovalContext);
-  const notes = [stringOrEmpty(params.reason)];
+  const notes: string[] = [];
   if (host !== undefined) notes.push(`Connects to ${stringOrEmpty(host)} (${stringOrEmpty(protocol)}).`);
   if (isObject(params.additionalPermissions))
     notes.push(`With the permissions ${JSON.stringify(params.additionalPermissions)}.`);
   if (params.kind === "writeStdin") notes.push("Writes to the input of a running command.");
-  // The details of a command have no place for what else is approved with it.
-  const isPlain = command !== "" && notes.length === 1;
-  if (!isPlain) return generic([...notes, scriptOf(command)].filter((note) => note !== "").join("\n"));
-  const workingDirectory = stringOrEmpty(params.cwd) || undefined;
-  const value = create(ExecuteDetailsSchema, defined({ command: scriptOf(command), workingDirectory }));
-  return { case: "executeDetails", value };
+  return notes;
+}
+
+/**
+ * Says in an option that allows a command where the command runs. Codex asks in the same words for a command in its
+ * sandbox and for one outside of it.
+ */
+function inOrOutside({ option, result }: Choice): Choice {
+  if (!ALLOWING.has(option.id)) return { option, result };
+  return choice(option.id, `${option.name}, in or outside of Codex's sandbox`, result);
+}
+
+const ALLOWING: ReadonlySet<string> = new Set([
+  OPTION_PROCEED_ONCE,
+  OPTION_PROCEED_ALWAYS,
+  OPTION_PROCEED_ALWAYS_AND_SAVE,
+]);
+
+/** Adds Codex's reason to the option that allows a call once, where the details of the question have no place for it. */
+function withReason(reason: string, choices: readonly Choice[]): readonly Choice[] {
+  if (reason === "") return choices;
+  return choices.map(({ option, result }) => {
+    const isOnce = option.id === OPTION_PROCEED_ONCE;
+    return isOnce ? choice(option.id, option.name, result, `Codex's reason: ${reason}`) : { option, result };
+  });
 }
 
 /** The decisions of an app-server that does not say which it offers. */

@@ -1,15 +1,25 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { createHash } from "node:crypto";
+import { create, type MessageInitShape, toJson } from "@bufbuild/protobuf";
 import {
   type ConfirmationRequest,
+  ConfirmationRequestSchema,
   isAwaitingApproval,
   isEnded,
   type ToolCall,
+  type ToolCallDetail,
   ToolCallDetailSchema,
   ToolCallSchema,
   ToolCallStage,
   ToolCallStatus,
 } from "@devtool/schema";
-import type { AgentEvent, CallUpdate } from "@devtool/server/agent";
+import { canonicalJson } from "@devtool/schema/json";
+import {
+  type AgentEvent,
+  type CallUpdate,
+  changedDetail,
+  type PermissionDecision,
+  toolFailure,
+} from "@devtool/server/agent";
 
 /** The result of a tool call. */
 export type CallResult = ToolCall["result"];
@@ -23,6 +33,16 @@ export interface CallEnd {
 /** The end of a call that was declined or canceled. */
 export const CANCELLED: CallEnd = { status: ToolCallStatus.CANCELLED, result: { case: undefined } };
 
+/** What the audit names as the rule of a call about which Codex asked nobody. */
+const CODEX_DECIDED: Partial<ToolCallDetail> = { rule: "agent", reason: "Codex did not ask" };
+
+/** SHA-256 of a call as its user is asked to approve it: an answer is valid only for a call with the same one. */
+export function approvalDigest(call: ToolCall, confirmationRequest: ConfirmationRequest): Uint8Array {
+  const shown = toJson(ConfirmationRequestSchema, confirmationRequest);
+  const asked = [call.toolName, call.inputParameters ?? {}, shown];
+  return createHash("sha256").update(canonicalJson(asked)).digest();
+}
+
 /**
  * The tool calls of one turn, by the id of their item.
  *
@@ -31,6 +51,8 @@ export const CANCELLED: CallEnd = { status: ToolCallStatus.CANCELLED, result: { 
  */
 export class CallBook {
   readonly #calls = new Map<string, ToolCall>();
+  /** The details of the calls that this turn made, as far as it gave some. */
+  readonly #details = new Map<string, ToolCallDetail>();
   /** The calls of which nobody knows yet whether they ask or run. */
   readonly #undecided = new Set<string>();
 
@@ -54,6 +76,7 @@ export class CallBook {
     const call = create(ToolCallSchema, { ...fields, status: ToolCallStatus.PENDING });
     const detail = create(ToolCallDetailSchema, { stage: ToolCallStage.VALIDATING, parentToolCallId: parent ?? "" });
     this.#undecided.add(key);
+    this.#details.set(key, detail);
     return this.#publish(key, [{ call, detail }]);
   }
 
@@ -65,7 +88,27 @@ export class CallBook {
   /** Asks the user about a call, if it can still ask. */
   ask(key: string, confirmationRequest: ConfirmationRequest): AgentEvent[] {
     if (!this.#undecided.delete(key)) return [];
-    return this.#change(key, (call) => [{ call: { ...call, confirmationRequest } }]);
+    return this.#change(key, (call) => {
+      const detail = this.#detail(key, { digest: approvalDigest(call, confirmationRequest) });
+      return [{ call: { ...call, confirmationRequest }, detail }];
+    });
+  }
+
+  /** Records that a rule allows a call, if it can still ask. */
+  allow(key: string, { rule }: Extract<PermissionDecision, { case: "allow" }>): AgentEvent[] {
+    if (!this.#undecided.delete(key)) return [];
+    const decided = { stage: ToolCallStage.SCHEDULED, rule, reason: "the policy allows it" };
+    return this.#change(key, (call) => [{ call: unasked(call), detail: this.#detail(key, decided) }]);
+  }
+
+  /** Ends a call that a rule denies. */
+  deny(key: string, { rule, reason }: Extract<PermissionDecision, { case: "deny" }>): AgentEvent[] {
+    this.#undecided.delete(key);
+    return this.#change(key, (call) => {
+      const result = { case: "error" as const, value: toolFailure("policy_violation", reason) };
+      const detail = this.#detail(key, { stage: ToolCallStage.FAILED, rule, reason });
+      return [{ call: { ...unasked(call), status: ToolCallStatus.FAILED, result }, detail }];
+    });
   }
 
   /** Records that a call no longer asks, because the app-server has withdrawn the question. */
@@ -111,7 +154,15 @@ export class CallBook {
   #begin(key: string, call: ToolCall): CallUpdate[] {
     if (call.status !== ToolCallStatus.PENDING) return [];
     const running = { call: { ...unasked(call), status: ToolCallStatus.EXECUTING } };
-    return this.#undecided.delete(key) ? [{ call: unasked(call) }, running] : [running];
+    if (!this.#undecided.delete(key)) return [running];
+    const detail = this.#detail(key, { ...CODEX_DECIDED, stage: ToolCallStage.SCHEDULED });
+    return [{ call: unasked(call), detail }, running];
+  }
+
+  #detail(key: string, change: Partial<ToolCallDetail>): ToolCallDetail {
+    const detail = changedDetail(this.#details.get(key), change);
+    this.#details.set(key, detail);
+    return detail;
   }
 
   #change(key: string, change: (call: ToolCall) => CallUpdate[]): AgentEvent[] {

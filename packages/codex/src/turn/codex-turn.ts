@@ -1,13 +1,7 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import {
-  findToolCall,
-  structFromJson,
-  type ToolCall,
-  type ToolCallConfirmation,
-  ToolCallStatus,
-} from "@devtool/schema";
+import { findToolCall, structFromJson, ToolCallStatus } from "@devtool/schema";
 import { canonicalJson, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
-import { type AgentEvent, type Turn, toolFailure } from "@devtool/server/agent";
+import { type AgentEvent, type PermissionPolicy, type Turn, toolFailure } from "@devtool/server/agent";
 import type { AppServer, ServerMessage } from "../app-server/app-server.ts";
 import { Inbox } from "../app-server/inbox.ts";
 import { CallBook, type CallEnd } from "./call-book.ts";
@@ -15,13 +9,7 @@ import type { ItemCall } from "./item-call.ts";
 import { ItemStream } from "./item-stream.ts";
 import { SHOW_INTERVAL_MS } from "./live-output.ts";
 import { inputFromMessage, textInput } from "./prompt.ts";
-import { Questions } from "./questions.ts";
-
-/** A call that waited for its user when the server stopped, and the answer that came since. */
-export interface AnsweredCall {
-  readonly call: ToolCall;
-  readonly answer: ToolCallConfirmation;
-}
+import { type AnsweredCall, Questions } from "./questions.ts";
 
 /** Dependencies of `CodexTurn`. */
 export interface CodexTurnOptions {
@@ -34,6 +22,7 @@ export interface CodexTurnOptions {
   readonly answered: readonly AnsweredCall[];
   /** The parameters of `turn/start` beside the thread and the input. */
   readonly settings: JsonObject;
+  readonly permission: PermissionPolicy | undefined;
   readonly now: () => Date;
 }
 
@@ -53,7 +42,7 @@ export class CodexTurn {
   /** The answered calls that Codex has not made again yet. */
   #answered: readonly AnsweredCall[];
   /** The answers of those that it has made again, by item. */
-  readonly #answers = new Map<string, ToolCallConfirmation>();
+  readonly #answers = new Map<string, AnsweredCall>();
   #turnId = "";
   #hasEnded = false;
   /** Input that arrived too late for the turn of Codex. */
@@ -62,13 +51,14 @@ export class CodexTurn {
   constructor(options: CodexTurnOptions) {
     this.#options = options;
     this.#answered = options.answered;
-    const { turn, server, threadId, workspace, now } = options;
+    const { turn, server, threadId, workspace, permission, now } = options;
     const calls = this.#calls;
     this.#items = new ItemStream({ calls, threadId, workspace, begin: (itemId, call) => this.#begin(itemId, call) });
     this.#questions = new Questions({
       turn,
       server,
       calls,
+      permission,
       changesOf: (itemId) => this.#items.changesOf(itemId),
       takeAnswer: (itemId) => this.#takeAnswer(itemId),
       publish: (act) => this.#publish(act),
@@ -153,7 +143,7 @@ export class CodexTurn {
     );
     if (again) {
       this.#answered = this.#answered.filter((answered) => answered !== again);
-      this.#answers.set(itemId, again.answer);
+      this.#answers.set(itemId, again);
       this.#calls.adopt(itemId, again.call);
       return [];
     }
@@ -163,7 +153,7 @@ export class CodexTurn {
     return this.#calls.add(itemId, { toolCallId, toolName, description, inputParameters: structFromJson(args) });
   }
 
-  #takeAnswer(itemId: string): ToolCallConfirmation | undefined {
+  #takeAnswer(itemId: string): AnsweredCall | undefined {
     const answer = this.#answers.get(itemId);
     this.#answers.delete(itemId);
     return answer;

@@ -1,12 +1,36 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import { confirmationsOf, OPTION_CANCEL, type Task, type ToolCallConfirmation, ToolCallStatus } from "@devtool/schema";
+import {
+  ApprovalMode,
+  confirmationsOf,
+  OPTION_CANCEL,
+  OPTION_PROCEED_ONCE,
+  type Task,
+  type ToolCall,
+  type ToolCallConfirmation,
+  ToolCallStatus,
+} from "@devtool/schema";
 import { stringOrEmpty } from "@devtool/schema/json";
-import type { AgentEvent, Turn } from "@devtool/server/agent";
+import type { AgentEvent, PermissionDecision, PermissionPolicy, Turn } from "@devtool/server/agent";
 import type { AppServer, ServerMessage } from "../app-server/app-server.ts";
-import { type Approval, commandApproval, fileApproval, OPTION_REJECT, permissionsApproval } from "./approval.ts";
-import { CANCELLED, type CallBook } from "./call-book.ts";
+import {
+  type Approval,
+  type CallApproval,
+  commandApproval,
+  fileApproval,
+  OPTION_REJECT,
+  permissionsApproval,
+} from "./approval.ts";
+import { approvalDigest, CANCELLED, type CallBook, type CallEnd } from "./call-book.ts";
 import type { ProposedChanges } from "./item-stream.ts";
 import { elicitationAnswer, elicitationQuestion, inputAnswer, inputQuestions } from "./user-question.ts";
+
+/** A call that waited for its user when the server stopped, and the answer that came since. */
+export interface AnsweredCall {
+  readonly call: ToolCall;
+  readonly answer: ToolCallConfirmation;
+  /** `approvalDigest` of what the user was shown. */
+  readonly digest: Uint8Array;
+}
 
 /** A request of the app-server. */
 export type ServerRequest = Extract<ServerMessage, { case: "request" }>;
@@ -17,14 +41,22 @@ export interface QuestionsOptions {
   readonly server: AppServer;
   readonly calls: CallBook;
   readonly changesOf: (itemId: string) => ProposedChanges;
+  /** Decides about calls before their user is asked. Undefined when the user decides about all. */
+  readonly permission: PermissionPolicy | undefined;
   /** Takes the answer that the user gave to a call before a restart. Undefined when there is none. */
-  readonly takeAnswer: (itemId: string) => ToolCallConfirmation | undefined;
+  readonly takeAnswer: (itemId: string) => AnsweredCall | undefined;
   /** Makes and yields events in the order of the turn. Resolves when the agent is resumed after them. */
   readonly publish: (make: () => AgentEvent[]) => Promise<void>;
   /** Tells Codex something while it works. */
   readonly steer: (text: string) => Promise<void>;
   readonly now: () => Date;
 }
+
+const ASK: PermissionDecision = { case: "ask" };
+/** The end of a call that only asked. */
+const ANSWERED: CallEnd = { status: ToolCallStatus.SUCCEEDED, result: { case: undefined } };
+/** The result of a request for permissions that is declined. */
+const NO_PERMISSIONS: JsonObject = { permissions: {}, scope: "turn" };
 
 /** Handles a request until it is answered. */
 type Handler = (questions: Questions, request: ServerRequest, signal: AbortSignal) => Promise<void>;
@@ -60,21 +92,27 @@ export class Questions {
     this.#open.get(JSON.stringify(requestId ?? null))?.abort();
   }
 
-  async approveCommand({ id, params }: ServerRequest, signal: AbortSignal): Promise<void> {
-    await this.#approve(id, params, commandApproval(params), signal);
+  async approveCommand(request: ServerRequest, signal: AbortSignal): Promise<void> {
+    await this.#approve(request, commandApproval(request.params), signal);
   }
 
-  async approveChanges({ id, params }: ServerRequest, signal: AbortSignal): Promise<void> {
-    const { changes, diff } = this.#options.changesOf(stringOrEmpty(params.itemId));
-    await this.#approve(id, params, fileApproval(changes, diff, params), signal);
+  async approveChanges(request: ServerRequest, signal: AbortSignal): Promise<void> {
+    const { changes, diff } = this.#options.changesOf(stringOrEmpty(request.params.itemId));
+    await this.#approve(request, fileApproval(changes, diff, request.params), signal);
   }
 
   async approvePermissions({ id, params }: ServerRequest, signal: AbortSignal): Promise<void> {
     const approval = permissionsApproval(params);
     const key = await this.#addQuestion(`permissions-${id}`, "request_permissions", params);
+    const { server, calls, publish } = this.#options;
+    const decision = await this.#decide(key, approval, signal);
+    if (decision.case === "deny") {
+      await publish(() => calls.deny(key, decision));
+      return server.reply(id, NO_PERMISSIONS);
+    }
     const { selectedOptionId } = await this.#ask(key, approval, signal);
     await this.#endQuestion(key, selectedOptionId);
-    this.#options.server.reply(id, approval.results.get(selectedOptionId) ?? { permissions: {}, scope: "turn" });
+    server.reply(id, approval.results.get(selectedOptionId) ?? NO_PERMISSIONS);
   }
 
   async askUser({ id, params }: ServerRequest, signal: AbortSignal): Promise<void> {
@@ -102,26 +140,77 @@ export class Questions {
     this.#options.server.reply(id, { currentTimeAt: Math.floor(this.#options.now().getTime() / 1000) });
   }
 
-  /** Asks whether an item may go on, and answers the request. */
-  async #approve(id: ServerRequest["id"], params: JsonObject, approval: Approval, signal: AbortSignal): Promise<void> {
-    const { server, calls, takeAnswer, publish } = this.#options;
+  /** Asks whether an item may go on, unless a rule decides, and answers the request. */
+  async #approve({ id, params }: ServerRequest, approval: CallApproval, signal: AbortSignal): Promise<void> {
+    const { server, calls, publish } = this.#options;
     const itemId = stringOrEmpty(params.itemId);
-    const known = takeAnswer(itemId);
-    const usable = known && approval.results.has(known.selectedOptionId) ? known : undefined;
-    const isOfItem = usable !== undefined || (!params.approvalId && calls.mayAsk(itemId));
+    const known = this.#knownAnswer(itemId, approval);
+    const isOfItem = known !== undefined || (!params.approvalId && calls.mayAsk(itemId));
     const key = isOfItem ? itemId : await this.#addQuestion(`approval-${id}`, "approval", params, itemId);
-    const answer = usable ?? (await this.#ask(key, approval, signal));
+    const decision = known ? ASK : await this.#decide(key, approval, signal);
+    switch (decision.case) {
+      case "allow":
+        await publish(() => [...calls.allow(key, decision), ...(isOfItem ? calls.run(key) : calls.end(key, ANSWERED))]);
+        return server.reply(id, approval.results.get(OPTION_PROCEED_ONCE) ?? { decision: "accept" });
+      case "deny":
+        await publish(() => calls.deny(key, decision));
+        return server.reply(id, { decision: "decline" });
+      case "ask":
+        return this.#answer({ id, itemId, key }, approval, known ?? (await this.#ask(key, approval, signal)));
+      default:
+        return decision satisfies never;
+    }
+  }
+
+  /** Gives Codex the user's answer. */
+  async #answer(
+    { id, itemId, key }: { readonly id: ServerRequest["id"]; readonly itemId: string; readonly key: string },
+    approval: Approval,
+    answer: ToolCallConfirmation,
+  ): Promise<void> {
+    const { server, calls, publish } = this.#options;
     const { selectedOptionId } = answer;
     const changed = answer.modifiedDetails.case === "fileDetails" ? answer.modifiedDetails.value.newContent : undefined;
     if (selectedOptionId === OPTION_CANCEL || selectedOptionId === OPTION_REJECT || changed !== undefined) {
       await publish(() => calls.end(key, CANCELLED));
-    } else if (isOfItem) await publish(() => calls.run(key));
+    } else if (key === itemId) await publish(() => calls.run(key));
     else await this.#endQuestion(key, selectedOptionId);
     if (changed === undefined)
       return server.reply(id, approval.results.get(selectedOptionId) ?? { decision: "cancel" });
     server.reply(id, { decision: "decline" });
     const path = this.#options.changesOf(itemId).changes[0]?.path ?? "the file";
     await this.#options.steer(`I changed your proposal. Write exactly this content to ${path}:\n\n${changed}`);
+  }
+
+  /** Returns the answer that was given before a restart, if it is the answer to exactly this question. */
+  #knownAnswer(itemId: string, { request, results }: Approval): ToolCallConfirmation | undefined {
+    const known = this.#options.takeAnswer(itemId);
+    if (!known || !results.has(known.answer.selectedOptionId)) return undefined;
+    return Buffer.from(known.digest).equals(approvalDigest(known.call, request)) ? known.answer : undefined;
+  }
+
+  /** Decides about a call by the policy. The user decides where no rule does, and when the policy fails. */
+  async #decide(key: string, { claim, coversMore }: CallApproval, signal: AbortSignal): Promise<PermissionDecision> {
+    const { permission, calls } = this.#options;
+    const { task } = this.#options.turn;
+    if (!permission) return ASK;
+    const call = calls.find(key);
+    const request = {
+      ...claim,
+      workspacePath: task.settings?.workspacePath ?? "",
+      principal: task.principal,
+      approvalMode: task.sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED,
+      toolName: call?.toolName ?? "",
+      title: call?.description ?? "",
+      input: call?.inputParameters ?? {},
+    };
+    try {
+      const decision = await permission(request, signal);
+      return decision.case === "allow" && coversMore ? ASK : decision;
+    } catch {
+      signal.throwIfAborted();
+      return ASK;
+    }
   }
 
   /** Adds a call that only asks. Returns its key. */
@@ -158,8 +247,7 @@ export class Questions {
   /** Ends a call that only asked. */
   async #endQuestion(key: string, optionId: string): Promise<void> {
     const { calls, publish } = this.#options;
-    const result = { case: undefined };
-    if (optionId !== OPTION_CANCEL) await publish(() => calls.end(key, { status: ToolCallStatus.SUCCEEDED, result }));
+    if (optionId !== OPTION_CANCEL) await publish(() => calls.end(key, ANSWERED));
   }
 
   #textOf({ toolCallId }: ToolCallConfirmation): string {

@@ -383,9 +383,9 @@ export type AgentConfig = Message<"devtool.v1alpha.AgentConfig"> & {
 
   /**
    * Path of the module that exports the agent as `agent`, relative to the
-   * config file. `devtool` is the coding agent. `gemini`, `codex`, `opencode`,
-   * `qwen`, `vibe` and `claude` are these programs, and `acp:COMMAND` is any
-   * program that speaks the Agent Client Protocol.
+   * config file. `devtool` is the coding agent. `codex`, `gemini`, `codex-acp`,
+   * `opencode`, `qwen`, `vibe` and `claude` are these programs, and
+   * `acp:COMMAND` is any program that speaks the Agent Client Protocol.
    *
    * Modules and programs run with the privileges of the server.
    *
@@ -410,9 +410,9 @@ export type AgentConfigJson = {
 
   /**
    * Path of the module that exports the agent as `agent`, relative to the
-   * config file. `devtool` is the coding agent. `gemini`, `codex`, `opencode`,
-   * `qwen`, `vibe` and `claude` are these programs, and `acp:COMMAND` is any
-   * program that speaks the Agent Client Protocol.
+   * config file. `devtool` is the coding agent. `codex`, `gemini`, `codex-acp`,
+   * `opencode`, `qwen`, `vibe` and `claude` are these programs, and
+   * `acp:COMMAND` is any program that speaks the Agent Client Protocol.
    *
    * Modules and programs run with the privileges of the server.
    *
