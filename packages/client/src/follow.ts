@@ -5,6 +5,7 @@ import {
   isTerminal,
   type Replay,
   reduceTask,
+  type SendMessageRequest,
   SendMessageRequestSchema,
   type Task,
   type TaskEvent,
@@ -52,17 +53,28 @@ export function streamMessage(
   signal: AbortSignal,
   { onReplay, ...options }: ExchangeOptions = {},
 ): AsyncIterable<TaskEvent> {
-  const message = create(SendMessageRequestSchema, request);
-  const exchange: ResumableLog = {
+  const exchange = exchangeLog(client, create(SendMessageRequestSchema, request), onReplay);
+  return readWithResume(exchange, options, signal);
+}
+
+/**
+ * Returns the events of a message's exchange as a log. Opening it for the first time sends the
+ * message.
+ */
+export function exchangeLog(
+  client: DevtoolClient,
+  request: SendMessageRequest,
+  onReplay?: (replay: Replay) => void,
+): ResumableLog {
+  return {
     open: (last, limit) =>
       last
         ? readLog(client, last.taskId, last.sequence, limit)
-        : unwrapEvents(client.tasks.streamMessage({ request: message }, { signal: limit }), onReplay),
+        : unwrapEvents(client.tasks.streamMessage({ request }, { signal: limit }), onReplay),
     isEnd: endsExchange,
     // A task that has ended has no more events, and an agent may refuse to stream it.
     isComplete: (last) => last !== undefined && isTerminal(last.state),
   };
-  return readWithResume(exchange, options, signal);
 }
 
 /**
@@ -82,14 +94,20 @@ export function subscribeTask(
   options: ResumeOptions = {},
 ): AsyncIterable<TaskEvent> {
   const { taskId, afterSequence = 0n } = from;
-  const log: ResumableLog = {
+  return readWithResume(taskLog(client, taskId, afterSequence), options, signal);
+}
+
+/**
+ * Returns the events of a task after a sequence as a log.
+ */
+export function taskLog(client: DevtoolClient, taskId: string, afterSequence: bigint): ResumableLog {
+  return {
     after: afterSequence,
     open: (last, limit) => readLog(client, taskId, last?.sequence ?? afterSequence, limit),
     isEnd: () => false,
     // A log is never empty, so a stream without any event was cut short, unless all was read before.
     isComplete: (last) => (last ? isTerminal(last.state) : afterSequence > 0n),
   };
-  return readWithResume(log, options, signal);
 }
 
 /**

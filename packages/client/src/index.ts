@@ -10,3 +10,14 @@ export { confirmationPart, pendingToolCalls, textMessage } from "./confirmation.
 export { createDevtoolClient, type DevtoolClient } from "./devtool-client.ts";
 export { type ExchangeOptions, observeTask, streamMessage, subscribeTask } from "./follow.ts";
 export type { ResumeOptions } from "./resume.ts";
+export type { PlanStep } from "./view/plan.ts";
+export type { Schedule } from "./view/schedule.ts";
+export type { TaskItem } from "./view/task-items.ts";
+export {
+  type AnswerChanges,
+  createTaskView,
+  type NewSession,
+  type TaskSnapshot,
+  type TaskView,
+  type TaskViewOptions,
+} from "./view/task-view.ts";

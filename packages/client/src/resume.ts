@@ -31,6 +31,12 @@ export interface ResumeOptions {
    * Default: a timer.
    */
   readonly delay?: (ms: number, signal: AbortSignal) => Promise<void>;
+  /**
+   * Called with the error each time a connection is lost, before the wait for the next attempt.
+   *
+   * Default: not reported.
+   */
+  readonly onLost?: (error: ConnectError) => void;
 }
 
 /**
@@ -80,7 +86,7 @@ export async function* readWithResume(
 }
 
 async function* readStreams(log: ResumableLog, options: ResumeOptions, signal: AbortSignal): AsyncIterable<TaskEvent> {
-  const { maxAttempts = 10, baseDelayMs = 200, random = Math.random, delay = abortableDelay } = options;
+  const { maxAttempts = 10, onLost } = options;
   let last: TaskEvent | undefined;
   let fruitless = 0;
   for (let retry = 0; ; retry++) {
@@ -102,11 +108,42 @@ async function* readStreams(log: ResumableLog, options: ResumeOptions, signal: A
     if (error && FINAL_CODES.has(error.code)) throw error;
     fruitless = last === before ? fruitless + 1 : 0;
     if (fruitless === 0) retry = 0;
-    if (fruitless >= maxAttempts) {
-      throw error ?? new ConnectError("the stream ended before its task did", Code.Unavailable);
-    }
-    await delay(random() * Math.min(baseDelayMs * 2 ** retry, 10_000), signal);
+    const lost = error ?? new ConnectError("the stream ended before its task did", Code.Unavailable);
+    if (fruitless >= maxAttempts) throw lost;
+    onLost?.(lost);
+    await backOff(retry, options, signal);
   }
+}
+
+/**
+ * Makes a call, and repeats it after errors that a retry can fix. The call must have the same effect
+ * when it is repeated.
+ */
+export async function callWithRetry<T>(
+  call: (signal: AbortSignal) => Promise<T>,
+  options: ResumeOptions,
+  signal: AbortSignal,
+): Promise<T> {
+  const { maxAttempts = 10, onLost } = options;
+  for (let retry = 0; ; retry++) {
+    try {
+      return await call(signal);
+    } catch (reason) {
+      signal.throwIfAborted();
+      const error = ConnectError.from(reason);
+      if (FINAL_CODES.has(error.code) || retry + 1 >= maxAttempts) throw error;
+      onLost?.(error);
+      await backOff(retry, options, signal);
+    }
+  }
+}
+
+/**
+ * Waits before the next attempt, after `retry` earlier ones.
+ */
+async function backOff(retry: number, options: ResumeOptions, signal: AbortSignal): Promise<void> {
+  const { baseDelayMs = 200, random = Math.random, delay = abortableDelay } = options;
+  await delay(random() * Math.min(baseDelayMs * 2 ** retry, 10_000), signal);
 }
 
 /**

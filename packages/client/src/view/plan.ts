@@ -1,0 +1,48 @@
+import type { JsonObject } from "@bufbuild/protobuf";
+import type { Part, TaskEvent } from "@devtool/schema";
+import { isObject } from "@devtool/schema/json";
+
+/**
+ * A step of an agent's plan.
+ */
+export interface PlanStep {
+  readonly text: string;
+  readonly status: "pending" | "in_progress" | "completed";
+}
+
+/**
+ * Returns the plan after an event: the steps that it gives, or the plan before it.
+ *
+ * An agent gives its plan, each time whole, with a call of `update_plan`, or in an artifact named
+ * "Plan" with a JSON object as its content.
+ */
+export function reducePlan(plan: readonly PlanStep[], { payload }: TaskEvent): readonly PlanStep[] {
+  switch (payload.case) {
+    case "toolCall":
+      return payload.value.toolName === "update_plan" ? (stepsIn(payload.value.inputParameters) ?? plan) : plan;
+    case "artifact":
+      return payload.value.artifact?.name === "Plan" ? (stepsIn(dataOf(payload.value.artifact.parts)) ?? plan) : plan;
+    default:
+      return plan;
+  }
+}
+
+function dataOf(parts: readonly Part[]): JsonObject | undefined {
+  for (const { content } of parts) if (content.case === "data") return content.value;
+  return undefined;
+}
+
+/**
+ * Reads the steps of a plan: `plan` with `step`, or `entries` with `content`.
+ */
+function stepsIn(data: JsonObject | undefined): readonly PlanStep[] | undefined {
+  const list = data?.plan ?? data?.entries;
+  return Array.isArray(list) ? list.flatMap((step) => (isObject(step) ? stepOf(step) : [])) : undefined;
+}
+
+function stepOf({ step, content, status }: JsonObject): PlanStep[] {
+  const text = step ?? content;
+  if (typeof text !== "string") return [];
+  if (status === "completed") return [{ text, status }];
+  return [{ text, status: status === "in_progress" || status === "inProgress" ? "in_progress" : "pending" }];
+}

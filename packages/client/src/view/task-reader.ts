@@ -1,0 +1,278 @@
+import { create } from "@bufbuild/protobuf";
+import type { ConnectError } from "@connectrpc/connect";
+import {
+  endsExchange,
+  isInterrupted,
+  isTerminal,
+  type Message,
+  type SendMessageRequest,
+  SendMessageRequestSchema,
+  type Task,
+  type TaskEvent,
+} from "@devtool/schema";
+import type { DevtoolClient } from "../devtool-client.ts";
+import { exchangeLog, taskLog } from "../follow.ts";
+import { callWithRetry, type ResumableLog, type ResumeOptions, readWithResume } from "../resume.ts";
+import { abortable, WakeUp } from "./wait.ts";
+
+/**
+ * Time in milliseconds after which a new stream that has not failed counts as connected, even if the
+ * task has no new event.
+ */
+const CONNECTED_AFTER_MS = 2000;
+
+/**
+ * Receives what a reader reads.
+ */
+export interface ReaderHandlers {
+  /**
+   * Called with each event of the task, in order and once.
+   */
+  onEvent(event: TaskEvent): void;
+  /**
+   * Called with a message that was sent, before the event that follows it, if the protocol does not
+   * show the event that records the message.
+   */
+  onSent(message: Message, next: TaskEvent): void;
+  /**
+   * Called with the error when the connection is lost, and with undefined when it is restored.
+   */
+  onLost(error: ConnectError | undefined): void;
+}
+
+/**
+ * A message on its way to the server.
+ */
+interface Sending {
+  readonly request: SendMessageRequest;
+  readonly signal: AbortSignal;
+  readonly done: PromiseWithResolvers<void>;
+}
+
+/**
+ * The position of the last event that was read.
+ */
+interface Position {
+  readonly taskId: string;
+  readonly sequence: bigint;
+}
+
+/**
+ * Reads the log of one task over one stream at a time: an exchange while it sends a message, and the
+ * log itself otherwise. In A2A 1.0, where an ended task goes on in another, it reads that one then.
+ */
+export class TaskReader {
+  readonly #client: DevtoolClient;
+  readonly #options: ResumeOptions;
+  readonly #handlers: ReaderHandlers;
+  readonly #wakeUp = new WakeUp();
+  readonly #outbox: Sending[] = [];
+  /**
+   * Includes events that show nothing. Undefined before the first event of a new task.
+   */
+  #position: Position | undefined;
+  /**
+   * Whether the log was read to the end of an ended task.
+   */
+  #isAtEnd = false;
+  /**
+   * The sequence of the last event that ended an exchange. 0 if there was none.
+   */
+  #lastEnd = 0n;
+  /**
+   * The message that was sent last, until the next event.
+   */
+  #sent: Message | undefined;
+  /**
+   * The exchanges whose end is awaited, by the sequence after which it comes.
+   */
+  readonly #exchanges = new Map<() => void, bigint>();
+
+  constructor(
+    client: DevtoolClient,
+    taskId: string | undefined,
+    options: Omit<ResumeOptions, "onLost">,
+    handlers: ReaderHandlers,
+  ) {
+    this.#client = client;
+    this.#handlers = handlers;
+    this.#options = { ...options, onLost: (error) => handlers.onLost(error) };
+    if (taskId !== undefined) this.#position = { taskId, sequence: 0n };
+  }
+
+  /**
+   * The id of the task. Empty before the first message of a new task was accepted.
+   */
+  get taskId(): string {
+    return this.#position?.taskId ?? "";
+  }
+
+  /**
+   * Reads and sends until the signal aborts. Throws errors that a retry cannot fix, except those of
+   * messages, which their senders have.
+   */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const sending = this.#outbox.shift();
+      if (sending) await this.#exchange(sending, signal);
+      else if (this.#position && !this.#isAtEnd) await this.#readOn(this.#position, signal);
+      else await this.#wakeUp.wait(signal);
+    }
+  }
+
+  /**
+   * Makes the reader read on, even if the task had ended.
+   */
+  readAgain(): void {
+    this.#isAtEnd = false;
+    this.#wakeUp.wake();
+  }
+
+  /**
+   * Sends a message to a task that is not working, or starts one. Resolves at the end of its
+   * exchange. The reader must run.
+   */
+  async send(request: SendMessageRequest, signal: AbortSignal): Promise<void> {
+    const sending = { request, signal, done: Promise.withResolvers<void>() };
+    this.#outbox.push(sending);
+    this.#wakeUp.wake();
+    await abortable(sending.done.promise, signal);
+  }
+
+  /**
+   * Adds a message to the queue of a working task. Resolves at the end of its exchange. The reader
+   * must run: its stream shows the exchange, and a second one would show it again.
+   */
+  async queue(request: SendMessageRequest, signal: AbortSignal): Promise<void> {
+    const sequence = this.#position?.sequence ?? 0n;
+    const immediate = create(SendMessageRequestSchema, { ...request, returnImmediately: true });
+    const send = (limit: AbortSignal) => this.#client.tasks.sendMessage(immediate, { signal: limit });
+    const { task } = await callWithRetry(send, this.#options, signal);
+    // The answer may be newer than what was read here, or older.
+    const accepted = task && task.sequence > sequence ? task.sequence : sequence;
+    await abortable(this.exchangeEnd(task && isAtRest(task) ? accepted - 1n : accepted), signal);
+  }
+
+  /**
+   * Resolves when an event after a sequence has ended an exchange.
+   */
+  exchangeEnd(after: bigint): Promise<void> {
+    if (this.#lastEnd > after) return Promise.resolve();
+    return new Promise((resolve) => {
+      const end = (): void => {
+        this.#exchanges.delete(end);
+        resolve();
+      };
+      this.#exchanges.set(end, after);
+    });
+  }
+
+  /**
+   * Reads the log until the task ends, or there is something else to do.
+   */
+  async #readOn({ taskId, sequence }: Position, signal: AbortSignal): Promise<void> {
+    const interrupt = AbortSignal.any([signal, this.#wakeUp.signal]);
+    const log = this.#observe(taskLog(this.#client, taskId, sequence));
+    try {
+      for await (const event of readWithResume(log, this.#options, interrupt)) this.#pass(event);
+      this.#isAtEnd = true;
+    } catch (reason) {
+      if (!interrupt.aborted) throw reason;
+    }
+  }
+
+  async #exchange({ request, signal: sender, done }: Sending, signal: AbortSignal): Promise<void> {
+    if (sender.aborted) return;
+    const addressed = { ...request, taskId: request.taskId || this.taskId };
+    const log = this.#observe(exchangeLog(this.#client, addressed));
+    this.#isAtEnd = false;
+    this.#sent = request.message;
+    try {
+      for await (const event of readWithResume(log, this.#options, AbortSignal.any([signal, sender]))) {
+        if (event.sequence > (this.#position?.sequence ?? 0n)) {
+          // Others have added to the task meanwhile, or the protocol shows no messages. The log has what is missing.
+          void this.exchangeEnd(event.sequence - 1n).then(done.resolve);
+          return;
+        }
+        this.#pass(event);
+        this.#isAtEnd = isAtEnd(event);
+      }
+      done.resolve();
+    } catch (reason) {
+      this.#sent = undefined;
+      this.#handlers.onLost(undefined);
+      done.reject(reason);
+    }
+  }
+
+  /**
+   * Returns a log that records its position, and whether it is connected.
+   */
+  #observe(log: ResumableLog): ResumableLog {
+    const { onLost } = this.#handlers;
+    const advance = (event: TaskEvent): void => this.#advance(event);
+    return {
+      ...log,
+      open: async function* (last, signal) {
+        const connected = setTimeout(() => onLost(undefined), CONNECTED_AFTER_MS);
+        try {
+          for await (const event of log.open(last, signal)) {
+            clearTimeout(connected);
+            onLost(undefined);
+            advance(event);
+            yield event;
+          }
+        } finally {
+          clearTimeout(connected);
+        }
+      },
+    };
+  }
+
+  /**
+   * Moves the position to an event that follows it.
+   */
+  #advance({ taskId, sequence }: TaskEvent): void {
+    const isOther = this.#position?.taskId !== taskId;
+    if (isOther) this.#lastEnd = 0n;
+    if (isOther || sequence === (this.#position?.sequence ?? 0n) + 1n) this.#position = { taskId, sequence };
+  }
+
+  #pass(event: TaskEvent): void {
+    if (this.#sent && !recordedMessage(event)) this.#handlers.onSent(this.#sent, event);
+    this.#sent = undefined;
+    this.#handlers.onEvent(event);
+    if (!endsExchange(event) || event.sequence <= this.#lastEnd) return;
+    this.#lastEnd = event.sequence;
+    for (const [end, after] of this.#exchanges) if (event.sequence > after) end();
+  }
+}
+
+/**
+ * Returns whether a task has ended or waits for its user.
+ */
+export function isAtRest({ state }: Pick<Task, "state">): boolean {
+  return isTerminal(state) || isInterrupted(state);
+}
+
+/**
+ * Returns the client's message that an event records.
+ */
+export function recordedMessage({ payload }: TaskEvent): Message | undefined {
+  switch (payload.case) {
+    case "message":
+      return payload.value;
+    case "created":
+    case "messageQueued":
+      return payload.value.message;
+    default:
+      return undefined;
+  }
+}
+
+/**
+ * Returns whether an event ends its task.
+ */
+function isAtEnd(event: TaskEvent): boolean {
+  return isTerminal(event.state) && endsExchange(event);
+}
