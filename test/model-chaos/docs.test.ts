@@ -1,8 +1,9 @@
-import { execFile, spawn } from "node:child_process";
+import { type ChildProcessByStdio, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { parseStep } from "@devtool/coding-agent/script";
@@ -44,12 +45,12 @@ describe("docs/models.md", () => {
       cwd: root,
       stdio: ["ignore", "pipe", "inherit"],
     });
-    const [line] = await once(main.stdout, "data");
-    const [url = ""] = /http:\S+/.exec(String(line)) ?? [];
+    const line = await firstOutputOf(main);
+    const [url = ""] = /http:\S+/.exec(line) ?? [];
     const devtool = [process.execPath, ...FROM_SOURCE, join(root, "packages/cli/src/main.ts")].join(" ");
-    const serve = `${environment}${url} exec ${devtool} serve --port 0 --json --data ${home} --workspace ${home}`;
+    const serve = `${environment}${url} exec ${devtool} serve --port 0 --json --data ${home}/data --workspace ${home}/work`;
     const server = spawn("sh", ["-c", serve], { stdio: ["ignore", "pipe", "inherit"] });
-    expect(String(await once(server.stdout, "data"))).toContain("http://127.0.0.1:");
+    expect(await firstOutputOf(server)).toContain("http://127.0.0.1:");
     for (const child of [server, main]) {
       child.kill("SIGTERM");
       await once(child, "exit");
@@ -83,6 +84,13 @@ describe("docs/scripted-agent.md", () => {
 });
 
 /** The program that a script of the repository starts once all is built. */
+/** Returns what a program writes first, or throws when it ends without a word. */
+async function firstOutputOf(child: ChildProcessByStdio<null, Readable, null>): Promise<string> {
+  const ended = once(child, "exit").then(([code]) => Promise.reject(new Error(`ended with ${code} and said nothing`)));
+  const [output] = await Promise.race([once(child.stdout, "data"), ended]);
+  return String(output);
+}
+
 async function programOf(script: string): Promise<string> {
   const { scripts } = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
   return scripts[script].split(" && ").at(-1);
