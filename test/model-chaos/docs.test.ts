@@ -83,7 +83,6 @@ describe("docs/scripted-agent.md", () => {
   });
 });
 
-/** The program that a script of the repository starts once all is built. */
 /** Returns what a program writes first, or throws when it ends without a word. */
 async function firstOutputOf(child: ChildProcessByStdio<null, Readable, null>): Promise<string> {
   const ended = once(child, "exit").then(([code]) => Promise.reject(new Error(`ended with ${code} and said nothing`)));
@@ -91,6 +90,7 @@ async function firstOutputOf(child: ChildProcessByStdio<null, Readable, null>): 
   return String(output);
 }
 
+/** The program that a script of the repository starts once all is built. */
 async function programOf(script: string): Promise<string> {
   const { scripts } = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
   return scripts[script].split(" && ").at(-1);
