@@ -299,11 +299,11 @@ export class AcpTurn {
   /** Answers a question about a call. What the client does for the agent then is recorded before it is done. */
   *#settle({ question, options, shown }: CallQuestion, outcome: RequestPermissionOutcome): Generator<AgentEvent> {
     const { session } = this.#options;
-    const kind = options.kindOf(outcome);
-    if (kind !== "") this.#approvals.add(shown);
-    if (kind === "allow_always" && shown.kind === "edit") session.allowsEdits = true;
+    const reach = options.reachOf(outcome);
+    if (reach) this.#approvals.add(shown);
+    if (reach === "always" && shown.kind === "edit") session.allowsEdits = true;
     // An agent that has ended asks again, and the client does nothing for it before.
-    if (question.action && kind !== "" && !session.connection.ended.aborted) {
+    if (question.action && reach && !session.connection.ended.aborted) {
       this.#performing.set(question.params, shown.id);
       yield* calls(this.#book.executing(shown.id));
     }

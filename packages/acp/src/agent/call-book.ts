@@ -12,6 +12,7 @@ import {
   GenericDetailsSchema,
   isEnded,
   McpDetailsSchema,
+  oneLine,
   structFromJson,
   type Task,
   type ToolCall,
@@ -21,6 +22,7 @@ import {
   ToolCallStatus,
   type ToolOutput,
   ToolOutputSchema,
+  visibleText,
 } from "@devtool/schema";
 import { canonicalJson, defined, isObject, listOrEmpty, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 import { type CallUpdate, changedDetail, type FailureType, toolFailure } from "@devtool/server/agent";
@@ -216,7 +218,7 @@ export class CallBook {
     if (serverName !== undefined && toolName !== undefined)
       return { case: "mcpDetails", value: create(McpDetailsSchema, { serverName, toolName }) };
     const text = this.#textOf(id);
-    const description = [known.title, text].filter((part) => part !== "").join("\n");
+    const description = visibleText([known.title, text].filter((part) => part !== "").join("\n"));
     return { case: "genericDetails", value: create(GenericDetailsSchema, { description }) };
   }
 
@@ -294,9 +296,16 @@ export class CallBook {
   }
 
   #call(id: string, status: ToolCallStatus): ToolCall {
-    const description = this.title(id).split("\n")[0] || undefined;
+    const description = this.#describe(id) || undefined;
     const fields = { toolCallId: id, toolName: this.toolName(id), status, description };
     return create(ToolCallSchema, defined({ ...fields, inputParameters: structFromJson(this.input(id)) }));
+  }
+
+  /** A line about a call in the agent's words; for a command with deceptive characters, the command, with these escaped. */
+  #describe(id: string): string {
+    const known = this.#find(id);
+    const command = known?.kind === "execute" ? commandOf(known, objectOrEmpty(known.input)) : "";
+    return visibleText(command) === command ? oneLine(known?.title ?? "") : `Run ${oneLine(command)}`;
   }
 
   /** The text of a call: its content, or the output of its terminals. */

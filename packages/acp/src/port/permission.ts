@@ -14,7 +14,8 @@ import {
 
 const KINDS: ReadonlyMap<string, PermissionOptionKind> = new Map([
   [OPTION_PROCEED_ONCE, "allow_once"],
-  [OPTION_PROCEED_WITHOUT_SANDBOX, "allow_once"],
+  // It goes further than a plain yes, which a client that approves once by itself would take it for.
+  [OPTION_PROCEED_WITHOUT_SANDBOX, "allow_always"],
   [OPTION_PROCEED_ALWAYS, "allow_always"],
   [OPTION_PROCEED_ALWAYS_TOOL, "allow_always"],
   [OPTION_PROCEED_ALWAYS_SERVER, "allow_always"],
@@ -39,11 +40,14 @@ function labelOf({ id, name, description }: ConfirmationOption): string {
   return description === undefined ? label : `${label}: ${description}`;
 }
 
-/** An option with an id that we do not know is one that a client must not choose by itself as an approval. */
+/**
+ * A client that approves or declines by itself must not choose an option with an id that we do not know: it declines with
+ * `reject_once`, which only `cancel` is.
+ */
 function kindOf(optionId: string): PermissionOptionKind {
   const known = KINDS.get(optionId);
   if (known) return known;
-  const isAlways = /always|session/i.test(optionId);
+  const isAlways = /always|session|task|sandbox|all([_-]|$)/i.test(optionId);
   if (/^(proceed|allow|approve|accept)/i.test(optionId)) return isAlways ? "allow_always" : "allow_once";
-  return isAlways ? "reject_always" : "reject_once";
+  return "reject_always";
 }

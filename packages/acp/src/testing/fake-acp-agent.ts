@@ -119,6 +119,23 @@ const WORDS: Readonly<Record<string, (step: Step) => Promise<unknown>>> = {
     await send(step, { sessionUpdate: "tool_call_update", toolCallId, status: "in_progress" });
     await ask(step, toolCallId, step.rest);
   },
+  /** Asks with the options and the call that the line has as JSON, and reports the answer. */
+  permit: (step) =>
+    report(step, () => {
+      const toolCallId = nextCall(step);
+      const { options, ...call } = JSON.parse(step.rest);
+      const toolCall = { toolCallId, title: "permit", kind: "execute" as const, ...call };
+      return step.client.request(CLIENT.session.requestPermission, { sessionId: step.session.id, toolCall, options });
+    }),
+  /** Asks, and withdraws the question a moment later. */
+  withdraw: (step) =>
+    report(step, () => {
+      const toolCall = { toolCallId: nextCall(step), title: step.rest, kind: "execute" as const };
+      const options = [{ optionId: "yes", name: "Yes", kind: "allow_once" as const }];
+      const question = { sessionId: step.session.id, toolCall, options };
+      const cancellationSignal = AbortSignal.timeout(300);
+      return step.client.request(CLIENT.session.requestPermission, question, { cancellationSignal });
+    }),
   /** Asks about several calls at once. */
   asks: async (step) => {
     await Promise.all(step.words.map((word) => ask(step, nextCall(step), word)));

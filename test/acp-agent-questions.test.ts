@@ -1,0 +1,119 @@
+import type { PermissionOption } from "@agentclientprotocol/sdk";
+import type { PermissionDecision } from "@devtool/acp";
+import { AuditAction, findToolCall, TaskState, ToolCallStatus } from "@devtool/schema";
+import { describe, expect, it } from "vitest";
+import { AcpWorld, type AcpWorldOptions } from "./acp-agent/world.ts";
+
+const world = (options: AcpWorldOptions = {}): Promise<AcpWorld> => new AcpWorld(options).start();
+const ONCE: PermissionOption = { optionId: "go-on", name: "Go on", kind: "allow_once" };
+const ALWAYS: PermissionOption = { optionId: "for-good", name: "For good", kind: "allow_always" };
+const NO: PermissionOption = { optionId: "leave-it", name: "Leave it", kind: "reject_once" };
+const ALLOW = (): PermissionDecision => ({ case: "allow", rule: "operator-1:1" });
+
+/** The line that makes the fake agent ask with some options, and report the answer. */
+function permit(options: readonly PermissionOption[], call: object = {}): string {
+  return `permit ${JSON.stringify({ options, ...call })}`;
+}
+
+function selected(optionId: string): string {
+  return JSON.stringify({ outcome: { outcome: "selected", optionId } });
+}
+
+describe("a question of an ACP agent", () => {
+  it.each([
+    ["proceed_once", selected("go-on")],
+    ["proceed_always", selected("for-good")],
+    ["cancel", selected("leave-it")],
+  ])("is answered with the agent's own id for %s", async (optionId, answer) => {
+    await using acp = await world();
+    const asked = await acp.say(permit([NO, ALWAYS, ONCE]));
+    expect((await acp.answer(asked.task, optionId)).text).toBe(answer);
+  });
+
+  it("that offers no way to decline is cancelled by a user who declines", async () => {
+    await using acp = await world();
+    const asked = await acp.say(permit([ONCE, ALWAYS]));
+    const { text, task } = await acp.answer(asked.task, "cancel");
+    expect([text, findToolCall(task, "call-1")?.status]).toEqual([
+      '{"outcome":{"outcome":"cancelled"}}',
+      ToolCallStatus.CANCELLED,
+    ]);
+  });
+
+  it("without a name for an option is refused with what is missing, and the turn goes on", async () => {
+    await using acp = await world();
+    const { task, text } = await acp.say('permit {"options":[{"optionId":"a","kind":"allow_once"}]}\nsay after');
+    expect([TaskState[task.state], text]).toEqual(["COMPLETED", '{"error":"Invalid params"}after']);
+  });
+
+  it("shows what would deceive as what it is, in its title and in its command", async () => {
+    await using acp = await world();
+    const call = { title: "ls\u202e\u001b[2J", rawInput: { command: "ls" } };
+    const asked = await acp.say(permit([{ ...ONCE, name: "Y\u202ees" }, NO], call));
+    expect(findToolCall(asked.task, "call-1")).toMatchObject({
+      description: "ls\\u{202e}\\u{1b}[2J",
+      confirmationRequest: { options: [{ name: "Y\\u{202e}es" }, { name: "Leave it" }] },
+    });
+    const other = await acp.say(permit([ONCE, NO], { title: "list", rawInput: { command: "rm \u202ea" } }));
+    expect(findToolCall(other.task, "call-1")?.description).toBe("Run rm \\u{202e}a");
+  });
+
+  it("is answered by a rule with what allows this call only: the user decides where there is no such option", async () => {
+    await using acp = await world({ permission: ALLOW });
+    expect((await acp.say(permit([ALWAYS, ONCE, NO]))).text).toBe(selected("go-on"));
+    const wide = { optionId: "proceed_without_sandbox", name: "Run it", kind: "allow_once" } as const;
+    for (const options of [
+      [ALWAYS, NO],
+      [wide, NO],
+    ]) {
+      const asked = await acp.say(permit(options));
+      expect(TaskState[asked.task.state]).toBe("INPUT_REQUIRED");
+      expect((await acp.answer(asked.task, "cancel")).text).toBe(selected("leave-it"));
+    }
+  });
+
+  it("is in the audit as the rule's where a rule answered, and as the user's where the user did", async () => {
+    const permission = ({ input }: { input: object }): PermissionDecision =>
+      "byRule" in input ? ALLOW() : { case: "ask" };
+    await using acp = await world({ isDurable: true, permission });
+    await acp.say(permit([ONCE, NO], { rawInput: { byRule: true } }));
+    const asked = await acp.say(permit([ONCE, NO]));
+    await acp.answer(asked.task, "proceed_once");
+    const declined = await acp.say(permit([ONCE, NO]));
+    await acp.answer(declined.task, "cancel");
+    const records = (await acp.audit()).map(({ action, rule, optionId }) => [AuditAction[action], rule, optionId]);
+    expect(records.filter(([action]) => action !== "CANCELLED")).toEqual([
+      ["ALLOWED", "operator-1:1", ""],
+      ["ASKED", "", ""],
+      ["APPROVED", "", "proceed_once"],
+      ["ASKED", "", ""],
+      ["DECLINED", "", "cancel"],
+    ]);
+  });
+
+  it("takes one answer", async () => {
+    await using acp = await world();
+    const asked = await acp.say(permit([ONCE, NO]));
+    await acp.answer(asked.task, "proceed_once");
+    await expect(acp.answer(asked.task, "cancel")).rejects.toThrow(
+      'tool call "call-1" was already answered with "proceed_once"',
+    );
+  });
+
+  it("that the agent has withdrawn takes no answer", async () => {
+    await using acp = await world();
+    const asked = await acp.say("withdraw make\nsay after");
+    const { id: taskId } = asked.task;
+    const state = async (): Promise<unknown> =>
+      TaskState[(await acp.client.tasks.getTask({ taskId })).task?.state ?? 0];
+    await expect.poll(state, { timeout: 60_000 }).toBe("COMPLETED");
+    await expect(acp.answer(asked.task, "proceed_once")).rejects.toThrow('tool call "call-1" has already ended');
+  });
+
+  it("of a turn that was canceled takes no answer", async () => {
+    await using acp = await world();
+    const asked = await acp.say(permit([ONCE, NO]));
+    await acp.cancel(asked.task);
+    await expect(acp.answer(asked.task, "proceed_once")).rejects.toThrow('tool call "call-1" has already ended');
+  });
+});
