@@ -7,6 +7,7 @@ import type {
   InitializeResponse,
   RequestError,
 } from "@agentclientprotocol/sdk";
+import { objectOrEmpty } from "@devtool/schema/json";
 import { abortable, Code, DevtoolError, VERSION } from "@devtool/server/agent";
 import type { AcpLimits, AcpPipe } from "./acp-agent-options.ts";
 import { readMessages } from "./message-reader.ts";
@@ -25,6 +26,8 @@ export interface AcpConnectionOptions {
   readonly capabilities: ClientCapabilities;
   /** Registers the handlers of the agent's requests and notifications. Those of notifications run in the order of arrival. */
   readonly register: (app: ClientApp) => void;
+  /** Resolves when there is room for another message. Nothing is read from the agent until then. */
+  readonly room: () => Promise<void>;
   /** Reports a message to the operator. */
   readonly onNotice: (text: string) => void;
   readonly nowMs: () => number;
@@ -63,9 +66,10 @@ export class AcpConnection implements AsyncDisposable {
           clientInfo: { name: "devtool", version: VERSION },
         }),
       );
-      if (initialized.protocolVersion !== PROTOCOL_VERSION)
+      const { protocolVersion } = objectOrEmpty(initialized);
+      if (protocolVersion !== PROTOCOL_VERSION)
         throw connection.#unavailable(
-          `it speaks version ${initialized.protocolVersion} of ACP, not ${PROTOCOL_VERSION}`,
+          `it speaks version ${JSON.stringify(protocolVersion)} of ACP, not ${PROTOCOL_VERSION}`,
         );
       connection.#initialized = initialized;
       return connection;
@@ -135,6 +139,7 @@ export class AcpConnection implements AsyncDisposable {
       for await (const message of messages) {
         // The SDK prints answers to requests that it did not make.
         if ("method" in message || this.#pending.delete(message.id)) yield message;
+        await this.#options.room();
       }
     } catch (reason) {
       this.#endFaulty(reason instanceof Error ? reason.message : "its output cannot be read");

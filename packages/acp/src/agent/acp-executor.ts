@@ -145,16 +145,23 @@ export class AcpExecutor implements AgentExecutor {
 /** Yields the end of a turn. Throws the reason of an agent that refused the prompt or has ended. */
 function* finish(end: PromptEnd, name: string): Generator<AgentEvent> {
   if (end.case === "failed") throw end.reason;
-  const ending = ENDINGS[end.reason];
+  const ending = ENDINGS.get(end.reason);
   // A reason that is not in version 1 of ACP does not fail the task.
   if (ending) yield { case: "end", value: { state: ending.state, text: `Agent ${quoted(name)} ${ending.text}` } };
 }
 
-const ENDINGS: Readonly<
-  Partial<Record<StopReason, { readonly state: TaskState.FAILED | TaskState.REJECTED; readonly text: string }>>
-> = {
-  max_tokens: { state: TaskState.FAILED, text: "stopped: it reached its maximum number of tokens." },
-  max_turn_requests: { state: TaskState.FAILED, text: "stopped: it reached its maximum number of requests in a turn." },
-  refusal: { state: TaskState.REJECTED, text: "refuses to go on." },
-  cancelled: { state: TaskState.FAILED, text: "canceled the turn itself." },
-};
+/** An end of a turn that is not its success. */
+interface Ending {
+  readonly state: TaskState.FAILED | TaskState.REJECTED;
+  readonly text: string;
+}
+
+const ENDINGS: ReadonlyMap<string, Ending> = new Map<StopReason, Ending>([
+  ["max_tokens", { state: TaskState.FAILED, text: "stopped: it reached its maximum number of tokens." }],
+  [
+    "max_turn_requests",
+    { state: TaskState.FAILED, text: "stopped: it reached its maximum number of requests in a turn." },
+  ],
+  ["refusal", { state: TaskState.REJECTED, text: "refuses to go on." }],
+  ["cancelled", { state: TaskState.FAILED, text: "canceled the turn itself." }],
+]);

@@ -10,7 +10,7 @@ import type {
   SetSessionConfigOptionResponse,
 } from "@agentclientprotocol/sdk";
 import type { JsonObject } from "@bufbuild/protobuf";
-import { isObject, stringOrEmpty } from "@devtool/schema/json";
+import { isObject, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 import { abortable, Code, DevtoolError, quoted, type Semaphore } from "@devtool/server/agent";
 import type { AcpAgentOptions, AcpLimits } from "./acp-agent-options.ts";
 import { AcpConnection } from "./acp-connection.ts";
@@ -19,6 +19,9 @@ import { ClientFiles } from "./client-files.ts";
 import { Inbox, type SessionItem } from "./inbox.ts";
 import type { ItemQueue } from "./item-queue.ts";
 import { Terminals } from "./terminals.ts";
+
+/** The maximum length of an agent's id of a session, in characters. It is in the log. */
+const MAX_ID_LENGTH = 1024;
 
 /** The options of `AcpSession.open`. */
 export interface AcpSessionOptions {
@@ -78,7 +81,8 @@ export class AcpSession implements AsyncDisposable {
         files.register(app, agent.clientMethods ?? {});
       };
       const { onNotice, nowMs } = options;
-      const connecting = { name: agent.name, limits, capabilities, register, onNotice, nowMs };
+      const room = (): Promise<void> => inbox.room();
+      const connecting = { name: agent.name, limits, capabilities, register, room, onNotice, nowMs };
       const connection = await AcpConnection.open(pipe, connecting, starting);
       const session = new AcpSession(connection, inbox, terminals, options);
       await session.#enter(starting).catch(async (reason: unknown) => {
@@ -176,7 +180,8 @@ export class AcpSession implements AsyncDisposable {
       agent.request("session/prompt", { sessionId: this.#id, prompt: blocks }),
     );
     const done = asked.then(
-      ({ stopReason }) => queue.put({ case: "stopped", value: stopReason }),
+      // An agent may answer with anything.
+      (answer) => queue.put({ case: "stopped", value: stringOrEmpty(objectOrEmpty(answer).stopReason) }),
       (value: unknown) => queue.put({ case: "failed", value }),
     );
     this.#turn = done;
@@ -226,8 +231,14 @@ export class AcpSession implements AsyncDisposable {
       signal,
       (agent): Promise<NewSessionResponse> => agent.request("session/new", place),
     );
-    this.#id = opened.sessionId;
+    this.#id = this.#validId(objectOrEmpty(opened).sessionId);
     this.#takeState(opened);
+  }
+
+  #validId(id: unknown): string {
+    if (typeof id === "string" && id !== "" && id.length <= MAX_ID_LENGTH) return id;
+    const problem = `agent ${quoted(this.#options.agent.name)} answered session/new without a session id of at most ${MAX_ID_LENGTH} characters`;
+    throw new DevtoolError(problem, Code.Unavailable);
   }
 
   /** Goes on with an earlier session. Returns whether the agent can. */
@@ -265,9 +276,9 @@ export class AcpSession implements AsyncDisposable {
     }
   }
 
-  #takeState({ modes, configOptions }: LoadSessionResponse): void {
-    this.#modes = modes ?? undefined;
-    this.#configOptions = configOptions ?? [];
+  #takeState(state: LoadSessionResponse | null): void {
+    this.#modes = state?.modes ?? undefined;
+    this.#configOptions = state?.configOptions ?? [];
   }
 
   #loginRequired(cause: DevtoolError): DevtoolError {

@@ -1,9 +1,4 @@
-import type {
-  ContentBlock,
-  CreateElicitationResponse,
-  RequestPermissionOutcome,
-  StopReason,
-} from "@agentclientprotocol/sdk";
+import type { ContentBlock, CreateElicitationResponse, RequestPermissionOutcome } from "@agentclientprotocol/sdk";
 import type { JsonObject } from "@bufbuild/protobuf";
 import {
   ApprovalMode,
@@ -54,7 +49,7 @@ interface PermissionResult {
 
 /** How the agent ended a prompt. */
 export type PromptEnd =
-  | { readonly case: "stopped"; readonly reason: StopReason }
+  | { readonly case: "stopped"; readonly reason: string }
   | { readonly case: "failed"; readonly reason: unknown };
 
 /** A question to the user that is open. */

@@ -3,7 +3,6 @@ import type {
   CreateElicitationResponse,
   PermissionOption,
   RequestPermissionOutcome,
-  StopReason,
 } from "@agentclientprotocol/sdk";
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { ToolCallConfirmation } from "@devtool/schema";
@@ -22,6 +21,9 @@ import { ItemQueue } from "./item-queue.ts";
 /** The code of the error of a request that the agent withdrew. */
 const REQUEST_CANCELLED = -32800;
 
+/** The maximum number of questions of an agent that are open at a time. */
+const MAX_QUESTIONS = 128;
+
 /** One thing that happens in a turn, in the order in which it arrived. */
 export type SessionItem =
   /** An update of the agent: the `update` of a `session/update`. */
@@ -38,8 +40,8 @@ export type SessionItem =
   | { readonly case: "terminal"; readonly value: string }
   /** An action of the client was done, or failed with an error. */
   | { readonly case: "performed"; readonly value: { readonly params: JsonObject; readonly error: string | undefined } }
-  /** The agent answered the prompt. */
-  | { readonly case: "stopped"; readonly value: StopReason }
+  /** The agent answered the prompt with a stop reason. Empty: with something else. */
+  | { readonly case: "stopped"; readonly value: string }
   /** The agent refused the prompt or has ended. */
   | { readonly case: "failed"; readonly value: unknown };
 
@@ -70,9 +72,15 @@ export class Inbox implements ClientGate {
   }
 
   close(): void {
+    this.#queue?.abandon();
     this.#queue = undefined;
     for (const cancel of this.#open) cancel();
     this.#open.clear();
+  }
+
+  /** Resolves when the turn has taken enough of what arrived. An agent that is faster than its log waits. */
+  async room(): Promise<void> {
+    await this.#queue?.room();
   }
 
   put(item: SessionItem): void {
@@ -125,14 +133,14 @@ export class Inbox implements ClientGate {
     this.put({ case: "update", value: update });
   }
 
-  /** Puts a question into the queue and waits for its answer. Outside of a turn it is cancelled at once. */
+  /** Puts a question into the queue and waits for its answer. Outside of a turn, and beyond the maximum, it is cancelled at once. */
   async #ask<Answer>(
     signal: AbortSignal,
     cancelled: Answer,
     itemOf: (answer: (value: Answer) => void) => Extract<SessionItem, { case: "permission" | "elicitation" }>,
   ): Promise<Answer> {
     const queue = this.#queue;
-    if (!queue) return cancelled;
+    if (!queue || this.#open.size >= MAX_QUESTIONS) return cancelled;
     const answered = Promise.withResolvers<Answer>();
     const cancel = (): void => answered.resolve(cancelled);
     const item = itemOf(answered.resolve);

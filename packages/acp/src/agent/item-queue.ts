@@ -1,10 +1,15 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { abortable } from "@devtool/server/agent";
 
+/** The number of waiting items at which the agent has to wait: each may be as large as a message. */
+const MAX_WAITING = 32;
+
 /** A queue in memory with one reader. Items come out in the order in which they were put in. */
 export class ItemQueue<Item> {
   readonly #items: Item[] = [];
   #wake: (() => void) | undefined;
+  /** Resolves the promise of `room`. */
+  #free: (() => void) | undefined;
 
   /** The number of items that wait. */
   get length(): number {
@@ -16,11 +21,23 @@ export class ItemQueue<Item> {
     this.#wake?.();
   }
 
+  /** Resolves when few enough items wait that more should be read. */
+  async room(): Promise<void> {
+    if (this.#items.length >= MAX_WAITING) await new Promise<void>((resolve) => (this.#free = resolve));
+  }
+
+  /** Forgets the items. Nobody takes any more. */
+  abandon(): void {
+    this.#items.length = 0;
+    this.#free?.();
+  }
+
   /** Takes the next item, and waits until there is one. Rejects with the signal's reason when the signal aborts. */
   async take(signal: AbortSignal): Promise<Item> {
     for (;;) {
       signal.throwIfAborted();
       const item = this.#items.shift();
+      if (this.#items.length < MAX_WAITING) this.#free?.();
       if (item !== undefined) return item;
       await abortable(new Promise<void>((resolve) => (this.#wake = resolve)), signal);
     }
