@@ -278,6 +278,71 @@ describe("Codex behind the port", () => {
     expect(task.agentSessionId).toBe(asking.agentSessionId);
   });
 
+  describe("when the app-server is killed", () => {
+    it.each(["initialize", "account/read", "thread/start", "turn/start"])(
+      "at %s, fails the task and says so, and works again with the next message",
+      async (method) => {
+        await writeFile(join(home, "killed-at"), method);
+        const failed = await send("say Hi.");
+        expect([failed.state, failed.error]).toEqual([TaskState.FAILED, expect.stringContaining("ended by SIGKILL")]);
+        await rm(join(home, "killed-at"));
+        expect(wordsIn(await send("say Fine.", "m2", failed))).toBe("Fine.");
+      },
+    );
+
+    it.each([
+      ["before it says something", "killed", [], ""],
+      ["after it said something", "say Hi.\nkilled", [], "Hi."],
+      ["after a command", "run ls\nkilled", ["SUCCEEDED"], ""],
+      ["while a command runs", "rundie ls", ["FAILED"], ""],
+    ])("%s, fails the task and says so, and works again with the next message", async (_, prompt, calls, words) => {
+      const failed = await send(prompt);
+      expect([failed.state, failed.error]).toEqual([TaskState.FAILED, expect.stringContaining("ended by SIGKILL")]);
+      expect([callsIn(failed).map(({ status }) => ToolCallStatus[status]), wordsIn(failed)]).toEqual([calls, words]);
+      expect(wordsIn(await send("say Fine.", "m2", failed))).toBe("Fine.");
+    });
+
+    it("when it has its answer, does not say that the call did not run, nor runs it again", async () => {
+      const failed = await answer(await send("askdie touch x"), OPTION_PROCEED_ONCE);
+      expect(failed.state).toBe(TaskState.FAILED);
+      expect(callsIn(failed).map(({ result }) => result)).toEqual([
+        expect.objectContaining({ case: "error", value: expect.objectContaining({ type: "interrupted" }) }),
+      ]);
+      expect(existsSync(join(home, "ran.txt"))).toBe(false);
+    });
+
+    it.each([
+      [OPTION_PROCEED_ONCE, TaskState.COMPLETED, ToolCallStatus.SUCCEEDED, "touch x\n"],
+      ["reject", TaskState.COMPLETED, ToolCallStatus.CANCELLED, ""],
+      [OPTION_CANCEL, TaskState.INPUT_REQUIRED, ToolCallStatus.CANCELLED, ""],
+    ])("while it asks, keeps the question, and acts on the answer once: %s", async (option, state, status, ran) => {
+      const asking = await send("ask touch x\nsay Ran.");
+      await killAppServer();
+      const still = await read(asking.id);
+      expect([still.state, callsIn(still).some((call) => call.confirmationRequest)]).toEqual([asking.state, true]);
+      const task = await answer(asking, option);
+      expect([task.state, task.error, callsIn(task).map((call) => call.status)]).toEqual([state, "", [status]]);
+      const file = join(home, "ran.txt");
+      expect(existsSync(file) ? await readFile(file, "utf8") : "").toBe(ran);
+      expect(task.agentSessionId).toBe(asking.agentSessionId);
+    });
+
+    it("while it asks for words, says that it failed, since nobody can give it the answer", async () => {
+      const asking = await send("input");
+      await killAppServer();
+      const failed = await settled(asking.id);
+      expect([failed.state, failed.error]).toEqual([TaskState.FAILED, expect.stringContaining("ended by SIGKILL")]);
+      expect(callsIn(failed).map(({ status }) => status)).toEqual([ToolCallStatus.CANCELLED]);
+    });
+
+    /** Kills the process that was started last, and waits for its end. */
+    async function killAppServer(): Promise<void> {
+      const pid = Number(await readFile(join(home, "pid"), "utf8"));
+      process.kill(pid, "SIGKILL");
+      await expect.poll(() => existsSync(`/proc/${pid}`), { timeout: 60_000 }).toBe(false);
+    }
+  });
+
   it("asks again after a restart when Codex asks for something else than what was approved", async () => {
     const asking = await send("escalate touch x\nsay Ran.");
     await server.close();
@@ -420,6 +485,12 @@ describe("Codex behind the port", () => {
       if (task) return task;
     }
     throw new Error("the task has ended");
+  }
+
+  /** Returns a task once it no longer waits or works. */
+  async function settled(taskId: string): Promise<Task> {
+    await expect.poll(async () => (await read(taskId)).state, { timeout: 60_000 }).toBe(TaskState.FAILED);
+    return read(taskId);
   }
 
   async function read(taskId: string): Promise<Task> {

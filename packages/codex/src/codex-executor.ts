@@ -39,6 +39,12 @@ export interface CodexHost {
   readonly onNotice: (text: string) => void;
 }
 
+/** A turn of Codex that has ended, or whose app-server has failed. */
+interface Attempt {
+  readonly codexTurn: CodexTurn;
+  readonly failure: DevtoolError | undefined;
+}
+
 /** A thread that is loaded in an app-server. */
 interface LoadedThread {
   readonly server: AppServer;
@@ -61,30 +67,52 @@ export class CodexExecutor implements AgentExecutor {
   }
 
   async *execute(turn: Turn, signal: AbortSignal): AsyncGenerator<AgentEvent> {
-    const answered = answeredCalls(turn);
-    const isStopped = answered.some(({ answer }) => answer.selectedOptionId === OPTION_CANCEL);
-    if (!turn.news.message && isStopped) return yield { case: "end", value: STOPPED };
+    let answered: readonly AnsweredCall[] = answeredCalls(turn);
+    if (!turn.news.message && isStopped(answered)) return yield { case: "end", value: STOPPED };
+    let input = inputOf(turn, answered);
+    for (;;) {
+      const { codexTurn, failure } = yield* this.#attempt(turn, { answered, input }, signal);
+      if (!failure) return;
+      // An open question outlives the process that asked it.
+      answered = yield* codexTurn.outlive(signal);
+      if (answered.length === 0) throw failure;
+      if (isStopped(answered)) return yield { case: "end", value: STOPPED };
+      const text = `${failure.message}: it is started again`;
+      yield { case: "notice", value: create(NoticeSchema, { text }) };
+      input = continuation(answered);
+    }
+  }
+
+  /** Runs one turn of Codex. Returns it with the failure of its app-server, if that ended before the turn. */
+  async *#attempt(
+    turn: Turn,
+    { answered, input }: { readonly answered: readonly AnsweredCall[]; readonly input: readonly JsonObject[] },
+    signal: AbortSignal,
+  ): AsyncGenerator<AgentEvent, Attempt> {
     const { server, threadId, warning } = await this.#open(turn.task, signal);
+    const model = this.modelFor(turn.task);
+    const codexTurn = new CodexTurn({
+      turn,
+      server,
+      threadId,
+      workspace: turn.task.settings?.workspacePath ?? "",
+      answered: answered.filter(({ answer }) => !DECLINING.includes(answer.selectedOptionId)),
+      settings: model === "" ? {} : { model },
+      permission: this.#host.options.permission,
+      now: this.#host.now,
+    });
     try {
       // Recorded first: what Codex does from here on is in this thread.
       if (threadId !== turn.task.agentSessionId) yield { case: "session", value: threadId };
       if (warning !== "") yield { case: "notice", value: create(NoticeSchema, { text: warning }) };
       for (const { call, answer } of answered)
         if (answer.selectedOptionId === OPTION_REJECT) yield { case: "toolCalls", value: [{ call: rejected(call) }] };
-      const model = this.modelFor(turn.task);
-      const codexTurn = new CodexTurn({
-        turn,
-        server,
-        threadId,
-        workspace: turn.task.settings?.workspacePath ?? "",
-        answered: answered.filter(({ answer }) => !DECLINING.includes(answer.selectedOptionId)),
-        settings: model === "" ? {} : { model },
-        permission: this.#host.options.permission,
-        now: this.#host.now,
-      });
-      const ended = yield* codexTurn.run(inputOf(turn, answered), signal);
-      const end = turnEnd(ended);
+      const end = turnEnd(yield* codexTurn.run(input, signal));
       if (end) yield { case: "end", value: end };
+      return { codexTurn, failure: undefined };
+    } catch (reason) {
+      if (!server.failure || signal.aborted) throw reason;
+      return { codexTurn, failure: server.failure };
     } finally {
       if (server.failure && !signal.aborted) this.#report(server);
       await this.#host.pool.giveBack(threadId, server);
@@ -135,6 +163,10 @@ export class CodexExecutor implements AgentExecutor {
   }
 }
 
+function isStopped(answered: readonly AnsweredCall[]): boolean {
+  return answered.some(({ answer }) => answer.selectedOptionId === OPTION_CANCEL);
+}
+
 const DECLINING: readonly string[] = [OPTION_CANCEL, OPTION_REJECT];
 
 /** Returns a call that its user has declined, and that did not run. */
@@ -179,15 +211,19 @@ function answeredCalls({ news, task }: Turn): AnsweredCall[] {
   });
 }
 
+/** Returns the input of the turn: the message that began it, or what Codex has to know to go on after a restart. */
+function inputOf({ news, prompt, task }: Turn, answered: readonly AnsweredCall[]): JsonObject[] {
+  const message = news.message ?? (task.agentSessionId === "" ? prompt : undefined);
+  return message ? inputFromMessage(message) : continuation(answered);
+}
+
 /**
- * Returns the input of the turn: the message that began it, or what Codex has to know to go on after a restart.
+ * Returns what Codex has to know to go on after it, or the server, was started again.
  *
  * Codex forgets an open question when it ends. It is told of the answer and makes the call again; its second question is
  * answered with the user's answer to the first.
  */
-function inputOf({ news, prompt, task }: Turn, answered: readonly AnsweredCall[]): JsonObject[] {
-  const message = news.message ?? (task.agentSessionId === "" ? prompt : undefined);
-  if (message) return inputFromMessage(message);
+function continuation(answered: readonly AnsweredCall[]): JsonObject[] {
   const lines = answered.map(({ call, answer }) => {
     const name = `${call.toolName}: ${call.description ?? ""}`;
     return answer.selectedOptionId === OPTION_REJECT

@@ -3,7 +3,7 @@
  *
  * The messages have the shapes of codex 0.169.0. Threads are kept in `CODEX_HOME`, so that another process can resume them.
  */
-import { appendFileSync, existsSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
@@ -19,6 +19,8 @@ let lastRequest = 0;
 let lastItem = 0;
 let lastThread = 0;
 
+writeFileSync(join(home, "pid"), String(process.pid));
+
 const write = (message: unknown): void => void process.stdout.write(`${JSON.stringify(message)}\n`);
 const notify = (method: string, params: Json): void => write({ method, params, emittedAtMs: 1 });
 
@@ -30,6 +32,7 @@ createInterface({ input: process.stdin }).on("line", (line) => {
 });
 
 async function respond(id: number, method: string, params: Json): Promise<void> {
+  if (existsSync(join(home, "killed-at")) && readFileSync(join(home, "killed-at"), "utf8") === method) die();
   const threadId = String(params.threadId ?? "");
   const refuse = (message: string): void => write({ id, error: { code: -32600, message } });
   switch (method) {
@@ -148,6 +151,7 @@ async function runAsking(current: Turn, command: string, more: Json = {}): Promi
   const availableDecisions = ["accept", "acceptForSession", amendment, "decline", "cancel"];
   const asked = { itemId: id, kind: "command", command: wrapped, cwd: process.cwd(), availableDecisions, ...more };
   const { decision } = await current.request("item/commandExecution/requestApproval", asked);
+  if (more.dies) die();
   if (decision === "decline" || decision === "cancel") current.complete({ ...item, status: "declined" });
   if (decision === "cancel") return current.end("interrupted");
   if (decision === "decline") return say(current, "declined");
@@ -283,6 +287,13 @@ const STEPS: Readonly<Record<string, (current: Turn, rest: string) => void | Pro
     current.end("failed", { message: "stream disconnected", codexErrorInfo });
   },
   login: (current) => current.end("failed", { message: "log in", codexErrorInfo: "unauthorized" }),
+  askdie: (current, rest) => runAsking(current, rest, { dies: true }),
+  rundie: (current, command) => {
+    const item = { type: "commandExecution", id: `call_${++lastItem}`, command, cwd: process.cwd(), processId: "1" };
+    current.start({ ...item, status: "inProgress" });
+    die();
+  },
+  killed: die,
   die: () => process.exit(7),
   garbage: (_current, rest) => {
     for (let count = 0; count < Number(rest); count++) process.stdout.write("this is not JSON\n");
@@ -298,6 +309,10 @@ const STEPS: Readonly<Record<string, (current: Turn, rest: string) => void | Pro
     current.complete({ type: "someNewItem", id: "new", newField: true });
   },
 };
+
+function die(): void {
+  process.kill(process.pid, "SIGKILL");
+}
 
 function waitForSteer(): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();

@@ -1,10 +1,25 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import { findToolCall, structFromJson, ToolCallStatus } from "@devtool/schema";
+import {
+  confirmationsOf,
+  findToolCall,
+  findToolCallDetail,
+  structFromJson,
+  ToolCallStage,
+  ToolCallStatus,
+} from "@devtool/schema";
 import { canonicalJson, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
-import { type AgentEvent, type PermissionPolicy, type Turn, toolFailure } from "@devtool/server/agent";
+import {
+  type AgentEvent,
+  Code,
+  DevtoolError,
+  type PermissionPolicy,
+  quoted,
+  type Turn,
+  toolFailure,
+} from "@devtool/server/agent";
 import type { AppServer, ServerMessage } from "../app-server/app-server.ts";
 import { Inbox } from "../app-server/inbox.ts";
-import { CallBook, type CallEnd } from "./call-book.ts";
+import { CANCELLED, CallBook, type CallEnd } from "./call-book.ts";
 import type { ItemCall } from "./item-call.ts";
 import { ItemStream } from "./item-stream.ts";
 import { SHOW_INTERVAL_MS } from "./live-output.ts";
@@ -90,6 +105,26 @@ export class CodexTurn {
       this.#hasEnded = true;
       asking.abort();
     }
+  }
+
+  /**
+   * Ends what ran when the app-server failed, and waits for the answers to what it asked. Returns them; none when nothing
+   * is asked, or when something ran, so that nobody knows how far it got.
+   */
+  async *outlive(signal: AbortSignal): AsyncGenerator<AgentEvent, readonly AnsweredCall[]> {
+    const { turn } = this.#options;
+    const asked: string[] = [];
+    let isLost = false;
+    for (const key of this.#calls.open) {
+      const call = this.#calls.find(key);
+      if (call?.status === ToolCallStatus.EXECUTING) {
+        isLost = true;
+        yield* this.#calls.end(key, LEFT_OPEN);
+      } else if (this.#questions.isOwnCall(key)) yield* this.#calls.end(key, CANCELLED);
+      else if (call && !this.#calls.mayAsk(key)) asked.push(call.toolCallId);
+    }
+    if (isLost) return [];
+    return Promise.all(asked.map((toolCallId) => answerTo(turn, toolCallId, signal)));
   }
 
   async *#runOnce(input: readonly JsonObject[], signal: AbortSignal): AsyncGenerator<AgentEvent, JsonObject> {
@@ -206,6 +241,19 @@ export class CodexTurn {
       await server[Symbol.asyncDispose]();
     }
   }
+}
+
+/** Returns the answer to a call that asked: the recorded one, or the one that comes. */
+async function answerTo(turn: Turn, toolCallId: string, signal: AbortSignal): Promise<AnsweredCall> {
+  turn.confirmations.open(toolCallId);
+  const detail = findToolCallDetail(turn.task, toolCallId);
+  const isOpen = detail?.stage === ToolCallStage.AWAITING_APPROVAL;
+  const recorded = isOpen ? undefined : turn.task.history.flatMap(confirmationsOf);
+  const given = recorded?.findLast((answer) => answer.toolCallId === toolCallId);
+  const answer = given ?? (await turn.confirmations.wait(toolCallId, signal));
+  const call = findToolCall(turn.task, toolCallId);
+  if (!call) throw new DevtoolError(`tool call ${quoted(toolCallId)} is not in the task`, Code.Internal);
+  return { call, answer, digest: detail?.digest ?? new Uint8Array() };
 }
 
 const LEFT_OPEN = failedWith("interrupted", "Codex ended its turn while the call was open: its outcome is unknown");

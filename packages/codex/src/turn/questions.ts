@@ -66,6 +66,8 @@ export class Questions {
   readonly #options: QuestionsOptions;
   /** The requests that are not answered yet, by their id as JSON. */
   readonly #open = new Map<string, AbortController>();
+  /** The calls that are only questions. */
+  readonly #own = new Set<string>();
 
   constructor(options: QuestionsOptions) {
     this.#options = options;
@@ -85,6 +87,11 @@ export class Questions {
     } finally {
       this.#open.delete(JSON.stringify(request.id));
     }
+  }
+
+  /** Whether a call is only a question, which ends with the process that asked it. */
+  isOwnCall(key: string): boolean {
+    return this.#own.has(key);
   }
 
   /** Closes a question that Codex no longer asks (`serverRequest/resolved`). */
@@ -217,6 +224,7 @@ export class Questions {
   async #addQuestion(name: string, toolName: string, params: JsonObject, itemId?: string): Promise<string> {
     const { calls, publish, turn } = this.#options;
     const key = `${stringOrEmpty(params.turnId) || turn.task.sequence}-${name}`;
+    this.#own.add(key);
     const parent = calls.find(itemId ?? stringOrEmpty(params.itemId));
     const isRunning = parent?.status === ToolCallStatus.EXECUTING;
     const description = stringOrEmpty(params.reason) || stringOrEmpty(params.message) || "Codex asks";
