@@ -1,6 +1,6 @@
 import type { PermissionOption } from "@agentclientprotocol/sdk";
-import type { PermissionDecision } from "@devtool/acp";
 import { AuditAction, findToolCall, TaskState, ToolCallStatus } from "@devtool/schema";
+import type { PermissionDecision } from "@devtool/server/agent";
 import { describe, expect, it } from "vitest";
 import { AcpWorld, type AcpWorldOptions } from "./acp-agent/world.ts";
 
