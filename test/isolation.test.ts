@@ -10,7 +10,7 @@ import {
 } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
-import { bearerInterceptor } from "@devtool/client";
+import { bearerInterceptor, textMessage } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
 import { AuditService, PushService, SlashCommandService, type Task, TaskService, TaskState } from "@devtool/schema";
 import { A2AService, MessageQueueService } from "@devtool/schema/a2a-v1";
@@ -247,6 +247,21 @@ describe("two principals (S12)", () => {
     const { client } = new Conversation({ url: server.url, token: await issuer.tokenFor("carol") }, signal);
     expect((await client.tasks.listTasks({})).tasks).toEqual([]);
     expect((await client.tasks.listTasks({ pageToken: nextPageToken })).tasks).toEqual([]);
+  });
+
+  it("watch only their own tasks", async () => {
+    const dave = new Conversation({ url: server.url, token: await issuer.tokenFor("dave") }, signal);
+    const watched = dave.client.tasks.watchTasks({}, { signal })[Symbol.asyncIterator]();
+    const { value: first } = await watched.next();
+    expect(first).toMatchObject({ snapshotComplete: true });
+    expect(first?.task).toBeUndefined();
+    const send = async ({ client }: Conversation) =>
+      (await client.tasks.sendMessage({ message: textMessage(crypto.randomUUID(), "text Mine.") })).task?.id;
+    await send(alices);
+    const his = await send(dave);
+    const { value: next } = await watched.next();
+    expect(next?.task?.id).toBe(his);
+    await watched.return?.();
   });
 
   it("cannot begin a task that was promised to another, nor look at it", async () => {

@@ -48,6 +48,7 @@ export function silentHandler(onGone: () => void): RequestHandler {
       listTasks: () => none,
       withdrawMessage: () => none,
       async *streamMessage() {},
+      async *watchTasks() {},
     },
     commands: { getAllSlashCommands: () => none, runSlashCommand: () => none },
     push: {

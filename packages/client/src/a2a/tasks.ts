@@ -1,5 +1,5 @@
 import { create, type JsonValue } from "@bufbuild/protobuf";
-import type { ServiceImpl } from "@connectrpc/connect";
+import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
 import {
   type Replay,
   type SendMessageRequest,
@@ -58,6 +58,9 @@ export function createA2aTaskService(calls: TaskCalls): ServiceImpl<typeof TaskS
       for await (const event of readEvents(calls.subscribe(taskId, afterSequence, signal), start, known)) {
         yield { event };
       }
+    },
+    watchTasks() {
+      throw new ConnectError("watchTasks: A2A has no such request: use Connect or gRPC", Code.Unimplemented);
     },
   };
 }

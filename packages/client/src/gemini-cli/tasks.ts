@@ -60,6 +60,9 @@ export function createGeminiCliTaskService(
     withdrawMessage() {
       throw new ConnectError("withdrawMessage: Gemini CLI's server does not queue messages", Code.Unimplemented);
     },
+    watchTasks() {
+      throw new ConnectError("watchTasks: Gemini CLI's server does not tell which tasks change", Code.Unimplemented);
+    },
     async *subscribeTask({ taskId, afterSequence }, { signal }) {
       const known = recorded.find(taskId);
       if (!known) {

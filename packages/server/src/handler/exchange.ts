@@ -19,6 +19,7 @@ import { Code, DevtoolError, invalid, quoted } from "../errors.ts";
 import type { TaskStore } from "../store/task-store.ts";
 import type { HeldSession } from "../task/held-session.ts";
 import type { SessionRegistry } from "../task/session-registry.ts";
+import type { TaskFeed } from "../task/task-feed.ts";
 import { assertNoBrokenAnswers, findAsking } from "./asking-task.ts";
 import { hideSecretsInMessage } from "./hide-secrets.ts";
 import { assertName, assertNames } from "./name-limit.ts";
@@ -73,6 +74,11 @@ export class Exchanges {
 
   constructor(options: ExchangeOptions) {
     this.#options = options;
+  }
+
+  /** The changes of the open tasks. */
+  get feed(): TaskFeed {
+    return this.#options.registry.feed;
   }
 
   /** The workspace of clients that name none; empty when there is none. */

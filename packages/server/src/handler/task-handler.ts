@@ -14,7 +14,6 @@ import {
   type TaskEvent,
   type TaskService,
   TaskState,
-  TaskSummarySchema,
 } from "@devtool/schema";
 import { defined } from "@devtool/schema/json";
 import { Code, DevtoolError, invalid } from "../errors.ts";
@@ -29,6 +28,7 @@ import type { Exchange, Exchanges } from "./exchange.ts";
 import { hideSecretsInEvent, hideSecretsInTask } from "./hide-secrets.ts";
 import { pushNotSupported } from "./push-handler.ts";
 import type { StreamLimit } from "./stream-limit.ts";
+import { pageSizeOf, summaryOf, watchTasks } from "./watch-tasks.ts";
 
 /**
  * Creates the handler of `TaskService`.
@@ -91,6 +91,10 @@ export function createTaskHandler(
       const stream = streams.enter(context);
       return follow(() => find(request.taskId, context), request, stream, context.signal);
     },
+    async *watchTasks(request, context) {
+      using _stream = streams.enter(context);
+      yield* watchTasks(store, exchanges.feed, request, context);
+    },
   };
 }
 
@@ -150,17 +154,12 @@ function taskForClients({ task, extensionActive }: TaskSession): Task {
 
 async function listTasks(store: TaskStore, request: ListTasksRequest, principal: string): Promise<ListTasksResponse> {
   const { pageSize, pageToken, contextId, state } = request;
-  if (pageSize < 0 || pageSize > 100) throw invalid("page_size", String(pageSize), "must be 1 to 100, or 0 for 50");
   const { tasks, cursor } = await store.list({
     principal,
-    limit: pageSize || 50,
+    limit: pageSizeOf("page_size", pageSize),
     contextId: contextId || undefined,
     state: state === TaskState.UNSPECIFIED ? undefined : state,
     cursor: pageToken || undefined,
   });
-  const summaries = tasks.map((event) => {
-    const lastEvent = hideSecretsInEvent(event);
-    return create(TaskSummarySchema, { id: event.taskId, contextId: event.contextId, lastEvent });
-  });
-  return create(ListTasksResponseSchema, { tasks: summaries, nextPageToken: cursor ?? "" });
+  return create(ListTasksResponseSchema, { tasks: tasks.map(summaryOf), nextPageToken: cursor ?? "" });
 }

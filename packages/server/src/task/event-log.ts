@@ -7,6 +7,7 @@ import { auditRecords } from "./audit.ts";
 import type { Conversation } from "./conversation.ts";
 import { EventTail } from "./event-tail.ts";
 import { LazyFold } from "./lazy-fold.ts";
+import type { TaskFeed } from "./task-feed.ts";
 
 /** The maximum number of readers to wake in one turn of the event loop. Each of them encodes and sends. */
 const MAX_WOKEN = 64;
@@ -30,6 +31,8 @@ export interface EventLogOptions {
   /** The conversation of the task. Each event records whether the extension is active in it. */
   readonly conversation: Conversation;
   readonly now: () => Date;
+  /** Gets the durable events. Default: nobody watches. */
+  readonly feed?: TaskFeed | undefined;
 }
 
 /**
@@ -42,6 +45,7 @@ export class EventLog {
   readonly conversation: Conversation;
   readonly #store: TaskStore;
   readonly #now: () => Date;
+  readonly #feed: TaskFeed | undefined;
   readonly #tail: EventTail;
   readonly #fold: LazyFold;
   /** The sequence of the last durable event. */
@@ -53,11 +57,14 @@ export class EventLog {
   #waking: NodeJS.Immediate | undefined;
   #failure: Error | undefined;
   #readers = 0;
+  /** The principal of the task, once it was needed. */
+  #principal = "";
 
-  constructor({ store, task, conversation, now }: EventLogOptions) {
+  constructor({ store, task, conversation, now, feed }: EventLogOptions) {
     this.#store = store;
     this.conversation = conversation;
     this.#now = now;
+    this.#feed = feed;
     this.#fold = new LazyFold(task);
     this.#committed = task.sequence;
     this.#tail = new EventTail(task.sequence);
@@ -151,6 +158,11 @@ export class EventLog {
     this.#tail.push(events);
     this.#committed = events.at(-1)?.sequence ?? this.#committed;
     this.conversation.earlier.noteChange(this.#fold.taskId);
+    const last = events.at(-1);
+    if (last && this.#feed?.isWatched) {
+      this.#principal ||= this.#fold.task.principal;
+      this.#feed.note(this.#principal, last);
+    }
     this.#wakeReaders();
   }
 

@@ -7,6 +7,7 @@ import { type Conversation, OpenConversations } from "./conversation.ts";
 import { EventLog } from "./event-log.ts";
 import { HeldSession, type OpenTask } from "./held-session.ts";
 import { readTask } from "./read-task.ts";
+import { TaskFeed } from "./task-feed.ts";
 import { stopping, TaskSession } from "./task-session.ts";
 
 /** The number of open tasks beyond which idle ones are closed, the least recently used first. */
@@ -31,6 +32,8 @@ export interface TaskPlace {
 
 /** The open tasks of this process. Each task is open at most once, so that its log has one writer. */
 export class SessionRegistry implements AsyncDisposable {
+  /** The changes of the open tasks. */
+  readonly feed: TaskFeed = new TaskFeed();
   readonly #options: SessionRegistryOptions;
   /** The open tasks by id, the least recently used first. */
   readonly #tasks = new Map<string, OpenTask>();
@@ -168,7 +171,7 @@ export class SessionRegistry implements AsyncDisposable {
 
   #open(task: Task, executor: AgentExecutor, conversation: Conversation): TaskSession {
     const { store, now } = this.#options;
-    const log = new EventLog({ store, task, conversation, now });
+    const log = new EventLog({ store, task, conversation, now, feed: this.feed });
     return new TaskSession({ log, executor, earlier: (current) => conversation.earlier.of(store, current) });
   }
 

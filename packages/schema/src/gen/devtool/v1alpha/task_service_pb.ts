@@ -24,7 +24,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/task_service.proto.
  */
 export const file_devtool_v1alpha_task_service: GenFile = /*@__PURE__*/
-  fileDesc("CiJkZXZ0b29sL3YxYWxwaGEvdGFza19zZXJ2aWNlLnByb3RvEg9kZXZ0b29sLnYxYWxwaGEi/AIKElNlbmRNZXNzYWdlUmVxdWVzdBIpCgdtZXNzYWdlGAEgASgLMhguZGV2dG9vbC52MWFscGhhLk1lc3NhZ2USDwoHdGFza19pZBgCIAEoCRISCgpjb250ZXh0X2lkGAMgASgJEjQKCHNldHRpbmdzGAQgASgLMiIuZGV2dG9vbC5hMmEudjFhbHBoYS5BZ2VudFNldHRpbmdzEjoKEHNlc3Npb25fc2V0dGluZ3MYBSABKAsyIC5kZXZ0b29sLnYxYWxwaGEuU2Vzc2lvblNldHRpbmdzEjoKEG1lc3NhZ2Vfc2V0dGluZ3MYCSABKAsyIC5kZXZ0b29sLnYxYWxwaGEuTWVzc2FnZVNldHRpbmdzEhoKEnJldHVybl9pbW1lZGlhdGVseRgGIAEoCBIwCgtwdXNoX2NvbmZpZxgHIAEoCzIbLmRldnRvb2wudjFhbHBoYS5QdXNoQ29uZmlnEhoKEmFjdGl2YXRlX2V4dGVuc2lvbhgIIAEoCCJjChNTZW5kTWVzc2FnZVJlc3BvbnNlEiMKBHRhc2sYASABKAsyFS5kZXZ0b29sLnYxYWxwaGEuVGFzaxInCgZyZXBsYXkYAiABKAsyFy5kZXZ0b29sLnYxYWxwaGEuUmVwbGF5IkwKBlJlcGxheRISCgptZXNzYWdlX2lkGAEgASgJEi4KCmZpcnN0X3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIkwKFFN0cmVhbU1lc3NhZ2VSZXF1ZXN0EjQKB3JlcXVlc3QYASABKAsyIy5kZXZ0b29sLnYxYWxwaGEuU2VuZE1lc3NhZ2VSZXF1ZXN0ImsKFVN0cmVhbU1lc3NhZ2VSZXNwb25zZRIpCgVldmVudBgBIAEoCzIaLmRldnRvb2wudjFhbHBoYS5UYXNrRXZlbnQSJwoGcmVwbGF5GAIgASgLMhcuZGV2dG9vbC52MWFscGhhLlJlcGxheSIhCg5HZXRUYXNrUmVxdWVzdBIPCgd0YXNrX2lkGAEgASgJIjYKD0dldFRhc2tSZXNwb25zZRIjCgR0YXNrGAEgASgLMhUuZGV2dG9vbC52MWFscGhhLlRhc2sieAoQTGlzdFRhc2tzUmVxdWVzdBISCgpjb250ZXh0X2lkGAEgASgJEikKBXN0YXRlGAIgASgOMhouZGV2dG9vbC52MWFscGhhLlRhc2tTdGF0ZRIRCglwYWdlX3NpemUYAyABKAUSEgoKcGFnZV90b2tlbhgEIAEoCSJZChFMaXN0VGFza3NSZXNwb25zZRIrCgV0YXNrcxgBIAMoCzIcLmRldnRvb2wudjFhbHBoYS5UYXNrU3VtbWFyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiXQoLVGFza1N1bW1hcnkSCgoCaWQYASABKAkSEgoKY29udGV4dF9pZBgCIAEoCRIuCgpsYXN0X2V2ZW50GAMgASgLMhouZGV2dG9vbC52MWFscGhhLlRhc2tFdmVudCIkChFDYW5jZWxUYXNrUmVxdWVzdBIPCgd0YXNrX2lkGAEgASgJIjkKEkNhbmNlbFRhc2tSZXNwb25zZRIjCgR0YXNrGAEgASgLMhUuZGV2dG9vbC52MWFscGhhLlRhc2siPQoWV2l0aGRyYXdNZXNzYWdlUmVxdWVzdBIPCgd0YXNrX2lkGAEgASgJEhIKCm1lc3NhZ2VfaWQYAiABKAkiPgoXV2l0aGRyYXdNZXNzYWdlUmVzcG9uc2USIwoEdGFzaxgBIAEoCzIVLmRldnRvb2wudjFhbHBoYS5UYXNrIj8KFFN1YnNjcmliZVRhc2tSZXF1ZXN0Eg8KB3Rhc2tfaWQYASABKAkSFgoOYWZ0ZXJfc2VxdWVuY2UYAiABKAMiQgoVU3Vic2NyaWJlVGFza1Jlc3BvbnNlEikKBWV2ZW50GAEgASgLMhouZGV2dG9vbC52MWFscGhhLlRhc2tFdmVudDKUBQoLVGFza1NlcnZpY2USWAoLU2VuZE1lc3NhZ2USIy5kZXZ0b29sLnYxYWxwaGEuU2VuZE1lc3NhZ2VSZXF1ZXN0GiQuZGV2dG9vbC52MWFscGhhLlNlbmRNZXNzYWdlUmVzcG9uc2USYAoNU3RyZWFtTWVzc2FnZRIlLmRldnRvb2wudjFhbHBoYS5TdHJlYW1NZXNzYWdlUmVxdWVzdBomLmRldnRvb2wudjFhbHBoYS5TdHJlYW1NZXNzYWdlUmVzcG9uc2UwARJRCgdHZXRUYXNrEh8uZGV2dG9vbC52MWFscGhhLkdldFRhc2tSZXF1ZXN0GiAuZGV2dG9vbC52MWFscGhhLkdldFRhc2tSZXNwb25zZSIDkAIBElcKCUxpc3RUYXNrcxIhLmRldnRvb2wudjFhbHBoYS5MaXN0VGFza3NSZXF1ZXN0GiIuZGV2dG9vbC52MWFscGhhLkxpc3RUYXNrc1Jlc3BvbnNlIgOQAgESVQoKQ2FuY2VsVGFzaxIiLmRldnRvb2wudjFhbHBoYS5DYW5jZWxUYXNrUmVxdWVzdBojLmRldnRvb2wudjFhbHBoYS5DYW5jZWxUYXNrUmVzcG9uc2USZAoPV2l0aGRyYXdNZXNzYWdlEicuZGV2dG9vbC52MWFscGhhLldpdGhkcmF3TWVzc2FnZVJlcXVlc3QaKC5kZXZ0b29sLnYxYWxwaGEuV2l0aGRyYXdNZXNzYWdlUmVzcG9uc2USYAoNU3Vic2NyaWJlVGFzaxIlLmRldnRvb2wudjFhbHBoYS5TdWJzY3JpYmVUYXNrUmVxdWVzdBomLmRldnRvb2wudjFhbHBoYS5TdWJzY3JpYmVUYXNrUmVzcG9uc2UwAWIGcHJvdG8z", [file_devtool_a2a_v1alpha_settings, file_devtool_v1alpha_message_settings, file_devtool_v1alpha_push_service, file_devtool_v1alpha_session_settings, file_devtool_v1alpha_task, file_devtool_v1alpha_task_event, file_google_protobuf_timestamp]);
+  fileDesc("CiJkZXZ0b29sL3YxYWxwaGEvdGFza19zZXJ2aWNlLnByb3RvEg9kZXZ0b29sLnYxYWxwaGEi/AIKElNlbmRNZXNzYWdlUmVxdWVzdBIpCgdtZXNzYWdlGAEgASgLMhguZGV2dG9vbC52MWFscGhhLk1lc3NhZ2USDwoHdGFza19pZBgCIAEoCRISCgpjb250ZXh0X2lkGAMgASgJEjQKCHNldHRpbmdzGAQgASgLMiIuZGV2dG9vbC5hMmEudjFhbHBoYS5BZ2VudFNldHRpbmdzEjoKEHNlc3Npb25fc2V0dGluZ3MYBSABKAsyIC5kZXZ0b29sLnYxYWxwaGEuU2Vzc2lvblNldHRpbmdzEjoKEG1lc3NhZ2Vfc2V0dGluZ3MYCSABKAsyIC5kZXZ0b29sLnYxYWxwaGEuTWVzc2FnZVNldHRpbmdzEhoKEnJldHVybl9pbW1lZGlhdGVseRgGIAEoCBIwCgtwdXNoX2NvbmZpZxgHIAEoCzIbLmRldnRvb2wudjFhbHBoYS5QdXNoQ29uZmlnEhoKEmFjdGl2YXRlX2V4dGVuc2lvbhgIIAEoCCJjChNTZW5kTWVzc2FnZVJlc3BvbnNlEiMKBHRhc2sYASABKAsyFS5kZXZ0b29sLnYxYWxwaGEuVGFzaxInCgZyZXBsYXkYAiABKAsyFy5kZXZ0b29sLnYxYWxwaGEuUmVwbGF5IkwKBlJlcGxheRISCgptZXNzYWdlX2lkGAEgASgJEi4KCmZpcnN0X3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIkwKFFN0cmVhbU1lc3NhZ2VSZXF1ZXN0EjQKB3JlcXVlc3QYASABKAsyIy5kZXZ0b29sLnYxYWxwaGEuU2VuZE1lc3NhZ2VSZXF1ZXN0ImsKFVN0cmVhbU1lc3NhZ2VSZXNwb25zZRIpCgVldmVudBgBIAEoCzIaLmRldnRvb2wudjFhbHBoYS5UYXNrRXZlbnQSJwoGcmVwbGF5GAIgASgLMhcuZGV2dG9vbC52MWFscGhhLlJlcGxheSIhCg5HZXRUYXNrUmVxdWVzdBIPCgd0YXNrX2lkGAEgASgJIjYKD0dldFRhc2tSZXNwb25zZRIjCgR0YXNrGAEgASgLMhUuZGV2dG9vbC52MWFscGhhLlRhc2sieAoQTGlzdFRhc2tzUmVxdWVzdBISCgpjb250ZXh0X2lkGAEgASgJEikKBXN0YXRlGAIgASgOMhouZGV2dG9vbC52MWFscGhhLlRhc2tTdGF0ZRIRCglwYWdlX3NpemUYAyABKAUSEgoKcGFnZV90b2tlbhgEIAEoCSJZChFMaXN0VGFza3NSZXNwb25zZRIrCgV0YXNrcxgBIAMoCzIcLmRldnRvb2wudjFhbHBoYS5UYXNrU3VtbWFyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiXQoLVGFza1N1bW1hcnkSCgoCaWQYASABKAkSEgoKY29udGV4dF9pZBgCIAEoCRIuCgpsYXN0X2V2ZW50GAMgASgLMhouZGV2dG9vbC52MWFscGhhLlRhc2tFdmVudCIkChFDYW5jZWxUYXNrUmVxdWVzdBIPCgd0YXNrX2lkGAEgASgJIjkKEkNhbmNlbFRhc2tSZXNwb25zZRIjCgR0YXNrGAEgASgLMhUuZGV2dG9vbC52MWFscGhhLlRhc2siPQoWV2l0aGRyYXdNZXNzYWdlUmVxdWVzdBIPCgd0YXNrX2lkGAEgASgJEhIKCm1lc3NhZ2VfaWQYAiABKAkiPgoXV2l0aGRyYXdNZXNzYWdlUmVzcG9uc2USIwoEdGFzaxgBIAEoCzIVLmRldnRvb2wudjFhbHBoYS5UYXNrIj8KFFN1YnNjcmliZVRhc2tSZXF1ZXN0Eg8KB3Rhc2tfaWQYASABKAkSFgoOYWZ0ZXJfc2VxdWVuY2UYAiABKAMiQgoVU3Vic2NyaWJlVGFza1Jlc3BvbnNlEikKBWV2ZW50GAEgASgLMhouZGV2dG9vbC52MWFscGhhLlRhc2tFdmVudCIqChFXYXRjaFRhc2tzUmVxdWVzdBIVCg1zbmFwc2hvdF9zaXplGAEgASgFIlsKEldhdGNoVGFza3NSZXNwb25zZRIqCgR0YXNrGAEgASgLMhwuZGV2dG9vbC52MWFscGhhLlRhc2tTdW1tYXJ5EhkKEXNuYXBzaG90X2NvbXBsZXRlGAIgASgIMu0FCgtUYXNrU2VydmljZRJYCgtTZW5kTWVzc2FnZRIjLmRldnRvb2wudjFhbHBoYS5TZW5kTWVzc2FnZVJlcXVlc3QaJC5kZXZ0b29sLnYxYWxwaGEuU2VuZE1lc3NhZ2VSZXNwb25zZRJgCg1TdHJlYW1NZXNzYWdlEiUuZGV2dG9vbC52MWFscGhhLlN0cmVhbU1lc3NhZ2VSZXF1ZXN0GiYuZGV2dG9vbC52MWFscGhhLlN0cmVhbU1lc3NhZ2VSZXNwb25zZTABElEKB0dldFRhc2sSHy5kZXZ0b29sLnYxYWxwaGEuR2V0VGFza1JlcXVlc3QaIC5kZXZ0b29sLnYxYWxwaGEuR2V0VGFza1Jlc3BvbnNlIgOQAgESVwoJTGlzdFRhc2tzEiEuZGV2dG9vbC52MWFscGhhLkxpc3RUYXNrc1JlcXVlc3QaIi5kZXZ0b29sLnYxYWxwaGEuTGlzdFRhc2tzUmVzcG9uc2UiA5ACARJVCgpDYW5jZWxUYXNrEiIuZGV2dG9vbC52MWFscGhhLkNhbmNlbFRhc2tSZXF1ZXN0GiMuZGV2dG9vbC52MWFscGhhLkNhbmNlbFRhc2tSZXNwb25zZRJkCg9XaXRoZHJhd01lc3NhZ2USJy5kZXZ0b29sLnYxYWxwaGEuV2l0aGRyYXdNZXNzYWdlUmVxdWVzdBooLmRldnRvb2wudjFhbHBoYS5XaXRoZHJhd01lc3NhZ2VSZXNwb25zZRJgCg1TdWJzY3JpYmVUYXNrEiUuZGV2dG9vbC52MWFscGhhLlN1YnNjcmliZVRhc2tSZXF1ZXN0GiYuZGV2dG9vbC52MWFscGhhLlN1YnNjcmliZVRhc2tSZXNwb25zZTABElcKCldhdGNoVGFza3MSIi5kZXZ0b29sLnYxYWxwaGEuV2F0Y2hUYXNrc1JlcXVlc3QaIy5kZXZ0b29sLnYxYWxwaGEuV2F0Y2hUYXNrc1Jlc3BvbnNlMAFiBnByb3RvMw", [file_devtool_a2a_v1alpha_settings, file_devtool_v1alpha_message_settings, file_devtool_v1alpha_push_service, file_devtool_v1alpha_session_settings, file_devtool_v1alpha_task, file_devtool_v1alpha_task_event, file_google_protobuf_timestamp]);
 
 /**
  * Request of SendMessage.
@@ -909,6 +909,98 @@ export const SubscribeTaskResponseSchema: GenMessage<SubscribeTaskResponse, {jso
   messageDesc(file_devtool_v1alpha_task_service, 15);
 
 /**
+ * Request of WatchTasks.
+ *
+ * @generated from message devtool.v1alpha.WatchTasksRequest
+ */
+export type WatchTasksRequest = Message<"devtool.v1alpha.WatchTasksRequest"> & {
+  /**
+   * Maximum number of tasks to send at the start, from 1 to 100, most recently
+   * updated first. 0 means 50. Other values fail with INVALID_ARGUMENT. ListTasks
+   * has the others.
+   *
+   * @generated from field: int32 snapshot_size = 1;
+   */
+  snapshotSize: number;
+};
+
+/**
+ * Request of WatchTasks.
+ *
+ * @generated from message devtool.v1alpha.WatchTasksRequest
+ */
+export type WatchTasksRequestJson = {
+  /**
+   * Maximum number of tasks to send at the start, from 1 to 100, most recently
+   * updated first. 0 means 50. Other values fail with INVALID_ARGUMENT. ListTasks
+   * has the others.
+   *
+   * @generated from field: int32 snapshot_size = 1;
+   */
+  snapshotSize?: number;
+};
+
+/**
+ * Describes the message devtool.v1alpha.WatchTasksRequest.
+ * Use `create(WatchTasksRequestSchema)` to create a new message.
+ */
+export const WatchTasksRequestSchema: GenMessage<WatchTasksRequest, {jsonType: WatchTasksRequestJson}> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_task_service, 16);
+
+/**
+ * A task of the caller, or the end of the tasks at the start.
+ *
+ * @generated from message devtool.v1alpha.WatchTasksResponse
+ */
+export type WatchTasksResponse = Message<"devtool.v1alpha.WatchTasksResponse"> & {
+  /**
+   * The task with its last event. Unset in the response that marks the end of
+   * the tasks at the start.
+   *
+   * @generated from field: devtool.v1alpha.TaskSummary task = 1;
+   */
+  task?: TaskSummary | undefined;
+
+  /**
+   * Whether the tasks at the start were sent, so that each further task is one
+   * that has changed. False before.
+   *
+   * @generated from field: bool snapshot_complete = 2;
+   */
+  snapshotComplete: boolean;
+};
+
+/**
+ * A task of the caller, or the end of the tasks at the start.
+ *
+ * @generated from message devtool.v1alpha.WatchTasksResponse
+ */
+export type WatchTasksResponseJson = {
+  /**
+   * The task with its last event. Unset in the response that marks the end of
+   * the tasks at the start.
+   *
+   * @generated from field: devtool.v1alpha.TaskSummary task = 1;
+   */
+  task?: TaskSummaryJson;
+
+  /**
+   * Whether the tasks at the start were sent, so that each further task is one
+   * that has changed. False before.
+   *
+   * @generated from field: bool snapshot_complete = 2;
+   */
+  snapshotComplete?: boolean;
+};
+
+/**
+ * Describes the message devtool.v1alpha.WatchTasksResponse.
+ * Use `create(WatchTasksResponseSchema)` to create a new message.
+ */
+export const WatchTasksResponseSchema: GenMessage<WatchTasksResponse, {jsonType: WatchTasksResponseJson}> = /*@__PURE__*/
+  messageDesc(file_devtool_v1alpha_task_service, 17);
+
+/**
  * Runs tasks: accepts messages, streams what happens, cancels.
  *
  * A message starts an exchange. The exchange begins with the event that records
@@ -1018,6 +1110,22 @@ export const TaskService: GenService<{
     methodKind: "server_streaming";
     input: typeof SubscribeTaskRequestSchema;
     output: typeof SubscribeTaskResponseSchema;
+  },
+  /**
+   * Streams the last event of each of the caller's tasks: first of those that
+   * changed last, then of each task that is created or changes.
+   *
+   * A client that reads slowly receives the newest event of each task, and not
+   * those in between; a task that changes often is sent about ten times a
+   * second. The stream does not end by itself. A client that reconnects
+   * receives the tasks anew.
+   *
+   * @generated from rpc devtool.v1alpha.TaskService.WatchTasks
+   */
+  watchTasks: {
+    methodKind: "server_streaming";
+    input: typeof WatchTasksRequestSchema;
+    output: typeof WatchTasksResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_devtool_v1alpha_task_service, 0);

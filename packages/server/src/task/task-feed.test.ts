@@ -1,0 +1,63 @@
+import { create } from "@bufbuild/protobuf";
+import { type TaskEvent, TaskEventSchema } from "@devtool/schema";
+import { describe, expect, it } from "vitest";
+import { TaskFeed } from "./task-feed.ts";
+
+describe("the feed of changes", () => {
+  it("has for a slow reader the newest event of each task", async () => {
+    const feed = new TaskFeed();
+    using watch = feed.watch("ada");
+    for (let sequence = 1; sequence <= 10_000; sequence++) feed.note("ada", eventOf("one", sequence));
+    feed.note("ada", eventOf("two", 1));
+    const seen: string[] = [];
+    for await (const { taskId, sequence } of watch.read(AbortSignal.timeout(60_000))) {
+      seen.push(`${taskId} ${sequence}`);
+      if (seen.length === 1) feed.note("ada", eventOf("two", 2));
+      if (taskId === "two") break;
+    }
+    expect(seen).toEqual(["one 10000", "two 2"]);
+  });
+
+  it("has no events of other principals", async () => {
+    const feed = new TaskFeed();
+    using watch = feed.watch("ada");
+    using _other = feed.watch("bob");
+    feed.note("bob", eventOf("his", 1));
+    feed.note("ada", eventOf("hers", 1));
+    for await (const { taskId } of watch.read(AbortSignal.timeout(60_000))) {
+      expect(taskId).toBe("hers");
+      break;
+    }
+  });
+
+  it("wakes a reader that waits, and ends it when its signal aborts", async () => {
+    const feed = new TaskFeed();
+    using watch = feed.watch("ada");
+    const controller = new AbortController();
+    const seen: bigint[] = [];
+    const read = (async () => {
+      for await (const { sequence } of watch.read(controller.signal)) {
+        seen.push(sequence);
+        if (seen.length === 2) controller.abort(new Error("enough"));
+        else setTimeout(() => feed.note("ada", eventOf("one", 2)), 200);
+      }
+    })();
+    feed.note("ada", eventOf("one", 1));
+    await expect(read).rejects.toThrow("enough");
+    expect(seen).toEqual([1n, 2n]);
+  });
+
+  it("is not watched after each watch was closed", () => {
+    const feed = new TaskFeed();
+    expect(feed.isWatched).toBe(false);
+    const [one, two] = [feed.watch("ada"), feed.watch("ada")];
+    one[Symbol.dispose]();
+    expect(feed.isWatched).toBe(true);
+    two[Symbol.dispose]();
+    expect(feed.isWatched).toBe(false);
+  });
+});
+
+function eventOf(taskId: string, sequence: number): TaskEvent {
+  return create(TaskEventSchema, { taskId, sequence: BigInt(sequence) });
+}

@@ -1,0 +1,84 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { TaskEvent } from "@devtool/schema";
+
+/**
+ * The time in milliseconds that a watch waits after it has shown all changes. An agent that streams text
+ * changes its task hundreds of times a second, and a list shows none of that.
+ */
+const PAUSE_MS = 100;
+
+/** Passes the durable events of all open tasks to those who watch the tasks of a principal. */
+export class TaskFeed {
+  readonly #watches = new Map<string, Set<TaskWatch>>();
+
+  /** Starts to collect the changes of a principal's tasks, until the watch is disposed of. */
+  watch(principal: string): TaskWatch {
+    const watches = this.#watches.get(principal) ?? new Set();
+    this.#watches.set(principal, watches);
+    const watch = new TaskWatch(() => {
+      watches.delete(watch);
+      if (watches.size === 0 && this.#watches.get(principal) === watches) this.#watches.delete(principal);
+    });
+    watches.add(watch);
+    return watch;
+  }
+
+  /** Whether anybody watches. Without, a log need not know whose task it has. */
+  get isWatched(): boolean {
+    return this.#watches.size > 0;
+  }
+
+  /** Passes on an event that is durable. */
+  note(principal: string, event: TaskEvent): void {
+    for (const watch of this.#watches.get(principal) ?? []) watch.put(event);
+  }
+}
+
+/**
+ * The changes of a principal's tasks that were not read yet: of each task the newest event, so that what is
+ * kept for a slow reader has at most one event for each task.
+ */
+export class TaskWatch implements Disposable {
+  readonly #newest = new Map<string, TaskEvent>();
+  readonly #onClose: () => void;
+  #wake: () => void = () => undefined;
+
+  constructor(onClose: () => void) {
+    this.#onClose = onClose;
+  }
+
+  put(event: TaskEvent): void {
+    this.#newest.set(event.taskId, event);
+    this.#wake();
+  }
+
+  /** Yields the changes, each task with its newest event, until the signal aborts. */
+  async *read(signal: AbortSignal): AsyncIterable<TaskEvent> {
+    while (!signal.aborted) {
+      for (const [taskId, event] of this.#newest) {
+        this.#newest.delete(taskId);
+        yield event;
+        signal.throwIfAborted();
+      }
+      await delay(PAUSE_MS, undefined, { signal });
+      if (this.#newest.size === 0) await this.#change(signal);
+    }
+  }
+
+  #change(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        signal.removeEventListener("abort", wake);
+        this.#wake = () => undefined;
+        resolve();
+      };
+      this.#wake = wake;
+      signal.addEventListener("abort", wake);
+      if (signal.aborted) wake();
+    });
+  }
+
+  [Symbol.dispose](): void {
+    this.#onClose();
+  }
+}
