@@ -10,6 +10,8 @@ import { AcpWorld } from "./acp-agent/world.ts";
 interface HostileScript {
   readonly answers?: Readonly<Record<string, unknown>>;
   readonly messages?: () => Iterable<object>;
+  /** Whether the output ends in place of the answer to a prompt, and what closes the connection fails. */
+  readonly isBroken?: boolean;
 }
 
 /** An agent in this process that sends what no honest one would. */
@@ -51,6 +53,7 @@ class HostileAgent implements AcpPipe {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#ended.resolve("it was closed");
     this.#wake.resolve();
+    if (this.#script.isBroken) throw new Error("the connection is broken");
   }
 
   #answer(id: unknown, method: string): void {
@@ -77,6 +80,7 @@ class HostileAgent implements AcpPipe {
     const answer = this.#answers.shift();
     if (answer || !this.#messages) return answer;
     const { done, value } = this.#messages.next();
+    if (done && this.#script.isBroken) throw new Error("the output is broken");
     if (done) {
       this.#messages = undefined;
       this.#answer(this.#promptId, "session/prompt");
@@ -118,6 +122,12 @@ describe("an ACP agent that is hostile", () => {
       const { task } = await acp.say("hello");
       expect([task.state, task.error]).toEqual([TaskState.FAILED, expect.stringContaining(error)]);
     }
+  });
+
+  it("fails its task alone when its connection breaks and cannot be closed", async () => {
+    const { acp } = await worldOf({ isBroken: true });
+    await using _world = acp;
+    for (let turn = 0; turn < 2; turn++) expect((await acp.say("hello")).task.state).toBe(TaskState.FAILED);
   });
 
   it("waits while its messages are not taken, however many it has", async () => {

@@ -49,7 +49,7 @@ export class AcpConnection implements AsyncDisposable {
     this.#pipe = pipe;
     this.#options = options;
     this.#connection = app.connect({ readable: this.#readable(), writable: this.#writable() });
-    void pipe.ended.then((how) => this.#end(how));
+    pipe.ended.then((how) => this.#end(how)).catch((reason: unknown) => this.#end(String(reason)));
   }
 
   /** Connects over a pipe and initializes the agent. Ends the agent when that fails or the signal aborts. */
@@ -145,7 +145,7 @@ export class AcpConnection implements AsyncDisposable {
       this.#endFaulty(reason instanceof Error ? reason.message : "its output cannot be read");
     }
     // Whatever ended the output, an agent that cannot answer is of no more use.
-    void this.#pipe[Symbol.asyncDispose]();
+    this.#pipe[Symbol.asyncDispose]().catch((reason: unknown) => this.#end(String(reason)));
   }
 
   #writable(): WritableStream<AnyMessage> {
