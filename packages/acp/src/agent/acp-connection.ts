@@ -145,7 +145,7 @@ export class AcpConnection implements AsyncDisposable {
       this.#endFaulty(reason instanceof Error ? reason.message : "its output cannot be read");
     }
     // Whatever ended the output, an agent that cannot answer is of no more use.
-    this.#pipe[Symbol.asyncDispose]().catch((reason: unknown) => this.#end(String(reason)));
+    Promise.resolve(this.#pipe[Symbol.asyncDispose]()).catch((reason: unknown) => this.#end(String(reason)));
   }
 
   #writable(): WritableStream<AnyMessage> {
