@@ -5,6 +5,21 @@ import { abortable, Code, DevtoolError, VERSION } from "@devtool/server/agent";
 import { Child, type ChildCommand } from "./child.ts";
 import { Lines } from "./lines.ts";
 
+/** The methods of the app-server that are called. */
+export const CALLED_METHODS = [
+  "initialize",
+  "account/read",
+  "thread/start",
+  "thread/resume",
+  "thread/fork",
+  "turn/start",
+  "turn/steer",
+  "turn/interrupt",
+] as const;
+
+/** A method of the app-server that is called. */
+export type Method = (typeof CALLED_METHODS)[number];
+
 /** A message that the app-server sends on its own account. */
 export type ServerMessage =
   | { readonly case: "notification"; readonly method: string; readonly params: JsonObject }
@@ -112,14 +127,14 @@ export class AppServer implements AsyncDisposable {
   }
 
   /** Sends a request and returns the result. Throws a `DevtoolError` when the app-server refuses it, ends, or is late. */
-  async request(method: string, params: JsonObject, signal: AbortSignal): Promise<JsonObject> {
+  async request(method: Method, params: JsonObject, signal: AbortSignal): Promise<JsonObject> {
     const reply = await this.call(method, params, signal);
     if (reply.case === "result") return reply.value;
     throw new DevtoolError(`Codex refused ${method}: ${reply.message}`, Code.FailedPrecondition);
   }
 
   /** Sends a request and returns the response, which may be a refusal. */
-  async call(method: string, params: JsonObject, signal: AbortSignal): Promise<Reply> {
+  async call(method: Method, params: JsonObject, signal: AbortSignal): Promise<Reply> {
     if (this.#failure) throw this.#failure;
     const id = ++this.#lastId;
     const reply = Promise.withResolvers<Reply>();

@@ -126,6 +126,7 @@ function commandNotes(params: JsonObject): string[] {
   if (host !== undefined) notes.push(`Connects to ${stringOrEmpty(host)} (${stringOrEmpty(protocol)}).`);
   if (isObject(params.additionalPermissions))
     notes.push(`With the permissions ${JSON.stringify(params.additionalPermissions)}.`);
+  if (params.kind === "humanCommand") notes.push("Codex requires the decision of a person.");
   if (params.kind === "writeStdin") notes.push("Writes to the input of a running command.");
   return notes;
 }
