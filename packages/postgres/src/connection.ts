@@ -1,5 +1,5 @@
 import { Code, DevtoolError } from "@devtool/server/store";
-import { Pool } from "pg";
+import { type ClientConfig, Pool } from "pg";
 import { migrate } from "./migrate.ts";
 import { openError } from "./postgres-error.ts";
 import { placeOf } from "./postgres-url.ts";
@@ -25,26 +25,42 @@ export interface PostgresOptions {
   readonly maxConnections?: number | undefined;
 }
 
+/** An open database. */
+export interface Database {
+  /** The connections for statements. Whoever opened the database ends them. */
+  readonly pool: Pool;
+
+  /** The configuration of a further connection. */
+  readonly config: ClientConfig;
+
+  /** The schema that holds the tables. */
+  readonly schema: string;
+}
+
 /**
  * Connects to a database and brings its tables to this release's version.
  *
  * Throws a `DevtoolError` that says what to do when the URL is invalid, the server cannot be reached or is too old, or the user
  * has too few rights.
  */
-export async function openPool({ url: given, schema = "devtool", maxConnections }: PostgresOptions): Promise<Pool> {
+export async function openDatabase({
+  url: given,
+  schema = "devtool",
+  maxConnections = DEFAULT_CONNECTIONS,
+}: PostgresOptions): Promise<Database> {
   const { label, url, options } = placeOf(given);
-  const pool = new Pool({
+  const config: ClientConfig = {
     connectionString: url,
-    max: maxConnections ?? DEFAULT_CONNECTIONS,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     application_name: "devtool",
     options: `${options} -c search_path=${searchPath(schema)}`.trim(),
-  });
+  };
+  const pool = new Pool({ ...config, max: maxConnections });
   // A connection that breaks while nobody uses it is replaced. Statements report errors of their own.
   pool.on("error", () => undefined);
   try {
     await prepare(pool, schema, label);
-    return pool;
+    return { pool, config, schema };
   } catch (reason) {
     await pool.end();
     throw openError(label, reason);

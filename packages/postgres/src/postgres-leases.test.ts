@@ -18,20 +18,23 @@ describe.skipIf(bin === undefined)("PostgresLeases", () => {
   const open = (schema: string) => PostgresStore.open({ url: server.url, schema });
   /** Lets the leases of one server expire, as the clock of the database would if it did not renew them. */
   const expire = (schema: string, store: PostgresStore) =>
-    server.run(`UPDATE ${schema}.replica SET alive_until = clock_timestamp() WHERE id = '${store.leases.owner}'`);
+    server.run(
+      `UPDATE ${schema}.replica SET alive_until = clock_timestamp() WHERE id = '${store.shared.leases.owner}'`,
+    );
 
   it("gives a task to one server at a time", async () => {
     const schema = nextSchema();
     await using one = await open(schema);
     await using other = await open(schema);
-    const lease = await one.leases.create("t1");
+    const lease = await one.shared.leases.create("t1");
     await one.append([created("t1")], [], lease.fence);
-    expect(await other.leases.acquire("t1")).toBeUndefined();
+    expect(await other.shared.leases.acquire("t1")).toBeUndefined();
     await lease.release();
-    const next = await other.leases.acquire("t1");
+    expect(await one.shared.leases.orphaned()).toEqual(["t1"]);
+    const next = await other.shared.leases.acquire("t1");
     expect(next?.fence).toBe(lease.fence + 1n);
-    expect(await one.leases.acquire("t1")).toBeUndefined();
-    expect(await one.leases.acquire("unknown")).toBeUndefined();
+    expect(await one.shared.leases.acquire("t1")).toBeUndefined();
+    expect(await one.shared.leases.acquire("unknown")).toBeUndefined();
   });
 
   it("gives a task to one of many servers that want it at once", async () => {
@@ -40,7 +43,10 @@ describe.skipIf(bin === undefined)("PostgresLeases", () => {
     await using other = await open(schema);
     for (let round = 0; round < 50; round++) {
       await one.append([created(`t${round}`)]);
-      const [mine, theirs] = await Promise.all([one.leases.acquire(`t${round}`), other.leases.acquire(`t${round}`)]);
+      const [mine, theirs] = await Promise.all([
+        one.shared.leases.acquire(`t${round}`),
+        other.shared.leases.acquire(`t${round}`),
+      ]);
       expect([mine, theirs].filter((lease) => lease !== undefined)).toHaveLength(1);
     }
   });
@@ -49,12 +55,12 @@ describe.skipIf(bin === undefined)("PostgresLeases", () => {
     const schema = nextSchema();
     await using zombie = await open(schema);
     await using other = await open(schema);
-    const lost = await zombie.leases.create("t1");
+    const lost = await zombie.shared.leases.create("t1");
     await zombie.append([created("t1")], [], lost.fence);
     await expire(schema, zombie);
-    expect(await other.leases.orphaned()).toEqual(["t1"]);
-    const lease = await other.leases.acquire("t1");
-    expect(await other.leases.orphaned()).toEqual([]);
+    expect(await other.shared.leases.orphaned()).toEqual(["t1"]);
+    const lease = await other.shared.leases.acquire("t1");
+    expect(await other.shared.leases.orphaned()).toEqual([]);
     const late = zombie.append([text("t1", 2n, "late")], [], lost.fence);
     await expect(late).rejects.toThrow('task "t1" has fence 2, not 1: there was another writer');
     await expect(late).rejects.toMatchObject({ code: Code.Aborted });
@@ -66,7 +72,7 @@ describe.skipIf(bin === undefined)("PostgresLeases", () => {
   it("makes an append that waits for an acquisition fail, and not slip in behind it", async () => {
     const schema = nextSchema();
     await using zombie = await open(schema);
-    const lease = await zombie.leases.create("t1");
+    const lease = await zombie.shared.leases.create("t1");
     await zombie.append([created("t1")], [], lease.fence);
     const taking = server.run(
       `BEGIN; UPDATE ${schema}.task SET fence = fence + 1 WHERE id = 't1'; SELECT pg_sleep(0.3); COMMIT`,
@@ -82,21 +88,21 @@ describe.skipIf(bin === undefined)("PostgresLeases", () => {
   it("ends all leases of a server that renewed too late, and begins a new term", async () => {
     const schema = nextSchema();
     await using store = await open(schema);
-    const lease = await store.leases.create("t1");
+    const lease = await store.shared.leases.create("t1");
     await store.append([created("t1")], [], lease.fence);
-    const before = store.leases.owner;
+    const before = store.shared.leases.owner;
     await expire(schema, store);
     await new Promise((resolve) => lease.lost.addEventListener("abort", resolve));
     await lease.release();
-    const again = await store.leases.acquire("t1");
+    const again = await store.shared.leases.acquire("t1");
     expect([again?.fence, again?.lost.aborted]).toEqual([2n, false]);
-    expect(store.leases.owner).not.toBe(before);
+    expect(store.shared.leases.owner).not.toBe(before);
   });
 
   it("renews its leases while it lives", async () => {
     const schema = nextSchema();
     await using store = await open(schema);
-    const lease = await store.leases.create("t1");
+    const lease = await store.shared.leases.create("t1");
     const until = async () => {
       const [row] = await server.run(`SELECT alive_until::text AS until FROM ${schema}.replica`);
       return String(row?.until);
@@ -111,10 +117,10 @@ describe.skipIf(bin === undefined)("PostgresLeases", () => {
     await using other = await open(schema);
     {
       await using store = await open(schema);
-      const lease = await store.leases.create("t1");
+      const lease = await store.shared.leases.create("t1");
       await store.append([created("t1")], [], lease.fence);
     }
-    expect(await other.leases.orphaned()).toEqual(["t1"]);
-    expect((await other.leases.acquire("t1"))?.fence).toBe(2n);
+    expect(await other.shared.leases.orphaned()).toEqual(["t1"]);
+    expect((await other.shared.leases.acquire("t1"))?.fence).toBe(2n);
   });
 });

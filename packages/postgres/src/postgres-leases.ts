@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { setMaxListeners } from "node:events";
+import { TaskState } from "@devtool/schema";
 import { Code, DevtoolError, failpoint, type TaskLease, type TaskLeases } from "@devtool/server/store";
 import type { Pool } from "pg";
 import { keyText } from "./key-text.ts";
@@ -56,7 +57,12 @@ export class PostgresLeases implements TaskLeases, AsyncDisposable {
 
   async orphaned(): Promise<readonly string[]> {
     const { rows } = await this.#pool
-      .query<{ id: string }>(`SELECT id FROM task WHERE owner IS NOT NULL AND ${IS_ORPHANED} ORDER BY id LIMIT 256`)
+      .query<{ id: string }>({
+        name: "orphaned",
+        text: `SELECT id FROM task WHERE owner IS NOT NULL AND ${IS_ORPHANED}
+          UNION ALL SELECT id FROM task WHERE owner IS NULL AND state = ANY ($1::smallint[]) LIMIT 256`,
+        values: [[TaskState.SUBMITTED, TaskState.WORKING]],
+      })
       .catch(rethrow);
     return rows.map(({ id }) => id);
   }

@@ -17,9 +17,10 @@ import type { Pool, QueryConfig } from "pg";
 import { type Append, type AppendGroup, createAppend, takeBatch } from "./append-batch.ts";
 import { appendStatement } from "./append-statement.ts";
 import { AuditLog } from "./audit-log.ts";
-import { openPool, type PostgresOptions } from "./connection.ts";
+import { type Database, openDatabase, type PostgresOptions } from "./connection.ts";
 import { keyText } from "./key-text.ts";
 import { listStatement } from "./list-statement.ts";
+import { PostgresChanges } from "./postgres-changes.ts";
 import { isConflict, storeError } from "./postgres-error.ts";
 import { PostgresLeases } from "./postgres-leases.ts";
 import { PostgresPushConfigStore } from "./postgres-push-config-store.ts";
@@ -41,7 +42,7 @@ const MAX_CONFLICTS = 5;
  */
 export class PostgresStore implements ServerStore {
   readonly pushConfigs: PostgresPushConfigStore;
-  readonly leases: PostgresLeases;
+  readonly shared: { readonly leases: PostgresLeases; readonly changes: PostgresChanges };
   readonly #pool: Pool;
   readonly #audit: AuditLog;
   readonly #queue: Append[] = [];
@@ -53,17 +54,12 @@ export class PostgresStore implements ServerStore {
    * what to do when that fails.
    */
   static async open(options: PostgresOptions): Promise<PostgresStore> {
-    const pool = await openPool(options);
-    return new PostgresStore(pool, new PostgresLeases(pool));
+    return new PostgresStore(await openDatabase(options));
   }
 
-  /**
-   * @param pool was opened by `openPool`; the store ends it
-   * @param leases the leases under which this server writes
-   */
-  constructor(pool: Pool, leases: PostgresLeases) {
+  private constructor({ pool, config, schema }: Database) {
     this.#pool = pool;
-    this.leases = leases;
+    this.shared = { leases: new PostgresLeases(pool), changes: new PostgresChanges(pool, config, schema) };
     this.#audit = new AuditLog(pool);
     this.pushConfigs = new PostgresPushConfigStore(pool);
   }
@@ -145,7 +141,8 @@ export class PostgresStore implements ServerStore {
   async #close(): Promise<void> {
     await this.#writing;
     await this.pushConfigs.settle();
-    await this.leases[Symbol.asyncDispose]();
+    await this.shared.changes[Symbol.asyncDispose]();
+    await this.shared.leases[Symbol.asyncDispose]();
     await this.#pool.end();
   }
 
@@ -163,6 +160,7 @@ export class PostgresStore implements ServerStore {
       const written = await this.#commit(groups);
       failpoint("devtool:postgres.append.after");
       const [done, refused] = [true, false].map((is) => groups.filter(({ taskId }) => written.has(taskId) === is));
+      this.shared.changes.announce([...written]);
       for (const { appends } of done ?? []) for (const { committed } of appends) committed.resolve();
       if (refused && refused.length > 0) await this.#refuse(refused);
     } catch (reason) {
@@ -176,7 +174,7 @@ export class PostgresStore implements ServerStore {
     const ids = new Map(groups.map(({ taskId }) => [keyText(taskId), taskId]));
     for (let conflicts = 0; ; conflicts++) {
       try {
-        const { rows } = await this.#pool.query<{ id: string }>(appendStatement(groups, this.leases.owner));
+        const { rows } = await this.#pool.query<{ id: string }>(appendStatement(groups, this.shared.leases.owner));
         return new Set(rows.map(({ id }) => ids.get(id) ?? id));
       } catch (reason) {
         if (!isConflict(reason) || conflicts === MAX_CONFLICTS) throw reason;

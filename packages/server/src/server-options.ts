@@ -1,5 +1,6 @@
 import type { Agent } from "./agent/agent.ts";
 import type { Right } from "./handler/caller.ts";
+import type { ServerStore } from "./store/task-store.ts";
 import type { JwtOptions } from "./transport/auth/jwt-authenticator.ts";
 import type { TlsOptions } from "./transport/http/sniffing-server.ts";
 
@@ -119,6 +120,14 @@ export interface ServerSettings {
    * Default: tasks are kept in memory and lost at the end.
    */
   readonly dataDirectory?: string | undefined;
+
+  /**
+   * Opens the store of the tasks, for instance `PostgresStore` of `@devtool/postgres`. The server closes it. Default: the file
+   * in `dataDirectory`, or memory without one.
+   *
+   * Servers may share a store that has leases: each task is run by one of them, and any of them streams it.
+   */
+  readonly openStore?: (() => Promise<ServerStore>) | undefined;
 
   /**
    * The path of the SQLite file with the tasks and the audit log, relative to `dataDirectory`.

@@ -161,6 +161,7 @@ async function start(agents: ServedAgents, options: ServerSettings, place: Place
   const routes = serverRoutes({
     handler: core.handler,
     keys: core.keys,
+    pushNotifications: core.notifications !== undefined,
     maxRequestBytes: core.limits.maxRequestBytes,
     about: agents.default.about,
     agents: agents.choices,
@@ -175,7 +176,7 @@ async function start(agents: ServedAgents, options: ServerSettings, place: Place
     problem: () => readiness.problem(),
     prove: (challenge) => serverProof({ token, proofKey }, challenge),
   });
-  void core.notifications.notifier.start().catch(onError);
+  void core.notifications?.notifier.start().catch(onError);
   const model = agents.default.model ?? "";
   return { core, answering: { routes, authenticator }, shutdown, token, proofKey, model };
 }

@@ -14,5 +14,6 @@ export {
   pushConfigKey,
   tooManyConfigs,
 } from "./store/push-config-store.ts";
+export type { TaskChanges } from "./store/task-changes.ts";
 export type { TaskLease, TaskLeases } from "./store/task-lease.ts";
 export type { ServerStore, TaskPage, TaskQuery, TaskStore } from "./store/task-store.ts";

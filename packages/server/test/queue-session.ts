@@ -16,7 +16,8 @@ import { MemoryTaskStore } from "../src/store/memory-task-store.ts";
 import { Conversation } from "../src/task/conversation.ts";
 import { EventLog } from "../src/task/event-log.ts";
 import { readTask } from "../src/task/read-task.ts";
-import { type Incoming, TaskSession } from "../src/task/task-session.ts";
+import type { Incoming } from "../src/task/task-handle.ts";
+import { TaskSession } from "../src/task/task-session.ts";
 
 /** Returns the ids of the queued messages. */
 export function waiting({ task }: TaskSession): string[] {

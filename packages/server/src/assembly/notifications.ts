@@ -1,5 +1,4 @@
-import { create } from "@bufbuild/protobuf";
-import { NoticeSchema, PushFormat } from "@devtool/schema";
+import { PushFormat } from "@devtool/schema";
 import { withHiddenSecrets } from "../handler/push-handler.ts";
 import type { Clock } from "../push/clock.ts";
 import { createGuardedPoster } from "../push/guarded-poster.ts";
@@ -74,5 +73,5 @@ const ENCODINGS: readonly (readonly [PushFormat, PushEncoding])[] = [
 
 async function appendNotice(registry: SessionRegistry, taskId: string, text: string): Promise<void> {
   using held = await registry.get(taskId);
-  await held?.session.log.append([{ payload: { case: "notice", value: create(NoticeSchema, { text }) } }]);
+  await held?.session.addNotice(text);
 }

@@ -1,24 +1,27 @@
-import { mkdir, open } from "node:fs/promises";
+import { mkdir, open as openFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { failpoint } from "../failpoint.ts";
 import type { ServerSettings } from "../server-options.ts";
 import { MemoryTaskStore } from "../store/memory-task-store.ts";
 import { SqliteTaskStore } from "../store/sqlite-task-store.ts";
+import type { ServerStore } from "../store/task-store.ts";
 
 /**
- * Opens the store of a server: a SQLite file in the data directory, which it creates when it is
+ * Opens the store of a server: the one of its options, or a SQLite file in the data directory, which it creates when it is
  * missing, or memory without a data directory.
  */
 export async function openStore({
   dataDirectory,
   taskFile = "tasks.db",
-}: ServerSettings): Promise<MemoryTaskStore | SqliteTaskStore> {
+  openStore: open,
+}: ServerSettings): Promise<ServerStore> {
+  if (open) return open();
   if (dataDirectory === undefined) return new MemoryTaskStore();
   const path = resolve(dataDirectory, taskFile);
   failpoint("devtool:store.make.before");
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   // Creates the file with its mode; SQLite copies the mode to the files that it creates beside it.
-  await (await open(path, "a", 0o600)).close();
+  await (await openFile(path, "a", 0o600)).close();
   failpoint("devtool:store.make.after");
   return SqliteTaskStore.open(path);
 }

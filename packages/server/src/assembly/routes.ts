@@ -14,6 +14,8 @@ export interface ServerRoutesOptions
   extends Pick<DialectOptions, "handler" | "baseUrl" | "maxRequestBytes" | "a2a" | "shutdown" | "nextId" | "onError"> {
   /** Whether clients must use the extension (CARD-1). */
   readonly extensionRequired: boolean;
+  /** Whether the server posts notifications. */
+  readonly pushNotifications: boolean;
   /** The description of the default agent. */
   readonly about: About;
   /** The description of each agent by name, when clients can choose; empty when there is one agent. */
@@ -32,8 +34,8 @@ export interface ServerRoutesOptions
 
 /** Creates all routes of a server. The first route that matches a request handles it. */
 export function serverRoutes(options: ServerRoutesOptions): Route[] {
-  const { baseUrl, keys, extensionRequired, security, startedAt } = options;
-  const inAllCards = { version: VERSION, extensionRequired, pushNotifications: true, security };
+  const { baseUrl, keys, extensionRequired, pushNotifications, security, startedAt } = options;
+  const inAllCards = { version: VERSION, extensionRequired, pushNotifications, security };
   const about = { ...options.about, ...inAllCards };
   const agents = new Map([...options.agents].map(([name, own]) => [name, { ...own, ...inAllCards }]));
   const card = agentCard(baseUrl, about);

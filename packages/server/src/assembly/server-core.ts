@@ -47,7 +47,8 @@ export interface ServerCore extends AsyncDisposable {
   readonly registry: SessionRegistry;
   readonly handler: RequestHandler;
   readonly limits: ServerLimits;
-  readonly notifications: Notifications;
+  /** Undefined with a store that servers share: each of them would post every event. */
+  readonly notifications: Notifications | undefined;
   readonly keys: SigningKeys;
 }
 
@@ -66,28 +67,29 @@ export async function openCore(
   const opened = await openStore(options);
   const store = new ObservedTaskStore(opened);
   const createExecutor = reportedExecutors((task) => agents.createExecutor(task), onError);
-  const registry = new SessionRegistry({ store, createExecutor, now });
+  const registry = new SessionRegistry({ store, createExecutor, now, shared: opened.shared });
   const keys = new SigningKeys({
     now: clock.now,
     file: dataDirectory === undefined ? undefined : join(dataDirectory, "signing-keys.json"),
   });
   const configs = opened.pushConfigs;
-  const notifications = createNotifications({
-    ...{ store, configs, registry, keys, pushTargets, ownPorts, clock, random, nextId, onError },
-    issuer: publicUrl,
-  });
-  store.observe((taskId) => notifications.notifier.wake(taskId));
+  const posting = { store, configs, registry, keys, pushTargets, ownPorts, clock, random, nextId, onError };
+  const notifications = opened.shared ? undefined : createNotifications({ ...posting, issuer: publicUrl });
+  store.observe((taskId) => notifications?.notifier.wake(taskId));
   const limits = limitsWithDefaults(options.limits);
   const handler = createHandlers(agents, options, { registry, store, notifications, limits, now, nextId });
+  const closing = new AbortController();
   const dispose = async (): Promise<void> => {
+    closing.abort();
     await registry[Symbol.asyncDispose]();
-    await notifications.notifier[Symbol.asyncDispose]();
+    await notifications?.notifier[Symbol.asyncDispose]();
     await agents[Symbol.asyncDispose]();
     await store[Symbol.asyncDispose]();
   };
   try {
     await agents.open(agentServices(options, surroundings, createAgentConversations(registry, store)));
     await registry.recover();
+    if (opened.shared) void watchOrphans(registry, clock, onError, closing.signal);
   } catch (reason) {
     await dispose();
     throw reason;
@@ -95,11 +97,27 @@ export async function openCore(
   return { store, registry, handler, limits, notifications, keys, [Symbol.asyncDispose]: dispose };
 }
 
+/** The time in milliseconds between two searches for tasks that other servers left behind. */
+const TAKEOVER_MS = 1000;
+
+/** Takes over the tasks of servers that died, until the signal aborts. */
+async function watchOrphans(
+  registry: SessionRegistry,
+  clock: Clock,
+  onError: (reason: unknown) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    await registry.takeOver().catch((reason: unknown) => signal.aborted || onError(reason));
+    await clock.sleep(TAKEOVER_MS, signal).catch(() => undefined);
+  }
+}
+
 /** The parts of a server that its handlers use. */
 interface HandlerParts {
   readonly registry: SessionRegistry;
   readonly store: TaskStore;
-  readonly notifications: Notifications;
+  readonly notifications: Notifications | undefined;
   readonly limits: ServerLimits;
   readonly now: () => Date;
   readonly nextId: () => string;
@@ -111,7 +129,7 @@ function createHandlers(
   { workspace, workspaceRoots, dataDirectory, clientMcpServers = "http", retryWindowMs = 10 * 60_000 }: ServerSettings,
   { registry, store, notifications, limits, now, nextId }: HandlerParts,
 ): RequestHandler {
-  const { registrar } = notifications;
+  const registrar = notifications?.registrar;
   const exchanges = new Exchanges({
     registry,
     store,

@@ -35,7 +35,7 @@ async function askIn(registry: SessionRegistry, taskId: string): Promise<void> {
     created,
   );
   let asked = 0;
-  for await (const { state } of held.session.log.read(0n, signal)) {
+  for await (const { state } of held.session.read(0n, signal)) {
     // The state change when the call asks, and the one at the end of the turn.
     if (state === TaskState.INPUT_REQUIRED) asked++;
     if (asked === 2) return;

@@ -13,7 +13,7 @@ import {
 } from "@devtool/schema";
 import type { AgentCommands } from "../agent/agent.ts";
 import { invalid } from "../errors.ts";
-import type { TaskSession } from "../task/task-session.ts";
+import type { TaskHandle } from "../task/task-handle.ts";
 import { addressedAgent, withAddressedAgent } from "./addressed-agent.ts";
 import { principalOf } from "./caller.ts";
 import type { Exchanges } from "./exchange.ts";
@@ -59,11 +59,11 @@ export function createCommandHandler(
 
 /** Waits until a command has started to act or asks for an approval, and returns which of them it was. */
 async function firstResult(
-  session: TaskSession,
+  session: TaskHandle,
   after: bigint,
   signal: AbortSignal,
 ): Promise<ExecuteSlashCommandResponse> {
-  for await (const event of session.log.read(after, signal)) {
+  for await (const event of session.read(after, signal)) {
     if (isInterrupted(event.state) || hasStarted(event)) break;
   }
   const request = awaitedToolCalls(session.task)[0]?.confirmationRequest;

@@ -21,7 +21,7 @@ import { failpoint } from "../failpoint.ts";
 import type { PushRegistrar } from "../push/push-registrar.ts";
 import type { TaskStore } from "../store/task-store.ts";
 import type { HeldSession } from "../task/held-session.ts";
-import type { TaskSession } from "../task/task-session.ts";
+import type { TaskHandle } from "../task/task-handle.ts";
 import { withAddressedAgent } from "./addressed-agent.ts";
 import { principalOf } from "./caller.ts";
 import type { Exchange, Exchanges } from "./exchange.ts";
@@ -49,7 +49,7 @@ export function createTaskHandler(
       const { session } = held;
       // A task that is answered with a message alone is not shown, so a client could not ask for it later.
       if (!request.returnImmediately || session.task.replyOnly) {
-        for await (const event of session.log.read(after, context.signal)) if (endsExchange(event)) break;
+        for await (const event of session.read(after, context.signal)) if (endsExchange(event)) break;
       }
       const task = taskForClients(session);
       const history = exchangeHistory(task, request.message?.messageId ?? "");
@@ -60,7 +60,7 @@ export function createTaskHandler(
       const exchange = await beginExchange(exchanges, registrar, request, context);
       using held = exchange.held;
       const first = exchange.after + 1n;
-      for await (const event of held.session.log.read(exchange.after, context.signal)) {
+      for await (const event of held.session.read(exchange.after, context.signal)) {
         const shown = { event: hideSecretsInEvent(event) };
         const { replay } = exchange;
         failpoint("devtool:exchange.show.before");
@@ -128,19 +128,19 @@ async function* follow(
 ): AsyncIterable<{ readonly event: TaskEvent }> {
   using _stream = stream;
   using held = await find();
-  const { log } = held.session;
-  const { sequence: head, state } = log.task;
+  const { session } = held;
+  const { sequence: head, state } = session.task;
   if (afterSequence < 0n || afterSequence > head) {
     const problem = `after_sequence ${afterSequence} is out of range: task ${JSON.stringify(taskId)} is at ${head}`;
     const details = { field: "after_sequence", value: String(afterSequence) };
     throw new DevtoolError(problem, Code.OutOfRange, { details });
   }
   if (afterSequence === head && isTerminal(state)) return;
-  for await (const event of log.read(afterSequence, signal)) {
+  for await (const event of session.read(afterSequence, signal)) {
     failpoint("devtool:subscription.show.before");
     yield { event: hideSecretsInEvent(event) };
     failpoint("devtool:subscription.show.after");
-    if (isTerminal(event.state) && event.sequence === log.task.sequence) return;
+    if (isTerminal(event.state) && event.sequence === session.task.sequence) return;
   }
 }
 
@@ -148,7 +148,7 @@ async function* follow(
  * Returns the task of a session for clients. `extensionActive` is that of the conversation, which may be
  * newer than the last event of the task.
  */
-function taskForClients({ task, extensionActive }: TaskSession): Task {
+function taskForClients({ task, extensionActive }: TaskHandle): Task {
   return { ...hideSecretsInTask(task), extensionActive };
 }
 

@@ -16,8 +16,8 @@ export class ObservedTaskStore implements TaskStore {
     this.#onAppended = onAppended;
   }
 
-  async append(events: readonly TaskEvent[], audit?: readonly AuditRecord[]): Promise<void> {
-    await this.#store.append(events, audit);
+  async append(events: readonly TaskEvent[], audit?: readonly AuditRecord[], fence?: bigint): Promise<void> {
+    await this.#store.append(events, audit, fence);
     const [first] = events;
     failpoint("devtool:push.wake.before");
     if (first) this.#onAppended(first.taskId);

@@ -23,6 +23,9 @@ export interface TaskLeases {
   /** Acquires the lease of a task. Undefined while another server has it, and for an unknown task. */
   acquire(taskId: string): Promise<TaskLease | undefined>;
 
-  /** Lists tasks whose last holder lost its lease before it released the task: work that another server left behind. */
+  /**
+   * Lists work that was left behind: tasks whose last holder lost its lease before it released them, and tasks that are
+   * submitted or working and that nobody holds.
+   */
   orphaned(): Promise<readonly string[]>;
 }

@@ -1,5 +1,6 @@
 import type { AuditRecord, TaskEvent, TaskState } from "@devtool/schema";
 import type { PushConfigStore } from "./push-config-store.ts";
+import type { TaskChanges } from "./task-changes.ts";
 import type { TaskLeases } from "./task-lease.ts";
 
 /** Selects the tasks to list. */
@@ -48,7 +49,7 @@ export interface TaskStore extends AsyncDisposable {
    * `Code.ResourceExhausted` when the disk is full, and with `Code.Unavailable` when the store cannot
    * write for another reason.
    *
-   * @param fence the fence of the lease under which the task is written. A store with `leases` rejects the append with
+   * @param fence the fence of the lease under which the task is written. A store that is `shared` rejects the append with
    * `Code.Aborted` when the task has been acquired again since. Default: that of a task which was never acquired
    */
   append(events: readonly TaskEvent[], audit?: readonly AuditRecord[], fence?: bigint): Promise<void>;
@@ -86,11 +87,20 @@ export interface TaskStore extends AsyncDisposable {
   readAudit(after: bigint): AsyncIterable<AuditRecord>;
 }
 
+/** What servers need that share a store. */
+export interface SharedTasks {
+  /** The leases of the tasks, so that each has one writer. */
+  readonly leases: TaskLeases;
+
+  /** Tells when another server has written. */
+  readonly changes: TaskChanges;
+}
+
 /** The store of a server: its tasks and their push configs. */
 export interface ServerStore extends TaskStore {
   /** The push configs of the tasks in this store. Must not be used after the store is disposed of. */
   readonly pushConfigs: PushConfigStore;
 
-  /** The leases of the tasks; undefined when one server at a time can use the store. */
-  readonly leases?: TaskLeases | undefined;
+  /** What servers need that share the store; undefined when one server at a time can use it. */
+  readonly shared?: SharedTasks | undefined;
 }

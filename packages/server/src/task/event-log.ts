@@ -1,7 +1,9 @@
 import { create } from "@bufbuild/protobuf";
 import { type Timestamp, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { type Task, type TaskEvent, TaskEventSchema, type TaskState, type ToolCallDetail } from "@devtool/schema";
+import { Code, DevtoolError, quoted } from "../errors.ts";
 import { failpoint } from "../failpoint.ts";
+import type { TaskLease } from "../store/task-lease.ts";
 import type { TaskStore } from "../store/task-store.ts";
 import { auditRecords } from "./audit.ts";
 import type { Conversation } from "./conversation.ts";
@@ -33,6 +35,8 @@ export interface EventLogOptions {
   readonly now: () => Date;
   /** Gets the durable events. Default: nobody watches. */
   readonly feed?: TaskFeed | undefined;
+  /** The lease under which the log is written. Default: none, because no other server can use the store. */
+  readonly lease?: TaskLease | undefined;
 }
 
 /**
@@ -46,6 +50,7 @@ export class EventLog {
   readonly #store: TaskStore;
   readonly #now: () => Date;
   readonly #feed: TaskFeed | undefined;
+  readonly #fence: bigint | undefined;
   readonly #tail: EventTail;
   readonly #fold: LazyFold;
   /** The sequence of the last durable event. */
@@ -60,8 +65,9 @@ export class EventLog {
   /** The principal of the task, once it was needed. */
   #principal = "";
 
-  constructor({ store, task, conversation, now, feed }: EventLogOptions) {
+  constructor({ store, task, conversation, now, feed, lease }: EventLogOptions) {
     this.#store = store;
+    this.#fence = lease?.fence;
     this.conversation = conversation;
     this.#now = now;
     this.#feed = feed;
@@ -96,10 +102,11 @@ export class EventLog {
     const events = entries.map((entry) => this.#record(entry, time));
     this.conversation.earlier.noteChange(this.#fold.taskId);
     try {
-      await this.#store.append(events, before && auditRecords(before, events));
+      await this.#store.append(events, before && auditRecords(before, events), this.#fence);
     } catch (reason) {
-      this.#fail(reason);
-      throw reason;
+      if (this.#fence !== undefined && reason instanceof DevtoolError && reason.code === Code.Aborted) this.lose();
+      else this.#fail(reason);
+      throw this.#failure ?? reason;
     }
     failpoint("devtool:log.publish.before");
     this.#publish(events);
@@ -136,6 +143,18 @@ export class EventLog {
     }
   }
 
+  /**
+   * Ends the log because another server may write it now. Readers end with an error after which clients connect again, and
+   * appends are rejected.
+   */
+  lose(): void {
+    this.#fail(
+      new DevtoolError(`task ${quoted(this.#fold.taskId)} has moved to another server`, Code.Unavailable, {
+        remedy: "connect again",
+      }),
+    );
+  }
+
   /** Makes an event of an entry and folds it into the task. */
   #record({ payload, detail, state = this.#fold.state, model = "" }: LogEntry, time: Timestamp): TaskEvent {
     const fields = {
@@ -167,7 +186,7 @@ export class EventLog {
   }
 
   #fail(reason: unknown): void {
-    this.#failure = reason instanceof Error ? reason : new Error("the store failed", { cause: reason });
+    this.#failure ??= reason instanceof Error ? reason : new Error("the store failed", { cause: reason });
     this.#wakeReaders();
   }
 

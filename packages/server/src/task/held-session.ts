@@ -1,3 +1,4 @@
+import type { TaskHandle } from "./task-handle.ts";
 import type { TaskSession } from "./task-session.ts";
 
 /** An open task of the registry, with the number of holders of its session. */
@@ -11,19 +12,19 @@ export interface OpenTask {
  * A session that the registry does not close before its holder disposes of this object. Without it, the
  * registry could close the session for the sake of another task before its finder uses it.
  */
-export class HeldSession implements Disposable {
-  readonly session: TaskSession;
-  readonly #task: OpenTask;
+export class HeldSession<S extends TaskHandle = TaskHandle> implements Disposable {
+  readonly session: S;
+  readonly #task: Pick<OpenTask, "holders">;
   #isHeld = true;
 
-  constructor(session: TaskSession, task: OpenTask) {
+  constructor(session: S, task: Pick<OpenTask, "holders">) {
     this.session = session;
     this.#task = task;
     task.holders++;
   }
 
   /** Holds the session once more, for a caller that needs it longer. */
-  hold(): HeldSession {
+  hold(): HeldSession<S> {
     return new HeldSession(this.session, this.#task);
   }
 

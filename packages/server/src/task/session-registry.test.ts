@@ -66,7 +66,7 @@ async function begin(registry: SessionRegistry, taskId: string): Promise<void> {
     { contextId: `context-of-${taskId}`, extensionActive: false, agentSessionId: "" },
     created,
   );
-  for await (const { state } of held.session.log.read(0n, signal)) if (isTerminal(state)) return;
+  for await (const { state } of held.session.read(0n, signal)) if (isTerminal(state)) return;
 }
 
 async function useAll(registry: SessionRegistry, taskIds: readonly string[]): Promise<void> {

@@ -2,9 +2,11 @@ import { create } from "@bufbuild/protobuf";
 import { type Task, type TaskCreated, TaskSchema, TaskState } from "@devtool/schema";
 import type { AgentExecutor } from "../agent/agent-executor.ts";
 import { Code, DevtoolError } from "../errors.ts";
-import type { TaskStore } from "../store/task-store.ts";
+import type { TaskLease } from "../store/task-lease.ts";
+import type { SharedTasks, TaskStore } from "../store/task-store.ts";
 import { type Conversation, OpenConversations } from "./conversation.ts";
 import { EventLog } from "./event-log.ts";
+import { FollowedTask } from "./followed-task.ts";
 import { HeldSession, type OpenTask } from "./held-session.ts";
 import { readTask } from "./read-task.ts";
 import { TaskFeed } from "./task-feed.ts";
@@ -19,6 +21,8 @@ export interface SessionRegistryOptions {
   /** Creates the executor for a task, by its settings and command. */
   readonly createExecutor: (task: Task) => AgentExecutor;
   readonly now: () => Date;
+  /** The leases and the changes of a store that other servers use as well. Default: none do. */
+  readonly shared?: SharedTasks | undefined;
 }
 
 /** The conversation of a new task. */
@@ -30,7 +34,10 @@ export interface TaskPlace {
   readonly agentSessionId: string;
 }
 
-/** The open tasks of this process. Each task is open at most once, so that its log has one writer. */
+/**
+ * The open tasks of this process. Each task is open at most once, and under a lease where other servers use the store, so that its
+ * log has one writer.
+ */
 export class SessionRegistry implements AsyncDisposable {
   /** The changes of the open tasks. */
   readonly feed: TaskFeed = new TaskFeed();
@@ -57,7 +64,8 @@ export class SessionRegistry implements AsyncDisposable {
     const session = this.#openInConversation(described, async (conversation) => {
       if (extensionActive) conversation.activateExtension();
       conversation.agentSessionId ||= agentSessionId;
-      const opened = this.#open(blank, executor, conversation);
+      const lease = await this.#options.shared?.leases.create(taskId);
+      const opened = this.#open(blank, executor, conversation, lease);
       await opened.create({ ...created, replyOnly });
       return opened;
     });
@@ -67,27 +75,59 @@ export class SessionRegistry implements AsyncDisposable {
     return held.hold();
   }
 
-  /** Returns the session of a task, and opens the task when it is not open. Undefined when the store has no such task. */
+  /**
+   * Returns a task: its session, which is opened when it is not open, or a view of it while another server runs it. Undefined when
+   * the store has no such task.
+   */
   async get(taskId: string): Promise<HeldSession | undefined> {
+    return (await this.#own(taskId)) ?? (await this.#follow(taskId));
+  }
+
+  /** Returns the session of a task. Undefined when the store has no such task, or another server runs it. */
+  async #own(taskId: string): Promise<HeldSession<TaskSession> | undefined> {
     const open = this.#tasks.get(taskId);
     if (!open) this.#assertRunning();
     const task = open ?? { opening: this.#load(taskId), holders: 0 };
     using held = await this.#hold(taskId, task);
     if (held?.session.log.failure) {
       if (this.#tasks.get(taskId) === task) this.#forget(taskId, held.session.task);
-      return this.get(taskId);
+      return this.#own(taskId);
     }
     await this.#closeIdle();
     return held?.hold();
+  }
+
+  /** Returns a view of a task that another server runs. Undefined when the store has no such task. */
+  async #follow(taskId: string): Promise<HeldSession | undefined> {
+    const { store, shared } = this.#options;
+    const task = shared && (await readTask(store, taskId));
+    return task && new HeldSession(new FollowedTask({ store, changes: shared.changes, task }), { holders: 0 });
   }
 
   /** Opens the tasks that a stop of the server interrupted, so that each continues. Must be called before the first request. */
   async recover(): Promise<void> {
     for (const state of [TaskState.SUBMITTED, TaskState.WORKING]) {
       for (const taskId of await this.#listTasks(state)) {
-        using _opened = await this.get(taskId);
+        using _opened = await this.#own(taskId);
       }
     }
+  }
+
+  /**
+   * Opens the tasks that other servers left behind, so that each continues here or at another server that was faster. Rejects with
+   * the errors of those that could not be opened, after all others were.
+   */
+  async takeOver(): Promise<void> {
+    const failures: unknown[] = [];
+    for (const taskId of (await this.#options.shared?.leases.orphaned()) ?? []) {
+      if (this.#isStopping) return;
+      try {
+        using _opened = await this.#own(taskId);
+      } catch (reason) {
+        failures.push(reason);
+      }
+    }
+    if (failures.length > 0) throw new AggregateError(failures, "tasks of another server cannot be opened");
   }
 
   /**
@@ -120,7 +160,7 @@ export class SessionRegistry implements AsyncDisposable {
   }
 
   /** Waits until a task is open and holds its session. Removes the task from the registry when it cannot be opened. */
-  async #hold(taskId: string, task: OpenTask): Promise<HeldSession | undefined> {
+  async #hold(taskId: string, task: OpenTask): Promise<HeldSession<TaskSession> | undefined> {
     this.#tasks.delete(taskId);
     this.#tasks.set(taskId, task);
     // Counts as a holder, so that the session is not closed before the caller has it.
@@ -138,15 +178,25 @@ export class SessionRegistry implements AsyncDisposable {
   }
 
   async #load(taskId: string): Promise<TaskSession | undefined> {
-    const task = await readTask(this.#options.store, taskId);
+    const { store, shared } = this.#options;
+    const lease = await shared?.leases.acquire(taskId);
+    if (shared && !lease) return undefined;
+    // Read after the lease was acquired: no other server appends any more.
+    const task = await readTask(store, taskId);
     if (!task) return undefined;
     return this.#openInConversation(task, async (conversation) => {
       // Another task of the conversation may have activated the extension, or have a newer session of the agent.
       const latest = await this.#options.store.findLatest(task.principal, task.contextId);
       if (task.extensionActive || latest?.extensionActive) conversation.activateExtension();
       conversation.agentSessionId ||= latest?.agentSessionId ?? task.agentSessionId;
-      const session = this.#open(task, this.#options.createExecutor(task), conversation);
-      await session.recover();
+      const session = this.#open(task, this.#options.createExecutor(task), conversation, lease);
+      try {
+        await session.recover();
+      } catch (reason) {
+        // Any server may try again.
+        await session.close();
+        throw reason;
+      }
       return session;
     });
   }
@@ -169,10 +219,10 @@ export class SessionRegistry implements AsyncDisposable {
     this.#conversations.close(task);
   }
 
-  #open(task: Task, executor: AgentExecutor, conversation: Conversation): TaskSession {
+  #open(task: Task, executor: AgentExecutor, conversation: Conversation, lease: TaskLease | undefined): TaskSession {
     const { store, now } = this.#options;
-    const log = new EventLog({ store, task, conversation, now, feed: this.feed });
-    return new TaskSession({ log, executor, earlier: (current) => conversation.earlier.of(store, current) });
+    const log = new EventLog({ store, task, conversation, now, lease, feed: this.feed });
+    return new TaskSession({ log, executor, lease, earlier: (current) => conversation.earlier.of(store, current) });
   }
 
   async #listTasks(state: TaskState): Promise<string[]> {
@@ -194,7 +244,7 @@ export class SessionRegistry implements AsyncDisposable {
       // Meanwhile the task may have got a holder, or been closed.
       if (!session?.idle || task.holders > 0 || this.#tasks.get(taskId) !== task) continue;
       this.#forget(taskId, session.task);
-      await session[Symbol.asyncDispose]();
+      await session.close();
     }
   }
 }

@@ -1,14 +1,17 @@
+import { create } from "@bufbuild/protobuf";
 import {
   awaitedToolCalls,
   confirmationsOf,
   isTerminal,
   type Message,
   MessageDelivery,
+  NoticeSchema,
   openToolCalls,
   type QueuedMessage,
   type Summary,
   type Task,
   type TaskCreated,
+  type TaskEvent,
   TaskState,
   ToolCallStatus,
 } from "@devtool/schema";
@@ -16,12 +19,14 @@ import type { Summarized } from "../agent/agent.ts";
 import type { AgentExecutor } from "../agent/agent-executor.ts";
 import { Confirmations } from "../agent/confirmations.ts";
 import { Code, DevtoolError } from "../errors.ts";
+import type { TaskLease } from "../store/task-lease.ts";
 import { answeredCalls, assertNotEnded } from "./answer.ts";
 import { callEntries } from "./call-entry.ts";
 import type { EventLog, LogEntry } from "./event-log.ts";
 import { createTurn } from "./live-turn.ts";
 import { continuesWithQueue, mustWait, queuedEntry, takenEntry, withdrawnEntry, withUntaken } from "./message-queue.ts";
 import { cutTurnNotice, recoverTask } from "./recover.ts";
+import type { Incoming, TaskHandle } from "./task-handle.ts";
 import { abortedEntry, CANCELED, endEntry, endTextEntries, stateEntry } from "./turn-entries.ts";
 import { TurnRecorder } from "./turn-recorder.ts";
 
@@ -52,15 +57,8 @@ export interface TaskSessionOptions {
   readonly executor: AgentExecutor;
   /** Reads the messages of the tasks that a task continues. */
   readonly earlier: (task: Task) => Promise<readonly Message[]>;
-}
-
-/** A client's message to a task that exists. */
-export interface Incoming {
-  readonly message: Message;
-  /** Whether the request activates the development-tool extension. */
-  readonly activateExtension: boolean;
-  /** When a working task takes the message. Default: when the turn ends. */
-  readonly delivery?: MessageDelivery | undefined;
+  /** The lease under which the session writes. Default: none, because no other server can use the store. */
+  readonly lease?: TaskLease | undefined;
 }
 
 /**
@@ -68,8 +66,9 @@ export interface Incoming {
  *
  * Runs the agent and records what it does, takes messages from clients, and cancels the task.
  */
-export class TaskSession implements AsyncDisposable {
+export class TaskSession implements TaskHandle, AsyncDisposable {
   readonly log: EventLog;
+  readonly #lease: TaskLease | undefined;
   readonly #executor: AgentExecutor;
   readonly #earlier: TaskSessionOptions["earlier"];
   readonly #confirmations = new Confirmations();
@@ -79,19 +78,20 @@ export class TaskSession implements AsyncDisposable {
   /** Whether an earlier executor worked on the task, and this one has not run yet. */
   #isRestarted = false;
 
-  constructor({ log, executor, earlier }: TaskSessionOptions) {
+  constructor({ log, executor, earlier, lease }: TaskSessionOptions) {
     this.log = log;
+    this.#lease = lease;
+    lease?.lost.addEventListener("abort", this.#lose);
     this.#recorder = new TurnRecorder(log);
     this.#executor = executor;
     this.#earlier = earlier;
   }
 
-  /** The task as its log has it now. */
+  /** The task as its log has it now, including events that are not durable yet. */
   get task(): Task {
     return this.log.task;
   }
 
-  /** Whether the conversation has activated the development-tool extension. The last event of this task may be older. */
   get extensionActive(): boolean {
     return this.log.conversation.extensionActive;
   }
@@ -108,12 +108,10 @@ export class TaskSession implements AsyncDisposable {
     await committed;
   }
 
-  /**
-   * Takes a client's message: an answer to open questions, or a prompt, which is queued while the task is
-   * working. Resolves with the sequence of the message's event when it is durable.
-   *
-   * Throws a `DevtoolError` when the task cannot take the message. Nothing has changed then.
-   */
+  read(after: bigint, signal: AbortSignal): AsyncIterable<TaskEvent> {
+    return this.log.read(after, signal);
+  }
+
   async accept({ message, delivery, activateExtension }: Incoming): Promise<bigint> {
     if (this.#isStopping) throw stopping();
     const answered = callEntries(this.task, answeredCalls(this.task, message));
@@ -139,22 +137,16 @@ export class TaskSession implements AsyncDisposable {
     return sequence;
   }
 
-  /** Activates the extension in the conversation, with an event of its own because no message records it. */
   async activateExtension(): Promise<void> {
     if (this.extensionActive) return;
     this.log.conversation.activateExtension();
     await this.#recorder.append([{ payload: { case: undefined } }]);
   }
 
-  /** Removes a queued message. Throws a `DevtoolError` when no queued message has this id; nothing has changed then. */
   async withdraw(messageId: string): Promise<void> {
     await this.#recorder.append([withdrawnEntry(this.task, messageId)]);
   }
 
-  /**
-   * Cancels the task: aborts the agent, and marks open calls as CANCELLED. Resolves when that is durable.
-   * Throws `Code.FailedPrecondition` when the task has already ended.
-   */
   async cancel(): Promise<void> {
     assertNotEnded(this.task);
     const run = this.#run;
@@ -163,11 +155,10 @@ export class TaskSession implements AsyncDisposable {
     await run.ended;
   }
 
-  /**
-   * Replaces the older history of a task with a summary, as `AgentConversations.summarize` describes it.
-   *
-   * @param make receives the task; its history begins with that of the tasks which it continues
-   */
+  async addNotice(text: string): Promise<void> {
+    await this.log.append([{ payload: { case: "notice", value: create(NoticeSchema, { text }) } }]);
+  }
+
   async summarize(make: (task: Task) => Promise<Summarized>): Promise<Summary | undefined> {
     this.#assertNotRunning();
     const { sequence } = this.task;
@@ -204,10 +195,25 @@ export class TaskSession implements AsyncDisposable {
     await this.#run?.ended;
   }
 
+  /** Closes the session, and lets any server have the task. */
+  async close(): Promise<void> {
+    await this[Symbol.asyncDispose]();
+    // Without it, the lease ends with the server.
+    await this.#lease?.release().catch(() => undefined);
+  }
+
+  /** Stops the agent and closes the session. The lease ends with the server, so that others find work that is left. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
     await this.#executor[Symbol.asyncDispose]?.();
+    this.#lease?.lost.removeEventListener("abort", this.#lose);
   }
+
+  /** Ends all work at once and records nothing: another server may write the log now. */
+  readonly #lose = (): void => {
+    this.log.lose();
+    this.#run?.controller.abort(this.log.failure);
+  };
 
   #start(): void {
     const controller = new AbortController();

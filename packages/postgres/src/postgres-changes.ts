@@ -1,0 +1,173 @@
+import { hash } from "node:crypto";
+import type { TaskChanges } from "@devtool/server/store";
+import { Client, type ClientConfig, type Pool } from "pg";
+import { keyText } from "./key-text.ts";
+
+/** The time in milliseconds after which a reader sees what no notification told it. */
+const POLL_MS = 1000;
+
+/** The maximum size in bytes of a notification. PostgreSQL permits 8000. */
+const MAX_PAYLOAD_BYTES = 7000;
+
+/** A task whose log somebody waits for. */
+interface Watched {
+  readonly wakes: Set<() => void>;
+  /** The end of the log at the last poll; undefined before the first one. */
+  sequence: string | undefined;
+}
+
+/**
+ * Tells servers about each other's appends, by notifications of PostgreSQL.
+ *
+ * A notification is a hint: it is sent after the commit and on a connection of its own, because a commit with a notification takes
+ * a lock of the whole database cluster. Readers read by sequence, so one that is lost or comes twice costs only time. While somebody
+ * waits, one statement a second looks for what no notification told.
+ */
+export class PostgresChanges implements TaskChanges, AsyncDisposable {
+  readonly #pool: Pool;
+  readonly #config: ClientConfig;
+  readonly #channel: string;
+  readonly #watched = new Map<string, Watched>();
+  /** The ids of the tasks to notify about next. */
+  #announced = new Set<string>();
+  #announcing: Promise<void> | undefined;
+  #listener: Promise<Client | undefined> | undefined;
+  #poll: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  /** @param schema servers with the same schema notify each other */
+  constructor(pool: Pool, config: ClientConfig, schema: string) {
+    this.#pool = pool;
+    this.#config = config;
+    this.#channel = `devtool_${hash("sha256", schema).slice(0, 32)}`;
+  }
+
+  /** Notifies all servers that the logs of tasks have grown. */
+  announce(taskIds: readonly string[]): void {
+    for (const id of taskIds) this.#announced.add(keyText(id));
+    this.#announcing ??= this.#announceAll();
+  }
+
+  watch(taskId: string, wake: () => void): Disposable {
+    const key = keyText(taskId);
+    const watched = this.#watched.get(key) ?? { wakes: new Set(), sequence: undefined };
+    this.#watched.set(key, watched);
+    watched.wakes.add(wake);
+    this.#listen();
+    this.#pollLater();
+    return {
+      [Symbol.dispose]: () => {
+        watched.wakes.delete(wake);
+        if (watched.wakes.size === 0 && this.#watched.get(key) === watched) this.#watched.delete(key);
+      },
+    };
+  }
+
+  /** Sends what is announced, and ends the connection that listens. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#poll);
+    await this.#announcing;
+    const listener = await this.#listener;
+    await listener?.end();
+  }
+
+  async #announceAll(): Promise<void> {
+    // Appends that are acknowledged together share a notification.
+    await Promise.resolve();
+    while (this.#announced.size > 0) {
+      const ids = [...this.#announced];
+      this.#announced = new Set();
+      await this.#pool
+        .query({
+          name: "notify",
+          text: "SELECT pg_notify($1, payload) FROM unnest($2::text[]) AS payload",
+          values: [this.#channel, payloadsOf(ids)],
+        })
+        // The poll finds it.
+        .catch(() => undefined);
+    }
+    this.#announcing = undefined;
+  }
+
+  /** Opens the connection that listens, unless it is open. It is opened again when it breaks and somebody waits. */
+  #listen(): void {
+    if (!this.#isClosed) this.#listener ??= this.#openListener();
+  }
+
+  async #openListener(): Promise<Client | undefined> {
+    const client = new Client(this.#config);
+    const forget = (): void => {
+      this.#listener = undefined;
+    };
+    client.on("error", forget);
+    client.on("end", forget);
+    client.on("notification", ({ payload = "" }) => this.#wakeNamed(payload));
+    try {
+      await client.connect();
+      await client.query(`LISTEN ${client.escapeIdentifier(this.#channel)}`);
+      // What was committed before is not notified any more.
+      for (const key of this.#watched.keys()) this.#wake(key);
+      return client;
+    } catch {
+      forget();
+      await client.end().catch(() => undefined);
+      return undefined;
+    }
+  }
+
+  #wakeNamed(payload: string): void {
+    for (const key of payload.split("\n")) this.#wake(key);
+  }
+
+  #wake(key: string): void {
+    for (const wake of this.#watched.get(key)?.wakes ?? []) wake();
+  }
+
+  #pollLater(): void {
+    if (this.#isClosed || this.#watched.size === 0) return;
+    this.#poll ??= setTimeout(() => void this.#pollOnce(), POLL_MS).unref();
+  }
+
+  /** Wakes the readers of logs that have grown since the last poll. */
+  async #pollOnce(): Promise<void> {
+    this.#listen();
+    try {
+      const { rows } = await this.#pool.query<{ id: string; sequence: string }>({
+        name: "poll",
+        text: "SELECT id, sequence FROM task WHERE id = ANY ($1::text[])",
+        values: [[...this.#watched.keys()]],
+      });
+      for (const { id, sequence } of rows) {
+        const watched = this.#watched.get(id);
+        if (!watched || watched.sequence === sequence) continue;
+        watched.sequence = sequence;
+        this.#wake(id);
+      }
+    } catch {
+      // Tried again in a second.
+    }
+    this.#poll = undefined;
+    this.#pollLater();
+  }
+}
+
+/** Puts ids into as few notifications as they fit in. Each id is a line: PostgreSQL drops equal notifications, not parts of them. */
+function payloadsOf(ids: readonly string[]): string[] {
+  const payloads: string[] = [];
+  let lines: string[] = [];
+  let bytes = 0;
+  for (const id of ids) {
+    const size = Buffer.byteLength(id) + 1;
+    if (bytes + size > MAX_PAYLOAD_BYTES && lines.length > 0) {
+      payloads.push(lines.join("\n"));
+      lines = [];
+      bytes = 0;
+    }
+    // An id that no notification can hold is found by the poll.
+    if (size > MAX_PAYLOAD_BYTES || id.includes("\n")) continue;
+    lines.push(id);
+    bytes += size;
+  }
+  return lines.length > 0 ? [...payloads, lines.join("\n")] : payloads;
+}

@@ -1,0 +1,8 @@
+/** Tells when logs grow, for servers that share a store: another server may have written. */
+export interface TaskChanges {
+  /**
+   * Calls `wake` after the log of a task has grown: usually at once, and within two seconds if that fails. It may be called
+   * without a cause. The caller must dispose of the result.
+   */
+  watch(taskId: string, wake: () => void): Disposable;
+}

@@ -1,0 +1,184 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { subscribeTask, textMessage } from "@devtool/client";
+import { findPostgres, type PostgresServer, startPostgres } from "@devtool/postgres/testing";
+import { isTerminal, type TaskEvent, TaskState } from "@devtool/schema";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Execute, type Replica, startReplica } from "./fleet/replicas.ts";
+
+const bin = findPostgres();
+const LIMIT_MS = 120_000;
+
+describe.skipIf(bin === undefined)("servers that share a database", () => {
+  let database: PostgresServer;
+  let schemas = 0;
+  beforeAll(async () => {
+    database = await startPostgres(bin ?? "");
+  });
+  afterAll(() => database[Symbol.asyncDispose]());
+
+  const nextSchema = () => `fleet_${++schemas}`;
+  const start = (schema: string, execute: Execute) => startReplica(database.url, schema, execute);
+
+  it("stream a task that another one runs, live and without a gap", async () => {
+    const schema = nextSchema();
+    const words = new Gates(200);
+    await using one = await start(schema, speaking(words));
+    await using other = await start(schema, speaking(new Gates(0)));
+    const taskId = await begin(one, "go");
+    const seen: TaskEvent[] = [];
+    for await (const event of subscribeTask(other.client, { taskId }, AbortSignal.timeout(LIMIT_MS))) {
+      seen.push(event);
+      // Each word is said only after the one before was seen at the other server.
+      if (event.payload.case === "text") words.open();
+      if (event.payload.case === "created") words.open();
+    }
+    expect(seen.map(({ sequence }) => Number(sequence))).toEqual(seen.map((_, index) => index + 1));
+    expect(textOf(seen)).toBe(Array.from({ length: 200 }, (_, at) => `${at} `).join(""));
+    expect(isTerminal(seen.at(-1)?.state ?? TaskState.UNSPECIFIED)).toBe(true);
+    const { task } = await other.client.tasks.getTask({ taskId });
+    expect(task?.state).toBe(TaskState.COMPLETED);
+  });
+
+  it("run each task at one of them, and say so to who would change it elsewhere", async () => {
+    const schema = nextSchema();
+    const words = new Gates(1);
+    await using one = await start(schema, speaking(words));
+    await using other = await start(schema, speaking(new Gates(0)));
+    const taskId = await begin(one, "go");
+    const message = textMessage("m2", "more");
+    await expect(other.client.tasks.sendMessage({ message, taskId })).rejects.toThrow("is run by another server");
+    await expect(other.client.tasks.cancelTask({ taskId })).rejects.toMatchObject({ code: Code.Unavailable });
+    words.open();
+    await ended(one, taskId);
+  });
+
+  it("go on with the tasks of one that stops", async () => {
+    const schema = nextSchema();
+    const one = await start(schema, speaking(new Gates(1)));
+    await using other = await start(schema, speaking(new Gates(0)));
+    const taskId = await begin(one, "go");
+    const seen = followed(other, taskId);
+    await one.server.close();
+    const events = await seen;
+    expect(events.at(-1)?.state).toBe(TaskState.INPUT_REQUIRED);
+    const after = await other.client.tasks.sendMessage({ message: textMessage("m2", "go on"), taskId });
+    expect(after.task?.state).toBe(TaskState.COMPLETED);
+    expect(other.errors).toEqual([]);
+  });
+
+  it("stop the agent of one that lost a task, and keep nothing that it does after", async () => {
+    const schema = nextSchema();
+    const words = new Gates(100);
+    const aborted = Promise.withResolvers<unknown>();
+    await using one = await start(schema, speaking(words, aborted));
+    await using other = await start(schema, speaking(new Gates(0)));
+    const taskId = await begin(one, "go");
+    words.open();
+    await followed(one, taskId, (event) => event.payload.case === "text");
+    const stream = followed(one, taskId, () => false);
+    await database.run(
+      `UPDATE ${schema}.replica SET alive_until = clock_timestamp() WHERE id = '${one.store.shared.leases.owner}'`,
+    );
+    const lease = await other.store.shared.leases.acquire(taskId);
+    expect(lease?.fence).toBe(2n);
+    words.open();
+    await expect(stream).rejects.toMatchObject({ code: Code.Unavailable });
+    await aborted.promise;
+    const [row] = await database.run(`SELECT sequence, fence FROM ${schema}.task WHERE id = '${taskId}'`);
+    const log = await Array.fromAsync(other.store.readEvents(taskId, 0n));
+    expect(textOf(log)).toBe("0 ");
+    expect(row).toEqual({ sequence: String(log.length), fence: "2" });
+    // Whoever asks the server that lost it sees what the log has.
+    expect((await one.client.tasks.getTask({ taskId })).task?.sequence).toBe(BigInt(log.length));
+  });
+
+  it("do not post notifications, which each of them would do, and say so", async () => {
+    await using one = await start(nextSchema(), speaking(new Gates(0)));
+    const pushConfig = { url: "https://hook.test/" };
+    const sent = one.client.tasks.sendMessage({ message: textMessage("m1", "hello"), pushConfig });
+    await expect(sent).rejects.toMatchObject({ code: Code.Unimplemented });
+    const card: unknown = await (await fetch(`${one.server.url}/.well-known/agent-card.json`)).json();
+    expect(card).toMatchObject({ capabilities: { pushNotifications: false } });
+  });
+
+  it("continue one conversation, whichever server has its tasks", async () => {
+    const schema = nextSchema();
+    await using one = await start(schema, speaking(new Gates(0)));
+    await using other = await start(schema, speaking(new Gates(0)));
+    const { task } = await one.client.tasks.sendMessage({ message: textMessage("m1", "hello") });
+    const contextId = task?.contextId ?? "";
+    const next = await other.client.tasks.sendMessage({ message: textMessage("m2", "again"), contextId });
+    expect(next.task?.contextId).toBe(contextId);
+    const again = await one.client.tasks.sendMessage({ message: textMessage("m2", "again"), contextId });
+    expect([again.task?.id, again.replay?.messageId]).toEqual([next.task?.id, "m2"]);
+    const { tasks } = await one.client.tasks.listTasks({ contextId });
+    expect(tasks.map(({ id }) => id)).toEqual([next.task?.id, task?.id]);
+  });
+});
+
+/** Words that an agent may say, one for each time the gate is opened. */
+class Gates {
+  readonly #waiting: (() => void)[] = [];
+  #open = 0;
+
+  constructor(readonly count: number) {}
+
+  open(): void {
+    const next = this.#waiting.shift();
+    if (next) next();
+    else this.#open++;
+  }
+
+  passed(signal: AbortSignal): Promise<void> {
+    if (this.#open > 0) {
+      this.#open--;
+      return Promise.resolve();
+    }
+    return new Promise((resolve, reject) => {
+      this.#waiting.push(resolve);
+      signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+    });
+  }
+}
+
+/** An agent that says a number for each gate that is opened, then ends. */
+function speaking(gates: Gates, aborted?: PromiseWithResolvers<unknown>): Execute {
+  return async function* (_turn, signal) {
+    signal.addEventListener("abort", () => aborted?.resolve(signal.reason), { once: true });
+    for (let word = 0; word < gates.count; word++) {
+      await gates.passed(signal);
+      yield { case: "text", value: `${word} ` };
+    }
+  };
+}
+
+async function begin({ client }: Replica, text: string): Promise<string> {
+  const message = textMessage(crypto.randomUUID(), text);
+  const { task } = await client.tasks.sendMessage({ message, returnImmediately: true });
+  return task?.id ?? "";
+}
+
+/** Reads a task once, from its first event to the first for which `isLast` holds. Default: that with which the task rests. */
+async function followed(
+  { client }: Replica,
+  taskId: string,
+  isLast: (event: TaskEvent) => boolean = ({ state }) => state > TaskState.WORKING,
+): Promise<TaskEvent[]> {
+  const events: TaskEvent[] = [];
+  const signal = AbortSignal.timeout(LIMIT_MS);
+  for await (const { event } of client.tasks.subscribeTask({ taskId }, { signal })) {
+    if (event) events.push(event);
+    if (event && isLast(event)) break;
+  }
+  return events;
+}
+
+async function ended(replica: Replica, taskId: string): Promise<void> {
+  await followed(replica, taskId, ({ state }) => isTerminal(state)).catch((reason: unknown) => {
+    throw ConnectError.from(reason);
+  });
+}
+
+function textOf(events: readonly TaskEvent[]): string {
+  return events.map(({ payload }) => (payload.case === "text" ? payload.value.text : "")).join("");
+}

@@ -1,0 +1,33 @@
+import { createConnectTransport } from "@connectrpc/connect-node";
+import { bearerInterceptor, createDevtoolClient, type DevtoolClient } from "@devtool/client";
+import { PostgresStore } from "@devtool/postgres";
+import { type AgentEvent, createServer, type DevtoolServer, type Turn } from "@devtool/server";
+
+/** What an agent does in a turn. */
+export type Execute = (turn: Turn, signal: AbortSignal) => AsyncIterable<AgentEvent>;
+
+/** One server of several that share a database. */
+export interface Replica extends AsyncDisposable {
+  readonly server: DevtoolServer;
+  readonly store: PostgresStore;
+  readonly client: DevtoolClient;
+  /** What its operator would read. */
+  readonly errors: readonly unknown[];
+}
+
+/** Starts a server in this process on a schema of a database, with one agent. */
+export async function startReplica(url: string, schema: string, execute: Execute): Promise<Replica> {
+  const store = await PostgresStore.open({ url, schema });
+  const own = { about: { name: "own", description: "Ours." }, open: () => ({ createExecutor: () => ({ execute }) }) };
+  const errors: unknown[] = [];
+  const server = await createServer({
+    agents: { own },
+    workspace: process.cwd(),
+    openStore: async () => store,
+    onError: (reason) => errors.push(reason),
+  });
+  const interceptors = [bearerInterceptor(server.token)];
+  const transport = createConnectTransport({ baseUrl: server.url, httpVersion: "2", interceptors });
+  const client = createDevtoolClient(transport);
+  return { server, store, client, errors, [Symbol.asyncDispose]: () => server.close() };
+}
