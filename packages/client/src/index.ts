@@ -12,6 +12,12 @@ export { type ExchangeOptions, observeTask, streamMessage, subscribeTask } from 
 export type { ResumeOptions } from "./resume.ts";
 export type { PlanStep } from "./view/plan.ts";
 export type { Schedule } from "./view/schedule.ts";
+export {
+  createSessionList,
+  type SessionList,
+  type SessionListOptions,
+  type SessionListSnapshot,
+} from "./view/session-list.ts";
 export type { TaskItem } from "./view/task-items.ts";
 export {
   type AnswerChanges,

@@ -139,6 +139,36 @@ export async function callWithRetry<T>(
 }
 
 /**
+ * Yields the items of a stream that has no end, and opens it again when its connection is lost. Each
+ * stream begins anew.
+ *
+ * Throws errors that a retry cannot fix at once, and the last error after too many streams without
+ * any item.
+ */
+export async function* repeatStream<T>(
+  open: (signal: AbortSignal) => AsyncIterable<T>,
+  options: ResumeOptions,
+  signal: AbortSignal,
+): AsyncIterable<T> {
+  const { maxAttempts = 10, onLost } = options;
+  for (let retry = 0; ; retry++) {
+    let lost = new ConnectError("the server has ended the stream", Code.Unavailable);
+    try {
+      for await (const item of open(signal)) {
+        retry = 0;
+        yield item;
+      }
+    } catch (reason) {
+      lost = ConnectError.from(reason);
+    }
+    signal.throwIfAborted();
+    if (FINAL_CODES.has(lost.code) || retry + 1 >= maxAttempts) throw lost;
+    onLost?.(lost);
+    await backOff(retry, options, signal);
+  }
+}
+
+/**
  * Waits before the next attempt, after `retry` earlier ones.
  */
 async function backOff(retry: number, options: ResumeOptions, signal: AbortSignal): Promise<void> {
