@@ -37,6 +37,28 @@ describe("an ACP agent behind the port", () => {
     });
   });
 
+  it("shows the output of the agent's own terminals, which Codex and others send in _meta", async () => {
+    await using acp = await world();
+    const piece = (fields: object): string =>
+      `update ${JSON.stringify({ sessionUpdate: "tool_call_update", toolCallId: "c1", ...fields })}`;
+    const content = [{ type: "terminal", terminalId: "c1" }];
+    const output = (data: string): object => ({ _meta: { terminal_output_delta: { data, terminal_id: "c1" } } });
+    const exit = { terminal_exit: { exit_code: 3, signal: null, terminal_id: "c1" } };
+    const { task, events } = await acp.say(
+      [
+        piece({ sessionUpdate: "tool_call", title: "make", kind: "execute", status: "in_progress", content }),
+        ...["one\n", "two\n"].map((data) => piece(output(data))),
+        piece({ status: "failed", _meta: exit }),
+      ].join("\n"),
+    );
+    const live = events.map(({ payload }) => (payload.case === "toolCall" ? payload.value.liveContent : undefined));
+    expect(live).toContain("one\ntwo\n");
+    expect(findToolCall(task, "c1")?.result).toMatchObject({
+      case: "error",
+      value: { message: "one\ntwo\n", statusCode: 3 },
+    });
+  });
+
   it("asks the user, and answers the agent with its own id of the option", async () => {
     await using acp = await world();
     const asked = await acp.say("ask make test");

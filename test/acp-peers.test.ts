@@ -1,22 +1,33 @@
-import { mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { PROBES, type Stage } from "./acp/probes.ts";
-import { pathWith, REAL_AGENTS, type RealAgent } from "./acp/real-agents.ts";
-import { type ServerProcess, startServing } from "./crash/server-process.ts";
+import { BINDING_PROBES } from "./acp/binding-probes.ts";
+import { BINDINGS } from "./acp/bindings.ts";
+import { PROBES } from "./acp/probes.ts";
+import { REAL_AGENTS, type RealAgent } from "./acp/real-agents.ts";
+import { agentsTable, type Cells, IS_RECORDING, readRecorded, recordAgent } from "./acp/recorded.ts";
+import { stageOf } from "./acp/stage.ts";
 import { DEPTH, LEFT_TO_CI } from "./depth.ts";
 
 const PAGE = fileURLToPath(new URL("../docs/agents.md", import.meta.url));
 
 for (const { name, missing } of REAL_AGENTS) if (missing !== undefined) console.info(`skipped: ${name} ${missing}`);
 
-describe("docs/agents.md", () => {
-  it("has a row for each agent that is tested, and a column for each test", () => {
-    const rows = recordedRows();
-    expect(Object.keys(rows)).toEqual(REAL_AGENTS.map(({ name, version }) => `\`${name}\` ${version}`));
-    for (const row of Object.values(rows)) expect(Object.keys(row)).toEqual(Object.keys(PROBES));
+describe("the record of agents", () => {
+  it("has each agent that is tested, with each capability and each binding", () => {
+    const recorded = readRecorded();
+    expect(Object.keys(recorded).toSorted()).toEqual(REAL_AGENTS.map(({ name }) => name).toSorted());
+    for (const { name, version } of REAL_AGENTS) {
+      const { capabilities = {}, bindings = {}, ...rest } = recorded[name] ?? {};
+      expect(rest).toEqual({ version });
+      expect(Object.keys(capabilities)).toEqual(Object.keys(PROBES));
+      expect(Object.keys(bindings)).toEqual(Object.keys(BINDINGS));
+      for (const cells of Object.values(bindings)) expect(Object.keys(cells)).toEqual(Object.keys(BINDING_PROBES));
+    }
+  });
+
+  it("is the table of docs/agents.md (made anew by pnpm agents-matrix)", () => {
+    expect(readFileSync(PAGE, "utf8")).toContain(`<!-- recorded: agents -->\n${agentsTable(readRecorded())}\n`);
   });
 });
 
@@ -24,10 +35,21 @@ for (const agent of REAL_AGENTS) {
   describe.skipIf(!isPlayed(agent))(`${agent.name} behind the port${LEFT_TO_CI}`, () => {
     it("does what docs/agents.md records, over A2A 0.3", async () => {
       await using stage = await stageOf(agent);
-      const found: [string, string][] = [];
-      for (const [name, probe] of Object.entries(PROBES)) found.push([name, await resultOf(probe(stage))]);
-      expect(recordedRows()[`\`${agent.name}\` ${agent.version}`]).toEqual(Object.fromEntries(found));
-    }, 600_000);
+      const capabilities = await resultsOf(PROBES, stage);
+      if (IS_RECORDING) recordAgent(agent.name, { version: agent.version, capabilities });
+      expect(readRecorded()[agent.name]?.capabilities).toEqual(capabilities);
+    }, 900_000);
+
+    it("does what docs/agents.md records, over each binding", async () => {
+      await using stage = await stageOf(agent);
+      const bindings: Record<string, Cells> = {};
+      for (const binding of Object.keys(BINDINGS)) {
+        await using conversation = await stage.over(binding);
+        bindings[binding] = await resultsOf(BINDING_PROBES, conversation);
+      }
+      if (IS_RECORDING) recordAgent(agent.name, { version: agent.version, bindings });
+      expect(readRecorded()[agent.name]?.bindings).toEqual(bindings);
+    }, 1_800_000);
   });
 }
 
@@ -36,54 +58,9 @@ function isPlayed({ missing }: RealAgent): boolean {
   return DEPTH === "deep" || (DEPTH === "ci" && missing === undefined);
 }
 
-/** Returns the cell of a table. An error is not a result: it is none of the words of the table. */
-async function resultOf(probing: Promise<string>): Promise<string> {
-  try {
-    return await probing;
-  } catch (reason) {
-    return String(reason);
-  }
-}
-
-/** Serves an agent by its name, as its user would: with its program in PATH, and its configuration in HOME. */
-async function stageOf(agent: RealAgent): Promise<Stage & AsyncDisposable> {
-  const home = realpathSync(mkdtempSync(join(tmpdir(), "devtool-acp-home-")));
-  const workspace = realpathSync(mkdtempSync(join(tmpdir(), "devtool-acp-")));
-  const model = await agent.startModel();
-  const PATH = pathWith(agent, join(home, "bin"));
-  const environment = { PATH, HOME: home, ...agent.configure(home, model.url) };
-  const flags = ["--agent", agent.name, "--data", join(home, "data"), "--workspace", workspace];
-  let server: ServerProcess = await startServing(flags, environment);
-  return {
-    agent,
-    workspace,
-    server: () => server,
-    async restart() {
-      await server.kill();
-      server = await startServing(flags, environment);
-    },
-    async [Symbol.asyncDispose]() {
-      await server.stop();
-      await model[Symbol.asyncDispose]();
-      for (const directory of [home, workspace]) rmSync(directory, { recursive: true, force: true });
-    },
-  };
-}
-
-/** Returns the table of docs/agents.md: the cells of each agent by their columns. */
-function recordedRows(): Readonly<Record<string, Readonly<Record<string, string>>>> {
-  const [, table = ""] = readFileSync(PAGE, "utf8").split("<!-- recorded: agents -->\n");
-  const cells = (line: string): string[] =>
-    line
-      .split("|")
-      .slice(1, -1)
-      .map((cell) => cell.trim());
-  const [head = "", , ...rows] = table.split("\n\n")[0]?.trim().split("\n") ?? [];
-  const [, ...columns] = cells(head);
-  return Object.fromEntries(
-    rows.map((row) => {
-      const [agent = "", ...results] = cells(row);
-      return [agent, Object.fromEntries(columns.map((column, index) => [column, results[index] ?? ""]))];
-    }),
-  );
+/** Plays probes one after the other. An error is the cell of its probe: it is none of the words of the table. */
+async function resultsOf<S>(probes: Readonly<Record<string, (stage: S) => Promise<string>>>, stage: S): Promise<Cells> {
+  const found: [string, string][] = [];
+  for (const [name, probe] of Object.entries(probes)) found.push([name, await probe(stage).catch(String)]);
+  return Object.fromEntries(found);
 }

@@ -22,8 +22,11 @@ export interface RealAgent {
   runs(command: string): string;
 }
 
-interface FakeModel extends AsyncDisposable {
+/** A fake of a model API. */
+export interface FakeModel extends AsyncDisposable {
   readonly url: string;
+  /** The requests for an answer that it got. */
+  requests(): readonly { readonly body: unknown }[];
 }
 
 const PEERS = fileURLToPath(new URL("../../peers/acp/node_modules/", import.meta.url));
@@ -64,6 +67,8 @@ export const REAL_AGENTS: readonly RealAgent[] = [
       const settings = {
         security: { auth: { selectedType: "gemini-api-key" } },
         general: { disableAutoUpdate: true },
+        // The scripts of the tests say the same thing again and again.
+        model: { disableLoopDetection: true },
         privacy: { usageStatisticsEnabled: false },
       };
       write(join(home, ".gemini/settings.json"), JSON.stringify(settings));

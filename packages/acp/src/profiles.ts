@@ -60,7 +60,7 @@ export const ACP_PROFILES: readonly AcpProfile[] = [
     askingMode: "read-only",
     notes: [
       "It starts in a mode in which a second model reviews what the first one does; in the mode read-only it asks its user.",
-      "The output of a terminal is in fields of its own, beside those of the protocol.",
+      "The output of a command is in `_meta`, beside the fields of the protocol.",
     ],
   },
   {
@@ -101,7 +101,7 @@ export const ACP_PROFILES: readonly AcpProfile[] = [
     variables: ["VIBE_*", "MISTRAL_*"],
     install: "uv tool install mistral-vibe",
     login: "run vibe once and enter a key, or set MISTRAL_API_KEY",
-    untested: "it needs Python 3.12",
+    notes: ["It needs Python 3.12 or newer."],
   },
   {
     ...DEFAULTS,

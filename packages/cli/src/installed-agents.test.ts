@@ -39,7 +39,7 @@ describe("devtool doctor, about the agents that serve knows by name", () => {
     await program(join(base, "bin/vibe-acp"), "echo vibe-acp 3.0.2");
     await program(join(base, "bin/claude-agent-acp"), "exit 1");
     const said = await doctor(`${join(base, "bin")}:/usr/bin`);
-    expect(said).toMatch(/✓ agent vibe +Mistral Vibe 3\.0\.2 \(untested\), /);
+    expect(said).toMatch(/✓ agent vibe +Mistral Vibe 3\.0\.2, /);
     expect(said).toMatch(/✓ agent claude +Claude Code \(untested\), /);
   });
 

@@ -60,11 +60,11 @@ function hasResults({ results }: Extract<Entry, { role: "user" }>): boolean {
 /**
  * Returns the prompt in a user's texts.
  *
- * Agents put context of their own before the prompt. It starts at the first text that is a script; without a script, it is
- * the last text.
+ * Agents put context of their own before the prompt, and an earlier prompt whose turn was canceled stands beside it. It starts
+ * at the last text that is a script; without a script, it is the last text.
  */
 function findPrompt(texts: readonly string[]): string {
-  const start = texts.findIndex(isScript);
+  const start = texts.findLastIndex(isScript);
   return texts.slice(start).join("\n");
 }
 

@@ -196,6 +196,7 @@ export class AcpTurn {
     const id = this.#book.merge(update, update.sessionUpdate === "tool_call");
     if (id === undefined || (isPending && this.#earlier.size > 0 && this.#stage(id) === ToolCallStage.UNSPECIFIED))
       return;
+    this.#book.appendOutput(id, update);
     const stage = this.#stage(id);
     const mayAsk = stage === ToolCallStage.UNSPECIFIED || stage === ToolCallStage.VALIDATING;
     // Output shows that the call runs; a terminal or a diff is announced before the agent asks, too.

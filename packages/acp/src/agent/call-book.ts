@@ -46,6 +46,8 @@ interface Known {
   paths: readonly string[];
   output: JsonValue | undefined;
   meta: JsonObject;
+  /** The output so far of a terminal of the agent's own, which has no field in the protocol. */
+  streamed: string;
 }
 
 /** The dependencies of `CallBook`. */
@@ -80,6 +82,19 @@ export class CallBook {
     if (!known) return undefined;
     take(known, piece);
     return known.id;
+  }
+
+  /**
+   * Takes what the agent's own terminal has printed since the last update, which has no field in the protocol: it stands in the
+   * `_meta` that Zed introduced and Codex sends. Other than `merge`, it takes each update once.
+   */
+  appendOutput(id: string, { _meta }: JsonObject): void {
+    const { terminal_output_delta, terminal_output } = objectOrEmpty(_meta);
+    const known = this.#find(id);
+    if (known)
+      known.streamed = tail(
+        known.streamed + stringOrEmpty(objectOrEmpty(terminal_output_delta ?? terminal_output).data),
+      );
   }
 
   /** Begins a call that the client makes for the agent: nothing that the agent says changes it. Returns its id in our task. */
@@ -148,8 +163,9 @@ export class CallBook {
     const stage = this.#stage(id);
     if (stage >= ToolCallStage.SUCCEEDED) return [];
     const before = stage === ToolCallStage.UNSPECIFIED ? this.pending(id) : [];
-    const { rawOutput } = { rawOutput: objectOrEmpty(this.#find(id)?.output) };
-    const code = rawOutput.exitCode ?? rawOutput.exit_code;
+    const { output, meta } = this.#find(id) ?? {};
+    const { exitCode, exit_code } = objectOrEmpty(output);
+    const code = exitCode ?? exit_code ?? objectOrEmpty(meta?.terminal_exit).exit_code;
     const value = toolFailure(type, message, typeof code === "number" && Number.isInteger(code) ? code | 0 : undefined);
     const call = { ...this.#call(id, ToolCallStatus.FAILED), result: { case: "error" as const, value } };
     return [...before, { call, detail: this.#detail(id, { ...decision, stage: ToolCallStage.FAILED }) }];
@@ -308,7 +324,7 @@ export class CallBook {
     return visibleText(command) === command ? oneLine(known?.title ?? "") : `Run ${oneLine(command)}`;
   }
 
-  /** The text of a call: its content, or the output of its terminals. */
+  /** The text of a call: its content and the output of its terminals, or else what a terminal of the agent's own printed. */
   #textOf(id: string): string {
     const known = this.#find(id);
     const texts = (known?.content ?? []).filter(isObject).map((item) => {
@@ -316,7 +332,7 @@ export class CallBook {
       if (item.type === "terminal") return this.#options.terminalOutput(stringOrEmpty(item.terminalId)) ?? "";
       return "";
     });
-    return tail(texts.filter((text) => text !== "").join("\n"));
+    return tail(texts.filter((text) => text !== "").join("\n")) || (known?.streamed ?? "");
   }
 
   #outputOf(id: string): ToolOutput["result"] {
@@ -335,7 +351,7 @@ export class CallBook {
 
 function emptyCall(id: string): Known {
   const text = { title: "", name: "", kind: "" };
-  return { id, ...text, input: undefined, content: [], paths: [], output: undefined, meta: {} };
+  return { id, ...text, input: undefined, content: [], paths: [], output: undefined, meta: {}, streamed: "" };
 }
 
 /** Takes what a piece of a call says; what it leaves out stays. */

@@ -1,0 +1,70 @@
+import { create } from "@bufbuild/protobuf";
+import type { Transport } from "@connectrpc/connect";
+import {
+  confirmationPart,
+  createDevtoolClient,
+  type DevtoolClient,
+  pendingToolCalls,
+  streamMessage,
+} from "@devtool/client";
+import { emptyTask, type Part, PartSchema, reduceTask, type Task, type TaskEvent, TaskState } from "@devtool/schema";
+
+/** What a client saw of one exchange. */
+export interface Exchange {
+  readonly task: Task;
+  readonly events: readonly TaskEvent[];
+}
+
+/** One conversation with an agent, over one binding. Each prompt is a task of its own. */
+export class Conversation {
+  readonly client: DevtoolClient;
+  #contextId: string;
+
+  /** Continues a conversation, or begins one if its id is empty. */
+  constructor(transport: Transport, contextId = "") {
+    this.client = createDevtoolClient(transport);
+    this.#contextId = contextId;
+  }
+
+  /** The id of the conversation. Empty before the first prompt. */
+  get contextId(): string {
+    return this.#contextId;
+  }
+
+  /** Sends a prompt and reads its exchange to the end. */
+  async say(text: string, signal: AbortSignal, more: readonly Part[] = []): Promise<Exchange> {
+    const prompt = create(PartSchema, { content: { case: "text", value: text } });
+    return this.#exchange([prompt, ...more], emptyTask(), signal);
+  }
+
+  /** Answers all questions of a task with an option, as often as it asks. */
+  async answer(asking: Exchange, optionId: string, signal: AbortSignal): Promise<Exchange> {
+    let { task, events } = asking;
+    for (let count = 0; count < MAX_QUESTIONS && task.state === TaskState.INPUT_REQUIRED; count++) {
+      const parts = pendingToolCalls(task).map((call) => confirmationPart(call, optionId));
+      if (parts.length === 0) break;
+      const next = await this.#exchange(parts, task, signal);
+      task = next.task;
+      events = [...events, ...next.events];
+    }
+    return { task, events };
+  }
+
+  async #exchange(parts: readonly Part[], start: Task, signal: AbortSignal): Promise<Exchange> {
+    const message = { messageId: crypto.randomUUID(), parts: [...parts] };
+    const events: TaskEvent[] = [];
+    let task = start;
+    const request = { message, taskId: start.id, contextId: this.#contextId };
+    for await (const event of streamMessage(this.client, request, signal, QUICK)) {
+      events.push(event);
+      task = reduceTask(task, event);
+    }
+    this.#contextId = task.contextId;
+    return { task, events };
+  }
+}
+
+/** How often an agent may ask within one prompt. */
+const MAX_QUESTIONS = 4;
+/** Through a proxy that cuts, a client tries often and at once. */
+const QUICK = { baseDelayMs: 1, maxAttempts: 1000 };
