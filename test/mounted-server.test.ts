@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { createServer, type RequestListener } from "node:http";
+import { createServer, type IncomingMessage, type RequestListener, request } from "node:http";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { TaskState } from "@a2a-js/sdk";
@@ -110,6 +110,36 @@ describe("a handler in a server of node:http", () => {
     expect(await response.json()).toMatchObject({ url: `${mounted.publicUrl}/` });
     const { tasks } = clientAt(mounted.publicUrl, mounted.token);
     expect((await tasks.sendMessage({ message: textMessage("m", "Hi.") })).task?.state).toBe(State.COMPLETED);
+  });
+
+  it.each([
+    "/deep/api/v1/tasks",
+    "/deep/api//v1/tasks",
+    "//deep/api/v1/tasks",
+    "/deep/../deep/api/v1/tasks",
+    "/deep/api/.well-known/../v1/tasks",
+    "/deep/api/.well-known/%2e%2e/v1/tasks",
+    "/deep/api/healthz/../../api/v1/tasks",
+    "/deep/api;/v1/tasks",
+    "/deep/apiv1/tasks",
+    "/DEEP/API/v1/tasks",
+    "/deep/api\\v1\\tasks",
+    "http://127.0.0.1/deep/api/v1/tasks",
+    "http://app.example/deep/api/v1/tasks",
+    "/v1/tasks",
+    "*",
+  ])("gives nothing to a request without the token, however it writes the path: %s", async (target) => {
+    await using mounted = await mount((listener) => listener);
+    const { tasks } = clientAt(mounted.publicUrl, mounted.token);
+    await tasks.sendMessage({ message: textMessage("m", "Hi.") });
+    const { host, hostname, port } = new URL(mounted.publicUrl);
+    for (const version of ["0.3", "1.0"]) {
+      const headers = ["Host", host, "A2A-Version", version];
+      const sent = request({ hostname, port, path: target, headers, agent: false }).end();
+      const [response]: IncomingMessage[] = await once(sent, "response");
+      expect(response?.resume().statusCode).toBeOneOf([400, 401, 403, 404]);
+    }
+    expect(mounted.errors).toEqual([]);
   });
 
   it("reports a body that was read before to the operator", async () => {
