@@ -1,9 +1,10 @@
 import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
 import type { JsonObject } from "@bufbuild/protobuf";
+import { assertJsonBudget } from "@devtool/schema";
 import { isObject, objectOrEmpty, parseJsonOrUndefined, stringOrEmpty } from "@devtool/schema/json";
 import { abortable, Code, DevtoolError, VERSION } from "@devtool/server/agent";
 import { Child, type ChildCommand } from "./child.ts";
-import { Lines } from "./lines.ts";
+import { Lines, MAX_MESSAGE_BYTES } from "./lines.ts";
 
 /** The methods of the app-server that are called. */
 export const CALLED_METHODS = [
@@ -52,6 +53,10 @@ export interface AppServerLimits {
 
 /** The number of lines that are not JSON after which an app-server is ended. */
 const MAX_BROKEN_LINES = 100;
+/** The maximum nesting of a message: clients of ours read no deeper ones. */
+const MAX_DEPTH = 64;
+/** The maximum number of values in a message. */
+const MAX_NODES = 200_000;
 /** The number of messages after which the event loop continues with other work. */
 const MESSAGES_PER_TURN = 50;
 /** The maximum number of bytes that an app-server may leave unread before it is ended. */
@@ -191,6 +196,7 @@ export class AppServer implements AsyncDisposable {
     let broken = 0;
     for await (const chunk of this.#child.output) {
       for (const [at, line] of lines.push(chunk).entries()) {
+        assertJsonBudget(line, { maxBytes: MAX_MESSAGE_BYTES, maxDepth: MAX_DEPTH, maxNodes: MAX_NODES });
         const message = parseJsonOrUndefined(line);
         if (isObject(message)) this.#deliver(message);
         else if (line.trim() !== "" && ++broken > MAX_BROKEN_LINES)
