@@ -71,10 +71,10 @@ public final class Resume {
         if (last != before) failures = 0;
         if (!TRANSIENT.contains(broken.getStatus().getCode()) || failures == ATTEMPTS) throw broken;
       }
-      // The old channel waits before it connects again.
+      // A channel of gRPC waits before it connects again, also when the stream made progress; a new one does not.
       channel.shutdownNow();
       channel = open(url);
-      Thread.sleep(100L << failures);
+      Thread.sleep(100L * failures);
     }
   }
 
