@@ -125,7 +125,8 @@ class Fake {
       });
     }
     const { model, method } = resource;
-    this.#countRequest(method);
+    const { requests, byMethod } = this.stats;
+    this.stats = { requests: requests + 1, byMethod: { ...byMethod, [method]: (byMethod[method] ?? 0) + 1 } };
     const body = await readJson(request);
     if (method.endsWith("enerateContent")) {
       return this.#generate({ method, model, path: pathname, headers, body }, response);
@@ -141,15 +142,12 @@ class Fake {
     sendJson(response, 200, pathname === "/__fake/requests" ? requests : this.stats);
   }
 
-  #countRequest(method: string): void {
-    const { requests, byMethod } = this.stats;
-    this.stats = { requests: requests + 1, byMethod: { ...byMethod, [method]: (byMethod[method] ?? 0) + 1 } };
-  }
-
   async #generate(asked: Asked, response: ServerResponse): Promise<void> {
     const { contents } = objectOrEmpty(asked.body);
     const position = locate(contents);
-    const attempt = this.#countAttempt(position);
+    const turn = `${position.round}\n${position.prompt}`;
+    const attempt = (this.#attempts.get(turn) ?? 0) + 1;
+    this.#attempts.set(turn, attempt);
     this.#remember(asked, position, attempt);
     const plan = choosePlan(asked.body, position, { attempt, serial: ++this.#serial });
     const { latencyMs = 0, chunkDelayMs = 0 } = this.#options;
@@ -162,13 +160,6 @@ class Fake {
     };
     if (asked.method === "generateContent") return sendJson(response, 200, createWholeResponse(plan, context));
     await streamResponse(response, plan, { ...context, chunkDelayMs });
-  }
-
-  #countAttempt({ prompt, round }: Position): number {
-    const key = `${round}\n${prompt}`;
-    const attempt = (this.#attempts.get(key) ?? 0) + 1;
-    this.#attempts.set(key, attempt);
-    return attempt;
   }
 
   #remember(asked: Asked, { prompt, round }: Position, attempt: number): void {

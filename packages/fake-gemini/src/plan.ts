@@ -61,16 +61,14 @@ export function planText(value: string): Plan {
 /** Returns the response after the end of a script: each call and the first line of its result. */
 export function summarize(responses: readonly FunctionResponse[]): string {
   if (responses.length === 0) return "Done.";
-  const lines = responses.slice(0, 3).map(({ name, response }) => `${name} -> ${firstLine(response)}`);
+  const lines = responses.slice(0, 3).map(({ name, response }) => {
+    const { output, error } = objectOrEmpty(response);
+    const value = output ?? error ?? response ?? null;
+    const text = typeof value === "string" ? value : JSON.stringify(value);
+    return `${name} -> ${text.split("\n", 1)[0]?.slice(0, 80)}`;
+  });
   const more = responses.length - lines.length;
   return `Done: ${lines.join("; ")}${more > 0 ? `; and ${more} more` : ""}.`;
-}
-
-function firstLine(response: unknown): string {
-  const { output, error } = objectOrEmpty(response);
-  const value = output ?? error ?? response ?? null;
-  const whole = typeof value === "string" ? value : JSON.stringify(value);
-  return whole.split("\n", 1)[0]?.slice(0, 80) ?? "";
 }
 
 /** Returns the items of a step. `items` are those of the steps before it. */

@@ -6,6 +6,7 @@ import type {
   ToolKind,
 } from "@agentclientprotocol/sdk";
 import { type FileDiff, type ToolCall, ToolCallStatus } from "@devtool/schema";
+import { defined } from "@devtool/schema/json";
 
 /** A tool call as ACP shows it. */
 export interface CallView {
@@ -27,7 +28,7 @@ export const STATUS_KEY = "devtool.dev/status";
 /**
  * Returns a tool call as ACP shows it.
  *
- * ACP v1 has no cancelled calls: one that was declined or canceled is `failed`, and `_meta` holds its real status.
+ * ACP v1 has no cancelled calls: a call that was declined or canceled is `failed`, and `_meta` holds its real status.
  */
 export function callView(call: ToolCall, workspace: string): CallView {
   const { toolCallId, toolName, description, inputParameters } = call;
@@ -72,22 +73,18 @@ function statusOf(status: ToolCallStatus): AcpStatus {
   }
 }
 
-/** The tools of our agent and of others whose names are known. */
-const KINDS: ReadonlyMap<string, ToolKind> = new Map([
-  ...kind("read", "read_file", "read_many_files", "list_directory"),
-  ...kind("search", "glob", "search_file_content", "google_web_search", "grep"),
-  ...kind("edit", "write_file", "replace", "multi_edit", "apply_patch", "edit"),
-  ...kind("execute", "run_shell_command", "shell", "bash", "read_background_output", "stop_background_process"),
-  ...kind("fetch", "web_fetch"),
-  ...kind("think", "update_plan"),
-]);
-
-function kind(name: ToolKind, ...tools: readonly string[]): [string, ToolKind][] {
-  return tools.map((tool) => [tool, name]);
-}
+/** The tools of our agent and of others whose names are known, by their kind. */
+const TOOLS: readonly (readonly [kind: ToolKind, tools: readonly string[]])[] = [
+  ["read", ["read_file", "read_many_files", "list_directory"]],
+  ["search", ["glob", "search_file_content", "google_web_search", "grep"]],
+  ["edit", ["write_file", "replace", "multi_edit", "apply_patch", "edit"]],
+  ["execute", ["run_shell_command", "shell", "bash", "read_background_output", "stop_background_process"]],
+  ["fetch", ["web_fetch"]],
+  ["think", ["update_plan"]],
+];
 
 function kindOf(call: ToolCall): ToolKind {
-  const known = KINDS.get(call.toolName);
+  const [known] = TOOLS.find(([, tools]) => tools.includes(call.toolName)) ?? [];
   if (known) return known;
   if (call.confirmationRequest?.details.case === "executeDetails") return "execute";
   return diffOf(call) ? "edit" : "other";
@@ -103,8 +100,15 @@ function diffOf({ confirmationRequest, result }: ToolCall): FileDiff | undefined
 function contentOf(call: ToolCall): ToolCallContent[] {
   const { confirmationRequest, liveContent, result, status } = call;
   const diff = diffOf(call);
-  if (diff) return [diffContent(diff)];
-  if (result.case === "output") return textContent(outputText(result.value.result));
+  if (diff) {
+    const { filePath, oldContent, newContent } = diff;
+    return [{ type: "diff", path: filePath, newText: newContent, ...defined({ oldText: oldContent }) }];
+  }
+  if (result.case === "output") {
+    const output = result.value.result;
+    if (output.case === "structuredData") return textContent(JSON.stringify(output.value, undefined, 2));
+    return textContent(output.case === "text" ? output.value : "");
+  }
   if (result.case === "error") return textContent(result.value.message);
   if (status === ToolCallStatus.CANCELLED) return textContent("canceled");
   if (liveContent !== undefined) return textContent(liveContent);
@@ -120,28 +124,6 @@ function contentOf(call: ToolCall): ToolCallContent[] {
       return textContent(details.value.description);
     default:
       return [];
-  }
-}
-
-function diffContent({ filePath, oldContent, newContent }: FileDiff): ToolCallContent {
-  return {
-    type: "diff",
-    path: filePath,
-    newText: newContent,
-    ...(oldContent !== undefined && { oldText: oldContent }),
-  };
-}
-
-type Output = Extract<ToolCall["result"], { case: "output" }>["value"]["result"];
-
-function outputText(output: Output): string {
-  switch (output.case) {
-    case "text":
-      return output.value;
-    case "structuredData":
-      return JSON.stringify(output.value, undefined, 2);
-    default:
-      return "";
   }
 }
 

@@ -1,19 +1,15 @@
 import type { AvailableCommand } from "@agentclientprotocol/sdk";
-import type { SlashCommand, SlashCommandArgument } from "@devtool/schema";
+import type { SlashCommand } from "@devtool/schema";
 
 /** Returns slash commands as ACP lists them: a command below another has both words as its name. */
 export function availableCommands(commands: readonly SlashCommand[], above = ""): AvailableCommand[] {
   return commands.flatMap(({ name, description, arguments: args, subCommands }) => {
     const path = `${above}${name}`;
-    const hint = hintOf(args);
+    const hint = args.map((argument) => (argument.isRequired ? `<${argument.name}>` : `[${argument.name}]`)).join(" ");
     const own: AvailableCommand = { name: path, description, ...(hint !== "" && { input: { hint } }) };
     const below = availableCommands(subCommands, `${path} `);
     return below.length > 0 && args.length === 0 ? below : [own, ...below];
   });
-}
-
-function hintOf(args: readonly SlashCommandArgument[]): string {
-  return args.map(({ name, isRequired }) => (isRequired ? `<${name}>` : `[${name}]`)).join(" ");
 }
 
 /** A prompt that runs a slash command. */

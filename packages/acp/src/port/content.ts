@@ -51,15 +51,13 @@ async function partsFromBlock(block: ContentBlock, context: BlockContext): Promi
       return partsFromLink(block, context.readBuffer);
     case "resource":
       return partsFromResource(block.resource, context);
-    default:
-      throw invalidBlock(block, context.place);
+    default: {
+      // A block of a later version of ACP, which the SDK let through.
+      const { type }: { readonly type?: unknown } = block satisfies never;
+      const problem = `${context.place} has type ${JSON.stringify(type)}`;
+      throw invalidParams(`${problem}: send text, image, audio, resource_link or resource`);
+    }
   }
-}
-
-/** A block of a later version of ACP, which the SDK let through. */
-function invalidBlock(block: never, place: string): Error {
-  const { type }: { readonly type?: unknown } = block;
-  return invalidParams(`${place} has type ${JSON.stringify(type)}: send text, image, audio, resource_link or resource`);
 }
 
 function assertTaken(mimeType: string, { inputModes, place }: BlockContext): void {
@@ -68,14 +66,15 @@ function assertTaken(mimeType: string, { inputModes, place }: BlockContext): voi
   throw invalidParams(`${place} is ${JSON.stringify(mimeType)}, which the agent does not accept: send ${accepted}`);
 }
 
-/** A link becomes its words. A file that the editor has open comes with its text, which may not be saved yet. */
+/** Returns a link as text. For a file that the editor has open, also returns its content, which may not be saved yet. */
 async function partsFromLink(
   { uri, name, title, mimeType }: Extract<ContentBlock, { type: "resource_link" }>,
   readBuffer: ReadBuffer,
 ): Promise<Part[]> {
   const mention = part({ content: { case: "text", value: `[${title || name}](${uri})` } });
-  const path = pathOf(uri);
-  const text = path === undefined ? undefined : await readBuffer(path);
+  // The fragment of a `file:` URI, its line range, is no part of the path.
+  const url = URL.parse(uri);
+  const text = url?.protocol === "file:" ? await readBuffer(decodeURIComponent(url.pathname)) : undefined;
   return text === undefined ? [mention] : [mention, textFile(text, name, mimeType ?? "")];
 }
 
@@ -106,12 +105,6 @@ function part(init: MessageInitShape<typeof PartSchema>): Part {
   return create(PartSchema, init);
 }
 
-/** The path that a `file:` URI names, without its line range. */
-function pathOf(uri: string): string | undefined {
-  const url = URL.parse(uri);
-  return url?.protocol === "file:" ? decodeURIComponent(url.pathname) : undefined;
-}
-
 /** Returns the parts of a message or an artifact as blocks. Thoughts, calls and answers are shown by updates of their own. */
 export function blocksFromParts(parts: readonly Part[]): ContentBlock[] {
   return parts.flatMap(({ content }): ContentBlock[] => {
@@ -138,7 +131,7 @@ export function blocksFromParts(parts: readonly Part[]): ContentBlock[] {
   });
 }
 
-/** A source without an address is its title alone. */
+/** Returns a link to a source, or its title as text if the source has no address. */
 export function linkBlock(uri: string, name: string): ContentBlock {
   return uri === "" ? { type: "text", text: name } : { type: "resource_link", uri, name: name || uri };
 }

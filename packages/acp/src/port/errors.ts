@@ -41,24 +41,16 @@ export function taskFailed(taskId: string, error: string): RequestError {
 export function rpcErrorFrom(reason: unknown): RequestError {
   if (reason instanceof RequestError) return reason;
   const { code, rawMessage } = ConnectError.from(reason);
-  return new RequestError(rpcCodeOf(code), rawMessage, { code: Code[code] });
+  return new RequestError(RPC_CODES.get(code) ?? RPC_CODE.INTERNAL, rawMessage, { code: Code[code] });
 }
 
-function rpcCodeOf(code: Code): number {
-  switch (code) {
-    case Code.InvalidArgument:
-    case Code.AlreadyExists:
-    case Code.OutOfRange:
-      return RPC_CODE.INVALID_PARAMS;
-    case Code.NotFound:
-      return RPC_CODE.NOT_FOUND;
-    case Code.FailedPrecondition:
-      return RPC_CODE.INVALID_REQUEST;
-    case Code.Unauthenticated:
-      return RPC_CODE.AUTH_REQUIRED;
-    case Code.Canceled:
-      return RPC_CODE.CANCELLED;
-    default:
-      return RPC_CODE.INTERNAL;
-  }
-}
+/** The error codes by the code of a server's error. Others are internal errors. */
+const RPC_CODES: ReadonlyMap<Code, number> = new Map([
+  [Code.InvalidArgument, RPC_CODE.INVALID_PARAMS],
+  [Code.AlreadyExists, RPC_CODE.INVALID_PARAMS],
+  [Code.OutOfRange, RPC_CODE.INVALID_PARAMS],
+  [Code.NotFound, RPC_CODE.NOT_FOUND],
+  [Code.FailedPrecondition, RPC_CODE.INVALID_REQUEST],
+  [Code.Unauthenticated, RPC_CODE.AUTH_REQUIRED],
+  [Code.Canceled, RPC_CODE.CANCELLED],
+]);

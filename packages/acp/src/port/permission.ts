@@ -1,6 +1,5 @@
 import type { PermissionOption, PermissionOptionKind } from "@agentclientprotocol/sdk";
 import {
-  type ConfirmationOption,
   OPTION_CANCEL,
   OPTION_MODIFY_WITH_EDITOR,
   OPTION_PROCEED_ALWAYS,
@@ -14,7 +13,7 @@ import {
 
 const KINDS: ReadonlyMap<string, PermissionOptionKind> = new Map([
   [OPTION_PROCEED_ONCE, "allow_once"],
-  // It goes further than a plain yes, which a client that approves once by itself would take it for.
+  // Not `allow_once`: clients that approve by themselves choose that kind, and this option allows more than a plain yes.
   [OPTION_PROCEED_WITHOUT_SANDBOX, "allow_always"],
   [OPTION_PROCEED_ALWAYS, "allow_always"],
   [OPTION_PROCEED_ALWAYS_TOOL, "allow_always"],
@@ -32,17 +31,21 @@ export function permissionOptions({ confirmationRequest }: ToolCall): Permission
   const offered = confirmationRequest?.options ?? [];
   return offered
     .filter(({ id }) => id !== OPTION_MODIFY_WITH_EDITOR)
-    .map((option) => ({ optionId: option.id, name: labelOf(option), kind: kindOf(option.id) }));
-}
-
-function labelOf({ id, name, description }: ConfirmationOption): string {
-  const label = name || id;
-  return description === undefined ? label : `${label}: ${description}`;
+    .map(({ id, name, description }) => {
+      const label = name || id;
+      return {
+        optionId: id,
+        name: description === undefined ? label : `${label}: ${description}`,
+        kind: kindOf(id),
+      };
+    });
 }
 
 /**
- * A client that approves or declines by itself must not choose an option with an id that we do not know: it declines with
- * `reject_once`, which only `cancel` is.
+ * Returns the kind of an option.
+ *
+ * Clients that decline without asking their user choose `reject_once`. Only `cancel` has that kind, so that they never choose an option
+ * whose id we do not know.
  */
 function kindOf(optionId: string): PermissionOptionKind {
   const known = KINDS.get(optionId);

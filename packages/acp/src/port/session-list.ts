@@ -22,7 +22,9 @@ export async function listSessions(
     seen.add(summary.contextId);
     if (typeof cursor === "string" && !(await isNewest(tasks, summary, signal))) continue;
     const { task } = await tasks.getTask({ taskId: summary.id }, { signal });
-    if (task && (await isIn(cwd ?? undefined, task))) sessions.push(sessionInfo(task));
+    const workspace = task?.settings?.workspacePath ?? "";
+    if (!task || workspace === "") continue;
+    if (typeof cwd !== "string" || (await isDirectory(cwd, workspace))) sessions.push(sessionInfo(task));
   }
   return { sessions, ...(page.nextPageToken !== "" && { nextCursor: page.nextPageToken }) };
 }
@@ -37,15 +39,9 @@ async function isNewest(
   return newest.tasks[0]?.id === id;
 }
 
-async function isIn(cwd: string | undefined, { settings }: Task): Promise<boolean> {
-  const workspace = settings?.workspacePath ?? "";
-  if (workspace === "") return false;
-  return cwd === undefined || cwd === workspace || (await resolved(cwd)) === workspace;
-}
-
-/** Returns a path without links, as a server on this machine knows it. */
-async function resolved(path: string): Promise<string> {
-  return realpath(path).catch(() => path);
+/** Whether a path leads to a workspace. A server on this machine knows the workspace by its path without links. */
+async function isDirectory(path: string, workspace: string): Promise<boolean> {
+  return path === workspace || (await realpath(path).catch(() => path)) === workspace;
 }
 
 function sessionInfo(task: Task): SessionInfo {
@@ -94,7 +90,7 @@ function createdMs({ createTime }: Task): number {
 /** Throws for another directory than the one that a session works in. */
 export async function assertWorksIn(sessionId: string, cwd: string, { settings }: Task): Promise<void> {
   const workspace = settings?.workspacePath ?? "";
-  if (workspace === "" || cwd === workspace || (await resolved(cwd)) === workspace) return;
+  if (workspace === "" || (await isDirectory(cwd, workspace))) return;
   throw invalidParams(
     `cwd ${JSON.stringify(cwd)} is not where session ${JSON.stringify(sessionId)} works: send ${JSON.stringify(workspace)}, or start a new session`,
   );

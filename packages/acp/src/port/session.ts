@@ -12,7 +12,6 @@ import {
   Role,
   type SendMessageRequest,
   SendMessageRequestSchema,
-  type SessionSettings,
   SessionSettingsSchema,
   type SlashCommand,
   type Task,
@@ -155,12 +154,12 @@ export class AcpSession {
     }
   }
 
-  /** Ends following. The task goes on. */
+  /** Stops following the task, which continues. */
   leave(): void {
     this.#turn?.detach();
   }
 
-  /** Cancels what the session does. */
+  /** Cancels the current prompt and its turn. */
   async cancel(): Promise<void> {
     this.#prompting?.abort();
     await this.#turn?.cancel();
@@ -168,11 +167,16 @@ export class AcpSession {
 
   async #answer(blocks: readonly ContentBlock[], canceled: AbortSignal): Promise<PromptResponse> {
     const parts = await this.#read(blocks);
-    const line = textOf(parts);
-    if (line?.startsWith("/")) await this.announceCommands();
-    const command = line === undefined ? undefined : readCommandLine(line, this.#commands);
+    const texts = parts.map(({ content }) => (content.case === "text" ? content.value : undefined));
+    // A slash command has no files.
+    const line = texts.includes(undefined) ? "" : texts.join("\n");
+    if (line.startsWith("/")) await this.announceCommands();
+    const command = readCommandLine(line, this.#commands);
     if (canceled.aborted) return { stopReason: "cancelled" };
-    this.#detach();
+    // Stop following a task that the session was loaded with. What was shown of it is not shown again.
+    const followed = this.#turn;
+    followed?.detach();
+    if (followed) this.#close(followed);
     const task = command ? emptyTask() : this.#task;
     const turn = this.#open(task);
     const cancel = (): void => void turn.cancel();
@@ -185,13 +189,6 @@ export class AcpSession {
       canceled.removeEventListener("abort", cancel);
       this.#close(turn);
     }
-  }
-
-  /** Ends following a task that the session was loaded with. What was shown of it is not shown again. */
-  #detach(): void {
-    const turn = this.#turn;
-    turn?.detach();
-    if (turn) this.#close(turn);
   }
 
   #open(task: Task): Turn {
@@ -235,7 +232,10 @@ export class AcpSession {
       message.referenceTaskIds = [task.id];
       return create(SendMessageRequestSchema, { message, contextId: task.contextId });
     }
-    const settings = this.#isStarted ? this.#modelOnly() : this.#settings();
+    const { model } = this.#choices;
+    // After the first message of a context, the model is the one setting that may change.
+    const later = model === "" ? {} : { sessionSettings: create(SessionSettingsSchema, { model }) };
+    const settings = this.#isStarted ? later : this.#settings();
     const place = task.id === "" ? { contextId: this.#contextId } : { taskId: task.id };
     return create(SendMessageRequestSchema, { message, ...place, ...settings });
   }
@@ -259,16 +259,4 @@ export class AcpSession {
     if (port.workspace === undefined) return { sessionSettings };
     return { settings: create(AgentSettingsSchema, { workspacePath: port.workspace }), sessionSettings };
   }
-
-  /** The one setting that may change with a message. */
-  #modelOnly(): { readonly sessionSettings?: SessionSettings } {
-    const { model } = this.#choices;
-    return model === "" ? {} : { sessionSettings: create(SessionSettingsSchema, { model }) };
-  }
-}
-
-/** The text of a prompt that is nothing but text. */
-function textOf(parts: readonly Part[]): string | undefined {
-  const texts = parts.map(({ content }) => (content.case === "text" ? content.value : undefined));
-  return texts.includes(undefined) ? undefined : texts.join("\n");
 }

@@ -12,7 +12,7 @@ import type { PortAgent } from "./port.ts";
 
 /** The approval modes that a client may choose, by their ids in ACP. The others are the operator's alone. */
 const MODES = [
-  { id: "server", mode: ApprovalMode.UNSPECIFIED, name: "As the server is set", description: "The operator's mode." },
+  { id: "server", mode: ApprovalMode.UNSPECIFIED, name: "Server default", description: "The operator's mode." },
   {
     id: "default",
     mode: ApprovalMode.DEFAULT,

@@ -74,7 +74,7 @@ export class Turn {
     });
   }
 
-  /** Follows a task on, with its open questions. */
+  /** Continues to follow a task, and asks its open questions. */
   async follow(): Promise<void> {
     await this.#attempt(async () => {
       this.#syncQuestions();
@@ -87,7 +87,7 @@ export class Turn {
     await this.#attempt(() => this.#read(taskId, 0n));
   }
 
-  /** Cancels the task; with none yet, as soon as there is one. */
+  /** Cancels the task, or a task that does not exist yet as soon as it does. */
   async cancel(): Promise<void> {
     if (this.#isCanceled) return;
     this.#isCanceled = true;
@@ -95,7 +95,7 @@ export class Turn {
     if (this.#task.id !== "") await this.#cancelTask();
   }
 
-  /** Stops following. The task goes on. */
+  /** Stops following the task, which continues. */
   detach(): void {
     this.#stop.abort();
     for (const asked of this.#asked.values()) asked.abort();

@@ -85,7 +85,8 @@ async function readText(path: string): Promise<string | undefined> {
 function formatChange({ path, kind, movePath, diff }: FileChange): string {
   const before = kind === "add" ? "/dev/null" : path;
   const after = kind === "delete" ? "/dev/null" : movePath || path;
-  return `--- ${before}\n+++ ${after}\n${kind === "update" ? withNewline(diff) : wholeHunk(kind, diff)}`;
+  const hunks = diff === "" || diff.endsWith("\n") ? diff : `${diff}\n`;
+  return `--- ${before}\n+++ ${after}\n${kind === "update" ? hunks : wholeHunk(kind, diff)}`;
 }
 
 /** Returns the hunk that adds or deletes a whole file. */
@@ -96,10 +97,6 @@ function wholeHunk(kind: string, content: string): string {
   const isNew = kind === "add";
   const range = isNew ? `@@ -0,0 +1,${count} @@` : `@@ -1,${count} +0,0 @@`;
   return `${[range, ...lines.map((line) => `${isNew ? "+" : "-"}${line}`)].join("\n")}\n`;
-}
-
-function withNewline(text: string): string {
-  return text === "" || text.endsWith("\n") ? text : `${text}\n`;
 }
 
 const HUNK = /^@@ -(?<start>\d+)(?:,\d+)? \+\d+(?:,\d+)? @@/;

@@ -52,10 +52,13 @@ export function endOfItem(item: JsonObject): CallEnd {
   if (item.status === "declined" || item.status === "interrupted") return CANCELLED;
   const hasFailed = item.status === "failed" || isObject(item.error) || isObject(item.failure);
   switch (item.type) {
-    case "commandExecution":
-      return hasFailed
-        ? failed(commandFailure(item), exitCodeOf(item))
-        : succeeded(stringOrEmpty(item.aggregatedOutput));
+    case "commandExecution": {
+      const { exitCode } = item;
+      const code = typeof exitCode === "number" && Number.isInteger(exitCode) ? exitCode : undefined;
+      const output = stringOrEmpty(item.aggregatedOutput);
+      if (!hasFailed) return succeeded(output);
+      return failed(output || (code === undefined ? "the command failed" : `exit code ${code}`), code);
+    }
     case "fileChange": {
       const changes = readChanges(item.changes);
       return hasFailed ? failed("the change could not be applied") : succeeded(unifiedDiff(changes));
@@ -63,7 +66,8 @@ export function endOfItem(item: JsonObject): CallEnd {
     case "mcpToolCall":
       return endOfMcpCall(item);
     case "imageGeneration":
-      return hasFailed ? failed(stringOrEmpty(objectOrEmpty(item.failure).message)) : succeeded(imagePlace(item));
+      if (hasFailed) return failed(stringOrEmpty(objectOrEmpty(item.failure).message));
+      return succeeded(stringOrEmpty(item.savedPath) || stringOrEmpty(item.fileId) || "the image was not saved");
     case "collabAgentToolCall":
       return hasFailed ? failed("the call failed") : succeeded({ agents: item.agentsStates ?? {} });
     case "dynamicToolCall":
@@ -90,16 +94,6 @@ function argsOf(value: unknown): JsonObject {
   return value === undefined || value === null ? {} : structFromJson({ value });
 }
 
-function commandFailure(item: JsonObject): string {
-  const output = stringOrEmpty(item.aggregatedOutput);
-  if (output !== "") return output;
-  return typeof item.exitCode === "number" ? `exit code ${item.exitCode}` : "the command failed";
-}
-
-function exitCodeOf({ exitCode }: JsonObject): number | undefined {
-  return typeof exitCode === "number" && Number.isInteger(exitCode) ? exitCode : undefined;
-}
-
 function endOfMcpCall({ status, result, error }: JsonObject): CallEnd {
   const { structuredContent, content } = objectOrEmpty(result);
   const text = listOrEmpty(content)
@@ -114,10 +108,6 @@ function endOfMcpCall({ status, result, error }: JsonObject): CallEnd {
     return { status: ToolCallStatus.FAILED, result: { case: "error", value } };
   }
   return succeeded(isObject(structuredContent) ? structuredContent : text);
-}
-
-function imagePlace({ savedPath, fileId }: JsonObject): string {
-  return stringOrEmpty(savedPath) || stringOrEmpty(fileId) || "the image was not saved";
 }
 
 function succeeded(output: string | JsonObject): CallEnd {
