@@ -5,7 +5,7 @@ import { type CodingServerOptions, createScriptedModel, serveCodingAgent } from 
 import type { DevtoolServer } from "@devtool/server";
 import { describe, expect, it } from "vitest";
 import { DEPTH, roundsOf } from "./depth.ts";
-import { type Outcome, SENDERS, type Sender, type Words } from "./duplicates/senders.ts";
+import { type Outcome, type OutgoingMessage, SENDERS, type Sender } from "./duplicates/senders.ts";
 
 /** The number of duplicates over each binding. */
 const DUPLICATES = roundsOf("DEVTOOL_DUPLICATES", { quick: 100, ci: 500, deep: 10_000 });
@@ -64,7 +64,7 @@ async function play(sender: Sender, options: CodingServerOptions): Promise<Playe
   let taskId: string | undefined;
   for (let index = 0; index < MESSAGES; index++) {
     const to = index % 2 === 1 ? taskId : undefined;
-    const words: Words = { messageId: `m${index}`, text: "text hi", ...(to !== undefined && { taskId: to }) };
+    const words: OutgoingMessage = { messageId: `m${index}`, text: "text hi", ...(to !== undefined && { taskId: to }) };
     const again = await server.repeat(sender, words);
     const restarting = index % RESTARTS_EVERY === 0 ? server.restart() : undefined;
     // Every other restart happens while the next message is sent.
@@ -107,12 +107,12 @@ class RestartingServer implements AsyncDisposable {
   }
 
   /** Sends a message many times at once. */
-  async repeat(sender: Sender, words: Words): Promise<Outcome[]> {
+  async repeat(sender: Sender, words: OutgoingMessage): Promise<Outcome[]> {
     return Promise.all(Array.from({ length: AT_ONCE }, (_, index) => this.send(sender, words, index)));
   }
 
   /** Sends a message, and sends it again if the server stops meanwhile. */
-  async send(sender: Sender, words: Words, index: number): Promise<Outcome> {
+  async send(sender: Sender, words: OutgoingMessage, index: number): Promise<Outcome> {
     const current = this.#server;
     try {
       return await sender.send(await current, words, index);

@@ -63,8 +63,14 @@ function requirementIds({ id }: ExpectedFailure, version: Version): string {
 
 function owedTable(): string {
   const rows = Object.entries(REQUIREMENTS)
-    .filter(([, { owed }]) => owed !== undefined)
-    .map(([id, { behaviour, source, mode = "–", owed = "" }]) => [id, behaviour, source, mode, owed]);
+    .filter(([, { untestedBecause }]) => untestedBecause !== undefined)
+    .map(([id, { behaviour, source, mode = "–", untestedBecause = "" }]) => [
+      id,
+      behaviour,
+      source,
+      mode,
+      untestedBecause,
+    ]);
   return markdownTable([["requirement", "behaviour", "source", "mode", "reason"], ...rows]);
 }
 

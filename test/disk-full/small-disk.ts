@@ -9,23 +9,23 @@ import { fileURLToPath } from "node:url";
 const MAIN = fileURLToPath(new URL("../../packages/cli/dist/main.js", import.meta.url));
 const MOUNT = 'mount -t tmpfs -o "size=$1,mode=700" none "$2" && shift 2 && exec "$@"';
 
-/** Why no server can get a small disk here; undefined when one can. */
+/** Returns why this machine cannot give a server a small disk; undefined when it can. */
 export function smallDiskProblem(): string | undefined {
   const { status } = spawnSync("unshare", ["-rm", "sh", "-c", MOUNT, "sh", "1m", "/mnt", "true"]);
-  return status === 0 ? undefined : "no mount namespace with a tmpfs can be had here";
+  return status === 0 ? undefined : "this machine does not allow a mount namespace with a tmpfs";
 }
 
 /** A server, as its users start it, whose data directory is a disk of a few megabytes. */
 export interface SmallDiskServer extends AsyncDisposable {
   readonly url: string;
   readonly token: string;
-  /** Writes a file that takes all the room there is. */
+  /** Writes a file that fills the disk. */
   fill(): void;
   /** Deletes that file. */
   free(): void;
 }
 
-/** Starts a server on a new disk of a size, as `mount` reads it. */
+/** Starts a server on a new disk. `size` is in the form of the mount option of tmpfs, for instance `4m`. */
 export async function startOnSmallDisk(size: string): Promise<SmallDiskServer> {
   const directory = mkdtempSync(join(tmpdir(), "devtool-disk-"));
   const data = mkdtempSync(join(directory, "data-"));

@@ -9,7 +9,7 @@ export interface Target {
 }
 
 /** A message: its id, its text, and its task, if any. */
-export interface Words {
+export interface OutgoingMessage {
   readonly messageId: string;
   readonly text: string;
   readonly taskId?: string;
@@ -23,7 +23,7 @@ export type Outcome =
 /** Sends a message over one binding, every other one as a stream. Throws when there is no answer, or an unexpected error. */
 export interface Sender {
   readonly name: string;
-  send(target: Target, words: Words, index: number): Promise<Outcome>;
+  send(target: Target, message: OutgoingMessage, index: number): Promise<Outcome>;
 }
 
 /** A sender for each binding. */
@@ -59,7 +59,7 @@ async function rpc({ url, token }: Target, method: string, params: object): Prom
 
 async function connect(
   { url, token }: Target,
-  { messageId, text, taskId = "" }: Words,
+  { messageId, text, taskId = "" }: OutgoingMessage,
   index: number,
 ): Promise<Outcome> {
   const authorization = { authorization: `Bearer ${token}` };

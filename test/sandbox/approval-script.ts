@@ -1,4 +1,4 @@
-/** A program that agrees to whatever waits for an answer, with the access that an expression gives. */
+/** Returns a program that approves every open question of a server. `access` is a JavaScript expression for the server's URL and token. */
 export function approvalScript(access: string): string {
   return `
     import fs from "node:fs";

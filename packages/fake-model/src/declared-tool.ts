@@ -14,10 +14,10 @@ export interface ScriptedCall {
 }
 
 /**
- * Returns a scripted call in the words of the tools that a request declares.
+ * Translates a scripted call to the tools that a request declares.
  *
- * Scripts name the tools of our agent. Other agents have the same tools under other names, and the call is translated for
- * them. A call of any other tool stays as it is, whether the tool is declared or not.
+ * Scripts use the tools of our agent. Other agents have the same tools under other names. A call of a tool without a translation stays
+ * as it is, whether the tool is declared or not.
  */
 export function fitCall(call: ScriptedCall, tools: readonly DeclaredTool[]): ScriptedCall {
   const byName = new Map(tools.map((tool) => [tool.name, tool]));
@@ -93,7 +93,7 @@ function updateFilePatch(args: Readonly<Record<string, unknown>>): Readonly<Reco
   return { input: `*** Begin Patch\n*** Update File: ${stringOrEmpty(args.file_path)}\n@@\n${body}\n*** End Patch\n` };
 }
 
-/** Asks for approval where a tool lets the model ask for it, as Codex's does: scripts are about calls that ask. */
+/** Adds the arguments that request approval, if the tool has them as Codex's shell does: scripts test calls that ask. */
 function withApproval(args: Readonly<Record<string, unknown>>, { parameters }: DeclaredTool): unknown {
   const { properties } = objectOrEmpty(parameters);
   if (!isObject(properties) || !("sandbox_permissions" in properties)) return args;

@@ -5,13 +5,13 @@ import { failpoint } from "./failpoint.ts";
 import { sendSignal } from "./process-state.ts";
 import type { SandboxedCommand } from "./sandbox.ts";
 
-/** A process whose standard output and standard error come through one pipe, in the order in which it wrote them. */
+/** A process whose standard output and standard error share one pipe, which keeps their order. */
 export interface SpawnedCommand {
   readonly child: ChildProcess;
   readonly output: Readable;
-  /** The id of the process with which all others of a supervised command end; undefined when there is none. */
+  /** The id of the supervised process: all other processes of the command end with it. Undefined without a supervisor. */
   readonly inner: Promise<number | undefined>;
-  /** Why its check kept it from starting; undefined when it started or needs no check. */
+  /** The reason why the check refused the start; undefined when the command started or has no check. */
   readonly refusal: Promise<Error | undefined>;
 }
 
@@ -37,10 +37,12 @@ done
 exec "$@" 2>&1`;
 
 /**
- * Starts a command in a process group of its own, with nothing to read.
+ * Starts a command in its own process group, without standard input.
  *
- * Descriptors from 3 on are the inputs, then for a supervised command the pipe that says which process it supervises, then for one
- * that is checked the pipe that lets it go on.
+ * The descriptors from 3 on are, in this order:
+ * - the inputs of the command;
+ * - for a supervised command, the pipe on which the supervisor writes the id of the supervised process;
+ * - for a command with a check, the pipe on which the command waits until the check has passed.
  */
 export function spawnCommand(command: SandboxedCommand): SpawnedCommand {
   const { argv, workingDirectory, environment, shell, limits, inputs, supervised, check } = command;
@@ -68,7 +70,7 @@ function writeAll(pipe: Pipe | undefined, input: Uint8Array): void {
   if (pipe && "end" in pipe) pipe.once("error", () => undefined).end(input);
 }
 
-/** Reads which process a supervisor supervises; it writes that in one piece while it starts, and closes the pipe. */
+/** Reads the id of the supervised process. The supervisor writes it while it starts, and closes the pipe. */
 async function readChildPid(pipe: Pipe | undefined): Promise<number | undefined> {
   if (!pipe || !("read" in pipe)) return undefined;
   const json = await text(pipe).catch(() => "");
@@ -85,7 +87,7 @@ async function openWhenChecked(
 ): Promise<Error | undefined> {
   const pid = await inner;
   if (pid === undefined) {
-    // Nothing can be checked. A supervisor that failed has ended by itself; any other must not go on.
+    // There is no process to check. A supervisor that failed has ended by itself; any other must not continue.
     if (child.pid !== undefined) sendSignal(-child.pid, "SIGKILL");
     gate?.destroy();
     return undefined;
@@ -97,7 +99,7 @@ async function openWhenChecked(
     failpoint("devtool:command.release.after");
     return undefined;
   } catch (reason) {
-    // Killed before the pipe is closed: an end of input would let it go on, too.
+    // Kill the process before closing the pipe, because the end of the input would let it start too.
     sendSignal(pid, "SIGKILL");
     gate?.destroy();
     return reason instanceof Error ? reason : new Error("the check failed", { cause: reason });

@@ -4,8 +4,9 @@ import express, { type Express } from "express";
 export const EXTENSION: string = process.env.INTEROP_EXTENSION ?? "";
 
 /**
- * Serves an application of an official SDK on a free port, tells its URL on the first line, and ends the process when nobody
- * can write to it any more. A process of its own, since the test runner resolves the packages of these SDKs in its own way.
+ * Serves an application of an official SDK on a free port. Prints the URL as the first line, and ends the process when standard input ends.
+ *
+ * Runs in its own process, because the test runner resolves the packages of these SDKs differently.
  */
 export function serve(setUp: (app: Express, url: string) => void | Promise<void>): void {
   const app = express();

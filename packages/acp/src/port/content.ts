@@ -72,7 +72,7 @@ async function partsFromLink(
   readBuffer: ReadBuffer,
 ): Promise<Part[]> {
   const mention = part({ content: { case: "text", value: `[${title || name}](${uri})` } });
-  // The fragment of a `file:` URI, its line range, is no part of the path.
+  // The fragment of a `file:` URI is a line range and does not belong to the path.
   const url = URL.parse(uri);
   const text = url?.protocol === "file:" ? await readBuffer(decodeURIComponent(url.pathname)) : undefined;
   return text === undefined ? [mention] : [mention, textFile(text, name, mimeType ?? "")];

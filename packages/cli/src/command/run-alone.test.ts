@@ -22,7 +22,7 @@ describe("devtool run without a server", () => {
   });
   afterEach(() => rm(home, { recursive: true }));
 
-  it("is held to the user's policy", async () => {
+  it("applies the user's policy", async () => {
     await writeFile(join(workspace, ".env"), "KEY=secret-of-env");
     await writeFile(
       join(data, "policy.toml"),
@@ -36,7 +36,7 @@ describe("devtool run without a server", () => {
     expect(await readdir(workspace)).toEqual([".env"]);
   });
 
-  it("works in no directory that holds the user's data", async () => {
+  it("refuses a workspace that contains the user's data or lies in it", async () => {
     await writeFile(
       join(data, "config.toml"),
       `[[mcp_servers]]\nname = "s"\nhttp = { url = "http://127.0.0.1:1/" }\n`,
@@ -52,7 +52,7 @@ describe("devtool run without a server", () => {
     }
   });
 
-  it.skipIf(!canConfine)("does not end the sandbox of a command because all is approved", async () => {
+  it.skipIf(!canConfine)("does not take --approve all for approval to run without the sandbox", async () => {
     const outside = join(home, "outside");
     const script = `run touch ${outside}; echo "mount: Operation not permitted"; exit 1`;
     const words = ["run", "--approve", "all", "--workspace", workspace];
@@ -74,7 +74,7 @@ describe("devtool run without a server", () => {
     });
   });
 
-  it("leaves the tasks of a server alone, which can be started meanwhile", async () => {
+  it("keeps its tasks in a file of its own, apart from those of a server", async () => {
     await devtool(["run", "--workspace", workspace, "text Hello."]);
     expect(await readdir(data)).toEqual(["jobs"]);
   });

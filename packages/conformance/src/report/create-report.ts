@@ -154,14 +154,14 @@ function explainOutcome({ status, reason = "" }: CaseResult, known: string | und
 }
 
 function requirementReport(id: string, requirement: Requirement, cases: readonly CaseReport[]): RequirementReport {
-  const { behaviour, source, owed } = requirement;
+  const { behaviour, source, untestedBecause } = requirement;
   const about = cases.filter(({ requirements }) => requirements.includes(id));
   const failing = cases.filter(({ failures }) => failures.some(({ requirements }) => requirements.includes(id)));
   const isFailed = failing.some((item) => item.outcome === Outcome.FAILED);
   const worst = isFailed ? Outcome.FAILED : failing[0]?.outcome;
   const isShown = about.some((item) => PASSED_OUTCOMES.includes(item.outcome));
   const outcome = worst ?? (isShown ? Outcome.PASSED : Outcome.SKIPPED);
-  const reason = outcome === Outcome.SKIPPED ? (owed ?? explainSkipped(about)) : "";
+  const reason = outcome === Outcome.SKIPPED ? (untestedBecause ?? explainSkipped(about)) : "";
   const named = [...new Set([...about, ...failing])].map((item) => item.id);
   return create(RequirementReportSchema, { id, behaviour, source, outcome, reason, cases: named });
 }

@@ -24,7 +24,7 @@ export interface Requirement {
    */
   readonly mode?: "server" | "push" | "client" | "resume";
   /**
-   * Why no case of the server suites tests it. Every requirement without this has a case.
+   * Why no case of the server suites tests the requirement. Every other requirement has a case.
    */
-  readonly owed?: string;
+  readonly untestedBecause?: string;
 }

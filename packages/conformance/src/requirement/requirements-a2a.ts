@@ -117,7 +117,7 @@ export const A2A_1_REQUIREMENTS: Readonly<Record<string, Requirement>> = withVer
     behaviour: "each update of a task is posted to its configs as a StreamResponse",
     source: "A2A 1.0 §4.3.3",
     mode: "push",
-    owed: "the push suite tests it, with a receiver that the server can reach",
+    untestedBecause: "the push suite tests it, with a receiver that the server can reach",
   },
   "A2A1-NOT-OFFERED": {
     behaviour: "a method that the card does not claim is refused with the named error",

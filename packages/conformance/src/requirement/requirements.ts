@@ -18,7 +18,7 @@ const WIRE_REQUIREMENTS: Readonly<Record<string, Requirement>> = {
   "META-2": {
     behaviour: "data that the RFC has no kind or field for is keyed by a separate URI",
     source: "own",
-    owed: "optional for a server; test/wire-docs.test.ts tests devtool's own",
+    untestedBecause: "optional for a server; test/wire-docs.test.ts tests devtool's own",
   },
   "JSON-1": { behaviour: "payloads have the RFC's snake_case names and enum names", source: "RFC, Schemas" },
   "JSON-2": {
@@ -67,12 +67,13 @@ const WIRE_REQUIREMENTS: Readonly<Record<string, Requirement>> = {
   "TOOL-9": {
     behaviour: "the stages of a call are in order, and its digest identifies what was shown",
     source: "own",
-    owed: "optional for a server; test/wire-docs.test.ts tests devtool's own",
+    untestedBecause: "optional for a server; test/wire-docs.test.ts tests devtool's own",
   },
   "TOOL-10": {
     behaviour: "a question of a running call is a call of its own",
     source: "own",
-    owed: "needs a tool that asks while it runs; test/wire-docs.test.ts tests devtool's own with an MCP server",
+    untestedBecause:
+      "needs a tool that asks while it runs; test/wire-docs.test.ts tests devtool's own with an MCP server",
   },
   "CMD-1": { behaviour: "commands and sub-commands are listed and executed", source: "RFC, Slash commands" },
   "CMD-2": { behaviour: "a command that cannot start reports why", source: "RFC, CommandExecutionStatus" },
@@ -81,7 +82,7 @@ const WIRE_REQUIREMENTS: Readonly<Record<string, Requirement>> = {
     behaviour: "the events of a task are posted to its configs, at least once and in order",
     source: "A2A 0.3 §9.5; own",
     mode: "push",
-    owed: "the push suite tests it, with a receiver that the server can reach",
+    untestedBecause: "the push suite tests it, with a receiver that the server can reach",
   },
   "PUSH-2": { behaviour: "a forbidden webhook target is refused when it is set", source: "own" },
   "ERR-1": {

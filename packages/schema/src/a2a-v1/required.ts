@@ -10,7 +10,7 @@ export interface FieldViolation {
   readonly description: string;
 }
 
-/** Maximum number of fields that an error lists. An entry takes a hundred times the bytes of an empty part. */
+/** Maximum number of fields that an error lists: an entry is a hundred times as large as the empty part that causes it. */
 const MAX_VIOLATIONS = 20;
 
 /** Lists the missing fields of a message that A2A 1.0 requires, at any depth. Returns at most 20. */

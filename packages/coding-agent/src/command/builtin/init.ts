@@ -1,10 +1,10 @@
 import { posix } from "node:path";
 import { Workspace } from "../../tool/workspace.ts";
 import { trustProblem } from "../../trust/trust.ts";
-import { followApproved } from "../follow-approved.ts";
 import type { CommandServices } from "../services.ts";
 import type { SlashCommand } from "../slash-command.ts";
 import { callThenReply, type FirstStep, promptModel } from "../steps.ts";
+import { trustApprovedChanges } from "../trust-approved-changes.ts";
 
 const FILE = "AGENTS.md";
 
@@ -26,7 +26,7 @@ export function initCommand(services: Pick<CommandServices, "prose" | "trust" | 
         first: (request) => proposeTemplate(request.workspacePath),
         last: async ({ history }) => {
           if (!trust) return "";
-          await followApproved(history, place, { trust, operator });
+          await trustApprovedChanges(history, place, { trust, operator });
           return trustProblem(place.workspacePath, await trust.trustOf(place.workspacePath));
         },
       });

@@ -2,10 +2,10 @@ import type { CommandPlace } from "@devtool/server/agent";
 import type { Memory } from "../../agent/memory.ts";
 import { trustProblem } from "../../trust/trust.ts";
 import { required } from "../arguments.ts";
-import { followApproved } from "../follow-approved.ts";
 import type { CommandServices } from "../services.ts";
 import type { SlashCommand } from "../slash-command.ts";
 import { callThenReply, callTool, replyWith } from "../steps.ts";
+import { trustApprovedChanges } from "../trust-approved-changes.ts";
 
 type LoadMemory = (place: CommandPlace) => Promise<Memory>;
 
@@ -48,7 +48,7 @@ function addCommand({ trust, operator }: Pick<CommandServices, "trust" | "operat
       return callThenReply({
         first: () => ({ call }),
         last: async ({ history }) => {
-          await followApproved(history, place, { trust, operator });
+          await trustApprovedChanges(history, place, { trust, operator });
           return trustProblem(place.workspacePath, await trust.trustOf(place.workspacePath));
         },
       });

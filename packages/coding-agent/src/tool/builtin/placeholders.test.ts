@@ -18,7 +18,7 @@ const signal = AbortSignal.timeout(300_000);
 const sandbox = await findSandbox("auto", { hidden: [], path: PATH, machine: process.arch }, signal);
 const why = sandbox.confines ? "" : ` (skipped: ${sandbox.notice})`;
 
-describe.skipIf(!sandbox.confines)(`an empty directory that stands in a workspace while a command runs${why}`, () => {
+describe.skipIf(!sandbox.confines)(`a placeholder of the sandbox in a workspace${why}`, () => {
   let workspace: string;
   beforeEach(() => {
     workspace = realpathSync(mkdtempSync(join(tmpdir(), "devtool-leftovers-")));

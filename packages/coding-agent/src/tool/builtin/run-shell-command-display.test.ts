@@ -2,24 +2,24 @@ import { describe, expect, it } from "vitest";
 import { commandDescription, directoryNote } from "./run-shell-command-display.ts";
 
 describe("commandDescription", () => {
-  const deceiving: Readonly<Record<string, string>> = {
-    "text that runs from right to left": "\u{202e}",
-    "an isolate": "\u{2066}",
-    "a space of no width": "\u{200b}",
-    "a joiner of no width": "\u{200d}",
-    "a mark of byte order": "\u{feff}",
+  const DECEPTIVE: Readonly<Record<string, string>> = {
+    "a right-to-left override": "\u{202e}",
+    "a left-to-right isolate": "\u{2066}",
+    "a zero-width space": "\u{200b}",
+    "a zero-width joiner": "\u{200d}",
+    "a byte order mark": "\u{feff}",
     "a soft hyphen": "\u{ad}",
-    "a tag": "\u{e0041}",
-    "a variation": "\u{fe0f}",
-    "a space that does not break": "\u{a0}",
-    "a filler of Hangul": "\u{3164}",
-    "a separator of lines": "\u{2028}",
+    "a tag character": "\u{e0041}",
+    "a variation selector": "\u{fe0f}",
+    "a no-break space": "\u{a0}",
+    "a Hangul filler": "\u{3164}",
+    "a line separator": "\u{2028}",
     "a carriage return": "\r",
     "a backspace": "\b",
-    "an escape of the terminal": "\u{1b}",
-    "a control character of eight bits": "\u{9b}",
+    "a terminal escape": "\u{1b}",
+    "a C1 control character": "\u{9b}",
   };
-  for (const [name, character] of Object.entries(deceiving)) {
+  for (const [name, character] of Object.entries(DECEPTIVE)) {
     it(`shows ${name}`, () => {
       const escaped = `\\u{${character.codePointAt(0)?.toString(16)}}`;
       expect(commandDescription(`rm x${character}`, "Lists files")).toBe(`Run rm x${escaped}`);

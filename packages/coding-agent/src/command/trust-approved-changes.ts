@@ -16,7 +16,7 @@ export interface OperatorTrust {
  *
  * A change that ran without approval, or that another principal approved, stays untrusted until the operator reviews it.
  */
-export async function followApproved(
+export async function trustApprovedChanges(
   history: readonly Message[],
   { workspacePath, principal }: CommandPlace,
   { trust, operator }: OperatorTrust,
