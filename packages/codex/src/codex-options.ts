@@ -19,7 +19,7 @@ export interface CodexOptions {
 
   /**
    * What Codex may do without approval. Sessions can only be stricter. Default: `DEFAULT`, in which it asks before
-   * everything but commands that only read.
+   * each command and each change.
    */
   readonly approvalMode?: ApprovalMode | undefined;
 
