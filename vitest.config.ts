@@ -44,6 +44,8 @@ const FOREIGN = [
   "gemini-cli",
   "gemini-cli-client",
   "acp-peers",
+  "codex-peer",
+  "codex-two-ways",
   "publish",
 ].map((name) => `test/${name}.test.ts`);
 

@@ -28,6 +28,8 @@ export const INPUTS: Readonly<Record<Part, readonly string[]>> = {
     ...["test/gemini-cli/", "test/gemini-cli.test.ts", "test/gemini-cli-client.test.ts"],
     ...["packages/acp/", "packages/openai/src/testing/", "packages/cli/src/acp-agents.ts"],
     ...["test/acp/", "test/acp-peers.test.ts", "docs/agents.md"],
+    ...["packages/codex/", "packages/cli/src/codex-agents.ts", "docs/codex.md"],
+    ...["test/codex/", "test/codex-peer.test.ts", "test/codex-two-ways.test.ts"],
   ],
 };
 

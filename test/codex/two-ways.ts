@@ -75,7 +75,7 @@ function seenIn(shown: readonly Shown[]): Seen {
   const ids = [...new Set(calls.map(({ tool_call_id: id }) => stringOrEmpty(id)))];
   const asked = shown.flatMap((each) => each.questions.map((question) => objectOrEmpty(question.confirmation_request)));
   const versions = ids.map((id) => calls.filter((call) => call.tool_call_id === id));
-  const last = versions.flatMap((each) => each.at(-1) ?? []);
+  const last = versions.map((each) => objectOrEmpty(each.at(-1)));
   return {
     states: shown.map(({ state }) => state),
     text: shown.map(({ text }) => text).join(""),
