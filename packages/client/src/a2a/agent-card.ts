@@ -5,6 +5,7 @@ import { AgentCardSchema as CardV03Schema } from "@devtool/schema/a2a-v03";
 import { listOrEmpty, objectOrEmpty } from "@devtool/schema/json";
 import type { ExtensionUse } from "./endpoint.ts";
 import { readErrorText } from "./errors.ts";
+import { readText } from "./response-text.ts";
 import { waitFor } from "./wire.ts";
 
 /**
@@ -83,7 +84,7 @@ async function fetchCardText(
   const refusals: string[] = [];
   for (const address of addresses) {
     const response = await waitFor(fetch(address, { signal, headers: { "a2a-version": "1.0" } }), signal);
-    const text = await waitFor(response.text(), signal);
+    const text = await waitFor(readText(response), signal);
     if (response.ok) return text;
     const reason = readErrorText(text);
     refusals.push(`HTTP ${response.status}${reason === "" ? "" : `: ${reason}`}`);

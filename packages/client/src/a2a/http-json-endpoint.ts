@@ -4,6 +4,7 @@ import type { HttpCall } from "@devtool/schema/a2a-v1";
 import { defined, parseJsonOrUndefined } from "@devtool/schema/json";
 import { type CallHeaders, type EndpointOptions, sendRequest } from "./endpoint.ts";
 import { errorFromHttpStatus } from "./errors.ts";
+import { readText } from "./response-text.ts";
 import type { Frame } from "./rpc-endpoint.ts";
 import { isEventStream, readServerSentEvents } from "./server-sent-events.ts";
 import { parseAnswer, waitFor } from "./wire.ts";
@@ -87,7 +88,7 @@ export class HttpJsonEndpoint {
    * Reads the body of a response. Throws the error that the body describes, or one for its status.
    */
   async #readText(response: Response, signal: AbortSignal): Promise<string> {
-    const text = await waitFor(response.text(), signal);
+    const text = await waitFor(readText(response), signal);
     if (response.ok) return text;
     const json = parseJsonOrUndefined(text);
     const error = json === undefined ? undefined : this.#options.errorFrom(json, response.status);

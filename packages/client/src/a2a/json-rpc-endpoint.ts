@@ -6,6 +6,7 @@ import { JsonRpcResponseSchema } from "@devtool/schema/a2a-v03";
 import { defined } from "@devtool/schema/json";
 import { type CallHeaders, type EndpointOptions, sendRequest } from "./endpoint.ts";
 import { errorFromHttpStatus, errorFromJsonRpc } from "./errors.ts";
+import { readText } from "./response-text.ts";
 import type { Frame, RpcEndpoint, StreamCall } from "./rpc-endpoint.ts";
 import { isEventStream, readServerSentEvents } from "./server-sent-events.ts";
 import { decodeAnswer, parseAnswer, waitFor } from "./wire.ts";
@@ -60,7 +61,7 @@ const DECISIVE_STATUSES: ReadonlySet<number> = new Set([401, 403, 503]);
  */
 async function readResponse(response: Response, signal: AbortSignal): Promise<JsonValue> {
   const { ok, status } = response;
-  const text = await waitFor(response.text(), signal);
+  const text = await waitFor(readText(response), signal);
   const isJsonRpc = /"jsonrpc"\s*:/.test(text);
   if (DECISIVE_STATUSES.has(status) || (!ok && !isJsonRpc)) throw errorFromHttpStatus(status, text);
   // The Go SDK for 0.3 sends an empty body if there is no result.

@@ -8,7 +8,7 @@ import { ParseError } from "eventsource-parser/stream";
  *
  * - `Code.DeadlineExceeded` if the signal timed out,
  * - `Code.Canceled` if the caller aborted,
- * - `Code.DataLoss` for a frame over the size limit,
+ * - `Code.DataLoss` for a frame or an answer over the size limit,
  * - `Code.Unavailable` for anything else: the connection was lost.
  */
 export async function waitFor<T>(pending: Promise<T>, signal: AbortSignal): Promise<T> {
@@ -16,6 +16,7 @@ export async function waitFor<T>(pending: Promise<T>, signal: AbortSignal): Prom
     return await pending;
   } catch (reason) {
     if (signal.aborted) throw abortError(signal.reason);
+    if (reason instanceof ConnectError) throw reason;
     if (reason instanceof ParseError) throw new ConnectError(reason.message, Code.DataLoss);
     throw new ConnectError("the connection was lost", Code.Unavailable, undefined, undefined, reason);
   }

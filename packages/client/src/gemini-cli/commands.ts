@@ -23,6 +23,7 @@ import {
   GeminiCliSettingsSchema,
 } from "@devtool/schema/gemini-cli";
 import { defined } from "@devtool/schema/json";
+import { readText } from "../a2a/response-text.ts";
 import { isEventStream } from "../a2a/server-sent-events.ts";
 import { errorFromResponse, type GeminiCliEndpoint, readErrorMessage } from "./endpoint.ts";
 import type { RecordedTask, RecordedTasks } from "./recorded-task.ts";
@@ -51,7 +52,7 @@ export function createGeminiCliCommandService(
       if (!response.ok) throw await errorFromResponse(response);
       const { task } = isEventStream(response)
         ? await recordStream(response, recorded)
-        : recordOutput(await response.text(), command, `command-${++runs}`, recorded);
+        : recordOutput(await readText(response), command, `command-${++runs}`, recorded);
       return { result: executionResult(task) };
     },
   };
@@ -81,7 +82,7 @@ function requestInit(
  */
 async function recordStream(response: Response, recorded: RecordedTasks): Promise<RecordedTask> {
   let known: RecordedTask | undefined;
-  for (const line of (await response.text()).split("\n")) {
+  for (const line of (await readText(response)).split("\n")) {
     if (!line.startsWith("data:")) continue;
     const { result } = JSON.parse(line.slice("data:".length));
     known ??= recorded.open(taskIdFrom(result));

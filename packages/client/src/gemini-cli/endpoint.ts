@@ -4,6 +4,7 @@ import { decodeRfcJson, parseJson } from "@devtool/schema";
 import { ErrorResponseSchema } from "@devtool/schema/gemini-cli";
 import type { EndpointOptions } from "../a2a/endpoint.ts";
 import { JsonRpcEndpoint } from "../a2a/json-rpc-endpoint.ts";
+import { readText } from "../a2a/response-text.ts";
 import { fetchWithToken } from "../bearer-token.ts";
 
 /**
@@ -25,7 +26,7 @@ export class GeminiCliEndpoint {
   async get(path: string, signal: AbortSignal): Promise<JsonValue | undefined> {
     const response = await this.request(path, { signal });
     if (!response.ok) throw await errorFromResponse(response);
-    return response.status === 204 ? undefined : parseJson(await response.text());
+    return response.status === 204 ? undefined : parseJson(await readText(response));
   }
 
   /**
@@ -64,7 +65,7 @@ const HTTP_CODES: Readonly<Record<number, Code>> = {
  * Reads the message of an error response: its `error` field, otherwise its body or status.
  */
 export async function readErrorMessage(response: Response): Promise<string> {
-  const text = await response.text();
+  const text = await readText(response);
   try {
     return decodeRfcJson(ErrorResponseSchema, JSON.parse(text)).error || text;
   } catch {
