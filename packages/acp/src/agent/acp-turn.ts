@@ -84,7 +84,9 @@ export class AcpTurn {
   /** The open questions by the id of the call in our task that asks. */
   readonly #asked = new Map<string, Asked>();
   /** Calls that an earlier run of the agent left open, and those that were declined, by what was asked. */
-  readonly #earlier: Map<string, string>;
+  readonly #earlier: ReadonlyMap<string, string>;
+  /** Those of `#earlier` about which the agent has asked again. */
+  readonly #adopted = new Set<string>();
   readonly #hadAnswers: ToolCallConfirmation[] = [];
   /** The call that the agent says it runs, and that may still ask. */
   #held: string | undefined;
@@ -194,7 +196,10 @@ export class AcpTurn {
     // An earlier run of the agent may have asked about this call: its question says so.
     const isPending = update.status === undefined || update.status === null || update.status === "pending";
     const id = this.#book.merge(update, update.sessionUpdate === "tool_call");
-    if (id === undefined || (isPending && this.#earlier.size > 0 && this.#stage(id) === ToolCallStage.UNSPECIFIED))
+    if (
+      id === undefined ||
+      (isPending && this.#earlier.size > this.#adopted.size && this.#stage(id) === ToolCallStage.UNSPECIFIED)
+    )
       return;
     this.#book.appendOutput(id, update);
     const stage = this.#stage(id);
@@ -419,9 +424,16 @@ export class AcpTurn {
   #takeEarlier(id: string): string | undefined {
     const key = hex(this.#book.digestOf(id));
     const earlier = this.#earlier.get(key);
-    if (earlier === undefined || earlier === id) return undefined;
-    this.#earlier.delete(key);
+    if (earlier === undefined) return undefined;
+    // The agent may withdraw its question and ask it once more, as ours does when a prompt begins: the answer holds until the call runs.
+    if (this.#adopted.has(earlier)) return id === earlier && !this.#hasRun(id) ? id : undefined;
+    if (earlier === id) return undefined;
+    this.#adopted.add(earlier);
     return earlier;
+  }
+
+  #hasRun(id: string): boolean {
+    return this.#stage(id) >= ToolCallStage.EXECUTING && this.#stage(id) !== ToolCallStage.CANCELLED;
   }
 
   #stage(id: string): ToolCallStage {
