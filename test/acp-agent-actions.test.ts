@@ -168,6 +168,7 @@ describe("a file that an ACP agent has its client write", () => {
     await using acp = await world({ isDurable: true });
     const asked = await acp.say("write a.txt new\nsay after");
     acp.killAgents();
+    await expect.poll(() => acp.notices, { timeout: 60_000 }).toContain('agent "fake" ended: it was ended by SIGKILL');
     const { task, text } = await acp.answer(asked.task, "proceed_once");
     expect(stateAndCall(task, "write_text_file")).toEqual(["COMPLETED", "SUCCEEDED"]);
     expect([text, readFileSync(join(acp.workspace, "a.txt"), "utf8")]).toEqual(["{}after", "new"]);

@@ -82,10 +82,13 @@ describe("a question of an ACP agent", () => {
     const declined = await acp.say(permit([ONCE, NO]));
     await acp.answer(declined.task, "cancel");
     const records = (await acp.audit()).map(({ action, rule, optionId }) => [AuditAction[action], rule, optionId]);
+    // The agent says of none of them how it ended.
     expect(records.filter(([action]) => action !== "CANCELLED")).toEqual([
       ["ALLOWED", "operator-1:1", ""],
+      ["STARTED", "operator-1:1", ""],
       ["ASKED", "", ""],
       ["APPROVED", "", "proceed_once"],
+      ["STARTED", "", ""],
       ["ASKED", "", ""],
       ["DECLINED", "", "cancel"],
     ]);

@@ -243,6 +243,7 @@ describe("an ACP agent and a restart", () => {
     await using acp = await world({ isDurable: true });
     const asked = await acp.say("say before\nask make\nsay after");
     acp.killAgents();
+    await expect.poll(() => acp.notices, { timeout: 60_000 }).toContain('agent "fake" ended: it was ended by SIGKILL');
     const { task, text } = await acp.answer(asked.task, "proceed_once");
     expect([TaskState[task.state], text]).toEqual(["COMPLETED", "after"]);
     expect(findToolCall(task, "call-1")?.status).toBe(ToolCallStatus.SUCCEEDED);

@@ -297,15 +297,19 @@ export class AcpTurn {
     return ({ selectedOptionId }) => this.#settle(asked, asked.options.outcome(selectedOptionId));
   }
 
-  /** Answers a question about a call. What the client does for the agent then is recorded before it is done. */
+  /**
+   * Answers a question about a call. A call that may run is recorded as one that runs before anybody can run it: after a
+   * crash it is not taken for one that still waits.
+   */
   *#settle({ question, options, shown }: CallQuestion, outcome: RequestPermissionOutcome): Generator<AgentEvent> {
     const { session } = this.#options;
     const reach = options.reachOf(outcome);
-    if (reach) this.#approvals.add(shown);
-    if (reach === "always" && shown.kind === "edit") session.allowsEdits = true;
-    // An agent that has ended asks again, and the client does nothing for it before.
-    if (question.action && reach && !session.connection.ended.aborted) {
-      this.#performing.set(question.params, shown.id);
+    // An agent that has ended asks again, and gets the answer then.
+    if (session.connection.ended.aborted) return question.answer(outcome);
+    if (reach) {
+      this.#approvals.add(shown);
+      if (reach === "always" && shown.kind === "edit") session.allowsEdits = true;
+      if (question.action) this.#performing.set(question.params, shown.id);
       yield* calls(this.#book.executing(shown.id));
     }
     question.answer(outcome);

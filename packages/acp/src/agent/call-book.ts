@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { basename } from "node:path";
-import { create, type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
+import { create, equals, type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
 import {
   type ConfirmationRequest,
   ConfirmationRequestSchema,
@@ -146,7 +146,10 @@ export class CallBook {
     if (stage !== ToolCallStage.SCHEDULED && stage !== ToolCallStage.EXECUTING) return [];
     const text = this.#textOf(id);
     const live = text === "" ? {} : { liveContent: text };
-    return [...before, { call: { ...this.#call(id, ToolCallStatus.EXECUTING), ...live } }];
+    const call = { ...this.#call(id, ToolCallStatus.EXECUTING), ...live };
+    const recorded = findToolCallPart(this.#options.task(), id)?.content;
+    const isKnown = recorded?.case === "toolCall" && equals(ToolCallSchema, recorded.value, call);
+    return isKnown ? [] : [...before, { call }];
   }
 
   succeeded(id: string): CallUpdate[] {

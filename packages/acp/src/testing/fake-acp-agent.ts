@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
 import { parseArgs } from "node:util";
@@ -118,6 +118,16 @@ const WORDS: Readonly<Record<string, (step: Step) => Promise<unknown>>> = {
     await send(step, { sessionUpdate: "tool_call", toolCallId, title: step.rest, kind: "execute", status: "pending" });
     await send(step, { sessionUpdate: "tool_call_update", toolCallId, status: "in_progress" });
     await ask(step, toolCallId, step.rest);
+  },
+  /** Asks, and once it is allowed adds a line to a file: `job FILE`. With `job FILE hang` it says nothing after that. */
+  job: async (step) => {
+    const [file = "", end] = step.words;
+    const toolCallId = nextCall(step);
+    const rawInput = { command: `echo done >> ${file}` };
+    const isDone = await isAllowed(step, { toolCallId, title: file, kind: "execute", rawInput });
+    if (isDone) appendFileSync(absolute(step, file), "done\n");
+    if (end === "hang") await new Promise(() => undefined);
+    await send(step, { sessionUpdate: "tool_call_update", toolCallId, status: isDone ? "completed" : "failed" });
   },
   /** Asks with the options and the call that the line has as JSON, and reports the answer. */
   permit: (step) =>
