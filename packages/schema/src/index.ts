@@ -189,6 +189,8 @@ export {
   type Task,
   TaskSchema,
   TaskState,
+  type ToolCallAnswerer,
+  ToolCallAnswererSchema,
   type ToolCallDetail,
   ToolCallDetailSchema,
   type ToolCallProgress,

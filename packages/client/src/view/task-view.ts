@@ -6,6 +6,7 @@ import {
   emptyTask,
   isTerminal,
   type Message,
+  MessageSettingsSchema,
   type Notice,
   PartSchema,
   Role,
@@ -91,6 +92,13 @@ export interface TaskViewOptions extends Omit<ResumeOptions, "onLost"> {
    * Default: with the next animation frame in a browser, as the next macrotask elsewhere.
    */
   readonly schedule?: Schedule;
+  /**
+   * What the program calls itself, for people: at most 64 visible characters. It is recorded with
+   * each answer, and shown to others.
+   *
+   * Default: nothing.
+   */
+  readonly clientLabel?: string;
   /**
    * Creates the ids of messages.
    *
@@ -290,6 +298,11 @@ class LogView implements TaskView {
     if (request.message) {
       const { messageId } = request.message;
       request.message = { ...request.message, messageId: messageId || nextId(), role: Role.USER };
+    }
+    const { clientLabel } = this.#options;
+    if (clientLabel !== undefined) {
+      const settings = request.messageSettings ?? create(MessageSettingsSchema);
+      request.messageSettings = { ...settings, clientLabel: settings.clientLabel || clientLabel };
     }
     request.taskId ||= this.#reader.taskId;
     if (request.taskId !== "") return request;

@@ -18,7 +18,7 @@ export function decodeMessageSettings(metadata: JsonObject | undefined): { messa
   const json: JsonValue | undefined = metadata?.[MESSAGE_SETTINGS_URI];
   if (json === undefined) return {};
   const place = `message.metadata[${JSON.stringify(MESSAGE_SETTINGS_URI)}]`;
-  const remedy = 'send {"delivery": "MESSAGE_DELIVERY_QUEUE"} or {"delivery": "MESSAGE_DELIVERY_STEER"}';
+  const remedy = 'send "delivery" as "MESSAGE_DELIVERY_QUEUE" or "MESSAGE_DELIVERY_STEER", and "clientLabel" as text';
   if (!isObject(json)) throw new WireError(place, quote(json), `must be an object: ${remedy}`);
   try {
     return { messageSettings: fromJson(MessageSettingsSchema, json) };

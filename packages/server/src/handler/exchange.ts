@@ -22,7 +22,7 @@ import type { SessionRegistry } from "../task/session-registry.ts";
 import type { TaskFeed } from "../task/task-feed.ts";
 import { assertNoBrokenAnswers, findAsking } from "./asking-task.ts";
 import { hideSecretsInMessage } from "./hide-secrets.ts";
-import { assertName, assertNames } from "./name-limit.ts";
+import { assertLabel, assertName, assertNames } from "./name-limit.ts";
 import {
   assertUnchanged,
   findSession,
@@ -95,6 +95,7 @@ export class Exchanges {
    */
   async begin(request: SendMessageRequest, principal: string): Promise<Exchange> {
     const message = validMessage(request.message, this.#options.maxParts);
+    assertLabel("message_settings.client_label", request.messageSettings?.clientLabel ?? "");
     const key = JSON.stringify([principal, message.messageId]);
     const earlier = this.#starting.get(key)?.catch(() => undefined) ?? Promise.resolve();
     const starting = earlier.then(
@@ -147,7 +148,8 @@ export class Exchanges {
     }
     assertUnchanged(request, session.task, this.#options);
     assertNoBrokenAnswers(message, session.task);
-    const sequence = await session.accept({ message, activateExtension, delivery: messageSettings?.delivery });
+    const { delivery, clientLabel } = messageSettings ?? {};
+    const sequence = await session.accept({ message, activateExtension, delivery, clientLabel });
     return { held: held.hold(), after: sequence - 1n };
   }
 

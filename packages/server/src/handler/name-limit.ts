@@ -1,3 +1,4 @@
+import { visibleText } from "@devtool/schema";
 import { invalid } from "../errors.ts";
 
 /** The maximum length in characters of ids and names that clients choose. Each event of a task repeats some of them. */
@@ -5,6 +6,9 @@ const MAX_NAME_LENGTH = 1024;
 
 /** The maximum number of names in a list. */
 const MAX_NAMES = 256;
+
+/** The maximum length in characters of what a client calls itself. */
+const MAX_LABEL_LENGTH = 64;
 
 /** Throws `Code.InvalidArgument` for an id or a name that is too long. */
 export function assertName(field: string, name: string): void {
@@ -16,4 +20,17 @@ export function assertName(field: string, name: string): void {
 export function assertNames(field: string, names: readonly string[]): void {
   if (names.length > MAX_NAMES) throw invalid(field, String(names.length), `are too many: limit is ${MAX_NAMES}`);
   for (const name of names) assertName(field, name);
+}
+
+/**
+ * Throws `Code.InvalidArgument` for a label that is too long, or that is not one line of visible
+ * characters: people read it beside a decision.
+ */
+export function assertLabel(field: string, label: string): void {
+  const { length } = [...label];
+  if (length > MAX_LABEL_LENGTH) {
+    throw invalid(field, label, `is too long: it has ${length} characters, limit is ${MAX_LABEL_LENGTH}`);
+  }
+  if (visibleText(label) === label && label.trim() === label && !/[\n\t]/.test(label)) return;
+  throw invalid(field, label, "has characters that cannot be seen", "send visible characters on one line");
 }

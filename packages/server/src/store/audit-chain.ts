@@ -1,19 +1,9 @@
 import { hash } from "node:crypto";
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
-import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { type AuditRecord, AuditRecordSchema } from "@devtool/schema";
 import { Code, DevtoolError } from "../errors.ts";
 
 const NO_HASH = new Uint8Array();
-
-/**
- * The tag and the length before the hash of an encoded record. The hash is the last field, so a record is
- * encoded once without it, and the hash is appended.
- */
-const HASH_PREFIX = new BinaryWriter()
-  .tag(AuditRecordSchema.field.hash.number, WireType.LengthDelimited)
-  .uint32(32)
-  .finish();
 
 /** An audit record with its number and hashes. */
 export interface ChainedRecord {
@@ -30,9 +20,8 @@ export interface ChainedRecord {
 export function chainRecord(record: AuditRecord, previous: AuditRecord | undefined): ChainedRecord {
   const number = (previous?.number ?? 0n) + 1n;
   const placed: AuditRecord = { ...record, number, previousHash: previous?.hash ?? NO_HASH, hash: NO_HASH };
-  const hashed = toBinary(AuditRecordSchema, placed);
-  const own = sha256(hashed);
-  return { record: { ...placed, hash: own }, data: Buffer.concat([hashed, HASH_PREFIX, own]) };
+  const chained: AuditRecord = { ...placed, hash: sha256(toBinary(AuditRecordSchema, placed)) };
+  return { record: chained, data: toBinary(AuditRecordSchema, chained) };
 }
 
 /** Decodes a record. Undefined for bytes that are not exactly the encoding of a record. */

@@ -1,3 +1,4 @@
+import { create } from "@bufbuild/protobuf";
 import {
   answeredToolCall,
   confirmationsOf,
@@ -12,6 +13,7 @@ import {
   type Task,
   TaskState,
   type ToolCall,
+  ToolCallAnswererSchema,
   type ToolCallConfirmation,
   ToolCallStage,
 } from "@devtool/schema";
@@ -20,12 +22,12 @@ import { Code, DevtoolError, invalid, quoted } from "../errors.ts";
 
 /**
  * Returns the new versions of the tool calls that a message answers (TOOL-5); none for a message
- * without answers.
+ * without answers. Each records who answered: the principal of the task, and what its program calls itself.
  *
  * Throws a `DevtoolError` when the task cannot take the message. The error names the call, the option
  * or the state, and nothing has changed.
  */
-export function answeredCalls(task: Task, message: Message): CallUpdate[] {
+export function answeredCalls(task: Task, message: Message, clientLabel: string = ""): CallUpdate[] {
   const confirmations = confirmationsOf(message);
   if (confirmations.length === 0) {
     assertTakesMessages(task);
@@ -43,10 +45,9 @@ export function answeredCalls(task: Task, message: Message): CallUpdate[] {
     const call = answeredToolCall(awaited, confirmation);
     const detail = findToolCallDetail(task, call.toolCallId);
     // A call with the user's own content is validated again before it can run.
-    const change =
-      selectedOptionId === OPTION_MODIFY_WITH_EDITOR
-        ? { selectedOptionId, stage: ToolCallStage.VALIDATING }
-        : { selectedOptionId };
+    const isChanged = selectedOptionId === OPTION_MODIFY_WITH_EDITOR;
+    const answerer = create(ToolCallAnswererSchema, { principal: task.principal, clientLabel });
+    const change = { selectedOptionId, answerer, ...(isChanged && { stage: ToolCallStage.VALIDATING }) };
     return { call, detail: changedDetail(detail, change) };
   });
 }

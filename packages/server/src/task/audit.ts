@@ -130,6 +130,7 @@ function createRecord(
       optionId: answer?.selectedOptionId ?? "",
       time,
       shown: includesCall ? canonicalJson(toJson(ToolCallSchema, call)) : undefined,
+      clientLabel: answer ? toolCallDetail?.answerer?.clientLabel : undefined,
       rule: toolCallDetail?.rule,
       sandbox: toolCallDetail?.sandbox,
       digest: isBound ? toolCallDetail?.digest : undefined,

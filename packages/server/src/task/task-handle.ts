@@ -8,6 +8,8 @@ export interface Incoming {
   readonly activateExtension: boolean;
   /** When a working task takes the message. Default: when the turn ends. */
   readonly delivery?: MessageDelivery | undefined;
+  /** What the client calls itself. Default: nothing. */
+  readonly clientLabel?: string | undefined;
 }
 
 /** A task as requests see it, whether this server writes its log or another one does. */

@@ -112,9 +112,9 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
     return this.log.read(after, signal);
   }
 
-  async accept({ message, delivery, activateExtension }: Incoming): Promise<bigint> {
+  async accept({ message, delivery, activateExtension, clientLabel }: Incoming): Promise<bigint> {
     if (this.#isStopping) throw stopping();
-    const answered = callEntries(this.task, answeredCalls(this.task, message));
+    const answered = callEntries(this.task, answeredCalls(this.task, message, clientLabel));
     const steers = delivery === MessageDelivery.STEER && this.#executor.takesSteering;
     const queued = mustWait(this.task, message)
       ? queuedEntry(this.task, message, steers ? MessageDelivery.STEER : MessageDelivery.QUEUE)

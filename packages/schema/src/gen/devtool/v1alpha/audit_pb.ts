@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/audit.proto.
  */
 export const file_devtool_v1alpha_audit: GenFile = /*@__PURE__*/
-  fileDesc("ChtkZXZ0b29sL3YxYWxwaGEvYXVkaXQucHJvdG8SD2RldnRvb2wudjFhbHBoYSIoChBSZWFkQXVkaXRSZXF1ZXN0EhQKDGFmdGVyX251bWJlchgBIAEoAyJBChFSZWFkQXVkaXRSZXNwb25zZRIsCgZyZWNvcmQYASABKAsyHC5kZXZ0b29sLnYxYWxwaGEuQXVkaXRSZWNvcmQiygIKC0F1ZGl0UmVjb3JkEg4KBm51bWJlchgBIAEoAxIoCgR0aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCglwcmluY2lwYWwYAyABKAkSDwoHdGFza19pZBgEIAEoCRIQCghzZXF1ZW5jZRgFIAEoAxIUCgx0b29sX2NhbGxfaWQYBiABKAkSEQoJdG9vbF9uYW1lGAcgASgJEiwKBmFjdGlvbhgIIAEoDjIcLmRldnRvb2wudjFhbHBoYS5BdWRpdEFjdGlvbhIOCgZkaWdlc3QYCSABKAwSDQoFc2hvd24YCiABKAkSEQoJb3B0aW9uX2lkGAsgASgJEgwKBHJ1bGUYDCABKAkSDwoHc2FuZGJveBgNIAEoCRIVCg1wcmV2aW91c19oYXNoGA4gASgMEgwKBGhhc2gYDyABKAwqlwIKC0F1ZGl0QWN0aW9uEhwKGEFVRElUX0FDVElPTl9VTlNQRUNJRklFRBAAEhgKFEFVRElUX0FDVElPTl9BTExPV0VEEAESFgoSQVVESVRfQUNUSU9OX0FTS0VEEAISFwoTQVVESVRfQUNUSU9OX0RFTklFRBADEhkKFUFVRElUX0FDVElPTl9BUFBST1ZFRBAEEhkKFUFVRElUX0FDVElPTl9ERUNMSU5FRBAFEhgKFEFVRElUX0FDVElPTl9TVEFSVEVEEAYSGgoWQVVESVRfQUNUSU9OX1NVQ0NFRURFRBAHEhcKE0FVRElUX0FDVElPTl9GQUlMRUQQCBIaChZBVURJVF9BQ1RJT05fQ0FOQ0VMTEVEEAkyaQoMQXVkaXRTZXJ2aWNlElkKCVJlYWRBdWRpdBIhLmRldnRvb2wudjFhbHBoYS5SZWFkQXVkaXRSZXF1ZXN0GiIuZGV2dG9vbC52MWFscGhhLlJlYWRBdWRpdFJlc3BvbnNlIgOQAgEwAWIGcHJvdG8z", [file_google_protobuf_timestamp]);
+  fileDesc("ChtkZXZ0b29sL3YxYWxwaGEvYXVkaXQucHJvdG8SD2RldnRvb2wudjFhbHBoYSIoChBSZWFkQXVkaXRSZXF1ZXN0EhQKDGFmdGVyX251bWJlchgBIAEoAyJBChFSZWFkQXVkaXRSZXNwb25zZRIsCgZyZWNvcmQYASABKAsyHC5kZXZ0b29sLnYxYWxwaGEuQXVkaXRSZWNvcmQi4AIKC0F1ZGl0UmVjb3JkEg4KBm51bWJlchgBIAEoAxIoCgR0aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCglwcmluY2lwYWwYAyABKAkSDwoHdGFza19pZBgEIAEoCRIQCghzZXF1ZW5jZRgFIAEoAxIUCgx0b29sX2NhbGxfaWQYBiABKAkSEQoJdG9vbF9uYW1lGAcgASgJEiwKBmFjdGlvbhgIIAEoDjIcLmRldnRvb2wudjFhbHBoYS5BdWRpdEFjdGlvbhIOCgZkaWdlc3QYCSABKAwSDQoFc2hvd24YCiABKAkSEQoJb3B0aW9uX2lkGAsgASgJEgwKBHJ1bGUYDCABKAkSDwoHc2FuZGJveBgNIAEoCRIVCg1wcmV2aW91c19oYXNoGA4gASgMEgwKBGhhc2gYDyABKAwSFAoMY2xpZW50X2xhYmVsGBAgASgJKpcCCgtBdWRpdEFjdGlvbhIcChhBVURJVF9BQ1RJT05fVU5TUEVDSUZJRUQQABIYChRBVURJVF9BQ1RJT05fQUxMT1dFRBABEhYKEkFVRElUX0FDVElPTl9BU0tFRBACEhcKE0FVRElUX0FDVElPTl9ERU5JRUQQAxIZChVBVURJVF9BQ1RJT05fQVBQUk9WRUQQBBIZChVBVURJVF9BQ1RJT05fREVDTElORUQQBRIYChRBVURJVF9BQ1RJT05fU1RBUlRFRBAGEhoKFkFVRElUX0FDVElPTl9TVUNDRUVERUQQBxIXChNBVURJVF9BQ1RJT05fRkFJTEVEEAgSGgoWQVVESVRfQUNUSU9OX0NBTkNFTExFRBAJMmkKDEF1ZGl0U2VydmljZRJZCglSZWFkQXVkaXQSIS5kZXZ0b29sLnYxYWxwaGEuUmVhZEF1ZGl0UmVxdWVzdBoiLmRldnRvb2wudjFhbHBoYS5SZWFkQXVkaXRSZXNwb25zZSIDkAIBMAFiBnByb3RvMw", [file_google_protobuf_timestamp]);
 
 /**
  * Request of ReadAudit.
@@ -204,6 +204,15 @@ export type AuditRecord = Message<"devtool.v1alpha.AuditRecord"> & {
    * @generated from field: bytes hash = 15;
    */
   hash: Uint8Array;
+
+  /**
+   * What the program of the user who decided calls itself; see
+   * `MessageSettings.client_label`. Empty if it gave no name, or if no user
+   * decided.
+   *
+   * @generated from field: string client_label = 16;
+   */
+  clientLabel: string;
 };
 
 /**
@@ -324,6 +333,15 @@ export type AuditRecordJson = {
    * @generated from field: bytes hash = 15;
    */
   hash?: string;
+
+  /**
+   * What the program of the user who decided calls itself; see
+   * `MessageSettings.client_label`. Empty if it gave no name, or if no user
+   * decided.
+   *
+   * @generated from field: string client_label = 16;
+   */
+  clientLabel?: string;
 };
 
 /**

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/message_settings.proto.
  */
 export const file_devtool_v1alpha_message_settings: GenFile = /*@__PURE__*/
-  fileDesc("CiZkZXZ0b29sL3YxYWxwaGEvbWVzc2FnZV9zZXR0aW5ncy5wcm90bxIPZGV2dG9vbC52MWFscGhhIkUKD01lc3NhZ2VTZXR0aW5ncxIyCghkZWxpdmVyeRgBIAEoDjIgLmRldnRvb2wudjFhbHBoYS5NZXNzYWdlRGVsaXZlcnliBnByb3RvMw", [file_devtool_v1alpha_task]);
+  fileDesc("CiZkZXZ0b29sL3YxYWxwaGEvbWVzc2FnZV9zZXR0aW5ncy5wcm90bxIPZGV2dG9vbC52MWFscGhhIlsKD01lc3NhZ2VTZXR0aW5ncxIyCghkZWxpdmVyeRgBIAEoDjIgLmRldnRvb2wudjFhbHBoYS5NZXNzYWdlRGVsaXZlcnkSFAoMY2xpZW50X2xhYmVsGAIgASgJYgZwcm90bzM", [file_devtool_v1alpha_task]);
 
 /**
  * Settings of one message that the RFC does not have.
@@ -30,6 +30,16 @@ export type MessageSettings = Message<"devtool.v1alpha.MessageSettings"> & {
    * @generated from field: devtool.v1alpha.MessageDelivery delivery = 1;
    */
   delivery: MessageDelivery;
+
+  /**
+   * What the program that sends the message calls itself, for people, such as
+   * `devtool chat on laptop`: at most 64 characters, all of them visible, on one
+   * line. It is recorded with answers to tool calls. Anybody can claim any name,
+   * so show it as the words of others. Empty sends none.
+   *
+   * @generated from field: string client_label = 2;
+   */
+  clientLabel: string;
 };
 
 /**
@@ -48,6 +58,16 @@ export type MessageSettingsJson = {
    * @generated from field: devtool.v1alpha.MessageDelivery delivery = 1;
    */
   delivery?: MessageDeliveryJson;
+
+  /**
+   * What the program that sends the message calls itself, for people, such as
+   * `devtool chat on laptop`: at most 64 characters, all of them visible, on one
+   * line. It is recorded with answers to tool calls. Anybody can claim any name,
+   * so show it as the words of others. Empty sends none.
+   *
+   * @generated from field: string client_label = 2;
+   */
+  clientLabel?: string;
 };
 
 /**
