@@ -14,6 +14,7 @@ import {
   McpStdioSchema,
   ModelConfigSchema,
   ServerConfigSchema,
+  StoreConfigSchema,
   TlsConfigSchema,
 } from "@devtool/schema";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -47,8 +48,9 @@ describe("docs/configuration.md", () => {
       ...names(AuthenticationConfigSchema, "authentication."),
       ...names(JwtConfigSchema, "authentication.jwt."),
       ...names(TlsConfigSchema, "tls."),
+      ...names(StoreConfigSchema, "store."),
     ];
-    const tables = new Set(["agents", "model", "mcp_servers", "authentication", "authentication.jwt", "tls"]);
+    const tables = new Set(["agents", "model", "mcp_servers", "authentication", "authentication.jwt", "tls", "store"]);
     for (const name of fields.filter((field) => !tables.has(field))) expect(text).toContain(`\`${name}\``);
     for (const name of [...names(McpStdioSchema, ""), ...names(McpHttpSchema, "")])
       expect(text).toContain(`\`${name}\``);

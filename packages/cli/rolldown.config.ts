@@ -12,7 +12,8 @@ export default defineConfig({
   // The oldest Node of `engines`: syntax that it cannot read, such as `await using`, is written in older words.
   transform: { target: "node22.19" },
   resolve: {
-    conditionNames: ["@devtool/source", "node", "import", "default"],
+    // `import` and `require` are added as each is used.
+    conditionNames: ["@devtool/source", "node", "default"],
     alias: { standardwebhooks: join(import.meta.dirname, "no-webhooks.ts") },
   },
   output: { dir: "dist", cleanDir: true, sourcemap: true },

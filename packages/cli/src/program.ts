@@ -86,6 +86,7 @@ function addServe(program: Command, io: Io, done: Done): void {
         "yolo",
       ]),
     )
+    .option("--store <url>", "keep tasks in this database, which servers share: postgres://user@host/database")
     .option("--config <file>", "configuration file (default: config.toml in the data directory)")
     .option("--data <dir>", DATA_DIRECTORY);
   addListenOptions(command);

@@ -128,6 +128,8 @@ export {
   SandboxKind,
   type ServerConfig,
   ServerConfigSchema,
+  type StoreConfig,
+  StoreConfigSchema,
 } from "./gen/devtool/v1alpha/server_config_pb.ts";
 export {
   ApprovalMode,

@@ -19,6 +19,7 @@ import { type ListenFlags, listenOptions } from "../listen-options.ts";
 import { assertServes } from "../platform.ts";
 import { assertPrivateDirectory } from "../private-file.ts";
 import { type Profile, profileOptions } from "../profile.ts";
+import { storeOptions } from "../store-options.ts";
 import { assertUsableRoots } from "../usable-roots.ts";
 
 /** The options of `devtool serve`. */
@@ -30,6 +31,7 @@ export interface ServeOptions extends ListenFlags {
   readonly model?: string;
   readonly approvalMode?: string;
   readonly config?: string;
+  readonly store?: string;
   readonly profile?: Profile;
   readonly anonymous?: true;
   readonly rotateToken?: true;
@@ -92,6 +94,7 @@ async function start({ root = [], ...options }: ServeOptions, data: string, io: 
   const configured = {
     ...(await agentOptions(operator, io, options.model)),
     ...(await listenOptions(options, operator)),
+    ...storeOptions(options.store, operator),
   };
   const specs = agentSpecs(options.agent, operator);
   const approvalMode = APPROVAL_MODES[options.approvalMode ?? ""] ?? configured.approvalMode ?? ApprovalMode.DEFAULT;
