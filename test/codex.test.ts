@@ -285,7 +285,6 @@ describe("Codex behind the port", () => {
         await writeFile(join(home, "killed-at"), method);
         const failed = await send("say Hi.");
         expect([failed.state, failed.error]).toEqual([TaskState.FAILED, expect.stringContaining("ended by SIGKILL")]);
-        await rm(join(home, "killed-at"));
         expect(wordsIn(await send("say Fine.", "m2", failed))).toBe("Fine.");
       },
     );
@@ -300,6 +299,49 @@ describe("Codex behind the port", () => {
       expect([failed.state, failed.error]).toEqual([TaskState.FAILED, expect.stringContaining("ended by SIGKILL")]);
       expect([callsIn(failed).map(({ status }) => ToolCallStatus[status]), wordsIn(failed)]).toEqual([calls, words]);
       expect(wordsIn(await send("say Fine.", "m2", failed))).toBe("Fine.");
+    });
+
+    it("at turn/interrupt, cancels the task, and goes on in the same thread with the next message", async () => {
+      await writeFile(join(home, "killed-at"), "turn/interrupt");
+      const working = await begin("run ls\nhang");
+      const canceled = await client().cancelTask({ taskId: working.id });
+      expect(canceled.task?.state).toBe(TaskState.CANCELED);
+      const next = await send("say Again.", "m2", working);
+      expect([next.state, wordsIn(next), next.agentSessionId]).toEqual([
+        TaskState.COMPLETED,
+        "Again.",
+        canceled.task?.agentSessionId,
+      ]);
+    });
+
+    it("at turn/steer, fails the task and says so, and works again with the next message", async () => {
+      await writeFile(join(home, "killed-at"), "turn/steer");
+      const working = await begin("run ls\nsteer");
+      const message = { message: textMessage("m2", "Go left."), taskId: working.id, contextId: working.contextId };
+      await client().sendMessage({ ...message, messageSettings: { delivery: MessageDelivery.STEER } });
+      const failed = await settled(working.id);
+      expect(failed.error).toContain("ended by SIGKILL");
+      expect(wordsIn(await send("say Fine.", "m3", failed))).toBe("Fine.");
+    });
+
+    it("while it is idle, is not missed: the next message starts another one, in the same thread", async () => {
+      const first = await send("say One.");
+      await killAppServer();
+      const second = await send("say Again.", "m0", first);
+      // It ends as it gets the message, so that nobody can have noticed before.
+      await writeFile(join(home, "killed-at"), "account/read");
+      const next = await send("say Two.", "m2", second);
+      expect([next.state, wordsIn(next), next.agentSessionId]).toEqual([
+        TaskState.COMPLETED,
+        "Two.",
+        first.agentSessionId,
+      ]);
+      await server.close();
+      await start();
+      await writeFile(join(home, "killed-at"), "thread/resume");
+      const failed = await send("say Three.", "m3", next);
+      expect([failed.state, failed.error]).toEqual([TaskState.FAILED, expect.stringContaining("ended by SIGKILL")]);
+      expect(failed.agentSessionId).toBe(first.agentSessionId);
     });
 
     it("when it has its answer, does not say that the call did not run, nor runs it again", async () => {

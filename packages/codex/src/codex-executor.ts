@@ -125,10 +125,10 @@ export class CodexExecutor implements AgentExecutor {
     const known = task.agentSessionId;
     // Another task of the conversation works in its thread: this one continues in a copy.
     const isShared = known !== "" && pool.isBusy(known);
-    const loaded = known === "" || isShared ? undefined : pool.take(known);
-    if (loaded) return { server: loaded, threadId: known, warning: "" };
-    let server: AppServer | undefined;
+    let server = known === "" || isShared ? undefined : pool.take(known);
     try {
+      if (server && (await isAlive(server, signal))) return { server, threadId: known, warning: "" };
+      await server?.[Symbol.asyncDispose]();
       server = await this.#start(task, signal);
       const settings = await this.#settings(server, task, signal);
       const opened = await openThread(server, settings, { known, isShared }, signal);
@@ -168,6 +168,17 @@ function isStopped(answered: readonly AnsweredCall[]): boolean {
 }
 
 const DECLINING: readonly string[] = [OPTION_CANCEL, OPTION_REJECT];
+
+/** Whether an idle app-server still answers: it may have ended since, unnoticed. */
+async function isAlive(server: AppServer, signal: AbortSignal): Promise<boolean> {
+  try {
+    await server.call("account/read", {}, signal);
+    return true;
+  } catch {
+    signal.throwIfAborted();
+    return false;
+  }
+}
 
 /** Returns a call that its user has declined, and that did not run. */
 function rejected(call: ToolCall): ToolCall {

@@ -3,7 +3,7 @@
  *
  * The messages have the shapes of codex 0.169.0. Threads are kept in `CODEX_HOME`, so that another process can resume them.
  */
-import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
@@ -20,6 +20,8 @@ let lastItem = 0;
 let lastThread = 0;
 
 writeFileSync(join(home, "pid"), String(process.pid));
+/** A file with the method at which a process is killed, once. */
+const killedAt = join(home, "killed-at");
 
 const write = (message: unknown): void => void process.stdout.write(`${JSON.stringify(message)}\n`);
 const notify = (method: string, params: Json): void => write({ method, params, emittedAtMs: 1 });
@@ -32,7 +34,10 @@ createInterface({ input: process.stdin }).on("line", (line) => {
 });
 
 async function respond(id: number, method: string, params: Json): Promise<void> {
-  if (existsSync(join(home, "killed-at")) && readFileSync(join(home, "killed-at"), "utf8") === method) die();
+  if (existsSync(killedAt) && readFileSync(killedAt, "utf8") === method) {
+    rmSync(killedAt);
+    return die();
+  }
   const threadId = String(params.threadId ?? "");
   const refuse = (message: string): void => write({ id, error: { code: -32600, message } });
   switch (method) {
