@@ -120,7 +120,9 @@ describe("devtool acp", () => {
 
   it("says which server does not answer", async () => {
     const { editor } = start({}, "--url", "http://127.0.0.1:1");
-    await expect(editor.open(work)).rejects.toThrow("the agent at http://127.0.0.1:1 cannot be used");
+    await expect(editor.open(work)).rejects.toThrow(
+      'the agent at "http://127.0.0.1:1" cannot be used: it was not reached',
+    );
   });
 
   it("refuses a directory that is not there", async () => {

@@ -8,6 +8,7 @@ import type { Address } from "./address.ts";
 import { type ConnectionOptions, trustIn } from "./connection.ts";
 import type { Io } from "./io.ts";
 import { type JobServer, serverForJob } from "./server-for-job.ts";
+import { urlProblem } from "./url-problem.ts";
 
 /** The options by which servers for the directories of an editor are found. */
 export interface EditorOptions extends ConnectionOptions {
@@ -76,10 +77,7 @@ interface EditorPort {
 
 async function openPort(options: EditorOptions, io: Io): Promise<EditorPort> {
   const server = await serverForJob(options, io).catch((reason: unknown) => {
-    if (options.url === undefined) throw reason;
-    const { code, rawMessage } = ConnectError.from(reason);
-    const problem = `the agent at ${options.url} cannot be used: ${rawMessage}`;
-    throw new ConnectError(problem, code, undefined, undefined, reason);
+    throw options.url === undefined ? reason : urlProblem(options.url, reason);
   });
   try {
     const { client, workspace, log, address } = server;
@@ -100,11 +98,8 @@ async function agentAt(address: Address, { agent, protocol }: EditorOptions): Pr
     const card = await fetchAgentCard({ url, extension: "optional", fetch }, AbortSignal.timeout(10_000));
     return portAgentFrom(card);
   } catch (reason) {
-    const { code, rawMessage } = ConnectError.from(reason);
-    if (protocol === "a2a" || code !== Code.NotFound) {
-      const problem = `the agent card of ${address.url} cannot be read: ${rawMessage}`;
-      throw new ConnectError(problem, code, undefined, undefined, reason);
-    }
+    const { code } = ConnectError.from(reason);
+    if (protocol === "a2a" || code !== Code.NotFound) throw urlProblem(address.url, reason);
     return { name: "agent", version: "", inputModes: ["text/plain"], hasExtension: true };
   }
 }

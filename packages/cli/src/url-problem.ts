@@ -1,0 +1,51 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+
+/** Returns the error that says why the agent at a URL of the user's cannot be used, and what to do about it. */
+export function urlProblem(url: string, reason: unknown): ConnectError {
+  const { code, rawMessage } = ConnectError.from(reason);
+  const problem = `the agent at ${JSON.stringify(url)} cannot be used: ${diagnosis(url, reason) ?? rawMessage}`;
+  return new ConnectError(problem, code, undefined, undefined, reason);
+}
+
+/** Returns what the causes of an error, or its code, say in the words of a user. Undefined if its message says enough. */
+function diagnosis(url: string, reason: unknown): string | undefined {
+  const { code, rawMessage } = ConnectError.from(reason);
+  const cause = systemCode(reason);
+  const { protocol = "", hostname = url, host = url } = URL.parse(url) ?? {};
+  if (cause === "ECONNREFUSED") return `nothing listens at ${host} (${cause}): start the agent, or check host and port`;
+  if (cause === "ENOTFOUND" || cause === "EAI_AGAIN")
+    return `the host name ${JSON.stringify(hostname)} is not known (${cause}): check its spelling and your network`;
+  if (/^ERR_SSL_|^EPROTO$/.test(cause) && protocol === "https:")
+    return `${host} does not speak TLS (${cause}): write the URL with http://`;
+  if (/CERT|SELF_SIGNED|^UNABLE_TO_/.test(cause))
+    return `its certificate is not trusted (${cause}): name a file with its authority in NODE_EXTRA_CA_CERTS, or check the host`;
+  if (code === Code.Unavailable && cause !== "" && protocol === "http:")
+    return `${host} closed the connection or does not speak HTTP (${cause}): if it speaks TLS, write the URL with https://`;
+  const [, status] = /has no card: HTTP (\d+)/.exec(rawMessage) ?? [];
+  if (status === "401" || status === "403")
+    return `its card is refused without credentials (HTTP ${status}): make /.well-known/agent-card.json public, the token is sent with calls alone`;
+  if (status !== undefined)
+    return `there is no card (HTTP ${status}): check the path, the card is looked for at /.well-known/agent-card.json below it and of the host`;
+  if (rawMessage === "the document is not valid JSON")
+    return "its card is not valid JSON: check that the URL is that of an A2A agent and not of a web page";
+  if (code === Code.Unavailable && rawMessage === "the connection was lost")
+    return `it was not reached (${lastMessage(reason)}): check host and port`;
+  return undefined;
+}
+
+/** Returns the first code of Node, OpenSSL or undici among the causes of an error. Empty if there is none. */
+function systemCode(reason: unknown): string {
+  for (let each: unknown = reason, depth = 0; each instanceof Error && depth < 8; each = each.cause, depth++) {
+    if ("code" in each && typeof each.code === "string") return each.code;
+  }
+  return "";
+}
+
+/** Returns the message of the last cause of an error. */
+function lastMessage(reason: unknown): string {
+  let last = "";
+  for (let each: unknown = reason, depth = 0; each instanceof Error && depth < 8; each = each.cause, depth++) {
+    last = each.message;
+  }
+  return last;
+}
