@@ -6,12 +6,19 @@ import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { bearerInterceptor, confirmationPart, createDevtoolClient, textMessage } from "@devtool/client";
-import { codexAgent } from "@devtool/codex";
+import { type CodexOptions, codexAgent } from "@devtool/codex";
 import { PROTOCOL_NAMES, readProtocolNames } from "@devtool/codex/testing";
 import { startFakeOpenAi } from "@devtool/openai/testing";
-import { OPTION_PROCEED_ONCE, type Task, TaskState, type ToolCall, ToolCallStatus, toolCallsOf } from "@devtool/schema";
+import {
+  ApprovalMode,
+  OPTION_PROCEED_ONCE,
+  type Task,
+  TaskState,
+  type ToolCall,
+  ToolCallStatus,
+  toolCallsOf,
+} from "@devtool/schema";
 import { createServer, type DevtoolServer } from "@devtool/server";
-import type { PermissionPolicy } from "@devtool/server/agent";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 const VERSION = "0.169.0";
@@ -62,12 +69,31 @@ describe.skipIf(!program)("the app-server of codex, with a fake model", () => {
     expect(task.usage?.inputTokens).toBeGreaterThan(0n);
   });
 
+  it.each([
+    ["DEFAULT", true, true],
+    ["AUTO_EDIT", false, true],
+    ["YOLO", false, false],
+    ["PLAN", false, false],
+  ] as const)("asks in %s before a command: %s, and before one that leaves the sandbox: %s", async (mode, ...asks) => {
+    const sessionSettings = { approvalMode: ApprovalMode[mode] };
+    await server.close();
+    await start({ approvalMode: ApprovalMode.YOLO });
+    const commands = [`call exec_command ${JSON.stringify({ cmd: "echo ran" })}`, escalated("echo ran")];
+    for (const [at, command] of commands.entries()) {
+      const message = textMessage(`m${at}`, `${command}\nsay All done.`);
+      const task = await exchange({ message, sessionSettings });
+      expect(task.state).toBe(asks[at] ? TaskState.INPUT_REQUIRED : TaskState.COMPLETED);
+    }
+  });
+
   it("goes on when a rule answers in place of the user", async () => {
     await server.close();
     const rule = "p:1";
-    await start(({ details }) => {
-      const command = details.case === "executeDetails" ? details.value.command : "";
-      return command.includes("no.txt") ? { case: "deny", rule, reason: "not this" } : { case: "allow", rule };
+    await start({
+      permission({ details }) {
+        const command = details.case === "executeDetails" ? details.value.command : "";
+        return command.includes("no.txt") ? { case: "deny", rule, reason: "not this" } : { case: "allow", rule };
+      },
     });
     const text = [escalated("echo no >> no.txt"), escalated("echo ran >> ran.txt"), "say All done."].join("\n");
     const task = await exchange({ message: textMessage("m1", text) });
@@ -101,9 +127,9 @@ describe.skipIf(!program)("the app-server of codex, with a fake model", () => {
     expect(existsSync(join(workspace, "ran.txt"))).toBe(false);
   });
 
-  async function start(permission?: PermissionPolicy): Promise<void> {
+  async function start(options: CodexOptions = {}): Promise<void> {
     const environment = { CODEX_HOME: directory, HOME: directory, PATH: process.env.PATH ?? "", FAKE_KEY: "fake" };
-    const codex = codexAgent({ command: [program ?? "", "app-server"], environment, permission });
+    const codex = codexAgent({ command: [program ?? "", "app-server"], environment, ...options });
     server = await createServer({ agents: { codex }, workspace, dataDirectory: join(directory, "data") });
   }
 
