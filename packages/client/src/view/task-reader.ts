@@ -72,6 +72,10 @@ export class TaskReader {
    */
   #position: Position | undefined;
   /**
+   * The task to read after what is read now. Undefined if it is the same.
+   */
+  #next: { readonly taskId: string; readonly ended: () => void } | undefined;
+  /**
    * Whether the log was read to the end of an ended task.
    */
   #isAtEnd = false;
@@ -113,6 +117,7 @@ export class TaskReader {
    */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
+      if (this.#next) this.#goOnWith(this.#next.taskId, this.#next.ended);
       const sending = this.#outbox.shift();
       if (sending) await this.#exchange(sending, signal);
       else if (this.#position && !this.#isAtEnd) await this.#readOn(this.#position, signal);
@@ -148,6 +153,8 @@ export class TaskReader {
     const immediate = create(SendMessageRequestSchema, { ...request, returnImmediately: true });
     const send = (limit: AbortSignal) => this.#client.tasks.sendMessage(immediate, { signal: limit });
     const { task } = await callWithRetry(send, this.#options, signal);
+    // In A2A 1.0, a message to a task that has ended meanwhile starts another.
+    if (task && task.id !== "" && task.id !== request.taskId) return this.#follow(task.id, signal);
     // The answer may be newer than what was read here, or older.
     const accepted = task && task.sequence > sequence ? task.sequence : sequence;
     await abortable(this.exchangeEnd(task && isAtRest(task) ? accepted - 1n : accepted), signal);
@@ -165,6 +172,24 @@ export class TaskReader {
       };
       this.#exchanges.set(end, after);
     });
+  }
+
+  /**
+   * Makes the reader go on with another task. Resolves at the end of its first exchange.
+   */
+  async #follow(taskId: string, signal: AbortSignal): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#next = { taskId, ended: resolve };
+    this.#wakeUp.wake();
+    await abortable(promise, signal);
+  }
+
+  #goOnWith(taskId: string, ended: () => void): void {
+    this.#next = undefined;
+    this.#position = { taskId, sequence: 0n };
+    this.#isAtEnd = false;
+    this.#lastEnd = 0n;
+    void this.exchangeEnd(0n).then(ended);
   }
 
   /**
