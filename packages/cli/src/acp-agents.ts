@@ -2,7 +2,7 @@ import { accessSync, constants, statSync } from "node:fs";
 import { acpAgent } from "@devtool/acp";
 import type { AcpProfile } from "@devtool/acp/profiles";
 import type { Agent } from "@devtool/server";
-import { type AgentPlace, agentEnvironment, findAgentProgram } from "./agent-programs.ts";
+import { type AgentPlace, agentEnvironment, assertOwn, findAgentProgram } from "./agent-programs.ts";
 
 /** A program that speaks the Agent Client Protocol, as the operator named it. */
 export interface AcpSource {
@@ -20,12 +20,12 @@ const START_TIMEOUT_MS = 120_000;
 export async function createAcpAgent(
   name: string,
   { profile, program, args }: AcpSource,
-  { said, ...place }: AgentPlace & { readonly said: string },
+  { setting, ...place }: AgentPlace & { readonly setting: string },
 ): Promise<Agent> {
   const remedy = profile ? `run ${profile.install}` : "install it, or write its absolute path";
   const command = program.startsWith("/")
-    ? ownProgram(program, said)
-    : findAgentProgram(program, { ...place, said, remedy });
+    ? ownProgram(program, setting)
+    : findAgentProgram(program, { ...place, setting, remedy });
   return acpAgent({
     name: profile?.title ?? name,
     command: { command, args, environment: agentEnvironment(profile?.variables, place) },
@@ -36,17 +36,14 @@ export async function createAcpAgent(
 }
 
 /** Returns the path of a program that the operator named by its path. Throws for a file that is not executable or that others can change. */
-function ownProgram(path: string, said: string): string {
+function ownProgram(path: string, setting: string): string {
   const stats = statSync(path, { throwIfNoEntry: false });
-  if (!stats?.isFile()) throw new Error(`${said} names the program "${path}", which is not a file: check the path`);
-  if ((stats.mode & 0o002) !== 0) throw new Error(`${said} may be changed by everybody: chmod o-w it`);
-  if (stats.uid !== 0 && stats.uid !== process.getuid?.()) {
-    throw new Error(`${said} belongs to another user: look at what it does, and chown it`);
-  }
+  if (!stats?.isFile()) throw new Error(`${setting} names the program "${path}", which is not a file: check the path`);
+  assertOwn(stats, setting);
   try {
     accessSync(path, constants.X_OK);
   } catch (cause) {
-    throw new Error(`${said} is not executable: chmod +x it, or name the program that runs it`, { cause });
+    throw new Error(`${setting} is not executable: chmod +x it, or name the program that runs it`, { cause });
   }
   return path;
 }

@@ -1,3 +1,4 @@
+import type { Stats } from "node:fs";
 import { stat } from "node:fs/promises";
 import { basename, extname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -5,7 +6,7 @@ import { commandWords, findAcpProfile } from "@devtool/acp/profiles";
 import type { Agent } from "@devtool/server";
 import type { AcpSource } from "./acp-agents.ts";
 import type { OperatorConfig } from "./agent-options.ts";
-import type { AgentPlace } from "./agent-programs.ts";
+import { type AgentPlace, assertOwn } from "./agent-programs.ts";
 import { errorMessage } from "./errors.ts";
 import { AGENT_PROGRAMS, CODEX } from "./known-programs.ts";
 
@@ -15,7 +16,7 @@ export interface AgentSpec {
   readonly name: string;
   readonly source: AgentSource;
   /** The flag or config field with its value, for errors. */
-  readonly said: string;
+  readonly setting: string;
 }
 
 /** The implementation of a configured agent. */
@@ -31,7 +32,7 @@ type AgentSource =
 /** Where an agent was named: the directory that paths are relative to, and the words for errors. */
 interface Naming {
   readonly directory: string;
-  readonly said: string;
+  readonly setting: string;
 }
 
 /** The name that stands for the built-in coding agent in place of a module. */
@@ -53,28 +54,30 @@ export function agentSpecs(flags: readonly string[] = [], { config, directory }:
       ? flags.map((flag) => {
           // A path that contains `=` needs `./` in front.
           const [, name = "", agent = ""] = /^(?:([\w-]+)=)?(.*)$/s.exec(flag) ?? [];
-          return parseSpec(name, agent, { directory: ".", said: `--agent "${flag}"` });
+          return parseSpec(name, agent, { directory: ".", setting: `--agent "${flag}"` });
         })
-      : config.agents.map(({ name, module }) => parseSpec(name, module, { directory, said: `agents "${module}"` }));
+      : config.agents.map(({ name, module }) => parseSpec(name, module, { directory, setting: `agents "${module}"` }));
   const twice = specs.find(({ name }, index) => specs.findIndex((other) => other.name === name) !== index);
-  if (twice) throw new Error(`${twice.said} has the name "${twice.name}" of another agent: choose another name`);
+  if (twice) throw new Error(`${twice.setting} has the name "${twice.name}" of another agent: choose another name`);
   return specs;
 }
 
 function parseSpec(named: string, agent: string, naming: Naming): AgentSpec {
-  const { said } = naming;
-  if (agent === "") throw new Error(`${said} names no module: ${REMEDY}`);
+  const { setting } = naming;
+  if (agent === "") throw new Error(`${setting} names no module: ${REMEDY}`);
   const source = parseSource(agent, naming);
   // A program is named for its file, everything else for the word that names it.
   const path = source.case === "acp" && source.profile === undefined ? source.program : agent;
   const name = named || basename(path, extname(path));
   if (!/^[\w-]+$/.test(name)) {
-    throw new Error(`${said} gives no name of letters, digits, - and _: name it (--agent NAME=MODULE, name = "NAME")`);
+    throw new Error(
+      `${setting} gives no name of letters, digits, - and _: name it (--agent NAME=MODULE, name = "NAME")`,
+    );
   }
-  return { name, said, source };
+  return { name, setting, source };
 }
 
-function parseSource(agent: string, { directory, said }: Naming): AgentSource {
+function parseSource(agent: string, { directory, setting }: Naming): AgentSource {
   if (agent === CODING_AGENT) return { case: "codingAgent" };
   if (agent === CODEX.name) return { case: "codex" };
   const profile = findAcpProfile(agent);
@@ -82,7 +85,9 @@ function parseSource(agent: string, { directory, said }: Naming): AgentSource {
   if (!agent.startsWith(ACP_PREFIX)) return { case: "module", path: resolve(directory, agent) };
   const [program, ...args] = commandWords(agent.slice(ACP_PREFIX.length));
   if (program === undefined) {
-    throw new Error(`${said} is not a command line: write ${ACP_PREFIX}PROGRAM ARGUMENTS, and end what is in quotes`);
+    throw new Error(
+      `${setting} is not a command line: write ${ACP_PREFIX}PROGRAM ARGUMENTS, and end what is in quotes`,
+    );
   }
   // A program's name is looked up in PATH. Paths are relative to where they were written, not to a workspace.
   const absolute = (word: string): string => (/^\.{1,2}\//.test(word) ? resolve(directory, word) : word);
@@ -112,54 +117,53 @@ export async function loadAgents(
   return Object.fromEntries(agents);
 }
 
-async function makeAgent({ name, source, said }: AgentSpec, { codingAgent, place }: AgentMakers): Promise<Agent> {
+async function makeAgent({ name, source, setting }: AgentSpec, { codingAgent, place }: AgentMakers): Promise<Agent> {
   switch (source.case) {
     case "codingAgent":
       return codingAgent();
     case "codex":
-      return (await import("./codex-agents.ts")).createCodexAgent({ ...place, said });
+      return (await import("./codex-agents.ts")).createCodexAgent({ ...place, setting });
     case "module":
-      return loadAgent(source.path, said);
+      return loadAgent(source.path, setting);
     case "acp":
-      return (await import("./acp-agents.ts")).createAcpAgent(name, source, { ...place, said });
+      return (await import("./acp-agents.ts")).createAcpAgent(name, source, { ...place, setting });
     default:
       return source satisfies never;
   }
 }
 
-async function loadAgent(path: string, said: string): Promise<Agent> {
-  await assertOwn(path, said);
+async function loadAgent(path: string, setting: string): Promise<Agent> {
+  assertOwn(await moduleStats(path, setting), setting);
   const exported: Readonly<Record<string, unknown>> = await import(pathToFileURL(path).href).catch(
     (reason: unknown) => {
-      throw new Error(`${said} cannot be loaded: ${errorMessage(reason)}`, { cause: reason });
+      throw new Error(`${setting} cannot be loaded: ${errorMessage(reason)}`, { cause: reason });
     },
   );
   if (!("agent" in exported)) {
     const names = Object.keys(exported).join(", ") || "nothing";
-    throw new Error(`${said} exports no "agent", only ${names}: write \`export const agent = …\` (docs/own-agent.md)`);
+    throw new Error(
+      `${setting} exports no "agent", only ${names}: write \`export const agent = …\` (docs/own-agent.md)`,
+    );
   }
   const { agent } = exported;
   if (isAgent(agent)) return agent;
   throw new Error(
-    `${said} exports an "agent" that is not an Agent: give it about.name, about.description and open() (docs/own-agent.md)`,
+    `${setting} exports an "agent" that is not an Agent: give it about.name, about.description and open() (docs/own-agent.md)`,
   );
 }
 
-/** Asserts that nobody but root and this user can change a module, since it runs with this user's rights. */
-async function assertOwn(path: string, said: string): Promise<void> {
+/** Returns the status of a module's file. Throws an error with the remedy when there is no such file. */
+async function moduleStats(path: string, setting: string): Promise<Stats> {
   const found = await stat(path).catch((reason: unknown) => {
     const problem = errorMessage(reason);
-    if (/[./]/.test(basename(path))) throw new Error(`${said} cannot be read: ${problem}: ${REMEDY}`);
+    if (/[./]/.test(basename(path))) throw new Error(`${setting} cannot be read: ${problem}: ${REMEDY}`);
     // A word without a dot is more likely the name of an agent than a file.
     const names = [CODING_AGENT, ...AGENT_PROGRAMS.map(({ name }) => name)].join(", ");
     const remedy = `choose ${names}, write ${ACP_PREFIX}COMMAND (docs/agents.md), or ${REMEDY}`;
-    throw new Error(`${said} is not a file and not a known agent: ${remedy}`, { cause: reason });
+    throw new Error(`${setting} is not a file and not a known agent: ${remedy}`, { cause: reason });
   });
-  if (!found.isFile()) throw new Error(`${said} is not a file: ${REMEDY}`);
-  if ((found.mode & 0o002) !== 0) throw new Error(`${said} may be changed by everybody: chmod o-w it`);
-  if (found.uid !== 0 && found.uid !== process.getuid?.()) {
-    throw new Error(`${said} belongs to another user: look at what it does, and chown it`);
-  }
+  if (!found.isFile()) throw new Error(`${setting} is not a file: ${REMEDY}`);
+  return found;
 }
 
 function isAgent(value: unknown): value is Agent {

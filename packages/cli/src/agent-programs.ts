@@ -1,3 +1,4 @@
+import type { Stats } from "node:fs";
 import { delimiter } from "node:path";
 import { HostPrograms, sortSearchPath } from "@devtool/sandbox";
 import type { ApprovalMode } from "@devtool/schema";
@@ -11,11 +12,11 @@ export interface ProgramPlace {
   readonly workspaces: readonly string[];
 }
 
-/** Where the programs of agents are looked up, and what answers for their user. */
+/** Where the programs of agents are looked up, and how their permission requests are answered. */
 export interface AgentPlace extends ProgramPlace {
   /** What agents may do without approval. Default: nothing that changes something. */
   readonly approvalMode: ApprovalMode | undefined;
-  /** Creates what decides about the permission requests of agents before their user is asked. */
+  /** Creates the policy that answers the permission requests of agents before their user is asked. */
   readonly permission: () => Promise<PermissionPolicy>;
 }
 
@@ -32,13 +33,21 @@ export function cleanPath({ env, workspaces }: ProgramPlace): string {
 /** Returns the absolute path of an agent's program. Throws an error that says how to install a missing one. */
 export function findAgentProgram(
   name: string,
-  { said, remedy, ...place }: ProgramPlace & { readonly said: string; readonly remedy: string },
+  { setting, remedy, ...place }: ProgramPlace & { readonly setting: string; readonly remedy: string },
 ): string {
   const path = findProgram(name, place);
   if (path !== undefined) return path;
   throw new Error(
-    `${said} needs the program "${name}", which is not in PATH, or only where a workspace or another user can change it: ${remedy}`,
+    `${setting} needs the program "${name}", which is not in PATH, or only where a workspace or another user can change it: ${remedy}`,
   );
+}
+
+/** Asserts that only root and this user can change a file, since it runs with this user's rights. */
+export function assertOwn({ mode, uid }: Stats, setting: string): void {
+  if ((mode & 0o002) !== 0) throw new Error(`${setting} may be changed by everybody: chmod o-w it`);
+  if (uid !== 0 && uid !== process.getuid?.()) {
+    throw new Error(`${setting} belongs to another user: look at what it does, and chown it`);
+  }
 }
 
 /** Variables that every program of an agent gets: how to reach the network, and where its own files are. */

@@ -10,8 +10,11 @@ const OF_EVERY_PROCESS: readonly string[] = ["HOME", "LANG", "LC_ALL", "TERM", "
 const REQUEST_TIMEOUT_MS = 120_000;
 
 /** Creates an agent that is the installed Codex. Throws an error that says how to install it. */
-export async function createCodexAgent({ said, ...place }: AgentPlace & { readonly said: string }): Promise<Agent> {
-  const program = findAgentProgram(CODEX.program, { ...place, said, remedy: `run ${CODEX.install}` });
+export async function createCodexAgent({
+  setting,
+  ...place
+}: AgentPlace & { readonly setting: string }): Promise<Agent> {
+  const program = findAgentProgram(CODEX.program, { ...place, setting, remedy: `run ${CODEX.install}` });
   return codexAgent({
     command: [program, ...CODEX.args],
     environment: agentEnvironment([...OF_EVERY_PROCESS, ...CODEX.variables], place),

@@ -36,12 +36,12 @@ export class StreamLimit {
       });
     }
     this.#open.set(caller, open.add(context));
-    return { [Symbol.dispose]: () => this.#leave(caller, context) };
-  }
-
-  #leave(caller: string, context: HandlerContext): void {
-    const open = this.#open.get(caller);
-    open?.delete(context);
-    if (open?.size === 0) this.#open.delete(caller);
+    return {
+      [Symbol.dispose]: () => {
+        const current = this.#open.get(caller);
+        current?.delete(context);
+        if (current?.size === 0) this.#open.delete(caller);
+      },
+    };
   }
 }

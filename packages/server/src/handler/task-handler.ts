@@ -7,6 +7,7 @@ import {
   type ListTasksRequest,
   type ListTasksResponse,
   ListTasksResponseSchema,
+  type Replay,
   type SendMessageRequest,
   SendMessageRequestSchema,
   type SubscribeTaskRequest,
@@ -57,17 +58,7 @@ export function createTaskHandler(
     },
     async *streamMessage({ request = create(SendMessageRequestSchema) }, context) {
       using _stream = streams.enter(context);
-      const exchange = await beginExchange(exchanges, registrar, request, context);
-      using held = exchange.held;
-      const first = exchange.after + 1n;
-      for await (const event of held.session.read(exchange.after, context.signal)) {
-        const shown = { event: hideSecretsInEvent(event) };
-        const { replay } = exchange;
-        failpoint("devtool:exchange.show.before");
-        yield replay && event.sequence === first ? { ...shown, replay } : shown;
-        failpoint("devtool:exchange.show.after");
-        if (endsExchange(event)) return;
-      }
+      yield* followExchange(await beginExchange(exchanges, registrar, request, context), context.signal);
     },
     async getTask({ taskId }, context) {
       using held = await find(taskId, context);
@@ -117,6 +108,21 @@ async function beginExchange(
   using held = exchange.held;
   await registrar.put(config, { taskId: held.session.task.id, principal, after: exchange.after });
   return { ...exchange, held: held.hold() };
+}
+
+/** Yields the events of an exchange until it ends. The first event of a retry names the first message. */
+async function* followExchange(
+  { held: begun, after, replay }: Exchange,
+  signal: AbortSignal,
+): AsyncIterable<{ readonly event: TaskEvent; readonly replay?: Replay }> {
+  using held = begun;
+  for await (const event of held.session.read(after, signal)) {
+    const shown = { event: hideSecretsInEvent(event) };
+    failpoint("devtool:exchange.show.before");
+    yield replay && event.sequence === after + 1n ? { ...shown, replay } : shown;
+    failpoint("devtool:exchange.show.after");
+    if (endsExchange(event)) return;
+  }
 }
 
 /** Yields the events of a task after a sequence until the task ends. */

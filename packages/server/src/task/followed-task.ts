@@ -42,7 +42,7 @@ export class FollowedTask implements TaskHandle {
       for await (const event of this.#store.readEvents(this.#task.id, position)) {
         signal.throwIfAborted();
         position = event.sequence;
-        this.#fold(event);
+        if (event.sequence === this.#task.sequence + 1n) this.#task = reduceTask(this.#task, event);
         yield event;
       }
       await bell.rung;
@@ -71,10 +71,6 @@ export class FollowedTask implements TaskHandle {
 
   summarize(): Promise<Summary | undefined> {
     return Promise.reject(this.#elsewhere());
-  }
-
-  #fold(event: TaskEvent): void {
-    if (event.sequence === this.#task.sequence + 1n) this.#task = reduceTask(this.#task, event);
   }
 
   #elsewhere(): DevtoolError {

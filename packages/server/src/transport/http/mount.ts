@@ -62,14 +62,15 @@ export class Mount {
       this.#open.delete(response);
       if (this.#open.size === 0) this.#onIdle();
     });
-    if (this.#isStopping) refuse(request, response, STOPPING);
-    else if (request.readableDidRead || request.readableEnded) this.#refuseRead(response);
-    else void answerRequest(request, response, this.#dispatch);
-  }
-
-  #refuseRead(response: ServerResponse): void {
-    send(response, 500, { body: JSON.stringify({ error: "internal error" }) });
-    this.#dispatch.onError(new Error("the body of a request was read already: mount the handler before body parsers"));
+    if (this.#isStopping) {
+      refuse(request, response, STOPPING);
+    } else if (request.readableDidRead || request.readableEnded) {
+      send(response, 500, { body: JSON.stringify({ error: "internal error" }) });
+      const problem = "the body of a request was read already: mount the handler before body parsers";
+      this.#dispatch.onError(new Error(problem));
+    } else {
+      void answerRequest(request, response, this.#dispatch);
+    }
   }
 
   /** Accepts no more requests. Requests in progress go on. */
