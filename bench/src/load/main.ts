@@ -20,6 +20,7 @@ const BENCHES: ReadonlyMap<string, readonly string[]> = new Map([
   ["soak", []],
   ["plateau", []],
   ["appends", SOURCES],
+  ["stores", SOURCES],
 ]);
 
 const options = process.argv.slice(2).filter((arg) => arg.startsWith("--"));
