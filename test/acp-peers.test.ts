@@ -54,8 +54,8 @@ for (const agent of REAL_AGENTS) {
 }
 
 /** Where the agents are not installed, all but the deep tier leave them out. */
-function isPlayed({ missing }: RealAgent): boolean {
-  return DEPTH === "deep" || (DEPTH === "ci" && missing === undefined);
+function isPlayed({ missing, isOptional = false }: RealAgent): boolean {
+  return DEPTH !== "quick" && (missing === undefined || (DEPTH === "deep" && !isOptional));
 }
 
 /** Plays probes one after the other. An error is the cell of its probe: it is none of the words of the table. */

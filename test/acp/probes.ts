@@ -71,7 +71,9 @@ function ask(stage: Stage, name: string): Promise<Shown> {
  * model was `told to continue`, which a script does not. Throws if the command runs twice.
  */
 async function endAfterCrash(stage: Stage, asking: Shown, name: string): Promise<string> {
-  const ended = await answerAll(stage, asking, "proceed_once");
+  let ended = await answerAll(stage, asking, "proceed_once");
+  // Where the agent had said that the call runs, its question ended with it, and the task waits for a message.
+  if (ended.state === "") ended = await clientOf(stage).say(asking, "Continue with what you were doing.", timeout());
   const runs = runsOf(stage, name);
   if (runs > 1) throw new Error(`the command ran ${runs} times`);
   if (asking.state !== "input-required" || ended.state !== "completed") return "no";

@@ -12,6 +12,8 @@ export interface RealAgent {
   readonly version: string;
   /** Why it cannot run on this machine. Undefined if it can. */
   readonly missing: string | undefined;
+  /** Whether the deep tier leaves it out, too, where it is missing: it needs what `install:peers` does not install. Default: false. */
+  readonly isOptional?: boolean;
   /** The programs that are put into PATH: the name and the file. */
   readonly programs: Readonly<Record<string, string>>;
   /** Starts the model that it talks to. */
@@ -89,6 +91,33 @@ export const REAL_AGENTS: readonly RealAgent[] = [
     ...CODEX,
   },
   {
+    name: "opencode",
+    version: "1.18.33",
+    ...installed({ opencode: `opencode-linux-${process.arch}/bin/opencode` }),
+    startModel: startFakeOpenAi,
+    configure(home, modelUrl) {
+      const fake = {
+        npm: "@ai-sdk/openai-compatible",
+        options: { baseURL: `${modelUrl}/v1`, apiKey: "fake" },
+        models: {
+          "gpt-test": { name: "Test", attachment: true, modalities: { input: ["text", "image"], output: ["text"] } },
+        },
+      };
+      const config = {
+        provider: { fake },
+        model: "fake/gpt-test",
+        small_model: "fake/gpt-test",
+        enabled_providers: ["fake"],
+        autoupdate: false,
+        share: "disabled",
+        permission: { edit: "ask", bash: "ask" },
+      };
+      write(join(home, ".config/opencode/opencode.json"), JSON.stringify(config));
+      return { OPENCODE_DISABLE_MODELS_FETCH: "1", OPENCODE_DISABLE_AUTOUPDATE: "1" };
+    },
+    runs: (command) => `call bash ${JSON.stringify({ command, description: "Leaves a line" })}`,
+  },
+  {
     name: "qwen",
     version: "0.24.4",
     ...installed({ qwen: "@qwen-code/qwen-code/cli-entry.js" }),
@@ -103,6 +132,32 @@ export const REAL_AGENTS: readonly RealAgent[] = [
       return { OPENAI_API_KEY: "fake", OPENAI_BASE_URL: `${modelUrl}/v1`, OPENAI_MODEL: "gpt-test" };
     },
     runs: (command) => `call run_shell_command ${JSON.stringify({ command, is_background: false })}`,
+  },
+  {
+    name: "vibe",
+    version: "3.0.2",
+    // It needs Python 3.12.
+    isOptional: true,
+    ...installed({ "vibe-acp": "../.venv/bin/vibe-acp" }),
+    startModel: startFakeOpenAi,
+    configure(home, modelUrl) {
+      const config = `active_model = "test"
+enable_telemetry = false
+enable_auto_update = false
+[[providers]]
+name = "fake"
+api_base = "${modelUrl}/v1"
+api_key_env_var = "MISTRAL_API_KEY"
+[[models]]
+name = "gpt-test"
+provider = "fake"
+alias = "test"
+supports_images = true
+`;
+      write(join(home, ".vibe/config.toml"), config);
+      return { MISTRAL_API_KEY: "fake", VIBE_HOME: join(home, ".vibe") };
+    },
+    runs: (command) => `call bash ${JSON.stringify({ command })}`,
   },
 ];
 
