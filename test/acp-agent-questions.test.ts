@@ -1,4 +1,5 @@
 import type { PermissionOption } from "@agentclientprotocol/sdk";
+import { pendingToolCalls } from "@devtool/client";
 import { AuditAction, findToolCall, TaskState, ToolCallStatus } from "@devtool/schema";
 import type { PermissionDecision } from "@devtool/server/agent";
 import { describe, expect, it } from "vitest";
@@ -118,5 +119,22 @@ describe("a question of an ACP agent", () => {
     const asked = await acp.say(permit([ONCE, NO]));
     await acp.cancel(asked.task);
     await expect(acp.answer(asked.task, "proceed_once")).rejects.toThrow('tool call "call-1" has already ended');
+  });
+});
+
+describe("a form that an ACP agent has its user fill in", () => {
+  it.each([
+    ["proceed_once", "Ada", '{"action":"accept","content":{"name":"Ada"}}'],
+    ["proceed_once", '{"name": "Ada"}', '{"action":"accept","content":{"name":"Ada"}}'],
+    ["proceed_once", "", '{"action":"cancel"}'],
+    ["cancel", "Ada", '{"action":"decline"}'],
+  ])("is answered by %s and the text %j with %s", async (optionId, words, answer) => {
+    await using acp = await world();
+    const asked = await acp.say("elicit Who are you?");
+    expect([TaskState[asked.task.state], pendingToolCalls(asked.task)]).toMatchObject([
+      "INPUT_REQUIRED",
+      [{ toolName: "elicitation", description: "Who are you?" }],
+    ]);
+    expect((await acp.answer(asked.task, optionId, words)).text).toBe(answer);
   });
 });
