@@ -87,6 +87,8 @@ export class AcpTurn {
   readonly #earlier: ReadonlyMap<string, string>;
   /** Those of `#earlier` about which the agent has asked again. */
   readonly #adopted = new Set<string>();
+  /** The calls of which the agent has said that they run or ended. */
+  readonly #reported = new Set<string>();
   readonly #hadAnswers: ToolCallConfirmation[] = [];
   /** The call that the agent says it runs, and that may still ask. */
   #held: string | undefined;
@@ -201,6 +203,7 @@ export class AcpTurn {
       (isPending && this.#earlier.size > this.#adopted.size && this.#stage(id) === ToolCallStage.UNSPECIFIED)
     )
       return;
+    if (!isPending) this.#reported.add(id);
     this.#book.appendOutput(id, update);
     const stage = this.#stage(id);
     const mayAsk = stage === ToolCallStage.UNSPECIFIED || stage === ToolCallStage.VALIDATING;
@@ -430,14 +433,10 @@ export class AcpTurn {
     const earlier = this.#earlier.get(key);
     if (earlier === undefined) return undefined;
     // The agent may withdraw its question and ask it once more, as ours does when a prompt begins: the answer holds until the call runs.
-    if (this.#adopted.has(earlier)) return id === earlier && !this.#hasRun(id) ? id : undefined;
+    if (this.#adopted.has(earlier)) return id === earlier && !this.#reported.has(id) ? id : undefined;
     if (earlier === id) return undefined;
     this.#adopted.add(earlier);
     return earlier;
-  }
-
-  #hasRun(id: string): boolean {
-    return this.#stage(id) >= ToolCallStage.EXECUTING && this.#stage(id) !== ToolCallStage.CANCELLED;
   }
 
   #stage(id: string): ToolCallStage {
