@@ -43,6 +43,7 @@ const FOREIGN = [
   "conformance-peers",
   "gemini-cli",
   "gemini-cli-client",
+  "acp-port-clients",
   "acp-peers",
   "codex-peer",
   "codex-two-ways",

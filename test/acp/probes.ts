@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { ServerProcess } from "../crash/server-process.ts";
-import { childrenOf } from "./processes.ts";
+import { killChildrenOf } from "./processes.ts";
 import type { RealAgent } from "./real-agents.ts";
 import { RfcClient, type Shown } from "./rfc-client.ts";
 
@@ -56,7 +56,7 @@ export const PROBES: Readonly<Record<string, (stage: Stage) => Promise<string>>>
   },
   async "an answer after `kill -9` of the agent"(stage) {
     const asking = await ask(stage, "agent-killed");
-    for (const pid of childrenOf(stage.server().info.pid)) process.kill(pid, "SIGKILL");
+    await killChildrenOf(stage.server().info.pid);
     return endAfterCrash(stage, asking, "agent-killed");
   },
 };

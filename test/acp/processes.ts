@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
 
 /** Returns the ids of the processes below a process, of all generations. */
 export function childrenOf(pid: number): number[] {
@@ -9,4 +10,11 @@ export function childrenOf(pid: number): number[] {
       .filter((child) => child > 0),
   );
   return own.flatMap((child) => [child, ...childrenOf(child)]);
+}
+
+/** Kills the processes below a process, and waits until it has been told of each death. */
+export async function killChildrenOf(pid: number): Promise<void> {
+  const killed = childrenOf(pid);
+  for (const child of killed) process.kill(child, "SIGKILL");
+  while (childrenOf(pid).some((child) => killed.includes(child))) await delay(20);
 }
