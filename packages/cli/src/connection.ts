@@ -8,7 +8,7 @@ import { type Io, writeLine } from "./io.ts";
 import { type PinnedTls, pinnedFetch, pinnedTls } from "./pinned-tls.ts";
 import { assertPrivateDirectory } from "./private-file.ts";
 import { ReconnectingTransport } from "./reconnecting-transport.ts";
-import { unresponsiveServer, verifyServer } from "./server-identity.ts";
+import { UnprovenServerError, unresponsiveServer, verifyServer } from "./server-identity.ts";
 
 /** The options by which a server is found and called. */
 export interface ConnectionOptions {
@@ -16,11 +16,6 @@ export interface ConnectionOptions {
   readonly token?: string;
   readonly data?: string;
   readonly protocol?: string;
-}
-
-/** The server of the discovery file cannot be used: it did not prove that it wrote the file, or the file cannot be read. */
-export class UnprovenServerError extends Error {
-  override readonly name = "UnprovenServerError";
 }
 
 /** A connection to a server. */
@@ -35,9 +30,14 @@ export interface Connection {
  * Finds the server to call: the one of `--url`, or the one of the data directory's discovery file; undefined when none runs.
  *
  * Returns the token of that file only when the program that listens there proves that it wrote the file. Throws when another program listens in
- * its place, when it does not answer, when other users can read the data directory, and when the file cannot be read.
+ * its place, when it does not answer, when the file cannot be read (each an `UnprovenServerError`), when other users can read the data directory, and
+ * when the signal aborts.
  */
-export async function findServer(options: ConnectionOptions, io: Io): Promise<Address | undefined> {
+export async function findServer(
+  options: ConnectionOptions,
+  io: Pick<Io, "env">,
+  signal: AbortSignal,
+): Promise<Address | undefined> {
   const { url: named, data = defaultDataDirectory(io.env) } = options;
   if (named !== undefined && !/^https?:$/.test(URL.parse(named)?.protocol ?? "")) {
     throw new Error(`"${named}" is not the URL of a server: write it as http://127.0.0.1:41242`);
@@ -56,7 +56,7 @@ export async function findServer(options: ConnectionOptions, io: Io): Promise<Ad
   const { url, token } = info;
   const address = { url, info, ...defined({ certificate: info.certificate || undefined }) };
   if (given !== undefined) return { ...address, token: given };
-  const identity = await verifyServer(info, NEVER);
+  const identity = await verifyServer(info, signal);
   switch (identity.case) {
     case "proven":
       return { ...address, token };
@@ -71,11 +71,9 @@ export async function findServer(options: ConnectionOptions, io: Io): Promise<Ad
   }
 }
 
-const NEVER: AbortSignal = new AbortController().signal;
-
 /** Connects to the running or named server. Throws when there is none. */
-export async function connect(options: ConnectionOptions, io: Io): Promise<DevtoolClient> {
-  return (await openConnection(options, io)).client;
+export async function connect(options: ConnectionOptions, io: Io, signal: AbortSignal = NEVER): Promise<DevtoolClient> {
+  return (await openConnection(options, io, createNotifier(io), signal)).client;
 }
 
 /**
@@ -86,13 +84,17 @@ export async function connect(options: ConnectionOptions, io: Io): Promise<Devto
 export async function openConnection(
   options: ConnectionOptions,
   io: Io,
-  notify: (text: string) => void = createNotifier(io),
+  notify: (text: string) => void,
+  signal: AbortSignal = NEVER,
 ): Promise<Connection> {
-  const address = await findServer(options, io);
+  const address = await findServer(options, io, signal);
   if (address) return connectionTo(address, { ...options, io, notify });
   const path = discoveryPath(options.data ?? defaultDataDirectory(io.env));
   throw new Error(`no server is running (looked at ${path}): start one with "devtool serve", or name one with --url`);
 }
+
+/** The signal of commands that Ctrl-C ends at once, with their process. */
+const NEVER: AbortSignal = new AbortController().signal;
 
 /** Returns a function that prints messages for the user on standard error. */
 export function createNotifier({ stderr }: Pick<Io, "stderr">): (text: string) => void {
@@ -113,8 +115,8 @@ export async function connectionTo(address: Address, { io, notify, ...options }:
   if (info?.token !== address.token) {
     return { client: createDevtoolClient(await open(address)), address, isWaiting: () => false };
   }
-  const find = async (): Promise<Address | undefined> => {
-    const found = await findServer(options, io);
+  const find = async (signal: AbortSignal): Promise<Address | undefined> => {
+    const found = await findServer(options, io, signal);
     return found?.info && found;
   };
   const transport = new ReconnectingTransport({ address, transport: await open(address) }, { find, open, notify });

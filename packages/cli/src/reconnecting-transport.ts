@@ -2,6 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import type { Address } from "./address.ts";
 import { errorMessage } from "./errors.ts";
+import { UnprovenServerError } from "./server-identity.ts";
 
 /** How long a call waits for a server to start again, in milliseconds. */
 const MAX_WAIT_MS = 120_000;
@@ -17,8 +18,12 @@ export interface OpenTransport {
 
 /** Options of `ReconnectingTransport`. */
 export interface ReconnectOptions {
-  /** Finds the running server and verifies its identity; undefined while none runs. Throws when another program listens in its place. */
-  readonly find: () => Promise<Address | undefined>;
+  /**
+   * Finds the running server and verifies its identity; undefined while none runs.
+   *
+   * Throws an `UnprovenServerError` while another program listens in its place: the call waits as if none ran. Any other error fails the call.
+   */
+  readonly find: (signal: AbortSignal) => Promise<Address | undefined>;
   readonly open: (address: Address) => Promise<Transport>;
   /** Receives messages for the user. */
   readonly notify: (text: string) => void;
@@ -33,8 +38,8 @@ export interface ReconnectOptions {
 /**
  * A transport that follows a server over restarts, also to another port or token.
  *
- * Each call looks the server up again, so that the token never goes to another program on the same port, and waits while no server runs. A
- * broken stream fails with the error of its connection; the client then opens another one, which waits here.
+ * Each call looks the server up again, so that the token never goes to another program on the same port, and waits while no server runs or
+ * another program has its port. A broken stream fails with the error of its connection; the client then opens another one, which waits here.
  */
 export class ReconnectingTransport implements Transport {
   #current: OpenTransport;
@@ -65,21 +70,21 @@ export class ReconnectingTransport implements Transport {
 
   /** Returns a transport to the running server. Throws a `ConnectError` when none starts in time, and when the signal aborts. */
   async #connected(signal: AbortSignal = NEVER): Promise<Transport> {
-    const found = await this.#look();
-    return found ? this.#transportTo(found) : this.#wait(signal);
+    const looked = await this.#look(signal);
+    return looked.address ? this.#transportTo(looked.address) : this.#wait(looked, signal);
   }
 
-  async #wait(signal: AbortSignal): Promise<Transport> {
-    const { notify, maxWaitMs = MAX_WAIT_MS } = this.#options;
-    if (!this.#isToldGone) notify(`the server at ${this.#current.address.url} is gone: waiting for it to start again`);
-    this.#isToldGone = true;
+  async #wait(first: Look, signal: AbortSignal): Promise<Transport> {
+    const { maxWaitMs = MAX_WAIT_MS } = this.#options;
+    let looked = first;
+    this.#tellGone(looked);
     this.#waiting++;
     try {
       const end = performance.now() + maxWaitMs;
       while (performance.now() < end) {
         await delay(LOOK_EVERY_MS, undefined, { signal });
-        const found = await this.#look();
-        if (found) return await this.#transportTo(found);
+        looked = await this.#look(signal);
+        if (looked.address) return await this.#transportTo(looked.address);
       }
     } catch (reason) {
       throw signal.aborted ? new ConnectError("canceled", Code.Canceled, undefined, undefined, reason) : reason;
@@ -88,14 +93,24 @@ export class ReconnectingTransport implements Transport {
     }
     // The next call waits again, and tells the user.
     this.#isToldGone = false;
-    const message = `no server came back within ${maxWaitMs / 1000} seconds: start it with "devtool serve" and try again`;
-    throw new ConnectError(message, FINAL);
+    const remedy = looked.problem ?? 'start it with "devtool serve" and try again';
+    throw new ConnectError(`no server came back within ${maxWaitMs / 1000} seconds: ${remedy}`, FINAL);
   }
 
-  async #look(): Promise<Address | undefined> {
+  /** Tells the user once, until the server is back, that calls wait for it. */
+  #tellGone({ problem }: Look): void {
+    if (this.#isToldGone) return;
+    this.#isToldGone = true;
+    const gone = problem ?? `the server at ${this.#current.address.url} is gone`;
+    this.#options.notify(`${gone}: waiting for it to start again`);
+  }
+
+  async #look(signal: AbortSignal): Promise<Look> {
     try {
-      return await this.#options.find();
+      return { address: await this.#options.find(signal) };
     } catch (reason) {
+      if (signal.aborted) throw new ConnectError("canceled", Code.Canceled, undefined, undefined, reason);
+      if (reason instanceof UnprovenServerError) return { address: undefined, problem: reason.message };
       throw new ConnectError(errorMessage(reason), FINAL, undefined, undefined, reason);
     }
   }
@@ -103,10 +118,14 @@ export class ReconnectingTransport implements Transport {
   async #transportTo(address: Address): Promise<Transport> {
     const { open, notify } = this.#options;
     const before = this.#current;
+    const wasToldGone = this.#isToldGone;
     this.#isToldGone = false;
     const { info: known, ...at } = before.address;
     const hasRestarted = !address.info || !known || !Buffer.from(address.info.proofKey).equals(known.proofKey);
-    if (!hasRestarted) return before.transport;
+    if (!hasRestarted) {
+      if (wasToldGone) notify(`reconnected to ${address.url}`);
+      return before.transport;
+    }
     // A transport that still reaches the server is kept, for the tasks that it knows.
     const isReached = address.url === at.url && address.token === at.token && address.certificate === at.certificate;
     const transport = isReached ? before.transport : await open(address);
@@ -117,6 +136,14 @@ export class ReconnectingTransport implements Transport {
     }
     return this.#current.transport;
   }
+}
+
+/** What a look for the server found. */
+interface Look {
+  /** Undefined while it does not run. */
+  readonly address: Address | undefined;
+  /** Why what runs in its place cannot be used. */
+  readonly problem?: string;
 }
 
 const NEVER: AbortSignal = new AbortController().signal;

@@ -4,17 +4,11 @@ import { join, relative, resolve } from "node:path";
 import type { DevtoolClient } from "@devtool/client";
 import { isInside } from "@devtool/server/operator";
 import type { Address } from "./address.ts";
-import {
-  type ConnectionOptions,
-  connectionTo,
-  createClient,
-  createNotifier,
-  findServer,
-  UnprovenServerError,
-} from "./connection.ts";
+import { type ConnectionOptions, connectionTo, createClient, createNotifier, findServer } from "./connection.ts";
 import { defaultDataDirectory } from "./discovery.ts";
 import type { Io } from "./io.ts";
 import { assertServes } from "./platform.ts";
+import { UnprovenServerError } from "./server-identity.ts";
 
 /** The options by which a server for a job is found. */
 export interface JobOptions extends ConnectionOptions {
@@ -40,7 +34,7 @@ export interface JobServer extends AsyncDisposable {
  */
 export async function serverForJob(options: JobOptions, io: Io): Promise<JobServer> {
   const notify = createNotifier(io);
-  const address = await findServer(options, io).catch((reason: unknown) => {
+  const address = await findServer(options, io, new AbortController().signal).catch((reason: unknown) => {
     // A server that cannot prove its identity is not used, except that only it may have the task.
     if (!(reason instanceof UnprovenServerError) || options.task !== undefined) throw reason;
     notify(`${reason.message}; starting one for this job`);

@@ -7,6 +7,11 @@ import { PROOF_BYTES, serverProof } from "@devtool/server/operator";
 import { errorCode, errorMessage } from "./errors.ts";
 import { pinnedTls } from "./pinned-tls.ts";
 
+/** The server of the discovery file cannot be used: it did not prove that it wrote the file, or the file cannot be read. */
+export class UnprovenServerError extends Error {
+  override readonly name = "UnprovenServerError";
+}
+
 /** The program that listens at the address of a discovery file. */
 export type ServerIdentity =
   /** The server that wrote the file. */

@@ -36,7 +36,7 @@ export async function playServer(
 ): Promise<Play> {
   const { a2a: protocolVersion, binding } = options;
   const prompts = options.prompts === undefined ? undefined : parsePrompts(await readFile(options.prompts, "utf8"));
-  const { token = "", certificate } = (await findServer({ ...options, url }, io)) ?? {};
+  const { token = "", certificate } = (await findServer({ ...options, url }, io, signal)) ?? {};
   const trust = certificate === undefined ? undefined : await trustIn(certificate);
   const subject = await findSubject({ url, token, ...defined({ trust, protocolVersion, binding }) }, signal);
   return {

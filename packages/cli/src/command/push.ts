@@ -36,7 +36,7 @@ export async function pushListen(options: PushListenOptions, io: Io): Promise<nu
   using interrupt = interruptSignal(io);
   const server = createServer();
   const url = await listenOnLoopback(server, parsePort(options.port));
-  const keys = await fetchKeys(options, io);
+  const keys = await fetchKeys(options, io, interrupt.signal);
   const print = createPrinter(options, io);
   const seen = new SeenEvents();
   server.on("request", async (request, response) => {
@@ -61,7 +61,7 @@ export async function pushListen(options: PushListenOptions, io: Io): Promise<nu
     response.writeHead(status).end();
   });
   writeLine(io.stderr, `listening at ${url}`);
-  const unsubscribe = await subscribe(options, url, io);
+  const unsubscribe = await subscribe(options, url, io, interrupt.signal);
   await new Promise<void>((resolve) => interrupt.signal.addEventListener("abort", () => resolve(), { once: true }));
   await unsubscribe();
   server.closeAllConnections();
@@ -81,18 +81,26 @@ async function readBody(request: IncomingMessage): Promise<Buffer> {
 }
 
 /** Asks the server to post a task's events here. Returns a function that ends this. */
-async function subscribe(options: PushListenOptions, url: string, io: Io): Promise<() => Promise<void>> {
+async function subscribe(
+  options: PushListenOptions,
+  url: string,
+  io: Io,
+  signal: AbortSignal,
+): Promise<() => Promise<void>> {
   const { task: taskId } = options;
   if (taskId === undefined) return async () => {};
-  const client = await connect(options, io);
-  const { config } = await client.push.setPushConfig({ config: { taskId, url, format: PushFormat.TASK_EVENT } });
+  const client = await connect(options, io, signal);
+  const { config } = await client.push.setPushConfig(
+    { config: { taskId, url, format: PushFormat.TASK_EVENT } },
+    { signal },
+  );
   const configId = config?.id ?? "";
   return async () => void (await client.push.deletePushConfig({ taskId, configId }).catch(() => undefined));
 }
 
 /** Returns the keys that the server publishes for its signatures. */
-async function fetchKeys(options: PushListenOptions, io: Io): Promise<NotificationKeys> {
-  const address = await findServer(options, io);
+async function fetchKeys(options: PushListenOptions, io: Io, signal: AbortSignal): Promise<NotificationKeys> {
+  const address = await findServer(options, io, signal);
   if (!address) throw new Error('no server is running: start one with "devtool serve", or name one with --url');
   const { url, certificate } = address;
   const trust = certificate === undefined ? {} : { fetch: await pinnedFetch(certificate) };
