@@ -37,7 +37,8 @@ for (const agent of REAL_AGENTS) {
       await using stage = await stageOf(agent);
       const capabilities = await resultsOf(PROBES, stage);
       if (IS_RECORDING) recordAgent(agent.name, { version: agent.version, capabilities });
-      expect(readRecorded()[agent.name]?.capabilities).toEqual(capabilities);
+      const recorded = { "A2A 0.3": readRecorded()[agent.name]?.capabilities ?? {} };
+      expect(differences({ "A2A 0.3": capabilities }, recorded)).toEqual([]);
     }, 900_000);
 
     it("does what docs/agents.md records, over each binding", async () => {
@@ -48,7 +49,7 @@ for (const agent of REAL_AGENTS) {
         bindings[binding] = await resultsOf(BINDING_PROBES, conversation);
       }
       if (IS_RECORDING) recordAgent(agent.name, { version: agent.version, bindings });
-      expect(readRecorded()[agent.name]?.bindings).toEqual(bindings);
+      expect(differences(bindings, readRecorded()[agent.name]?.bindings ?? {})).toEqual([]);
     }, 1_800_000);
   });
 }
@@ -63,4 +64,20 @@ async function resultsOf<S>(probes: Readonly<Record<string, (stage: S) => Promis
   const found: [string, string][] = [];
   for (const [name, probe] of Object.entries(probes)) found.push([name, await probe(stage).catch(String)]);
   return Object.fromEntries(found);
+}
+
+/** Returns a line for each cell that differs, so that the report of a failed run names it. */
+function differences(found: Readonly<Record<string, Cells>>, recorded: Readonly<Record<string, Cells>>): string[] {
+  const foundLines = linesOf(found);
+  const recordedLines = linesOf(recorded);
+  return [
+    ...foundLines.filter((line) => !recordedLines.includes(line)).map((line) => `found ${line}`),
+    ...recordedLines.filter((line) => !foundLines.includes(line)).map((line) => `recorded ${line}`),
+  ];
+}
+
+function linesOf(table: Readonly<Record<string, Cells>>): string[] {
+  return Object.entries(table).flatMap(([binding, cells]) =>
+    Object.entries(cells).map(([probe, cell]) => `${binding} / ${probe}: ${cell}`),
+  );
 }

@@ -150,9 +150,12 @@ function outputOf({ liveContent = "", result }: ToolCall): string {
   return `${liveContent}\n${output}`;
 }
 
-/** Returns the length of the longest run of the letter that the command prints. */
+/**
+ * Returns the length of the longest run of the letter that the command prints. A run of fewer than 100 letters is not output of the
+ * command: the random name of the workspace, which some agents show beside the command, may hold the letter, too.
+ */
 function lengthOfRun(text: string): number {
-  return Math.max(0, ...[...text.matchAll(/x+/g)].map(([run]) => run.length));
+  return Math.max(0, ...[...text.matchAll(/x{100,}/g)].map(([run]) => run.length));
 }
 
 /** Returns the words of a cell: `yes`, or what is not so. */
