@@ -75,6 +75,14 @@ describe.skipIf(!sandbox.confines)(`a workspace in a subdirectory of a repositor
     expectHarmless("status");
   });
 
+  it("keeps a command from making a repository at a gitlink of a repository whose work tree the workspace is", async () => {
+    git("config", "core.worktree", "../packages/one");
+    addGitlink("sub");
+    mkdirSync(join(workspace, "sub"));
+    await run(plantRepository("sub"));
+    expectHarmless("status");
+  });
+
   it("refuses a workspace where the .git of a gitlink is a link, which cannot be kept", async () => {
     addGitlink("packages/one/sub");
     mkdirSync(join(workspace, "sub"));

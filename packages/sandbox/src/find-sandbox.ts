@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { BWRAP_EXTRAS, createBwrapSandbox } from "./bwrap-sandbox.ts";
 import { HostPrograms } from "./host-programs.ts";
+import { foreignProc } from "./mount-check.ts";
 import { noSandbox } from "./no-sandbox.ts";
 import type { Sandbox } from "./sandbox.ts";
 import { SandboxError } from "./sandbox-error.ts";
@@ -95,6 +96,8 @@ async function findBwrap(options: FindSandboxOptions, signal: AbortSignal): Prom
   if (program === undefined) {
     return unavailable("bubblewrap is not installed", 'run apt-get install bubblewrap, or choose "none"');
   }
+  const foreign = foreignProc();
+  if (foreign) return unavailable(foreign.problem, foreign.remedy);
   let problem = "";
   for (const extras of [BWRAP_EXTRAS, []]) {
     const sandbox = createBwrapSandbox({ path, hidden, machine, program, extras });

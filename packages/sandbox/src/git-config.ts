@@ -20,12 +20,13 @@ export function configuredPaths(workspace: string): string[] {
 }
 
 /** Reads the paths from one file of configuration. */
-function pathsIn(file: string, { root }: WorkTree): string[] {
+function pathsIn(file: string, { roots }: WorkTree): string[] {
   const content = readRegularFile(file, MAX_CONFIG_BYTES);
   const lines = content instanceof Buffer ? content.toString().split("\n") : [];
   return lines.flatMap((line) => {
     const [, key = "", value = ""] = /^\s*(?:\[[^\]]*\]\s*)?(path|hookspath)\s*=\s*"?(.*?)"?\s*$/i.exec(line) ?? [];
     const path = value.replace(/^~(?=\/)/, homedir());
-    return path === "" ? [] : [resolve(key.toLowerCase() === "path" ? dirname(file) : root, path)];
+    if (path === "") return [];
+    return (key.toLowerCase() === "path" ? [dirname(file)] : roots).map((directory) => resolve(directory, path));
   });
 }

@@ -27,10 +27,10 @@ const MAX_GITLINKS = 1000;
  */
 export async function findGitlinks(workspace: string): Promise<string[]> {
   const found = new Set<string>();
-  const collect = async ({ root, gitDirectory }: WorkTree, depth: number): Promise<void> => {
+  const collect = async ({ roots, gitDirectory }: WorkTree, depth: number): Promise<void> => {
     if (depth === 0) return;
-    for (const path of await gitlinksIn(workspace, gitDirectory)) {
-      const gitlink = posix.join(root, path);
+    const paths = await gitlinksIn(workspace, gitDirectory);
+    for (const gitlink of roots.flatMap((root) => paths.map((path) => posix.join(root, path)))) {
       const relative = posix.relative(workspace, gitlink);
       if (relative.split("/")[0] === ".." || found.has(relative)) continue;
       found.add(relative);

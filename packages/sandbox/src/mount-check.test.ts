@@ -1,5 +1,6 @@
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
+import { findSandbox } from "./find-sandbox.ts";
 import { checkMounts, findDifference, intendedMounts } from "./mount-check.ts";
 import { parseMountTable } from "./mount-table.ts";
 
@@ -80,6 +81,24 @@ describe("the check of a process that this user cannot look at", () => {
     await using process = startAsAnotherUser();
     await expect(process.asOtherUser((pid) => checkMounts(pid, new Map(), new Map()))).rejects.toThrow(
       'hides processes from their own user: mount /proc without hidepid, or choose sandbox "none"',
+    );
+  });
+});
+
+const sandbox = await findSandbox("auto", { path: "" }, AbortSignal.timeout(60_000));
+
+describe.skipIf(!sandbox.confines)("a sandbox where /proc shows the processes of another pid namespace", () => {
+  it("is refused at once, with the reason", () => {
+    const script = `import { findSandbox } from ${JSON.stringify(new URL("find-sandbox.ts", import.meta.url).href)};
+      const found = findSandbox("bwrap", { path: "" }, AbortSignal.timeout(60_000));
+      await found.catch(({ message }) => process.stdout.write(message));`;
+    const node = [process.execPath, "--experimental-transform-types", "--input-type=module", "--eval", script];
+    // unshare makes a pid namespace and leaves the /proc of the old one in place.
+    const { stdout } = spawnSync("unshare", ["--user", "--map-root-user", "--pid", "--fork", ...node]);
+    expect(stdout.toString()).toBe(
+      'sandbox "bwrap" cannot be used: the mounts of the sandbox cannot be checked, since /proc is missing or belongs to ' +
+        "another pid namespace: mount /proc in the namespace of this process (unshare --mount-proc), " +
+        'or choose sandbox "none"',
     );
   });
 });

@@ -1,7 +1,7 @@
 import { dirname, posix } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { type Mount, mountAt, readMountTable } from "./mount-table.ts";
-import { visibilityOf } from "./process-state.ts";
+import { ownPid, visibilityOf } from "./process-state.ts";
 import { replacedError, SandboxError } from "./sandbox-error.ts";
 
 /** A mount that bwrap was asked for. */
@@ -119,6 +119,8 @@ function isSubmount(mount: Mount, outside: readonly Mount[], all: ReadonlyMap<st
  * Undefined when it has ended. Rejects with a `SandboxError` for a process that this user cannot look at.
  */
 async function finishedMounts(pid: number): Promise<readonly Mount[] | undefined> {
+  const foreign = foreignProc();
+  if (foreign) throw foreign;
   const outside = new Set(readMountTable("self").map(({ device }) => device));
   const deadline = performance.now() + SETUP_MS;
   while (performance.now() < deadline) {
@@ -132,6 +134,16 @@ async function finishedMounts(pid: number): Promise<readonly Mount[] | undefined
   }
   const problem = `the mounts of the sandbox were not complete after ${SETUP_MS} ms`;
   throw new SandboxError(problem, "cannot-confine", { remedy: "run the command again when the machine is less busy" });
+}
+
+/** Why no mounts can be checked when `/proc` is that of another pid namespace, where a process id names another process. */
+export function foreignProc(): SandboxError | undefined {
+  if (ownPid() === process.pid) return undefined;
+  const problem =
+    "the mounts of the sandbox cannot be checked, since /proc is missing or belongs to another pid namespace";
+  return new SandboxError(problem, "cannot-confine", {
+    remedy: 'mount /proc in the namespace of this process (unshare --mount-proc), or choose sandbox "none"',
+  });
 }
 
 function hiddenMounts(): SandboxError {

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, readlinkSync } from "node:fs";
 
 /** Returns whether a process runs; one that has ended and whose exit code nobody has read yet does not. */
 export function isRunning(pid: number): boolean {
@@ -6,6 +6,15 @@ export function isRunning(pid: number): boolean {
     return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
   } catch {
     return false;
+  }
+}
+
+/** Returns the id that `/proc` has for this process, which differs from `process.pid` for that of another pid namespace; 0 without `/proc`. */
+export function ownPid(): number {
+  try {
+    return Number(readlinkSync("/proc/self"));
+  } catch {
+    return 0;
   }
 }
 

@@ -5,10 +5,12 @@ import { realPath } from "./system-mounts.ts";
 
 /** Maximum size of a `.git` or `commondir` file in bytes: more than the longest path. */
 const MAX_GIT_FILE_BYTES = 8192;
+const MAX_CONFIG_BYTES = 1024 * 1024;
 
 /** A work tree of git, and where its repository is. */
 export interface WorkTree {
-  readonly root: string;
+  /** The directory of its `.git`, and the one that the configuration names instead (`core.worktree` in git-config(1)). */
+  readonly roots: readonly string[];
   /** The real path of the directory with its index: `.git`, or what that file names. */
   readonly gitDirectory: string;
   /** The real path of the directory with its configuration and hooks, which linked work trees share (git-worktree(1)). */
@@ -23,9 +25,9 @@ export interface WorkTree {
  */
 export function workTreesAround(workspace: string): WorkTree[] {
   const own = workTreeAt(workspace);
-  const enclosing = directoriesAbove(workspace).flatMap((root) => {
-    const tree = workTreeAt(root);
-    return tree && isUsable(tree, workspace) ? [tree] : [];
+  const enclosing = directoriesAbove(workspace).flatMap((directory) => {
+    const tree = workTreeAt(directory);
+    return tree && isUsable(directory, tree, workspace) ? [tree] : [];
   });
   return own ? [own, ...enclosing] : enclosing;
 }
@@ -36,15 +38,26 @@ export function directoriesAbove(path: string): string[] {
   return above === path ? [] : [above, ...directoriesAbove(above)];
 }
 
-/** Returns the work tree whose root is a directory; undefined when no repository belongs to it. */
-export function workTreeAt(root: string): WorkTree | undefined {
-  const path = join(root, ".git");
+/** Returns the work tree whose `.git` is in a directory; undefined when there is none. */
+export function workTreeAt(directory: string): WorkTree | undefined {
+  const path = join(directory, ".git");
   const named = isDirectoryAt(path) ? path : readGitFile(path);
   const gitDirectory = named === undefined ? undefined : realPath(named);
   if (gitDirectory === undefined || !isDirectoryAt(gitDirectory)) return undefined;
   const content = readRegularFile(join(gitDirectory, "commondir"), MAX_GIT_FILE_BYTES);
   const common = content instanceof Buffer ? resolve(gitDirectory, content.toString().trim()) : gitDirectory;
-  return { root, gitDirectory, commonDirectory: realPath(common) ?? gitDirectory };
+  const commonDirectory = realPath(common) ?? gitDirectory;
+  const files = [join(commonDirectory, "config"), join(gitDirectory, "config.worktree")];
+  const roots = [directory, ...files.flatMap((file) => configuredRoots(file, gitDirectory))];
+  return { roots: [...new Set(roots)], gitDirectory, commonDirectory };
+}
+
+/** Lists the values of `core.worktree` in a file of configuration, and of keys of the same name in other sections. */
+function configuredRoots(file: string, gitDirectory: string): string[] {
+  const content = readRegularFile(file, MAX_CONFIG_BYTES);
+  const text = content instanceof Buffer ? content.toString() : "";
+  const values = [...text.matchAll(/^\s*(?:\[[^\]]*\]\s*)?worktree\s*=\s*"?(.*?)"?\s*$/gim)];
+  return values.map(([, path = ""]) => resolve(gitDirectory, path)).map((path) => realPath(path) ?? path);
 }
 
 /** Returns the absolute path that a `.git` file names; undefined for anything else (gitrepository-layout(5)). */
@@ -63,10 +76,10 @@ function isDirectoryAt(path: string): boolean {
 }
 
 /** Whether git would use a repository above a workspace. In containers it may belong to the owner of the workspace instead of this user. */
-function isUsable({ root, gitDirectory }: WorkTree, workspace: string): boolean {
+function isUsable(directory: string, { gitDirectory }: WorkTree, workspace: string): boolean {
   try {
     const trusted = [0, process.getuid?.(), statSync(workspace).uid];
-    if (!trusted.includes(lstatSync(join(root, ".git")).uid)) return false;
+    if (!trusted.includes(lstatSync(join(directory, ".git")).uid)) return false;
     accessSync(gitDirectory, constants.R_OK | constants.X_OK);
     return true;
   } catch {
