@@ -8,6 +8,7 @@ import { createConnectTransport } from "@connectrpc/connect-node";
 import { type ServeAcpOptions, serveAcp, stdioStream } from "@devtool/acp/port";
 import { bearerInterceptor, createDevtoolClient, type DevtoolClient } from "@devtool/client";
 import { serveCodingAgent } from "@devtool/coding-agent";
+import { ApprovalMode } from "@devtool/schema";
 import type { DevtoolServer } from "@devtool/server";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { choose, Editor, type EditorOptions } from "./acp-port/editor.ts";
@@ -233,21 +234,23 @@ describe("the port as an ACP agent", () => {
     await expect(editor.prompt(session, "text No.")).rejects.toMatchObject({ code: -32_002 });
   });
 
-  it("narrows the approval mode, until the first prompt", async () => {
-    const editor = start();
+  it("narrows the approval mode, and widens it again to the server's with a later prompt", async () => {
+    const editor = start({ onPermission: choose("allow_once") });
     await editor.agent.request("initialize", { protocolVersion: 1, clientCapabilities: {} });
     const { sessionId, modes } = await editor.agent.request("session/new", { cwd: workspace, mcpServers: [] });
     expect(modes?.availableModes.map(({ id }) => id)).toEqual(["server", "default", "plan"]);
     await editor.agent.request("session/set_mode", { sessionId, modeId: "plan" });
     expect(await editor.prompt(sessionId, "write planned.txt no\ntext Planned.")).toBe("end_turn");
     await expect(readFile(join(workspace, "planned.txt"))).rejects.toThrow("ENOENT");
-    await expect(editor.agent.request("session/set_mode", { sessionId, modeId: "default" })).rejects.toMatchObject({
-      message:
-        'mode "default" cannot be chosen any more: the first prompt fixed mode "plan"; start a new session to change it',
-    });
     await expect(editor.agent.request("session/set_mode", { sessionId, modeId: "yolo" })).rejects.toMatchObject({
       message: 'mode "yolo" does not exist: choose server, default, plan',
     });
+    await editor.agent.request("session/set_mode", { sessionId, modeId: "server" });
+    expect(await editor.prompt(sessionId, "write planned.txt yes")).toBe("end_turn");
+    expect(await readFile(join(workspace, "planned.txt"), "utf8")).toBe("yes");
+    const { tasks } = await client.tasks.listTasks({ contextId: sessionId });
+    const { task } = await client.tasks.getTask({ taskId: tasks[0]?.id ?? "" });
+    expect(task?.sessionSettings?.approvalMode).toBe(ApprovalMode.YOLO);
   });
 
   it("offers the models that it was given", async () => {

@@ -86,6 +86,8 @@ async function openCodingAgent(options: CodingAgentOptions, model: Model, servic
   return {
     commands,
     createExecutor: (task) => createTaskAgent(host, commands, task),
+    // Each decision is by the approval mode as it is then.
+    checkSettings: () => undefined,
     offers: async (task, signal) => {
       try {
         return await listOffers(host, task, signal);

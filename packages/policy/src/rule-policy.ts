@@ -18,7 +18,10 @@ export type Confinement = "none" | "sandbox";
 
 /** The options of `createPolicyEngine`. */
 export interface PolicyOptions {
-  /** How far the agent may go without asking. Default: `ApprovalMode.DEFAULT`, in which every change asks. */
+  /**
+   * How far the agent may go without asking; may be a getter, which is read for each decision. Default:
+   * `ApprovalMode.DEFAULT`, in which every change asks.
+   */
   readonly mode?: ApprovalMode;
   /** The absolute path of the workspace. */
   readonly workspace: string;
@@ -50,7 +53,7 @@ export interface PolicyOptions {
  * ```
  */
 export function createPolicyEngine(options: PolicyOptions): PolicyEngine {
-  const { workspace, shellConfinement, saved, mode = ApprovalMode.DEFAULT, analyze = createShellAnalyzer() } = options;
+  const { workspace, shellConfinement, saved, analyze = createShellAnalyzer() } = options;
   const rules = sortRules(options.rules ?? []);
 
   async function applyRules(subject: PolicySubject): Promise<Verdict> {
@@ -62,7 +65,7 @@ export function createPolicyEngine(options: PolicyOptions): PolicyEngine {
   }
 
   async function decide(request: PolicyRequest, signal: AbortSignal): Promise<PolicyDecision> {
-    const subject = policySubject(request, { mode, workspace });
+    const subject = policySubject(request, { mode: options.mode ?? ApprovalMode.DEFAULT, workspace });
     const verdict = applyAnswers(await applyRules(subject), subject, request.task);
     const { decision, rule, reason, answers } = verdict;
     const maySave = saved !== undefined && decision === "ask" && answers === "count";

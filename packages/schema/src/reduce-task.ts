@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import type { ToolCall } from "./gen/devtool/a2a/v1alpha/tool_call_pb.ts";
+import { ApprovalMode, SessionSettingsSchema } from "./gen/devtool/v1alpha/session_settings_pb.ts";
 import type { ArtifactUpdate, StateChange, TaskCreated, TaskEvent } from "./gen/devtool/v1alpha/task_event_pb.ts";
 import { QueuedMessageSchema, type Task, TaskSchema, type Usage, UsageSchema } from "./gen/devtool/v1alpha/task_pb.ts";
 import { noteCalls } from "./known-calls.ts";
@@ -28,7 +29,7 @@ export function reduceTask(task: Task, event: TaskEvent): Task {
   const isResting = isTerminal(event.state) || isInterrupted(event.state);
   const before = isResting && event.state === task.state ? task : { ...task, stateText: "", error: "" };
   const next: Task = {
-    ...reducePayload(before, event),
+    ...withApprovalMode(reducePayload(before, event), event.approvalMode),
     id: event.taskId,
     contextId: event.contextId,
     state: event.state,
@@ -41,6 +42,13 @@ export function reduceTask(task: Task, event: TaskEvent): Task {
   };
   noteCalls(task.history, next.history, callIdsIn(event));
   return next;
+}
+
+/** Sets the approval mode of a task's session. Events of earlier versions have none, and leave it. */
+function withApprovalMode(task: Task, approvalMode: ApprovalMode): Task {
+  const settings = task.sessionSettings ?? create(SessionSettingsSchema);
+  if (approvalMode === ApprovalMode.UNSPECIFIED || approvalMode === settings.approvalMode) return task;
+  return { ...task, sessionSettings: { ...settings, approvalMode } };
 }
 
 /** Returns the ids of the calls that an event has, which may be new to the task. */
@@ -86,9 +94,10 @@ function reducePayload(task: Task, { payload, sequence, state, toolCallDetail }:
     case "reply":
       return { ...task, history: [...task.history, payload.value] };
     case "messageQueued": {
-      const { message, delivery } = payload.value;
+      const { message, delivery, approvalMode } = payload.value;
       if (!message) return task;
-      return { ...task, queuedMessages: [...task.queuedMessages, create(QueuedMessageSchema, { message, delivery })] };
+      const queued = create(QueuedMessageSchema, { message, delivery, approvalMode });
+      return { ...task, queuedMessages: [...task.queuedMessages, queued] };
     }
     case "messageTaken":
       return withTaken(task, payload.value.messageId);

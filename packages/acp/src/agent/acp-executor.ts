@@ -111,11 +111,10 @@ export class AcpExecutor implements AgentExecutor {
       );
     const { mode = "", planMode = "plan", configOptions = {}, name } = this.#host.options;
     const isPlan = turn.task.sessionSettings?.approvalMode === ApprovalMode.PLAN;
-    if (isPlan && !session.hasMode(planMode))
-      throw new DevtoolError(`agent ${quoted(name)} has no mode ${quoted(planMode)}`, Code.FailedPrecondition, {
-        remedy: "choose another approval_mode",
-      });
-    await session.setMode(isPlan ? planMode : mode, signal);
+    if (isPlan && !session.hasMode(planMode)) throw missingMode(name, planMode);
+    if (isPlan) await session.enterPlan(planMode, signal);
+    else if (mode === "") await session.leavePlan(planMode, signal);
+    else await session.setMode(mode, signal);
     for (const [id, value] of Object.entries(configOptions)) await session.setConfigOption(id, value, signal);
     const model = turn.prompt?.model || turn.task.sessionSettings?.model || "";
     if (model === "") return;
@@ -140,6 +139,13 @@ export class AcpExecutor implements AgentExecutor {
     this.#unknown.add(kind);
     this.#host.notify(`agent ${quoted(this.#host.options.name)} sends updates ${quoted(kind)}, which are not shown`);
   }
+}
+
+/** Creates the error for an agent that has no mode for the approval mode `plan`. */
+export function missingMode(name: string, planMode: string): DevtoolError {
+  return new DevtoolError(`agent ${quoted(name)} has no mode ${quoted(planMode)}`, Code.FailedPrecondition, {
+    remedy: "choose another approval_mode",
+  });
 }
 
 /** Yields the end of a turn. Throws the reason of an agent that refused the prompt or has ended. */

@@ -1,5 +1,5 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import type { SlashCommand, Task } from "@devtool/schema";
+import { ApprovalMode, type SessionSettings, type SlashCommand, type Task } from "@devtool/schema";
 import {
   type AgentCommands,
   type AgentServices,
@@ -11,7 +11,7 @@ import {
   Semaphore,
 } from "@devtool/server/agent";
 import type { AcpAgentOptions, AcpLimits } from "./acp-agent-options.ts";
-import { AcpExecutor, type SessionPool } from "./acp-executor.ts";
+import { AcpExecutor, missingMode, type SessionPool } from "./acp-executor.ts";
 import { AcpSession } from "./acp-session.ts";
 import { acpMcpServers } from "./client-mcp-servers.ts";
 import { commandTree, findCommand } from "./slash-commands.ts";
@@ -49,6 +49,14 @@ export class AcpHost implements OpenAgent, SessionPool {
 
   createExecutor(): AcpExecutor {
     return new AcpExecutor(this);
+  }
+
+  /** Refuses the approval mode `plan` when the agent's sessions have shown that it has no mode for it. */
+  checkSettings({ approvalMode }: SessionSettings): void {
+    const { name, planMode = "plan" } = this.options;
+    const known = [...this.#sessions.values()];
+    if (approvalMode !== ApprovalMode.PLAN || known.length === 0) return;
+    if (!known.some((session) => session.hasMode(planMode))) throw missingMode(name, planMode);
   }
 
   /** Reports a message to the operator. */

@@ -48,6 +48,10 @@ export class AcpSession implements AsyncDisposable {
   #id = "";
   #isContinued = false;
   #modes: SessionModeState | undefined;
+  /** The mode in which the agent was before plan mode; empty when it is not known. */
+  #modeBeforePlan = "";
+  /** The mode in which the agent went on with an earlier session; empty for a new session. */
+  #continuedIn = "";
   #configOptions: readonly SessionConfigOption[] = [];
   #turn: Promise<void> = Promise.resolve();
 
@@ -133,6 +137,24 @@ export class AcpSession implements AsyncDisposable {
     const params = { sessionId: this.#id, modeId };
     await this.connection.request("session/set_mode", signal, (agent) => agent.request("session/set_mode", params));
     if (this.#modes) this.#modes = { ...this.#modes, currentModeId: modeId };
+  }
+
+  /** Sets the agent's mode for the approval mode `plan`. */
+  async enterPlan(planMode: string, signal: AbortSignal): Promise<void> {
+    if (this.mode !== planMode) this.#modeBeforePlan = this.mode;
+    await this.setMode(planMode, signal);
+  }
+
+  /**
+   * Sets the mode in which the agent was before `enterPlan`. For an agent that went on with a session in that mode, it is the
+   * first other mode of its list. Does nothing when the agent entered the mode by itself.
+   */
+  async leavePlan(planMode: string, signal: AbortSignal): Promise<void> {
+    const others = this.#modes?.availableModes.filter(({ id }) => id !== planMode) ?? [];
+    const before = this.#modeBeforePlan || (this.#continuedIn === planMode ? (others[0]?.id ?? "") : "");
+    this.#modeBeforePlan = "";
+    this.#continuedIn = "";
+    if (this.mode === planMode) await this.setMode(before, signal);
   }
 
   /** Sets one of the agent's configuration options. Does nothing when it has the value already. */
@@ -266,6 +288,7 @@ export class AcpSession implements AsyncDisposable {
       this.#id = sessionId;
       this.#isContinued = true;
       this.#takeState(opened);
+      this.#continuedIn = this.mode;
       return true;
     } catch (reason) {
       signal.throwIfAborted();

@@ -396,7 +396,9 @@ export class AcpTurn {
     const decision = await this.#decideByPolicy(id, signal);
     if (decision.case !== "ask" || decision.rule !== undefined) return decision;
     if (action?.case === "read") return { case: "allow", rule: "" };
-    if (action?.case === "write" && this.#options.session.allowsEdits)
+    // The user has allowed them before the session was put into plan mode.
+    const isPlan = this.#options.turn.task.sessionSettings?.approvalMode === ApprovalMode.PLAN;
+    if (action?.case === "write" && this.#options.session.allowsEdits && !isPlan)
       return { case: "allow", rule: OPTION_PROCEED_ALWAYS };
     return decision;
   }

@@ -21,7 +21,7 @@ import type {
 import { PROTOCOL_VERSION, RequestError } from "@agentclientprotocol/sdk";
 import { ApprovalMode, type Task } from "@devtool/schema";
 import { promptCapabilities } from "./content.ts";
-import { invalidParams, invalidRequest, rpcErrorFrom, sessionNotFound } from "./errors.ts";
+import { invalidParams, rpcErrorFrom, sessionNotFound } from "./errors.ts";
 import type { Port } from "./port.ts";
 import { AcpSession, type SessionChoices } from "./session.ts";
 import { assertWorksIn, listSessions, tasksOfSession } from "./session-list.ts";
@@ -112,14 +112,7 @@ export class AcpAgent {
 
   async setMode({ sessionId, modeId }: SetSessionModeRequest): Promise<Record<string, never>> {
     const session = this.#find(sessionId);
-    const approvalMode = modeOf(modeId);
-    if (session.isStarted && approvalMode !== session.choices.approvalMode) {
-      const current = modeState(session.choices.approvalMode).currentModeId;
-      throw invalidRequest(
-        `mode "${modeId}" cannot be chosen any more: the first prompt fixed mode "${current}"; start a new session to change it`,
-      );
-    }
-    session.choose({ approvalMode });
+    session.choose({ approvalMode: modeOf(modeId) });
     return {};
   }
 

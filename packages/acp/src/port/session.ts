@@ -2,7 +2,7 @@ import type { AgentContext, ClientCapabilities, ContentBlock, PromptResponse } f
 import { create } from "@bufbuild/protobuf";
 import {
   AgentSettingsSchema,
-  type ApprovalMode,
+  ApprovalMode,
   CommandExecutionStatus,
   emptyTask,
   isTerminal,
@@ -54,6 +54,8 @@ export class AcpSession {
   #task: Task = emptyTask();
   /** Whether a task has fixed the settings of the context. */
   #isStarted = false;
+  /** The approval mode of the context, as its last task has it. */
+  #mode: ApprovalMode = ApprovalMode.UNSPECIFIED;
   #commands: readonly SlashCommand[] = [];
   /** Resolves when the commands are known. */
   #announced: Promise<void> | undefined;
@@ -92,6 +94,7 @@ export class AcpSession {
     this.#contextId = last.contextId;
     const { approvalMode, model, agent } = last.sessionSettings ?? create(SessionSettingsSchema);
     this.#choices = { ...this.#choices, approvalMode, model, agent };
+    this.#mode = approvalMode;
   }
 
   /** Shows tasks from their beginning. */
@@ -203,6 +206,7 @@ export class AcpSession {
     const { task } = turn;
     if (task.contextId !== "") this.#contextId = task.contextId;
     this.#isStarted ||= task.id !== "";
+    if (task.id !== "") this.#mode = task.sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED;
     // A slash command has a task of its own, which prompts do not continue.
     if (task.id !== "" && task.command === undefined) this.#task = task;
     if (this.#turn === turn) this.#turn = undefined;
@@ -232,23 +236,31 @@ export class AcpSession {
       message.referenceTaskIds = [task.id];
       return create(SendMessageRequestSchema, { message, contextId: task.contextId });
     }
-    const { model } = this.#choices;
-    // After the first message of a context, the model is the one setting that may change.
-    const later = model === "" ? {} : { sessionSettings: create(SessionSettingsSchema, { model }) };
-    const settings = this.#isStarted ? later : this.#settings();
+    const settings = this.#isStarted ? this.#changes() : this.#settings();
     const place = task.id === "" ? { contextId: this.#contextId } : { taskId: task.id };
     return create(SendMessageRequestSchema, { message, ...place, ...settings });
   }
 
   async #run(command: { readonly commandPath: string[]; readonly args: string }, turn: Turn): Promise<void> {
     const { port, signal } = this.#host;
-    const settings = this.#isStarted ? {} : this.#settings();
+    const settings = this.#isStarted ? this.#changes() : this.#settings();
     const request = { command, contextId: this.#contextId, ...settings };
     const { result } = await port.client.commands.runSlashCommand(request, { signal });
     if (!result || result.status === CommandExecutionStatus.FAILED_TO_START) {
       throw invalidParams(result?.message || `/${command.commandPath.join(" ")} did not start`);
     }
     await turn.followFrom(result.executionId);
+  }
+
+  /** The settings that may change after the first message of a context. */
+  #changes(): Pick<Partial<SendMessageRequest>, "sessionSettings"> {
+    const { model, approvalMode } = this.#choices;
+    const isReset = approvalMode === ApprovalMode.UNSPECIFIED && this.#mode !== ApprovalMode.UNSPECIFIED;
+    // Of a mode that is wider than the operator's, the operator's counts.
+    const wanted = isReset ? ApprovalMode.YOLO : approvalMode;
+    if (model === "" && wanted === this.#mode) return {};
+    const changes = wanted === this.#mode ? { model } : { model, approvalMode: wanted };
+    return { sessionSettings: create(SessionSettingsSchema, changes) };
   }
 
   #settings(): Pick<Partial<SendMessageRequest>, "settings" | "sessionSettings"> {

@@ -1,6 +1,5 @@
-import { createFileAccess, createPolicyEngine, createReadDecision } from "@devtool/policy";
+import { createFileAccess, createPolicyEngine, createReadDecision, type PolicyPlace } from "@devtool/policy";
 import { ApprovalMode, type Task } from "@devtool/schema";
-import { defined } from "@devtool/schema/json";
 import type { AgentExecutor } from "@devtool/server/agent";
 import { createAgentLoop } from "../agent/agent-loop.ts";
 import type { Briefing } from "../agent/briefing.ts";
@@ -15,24 +14,31 @@ export function createTaskAgent(host: AgentHost, commands: SlashCommands, task: 
   const { command, contextId, principal } = task;
   const { options, services, model } = host.dependencies;
   const workspacePath = task.settings?.workspacePath ?? "";
-  const mode = approvalModeOf(host, task);
+  // A message may change the approval mode of the session: each decision is by the mode as it is then.
+  let turnTask = (): Task => task;
+  const place = {
+    workspace: workspacePath,
+    get mode(): ApprovalMode {
+      return approvalModeOf(host, turnTask());
+    },
+  };
   const context = { workspacePath, contextId, principal };
-  const toolbox = createToolbox(host, task);
+  const toolbox = createToolbox(host, task, place);
   const sentNotices = new Set<string>();
   const loop = createAgentLoop({
     source: command ? commands.play(command, context) : model,
     modelName: model.name,
     workspacePath,
-    policy: createPolicyEngine(
-      defined({
-        mode,
-        workspace: workspacePath,
-        rules: host.rulesFor(principal),
-        saved: host.savedApprovalsOf(principal),
-        analyze: host.analyze,
-        shellConfinement: async () => ((await host.sandbox()).confines ? "sandbox" : "none"),
-      }),
-    ),
+    policy: createPolicyEngine({
+      workspace: workspacePath,
+      get mode() {
+        return place.mode;
+      },
+      rules: host.rulesFor(principal),
+      saved: host.savedApprovalsOf(principal),
+      analyze: host.analyze,
+      shellConfinement: async () => ((await host.sandbox()).confines ? "sandbox" : "none"),
+    }),
     histories: host.histories,
     onNotice: services.onNotice,
     nextId: services.nextId,
@@ -40,20 +46,30 @@ export function createTaskAgent(host: AgentHost, commands: SlashCommands, task: 
     endProcesses: () => toolbox[Symbol.asyncDispose](),
     maxSteps: options.maxSteps,
     readBriefing: async (toolNames) => {
-      const { instructions, notices } = await readBriefing(host, task, toolNames);
+      const { instructions, notices } = await readBriefing(host, turnTask(), toolNames);
       const newNotices = notices.filter((notice) => !sentNotices.has(notice));
       for (const notice of newNotices) sentNotices.add(notice);
       return { instructions, notices: newNotices };
     },
   });
-  return { ...loop, [Symbol.asyncDispose]: () => toolbox[Symbol.asyncDispose]() };
+  return {
+    ...loop,
+    execute: (turn, signal) => {
+      turnTask = () => turn.task;
+      return loop.execute(turn, signal);
+    },
+    [Symbol.asyncDispose]: () => toolbox[Symbol.asyncDispose](),
+  };
 }
 
-/** Creates the tools of a task. The rules for its principal decide which files they may show. */
-export function createToolbox(host: AgentHost, task: Task): Toolbox {
-  const place = { mode: approvalModeOf(host, task), workspace: task.settings?.workspacePath ?? "" };
+/** Creates the tools of a task. The rules for its principal, and its approval mode, decide which files they may show. */
+export function createToolbox(host: AgentHost, task: Task, place: PolicyPlace = placeOf(host, task)): Toolbox {
   const rules = host.rulesFor(task.principal);
   return new Toolbox(host, createFileAccess(rules, place), createReadDecision(rules, place));
+}
+
+function placeOf(host: AgentHost, task: Task): PolicyPlace {
+  return { mode: approvalModeOf(host, task), workspace: task.settings?.workspacePath ?? "" };
 }
 
 /** Returns the stricter one of the operator's and the session's approval mode (SESSION-3). */

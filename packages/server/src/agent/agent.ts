@@ -1,6 +1,7 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import type {
   ExecuteSlashCommandRequest,
+  SessionSettings,
   SlashCommand as SlashCommandDeclaration,
   Summary,
   Task,
@@ -107,6 +108,15 @@ export interface OpenAgent extends Partial<AsyncDisposable> {
    * Must not throw.
    */
   createExecutor(task: Task): AgentExecutor;
+
+  /**
+   * Checks the settings of a session that a message changes: its approval mode. The turn that the message starts, and
+   * later ones, find them in `Turn.task.sessionSettings`.
+   *
+   * Throws a `DevtoolError` for settings that the agent cannot use: the message is refused, and nothing is stored.
+   * Default: every change is refused.
+   */
+  checkSettings?(settings: SessionSettings): void;
 
   /**
    * Lists the tools and MCP servers that a task can use now, for clients that request the list

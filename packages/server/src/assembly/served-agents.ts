@@ -1,4 +1,4 @@
-import type { Task } from "@devtool/schema";
+import { ApprovalMode, type SessionSettings, type Task } from "@devtool/schema";
 import type { About, Agent, AgentCommands, AgentOffers, AgentServices, OpenAgent } from "../agent/agent.ts";
 import type { AgentExecutor } from "../agent/agent-executor.ts";
 import { Code, DevtoolError, invalid, quoted } from "../errors.ts";
@@ -92,6 +92,18 @@ export class ServedAgents implements AsyncDisposable {
     throw invalid("mcp_servers", servers.join(", "), problem, `leave them out${alternative}`);
   }
 
+  /**
+   * Throws a `DevtoolError` when a message changes the settings of a session, and its agent cannot work with them.
+   *
+   * @param settings the settings as they would be
+   */
+  assertChange(settings: SessionSettings): void {
+    const name = settings.agent || this.#defaultName;
+    const agent = this.#opened.get(name);
+    if (!agent?.checkSettings) throw fixedMode(name, settings.approvalMode);
+    agent.checkSettings(settings);
+  }
+
   /** The description of each agent by name, when clients can choose; empty when there is one agent. */
   get choices(): ReadonlyMap<string, About> {
     if (this.#agents.size < 2) return new Map();
@@ -110,6 +122,13 @@ export class ServedAgents implements AsyncDisposable {
   #names(): string {
     return [...this.#agents.keys()].join(", ");
   }
+}
+
+/** Creates the error for an agent that keeps the approval mode of a session's first message. */
+function fixedMode(agent: string, approvalMode: ApprovalMode): DevtoolError {
+  const mode = ApprovalMode[approvalMode] ?? String(approvalMode);
+  const problem = `cannot change within a session of agent ${quoted(agent)}`;
+  return invalid("session_settings.approval_mode", mode, problem, "start a new context to change it");
 }
 
 const NO_COMMANDS: AgentCommands = {

@@ -143,6 +143,7 @@ function createHandlers(
     clientMcpServers,
     resolveAgent: (name) => agents.resolve(name),
     assertMcpServers: (name, servers) => agents.assertMcpServers(name, servers),
+    assertChange: (settings) => agents.assertChange(settings),
   });
   const streams = new StreamLimit(limits.maxStreamsPerCaller);
   return guardedHandler({

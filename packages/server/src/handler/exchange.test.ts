@@ -90,6 +90,7 @@ function exchangesOf(registry: SessionRegistry, store: TaskStore): Exchanges {
       resolveAgent: String,
       dataDirectory: undefined,
       assertMcpServers: () => undefined,
+      assertChange: () => undefined,
     },
     ...{ workspace: import.meta.dirname, workspaceRoots: [import.meta.dirname] },
     nextId: () => `id${++count}`,

@@ -1,6 +1,7 @@
 import { create, equals } from "@bufbuild/protobuf";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import {
+  ApprovalMode,
   confirmationsOf,
   type ExecuteSlashCommandRequest,
   type Message,
@@ -24,7 +25,7 @@ import { assertNoBrokenAnswers, findAsking } from "./asking-task.ts";
 import { hideSecretsInMessage } from "./hide-secrets.ts";
 import { assertLabel, assertName, assertNames } from "./name-limit.ts";
 import {
-  assertUnchanged,
+  changedApprovalMode,
   findSession,
   resolveSettings,
   type Session,
@@ -146,10 +147,16 @@ export class Exchanges {
     if (contextId !== "" && contextId !== session.task.contextId) {
       throw invalid("context_id", contextId, `is not the context of task ${quoted(taskId)}`, "send its own, or none");
     }
-    assertUnchanged(request, session.task, this.#options);
+    const change = changedApprovalMode(request, session.task, this.#options);
+    if (change !== undefined && answers.length > 0) {
+      const problem = "cannot change with an answer to a tool call";
+      throw invalid("session_settings.approval_mode", ApprovalMode[change] ?? "", problem, "send it with a message");
+    }
     assertNoBrokenAnswers(message, session.task);
     const { delivery, clientLabel } = messageSettings ?? {};
-    const sequence = await session.accept({ message, activateExtension, delivery, clientLabel });
+    // A message that waits may follow others that change the mode, so the present one is kept with it, too.
+    const approvalMode = request.sessionSettings?.approvalMode;
+    const sequence = await session.accept({ message, activateExtension, delivery, clientLabel, approvalMode });
     return { held: held.hold(), after: sequence - 1n };
   }
 
@@ -163,6 +170,7 @@ export class Exchanges {
       contextId: origin.contextId || nextId(),
       extensionActive: origin.activateExtension || session?.extensionActive === true,
       agentSessionId: session?.agentSessionId ?? "",
+      approvalMode: session && changedApprovalMode(origin.settings, session.settings, this.#options),
     };
     return { held: await registry.create(nextId(), place, created), after: 0n };
   }

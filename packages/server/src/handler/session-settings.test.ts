@@ -62,6 +62,7 @@ describe("the workspace of a session (SESSION-1)", () => {
       clientMcpServers: "none",
       resolveAgent: String,
       assertMcpServers: () => undefined,
+      assertChange: () => undefined,
       ...options,
     };
     const { settings } = resolveSettings({ settings: create(AgentSettingsSchema, { workspacePath }) }, undefined, all);

@@ -4,6 +4,7 @@ import { create, equals } from "@bufbuild/protobuf";
 import {
   type AgentSettings,
   AgentSettingsSchema,
+  ApprovalMode,
   type McpServer,
   type SessionSettings,
   SessionSettingsSchema,
@@ -31,9 +32,11 @@ export interface SessionOptions {
   readonly resolveAgent: (name: string) => string;
   /** Throws `Code.InvalidArgument` when a session adds MCP servers, given by name, and its agent takes none. */
   readonly assertMcpServers: (agent: string, servers: readonly string[]) => void;
+  /** Throws a `DevtoolError` when a message changes the settings of a session to those given, and its agent cannot. */
+  readonly assertChange: (settings: SessionSettings) => void;
 }
 
-/** The settings of a session: fixed with the first task of a context, and shared by all of its tasks. */
+/** The settings of a session: of the first task of a context, and shared by all of its tasks. */
 export type Settings = Pick<TaskCreated, "settings" | "sessionSettings">;
 
 /** The state that the tasks of a context share. */
@@ -53,24 +56,26 @@ export async function findSession(
 ): Promise<Session | undefined> {
   const latest = await store.findLatest(principal, contextId);
   if (!latest) return undefined;
-  const { extensionActive, agentSessionId } = latest;
+  const { extensionActive, agentSessionId, approvalMode } = latest;
   for await (const { payload } of store.readEvents(latest.taskId, 0n)) {
-    return payload.case === "created" ? { settings: payload.value, extensionActive, agentSessionId } : undefined;
+    if (payload.case !== "created") return undefined;
+    const settings = withApprovalMode(payload.value, approvalMode);
+    return { settings, extensionActive, agentSessionId };
   }
   return undefined;
 }
 
 /**
- * Returns the settings of a new task: those of its context when that has tasks already, otherwise the
- * requested ones with the workspace and the agent resolved (SESSION-1).
+ * Returns the settings of a new task: those of its context when that has tasks already, with the requested approval mode
+ * (SESSION-4), otherwise the requested ones with the workspace and the agent resolved (SESSION-1).
  *
  * Throws `Code.InvalidArgument` for settings that are not permitted, and for settings that differ from
- * those of the context (SESSION-2).
+ * those of the context and cannot change (SESSION-2).
  */
 export function resolveSettings(requested: Settings, earlier: Settings | undefined, options: SessionOptions): Settings {
   if (earlier) {
-    assertUnchanged(requested, earlier, options);
-    return earlier;
+    const approvalMode = changedApprovalMode(requested, earlier, options);
+    return approvalMode === undefined ? earlier : withApprovalMode(earlier, approvalMode);
   }
   const workspacePath = resolveWorkspace(requested.settings, options);
   const sessionSettings = requested.sessionSettings ?? create(SessionSettingsSchema);
@@ -102,8 +107,32 @@ function assertServersPermitted(servers: readonly McpServer[], { clientMcpServer
   );
 }
 
-/** Throws `Code.InvalidArgument` when a request names settings that differ from those of its session (SESSION-2). */
-export function assertUnchanged(
+/**
+ * Returns the approval mode that a request changes its session to (SESSION-4). Undefined when it changes none.
+ *
+ * Throws a `DevtoolError` when the agent of the session cannot change it, and `Code.InvalidArgument` for other settings that
+ * differ from those of the session (SESSION-2).
+ */
+export function changedApprovalMode(
+  requested: Settings,
+  earlier: Settings,
+  options: Pick<SessionOptions, "resolveAgent" | "assertChange">,
+): ApprovalMode | undefined {
+  assertUnchanged(requested, earlier, options);
+  const approvalMode = requested.sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED;
+  const current = earlier.sessionSettings ?? create(SessionSettingsSchema);
+  if (approvalMode === ApprovalMode.UNSPECIFIED || approvalMode === current.approvalMode) return undefined;
+  options.assertChange({ ...current, approvalMode });
+  return approvalMode;
+}
+
+function withApprovalMode({ settings, sessionSettings }: Settings, approvalMode: ApprovalMode): Settings {
+  if (approvalMode === ApprovalMode.UNSPECIFIED) return { settings, sessionSettings };
+  return { settings, sessionSettings: { ...(sessionSettings ?? create(SessionSettingsSchema)), approvalMode } };
+}
+
+/** Throws `Code.InvalidArgument` when a request names settings that differ from those of its session and cannot change (SESSION-2). */
+function assertUnchanged(
   requested: Settings,
   earlier: Settings,
   { resolveAgent }: Pick<SessionOptions, "resolveAgent">,
@@ -125,13 +154,12 @@ export function assertUnchanged(
   }
 }
 
-/** Whether settings differ in a field that the request sets. The model may change with every message. */
+/** Whether settings differ in a field that the request sets. The model and the approval mode may change with every message. */
 function isChanged(requested: SessionSettings, earlier: SessionSettings | undefined): boolean {
-  const { allowedTools, approvalMode, mcpServers } = earlier ?? create(SessionSettingsSchema);
-  const current = create(SessionSettingsSchema, { allowedTools, approvalMode, mcpServers });
+  const { allowedTools, mcpServers } = earlier ?? create(SessionSettingsSchema);
+  const current = create(SessionSettingsSchema, { allowedTools, mcpServers });
   const merged = create(SessionSettingsSchema, {
     allowedTools: requested.allowedTools.length > 0 ? requested.allowedTools : allowedTools,
-    approvalMode: requested.approvalMode || approvalMode,
     mcpServers: requested.mcpServers.length > 0 ? requested.mcpServers : mcpServers,
   });
   return !equals(SessionSettingsSchema, merged, current);

@@ -1,5 +1,6 @@
 import { create, toJson } from "@bufbuild/protobuf";
 import {
+  ApprovalMode,
   AuditAction,
   type AuditRecord,
   AuditRecordSchema,
@@ -58,6 +59,16 @@ export function auditRecords(before: Task, events: readonly TaskEvent[]): AuditR
         return [record({ action, answer, isBound: true })];
     }
   });
+}
+
+/** Returns the audit record for an event whose message changed the approval mode of the session. */
+export function approvalModeRecord(
+  principal: string,
+  { taskId, sequence, time, approvalMode }: TaskEvent,
+): AuditRecord {
+  const action = AuditAction.APPROVAL_MODE_CHANGED;
+  const shown = ApprovalMode[approvalMode] ?? String(approvalMode);
+  return create(AuditRecordSchema, defined({ principal, taskId, sequence, time, action, shown }));
 }
 
 /** Whether an answer approves the user's own content of a file instead of the proposed one. */

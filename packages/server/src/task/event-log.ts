@@ -1,11 +1,18 @@
 import { create } from "@bufbuild/protobuf";
 import { type Timestamp, timestampFromDate } from "@bufbuild/protobuf/wkt";
-import { type Task, type TaskEvent, TaskEventSchema, type TaskState, type ToolCallDetail } from "@devtool/schema";
+import {
+  type ApprovalMode,
+  type Task,
+  type TaskEvent,
+  TaskEventSchema,
+  type TaskState,
+  type ToolCallDetail,
+} from "@devtool/schema";
 import { Code, DevtoolError, quoted } from "../errors.ts";
 import { failpoint } from "../failpoint.ts";
 import type { TaskLease } from "../store/task-lease.ts";
 import type { TaskStore } from "../store/task-store.ts";
-import { auditRecords } from "./audit.ts";
+import { approvalModeRecord, auditRecords } from "./audit.ts";
 import type { Conversation } from "./conversation.ts";
 import { EventTail } from "./event-tail.ts";
 import { LazyFold } from "./lazy-fold.ts";
@@ -23,6 +30,8 @@ export interface LogEntry {
   readonly model?: string;
   /** The detail of the tool call in the payload. Default: none. */
   readonly detail?: ToolCallDetail;
+  /** The approval mode to which the entry changes the session, which is audited. Default: it stays as it is. */
+  readonly approvalMode?: ApprovalMode | undefined;
 }
 
 /** Dependencies of `EventLog`. */
@@ -100,9 +109,12 @@ export class EventLog {
     const time = timestampFromDate(this.#now());
     const before = entries.some(({ payload }) => payload.case === "toolCall") ? this.#fold.task : undefined;
     const events = entries.map((entry) => this.#record(entry, time));
+    const changes = events.filter((_event, index) => entries[index]?.approvalMode !== undefined);
+    const changeRecords = changes.map((event) => approvalModeRecord(this.#fold.task.principal, event));
+    const audit = before ? [...changeRecords, ...auditRecords(before, events)] : changeRecords;
     this.conversation.earlier.noteChange(this.#fold.taskId);
     try {
-      await this.#store.append(events, before && auditRecords(before, events), this.#fence);
+      await this.#store.append(events, audit, this.#fence);
     } catch (reason) {
       if (this.#fence !== undefined && reason instanceof DevtoolError && reason.code === Code.Aborted) this.lose();
       else this.#fail(reason);
@@ -156,7 +168,9 @@ export class EventLog {
   }
 
   /** Makes an event of an entry and folds it into the task. */
-  #record({ payload, detail, state = this.#fold.state, model = "" }: LogEntry, time: Timestamp): TaskEvent {
+  #record(entry: LogEntry, time: Timestamp): TaskEvent {
+    const { payload, detail, state = this.#fold.state, model = "" } = entry;
+    const created = payload.case === "created" ? payload.value.sessionSettings?.approvalMode : undefined;
     const fields = {
       sequence: this.#fold.sequence + 1n,
       taskId: this.#fold.taskId,
@@ -166,6 +180,7 @@ export class EventLog {
       model,
       extensionActive: this.conversation.extensionActive,
       agentSessionId: this.conversation.agentSessionId,
+      approvalMode: entry.approvalMode ?? created ?? this.#fold.approvalMode,
       payload,
     };
     const event = create(TaskEventSchema, detail ? { ...fields, toolCallDetail: detail } : fields);

@@ -1,4 +1,4 @@
-import { reduceTask, type Task, type TaskEvent, type TaskState } from "@devtool/schema";
+import { ApprovalMode, reduceTask, type Task, type TaskEvent, type TaskState } from "@devtool/schema";
 
 /**
  * Folds events into a task when the task is read.
@@ -32,6 +32,12 @@ export class LazyFold {
   /** The state after the last event. Needs no fold. */
   get state(): TaskState {
     return this.#unfolded.at(-1)?.state ?? this.#task.state;
+  }
+
+  /** The approval mode of the session after the last event. Needs no fold. */
+  get approvalMode(): ApprovalMode {
+    const last = this.#unfolded.at(-1)?.approvalMode ?? ApprovalMode.UNSPECIFIED;
+    return last || (this.#task.sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED);
   }
 
   /** The task with all events folded in. */

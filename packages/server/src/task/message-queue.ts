@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import {
+  ApprovalMode,
   awaitedToolCalls,
   confirmationsOf,
   isInterrupted,
@@ -14,8 +15,10 @@ import {
   type Task,
   TaskState,
 } from "@devtool/schema";
+import { defined } from "@devtool/schema/json";
 import { Code, DevtoolError } from "../errors.ts";
 import type { LogEntry } from "./event-log.ts";
+import type { Incoming } from "./task-handle.ts";
 
 /** The maximum number of queued messages of a task. */
 const MAX_QUEUED_MESSAGES = 16;
@@ -31,7 +34,11 @@ export function mustWait(task: Task, message: Message): boolean {
  * Creates the entry that queues a message. A task that waits for an answer keeps waiting for it. Throws
  * `Code.ResourceExhausted` when the queue is full.
  */
-export function queuedEntry(task: Task, message: Message, delivery: MessageDelivery): LogEntry {
+export function queuedEntry(
+  task: Task,
+  { message, approvalMode }: Pick<Incoming, "message" | "approvalMode">,
+  delivery: MessageDelivery,
+): LogEntry {
   if (task.queuedMessages.length >= MAX_QUEUED_MESSAGES) {
     throw new DevtoolError(
       `${subjectOf(task)} has ${task.queuedMessages.length} messages waiting: limit is ${MAX_QUEUED_MESSAGES}`,
@@ -40,14 +47,24 @@ export function queuedEntry(task: Task, message: Message, delivery: MessageDeliv
     );
   }
   const openCalls = isInterrupted(task.state) ? awaitedToolCalls(task) : [];
-  const value = create(MessageQueuedSchema, { message, delivery, openCalls });
+  const value = create(MessageQueuedSchema, defined({ message, delivery, openCalls, approvalMode }));
   return { payload: { case: "messageQueued", value } };
 }
 
-/** Creates the entry that moves a queued message to the history. */
-export function takenEntry({ message }: QueuedMessage): LogEntry {
+/** Creates the entry that moves a queued message to the history. The approval mode that came with it counts from now on. */
+export function takenEntry(task: Task, { message, approvalMode }: QueuedMessage): LogEntry {
   const value = create(MessageTakenSchema, { messageId: message?.messageId ?? "" });
-  return { state: TaskState.WORKING, payload: { case: "messageTaken", value } };
+  return {
+    state: TaskState.WORKING,
+    payload: { case: "messageTaken", value },
+    approvalMode: changedMode(task, approvalMode),
+  };
+}
+
+/** Returns the approval mode that a message asks for; undefined when it asks for none, or for the present one. */
+export function changedMode({ sessionSettings }: Task, requested: ApprovalMode | undefined): ApprovalMode | undefined {
+  const current = sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED;
+  return requested === ApprovalMode.UNSPECIFIED || requested === current ? undefined : requested;
 }
 
 /**

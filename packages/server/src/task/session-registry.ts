@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { type Task, type TaskCreated, TaskSchema, TaskState } from "@devtool/schema";
+import { type ApprovalMode, type Task, type TaskCreated, TaskSchema, TaskState } from "@devtool/schema";
 import type { AgentExecutor } from "../agent/agent-executor.ts";
 import { Code, DevtoolError } from "../errors.ts";
 import type { TaskLease } from "../store/task-lease.ts";
@@ -32,6 +32,8 @@ export interface TaskPlace {
   readonly extensionActive: boolean;
   /** The id under which the agent keeps the conversation itself; empty for none. */
   readonly agentSessionId: string;
+  /** The approval mode to which the task changes its session. Default: none. */
+  readonly approvalMode?: ApprovalMode | undefined;
 }
 
 /**
@@ -54,7 +56,7 @@ export class SessionRegistry implements AsyncDisposable {
   /** Creates a task and starts its agent. Resolves when the task is durable. */
   async create(taskId: string, place: TaskPlace, created: TaskCreated): Promise<HeldSession> {
     this.#assertRunning();
-    const { contextId, extensionActive, agentSessionId } = place;
+    const { contextId, extensionActive, agentSessionId, approvalMode } = place;
     const { message, settings, sessionSettings, command, principal } = created;
     const blank = create(TaskSchema, { id: taskId, contextId });
     const history = message ? [message] : [];
@@ -66,7 +68,7 @@ export class SessionRegistry implements AsyncDisposable {
       conversation.agentSessionId ||= agentSessionId;
       const lease = await this.#options.shared?.leases.create(taskId);
       const opened = this.#open(blank, executor, conversation, lease);
-      await opened.create({ ...created, replyOnly });
+      await opened.create({ ...created, replyOnly }, approvalMode);
       return opened;
     });
     using held = await this.#hold(taskId, { opening: session, holders: 0 });

@@ -1,4 +1,4 @@
-import type { Message, MessageDelivery, Summary, Task, TaskEvent } from "@devtool/schema";
+import type { ApprovalMode, Message, MessageDelivery, Summary, Task, TaskEvent } from "@devtool/schema";
 import type { Summarized } from "../agent/agent.ts";
 
 /** A client's message to a task that exists. */
@@ -10,6 +10,8 @@ export interface Incoming {
   readonly delivery?: MessageDelivery | undefined;
   /** What the client calls itself. Default: nothing. */
   readonly clientLabel?: string | undefined;
+  /** The approval mode of the session once the agent takes the message. Default: as it is. */
+  readonly approvalMode?: ApprovalMode | undefined;
 }
 
 /** A task as requests see it, whether this server writes its log or another one does. */

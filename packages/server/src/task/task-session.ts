@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import {
+  type ApprovalMode,
   awaitedToolCalls,
   confirmationsOf,
   isTerminal,
@@ -24,7 +25,15 @@ import { answeredCalls, assertNotEnded } from "./answer.ts";
 import { callEntries } from "./call-entry.ts";
 import type { EventLog, LogEntry } from "./event-log.ts";
 import { createTurn } from "./live-turn.ts";
-import { continuesWithQueue, mustWait, queuedEntry, takenEntry, withdrawnEntry, withUntaken } from "./message-queue.ts";
+import {
+  changedMode,
+  continuesWithQueue,
+  mustWait,
+  queuedEntry,
+  takenEntry,
+  withdrawnEntry,
+  withUntaken,
+} from "./message-queue.ts";
 import { cutTurnNotice, recoverTask } from "./recover.ts";
 import type { Incoming, TaskHandle } from "./task-handle.ts";
 import { abortedEntry, CANCELED, endEntry, endTextEntries, stateEntry } from "./turn-entries.ts";
@@ -101,9 +110,14 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
     return this.#run === undefined && this.log.idle;
   }
 
-  /** Appends the first event of a new task and starts the agent. Resolves when the event is durable. */
-  async create(created: TaskCreated): Promise<void> {
-    const committed = this.log.append([{ state: TaskState.SUBMITTED, payload: { case: "created", value: created } }]);
+  /**
+   * Appends the first event of a new task and starts the agent. Resolves when the event is durable.
+   *
+   * @param approvalMode the approval mode to which the task changes its session; undefined for none
+   */
+  async create(created: TaskCreated, approvalMode?: ApprovalMode): Promise<void> {
+    const payload = { case: "created", value: created } as const;
+    const committed = this.log.append([{ state: TaskState.SUBMITTED, payload, approvalMode }]);
     this.#start();
     await committed;
   }
@@ -112,12 +126,12 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
     return this.log.read(after, signal);
   }
 
-  async accept({ message, delivery, activateExtension, clientLabel }: Incoming): Promise<bigint> {
+  async accept({ message, delivery, activateExtension, clientLabel, approvalMode }: Incoming): Promise<bigint> {
     if (this.#isStopping) throw stopping();
     const answered = callEntries(this.task, answeredCalls(this.task, message, clientLabel));
     const steers = delivery === MessageDelivery.STEER && this.#executor.takesSteering;
     const queued = mustWait(this.task, message)
-      ? queuedEntry(this.task, message, steers ? MessageDelivery.STEER : MessageDelivery.QUEUE)
+      ? queuedEntry(this.task, { message, approvalMode }, steers ? MessageDelivery.STEER : MessageDelivery.QUEUE)
       : undefined;
     if (activateExtension) this.log.conversation.activateExtension();
     const sequence = this.#recorder.nextSequence;
@@ -125,10 +139,8 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
       await this.#recorder.append([queued]);
       return sequence;
     }
-    const entries: LogEntry[] = [
-      { state: TaskState.WORKING, payload: { case: "message", value: message } },
-      ...answered,
-    ];
+    const opening: LogEntry = { state: TaskState.WORKING, payload: { case: "message", value: message } };
+    const entries: LogEntry[] = [{ ...opening, approvalMode: changedMode(this.task, approvalMode) }, ...answered];
     // The agent starts before the message is durable. Its events follow the message in the log, so none is durable earlier.
     const committed = this.#recorder.appendWithState(entries);
     for (const confirmation of confirmationsOf(message)) this.#confirmations.answer(confirmation);
@@ -258,7 +270,8 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
   /** Moves steering messages to the history. They are in the task when it returns; store failures surface on the next append. */
   #takeSteering(): void {
     const messages = this.task.queuedMessages.filter(({ delivery }) => delivery === MessageDelivery.STEER);
-    if (messages.length > 0) this.#recorder.append(messages.map(takenEntry)).catch(() => undefined);
+    if (messages.length > 0)
+      this.#recorder.append(messages.map((each) => takenEntry(this.task, each))).catch(() => undefined);
   }
 
   /** Records the end of a run, and starts the next turn when a message is queued. */
@@ -280,7 +293,7 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
 
   /** Starts the next turn with a queued message. The task stays `working`. */
   async #continueWith(next: QueuedMessage, before: readonly LogEntry[]): Promise<void> {
-    const recorded = this.#recorder.append([...before, takenEntry(next)]);
+    const recorded = this.#recorder.append([...before, takenEntry(this.task, next)]);
     this.#start();
     await recorded;
   }

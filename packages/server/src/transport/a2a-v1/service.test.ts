@@ -117,6 +117,7 @@ function handlerOf(store: MemoryTaskStore): RequestHandler {
     resolveAgent: String,
     dataDirectory: undefined,
     assertMcpServers: () => undefined,
+    assertChange: () => undefined,
   });
   const streams = new StreamLimit(10);
   return {

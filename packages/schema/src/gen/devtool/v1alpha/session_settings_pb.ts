@@ -35,6 +35,13 @@ export type SessionSettings = Message<"devtool.v1alpha.SessionSettings"> & {
   /**
    * What the agent may do without approval.
    *
+   * A later message may change it, for the session from then on: the task and
+   * later tasks of its context. A message that waits in a queue changes it when
+   * the agent takes the message, and an answer to a tool call cannot change it.
+   * As with the first message, a mode that is wider than the operator's has no
+   * effect, so APPROVAL_MODE_YOLO stands for the operator's mode. Agents that
+   * cannot change it refuse the message with INVALID_ARGUMENT.
+   *
    * @generated from field: devtool.v1alpha.ApprovalMode approval_mode = 2;
    */
   approvalMode: ApprovalMode;
@@ -42,8 +49,7 @@ export type SessionSettings = Message<"devtool.v1alpha.SessionSettings"> & {
   /**
    * The model to use. Empty uses the server's default.
    *
-   * The only setting that a later message may change, for the exchange that it
-   * starts.
+   * A later message may change it, for the exchange that it starts.
    *
    * @generated from field: string model = 3;
    */
@@ -90,6 +96,13 @@ export type SessionSettingsJson = {
   /**
    * What the agent may do without approval.
    *
+   * A later message may change it, for the session from then on: the task and
+   * later tasks of its context. A message that waits in a queue changes it when
+   * the agent takes the message, and an answer to a tool call cannot change it.
+   * As with the first message, a mode that is wider than the operator's has no
+   * effect, so APPROVAL_MODE_YOLO stands for the operator's mode. Agents that
+   * cannot change it refuse the message with INVALID_ARGUMENT.
+   *
    * @generated from field: devtool.v1alpha.ApprovalMode approval_mode = 2;
    */
   approvalMode?: ApprovalModeJson;
@@ -97,8 +110,7 @@ export type SessionSettingsJson = {
   /**
    * The model to use. Empty uses the server's default.
    *
-   * The only setting that a later message may change, for the exchange that it
-   * starts.
+   * A later message may change it, for the exchange that it starts.
    *
    * @generated from field: string model = 3;
    */

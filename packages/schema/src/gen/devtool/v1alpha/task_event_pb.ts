@@ -12,7 +12,7 @@ import type { AgentSettings, AgentSettingsJson } from "../a2a/v1alpha/settings_p
 import { file_devtool_a2a_v1alpha_settings } from "../a2a/v1alpha/settings_pb.ts";
 import type { ToolCall, ToolCallJson } from "../a2a/v1alpha/tool_call_pb.ts";
 import { file_devtool_a2a_v1alpha_tool_call } from "../a2a/v1alpha/tool_call_pb.ts";
-import type { SessionSettings, SessionSettingsJson } from "./session_settings_pb.ts";
+import type { ApprovalMode, ApprovalModeJson, SessionSettings, SessionSettingsJson } from "./session_settings_pb.ts";
 import { file_devtool_v1alpha_session_settings } from "./session_settings_pb.ts";
 import type { Artifact, ArtifactJson, Citation, CitationJson, Message as Message$1, MessageDelivery, MessageDeliveryJson, MessageJson, Summary, SummaryJson, TaskState, TaskStateJson, ToolCallDetail, ToolCallDetailJson, Usage, UsageJson } from "./task_pb.ts";
 import { file_devtool_v1alpha_task } from "./task_pb.ts";
@@ -24,7 +24,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file devtool/v1alpha/task_event.proto.
  */
 export const file_devtool_v1alpha_task_event: GenFile = /*@__PURE__*/
-  fileDesc("CiBkZXZ0b29sL3YxYWxwaGEvdGFza19ldmVudC5wcm90bxIPZGV2dG9vbC52MWFscGhhIo4ICglUYXNrRXZlbnQSEAoIc2VxdWVuY2UYASABKAMSDwoHdGFza19pZBgCIAEoCRISCgpjb250ZXh0X2lkGAMgASgJEigKBHRpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEikKBXN0YXRlGAUgASgOMhouZGV2dG9vbC52MWFscGhhLlRhc2tTdGF0ZRINCgVtb2RlbBgGIAEoCRIvCgdjcmVhdGVkGAcgASgLMhwuZGV2dG9vbC52MWFscGhhLlRhc2tDcmVhdGVkSAASKwoHbWVzc2FnZRgIIAEoCzIYLmRldnRvb2wudjFhbHBoYS5NZXNzYWdlSAASNAoMc3RhdGVfY2hhbmdlGAkgASgLMhwuZGV2dG9vbC52MWFscGhhLlN0YXRlQ2hhbmdlSAASLAoEdGV4dBgKIAEoCzIcLmRldnRvb2wudjFhbHBoYS5UZXh0Q29udGVudEgAEjQKB3Rob3VnaHQYCyABKAsyIS5kZXZ0b29sLmEyYS52MWFscGhhLkFnZW50VGhvdWdodEgAEjIKCXRvb2xfY2FsbBgMIAEoCzIdLmRldnRvb2wuYTJhLnYxYWxwaGEuVG9vbENhbGxIABInCgV1c2FnZRgNIAEoCzIWLmRldnRvb2wudjFhbHBoYS5Vc2FnZUgAEikKBm5vdGljZRgOIAEoCzIXLmRldnRvb2wudjFhbHBoYS5Ob3RpY2VIABIrCgdzdW1tYXJ5GA8gASgLMhguZGV2dG9vbC52MWFscGhhLlN1bW1hcnlIABItCghjaXRhdGlvbhgQIAEoCzIZLmRldnRvb2wudjFhbHBoYS5DaXRhdGlvbkgAEjMKCGFydGlmYWN0GBIgASgLMh8uZGV2dG9vbC52MWFscGhhLkFydGlmYWN0VXBkYXRlSAASKQoFcmVwbHkYEyABKAsyGC5kZXZ0b29sLnYxYWxwaGEuTWVzc2FnZUgAEjgKDm1lc3NhZ2VfcXVldWVkGBUgASgLMh4uZGV2dG9vbC52MWFscGhhLk1lc3NhZ2VRdWV1ZWRIABI2Cg1tZXNzYWdlX3Rha2VuGBYgASgLMh0uZGV2dG9vbC52MWFscGhhLk1lc3NhZ2VUYWtlbkgAEj4KEW1lc3NhZ2Vfd2l0aGRyYXduGBcgASgLMiEuZGV2dG9vbC52MWFscGhhLk1lc3NhZ2VXaXRoZHJhd25IABI5ChB0b29sX2NhbGxfZGV0YWlsGBEgASgLMh8uZGV2dG9vbC52MWFscGhhLlRvb2xDYWxsRGV0YWlsEhgKEGV4dGVuc2lvbl9hY3RpdmUYFCABKAgSGAoQYWdlbnRfc2Vzc2lvbl9pZBgYIAEoCUIJCgdwYXlsb2FkIlcKBk5vdGljZRIMCgR0ZXh0GAEgASgJEi4KC3JldHJ5X2RlbGF5GAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEg8KB2F0dGVtcHQYAyABKAUikwIKC1Rhc2tDcmVhdGVkEikKB21lc3NhZ2UYASABKAsyGC5kZXZ0b29sLnYxYWxwaGEuTWVzc2FnZRI0CghzZXR0aW5ncxgCIAEoCzIiLmRldnRvb2wuYTJhLnYxYWxwaGEuQWdlbnRTZXR0aW5ncxI6ChBzZXNzaW9uX3NldHRpbmdzGAMgASgLMiAuZGV2dG9vbC52MWFscGhhLlNlc3Npb25TZXR0aW5ncxJACgdjb21tYW5kGAQgASgLMi8uZGV2dG9vbC5hMmEudjFhbHBoYS5FeGVjdXRlU2xhc2hDb21tYW5kUmVxdWVzdBIRCglwcmluY2lwYWwYBSABKAkSEgoKcmVwbHlfb25seRgGIAEoCCKhAQoNTWVzc2FnZVF1ZXVlZBIpCgdtZXNzYWdlGAEgASgLMhguZGV2dG9vbC52MWFscGhhLk1lc3NhZ2USMgoIZGVsaXZlcnkYAiABKA4yIC5kZXZ0b29sLnYxYWxwaGEuTWVzc2FnZURlbGl2ZXJ5EjEKCm9wZW5fY2FsbHMYAyADKAsyHS5kZXZ0b29sLmEyYS52MWFscGhhLlRvb2xDYWxsIiIKDE1lc3NhZ2VUYWtlbhISCgptZXNzYWdlX2lkGAEgASgJIiYKEE1lc3NhZ2VXaXRoZHJhd24SEgoKbWVzc2FnZV9pZBgBIAEoCSJhCg5BcnRpZmFjdFVwZGF0ZRIrCghhcnRpZmFjdBgBIAEoCzIZLmRldnRvb2wudjFhbHBoYS5BcnRpZmFjdBIOCgZhcHBlbmQYAiABKAgSEgoKbGFzdF9jaHVuaxgDIAEoCCJ6CgtTdGF0ZUNoYW5nZRIMCgR0ZXh0GAEgASgJEg0KBWVycm9yGAIgASgJEjEKCm9wZW5fY2FsbHMYAyADKAsyHS5kZXZ0b29sLmEyYS52MWFscGhhLlRvb2xDYWxsEhsKE3VudGFrZW5fbWVzc2FnZV9pZHMYBCADKAkiGwoLVGV4dENvbnRlbnQSDAoEdGV4dBgBIAEoCWIGcHJvdG8z", [file_devtool_a2a_v1alpha_command, file_devtool_a2a_v1alpha_event, file_devtool_a2a_v1alpha_settings, file_devtool_a2a_v1alpha_tool_call, file_devtool_v1alpha_session_settings, file_devtool_v1alpha_task, file_google_protobuf_duration, file_google_protobuf_timestamp]);
+  fileDesc("CiBkZXZ0b29sL3YxYWxwaGEvdGFza19ldmVudC5wcm90bxIPZGV2dG9vbC52MWFscGhhIsQICglUYXNrRXZlbnQSEAoIc2VxdWVuY2UYASABKAMSDwoHdGFza19pZBgCIAEoCRISCgpjb250ZXh0X2lkGAMgASgJEigKBHRpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEikKBXN0YXRlGAUgASgOMhouZGV2dG9vbC52MWFscGhhLlRhc2tTdGF0ZRINCgVtb2RlbBgGIAEoCRIvCgdjcmVhdGVkGAcgASgLMhwuZGV2dG9vbC52MWFscGhhLlRhc2tDcmVhdGVkSAASKwoHbWVzc2FnZRgIIAEoCzIYLmRldnRvb2wudjFhbHBoYS5NZXNzYWdlSAASNAoMc3RhdGVfY2hhbmdlGAkgASgLMhwuZGV2dG9vbC52MWFscGhhLlN0YXRlQ2hhbmdlSAASLAoEdGV4dBgKIAEoCzIcLmRldnRvb2wudjFhbHBoYS5UZXh0Q29udGVudEgAEjQKB3Rob3VnaHQYCyABKAsyIS5kZXZ0b29sLmEyYS52MWFscGhhLkFnZW50VGhvdWdodEgAEjIKCXRvb2xfY2FsbBgMIAEoCzIdLmRldnRvb2wuYTJhLnYxYWxwaGEuVG9vbENhbGxIABInCgV1c2FnZRgNIAEoCzIWLmRldnRvb2wudjFhbHBoYS5Vc2FnZUgAEikKBm5vdGljZRgOIAEoCzIXLmRldnRvb2wudjFhbHBoYS5Ob3RpY2VIABIrCgdzdW1tYXJ5GA8gASgLMhguZGV2dG9vbC52MWFscGhhLlN1bW1hcnlIABItCghjaXRhdGlvbhgQIAEoCzIZLmRldnRvb2wudjFhbHBoYS5DaXRhdGlvbkgAEjMKCGFydGlmYWN0GBIgASgLMh8uZGV2dG9vbC52MWFscGhhLkFydGlmYWN0VXBkYXRlSAASKQoFcmVwbHkYEyABKAsyGC5kZXZ0b29sLnYxYWxwaGEuTWVzc2FnZUgAEjgKDm1lc3NhZ2VfcXVldWVkGBUgASgLMh4uZGV2dG9vbC52MWFscGhhLk1lc3NhZ2VRdWV1ZWRIABI2Cg1tZXNzYWdlX3Rha2VuGBYgASgLMh0uZGV2dG9vbC52MWFscGhhLk1lc3NhZ2VUYWtlbkgAEj4KEW1lc3NhZ2Vfd2l0aGRyYXduGBcgASgLMiEuZGV2dG9vbC52MWFscGhhLk1lc3NhZ2VXaXRoZHJhd25IABI5ChB0b29sX2NhbGxfZGV0YWlsGBEgASgLMh8uZGV2dG9vbC52MWFscGhhLlRvb2xDYWxsRGV0YWlsEhgKEGV4dGVuc2lvbl9hY3RpdmUYFCABKAgSGAoQYWdlbnRfc2Vzc2lvbl9pZBgYIAEoCRI0Cg1hcHByb3ZhbF9tb2RlGBkgASgOMh0uZGV2dG9vbC52MWFscGhhLkFwcHJvdmFsTW9kZUIJCgdwYXlsb2FkIlcKBk5vdGljZRIMCgR0ZXh0GAEgASgJEi4KC3JldHJ5X2RlbGF5GAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEg8KB2F0dGVtcHQYAyABKAUikwIKC1Rhc2tDcmVhdGVkEikKB21lc3NhZ2UYASABKAsyGC5kZXZ0b29sLnYxYWxwaGEuTWVzc2FnZRI0CghzZXR0aW5ncxgCIAEoCzIiLmRldnRvb2wuYTJhLnYxYWxwaGEuQWdlbnRTZXR0aW5ncxI6ChBzZXNzaW9uX3NldHRpbmdzGAMgASgLMiAuZGV2dG9vbC52MWFscGhhLlNlc3Npb25TZXR0aW5ncxJACgdjb21tYW5kGAQgASgLMi8uZGV2dG9vbC5hMmEudjFhbHBoYS5FeGVjdXRlU2xhc2hDb21tYW5kUmVxdWVzdBIRCglwcmluY2lwYWwYBSABKAkSEgoKcmVwbHlfb25seRgGIAEoCCLXAQoNTWVzc2FnZVF1ZXVlZBIpCgdtZXNzYWdlGAEgASgLMhguZGV2dG9vbC52MWFscGhhLk1lc3NhZ2USMgoIZGVsaXZlcnkYAiABKA4yIC5kZXZ0b29sLnYxYWxwaGEuTWVzc2FnZURlbGl2ZXJ5EjEKCm9wZW5fY2FsbHMYAyADKAsyHS5kZXZ0b29sLmEyYS52MWFscGhhLlRvb2xDYWxsEjQKDWFwcHJvdmFsX21vZGUYBCABKA4yHS5kZXZ0b29sLnYxYWxwaGEuQXBwcm92YWxNb2RlIiIKDE1lc3NhZ2VUYWtlbhISCgptZXNzYWdlX2lkGAEgASgJIiYKEE1lc3NhZ2VXaXRoZHJhd24SEgoKbWVzc2FnZV9pZBgBIAEoCSJhCg5BcnRpZmFjdFVwZGF0ZRIrCghhcnRpZmFjdBgBIAEoCzIZLmRldnRvb2wudjFhbHBoYS5BcnRpZmFjdBIOCgZhcHBlbmQYAiABKAgSEgoKbGFzdF9jaHVuaxgDIAEoCCJ6CgtTdGF0ZUNoYW5nZRIMCgR0ZXh0GAEgASgJEg0KBWVycm9yGAIgASgJEjEKCm9wZW5fY2FsbHMYAyADKAsyHS5kZXZ0b29sLmEyYS52MWFscGhhLlRvb2xDYWxsEhsKE3VudGFrZW5fbWVzc2FnZV9pZHMYBCADKAkiGwoLVGV4dENvbnRlbnQSDAoEdGV4dBgBIAEoCWIGcHJvdG8z", [file_devtool_a2a_v1alpha_command, file_devtool_a2a_v1alpha_event, file_devtool_a2a_v1alpha_settings, file_devtool_a2a_v1alpha_tool_call, file_devtool_v1alpha_session_settings, file_devtool_v1alpha_task, file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
  * One record of a task's append-only log: the unit that is stored, streamed and
@@ -241,6 +241,14 @@ export type TaskEvent = Message<"devtool.v1alpha.TaskEvent"> & {
    * @generated from field: string agent_session_id = 24;
    */
   agentSessionId: string;
+
+  /**
+   * The approval mode of the session after this event, as its messages asked
+   * for it; see `SessionSettings.approval_mode`. Unspecified for the server's.
+   *
+   * @generated from field: devtool.v1alpha.ApprovalMode approval_mode = 25;
+   */
+  approvalMode: ApprovalMode;
 };
 
 /**
@@ -433,6 +441,14 @@ export type TaskEventJson = {
    * @generated from field: string agent_session_id = 24;
    */
   agentSessionId?: string;
+
+  /**
+   * The approval mode of the session after this event, as its messages asked
+   * for it; see `SessionSettings.approval_mode`. Unspecified for the server's.
+   *
+   * @generated from field: devtool.v1alpha.ApprovalMode approval_mode = 25;
+   */
+  approvalMode?: ApprovalModeJson;
 };
 
 /**
@@ -642,6 +658,14 @@ export type MessageQueued = Message<"devtool.v1alpha.MessageQueued"> & {
    * @generated from field: repeated devtool.a2a.v1alpha.ToolCall open_calls = 3;
    */
   openCalls: ToolCall[];
+
+  /**
+   * The approval mode of the session once the agent takes the message.
+   * Unspecified leaves it.
+   *
+   * @generated from field: devtool.v1alpha.ApprovalMode approval_mode = 4;
+   */
+  approvalMode: ApprovalMode;
 };
 
 /**
@@ -672,6 +696,14 @@ export type MessageQueuedJson = {
    * @generated from field: repeated devtool.a2a.v1alpha.ToolCall open_calls = 3;
    */
   openCalls?: ToolCallJson[];
+
+  /**
+   * The approval mode of the session once the agent takes the message.
+   * Unspecified leaves it.
+   *
+   * @generated from field: devtool.v1alpha.ApprovalMode approval_mode = 4;
+   */
+  approvalMode?: ApprovalModeJson;
 };
 
 /**

@@ -1,0 +1,66 @@
+import { ApprovalMode, AuditAction, type Task } from "@devtool/schema";
+import { describe, expect, it } from "vitest";
+import { AcpWorld, type AcpWorldOptions } from "./acp-agent/world.ts";
+
+const { DEFAULT, PLAN, YOLO } = ApprovalMode;
+
+describe("the approval mode of a later message, at an ACP agent (SESSION-4)", () => {
+  it("sets the agent's mode, and sets back the one it was in", async () => {
+    await using acp = await world();
+    const { task } = await acp.say("tell", undefined, { approvalMode: DEFAULT });
+    expect(await modeOf(acp, task)).toBe("default");
+    expect(await modeOf(acp, task, PLAN)).toBe("plan");
+    expect(await modeOf(acp, task)).toBe("plan");
+    expect(await modeOf(acp, task, YOLO)).toBe("default");
+  });
+
+  it("sets back the operator's mode", async () => {
+    await using acp = await world({ mode: "wild" });
+    const { task } = await acp.say("tell", undefined, { approvalMode: PLAN });
+    expect(await modeOf(acp, task, DEFAULT)).toBe("wild");
+  });
+
+  it("is known after a restart of both, in either direction", async () => {
+    await using acp = await world({ isDurable: true });
+    const { task } = await acp.say("tell", undefined, { approvalMode: DEFAULT });
+    expect(await modeOf(acp, task, PLAN)).toBe("plan");
+    await acp.restart();
+    expect(await modeOf(acp, task)).toBe("plan");
+    await acp.restart();
+    expect(await modeOf(acp, task, DEFAULT)).toBe("default");
+    const changes = (await acp.audit()).filter(({ action }) => action === AuditAction.APPROVAL_MODE_CHANGED);
+    expect(changes.map(({ shown }) => shown)).toEqual(["PLAN", "DEFAULT"]);
+  });
+
+  it("is refused, and nothing is stored, for an agent that has no mode to plan in", async () => {
+    await using acp = await world({ planMode: "none" });
+    const { task } = await acp.say("say Hello.");
+    await expect(modeOf(acp, task, PLAN)).rejects.toThrow('agent "fake" has no mode "none"');
+    const { task: kept } = await acp.client.tasks.getTask({ taskId: task.id });
+    expect(kept?.sequence).toBe(task.sequence);
+    expect(await modeOf(acp, task)).toBe("default");
+  });
+
+  it("asks the policy by the mode as it is now", async () => {
+    const modes: ApprovalMode[] = [];
+    const permission: AcpWorldOptions["permission"] = async ({ approvalMode }) => {
+      modes.push(approvalMode);
+      return { case: "allow", rule: "test" };
+    };
+    await using acp = await world({ permission });
+    const { task } = await acp.say("ask edit a.txt", undefined, { approvalMode: DEFAULT });
+    await acp.say("ask edit b.txt", task, { approvalMode: PLAN });
+    expect(modes).toEqual([DEFAULT, PLAN]);
+  });
+});
+
+function world(options: AcpWorldOptions = {}): Promise<AcpWorld> {
+  return new AcpWorld(options).start();
+}
+
+/** The mode that the agent is in, in a turn whose message asks for an approval mode. */
+async function modeOf(acp: AcpWorld, task: Task, approvalMode = ApprovalMode.UNSPECIFIED): Promise<unknown> {
+  const { task: before } = await acp.client.tasks.getTask({ taskId: task.id });
+  const { text } = await acp.say("tell", before, { approvalMode });
+  return JSON.parse(text).session.mode;
+}
