@@ -54,7 +54,7 @@ function buildProgram(io: Io, done: Done): Command {
   program.commandsGroup("Use an agent:");
   for (const add of [addRun, addChat, addAcp, addSlashCommands, addTasks]) add(program, io, done);
   program.commandsGroup("Run a server:");
-  for (const add of [addServe, addTrust, addAudit, addPush, addDoctor]) add(program, io, done);
+  for (const add of [addServe, addTrust, addAudit, addStore, addPush, addDoctor]) add(program, io, done);
   program.commandsGroup("Test:");
   addConformance(program, io, done);
   return program;
@@ -235,6 +235,16 @@ function addAudit(program: Command, io: Io, done: Done): void {
     .description("Print each record as a line of JSON")
     .option("--log <file>", JOB_LOG)
     .action(async (options) => done(await (await import("./command/audit.ts")).exportAudit(options, io)));
+}
+
+function addStore(program: Command, io: Io, done: Done): void {
+  program
+    .command("store")
+    .description("Move the log of tasks between stores")
+    .command("copy <from> <to>")
+    .description("Copy all tasks into an empty store, and compare; each is a data directory or a postgres:// URL")
+    .option("--schema <name>", "schema of the database (default: devtool)")
+    .action(async (from, to, options) => done(await (await import("./command/store.ts")).copy(from, to, options, io)));
 }
 
 function addTrust(program: Command, io: Io, done: Done): void {

@@ -1,4 +1,4 @@
-import { fromBinary } from "@bufbuild/protobuf";
+import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type AuditRecord, AuditRecordSchema } from "@devtool/schema";
 import { chainRecord, decodeAuditRow, failpoint } from "@devtool/server/store";
 import type { Pool, PoolClient } from "pg";
@@ -43,6 +43,19 @@ export class AuditLog {
       if (!last || records.length < PAGE) return;
       position = last.number;
     }
+  }
+
+  /** Puts records beside the chain that come without events. */
+  async put(records: readonly AuditRecord[]): Promise<void> {
+    if (records.length === 0) return;
+    failpoint("devtool:postgres.audit-put.before");
+    await this.#pool.query({
+      name: "put-audit",
+      text: `INSERT INTO audit_pending (data)
+        SELECT data FROM unnest($1::bytea[]) WITH ORDINALITY AS record (data, place) ORDER BY place`,
+      values: [records.map((record) => toBinary(AuditRecordSchema, record))],
+    });
+    failpoint("devtool:postgres.audit-put.after");
   }
 
   /** Appends to the chain all records that were committed beside it. */

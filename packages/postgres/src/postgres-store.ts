@@ -67,7 +67,7 @@ export class PostgresStore implements ServerStore {
   async append(events: readonly TaskEvent[], audit: readonly AuditRecord[] = [], fence = 0n): Promise<void> {
     if (this.#closed) throw closed();
     const append = createAppend(events, audit, fence);
-    if (!append) return;
+    if (!append) return this.#audit.put(audit);
     this.#queue.push(append);
     this.#writing ??= this.#writeQueue();
     return append.committed.promise;

@@ -1,9 +1,11 @@
 // The public names of @devtool/server/operator: parts of a server for the command line and other tools of its operator.
 
+export { openStore } from "./assembly/open-store.ts";
 export { failpoint } from "./failpoint.ts";
 export { isInside } from "./files/is-inside.ts";
 export { replaceFile } from "./files/replace-file.ts";
 export { isOtherProcess } from "./other-process.ts";
 export { assertSafeExposure } from "./server-access.ts";
+export { copyStore, type StoreCopy } from "./store/copy-store.ts";
 export { SqliteTaskStore } from "./store/sqlite-task-store.ts";
 export { PROOF_BYTES, type ServerSecrets, serverProof } from "./transport/http/server-proof.ts";

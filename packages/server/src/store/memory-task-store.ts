@@ -19,7 +19,11 @@ export class MemoryTaskStore implements ServerStore {
 
   async append(events: readonly TaskEvent[], audit: readonly AuditRecord[] = []): Promise<void> {
     const [first] = events;
-    if (!first) return;
+    if (first) this.#appendEvents(first, events);
+    for (const record of audit) this.#audit.push(chainRecord(record, this.#audit.at(-1)).record);
+  }
+
+  #appendEvents(first: TaskEvent, events: readonly TaskEvent[]): void {
     const log = this.#logs.get(first.taskId) ?? [];
     assertFollows(events, log.at(-1)?.sequence ?? 0n);
     log.push(...events);
@@ -30,7 +34,6 @@ export class MemoryTaskStore implements ServerStore {
       if (messageId !== undefined) this.#messages.set(JSON.stringify([principal, messageId]), event);
     }
     this.#latest.set(JSON.stringify([principal, first.contextId]), events.at(-1) ?? first);
-    for (const record of audit) this.#audit.push(chainRecord(record, this.#audit.at(-1)).record);
   }
 
   async *readEvents(taskId: string, after: bigint): AsyncIterable<TaskEvent> {

@@ -84,6 +84,15 @@ function testWriters(open: OpenStore): void {
     expect((await Array.fromAsync(store.readAudit(2n))).map(({ number }) => number)).toEqual([3n]);
     expect(await verifyAudit(store.readAudit(0n))).toMatchObject({ count: 3n, fault: undefined });
   });
+
+  it("chains audit records that come without events, in their order", async () => {
+    await using store = await open();
+    await store.append([created("t1")], [record("t1")]);
+    await store.append([], [record("t2"), record("t3")]);
+    const records = await Array.fromAsync(store.readAudit(0n));
+    expect(records.map(({ number, taskId }) => `${number} ${taskId}`)).toEqual(["1 t1", "2 t2", "3 t3"]);
+    expect(await verifyAudit(store.readAudit(0n))).toMatchObject({ count: 3n, fault: undefined });
+  });
 }
 
 function testReadEvents(open: OpenStore): void {

@@ -40,7 +40,8 @@ export interface TaskPage {
 export interface TaskStore extends AsyncDisposable {
   /**
    * Appends events to the log of one task, in order, all or none. The audit records that explain them
-   * are appended in the same transaction; the store numbers and chains them over all tasks.
+   * are appended in the same transaction; the store numbers and chains them over all tasks. Without
+   * events, appends the audit records alone, as the copy of a store does.
    *
    * When the promise resolves, the events survive a crash of the machine.
    *

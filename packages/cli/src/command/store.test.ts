@@ -1,0 +1,126 @@
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { PassThrough } from "node:stream";
+import { confirmationPart, pendingToolCalls, streamMessage, textMessage } from "@devtool/client";
+import { serveCodingAgent } from "@devtool/coding-agent";
+import { findPostgres, startPostgres } from "@devtool/postgres/testing";
+import { emptyTask, reduceTask, type Task, TaskState } from "@devtool/schema";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createClient } from "../connection.ts";
+import { runProgram } from "../program.ts";
+
+const bin = findPostgres();
+
+describe("devtool store copy", () => {
+  let root: string;
+  beforeEach(async () => {
+    root = await mkdtemp(join(tmpdir(), "devtool-store-cli-"));
+    await mkdir(join(root, "workspace"));
+  });
+  afterEach(() => rm(root, { recursive: true }));
+
+  it("copies a data directory, in which a task that asks is answered then", async () => {
+    const asked = await ask(join(root, "data"));
+    expect(await copy(join(root, "data"), join(root, "copied"))).toMatchObject({ code: 0, err: "" });
+    const ended = await answer(join(root, "copied"), asked);
+    expect(ended.state).toBe(TaskState.COMPLETED);
+  });
+
+  it.skipIf(bin === undefined)("copies into PostgreSQL and out of it, with the same audit log", async () => {
+    await using postgres = await startPostgres(bin ?? "");
+    const asked = await ask(join(root, "data"));
+    const into = await copy(join(root, "data"), postgres.url, "--schema", "agents");
+    expect(into).toMatchObject({ code: 0, err: "" });
+    expect(into.out).toMatch(
+      /^copied 1 tasks with \d+ events, and 0 push configs\n1 audit records are in order; the last has the hash \S{44}\n$/,
+    );
+    expect(await copy(postgres.url, join(root, "back"), "--schema", "agents")).toEqual(into);
+    expect((await answer(join(root, "back"), asked)).state).toBe(TaskState.COMPLETED);
+  });
+
+  it("refuses a source that is missing, and does not create it", async () => {
+    const missing = join(root, "missing");
+    const refused = {
+      code: 1,
+      out: "",
+      err: `devtool: ${missing}/tasks.db is missing: name a data directory, or a URL such as postgres://host/database\n`,
+    };
+    expect(await copy(missing, join(root, "copied"))).toEqual(refused);
+    expect(await copy(missing, join(root, "copied"))).toEqual(refused);
+  });
+
+  it("refuses a target that has tasks", async () => {
+    await ask(join(root, "data"));
+    await copy(join(root, "data"), join(root, "copied"));
+    expect(await copy(join(root, "data"), join(root, "copied"))).toEqual({
+      code: 1,
+      out: "",
+      err: "devtool: the target of the copy has tasks already: choose an empty directory or schema\n",
+    });
+  });
+
+  it("refuses a directory that a server uses", async () => {
+    await using _server = await serve(join(root, "data"));
+    expect(await copy(join(root, "data"), join(root, "copied"))).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("tasks.db"),
+    });
+  });
+
+  it("refuses a URL of another database, without its password", async () => {
+    await ask(join(root, "data"));
+    const { code, err } = await copy(join(root, "data"), "mysql://me:secret@host/db");
+    expect(code).toBe(1);
+    expect(err).toBe(
+      "devtool: the URL of the store is not a URL of PostgreSQL: write postgres://user:password@host:5432/database\n",
+    );
+  });
+
+  function serve(dataDirectory: string) {
+    return serveCodingAgent({ workspace: join(root, "workspace"), dataDirectory });
+  }
+
+  /** Starts a task that asks whether it may write a file. */
+  async function ask(dataDirectory: string): Promise<Task> {
+    await using server = await serve(dataDirectory);
+    const client = await createClient(server, "connect");
+    return await follow(client, { message: textMessage(crypto.randomUUID(), "write hello.txt hello") }, emptyTask());
+  }
+
+  async function answer(dataDirectory: string, asked: Task): Promise<Task> {
+    await using server = await serve(dataDirectory);
+    const client = await createClient(server, "connect");
+    const parts = pendingToolCalls(asked).map((call) => confirmationPart(call, "proceed_once"));
+    return await follow(client, { message: { messageId: crypto.randomUUID(), parts }, taskId: asked.id }, asked);
+  }
+});
+
+async function follow(
+  client: Awaited<ReturnType<typeof createClient>>,
+  request: Parameters<typeof streamMessage>[1],
+  from: Task,
+): Promise<Task> {
+  let task = from;
+  for await (const event of streamMessage(client, request, AbortSignal.timeout(300_000)))
+    task = reduceTask(task, event);
+  return task;
+}
+
+async function copy(...args: readonly string[]) {
+  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
+  const code = await runProgram(["store", "copy", ...args], {
+    stdin,
+    stdout,
+    stderr,
+    env: {},
+    interactive: false,
+    onInterrupt: () => () => undefined,
+    interrupt: () => undefined,
+  });
+  return { code, out: textOf(stdout), err: textOf(stderr) };
+}
+
+function textOf(stream: PassThrough): string {
+  return stream.read()?.toString() ?? "";
+}

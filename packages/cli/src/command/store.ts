@@ -1,0 +1,53 @@
+import { access } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { copyStore, openStore } from "@devtool/server/operator";
+import type { ServerStore } from "@devtool/server/store";
+import { ExitCode } from "../exit-code.ts";
+import { type Io, writeLine } from "../io.ts";
+import { visibleName } from "../render/style.ts";
+import { interruptSignal } from "../session.ts";
+
+/** The options of `devtool store copy`. */
+export interface StoreOptions {
+  /** The schema of a database. Default: `devtool`. */
+  readonly schema?: string;
+}
+
+/**
+ * `devtool store copy`: copies all tasks, push configs and audit records into an empty store, and compares the copy.
+ *
+ * Each place is a data directory or the URL of a PostgreSQL database.
+ */
+export async function copy(from: string, to: string, { schema }: StoreOptions, io: Io): Promise<number> {
+  using interrupt = interruptSignal(io);
+  await using source = await openSource(from, schema);
+  await using target = await openPlace(to, schema);
+  const { tasks, events, pushConfigs, audit } = await copyStore(source, target, interrupt.signal);
+  const head = audit.head === "" ? "" : `; the last has the hash ${audit.head}`;
+  writeLine(io.stdout, `copied ${tasks} tasks with ${events} events, and ${pushConfigs} push configs`);
+  writeLine(io.stdout, `${audit.count} audit records are in order${head}`);
+  return ExitCode.OK;
+}
+
+/** Opens a store that must exist: opening a directory without a store would create one. */
+async function openSource(place: string, schema: string | undefined): Promise<ServerStore> {
+  if (!isDatabase(place)) {
+    const file = join(resolve(place), "tasks.db");
+    await access(file).catch(() => {
+      throw new Error(
+        `${visibleName(file)} is missing: name a data directory, or a URL such as postgres://host/database`,
+      );
+    });
+  }
+  return openPlace(place, schema);
+}
+
+async function openPlace(place: string, schema: string | undefined): Promise<ServerStore> {
+  if (!isDatabase(place)) return openStore({ dataDirectory: resolve(place) });
+  const { PostgresStore } = await import("@devtool/postgres");
+  return PostgresStore.open({ url: place, schema });
+}
+
+function isDatabase(place: string): boolean {
+  return /^[a-z]+:\/\//.test(place);
+}
