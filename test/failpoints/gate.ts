@@ -10,7 +10,7 @@ const NO_STEPS: readonly { readonly call: RegExp; readonly why: string }[] = [
   { call: /^this\.#repository\.remove$/, why: "ShadowGit has failpoints of its own" },
   { call: /^workspace\.writeFile$/, why: "Workspace has failpoints of its own" },
   {
-    call: /^(invocation|\(await make\(\)\))\.execute$|executor\.execute$/i,
+    call: /^(invocation|loop|\(await make\(\)\))\.execute$|executor\.execute$/i,
     why: "it hands on: tools run in running-call.ts",
   },
 ];
