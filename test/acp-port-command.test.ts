@@ -1,6 +1,6 @@
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, readFile, realpath, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
@@ -117,6 +117,30 @@ describe("devtool acp", () => {
       expect(await readFile(join(work, "named.txt"), "utf8")).toBe("made");
     },
   );
+
+  it("offers the agents of the running server, or those that it is given", async () => {
+    const module = join(base, "echo.mjs");
+    await writeFile(
+      module,
+      `async function* execute() { yield { case: "text", value: "I am echo." }; }
+      export const agent = { about: { name: "Echo", description: "Echoes." }, open: () => ({ createExecutor: () => ({ execute }) }) };`,
+    );
+    await serve("--agent", "devtool", "--agent", `echo=${module}`);
+    const { editor } = start();
+    await editor.agent.request("initialize", { protocolVersion: 1 });
+    const { sessionId, configOptions } = await editor.agent.request("session/new", { cwd: work, mcpServers: [] });
+    const options = [{ value: "devtool" }, { value: "echo" }];
+    expect(configOptions).toMatchObject([{ id: "agent", currentValue: "devtool", options }]);
+    await editor.agent.request("session/set_config_option", { sessionId, configId: "agent", value: "echo" });
+    await editor.prompt(sessionId, "text Not played.");
+    expect(editor.text).toBe("I am echo.");
+    const { editor: other } = start({}, "--agent", "echo");
+    await other.agent.request("initialize", { protocolVersion: 1 });
+    const opened = await other.agent.request("session/new", { cwd: work, mcpServers: [] });
+    expect(opened.configOptions).toBeUndefined();
+    await other.prompt(opened.sessionId, "text Not played.");
+    expect(other.text).toBe("I am echo.");
+  });
 
   it("says which server does not answer", async () => {
     const { editor } = start({}, "--url", "http://127.0.0.1:1");

@@ -62,6 +62,12 @@ export function agentSpecs(flags: readonly string[] = [], { config, directory }:
   return specs;
 }
 
+/** Returns the names by which clients choose one of several agents, the default first; empty for one agent. */
+export function choicesOf(agents: Readonly<Record<string, Agent>>): string[] {
+  const names = Object.keys(agents);
+  return names.length > 1 ? names : [];
+}
+
 function parseSpec(named: string, agent: string, naming: Naming): AgentSpec {
   const { setting } = naming;
   if (agent === "") throw new Error(`${setting} names no module: ${REMEDY}`);

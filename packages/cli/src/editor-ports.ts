@@ -14,8 +14,8 @@ import { urlProblem } from "./url-problem.ts";
 export interface EditorOptions extends ConnectionOptions {
   /** Directory on the server to work in, in place of the editor's. */
   readonly workspace?: string;
-  /** Name of the agent, on a server with several. */
-  readonly agent?: string;
+  /** Names of the agents that the editor offers, on a server with several; the first is that of sessions that choose none. Default: all. */
+  readonly agent?: readonly string[];
 }
 
 /** The servers for the directories that an editor opens: the running or named one, or servers of its own, which end with the editor. */
@@ -81,7 +81,11 @@ async function openPort(options: EditorOptions, io: Io): Promise<EditorPort> {
   });
   try {
     const { client, workspace, log, address } = server;
-    const port = { client, workspace, agent: await agentAt(address, options) };
+    const names = options.agent ?? server.agents;
+    const found = names.map(async (name) => [name, await agentAt(address, options, name)] as const);
+    const agents = new Map(await Promise.all(found));
+    const [first = await agentAt(address, options)] = agents.values();
+    const port = { client, workspace, agent: first, agents };
     return { port, server, startedIn: log === "" ? undefined : workspace };
   } catch (reason) {
     await server[Symbol.asyncDispose]();
@@ -90,7 +94,7 @@ async function openPort(options: EditorOptions, io: Io): Promise<EditorPort> {
 }
 
 /** Reads the card of an agent. A server that speaks Connect or gRPC may be one without a card. */
-async function agentAt(address: Address, { agent, protocol }: EditorOptions): Promise<PortAgent> {
+async function agentAt(address: Address, { protocol }: EditorOptions, agent?: string): Promise<PortAgent> {
   const { fetch } = await trustIn(address.certificate);
   const path = agent === undefined ? "" : `/agents/${encodeURIComponent(agent)}`;
   try {

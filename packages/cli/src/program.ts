@@ -140,7 +140,10 @@ function addAcp(program: Command, io: Io, done: Done): void {
     .command("acp")
     .description("Be an agent of the Agent Client Protocol for an editor, on standard input and output")
     .option("--workspace <dir>", "directory to work in (default: the editor's; with --url the server's)")
-    .option("--agent <name>", "agent to use, on a server with several")
+    .option(
+      "--agent <name...>",
+      "agents that the editor offers to choose from, on a server with several (default: all)",
+    )
     .option("--model <name...>", "models that the editor offers to choose from")
     .option(
       "--url <url>",

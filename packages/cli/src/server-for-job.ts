@@ -23,6 +23,8 @@ export interface JobServer extends AsyncDisposable {
   readonly workspace: string | undefined;
   /** Where the server is, and how it is called. */
   readonly address: Address;
+  /** The agents that clients can choose by name, the default first; empty when there is one or when they are not known. */
+  readonly agents: readonly string[];
   /** The file with the task and its audit log; empty when the server was not started for this job. */
   readonly log: string;
 }
@@ -53,7 +55,8 @@ export async function serverForJob(options: JobOptions, io: Io): Promise<JobServ
   }
   const { client } = await connectionTo(address, { ...options, io, notify });
   const where = isNamed ? options.workspace && workspace : workspace;
-  return { client, workspace: where, address, log: "", [Symbol.asyncDispose]: () => Promise.resolve() };
+  const agents = address.info?.agents ?? [];
+  return { client, workspace: where, address, agents, log: "", [Symbol.asyncDispose]: () => Promise.resolve() };
 }
 
 async function startServer(workspace: string, options: JobOptions, io: Io): Promise<JobServer> {
@@ -62,23 +65,24 @@ async function startServer(workspace: string, options: JobOptions, io: Io): Prom
   const { createServer } = await import("@devtool/server");
   const { agentOptions, operatorConfig } = await import("./agent-options.ts");
   const { permissionPolicy } = await import("./agent-permission.ts");
-  const { agentSpecs, loadAgents } = await import("./agent-modules.ts");
+  const { agentSpecs, choicesOf, loadAgents } = await import("./agent-modules.ts");
   const data = resolve(options.data ?? defaultDataDirectory(io.env));
   const operator = await operatorConfig(undefined, data);
   const configured = await agentOptions(operator, io);
   await mkdir(workspace, { recursive: true });
   const log = join(data, "jobs", `${new Date().toISOString().replaceAll(":", "-")}-${randomUUID().slice(0, 8)}.db`);
+  const agents = await loadAgents(agentSpecs([], operator), {
+    codingAgent: () => codingAgent(configured),
+    place: {
+      env: io.env,
+      workspaces: [workspace],
+      approvalMode: configured.approvalMode,
+      permission: () => permissionPolicy({ ...configured, dataDirectory: data }),
+    },
+  });
   const server = await createServer({
     ...configured,
-    agents: await loadAgents(agentSpecs([], operator), {
-      codingAgent: () => codingAgent(configured),
-      place: {
-        env: io.env,
-        workspaces: [workspace],
-        approvalMode: configured.approvalMode,
-        permission: () => permissionPolicy({ ...configured, dataDirectory: data }),
-      },
-    }),
+    agents,
     workspace,
     // The user's rules, approvals and trust apply to this server too, and are hidden from its tools.
     dataDirectory: data,
@@ -89,7 +93,8 @@ async function startServer(workspace: string, options: JobOptions, io: Io): Prom
   const certificate = configured.tls?.certificate;
   const address = { url, token, ...(certificate && { certificate }) };
   const client = await createClient(address, options.protocol ?? "connect");
-  return { client, workspace, address, log, [Symbol.asyncDispose]: () => server.close() };
+  const close = (): Promise<void> => server.close();
+  return { client, workspace, address, agents: choicesOf(agents), log, [Symbol.asyncDispose]: close };
 }
 
 /** Whether an existing directory is in one of the roots, with links resolved. */

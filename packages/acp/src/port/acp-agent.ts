@@ -14,6 +14,7 @@ import type {
   PromptRequest,
   PromptResponse,
   ResumeSessionRequest,
+  SessionConfigOption,
   SetSessionConfigOptionRequest,
   SetSessionConfigOptionResponse,
   SetSessionModeRequest,
@@ -26,6 +27,7 @@ import type { Port } from "./port.ts";
 import { AcpSession, type SessionChoices } from "./session.ts";
 import { assertWorksIn, listSessions, tasksOfSession } from "./session-list.ts";
 import {
+  agentOf,
   assertAbsolute,
   assertNoMoreDirectories,
   configOptions,
@@ -82,13 +84,13 @@ export class AcpAgent {
     const { port, choices } = await this.#open(request);
     const session = this.#session(this.#host.nextId(), { port, choices, acp });
     this.#afterResponse(() => session.announceCommands());
-    return { sessionId: session.id, ...this.#state(session, port) };
+    return { sessionId: session.id, ...this.#state(session) };
   }
 
   async loadSession(request: LoadSessionRequest, acp: AgentContext): Promise<LoadSessionResponse> {
-    const { session, tasks, port } = await this.#continue(request, acp);
+    const { session, tasks } = await this.#continue(request, acp);
     await session.replay(tasks);
-    return this.#goOn({ session, tasks, port });
+    return this.#goOn({ session, tasks });
   }
 
   async resumeSession(request: ResumeSessionRequest, acp: AgentContext): Promise<LoadSessionResponse> {
@@ -120,12 +122,29 @@ export class AcpAgent {
     const { sessionId, configId, value } = request;
     const { models } = this.#host;
     const session = this.#find(sessionId);
-    if (configId !== MODEL_OPTION || models.length === 0) {
-      const known = models.length === 0 ? "this agent has none" : `choose ${MODEL_OPTION}`;
+    const { agents } = session.port;
+    const ids = this.#options(session).map(({ id }) => id);
+    if (!ids.includes(configId)) {
+      const known = ids.length === 0 ? "this agent has none" : `choose ${ids.join(", ")}`;
       throw invalidParams(`config option ${JSON.stringify(configId)} does not exist: ${known}`);
     }
-    session.choose({ model: modelOf(value, models) });
-    return { configOptions: configOptions(session.choices.model, models) };
+    if (configId === MODEL_OPTION) session.choose({ model: modelOf(value, models) });
+    else this.#chooseAgent(session, agentOf(value, agents));
+    return { configOptions: this.#options(session) };
+  }
+
+  /** Chooses the agent of later prompts, and tells the client what it does not know and which commands it has. */
+  #chooseAgent(session: AcpSession, agent: string): void {
+    if (agent === session.choices.agent) return;
+    const news = session.chooseAgent(agent);
+    this.#afterResponse(async () => {
+      if (news !== "") await session.tell(news);
+      await session.announceCommands();
+    });
+  }
+
+  #options(session: AcpSession): SessionConfigOption[] {
+    return configOptions(session.choices, { agents: session.port.agents, models: this.#host.models });
   }
 
   async prompt({ sessionId, prompt }: PromptRequest, signal: AbortSignal): Promise<PromptResponse> {
@@ -148,7 +167,8 @@ export class AcpAgent {
     assertNoMoreDirectories(additionalDirectories);
     const port = await asRpc(this.#host.connect(cwd, this.#signal));
     const servers = mcpServersFrom(mcpServers, port.agent);
-    const { agent } = this.#host;
+    const [first = ""] = port.agents?.keys() ?? [];
+    const agent = this.#host.agent || first;
     return { port, choices: { cwd, mcpServers: servers, agent, model: "", approvalMode: ApprovalMode.UNSPECIFIED } };
   }
 
@@ -172,25 +192,24 @@ export class AcpAgent {
     this.#sessions.get(sessionId)?.leave();
     const session = this.#session(sessionId, { port, choices, acp });
     session.continue(tasks);
-    return { session, tasks, port };
+    return { session, tasks };
   }
 
   /** Follows the tasks of a session that has been continued, once the client knows the session. */
-  #goOn({ session, tasks, port }: Continued): LoadSessionResponse {
+  #goOn({ session, tasks }: Continued): LoadSessionResponse {
     this.#afterResponse(async () => {
       session.attach(tasks);
       await session.announceCommands();
     });
-    return this.#state(session, port);
+    return this.#state(session);
   }
 
-  #state(session: AcpSession, { agent }: Port): Pick<NewSessionResponse, "modes" | "configOptions"> {
-    const { approvalMode, model } = session.choices;
-    if (!agent.hasExtension) return {};
-    const { models } = this.#host;
+  #state(session: AcpSession): Pick<NewSessionResponse, "modes" | "configOptions"> {
+    if (!session.agent.hasExtension) return {};
+    const options = this.#options(session);
     return {
-      modes: modeState(approvalMode),
-      ...(models.length > 0 && { configOptions: configOptions(model, models) }),
+      modes: modeState(session.choices.approvalMode),
+      ...(options.length > 0 && { configOptions: options }),
     };
   }
 
@@ -211,7 +230,6 @@ interface Opened {
 interface Continued {
   readonly session: AcpSession;
   readonly tasks: readonly Task[];
-  readonly port: Port;
 }
 
 /** Rejects with the JSON-RPC error that an error of the server means. */

@@ -11,6 +11,12 @@ export interface Port {
   readonly workspace?: string | undefined;
   /** What the server's card says about the agent. */
   readonly agent: PortAgent;
+  /**
+   * The agents that sessions can choose, by name, the one of sessions that choose none first.
+   *
+   * Default: none, so that the client is not offered a choice.
+   */
+  readonly agents?: ReadonlyMap<string, PortAgent> | undefined;
 }
 
 /** What an ACP client has to know about the agent behind the port. */

@@ -13,9 +13,9 @@ export interface ServeAcpOptions {
    */
   readonly connect: (cwd: string | undefined, signal: AbortSignal) => Promise<Port>;
   /**
-   * The agent to choose on a server with several.
+   * The agent of sessions that choose none, on a server with several.
    *
-   * Default: the server's first.
+   * Default: the first of `Port.agents`, or the server's own.
    */
   readonly agent?: string;
   /**

@@ -1,4 +1,10 @@
-import type { AgentContext, ClientCapabilities, ContentBlock, PromptResponse } from "@agentclientprotocol/sdk";
+import type {
+  AgentContext,
+  ClientCapabilities,
+  ContentBlock,
+  PromptResponse,
+  SessionUpdate,
+} from "@agentclientprotocol/sdk";
 import { create } from "@bufbuild/protobuf";
 import {
   AgentSettingsSchema,
@@ -18,8 +24,9 @@ import {
 } from "@devtool/schema";
 import { availableCommands, readCommandLine } from "./commands.ts";
 import { partsFromPrompt } from "./content.ts";
+import { Conversation, Conversations } from "./conversation.ts";
 import { invalidParams, invalidRequest } from "./errors.ts";
-import type { Port } from "./port.ts";
+import type { Port, PortAgent } from "./port.ts";
 import { Turn } from "./turn.ts";
 import { SessionUpdates } from "./updates.ts";
 
@@ -49,13 +56,7 @@ export class AcpSession {
   readonly #host: SessionHost;
   readonly #updates: SessionUpdates;
   #choices: SessionChoices;
-  /** The context of the tasks. A server may choose another one than the client. */
-  #contextId: string;
-  #task: Task = emptyTask();
-  /** Whether a task has fixed the settings of the context. */
-  #isStarted = false;
-  /** The approval mode of the context, as its last task has it. */
-  #mode: ApprovalMode = ApprovalMode.UNSPECIFIED;
+  #conversations: Conversations;
   #commands: readonly SlashCommand[] = [];
   /** Resolves when the commands are known. */
   #announced: Promise<void> | undefined;
@@ -67,7 +68,7 @@ export class AcpSession {
     this.id = id;
     this.#host = host;
     this.#choices = choices;
-    this.#contextId = id;
+    this.#conversations = new Conversations(new Conversation(choices.agent, id));
     this.#updates = new SessionUpdates(host.capabilities, host.port.workspace ?? "");
   }
 
@@ -75,9 +76,13 @@ export class AcpSession {
     return this.#choices;
   }
 
-  /** Whether a task has fixed the settings of the context. */
-  get isStarted(): boolean {
-    return this.#isStarted;
+  get port(): Port {
+    return this.#host.port;
+  }
+
+  /** The chosen agent. */
+  get agent(): PortAgent {
+    return this.port.agents?.get(this.#choices.agent) ?? this.port.agent;
   }
 
   /** Changes what applies from the next prompt on. */
@@ -85,16 +90,36 @@ export class AcpSession {
     this.#choices = { ...this.#choices, ...changes };
   }
 
+  /**
+   * Sends later prompts to another agent, in a context of its own: that of earlier prompts to it, or a new one.
+   *
+   * Returns what the client has to know about that; empty for nothing.
+   */
+  chooseAgent(agent: string): string {
+    this.#choices = { ...this.#choices, agent };
+    this.#announced = undefined;
+    return this.#conversations.choose(agent, { isBusy: this.#prompting !== undefined, nextId: this.#host.nextId });
+  }
+
+  /** Shows the user a text that no agent has said. */
+  async tell(text: string): Promise<void> {
+    const { acp, capabilities } = this.#host;
+    const content = { type: "text", text: `${text}\n` } as const;
+    const update: SessionUpdate = capabilities.session?.notices
+      ? { sessionUpdate: "notice", severity: "info", title: text }
+      : { sessionUpdate: "agent_message_chunk", content };
+    await acp.notify("session/update", { sessionId: this.id, update });
+  }
+
   /** Continues the tasks of an existing context, oldest first: prompts go to the last one. */
   continue(tasks: readonly Task[]): void {
     const last = tasks.findLast(({ command }) => command === undefined) ?? tasks.at(-1);
     if (!last) return;
-    this.#task = last.command ? emptyTask() : last;
-    this.#isStarted = true;
-    this.#contextId = last.contextId;
     const { approvalMode, model, agent } = last.sessionSettings ?? create(SessionSettingsSchema);
     this.#choices = { ...this.#choices, approvalMode, model, agent };
-    this.#mode = approvalMode;
+    const conversation = new Conversation(agent, last.contextId);
+    conversation.note(last);
+    this.#conversations = new Conversations(conversation);
   }
 
   /** Shows tasks from their beginning. */
@@ -111,11 +136,12 @@ export class AcpSession {
   attach(tasks: readonly Task[]): void {
     const task = tasks.findLast(({ state }) => !isTerminal(state));
     if (!task || this.#turn) return;
+    const conversation = this.#conversations.current;
     const turn = this.#open(task);
     const followed = turn
       .follow()
       .catch((reason: unknown) => this.#host.log(`task ${task.id} is not followed: ${reason}`));
-    void followed.finally(() => this.#turn === turn && this.#close(turn));
+    void followed.finally(() => this.#turn === turn && this.#close(turn, conversation));
   }
 
   /** Lists the slash commands, and shows them to the client. A server that cannot list them has none. */
@@ -126,9 +152,10 @@ export class AcpSession {
 
   async #announce(): Promise<void> {
     const { port, acp, signal } = this.#host;
-    if (!port.agent.hasExtension) return;
+    if (!this.agent.hasExtension) return;
     try {
-      const where = this.isStarted ? { contextId: this.#contextId } : this.#settings();
+      const { isStarted, contextId } = this.#conversations.current;
+      const where = isStarted ? { contextId } : this.#settings();
       const { commands } = await port.client.commands.getAllSlashCommands(where, { signal });
       this.#commands = commands;
       const update = {
@@ -179,8 +206,10 @@ export class AcpSession {
     // Stop following a task that the session was loaded with. What was shown of it is not shown again.
     const followed = this.#turn;
     followed?.detach();
-    if (followed) this.#close(followed);
-    const task = command ? emptyTask() : this.#task;
+    // Another agent may be chosen meanwhile, for later prompts.
+    const conversation = this.#conversations.current;
+    if (followed) this.#close(followed, conversation);
+    const task = command ? emptyTask() : conversation.task;
     const turn = this.#open(task);
     const cancel = (): void => void turn.cancel();
     canceled.addEventListener("abort", cancel, { once: true });
@@ -190,7 +219,7 @@ export class AcpSession {
       return turn.response();
     } finally {
       canceled.removeEventListener("abort", cancel);
-      this.#close(turn);
+      this.#close(turn, conversation);
     }
   }
 
@@ -202,18 +231,13 @@ export class AcpSession {
     return turn;
   }
 
-  #close(turn: Turn): void {
-    const { task } = turn;
-    if (task.contextId !== "") this.#contextId = task.contextId;
-    this.#isStarted ||= task.id !== "";
-    if (task.id !== "") this.#mode = task.sessionSettings?.approvalMode ?? ApprovalMode.UNSPECIFIED;
-    // A slash command has a task of its own, which prompts do not continue.
-    if (task.id !== "" && task.command === undefined) this.#task = task;
+  #close(turn: Turn, conversation: Conversation): void {
+    conversation.note(turn.task);
     if (this.#turn === turn) this.#turn = undefined;
   }
 
   async #read(blocks: readonly ContentBlock[]): Promise<Part[]> {
-    const { port, acp, capabilities, log } = this.#host;
+    const { acp, capabilities, log } = this.#host;
     const canRead = capabilities.fs?.readTextFile === true;
     const readBuffer = async (path: string): Promise<string | undefined> => {
       if (!canRead) return undefined;
@@ -225,26 +249,27 @@ export class AcpSession {
         return undefined;
       }
     };
-    return partsFromPrompt(blocks, port.agent.inputModes, readBuffer);
+    return partsFromPrompt(blocks, this.agent.inputModes, readBuffer);
   }
 
   #request(parts: Part[], task: Task): SendMessageRequest {
-    const { nextId, port } = this.#host;
-    const message = create(MessageSchema, { messageId: nextId(), role: Role.USER, parts });
-    if (!port.agent.hasExtension && task.id !== "" && isTerminal(task.state)) {
+    const { contextId, isStarted } = this.#conversations.current;
+    const message = create(MessageSchema, { messageId: this.#host.nextId(), role: Role.USER, parts });
+    if (!this.agent.hasExtension && task.id !== "" && isTerminal(task.state)) {
       // A2A itself knows no messages to a task that has ended.
       message.referenceTaskIds = [task.id];
       return create(SendMessageRequestSchema, { message, contextId: task.contextId });
     }
-    const settings = this.#isStarted ? this.#changes() : this.#settings();
-    const place = task.id === "" ? { contextId: this.#contextId } : { taskId: task.id };
+    const settings = isStarted ? this.#changes() : this.#settings();
+    const place = task.id === "" ? { contextId } : { taskId: task.id };
     return create(SendMessageRequestSchema, { message, ...place, ...settings });
   }
 
   async #run(command: { readonly commandPath: string[]; readonly args: string }, turn: Turn): Promise<void> {
     const { port, signal } = this.#host;
-    const settings = this.#isStarted ? this.#changes() : this.#settings();
-    const request = { command, contextId: this.#contextId, ...settings };
+    const { contextId, isStarted } = this.#conversations.current;
+    const settings = isStarted ? this.#changes() : this.#settings();
+    const request = { command, contextId, ...settings };
     const { result } = await port.client.commands.runSlashCommand(request, { signal });
     if (!result || result.status === CommandExecutionStatus.FAILED_TO_START) {
       throw invalidParams(result?.message || `/${command.commandPath.join(" ")} did not start`);
@@ -255,17 +280,18 @@ export class AcpSession {
   /** The settings that may change after the first message of a context. */
   #changes(): Pick<Partial<SendMessageRequest>, "sessionSettings"> {
     const { model, approvalMode } = this.#choices;
-    const isReset = approvalMode === ApprovalMode.UNSPECIFIED && this.#mode !== ApprovalMode.UNSPECIFIED;
+    const { approvalMode: current } = this.#conversations.current;
+    const isReset = approvalMode === ApprovalMode.UNSPECIFIED && current !== ApprovalMode.UNSPECIFIED;
     // Of a mode that is wider than the operator's, the operator's counts.
     const wanted = isReset ? ApprovalMode.YOLO : approvalMode;
-    if (model === "" && wanted === this.#mode) return {};
-    const changes = wanted === this.#mode ? { model } : { model, approvalMode: wanted };
+    if (model === "" && wanted === current) return {};
+    const changes = wanted === current ? { model } : { model, approvalMode: wanted };
     return { sessionSettings: create(SessionSettingsSchema, changes) };
   }
 
   #settings(): Pick<Partial<SendMessageRequest>, "settings" | "sessionSettings"> {
     const { port } = this.#host;
-    if (!port.agent.hasExtension) return {};
+    if (!this.agent.hasExtension) return {};
     const { mcpServers, agent, model, approvalMode } = this.#choices;
     const sessionSettings = create(SessionSettingsSchema, { mcpServers: [...mcpServers], agent, model, approvalMode });
     if (port.workspace === undefined) return { sessionSettings };

@@ -8,7 +8,8 @@ import type {
 import { create } from "@bufbuild/protobuf";
 import { ApprovalMode, type McpServer, McpServerSchema } from "@devtool/schema";
 import { invalidParams } from "./errors.ts";
-import type { PortAgent } from "./port.ts";
+import type { Port, PortAgent } from "./port.ts";
+import type { SessionChoices } from "./session.ts";
 
 /** The approval modes that a client may choose, by their ids in ACP. The others are the operator's alone. */
 const MODES = [
@@ -40,8 +41,31 @@ export function modeOf(modeId: string): ApprovalMode {
 export const MODEL_OPTION = "model";
 const SERVER_MODEL = "server";
 
-/** Returns the options of a session. Without models to choose from there are none. */
-export function configOptions(model: string, models: readonly string[]): SessionConfigOption[] {
+/** The id of the option that chooses the agent. */
+export const AGENT_OPTION = "agent";
+
+/** Returns the options of a session. There are none without agents or models to choose from. */
+export function configOptions(
+  { agent, model }: Pick<SessionChoices, "agent" | "model">,
+  { agents = new Map(), models }: Offers,
+): SessionConfigOption[] {
+  return [...agentOption(agent, [...agents.keys()]), ...modelOption(model, models)];
+}
+
+/** What a client may choose from. */
+export interface Offers {
+  readonly agents?: Port["agents"];
+  readonly models: readonly string[];
+}
+
+function agentOption(agent: string, offered: readonly string[]): SessionConfigOption[] {
+  if (offered.length < 2) return [];
+  const known = offered.includes(agent) ? offered : [agent, ...offered];
+  const options = known.map((name) => ({ value: name, name }));
+  return [{ type: "select", id: AGENT_OPTION, name: "Agent", category: "_agent", currentValue: agent, options }];
+}
+
+function modelOption(model: string, models: readonly string[]): SessionConfigOption[] {
   if (models.length === 0) return [];
   const known = model === "" || models.includes(model) ? models : [model, ...models];
   const values = known.map((name) => ({ value: name, name }));
@@ -63,6 +87,14 @@ export function modelOf(value: unknown, models: readonly string[]): string {
   const found = models.find((name) => name === value);
   if (found !== undefined) return found;
   throw invalidParams(`model ${JSON.stringify(value)} is not offered: choose ${[SERVER_MODEL, ...models].join(", ")}`);
+}
+
+/** Returns the agent that a value of the agent option names. Throws for one that is not offered. */
+export function agentOf(value: unknown, agents: Port["agents"]): string {
+  const names = [...(agents?.keys() ?? [])];
+  const found = names.find((name) => name === value);
+  if (found !== undefined) return found;
+  throw invalidParams(`agent ${JSON.stringify(value)} is not offered: choose ${names.join(", ")}`);
 }
 
 /** Throws for a working directory that is not an absolute path. */

@@ -19,13 +19,12 @@ export interface AcpOptions extends EditorOptions {
 export async function acp(options: AcpOptions, io: Io): Promise<number> {
   await using ports = new EditorPorts(options, io);
   using interrupt = interruptSignal(io);
-  const { agent, model } = options;
+  const { model } = options;
   await serveAcp(
     {
       stream: stdioStream(io.stdin, io.stdout),
       connect: (cwd) => ports.find(cwd),
       log: createNotifier(io),
-      ...(agent !== undefined && { agent }),
       ...(model && { models: model }),
     },
     interrupt.signal,

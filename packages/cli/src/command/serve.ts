@@ -8,7 +8,7 @@ import { ApprovalMode, type ServerInfo, ServerInfoSchema } from "@devtool/schema
 import { defined } from "@devtool/schema/json";
 import { createServer, type DevtoolServer, type ServerOptions } from "@devtool/server";
 import { assertSafeExposure, failpoint } from "@devtool/server/operator";
-import { type AgentMakers, agentSpecs, loadAgents } from "../agent-modules.ts";
+import { type AgentMakers, agentSpecs, choicesOf, loadAgents } from "../agent-modules.ts";
 import { agentOptions, describeModel, operatorConfig } from "../agent-options.ts";
 import { permissionPolicy } from "../agent-permission.ts";
 import { defaultDataDirectory, discoveryPath, removeDiscovery, writeDiscovery } from "../discovery.ts";
@@ -120,6 +120,7 @@ async function start({ root = [], ...options }: ServeOptions, data: string, io: 
   const server = await createServer({ ...decided, token, workspace, workspaceRoots, dataDirectory: data });
   const about = {
     agent: Object.values(decided.agents)[0]?.about.name ?? "",
+    agents: choicesOf(decided.agents),
     ...defined({ certificate: decided.tls?.certificate }),
     approvalMode,
     workspace,
