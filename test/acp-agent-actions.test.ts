@@ -1,11 +1,12 @@
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { AuditAction, findToolCall, type Task, TaskState, ToolCallStatus } from "@devtool/schema";
 import type { PermissionDecision, PermissionRequest } from "@devtool/server/agent";
 import { describe, expect, it } from "vitest";
 import { AcpWorld, type AcpWorldOptions } from "./acp-agent/world.ts";
 
 const world = (options: AcpWorldOptions = {}): Promise<AcpWorld> => new AcpWorld(options).start();
+const OPTIONS = [{ optionId: "yes", name: "Yes", kind: "allow_once" }];
 const METHODS = { clientMethods: { readTextFile: true, writeTextFile: true, terminal: true } };
 
 /** Decides in the same way about everything, and records what it was asked. */
@@ -87,6 +88,47 @@ describe("a file that an ACP agent has its client write", () => {
     expect(existsSync(join(acp.workspace, "a.txt"))).toBe(false);
     await acp.answer(second.task, "cancel");
     expect(existsSync(join(acp.workspace, "a.txt"))).toBe(false);
+  });
+
+  it("was in the question, when it is one of several changes", async () => {
+    await using acp = await world();
+    const content = ["a.txt", "b.txt"].map((name) => {
+      return { type: "diff", path: join(acp.workspace, name), oldText: "one\ntwo\n", newText: `one\nin ${name}\n` };
+    });
+    const first = await acp.say(`permit ${JSON.stringify({ kind: "edit", content, options: OPTIONS })}\nwrite b.txt x`);
+    const description = content.flatMap(({ path }) => [
+      `--- ${path}`,
+      "@@ -2,1 +2,1 @@",
+      "-two",
+      `+in ${basename(path)}`,
+    ]);
+    expect(findToolCall(first.task, "call-1")?.confirmationRequest?.details).toMatchObject({
+      value: { description: ["permit", ...description].join("\n") },
+    });
+    const { task } = await acp.answer(first.task, "proceed_once");
+    expect(stateAndCall(task, "write_text_file")).toEqual(["INPUT_REQUIRED", "PENDING"]);
+  });
+
+  it("was in the question, when the call names its place alone", async () => {
+    await using acp = await world();
+    const path = join(acp.workspace, "b.txt");
+    const call = { kind: "edit", title: "Tidy a.txt", locations: [{ path }], options: OPTIONS };
+    const first = await acp.say(`permit ${JSON.stringify(call)}\nwrite b.txt new`);
+    expect(findToolCall(first.task, "call-1")?.confirmationRequest?.details).toMatchObject({
+      value: { description: `Tidy a.txt\n${path}` },
+    });
+    const { task } = await acp.answer(first.task, "proceed_once");
+    expect([TaskState[task.state], readFileSync(path, "utf8")]).toEqual(["COMPLETED", "new"]);
+  });
+
+  it("asks again when the question was about a tool, and did not name the place", async () => {
+    await using acp = await world();
+    const path = join(acp.workspace, "b.txt");
+    const call = { kind: "edit", name: "mcp__notes__add", locations: [{ path }], options: OPTIONS };
+    const first = await acp.say(`permit ${JSON.stringify(call)}\nwrite b.txt new`);
+    const { task } = await acp.answer(first.task, "proceed_once");
+    expect(stateAndCall(task, "write_text_file")).toEqual(["INPUT_REQUIRED", "PENDING"]);
+    expect(existsSync(path)).toBe(false);
   });
 
   it("asks again behind a link: the user has allowed the place that was named", async () => {

@@ -1,9 +1,6 @@
 import type { ConfirmationRequest } from "@devtool/schema";
-import type { CallBook } from "./call-book.ts";
+import { type CallBook, CHANGES } from "./call-book.ts";
 import type { ClientAction } from "./client-action.ts";
-
-/** The kinds of calls that change files. */
-const EDITS: ReadonlySet<string> = new Set(["edit", "delete", "move"]);
 
 /** What a call does, as it was shown when it was decided about. */
 export interface ShownCall {
@@ -65,7 +62,8 @@ export class Approvals {
       case "write":
         return changes.length > 0
           ? changes.some(({ path, content }) => path === action.path && isSameText(content, action.content))
-          : EDITS.has(kind) && paths.includes(action.path);
+          : // Other details do not show the paths.
+            details?.case === "genericDetails" && CHANGES.has(kind) && paths.includes(action.path);
       case "run": {
         if (details?.case !== "executeDetails") return false;
         const { command, workingDirectory = this.#workspacePath } = details.value;

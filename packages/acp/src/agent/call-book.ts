@@ -26,11 +26,14 @@ import {
 } from "@devtool/schema";
 import { canonicalJson, defined, isObject, listOrEmpty, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
 import { type CallUpdate, changedDetail, type FailureType, toolFailure } from "@devtool/server/agent";
+import { changeText, pathText } from "./change-text.ts";
 import { textOfBlock } from "./content.ts";
 
 /** The maximum length of a call's live content and output, in characters; the beginning is cut off. */
 const MAX_OUTPUT_LENGTH = 256 * 1024;
 const MAX_ID_LENGTH = 200;
+/** The kinds of calls that change files. */
+export const CHANGES: ReadonlySet<string> = new Set(["edit", "delete", "move"]);
 /** What the audit names as the rule of a call about which the agent asked nobody. */
 const AGENT_DECIDED = "agent";
 
@@ -225,8 +228,9 @@ export class CallBook {
   detailsOf(id: string): ConfirmationRequest["details"] {
     const known = this.#find(id);
     if (!known) return { case: undefined };
-    const [diff] = diffsIn(known.content);
-    if (diff) return { case: "fileEditDetails", value: diff };
+    const [diff, ...further] = diffsIn(known.content);
+    if (diff && further.length === 0) return { case: "fileEditDetails", value: diff };
+    if (diff) return genericDetails([known.title, changeText([diff, ...further])]);
     const input = objectOrEmpty(known.input);
     if (known.kind === "execute") {
       const workingDirectory = stringOrEmpty(input.cwd) || undefined;
@@ -236,9 +240,8 @@ export class CallBook {
     const [, serverName, toolName] = /^mcp__(.+?)__(.+)$/.exec(this.toolName(id)) ?? [];
     if (serverName !== undefined && toolName !== undefined)
       return { case: "mcpDetails", value: create(McpDetailsSchema, { serverName, toolName }) };
-    const text = this.#textOf(id);
-    const description = visibleText([known.title, text].filter((part) => part !== "").join("\n"));
-    return { case: "genericDetails", value: create(GenericDetailsSchema, { description }) };
+    const places = CHANGES.has(known.kind) ? known.paths.map(pathText) : [];
+    return genericDetails([known.title, this.#textOf(id), ...places]);
   }
 
   toolName(id: string): string {
@@ -247,8 +250,9 @@ export class CallBook {
     return known?.name || ofClaude || known?.kind || "other";
   }
 
+  /** What kind of call it is; `edit` whenever it shows changes of files. */
   kind(id: string): string {
-    return this.#find(id)?.kind || "other";
+    return this.diffs(id).length > 0 ? "edit" : this.#find(id)?.kind || "other";
   }
 
   title(id: string): string {
@@ -350,6 +354,11 @@ export class CallBook {
     const value = typeof known.output === "string" ? known.output : JSON.stringify(known.output);
     return { case: "text", value: tail(value) };
   }
+}
+
+function genericDetails(parts: readonly string[]): ConfirmationRequest["details"] {
+  const description = visibleText(parts.filter((part) => part !== "").join("\n"));
+  return { case: "genericDetails", value: create(GenericDetailsSchema, { description }) };
 }
 
 function emptyCall(id: string): Known {

@@ -90,7 +90,7 @@ describe("terminals for an agent", () => {
     await expect(create({ command: "" })).rejects.toMatchObject(refused('command "" cannot be run'));
     await expect(create({ command: "a\0b" })).rejects.toMatchObject(refused('command "a\\u0000b" cannot be run'));
     await expect(sh("a\0b")).rejects.toMatchObject(refused('command "a\\u0000b" cannot be run'));
-    for (const name of ["", "A=B", "A\0"])
+    for (const name of ["", "A=B", "A\0", "cat x", "A;B", "1A"])
       await expect(sh("env", { env: [{ name, value: "" }] })).rejects.toMatchObject(
         refused(`variable ${JSON.stringify(name)} has no valid name`),
       );

@@ -196,7 +196,8 @@ function assertRunnable({ command, args = [], env = [] }: CreateTerminalRequest)
   const unusable = [command, ...args, ...env.map(({ value }) => value)].find((word) => word.includes("\0"));
   if (command === "" || unusable !== undefined)
     throw new DevtoolError(`command ${quoted(unusable ?? command)} cannot be run`, Code.InvalidArgument);
-  const wrong = env.find(({ name }) => name === "" || /[=\0]/.test(name));
+  // Any other name would be shown, and read by a policy, as other words of the command line.
+  const wrong = env.find(({ name }) => !/^[A-Za-z_]\w*$/.test(name));
   if (wrong) throw new DevtoolError(`variable ${quoted(wrong.name)} has no valid name`, Code.InvalidArgument);
 }
 
