@@ -202,7 +202,7 @@ function assertRunnable({ command, args = [], env = [] }: CreateTerminalRequest)
 }
 
 /** The shells that run a script which is given as an argument. */
-const SHELL = /^(\/usr)?(\/bin\/)?(sh|bash|zsh|dash)$/;
+const SHELL = /^((\/usr)?\/bin\/)?(sh|bash|zsh|dash)$/;
 
 /** Returns a command as a shell would be given it, and the script of a shell that runs one in the agent's usual environment. */
 function commandLineOf({ command, args = [], env = [] }: CreateTerminalRequest): { command: string; script: string } {

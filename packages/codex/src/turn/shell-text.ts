@@ -1,5 +1,5 @@
-/** A command that a shell runs: `/bin/bash -lc 'ls'`. */
-const SHELL_COMMAND = /^(?:\/\S*\/)?(?:ba|z|da)?sh -l?c (?<script>.+)$/s;
+/** A command that a shell of the system runs: `/bin/bash -lc 'ls'`. A program elsewhere may only have a shell's name. */
+const SHELL_COMMAND = /^(?:\/(?:usr\/(?:local\/)?)?bin\/)?(?:ba|z|da)?sh -l?c (?<script>.+)$/s;
 /** A word in single quotes, in which a quote is written as `'"'"'` or `'\''`. */
 const QUOTED = /^'(?:[^']|'"'"'|'\\'')*'$/s;
 /** A word that needs no quotes. */
