@@ -45,6 +45,7 @@ const FOREIGN = [
   "gemini-cli-client",
   "acp-port-clients",
   "acp-peers",
+  "packed-acp",
   "codex-peer",
   "codex-two-ways",
   "publish",
