@@ -6,8 +6,11 @@ export { CARRIED_NOTIFICATIONS } from "../turn/item-stream.ts";
 export { CARRIED_REQUESTS } from "../turn/questions.ts";
 export { type ProtocolNames, readProtocolNames } from "./protocol-names.ts";
 
-/** The command that starts the fake app-server. It needs `CODEX_HOME` in its environment. */
+/** The command that starts the fake app-server. It needs `CODEX_HOME` and `PATH` in its environment. */
 export const FAKE_APP_SERVER: readonly string[] = [
+  "env",
+  // The program does not inherit this variable, without which each start compiles it again.
+  `NODE_COMPILE_CACHE=${process.env.NODE_COMPILE_CACHE ?? ""}`,
   process.execPath,
   fileURLToPath(new URL("./fake-app-server.ts", import.meta.url)),
 ];
