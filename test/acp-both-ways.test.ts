@@ -7,6 +7,7 @@ import { pendingToolCalls } from "@devtool/client";
 import { findToolCall, type Task, TaskState, ToolCallStatus } from "@devtool/schema";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { AcpWorld } from "./acp-agent/world.ts";
+import { COMPILE_CACHE } from "./compile-cache-variable.ts";
 import { type ServerProcess, startServing } from "./crash/server-process.ts";
 
 const MAIN = fileURLToPath(new URL("../packages/cli/dist/main.js", import.meta.url));
@@ -20,7 +21,7 @@ describe("devtool as an ACP agent behind devtool", () => {
   beforeEach(async () => {
     directory = await mkdtemp(join(tmpdir(), "devtool-both-ways-"));
     const data = join(directory, "data");
-    const environment = { PATH: process.env.PATH ?? "", HOME: directory };
+    const environment = { ...COMPILE_CACHE, PATH: process.env.PATH ?? "", HOME: directory };
     const command = { command: process.execPath, args: [MAIN, "acp", "--data", data], environment };
     outer = new AcpWorld({ command, name: "inner", isDurable: true });
     await startInner();
@@ -97,7 +98,7 @@ describe("devtool as an ACP agent behind devtool", () => {
 
   async function startInner(): Promise<void> {
     const directories = ["--data", join(directory, "data"), "--workspace", outer.workspace];
-    inner = await startServing(directories, { PATH: process.env.PATH ?? "", HOME: directory });
+    inner = await startServing(directories, { ...COMPILE_CACHE, PATH: process.env.PATH ?? "", HOME: directory });
   }
 });
 

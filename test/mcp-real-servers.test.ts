@@ -8,6 +8,7 @@ import type { Question, Tool } from "@devtool/coding-agent/tool";
 import type { McpServers } from "@devtool/mcp/testing";
 import { type McpServer, McpServerSchema } from "@devtool/schema";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { COMPILE_CACHE } from "./compile-cache-variable.ts";
 import { freePort } from "./free-port.ts";
 import { errorOf, nodeServer, play, serverProgram, serversOf, textOf, toolNamed } from "./mcp/servers.ts";
 
@@ -283,7 +284,7 @@ function files(workspace: string): McpServer {
 }
 
 function memory(workspace: string): McpServer {
-  const env = { MEMORY_FILE_PATH: join(workspace, "memory.json") };
+  const env = { ...COMPILE_CACHE, MEMORY_FILE_PATH: join(workspace, "memory.json") };
   const value = { command: process.execPath, args: [serverProgram("server-memory")], env };
   return create(McpServerSchema, { name: "memory", transport: { case: "stdio", value } });
 }

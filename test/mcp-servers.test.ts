@@ -8,6 +8,7 @@ import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { Question } from "@devtool/coding-agent/tool";
 import { type McpServer, McpServerSchema } from "@devtool/schema";
 import { describe, expect, it, vi } from "vitest";
+import { COMPILE_CACHE } from "./compile-cache-variable.ts";
 import { errorOf, nodeServer, play, serversOf, textOf, toolNamed } from "./mcp/servers.ts";
 
 const signal = AbortSignal.timeout(300_000);
@@ -242,7 +243,7 @@ describe("settings that cannot be used", () => {
 
 function chaos(fault: string, env: Readonly<Record<string, string>> = {}): McpServer {
   const callTimeout = durationFromMs(20_000);
-  const value = { command: process.execPath, args: [CHAOS, fault], env: { ...env } };
+  const value = { command: process.execPath, args: [CHAOS, fault], env: { ...COMPILE_CACHE, ...env } };
   return create(McpServerSchema, { name: fault, transport: { case: "stdio", value }, callTimeout });
 }
 

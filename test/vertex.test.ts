@@ -11,6 +11,7 @@ import { createGeminiModel, type GeminiOptions } from "@devtool/gemini";
 import { type Task, TaskSchema, TaskState } from "@devtool/schema";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { hasOpenssl } from "./auth/certificates.ts";
+import { COMPILE_CACHE } from "./compile-cache-variable.ts";
 import { type ServerProcess, startServerProcess } from "./crash/server-process.ts";
 import { createServiceAccount } from "./vertex/service-account.ts";
 import { startTokenEndpoint, type TokenEndpoint } from "./vertex/token-endpoint.ts";
@@ -179,7 +180,8 @@ describe.skipIf(!openssl)(`Vertex AI, with Google's own library and a server as 
     await mkdir(workspace);
     await writeFile(join(data, "config.toml"), config, { mode: 0o600 });
     await writeFile(join(workspace, "notes.txt"), "a note\n");
-    const whole = { PATH: process.env.PATH ?? "", HOME: home, ...endpoint.environment, ...environment };
+    const own = { ...COMPILE_CACHE, PATH: process.env.PATH ?? "", HOME: home };
+    const whole = { ...own, ...endpoint.environment, ...environment };
     return new Asked(await startServerProcess({ data, workspace, environment: whole }));
   }
 });

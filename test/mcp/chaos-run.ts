@@ -8,6 +8,7 @@ import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import type { Tool } from "@devtool/coding-agent";
 import { type McpServer, McpServerSchema } from "@devtool/schema";
 import { collectGarbage } from "../collect-garbage.ts";
+import { COMPILE_CACHE } from "../compile-cache-variable.ts";
 import { play, serversOf } from "./servers.ts";
 
 /** What each fault of a server must come to: an output, or an error of a type. */
@@ -214,6 +215,7 @@ async function playFault(tool: Tool, { patienceMs }: Watch): Promise<ChaosResult
 
 function chaosServer(fault: string, pidFile: string): McpServer {
   const env = {
+    ...COMPILE_CACHE,
     CHAOS_PIDS: pidFile,
     CHAOS_LINE_BYTES: process.env.DEVTOOL_MCP_CHAOS_LINE_BYTES ?? String(64 * 1024 * 1024),
   };

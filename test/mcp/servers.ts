@@ -5,6 +5,7 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import type { Answer, Question, Tool, ToolEvent, ToolResult } from "@devtool/coding-agent/tool";
 import { McpServers, type McpServersOptions } from "@devtool/mcp/testing";
 import { type McpServer, McpServerSchema } from "@devtool/schema";
+import { COMPILE_CACHE } from "../compile-cache-variable.ts";
 
 const installed = createRequire(fileURLToPath(new URL("../../packages/mcp/package.json", import.meta.url)));
 
@@ -20,7 +21,7 @@ export function nodeServer(
   args: readonly string[],
   more: MessageInitShape<typeof McpServerSchema> = {},
 ): McpServer {
-  const stdio = { command: process.execPath, args: [...args] };
+  const stdio = { command: process.execPath, args: [...args], env: { ...COMPILE_CACHE } };
   return create(McpServerSchema, { name, transport: { case: "stdio", value: stdio }, ...more });
 }
 

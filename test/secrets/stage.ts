@@ -9,6 +9,7 @@ import { fromJsonString } from "@bufbuild/protobuf";
 import { TrustStore, Workspace } from "@devtool/coding-agent/operator";
 import { startFakeGemini } from "@devtool/fake-gemini";
 import { type ServerInfo, ServerInfoSchema } from "@devtool/schema";
+import { COMPILE_CACHE } from "../compile-cache-variable.ts";
 import { type EchoingServer, startEchoingProxy, startRefusingServer } from "./echoing-servers.ts";
 import type { Canaries, Sink } from "./leaks.ts";
 
@@ -141,6 +142,7 @@ function environmentOf(
 ): Record<string, string> {
   const names = ["AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "DATABASE_URL", "DEVTOOL_TOKEN"] as const;
   return {
+    ...COMPILE_CACHE,
     PATH: process.env.PATH ?? "",
     HOME: home,
     GEMINI_API_KEY: canaryOf(canaries, "model key"),
