@@ -1,0 +1,108 @@
+import type { JsonObject } from "@bufbuild/protobuf";
+import type { AgentEvent } from "@devtool/server/agent";
+import { beforeEach, describe, expect, it } from "vitest";
+import { RecordedCalls } from "../testing/recorded-calls.ts";
+import { CallBook } from "./call-book.ts";
+import { UpdateEvents } from "./update-events.ts";
+
+describe("the updates of an ACP agent as events", () => {
+  let unknown: string[];
+  let updates: UpdateEvents;
+  beforeEach(() => {
+    const log = new RecordedCalls();
+    unknown = [];
+    const book = new CallBook({ task: () => log.task, terminalOutput: () => undefined });
+    updates = new UpdateEvents(book, (kind) => unknown.push(kind));
+  });
+
+  const of = (sessionUpdate: string, fields: JsonObject = {}): AgentEvent[] => [
+    ...updates.of({ sessionUpdate, ...fields }),
+  ];
+  const chunk = (kind: string, text: string): AgentEvent[] => of(kind, { content: { type: "text", text } });
+  const thoughts = (events: readonly AgentEvent[]): unknown[] =>
+    events.flatMap((event) => (event.case === "thought" ? [event.value.description] : []));
+
+  it("have text, and nothing for an empty one", () => {
+    expect([chunk("agent_message_chunk", "Hello"), chunk("agent_message_chunk", "")]).toEqual([
+      [{ case: "text", value: "Hello" }],
+      [],
+    ]);
+  });
+
+  it("join the pieces of a thought, and end it with the next thought, with anything else, or with the turn", () => {
+    expect(chunk("agent_thought_chunk", "**One** first, ")).toEqual([]);
+    expect(chunk("agent_thought_chunk", "second.")).toEqual([]);
+    expect(thoughts(chunk("agent_thought_chunk", "**Two** third."))).toEqual(["first, second."]);
+    expect(thoughts(chunk("agent_message_chunk", "Hello"))).toEqual(["third."]);
+    chunk("agent_thought_chunk", "fourth");
+    expect(thoughts([...updates.flush()])).toEqual(["fourth"]);
+    expect([...updates.flush()]).toEqual([]);
+  });
+
+  it("cut a thought that grows without end", () => {
+    const pieces = Array.from({ length: 10 }, () => chunk("agent_thought_chunk", "x".repeat(16 * 1024)));
+    const cut = thoughts(pieces.flat());
+    expect(cut).toHaveLength(2);
+    expect(cut.every((text) => String(text).length <= 64 * 1024)).toBe(true);
+  });
+
+  it("number the files, and show links as text", () => {
+    const image = { content: { type: "image", mimeType: "image/png", data: "AAAA" } };
+    const link = { content: { type: "resource_link", name: "a", uri: "file:///w/a" } };
+    const events = [image, image, link].flatMap((fields) => of("agent_message_chunk", fields));
+    expect(events).toMatchObject([
+      {
+        case: "artifact",
+        value: { artifact: { artifactId: "file-1", parts: [{ content: { value: { mediaType: "image/png" } } }] } },
+      },
+      { case: "artifact", value: { artifact: { artifactId: "file-2" } } },
+      { case: "text", value: "[a](file:///w/a)" },
+    ]);
+  });
+
+  it("replace the plan", () => {
+    const entries = [{ content: "Think", priority: "high", status: "pending" }];
+    expect(of("plan", { entries })).toMatchObject([
+      { case: "artifact", value: { append: false, artifact: { artifactId: "plan", name: "Plan" } } },
+    ]);
+    expect(of("plan", { entries: "none" })).toHaveLength(1);
+  });
+
+  it("count the tokens that each step added to the context", () => {
+    const used = [100, 250, 200, 300].map((value) => of("usage_update", { used: value }));
+    const added = used.map(([event]) => (event?.case === "usage" ? Number(event.value.inputTokens) : undefined));
+    expect(added).toEqual([100, 150, undefined, 100]);
+    expect([-1, 0.5, "9", null].flatMap((value) => of("usage_update", { used: value }))).toEqual([]);
+  });
+
+  it("tell of notices, modes and summaries", () => {
+    const told = [
+      of("notice", { title: "Slow", description: "retrying" }),
+      of("notice", { title: "Slow" }),
+      of("current_mode_update", { currentModeId: "plan" }),
+      of("compaction_update", { status: "in_progress" }),
+      of("compaction_update", { status: "completed" }),
+      of("compaction_update", { status: "failed", error: "too long" }),
+    ];
+    expect(told.flatMap((events) => events.map((event) => event.case === "notice" && event.value.text))).toEqual([
+      "Slow: retrying",
+      "Slow",
+      'The agent is in mode "plan".',
+      "The agent summarized the conversation.",
+      "The agent could not summarize the conversation: too long",
+    ]);
+  });
+
+  it("say nothing of what is ours or not shown, and report what is not known", () => {
+    const silent = ["user_message_chunk", "available_commands_update", "config_option_update", "session_info_update"];
+    expect([...silent, "compaction_summary_chunk", "invented", ""].flatMap((kind) => of(kind))).toEqual([]);
+    expect(unknown).toEqual(["invented", ""]);
+  });
+
+  it("carry calls, but none without an id", () => {
+    expect(of("tool_call", { toolCallId: "c1", title: "Read", status: "pending" })).toMatchObject([
+      { case: "toolCalls", value: [{ call: { toolCallId: "c1", description: "Read" } }] },
+    ]);
+    expect(of("tool_call", { title: "Read" })).toEqual([]);
+  });
+});
