@@ -1,4 +1,5 @@
-import { chmod, chown, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { chmod, chown, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -49,6 +50,28 @@ describe("a policy file", () => {
 
   it("may not exist", async () => {
     expect(await readPolicyFile({ path: join(directory, "none.toml"), tier: "user" })).toEqual([]);
+  });
+
+  it("must exist where an operator names it", async () => {
+    const path = join(directory, "none.toml");
+    await expect(readPolicyFile({ path, tier: "operator" })).rejects.toThrow('none.toml" cannot be read: ENOENT');
+  });
+
+  it.each([
+    ["a link that leads nowhere", "cannot be read: ENOENT", (path: string) => symlink("nowhere", path)],
+    ["a link to itself", "cannot be read: ELOOP", (path: string) => symlink(path, path)],
+    ["a directory", "is not a regular file", (path: string) => mkdir(path)],
+    [
+      "a pipe, which nobody writes",
+      "is not a regular file",
+      (path: string) => execFileSync("mkfifo", ["-m", "600", path]),
+    ],
+  ])("is an error, and not a file without rules, when it is %s", async (what, problem, make) => {
+    const path = join(directory, `${what}.toml`);
+    await make(path);
+    await expect(readPolicyFile({ path, tier: "user", label: "policy.toml" })).rejects.toThrow(
+      `policy file "policy.toml" ${problem}`,
+    );
   });
 
   it("is refused if others than its owner may write it", async () => {

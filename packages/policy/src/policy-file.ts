@@ -1,5 +1,5 @@
-import type { Stats } from "node:fs";
-import { readFile, stat } from "node:fs/promises";
+import { constants, type Stats } from "node:fs";
+import { type FileHandle, lstat, open } from "node:fs/promises";
 import { fromJson, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
 import { type PolicyRule, PolicyRuleSchema } from "@devtool/schema";
 import { isObject } from "@devtool/schema/json";
@@ -19,17 +19,38 @@ const MAX_FILE_BYTES = 256 * 1024;
 const MAX_RULES = 1000;
 
 /**
- * Reads the rules of a policy file. A file that does not exist has no rules.
+ * Reads the rules of a policy file. A user's file that does not exist has no rules; one that an operator names must exist.
  *
- * Throws a `PolicyError` that names the file, the rule and the field: for a file that others than its owner may write, that is
- * larger than 256 KiB or is not valid TOML, and for a rule with an unknown field or a value that cannot be used.
+ * Throws a `PolicyError` that names the file, the rule and the field: for a file that cannot be read, that others than its owner may write,
+ * that is larger than 256 KiB or is not valid TOML, and for a rule with an unknown field or a value that cannot be used.
  */
 export async function readPolicyFile({ path, tier, label = path }: PolicySource): Promise<CompiledRule[]> {
-  const stats = await stat(path).catch(() => undefined);
-  if (!stats) return [];
+  // A link that leads nowhere is there: its rules are missing, and not none.
+  if (tier === "user" && (await isMissing(path))) return [];
+  await using file = await openFile(path, label);
+  const stats = await file.stat();
+  if (!stats.isFile()) throw fileError(label, "is not a regular file");
   assertOnlyOwnerWrites(label, stats);
   if (stats.size > MAX_FILE_BYTES) throw fileError(label, `has ${stats.size} bytes: limit is ${MAX_FILE_BYTES}`);
-  return parsePolicyFile(await readFile(path, "utf8"), { tier, file: label });
+  return parsePolicyFile(await file.readFile("utf8"), { tier, file: label });
+}
+
+async function isMissing(path: string): Promise<boolean> {
+  try {
+    await lstat(path);
+    return false;
+  } catch (reason) {
+    return errorCode(reason) === "ENOENT";
+  }
+}
+
+async function openFile(path: string, label: string): Promise<FileHandle> {
+  try {
+    // A pipe without a writer is opened, too, and refused then.
+    return await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch (reason) {
+    throw fileError(label, `cannot be read: ${errorCode(reason)}`, { cause: reason });
+  }
 }
 
 /** Throws a `PolicyError` for a file that another user may write, or that belongs neither to this user nor to root. */
@@ -109,6 +130,10 @@ function enumName(field: string, value: JsonValue, names: ReadonlyMap<JsonValue,
   if (name !== undefined) return name;
   const choices = [...names.keys()].join(", ");
   throw new PolicyError(`${field} ${JSON.stringify(value)} is unknown`, "invalid", { remedy: `choose ${choices}` });
+}
+
+function errorCode(reason: unknown): string {
+  return reason instanceof Error && "code" in reason ? String(reason.code) : "unknown error";
 }
 
 function errorText(reason: unknown): string {
