@@ -8,6 +8,7 @@ import {
   OPTION_PROCEED_ONCE,
 } from "@devtool/schema";
 import { isObject, listOrEmpty, objectOrEmpty, parseJsonOrUndefined, plainJson } from "@devtool/schema/json";
+import { pageAddress } from "@devtool/server/agent";
 import type {
   ElicitRequest,
   ElicitRequestFormParams,
@@ -37,16 +38,15 @@ export async function elicit(
   return params.mode === "url" ? elicitUrl(server, params, hooks) : elicitForm(server, params, hooks, validator);
 }
 
-/** Asks the user to open a page. Declines an address that would run something, or that looks like another host's. */
+/** Asks the user to open a page. Declines what is not the address of one. */
 async function elicitUrl(
   server: AskingServer,
-  { url: text, message }: ElicitRequestURLParams,
+  { url, message }: ElicitRequestURLParams,
   hooks: CallHooks,
 ): Promise<ElicitResult> {
-  const url = URL.parse(text);
-  if (!url || !["https:", "http:"].includes(url.protocol) || url.username !== "" || url.password !== "")
-    return { action: "decline" };
-  const description = `${serverTitle(server)} asks to open ${url.href}\n${message}`;
+  const address = pageAddress(url);
+  if (address === undefined) return { action: "decline" };
+  const description = `${serverTitle(server)} asks to open ${address}\n${message}`;
   const opened = createOption(OPTION_PROCEED_ONCE, "I opened it");
   const { optionId } = await hooks.ask(createQuestion(server, description, [opened]));
   return { action: optionId === OPTION_PROCEED_ONCE ? "accept" : "decline" };

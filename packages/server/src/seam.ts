@@ -21,6 +21,7 @@ export type { AgentEvent, AgentExecutor, Turn, TurnEnd, TurnNews } from "./agent
 export { type CallUpdate, changedDetail } from "./agent/call-update.ts";
 export { Confirmations } from "./agent/confirmations.ts";
 export { type FailureType, toolFailure } from "./agent/failure.ts";
+export { pageAddress } from "./agent/page-address.ts";
 export type { PermissionDecision, PermissionPolicy, PermissionRequest } from "./agent/permission.ts";
 export { Code, DevtoolError, type ErrorOptions, invalid, quoted } from "./errors.ts";
 export { failpoint } from "./failpoint.ts";

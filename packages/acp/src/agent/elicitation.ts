@@ -13,7 +13,7 @@ import {
   ToolCallStatus,
 } from "@devtool/schema";
 import { isObject, listOrEmpty, objectOrEmpty, parseJsonOrUndefined, stringOrEmpty } from "@devtool/schema/json";
-import type { CallUpdate } from "@devtool/server/agent";
+import { type CallUpdate, pageAddress } from "@devtool/server/agent";
 
 /** The id of an option that stands for a value is this, followed by the value. */
 const VALUE_OPTION = "value:";
@@ -73,9 +73,8 @@ export function elicitationResponse(
 function describe(params: JsonObject): string | undefined {
   const message = stringOrEmpty(params.message);
   if (params.mode === "url") {
-    const url = URL.parse(stringOrEmpty(params.url));
-    const isWeb = url && ["https:", "http:"].includes(url.protocol) && url.username === "" && url.password === "";
-    return isWeb ? `The agent asks to open ${url.href}\n${message}` : undefined;
+    const address = pageAddress(stringOrEmpty(params.url));
+    return address && `The agent asks to open ${address}\n${message}`;
   }
   if (params.mode !== "form") return undefined;
   const required = listOrEmpty(objectOrEmpty(params.requestedSchema).required);

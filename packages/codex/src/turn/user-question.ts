@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { OPTION_CANCEL, OPTION_PROCEED_ONCE } from "@devtool/schema";
 import { isObject, listOrEmpty, objectOrEmpty, parseJsonOrUndefined, stringOrEmpty } from "@devtool/schema/json";
+import { pageAddress } from "@devtool/server/agent";
 import { type Approval, approvalOf, choice, generic } from "./approval.ts";
 
 /** A question of `item/tool/requestUserInput`. */
@@ -41,14 +42,17 @@ export function inputAnswer({ approval }: InputQuestion, optionId: string, text:
   return approval.results.get(optionId) ?? { answers: [] };
 }
 
-/** Returns the question of an MCP server to the user (elicitation). Undefined for a form that cannot be shown. */
+/** Returns the question of an MCP server to the user (elicitation). Undefined for a form or an address that cannot be shown. */
 export function elicitationQuestion(params: JsonObject): Approval | undefined {
   const { mode, message, url, serverName, requestedSchema } = params;
-  const asks = `MCP server ${JSON.stringify(stringOrEmpty(serverName))} asks: ${stringOrEmpty(message)}`;
+  const server = `MCP server ${JSON.stringify(stringOrEmpty(serverName))}`;
+  const asks = `${server} asks: ${stringOrEmpty(message)}`;
   const decline = choice(OPTION_CANCEL, "Decline", answer("decline", null));
   if (mode === "url") {
+    const address = pageAddress(stringOrEmpty(url));
+    if (address === undefined) return undefined;
     const opened = choice(OPTION_PROCEED_ONCE, "I opened it", answer("accept", null));
-    return approvalOf(generic(`${asks}\nOpen ${stringOrEmpty(url)}`), [opened, decline]);
+    return approvalOf(generic(`${server} asks to open ${address}\n${stringOrEmpty(message)}`), [opened, decline]);
   }
   if (mode !== "form") return undefined;
   const fields = Object.entries(objectOrEmpty(objectOrEmpty(requestedSchema).properties));
