@@ -21,6 +21,7 @@ const BENCHES: ReadonlyMap<string, readonly string[]> = new Map([
   ["plateau", []],
   ["appends", SOURCES],
   ["stores", SOURCES],
+  ["store-size", SOURCES],
 ]);
 
 const options = process.argv.slice(2).filter((arg) => arg.startsWith("--"));
