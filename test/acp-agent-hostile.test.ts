@@ -101,6 +101,10 @@ describe("an ACP agent that is hostile", () => {
       "a new session with modes that are none",
       { "session/new": { sessionId: "s", modes: 5, configOptions: { a: 1 } } },
     ],
+    [
+      "a new session with lists of what is none",
+      { "session/new": { sessionId: "s", modes: { availableModes: [null, 5] }, configOptions: [null, "a"] } },
+    ],
     ["its capabilities with a number", { initialize: { protocolVersion: 1, agentCapabilities: 5, authMethods: 7 } }],
   ];
   it.each(odd)("hurts no other task when it answers %s", async (_what, answers) => {

@@ -299,9 +299,12 @@ export class AcpSession implements AsyncDisposable {
     }
   }
 
+  /** Takes the modes and options of the answer that are valid. The agent's program may send anything. */
   #takeState(state: LoadSessionResponse | null): void {
-    this.#modes = state?.modes ?? undefined;
-    this.#configOptions = state?.configOptions ?? [];
+    const { modes, configOptions } = state ?? {};
+    const isList = Array.isArray(modes?.availableModes);
+    this.#modes = modes && isList ? { ...modes, availableModes: modes.availableModes.filter(isObject) } : undefined;
+    this.#configOptions = Array.isArray(configOptions) ? configOptions.filter(isObject) : [];
   }
 
   #loginRequired(cause: DevtoolError): DevtoolError {
