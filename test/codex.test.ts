@@ -449,6 +449,19 @@ describe("Codex behind the port", () => {
     ]);
   });
 
+  it("tells Codex with each turn where it works, when it asks and what its sandbox allows", async () => {
+    const first = await send("say Hi.");
+    await send("say Hi.", "m2", first);
+    expect((await received()).filter((method) => method.startsWith("thread/"))).toEqual(["thread/start"]);
+    const turn = {
+      cwd: workspace,
+      approvalPolicy: "untrusted",
+      approvalsReviewer: "user",
+      sandboxPolicy: { type: "workspaceWrite", writableRoots: [], networkAccess: true },
+    };
+    expect(await turnsStarted()).toEqual([turn, turn]);
+  });
+
   it("asks Codex for summaries of its thoughts, but not with an API key, and not where the operator says so", async () => {
     await send("say Hi.");
     await server.close();
@@ -547,6 +560,12 @@ describe("Codex behind the port", () => {
       .trim()
       .split("\n")
       .map((line) => JSON.parse(line));
+  }
+
+  /** The parameters of each `turn/start`, without its thread and input. */
+  async function turnsStarted(): Promise<Record<string, unknown>[]> {
+    const started = (await messages()).filter(({ method }) => method === "turn/start");
+    return started.map(({ params: { threadId: _, input: __, ...others } = {} }) => others);
   }
 
   async function received(): Promise<string[]> {

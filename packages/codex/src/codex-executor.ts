@@ -21,8 +21,8 @@ import {
 import { AppServer, type AppServerLimits } from "./app-server/app-server.ts";
 import type { ChildCommand } from "./app-server/child.ts";
 import type { CodexOptions } from "./codex-options.ts";
-import type { ThreadPool } from "./thread-pool.ts";
-import { modelOf, threadSettings } from "./thread-settings.ts";
+import type { LoadedThread, ThreadPool } from "./thread-pool.ts";
+import { modelOf, openedSandbox, threadSettings, turnSettings } from "./thread-settings.ts";
 import { OPTION_REJECT } from "./turn/approval.ts";
 import { CodexTurn } from "./turn/codex-turn.ts";
 import { errorText } from "./turn/item-stream.ts";
@@ -45,9 +45,8 @@ interface Attempt {
   readonly failure: DevtoolError | undefined;
 }
 
-/** A thread that is loaded in an app-server. */
-interface LoadedThread {
-  readonly server: AppServer;
+/** The thread in which a turn works. */
+interface OpenThread extends LoadedThread {
   readonly threadId: string;
   /** What the user must know about it; empty for nothing. */
   readonly warning: string;
@@ -89,15 +88,16 @@ export class CodexExecutor implements AgentExecutor {
     { answered, input }: { readonly answered: readonly AnsweredCall[]; readonly input: readonly JsonObject[] },
     signal: AbortSignal,
   ): AsyncGenerator<AgentEvent, Attempt> {
-    const { server, threadId, warning } = await this.#open(turn.task, signal);
+    const { server, sandbox, threadId, warning } = await this.#open(turn.task, signal);
     const model = this.modelFor(turn.task);
+    const settings = turnSettings(this.#host.options, turn.task, sandbox);
     const codexTurn = new CodexTurn({
       turn,
       server,
       threadId,
       workspace: turn.task.settings?.workspacePath ?? "",
       answered: answered.filter(({ answer }) => !DECLINING.includes(answer.selectedOptionId)),
-      settings: model === "" ? {} : { model },
+      settings: model === "" ? settings : { ...settings, model },
       permission: this.#host.options.permission,
       now: this.#host.now,
     });
@@ -115,19 +115,20 @@ export class CodexExecutor implements AgentExecutor {
       return { codexTurn, failure: server.failure };
     } finally {
       if (server.failure && !signal.aborted) this.#report(server);
-      await this.#host.pool.giveBack(threadId, server);
+      await this.#host.pool.giveBack(threadId, { server, sandbox });
     }
   }
 
   /** Loads the thread of the conversation, or starts one. */
-  async #open(task: Task, signal: AbortSignal): Promise<LoadedThread> {
+  async #open(task: Task, signal: AbortSignal): Promise<OpenThread> {
     const { pool } = this.#host;
     const known = task.agentSessionId;
     // Another task of the conversation works in its thread: this one continues in a copy.
     const isShared = known !== "" && pool.isBusy(known);
-    let server = known === "" || isShared ? undefined : pool.take(known);
+    const idle = known === "" || isShared ? undefined : pool.take(known);
+    let server = idle?.server;
     try {
-      if (server && (await isAlive(server, signal))) return { server, threadId: known, warning: "" };
+      if (idle && (await isAlive(idle.server, signal))) return { ...idle, threadId: known, warning: "" };
       await server?.[Symbol.asyncDispose]();
       server = await this.#start(task, signal);
       const settings = await this.#settings(server, task, signal);
@@ -196,21 +197,21 @@ async function openThread(
   settings: JsonObject,
   { known, isShared }: { readonly known: string; readonly isShared: boolean },
   signal: AbortSignal,
-): Promise<Omit<LoadedThread, "server">> {
+): Promise<Omit<OpenThread, "server">> {
   let warning = "";
   if (known !== "") {
     const params = { ...settings, threadId: known, excludeTurns: true };
     const reply = await server.call(isShared ? "thread/fork" : "thread/resume", params, signal);
-    if (reply.case === "result") return { threadId: threadIdOf(reply.value), warning };
+    if (reply.case === "result") return { ...openedThread(settings, reply.value), warning };
     warning = `Codex cannot continue the conversation and begins a new one: ${reply.message}`;
   }
-  return { threadId: threadIdOf(await server.request("thread/start", settings, signal)), warning };
+  return { ...openedThread(settings, await server.request("thread/start", settings, signal)), warning };
 }
 
-function threadIdOf({ thread }: JsonObject): string {
-  const threadId = stringOrEmpty(objectOrEmpty(thread).id);
+function openedThread(settings: JsonObject, reply: JsonObject): Pick<OpenThread, "threadId" | "sandbox"> {
+  const threadId = stringOrEmpty(objectOrEmpty(reply.thread).id);
   if (threadId === "") throw new DevtoolError("Codex opened a thread without an id", Code.Unavailable);
-  return threadId;
+  return { threadId, sandbox: openedSandbox(settings, reply) };
 }
 
 /** Returns the calls that were answered while no executor ran. */

@@ -1,4 +1,12 @@
+import type { JsonObject } from "@bufbuild/protobuf";
 import type { AppServer } from "./app-server/app-server.ts";
+
+/** An app-server in which a thread is loaded. */
+export interface LoadedThread {
+  readonly server: AppServer;
+  /** The policy (`SandboxPolicy`) with which Codex opened the thread for writing; empty if it was opened for reading only. */
+  readonly sandbox: JsonObject;
+}
 
 /**
  * The app-servers of an agent: one for each thread in which Codex works, and some that are idle.
@@ -10,7 +18,7 @@ export class ThreadPool implements AsyncDisposable {
   /** The threads that a turn uses. */
   readonly #busy = new Set<string>();
   /** The idle app-servers by thread, the least recently used first. */
-  readonly #idle = new Map<string, AppServer>();
+  readonly #idle = new Map<string, LoadedThread>();
 
   constructor(maxIdle: number) {
     this.#maxIdle = maxIdle;
@@ -22,11 +30,11 @@ export class ThreadPool implements AsyncDisposable {
   }
 
   /** Marks a thread as used by a turn. Returns the app-server in which it is loaded, if one is idle. */
-  take(threadId: string): AppServer | undefined {
+  take(threadId: string): LoadedThread | undefined {
     this.#busy.add(threadId);
-    const server = this.#idle.get(threadId);
+    const thread = this.#idle.get(threadId);
     this.#idle.delete(threadId);
-    return server?.failure ? undefined : server;
+    return thread?.server.failure ? undefined : thread;
   }
 
   /** Ends the use of a thread that could not be loaded. */
@@ -35,19 +43,19 @@ export class ThreadPool implements AsyncDisposable {
   }
 
   /** Ends the use of a thread. Keeps its app-server, and ends those that are idle for longest. */
-  async giveBack(threadId: string, server: AppServer): Promise<void> {
+  async giveBack(threadId: string, thread: LoadedThread): Promise<void> {
     this.#busy.delete(threadId);
-    if (server.failure) return;
-    this.#idle.set(threadId, server);
+    if (thread.server.failure) return;
+    this.#idle.set(threadId, thread);
     const [oldest] = this.#idle;
     if (!oldest || this.#idle.size <= this.#maxIdle) return;
     this.#idle.delete(oldest[0]);
-    await oldest[1][Symbol.asyncDispose]();
+    await oldest[1].server[Symbol.asyncDispose]();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const servers = [...this.#idle.values()];
+    const threads = [...this.#idle.values()];
     this.#idle.clear();
-    await Promise.all(servers.map((server) => server[Symbol.asyncDispose]()));
+    await Promise.all(threads.map(({ server }) => server[Symbol.asyncDispose]()));
   }
 }

@@ -1,17 +1,28 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { ApprovalMode, type McpServer, type Task } from "@devtool/schema";
-import { defined } from "@devtool/schema/json";
+import { defined, objectOrEmpty } from "@devtool/schema/json";
 import type { CodexOptions } from "./codex-options.ts";
 
 const STRICTEST_FIRST = [ApprovalMode.PLAN, ApprovalMode.DEFAULT, ApprovalMode.AUTO_EDIT, ApprovalMode.YOLO];
 
+type SandboxMode = "read-only" | "workspace-write";
+
 /** When Codex asks, and what its sandbox allows, by approval mode. No mode leaves the sandbox. */
-const SETTINGS: Readonly<Record<ApprovalMode, { approvalPolicy: string; sandbox: string }>> = {
+const SETTINGS: Readonly<Record<ApprovalMode, { approvalPolicy: string; sandbox: SandboxMode }>> = {
   [ApprovalMode.UNSPECIFIED]: { approvalPolicy: "untrusted", sandbox: "workspace-write" },
   [ApprovalMode.PLAN]: { approvalPolicy: "never", sandbox: "read-only" },
   [ApprovalMode.DEFAULT]: { approvalPolicy: "untrusted", sandbox: "workspace-write" },
   [ApprovalMode.AUTO_EDIT]: { approvalPolicy: "on-request", sandbox: "workspace-write" },
   [ApprovalMode.YOLO]: { approvalPolicy: "never", sandbox: "workspace-write" },
+};
+
+const READ_ONLY: JsonObject = { type: "readOnly", networkAccess: false };
+const WORKSPACE_WRITE: JsonObject = {
+  type: "workspaceWrite",
+  writableRoots: [],
+  networkAccess: false,
+  excludeTmpdirEnvVar: false,
+  excludeSlashTmp: false,
 };
 
 /** Returns the parameters of `thread/start`, `thread/resume` and `thread/fork` for the session of a task. */
@@ -28,6 +39,37 @@ export function threadSettings(options: CodexOptions, { settings, sessionSetting
     model: modelOf(options, { sessionSettings }),
     config,
   });
+}
+
+/**
+ * Returns the parameters of `turn/start` for the next turn of a task. A loaded thread keeps those of its last turn, so each turn
+ * names all of them.
+ *
+ * @param opened the policy with which Codex opened the thread for writing, which the operator's configuration of Codex may
+ *   have widened; empty if the thread was opened for reading only
+ */
+export function turnSettings(
+  options: CodexOptions,
+  { settings, sessionSettings }: Task,
+  opened: JsonObject,
+): JsonObject {
+  const { approvalPolicy, sandbox } = SETTINGS[stricterMode(options.approvalMode, sessionSettings?.approvalMode)];
+  return defined({
+    cwd: settings?.workspacePath || undefined,
+    approvalPolicy,
+    approvalsReviewer: "user",
+    sandboxPolicy: sandboxPolicy(sandbox, opened),
+  });
+}
+
+/** Returns the policy with which Codex answered that it opened a thread, if that was opened for writing; otherwise nothing. */
+export function openedSandbox({ sandbox }: JsonObject, reply: JsonObject): JsonObject {
+  return sandbox === "workspace-write" ? objectOrEmpty(reply.sandbox) : {};
+}
+
+function sandboxPolicy(mode: SandboxMode, opened: JsonObject): JsonObject {
+  if (mode === "read-only") return READ_ONLY;
+  return opened.type === "workspaceWrite" || opened.type === "readOnly" ? opened : WORKSPACE_WRITE;
 }
 
 /** Returns the model that a session has chosen, or else the operator's. Undefined for that of Codex's configuration. */

@@ -50,11 +50,11 @@ async function respond(id: number, method: string, params: Json): Promise<void> 
       });
     case "thread/start":
     case "thread/fork":
-      return write({ id, result: { thread: startThread() } });
+      return write({ id, result: { thread: startThread(), sandbox: sandboxOf(params) } });
     case "thread/resume":
       if (!existsSync(threadFile(threadId))) return refuse(`no rollout found for thread id ${threadId}`);
       notify("thread/tokenUsage/updated", { threadId, turnId: "turn-of-before", tokenUsage: usage });
-      return write({ id, result: { thread: { id: threadId } } });
+      return write({ id, result: { thread: { id: threadId }, sandbox: sandboxOf(params) } });
     case "turn/start": {
       const turnId = `turn-${process.pid}-${++lastItem}`;
       write({ id, result: { turn: turn(turnId, "inProgress") } });
@@ -76,6 +76,12 @@ function startThread(): Json {
   const id = `thread-${process.pid}-${++lastThread}`;
   writeFileSync(threadFile(id), "");
   return { id };
+}
+
+/** The policy of a thread, as a configuration of Codex with `network_access` makes it. */
+function sandboxOf({ sandbox }: Json): Json {
+  if (sandbox === "read-only") return { type: "readOnly", networkAccess: false };
+  return { type: "workspaceWrite", writableRoots: [], networkAccess: true };
 }
 
 const threadFile = (threadId: string): string => join(home, `${threadId}.thread`);
