@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
+import { pendingToolCalls } from "@devtool/client";
 import { AuditAction, findToolCall, type Task, TaskState, ToolCallStatus } from "@devtool/schema";
 import type { PermissionDecision, PermissionRequest } from "@devtool/server/agent";
 import { describe, expect, it } from "vitest";
@@ -129,6 +130,28 @@ describe("a file that an ACP agent has its client write", () => {
     const { task } = await acp.answer(first.task, "proceed_once");
     expect(stateAndCall(task, "write_text_file")).toEqual(["INPUT_REQUIRED", "PENDING"]);
     expect(existsSync(path)).toBe(false);
+  });
+
+  it("asks again when the question was replaced by one about another change while the user read it", async () => {
+    await using acp = await world();
+    const questions = ["a.txt", "b.txt"].map((name) => {
+      const content = [{ type: "diff", path: join(acp.workspace, name), newText: "new" }];
+      return { toolCallId: "c", title: name, kind: "edit", content, options: OPTIONS };
+    });
+    const { task } = await acp.say(`permits ${JSON.stringify(questions)}\nwrite b.txt new`);
+    const asked = async () => {
+      const { task: present } = await acp.client.tasks.getTask({ taskId: task.id });
+      return pendingToolCalls(present ?? task).map(({ toolCallId, confirmationRequest }) => {
+        const { details } = confirmationRequest ?? {};
+        return [toolCallId, details?.case === "fileEditDetails" && details.value.fileName];
+      });
+    };
+    await expect.poll(asked, { timeout: 20_000 }).toEqual([
+      ["c", "a.txt"],
+      ["c?1", "b.txt"],
+      ["write_text_file", "b.txt"],
+    ]);
+    await acp.cancel(task);
   });
 
   it("asks again behind a link: the user has allowed the place that was named", async () => {

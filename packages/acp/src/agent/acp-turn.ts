@@ -272,17 +272,26 @@ export class AcpTurn {
     return this.#askUser(asked, queue, signal);
   }
 
-  /** Asks the user about a call. A call that runs, or that was approved once, cannot wait again: the question is a call of its own. */
+  /**
+   * Asks the user about a call. The question is a call of its own when the call runs or was approved once, and so cannot wait again,
+   * and when the user is reading another question about it: an answer is for the question that was shown.
+   */
   #askUser(asked: CallQuestion, queue: ItemQueue<SessionItem>, signal: AbortSignal): PermissionResult {
     const { question, options, shown } = asked;
     const { id } = shown;
-    const isOwnCall = this.#stage(id) <= ToolCallStage.AWAITING_APPROVAL;
+    const isOwnCall = this.#stage(id) <= ToolCallStage.AWAITING_APPROVAL && !this.#asksOtherwise(id);
     const askId = isOwnCall ? id : `${id}?${++this.#questions}`;
     this.#ask(askId, { callId: id, answer: this.#answerOf(asked), question }, queue, signal);
     const updates = isOwnCall
       ? this.#book.asking(id, options.shown)
       : [this.#book.askingWhileRunning(id, askId, options.shown)];
     return { updates };
+  }
+
+  /** Whether a call waits for the answer to a question about something else than what it is now. */
+  #asksOtherwise(id: string): boolean {
+    const { digest = new Uint8Array() } = findToolCallDetail(this.#options.turn.task, id) ?? {};
+    return this.#asked.has(id) && hex(digest) !== hex(this.#book.digestOf(id));
   }
 
   /** Answers the question of a call that an earlier run asked already: with its answer, or when the user answers. */

@@ -137,6 +137,13 @@ const WORDS: Readonly<Record<string, (step: Step) => Promise<unknown>>> = {
       const toolCall = { toolCallId, title: "permit", kind: "execute" as const, ...call };
       return step.client.request(CLIENT.session.requestPermission, { sessionId: step.session.id, toolCall, options });
     }),
+  /** Asks the questions of a JSON array at once, without waiting for their answers. */
+  permits: async (step) => {
+    for (const { options, ...toolCall } of JSON.parse(step.rest)) {
+      const question = { sessionId: step.session.id, toolCall, options };
+      void step.client.request(CLIENT.session.requestPermission, question).catch(() => undefined);
+    }
+  },
   /** Asks, and withdraws the question a moment later. */
   withdraw: (step) =>
     report(step, () => {
