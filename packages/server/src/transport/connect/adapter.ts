@@ -1,11 +1,13 @@
 import type { DescService } from "@bufbuild/protobuf";
-import { connectNodeAdapter } from "@connectrpc/connect-node";
+import { Code, ConnectError, type ConnectRouter, createConnectRouter } from "@connectrpc/connect";
+import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
 import { AuditService, PushService, SlashCommandService, TaskService } from "@devtool/schema";
 import { A2AService, MessageQueueService } from "@devtool/schema/a2a-v1";
 import { contextValuesOf } from "../auth/admitted.ts";
-import type { Route } from "../http/route.ts";
+import { isDisconnection } from "../http/client-gone.ts";
+import { nothingServed, pathOf, type Route } from "../http/route.ts";
 import { boundedHandler, COMPRESSIONS } from "./bounded.ts";
-import { blameClient, errorInterceptor } from "./errors.ts";
+import { blameClient, errorInterceptor, httpRequestKey } from "./errors.ts";
 import type { ConnectRoutesOptions } from "./options.ts";
 import { registerReflection } from "./reflection.ts";
 
@@ -15,32 +17,58 @@ import { registerReflection } from "./reflection.ts";
  */
 const STRICT = { jsonOptions: { ignoreUnknownFields: false } };
 
-/** Creates the request handler for Connect, gRPC and gRPC-Web. */
+/**
+ * Creates the request handler for Connect, gRPC and gRPC-Web.
+ *
+ * The library's own adapter prints an error for each client that drops its connection.
+ */
 export function createAdapter(options: ConnectRoutesOptions): Route["handle"] {
-  const { handler, a2a, queue, maxRequestBytes } = options;
-  return connectNodeAdapter({
-    routes: (router) => {
-      const services: DescService[] = [TaskService, SlashCommandService, PushService, AuditService];
-      router.service(TaskService, handler.tasks, STRICT);
-      router.service(SlashCommandService, handler.commands, STRICT);
-      router.service(PushService, handler.push);
-      router.service(AuditService, handler.audit);
-      if (a2a) {
-        services.push(A2AService);
-        router.service(A2AService, a2a);
-      }
-      if (queue) {
-        services.push(MessageQueueService);
-        router.service(MessageQueueService, queue);
-      }
-      registerReflection(router, services);
-      for (const [at, each] of router.handlers.entries()) router.handlers[at] = boundedHandler(each, maxRequestBytes);
-    },
-    contextValues: contextValuesOf,
-    interceptors: [errorInterceptor(options.onError)],
+  const { maxRequestBytes, onError } = options;
+  const handlers = new Map(
+    createRouter(options).handlers.map((each) => [each.requestPath, boundedHandler(each, maxRequestBytes)]),
+  );
+  return (request, response) => {
+    const handle = handlers.get(pathOf(request));
+    if (!handle) return nothingServed(request, response);
+    const values = contextValuesOf(request).set(httpRequestKey, request);
+    // Not awaited: with HTTP/1.1, the promise of a response that was written never resolves.
+    handle(universalRequestFromNodeRequest(request, response, undefined, values))
+      .then((answer) => universalResponseToNodeResponse(answer, response))
+      .catch((reason: unknown) => {
+        const isEnded = ConnectError.from(reason).code === Code.Aborted;
+        if (!isEnded && !isDisconnection(request, reason)) onError(reason);
+      });
+  };
+}
+
+function createRouter({
+  handler,
+  a2a,
+  queue,
+  maxRequestBytes,
+  onError,
+  shutdown,
+}: ConnectRoutesOptions): ConnectRouter {
+  const router = createConnectRouter({
+    interceptors: [errorInterceptor(onError)],
     requestGate: blameClient,
     acceptCompression: COMPRESSIONS,
     readMaxBytes: maxRequestBytes,
-    shutdownSignal: options.shutdown,
+    shutdownSignal: shutdown,
   });
+  const services: DescService[] = [TaskService, SlashCommandService, PushService, AuditService];
+  router.service(TaskService, handler.tasks, STRICT);
+  router.service(SlashCommandService, handler.commands, STRICT);
+  router.service(PushService, handler.push);
+  router.service(AuditService, handler.audit);
+  if (a2a) {
+    services.push(A2AService);
+    router.service(A2AService, a2a);
+  }
+  if (queue) {
+    services.push(MessageQueueService);
+    router.service(MessageQueueService, queue);
+  }
+  registerReflection(router, services);
+  return router;
 }

@@ -1,12 +1,23 @@
-import { ConnectError, type HandlerContext, type Interceptor } from "@connectrpc/connect";
+import {
+  ConnectError,
+  type ContextKey,
+  createContextKey,
+  type HandlerContext,
+  type Interceptor,
+} from "@connectrpc/connect";
 import { ErrorContextSchema, WireError } from "@devtool/schema";
 import { Code, DevtoolError } from "../../errors.ts";
+import { isDisconnection } from "../http/client-gone.ts";
+import type { HttpRequest } from "../http/route.ts";
 
 /**
  * The messages of the library for a request with malformed bytes: the message, the frame, or the
  * compression.
  */
 const MALFORMED_REQUEST = /^(parse binary: |invalid envelope|received compressed envelope|decompression failed)/;
+
+/** The context value for the HTTP request of a call. */
+export const httpRequestKey: ContextKey<HttpRequest | undefined> = createContextKey<HttpRequest | undefined>(undefined);
 
 /**
  * Returns the error that Connect, gRPC and gRPC-Web send for anything a handler throws, with its
@@ -24,28 +35,32 @@ export function connectErrorFrom(reason: unknown): ConnectError {
 /**
  * Applies `connectErrorFrom` to every call, and to what streams throw later.
  *
- * Internal errors also go to `onError`.
+ * Internal errors also go to `onError`, unless the client has closed the connection.
  */
 export function errorInterceptor(onError: (reason: unknown) => void): Interceptor {
-  const translate = (reason: unknown): ConnectError => {
+  const translate = (reason: unknown, request: HttpRequest | undefined): ConnectError => {
     correctError(reason);
     const error = connectErrorFrom(reason);
-    if (error.code === Code.Internal) onError(reason);
+    if (error.code === Code.Internal && !(request && isDisconnection(request, reason))) onError(reason);
     return error;
   };
-  const translateStream = async function* <T>(messages: AsyncIterable<T>): AsyncIterable<T> {
+  const translateStream = async function* <T>(
+    messages: AsyncIterable<T>,
+    request: HttpRequest | undefined,
+  ): AsyncIterable<T> {
     try {
       yield* messages;
     } catch (reason) {
-      throw translate(reason);
+      throw translate(reason, request);
     }
   };
-  return (next) => async (request) => {
+  return (next) => async (call) => {
+    const request = call.contextValues.get(httpRequestKey);
     try {
-      const response = await next(request);
-      return response.stream ? { ...response, message: translateStream(response.message) } : response;
+      const response = await next(call);
+      return response.stream ? { ...response, message: translateStream(response.message, request) } : response;
     } catch (reason) {
-      throw translate(reason);
+      throw translate(reason, request);
     }
   };
 }

@@ -1,5 +1,5 @@
 import type { Writable } from "node:stream";
-import type { HttpResponse } from "./route.ts";
+import type { HttpRequest, HttpResponse } from "./route.ts";
 
 /**
  * The abort reason of every client that disconnects.
@@ -52,6 +52,19 @@ export class ClientGone implements Disposable {
     this.#open.delete(this.#gone);
     this.#gone.abort(GONE);
   };
+}
+
+/**
+ * Whether a request failed because its client closed the connection: reading or writing failed, and the
+ * stream is gone. That is the client's right, and nothing that an operator can mend.
+ */
+export function isDisconnection(request: HttpRequest, reason: unknown): boolean {
+  const { destroyed } = "stream" in request ? request.stream : request.socket;
+  const errors = reason instanceof Error ? [reason, reason.cause] : [];
+  // Errors of Node have a text as their code, those of Connect and of this server a number.
+  return (
+    destroyed && errors.some((error) => error instanceof Error && "code" in error && typeof error.code === "string")
+  );
 }
 
 /** Returns the set of controllers that abort with a shutdown signal, for its reason. */

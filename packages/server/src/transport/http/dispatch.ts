@@ -1,3 +1,4 @@
+import { isDisconnection } from "./client-gone.ts";
 import { answerPreflight, isPreflight, shareWithOrigin } from "./cors.ts";
 import { type GuardOptions, misdirectionOf, type Refusal, refusalOf } from "./guard.ts";
 import { refuse } from "./refusal.ts";
@@ -41,8 +42,7 @@ export async function answerRequest(request: HttpRequest, response: HttpResponse
     if (!route) return nothingServed(request, response);
     await route.handle(request, response);
   } catch (reason) {
-    // The client closed its connection while the request was read or answered, which is its right and no fault of ours.
-    if (reason instanceof Error && "code" in reason && reason.code === "ERR_STREAM_PREMATURE_CLOSE") return;
+    if (isDisconnection(request, reason)) return;
     if (response.headersSent) response.destroy();
     else send(response, 500, { body: JSON.stringify({ error: "internal error" }) });
     onError(reason);
