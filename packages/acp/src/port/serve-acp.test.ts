@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { PassThrough } from "node:stream";
 import { type ClientCapabilities, type ClientConnection, client, type SessionUpdate } from "@agentclientprotocol/sdk";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
@@ -209,7 +210,21 @@ describe("a hostile agent behind ACP", () => {
     const { response, asked } = await promptOnce([{ state: TaskState.INPUT_REQUIRED, payload }], ALL);
     expect([response.stopReason, asked]).toEqual(["cancelled", ["session/request_permission"]]);
   });
+
+  it("cannot have an answer for another question of the same call: the first is withdrawn, and the new one asked", async () => {
+    const questions = [WITHDRAWN, "proceed_once"].map((id): EventInit => {
+      return { state: TaskState.INPUT_REQUIRED, payload: callPayload(asking("c", [id])) };
+    });
+    const { response, asked } = await promptOnce(questions, ALL);
+    expect([response.stopReason, asked]).toEqual([
+      "cancelled",
+      ["session/request_permission", "session/request_permission"],
+    ]);
+  });
 });
+
+/** The id of an option of a question that the client answers only when it is withdrawn. */
+const WITHDRAWN = "withdrawn";
 
 const ALL: ClientCapabilities = { fs: { readTextFile: true, writeTextFile: true }, terminal: true };
 
@@ -287,8 +302,9 @@ function startAgent(agent: PortAgent, inits: readonly EventInit[]): Started {
   const updates: SessionUpdate[] = [];
   const asked: string[] = [];
   const app = client().onNotification("session/update", ({ params }) => void updates.push(params.update));
-  app.onRequest("session/request_permission", () => {
+  app.onRequest("session/request_permission", async ({ params, signal }) => {
     asked.push("session/request_permission");
+    if (params.options.some(({ optionId }) => optionId === WITHDRAWN)) await once(signal, "abort");
     return { outcome: { outcome: "cancelled" } };
   });
   for (const method of ["fs/read_text_file", "fs/write_text_file", "terminal/create"] as const) {

@@ -1,5 +1,5 @@
 import type { AgentContext, PromptResponse, SessionUpdate, StopReason } from "@agentclientprotocol/sdk";
-import { create } from "@bufbuild/protobuf";
+import { create, equals } from "@bufbuild/protobuf";
 import { confirmationPart, type DevtoolClient, pendingToolCalls, streamMessage, subscribeTask } from "@devtool/client";
 import {
   isInterrupted,
@@ -13,6 +13,7 @@ import {
   type TaskEvent,
   TaskState,
   type ToolCall,
+  ToolCallSchema,
 } from "@devtool/schema";
 import { authRequired, taskFailed } from "./errors.ts";
 import { permissionOptions } from "./permission.ts";
@@ -45,7 +46,8 @@ export class Turn {
   #isCanceled = false;
   readonly #host: TurnHost;
   readonly #own = new Set<string>();
-  readonly #asked = new Map<string, AbortController>();
+  /** The questions that the client was asked, by the ids of their calls. */
+  readonly #asked = new Map<string, { readonly call: ToolCall; readonly withdrawn: AbortController }>();
   readonly #stop = new AbortController();
   readonly #signal: AbortSignal;
 
@@ -91,14 +93,14 @@ export class Turn {
   async cancel(): Promise<void> {
     if (this.#isCanceled) return;
     this.#isCanceled = true;
-    for (const asked of this.#asked.values()) asked.abort();
+    for (const { withdrawn } of this.#asked.values()) withdrawn.abort();
     if (this.#task.id !== "") await this.#cancelTask();
   }
 
   /** Stops following the task, which continues. */
   detach(): void {
     this.#stop.abort();
-    for (const asked of this.#asked.values()) asked.abort();
+    for (const { withdrawn } of this.#asked.values()) withdrawn.abort();
   }
 
   /** Returns how the turn ended, for the answer to the prompt. Throws when its task failed. */
@@ -168,11 +170,11 @@ export class Turn {
   #syncQuestions(): void {
     if (this.#isCanceled) return;
     const pending = pendingToolCalls(this.#task);
-    const ids = new Set(pending.map(({ toolCallId }) => toolCallId));
-    for (const [id, asked] of this.#asked) {
-      if (ids.has(id)) continue;
+    for (const [id, { call, withdrawn }] of this.#asked) {
+      // An answer is for the question that was shown, also when the call asks something else by now.
+      if (pending.some((one) => one.toolCallId === id && equals(ToolCallSchema, one, call))) continue;
       this.#asked.delete(id);
-      asked.abort();
+      withdrawn.abort();
     }
     if (this.#task.state !== TaskState.INPUT_REQUIRED) return;
     for (const call of pending) {
@@ -182,15 +184,15 @@ export class Turn {
 
   /** Asks one question. A failure ends the turn. */
   async #ask(call: ToolCall): Promise<void> {
-    const asked = new AbortController();
-    this.#asked.set(call.toolCallId, asked);
+    const withdrawn = new AbortController();
+    this.#asked.set(call.toolCallId, { call, withdrawn });
     try {
-      const optionId = await this.#choice(call, asked.signal);
-      if (asked.signal.aborted) return;
+      const optionId = await this.#choice(call, withdrawn.signal);
+      if (withdrawn.signal.aborted) return;
       if (optionId === undefined) await this.cancel();
       else await this.#answer(call, optionId);
     } catch (reason) {
-      if (!asked.signal.aborted) this.#stop.abort(reason);
+      if (!withdrawn.signal.aborted) this.#stop.abort(reason);
     }
   }
 
