@@ -51,6 +51,9 @@ const FOREIGN = [
   "publish",
 ].map((name) => `test/${name}.test.ts`);
 
+/** The tests of packages, beside the others in one project: its workers load the modules that both need once. */
+const PACKAGES = ["packages/*/src/**/*.test.ts", "packages/*/test/**/*.test.ts"];
+
 const COMPILED = fileURLToPath(new URL("node_modules/.cache/compiled", import.meta.url));
 
 class LongestFirst implements TestSequencer {
@@ -77,17 +80,14 @@ export default defineConfig({
       { extends: true, test: { name: "measured", include: MEASURED } },
       {
         extends: true,
-        test: { name: "whole", include: ["test/**/*.test.ts"], exclude: [...MEASURED, ...FOREIGN], isolate: false },
-      },
-      { extends: true, test: { name: "foreign", include: FOREIGN, isolate: false } },
-      {
-        extends: true,
         test: {
-          name: "packages",
-          include: ["packages/*/src/**/*.test.ts", "packages/*/test/**/*.test.ts"],
+          name: "whole",
+          include: [...PACKAGES, "test/**/*.test.ts"],
+          exclude: [...MEASURED, ...FOREIGN],
           isolate: false,
         },
       },
+      { extends: true, test: { name: "foreign", include: FOREIGN, isolate: false } },
     ],
     ...(report !== undefined && { reporters: ["default", "json"], outputFile: { json: report } }),
     sequence: { sequencer: LongestFirst },

@@ -1,4 +1,5 @@
 import { fileURLToPath } from "node:url";
+import { COMPILE_CACHE } from "../../../test/compile-cache-variable.ts";
 
 /** The faults that `appender.ts` can be told to have, so that a test can show that it detects them. */
 export type Sabotage = "none" | "sync-off" | "early-ack";
@@ -11,5 +12,5 @@ export function appenderArguments(path: string, mode: "bursts" | "singles"): str
 
 /** Returns the environment of the appender. */
 export function appenderEnvironment(sabotage: Sabotage): Record<string, string> {
-  return { PATH: process.env.PATH ?? "", DEVTOOL_TEST_SABOTAGE: sabotage };
+  return { ...COMPILE_CACHE, PATH: process.env.PATH ?? "", DEVTOOL_TEST_SABOTAGE: sabotage };
 }
