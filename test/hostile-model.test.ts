@@ -9,6 +9,7 @@ import { createGeminiModel } from "@devtool/gemini";
 import { createOpenAiModel } from "@devtool/openai";
 import { MessageSchema, Role } from "@devtool/schema";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { LEFT_TO_CI, variantsOf } from "./depth.ts";
 
 const MIB = 1024 * 1024;
 const signal = AbortSignal.timeout(300_000);
@@ -91,7 +92,10 @@ function geminiPiece(part: object): object {
   return { candidates: [{ content: { role: "model", parts: [part] } }] };
 }
 
-describe.each(APIS)("a model behind $api that is hostile", ({ createModel, text, call, filler, end }) => {
+/** An SDK reads 128 MiB before it is stopped, which takes a second or two of processor time. */
+const READ_WHOLE = variantsOf("APIs whose answer has no end", APIS, 1);
+
+describe.each(APIS)("a model behind $api that is hostile", ({ api, createModel, text, call, filler, end }) => {
   let answer: (response: ServerResponse) => void;
   let sentBytes = 0;
   let requests: string[] = [];
@@ -141,7 +145,8 @@ describe.each(APIS)("a model behind $api that is hostile", ({ createModel, text,
     expect(sentBytes).toBeLessThan(16 * MIB);
   });
 
-  it("fails a step whose answer has no end", async () => {
+  const isReadWhole = READ_WHOLE.some((one) => one.api === api);
+  it.skipIf(!isReadWhole)(`fails a step whose answer has no end${isReadWhole ? "" : LEFT_TO_CI}`, async () => {
     const fillers = endless(() => [filler(MIB)]);
     await expect(play(fillers)).rejects.toThrow("the model's answer has more than 134217728 bytes");
     expect(sentBytes).toBeLessThan(160 * MIB);

@@ -52,7 +52,7 @@ describe.skipIf(!canTrace)(`${REPOSITORIES.length} malicious repositories under 
     expect(opened).toContain(join(root, "trusted/inside/.devtool/commands/x.md"));
   });
 
-  it("are opened by the server where they are trusted alone", async () => {
+  it.skipIf(LEFT_TO_CI !== "")(`are opened by the server where they are trusted alone${LEFT_TO_CI}`, async () => {
     const trusted = join(root, "untrusted/agents-md");
     await store.grant(await store.preview(trusted));
     const { opened } = await trace("granted");

@@ -9,7 +9,7 @@ import { roundsOf, seedOf } from "../../../test/depth.ts";
 import { SqliteTaskStore } from "../src/store/sqlite-task-store.ts";
 import { appenderArguments, appenderEnvironment, type Sabotage } from "./appender-process.ts";
 
-const CYCLES = roundsOf("DEVTOOL_STORE_CRASHES", { quick: 4, ci: 20, deep: 300 });
+const CYCLES = roundsOf("DEVTOOL_STORE_CRASHES", { quick: 2, ci: 20, deep: 300 });
 const seed = seedOf();
 const TASKS = ["t1", "t2", "t3"];
 
