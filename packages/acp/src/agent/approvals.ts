@@ -1,6 +1,7 @@
 import type { ConfirmationRequest } from "@devtool/schema";
-import { type CallBook, CHANGES } from "./call-book.ts";
+import type { CallBook } from "./call-book.ts";
 import type { ClientAction } from "./client-action.ts";
+import { CHANGES } from "./described-call.ts";
 
 /** What a call does, as it was shown when it was decided about. */
 export interface ShownCall {

@@ -1,18 +1,12 @@
 import { createHash } from "node:crypto";
-import { basename } from "node:path";
-import { create, equals, type JsonObject, type JsonValue, toJson } from "@bufbuild/protobuf";
+import { create, equals, type JsonObject, toJson } from "@bufbuild/protobuf";
 import {
   type ConfirmationRequest,
   ConfirmationRequestSchema,
-  ExecuteDetailsSchema,
   type FileDiff,
-  FileDiffSchema,
   findToolCallDetail,
   findToolCallPart,
-  GenericDetailsSchema,
   isEnded,
-  McpDetailsSchema,
-  oneLine,
   structFromJson,
   type Task,
   type ToolCall,
@@ -20,45 +14,21 @@ import {
   ToolCallSchema,
   ToolCallStage,
   ToolCallStatus,
-  type ToolOutput,
   ToolOutputSchema,
-  visibleText,
 } from "@devtool/schema";
-import { canonicalJson, defined, isObject, listOrEmpty, objectOrEmpty, stringOrEmpty } from "@devtool/schema/json";
+import { canonicalJson, defined, stringOrEmpty } from "@devtool/schema/json";
 import { type CallUpdate, changedDetail, type FailureType, toolFailure } from "@devtool/server/agent";
-import { changeText, pathText } from "./change-text.ts";
-import { textOfBlock } from "./content.ts";
+import { DescribedCall, type TerminalOutput } from "./described-call.ts";
 
-/** The maximum length of a call's live content and output, in characters; the beginning is cut off. */
-const MAX_OUTPUT_LENGTH = 256 * 1024;
 const MAX_ID_LENGTH = 200;
-/** The kinds of calls that change files. */
-export const CHANGES: ReadonlySet<string> = new Set(["edit", "delete", "move"]);
 /** What the audit names as the rule of a call about which the agent asked nobody. */
 const AGENT_DECIDED = "agent";
-
-/** A call as the agent has described it so far. */
-interface Known {
-  /** The id of the call in our task. */
-  readonly id: string;
-  title: string;
-  name: string;
-  kind: string;
-  input: JsonValue | undefined;
-  content: readonly JsonValue[];
-  paths: readonly string[];
-  output: JsonValue | undefined;
-  meta: JsonObject;
-  /** The output so far of a terminal of the agent's own, which has no field in the protocol. */
-  streamed: string;
-}
 
 /** The dependencies of `CallBook`. */
 export interface CallBookOptions {
   /** Returns the present state of the task. */
   readonly task: () => Task;
-  /** Returns the output so far of a terminal of the client, by its id; undefined for an unknown one. */
-  readonly terminalOutput: (terminalId: string) => string | undefined;
+  readonly terminalOutput: TerminalOutput;
 }
 
 /**
@@ -71,7 +41,7 @@ export interface CallBookOptions {
 export class CallBook {
   readonly #options: CallBookOptions;
   /** The calls of the agent by its own ids, and those of the client by symbols. */
-  readonly #calls = new Map<string | symbol, Known>();
+  readonly #calls = new Map<string | symbol, DescribedCall>();
 
   constructor(options: CallBookOptions) {
     this.#options = options;
@@ -83,7 +53,7 @@ export class CallBook {
     if (agentId === "") return undefined;
     const known = this.#calls.get(agentId) ?? this.#begin(agentId, isNews);
     if (!known) return undefined;
-    take(known, piece);
+    known.take(piece);
     return known.id;
   }
 
@@ -91,26 +61,22 @@ export class CallBook {
    * Takes what the agent's own terminal has printed since the last update, which has no field in the protocol: it stands in the
    * `_meta` that Zed introduced and Codex sends. Other than `merge`, it takes each update once.
    */
-  appendOutput(id: string, { _meta }: JsonObject): void {
-    const { terminal_output_delta, terminal_output } = objectOrEmpty(_meta);
-    const known = this.#find(id);
-    if (known)
-      known.streamed = tail(
-        known.streamed + stringOrEmpty(objectOrEmpty(terminal_output_delta ?? terminal_output).data),
-      );
+  appendOutput(id: string, update: JsonObject): void {
+    this.#find(id)?.appendOutput(update);
   }
 
   /** Begins a call that the client makes for the agent: nothing that the agent says changes it. Returns its id in our task. */
   begin(call: JsonObject): string {
-    const known = emptyCall(this.#freeId(stringOrEmpty(call.name)));
-    take(known, call);
+    const known = this.#describe(this.#freeId(stringOrEmpty(call.name)));
+    known.take(call);
     this.#calls.set(Symbol(known.id), known);
     return known.id;
   }
 
   /** Takes a call as one that our task has already: the agent asks again after a restart. */
   adopt(id: string, earlierId: string): void {
-    for (const [key, known] of this.#calls) if (known.id === id) this.#calls.set(key, { ...known, id: earlierId });
+    const known = this.#find(id);
+    if (known) known.id = earlierId;
   }
 
   /** The versions of a call for a status of ACP; `pending` when the agent gave none. */
@@ -121,7 +87,7 @@ export class CallBook {
       case "completed":
         return this.succeeded(id);
       case "failed":
-        return this.failed(id, "execution_failed", this.#textOf(id) || "the call failed");
+        return this.failed(id, "execution_failed", this.#find(id)?.text || "the call failed");
       default:
         return this.pending(id);
     }
@@ -147,7 +113,7 @@ export class CallBook {
     const before = this.allowed(id, AGENT_DECIDED, "the agent did not ask");
     const stage = before.length > 0 ? ToolCallStage.SCHEDULED : this.#stage(id);
     if (stage !== ToolCallStage.SCHEDULED && stage !== ToolCallStage.EXECUTING) return [];
-    const text = this.#textOf(id);
+    const text = this.#find(id)?.text ?? "";
     const live = text === "" ? {} : { liveContent: text };
     const call = { ...this.#call(id, ToolCallStatus.EXECUTING), ...live };
     const recorded = findToolCallPart(this.#options.task(), id)?.content;
@@ -161,7 +127,7 @@ export class CallBook {
       return this.failed(id, "execution_failed", "the agent ran the call without waiting for the answer");
     const before = stage === ToolCallStage.EXECUTING ? [] : this.executing(id);
     if (stage !== ToolCallStage.EXECUTING && before.length === 0) return [];
-    const value = create(ToolOutputSchema, { result: this.#outputOf(id) });
+    const value = create(ToolOutputSchema, { result: this.#find(id)?.result ?? { case: undefined } });
     return [...before, { call: { ...this.#call(id, ToolCallStatus.SUCCEEDED), result: { case: "output", value } } }];
   }
 
@@ -169,10 +135,7 @@ export class CallBook {
     const stage = this.#stage(id);
     if (stage >= ToolCallStage.SUCCEEDED) return [];
     const before = stage === ToolCallStage.UNSPECIFIED ? this.pending(id) : [];
-    const { output, meta } = this.#find(id) ?? {};
-    const { exitCode, exit_code } = objectOrEmpty(output);
-    const code = exitCode ?? exit_code ?? objectOrEmpty(meta?.terminal_exit).exit_code;
-    const value = toolFailure(type, message, typeof code === "number" && Number.isInteger(code) ? code | 0 : undefined);
+    const value = toolFailure(type, message, this.#find(id)?.exitCode);
     const call = { ...this.#call(id, ToolCallStatus.FAILED), result: { case: "error" as const, value } };
     return [...before, { call, detail: this.#detail(id, { ...decision, stage: ToolCallStage.FAILED }) }];
   }
@@ -226,33 +189,16 @@ export class CallBook {
 
   /** What the user is asked to approve: a command, a change of a file, a call of an MCP server, or words. */
   detailsOf(id: string): ConfirmationRequest["details"] {
-    const known = this.#find(id);
-    if (!known) return { case: undefined };
-    const [diff, ...further] = diffsIn(known.content);
-    if (diff && further.length === 0) return { case: "fileEditDetails", value: diff };
-    if (diff) return genericDetails([known.title, changeText([diff, ...further])]);
-    const input = objectOrEmpty(known.input);
-    if (known.kind === "execute") {
-      const workingDirectory = stringOrEmpty(input.cwd) || undefined;
-      const value = create(ExecuteDetailsSchema, defined({ command: commandOf(known, input), workingDirectory }));
-      return { case: "executeDetails", value };
-    }
-    const [, serverName, toolName] = /^mcp__(.+?)__(.+)$/.exec(this.toolName(id)) ?? [];
-    if (serverName !== undefined && toolName !== undefined)
-      return { case: "mcpDetails", value: create(McpDetailsSchema, { serverName, toolName }) };
-    const places = CHANGES.has(known.kind) ? known.paths.map(pathText) : [];
-    return genericDetails([known.title, this.#textOf(id), ...places]);
+    return this.#find(id)?.details ?? { case: undefined };
   }
 
   toolName(id: string): string {
-    const known = this.#find(id);
-    const ofClaude = stringOrEmpty(objectOrEmpty(known?.meta.claudeCode).toolName);
-    return known?.name || ofClaude || known?.kind || "other";
+    return this.#find(id)?.toolName ?? "other";
   }
 
   /** What kind of call it is; `edit` whenever it shows changes of files. */
   kind(id: string): string {
-    return this.diffs(id).length > 0 ? "edit" : this.#find(id)?.kind || "other";
+    return this.#find(id)?.kind ?? "other";
   }
 
   title(id: string): string {
@@ -260,17 +206,16 @@ export class CallBook {
   }
 
   input(id: string): JsonObject {
-    return inputOf(this.#find(id)?.input);
+    return this.#find(id)?.input ?? {};
   }
 
   paths(id: string): readonly string[] {
-    const known = this.#find(id);
-    return known ? [...new Set([...known.paths, ...diffsIn(known.content).map(({ filePath }) => filePath)])] : [];
+    return this.#find(id)?.paths ?? [];
   }
 
   /** The changes of files that a call makes. */
   diffs(id: string): FileDiff[] {
-    return diffsIn(this.#find(id)?.content ?? []);
+    return this.#find(id)?.diffs ?? [];
   }
 
   /** The ids of the calls of this turn that have not ended. */
@@ -282,18 +227,16 @@ export class CallBook {
 
   /** The ids of the calls that show a terminal. */
   callsWithTerminal(terminalId: string): string[] {
-    return [...this.#calls.values()]
-      .filter(({ content }) => content.some((item) => isObject(item) && item.terminalId === terminalId))
-      .map(({ id }) => id);
+    return [...this.#calls.values()].filter((known) => known.showsTerminal(terminalId)).map(({ id }) => id);
   }
 
-  #begin(agentId: string, isNews: boolean): Known | undefined {
+  #begin(agentId: string, isNews: boolean): DescribedCall | undefined {
     const base = agentId.length > MAX_ID_LENGTH ? createHash("sha256").update(agentId).digest("hex") : agentId;
     const task = this.#options.task();
     const earlier = findToolCallPart(task, base)?.content;
     // A late word about a call of an earlier turn.
     if (earlier?.case === "toolCall" && isEnded(earlier.value) && !isNews) return undefined;
-    const known = emptyCall(this.#freeId(base));
+    const known = this.#describe(this.#freeId(base));
     this.#calls.set(agentId, known);
     return known;
   }
@@ -306,7 +249,11 @@ export class CallBook {
     return id;
   }
 
-  #find(id: string): Known | undefined {
+  #describe(id: string): DescribedCall {
+    return new DescribedCall(id, this.#options.terminalOutput);
+  }
+
+  #find(id: string): DescribedCall | undefined {
     return this.#calls.values().find((known) => known.id === id);
   }
 
@@ -319,93 +266,8 @@ export class CallBook {
   }
 
   #call(id: string, status: ToolCallStatus): ToolCall {
-    const description = this.#describe(id) || undefined;
+    const description = this.#find(id)?.description || undefined;
     const fields = { toolCallId: id, toolName: this.toolName(id), status, description };
     return create(ToolCallSchema, defined({ ...fields, inputParameters: structFromJson(this.input(id)) }));
   }
-
-  /** A line about a call in the agent's words; for a command with deceptive characters, the command, with these escaped. */
-  #describe(id: string): string {
-    const known = this.#find(id);
-    const command = known?.kind === "execute" ? commandOf(known, objectOrEmpty(known.input)) : "";
-    return visibleText(command) === command ? oneLine(known?.title ?? "") : `Run ${oneLine(command)}`;
-  }
-
-  /** The text of a call: its content and the output of its terminals, or else what a terminal of the agent's own printed. */
-  #textOf(id: string): string {
-    const known = this.#find(id);
-    const texts = (known?.content ?? []).filter(isObject).map((item) => {
-      if (item.type === "content") return textOfBlock(objectOrEmpty(item.content));
-      if (item.type === "terminal") return this.#options.terminalOutput(stringOrEmpty(item.terminalId)) ?? "";
-      return "";
-    });
-    return tail(texts.filter((text) => text !== "").join("\n")) || (known?.streamed ?? "");
-  }
-
-  #outputOf(id: string): ToolOutput["result"] {
-    const known = this.#find(id);
-    const [diff, ...further] = diffsIn(known?.content ?? []);
-    if (diff && further.length === 0) return { case: "diff", value: diff };
-    const changed = [diff, ...further].flatMap((one) => (one ? [`changed ${one.filePath}`] : []));
-    const text = tail([...changed, this.#textOf(id)].filter((part) => part !== "").join("\n"));
-    if (text !== "") return { case: "text", value: text };
-    if (isObject(known?.output)) return { case: "structuredData", value: structFromJson(known.output) };
-    if (known?.output === undefined || known.output === null) return { case: undefined };
-    const value = typeof known.output === "string" ? known.output : JSON.stringify(known.output);
-    return { case: "text", value: tail(value) };
-  }
-}
-
-function genericDetails(parts: readonly string[]): ConfirmationRequest["details"] {
-  const description = visibleText(parts.filter((part) => part !== "").join("\n"));
-  return { case: "genericDetails", value: create(GenericDetailsSchema, { description }) };
-}
-
-function emptyCall(id: string): Known {
-  const text = { title: "", name: "", kind: "" };
-  return { id, ...text, input: undefined, content: [], paths: [], output: undefined, meta: {}, streamed: "" };
-}
-
-/** Takes what a piece of a call says; what it leaves out stays. */
-function take(known: Known, piece: JsonObject): void {
-  known.title = stringOrEmpty(piece.title) || known.title;
-  known.name = stringOrEmpty(piece.name) || known.name;
-  known.kind = stringOrEmpty(piece.kind) || known.kind;
-  known.input = piece.rawInput ?? known.input;
-  known.output = piece.rawOutput ?? known.output;
-  if (Array.isArray(piece.content)) known.content = piece.content;
-  if (Array.isArray(piece.locations)) known.paths = pathsOf(piece.locations);
-  known.meta = { ...known.meta, ...objectOrEmpty(piece._meta) };
-}
-
-function tail(text: string): string {
-  if (text.length <= MAX_OUTPUT_LENGTH) return text;
-  const note = "[the beginning was cut off]\n";
-  return note + text.slice(note.length - MAX_OUTPUT_LENGTH);
-}
-
-/** The arguments of a call as an object: any other value is its field `value`. */
-function inputOf(input: JsonValue | undefined): JsonObject {
-  if (input === undefined || input === null) return {};
-  return isObject(input) ? input : { value: input };
-}
-
-function commandOf({ title }: Known, { command }: JsonObject): string {
-  if (typeof command === "string" && command !== "") return command;
-  const words = listOrEmpty(command).filter((word) => typeof word === "string");
-  return words.length > 0 ? words.join(" ") : title;
-}
-
-function pathsOf(locations: readonly JsonValue[]): string[] {
-  return locations.flatMap((location) => stringOrEmpty(objectOrEmpty(location).path) || []);
-}
-
-function diffsIn(content: readonly JsonValue[]): FileDiff[] {
-  return content.filter(isObject).flatMap((item) => {
-    const { type, path, oldText, newText } = item;
-    if (type !== "diff" || typeof path !== "string" || typeof newText !== "string") return [];
-    const oldContent = typeof oldText === "string" ? oldText : undefined;
-    const fields = { fileName: basename(path), filePath: path, newContent: newText, oldContent };
-    return [create(FileDiffSchema, defined(fields))];
-  });
 }
