@@ -166,6 +166,7 @@ export const ENTRIES: ReadonlySet<string> = new Set([
   "acp/src/agent/agent-process.ts",
   "acp/src/agent/terminals.ts",
   "acp/src/testing/fake-acp-agent.ts",
+  "acp/src/testing/fake-words.ts",
   "acp/src/testing/index.ts",
   "postgres/src/postgres-leases.ts",
   "postgres/src/testing/postgres-server.ts",

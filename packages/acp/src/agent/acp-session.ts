@@ -1,10 +1,7 @@
 import type {
-  McpServer as AcpMcpServer,
   ClientApp,
   ClientCapabilities,
   ContentBlock,
-  LoadSessionResponse,
-  NewSessionResponse,
   SessionConfigOption,
   SessionModeState,
   SetSessionConfigOptionResponse,
@@ -16,22 +13,14 @@ import type { AcpAgentOptions, AcpLimits } from "./acp-agent-options.ts";
 import { AcpConnection } from "./acp-connection.ts";
 import { AgentProcess } from "./agent-process.ts";
 import { ClientFiles } from "./client-files.ts";
+import { type EnteredSession, type EnterOptions, enterSession } from "./enter-session.ts";
 import { Inbox, type SessionItem } from "./inbox.ts";
 import type { ItemQueue } from "./item-queue.ts";
 import { Terminals } from "./terminals.ts";
 
-/** The maximum length of an agent's id of a session, in characters. It is in the log. */
-const MAX_ID_LENGTH = 1024;
-
 /** The options of `AcpSession.open`. */
-export interface AcpSessionOptions {
-  readonly agent: AcpAgentOptions;
+export interface AcpSessionOptions extends EnterOptions {
   readonly limits: AcpLimits;
-  readonly workspacePath: string;
-  readonly mcpServers: (connection: AcpConnection) => AcpMcpServer[];
-  /** The id of the session to go on with; empty for a new one. */
-  readonly sessionId: string;
-  readonly onNotice: (text: string) => void;
   /** Called when the agent lists its slash commands. */
   readonly onCommands: (update: JsonObject) => void;
   /** Held while a file is written for the agent. */
@@ -89,10 +78,12 @@ export class AcpSession implements AsyncDisposable {
       const connecting = { name: agent.name, limits, capabilities, register, room, onNotice, nowMs };
       const connection = await AcpConnection.open(pipe, connecting, starting);
       const session = new AcpSession(connection, inbox, terminals, options);
-      await session.#enter(starting).catch(async (reason: unknown) => {
+      try {
+        session.#take(await enterSession(connection, options, starting));
+      } catch (reason) {
         await session[Symbol.asyncDispose]();
         throw reason;
-      });
+      }
       return session;
     } catch (reason) {
       signal.throwIfAborted();
@@ -100,6 +91,14 @@ export class AcpSession implements AsyncDisposable {
       const problem = `agent ${quoted(agent.name)} did not open a session within ${limits.startTimeoutMs} ms`;
       throw new DevtoolError(problem, Code.DeadlineExceeded, { cause: reason });
     }
+  }
+
+  #take({ id, isContinued, modes, configOptions }: EnteredSession): void {
+    this.#id = id;
+    this.#isContinued = isContinued;
+    this.#modes = modes;
+    this.#configOptions = configOptions;
+    if (isContinued) this.#continuedIn = this.mode;
   }
 
   /** The agent's id of the session. */
@@ -152,9 +151,9 @@ export class AcpSession implements AsyncDisposable {
   async leavePlan(planMode: string, signal: AbortSignal): Promise<void> {
     const others = this.#modes?.availableModes.filter(({ id }) => id !== planMode) ?? [];
     const before = this.#modeBeforePlan || (this.#continuedIn === planMode ? (others[0]?.id ?? "") : "");
+    if (this.mode === planMode) await this.setMode(before, signal);
     this.#modeBeforePlan = "";
     this.#continuedIn = "";
-    if (this.mode === planMode) await this.setMode(before, signal);
   }
 
   /** Sets one of the agent's configuration options. Does nothing when it has the value already. */
@@ -227,94 +226,6 @@ export class AcpSession implements AsyncDisposable {
     this.endTurn();
     await this.terminals[Symbol.asyncDispose]();
     await this.connection[Symbol.asyncDispose]();
-  }
-
-  /** Resumes or loads the session, or begins a new one; logs in first when the agent wants that and the options say how. */
-  async #enter(signal: AbortSignal): Promise<void> {
-    const { authMethod } = this.#options.agent;
-    try {
-      await this.#enterOnce(signal);
-    } catch (reason) {
-      if (!(reason instanceof DevtoolError) || reason.code !== Code.Unauthenticated) throw reason;
-      if (authMethod === undefined) throw this.#loginRequired(reason);
-      await this.connection.request("authenticate", signal, (agent) =>
-        agent.request("authenticate", { methodId: authMethod }),
-      );
-      await this.#enterOnce(signal);
-    }
-  }
-
-  async #enterOnce(signal: AbortSignal): Promise<void> {
-    const { sessionId, workspacePath: cwd, mcpServers } = this.#options;
-    const place = { cwd, mcpServers: mcpServers(this.connection) };
-    if (sessionId !== "" && (await this.#continue(sessionId, place, signal))) return;
-    const opened = await this.connection.request(
-      "session/new",
-      signal,
-      (agent): Promise<NewSessionResponse> => agent.request("session/new", place),
-    );
-    this.#id = this.#validId(objectOrEmpty(opened).sessionId);
-    this.#takeState(opened);
-  }
-
-  #validId(id: unknown): string {
-    if (typeof id === "string" && id !== "" && id.length <= MAX_ID_LENGTH) return id;
-    const problem = `agent ${quoted(this.#options.agent.name)} answered session/new without a session id of at most ${MAX_ID_LENGTH} characters`;
-    throw new DevtoolError(problem, Code.Unavailable);
-  }
-
-  /** Goes on with an earlier session. Returns whether the agent can. */
-  async #continue(
-    sessionId: string,
-    place: { cwd: string; mcpServers: AcpMcpServer[] },
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    const { loadSession, sessionCapabilities } = this.connection.initialized.agentCapabilities ?? {};
-    const canResume = (sessionCapabilities?.resume ?? undefined) !== undefined;
-    if (!canResume && loadSession !== true) return false;
-    const params = { sessionId, ...place };
-    try {
-      const opened = canResume
-        ? await this.connection.request(
-            "session/resume",
-            signal,
-            (agent): Promise<LoadSessionResponse> => agent.request("session/resume", params),
-          )
-        : await this.connection.request(
-            "session/load",
-            signal,
-            (agent): Promise<LoadSessionResponse> => agent.request("session/load", params),
-          );
-      this.#id = sessionId;
-      this.#isContinued = true;
-      this.#takeState(opened);
-      this.#continuedIn = this.mode;
-      return true;
-    } catch (reason) {
-      signal.throwIfAborted();
-      this.connection.ended.throwIfAborted();
-      if (reason instanceof DevtoolError && reason.code === Code.Unauthenticated) throw reason;
-      this.#options.onNotice(`a session cannot be continued: ${DevtoolError.from(reason).message}`);
-      return false;
-    }
-  }
-
-  /** Takes the modes and options of the answer that are valid. The agent's program may send anything. */
-  #takeState(state: LoadSessionResponse | null): void {
-    const { modes, configOptions } = state ?? {};
-    const isList = Array.isArray(modes?.availableModes);
-    this.#modes = modes && isList ? { ...modes, availableModes: modes.availableModes.filter(isObject) } : undefined;
-    this.#configOptions = Array.isArray(configOptions) ? configOptions.filter(isObject) : [];
-  }
-
-  #loginRequired(cause: DevtoolError): DevtoolError {
-    const { name } = this.#options.agent;
-    const methods = (this.connection.initialized.authMethods ?? []).map((method) => `${method.name} (${method.id})`);
-    const offered = methods.length > 0 ? `; it offers ${methods.join(", ")}` : "";
-    return new DevtoolError(`agent ${quoted(name)} requires a login${offered}`, Code.Unauthenticated, {
-      cause,
-      remedy: "log in with the agent's own command, then send the message again",
-    });
   }
 }
 

@@ -1,0 +1,122 @@
+import type {
+  McpServer as AcpMcpServer,
+  LoadSessionResponse,
+  NewSessionResponse,
+  SessionConfigOption,
+  SessionModeState,
+} from "@agentclientprotocol/sdk";
+import { isObject, objectOrEmpty } from "@devtool/schema/json";
+import { Code, DevtoolError, quoted } from "@devtool/server/agent";
+import type { AcpAgentOptions } from "./acp-agent-options.ts";
+import type { AcpConnection } from "./acp-connection.ts";
+
+/** The maximum length of an agent's id of a session, in characters. It is in the log. */
+const MAX_ID_LENGTH = 1024;
+
+/** Which session of an agent to enter. */
+export interface EnterOptions {
+  readonly agent: AcpAgentOptions;
+  readonly workspacePath: string;
+  readonly mcpServers: (connection: AcpConnection) => AcpMcpServer[];
+  /** The id of the session to go on with; empty for a new one. */
+  readonly sessionId: string;
+  readonly onNotice: (text: string) => void;
+}
+
+/** A session of an agent as it begins, or goes on. */
+export interface EnteredSession {
+  readonly id: string;
+  /** Whether the agent went on with the session that it was asked for. */
+  readonly isContinued: boolean;
+  readonly modes: SessionModeState | undefined;
+  readonly configOptions: readonly SessionConfigOption[];
+}
+
+/** Resumes or loads a session, or begins a new one; logs in first when the agent wants that and the options say how. */
+export async function enterSession(
+  connection: AcpConnection,
+  options: EnterOptions,
+  signal: AbortSignal,
+): Promise<EnteredSession> {
+  const { authMethod } = options.agent;
+  try {
+    return await enterOnce(connection, options, signal);
+  } catch (reason) {
+    if (!(reason instanceof DevtoolError) || reason.code !== Code.Unauthenticated) throw reason;
+    if (authMethod === undefined) throw loginRequired(connection, options.agent, reason);
+    await connection.request("authenticate", signal, (agent) =>
+      agent.request("authenticate", { methodId: authMethod }),
+    );
+    return enterOnce(connection, options, signal);
+  }
+}
+
+async function enterOnce(
+  connection: AcpConnection,
+  options: EnterOptions,
+  signal: AbortSignal,
+): Promise<EnteredSession> {
+  const { workspacePath: cwd, mcpServers, agent } = options;
+  const place = { cwd, mcpServers: mcpServers(connection) };
+  const continued = await continueSession(connection, options, place, signal);
+  if (continued) return continued;
+  const opened = await connection.request(
+    "session/new",
+    signal,
+    (to): Promise<NewSessionResponse> => to.request("session/new", place),
+  );
+  return { id: validId(objectOrEmpty(opened).sessionId, agent), isContinued: false, ...stateOf(opened) };
+}
+
+/** Goes on with an earlier session. Undefined when the agent cannot. */
+async function continueSession(
+  connection: AcpConnection,
+  { sessionId, onNotice }: EnterOptions,
+  place: { readonly cwd: string; readonly mcpServers: AcpMcpServer[] },
+  signal: AbortSignal,
+): Promise<EnteredSession | undefined> {
+  const { loadSession, sessionCapabilities } = connection.initialized.agentCapabilities ?? {};
+  const canResume = (sessionCapabilities?.resume ?? undefined) !== undefined;
+  if (sessionId === "" || (!canResume && loadSession !== true)) return undefined;
+  const params = { sessionId, ...place };
+  const method = canResume ? "session/resume" : "session/load";
+  try {
+    const opened = await connection.request(
+      method,
+      signal,
+      (agent): Promise<LoadSessionResponse> => agent.request(method, params),
+    );
+    return { id: sessionId, isContinued: true, ...stateOf(opened) };
+  } catch (reason) {
+    signal.throwIfAborted();
+    connection.ended.throwIfAborted();
+    if (reason instanceof DevtoolError && reason.code === Code.Unauthenticated) throw reason;
+    onNotice(`a session cannot be continued: ${DevtoolError.from(reason).message}`);
+    return undefined;
+  }
+}
+
+/** Returns the modes and options of an answer that are valid. The agent's program may send anything. */
+function stateOf(state: LoadSessionResponse | null): Pick<EnteredSession, "modes" | "configOptions"> {
+  const { modes, configOptions } = state ?? {};
+  const isList = Array.isArray(modes?.availableModes);
+  return {
+    modes: modes && isList ? { ...modes, availableModes: modes.availableModes.filter(isObject) } : undefined,
+    configOptions: Array.isArray(configOptions) ? configOptions.filter(isObject) : [],
+  };
+}
+
+function validId(id: unknown, { name }: AcpAgentOptions): string {
+  if (typeof id === "string" && id !== "" && id.length <= MAX_ID_LENGTH) return id;
+  const problem = `agent ${quoted(name)} answered session/new without a session id of at most ${MAX_ID_LENGTH} characters`;
+  throw new DevtoolError(problem, Code.Unavailable);
+}
+
+function loginRequired(connection: AcpConnection, { name }: AcpAgentOptions, cause: DevtoolError): DevtoolError {
+  const methods = (connection.initialized.authMethods ?? []).map((method) => `${method.name} (${method.id})`);
+  const offered = methods.length > 0 ? `; it offers ${methods.join(", ")}` : "";
+  return new DevtoolError(`agent ${quoted(name)} requires a login${offered}`, Code.Unauthenticated, {
+    cause,
+    remedy: "log in with the agent's own command, then send the message again",
+  });
+}
