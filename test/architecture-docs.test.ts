@@ -70,10 +70,12 @@ function filesBelow(directory: string): string[] {
   return names.flatMap((name) => (/(?<!\.test)\.ts$/.test(name) ? [directory + name] : []));
 }
 
-/** The members and headings of the interfaces in a piece of code, without comments. */
+/** The members and headings of the interfaces in a piece of code, without comments and on one line each. */
 function membersOf(code: string): string[] {
   const plain = code.replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, "").replaceAll(/\bexport /g, "");
-  const pieces = plain.split(/[;{}]/).map((piece) => piece.replaceAll(/\s+/g, " ").trim());
+  const pieces = plain
+    .split(/[;{}]/)
+    .map((piece) => piece.replaceAll(/\s+/g, " ").replaceAll("( ", "(").replaceAll(", )", ")").trim());
   return pieces.filter((piece) => /^interface |^(readonly )?\w+\??[:(]/.test(piece));
 }
 

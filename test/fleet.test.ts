@@ -1,12 +1,12 @@
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code } from "@connectrpc/connect";
 import { subscribeTask, textMessage } from "@devtool/client";
 import { findPostgres, type PostgresServer, startPostgres } from "@devtool/postgres/testing";
 import { isTerminal, type TaskEvent, TaskState } from "@devtool/schema";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Execute, type Replica, startReplica } from "./fleet/replicas.ts";
+import { begin, followed, Gates, LIMIT_MS, speaking, textOf } from "./fleet/agents.ts";
+import { type Execute, startReplica } from "./fleet/replicas.ts";
 
 const bin = findPostgres();
-const LIMIT_MS = 120_000;
 
 describe.skipIf(bin === undefined)("servers that share a database", () => {
   let database: PostgresServer;
@@ -37,19 +37,6 @@ describe.skipIf(bin === undefined)("servers that share a database", () => {
     expect(isTerminal(seen.at(-1)?.state ?? TaskState.UNSPECIFIED)).toBe(true);
     const { task } = await other.client.tasks.getTask({ taskId });
     expect(task?.state).toBe(TaskState.COMPLETED);
-  });
-
-  it("run each task at one of them, and say so to who would change it elsewhere", async () => {
-    const schema = nextSchema();
-    const words = new Gates(1);
-    await using one = await start(schema, speaking(words));
-    await using other = await start(schema, speaking(new Gates(0)));
-    const taskId = await begin(one, "go");
-    const message = textMessage("m2", "more");
-    await expect(other.client.tasks.sendMessage({ message, taskId })).rejects.toThrow("is run by another server");
-    await expect(other.client.tasks.cancelTask({ taskId })).rejects.toMatchObject({ code: Code.Unavailable });
-    words.open();
-    await ended(one, taskId);
   });
 
   it("go on with the tasks of one that stops", async () => {
@@ -115,70 +102,3 @@ describe.skipIf(bin === undefined)("servers that share a database", () => {
     expect(tasks.map(({ id }) => id)).toEqual([next.task?.id, task?.id]);
   });
 });
-
-/** Words that an agent may say, one for each time the gate is opened. */
-class Gates {
-  readonly #waiting: (() => void)[] = [];
-  #open = 0;
-
-  constructor(readonly count: number) {}
-
-  open(): void {
-    const next = this.#waiting.shift();
-    if (next) next();
-    else this.#open++;
-  }
-
-  passed(signal: AbortSignal): Promise<void> {
-    if (this.#open > 0) {
-      this.#open--;
-      return Promise.resolve();
-    }
-    return new Promise((resolve, reject) => {
-      this.#waiting.push(resolve);
-      signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-    });
-  }
-}
-
-/** An agent that says a number for each gate that is opened, then ends. */
-function speaking(gates: Gates, aborted?: PromiseWithResolvers<unknown>): Execute {
-  return async function* (_turn, signal) {
-    signal.addEventListener("abort", () => aborted?.resolve(signal.reason), { once: true });
-    for (let word = 0; word < gates.count; word++) {
-      await gates.passed(signal);
-      yield { case: "text", value: `${word} ` };
-    }
-  };
-}
-
-async function begin({ client }: Replica, text: string): Promise<string> {
-  const message = textMessage(crypto.randomUUID(), text);
-  const { task } = await client.tasks.sendMessage({ message, returnImmediately: true });
-  return task?.id ?? "";
-}
-
-/** Reads a task once, from its first event to the first for which `isLast` holds. Default: that with which the task rests. */
-async function followed(
-  { client }: Replica,
-  taskId: string,
-  isLast: (event: TaskEvent) => boolean = ({ state }) => state > TaskState.WORKING,
-): Promise<TaskEvent[]> {
-  const events: TaskEvent[] = [];
-  const signal = AbortSignal.timeout(LIMIT_MS);
-  for await (const { event } of client.tasks.subscribeTask({ taskId }, { signal })) {
-    if (event) events.push(event);
-    if (event && isLast(event)) break;
-  }
-  return events;
-}
-
-async function ended(replica: Replica, taskId: string): Promise<void> {
-  await followed(replica, taskId, ({ state }) => isTerminal(state)).catch((reason: unknown) => {
-    throw ConnectError.from(reason);
-  });
-}
-
-function textOf(events: readonly TaskEvent[]): string {
-  return events.map(({ payload }) => (payload.case === "text" ? payload.value.text : "")).join("");
-}

@@ -61,9 +61,9 @@ export const SECTIONS: readonly Section[] = [
   },
   {
     title: "Stored files",
-    about: "What a server stores in its data directory.",
+    about: "What a server stores in its data directory or its database.",
     names: "lowerCamelCase",
-    files: paths("devtool/v1alpha", "event_row", "checkpoint", "trust", "signing_key"),
+    files: paths("devtool/v1alpha", "event_row", "inbox", "checkpoint", "trust", "signing_key"),
   },
   {
     title: "A2A 1.0",

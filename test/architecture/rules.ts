@@ -141,6 +141,7 @@ export const SEAMS: ReadonlySet<string> = new Set([
   "server/src/agent/agent-executor.ts",
   "server/src/store/push-config-store.ts",
   "server/src/store/task-changes.ts",
+  "server/src/store/task-inbox.ts",
   "server/src/store/task-lease.ts",
   "server/src/store/task-store.ts",
   "coding-agent/src/agent/model.ts",

@@ -18,7 +18,8 @@ export interface Replica extends AsyncDisposable {
 /** Starts a server in this process on a schema of a database, with one agent. */
 export async function startReplica(url: string, schema: string, execute: Execute): Promise<Replica> {
   const store = await PostgresStore.open({ url, schema });
-  const own = { about: { name: "own", description: "Ours." }, open: () => ({ createExecutor: () => ({ execute }) }) };
+  const opened = { createExecutor: () => ({ execute }), checkSettings: () => undefined };
+  const own = { about: { name: "own", description: "Ours." }, open: () => opened };
   const errors: unknown[] = [];
   const server = await createServer({
     agents: { own },

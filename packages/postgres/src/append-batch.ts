@@ -1,5 +1,5 @@
 import type { AuditRecord, TaskEvent } from "@devtool/schema";
-import { assertConsecutive, type EventRow, encodeRows } from "@devtool/server/store";
+import { assertConsecutive, type EventRow, encodeRows, type InboxAnswer } from "@devtool/server/store";
 
 /** The maximum size in bytes of a batch, after at least one append. */
 const MAX_BATCH_BYTES = 4 * 1024 * 1024;
@@ -13,6 +13,8 @@ export interface Append {
   readonly rows: readonly EventRow[];
   readonly audit: readonly AuditRecord[];
   readonly fence: bigint;
+  /** The answer to an entry of the task's inbox. Default: none. */
+  readonly answer: InboxAnswer | undefined;
   readonly committed: PromiseWithResolvers<void>;
 }
 
@@ -31,11 +33,13 @@ export function createAppend(
   events: readonly TaskEvent[],
   audit: readonly AuditRecord[],
   fence: bigint,
+  answer?: InboxAnswer,
 ): Append | undefined {
   const [first, ...rest] = events;
   if (!first) return undefined;
   assertConsecutive(events);
-  return { events: [first, ...rest], rows: encodeRows(events), audit, fence, committed: Promise.withResolvers<void>() };
+  const committed = Promise.withResolvers<void>();
+  return { events: [first, ...rest], rows: encodeRows(events), audit, fence, answer, committed };
 }
 
 /**

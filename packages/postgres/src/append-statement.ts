@@ -14,6 +14,7 @@ import { keyText } from "./key-text.ts";
  *
  * $1 to $8 describe the groups: task, context, principal, state, time, sequence before, sequence after, fence. $9 to $11 are the rows
  * of events, $12 to $14 the messages, $15 and $16 the audit records. $17 is the owner of new tasks.
+ * $18 to $20 are the answers to entries of the inbox.
  */
 const APPEND = `
   WITH input AS (
@@ -61,6 +62,11 @@ const APPEND = `
     INSERT INTO audit_pending (data)
     SELECT data FROM unnest($15::text[], $16::bytea[]) WITH ORDINALITY AS record (task_id, data, place)
     JOIN written ON written.id = task_id ORDER BY place
+  ), answers AS (
+    UPDATE inbox SET sequence = answer.sequence, answered_at = clock_timestamp()
+    FROM unnest($18::text[], $19::bigint[], $20::bigint[]) AS answer (task_id, entry, sequence)
+    JOIN written ON written.id = answer.task_id
+    WHERE inbox.id = answer.entry
   )
   SELECT id FROM written`;
 
@@ -73,6 +79,9 @@ export function appendStatement(groups: readonly AppendGroup[], owner: string | 
   const messages = groups.flatMap(messagesOf);
   const records = groups.flatMap(({ taskId, appends }) =>
     appends.flatMap(({ audit }) => audit.map((record) => ({ taskId, data: toBinary(AuditRecordSchema, record) }))),
+  );
+  const answers = groups.flatMap(({ taskId, appends }) =>
+    appends.flatMap(({ answer }) => (answer ? [{ taskId, ...answer }] : [])),
   );
   return {
     name: "append",
@@ -95,6 +104,9 @@ export function appendStatement(groups: readonly AppendGroup[], owner: string | 
       records.map(({ taskId }) => keyText(taskId)),
       records.map(({ data }) => data),
       owner ?? null,
+      answers.map(({ taskId }) => keyText(taskId)),
+      answers.map(({ entry }) => entry),
+      answers.map(({ sequence }) => sequence),
     ],
   };
 }

@@ -50,4 +50,14 @@ export const MIGRATIONS: readonly Migration[] = [
     `,
     down: "DROP TABLE replica, push_config, audit_pending, audit, message, event, context, task",
   },
+  {
+    up: `
+      CREATE TABLE inbox (
+        id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, task_id text COLLATE "C" NOT NULL, request bytea NOT NULL,
+        sequence bigint, refusal bytea, answered_at timestamptz
+      );
+      CREATE INDEX inbox_waiting ON inbox (task_id, id) WHERE answered_at IS NULL;
+    `,
+    down: "DROP TABLE inbox",
+  },
 ];

@@ -9,7 +9,10 @@ const POLL_MS = 1000;
 /** The maximum size in bytes of a notification. PostgreSQL permits 8000. */
 const MAX_PAYLOAD_BYTES = 7000;
 
-/** A task whose log somebody waits for. */
+/** What stands for the inbox among the keys of tasks. `keyText` never returns it. */
+const INBOX_KEY = String.raw`\i`;
+
+/** A task whose log somebody waits for, or the inbox. */
 interface Watched {
   readonly wakes: Set<() => void>;
   /** The end of the log at the last poll; undefined before the first one. */
@@ -44,12 +47,29 @@ export class PostgresChanges implements TaskChanges, AsyncDisposable {
 
   /** Notifies all servers that the logs of tasks have grown. */
   announce(taskIds: readonly string[]): void {
-    for (const id of taskIds) this.#announced.add(keyText(id));
-    this.#announcing ??= this.#announceAll();
+    this.#announceKeys(taskIds.map(keyText));
+  }
+
+  /** Notifies all servers that the inbox has an entry. */
+  announceEntry(): void {
+    this.#announceKeys([INBOX_KEY]);
   }
 
   watch(taskId: string, wake: () => void): Disposable {
-    const key = keyText(taskId);
+    return this.#watch(keyText(taskId), wake);
+  }
+
+  /** Calls `wake` when the inbox has an entry, and each second. */
+  watchInbox(wake: () => void): Disposable {
+    return this.#watch(INBOX_KEY, wake);
+  }
+
+  #announceKeys(keys: readonly string[]): void {
+    for (const key of keys) this.#announced.add(key);
+    this.#announcing ??= this.#announceAll();
+  }
+
+  #watch(key: string, wake: () => void): Disposable {
     const watched = this.#watched.get(key) ?? { wakes: new Set(), sequence: undefined };
     this.#watched.set(key, watched);
     watched.wakes.add(wake);
@@ -132,6 +152,7 @@ export class PostgresChanges implements TaskChanges, AsyncDisposable {
   /** Wakes the readers of logs that have grown since the last poll. */
   async #pollOnce(): Promise<void> {
     this.#listen();
+    this.#wake(INBOX_KEY);
     try {
       const { rows } = await this.#pool.query<{ id: string; sequence: string }>({
         name: "poll",

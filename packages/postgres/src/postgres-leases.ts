@@ -3,7 +3,7 @@ import { setMaxListeners } from "node:events";
 import { TaskState } from "@devtool/schema";
 import { Code, DevtoolError, failpoint, type TaskLease, type TaskLeases } from "@devtool/server/store";
 import type { Pool } from "pg";
-import { keyText } from "./key-text.ts";
+import { idOfKey, keyText } from "./key-text.ts";
 import { storeError } from "./postgres-error.ts";
 
 /** The time in milliseconds after which a server that does not renew its leases loses them. */
@@ -60,11 +60,13 @@ export class PostgresLeases implements TaskLeases, AsyncDisposable {
       .query<{ id: string }>({
         name: "orphaned",
         text: `SELECT id FROM task WHERE owner IS NOT NULL AND ${IS_ORPHANED}
-          UNION ALL SELECT id FROM task WHERE owner IS NULL AND state = ANY ($1::smallint[]) LIMIT 256`,
+          UNION ALL SELECT id FROM task WHERE owner IS NULL AND state = ANY ($1::smallint[])
+          UNION ALL SELECT id FROM task WHERE owner IS NULL
+            AND id IN (SELECT task_id FROM inbox WHERE answered_at IS NULL) LIMIT 256`,
         values: [[TaskState.SUBMITTED, TaskState.WORKING]],
       })
       .catch(rethrow);
-    return rows.map(({ id }) => id);
+    return rows.map(({ id }) => idOfKey(id));
   }
 
   /** Ends the term, so that other servers can acquire its tasks at once. */
@@ -156,7 +158,8 @@ class Term {
     const term = new Term(pool, leaseMs);
     const sentAt = performance.now();
     await pool.query(
-      `WITH expired AS (DELETE FROM replica WHERE alive_until < clock_timestamp())
+      `WITH expired AS (DELETE FROM replica WHERE alive_until < clock_timestamp()),
+         unread AS (DELETE FROM inbox WHERE answered_at < clock_timestamp() - interval '1 hour')
        INSERT INTO replica (id, alive_until) VALUES ($1, clock_timestamp() + $2 * interval '1 ms')`,
       [term.owner, leaseMs],
     );

@@ -7,6 +7,7 @@ import {
   decodeRow,
   encodeCursor,
   failpoint,
+  type InboxAnswer,
   positionOf,
   quoted,
   type ServerStore,
@@ -22,6 +23,7 @@ import { keyText } from "./key-text.ts";
 import { listStatement } from "./list-statement.ts";
 import { PostgresChanges } from "./postgres-changes.ts";
 import { isConflict, storeError } from "./postgres-error.ts";
+import { PostgresInbox } from "./postgres-inbox.ts";
 import { PostgresLeases } from "./postgres-leases.ts";
 import { PostgresPushConfigStore } from "./postgres-push-config-store.ts";
 
@@ -42,7 +44,11 @@ const MAX_CONFLICTS = 5;
  */
 export class PostgresStore implements ServerStore {
   readonly pushConfigs: PostgresPushConfigStore;
-  readonly shared: { readonly leases: PostgresLeases; readonly changes: PostgresChanges };
+  readonly shared: {
+    readonly leases: PostgresLeases;
+    readonly changes: PostgresChanges;
+    readonly inbox: PostgresInbox;
+  };
   readonly #pool: Pool;
   readonly #audit: AuditLog;
   readonly #queue: Append[] = [];
@@ -59,14 +65,21 @@ export class PostgresStore implements ServerStore {
 
   private constructor({ pool, config, schema }: Database) {
     this.#pool = pool;
-    this.shared = { leases: new PostgresLeases(pool), changes: new PostgresChanges(pool, config, schema) };
+    const leases = new PostgresLeases(pool);
+    const changes = new PostgresChanges(pool, config, schema);
+    this.shared = { leases, changes, inbox: new PostgresInbox(pool, leases, changes) };
     this.#audit = new AuditLog(pool);
     this.pushConfigs = new PostgresPushConfigStore(pool);
   }
 
-  async append(events: readonly TaskEvent[], audit: readonly AuditRecord[] = [], fence = 0n): Promise<void> {
+  async append(
+    events: readonly TaskEvent[],
+    audit: readonly AuditRecord[] = [],
+    fence = 0n,
+    answer?: InboxAnswer,
+  ): Promise<void> {
     if (this.#closed) throw closed();
-    const append = createAppend(events, audit, fence);
+    const append = createAppend(events, audit, fence, answer);
     if (!append) return this.#audit.put(audit);
     this.#queue.push(append);
     this.#writing ??= this.#writeQueue();

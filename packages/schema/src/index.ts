@@ -89,6 +89,12 @@ export {
 export { type ErrorContext, ErrorContextSchema } from "./gen/devtool/v1alpha/error_pb.ts";
 export { type EventRow, EventRowSchema } from "./gen/devtool/v1alpha/event_row_pb.ts";
 export {
+  type InboxRefusal,
+  InboxRefusalSchema,
+  type InboxRequest,
+  InboxRequestSchema,
+} from "./gen/devtool/v1alpha/inbox_pb.ts";
+export {
   type McpHttp,
   McpHttpSchema,
   type McpServer,

@@ -15,5 +15,6 @@ export {
   tooManyConfigs,
 } from "./store/push-config-store.ts";
 export type { TaskChanges } from "./store/task-changes.ts";
+export type { InboxAnswer, InboxEntry, InboxReply, TaskInbox } from "./store/task-inbox.ts";
 export type { TaskLease, TaskLeases } from "./store/task-lease.ts";
 export type { ServerStore, TaskPage, TaskQuery, TaskStore } from "./store/task-store.ts";

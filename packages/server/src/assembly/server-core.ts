@@ -16,6 +16,7 @@ import { SigningKeys } from "../push/signing-keys.ts";
 import { limitsWithDefaults, type ServerLimits, type ServerSettings } from "../server-options.ts";
 import type { TaskStore } from "../store/task-store.ts";
 import { createAgentConversations } from "../task/agent-conversations.ts";
+import { InboxWorker } from "../task/inbox-worker.ts";
 import { SessionRegistry } from "../task/session-registry.ts";
 import { createNotifications, type Notifications } from "./notifications.ts";
 import { openStore } from "./open-store.ts";
@@ -79,8 +80,10 @@ export async function openCore(
   const limits = limitsWithDefaults(options.limits);
   const handler = createHandlers(agents, options, { registry, store, notifications, limits, now, nextId });
   const closing = new AbortController();
+  let inbox: InboxWorker | undefined;
   const dispose = async (): Promise<void> => {
     closing.abort();
+    await inbox?.[Symbol.asyncDispose]();
     await registry[Symbol.asyncDispose]();
     await notifications?.notifier[Symbol.asyncDispose]();
     await agents[Symbol.asyncDispose]();
@@ -89,7 +92,10 @@ export async function openCore(
   try {
     await agents.open(agentServices(options, surroundings, createAgentConversations(registry, store)));
     await registry.recover();
-    if (opened.shared) void watchOrphans(registry, clock, onError, closing.signal);
+    if (opened.shared) {
+      inbox = new InboxWorker({ inbox: opened.shared.inbox, registry, onError });
+      void watchOrphans(registry, clock, onError, closing.signal);
+    }
   } catch (reason) {
     await dispose();
     throw reason;

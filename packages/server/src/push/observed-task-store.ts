@@ -1,5 +1,6 @@
 import type { AuditRecord, TaskEvent } from "@devtool/schema";
 import { failpoint } from "../failpoint.ts";
+import type { InboxAnswer } from "../store/task-inbox.ts";
 import type { TaskPage, TaskQuery, TaskStore } from "../store/task-store.ts";
 
 /** A task store that reports each durable append to an observer, which posts notifications. */
@@ -16,8 +17,13 @@ export class ObservedTaskStore implements TaskStore {
     this.#onAppended = onAppended;
   }
 
-  async append(events: readonly TaskEvent[], audit?: readonly AuditRecord[], fence?: bigint): Promise<void> {
-    await this.#store.append(events, audit, fence);
+  async append(
+    events: readonly TaskEvent[],
+    audit?: readonly AuditRecord[],
+    fence?: bigint,
+    answer?: InboxAnswer,
+  ): Promise<void> {
+    await this.#store.append(events, audit, fence, answer);
     const [first] = events;
     failpoint("devtool:push.wake.before");
     if (first) this.#onAppended(first.taskId);

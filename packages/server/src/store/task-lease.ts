@@ -25,7 +25,7 @@ export interface TaskLeases {
 
   /**
    * Lists work that was left behind: tasks whose last holder lost its lease before it released them, and tasks that are
-   * submitted or working and that nobody holds.
+   * submitted or working, or have requests in their inbox, and that nobody holds.
    */
   orphaned(): Promise<readonly string[]>;
 }

@@ -1,6 +1,7 @@
 import type { AuditRecord, TaskEvent, TaskState } from "@devtool/schema";
 import type { PushConfigStore } from "./push-config-store.ts";
 import type { TaskChanges } from "./task-changes.ts";
+import type { InboxAnswer, TaskInbox } from "./task-inbox.ts";
 import type { TaskLeases } from "./task-lease.ts";
 
 /** Selects the tasks to list. */
@@ -52,8 +53,14 @@ export interface TaskStore extends AsyncDisposable {
    *
    * @param fence the fence of the lease under which the task is written. A store that is `shared` rejects the append with
    * `Code.Aborted` when the task has been acquired again since. Default: that of a task which was never acquired
+   * @param answer replies to an entry of the task's inbox in the same transaction. Only for a store that is `shared`
    */
-  append(events: readonly TaskEvent[], audit?: readonly AuditRecord[], fence?: bigint): Promise<void>;
+  append(
+    events: readonly TaskEvent[],
+    audit?: readonly AuditRecord[],
+    fence?: bigint,
+    answer?: InboxAnswer,
+  ): Promise<void>;
 
   /**
    * Reads the committed events of a task after a sequence, in order. Ends after the last one; yields
@@ -95,6 +102,9 @@ export interface SharedTasks {
 
   /** Tells when another server has written. */
   readonly changes: TaskChanges;
+
+  /** Takes requests to the server that runs their task. */
+  readonly inbox: TaskInbox;
 }
 
 /** The store of a server: its tasks and their push configs. */

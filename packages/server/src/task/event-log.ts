@@ -10,6 +10,7 @@ import {
 } from "@devtool/schema";
 import { Code, DevtoolError, quoted } from "../errors.ts";
 import { failpoint } from "../failpoint.ts";
+import type { InboxAnswer } from "../store/task-inbox.ts";
 import type { TaskLease } from "../store/task-lease.ts";
 import type { TaskStore } from "../store/task-store.ts";
 import { approvalModeRecord, auditRecords } from "./audit.ts";
@@ -103,8 +104,10 @@ export class EventLog {
   /**
    * Appends entries, all or none. `task` includes them at once; the promise resolves when they are
    * durable. Rejects when the store fails, and always after that.
+   *
+   * @param answer replies to an entry of the inbox together with the append
    */
-  async append(entries: readonly LogEntry[]): Promise<void> {
+  async append(entries: readonly LogEntry[], answer?: InboxAnswer): Promise<void> {
     if (this.#failure) throw this.#failure;
     const time = timestampFromDate(this.#now());
     const before = entries.some(({ payload }) => payload.case === "toolCall") ? this.#fold.task : undefined;
@@ -114,7 +117,7 @@ export class EventLog {
     const audit = before ? [...changeRecords, ...auditRecords(before, events)] : changeRecords;
     this.conversation.earlier.noteChange(this.#fold.taskId);
     try {
-      await this.#store.append(events, audit, this.#fence);
+      await this.#store.append(events, audit, this.#fence, answer);
     } catch (reason) {
       if (this.#fence !== undefined && reason instanceof DevtoolError && reason.code === Code.Aborted) this.lose();
       else this.#fail(reason);

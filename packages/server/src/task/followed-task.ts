@@ -1,26 +1,40 @@
-import { reduceTask, type Summary, type Task, type TaskEvent } from "@devtool/schema";
+import { create } from "@bufbuild/protobuf";
+import {
+  CancelTaskRequestSchema,
+  type InboxRequest,
+  InboxRequestSchema,
+  reduceTask,
+  SendMessageRequestSchema,
+  type Summary,
+  type Task,
+  type TaskEvent,
+  WithdrawMessageRequestSchema,
+} from "@devtool/schema";
+import { defined } from "@devtool/schema/json";
 import { Code, DevtoolError, quoted } from "../errors.ts";
-import type { TaskChanges } from "../store/task-changes.ts";
-import type { TaskStore } from "../store/task-store.ts";
-import type { TaskHandle } from "./task-handle.ts";
+import type { SharedTasks, TaskStore } from "../store/task-store.ts";
+import { Bell } from "../stream/bell.ts";
+import { assertNotEnded } from "./answer.ts";
+import { askOwner } from "./ask-owner.ts";
+import type { Incoming, TaskHandle } from "./task-handle.ts";
 
 /** Dependencies of `FollowedTask`. */
 export interface FollowedTaskOptions {
   readonly store: TaskStore;
-  readonly changes: TaskChanges;
+  readonly shared: SharedTasks;
   /** The task as the store has it. */
   readonly task: Task;
 }
 
-/** A task that another server runs. It is read from the store, and cannot be changed here. */
+/** A task that another server runs. It is read from the store, and changes are requested from that server. */
 export class FollowedTask implements TaskHandle {
   readonly #store: TaskStore;
-  readonly #changes: TaskChanges;
+  readonly #shared: SharedTasks;
   #task: Task;
 
-  constructor({ store, changes, task }: FollowedTaskOptions) {
+  constructor({ store, shared, task }: FollowedTaskOptions) {
     this.#store = store;
-    this.#changes = changes;
+    this.#shared = shared;
     this.#task = task;
   }
 
@@ -34,7 +48,8 @@ export class FollowedTask implements TaskHandle {
 
   async *read(after: bigint, signal: AbortSignal): AsyncIterable<TaskEvent> {
     const bell = new Bell(signal);
-    using _watch = this.#changes.watch(this.#task.id, () => bell.ring());
+    using _watch = this.#shared.changes.watch(this.#task.id, () => bell.ring());
+    await this.#readUntil(after);
     let position = after;
     for (;;) {
       signal.throwIfAborted();
@@ -42,64 +57,61 @@ export class FollowedTask implements TaskHandle {
       for await (const event of this.#store.readEvents(this.#task.id, position)) {
         signal.throwIfAborted();
         position = event.sequence;
-        if (event.sequence === this.#task.sequence + 1n) this.#task = reduceTask(this.#task, event);
+        this.#add(event);
         yield event;
       }
       await bell.rung;
     }
   }
 
-  accept(): Promise<bigint> {
-    return Promise.reject(this.#elsewhere());
+  accept({ message, delivery, activateExtension, clientLabel, approvalMode }: Incoming): Promise<bigint> {
+    const messageSettings = defined({ delivery, clientLabel });
+    const sessionSettings = defined({ approvalMode });
+    const value = create(SendMessageRequestSchema, { message, activateExtension, messageSettings, sessionSettings });
+    return this.#ask({ case: "message", value });
   }
 
-  activateExtension(): Promise<void> {
-    return this.extensionActive ? Promise.resolve() : Promise.reject(this.#elsewhere());
+  async activateExtension(): Promise<void> {
+    if (!this.extensionActive) await this.#ask({ case: "activateExtension", value: true });
   }
 
-  withdraw(): Promise<void> {
-    return Promise.reject(this.#elsewhere());
+  async withdraw(messageId: string): Promise<void> {
+    await this.#ask({ case: "withdraw", value: create(WithdrawMessageRequestSchema, { messageId }) });
   }
 
-  cancel(): Promise<void> {
-    return Promise.reject(this.#elsewhere());
+  async cancel(): Promise<void> {
+    await this.#readUntil();
+    assertNotEnded(this.#task);
+    await this.#ask({ case: "cancel", value: create(CancelTaskRequestSchema) });
   }
 
-  addNotice(): Promise<void> {
-    return Promise.reject(this.#elsewhere());
+  async addNotice(text: string): Promise<void> {
+    await this.#ask({ case: "notice", value: text });
   }
 
   summarize(): Promise<Summary | undefined> {
-    return Promise.reject(this.#elsewhere());
+    const problem = `task ${quoted(this.#task.id)} is run by another server`;
+    const remedy = "send the request to that server, or again when it has stopped";
+    return Promise.reject(new DevtoolError(problem, Code.Unavailable, { remedy }));
   }
 
-  #elsewhere(): DevtoolError {
-    return new DevtoolError(`task ${quoted(this.#task.id)} is run by another server`, Code.Unavailable, {
-      remedy: "send the request to that server, or again when it has stopped",
-    });
-  }
-}
-
-/** Wakes a reader that waits, also when it was rung before the reader waited. Abortion rings it as well. */
-class Bell {
-  #ring = Promise.withResolvers<void>();
-  readonly #signal: AbortSignal;
-
-  constructor(signal: AbortSignal) {
-    this.#signal = signal;
-    signal.addEventListener("abort", () => this.ring(), { once: true });
+  /** Requests a change, and returns the sequence of the event that records it, when the task has it. */
+  async #ask(request: InboxRequest["request"]): Promise<bigint> {
+    const sequence = await askOwner(this.#shared, this.#task.id, create(InboxRequestSchema, { request }));
+    await this.#readUntil(sequence);
+    return sequence;
   }
 
-  /** Resolves when the bell is rung after the last reset. */
-  get rung(): Promise<void> {
-    return this.#ring.promise;
+  /** Folds the events of the log into the task, up to a sequence. Default: all that the log has. */
+  async #readUntil(sequence?: bigint): Promise<void> {
+    if (sequence !== undefined && sequence <= this.#task.sequence) return;
+    for await (const event of this.#store.readEvents(this.#task.id, this.#task.sequence)) {
+      this.#add(event);
+      if (event.sequence === sequence) return;
+    }
   }
 
-  ring(): void {
-    this.#ring.resolve();
-  }
-
-  reset(): void {
-    if (!this.#signal.aborted) this.#ring = Promise.withResolvers<void>();
+  #add(event: TaskEvent): void {
+    if (event.sequence === this.#task.sequence + 1n) this.#task = reduceTask(this.#task, event);
   }
 }

@@ -78,22 +78,22 @@ export class SessionRegistry implements AsyncDisposable {
   }
 
   /**
-   * Returns a task: its session, which is opened when it is not open, or a view of it while another server runs it. Undefined when
+   * Returns a task: its session, which is opened when it is not open, or a handle that asks the server which runs it. Undefined when
    * the store has no such task.
    */
   async get(taskId: string): Promise<HeldSession | undefined> {
-    return (await this.#own(taskId)) ?? (await this.#follow(taskId));
+    return (await this.own(taskId)) ?? (await this.#follow(taskId));
   }
 
   /** Returns the session of a task. Undefined when the store has no such task, or another server runs it. */
-  async #own(taskId: string): Promise<HeldSession<TaskSession> | undefined> {
+  async own(taskId: string): Promise<HeldSession<TaskSession> | undefined> {
     const open = this.#tasks.get(taskId);
     if (!open) this.#assertRunning();
     const task = open ?? { opening: this.#load(taskId), holders: 0 };
     using held = await this.#hold(taskId, task);
     if (held?.session.log.failure) {
       if (this.#tasks.get(taskId) === task) this.#forget(taskId, held.session.task);
-      return this.#own(taskId);
+      return this.own(taskId);
     }
     await this.#closeIdle();
     return held?.hold();
@@ -103,14 +103,14 @@ export class SessionRegistry implements AsyncDisposable {
   async #follow(taskId: string): Promise<HeldSession | undefined> {
     const { store, shared } = this.#options;
     const task = shared && (await readTask(store, taskId));
-    return task && new HeldSession(new FollowedTask({ store, changes: shared.changes, task }), { holders: 0 });
+    return task && new HeldSession(new FollowedTask({ store, shared, task }), { holders: 0 });
   }
 
   /** Opens the tasks that a stop of the server interrupted, so that each continues. Must be called before the first request. */
   async recover(): Promise<void> {
     for (const state of [TaskState.SUBMITTED, TaskState.WORKING]) {
       for (const taskId of await this.#listTasks(state)) {
-        using _opened = await this.#own(taskId);
+        using _opened = await this.own(taskId);
       }
     }
   }
@@ -124,7 +124,7 @@ export class SessionRegistry implements AsyncDisposable {
     for (const taskId of (await this.#options.shared?.leases.orphaned()) ?? []) {
       if (this.#isStopping) return;
       try {
-        using _opened = await this.#own(taskId);
+        using _opened = await this.own(taskId);
       } catch (reason) {
         failures.push(reason);
       }

@@ -12,6 +12,8 @@ export interface Incoming {
   readonly clientLabel?: string | undefined;
   /** The approval mode of the session once the agent takes the message. Default: as it is. */
   readonly approvalMode?: ApprovalMode | undefined;
+  /** The entry of the inbox with which another server passed the message on. Default: it came to this server. */
+  readonly entry?: bigint | undefined;
 }
 
 /** A task as requests see it, whether this server writes its log or another one does. */

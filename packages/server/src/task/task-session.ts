@@ -20,6 +20,7 @@ import type { Summarized } from "../agent/agent.ts";
 import type { AgentExecutor } from "../agent/agent-executor.ts";
 import { Confirmations } from "../agent/confirmations.ts";
 import { Code, DevtoolError } from "../errors.ts";
+import type { InboxAnswer } from "../store/task-inbox.ts";
 import type { TaskLease } from "../store/task-lease.ts";
 import { answeredCalls, assertNotEnded } from "./answer.ts";
 import { callEntries } from "./call-entry.ts";
@@ -105,6 +106,16 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
     return this.log.conversation.extensionActive;
   }
 
+  /** Whether the server closes, so that the session refuses messages. */
+  get isStopping(): boolean {
+    return this.#isStopping;
+  }
+
+  /** The fence of the lease under which the session writes; 0 without one. */
+  get fence(): bigint {
+    return this.#lease?.fence ?? 0n;
+  }
+
   /** Whether the session can be closed: the agent does not run, and the log has no readers. */
   get idle(): boolean {
     return this.#run === undefined && this.log.idle;
@@ -126,7 +137,8 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
     return this.log.read(after, signal);
   }
 
-  async accept({ message, delivery, activateExtension, clientLabel, approvalMode }: Incoming): Promise<bigint> {
+  async accept(incoming: Incoming): Promise<bigint> {
+    const { message, delivery, activateExtension, clientLabel, approvalMode, entry } = incoming;
     if (this.#isStopping) throw stopping();
     const answered = callEntries(this.task, answeredCalls(this.task, message, clientLabel));
     const steers = delivery === MessageDelivery.STEER && this.#executor.takesSteering;
@@ -135,14 +147,15 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
       : undefined;
     if (activateExtension) this.log.conversation.activateExtension();
     const sequence = this.#recorder.nextSequence;
+    const answer = this.#answerTo(entry);
     if (queued) {
-      await this.#recorder.append([queued]);
+      await this.#recorder.append([queued], answer);
       return sequence;
     }
     const opening: LogEntry = { state: TaskState.WORKING, payload: { case: "message", value: message } };
     const entries: LogEntry[] = [{ ...opening, approvalMode: changedMode(this.task, approvalMode) }, ...answered];
     // The agent starts before the message is durable. Its events follow the message in the log, so none is durable earlier.
-    const committed = this.#recorder.appendWithState(entries);
+    const committed = this.#recorder.appendWithState(entries, answer);
     for (const confirmation of confirmationsOf(message)) this.#confirmations.answer(confirmation);
     if (!this.#run) this.#start();
     await committed;
@@ -155,8 +168,8 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
     await this.#recorder.append([{ payload: { case: undefined } }]);
   }
 
-  async withdraw(messageId: string): Promise<void> {
-    await this.#recorder.append([withdrawnEntry(this.task, messageId)]);
+  async withdraw(messageId: string, entry?: bigint): Promise<void> {
+    await this.#recorder.append([withdrawnEntry(this.task, messageId)], this.#answerTo(entry));
   }
 
   async cancel(): Promise<void> {
@@ -167,8 +180,14 @@ export class TaskSession implements TaskHandle, AsyncDisposable {
     await run.ended;
   }
 
-  async addNotice(text: string): Promise<void> {
-    await this.log.append([{ payload: { case: "notice", value: create(NoticeSchema, { text }) } }]);
+  async addNotice(text: string, entry?: bigint): Promise<void> {
+    const notice: LogEntry = { payload: { case: "notice", value: create(NoticeSchema, { text }) } };
+    await this.#recorder.append([notice], this.#answerTo(entry));
+  }
+
+  /** Returns the answer that the next append gives to an entry of the inbox; undefined for a request of a client. */
+  #answerTo(entry: bigint | undefined): InboxAnswer | undefined {
+    return entry === undefined ? undefined : { entry, sequence: this.#recorder.nextSequence };
   }
 
   async summarize(make: (task: Task) => Promise<Summarized>): Promise<Summary | undefined> {

@@ -2,6 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { awaitedToolCalls, deriveState, TaskState, TextContentSchema, ToolCallStatus } from "@devtool/schema";
 import type { AgentEvent } from "../agent/agent-executor.ts";
 import type { CallUpdate } from "../agent/call-update.ts";
+import type { InboxAnswer } from "../store/task-inbox.ts";
 import { callEntries } from "./call-entry.ts";
 import type { EventLog, LogEntry } from "./event-log.ts";
 import { type Ending, stateEntry } from "./turn-entries.ts";
@@ -32,17 +33,17 @@ export class TurnRecorder {
   }
 
   /** Appends the waiting events and then some entries, with the name of the model that answers (STREAM-1). */
-  async append(entries: readonly LogEntry[]): Promise<void> {
+  async append(entries: readonly LogEntry[], answer?: InboxAnswer): Promise<void> {
     clearImmediate(this.#flushing);
     this.#flushing = undefined;
     const all = [...this.#waiting, ...entries.map((entry) => ({ ...entry, model: this.model }))];
     this.#waiting = [];
-    if (all.length > 0) await this.#log.append(all);
+    if (all.length > 0) await this.#log.append(all, answer);
   }
 
   /** Appends entries, and the change of state when they imply another one. */
-  async appendWithState(entries: readonly LogEntry[]): Promise<void> {
-    const appended = entries.length > 0 ? [this.append(entries)] : [];
+  async appendWithState(entries: readonly LogEntry[], answer?: InboxAnswer): Promise<void> {
+    const appended = entries.length > 0 ? [this.append(entries, answer)] : [];
     const { task } = this.#log;
     const state = deriveState(task);
     if (state !== task.state) {

@@ -1,0 +1,101 @@
+import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import { InboxRefusalSchema, type InboxRequest, InboxRequestSchema } from "@devtool/schema";
+import { failpoint, type InboxEntry, type InboxReply, type TaskInbox } from "@devtool/server/store";
+import type { Pool } from "pg";
+import { idOfKey, keyText } from "./key-text.ts";
+import type { PostgresChanges } from "./postgres-changes.ts";
+import { storeError } from "./postgres-error.ts";
+import type { PostgresLeases } from "./postgres-leases.ts";
+
+/** The columns of an entry with a reply. */
+interface ReplyRow {
+  readonly [column: string]: unknown;
+  readonly sequence: string | null;
+  readonly refusal: Buffer | null;
+}
+
+/**
+ * Keeps the inbox in a table. An entry without a reply has neither a sequence nor a refusal.
+ *
+ * A reply locks the row of the task and checks its fence, as an append does. So the server that holds the lease replies, and whoever
+ * acquires the task next sees which entries have a reply.
+ */
+export class PostgresInbox implements TaskInbox {
+  readonly #pool: Pool;
+  readonly #leases: PostgresLeases;
+  readonly #changes: PostgresChanges;
+
+  constructor(pool: Pool, leases: PostgresLeases, changes: PostgresChanges) {
+    this.#pool = pool;
+    this.#leases = leases;
+    this.#changes = changes;
+  }
+
+  async put(taskId: string, request: InboxRequest): Promise<bigint> {
+    failpoint("devtool:postgres.inbox-put.before");
+    const [row] = await this.#query<{ id: string }>(
+      "INSERT INTO inbox (task_id, request) VALUES ($1, $2) RETURNING id",
+      [keyText(taskId), toBinary(InboxRequestSchema, request)],
+    );
+    failpoint("devtool:postgres.inbox-put.after");
+    this.#changes.announceEntry();
+    return BigInt(row?.id ?? 0);
+  }
+
+  async takeReply(entry: bigint): Promise<InboxReply | undefined> {
+    const [row] = await this.#query<ReplyRow>(
+      "DELETE FROM inbox WHERE id = $1 AND answered_at IS NOT NULL RETURNING sequence, refusal",
+      [entry],
+    );
+    if (row?.refusal) return { case: "refused", refusal: fromBinary(InboxRefusalSchema, row.refusal) };
+    return row && { case: "taken", sequence: BigInt(row.sequence ?? 0) };
+  }
+
+  async waiting(): Promise<readonly string[]> {
+    const rows = await this.#query<{ task_id: string }>(
+      `SELECT DISTINCT task_id FROM inbox JOIN task ON task.id = inbox.task_id
+       WHERE answered_at IS NULL AND task.owner = $1`,
+      [this.#leases.owner],
+    );
+    return rows.map(({ task_id }) => idOfKey(task_id));
+  }
+
+  async next(taskId: string): Promise<InboxEntry | undefined> {
+    const [row] = await this.#query<{ id: string; request: Buffer }>(
+      "SELECT id, request FROM inbox WHERE task_id = $1 AND answered_at IS NULL ORDER BY id LIMIT 1",
+      [keyText(taskId)],
+    );
+    return row && { id: BigInt(row.id), request: fromBinary(InboxRequestSchema, row.request) };
+  }
+
+  async reply(taskId: string, entry: bigint, fence: bigint, reply: InboxReply): Promise<boolean> {
+    failpoint("devtool:postgres.inbox-reply.before");
+    const rows = await this.#query(
+      `WITH mine AS (SELECT id FROM task WHERE id = $2 AND fence = $3 FOR UPDATE)
+       UPDATE inbox SET sequence = $4, refusal = $5, answered_at = clock_timestamp()
+       FROM mine WHERE inbox.id = $1 AND inbox.task_id = mine.id AND answered_at IS NULL RETURNING inbox.id`,
+      [
+        entry,
+        keyText(taskId),
+        fence,
+        reply.case === "taken" ? reply.sequence : null,
+        reply.case === "refused" ? toBinary(InboxRefusalSchema, reply.refusal) : null,
+      ],
+    );
+    failpoint("devtool:postgres.inbox-reply.after");
+    this.#changes.announce([taskId]);
+    return rows.length > 0;
+  }
+
+  watch(wake: () => void): Disposable {
+    return this.#changes.watchInbox(wake);
+  }
+
+  async #query<R extends Record<string, unknown>>(text: string, values: readonly unknown[]): Promise<readonly R[]> {
+    try {
+      return (await this.#pool.query<R>(text, [...values])).rows;
+    } catch (reason) {
+      throw storeError(reason);
+    }
+  }
+}

@@ -1,0 +1,132 @@
+import { TaskState } from "@devtool/schema";
+import { invalid } from "../errors.ts";
+import type { InboxEntry, TaskInbox } from "../store/task-inbox.ts";
+import { refusalOf } from "./ask-owner.ts";
+import type { SessionRegistry } from "./session-registry.ts";
+import type { TaskSession } from "./task-session.ts";
+
+/** Dependencies of `InboxWorker`. */
+export interface InboxWorkerOptions {
+  readonly inbox: TaskInbox;
+  readonly registry: SessionRegistry;
+  /** Gets the errors after which an entry is tried again. */
+  readonly onError: (reason: unknown) => void;
+}
+
+/**
+ * Takes the requests that other servers put into the inbox for the tasks of this one.
+ *
+ * Entries of a task are taken in order, one at a time. An entry gets its reply in the transaction of the event that it causes, so the
+ * next owner of the task never takes it again.
+ */
+export class InboxWorker implements AsyncDisposable {
+  readonly #options: InboxWorkerOptions;
+  /** The tasks whose entries are being taken. */
+  readonly #working = new Map<string, Promise<void>>();
+  readonly #watch: Disposable;
+  #looking: Promise<void> | undefined;
+  /** Whether an entry may have come since the last look. */
+  #isWoken = false;
+  #isClosed = false;
+
+  constructor(options: InboxWorkerOptions) {
+    this.#options = options;
+    this.#watch = options.inbox.watch(() => this.#wake());
+    this.#wake();
+  }
+
+  /** Stops taking entries, and waits for those that are being taken. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    this.#watch[Symbol.dispose]();
+    await this.#looking;
+    await Promise.all(this.#working.values());
+  }
+
+  #wake(): void {
+    this.#isWoken = true;
+    this.#looking ??= this.#look();
+  }
+
+  async #look(): Promise<void> {
+    while (this.#isWoken && !this.#isClosed) {
+      this.#isWoken = false;
+      try {
+        for (const taskId of await this.#options.inbox.waiting()) this.#begin(taskId);
+      } catch (reason) {
+        this.#options.onError(reason);
+      }
+    }
+    this.#looking = undefined;
+  }
+
+  #begin(taskId: string): void {
+    if (this.#working.has(taskId)) return;
+    const working = this.#takeAll(taskId)
+      .catch((reason: unknown) => this.#isClosed || this.#options.onError(reason))
+      .then(() => {
+        this.#working.delete(taskId);
+      });
+    this.#working.set(taskId, working);
+  }
+
+  async #takeAll(taskId: string): Promise<void> {
+    using held = await this.#options.registry.own(taskId);
+    if (!held) return;
+    // The next entry is read after the reply to the one before, and under the lease: so none is taken twice.
+    while (!this.#isClosed) {
+      const entry = await this.#options.inbox.next(taskId);
+      if (!entry || !(await this.#take(held.session, entry))) return;
+    }
+  }
+
+  /** Takes an entry. Returns false when the entry stays without a reply, for another try. */
+  async #take(session: TaskSession, entry: InboxEntry): Promise<boolean> {
+    const { inbox } = this.#options;
+    const { id } = session.task;
+    try {
+      if (await applyRequest(session, entry)) return true;
+      const { sequence } = session.task;
+      return await inbox.reply(id, entry.id, session.fence, { case: "taken", sequence });
+    } catch (reason) {
+      // The request may be in the log, or its task elsewhere: whoever opens the task next finds out.
+      if (session.log.failure || session.isStopping) return false;
+      return inbox.reply(id, entry.id, session.fence, refusalOf(reason));
+    }
+  }
+}
+
+/** Does what an entry requests. Returns whether the append that did it has replied to the entry. */
+async function applyRequest(session: TaskSession, { id, request: { request } }: InboxEntry): Promise<boolean> {
+  switch (request.case) {
+    case "message": {
+      const {
+        message,
+        activateExtension,
+        messageSettings: { delivery, clientLabel } = {},
+        sessionSettings,
+      } = request.value;
+      if (!message) throw invalid("message", "", "is missing");
+      const approvalMode = sessionSettings?.approvalMode || undefined;
+      await session.accept({ message, activateExtension, delivery, clientLabel, approvalMode, entry: id });
+      return true;
+    }
+    case "withdraw":
+      await session.withdraw(request.value.messageId, id);
+      return true;
+    case "notice":
+      await session.addNotice(request.value, id);
+      return true;
+    case "cancel":
+      // Who put the entry saw a task that had not ended, so this cancellation, or one beside it, has ended it.
+      if (session.task.state !== TaskState.CANCELED) await session.cancel();
+      return false;
+    case "activateExtension":
+      await session.activateExtension();
+      return false;
+    case undefined:
+      throw invalid("request", "", "is not one that this release knows");
+    default:
+      return request satisfies never;
+  }
+}
